@@ -1,0 +1,118 @@
+/**
+ * What an action is. Each action type is one file that exports one ActionType, and one line in registry.ts; everything that lists
+ * actions (definition check, unsigned rule, JSON Schema, dashboard, docs) reads the registry. An action never knows the event
+ * row, the relay's row or the runner: it gets an ActionRun and answers an ActionOutcome.
+ */
+import type { TSchema } from "typebox";
+import type { Json, JsonObject } from "../ground/json.ts";
+import type { Problem } from "../ground/problem.ts";
+import type { Mailer } from "../mail/mailer.ts";
+import type { OutboundCaller } from "../outbound/call.ts";
+import type { Reader, Writer } from "../store/port.ts";
+
+/** What an action does to the world; the unsigned-event rule reads it. */
+export type ActionEffect = "writes" | "gives" | "takes" | "mails" | "calls";
+
+/** Something an action names that must exist when it runs. */
+export interface Reference {
+  kind: "collection" | "entitlement" | "product" | "plan";
+  name: string;
+  /** Dotted path below the action, such as `collection`. */
+  field: string;
+}
+
+/** How an action ended. `skipped` found its own earlier work. A `final` failure makes the event dead at once. */
+export type ActionOutcome =
+  | { outcome: "done" | "skipped"; message?: string; before?: Json; after?: Json; answer?: Answer }
+  | { outcome: "failed"; code: string; message: string; final: boolean; answer?: Answer };
+
+/** What a called URL said: status, and the first 4 KB as text. */
+export interface Answer {
+  status: number;
+  body: string;
+}
+
+/** One entry of a run's results, as stored, shown, and posted in `results` of a later call_url. */
+export type ActionResult = { type: string } & (
+  | { outcome: "done" | "skipped"; message?: string; before?: Json; after?: Json; answer?: Answer }
+  | { outcome: "failed"; code: string; message: string; answer?: Answer }
+);
+
+export interface ActionPerson {
+  id: string;
+  email: string;
+  status: string;
+}
+
+/** The occasion an action runs on. */
+export interface ActionRun {
+  environmentId: number;
+  appId: string;
+  /** Local development: http to localhost is allowed, mail lands in the mailbox. */
+  local: boolean;
+  nowMs: number;
+  relay: { id: string; name: string };
+  event: { id: string; trigger: "receiver" | "schedule" | "data_change"; payload: JsonObject };
+  /** null: the event has none. An action whose type needs a person never runs without one. */
+  person: ActionPerson | null;
+  /** Results of the actions that ran before this one. */
+  results: readonly ActionResult[];
+  /** The text with its {{paths}} filled in; a path that names nothing becomes "" and a warning on the event. */
+  render(text: string): string;
+  /** Like `render`, but answers null when the text holds a path that names nothing or renders empty: for refs. */
+  renderRef(text: string): string | null;
+  /** Every string inside the value rendered, its structure kept. */
+  renderData(value: Json): Json;
+  /** The raw signing secret of the relay, for call_url; null when it has none. */
+  signingSecret: string | null;
+}
+
+/** The doors out of the house that a sending action may use. */
+export interface ActionDoors {
+  caller: OutboundCaller;
+  mailer: Mailer;
+}
+
+interface ActionBase<Action> {
+  type: string;
+  /** For lists in the dashboard and docs: "Write a record". */
+  title: string;
+  effect: ActionEffect;
+  /** TypeBox (`typebox`) object schema, `type` included as a literal, additionalProperties false, every property with ShapeWords. */
+  shape: TSchema;
+  /** Whether this action acts on the event's person (refused on a schedule). */
+  needsPerson(action: Action): boolean;
+  /** Rules beyond the shape; `field` is relative to the action (`ref`, `expiresAt`). Only called on a value that fits the shape. */
+  check(action: Action): Problem[];
+  references(action: Action): Reference[];
+  /** What it acts on, by name: with the type and an ordinal, the key under which its work is done once per event. */
+  target(action: Action): string;
+  /** Valid examples, the first one minimal. */
+  examples: readonly Action[];
+}
+
+/** Acts in the database only: its effect and its result commit together. */
+export interface DatabaseAction<Action = never> extends ActionBase<Action> {
+  sends: false;
+  apply(tx: Writer, action: Action, run: ActionRun): Promise<ActionOutcome>;
+}
+
+/**
+ * Sends something out of the house. `intend` commits before `send` starts: it refuses (an outcome) or answers a plan that holds
+ * all that `send` needs; `send` touches no database; `settle` records how it went. `repeats`: true sends again on every attempt and
+ * replay; false never sends twice: after a crash between intend and settle it counts as sent, its outcome unknown.
+ */
+export interface SendingAction<Action = never, Plan = unknown, Sent = unknown> extends ActionBase<Action> {
+  sends: true;
+  repeats: boolean;
+  intend(tx: Writer, action: Action, run: ActionRun): Promise<{ plan: Plan } | { outcome: ActionOutcome }>;
+  send(plan: Plan, run: ActionRun, doors: ActionDoors): Promise<Sent>;
+  settle(tx: Writer, plan: Plan, sent: Sent, run: ActionRun): Promise<ActionOutcome>;
+  /** For `repeats: false`: what to record when an earlier attempt began and its end is not known. */
+  settleUnknown(tx: Writer, action: Action, run: ActionRun): Promise<ActionOutcome>;
+}
+
+export type ActionType<Action = never> = DatabaseAction<Action> | SendingAction<Action, never, never>;
+
+/** Whether something an action names exists in an environment now; for warnings at save. */
+export type ReferenceCheck = (tx: Reader, environmentId: number, reference: Reference) => Promise<boolean>;

@@ -1,0 +1,40 @@
+/**
+ * The one place that reads the time. Everything else is handed a Clock, so that tests can move it.
+ * It never formats for people; `toIso` is the only rendering.
+ */
+
+export interface Clock {
+  /** Wall time: milliseconds since the Unix epoch, UTC. May jump either way. */
+  now(): number;
+  /** Milliseconds from an arbitrary start; never goes back. For measuring durations only. */
+  monotonicMs(): number;
+  /** Runs `work` once, `delayMs` from now at the earliest. The answer cancels it. */
+  after(delayMs: number, work: () => void): () => void;
+}
+
+/** setTimeout holds at most a signed 32-bit delay; a longer wait wakes early and the caller looks again. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
+
+export const systemClock: Clock = {
+  now: () => Date.now(),
+  monotonicMs: () => performance.now(),
+  after(delayMs, work) {
+    const timer = setTimeout(work, Math.min(Math.max(delayMs, 0), LONGEST_TIMER_MS));
+    return () => clearTimeout(timer);
+  },
+};
+
+/** ISO 8601 UTC with milliseconds, from milliseconds since the epoch. */
+export function toIso(ms: number): string {
+  return new Date(ms).toISOString();
+}
+
+/** `toIso`, or null for null. */
+export function toIsoOrNull(ms: number | null): string | null {
+  return ms === null ? null : toIso(ms);
+}
+
+/** Resolves `delayMs` later by the given clock. */
+export function sleep(clock: Clock, delayMs: number): Promise<void> {
+  return new Promise((resolve) => void clock.after(delayMs, resolve));
+}

@@ -1,0 +1,64 @@
+/**
+ * Every limit of the specification, one named constant each, units last in the name.
+ * The ones in `RaisableLimits` can be raised in the server's configuration; nothing else is a knob.
+ */
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+export const DAY_MS = 24 * HOUR_MS;
+
+export const MAX_ACTIONS_PER_RELAY = 10;
+export const MAX_MAP_NAMES = 20;
+export const MAX_RECEIVER_BODY_BYTES = 256 * 1024;
+export const MAX_STORED_PAYLOAD_BYTES = 32 * 1024;
+export const MAX_PREVIEW_BYTES = 4 * 1024;
+export const MAX_MAPPED_VALUE_BYTES = 2 * 1024;
+export const MAX_SIGNATURES = 8;
+export const MAX_TIMESTAMP_DIGITS = 13;
+export const MAX_TOLERANCE_SECONDS = 300;
+export const MAX_SIGNED_PAYLOAD_LITERAL_CHARS = 40;
+export const MIN_PASTED_SECRET_CHARS = 24;
+export const MIN_MIXED_PASTED_SECRET_CHARS = 22;
+export const MIN_CREDITS = 1;
+export const MAX_CREDITS = 10_000;
+export const MAX_REASON_CHARS = 200;
+export const MAX_REF_CHARS = 200;
+export const MAX_SUBJECT_CHARS = 300;
+export const MAX_EMAIL_TEXT_CHARS = 10_000;
+export const CALL_TIMEOUT_MS = 10_000;
+export const MAX_KEPT_ANSWER_BYTES = 4 * 1024;
+/** Waits between the seven attempts of an event. */
+export const RETRY_DELAYS_MS: readonly number[] = [
+  MINUTE_MS,
+  5 * MINUTE_MS,
+  30 * MINUTE_MS,
+  2 * HOUR_MS,
+  8 * HOUR_MS,
+  16 * HOUR_MS,
+];
+export const MAX_ATTEMPTS = RETRY_DELAYS_MS.length + 1;
+export const EVENT_RETENTION_MS = 30 * DAY_MS;
+export const SIGNATURE_MEMORY_AFTER_DELETE_MS = DAY_MS;
+export const CAP_WINDOW_MS = MINUTE_MS;
+export const MAX_MANAGEMENT_BODY_BYTES = 1024 * 1024;
+
+/** The limits a configuration may raise ("Limits are raised on request"). */
+export interface RaisableLimits {
+  relaysPerEnvironment: number;
+  verifiedEventsPerMinute: number;
+  unverifiedCallsPerMinute: number;
+  invitesPerDay: number;
+  emailsPerHour: number;
+  eventEmailsPerPersonPerDay: number;
+  syncChangesPerMinute: number;
+}
+
+export const DEFAULT_LIMITS: RaisableLimits = {
+  relaysPerEnvironment: 20,
+  verifiedEventsPerMinute: 120,
+  unverifiedCallsPerMinute: 60,
+  invitesPerDay: 200,
+  emailsPerHour: 200,
+  eventEmailsPerPersonPerDay: 5,
+  syncChangesPerMinute: 30,
+};

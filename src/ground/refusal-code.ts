@@ -1,0 +1,195 @@
+/**
+ * The registry of refusal codes: the status each answers with, what it means and what to do. The error pages,
+ * the OpenAPI document and the tests read it. Source: the specification's "Errors", decisions section 6.
+ */
+
+export interface RefusalEntry {
+  status: number;
+  /** One sentence: when it happens. */
+  when: string;
+  /** One sentence: what to do about it. */
+  todo: string;
+}
+
+export const REFUSALS = {
+  // Receiver
+  unknown_receiver: {
+    status: 404,
+    when: "No receiver relay with this name exists on this app, or it was deleted.",
+    todo: "Compare the URL at the provider with the receiver URL shown on the relay's page.",
+  },
+  bad_signature: {
+    status: 401,
+    when: "The call's signature or token did not verify against the receiver's secret or key.",
+    todo: "Check that the relay holds the provider's current secret and that its recipe matches how the provider signs; a URL with anything appended never verifies.",
+  },
+  scheme_renamed: {
+    status: 401,
+    when: "The relay is stored under the old scheme name hmac_sha256_header.",
+    todo: 'Save its definition again with "scheme": "signature".',
+  },
+  body_too_large: {
+    status: 413,
+    when: "The request body is over the limit.",
+    todo: "Send at most 256 KB; ask the provider for a thinner event if it offers one.",
+  },
+  invalid_json: {
+    status: 400,
+    when: "The request body is not JSON (nor a form post where a form is read).",
+    todo: "Send valid JSON in UTF-8.",
+  },
+  too_many_signatures: {
+    status: 400,
+    when: "The signature header lists more than 8 signatures.",
+    todo: "Send at most 8 signatures; retire old signing secrets at the provider.",
+  },
+  receiver_capped: {
+    status: 429,
+    when: "The app received more verified events in a minute than its limit.",
+    todo: "Wait until resetAt; the provider will send the event again. The limit can be raised in the server's configuration.",
+  },
+  source_capped: {
+    status: 429,
+    when: "One address sent more unverified calls in a minute than the limit.",
+    todo: "Wait until resetAt and fix the sender's signature. Behind a proxy, set the trusted proxy so that addresses are told apart.",
+  },
+  not_recorded: {
+    status: 503,
+    when: "The event could not be stored, so nothing ran.",
+    todo: "Nothing to do at the provider, it sends the event again; check the server's disk and log.",
+  },
+  // Definition and management
+  invalid_definition: {
+    status: 400,
+    when: "The relay definition breaks a rule.",
+    todo: "Read problems: each names the field, why it is refused and what to do.",
+  },
+  relay_capped: {
+    status: 400,
+    when: "The environment already holds as many relays as its limit.",
+    todo: "Delete a relay that is no longer used, or raise the limit in the server's configuration.",
+  },
+  relay_missing: {
+    status: 400,
+    when: "A relay action or a sold-through setting names a relay that does not exist in this environment.",
+    todo: "Create that relay first, or name one that exists.",
+  },
+  name_taken: {
+    status: 409,
+    when: "Something with this name exists already.",
+    todo: "Choose another name, or change the one that exists.",
+  },
+  version_conflict: {
+    status: 409,
+    when: "What you are saving has changed since you read it.",
+    todo: "Read it again, apply your change to the current version, and save.",
+  },
+  not_replayable: {
+    status: 409,
+    when: "The event is queued or running, so it cannot be replayed.",
+    todo: "Wait until it is done, failed or dead.",
+  },
+  unsigned_event: {
+    status: 409,
+    when: "The event arrived unsigned and its relay now acts without trustUnsignedEvents.",
+    todo: "Set trigger.trustUnsignedEvents if you accept that, or handle the event by hand.",
+  },
+  product_not_sellable: {
+    status: 409,
+    when: "The product is sold through a relay, so it has no payment to start here.",
+    todo: "Send the buyer to the provider that sells it.",
+  },
+  plan_not_sellable: {
+    status: 409,
+    when: "The plan is sold through a relay, so it has no checkout here.",
+    todo: "Send the buyer to the provider that sells it.",
+  },
+  provider_secret_required: {
+    status: 400,
+    when: "The relay verifies with the sender's own secret or public key, which the service never makes.",
+    todo: "Paste the value the provider shows.",
+  },
+  invalid_input: {
+    status: 400,
+    when: "A field of the request is not valid.",
+    todo: "The message names the field, why, and what to do.",
+  },
+  trigger_kind_fixed: {
+    status: 409,
+    when: "A synced relay's trigger kind cannot change.",
+    todo: "Rename the relay, or prune it in development and sync again.",
+  },
+  no_call_url: {
+    status: 400,
+    when: "A signing secret was asked for on a relay that has no call_url action.",
+    todo: "Add a call_url action first; it gets its signing secret when saved.",
+  },
+  // Everyone
+  unauthenticated: {
+    status: 401,
+    when: "The request carries no valid key or session.",
+    todo: "Send Authorization: Bearer with a secret key, or sign in to the dashboard.",
+  },
+  forbidden: {
+    status: 403,
+    when: "The key or session may not do this.",
+    todo: "Use a secret key of this environment, or sign in as the owner.",
+  },
+  wrong_environment: {
+    status: 403,
+    when: "The key belongs to another app or environment than the one in the path.",
+    todo: "Use a key of the environment you name, or name the key's environment.",
+  },
+  not_found: {
+    status: 404,
+    when: "Nothing exists under this address.",
+    todo: "Check the name or id; lists show what exists.",
+  },
+  wrong_origin: {
+    status: 403,
+    when: "The request came from a web page that may not make it.",
+    todo: "Open the dashboard at its own address; app keys work from their verified origins only.",
+  },
+  signin_capped: {
+    status: 429,
+    when: "Too many sign-in attempts failed.",
+    todo: "Wait until resetAt, or reset the password on the command line.",
+  },
+  in_use: {
+    status: 409,
+    when: "Something else still needs what you are deleting.",
+    todo: "Remove what the message names first.",
+  },
+  data_invalid: {
+    status: 400,
+    when: "A record's data breaks its collection's field rules.",
+    todo: "The message names the field, why, and what to do.",
+  },
+  credits_short: {
+    status: 409,
+    when: "The person has fewer credits than the amount to spend.",
+    todo: "Spend less, or grant credits first.",
+  },
+  invite_capped: {
+    status: 429,
+    when: "The environment created as many people by address today as its limit.",
+    todo: "Wait until resetAt, or raise the limit in the server's configuration.",
+  },
+  ref_used: {
+    status: 409,
+    when: "This ref already belongs to another purchase.",
+    todo: "Use the provider's unique payment identifier as ref.",
+  },
+  person_suspended: {
+    status: 403,
+    when: "The person is suspended.",
+    todo: "Make the person active again first.",
+  },
+  internal: {
+    status: 500,
+    when: "Something went wrong in the service itself.",
+    todo: "Look at the server's log for this time; please report it.",
+  },
+} as const satisfies Record<string, RefusalEntry>;
+
+export type RefusalCode = keyof typeof REFUSALS;

@@ -1,0 +1,38 @@
+/**
+ * A Refusal is what a caller is told: a registered code, its status, and one sentence. It is thrown anywhere
+ * and rendered in one place (http/). A result of an action is never a Refusal, and neither is a bug.
+ */
+import type { Problem } from "./problem.ts";
+import { REFUSALS, type RefusalCode } from "./refusal-code.ts";
+
+export interface RefusalExtra {
+  /** For `invalid_definition`: every problem, not only the first. */
+  problems?: readonly Problem[];
+  /** For caps: when the window ends, milliseconds since the epoch. */
+  resetAtMs?: number;
+  /** Further fields of the answer's body, such as the `version` a conflict was found at. */
+  details?: Readonly<Record<string, unknown>>;
+}
+
+export class Refusal extends Error {
+  readonly code: RefusalCode;
+  readonly status: number;
+  readonly extra: RefusalExtra;
+
+  constructor(code: RefusalCode, message: string, extra: RefusalExtra = {}) {
+    super(message);
+    this.name = "Refusal";
+    this.code = code;
+    this.status = REFUSALS[code].status;
+    this.extra = extra;
+  }
+}
+
+/** `invalid_definition` with every problem; the message is the first one's sentence. */
+export function refuseDefinition(problems: readonly Problem[]): Refusal {
+  const first = problems[0];
+  const more = problems.length > 1 ? ` (and ${problems.length - 1} more)` : "";
+  return new Refusal("invalid_definition", `${first?.message ?? "The definition is not valid."}${more}`, {
+    problems,
+  });
+}

@@ -1,0 +1,15 @@
+/** Measuring and cutting text by its UTF-8 size, never inside a character. */
+
+const encoder = new TextEncoder();
+
+/** Bytes of the text in UTF-8. */
+export function utf8Bytes(text: string): number {
+  return Buffer.byteLength(text, "utf8");
+}
+
+/** The longest beginning of `text` that fits `maxBytes` of UTF-8. */
+export function cutUtf8(text: string, maxBytes: number): string {
+  if (text.length * 3 <= maxBytes || utf8Bytes(text) <= maxBytes) return text;
+  const { read } = encoder.encodeInto(text, new Uint8Array(maxBytes));
+  return text.slice(0, read);
+}

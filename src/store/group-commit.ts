@@ -1,0 +1,162 @@
+/**
+ * Group commit: every write that waits when the writer is free runs in its own savepoint inside one transaction, and all are
+ * answered after the one durable commit. One that throws is undone alone. It never lets two transactions overlap.
+ */
+import { type Origin, StoreUnavailable, type Writer } from "./port.ts";
+import { type SqliteConnection, SqliteWriter } from "./sqlite-connection.ts";
+
+interface Waiting {
+  origin: Origin;
+  work: (tx: Writer) => Promise<unknown>;
+  resolve: (value: unknown) => void;
+  reject: (error: unknown) => void;
+}
+
+/** How one work of a group ended, kept until the commit decides. */
+type Outcome = { ok: true; value: unknown } | { ok: false; error: unknown };
+
+/** A bound on one transaction, so that a burst cannot make the first writer wait for the last. */
+const MAX_GROUP = 512;
+
+/** Writes of these origins are not captured; the flag is down again before the commit, so direct SQL is captured. */
+const UNCAPTURED: ReadonlySet<Origin> = new Set(["relay", "erasure"]);
+
+export class GroupCommit {
+  readonly #connection: SqliteConnection;
+  readonly #writer: { scheduled: boolean; running: boolean } = { scheduled: false, running: false };
+  readonly #onGroup: (size: number) => void;
+  #waiting: Waiting[] = [];
+  #closed = false;
+  #idle: (() => void)[] = [];
+
+  constructor(connection: SqliteConnection, onGroup: (size: number) => void) {
+    this.#connection = connection;
+    this.#onGroup = onGroup;
+  }
+
+  add<Result>(origin: Origin, work: (tx: Writer) => Promise<Result>): Promise<Result> {
+    if (this.#closed) return Promise.reject(new StoreUnavailable("The store is closed."));
+    return new Promise<Result>((resolve, reject) => {
+      this.#waiting.push({ origin, work, resolve: resolve as (value: unknown) => void, reject });
+      this.#schedule();
+    });
+  }
+
+  /** Refuses new writes and resolves when the begun ones are answered. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    if (this.#waiting.length === 0 && !this.#writer.running) return;
+    await new Promise<void>((resolve) => this.#idle.push(resolve));
+  }
+
+  /** A macrotask, so that every request already read from its socket joins the group. */
+  #schedule(): void {
+    if (this.#writer.scheduled || this.#writer.running) return;
+    this.#writer.scheduled = true;
+    setImmediate(() => {
+      this.#writer.scheduled = false;
+      void this.#commitGroup();
+    });
+  }
+
+  async #commitGroup(): Promise<void> {
+    const group = this.#waiting.splice(0, MAX_GROUP);
+    this.#writer.running = true;
+    const committed: (() => void)[] = [];
+    try {
+      const outcomes = await this.#runGroup(group, committed);
+      group.forEach((waiting, index) => {
+        const outcome = outcomes[index] as Outcome;
+        if (outcome.ok) waiting.resolve(outcome.value);
+        else waiting.reject(outcome.error);
+      });
+    } catch (error) {
+      committed.length = 0;
+      const unavailable = asUnavailable(error);
+      for (const waiting of group) waiting.reject(unavailable);
+    } finally {
+      this.#writer.running = false;
+    }
+    this.#onGroup(group.length);
+    for (const work of committed) work();
+    if (this.#waiting.length > 0) this.#schedule();
+    else for (const resolve of this.#idle.splice(0)) resolve();
+  }
+
+  /** Throws when the transaction as a whole is lost; nothing of the group is kept then. */
+  async #runGroup(group: readonly Waiting[], committed: (() => void)[]): Promise<Outcome[]> {
+    const outcomes: Outcome[] = [];
+    const watch = watchForForeignAwait();
+    this.#connection.exec("BEGIN IMMEDIATE");
+    let captured = true;
+    try {
+      for (const { origin, work } of group) {
+        const capture = !UNCAPTURED.has(origin);
+        if (capture !== captured) {
+          this.#setCaptured(capture);
+          captured = capture;
+        }
+        outcomes.push(await this.#runOne(work, watch, committed));
+      }
+      if (!captured) this.#setCaptured(true);
+      this.#connection.exec("COMMIT");
+    } catch (error) {
+      if (this.#connection.inTransaction) this.#connection.exec("ROLLBACK");
+      throw error;
+    } finally {
+      watch.stop();
+    }
+    return outcomes;
+  }
+
+  async #runOne(
+    work: (tx: Writer) => Promise<unknown>,
+    watch: Watch,
+    committed: (() => void)[],
+  ): Promise<Outcome> {
+    const writer = new SqliteWriter(this.#connection);
+    try {
+      const value = await writer.attempt(() => Promise.race([work(writer), watch.violated]));
+      committed.push(...writer.committed);
+      return { ok: true, value };
+    } catch (error) {
+      // A full disk and its like make SQLite undo the whole transaction by itself: then nobody's work is kept.
+      if (error instanceof StoreUnavailable || !this.#connection.inTransaction) throw error;
+      return { ok: false, error };
+    } finally {
+      writer.end();
+    }
+  }
+
+  #setCaptured(captured: boolean): void {
+    this.#connection.exec(
+      captured ? "UPDATE capture_switch SET captured = 1" : "UPDATE capture_switch SET captured = 0",
+    );
+  }
+}
+
+interface Watch {
+  violated: Promise<never>;
+  stop: () => void;
+}
+
+/**
+ * Works that await only their transaction settle before the event loop turns. When it turns inside a group, a work is awaiting
+ * something else and would hold every writer: the watch makes that an error of the work instead of a standstill.
+ */
+function watchForForeignAwait(): Watch {
+  let turn: ReturnType<typeof setImmediate> | undefined;
+  const violated = new Promise<never>((_resolve, reject) => {
+    turn = setImmediate(() =>
+      reject(new Error("A transaction's work awaited something other than its transaction.")),
+    );
+  });
+  violated.catch(() => undefined);
+  return { violated, stop: () => clearImmediate(turn) };
+}
+
+function asUnavailable(error: unknown): StoreUnavailable {
+  return error instanceof StoreUnavailable
+    ? error
+    : new StoreUnavailable("The transaction could not be committed.", { cause: error });
+}

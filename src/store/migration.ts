@@ -1,0 +1,24 @@
+/** The migrations in their order, their SQL packed into the executable. A released one is never edited. */
+import base from "../../migrations/0001-base.sql" with { type: "text" };
+import relay from "../../migrations/0002-relay.sql" with { type: "text" };
+import event from "../../migrations/0003-event.sql" with { type: "text" };
+import record from "../../migrations/0004-record.sql" with { type: "text" };
+import people from "../../migrations/0005-people.sql" with { type: "text" };
+import selling from "../../migrations/0006-selling.sql" with { type: "text" };
+import mail from "../../migrations/0007-mail.sql" with { type: "text" };
+
+export interface Migration {
+  number: number;
+  name: string;
+  sql: string;
+}
+
+export const MIGRATIONS: readonly Migration[] = [
+  { number: 1, name: "base", sql: base },
+  { number: 2, name: "relay", sql: relay },
+  { number: 3, name: "event", sql: event },
+  { number: 4, name: "record", sql: record },
+  { number: 5, name: "people", sql: people },
+  { number: 6, name: "selling", sql: selling },
+  { number: 7, name: "mail", sql: mail },
+];

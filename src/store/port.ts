@@ -1,0 +1,59 @@
+/**
+ * The database port: all that the house knows of its database. A reader and a writer are different types, so rights are types.
+ * SQL is written in the room whose noun it serves, in what SQLite and PostgreSQL share; parameters are `?1`, `?2`, …
+ */
+
+export type SqlValue = string | number | bigint | boolean | null | Uint8Array;
+
+/** A consistent view of the store. */
+export interface Reader {
+  /** The first row, or null. */
+  get<Row>(sql: string, ...values: SqlValue[]): Promise<Row | null>;
+  /** Every row. */
+  all<Row>(sql: string, ...values: SqlValue[]): Promise<Row[]>;
+}
+
+/** An open transaction. */
+export interface Writer extends Reader {
+  /** Runs a statement for its effect; answers how many rows it changed. */
+  run(sql: string, ...values: SqlValue[]): Promise<number>;
+  /** Runs `work` so that all of it is undone, and nothing else, when it throws. */
+  attempt<Result>(work: () => Promise<Result>): Promise<Result>;
+  /** Calls `work` once, after this transaction is durable; never when it is rolled back. */
+  afterCommit(work: () => void): void;
+}
+
+/** Who writes. Change capture skips `relay` and `erasure`. */
+export type Origin = "app" | "dashboard" | "receipt" | "relay" | "erasure";
+
+export interface Store {
+  /** A consistent read; never sees an open transaction and never waits for a writer. */
+  read<Result>(work: (tx: Reader) => Promise<Result>): Promise<Result>;
+  /**
+   * ONE transaction: resolves after a durable commit; all of `work` is undone when it throws, and its error is the answer.
+   * `work` awaits nothing but its transaction. Throws StoreUnavailable when the database itself cannot write.
+   */
+  write<Result>(origin: Origin, work: (tx: Writer) => Promise<Result>): Promise<Result>;
+  /** Calls back after another process changed the database. The answer stops it. */
+  onForeignChange(work: () => void): () => void;
+  /** Copies the whole store, consistent, to a new file, while others write. */
+  copyTo(file: string): Promise<void>;
+  /** Waits for what was begun, then closes. Later calls throw StoreUnavailable. */
+  close(): Promise<void>;
+}
+
+/** The database cannot be used now: full, locked, read-only, failing or closed. Nothing of the work was kept. */
+export class StoreUnavailable extends Error {
+  constructor(message: string, options?: { cause: unknown }) {
+    super(message, options);
+    this.name = "StoreUnavailable";
+  }
+}
+
+/** A unique constraint refused the row; `work` may catch it inside `attempt`. */
+export class UniqueViolation extends Error {
+  constructor(message: string, options?: { cause: unknown }) {
+    super(message, options);
+    this.name = "UniqueViolation";
+  }
+}

@@ -1,0 +1,151 @@
+/**
+ * One SQLite connection with its prepared statements, speaking the port's Reader and Writer.
+ * It decides how SQLite's errors are told apart, and never when a transaction begins or ends.
+ */
+import { Database, type Statement } from "bun:sqlite";
+import { type Reader, type SqlValue, StoreUnavailable, UniqueViolation, type Writer } from "./port.ts";
+
+export class SqliteConnection implements Reader {
+  readonly database: Database;
+  readonly #statements = new Map<string, Statement>();
+
+  constructor(file: string, options: { readonly: boolean }) {
+    this.database = new Database(
+      file,
+      options.readonly ? { readonly: true } : { readwrite: true, create: true },
+    );
+  }
+
+  /** Runs one statement at once, without a place in any queue. */
+  exec(sql: string): void {
+    this.#guard(() => this.#statement(sql).run());
+  }
+
+  async get<Row>(sql: string, ...values: SqlValue[]): Promise<Row | null> {
+    return this.#guard(() => this.#statement(sql).get(...values) as Row | null);
+  }
+
+  async all<Row>(sql: string, ...values: SqlValue[]): Promise<Row[]> {
+    return this.#guard(() => this.#statement(sql).all(...values) as Row[]);
+  }
+
+  async run(sql: string, ...values: SqlValue[]): Promise<number> {
+    return this.#guard(() => this.#statement(sql).run(...values).changes);
+  }
+
+  get inTransaction(): boolean {
+    return this.database.inTransaction;
+  }
+
+  close(): void {
+    for (const statement of this.#statements.values()) statement.finalize();
+    this.#statements.clear();
+    this.database.close();
+  }
+
+  #statement(sql: string): Statement {
+    let statement = this.#statements.get(sql);
+    if (statement === undefined) {
+      statement = this.database.prepare(sql);
+      this.#statements.set(sql, statement);
+    }
+    return statement;
+  }
+
+  #guard<Result>(work: () => Result): Result {
+    try {
+      return work();
+    } catch (error) {
+      throw tellApart(error);
+    }
+  }
+}
+
+/** The writing side: adds nested attempts and what is to happen after the commit. */
+export class SqliteWriter implements Writer {
+  readonly #connection: SqliteConnection;
+  readonly committed: (() => void)[] = [];
+  #depth = 0;
+  #open = true;
+
+  constructor(connection: SqliteConnection) {
+    this.#connection = connection;
+  }
+
+  get<Row>(sql: string, ...values: SqlValue[]): Promise<Row | null> {
+    this.#assertOpen();
+    return this.#connection.get<Row>(sql, ...values);
+  }
+
+  all<Row>(sql: string, ...values: SqlValue[]): Promise<Row[]> {
+    this.#assertOpen();
+    return this.#connection.all<Row>(sql, ...values);
+  }
+
+  run(sql: string, ...values: SqlValue[]): Promise<number> {
+    this.#assertOpen();
+    return this.#connection.run(sql, ...values);
+  }
+
+  async attempt<Result>(work: () => Promise<Result>): Promise<Result> {
+    this.#assertOpen();
+    this.#depth += 1;
+    const savepoint = `attempt_${this.#depth}`;
+    const callbacks = this.committed.length;
+    this.#connection.exec(`SAVEPOINT ${savepoint}`);
+    try {
+      const result = await work();
+      this.#connection.exec(`RELEASE ${savepoint}`);
+      return result;
+    } catch (error) {
+      this.committed.length = callbacks;
+      if (this.#connection.inTransaction) {
+        this.#connection.exec(`ROLLBACK TO ${savepoint}`);
+        this.#connection.exec(`RELEASE ${savepoint}`);
+      }
+      throw error;
+    } finally {
+      this.#depth -= 1;
+    }
+  }
+
+  afterCommit(work: () => void): void {
+    this.#assertOpen();
+    this.committed.push(work);
+  }
+
+  /** After this, a work that kept its transaction too long is told so instead of writing into another's. */
+  end(): void {
+    this.#open = false;
+  }
+
+  #assertOpen(): void {
+    if (!this.#open)
+      throw new Error("This transaction has ended; a work may await nothing but its transaction.");
+  }
+}
+
+/** Result codes that say the database itself cannot be used now (sqlite.org/rescode.html). */
+const UNAVAILABLE =
+  /^SQLITE_(FULL|BUSY|LOCKED|READONLY|IOERR|CANTOPEN|CORRUPT|NOTADB|NOMEM|PROTOCOL|PERM|AUTH|INTERRUPT)/;
+
+function tellApart(error: unknown): unknown {
+  if (!(error instanceof Error)) return error;
+  const code = (error as { code?: unknown }).code;
+  if (typeof code === "string") {
+    if (UNAVAILABLE.test(code))
+      return new StoreUnavailable(`The database cannot be used now (${code}: ${error.message}).`, {
+        cause: error,
+      });
+    if (
+      code === "SQLITE_CONSTRAINT_UNIQUE" ||
+      code === "SQLITE_CONSTRAINT_PRIMARYKEY" ||
+      code === "SQLITE_CONSTRAINT_ROWID"
+    ) {
+      return new UniqueViolation(error.message, { cause: error });
+    }
+  }
+  if (error.message.includes("closed database"))
+    return new StoreUnavailable("The store is closed.", { cause: error });
+  return error;
+}

@@ -1,0 +1,113 @@
+/**
+ * The embedded store: SQLite in WAL mode, every commit synced to the disk before anyone is answered.
+ * One connection writes, in groups; another reads, so that a read never sees an open transaction.
+ */
+import type { Clock } from "../ground/clock.ts";
+import { GroupCommit } from "./group-commit.ts";
+import { migrate } from "./migrate.ts";
+import { type Origin, type Reader, type Store, StoreUnavailable, type Writer } from "./port.ts";
+import { SqliteConnection } from "./sqlite-connection.ts";
+
+/** Another process (a command beside the server) holds the write lock for milliseconds; a wait blocks this process. */
+const BUSY_TIMEOUT_MS = 1_000;
+const FOREIGN_CHANGE_POLL_MS = 1_000;
+const WAL_KEPT_BYTES = 64 * 1024 * 1024;
+
+export interface SqliteOptions {
+  clock: Clock;
+  /** Told the size of every committed group, for metrics. */
+  onGroup?: (size: number) => void;
+}
+
+/** Opens the database file, creating and migrating it as needed. Throws StoreUnavailable or a MigrationRefused. */
+export async function openSqlite(file: string, options: SqliteOptions): Promise<Store> {
+  const writer = new SqliteConnection(file, { readonly: false });
+  try {
+    for (const pragma of [
+      `busy_timeout = ${BUSY_TIMEOUT_MS}`,
+      "auto_vacuum = INCREMENTAL",
+      "journal_mode = WAL",
+      "synchronous = FULL",
+      "foreign_keys = ON",
+      "recursive_triggers = ON",
+      `journal_size_limit = ${WAL_KEPT_BYTES}`,
+    ]) {
+      await writer.get(`PRAGMA ${pragma}`);
+    }
+    await migrate(writer, options.clock);
+    const reader = new SqliteConnection(file, { readonly: false });
+    await reader.get(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
+    await reader.get("PRAGMA query_only = ON");
+    return new SqliteStore(writer, reader, options);
+  } catch (error) {
+    writer.close();
+    throw error;
+  }
+}
+
+class SqliteStore implements Store {
+  readonly #writer: SqliteConnection;
+  readonly #reader: SqliteConnection;
+  readonly #clock: Clock;
+  readonly #group: GroupCommit;
+  #reads: Promise<unknown> = Promise.resolve();
+  #closed = false;
+
+  constructor(writer: SqliteConnection, reader: SqliteConnection, options: SqliteOptions) {
+    this.#writer = writer;
+    this.#reader = reader;
+    this.#clock = options.clock;
+    this.#group = new GroupCommit(writer, options.onGroup ?? (() => undefined));
+  }
+
+  read<Result>(work: (tx: Reader) => Promise<Result>): Promise<Result> {
+    const result = this.#reads.then(() => this.#readAlone(work));
+    this.#reads = result.catch(() => undefined);
+    return result;
+  }
+
+  write<Result>(origin: Origin, work: (tx: Writer) => Promise<Result>): Promise<Result> {
+    return this.#group.add(origin, work);
+  }
+
+  onForeignChange(work: () => void): () => void {
+    let last: number | undefined;
+    let cancel = (): void => undefined;
+    const look = async (): Promise<void> => {
+      if (this.#closed) return;
+      const row = await this.#writer.get<{ data_version: number }>("PRAGMA data_version").catch(() => null);
+      if (this.#closed) return;
+      if (row !== null) {
+        if (last !== undefined && row.data_version !== last) work();
+        last = row.data_version;
+      }
+      cancel = this.#clock.after(FOREIGN_CHANGE_POLL_MS, () => void look());
+    };
+    void look();
+    return () => cancel();
+  }
+
+  async copyTo(file: string): Promise<void> {
+    await this.#reads;
+    await this.#reader.run("VACUUM INTO ?1", file);
+  }
+
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    await this.#group.close();
+    await this.#reads;
+    this.#closed = true;
+    this.#reader.close();
+    this.#writer.close();
+  }
+
+  async #readAlone<Result>(work: (tx: Reader) => Promise<Result>): Promise<Result> {
+    if (this.#closed) throw new StoreUnavailable("The store is closed.");
+    this.#reader.exec("BEGIN");
+    try {
+      return await work(this.#reader);
+    } finally {
+      if (this.#reader.inTransaction) this.#reader.exec("COMMIT");
+    }
+  }
+}

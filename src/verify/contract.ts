@@ -1,0 +1,87 @@
+/**
+ * What a verification scheme is: one file a scheme, one line in registry.ts. Verification is a pure function of the call, the
+ * definition's fields and the secret; it never reads a relay, a database or a clock.
+ */
+import type { TSchema } from "typebox";
+import type { Json } from "../ground/json.ts";
+import type { Problem } from "../ground/problem.ts";
+
+/** A received call, as the schemes see it. */
+export interface ReceivedCall {
+  /** A header's value without regard to case; one that came twice is joined with ", ". */
+  header(name: string): string | null;
+  /** The bytes received, before any parsing. */
+  body: Uint8Array;
+  /** The body parsed once, lazily: JSON, or a form's fields (a repeated name is a list). */
+  parsed(): ParsedBody;
+  /** What followed the path, "?" included; "" when nothing was appended. */
+  search: string;
+  /** The stored receiver URL of the relay, byte for byte as its page shows it. */
+  receiverUrl: string;
+  nowMs: number;
+}
+
+export type ParsedBody =
+  | { ok: true; value: Json; form: null }
+  /** `form`: the decoded pairs in the order received. */
+  | { ok: true; value: Json; form: readonly (readonly [name: string, value: string])[] }
+  | { ok: false; message: string };
+
+export type Verdict =
+  | {
+      verified: true;
+      /** The signed text of a recipe that accepts each signature once ({params}, {token}); else null. */
+      onceText: Uint8Array | null;
+      /** When the call's timestamp leaves the window, in ms since the epoch; null where it carries none. */
+      expiresAtMs: number | null;
+      /** The sender's own id from a header (scheme hooks), for dedupe when the map names no event_id. */
+      senderEventId: string | null;
+    }
+  | {
+      verified: false;
+      code: "bad_signature" | "too_many_signatures" | "invalid_json";
+      /** Why, in words for the owner's eyes (never a secret, never a body): "header x-signature is missing". */
+      cause: string;
+    };
+
+/** A verifier with its secret prepared; made once per saved relay, used for every call. */
+export interface Verifier {
+  verify(call: ReceivedCall): Verdict;
+}
+
+/** What a scheme's secret is. */
+export type SecretNeed =
+  /** A shared secret: minted here or pasted. */
+  | "shared"
+  /** The sender's public key: pasted only. */
+  | "public_key"
+  /** The environment's own payment-processor secret. */
+  | "processor";
+
+/** What `relay send` and the tests need to make a call that verifies. */
+export interface SignedDraft {
+  headers: Record<string, string>;
+  body: Uint8Array;
+  search: string;
+}
+
+export interface Scheme<Fields = never> {
+  name: string;
+  title: string;
+  /** TypeBox object schema, `scheme` included as a literal, additionalProperties false, every property with ShapeWords. */
+  shape: TSchema;
+  /** Rules beyond the shape; `field` relative to `verify`. Only called on a value that fits the shape. */
+  check(fields: Fields): Problem[];
+  secretNeed(fields: Fields): SecretNeed;
+  /** Whether the sender signs the event itself; false falls under the unsigned-event rule. */
+  signsEvent(fields: Fields): boolean;
+  /** `secret` is the stored text: a secret as pasted or minted, or a public key in the stored (SPKI base64) form. */
+  prepare(fields: Fields, secret: string): Verifier;
+  /** Signs a body the way the sender does. `key` is the secret, or the private key (PEM) for public-key recipes. */
+  sign(
+    fields: Fields,
+    key: string,
+    draft: { body: Uint8Array; contentType: string; receiverUrl: string; nowMs: number },
+  ): SignedDraft;
+  examples: readonly Fields[];
+}

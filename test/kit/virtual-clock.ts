@@ -1,0 +1,74 @@
+/** A clock that stands still until it is told to move; timers fire in order as it passes them. */
+import type { Clock } from "../../src/ground/clock.ts";
+
+interface Timer {
+  at: number;
+  order: number;
+  work: () => void;
+}
+
+export class VirtualClock implements Clock {
+  #now: number;
+  #monotonic = 0;
+  #order = 0;
+  #timers: Timer[] = [];
+
+  constructor(startMs: number) {
+    this.#now = startMs;
+  }
+
+  now(): number {
+    return this.#now;
+  }
+
+  monotonicMs(): number {
+    return this.#monotonic;
+  }
+
+  after(delayMs: number, work: () => void): () => void {
+    const timer = { at: this.#monotonic + Math.max(0, delayMs), order: this.#order++, work };
+    this.#timers.push(timer);
+    return () => {
+      this.#timers = this.#timers.filter((other) => other !== timer);
+    };
+  }
+
+  /** Moves on by `ms`, firing every timer on the way and letting what they started settle in between. */
+  async advance(ms: number): Promise<void> {
+    const end = this.#monotonic + ms;
+    for (;;) {
+      const next = this.#nextUntil(end);
+      if (next === null) break;
+      this.#moveTo(next.at);
+      this.#timers = this.#timers.filter((timer) => timer !== next);
+      next.work();
+      await settle();
+    }
+    this.#moveTo(end);
+    await settle();
+  }
+
+  /** The wall clock alone jumps, either way, as when somebody sets it; timers keep their distance. */
+  jump(ms: number): void {
+    this.#now += ms;
+  }
+
+  #moveTo(monotonic: number): void {
+    this.#now += monotonic - this.#monotonic;
+    this.#monotonic = monotonic;
+  }
+
+  #nextUntil(end: number): Timer | null {
+    let next: Timer | null = null;
+    for (const timer of this.#timers) {
+      if (timer.at > end) continue;
+      if (next === null || timer.at < next.at || (timer.at === next.at && timer.order < next.order)) next = timer;
+    }
+    return next;
+  }
+}
+
+/** Lets promises, immediates and the store's groups run out. */
+export async function settle(turns = 8): Promise<void> {
+  for (let turn = 0; turn < turns; turn++) await new Promise<void>((resolve) => setImmediate(resolve));
+}
