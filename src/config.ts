@@ -1,0 +1,29 @@
+/** What a running service is told at its start. The command line makes it from flags, RELAY_… variables and defaults. */
+import type { Clock } from "./ground/clock.ts";
+import type { RaisableLimits } from "./ground/limit.ts";
+
+export interface ServiceConfig {
+  /** `local`: one app, one environment `local`, files watched, http to localhost allowed. `server`: `relay serve`. */
+  mode: "local" | "server";
+  host: string;
+  /** 0 picks a free one. */
+  port: number;
+  dataDir: string;
+  /** Public origin without a trailing slash; null: made from host and port. Receiver URLs are built from it. */
+  baseUrl: string | null;
+  /** Definition files to watch (local only); null: none. */
+  serviceDir: string | null;
+  /** Addresses or CIDR ranges of proxies whose X-Forwarded-For is believed. */
+  trustedProxies: readonly string[];
+  /** Private hosts (names) or CIDR ranges that call_url may reach. */
+  allowPrivate: readonly string[];
+  /** Events running at once, all relays together. */
+  concurrency: number;
+  limits: RaisableLimits;
+  logFormat: "text" | "json";
+  /** Base of `docs` in errors; null: this service's own /docs. */
+  docsUrl: string | null;
+  /** 32 bytes in hex or base64; null: `master.key` in the data directory, made when missing. */
+  masterKey: string | null;
+  clock: Clock;
+}

@@ -1,0 +1,61 @@
+/** Pages of a list, newest first: how many, and from where on. A cursor is opaque to callers and bound to nothing but its list. */
+import { Refusal } from "./refusal.ts";
+
+export const DEFAULT_PAGE_SIZE = 50;
+export const MAX_PAGE_SIZE = 200;
+
+export interface PageRequest {
+  /** 1 to 200. */
+  limit: number;
+  /** The sort key of the last item seen; the page begins after it. null: from the newest. */
+  after: string | null;
+}
+
+export interface Page<Item> {
+  items: Item[];
+  /** Cursor of the next page, or null when this is the last. */
+  next: string | null;
+}
+
+/** Reads `?limit=` and `?cursor=`. Refuses with `invalid_input`. */
+export function readPageRequest(query: {
+  limit?: string | undefined;
+  cursor?: string | undefined;
+}): PageRequest {
+  const limit = query.limit === undefined ? DEFAULT_PAGE_SIZE : Number(query.limit);
+  if (!Number.isInteger(limit) || limit < 1 || limit > MAX_PAGE_SIZE) {
+    throw new Refusal("invalid_input", `limit is not valid: use an integer from 1 to ${MAX_PAGE_SIZE}.`);
+  }
+  return { limit, after: query.cursor === undefined ? null : readCursor(query.cursor) };
+}
+
+/**
+ * A page from `limit + 1` rows in list order (ask the database for one more than `limit`): the extra row only says that there is more.
+ * `keyOf` gives a row's sort key, what `PageRequest.after` will hold.
+ */
+export function makePage<Row, Item>(
+  rows: readonly Row[],
+  request: PageRequest,
+  keyOf: (row: Row) => string | number,
+  toItem: (row: Row) => Item,
+): Page<Item> {
+  const shown = rows.slice(0, request.limit);
+  const last = shown.at(-1);
+  const next = rows.length > request.limit && last !== undefined ? makeCursor(String(keyOf(last))) : null;
+  return { items: shown.map(toItem), next };
+}
+
+export function makeCursor(key: string): string {
+  return Buffer.from(key).toString("base64url");
+}
+
+function readCursor(cursor: string): string {
+  const key = Buffer.from(cursor, "base64url").toString();
+  if (cursor === "" || makeCursor(key) !== cursor) {
+    throw new Refusal(
+      "invalid_input",
+      "cursor is not valid: use the next value of the page before, unchanged.",
+    );
+  }
+  return key;
+}
