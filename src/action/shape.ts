@@ -1,0 +1,114 @@
+/**
+ * The pieces of shape that several actions share: entitlement, reason, ref, expiresAt, names, and what a text with {{paths}} may say.
+ * It decides what may be written in a definition; it never resolves a path and never looks anything up.
+ * Source: the specification's "Actions" and "Templates".
+ */
+import { Type } from "typebox";
+import { MAX_REASON_CHARS, MAX_REF_CHARS } from "../ground/limit.ts";
+import type { Problem } from "../ground/problem.ts";
+import { CATALOG_NAME, type ShapeWords } from "../ground/shape.ts";
+
+/** Words of a shape, checked: `Type.String({ maxLength: 5, ...words({ … }) })`. */
+export function words(given: ShapeWords): ShapeWords {
+  return given;
+}
+
+/** A collection, product or plan name; `what` completes "the name of a …". */
+export function catalogNameShape(what: "collection" | "product" | "plan") {
+  return Type.String({
+    pattern: CATALOG_NAME.source,
+    description: `The name of the ${what}.`,
+    expects: `the name of a ${what}: lowercase letters, digits, hyphens and underscores, starting with a letter, at most 63 characters`,
+  });
+}
+
+/** A plan or product name, or `access:<slug>`; never a template. */
+export const entitlementShape = Type.String({
+  pattern: "^(access:)?[a-z][a-z0-9_-]{0,62}$",
+  description: "What is granted or taken: a plan name, a product name, or access:<slug>.",
+  expects: "a plan name, a product name, or access:<slug> (lowercase letters, digits, hyphens, underscores)",
+});
+
+/** Why, in words the person may read; templated, at most 200 characters as written and as rendered. */
+export const reasonShape = Type.String({
+  minLength: 1,
+  maxLength: MAX_REASON_CHARS,
+  description: "Why, in words; {{paths}} are filled in.",
+  expects: `a text of 1 to ${MAX_REASON_CHARS} characters`,
+  templated: true,
+});
+
+/** The provider's unique payment identifier; templated. An absent ref falls back to `rly:<eventId>` where the action says so. */
+export const refShape = Type.String({
+  minLength: 1,
+  maxLength: MAX_REF_CHARS,
+  description:
+    "The provider's unique payment identifier, such as {{mapped.payment_id}}; {{paths}} are filled in.",
+  expects: `a text of 1 to ${MAX_REF_CHARS} characters, such as "{{mapped.payment_id}}"`,
+  templated: true,
+});
+
+/** When a grant ends: a duration (`30d`, `12h`, `2w`) from the moment the action runs, or an ISO date. */
+export const expiresAtShape = Type.String({
+  maxLength: 40,
+  description: 'When it ends: "30d", "12h", "2w" from the moment it is granted, or an ISO date.',
+  expects: 'a duration such as "30d", "12h" or "2w", or an ISO date such as "2030-01-31"',
+});
+
+const HOUR_MS = 3_600_000;
+const UNIT_MS: Readonly<Record<string, number>> = { h: HOUR_MS, d: 24 * HOUR_MS, w: 7 * 24 * HOUR_MS };
+const DURATION = /^([1-9]\d{0,4})([hdw])$/;
+const ISO_DATE =
+  /^(\d{4})-(\d{2})-(\d{2})(?:T([01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,3})?)?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d))?$/;
+
+/**
+ * The moment `text` means, in ms since the epoch, or null when it is neither a duration (1 to 99,999 h, d or w, counted from `nowMs`)
+ * nor an ISO date: `2030-01-31` (its first moment in UTC) or a date-time with `Z` or an offset. The moment may lie in the past.
+ */
+export function parseExpiry(text: string, nowMs: number): number | null {
+  const duration = DURATION.exec(text);
+  if (duration) return nowMs + Number(duration[1]) * (UNIT_MS[duration[2] ?? ""] ?? 0);
+  const date = ISO_DATE.exec(text);
+  if (!date || !isCalendarDay(Number(date[1]), Number(date[2]), Number(date[3]))) return null;
+  return Date.parse(text);
+}
+
+function isCalendarDay(year: number, month: number, day: number): boolean {
+  if (month < 1 || month > 12 || day < 1) return false;
+  return day <= new Date(Date.UTC(year, month, 0)).getUTCDate();
+}
+
+/** The rule of `expiresAt` beyond its shape. */
+export function checkExpiry(field: string, text: string | undefined): Problem[] {
+  if (text === undefined || parseExpiry(text, 0) !== null) return [];
+  const message = `\`${field}\` is neither a duration nor an ISO date: write "30d", "12h", "2w", or a date such as "2030-01-31" or "2030-01-31T12:00:00Z".`;
+  return [{ field, message }];
+}
+
+const TEMPLATE = /\{\{([^{}]*)\}\}/g;
+const PATH = /^\s*[A-Za-z_][A-Za-z0-9_-]*(?:\.[^\s.{}|()]+)*\s*$/;
+
+/** The paths inside a text's double braces, as written, trimmed: "{{a.b}} and {{ c }}" gives ["a.b", "c"]. */
+export function listTemplatePaths(text: string): string[] {
+  return Array.from(text.matchAll(TEMPLATE), (found) => (found[1] ?? "").trim());
+}
+
+/** Problems of a templated text: braces that do not pair, and anything but a plain path between them. */
+export function checkTemplateText(field: string, text: string): Problem[] {
+  const rest = text.replaceAll(TEMPLATE, "");
+  if (rest.includes("{{") || rest.includes("}}")) {
+    const message = `\`${field}\` has double braces that do not pair: write each path as {{mapped.name}}, with no braces inside it.`;
+    return [{ field, message }];
+  }
+  if (listTemplatePaths(text).every((path) => PATH.test(path))) return [];
+  const message = `\`${field}\` holds something other than a path between double braces: only a dotted path such as {{mapped.name}} is filled in, no expressions and no filters.`;
+  return [{ field, message }];
+}
+
+/** Refuses a template where none is filled in. `why` completes "a template is refused in …": "call_url.url". */
+export function checkNoTemplate(field: string, text: string, why: string): Problem[] {
+  if (!text.includes("{{")) return [];
+  return [
+    { field, message: `\`${field}\` holds a template, which is refused in ${why}: write the value itself.` },
+  ];
+}
