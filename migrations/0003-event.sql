@@ -25,10 +25,12 @@ CREATE TABLE event (
   person_id TEXT,
   warnings TEXT,
   created_at INTEGER NOT NULL,
+  -- When the present or last attempt began.
+  started_at INTEGER,
   finished_at INTEGER
 );
 CREATE INDEX event_by_environment ON event (environment_id, seq);
-CREATE INDEX event_by_relay ON event (relay_id, seq);
+CREATE INDEX event_by_relay ON event (environment_id, relay_name, seq);
 CREATE INDEX event_ready ON event (relay_id, seq) WHERE state = 'queued' AND next_attempt_at IS NULL;
 CREATE INDEX event_retry ON event (next_attempt_at) WHERE state = 'queued' AND next_attempt_at IS NOT NULL;
 CREATE INDEX event_unfinished ON event (environment_id, state, seq) WHERE state IN ('queued', 'running');

@@ -1,0 +1,91 @@
+/**
+ * Deduplication: one narrow row a key, addressed by 63 bits of its hash, the whole hash on the event row. Two keys that share those bits
+ * stand in neighbouring slots, so a chance collision is never taken for a duplicate.
+ */
+import { createHash } from "node:crypto";
+import { DAY_MS } from "../ground/limit.ts";
+import type { Reader, Writer } from "../store/port.ts";
+
+/** Neighbouring slots one key may stand in; a fifth key with the same 63 bits does not happen. */
+const PROBES = 4;
+const SLOT_MASK = 0x7fff_ffff_ffff_fff0n;
+
+export interface DedupeKey {
+  /** 16 bytes. */
+  hash: Uint8Array;
+}
+
+/** The key of a sender's own event id, within one relay name of one environment. */
+export function keyOfEventId(environmentId: number, relayName: string, eventId: string): DedupeKey {
+  return { hash: digest(`${environmentId}\n${relayName}\nid\n`, eventId) };
+}
+
+/** The key of a body that carries no event id: it deduplicates within the UTC day of `nowMs`. */
+export function keyOfBody(
+  environmentId: number,
+  relayName: string,
+  body: Uint8Array,
+  nowMs: number,
+): DedupeKey {
+  return { hash: digest(`${environmentId}\n${relayName}\nbody ${Math.floor(nowMs / DAY_MS)}\n`, body) };
+}
+
+/** The key of something that happens once, such as a schedule's period. */
+export function keyOfOccurrence(environmentId: number, relayId: string, occurrence: string): DedupeKey {
+  return { hash: digest(`${environmentId}\n${relayId}\nonce\n`, occurrence) };
+}
+
+interface SlotRow {
+  slot: bigint | number;
+  eventId: string | null;
+  hash: Uint8Array | null;
+}
+
+/** The id of the event that holds this key, or null. */
+export async function findDuplicate(tx: Reader, key: DedupeKey): Promise<string | null> {
+  const first = firstSlot(key);
+  const rows = await tx.all<SlotRow>(
+    `SELECT dedupe.slot AS slot, event.id AS eventId, event.dedupe_hash AS hash FROM dedupe
+     LEFT JOIN event ON event.seq = dedupe.event_seq WHERE dedupe.slot BETWEEN ?1 AND ?2`,
+    first,
+    first + BigInt(PROBES - 1),
+  );
+  for (const row of rows) {
+    if (row.eventId !== null && row.hash !== null && Buffer.compare(row.hash, key.hash) === 0)
+      return row.eventId;
+  }
+  return null;
+}
+
+/** Remembers the key for an event that carries its hash. Call after findDuplicate answered null, in the same transaction. */
+export async function keepKey(tx: Writer, key: DedupeKey, eventSeq: number): Promise<void> {
+  const first = firstSlot(key);
+  for (let probe = 0; probe < PROBES; probe++) {
+    const kept = await tx.run(
+      "INSERT INTO dedupe (slot, event_seq) VALUES (?1, ?2) ON CONFLICT (slot) DO NOTHING",
+      first + BigInt(probe),
+      eventSeq,
+    );
+    if (kept === 1) return;
+  }
+  throw new Error("Every slot of a dedupe key is taken.");
+}
+
+/** Forgets the keys of an event that is about to be deleted. */
+export async function forgetKey(tx: Writer, hash: Uint8Array, eventSeq: number): Promise<void> {
+  const first = firstSlot({ hash });
+  await tx.run(
+    "DELETE FROM dedupe WHERE slot BETWEEN ?1 AND ?2 AND event_seq = ?3",
+    first,
+    first + BigInt(PROBES - 1),
+    eventSeq,
+  );
+}
+
+function firstSlot(key: DedupeKey): bigint {
+  return new DataView(key.hash.buffer, key.hash.byteOffset, 8).getBigUint64(0) & SLOT_MASK;
+}
+
+function digest(scope: string, text: string | Uint8Array): Uint8Array {
+  return createHash("sha256").update(scope).update(text).digest().subarray(0, 16);
+}

@@ -1,0 +1,39 @@
+/** The event row and its states, as the other files of this room and the runner see them. It runs no SQL. */
+
+export type EventState = "queued" | "running" | "done" | "failed" | "dead";
+export type EventTrigger = "receiver" | "schedule" | "data_change";
+
+export const EVENT_STATES: readonly EventState[] = ["queued", "running", "done", "failed", "dead"];
+
+/** Final states: nothing moves them but a replay. */
+export const FINAL_STATES: ReadonlySet<EventState> = new Set(["done", "failed", "dead"]);
+
+/** Why an event ended without running any action (`failed`), or is dead although no action failed. */
+export type EventReason =
+  | "person_not_found"
+  | "unsigned_event"
+  | "relay_deleted"
+  | "trigger_changed"
+  | "missed"
+  | "interrupted"
+  | "attempts_spent";
+
+/** What a run needs of an event. */
+export interface EventToRun {
+  seq: number;
+  id: string;
+  environmentId: number;
+  relayId: string;
+  relayName: string;
+  trigger: EventTrigger;
+  /** Attempts since the arrival or the last replay, this one included once it is claimed. */
+  attempts: number;
+  /** Runs ever, replays included. */
+  runs: number;
+  payload: string;
+  unsigned: number;
+}
+
+/** Columns of EventToRun. */
+export const EVENT_TO_RUN_COLUMNS =
+  "seq, id, environment_id AS environmentId, relay_id AS relayId, relay_name AS relayName, trigger, attempts, runs, payload, unsigned";

@@ -1,0 +1,117 @@
+/** One event as the API shows it: its payload, warnings, and each attempt with what every action did. */
+import { toIso, toIsoOrNull } from "../ground/clock.ts";
+import { type Json, parseJson } from "../ground/json.ts";
+import type { Reader } from "../store/port.ts";
+import type { EventState, EventTrigger } from "./event-row.ts";
+
+export interface EventView {
+  id: string;
+  relay: { id: string; name: string };
+  trigger: EventTrigger;
+  state: EventState;
+  reason: string | null;
+  attempts: number;
+  replays: number;
+  nextAttemptAt: string | null;
+  person: { id: string; email: string | null } | null;
+  payload: Json;
+  truncated: boolean;
+  preview: string | null;
+  /** Whether the sender did not sign the event itself. */
+  unsigned: boolean;
+  warnings: Json;
+  createdAt: string;
+  finishedAt: string | null;
+  runs: RunView[];
+}
+
+export interface RunView {
+  attempt: number;
+  startedAt: string;
+  finishedAt: string | null;
+  outcome: "ok" | "failed" | "interrupted" | null;
+  results: Json;
+}
+
+interface ViewRow {
+  seq: number;
+  id: string;
+  relayId: string;
+  relayName: string;
+  trigger: EventTrigger;
+  state: EventState;
+  reason: string | null;
+  attempts: number;
+  replays: number;
+  nextAttemptAt: number | null;
+  personId: string | null;
+  personEmail: string | null;
+  payload: string;
+  truncated: number;
+  preview: string | null;
+  unsigned: number;
+  warnings: string | null;
+  createdAt: number;
+  startedAt: number | null;
+  finishedAt: number | null;
+  runs: number;
+}
+
+interface RunRow {
+  number: number;
+  startedAt: number;
+  finishedAt: number | null;
+  outcome: RunView["outcome"];
+  results: string;
+}
+
+/** The event with this id in this environment, or null. */
+export async function findEventView(
+  tx: Reader,
+  environmentId: number,
+  id: string,
+): Promise<EventView | null> {
+  const row = await tx.get<ViewRow>(
+    `SELECT event.seq, event.id, event.relay_id AS relayId, event.relay_name AS relayName, event.trigger, event.state, event.reason,
+       event.attempts, event.replays, event.next_attempt_at AS nextAttemptAt, event.person_id AS personId, person.email AS personEmail,
+       event.payload, event.truncated, event.preview, event.unsigned, event.warnings, event.created_at AS createdAt,
+       event.started_at AS startedAt, event.finished_at AS finishedAt, event.runs
+     FROM event LEFT JOIN person ON person.id = event.person_id WHERE event.id = ?1 AND event.environment_id = ?2`,
+    id,
+    environmentId,
+  );
+  if (row === null) return null;
+  const runs = await tx.all<RunRow>(
+    `SELECT number, started_at AS startedAt, finished_at AS finishedAt, outcome, results FROM run WHERE event_seq = ?1 ORDER BY number`,
+    row.seq,
+  );
+  return {
+    id: row.id,
+    relay: { id: row.relayId, name: row.relayName },
+    trigger: row.trigger,
+    state: row.state,
+    reason: row.reason,
+    attempts: row.attempts,
+    replays: row.replays,
+    nextAttemptAt: toIsoOrNull(row.nextAttemptAt),
+    person: row.personId === null ? null : { id: row.personId, email: row.personEmail },
+    payload: parseJson(row.payload),
+    truncated: row.truncated === 1,
+    preview: row.preview,
+    unsigned: row.unsigned === 1,
+    warnings: row.warnings === null ? [] : parseJson(row.warnings),
+    createdAt: toIso(row.createdAt),
+    finishedAt: toIsoOrNull(row.finishedAt),
+    runs: runs.map(toRunView),
+  };
+}
+
+function toRunView(run: RunRow): RunView {
+  return {
+    attempt: run.number,
+    startedAt: toIso(run.startedAt),
+    finishedAt: toIsoOrNull(run.finishedAt),
+    outcome: run.outcome,
+    results: parseJson(run.results),
+  };
+}
