@@ -1,0 +1,103 @@
+/**
+ * The structured log: a level, one message, named fields, one line each, as text or JSON, through an injected sink.
+ * It never holds a secret or a body: fields that carry one by name are blanked, and keys and secrets inside texts are cut out.
+ */
+import { type Clock, toIso } from "./clock.ts";
+import { writeJson } from "./json.ts";
+
+export type LogLevel = "debug" | "info" | "warn" | "error";
+export type LogFields = Readonly<Record<string, unknown>>;
+
+export interface Log {
+  debug(message: string, fields?: LogFields): void;
+  info(message: string, fields?: LogFields): void;
+  warn(message: string, fields?: LogFields): void;
+  /** A field named `error` that holds an Error is written with its name, message and stack. */
+  error(message: string, fields?: LogFields): void;
+}
+
+export interface LogOptions {
+  clock: Clock;
+  format: "text" | "json";
+  /** Takes one finished line, without its newline. */
+  sink: (line: string) => void;
+  /** Lower levels are dropped. Default `info`. */
+  level?: LogLevel;
+}
+
+const RANK: Readonly<Record<LogLevel, number>> = { debug: 0, info: 1, warn: 2, error: 3 };
+const BLANK = "[redacted]";
+const HIDDEN_FIELD =
+  /^(authorization|cookie|set-?cookie|body|payload|.*(secret|password|token|passphrase)|.*(api|master|private|signing)-?_?key)$/i;
+const HIDDEN_TEXT =
+  /\b(?:sk|ak)_(?:dev|live|local)_[A-Za-z0-9_-]+|\bwhsec_[A-Za-z0-9+/=_-]+|\bBearer\s+\S+|-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(?:-----END [A-Z ]*PRIVATE KEY-----|$)/g;
+const MAX_DEPTH = 4;
+
+/** A log that writes to `sink`. */
+export function createLog(options: LogOptions): Log {
+  const lowest = RANK[options.level ?? "info"];
+  const write = (level: LogLevel, message: string, fields: LogFields = {}): void => {
+    if (RANK[level] < lowest) return;
+    const shown = hide(fields, 0) as Record<string, unknown>;
+    const at = toIso(options.clock.now());
+    const text = hideText(message);
+    options.sink(
+      options.format === "json"
+        ? writeJson({ ...shown, at, level, message: text })
+        : `${at} ${level.toUpperCase().padEnd(5)} ${oneLine(text)}${textFields(shown)}`,
+    );
+  };
+  return {
+    debug: (message, fields) => write("debug", message, fields),
+    info: (message, fields) => write("info", message, fields),
+    warn: (message, fields) => write("warn", message, fields),
+    error: (message, fields) => write("error", message, fields),
+  };
+}
+
+/** The sink of a running process: its standard error. */
+export function stderrSink(line: string): void {
+  process.stderr.write(`${line}\n`);
+}
+
+function hide(value: unknown, depth: number): unknown {
+  if (typeof value === "string") return hideText(value);
+  if (value instanceof Error)
+    return { name: value.name, message: hideText(value.message), stack: hideText(value.stack ?? "") };
+  if (typeof value !== "object" || value === null) return value;
+  if (depth >= MAX_DEPTH) return "…";
+  if (Array.isArray(value)) return value.map((item) => hide(item, depth + 1));
+  if (ArrayBuffer.isView(value)) return `${value.byteLength} bytes`;
+  return Object.fromEntries(
+    Object.entries(value).map(([name, held]) => [
+      name,
+      HIDDEN_FIELD.test(name) ? BLANK : hide(held, depth + 1),
+    ]),
+  );
+}
+
+function hideText(text: string): string {
+  return text.replace(HIDDEN_TEXT, BLANK);
+}
+
+function textFields(fields: Record<string, unknown>): string {
+  let line = "";
+  let stack = "";
+  for (const [name, value] of Object.entries(fields)) {
+    if (name === "error" && isShownError(value)) {
+      line += ` error=${JSON.stringify(value.message)}`;
+      stack = `\n${value.stack}`;
+    } else if (value !== undefined) {
+      line += ` ${name}=${typeof value === "string" && /^[\w./:@-]+$/.test(value) ? value : writeJson(value)}`;
+    }
+  }
+  return line + stack;
+}
+
+function isShownError(value: unknown): value is { message: string; stack: string } {
+  return typeof value === "object" && value !== null && "stack" in value && "message" in value;
+}
+
+function oneLine(text: string): string {
+  return text.replace(/[\r\n]+/g, " ");
+}

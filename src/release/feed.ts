@@ -1,0 +1,41 @@
+/** Reads the change feed: which releases came after a version, and how they are shown as text. */
+import { RELEASES, type Release } from "./change.ts";
+
+/** The releases newer than `since` (`1.2.3`), newest first; all of them without it. null: `since` is not a version. */
+export function listChanges(since?: string): readonly Release[] | null {
+  if (since === undefined) return RELEASES;
+  const from = readVersion(since);
+  if (from === null) return null;
+  return RELEASES.filter((release) => compareVersions(readVersion(release.version) ?? [], from) > 0);
+}
+
+/** The releases as plain text, the form of /changes.txt and `relay changes`. Ends with a newline. */
+export function writeChanges(releases: readonly Release[]): string {
+  if (releases.length === 0) return "No changes.\n";
+  return releases.map(writeRelease).join("\n");
+}
+
+function writeRelease(release: Release): string {
+  const lines = [`Version ${release.version}`];
+  for (const { subject, was, now } of release.changes) {
+    lines.push("", `  ${subject}`);
+    if (was !== null) lines.push(`    was: ${was}`);
+    lines.push(`    now: ${now}`);
+  }
+  if (release.codesAdded.length > 0) lines.push("", `  Error codes added: ${release.codesAdded.join(", ")}`);
+  if (release.codesRemoved.length > 0)
+    lines.push("", `  Error codes removed: ${release.codesRemoved.join(", ")}`);
+  return `${lines.join("\n")}\n`;
+}
+
+function readVersion(text: string): readonly number[] | null {
+  return /^v?\d{1,6}(\.\d{1,6}){0,2}$/.test(text) ? text.replace("v", "").split(".").map(Number) : null;
+}
+
+function compareVersions(left: readonly number[], right: readonly number[]): number {
+  for (let part = 0; part < 3; part++) {
+    const difference = (left[part] ?? 0) - (right[part] ?? 0);
+    if (difference !== 0) return difference;
+  }
+  return 0;
+}
