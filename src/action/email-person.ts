@@ -11,10 +11,9 @@ import { checkTemplateText, words } from "./shape.ts";
 
 const shape = Type.Object(
   {
-    type: Type.Literal(
-      "email_person",
-      words({ description: "Email the person.", expects: '"email_person"' }),
-    ),
+    type: Type.Literal("email_person", {
+      ...words({ description: "Email the person.", expects: '"email_person"' }),
+    }),
     subject: Type.String({
       minLength: 1,
       maxLength: MAX_SUBJECT_CHARS,

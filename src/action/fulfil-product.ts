@@ -8,10 +8,9 @@ import { catalogNameShape, checkTemplateText, refShape, words } from "./shape.ts
 
 const shape = Type.Object(
   {
-    type: Type.Literal(
-      "fulfil_product",
-      words({ description: "Fulfil a product.", expects: '"fulfil_product"' }),
-    ),
+    type: Type.Literal("fulfil_product", {
+      ...words({ description: "Fulfil a product.", expects: '"fulfil_product"' }),
+    }),
     product: catalogNameShape("product"),
     ref: Type.Optional(refShape),
   },

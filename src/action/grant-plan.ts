@@ -8,7 +8,7 @@ import { catalogNameShape, checkTemplateText, refShape, words } from "./shape.ts
 
 const shape = Type.Object(
   {
-    type: Type.Literal("grant_plan", words({ description: "Grant a plan.", expects: '"grant_plan"' })),
+    type: Type.Literal("grant_plan", { ...words({ description: "Grant a plan.", expects: '"grant_plan"' }) }),
     plan: catalogNameShape("plan"),
     ref: Type.Optional(refShape),
   },

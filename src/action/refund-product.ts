@@ -8,10 +8,9 @@ import { catalogNameShape, checkTemplateText, refShape, words } from "./shape.ts
 
 const shape = Type.Object(
   {
-    type: Type.Literal(
-      "refund_product",
-      words({ description: "Refund a product.", expects: '"refund_product"' }),
-    ),
+    type: Type.Literal("refund_product", {
+      ...words({ description: "Refund a product.", expects: '"refund_product"' }),
+    }),
     product: catalogNameShape("product"),
     ref: Type.Optional(refShape),
   },

@@ -8,7 +8,9 @@ import { catalogNameShape, checkTemplateText, refShape, words } from "./shape.ts
 
 const shape = Type.Object(
   {
-    type: Type.Literal("revoke_plan", words({ description: "Revoke a plan.", expects: '"revoke_plan"' })),
+    type: Type.Literal("revoke_plan", {
+      ...words({ description: "Revoke a plan.", expects: '"revoke_plan"' }),
+    }),
     plan: catalogNameShape("plan"),
     ref: Type.Optional(refShape),
   },
