@@ -16,6 +16,8 @@ CREATE TABLE environment (
   name TEXT NOT NULL CHECK (name IN ('development', 'production', 'local')),
   processor_secret BLOB,
   processor_secret_fingerprint TEXT,
+  -- A keyed hash, so that two environments holding the same secret are told apart without unsealing.
+  processor_secret_digest BLOB,
   processor_secret_set_at INTEGER,
   held_at INTEGER,
   settings TEXT NOT NULL DEFAULT '{}',
@@ -76,6 +78,7 @@ CREATE TABLE audit (
 );
 CREATE INDEX audit_by_environment ON audit (environment_id, seq);
 CREATE INDEX audit_by_target ON audit (environment_id, target, seq) WHERE event_id IS NULL;
+CREATE INDEX audit_changes ON audit (environment_id, seq) WHERE event_id IS NULL;
 
 -- What the dashboard shows as wrong now; cleared, never deleted, when it is right again.
 CREATE TABLE problem (

@@ -1,0 +1,86 @@
+/** Apps: an id that stands in every receiver URL, a name for people, and the environments each is made with. It never renames an id. */
+import { Refusal } from "../ground/refusal.ts";
+import { type Reader, UniqueViolation, type Writer } from "../store/port.ts";
+import { type Environment, type EnvironmentName, ensureEnvironment } from "./environment.ts";
+
+export interface App {
+  id: string;
+  name: string;
+  createdAt: number;
+}
+
+/** Stands in a URL's path: lowercase letters, digits, hyphens and underscores, starting with a letter, 2 to 63 characters. */
+export const APP_ID = /^[a-z][a-z0-9_-]{1,62}$/;
+const MAX_NAME_CHARS = 100;
+const COLUMNS = "id, name, created_at AS createdAt";
+
+export interface NewApp {
+  /** Explicit, such as `app_test`; absent: made from the name, with a number where it is taken. */
+  id?: string | undefined;
+  name: string;
+  environments: readonly EnvironmentName[];
+  nowMs: number;
+}
+
+/** Creates the app with its environments. Refuses with `invalid_input` or, for an explicit id, `name_taken`. */
+export async function createApp(
+  tx: Writer,
+  input: NewApp,
+): Promise<{ app: App; environments: Environment[] }> {
+  const name = input.name.trim();
+  if (name === "" || name.length > MAX_NAME_CHARS) {
+    throw new Refusal("invalid_input", `name is not valid: write 1 to ${MAX_NAME_CHARS} characters.`);
+  }
+  const app: App = { id: await chooseId(tx, input.id, name), name, createdAt: input.nowMs };
+  try {
+    await tx.attempt(() =>
+      tx.run("INSERT INTO app (id, name, created_at) VALUES (?1, ?2, ?3)", app.id, app.name, app.createdAt),
+    );
+  } catch (error) {
+    if (!(error instanceof UniqueViolation)) throw error;
+    throw new Refusal("name_taken", `An app with the id ${app.id} exists: choose another id.`);
+  }
+  const environments: Environment[] = [];
+  for (const environment of input.environments) {
+    environments.push(await ensureEnvironment(tx, app.id, environment, input.nowMs));
+  }
+  return { app, environments };
+}
+
+/** The app with this id, or null. */
+export function findApp(tx: Reader, id: string): Promise<App | null> {
+  return tx.get<App>(`SELECT ${COLUMNS} FROM app WHERE id = ?1`, id);
+}
+
+/** Every app, oldest first. */
+export function listApps(tx: Reader): Promise<App[]> {
+  return tx.all<App>(`SELECT ${COLUMNS} FROM app ORDER BY created_at, id`);
+}
+
+async function chooseId(tx: Reader, explicit: string | undefined, name: string): Promise<string> {
+  if (explicit !== undefined) {
+    if (APP_ID.test(explicit)) return explicit;
+    throw new Refusal(
+      "invalid_input",
+      "id is not valid, as it stands in every receiver URL: use 2 to 63 lowercase letters, digits, hyphens or underscores, starting with a letter.",
+    );
+  }
+  const base = idFromName(name);
+  for (let number = 1; ; number++) {
+    const id = number === 1 ? base : `${base}-${number}`;
+    if ((await findApp(tx, id)) === null) return id;
+  }
+}
+
+/** "Büro & Söhne" is `buro-sohne`; a name without any Latin letter is `app`. */
+function idFromName(name: string): string {
+  const words = name
+    .normalize("NFKD")
+    .replace(/\p{Mark}/gu, "")
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, "-")
+    .replace(/^[-0-9]+|-+$/g, "")
+    .slice(0, 48)
+    .replace(/-+$/, "");
+  return words.length >= 2 ? words : "app";
+}

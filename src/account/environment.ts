@@ -1,0 +1,173 @@
+/**
+ * An app's environments: their settings with a version, the hold, and the payment processor's own secret. It decides who may write
+ * over whom (the version), and never what a section of the settings means, nor does it seal or unseal anything.
+ */
+import { isJsonObject, type Json, type JsonObject, parseJson, writeJson } from "../ground/json.ts";
+import { Refusal } from "../ground/refusal.ts";
+import type { Reader, Writer } from "../store/port.ts";
+
+export const ENVIRONMENT_NAMES = ["development", "production", "local"] as const;
+export type EnvironmentName = (typeof ENVIRONMENT_NAMES)[number];
+
+export interface Environment {
+  id: number;
+  appId: string;
+  name: EnvironmentName;
+  /** Sections by name, each owned by the room that reads it: `base`, `mail`, `alerts`, … */
+  settings: JsonObject;
+  /** Counts every change of the settings, the hold and the processor secret. */
+  version: number;
+  /** Since when receivers hold what arrives; null while everything runs. */
+  heldAt: number | null;
+  /** Sealed; see secret/seal.ts. */
+  processorSecret: Uint8Array | null;
+  processorSecretFingerprint: string | null;
+  processorSecretSetAt: number | null;
+  createdAt: number;
+}
+
+interface EnvironmentRow extends Omit<Environment, "settings"> {
+  settings: string;
+}
+
+const COLUMNS = `id, app_id AS appId, name, settings, version, held_at AS heldAt, processor_secret AS processorSecret,
+  processor_secret_fingerprint AS processorSecretFingerprint, processor_secret_set_at AS processorSecretSetAt,
+  created_at AS createdAt`;
+
+/** The environment of this app and name, or null. */
+export async function findEnvironment(tx: Reader, appId: string, name: string): Promise<Environment | null> {
+  const sql = `SELECT ${COLUMNS} FROM environment WHERE app_id = ?1 AND name = ?2`;
+  const row = await tx.get<EnvironmentRow>(sql, appId, name);
+  return row === null ? null : toEnvironment(row);
+}
+
+/** As `findEnvironment`; refuses with `not_found`. */
+export async function requireEnvironment(tx: Reader, appId: string, name: string): Promise<Environment> {
+  const environment = await findEnvironment(tx, appId, name);
+  if (environment === null) {
+    throw new Refusal(
+      "not_found",
+      "There is no such app with such an environment; relay apps list shows the ones that exist.",
+    );
+  }
+  return environment;
+}
+
+/** The environment with this row id, or null. */
+export async function findEnvironmentById(tx: Reader, id: number): Promise<Environment | null> {
+  const row = await tx.get<EnvironmentRow>(`SELECT ${COLUMNS} FROM environment WHERE id = ?1`, id);
+  return row === null ? null : toEnvironment(row);
+}
+
+/** Every environment of the app, or of all apps for null, oldest first. */
+export async function listEnvironments(tx: Reader, appId: string | null): Promise<Environment[]> {
+  const sql = `SELECT ${COLUMNS} FROM environment WHERE ?1 IS NULL OR app_id = ?1 ORDER BY id`;
+  return (await tx.all<EnvironmentRow>(sql, appId)).map(toEnvironment);
+}
+
+/** Adds an environment with empty settings; the app must exist. A second one of the same name is the same one. */
+export async function ensureEnvironment(
+  tx: Writer,
+  appId: string,
+  name: EnvironmentName,
+  nowMs: number,
+): Promise<Environment> {
+  const sql =
+    "INSERT INTO environment (app_id, name, created_at) VALUES (?1, ?2, ?3) ON CONFLICT (app_id, name) DO NOTHING";
+  await tx.run(sql, appId, name, nowMs);
+  return await requireEnvironment(tx, appId, name);
+}
+
+/** One section of the settings; an empty object where it was never written. */
+export function settingsSection(environment: Pick<Environment, "settings">, name: string): JsonObject {
+  const section = Object.hasOwn(environment.settings, name) ? environment.settings[name] : undefined;
+  return isJsonObject(section) ? section : {};
+}
+
+/** Whether the owner wants alerts of this code: on unless switched off on the Alerts page. */
+export function alertOn(environment: Pick<Environment, "settings">, code: string): boolean {
+  const alerts = settingsSection(environment, "alerts");
+  return !(Object.hasOwn(alerts, code) && alerts[code] === false);
+}
+
+/**
+ * Replaces the named sections and keeps the others; a section given as null is removed. `version` is the one the caller read:
+ * a stale one is refused with `version_conflict`, the current one in `details.version`.
+ */
+export async function saveSettings(
+  tx: Writer,
+  environment: Environment,
+  sections: Readonly<Record<string, Json>>,
+  version: number,
+): Promise<Environment> {
+  requireVersion(environment, version);
+  const settings: JsonObject = { ...environment.settings };
+  for (const [name, section] of Object.entries(sections)) {
+    if (section === null) delete settings[name];
+    else settings[name] = section;
+  }
+  const sql = "UPDATE environment SET settings = ?2, version = version + 1 WHERE id = ?1";
+  await tx.run(sql, environment.id, writeJson(settings));
+  return { ...environment, settings, version: environment.version + 1 };
+}
+
+/** Refuses with `version_conflict` unless `version` is the environment's current one. */
+export function requireVersion(environment: Pick<Environment, "version">, version: number): void {
+  if (version === environment.version) return;
+  throw new Refusal(
+    "version_conflict",
+    `The settings are at version ${environment.version} and you read version ${version}: read them again, apply your change and save.`,
+    { details: { version: environment.version } },
+  );
+}
+
+/** Puts the environment on hold, or releases it with null. Answers whether that changed anything. */
+export async function setHold(tx: Writer, environmentId: number, heldAt: number | null): Promise<boolean> {
+  const sql = `UPDATE environment SET held_at = ?2, version = version + 1
+    WHERE id = ?1 AND (held_at IS NULL) <> (?2 IS NULL)`;
+  return (await tx.run(sql, environmentId, heldAt)) > 0;
+}
+
+/** A processor secret as it is kept: sealed, what may be shown of it, and the keyed hash that tells equal ones apart. */
+export interface KeptProcessorSecret {
+  sealed: Uint8Array;
+  fingerprint: string;
+  digest: Uint8Array;
+}
+
+/**
+ * Stores the payment processor's secret, or removes it with null. Refuses with `invalid_input` one that another environment of the
+ * same app holds: a call to the receiver URL names no environment, its secret alone decides.
+ */
+export async function setProcessorSecret(
+  tx: Writer,
+  environment: Environment,
+  secret: KeptProcessorSecret | null,
+  nowMs: number,
+): Promise<void> {
+  if (secret !== null) await refuseSharedProcessorSecret(tx, environment, secret.digest);
+  const sql = `UPDATE environment SET processor_secret = ?2, processor_secret_fingerprint = ?3, processor_secret_digest = ?4,
+    processor_secret_set_at = ?5, version = version + 1 WHERE id = ?1`;
+  const { sealed, fingerprint, digest } = secret ?? { sealed: null, fingerprint: null, digest: null };
+  await tx.run(sql, environment.id, sealed, fingerprint, digest, secret === null ? null : nowMs);
+}
+
+async function refuseSharedProcessorSecret(
+  tx: Reader,
+  environment: Environment,
+  digest: Uint8Array,
+): Promise<void> {
+  const sql =
+    "SELECT name FROM environment WHERE app_id = ?1 AND id <> ?2 AND processor_secret_digest = ?3 LIMIT 1";
+  const other = await tx.get<{ name: string }>(sql, environment.appId, environment.id, digest);
+  if (other === null) return;
+  throw new Refusal(
+    "invalid_input",
+    `The processor secret is already the one of ${other.name}, and the secret decides which environment receives: make a webhook endpoint of its own for ${environment.name} at the processor and paste that one's secret.`,
+  );
+}
+
+function toEnvironment(row: EnvironmentRow): Environment {
+  const settings = parseJson(row.settings);
+  return { ...row, settings: isJsonObject(settings) ? settings : {} };
+}

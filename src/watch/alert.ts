@@ -1,0 +1,84 @@
+/**
+ * Alerts: what the owner is told of. A burst (the same code and target again within an hour) is one row with a count, and one mail.
+ * Whether a code is switched on is the caller's to ask; sending the mail is mail's.
+ */
+import { newId } from "../ground/id.ts";
+import { makePage, type Page, type PageRequest } from "../ground/page.ts";
+import type { Reader, Writer } from "../store/port.ts";
+
+/** A burst gathers for an hour from its first alert, then the next one is told anew. */
+const BURST_MS = 3_600_000;
+
+export interface AlertRow {
+  id: string;
+  /** Such as `relay_failed`. */
+  code: string;
+  /** Such as `relay:<name>`. */
+  target: string;
+  /** The latest one's sentence. */
+  message: string;
+  /** How many the row stands for. */
+  count: number;
+  at: number;
+  lastAt: number;
+  mailedAt: number | null;
+}
+
+export interface NewAlert {
+  environmentId: number;
+  code: string;
+  target: string;
+  message: string;
+  /** How many occurrences this one tells of at once (missed ticks); 1 when absent. */
+  count?: number | undefined;
+  nowMs: number;
+}
+
+const COLUMNS = "id, code, target, message, count, at, last_at AS lastAt, mailed_at AS mailedAt";
+
+/** Raises the alert, or adds it to the burst it belongs to. Answers the row's id and whether the row is new. */
+export async function raiseAlert(tx: Writer, alert: NewAlert): Promise<{ id: string; fresh: boolean }> {
+  const { environmentId, code, target, message, nowMs } = alert;
+  const count = alert.count ?? 1;
+  const find = `SELECT id FROM alert WHERE environment_id = ?1 AND last_at > ?4 AND code = ?2 AND target = ?3 AND at > ?4
+    ORDER BY last_at DESC LIMIT 1`;
+  const burst = await tx.get<{ id: string }>(find, environmentId, code, target, nowMs - BURST_MS);
+  if (burst !== null) {
+    const sql = "UPDATE alert SET count = count + ?2, last_at = ?3, message = ?4 WHERE id = ?1";
+    await tx.run(sql, burst.id, count, nowMs, message);
+    return { id: burst.id, fresh: false };
+  }
+  const id = newId("alt", nowMs);
+  const sql = `INSERT INTO alert (id, environment_id, code, target, message, count, at, last_at)
+    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7)`;
+  await tx.run(sql, id, environmentId, code, target, message, count, nowMs);
+  return { id, fresh: true };
+}
+
+/** Alerts not mailed yet, oldest first, at most `limit`. */
+export function listUnmailedAlerts(tx: Reader, environmentId: number, limit: number): Promise<AlertRow[]> {
+  const sql = `SELECT ${COLUMNS} FROM alert WHERE environment_id = ?1 AND mailed_at IS NULL ORDER BY id LIMIT ?2`;
+  return tx.all<AlertRow>(sql, environmentId, limit);
+}
+
+/** Notes that the owner was mailed; the burst may still grow. */
+export async function markAlertMailed(tx: Writer, id: string, nowMs: number): Promise<void> {
+  await tx.run("UPDATE alert SET mailed_at = ?2 WHERE id = ?1 AND mailed_at IS NULL", id, nowMs);
+}
+
+/** A page of the environment's alerts, newest first (by when each began). */
+export async function listAlerts(
+  tx: Reader,
+  environmentId: number,
+  request: PageRequest,
+): Promise<Page<AlertRow>> {
+  const sql = `SELECT ${COLUMNS} FROM alert WHERE environment_id = ?1 AND (?2 IS NULL OR id < ?2)
+    ORDER BY id DESC LIMIT ?3`;
+  const rows = await tx.all<AlertRow>(sql, environmentId, request.after, request.limit + 1);
+  return makePage(
+    rows,
+    request,
+    (row) => row.id,
+    (row) => row,
+  );
+}
