@@ -1,0 +1,120 @@
+/**
+ * Calls a URL: posts the service's own notice, signed, and reads the answer. It sends again on every attempt and replay, with the same
+ * id, so the called server deduplicates. It computes nothing and holds no template.
+ *
+ * The URL's rules are checked when the relay is saved, except those that depend on the server: http to localhost may be saved, because
+ * a definition travels from local development to a server, and is refused there when it runs (`https_only`).
+ * Source: the specification's "Outbound" and "Outbound call body".
+ */
+import { type Static, Type } from "typebox";
+import { writeJson } from "../ground/json.ts";
+import type { Problem } from "../ground/problem.ts";
+import type { CallOutcome } from "../outbound/call.ts";
+import { checkCallUrl, MAX_CALL_URL_CHARS } from "../outbound/url-rule.ts";
+import type { ActionOutcome, ActionRun, SendingAction } from "./contract.ts";
+
+const shape = Type.Object(
+  {
+    type: Type.Literal("call_url", { description: "Calls a URL.", expects: '"call_url"' }),
+    url: Type.String({
+      minLength: 1,
+      maxLength: MAX_CALL_URL_CHARS,
+      description: "The https address the signed notice is posted to.",
+      expects: `an https address of 1 to ${MAX_CALL_URL_CHARS.toLocaleString("en")} characters`,
+    }),
+  },
+  { additionalProperties: false, description: "Posts a signed notice to your server.", expects: "an object" },
+);
+
+export type CallUrl = Static<typeof shape>;
+
+/** All that the call needs: the exact text to post, and the secret it is signed with. */
+export interface CallPlan {
+  url: string;
+  body: string;
+  signingSecret: string;
+}
+
+export const callUrl: SendingAction<CallUrl, CallPlan, CallOutcome> = {
+  type: "call_url",
+  title: "Call a URL",
+  effect: "calls",
+  shape,
+  sends: true,
+  repeats: true,
+  needsPerson: () => false,
+  check(action): Problem[] {
+    const broken = checkCallUrl(action.url, { local: true, ownHosts: [] });
+    return broken === null ? [] : [{ field: "url", message: broken.message }];
+  },
+  references: () => [],
+  target: (action) => action.url,
+  examples: [
+    { type: "call_url", url: "https://example.com/relay" },
+    { type: "call_url", url: "http://localhost:3000/relay" },
+  ],
+
+  async intend(_tx, action, run) {
+    if (run.signingSecret === null) return { outcome: failNoSecret() };
+    return { plan: { url: action.url, body: writeNotice(run), signingSecret: run.signingSecret } };
+  },
+
+  send(plan, run, doors) {
+    return doors.caller.call({ ...plan, local: run.local });
+  },
+
+  async settle(_tx, _plan, sent) {
+    return judgeCall(sent);
+  },
+
+  /** Never asked for, because the call repeats; it says what is known all the same. */
+  async settleUnknown() {
+    return {
+      outcome: "failed",
+      code: "interrupted",
+      message: "The service stopped during the call, so its answer is not known.",
+      final: false,
+    };
+  },
+};
+
+/** The notice, serialised once: what is posted is what is signed. Integers of the payload keep every digit. */
+export function writeNotice(run: ActionRun): string {
+  const { event, relay, person } = run;
+  return writeJson({
+    id: event.id,
+    relay: { id: relay.id, name: relay.name },
+    trigger: event.trigger,
+    event: event.payload,
+    person: person === null ? null : { id: person.id, email: person.email },
+    results: run.results,
+  });
+}
+
+function judgeCall(sent: CallOutcome): ActionOutcome {
+  if (sent.kind !== "answered") {
+    return { outcome: "failed", code: sent.code, message: sent.message, final: false };
+  }
+  const answer = { status: sent.status, body: sent.body };
+  if (sent.ok) return { outcome: "done", answer };
+  const isRedirect = sent.status >= 300 && sent.status < 400;
+  return {
+    outcome: "failed",
+    code: isRedirect ? "redirect" : "http_error",
+    message: isRedirect
+      ? `The URL answered with a redirect (${sent.status}), which is never followed: name the final address in url.`
+      : `The URL answered ${sent.status}: only 2xx is success.`,
+    final: false,
+    answer,
+  };
+}
+
+function failNoSecret(): ActionOutcome {
+  return {
+    outcome: "failed",
+    code: "no_signing_secret",
+    message:
+      "The relay has no signing secret, so the call cannot be signed: make one on the relay's page, then replay.",
+    final: false,
+  };
+}

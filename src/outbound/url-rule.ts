@@ -1,0 +1,144 @@
+/**
+ * What a called URL must be before any name is resolved: https, a host name rather than an address, not the service itself, no
+ * credentials, no template. Only in local development may http and the loopback names be used. It never resolves a name.
+ * Source: the specification's "Outbound", rule 4.
+ */
+import { isIP } from "node:net";
+import { canonicalAddress } from "./address.ts";
+
+export type UrlRule = "https_only" | "ip_literal" | "own_host" | "unresolvable" | "private_address";
+
+export interface UrlBreak {
+  code: UrlRule;
+  /** One sentence: why, and what to do. */
+  message: string;
+}
+
+export interface UrlContext {
+  /** Local development. */
+  local: boolean;
+  /** The service's own hosts: `name` (on every port) or `name:port`; see `ownHostOf`. */
+  ownHosts: readonly string[];
+}
+
+export interface CallTarget {
+  /** The URL to post to, its host in lower case without a trailing dot. */
+  url: URL;
+  /** Host name, never brackets. */
+  host: string;
+  port: number;
+  /** A loopback name of local development: pinned to loopback, never looked up. */
+  loopback: boolean;
+}
+
+export const MAX_CALL_URL_CHARS = 2_000;
+
+const WEB_URL = /^https?:\/\/[^/?#]/i;
+const NOT_IN_A_URL = /[\s\\\p{Cc}]/u;
+const LOOPBACK_NAMES = new Set(["localhost", "127.0.0.1", "::1"]);
+const EVERY_ADDRESS = new Set(["0.0.0.0", "::"]);
+const NUMERIC_HOST = /^https?:\/\/(?:[^/?#]*@)?(?:\[|(?:[^/?#:]*\.)?(?:\d+|0x[0-9a-f]*)\.?(?:[:/?#]|$))/i;
+
+/** The first rule the URL breaks, or null. */
+export function checkCallUrl(text: string, context: UrlContext): UrlBreak | null {
+  const target = readCallTarget(text, context);
+  return "code" in target ? target : null;
+}
+
+/** The target to call, or the first rule the URL breaks. */
+export function readCallTarget(text: string, { local, ownHosts }: UrlContext): CallTarget | UrlBreak {
+  const url = parseWebUrl(text);
+  if ("code" in url) return url;
+  if (url.username !== "" || url.password !== "") {
+    return {
+      code: "https_only",
+      message:
+        "url holds a user name or password: remove it; the call is authenticated by X-Service-Signature.",
+    };
+  }
+  const host = plainHost(url.hostname);
+  const port = url.port === "" ? (url.protocol === "https:" ? 443 : 80) : Number(url.port);
+  const loopback = local && isLoopbackName(host);
+  if (url.protocol !== "https:" && !loopback) {
+    return {
+      code: "https_only",
+      message: local
+        ? "url is plain http: use https; http is allowed to localhost alone."
+        : "url is plain http: use https; http to localhost works in local development alone.",
+    };
+  }
+  if (isIP(host) !== 0 && !loopback) return breakIpLiteral();
+  if (ownHosts.some((own) => isOwnHost(host, port, own))) {
+    return { code: "own_host", message: "url is this service's own host: call a server of yours instead." };
+  }
+  if (!isIP(host)) url.hostname = host;
+  return { url, host, port, loopback };
+}
+
+/** The entry for `ownHosts` that an origin or listener (`https://relay.example`, `http://127.0.0.1:8787`) stands for. */
+export function ownHostOf(origin: string): string {
+  const url = new URL(origin);
+  const host = plainHost(url.hostname);
+  if (!isLoopbackName(host) && !EVERY_ADDRESS.has(host)) return host;
+  return `localhost:${url.port === "" ? (url.protocol === "https:" ? 443 : 80) : url.port}`;
+}
+
+/** Whether a resolved address at this port is one of the service's own hosts written as an address. */
+export function isOwnAddress(address: string, port: number, ownHosts: readonly string[]): boolean {
+  const canonical = canonicalAddress(address);
+  return canonical !== null && ownHosts.some((own) => isOwnHost(canonical, port, own));
+}
+
+function parseWebUrl(text: string): URL | UrlBreak {
+  if (text.includes("{{")) {
+    return { code: "unresolvable", message: "url holds a template: write a fixed address." };
+  }
+  const isWritable = text.length <= MAX_CALL_URL_CHARS && !NOT_IN_A_URL.test(text);
+  if (isWritable && WEB_URL.test(text)) {
+    try {
+      const url = new URL(text);
+      if (/^[^.]/.test(url.hostname) && !/\.\.|\.\.$/.test(url.hostname)) return url;
+    } catch {
+      if (NUMERIC_HOST.test(text)) return breakIpLiteral();
+    }
+    return { code: "unresolvable", message: "url is not a valid address: check its host name and port." };
+  }
+  if (isWritable && /^[a-z][a-z0-9+.-]*:/i.test(text) && !/^https?:/i.test(text)) {
+    return { code: "https_only", message: "url is not a web address: write it as https://host/path." };
+  }
+  return {
+    code: "https_only",
+    message: `url is not a complete web address: write it as https://host/path, without spaces or backslashes, at most ${MAX_CALL_URL_CHARS} characters.`,
+  };
+}
+
+function breakIpLiteral(): UrlBreak {
+  return { code: "ip_literal", message: "url names an IP address: use a host name." };
+}
+
+function plainHost(hostname: string): string {
+  return hostname
+    .replace(/^\[|\]$/g, "")
+    .replace(/\.$/, "")
+    .toLowerCase();
+}
+
+function isLoopbackName(host: string): boolean {
+  return LOOPBACK_NAMES.has(host) || host.endsWith(".localhost");
+}
+
+/** Loopback names, and the listener on every address, are one host. */
+function isOwnHost(host: string, port: number, own: string): boolean {
+  const [ownHost, ownPort] = splitPort(own.trim());
+  if (ownPort !== null && ownPort !== port) return false;
+  return sameHost(host) === sameHost(plainHost(ownHost));
+}
+
+function splitPort(entry: string): [host: string, port: number | null] {
+  const parts = isIP(entry) === 0 ? /^(.*):(\d+)$/.exec(entry) : null;
+  return parts === null ? [entry, null] : [parts[1] ?? "", Number(parts[2])];
+}
+
+function sameHost(host: string): string {
+  return isLoopbackName(host) || EVERY_ADDRESS.has(host) ? "localhost" : (canonicalAddress(host) ?? host);
+}
