@@ -92,7 +92,7 @@ interface ActionBase<Action> {
 }
 
 /** Acts in the database only: its effect and its result commit together. */
-export interface DatabaseAction<Action = never> extends ActionBase<Action> {
+export interface DatabaseAction<Action = unknown> extends ActionBase<Action> {
   sends: false;
   apply(tx: Writer, action: Action, run: ActionRun): Promise<ActionOutcome>;
 }
@@ -102,7 +102,7 @@ export interface DatabaseAction<Action = never> extends ActionBase<Action> {
  * all that `send` needs; `send` touches no database; `settle` records how it went. `repeats`: true sends again on every attempt and
  * replay; false never sends twice: after a crash between intend and settle it counts as sent, its outcome unknown.
  */
-export interface SendingAction<Action = never, Plan = unknown, Sent = unknown> extends ActionBase<Action> {
+export interface SendingAction<Action = unknown, Plan = unknown, Sent = unknown> extends ActionBase<Action> {
   sends: true;
   repeats: boolean;
   intend(tx: Writer, action: Action, run: ActionRun): Promise<{ plan: Plan } | { outcome: ActionOutcome }>;
@@ -112,7 +112,7 @@ export interface SendingAction<Action = never, Plan = unknown, Sent = unknown> e
   settleUnknown(tx: Writer, action: Action, run: ActionRun): Promise<ActionOutcome>;
 }
 
-export type ActionType<Action = never> = DatabaseAction<Action> | SendingAction<Action, never, never>;
+export type ActionType<Action = unknown> = DatabaseAction<Action> | SendingAction<Action, unknown, unknown>;
 
 /** Whether something an action names exists in an environment now; for warnings at save. */
 export type ReferenceCheck = (tx: Reader, environmentId: number, reference: Reference) => Promise<boolean>;

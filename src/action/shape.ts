@@ -7,9 +7,10 @@ import { Type } from "typebox";
 import { MAX_REASON_CHARS, MAX_REF_CHARS } from "../ground/limit.ts";
 import type { Problem } from "../ground/problem.ts";
 import { CATALOG_NAME, type ShapeWords } from "../ground/shape.ts";
+import { parsePath } from "../template/path.ts";
 
 /** Words of a shape, checked: `Type.String({ maxLength: 5, ...words({ … }) })`. */
-export function words(given: ShapeWords): ShapeWords {
+export function words<Given extends ShapeWords>(given: Given): Given {
   return given;
 }
 
@@ -18,7 +19,7 @@ export function catalogNameShape(what: "collection" | "product" | "plan") {
   return Type.String({
     pattern: CATALOG_NAME.source,
     description: `The name of the ${what}.`,
-    expects: `the name of a ${what}: lowercase letters, digits, hyphens and underscores, starting with a letter, at most 63 characters`,
+    expects: `the name of a ${what} (lowercase letters, digits, hyphens and underscores, starting with a letter, at most 63 characters)`,
   });
 }
 
@@ -38,7 +39,7 @@ export const reasonShape = Type.String({
   templated: true,
 });
 
-/** The provider's unique payment identifier; templated. An absent ref falls back to `rly:<eventId>` where the action says so. */
+/** The provider's unique payment identifier; templated. Its absence is the action's to decide. */
 export const refShape = Type.String({
   minLength: 1,
   maxLength: MAX_REF_CHARS,
@@ -86,7 +87,8 @@ export function checkExpiry(field: string, text: string | undefined): Problem[] 
 }
 
 const TEMPLATE = /\{\{([^{}]*)\}\}/g;
-const PATH = /^\s*[A-Za-z_][A-Za-z0-9_-]*(?:\.[^\s.{}|()]+)*\s*$/;
+/** What a path's later segments may hold by the path's own rules, and only expressions and filters really use. */
+const EXPRESSION = /[|()'"`]|\s[+*/?=<>&-]+\s|^[^A-Za-z_]/;
 
 /** The paths inside a text's double braces, as written, trimmed: "{{a.b}} and {{ c }}" gives ["a.b", "c"]. */
 export function listTemplatePaths(text: string): string[] {
@@ -96,11 +98,11 @@ export function listTemplatePaths(text: string): string[] {
 /** Problems of a templated text: braces that do not pair, and anything but a plain path between them. */
 export function checkTemplateText(field: string, text: string): Problem[] {
   const rest = text.replaceAll(TEMPLATE, "");
-  if (rest.includes("{{") || rest.includes("}}")) {
+  if (rest.includes("{{")) {
     const message = `\`${field}\` has double braces that do not pair: write each path as {{mapped.name}}, with no braces inside it.`;
     return [{ field, message }];
   }
-  if (listTemplatePaths(text).every((path) => PATH.test(path))) return [];
+  if (listTemplatePaths(text).every((path) => parsePath(path) !== null && !EXPRESSION.test(path))) return [];
   const message = `\`${field}\` holds something other than a path between double braces: only a dotted path such as {{mapped.name}} is filled in, no expressions and no filters.`;
   return [{ field, message }];
 }

@@ -4,3 +4,18 @@ export interface Problem {
   field: string;
   message: string;
 }
+
+/**
+ * Problems of a part, told from where the part stands: `ref` under `actions.0` becomes `actions.0.ref`, also where the sentence
+ * begins with it.
+ */
+export function placeProblems(place: string, problems: readonly Problem[]): Problem[] {
+  return problems.map(({ field, message }) => {
+    const placed = field === "" ? place : `${place}.${field}`;
+    const quoted = `\`${field}\``;
+    return {
+      field: placed,
+      message: message.startsWith(quoted) ? `\`${placed}\`${message.slice(quoted.length)}` : message,
+    };
+  });
+}

@@ -13,6 +13,46 @@ export interface ShapeWords {
   templated?: boolean;
 }
 
+/** Words of a union whose members are told apart by one property, a literal in each: `kind`, `type`, `scheme`. */
+export interface UnionWords extends ShapeWords {
+  discriminator: string;
+  /** Names of old, and what each is called now; the old name is refused, the rest is checked as the new one. */
+  renamed?: Readonly<Record<string, string>>;
+}
+
+/** Words of an object with fixed names. */
+export interface ObjectWords extends ShapeWords {
+  /** Names that people write here by mistake, and the sentence part that says what to do instead: "remove it: …". */
+  strangers?: Readonly<Record<string, string>>;
+}
+
+/** Words of an object with free names (a record). */
+export interface RecordWords extends ShapeWords {
+  /** What a name must be, completing "the name must be …". */
+  expectsName: string;
+}
+
+/** A shape as its readers walk it: the part of a TypeBox schema that holds structure, and the words. */
+export interface ShapeNode extends Partial<ShapeWords & UnionWords & ObjectWords & RecordWords> {
+  type?: string;
+  const?: unknown;
+  enum?: readonly unknown[];
+  anyOf?: readonly ShapeNode[];
+  properties?: Readonly<Record<string, ShapeNode>>;
+  required?: readonly string[];
+  additionalProperties?: boolean | ShapeNode;
+  patternProperties?: Readonly<Record<string, ShapeNode>>;
+  items?: ShapeNode;
+  minItems?: number;
+  maxItems?: number;
+  uniqueItems?: boolean;
+  minProperties?: number;
+  maxProperties?: number;
+  minLength?: number;
+  maxLength?: number;
+  pattern?: string;
+}
+
 /** Names of relays: 2 to 63 characters, lowercase letters, digits, hyphens, starting with a letter. */
 export const RELAY_NAME = /^[a-z][a-z0-9-]{1,62}$/;
 

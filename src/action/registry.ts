@@ -1,0 +1,22 @@
+/** Every action type, in the order of the specification's table. A new action is its own file and one line here. */
+import type { ActionType } from "./contract.ts";
+import { emailPerson } from "./email-person.ts";
+import { fulfilProduct } from "./fulfil-product.ts";
+import { grantPlan } from "./grant-plan.ts";
+import { refundProduct } from "./refund-product.ts";
+import { revokePlan } from "./revoke-plan.ts";
+
+export const ACTIONS: readonly ActionType[] = [
+  fulfilProduct,
+  refundProduct,
+  grantPlan,
+  revokePlan,
+  emailPerson,
+];
+
+const BY_TYPE: ReadonlyMap<string, ActionType> = new Map(ACTIONS.map((action) => [action.type, action]));
+
+/** The action of this type, or null when there is none. */
+export function findAction(type: string): ActionType | null {
+  return BY_TYPE.get(type) ?? null;
+}

@@ -1,0 +1,169 @@
+/**
+ * Checks a value against a shape and says every problem at once, one sentence each: the field, why, and what to do.
+ * It reads the shape's own words (ground/shape.ts), compiles nothing, and never puts a long or secret-looking value in a sentence.
+ * It does not bound the value's depth or size: that is the caller's.
+ */
+import type { TSchema } from "typebox";
+import { Check } from "typebox/value";
+import { isJsonObject } from "./json.ts";
+import { findNearestName } from "./nearest-name.ts";
+import type { Problem } from "./problem.ts";
+import type { ShapeNode } from "./shape.ts";
+import { joinField, saysWhy, showName, showNames, showText } from "./shape-sentence.ts";
+
+/** Every problem of `value`; `field` is where it stands, "" at the root. An empty list: it fits. */
+export function checkShape(shape: TSchema, value: unknown, field: string): Problem[] {
+  const problems: Problem[] = [];
+  visit(shape as ShapeNode, value, field, problems);
+  return problems;
+}
+
+function visit(node: ShapeNode, value: unknown, field: string, problems: Problem[]): void {
+  if (node.anyOf !== undefined && node.discriminator !== undefined) {
+    visitVariant(node, value, field, problems);
+  } else if (node.properties !== undefined) {
+    visitObject(node, value, field, problems);
+  } else if (node.patternProperties !== undefined) {
+    visitRecord(node, value, field, problems);
+  } else if (node.items !== undefined) {
+    visitList(node, value, field, problems);
+  } else {
+    visitLeaf(node, value, field, problems);
+  }
+}
+
+function visitLeaf(node: ShapeNode, value: unknown, field: string, problems: Problem[]): void {
+  const fits = Check(node as TSchema, typeof value === "bigint" ? Number(value) : value);
+  const strayTemplate = typeof value === "string" && node.templated !== true && value.includes("{{");
+  if (fits && !strayTemplate) return;
+  problems.push({ field, message: `${showName(field)} ${saysWhy(node, value)}: ${mustBe(node)}.` });
+}
+
+function mustBe(node: ShapeNode): string {
+  return node.expects === undefined
+    ? "see the documentation for what it takes"
+    : `it must be ${node.expects}`;
+}
+
+function visitVariant(node: ShapeNode, value: unknown, field: string, problems: Problem[]): void {
+  const discriminator = node.discriminator ?? "";
+  if (!isJsonObject(value)) {
+    problems.push({ field, message: `${showName(field)} ${saysWhy(node, value)}: ${mustBe(node)}.` });
+    return;
+  }
+  const names = (node.anyOf ?? []).map((variant) => String(variant.properties?.[discriminator]?.const));
+  const given = Object.hasOwn(value, discriminator) ? value[discriminator] : undefined;
+  const place = joinField(field, discriminator);
+  const renamed = typeof given === "string" ? findRenamed(node, given) : null;
+  const chosen = names.indexOf(renamed ?? String(given));
+  const variant = typeof given === "string" ? node.anyOf?.[chosen] : undefined;
+  if (variant === undefined) {
+    problems.push({ field: place, message: refuseName(place, given, names) });
+    return;
+  }
+  if (renamed === null) {
+    visit(variant, value, field, problems);
+    return;
+  }
+  const message = `${showName(place)} is ${String(given)}, the old name: write "${discriminator}": "${renamed}" instead.`;
+  problems.push({ field: place, message });
+  visit(variant, { ...value, [discriminator]: renamed }, field, problems);
+}
+
+function findRenamed(node: ShapeNode, given: string): string | null {
+  const renamed = node.renamed ?? {};
+  return Object.hasOwn(renamed, given) ? (renamed[given] ?? null) : null;
+}
+
+function refuseName(field: string, given: unknown, names: readonly string[]): string {
+  const known = `known here: ${names.join(", ")}`;
+  if (given === undefined) return `${showName(field)} is missing: write one of the names ${known}.`;
+  if (typeof given !== "string")
+    return `${showName(field)} ${saysWhy({}, given)}: write one of the names ${known}.`;
+  const near = findNearestName(given, names);
+  const todo = near === null ? "write one of the names" : `did you mean ${near}? The names`;
+  return `${showName(field)} is ${showText(given)}, which is not a known name: ${todo} ${known}.`;
+}
+
+function visitObject(node: ShapeNode, value: unknown, field: string, problems: Problem[]): void {
+  if (!isJsonObject(value)) {
+    problems.push({ field, message: `${showName(field)} ${saysWhy(node, value)}: ${mustBe(node)}.` });
+    return;
+  }
+  const properties = node.properties ?? {};
+  for (const name of Object.keys(properties)) {
+    const property = properties[name];
+    if (property === undefined) continue;
+    const place = joinField(field, name);
+    if (Object.hasOwn(value, name)) visit(property, value[name], place, problems);
+    else if (node.required?.includes(name)) {
+      problems.push({ field: place, message: `${showName(place)} is missing: ${mustBe(property)}.` });
+    }
+  }
+  for (const name of Object.keys(value)) {
+    if (Object.hasOwn(properties, name)) continue;
+    const place = joinField(field, name);
+    if (node.additionalProperties === false) {
+      problems.push({ field: place, message: refuseField(place, name, node, value) });
+    } else if (typeof node.additionalProperties === "object") {
+      visit(node.additionalProperties, value[name], place, problems);
+    }
+  }
+}
+
+/** "Refused by name": the nearest name that is still free here, or all the names. */
+function refuseField(place: string, name: string, node: ShapeNode, value: object): string {
+  const start = `${showName(place)} is not a known field`;
+  const strangers = node.strangers ?? {};
+  if (Object.hasOwn(strangers, name)) return `${start}: ${strangers[name]}.`;
+  const names = Object.keys(node.properties ?? {});
+  const near = findNearestName(name, names);
+  if (near !== null && !Object.hasOwn(value, near))
+    return `${start}: rename it to \`${near}\`, or remove it.`;
+  return `${start}: remove it; the fields here are ${showNames(names)}.`;
+}
+
+function visitRecord(node: ShapeNode, value: unknown, field: string, problems: Problem[]): void {
+  if (!isJsonObject(value)) {
+    problems.push({ field, message: `${showName(field)} ${saysWhy(node, value)}: ${mustBe(node)}.` });
+    return;
+  }
+  const names = Object.keys(value);
+  if (names.length > (node.maxProperties ?? Infinity) || names.length < (node.minProperties ?? 0)) {
+    problems.push({ field, message: `${showName(field)} has ${names.length} names: ${mustBe(node)}.` });
+  }
+  const patterns = Object.entries(node.patternProperties ?? {});
+  for (const name of names) {
+    const place = joinField(field, name);
+    const shape = patterns.find(([pattern]) => new RegExp(pattern, "u").test(name))?.[1];
+    if (shape !== undefined) visit(shape, value[name], place, problems);
+    else {
+      const must =
+        node.expectsName === undefined ? "choose another name" : `the name must be ${node.expectsName}`;
+      problems.push({
+        field: place,
+        message: `${showName(place)} is not a name that is allowed here: ${must}.`,
+      });
+    }
+  }
+}
+
+function visitList(node: ShapeNode, value: unknown, field: string, problems: Problem[]): void {
+  if (!Array.isArray(value)) {
+    problems.push({ field, message: `${showName(field)} ${saysWhy(node, value)}: ${mustBe(node)}.` });
+    return;
+  }
+  if (value.length > (node.maxItems ?? Infinity) || value.length < (node.minItems ?? 0)) {
+    const size = value.length === 0 ? "is empty" : `has ${value.length} entries`;
+    problems.push({ field, message: `${showName(field)} ${size}: ${mustBe(node)}.` });
+  }
+  const seen = new Set<unknown>();
+  value.forEach((item, index) => {
+    const place = joinField(field, String(index));
+    visit(node.items ?? {}, item, place, problems);
+    if (node.uniqueItems === true && seen.has(item)) {
+      problems.push({ field: place, message: `${showName(place)} stands here twice: remove one of them.` });
+    }
+    seen.add(item);
+  });
+}

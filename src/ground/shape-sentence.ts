@@ -1,0 +1,69 @@
+/** The words of a shape's refusals: how a field, a list of names and a wrong value are shown. A value is shown only where it is short. */
+import type { ShapeNode } from "./shape.ts";
+
+const MAX_SHOWN_CHARS = 40;
+
+/** `trigger` and `map` as `trigger.map`; a name of the writer's own is cut and stripped of control characters. */
+export function joinField(field: string, name: string): string {
+  const plain = name.replaceAll(/\p{C}/gu, "?");
+  const shown = plain.length > MAX_SHOWN_CHARS ? `${plain.slice(0, MAX_SHOWN_CHARS)}…` : plain;
+  return field === "" ? shown : `${field}.${shown}`;
+}
+
+/** The field as a sentence begins with it. */
+export function showName(field: string): string {
+  return field === "" ? "The whole value" : `\`${field}\``;
+}
+
+/** "kind, map and when". */
+export function showNames(names: readonly string[]): string {
+  if (names.length < 2) return names.join("");
+  return `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
+}
+
+/** A text in quotes, cut where it is long. */
+export function showText(text: string): string {
+  const shown = text.length > MAX_SHOWN_CHARS ? `${text.slice(0, MAX_SHOWN_CHARS)}…` : text;
+  return JSON.stringify(shown);
+}
+
+/** Why the value does not fit, as the middle of a sentence: "is missing its text", "is 20000", "is a number". */
+export function saysWhy(node: ShapeNode, value: unknown): string {
+  if (typeof value === "string") return saysWhyText(node, value);
+  if (value === null) return "is null";
+  if (Array.isArray(value)) return "is a list";
+  if (typeof value === "object") return "is an object";
+  if (typeof value === "number" || typeof value === "bigint") {
+    return wants(node, "number", "integer") ? `is ${showNumber(value)}` : "is a number";
+  }
+  return typeof value === "boolean" ? `is ${value}` : "is not JSON";
+}
+
+function saysWhyText(node: ShapeNode, text: string): string {
+  if (text.includes("{{") && node.templated !== true) return "holds a template, which is not filled in here";
+  if (isChoice(node)) return `is ${showText(text)}`;
+  if (!wants(node, "string")) return "is a text";
+  if (text === "") return "is empty";
+  const chars = Array.from(text).length;
+  if (node.maxLength !== undefined && chars > node.maxLength) return `is ${chars} characters long`;
+  if (node.minLength !== undefined && chars < node.minLength) return `is ${chars} characters long`;
+  return "is not written as it must be";
+}
+
+function showNumber(value: number | bigint): string {
+  const digits = String(value);
+  return digits.length > MAX_SHOWN_CHARS ? "a number of many digits" : digits;
+}
+
+function isChoice(node: ShapeNode): boolean {
+  return (
+    node.const !== undefined ||
+    node.enum !== undefined ||
+    node.anyOf?.every((one) => one.const !== undefined) === true
+  );
+}
+
+function wants(node: ShapeNode, ...types: readonly string[]): boolean {
+  if (node.type !== undefined) return types.includes(node.type);
+  return node.anyOf?.some((one) => wants(one, ...types)) === true;
+}
