@@ -1,0 +1,186 @@
+/**
+ * The receiver trigger: a signed webhook from a provider. This file says what its definition may say; verification is verify/'s, the
+ * unsigned-event rule is relay/'s, and reading an event is relay/event-map.ts.
+ * Source: the specification's "Triggers" and "Map names".
+ */
+import { type TSchema, Type } from "typebox";
+import type { Json } from "../ground/json.ts";
+import { MAX_MAP_NAMES } from "../ground/limit.ts";
+import { findNearestName } from "../ground/nearest-name.ts";
+import { placeProblems, type Problem } from "../ground/problem.ts";
+import { FIELD_NAME } from "../ground/shape.ts";
+import { joinField, showName, showNames } from "../ground/shape-sentence.ts";
+import { MAX_PATH_CHARS, MAX_PATH_SEGMENTS, parsePath } from "../template/path.ts";
+import { findScheme, SCHEMES } from "../verify/registry.ts";
+import type { TriggerType } from "./contract.ts";
+
+export interface ReceiverTrigger {
+  kind: "receiver";
+  verify: VerifyFields;
+  /** Name to dotted path. */
+  map: Record<string, string>;
+  when?: Record<string, string>;
+  trustUnsignedEvents?: boolean;
+}
+
+/** `scheme` and the scheme's own fields. */
+export interface VerifyFields {
+  scheme: string;
+  [field: string]: Json;
+}
+
+/** The map names that say whom an event is about; a map holds one of them at most. */
+export const PERSON_KEYS = ["person_email", "person_id", "person_token"] as const;
+export type PersonKey = (typeof PERSON_KEYS)[number];
+
+/** Scheme names of old and what they are called now. A stored relay under an old name answers `scheme_renamed`. */
+export const RENAMED_SCHEMES: Readonly<Record<string, string>> = { hmac_sha256_header: "signature" };
+
+const expectsName =
+  "letters, digits, hyphens and underscores, at most 63 of them, starting with a letter or underscore";
+
+const verifyShape = Type.Unsafe<VerifyFields>(
+  Type.Union(
+    SCHEMES.map((scheme): TSchema => scheme.shape),
+    {
+      description: "How a call is verified: a scheme and its fields.",
+      expects: 'an object that names a scheme, such as { "scheme": "hooks" }',
+      discriminator: "scheme",
+      renamed: RENAMED_SCHEMES,
+    },
+  ),
+);
+
+const shape = Type.Object(
+  {
+    kind: Type.Literal("receiver", {
+      description: "A signed webhook from a provider.",
+      expects: '"receiver"',
+    }),
+    verify: verifyShape,
+    map: Type.Record(
+      Type.String({ pattern: FIELD_NAME.source }),
+      Type.String({
+        description: "A dotted path into the provider's body; a number is an array index.",
+        expects: `a dotted path into the provider's body such as "data.object.id", with no empty part, at most ${MAX_PATH_SEGMENTS} parts and ${MAX_PATH_CHARS} characters`,
+      }),
+      {
+        maxProperties: MAX_MAP_NAMES,
+        description:
+          "Names for values in the provider's body; event_id, event_type, person_email, person_id and person_token have a meaning.",
+        expects: `an object of at most ${MAX_MAP_NAMES} names, each with a dotted path`,
+        expectsName,
+      },
+    ),
+    when: Type.Optional(
+      Type.Record(
+        Type.String({ pattern: FIELD_NAME.source }),
+        Type.String({
+          description: "The exact text the mapped value must have.",
+          expects: 'a text in quotes (a number or boolean is compared as its text: "4200", "true")',
+        }),
+        {
+          maxProperties: MAX_MAP_NAMES,
+          description: "Only events whose mapped values equal these texts exactly are taken.",
+          expects: "an object of names that stand in map, each with the exact text to match",
+          expectsName: "a name that stands in map",
+        },
+      ),
+    ),
+    trustUnsignedEvents: Type.Optional(
+      Type.Boolean({
+        description: "Lets the relay act on events whose sender does not sign them. Read the warning first.",
+        expects: "true or false",
+      }),
+    ),
+  },
+  {
+    additionalProperties: false,
+    description: "A signed webhook from a provider.",
+    expects: "a trigger object",
+    strangers: {
+      secret: "remove it, because secrets never stand in a definition; set it on the relay's page",
+      scheme: 'move it into `verify`, as "verify": { "scheme": … }',
+      every: 'remove it, or make the trigger\'s kind "schedule"',
+      collection: 'remove it, or make the trigger\'s kind "data_change"',
+      where: "name it `when`, which a receiver has",
+    },
+  },
+);
+
+export const receiverTrigger: TriggerType<ReceiverTrigger> = {
+  kind: "receiver",
+  title: "A signed webhook from a provider",
+  shape,
+  check: (trigger) => [
+    ...(trigger.verify === undefined ? [] : checkVerify(trigger.verify)),
+    ...(trigger.map === undefined ? [] : checkMap(trigger.map)),
+    ...(trigger.map === undefined ? [] : checkWhen(trigger.when ?? {}, trigger.map)),
+  ],
+  canHavePerson: true,
+  templateRoots: ["event", "mapped", "person"],
+  inWords: (trigger) => describeReceiver(trigger),
+  examples: [
+    { kind: "receiver", verify: { scheme: "hooks" }, map: {} },
+    {
+      kind: "receiver",
+      verify: { scheme: "processor" },
+      map: {
+        event_id: "id",
+        event_type: "type",
+        person_email: "data.object.customer_details.email",
+        payment_id: "data.object.payment_intent",
+      },
+      when: { event_type: "checkout.session.completed" },
+    },
+    {
+      kind: "receiver",
+      verify: { scheme: "shared_token" },
+      map: { event_id: "id", person_id: "user.id" },
+      trustUnsignedEvents: true,
+    },
+  ],
+};
+
+function checkVerify(verify: VerifyFields): Problem[] {
+  const scheme = findScheme(verify.scheme);
+  return scheme === null ? [] : placeProblems("verify", scheme.check(verify as never));
+}
+
+function checkMap(map: Readonly<Record<string, string>>): Problem[] {
+  const problems: Problem[] = [];
+  for (const [name, path] of Object.entries(map)) {
+    if (parsePath(path) !== null) continue;
+    const field = joinField("map", name);
+    const message = `${showName(field)} is not a dotted path: write names joined by single dots, such as "data.items.0.id", at most ${MAX_PATH_SEGMENTS} of them and ${MAX_PATH_CHARS} characters.`;
+    problems.push({ field, message });
+  }
+  const keys = PERSON_KEYS.filter((key) => Object.hasOwn(map, key));
+  if (keys.length > 1) {
+    const message = `\`map\` names ${showNames(keys)}, but one event acts on one person: keep one of them.`;
+    problems.push({ field: "map", message });
+  }
+  return problems;
+}
+
+function checkWhen(
+  when: Readonly<Record<string, string>>,
+  map: Readonly<Record<string, string>>,
+): Problem[] {
+  const known = Object.keys(map);
+  return Object.keys(when)
+    .filter((name) => !Object.hasOwn(map, name))
+    .map((name) => {
+      const field = joinField("when", name);
+      const near = findNearestName(name, known);
+      const todo =
+        near === null ? "add it to map with the path it has in the body" : `write ${near}, or add it to map`;
+      return { field, message: `${showName(field)} is not a name in map, so nothing could match it: ${todo}.` };
+    });
+}
+
+function describeReceiver(trigger: ReceiverTrigger): string {
+  const wanted = Object.values(trigger.when ?? {});
+  const title = findScheme(trigger.verify.scheme)?.name ?? trigger.verify.scheme;
+  return wanted.length === 0 ? `a webhook (${title})` : `a webhook (${title}): ${wanted.join(", ")}`;
+}

@@ -1,0 +1,140 @@
+/**
+ * The schedule trigger: a clock, in UTC. This file says what its definition may say and when its periods begin; schedule/ makes it tick.
+ * A weekly schedule without `on` begins on Monday, as ISO weeks do; a daily or weekly one without `at` begins at 00:00.
+ * Source: the specification's "Triggers".
+ */
+import { Type } from "typebox";
+import type { Problem } from "../ground/problem.ts";
+import type { TriggerType } from "./contract.ts";
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
+
+/** Lengths of the periods in milliseconds. */
+export const PERIODS_MS = {
+  "15m": 15 * MINUTE_MS,
+  "30m": 30 * MINUTE_MS,
+  "1h": HOUR_MS,
+  "6h": 6 * HOUR_MS,
+  "12h": 12 * HOUR_MS,
+  "1d": DAY_MS,
+  "1w": 7 * DAY_MS,
+} as const;
+
+export type Every = keyof typeof PERIODS_MS;
+
+/** In the order of `Date.prototype.getUTCDay`. */
+export const WEEKDAYS = [
+  "sunday",
+  "monday",
+  "tuesday",
+  "wednesday",
+  "thursday",
+  "friday",
+  "saturday",
+] as const;
+export type Weekday = (typeof WEEKDAYS)[number];
+
+export interface ScheduleTrigger {
+  kind: "schedule";
+  every: Every;
+  /** UTC, `HH:MM`. */
+  at?: string;
+  on?: Weekday;
+}
+
+const EVERY = Object.keys(PERIODS_MS) as Every[];
+const expectsEvery = "one of 15m, 30m, 1h, 6h, 12h, 1d and 1w (nothing shorter than 15 minutes)";
+
+const shape = Type.Object(
+  {
+    kind: Type.Literal("schedule", { description: "A clock, in UTC.", expects: '"schedule"' }),
+    every: Type.Union(
+      EVERY.map((every) => Type.Literal(every)),
+      { description: "How long a period is.", expects: expectsEvery },
+    ),
+    at: Type.Optional(
+      Type.String({
+        pattern: "^([01][0-9]|2[0-3]):[0-5][0-9]$",
+        description: "The UTC time of day a period begins, for 1d and 1w; 00:00 when absent.",
+        expects: 'a UTC time of day as HH:MM, such as "09:00"',
+      }),
+    ),
+    on: Type.Optional(
+      Type.Union(
+        WEEKDAYS.map((day) => Type.Literal(day)),
+        {
+          description: "The weekday a period begins, for 1w; monday when absent.",
+          expects: "a lowercase weekday name such as monday",
+        },
+      ),
+    ),
+  },
+  {
+    additionalProperties: false,
+    description: "A clock, in UTC.",
+    expects: "a trigger object",
+    strangers: {
+      cron: 'remove it and write `every`, such as "1h" or "1d"; there are no cron expressions',
+      timezone: "remove it, because schedules are in UTC",
+      tz: "remove it, because schedules are in UTC",
+      map: 'remove it, or make the trigger\'s kind "receiver"',
+      when: "remove it, because a tick has nothing to match",
+    },
+  },
+);
+
+export const scheduleTrigger: TriggerType<ScheduleTrigger> = {
+  kind: "schedule",
+  title: "A clock",
+  shape,
+  check: (trigger) => checkPairs(trigger),
+  canHavePerson: false,
+  templateRoots: ["tick"],
+  inWords: (trigger) => describeSchedule(trigger),
+  examples: [
+    { kind: "schedule", every: "1h" },
+    { kind: "schedule", every: "1d", at: "06:30" },
+    { kind: "schedule", every: "1w", on: "monday", at: "09:00" },
+  ],
+};
+
+function checkPairs({ every, at, on }: Partial<ScheduleTrigger>): Problem[] {
+  const problems: Problem[] = [];
+  if (every === undefined) return problems;
+  if (at !== undefined && every !== "1d" && every !== "1w") {
+    const message = `\`at\` pairs only with 1d and 1w, and every is ${every}: remove \`at\`, or make every 1d or 1w.`;
+    problems.push({ field: "at", message });
+  }
+  if (on !== undefined && every !== "1w") {
+    const message = `\`on\` is used only with 1w, and every is ${every}: remove \`on\`, or make every 1w.`;
+    problems.push({ field: "on", message });
+  }
+  return problems;
+}
+
+/** When periods begin: every `periodMs`, counted from `anchorMs` (milliseconds since the epoch, UTC; at most one period after it). */
+export function readPeriod(trigger: ScheduleTrigger): { periodMs: number; anchorMs: number } {
+  const periodMs = PERIODS_MS[trigger.every];
+  const [hours = 0, minutes = 0] = (trigger.at ?? "00:00").split(":").map(Number);
+  const timeMs = hours * HOUR_MS + minutes * MINUTE_MS;
+  if (trigger.every !== "1w") return { periodMs, anchorMs: timeMs };
+  // The epoch was a Thursday.
+  const days = (WEEKDAYS.indexOf(trigger.on ?? "monday") - WEEKDAYS.indexOf("thursday") + 7) % 7;
+  return { periodMs, anchorMs: days * DAY_MS + timeMs };
+}
+
+const IN_WORDS: Readonly<Record<Exclude<Every, "1d" | "1w">, string>> = {
+  "15m": "every 15 minutes",
+  "30m": "every 30 minutes",
+  "1h": "every hour",
+  "6h": "every 6 hours, from 00:00 UTC",
+  "12h": "every 12 hours, at 00:00 and 12:00 UTC",
+};
+
+function describeSchedule({ every, at = "00:00", on = "monday" }: ScheduleTrigger): string {
+  if (every === "1d") return `every day at ${at} UTC`;
+  if (every !== "1w") return IN_WORDS[every];
+  return `every ${on.slice(0, 1).toUpperCase()}${on.slice(1)} at ${at} UTC`;
+}
