@@ -41,6 +41,23 @@ export const EVENT_RETENTION_MS = 30 * DAY_MS;
 export const SIGNATURE_MEMORY_AFTER_DELETE_MS = DAY_MS;
 export const CAP_WINDOW_MS = MINUTE_MS;
 export const MAX_MANAGEMENT_BODY_BYTES = 1024 * 1024;
+/** An uploaded file, kept in the database. */
+export const MAX_FILE_BYTES = 5 * 1024 * 1024;
+export const MAX_FILE_NAME_CHARS = 200;
+/** A record's data as JSON in UTF-8. */
+export const MAX_RECORD_BYTES = 256 * 1024;
+export const MAX_JSON_DEPTH = 32;
+export const MAX_COLLECTION_FIELDS = 100;
+export const MAX_TITLE_CHARS = 200;
+/** One line of the ledger by API, either way; a relay's grant_credits has its own, smaller bounds. */
+export const MAX_CREDIT_LINE = 1_000_000_000;
+/** A person's attributes as JSON in UTF-8. */
+export const MAX_ATTRIBUTES_BYTES = 16 * 1024;
+export const MAX_ACCOUNT_TOKEN_CHARS = 200;
+/** An e-mail address (RFC 5321, 4.5.3.1): the whole, and what stands before the @. */
+export const MAX_EMAIL_CHARS = 254;
+export const MAX_EMAIL_LOCAL_CHARS = 64;
+export const MAX_ONCE_KEY_CHARS = 200;
 
 /** The limits a configuration may raise ("Limits are raised on request"). */
 export interface RaisableLimits {

@@ -185,6 +185,16 @@ export const REFUSALS = {
     when: "The person is suspended.",
     todo: "Make the person active again first.",
   },
+  entitlement_unknown: {
+    status: 400,
+    when: "The entitlement is no access slug, product or plan of this environment.",
+    todo: "Create it in the catalog first, or name one that exists: access:<slug>, a product or a plan.",
+  },
+  token_taken: {
+    status: 409,
+    when: "The store account token is filed for another person.",
+    todo: "File each token for one person only; erase the other person first if the account moved.",
+  },
   internal: {
     status: 500,
     when: "Something went wrong in the service itself.",

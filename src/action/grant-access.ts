@@ -1,0 +1,106 @@
+/**
+ * grant_access: the event's person is given an entitlement, with the source `relay`, attributed to the relay by name. It never
+ * sells anything and never shortens what the person already holds. Source: the specification's "Actions".
+ */
+import { type Static, Type } from "typebox";
+import { toIso } from "../ground/clock.ts";
+import { MAX_REASON_CHARS } from "../ground/limit.ts";
+import { cutToLine } from "../ground/plain-text.ts";
+import { checkAccess, grantAccess as writeGrant } from "../people/access-grant.ts";
+import { findEntitlement, sayEntitlementUnknown } from "../people/entitlement.ts";
+import { findActingPerson } from "./acting-person.ts";
+import type { DatabaseAction } from "./contract.ts";
+import { failFinally } from "./failure.ts";
+import {
+  checkExpiry,
+  checkTemplateText,
+  entitlementShape,
+  expiresAtShape,
+  parseExpiry,
+  reasonShape,
+  words,
+} from "./shape.ts";
+
+const shape = Type.Object(
+  {
+    type: Type.Literal("grant_access", {
+      ...words({ description: "Grant access.", expects: '"grant_access"' }),
+    }),
+    entitlement: entitlementShape,
+    expiresAt: Type.Optional(expiresAtShape),
+    reason: Type.Optional(reasonShape),
+  },
+  {
+    additionalProperties: false,
+    ...words({
+      description: "Gives the person the event is about an entitlement, for a while or for good.",
+      expects: "an action object",
+    }),
+  },
+);
+
+export type GrantAccess = Static<typeof shape>;
+
+export const grantAccess: DatabaseAction<GrantAccess> = {
+  type: "grant_access",
+  title: "Grant access",
+  effect: "gives",
+  shape,
+  sends: false,
+  needsPerson: () => true,
+  check: (action) => [
+    ...checkExpiry("expiresAt", action.expiresAt),
+    ...(action.reason === undefined ? [] : checkTemplateText("reason", action.reason)),
+  ],
+  references: (action) => [{ kind: "entitlement", name: action.entitlement, field: "entitlement" }],
+  target: (action) => action.entitlement,
+  examples: [
+    { type: "grant_access", entitlement: "access:members" },
+    { type: "grant_access", entitlement: "pro", expiresAt: "30d", reason: "Order {{mapped.order_id}}" },
+    { type: "grant_access", entitlement: "course", expiresAt: "2030-01-31" },
+  ],
+
+  async apply(tx, action, run) {
+    const { person, failure } = await findActingPerson(tx, run);
+    if (failure !== null) return failure;
+    const { environmentId, nowMs, relay, event } = run;
+    const personId = person.id;
+    const entitlement = await findEntitlement(tx, environmentId, action.entitlement);
+    if (entitlement === null)
+      return failFinally("entitlement_unknown", sayEntitlementUnknown(action.entitlement));
+    const expiresAtMs = action.expiresAt === undefined ? null : parseExpiry(action.expiresAt, nowMs);
+    if (expiresAtMs !== null && expiresAtMs <= nowMs) {
+      return failFinally(
+        "data_invalid",
+        `\`expiresAt\` ${action.expiresAt} is past, so the grant would end before it began: give a later date, or a duration such as "30d".`,
+      );
+    }
+    const holding = { environmentId, personId, entitlement: entitlement.key, nowMs };
+    const before = await checkAccess(tx, holding);
+    const reason = action.reason === undefined ? "" : cutToLine(run.render(action.reason), MAX_REASON_CHARS);
+    const grant = await writeGrant(tx, {
+      environmentId,
+      personId,
+      entitlement: entitlement.key,
+      source: "relay",
+      sourceRef: relay.name,
+      relayName: relay.name,
+      eventId: event.id,
+      reason: reason === "" ? null : reason,
+      expiresAtMs,
+      nowMs,
+    });
+    const after = await checkAccess(tx, holding);
+    return {
+      outcome: "done",
+      before: { entitlement: entitlement.key, granted: before.granted, until: before.until },
+      after: {
+        entitlement: entitlement.key,
+        granted: after.granted,
+        until: after.until,
+        grant: grant.id,
+        ...(expiresAtMs === null ? {} : { expiresAt: toIso(expiresAtMs) }),
+      },
+    };
+  },
+};

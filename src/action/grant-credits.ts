@@ -1,0 +1,104 @@
+/**
+ * grant_credits: adds to the balance of the event's person, once per event, and with a ref once per person and ref, forever. It
+ * never spends. Source: the specification's "Actions".
+ */
+import { type Static, Type } from "typebox";
+import { MAX_CREDITS, MAX_REASON_CHARS, MAX_REF_CHARS, MIN_CREDITS } from "../ground/limit.ts";
+import { countChars, cutToLine } from "../ground/plain-text.ts";
+import { addCredits, findCreditByKey } from "../people/credit.ts";
+import { findActingPerson } from "./acting-person.ts";
+import type { DatabaseAction } from "./contract.ts";
+import { failForNow } from "./failure.ts";
+import { checkTemplateText, reasonShape, refShape, words } from "./shape.ts";
+
+const shape = Type.Object(
+  {
+    type: Type.Literal("grant_credits", {
+      ...words({ description: "Grant credits.", expects: '"grant_credits"' }),
+    }),
+    amount: Type.Integer({
+      minimum: MIN_CREDITS,
+      maximum: MAX_CREDITS,
+      ...words({
+        description: "How many credits are added.",
+        expects: `an integer from ${MIN_CREDITS} to ${MAX_CREDITS.toLocaleString("en")}`,
+      }),
+    }),
+    reason: Type.Optional(reasonShape),
+    ref: Type.Optional(refShape),
+  },
+  {
+    additionalProperties: false,
+    ...words({
+      description: "Adds credits to the balance of the person the event is about.",
+      expects: "an action object",
+    }),
+  },
+);
+
+export type GrantCredits = Static<typeof shape>;
+
+export const grantCredits: DatabaseAction<GrantCredits> = {
+  type: "grant_credits",
+  title: "Grant credits",
+  effect: "gives",
+  shape,
+  sends: false,
+  needsPerson: () => true,
+  check: (action) => [
+    ...(action.reason === undefined ? [] : checkTemplateText("reason", action.reason)),
+    ...(action.ref === undefined ? [] : checkTemplateText("ref", action.ref)),
+  ],
+  references: () => [],
+  target: () => "credits",
+  examples: [
+    { type: "grant_credits", amount: 100 },
+    {
+      type: "grant_credits",
+      amount: 500,
+      reason: "Top-up {{mapped.order_id}}",
+      ref: "{{mapped.payment_id}}",
+    },
+  ],
+
+  async apply(tx, action, run) {
+    const { person, failure } = await findActingPerson(tx, run);
+    if (failure !== null) return failure;
+    const ref = action.ref === undefined ? null : run.renderRef(action.ref);
+    if (action.ref !== undefined && ref === null) {
+      return failForNow(
+        "ref_unresolved",
+        `\`ref\` ${action.ref} names something this event does not hold, so no credits were added: map a value every such event has.`,
+      );
+    }
+    if (ref !== null && countChars(ref) > MAX_REF_CHARS) {
+      return failForNow(
+        "ref_too_long",
+        `\`ref\` is longer than ${MAX_REF_CHARS} characters once filled in, so no credits were added: use the provider's payment identifier alone.`,
+      );
+    }
+    const onceKey = ref === null ? null : `ref:${ref}`;
+    const first = await findCreditByKey(tx, person.id, onceKey);
+    if (first !== null) {
+      const message = "Credits were added under this ref before, so none were added again.";
+      return { outcome: "skipped", message, after: { line: first.id, amount: first.amount } };
+    }
+    const reason = action.reason === undefined ? "" : cutToLine(run.render(action.reason), MAX_REASON_CHARS);
+    const { line } = await addCredits(tx, {
+      environmentId: run.environmentId,
+      personId: person.id,
+      amount: action.amount,
+      reason: reason === "" ? "relay" : `relay: ${reason}`,
+      source: "relay",
+      relayName: run.relay.name,
+      eventId: run.event.id,
+      onceKey,
+      nowMs: run.nowMs,
+    });
+    return {
+      outcome: "done",
+      before: { balance: line.balance - line.amount },
+      after: { balance: line.balance, amount: line.amount, line: line.id },
+    };
+  },
+};

@@ -1,0 +1,67 @@
+/**
+ * revoke_access: ends every live grant of an entitlement the event's person holds, whatever its source. It takes no credits back and
+ * ends no subscription. Source: the specification's "Actions".
+ */
+import { type Static, Type } from "typebox";
+import { revokeAccess as endGrants } from "../people/access-grant.ts";
+import { findEntitlement, sayEntitlementUnknown } from "../people/entitlement.ts";
+import { findActingPerson } from "./acting-person.ts";
+import type { DatabaseAction } from "./contract.ts";
+import { failFinally } from "./failure.ts";
+import { entitlementShape, words } from "./shape.ts";
+
+const shape = Type.Object(
+  {
+    type: Type.Literal("revoke_access", {
+      ...words({ description: "Revoke access.", expects: '"revoke_access"' }),
+    }),
+    entitlement: entitlementShape,
+  },
+  {
+    additionalProperties: false,
+    ...words({
+      description: "Ends every live grant of an entitlement that the person the event is about holds.",
+      expects: "an action object",
+    }),
+  },
+);
+
+export type RevokeAccess = Static<typeof shape>;
+
+export const revokeAccess: DatabaseAction<RevokeAccess> = {
+  type: "revoke_access",
+  title: "Revoke access",
+  effect: "takes",
+  shape,
+  sends: false,
+  needsPerson: () => true,
+  check: () => [],
+  references: (action) => [{ kind: "entitlement", name: action.entitlement, field: "entitlement" }],
+  target: (action) => action.entitlement,
+  examples: [
+    { type: "revoke_access", entitlement: "access:members" },
+    { type: "revoke_access", entitlement: "pro" },
+  ],
+  async apply(tx, action, run) {
+    const { person, failure } = await findActingPerson(tx, run);
+    if (failure !== null) return failure;
+    const { environmentId, nowMs } = run;
+    const entitlement = await findEntitlement(tx, environmentId, action.entitlement);
+    if (entitlement === null) {
+      return failFinally("entitlement_unknown", sayEntitlementUnknown(action.entitlement));
+    }
+    const ended = await endGrants(tx, {
+      environmentId,
+      personId: person.id,
+      entitlement: entitlement.key,
+      by: `relay:${run.relay.name}`,
+      nowMs,
+    });
+    return {
+      outcome: "done",
+      ...(ended.length === 0 ? { message: "The person held no live grant of it, so nothing changed." } : {}),
+      before: { entitlement: entitlement.key, granted: ended.length > 0, grants: ended.map((row) => row.id) },
+      after: { entitlement: entitlement.key, granted: false, revoked: ended.length },
+    };
+  },
+};

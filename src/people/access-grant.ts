@@ -1,0 +1,234 @@
+/**
+ * Grants: who holds which entitlement, since when, until when, and from what. Append-only: a grant that ends is marked, never removed.
+ * A grant is live when it is neither revoked nor expired. Whether the entitlement exists is the caller's question (entitlement.ts).
+ */
+import { toIso, toIsoOrNull } from "../ground/clock.ts";
+import { newId } from "../ground/id.ts";
+import { makePage, type Page, type PageRequest } from "../ground/page.ts";
+import { Refusal } from "../ground/refusal.ts";
+import type { Reader, Writer } from "../store/port.ts";
+
+export type GrantSource = "relay" | "purchase" | "plan" | "hand";
+
+export interface GrantRow {
+  id: string;
+  personId: string;
+  /** As held: `access:<slug>`, a plan's name, a product's key. */
+  entitlement: string;
+  source: GrantSource;
+  /** What the source is: the relay's name, the purchase's or subscription's id, the key or owner in words. */
+  sourceRef: string | null;
+  relayName: string | null;
+  eventId: string | null;
+  reason: string | null;
+  grantedAt: number;
+  expiresAt: number | null;
+  revokedAt: number | null;
+  revokedBy: string | null;
+}
+
+export interface GrantView {
+  id: string;
+  person: string;
+  entitlement: string;
+  source: GrantSource;
+  sourceRef: string | null;
+  relay: string | null;
+  eventId: string | null;
+  reason: string | null;
+  live: boolean;
+  grantedAt: string;
+  expiresAt: string | null;
+  revokedAt: string | null;
+  revokedBy: string | null;
+}
+
+/** What a person holds: `until` is the last end of the live grants, null when one has none or nothing is held. */
+export interface AccessView {
+  granted: boolean;
+  until: string | null;
+  grants: GrantView[];
+}
+
+const COLUMNS = `id, person_id AS personId, entitlement, source, source_ref AS sourceRef, relay_name AS relayName,
+  event_id AS eventId, reason, granted_at AS grantedAt, expires_at AS expiresAt, revoked_at AS revokedAt, revoked_by AS revokedBy`;
+
+export function isLive(row: GrantRow, nowMs: number): boolean {
+  return row.revokedAt === null && (row.expiresAt === null || row.expiresAt > nowMs);
+}
+
+/** A grant as the API shows one. */
+export function viewGrant(row: GrantRow, nowMs: number): GrantView {
+  return {
+    id: row.id,
+    person: row.personId,
+    entitlement: row.entitlement,
+    source: row.source,
+    sourceRef: row.sourceRef,
+    relay: row.relayName,
+    eventId: row.eventId,
+    reason: row.reason,
+    live: isLive(row, nowMs),
+    grantedAt: toIso(row.grantedAt),
+    expiresAt: toIsoOrNull(row.expiresAt),
+    revokedAt: toIsoOrNull(row.revokedAt),
+    revokedBy: row.revokedBy,
+  };
+}
+
+export interface Grant {
+  environmentId: number;
+  personId: string;
+  /** As held: resolved by entitlement.ts. */
+  entitlement: string;
+  source: GrantSource;
+  sourceRef: string | null;
+  relayName: string | null;
+  eventId: string | null;
+  reason: string | null;
+  /** Milliseconds since the epoch, or null for no end. */
+  expiresAtMs: number | null;
+  nowMs: number;
+}
+
+/** Writes the grant; it judges nothing. */
+export async function grantAccess(tx: Writer, grant: Grant): Promise<GrantRow> {
+  const row: GrantRow = {
+    id: newId("grt", grant.nowMs),
+    personId: grant.personId,
+    entitlement: grant.entitlement,
+    source: grant.source,
+    sourceRef: grant.sourceRef,
+    relayName: grant.relayName,
+    eventId: grant.eventId,
+    reason: grant.reason,
+    grantedAt: grant.nowMs,
+    expiresAt: grant.expiresAtMs,
+    revokedAt: null,
+    revokedBy: null,
+  };
+  await tx.run(
+    `INSERT INTO access_grant
+       (id, environment_id, person_id, entitlement, source, source_ref, relay_name, event_id, reason, granted_at, expires_at)
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)`,
+    row.id,
+    grant.environmentId,
+    row.personId,
+    row.entitlement,
+    row.source,
+    row.sourceRef,
+    row.relayName,
+    row.eventId,
+    row.reason,
+    row.grantedAt,
+    row.expiresAt,
+  );
+  return row;
+}
+
+interface Holding {
+  environmentId: number;
+  personId: string;
+  /** As held; null: any. */
+  entitlement: string | null;
+  nowMs: number;
+}
+
+/** The live grants, the newest first. */
+export function listLiveGrants(tx: Reader, holding: Holding): Promise<GrantRow[]> {
+  return tx.all<GrantRow>(
+    `SELECT ${COLUMNS} FROM access_grant
+     WHERE person_id = ?1 AND environment_id = ?2 AND (?3 IS NULL OR entitlement = ?3)
+       AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?4)
+     ORDER BY granted_at DESC, id DESC`,
+    holding.personId,
+    holding.environmentId,
+    holding.entitlement,
+    holding.nowMs,
+  );
+}
+
+/** Answers `GET …/access` and `…/access/{entitlement}`: the live grants and what they amount to. */
+export async function checkAccess(tx: Reader, holding: Holding): Promise<AccessView> {
+  return viewAccess(await listLiveGrants(tx, holding), holding.nowMs);
+}
+
+function viewAccess(live: readonly GrantRow[], nowMs: number): AccessView {
+  const ends = live.map((row) => row.expiresAt);
+  const until = ends.length === 0 || ends.includes(null) ? null : Math.max(...ends.map((end) => end ?? 0));
+  return {
+    granted: live.length > 0,
+    until: toIsoOrNull(until),
+    grants: live.map((row) => viewGrant(row, nowMs)),
+  };
+}
+
+/** Every grant a person ever had, ended ones too, newest first. */
+export async function listGrants(
+  tx: Reader,
+  at: { environmentId: number; personId: string; nowMs: number },
+  request: PageRequest,
+): Promise<Page<GrantView>> {
+  const rows = await tx.all<GrantRow>(
+    `SELECT ${COLUMNS} FROM access_grant
+     WHERE person_id = ?1 AND environment_id = ?2 AND id < ?3 ORDER BY id DESC LIMIT ?4`,
+    at.personId,
+    at.environmentId,
+    request.after ?? "~",
+    request.limit + 1,
+  );
+  return makePage(
+    rows,
+    request,
+    (row) => row.id,
+    (row) => viewGrant(row, at.nowMs),
+  );
+}
+
+/** Ends every live grant of the entitlement the person holds, whatever its source; answers the ones it ended. */
+export async function revokeAccess(tx: Writer, holding: Holding & { by: string }): Promise<GrantRow[]> {
+  const live = await listLiveGrants(tx, holding);
+  for (const row of live) await endGrant(tx, row.id, holding.by, holding.nowMs);
+  return live.map((row) => ({ ...row, revokedAt: holding.nowMs, revokedBy: holding.by }));
+}
+
+/** Ends the live grants that one purchase or subscription gave, and no others; answers how many. */
+export function revokeGrantsOfSource(
+  tx: Writer,
+  of: { environmentId: number; source: GrantSource; sourceRef: string; by: string; nowMs: number },
+): Promise<number> {
+  return tx.run(
+    `UPDATE access_grant SET revoked_at = ?4, revoked_by = ?5
+     WHERE source_ref = ?1 AND source = ?2 AND environment_id = ?3 AND revoked_at IS NULL`,
+    of.sourceRef,
+    of.source,
+    of.environmentId,
+    of.nowMs,
+    of.by,
+  );
+}
+
+/** Ends one grant by id; one that ended before stays as it is. Answers it before and after. Refuses with `not_found`. */
+export async function revokeGrant(
+  tx: Writer,
+  at: { environmentId: number; grantId: string; by: string; nowMs: number },
+): Promise<{ before: GrantRow; after: GrantRow }> {
+  const before = await tx.get<GrantRow>(
+    `SELECT ${COLUMNS} FROM access_grant WHERE id = ?1 AND environment_id = ?2`,
+    at.grantId,
+    at.environmentId,
+  );
+  if (before === null) throw new Refusal("not_found", "No grant with this id exists in this environment.");
+  if (before.revokedAt !== null) return { before, after: before };
+  await endGrant(tx, before.id, at.by, at.nowMs);
+  return { before, after: { ...before, revokedAt: at.nowMs, revokedBy: at.by } };
+}
+
+async function endGrant(tx: Writer, grantId: string, by: string, nowMs: number): Promise<void> {
+  await tx.run(
+    "UPDATE access_grant SET revoked_at = ?2, revoked_by = ?3 WHERE id = ?1 AND revoked_at IS NULL",
+    grantId,
+    nowMs,
+    by,
+  );
+}

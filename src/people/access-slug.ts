@@ -1,0 +1,115 @@
+/**
+ * The catalog of access slugs: what `access:<slug>` may name. Taking a slug out of the catalog ends no grant; while live grants hold
+ * it, it is refused unless asked for with `force`.
+ */
+import { toIso } from "../ground/clock.ts";
+import { MAX_TITLE_CHARS } from "../ground/limit.ts";
+import { breaksOneLine, countChars } from "../ground/plain-text.ts";
+import { Refusal } from "../ground/refusal.ts";
+import { CATALOG_NAME } from "../ground/shape.ts";
+import type { Reader, Writer } from "../store/port.ts";
+
+export interface AccessSlug {
+  slug: string;
+  title: string;
+}
+
+export interface AccessSlugView extends AccessSlug {
+  /** What a grant and a check name: `access:<slug>`. */
+  entitlement: string;
+  createdAt: string;
+}
+
+/** By slug. */
+export async function listAccessSlugs(tx: Reader, environmentId: number): Promise<AccessSlugView[]> {
+  const rows = await tx.all<AccessSlug & { createdAt: number }>(
+    "SELECT slug, title, created_at AS createdAt FROM access_slug WHERE environment_id = ?1 ORDER BY slug",
+    environmentId,
+  );
+  return rows.map((row) => ({
+    slug: row.slug,
+    title: row.title,
+    entitlement: `access:${row.slug}`,
+    createdAt: toIso(row.createdAt),
+  }));
+}
+
+/** Creates a slug or changes its title. Refuses with `invalid_input`. */
+export async function putAccessSlug(
+  tx: Writer,
+  environmentId: number,
+  entry: { slug: string; title?: string | undefined },
+  nowMs: number,
+): Promise<void> {
+  const { slug, title = slug } = entry;
+  if (!CATALOG_NAME.test(slug)) {
+    throw new Refusal(
+      "invalid_input",
+      "`slug` is not valid: use lowercase letters, digits, hyphens and underscores, starting with a letter, at most 63 characters.",
+    );
+  }
+  if (title === "" || countChars(title) > MAX_TITLE_CHARS || breaksOneLine(title) !== null) {
+    throw new Refusal(
+      "invalid_input",
+      `\`title\` is not valid: use 1 to ${MAX_TITLE_CHARS} characters on one line.`,
+    );
+  }
+  await tx.run(
+    `INSERT INTO access_slug (environment_id, slug, title, created_at) VALUES (?1, ?2, ?3, ?4)
+     ON CONFLICT (environment_id, slug) DO UPDATE SET title = excluded.title`,
+    environmentId,
+    slug,
+    title,
+    nowMs,
+  );
+}
+
+/** Makes the catalog exactly `entries`: others are deleted by the rule of `deleteAccessSlug`. Answers what was added and removed. */
+export async function putAccessSlugs(
+  tx: Writer,
+  environmentId: number,
+  entries: readonly { slug: string; title?: string | undefined }[],
+  nowMs: number,
+  options: { force?: boolean } = {},
+): Promise<{ added: string[]; removed: string[] }> {
+  const wanted = new Set(entries.map((entry) => entry.slug));
+  if (wanted.size < entries.length) {
+    throw new Refusal("invalid_input", "`access` names a slug twice: list each slug once.");
+  }
+  const before = new Set((await listAccessSlugs(tx, environmentId)).map((entry) => entry.slug));
+  const removed = [...before].filter((slug) => !wanted.has(slug));
+  for (const slug of removed) await deleteAccessSlug(tx, environmentId, slug, nowMs, options);
+  for (const entry of entries) await putAccessSlug(tx, environmentId, entry, nowMs);
+  return { added: [...wanted].filter((slug) => !before.has(slug)), removed };
+}
+
+/** Refuses with `not_found`, and with `in_use` while someone holds it, unless forced: then their grants live on by name. */
+export async function deleteAccessSlug(
+  tx: Writer,
+  environmentId: number,
+  slug: string,
+  nowMs: number,
+  options: { force?: boolean } = {},
+): Promise<void> {
+  if (options.force !== true) {
+    const held = await tx.get<{ count: number }>(
+      `SELECT count(DISTINCT person_id) AS count FROM access_grant
+       WHERE environment_id = ?1 AND entitlement = ?2 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?3)`,
+      environmentId,
+      `access:${slug}`,
+      nowMs,
+    );
+    if (held !== null && held.count > 0) {
+      throw new Refusal(
+        "in_use",
+        `access:${slug} is held by ${held.count} people: revoke their grants first, or delete it with force and leave them their grants.`,
+      );
+    }
+  }
+  const deleted = await tx.run(
+    "DELETE FROM access_slug WHERE environment_id = ?1 AND slug = ?2",
+    environmentId,
+    slug,
+  );
+  if (deleted === 0) throw new Refusal("not_found", `No access slug ${slug} exists in this environment.`);
+}

@@ -1,0 +1,97 @@
+/**
+ * The one door through which people are created: by an invite, or by an event whose map names `person_email`. Both spend the same
+ * cap per environment and UTC day. It never sends mail and never changes a person who exists.
+ */
+import { toIso } from "../ground/clock.ts";
+import { newId } from "../ground/id.ts";
+import { DAY_MS } from "../ground/limit.ts";
+import { Refusal } from "../ground/refusal.ts";
+import type { Reader, Writer } from "../store/port.ts";
+import { parseEmailAddress, toEmailKey } from "./email-address.ts";
+import { findPersonByEmail, type PersonRow } from "./person.ts";
+
+export interface Invite {
+  environmentId: number;
+  email: string;
+  /** In words: `relay:<name>`, `key:<id>`, `owner:<email>`. */
+  createdBy: string;
+  nowMs: number;
+  /** The cap, from the configuration's limits. */
+  invitesPerDay: number;
+}
+
+/**
+ * The person with this address: the one who exists, else a new one with status `invited`.
+ * Refuses with `invalid_input` (not an address) and `invite_capped` (with `resetAt`), having written nothing.
+ */
+export async function invitePerson(
+  tx: Writer,
+  invite: Invite,
+): Promise<{ person: PersonRow; created: boolean }> {
+  const email = parseEmailAddress(invite.email);
+  if (email === null) {
+    throw new Refusal("invalid_input", "`email` is not an e-mail address: use one such as name@example.com.");
+  }
+  const existing = await findPersonByEmail(tx, invite.environmentId, email);
+  if (existing !== null) return { person: existing, created: false };
+  await countInvite(tx, invite);
+  const person: PersonRow = {
+    id: newId("per", invite.nowMs),
+    email,
+    status: "invited",
+    attributes: "{}",
+    createdBy: invite.createdBy,
+    createdAt: invite.nowMs,
+    updatedAt: invite.nowMs,
+  };
+  await tx.run(
+    `INSERT INTO person (id, environment_id, email, email_key, status, attributes, created_by, created_at, updated_at)
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8)`,
+    person.id,
+    invite.environmentId,
+    email,
+    toEmailKey(email),
+    person.status,
+    person.attributes,
+    person.createdBy,
+    invite.nowMs,
+  );
+  return { person, created: true };
+}
+
+/** How many people were created by address in the UTC day of `nowMs`. */
+export async function countInvites(tx: Reader, environmentId: number, nowMs: number): Promise<number> {
+  const row = await tx.get<{ count: number }>(
+    "SELECT count FROM invite_count WHERE environment_id = ?1 AND utc_day = ?2",
+    environmentId,
+    toUtcDay(nowMs),
+  );
+  return row?.count ?? 0;
+}
+
+async function countInvite(tx: Writer, invite: Invite): Promise<void> {
+  const { environmentId, nowMs, invitesPerDay } = invite;
+  if ((await countInvites(tx, environmentId, nowMs)) >= invitesPerDay) {
+    throw new Refusal(
+      "invite_capped",
+      `This environment created ${invitesPerDay} people by address today, its limit: wait until the next UTC day or raise the limit in the server's configuration.`,
+      { resetAtMs: (Math.floor(nowMs / DAY_MS) + 1) * DAY_MS },
+    );
+  }
+  await tx.run(
+    `INSERT INTO invite_count (environment_id, utc_day, count) VALUES (?1, ?2, 1)
+     ON CONFLICT (environment_id, utc_day) DO UPDATE SET count = invite_count.count + 1`,
+    environmentId,
+    toUtcDay(nowMs),
+  );
+  // Counts of days long past serve nobody; two days' grace for a clock that was set back.
+  await tx.run(
+    "DELETE FROM invite_count WHERE environment_id = ?1 AND utc_day < ?2",
+    environmentId,
+    toUtcDay(nowMs - 2 * DAY_MS),
+  );
+}
+
+function toUtcDay(ms: number): string {
+  return toIso(ms).slice(0, 10);
+}
