@@ -8,15 +8,17 @@ export const EVENT_STATES: readonly EventState[] = ["queued", "running", "done",
 /** Final states: nothing moves them but a replay. */
 export const FINAL_STATES: ReadonlySet<EventState> = new Set(["done", "failed", "dead"]);
 
-/** Why an event ended without running any action (`failed`), or is dead although no action failed. */
+/**
+ * Why an event ended without running any action (`failed`), or why it is dead although no action failed. An event that an action
+ * failed holds that failure's code as its reason, while it waits for its retry too.
+ */
 export type EventReason =
   | "person_not_found"
   | "unsigned_event"
   | "relay_deleted"
   | "trigger_changed"
   | "missed"
-  | "interrupted"
-  | "attempts_spent";
+  | "interrupted";
 
 /** What a run needs of an event. */
 export interface EventToRun {

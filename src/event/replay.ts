@@ -68,7 +68,7 @@ export async function replayEvent(tx: Writer, request: ReplayRequest): Promise<{
     environmentId: request.environmentId,
     atMs: request.nowMs,
     actor: request.actor,
-    action: "event.replay",
+    action: "event.replayed",
     target: `event:${request.id}`,
     before: { state: event.state },
     after: { state: "queued" },

@@ -2,7 +2,7 @@
 import type { ActionResult } from "../action/contract.ts";
 import { writeJson } from "../ground/json.ts";
 import type { Writer } from "../store/port.ts";
-import type { EventReason, EventState } from "./event-row.ts";
+import type { EventState } from "./event-row.ts";
 
 export interface RunProgress {
   eventSeq: number;
@@ -27,7 +27,8 @@ export async function keepRunProgress(tx: Writer, run: RunProgress): Promise<voi
 export interface RunEnd {
   outcome: "ok" | "failed";
   state: EventState;
-  reason: EventReason | null;
+  /** An EventReason, or the code of the action's failure. */
+  reason: string | null;
   /** Attempts since arrival or replay, this one included. */
   attempts: number;
   /** When the retry is due, or null. */

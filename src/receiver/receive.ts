@@ -1,0 +1,278 @@
+/**
+ * One receiver call from its bytes to its answer, in the order of recipes, "Order of a call". It answers 200 only after the event row is
+ * durable, and lets no unverified byte past verification. It never runs an action.
+ */
+
+import { keyOfBody, keyOfEventId } from "../event/dedupe.ts";
+import { insertEvent } from "../event/event-insert.ts";
+import { makeReceiverPayload } from "../event/payload.ts";
+import type { Clock } from "../ground/clock.ts";
+import { writeJson } from "../ground/json.ts";
+import type { Log } from "../ground/log.ts";
+import { Refusal } from "../ground/refusal.ts";
+import { matchesWhen, readEventId, readMap } from "../relay/event-map.ts";
+import type { LiveReceiver, LiveRelay, LiveRelays } from "../relay/live-relay.ts";
+import { type Store, StoreUnavailable, type Writer } from "../store/port.ts";
+import type { ParsedBody, ReceivedCall, Verdict } from "../verify/contract.ts";
+import { receiveCall } from "../verify/received-call.ts";
+import { MinuteCap } from "./minute-cap.ts";
+import { findEarlierUse, type OnceUse, spendSignature } from "./signature-memory.ts";
+import { capKeyOf } from "./source-address.ts";
+
+export interface ReceiverRequest {
+  appId: string;
+  name: string;
+  headers: Headers;
+  body: Uint8Array;
+  /** What followed the path, "?" included. */
+  search: string;
+  /** The caller's address. */
+  source: string;
+}
+
+export type ReceiverAnswer =
+  | { received: true; eventId: string }
+  | { received: true; duplicate: true; eventId: string | null }
+  | { received: true; ignored: "when" };
+
+export interface ReceiverRooms {
+  store: Store;
+  clock: Clock;
+  relays: LiveRelays;
+  log: Log;
+  verifiedEventsPerMinute: number;
+  unverifiedCallsPerMinute: number;
+  /** Told of every relay that got a new event, after its commit. */
+  onEvent(relayId: string): void;
+  /** Told how every call ended, for metrics: `accepted`, `duplicate`, `ignored`, or a refusal's code. */
+  onCall(outcome: string): void;
+}
+
+type Verified = Extract<Verdict, { verified: true }>;
+type Refused = Extract<Verdict, { verified: false }>;
+
+interface Accepted {
+  relay: LiveRelay;
+  receiver: LiveReceiver;
+  call: ReceivedCall;
+  verdict: Verified;
+}
+
+export class Receiver {
+  readonly #rooms: ReceiverRooms;
+  readonly #verified: MinuteCap;
+  readonly #unverified: MinuteCap;
+
+  constructor(rooms: ReceiverRooms) {
+    this.#rooms = rooms;
+    this.#verified = new MinuteCap(rooms.verifiedEventsPerMinute, rooms.clock);
+    this.#unverified = new MinuteCap(rooms.unverifiedCallsPerMinute, rooms.clock);
+  }
+
+  /** Answers a call whose receiver exists; throws Refusal with a code of the specification's receiver table. */
+  async receive(request: ReceiverRequest): Promise<ReceiverAnswer> {
+    try {
+      const accepted = await this.#verify(request);
+      const answer = await this.#accept(accepted, request);
+      this.#rooms.onCall("duplicate" in answer ? "duplicate" : "ignored" in answer ? "ignored" : "accepted");
+      return answer;
+    } catch (error) {
+      const refusal = this.#asRefusal(error);
+      this.#rooms.onCall(refusal.code);
+      throw refusal;
+    }
+  }
+
+  /** Whether the path names a receiver at all, so that a body is not read for one that does not exist. */
+  async requireReceiver(appId: string, name: string, source: string): Promise<void> {
+    const snapshot = await this.#rooms.relays.current();
+    if (snapshot.receiversOf(appId, name).length > 0) return;
+    const refusal = this.#refuseUnverified(
+      source,
+      new Refusal(
+        "unknown_receiver",
+        "No receiver relay with this name exists on this app; compare the URL with the one on the relay's page.",
+      ),
+    );
+    this.#rooms.onCall(refusal.code);
+    throw refusal;
+  }
+
+  /** The refusal of a body that was too large to read on. */
+  refuseTooLarge(source: string): Refusal {
+    const refusal = this.#refuseUnverified(
+      source,
+      new Refusal(
+        "body_too_large",
+        "The body is larger than 256 KB, the most a receiver accepts; ask the provider for a thinner event.",
+      ),
+    );
+    this.#rooms.onCall(refusal.code);
+    return refusal;
+  }
+
+  /** Tries every environment's relay of that name; the one whose secret verifies receives. */
+  async #verify(request: ReceiverRequest): Promise<Accepted> {
+    const snapshot = await this.#rooms.relays.current();
+    const nowMs = this.#rooms.clock.now();
+    let worst: Refused | null = null;
+    let renamed = 0;
+    const candidates = snapshot.receiversOf(request.appId, request.name);
+    for (const relay of candidates) {
+      const receiver = relay.receiver;
+      if (receiver.closed === "scheme_renamed") renamed += 1;
+      if (receiver.verifier === null) continue;
+      const { headers, body, search } = request;
+      const call = receiveCall({ headers, body, search, receiverUrl: receiver.url, nowMs });
+      const verdict = receiver.verifier.verify(call);
+      if (verdict.verified) return { relay, receiver, call, verdict };
+      if (worst === null || worst.code === "bad_signature") worst = verdict;
+    }
+    throw this.#refuseUnverified(
+      request.source,
+      explainRefusal(worst, renamed > 0 && renamed === candidates.length),
+    );
+  }
+
+  async #accept(accepted: Accepted, request: ReceiverRequest): Promise<ReceiverAnswer> {
+    const { relay, receiver, call, verdict } = accepted;
+    const once: OnceUse | null =
+      verdict.onceText === null
+        ? null
+        : {
+            environmentId: relay.environmentId,
+            relayName: relay.name,
+            signedText: verdict.onceText,
+            body: request.body,
+            expiresAtMs: verdict.expiresAtMs,
+          };
+    if (once !== null) {
+      const earlier = await this.#rooms.store.read((tx) => findEarlierUse(tx, once));
+      if (earlier !== null) return this.#answerSecondUse(earlier, request.source);
+    }
+    const parsed = call.parsed();
+    if (!parsed.ok) throw new Refusal("invalid_json", `The body cannot be read: ${parsed.message}`);
+    const resetAtMs = this.#verified.take(relay.appId);
+    if (resetAtMs !== null) {
+      throw new Refusal(
+        "receiver_capped",
+        `This app received more than ${this.#verified.limit} verified events in a minute; send the event again after resetAt.`,
+        { resetAtMs },
+      );
+    }
+    const mapped = readMap(receiver.map, parsed);
+    if (matchesWhen(receiver.when, mapped) !== null) {
+      if (once !== null) await this.#spendIgnored(once);
+      return { received: true, ignored: "when" };
+    }
+    return this.#record(accepted, request, parsed, mapped, once);
+  }
+
+  #record(
+    { relay, receiver, verdict }: Accepted,
+    request: ReceiverRequest,
+    parsed: Extract<ParsedBody, { ok: true }>,
+    mapped: ReturnType<typeof readMap>,
+    once: OnceUse | null,
+  ): Promise<ReceiverAnswer> {
+    const nowMs = this.#rooms.clock.now();
+    const eventId = readEventId(mapped) ?? verdict.senderEventId;
+    const dedupe =
+      eventId === null
+        ? keyOfBody(relay.environmentId, relay.name, request.body, nowMs)
+        : keyOfEventId(relay.environmentId, relay.name, eventId);
+    const eventText = parsed.form === null ? decodeBody(request.body) : writeJson(parsed.value);
+    const payload = makeReceiverPayload(eventText, mapped);
+    return this.#rooms.store.write("app", async (tx: Writer): Promise<ReceiverAnswer> => {
+      if (once !== null) {
+        const earlier = await findEarlierUse(tx, once);
+        if (earlier !== null) return this.#answerSecondUse(earlier, request.source);
+      }
+      const event = await insertEvent(tx, {
+        environmentId: relay.environmentId,
+        relayId: relay.id,
+        relayName: relay.name,
+        trigger: "receiver",
+        payload,
+        unsigned: receiver.unsigned,
+        dedupe,
+        nowMs,
+      });
+      if (once !== null) await spendSignature(tx, once, event.id);
+      if (event.duplicate) return { received: true, duplicate: true, eventId: event.id };
+      tx.afterCommit(() => this.#rooms.onEvent(relay.id));
+      return { received: true, eventId: event.id };
+    });
+  }
+
+  #spendIgnored(once: OnceUse): Promise<void> {
+    return this.#rooms.store.write("app", async (tx) => {
+      if ((await findEarlierUse(tx, once)) === null) await spendSignature(tx, once, null);
+    });
+  }
+
+  #answerSecondUse(
+    earlier: { sameBody: true; eventId: string | null } | { sameBody: false },
+    source: string,
+  ): ReceiverAnswer {
+    if (earlier.sameBody) return { received: true, duplicate: true, eventId: earlier.eventId };
+    throw this.#refuseUnverified(
+      source,
+      new Refusal(
+        "bad_signature",
+        "This signature was accepted once before, with another body; each signature of this recipe counts once.",
+      ),
+    );
+  }
+
+  /** Counts an unverified call against its address; over the cap that is what it is told. */
+  #refuseUnverified(source: string, refusal: Refusal): Refusal {
+    const resetAtMs = this.#unverified.take(capKeyOf(source));
+    if (resetAtMs === null) return refusal;
+    return new Refusal(
+      "source_capped",
+      `More than ${this.#unverified.limit} unverified calls in a minute came from this address; fix the sender and try again after resetAt.`,
+      { resetAtMs },
+    );
+  }
+
+  #asRefusal(error: unknown): Refusal {
+    if (error instanceof Refusal) return error;
+    if (error instanceof StoreUnavailable)
+      this.#rooms.log.error("event not recorded", { cause: error.message });
+    else this.#rooms.log.error("receiver failed", { error });
+    return new Refusal("not_recorded", "The event could not be stored and nothing ran; send it again.");
+  }
+}
+
+const decoder = new TextDecoder();
+
+/** The body as text, without a byte order mark; verified to be UTF-8 when it was parsed. */
+function decodeBody(body: Uint8Array): string {
+  return decoder.decode(body);
+}
+
+function explainRefusal(verdict: Refused | null, renamed: boolean): Refusal {
+  if (renamed) {
+    return new Refusal(
+      "scheme_renamed",
+      'The relay is stored under the old scheme name hmac_sha256_header; save its definition with "scheme": "signature".',
+    );
+  }
+  if (verdict?.code === "too_many_signatures") {
+    return new Refusal(
+      "too_many_signatures",
+      "The signature header lists more than 8 signatures; send at most 8.",
+    );
+  }
+  if (verdict?.code === "invalid_json") {
+    return new Refusal(
+      "invalid_json",
+      "The body cannot be read, and this recipe reads its signature from it; send valid JSON or a form.",
+    );
+  }
+  return new Refusal(
+    "bad_signature",
+    "The signature did not verify; check that the relay holds the sender's current secret and that its recipe is how the sender signs.",
+  );
+}

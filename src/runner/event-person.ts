@@ -1,0 +1,73 @@
+/**
+ * The person an event acts on, resolved when the attempt starts: a receiver's person key, or a record's owner, otherwise its recipient.
+ * It names the key that was tried and never its value.
+ */
+import type { ActionPerson } from "../action/contract.ts";
+import { isJsonObject, type JsonObject, scalarText } from "../ground/json.ts";
+import { Refusal } from "../ground/refusal.ts";
+import { findPerson } from "../people/person.ts";
+import { resolvePersonKey } from "../people/person-key.ts";
+import type { LiveRelay } from "../relay/live-relay.ts";
+import { findPersonKey } from "../relay/person-key.ts";
+import type { Writer } from "../store/port.ts";
+
+export type FoundPerson =
+  | { kind: "person"; person: ActionPerson | null }
+  | { kind: "failed"; code: "person_not_found" | "invite_capped" | "internal"; message: string };
+
+export interface PersonQuestion {
+  relay: LiveRelay;
+  payload: JsonObject;
+  nowMs: number;
+  invitesPerDay: number;
+}
+
+export async function resolvePerson(tx: Writer, question: PersonQuestion): Promise<FoundPerson> {
+  const trigger = question.relay.definition.trigger;
+  if (trigger.kind === "schedule") return withoutPerson(question.relay, "a schedule has no person");
+  if (trigger.kind === "data_change") return personOfRecord(tx, question);
+  const key = findPersonKey(trigger.map);
+  if (key === null)
+    return withoutPerson(question.relay, "the map names none of person_email, person_id, person_token");
+  const mapped = question.payload.mapped;
+  const value = isJsonObject(mapped) && Object.hasOwn(mapped, key) ? scalarText(mapped[key]) : null;
+  try {
+    const person = await resolvePersonKey(tx, {
+      environmentId: question.relay.environmentId,
+      key,
+      value,
+      createdBy: `relay:${question.relay.name}`,
+      nowMs: question.nowMs,
+      invitesPerDay: question.invitesPerDay,
+    });
+    if (person !== null) return { kind: "person", person: asActionPerson(person) };
+  } catch (error) {
+    if (!(error instanceof Refusal) || error.code !== "invite_capped") throw error;
+    return { kind: "failed", code: "invite_capped", message: error.message };
+  }
+  const why = value === null ? "names nothing in this event" : "resolved to nobody";
+  return { kind: "failed", code: "person_not_found", message: `${key} ${why}, so no action ran.` };
+}
+
+async function personOfRecord(tx: Writer, { relay, payload }: PersonQuestion): Promise<FoundPerson> {
+  const record = isJsonObject(payload.record) ? payload.record : payload.previous;
+  const id = isJsonObject(record) ? (scalarText(record.owner) ?? scalarText(record.recipient)) : null;
+  const person = id === null ? null : await findPerson(tx, relay.environmentId, id);
+  if (person !== null) return { kind: "person", person: asActionPerson(person) };
+  return withoutPerson(relay, "the record has neither an owner nor a recipient who still exists");
+}
+
+/** An event without a person runs, unless one of its actions needs one. */
+function withoutPerson(relay: LiveRelay, why: string): FoundPerson {
+  const needing = relay.actions.find(({ type, action }) => type.needsPerson(action as never));
+  if (needing === undefined) return { kind: "person", person: null };
+  return {
+    kind: "failed",
+    code: "person_not_found",
+    message: `${needing.type.type} needs a person and ${why}, so no action ran.`,
+  };
+}
+
+function asActionPerson(person: { id: string; email: string | null; status: string }): ActionPerson {
+  return { id: person.id, email: person.email ?? "", status: person.status };
+}
