@@ -1,0 +1,450 @@
+CREATE TABLE access_grant (
+  id TEXT PRIMARY KEY,
+  environment_id INTEGER NOT NULL REFERENCES environment (id) ON DELETE CASCADE,
+  person_id TEXT NOT NULL,
+  entitlement TEXT NOT NULL,
+  source TEXT NOT NULL CHECK (source IN ('relay', 'purchase', 'plan', 'hand')),
+  -- What the source is: the relay's name, the purchase's or subscription's id, the key or owner.
+  source_ref TEXT,
+  -- The relay that caused it, by name, whatever the source.
+  relay_name TEXT,
+  event_id TEXT,
+  reason TEXT,
+  granted_at INTEGER NOT NULL,
+  expires_at INTEGER,
+  revoked_at INTEGER,
+  revoked_by TEXT
+);
+
+CREATE INDEX access_grant_by_person ON access_grant (person_id, granted_at);
+
+CREATE INDEX access_grant_by_source ON access_grant (source_ref) WHERE source_ref IS NOT NULL;
+
+CREATE INDEX access_grant_live ON access_grant (person_id, entitlement) WHERE revoked_at IS NULL;
+
+CREATE TABLE access_slug (
+  environment_id INTEGER NOT NULL REFERENCES environment (id) ON DELETE CASCADE,
+  slug TEXT NOT NULL,
+  title TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  PRIMARY KEY (environment_id, slug)
+) WITHOUT ROWID;
+
+CREATE TABLE alert (
+  id TEXT PRIMARY KEY,
+  environment_id INTEGER NOT NULL REFERENCES environment (id) ON DELETE CASCADE,
+  code TEXT NOT NULL,
+  target TEXT NOT NULL,
+  message TEXT NOT NULL,
+  count INTEGER NOT NULL DEFAULT 1,
+  at INTEGER NOT NULL,
+  last_at INTEGER NOT NULL,
+  mailed_at INTEGER
+);
+
+CREATE INDEX alert_by_environment ON alert (environment_id, last_at);
+
+CREATE TABLE api_key (
+  id TEXT PRIMARY KEY,
+  environment_id INTEGER NOT NULL REFERENCES environment (id) ON DELETE CASCADE,
+  kind TEXT NOT NULL CHECK (kind IN ('secret', 'app')),
+  name TEXT NOT NULL,
+  key_hash BLOB NOT NULL UNIQUE,
+  hint TEXT NOT NULL,
+  origins TEXT NOT NULL DEFAULT '[]',
+  created_at INTEGER NOT NULL,
+  last_used_at INTEGER,
+  revoked_at INTEGER
+);
+
+CREATE INDEX api_key_by_environment ON api_key (environment_id, created_at);
+
+CREATE TABLE app (
+  id TEXT PRIMARY KEY,
+  name TEXT NOT NULL,
+  created_at INTEGER NOT NULL
+);
+
+CREATE TABLE audit (
+  seq INTEGER PRIMARY KEY AUTOINCREMENT,
+  environment_id INTEGER NOT NULL,
+  at INTEGER NOT NULL,
+  actor TEXT NOT NULL,
+  action TEXT NOT NULL,
+  target TEXT NOT NULL,
+  event_id TEXT,
+  before TEXT,
+  after TEXT
+);
+
+CREATE INDEX audit_by_environment ON audit (environment_id, seq);
+
+CREATE INDEX audit_by_target ON audit (environment_id, target, seq) WHERE event_id IS NULL;
+
+CREATE INDEX audit_changes ON audit (environment_id, seq) WHERE event_id IS NULL;
+
+CREATE TABLE capture_switch (captured INTEGER NOT NULL);
+
+CREATE TABLE collection (
+  environment_id INTEGER NOT NULL REFERENCES environment (id) ON DELETE CASCADE,
+  name TEXT NOT NULL,
+  kind TEXT NOT NULL CHECK (kind IN ('shared', 'private', 'addressed', 'direct')),
+  fields TEXT NOT NULL,
+  version INTEGER NOT NULL DEFAULT 1,
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL,
+  PRIMARY KEY (environment_id, name)
+) WITHOUT ROWID;
+
+CREATE TABLE credit (
+  seq INTEGER PRIMARY KEY AUTOINCREMENT,
+  id TEXT NOT NULL UNIQUE,
+  environment_id INTEGER NOT NULL,
+  person_id TEXT NOT NULL,
+  amount INTEGER NOT NULL,
+  balance INTEGER NOT NULL,
+  reason TEXT NOT NULL,
+  source TEXT NOT NULL CHECK (source IN ('relay', 'purchase', 'refund', 'hand')),
+  relay_name TEXT,
+  event_id TEXT,
+  -- Applies once per person: `ref:<ref>` from a relay, `key:<key>` from the API, `purchase:<id>`, `refund:<id>`.
+  once_key TEXT,
+  created_at INTEGER NOT NULL
+);
+
+CREATE INDEX credit_by_person ON credit (person_id, seq);
+
+CREATE UNIQUE INDEX credit_once ON credit (person_id, once_key) WHERE once_key IS NOT NULL;
+
+CREATE TABLE dedupe (
+  slot INTEGER PRIMARY KEY,
+  event_seq INTEGER NOT NULL
+);
+
+CREATE TABLE effect (
+  event_seq INTEGER NOT NULL,
+  key TEXT NOT NULL,
+  -- 'intended' before something leaves the house, 'done' with the result afterwards.
+  state TEXT NOT NULL CHECK (state IN ('intended', 'done')),
+  result TEXT,
+  PRIMARY KEY (event_seq, key)
+) WITHOUT ROWID;
+
+CREATE TABLE email (
+  seq INTEGER PRIMARY KEY AUTOINCREMENT,
+  id TEXT NOT NULL UNIQUE,
+  environment_id INTEGER NOT NULL,
+  person_id TEXT,
+  recipient TEXT NOT NULL,
+  sender TEXT NOT NULL,
+  kind TEXT NOT NULL CHECK (kind IN ('event', 'account', 'alert', 'signin')),
+  subject TEXT NOT NULL,
+  text TEXT NOT NULL,
+  -- 'mailbox' is local development: kept to be read in the dashboard, sent nowhere.
+  state TEXT NOT NULL CHECK (state IN ('intended', 'sent', 'failed', 'mailbox', 'unknown')),
+  message TEXT,
+  relay_name TEXT,
+  event_id TEXT,
+  created_at INTEGER NOT NULL,
+  finished_at INTEGER
+);
+
+CREATE INDEX email_by_app_hour ON email (environment_id, created_at);
+
+CREATE INDEX email_by_environment ON email (environment_id, seq);
+
+CREATE INDEX email_by_person_day ON email (person_id, created_at) WHERE person_id IS NOT NULL;
+
+CREATE TABLE environment (
+  id INTEGER PRIMARY KEY,
+  app_id TEXT NOT NULL REFERENCES app (id) ON DELETE CASCADE,
+  name TEXT NOT NULL CHECK (name IN ('development', 'production', 'local')),
+  processor_secret BLOB,
+  processor_secret_fingerprint TEXT,
+  -- A keyed hash, so that two environments holding the same secret are told apart without unsealing.
+  processor_secret_digest BLOB,
+  processor_secret_set_at INTEGER,
+  held_at INTEGER,
+  settings TEXT NOT NULL DEFAULT '{}',
+  version INTEGER NOT NULL DEFAULT 1,
+  created_at INTEGER NOT NULL,
+  UNIQUE (app_id, name)
+);
+
+CREATE TABLE event (
+  seq INTEGER PRIMARY KEY AUTOINCREMENT,
+  id TEXT NOT NULL UNIQUE,
+  environment_id INTEGER NOT NULL,
+  relay_id TEXT NOT NULL,
+  relay_name TEXT NOT NULL,
+  trigger TEXT NOT NULL CHECK (trigger IN ('receiver', 'schedule', 'data_change')),
+  state TEXT NOT NULL CHECK (state IN ('queued', 'running', 'done', 'failed', 'dead')),
+  reason TEXT,
+  attempts INTEGER NOT NULL DEFAULT 0,
+  -- NULL while due now; set while a retry waits.
+  next_attempt_at INTEGER,
+  -- Counts the attempts of all replays too, so that runs are numbered on.
+  runs INTEGER NOT NULL DEFAULT 0,
+  replays INTEGER NOT NULL DEFAULT 0,
+  -- JSON text: { event, mapped }, { tick } or { record, previous }.
+  payload TEXT NOT NULL,
+  truncated INTEGER NOT NULL DEFAULT 0,
+  preview TEXT,
+  -- 1 when the sender did not sign the event itself.
+  unsigned INTEGER NOT NULL DEFAULT 0,
+  dedupe_hash BLOB,
+  person_id TEXT,
+  warnings TEXT,
+  created_at INTEGER NOT NULL,
+  -- When the present or last attempt began.
+  started_at INTEGER,
+  finished_at INTEGER
+);
+
+CREATE INDEX event_by_environment ON event (environment_id, seq);
+
+CREATE INDEX event_by_person ON event (person_id, seq) WHERE person_id IS NOT NULL;
+
+CREATE INDEX event_by_relay ON event (environment_id, relay_name, seq);
+
+CREATE INDEX event_ready ON event (relay_id, seq) WHERE state = 'queued' AND next_attempt_at IS NULL;
+
+CREATE INDEX event_retry ON event (next_attempt_at) WHERE state = 'queued' AND next_attempt_at IS NOT NULL;
+
+CREATE INDEX event_unfinished ON event (environment_id, state, seq) WHERE state IN ('queued', 'running');
+
+CREATE INDEX event_unhappy ON event (environment_id, state, seq) WHERE state IN ('failed', 'dead');
+
+CREATE TABLE file (
+  id TEXT PRIMARY KEY,
+  environment_id INTEGER NOT NULL REFERENCES environment (id) ON DELETE CASCADE,
+  name TEXT NOT NULL,
+  media_type TEXT NOT NULL,
+  bytes INTEGER NOT NULL,
+  content BLOB NOT NULL,
+  created_at INTEGER NOT NULL
+);
+
+CREATE TABLE invite_count (
+  environment_id INTEGER NOT NULL,
+  utc_day TEXT NOT NULL,
+  count INTEGER NOT NULL,
+  PRIMARY KEY (environment_id, utc_day)
+) WITHOUT ROWID;
+
+CREATE TABLE owner (
+  id TEXT PRIMARY KEY,
+  email TEXT NOT NULL UNIQUE COLLATE NOCASE,
+  password_hash TEXT,
+  created_at INTEGER NOT NULL
+);
+
+CREATE TABLE person (
+  id TEXT PRIMARY KEY,
+  environment_id INTEGER NOT NULL REFERENCES environment (id) ON DELETE CASCADE,
+  email TEXT,
+  -- Lower-cased for comparison; NULL once erased.
+  email_key TEXT,
+  status TEXT NOT NULL CHECK (status IN ('invited', 'active', 'suspended', 'erased')),
+  attributes TEXT NOT NULL DEFAULT '{}',
+  -- Who created the person, in words, as in record.written_by.
+  created_by TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL
+);
+
+CREATE UNIQUE INDEX person_by_email ON person (environment_id, email_key) WHERE email_key IS NOT NULL;
+
+CREATE INDEX person_by_environment ON person (environment_id, id);
+
+CREATE TABLE person_token (
+  environment_id INTEGER NOT NULL,
+  token TEXT NOT NULL,
+  person_id TEXT NOT NULL REFERENCES person (id) ON DELETE CASCADE,
+  created_at INTEGER NOT NULL,
+  PRIMARY KEY (environment_id, token)
+) WITHOUT ROWID;
+
+CREATE INDEX person_token_by_person ON person_token (person_id);
+
+CREATE TABLE plan (
+  environment_id INTEGER NOT NULL REFERENCES environment (id) ON DELETE CASCADE,
+  name TEXT NOT NULL,
+  title TEXT NOT NULL,
+  is_default INTEGER NOT NULL DEFAULT 0,
+  sold_through TEXT,
+  version INTEGER NOT NULL DEFAULT 1,
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL,
+  PRIMARY KEY (environment_id, name)
+) WITHOUT ROWID;
+
+CREATE UNIQUE INDEX plan_default ON plan (environment_id) WHERE is_default = 1;
+
+CREATE TABLE problem (
+  id TEXT PRIMARY KEY,
+  environment_id INTEGER NOT NULL REFERENCES environment (id) ON DELETE CASCADE,
+  code TEXT NOT NULL,
+  target TEXT NOT NULL,
+  message TEXT NOT NULL,
+  raised_at INTEGER NOT NULL,
+  cleared_at INTEGER
+);
+
+CREATE UNIQUE INDEX problem_standing ON problem (environment_id, code, target) WHERE cleared_at IS NULL;
+
+CREATE TABLE product (
+  environment_id INTEGER NOT NULL REFERENCES environment (id) ON DELETE CASCADE,
+  name TEXT NOT NULL,
+  title TEXT NOT NULL,
+  key TEXT NOT NULL,
+  credits INTEGER NOT NULL DEFAULT 0,
+  -- JSON: { kind: "payment_link", url } or { kind: "relay", relay }, or NULL.
+  sold_through TEXT,
+  version INTEGER NOT NULL DEFAULT 1,
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL,
+  PRIMARY KEY (environment_id, name)
+) WITHOUT ROWID;
+
+CREATE TABLE purchase (
+  id TEXT PRIMARY KEY,
+  environment_id INTEGER NOT NULL,
+  kind TEXT NOT NULL CHECK (kind IN ('purchase', 'refund')),
+  ref TEXT NOT NULL,
+  item_kind TEXT NOT NULL CHECK (item_kind IN ('product', 'plan')),
+  item TEXT NOT NULL,
+  person_id TEXT NOT NULL,
+  origin TEXT NOT NULL CHECK (origin IN ('relay', 'payment')),
+  relay_name TEXT,
+  event_id TEXT,
+  -- A refund names the purchase it takes back.
+  refunds TEXT,
+  amount_minor INTEGER,
+  currency TEXT,
+  data TEXT NOT NULL DEFAULT '{}',
+  created_at INTEGER NOT NULL,
+  UNIQUE (environment_id, kind, ref)
+);
+
+CREATE INDEX purchase_by_environment ON purchase (environment_id, id);
+
+CREATE INDEX purchase_by_person ON purchase (person_id, created_at);
+
+CREATE TABLE record (
+  seq INTEGER PRIMARY KEY AUTOINCREMENT,
+  id TEXT NOT NULL UNIQUE,
+  environment_id INTEGER NOT NULL,
+  collection TEXT NOT NULL,
+  data TEXT NOT NULL,
+  owner_id TEXT,
+  recipient_id TEXT,
+  -- Who wrote it last, in words: `relay:<name>`, `key:<id>`, `dashboard`, `person:<id>`, `receipt`.
+  written_by TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL
+);
+
+CREATE INDEX record_by_collection ON record (environment_id, collection, seq);
+
+CREATE INDEX record_by_owner ON record (owner_id) WHERE owner_id IS NOT NULL;
+
+CREATE INDEX record_by_recipient ON record (recipient_id) WHERE recipient_id IS NOT NULL;
+
+CREATE TABLE relay (
+  id TEXT PRIMARY KEY,
+  environment_id INTEGER NOT NULL REFERENCES environment (id) ON DELETE CASCADE,
+  name TEXT NOT NULL,
+  definition TEXT NOT NULL,
+  version INTEGER NOT NULL DEFAULT 1,
+  state TEXT NOT NULL DEFAULT 'active' CHECK (state IN ('active', 'paused')),
+  origin_kind TEXT NOT NULL CHECK (origin_kind IN ('file', 'dashboard')),
+  origin_at INTEGER NOT NULL,
+  synced_at INTEGER,
+  -- The receiver secret or public key: sealed bytes, and what may be shown of it.
+  secret_kind TEXT NOT NULL DEFAULT 'none' CHECK (secret_kind IN ('minted', 'pasted', 'public_key', 'processor', 'none')),
+  secret BLOB,
+  secret_fingerprint TEXT,
+  -- A keyed hash, so that two environments holding the same secret are told apart without unsealing.
+  secret_digest BLOB,
+  secret_set_at INTEGER,
+  previous_secret BLOB,
+  previous_secret_until INTEGER,
+  signing_secret BLOB,
+  signing_secret_set_at INTEGER,
+  active_since INTEGER NOT NULL,
+  created_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL,
+  UNIQUE (environment_id, name)
+);
+
+CREATE TABLE run (
+  event_seq INTEGER NOT NULL,
+  number INTEGER NOT NULL,
+  started_at INTEGER NOT NULL,
+  finished_at INTEGER,
+  outcome TEXT CHECK (outcome IN ('ok', 'failed', 'interrupted')),
+  results TEXT NOT NULL DEFAULT '[]',
+  PRIMARY KEY (event_seq, number)
+) WITHOUT ROWID;
+
+CREATE TABLE schema_migration (number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL);
+
+CREATE TABLE sender_domain (
+  environment_id INTEGER PRIMARY KEY REFERENCES environment (id) ON DELETE CASCADE,
+  domain TEXT NOT NULL,
+  verification_token TEXT NOT NULL,
+  verified_at INTEGER,
+  checked_at INTEGER,
+  event_word TEXT NOT NULL DEFAULT 'event',
+  account_word TEXT NOT NULL DEFAULT 'account'
+);
+
+CREATE TABLE session (
+  token_hash BLOB PRIMARY KEY,
+  id TEXT NOT NULL UNIQUE,
+  owner_id TEXT NOT NULL REFERENCES owner (id) ON DELETE CASCADE,
+  created_at INTEGER NOT NULL,
+  expires_at INTEGER NOT NULL
+) WITHOUT ROWID;
+
+CREATE TABLE signature_memory (
+  environment_id INTEGER NOT NULL,
+  relay_name TEXT NOT NULL,
+  signed_text_hash BLOB NOT NULL,
+  body_hash BLOB NOT NULL,
+  event_id TEXT,
+  -- When it may be forgotten; NULL lives as long as the secret.
+  until INTEGER,
+  PRIMARY KEY (environment_id, relay_name, signed_text_hash)
+) WITHOUT ROWID;
+
+CREATE INDEX signature_memory_by_until ON signature_memory (until) WHERE until IS NOT NULL;
+
+CREATE TABLE signin_link (
+  token_hash BLOB PRIMARY KEY,
+  kind TEXT NOT NULL CHECK (kind IN ('setup', 'reset', 'local')),
+  owner_id TEXT REFERENCES owner (id) ON DELETE CASCADE,
+  expires_at INTEGER NOT NULL
+) WITHOUT ROWID;
+
+CREATE TABLE sqlite_sequence(name,seq);
+
+CREATE TABLE subscription (
+  id TEXT PRIMARY KEY,
+  environment_id INTEGER NOT NULL,
+  person_id TEXT NOT NULL,
+  plan TEXT NOT NULL,
+  status TEXT NOT NULL CHECK (status IN ('active', 'ended')),
+  billed_by TEXT NOT NULL CHECK (billed_by IN ('relay', 'processor')),
+  processor_customer_id TEXT,
+  relay_name TEXT,
+  event_id TEXT,
+  started_at INTEGER NOT NULL,
+  renewed_at INTEGER,
+  ended_at INTEGER
+);
+
+CREATE UNIQUE INDEX subscription_active ON subscription (environment_id, person_id) WHERE status = 'active';
+
+CREATE INDEX subscription_by_environment ON subscription (environment_id, id);

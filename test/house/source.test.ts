@@ -1,0 +1,63 @@
+/** What every source file keeps to: its name, its header, its size, its clock, and no unfinished business. */
+import { describe, expect, test } from "bun:test";
+import { basename } from "node:path";
+import { codeOf, readSources, type SourceFile } from "./source-tree.ts";
+
+const MAX_LINES = 300;
+const KEBAB = /^[a-z0-9]+(-[a-z0-9]+)*(\.test|\.d|\.config)?\.tsx?$/;
+const LAZY_NAME = /(^|-)(utils?|helpers?|managers?|index|common|misc)\.tsx?$/;
+const READS_TIME =
+  /\bDate\.now\(|\bnew Date\(\s*\)|\bDate\(\s*\)|\bset(Timeout|Interval)\(|\bperformance\.now\(|\bBun\.(sleep|nanoseconds)|\bhrtime\b/;
+/** Written in two halves, so that this file does not name what it forbids. */
+const UNFINISHED = new RegExp(`\\b(TO${"DO"}|FIX${"ME"}|XX${"X"}|HA${"CK"})\\b`);
+const NOT_RUN =
+  /\b(test|it|describe)\.(skip|only|todo|if|skipIf|todoIf|failing)\b|\b(xit|xtest|xdescribe|fit|fdescribe)\(/;
+
+const src = readSources("src");
+const all = [...src, ...readSources("web", "test", "scripts")];
+
+function paths(sources: readonly SourceFile[], wrong: (source: SourceFile) => boolean): string[] {
+  return sources.filter(wrong).map((source) => source.path);
+}
+
+describe("the sources", () => {
+  test("a file's name is in kebab-case and says what it is", () => {
+    expect(paths(all, ({ path }) => !KEBAB.test(basename(path)) || LAZY_NAME.test(basename(path)))).toEqual(
+      [],
+    );
+  });
+
+  test("every file of src says in its first lines what it is for", () => {
+    expect(paths(src, ({ path, text }) => !path.endsWith(".d.ts") && !text.startsWith("/**"))).toEqual([]);
+  });
+
+  test(`a file of src or scripts reads in one sitting: at most ${MAX_LINES} lines`, () => {
+    const sources = all.filter(({ path }) => /^(src|scripts)\//.test(path));
+    expect(paths(sources, ({ text }) => text.trimEnd().split("\n").length > MAX_LINES)).toEqual([]);
+  });
+
+  test("nothing is exported by default", () => {
+    expect(
+      paths(all, ({ path, text }) => !path.endsWith(".d.ts") && /^export default\b/m.test(text)),
+    ).toEqual([]);
+  });
+
+  test("only ground/clock.ts reads the time or sets a timer", () => {
+    expect(
+      paths(src, (source) => source.path !== "src/ground/clock.ts" && READS_TIME.test(codeOf(source))),
+    ).toEqual([]);
+  });
+
+  test("nothing is left for later", () => {
+    expect(paths(all, ({ text }) => UNFINISHED.test(text))).toEqual([]);
+  });
+
+  test("every test that is written is run", () => {
+    expect(paths(readSources("test"), (source) => NOT_RUN.test(codeOf(source)))).toEqual([]);
+  });
+
+  test("the type checker is never silenced", () => {
+    const SILENCED = new RegExp(`@ts-(${"ignore"}|${"nocheck"}|${"expect-error"})`);
+    expect(paths(src, ({ text }) => SILENCED.test(text))).toEqual([]);
+  });
+});
