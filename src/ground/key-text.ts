@@ -1,0 +1,42 @@
+/**
+ * Whether a text that should be a shared secret is really a key: a PEM block, or DER in hex or base64. Anyone can read a public
+ * key, so an HMAC keyed with one proves nothing. It never says which key it is and never keeps it.
+ * Source: the specification's "Secrets" ("On an HMAC recipe a PEM or DER key is refused").
+ */
+import { createPrivateKey, createPublicKey, X509Certificate } from "node:crypto";
+import { decodeText } from "./encoding.ts";
+
+const PEM_BLOCK = /-----BEGIN [A-Z0-9 ]+-----/;
+const DER_SEQUENCE = 0x30;
+
+/** Whether the text is a public key, a private key or a certificate, as PEM or as DER in hex or base64. */
+export function isKeyText(text: string): boolean {
+  if (PEM_BLOCK.test(text)) return true;
+  const bare = text.replace(/\s+/g, "");
+  for (const encoding of ["hex", "base64", "base64url"] as const) {
+    const der = decodeText(bare, encoding);
+    if (der !== null && der[0] === DER_SEQUENCE && derKind(der) !== null) return true;
+  }
+  return false;
+}
+
+export type DerKind = "public" | "private" | "certificate";
+
+/** What a DER structure holds: an SPKI or PKCS#1 public key, a PKCS#8, SEC1 or PKCS#1 private key, a certificate; else null. */
+export function derKind(der: Buffer): DerKind | null {
+  if (opens(() => createPublicKey({ key: der, format: "der", type: "spki" }))) return "public";
+  if (opens(() => createPublicKey({ key: der, format: "der", type: "pkcs1" }))) return "public";
+  for (const type of ["pkcs8", "sec1", "pkcs1"] as const) {
+    if (opens(() => createPrivateKey({ key: der, format: "der", type }))) return "private";
+  }
+  return opens(() => new X509Certificate(der)) ? "certificate" : null;
+}
+
+function opens(open: () => unknown): boolean {
+  try {
+    open();
+    return true;
+  } catch {
+    return false;
+  }
+}

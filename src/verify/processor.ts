@@ -1,0 +1,66 @@
+/**
+ * The scheme `processor`: the built-in payment processor's signature header, `t=…,v1=…`, HMAC-SHA256 of timestamp, dot and body, five
+ * minutes either way, always with the environment's own processor secret. It is one recipe under two header names, never mixed.
+ * Source: the specification's "Verification schemes"; decisions, section 1 (header aliases).
+ */
+import { Type } from "typebox";
+import type { Scheme, Verifier } from "./contract.ts";
+import type { SignatureFields } from "./recipe-shape.ts";
+import { signByRecipe } from "./recipe-sign.ts";
+import { signature } from "./signature.ts";
+import { badSignature } from "./verdict.ts";
+
+export interface ProcessorFields {
+  scheme: "processor";
+}
+
+const HEADERS = ["processor-signature", "stripe-signature"] as const;
+
+function recipe(header: string): SignatureFields {
+  return {
+    scheme: "signature",
+    algorithm: "hmac-sha256",
+    header,
+    signatureKey: "v1",
+    separator: ",",
+    timestampKey: "t",
+    signedPayload: "{timestamp}.{body}",
+    encoding: "hex",
+  };
+}
+
+function prepare(_fields: ProcessorFields, secret: string): Verifier {
+  const verifiers = HEADERS.map((header) => ({
+    header,
+    verifier: signature.prepare(recipe(header), secret),
+  }));
+  const missing = badSignature(`header ${HEADERS.join(" or ")} is missing`);
+  return {
+    verify(call) {
+      for (const { header, verifier } of verifiers) {
+        if (call.header(header) !== null) return verifier.verify(call);
+      }
+      return missing;
+    },
+  };
+}
+
+export const processor: Scheme<ProcessorFields> = {
+  name: "processor",
+  title: "The payment processor",
+  shape: Type.Object(
+    {
+      scheme: Type.Literal("processor", {
+        description: "The built-in payment processor's own signature and secret.",
+        expects: '"processor"',
+      }),
+    },
+    { additionalProperties: false },
+  ),
+  check: () => [],
+  secretNeed: () => "processor",
+  signsEvent: () => true,
+  prepare,
+  sign: (_fields, key, draft) => signByRecipe(recipe(HEADERS[0]), key, draft),
+  examples: [{ scheme: "processor" }],
+};

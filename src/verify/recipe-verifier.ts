@@ -1,0 +1,153 @@
+/**
+ * Verification by a signature recipe, prepared once and run for every call: parse where a body field is needed, count signatures,
+ * check the timestamp, check the signature, in that order. It never runs cryptography on a call it can refuse without.
+ * Source: the specification's "Runtime rules"; recipes, "Order of a call".
+ */
+import type { Json } from "../ground/json.ts";
+import { MAX_TOLERANCE_SECONDS } from "../ground/limit.ts";
+import { type Path, parsePath } from "../template/path.ts";
+import type { ParsedBody, ReceivedCall, Verdict, Verifier } from "./contract.ts";
+import { joinFormParams } from "./form-params.ts";
+import { readHeaderParts } from "./header-part.ts";
+import { readBodyField } from "./received-call.ts";
+import { checkRecipe } from "./recipe-check.ts";
+import { DEFAULT_SEPARATOR, type SignatureFields, signedPayloadOf } from "./recipe-shape.ts";
+import { parseSignedPayload, type SignedPayload } from "./signed-payload.ts";
+import { joinSignedText, type SignatureCheck } from "./signed-text.ts";
+import { readTimestamp, trimHttpSpace } from "./timestamp.ts";
+import { badSignature, refuseEveryCall } from "./verdict.ts";
+
+const TOO_MANY_CAUSE = "the signature header lists more than 8 signatures";
+const NO_SIGNATURE_CAUSE = "the signature is missing";
+
+/** Makes the verifier of a recipe; `checkSignature` holds the key. A recipe that breaks its own rules refuses every call. */
+export function prepareRecipe(fields: SignatureFields, checkSignature: SignatureCheck): Verifier {
+  const payload = parseSignedPayload(signedPayloadOf(fields));
+  if ("problems" in payload || checkRecipe(fields).length > 0) {
+    return refuseEveryCall("the relay's recipe breaks a rule; save its definition again");
+  }
+  return new RecipeVerifier(fields, payload, checkSignature);
+}
+
+interface Found {
+  signatures: readonly string[];
+  timestamp: Json | undefined;
+}
+
+class RecipeVerifier implements Verifier {
+  readonly #fields: SignatureFields;
+  readonly #payload: SignedPayload;
+  readonly #checkSignature: SignatureCheck;
+  readonly #signaturePath: Path | null;
+  readonly #timestampPath: Path | null;
+  readonly #tokenPath: Path | null;
+  readonly #readsFields: boolean;
+  readonly #toleranceSeconds: number;
+  readonly #once: boolean;
+
+  constructor(fields: SignatureFields, payload: SignedPayload, checkSignature: SignatureCheck) {
+    this.#fields = fields;
+    this.#payload = payload;
+    this.#checkSignature = checkSignature;
+    this.#signaturePath = pathOf(fields.signatureField);
+    this.#timestampPath = pathOf(fields.timestampField);
+    this.#tokenPath = pathOf(fields.tokenField);
+    this.#readsFields =
+      this.#signaturePath !== null || this.#timestampPath !== null || this.#tokenPath !== null;
+    this.#toleranceSeconds = fields.toleranceSeconds ?? MAX_TOLERANCE_SECONDS;
+    this.#once = payload.tail !== "body";
+  }
+
+  verify(call: ReceivedCall): Verdict {
+    const body = this.#readsFields ? call.parsed() : null;
+    if (body !== null && !body.ok) return { verified: false, code: "invalid_json", cause: body.message };
+
+    const found = this.#find(call, body);
+    if (typeof found === "string") return badSignature(found);
+    if (found === null) return { verified: false, code: "too_many_signatures", cause: TOO_MANY_CAUSE };
+
+    let digits = "";
+    let expiresAtMs: number | null = null;
+    if (this.#payload.usesTimestamp) {
+      const timestamp = readTimestamp(found.timestamp, call.nowMs, this.#toleranceSeconds);
+      if (typeof timestamp === "string") return badSignature(timestamp);
+      digits = timestamp.digits;
+      expiresAtMs = timestamp.expiresAtMs;
+    }
+    if (this.#payload.usesUrl && call.search !== "") {
+      return badSignature("something was appended to the receiver URL, which the sender signs");
+    }
+    const tail = this.#tail(call, body);
+    if (typeof tail === "string") return badSignature(tail);
+
+    const text = { head: this.#head(digits, call.receiverUrl), tail };
+    if (!this.#checkSignature(text, found.signatures)) {
+      return badSignature("the signature does not match; the secret or the recipe differs from the sender's");
+    }
+    return {
+      verified: true,
+      onceText: this.#once ? joinSignedText(text) : null,
+      expiresAtMs,
+      senderEventId: null,
+    };
+  }
+
+  /** The signatures and the timestamp where the recipe says they are; a cause where there is none; null where there are too many. */
+  #find(call: ReceivedCall, body: ParsedBody | null): Found | string | null {
+    const { header, signatureKey, timestampKey, timestampHeader } = this.#fields;
+    let signatures: readonly string[];
+    let timestamp: Json | undefined;
+    if (header === undefined) {
+      const value =
+        body === null || this.#signaturePath === null ? undefined : readBodyField(body, this.#signaturePath);
+      if (typeof value !== "string" || value === "") return NO_SIGNATURE_CAUSE;
+      signatures = [value];
+    } else {
+      const value = call.header(header);
+      if (value === null) return `header ${header} is missing`;
+      if (signatureKey === undefined) signatures = [trimHttpSpace(value)];
+      else {
+        const separator = this.#fields.separator ?? DEFAULT_SEPARATOR;
+        const parts = readHeaderParts(value, separator, signatureKey, timestampKey ?? null);
+        if (parts === "too_many") return null;
+        if (parts.signatures.length === 0) return `header ${header} has no part named ${signatureKey}`;
+        signatures = parts.signatures;
+        timestamp = parts.timestamp ?? undefined;
+      }
+    }
+    if (timestampHeader !== undefined) timestamp = call.header(timestampHeader) ?? undefined;
+    else if (this.#timestampPath !== null && body !== null)
+      timestamp = readBodyField(body, this.#timestampPath);
+    return { signatures, timestamp };
+  }
+
+  #head(digits: string, receiverUrl: string): string {
+    let head = "";
+    for (const piece of this.#payload.head) {
+      if (piece === "timestamp") head += digits;
+      else if (piece === "url") head += receiverUrl;
+      else head += piece.literal;
+    }
+    return head;
+  }
+
+  /** The bytes that end the signed text, or the cause of a refusal. */
+  #tail(call: ReceivedCall, body: ParsedBody | null): Uint8Array | string {
+    if (this.#payload.tail === "body") return call.body;
+    if (this.#payload.tail === "params") {
+      const parsed = call.parsed();
+      if (!parsed.ok || parsed.form === null)
+        return "the body is not a form post, whose fields the sender signs";
+      return joinFormParams(parsed.form);
+    }
+    const token =
+      body === null || this.#tokenPath === null ? undefined : readBodyField(body, this.#tokenPath);
+    return typeof token === "string" && token !== ""
+      ? Buffer.from(token)
+      : "the token is missing from the body, or is not text";
+  }
+}
+
+function pathOf(text: string | undefined): Path | null {
+  return text === undefined ? null : parsePath(text);
+}

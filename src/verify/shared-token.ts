@@ -1,0 +1,74 @@
+/**
+ * The scheme `shared_token`: the sender puts the secret itself in a header or in the query; either place is enough. The sender does
+ * not sign the event, so the unsigned-event rule applies. Source: the specification's "Verification schemes".
+ */
+import { timingSafeEqual } from "node:crypto";
+import { Type } from "typebox";
+import type { Scheme, Verifier } from "./contract.ts";
+import { headerNameShape } from "./recipe-shape.ts";
+import { badSignature, refuseEveryCall } from "./verdict.ts";
+
+export interface SharedTokenFields {
+  scheme: "shared_token";
+  header?: string;
+  query?: string;
+}
+
+const DEFAULT_HEADER = "x-webhook-token";
+const DEFAULT_QUERY = "token";
+
+function prepare(fields: SharedTokenFields, secret: string): Verifier {
+  if (secret === "") return refuseEveryCall("the relay holds no secret");
+  const header = fields.header ?? DEFAULT_HEADER;
+  const query = fields.query ?? DEFAULT_QUERY;
+  const expected = Buffer.from(secret);
+  const isToken = (given: string): boolean => {
+    if (given.length !== expected.length) return false;
+    const bytes = Buffer.from(given);
+    return bytes.length === expected.length && timingSafeEqual(bytes, expected);
+  };
+  const mismatch = badSignature(`the token is neither in header ${header} nor in query parameter ${query}`);
+  return {
+    verify(call) {
+      const inHeader = call.header(header);
+      const matches =
+        (inHeader !== null && isToken(inHeader)) ||
+        (call.search !== "" && new URLSearchParams(call.search).getAll(query).some(isToken));
+      return matches ? { verified: true, onceText: null, expiresAtMs: null, senderEventId: null } : mismatch;
+    },
+  };
+}
+
+export const sharedToken: Scheme<SharedTokenFields> = {
+  name: "shared_token",
+  title: "A token in a header or the query",
+  shape: Type.Object(
+    {
+      scheme: Type.Literal("shared_token", {
+        description: "The sender puts the secret itself in the call and does not sign the event.",
+        expects: '"shared_token"',
+      }),
+      header: Type.Optional(
+        headerNameShape(`The header that holds the token, the better home; ${DEFAULT_HEADER} when absent.`),
+      ),
+      query: Type.Optional(
+        Type.String({
+          pattern: "^[A-Za-z0-9._~-]{1,100}$",
+          description: `The query parameter that may hold the token; ${DEFAULT_QUERY} when absent.`,
+          expects: "the name of a query parameter: letters, digits and . _ ~ -, at most 100 characters",
+        }),
+      ),
+    },
+    { additionalProperties: false },
+  ),
+  check: () => [],
+  secretNeed: () => "shared",
+  signsEvent: () => false,
+  prepare,
+  sign: (fields, key, draft) => ({
+    headers: { "content-type": draft.contentType, [fields.header ?? DEFAULT_HEADER]: key },
+    body: draft.body,
+    search: "",
+  }),
+  examples: [{ scheme: "shared_token" }, { scheme: "shared_token", header: "authorization" }],
+};
