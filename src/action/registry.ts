@@ -1,17 +1,25 @@
 /** Every action type, in the order of the specification's table. A new action is its own file and one line here. */
+import { callUrl } from "./call-url.ts";
 import type { ActionType } from "./contract.ts";
 import { emailPerson } from "./email-person.ts";
 import { fulfilProduct } from "./fulfil-product.ts";
+import { grantAccess } from "./grant-access.ts";
+import { grantCredits } from "./grant-credits.ts";
 import { grantPlan } from "./grant-plan.ts";
 import { refundProduct } from "./refund-product.ts";
+import { revokeAccess } from "./revoke-access.ts";
 import { revokePlan } from "./revoke-plan.ts";
 
 export const ACTIONS: readonly ActionType[] = [
+  grantAccess,
+  revokeAccess,
+  grantCredits,
   fulfilProduct,
   refundProduct,
   grantPlan,
   revokePlan,
   emailPerson,
+  callUrl,
 ];
 
 const BY_TYPE: ReadonlyMap<string, ActionType> = new Map(ACTIONS.map((action) => [action.type, action]));

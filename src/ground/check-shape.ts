@@ -167,3 +167,32 @@ function visitList(node: ShapeNode, value: unknown, field: string, problems: Pro
     seen.add(item);
   });
 }
+
+/**
+ * The value with its unknown names left out and old names written anew, so that rules beyond the shape can be checked although it holds
+ * them. A copy where something changed; values that do not fit stay as they are.
+ */
+export function dropStrangers(shape: TSchema, value: unknown): unknown {
+  return drop(shape as ShapeNode, value);
+}
+
+function drop(node: ShapeNode, value: unknown): unknown {
+  if (!isJsonObject(value)) return value;
+  if (node.anyOf !== undefined && node.discriminator !== undefined) {
+    const { discriminator } = node;
+    const given = Object.hasOwn(value, discriminator) ? value[discriminator] : undefined;
+    if (typeof given !== "string") return value;
+    const name = findRenamed(node, given) ?? given;
+    const variant = node.anyOf.find((one) => one.properties?.[discriminator]?.const === name);
+    return variant === undefined ? value : drop(variant, { ...value, [discriminator]: name });
+  }
+  const { properties } = node;
+  if (properties === undefined) return value;
+  const kept = Object.entries(value)
+    .filter(([name]) => node.additionalProperties !== false || Object.hasOwn(properties, name))
+    .map(([name, part]) => [
+      name,
+      Object.hasOwn(properties, name) ? drop(properties[name] ?? {}, part) : part,
+    ]);
+  return Object.fromEntries(kept);
+}

@@ -12,10 +12,9 @@ export interface Problem {
 export function placeProblems(place: string, problems: readonly Problem[]): Problem[] {
   return problems.map(({ field, message }) => {
     const placed = field === "" ? place : `${place}.${field}`;
-    const quoted = `\`${field}\``;
-    return {
-      field: placed,
-      message: message.startsWith(quoted) ? `\`${placed}\`${message.slice(quoted.length)}` : message,
-    };
+    const start = [`\`${field}\``, `${field} `].find((text) => field !== "" && message.startsWith(text));
+    if (start === undefined) return { field: placed, message };
+    const rest = message.slice(start.length);
+    return { field: placed, message: `\`${placed}\`${start.endsWith(" ") ? " " : ""}${rest}` };
   });
 }

@@ -51,7 +51,7 @@ export interface WhenMismatch {
  * or null never matches.
  */
 export function matchesWhen(
-  when: Readonly<Record<string, string>> | undefined,
+  when: Readonly<Record<string, string>> | null | undefined,
   mapped: JsonObject,
 ): WhenMismatch | null {
   for (const [name, wanted] of Object.entries(when ?? {})) {

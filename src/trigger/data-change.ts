@@ -49,7 +49,8 @@ const shape = Type.Object(
         {
           description: "Only records whose own data fields equal these values exactly count.",
           expects: "an object of field names, each with the exact value to match",
-          expectsName: "the name of a field in the record's data (letters, digits, hyphens, underscores; no path)",
+          expectsName:
+            "the name of a field in the record's data (letters, digits, hyphens, underscores; no path)",
         },
       ),
     ),
@@ -81,5 +82,7 @@ export const dataChangeTrigger: TriggerType<DataChangeTrigger> = {
 
 /** Whether every field of `where` stands in the record's own data with exactly that value; `4` is not `"4"`. */
 export function matchesWhere(where: DataChangeTrigger["where"], data: JsonObject): boolean {
-  return Object.entries(where ?? {}).every(([name, wanted]) => Object.hasOwn(data, name) && data[name] === wanted);
+  return Object.entries(where ?? {}).every(
+    ([name, wanted]) => Object.hasOwn(data, name) && data[name] === wanted,
+  );
 }

@@ -7,11 +7,11 @@ import { type TSchema, Type } from "typebox";
 import type { Json } from "../ground/json.ts";
 import { MAX_MAP_NAMES } from "../ground/limit.ts";
 import { findNearestName } from "../ground/nearest-name.ts";
-import { placeProblems, type Problem } from "../ground/problem.ts";
+import { type Problem, placeProblems } from "../ground/problem.ts";
 import { FIELD_NAME } from "../ground/shape.ts";
 import { joinField, showName, showNames } from "../ground/shape-sentence.ts";
 import { MAX_PATH_CHARS, MAX_PATH_SEGMENTS, parsePath } from "../template/path.ts";
-import { findScheme, SCHEMES } from "../verify/registry.ts";
+import { findScheme, RENAMED_SCHEME, SCHEMES } from "../verify/registry.ts";
 import type { TriggerType } from "./contract.ts";
 
 export interface ReceiverTrigger {
@@ -34,7 +34,7 @@ export const PERSON_KEYS = ["person_email", "person_id", "person_token"] as cons
 export type PersonKey = (typeof PERSON_KEYS)[number];
 
 /** Scheme names of old and what they are called now. A stored relay under an old name answers `scheme_renamed`. */
-export const RENAMED_SCHEMES: Readonly<Record<string, string>> = { hmac_sha256_header: "signature" };
+export const RENAMED_SCHEMES: Readonly<Record<string, string>> = { [RENAMED_SCHEME]: "signature" };
 
 const expectsName =
   "letters, digits, hyphens and underscores, at most 63 of them, starting with a letter or underscore";
@@ -163,10 +163,7 @@ function checkMap(map: Readonly<Record<string, string>>): Problem[] {
   return problems;
 }
 
-function checkWhen(
-  when: Readonly<Record<string, string>>,
-  map: Readonly<Record<string, string>>,
-): Problem[] {
+function checkWhen(when: Readonly<Record<string, string>>, map: Readonly<Record<string, string>>): Problem[] {
   const known = Object.keys(map);
   return Object.keys(when)
     .filter((name) => !Object.hasOwn(map, name))
@@ -175,7 +172,10 @@ function checkWhen(
       const near = findNearestName(name, known);
       const todo =
         near === null ? "add it to map with the path it has in the body" : `write ${near}, or add it to map`;
-      return { field, message: `${showName(field)} is not a name in map, so nothing could match it: ${todo}.` };
+      return {
+        field,
+        message: `${showName(field)} is not a name in map, so nothing could match it: ${todo}.`,
+      };
     });
 }
 

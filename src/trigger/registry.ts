@@ -1,12 +1,20 @@
 /** Every trigger kind. A new one is its own file and one line here. */
 import type { TriggerType } from "./contract.ts";
-import { dataChangeTrigger } from "./data-change.ts";
-import { receiverTrigger } from "./receiver.ts";
-import { scheduleTrigger } from "./schedule.ts";
+import { type DataChangeTrigger, dataChangeTrigger } from "./data-change.ts";
+import { type ReceiverTrigger, receiverTrigger } from "./receiver.ts";
+import { type ScheduleTrigger, scheduleTrigger } from "./schedule.ts";
 
 export const TRIGGERS: readonly TriggerType[] = [receiverTrigger, scheduleTrigger, dataChangeTrigger];
+
+/** A relay's trigger, as its definition says it. */
+export type Trigger = ReceiverTrigger | ScheduleTrigger | DataChangeTrigger;
 
 /** The trigger of this kind, or null when there is none. */
 export function findTrigger(kind: string): TriggerType | null {
   return TRIGGERS.find((trigger) => trigger.kind === kind) ?? null;
+}
+
+/** A trigger in words, for lists: "every Monday at 09:00 UTC". */
+export function describeTrigger(trigger: Trigger): string {
+  return findTrigger(trigger.kind)?.inWords(trigger) ?? trigger.kind;
 }

@@ -1,0 +1,138 @@
+/**
+ * The unsigned-event rule: what a relay may do whose sender does not sign the event itself. It reads the registries' effects and
+ * `signsEvent`, so that a new action or scheme falls under it by itself. It verifies nothing.
+ * Source: the specification's "Unsigned-event rule".
+ */
+import type { ActionEffect } from "../action/contract.ts";
+import { findAction } from "../action/registry.ts";
+import { isJsonObject } from "../ground/json.ts";
+import type { Problem } from "../ground/problem.ts";
+import { showNames } from "../ground/shape-sentence.ts";
+import type { ReceiverTrigger } from "../trigger/receiver.ts";
+import { RENAMED_SCHEMES } from "../trigger/receiver.ts";
+import type { Trigger } from "../trigger/registry.ts";
+import { findScheme } from "../verify/registry.ts";
+import type { Definition } from "./definition.ts";
+
+/** What acts on a person; writing a record and calling a URL do not. */
+const ACTING: ReadonlySet<ActionEffect> = new Set<ActionEffect>(["gives", "takes", "mails"]);
+/** Types that act elsewhere and are unknown here, named by the rule all the same. */
+const ACTING_ELSEWHERE: ReadonlySet<string> = new Set(["start_run"]);
+const DOING: Readonly<Record<string, string>> = {
+  gives: "gives something to a person",
+  takes: "takes something from a person",
+  mails: "mails a person",
+};
+
+/** The parts of a definition that the rule reads; a part that is missing is not judged. */
+export interface UnsignedParts {
+  trigger: { kind: string } & Partial<Pick<ReceiverTrigger, "verify" | "map" | "trustUnsignedEvents">>;
+  /** By index; null where there is no type to read. */
+  actions: readonly ({ type: string } | null)[];
+}
+
+/** Whether events reach this trigger without the sender's signature over the event: a token recipe, a shared token. */
+export function arrivesUnsigned(trigger: Trigger | UnsignedParts["trigger"]): boolean {
+  return signsEvent(trigger) === false;
+}
+
+/** null: no receiver, or no scheme to ask. */
+function signsEvent(trigger: Trigger | UnsignedParts["trigger"]): boolean | null {
+  if (trigger.kind !== "receiver") return null;
+  const { verify } = trigger as UnsignedParts["trigger"];
+  if (verify === undefined) return null;
+  const name = Object.hasOwn(RENAMED_SCHEMES, verify.scheme) ? RENAMED_SCHEMES[verify.scheme] : verify.scheme;
+  const scheme = findScheme(name ?? "");
+  return scheme === null ? null : scheme.signsEvent({ ...verify, scheme: scheme.name } as never);
+}
+
+/** Whether a relay acts on people: it gives, takes or mails, or its map creates a person by address. */
+export function actsUnsigned(definition: Definition): boolean {
+  return mapsAddress(definition.trigger) || definition.actions.some((action) => acts(action.type));
+}
+
+function acts(type: string): boolean {
+  const effect = findAction(type)?.effect;
+  return effect === undefined ? ACTING_ELSEWHERE.has(type) : ACTING.has(effect);
+}
+
+function mapsAddress(trigger: Trigger | UnsignedParts["trigger"]): boolean {
+  if (trigger.kind !== "receiver") return false;
+  const { map } = trigger as UnsignedParts["trigger"];
+  return isJsonObject(map) && Object.hasOwn(map, "person_email");
+}
+
+function isTrusted(trigger: Trigger | UnsignedParts["trigger"]): boolean {
+  return trigger.kind === "receiver" && (trigger as ReceiverTrigger).trustUnsignedEvents === true;
+}
+
+/** Every break of the rule, one problem an action; also an opt-in where the sender signs the event, so that there is nothing to trust. */
+export function checkUnsignedRule(definition: Definition | UnsignedParts): Problem[] {
+  const { trigger, actions } = definition;
+  const signs = signsEvent(trigger);
+  if (signs === true && isTrusted(trigger)) {
+    const message =
+      "`trigger.trustUnsignedEvents` is true, but this sender signs its events, so there is nothing to trust: remove it.";
+    return [{ field: "trigger.trustUnsignedEvents", message }];
+  }
+  if (signs !== false || isTrusted(trigger)) return [];
+  const why =
+    "this sender does not sign the event, so that anyone who captures one call could write their own events";
+  const todo =
+    "use a recipe that signs the body, keep to write_record and call_url, or accept the risk with trigger.trustUnsignedEvents: true";
+  const problems: Problem[] = [];
+  if (mapsAddress(trigger)) {
+    const message = `\`trigger.map.person_email\` creates a person by address, which is refused because ${why}: map person_id or person_token, or accept the risk with trigger.trustUnsignedEvents: true.`;
+    problems.push({ field: "trigger.map.person_email", message });
+  }
+  actions.forEach((action, index) => {
+    if (action === null || !acts(action.type)) return;
+    const doing = DOING[findAction(action.type)?.effect ?? "gives"];
+    const message = `\`actions.${index}\` (${action.type}) ${doing}, which is refused because ${why}: ${todo}.`;
+    problems.push({ field: `actions.${index}`, message });
+  });
+  return problems;
+}
+
+/** The one-line warning of the opt-in, or null where there is none or it is not taken. */
+export function unsignedWarning(definition: Definition): string | null {
+  if (!isTrusted(definition.trigger) || !arrivesUnsigned(definition.trigger)) return null;
+  const types = definition.actions.map((action) => action.type).filter(acts);
+  const bought = [
+    ...new Set(types),
+    ...(mapsAddress(definition.trigger) ? ["create a person by address"] : []),
+  ];
+  const what =
+    bought.length === 0
+      ? "nothing that acts on a person yet, but whatever is added later"
+      : `${showNames(bought)}, for any person and with any values`;
+  return `trigger.trustUnsignedEvents is on: the sender does not sign its events, so that whoever captures one call can make this relay run ${what}.`;
+}
+
+/**
+ * Whether `after` buys more than `before` did with a captured call: the opt-in is new, a person is now created by address, or an acting
+ * action is new, changed, or larger in a number. false where `after` takes no opt-in.
+ */
+export function widensUnsigned(before: Definition | null, after: Definition): boolean {
+  if (unsignedWarning(after) === null) return false;
+  if (before === null || unsignedWarning(before) === null) return true;
+  if (mapsAddress(after.trigger) && !mapsAddress(before.trigger)) return true;
+  const left = before.actions.filter((action) => acts(action.type));
+  return after.actions.some((action) => {
+    if (!acts(action.type)) return false;
+    const found = left.findIndex((earlier) => covers(earlier, action));
+    if (found === -1) return true;
+    left.splice(found, 1);
+    return false;
+  });
+}
+
+/** Whether `later` is `earlier`, or the same with smaller numbers. */
+function covers(earlier: Definition["actions"][number], later: Definition["actions"][number]): boolean {
+  const names = new Set([...Object.keys(earlier), ...Object.keys(later)]);
+  return [...names].every((name) => {
+    const was = earlier[name];
+    const is = later[name];
+    return was === is || (typeof was === "number" && typeof is === "number" && is <= was);
+  });
+}
