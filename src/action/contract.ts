@@ -5,6 +5,7 @@
  */
 import type { TSchema } from "typebox";
 import type { Json, JsonObject } from "../ground/json.ts";
+import type { RaisableLimits } from "../ground/limit.ts";
 import type { Problem } from "../ground/problem.ts";
 import type { Mailer } from "../mail/mailer.ts";
 import type { OutboundCaller } from "../outbound/call.ts";
@@ -21,9 +22,19 @@ export interface Reference {
   field: string;
 }
 
-/** How an action ended. `skipped` found its own earlier work. A `final` failure makes the event dead at once. */
+/**
+ * How an action ended. `skipped` found its own earlier work, or nothing it may do (then `code` may say why: `billed_by_processor`). A
+ * `final` failure makes the event dead at once.
+ */
 export type ActionOutcome =
-  | { outcome: "done" | "skipped"; message?: string; before?: Json; after?: Json; answer?: Answer }
+  | {
+      outcome: "done" | "skipped";
+      code?: string;
+      message?: string;
+      before?: Json;
+      after?: Json;
+      answer?: Answer;
+    }
   | { outcome: "failed"; code: string; message: string; final: boolean; answer?: Answer };
 
 /** What a called URL said: status, and the first 4 KB as text. */
@@ -34,7 +45,14 @@ export interface Answer {
 
 /** One entry of a run's results, as stored, shown, and posted in `results` of a later call_url. */
 export type ActionResult = { type: string } & (
-  | { outcome: "done" | "skipped"; message?: string; before?: Json; after?: Json; answer?: Answer }
+  | {
+      outcome: "done" | "skipped";
+      code?: string;
+      message?: string;
+      before?: Json;
+      after?: Json;
+      answer?: Answer;
+    }
   | { outcome: "failed"; code: string; message: string; answer?: Answer }
 );
 
@@ -63,6 +81,8 @@ export interface ActionRun {
   renderRef(text: string): string | null;
   /** Every string inside the value rendered, its structure kept. */
   renderData(value: Json): Json;
+  /** The server's limits; absent: the defaults. */
+  limits?: RaisableLimits;
   /** The raw signing secret of the relay, for call_url; null when it has none. */
   signingSecret: string | null;
 }

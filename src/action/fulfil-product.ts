@@ -1,8 +1,12 @@
 /**
- * x
+ * fulfil_product: grants the product's key and credits to the event's person and writes the receipt, once per ref, and only for a
+ * product sold through this relay. Source: the specification's "Actions" and "Relay-sold products and plans".
  */
 import { type Static, Type } from "typebox";
 import type { Problem } from "../ground/problem.ts";
+import { readOccasion } from "../selling/occasion.ts";
+import { fulfilByRelay } from "../selling/product-sale.ts";
+import { resolveRef } from "../selling/ref.ts";
 import type { DatabaseAction } from "./contract.ts";
 import { catalogNameShape, checkTemplateText, refShape, words } from "./shape.ts";
 
@@ -40,7 +44,11 @@ export const fulfilProduct: DatabaseAction<FulfilProduct> = {
     { type: "fulfil_product", product: "lamp", ref: "{{mapped.payment_id}}" },
   ],
 
-  async apply() {
-    throw new Error("being written");
+  async apply(tx, action, run) {
+    const found = readOccasion(run);
+    if ("failure" in found) return found.failure;
+    const target = resolveRef(action.ref, (text) => run.renderRef(text), run.event.id);
+    if ("failure" in target) return target.failure;
+    return fulfilByRelay(tx, found.occasion, action.product, target.ref);
   },
 };

@@ -1,8 +1,12 @@
 /**
- * x
+ * grant_plan: puts the event's person on a plan sold through this relay and records the payment under its ref; a new ref renews it.
+ * It never ends by itself. Source: the specification's "Actions".
  */
 import { type Static, Type } from "typebox";
 import type { Problem } from "../ground/problem.ts";
+import { readOccasion } from "../selling/occasion.ts";
+import { grantByRelay } from "../selling/plan-sale.ts";
+import { resolveRef } from "../selling/ref.ts";
 import type { DatabaseAction } from "./contract.ts";
 import { catalogNameShape, checkTemplateText, refShape, words } from "./shape.ts";
 
@@ -38,7 +42,11 @@ export const grantPlan: DatabaseAction<GrantPlan> = {
     { type: "grant_plan", plan: "pro", ref: "{{mapped.invoice_id}}" },
   ],
 
-  async apply() {
-    throw new Error("being written");
+  async apply(tx, action, run) {
+    const found = readOccasion(run);
+    if ("failure" in found) return found.failure;
+    const target = resolveRef(action.ref, (text) => run.renderRef(text), run.event.id);
+    if ("failure" in target) return target.failure;
+    return grantByRelay(tx, found.occasion, action.plan, target.ref);
   },
 };

@@ -1,8 +1,12 @@
 /**
- * x
+ * refund_product: takes back what fulfil_product granted under the same ref, once, for the event's person and the named product; from any
+ * relay of the environment, never a card purchase. Source: the specification's "Actions".
  */
 import { type Static, Type } from "typebox";
 import type { Problem } from "../ground/problem.ts";
+import { readOccasion } from "../selling/occasion.ts";
+import { refundByRelay } from "../selling/product-sale.ts";
+import { resolveRef } from "../selling/ref.ts";
 import type { DatabaseAction } from "./contract.ts";
 import { catalogNameShape, checkTemplateText, refShape, words } from "./shape.ts";
 
@@ -40,7 +44,11 @@ export const refundProduct: DatabaseAction<RefundProduct> = {
     { type: "refund_product", product: "lamp", ref: "{{mapped.payment_id}}" },
   ],
 
-  async apply() {
-    throw new Error("being written");
+  async apply(tx, action, run) {
+    const found = readOccasion(run);
+    if ("failure" in found) return found.failure;
+    const target = resolveRef(action.ref, (text) => run.renderRef(text), run.event.id);
+    if ("failure" in target) return target.failure;
+    return refundByRelay(tx, found.occasion, action.product, target.ref);
   },
 };

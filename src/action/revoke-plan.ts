@@ -1,8 +1,12 @@
 /**
- * x
+ * revoke_plan: ends the person's relay-granted subscription on the plan, from any relay of the environment; never one billed by the card
+ * processor, never a by-hand or purchase grant. Source: the specification's "Actions".
  */
 import { type Static, Type } from "typebox";
 import type { Problem } from "../ground/problem.ts";
+import { readOccasion } from "../selling/occasion.ts";
+import { revokeByRelay } from "../selling/plan-sale.ts";
+import { resolveRef } from "../selling/ref.ts";
 import type { DatabaseAction } from "./contract.ts";
 import { catalogNameShape, checkTemplateText, refShape, words } from "./shape.ts";
 
@@ -40,7 +44,11 @@ export const revokePlan: DatabaseAction<RevokePlan> = {
     { type: "revoke_plan", plan: "pro", ref: "{{mapped.invoice_id}}" },
   ],
 
-  async apply() {
-    throw new Error("being written");
+  async apply(tx, action, run) {
+    const found = readOccasion(run);
+    if ("failure" in found) return found.failure;
+    const target = resolveRef(action.ref, (text) => run.renderRef(text), run.event.id);
+    if ("failure" in target) return target.failure;
+    return revokeByRelay(tx, found.occasion, action.plan, target.ref);
   },
 };

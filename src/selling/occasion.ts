@@ -1,0 +1,60 @@
+/** On what occasion something is sold or taken back, and how that ended. The shape of an end is an action's outcome. */
+import type { Json } from "../ground/json.ts";
+
+export interface Occasion {
+  environmentId: number;
+  personId: string;
+  /** The relay that runs, by name; null when a payment receipt came in. */
+  relayName: string | null;
+  eventId: string | null;
+  /** In words, for what is ended: `relay:<name>`, `receipt`, `owner:<email>`. */
+  by: string;
+  nowMs: number;
+}
+
+export interface SaleFailure {
+  outcome: "failed";
+  code: string;
+  message: string;
+  /** Trying again cannot help: the event is dead at once. */
+  final: boolean;
+}
+
+export type SaleOutcome =
+  | { outcome: "done" | "skipped"; code?: string; message?: string; before?: Json; after?: Json }
+  | SaleFailure;
+
+/** A failure that a retry may overcome, unless `final`. */
+export function fail(code: string, message: string, final = false): SaleFailure {
+  return { outcome: "failed", code, message, final };
+}
+
+/** What an action's run tells of its occasion; the shape is a part of the action contract's. */
+interface Run {
+  environmentId: number;
+  nowMs: number;
+  relay: { name: string };
+  event: { id: string };
+  person: { id: string; status: string } | null;
+}
+
+/** The occasion of an action's run; the failure `person_suspended` for a suspended person. */
+export function readOccasion(
+  run: Run,
+): { occasion: Occasion & { relayName: string } } | { failure: SaleFailure } {
+  const { person, relay, environmentId, nowMs } = run;
+  if (person === null) throw new Error("An action that needs a person ran without one.");
+  if (person.status === "suspended") {
+    return {
+      failure: fail(
+        "person_suspended",
+        "The person is suspended: make the person active again, then replay.",
+        true,
+      ),
+    };
+  }
+  const by = `relay:${relay.name}`;
+  return {
+    occasion: { environmentId, personId: person.id, relayName: relay.name, eventId: run.event.id, by, nowMs },
+  };
+}

@@ -1,0 +1,192 @@
+/**
+ * Products: a name, the entitlement (key) and credits a purchase of it grants, and the way it is sold. What was granted stays granted
+ * when a product changes or goes: this file never touches a grant, a credit or a receipt.
+ */
+import { toIso } from "../ground/clock.ts";
+import { MAX_CREDIT_LINE } from "../ground/limit.ts";
+import { makePage, type Page, type PageRequest } from "../ground/page.ts";
+import { Refusal } from "../ground/refusal.ts";
+import type { Reader, Writer } from "../store/port.ts";
+import { writeAudit } from "../watch/audit.ts";
+import { readTitle, requireFreeName, requireItemVersion } from "./catalog-name.ts";
+import { makeNameKey, parseNameKey } from "./name-page.ts";
+import {
+  parseSoldThrough,
+  readSoldThrough,
+  requireSellingRelay,
+  type SoldThrough,
+  writeSoldThrough,
+} from "./sold-through.ts";
+
+export interface Product {
+  name: string;
+  title: string;
+  /** The entitlement a purchase grants: a product or plan name, or `access:<slug>`. */
+  key: string;
+  /** Credits a purchase adds; 0 for none. */
+  credits: number;
+  soldThrough: SoldThrough | null;
+  version: number;
+  createdAt: number;
+  updatedAt: number;
+}
+
+export interface ProductView extends Omit<Product, "createdAt" | "updatedAt"> {
+  createdAt: string;
+  updatedAt: string;
+}
+
+/** A whole product: what is absent takes its default (title and key: the name; credits: 0; soldThrough: none). */
+export interface ProductInput {
+  title?: string | undefined;
+  key?: string | undefined;
+  credits?: number | undefined;
+  /** As written; checked here. */
+  soldThrough?: unknown;
+  /** The version it was read at; absent overwrites whatever is there. */
+  version?: number | undefined;
+}
+
+/** Where and by whom a catalog change is made; `by` in words: `key:<id>`, `owner:<email>`, `command line`. */
+export interface CatalogChange {
+  environmentId: number;
+  by: string;
+  nowMs: number;
+}
+
+type ProductRow = Omit<Product, "soldThrough"> & { soldThrough: string | null };
+
+const COLUMNS = `name, title, key, credits, sold_through AS soldThrough, version, created_at AS createdAt,
+  updated_at AS updatedAt`;
+const ENTITLEMENT = /^(access:)?[a-z][a-z0-9_-]{0,62}$/;
+
+/** The product as the API shows it. */
+export function viewProduct(product: Product): ProductView {
+  return { ...product, createdAt: toIso(product.createdAt), updatedAt: toIso(product.updatedAt) };
+}
+
+export async function findProduct(tx: Reader, environmentId: number, name: string): Promise<Product | null> {
+  const sql = `SELECT ${COLUMNS} FROM product WHERE environment_id = ?1 AND name = ?2`;
+  const row = await tx.get<ProductRow>(sql, environmentId, name);
+  return row === null ? null : toProduct(row);
+}
+
+/** As `findProduct`; refuses with `not_found`. */
+export async function requireProduct(tx: Reader, environmentId: number, name: string): Promise<Product> {
+  const product = await findProduct(tx, environmentId, name);
+  if (product !== null) return product;
+  throw new Refusal(
+    "not_found",
+    "No product of this name exists here; the list of products shows which ones do.",
+  );
+}
+
+/** Every product, newest first. */
+export async function listProducts(
+  tx: Reader,
+  environmentId: number,
+  request: PageRequest,
+): Promise<Page<ProductView>> {
+  const after = parseNameKey(request.after);
+  const sql = `SELECT ${COLUMNS} FROM product
+    WHERE environment_id = ?1 AND (?2 IS NULL OR created_at < ?2 OR (created_at = ?2 AND name > ?3))
+    ORDER BY created_at DESC, name LIMIT ?4`;
+  const rows = await tx.all<ProductRow>(sql, environmentId, after.createdAt, after.name, request.limit + 1);
+  return makePage(rows, request, makeNameKey, (row) => viewProduct(toProduct(row)));
+}
+
+/**
+ * Creates or replaces a product and audits it. Refuses with `invalid_input`, `name_taken` (a plan has the name), `relay_missing` and
+ * `version_conflict`.
+ */
+export async function saveProduct(
+  tx: Writer,
+  change: CatalogChange,
+  name: string,
+  input: ProductInput,
+): Promise<{ product: Product; created: boolean }> {
+  const { environmentId, nowMs } = change;
+  await requireFreeName(tx, environmentId, "product", name);
+  const before = await findProduct(tx, environmentId, name);
+  requireItemVersion("product", name, before?.version ?? null, input.version);
+  const soldThrough = parseSoldThrough(input.soldThrough);
+  await requireSellingRelay(tx, environmentId, soldThrough);
+  const product: Product = {
+    name,
+    title: readTitle(input.title, name),
+    key: readKey(input.key ?? name),
+    credits: readCredits(input.credits ?? 0),
+    soldThrough,
+    version: (before?.version ?? 0) + 1,
+    createdAt: before?.createdAt ?? nowMs,
+    updatedAt: nowMs,
+  };
+  await tx.run(
+    `INSERT INTO product (environment_id, name, title, key, credits, sold_through, version, created_at, updated_at)
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+     ON CONFLICT (environment_id, name) DO UPDATE SET title = excluded.title, key = excluded.key,
+       credits = excluded.credits, sold_through = excluded.sold_through, version = excluded.version,
+       updated_at = excluded.updated_at`,
+    environmentId,
+    name,
+    product.title,
+    product.key,
+    product.credits,
+    writeSoldThrough(soldThrough),
+    product.version,
+    product.createdAt,
+    nowMs,
+  );
+  await auditProduct(tx, change, before, product);
+  return { product, created: before === null };
+}
+
+/** Deletes a product and audits it; what people bought stays theirs. Refuses with `not_found` and `version_conflict`. */
+export async function deleteProduct(
+  tx: Writer,
+  change: CatalogChange,
+  name: string,
+  version?: number,
+): Promise<void> {
+  const before = await requireProduct(tx, change.environmentId, name);
+  requireItemVersion("product", name, before.version, version);
+  await tx.run("DELETE FROM product WHERE environment_id = ?1 AND name = ?2", change.environmentId, name);
+  await auditProduct(tx, change, before, null);
+}
+
+async function auditProduct(
+  tx: Writer,
+  change: CatalogChange,
+  before: Product | null,
+  after: Product | null,
+): Promise<void> {
+  await writeAudit(tx, {
+    environmentId: change.environmentId,
+    atMs: change.nowMs,
+    actor: change.by,
+    action: before === null ? "product.created" : after === null ? "product.deleted" : "product.changed",
+    target: `product:${(after ?? before)?.name}`,
+    before: before === null ? null : viewProduct(before),
+    after: after === null ? null : viewProduct(after),
+  });
+}
+
+function readKey(key: string): string {
+  if (ENTITLEMENT.test(key)) return key;
+  throw new Refusal(
+    "invalid_input",
+    "`key` is not an entitlement: write a product or plan name, or access:<slug>, in lowercase letters, digits, hyphens and underscores.",
+  );
+}
+
+function readCredits(credits: number): number {
+  if (Number.isInteger(credits) && credits >= 0 && credits <= MAX_CREDIT_LINE) return credits;
+  throw new Refusal(
+    "invalid_input",
+    `\`credits\` is not valid: write an integer from 0 to ${MAX_CREDIT_LINE}, 0 for none.`,
+  );
+}
+
+function toProduct(row: ProductRow): Product {
+  return { ...row, soldThrough: readSoldThrough(row.soldThrough) };
+}
