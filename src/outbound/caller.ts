@@ -1,0 +1,148 @@
+/**
+ * The one way out to a called URL: rules, addresses, one pinned connection, one signed POST, the beginning of the answer, all within
+ * 10 seconds. A connection serves one call and is closed, so that every attempt checks its address. It follows no redirect, uses no
+ * proxy and stores nothing. Source: the specification's "Outbound".
+ */
+import type { Socket } from "node:net";
+import undici, { type buildConnector } from "undici/index.js";
+import type { Clock } from "../ground/clock.ts";
+import { CALL_TIMEOUT_MS } from "../ground/limit.ts";
+import { parseAllowList } from "./address.ts";
+import { readAnswer } from "./answer.ts";
+import type { CallOutcome, CallRequest, OutboundCaller } from "./call.ts";
+import { connectPinned, errorCode, isTlsError, makeTrust } from "./connect.ts";
+import { type AddressLookup, lookupAll, resolveTarget } from "./resolve.ts";
+import { signNotice } from "./signature.ts";
+import { type CallTarget, readCallTarget } from "./url-rule.ts";
+
+export interface CallerOptions {
+  /** The service's own hosts as of now: `name` (every port) or `name:port`; see `ownHostOf`. */
+  ownHosts: () => readonly string[];
+  /** Private targets the operator allows: exact host names, or ranges such as `10.1.0.0/16`. */
+  allowPrivate: readonly string[];
+  clock: Clock;
+  /** Every address of a host name; the system's resolver unless given. */
+  lookup?: AddressLookup;
+  /** PEM certificates of authorities trusted besides the built-in ones. */
+  certificateAuthorities?: readonly string[];
+}
+
+/** Makes the caller. Throws on a malformed range in `allowPrivate`. */
+export function createCaller(options: CallerOptions): OutboundCaller {
+  const { clock, ownHosts, lookup = lookupAll, certificateAuthorities = [] } = options;
+  const allow = parseAllowList(options.allowPrivate);
+  const trust = makeTrust(certificateAuthorities);
+
+  async function callWithin(request: CallRequest, target: CallTarget, signal: AbortSignal) {
+    const context = { lookup, allow, ownHosts: ownHosts() };
+    const addresses = await resolveTarget(target, context);
+    if (signal.aborted) throw signal.reason;
+    if ("code" in addresses) return refuse(addresses.code, addresses.message);
+    let socket: Socket;
+    try {
+      socket = await connectPinned(target, addresses, { clock, trust, signal });
+    } catch (error) {
+      return explainConnect(target, error, signal);
+    }
+    return post(request, target, socket, clock.now(), signal);
+  }
+
+  return {
+    async call(request) {
+      const target = readCallTarget(request.url, { local: request.local, ownHosts: ownHosts() });
+      if ("code" in target) return refuse(target.code, target.message);
+      const deadline = new AbortController();
+      const cancel = clock.after(CALL_TIMEOUT_MS, () => deadline.abort(new Error("timed out")));
+      try {
+        return await unlessAborted(callWithin(request, target, deadline.signal), deadline.signal);
+      } catch (error) {
+        return explain(target, error, deadline.signal);
+      } finally {
+        cancel();
+      }
+    },
+  };
+}
+
+/** Gives undici the connection that is already open; it never opens one itself. It must not be given at once: undici is not ready then. */
+function handOver(socket: Socket): buildConnector.connector {
+  return (_options, callback) => queueMicrotask(() => callback(null, socket));
+}
+
+async function post(
+  request: CallRequest,
+  target: CallTarget,
+  socket: Socket,
+  nowMs: number,
+  signal: AbortSignal,
+): Promise<CallOutcome> {
+  const client = new undici.Client(target.url.origin, {
+    connect: handOver(socket),
+    headersTimeout: 0,
+    bodyTimeout: 0,
+  });
+  signal.addEventListener("abort", () => socket.destroy(), { once: true });
+  try {
+    const response = await client.request({
+      method: "POST",
+      path: target.url.pathname + target.url.search,
+      headers: {
+        "content-type": "application/json",
+        "user-agent": "Service-Relays/1",
+        "accept-encoding": "identity",
+        "X-Service-Signature": signNotice(request.signingSecret, request.body, nowMs),
+      },
+      body: request.body,
+      reset: true,
+      signal,
+    });
+    response.body.on("error", () => {});
+    const { statusCode: status } = response;
+    const body = await readAnswer(response.headers, response.body);
+    return { kind: "answered", ok: status >= 200 && status < 300, status, body };
+  } catch (error) {
+    return explain(target, error, signal);
+  } finally {
+    socket.destroy();
+    void client.destroy().catch(() => {});
+  }
+}
+
+function refuse(code: string, message: string): CallOutcome {
+  return { kind: "refused", code, message };
+}
+
+function explainConnect(target: CallTarget, error: unknown, signal: AbortSignal): CallOutcome {
+  if (!signal.aborted && isTlsError(error)) {
+    return {
+      kind: "unreachable",
+      code: "tls_failed",
+      message: `No trusted connection to ${target.host} (${errorCode(error)}): check its certificate, its chain and its host name.`,
+    };
+  }
+  return explain(target, error, signal);
+}
+
+function explain(target: CallTarget, error: unknown, signal: AbortSignal): CallOutcome {
+  if (signal.aborted) {
+    const seconds = CALL_TIMEOUT_MS / 1000;
+    return {
+      kind: "unreachable",
+      code: "timeout",
+      message: `${target.host} did not answer within ${seconds} seconds: answer first and do long work afterwards.`,
+    };
+  }
+  return {
+    kind: "unreachable",
+    code: "connection_failed",
+    message: `The connection to ${target.host} on port ${target.port} failed (${errorCode(error)}): check that the server runs and answers there.`,
+  };
+}
+
+/** The work's answer, or the signal's reason as soon as it is aborted. */
+function unlessAborted<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
+  return new Promise((resolve, reject) => {
+    signal.addEventListener("abort", () => reject(signal.reason), { once: true });
+    work.then(resolve, reject);
+  });
+}

@@ -1,0 +1,109 @@
+/**
+ * Connects to addresses that were checked, and to nothing else: the socket is given an address, never a name, so nothing can resolve the
+ * name again. Over TLS the host name stays what is asked for (SNI) and what the certificate is checked against.
+ */
+import { isIP, connect as netConnect, type Socket } from "node:net";
+import { createSecureContext, rootCertificates, type SecureContext, connect as tlsConnect } from "node:tls";
+import type { Clock } from "../ground/clock.ts";
+import { canonicalAddress } from "./address.ts";
+import type { CallTarget } from "./url-rule.ts";
+
+/** How long one of several addresses may take to connect before the next is tried. */
+const NEXT_ADDRESS_AFTER_MS = 2_500;
+const MAX_ADDRESSES_TRIED = 4;
+
+/** Whom a certificate is trusted by: the built-in authorities, and PEM certificates of further ones. */
+export function makeTrust(certificateAuthorities: readonly string[]): SecureContext {
+  return createSecureContext(
+    certificateAuthorities.length === 0 ? {} : { ca: [...rootCertificates, ...certificateAuthorities] },
+  );
+}
+
+export interface ConnectOptions {
+  clock: Clock;
+  trust: SecureContext;
+  /** Ends the attempt; its reason is the error. */
+  signal: AbortSignal;
+}
+
+/** An open connection to the first of `addresses` that takes one. Rejects with the last one's error; a TLS error ends it at once. */
+export async function connectPinned(
+  target: CallTarget,
+  addresses: readonly string[],
+  options: ConnectOptions,
+): Promise<Socket> {
+  let lastError: unknown = new Error("no address to connect to");
+  const tried = addresses.slice(0, MAX_ADDRESSES_TRIED);
+  for (const [index, address] of tried.entries()) {
+    const waitMs = index === tried.length - 1 ? null : NEXT_ADDRESS_AFTER_MS;
+    try {
+      return await connectOne(target, address, waitMs, options);
+    } catch (error) {
+      if (options.signal.aborted || isTlsError(error)) throw error;
+      lastError = error;
+    }
+  }
+  throw lastError;
+}
+
+function connectOne(
+  target: CallTarget,
+  address: string,
+  waitMs: number | null,
+  { clock, trust, signal }: ConnectOptions,
+): Promise<Socket> {
+  return new Promise((resolve, reject) => {
+    const isTls = target.url.protocol === "https:";
+    const socket = isTls ? openTls(target, address, trust) : netConnect({ host: address, port: target.port });
+    const fail = (error: unknown): void => {
+      stopWaiting();
+      socket.destroy();
+      reject(error);
+    };
+    const abort = (): void => fail(signal.reason);
+    const cancelTimer =
+      waitMs === null ? () => {} : clock.after(waitMs, () => fail(new Error("connecting took too long")));
+    const stopWaiting = (): void => {
+      cancelTimer();
+      signal.removeEventListener("abort", abort);
+    };
+    signal.addEventListener("abort", abort);
+    socket.setNoDelay(true);
+    socket.on("error", fail);
+    socket.once("close", () => fail(new Error("the connection was closed")));
+    socket.once(isTls ? "secureConnect" : "connect", () => {
+      if (!isPinned(socket, address)) return fail(new Error("the connection left its pinned address"));
+      stopWaiting();
+      resolve(socket);
+    });
+    if (signal.aborted) abort();
+  });
+}
+
+function openTls(target: CallTarget, address: string, trust: SecureContext): Socket {
+  const named = isIP(target.host) === 0 ? { servername: target.host } : {};
+  return tlsConnect({
+    host: address,
+    port: target.port,
+    ...named,
+    secureContext: trust,
+    rejectUnauthorized: true,
+    ALPNProtocols: ["http/1.1"],
+  });
+}
+
+function isPinned(socket: Socket, address: string): boolean {
+  const remote = socket.remoteAddress;
+  return remote !== undefined && canonicalAddress(remote) === canonicalAddress(address);
+}
+
+/** Whether an error is about the certificate or the handshake rather than the way there. */
+export function isTlsError(error: unknown): boolean {
+  return /CERT|SSL|TLS|SIGNED|ISSUER|SIGNATURE|HOSTNAME|EPROTO|CRL|CHAIN/.test(errorCode(error));
+}
+
+/** The code of a system or TLS error, or its name: `ECONNREFUSED`, `CERT_HAS_EXPIRED`. */
+export function errorCode(error: unknown): string {
+  if (!(error instanceof Error)) return "unknown";
+  return "code" in error && typeof error.code === "string" ? error.code : error.name;
+}

@@ -1,0 +1,216 @@
+/**
+ * Templates: text with {{dotted.paths}} that are filled in from the event. There are no expressions, no filters and no escapes, and a
+ * rendered value is never rendered again. A `{{` that is never closed is plain text.
+ * Source: the specification's "Templates".
+ */
+import { isJsonObject, type Json, type JsonObject, scalarText, writeJson } from "../ground/json.ts";
+import type { Problem } from "../ground/problem.ts";
+import { MAX_PATH_CHARS, parsePath, readSegments } from "./path.ts";
+
+export interface TemplatePath {
+  /** As written between the braces, without the spaces around it. */
+  readonly text: string;
+  /** What it reads from: `event`, `mapped`, `record`, `person`, `tick`. */
+  readonly root: string;
+  /** Below the root, at least one. */
+  readonly segments: readonly string[];
+}
+
+export interface Template {
+  /** Plain text and paths, in order. */
+  readonly parts: readonly (string | TemplatePath)[];
+}
+
+/** A rendered text (or all texts of one rendered value together) is cut here. */
+export const MAX_RENDERED_CHARS = 256 * 1024;
+export const MAX_DATA_DEPTH = 32;
+const MAX_CACHED_TEMPLATES = 2_000;
+const MAX_CACHED_TEXT_CHARS = 16 * 1024;
+
+/** What an expression, a filter, a call or a quoted name would need; none of it stands in a template path. */
+const EXPRESSION = /[\s|()"'`=<>!?&+*,;%^~\\]/;
+
+const parsed = new Map<string, Template | string>();
+
+/** Whether the text holds something that would be filled in (or refused): an opening with its closing. */
+export function hasTemplate(text: string): boolean {
+  const open = text.indexOf("{{");
+  return open >= 0 && text.includes("}}", open + 2);
+}
+
+/**
+ * The template a text writes, or one sentence saying why it is none. With `roots`, a path must begin with one of them.
+ * Results are kept, so that parsing the same text again costs nothing.
+ */
+export function parseTemplate(text: string, roots?: readonly string[]): Template | string {
+  const template = parseCached(text);
+  if (typeof template === "string" || roots === undefined) return template;
+  for (const part of template.parts) {
+    if (typeof part === "string" || roots.includes(part.root)) continue;
+    return `{{${part.text}}} names nothing this trigger has: begin the path with ${inWords(roots)}.`;
+  }
+  return template;
+}
+
+/** Every path the text names, as written, in order; none when the text is not a valid template. */
+export function listTemplatePaths(text: string): string[] {
+  const template = parseCached(text);
+  if (typeof template === "string") return [];
+  return template.parts.flatMap((part) => (typeof part === "string" ? [] : [part.text]));
+}
+
+/** Every template problem of the texts inside a value; `field` is the value's own dotted path. */
+export function checkDataTemplates(value: Json, field: string, roots?: readonly string[]): Problem[] {
+  return checkDepth(value, field, roots, 0);
+}
+
+function checkDepth(
+  value: Json,
+  field: string,
+  roots: readonly string[] | undefined,
+  depth: number,
+): Problem[] {
+  if (typeof value === "string") {
+    const template = parseTemplate(value, roots);
+    return typeof template === "string" ? [{ field, message: `${field}: ${template}` }] : [];
+  }
+  if (typeof value !== "object" || value === null) return [];
+  if (depth >= MAX_DATA_DEPTH) {
+    return [{ field, message: `${field} is nested too deep: use at most ${MAX_DATA_DEPTH} levels.` }];
+  }
+  return Object.entries(value).flatMap(([name, inner]) =>
+    checkDepth(inner, `${field}.${name}`, roots, depth + 1),
+  );
+}
+
+/**
+ * The text with its paths filled in from `scope` (`{ event, mapped, person, … }`). A path that names nothing, or null, renders empty
+ * and is told to `onMissing`; an object or array renders as JSON; integers keep every digit. A text that is not a valid template is
+ * answered as it is. The result is cut at MAX_RENDERED_CHARS.
+ */
+export function renderTemplate(text: string, scope: JsonObject, onMissing: (path: string) => void): string {
+  return render(text, scope, onMissing, { charsLeft: MAX_RENDERED_CHARS });
+}
+
+/** The value with every text inside rendered; names, numbers and structure stay as they are. */
+export function renderData(value: Json, scope: JsonObject, onMissing: (path: string) => void): Json {
+  return renderDepth(value, scope, onMissing, { charsLeft: MAX_RENDERED_CHARS }, 0);
+}
+
+interface Budget {
+  charsLeft: number;
+}
+
+function renderDepth(
+  value: Json,
+  scope: JsonObject,
+  onMissing: (path: string) => void,
+  budget: Budget,
+  depth: number,
+): Json {
+  if (typeof value === "string") return render(value, scope, onMissing, budget);
+  if (typeof value !== "object" || value === null || depth >= MAX_DATA_DEPTH) return value;
+  const inside = (inner: Json) => renderDepth(inner, scope, onMissing, budget, depth + 1);
+  if (Array.isArray(value)) return value.map(inside);
+  return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, inside(inner)]));
+}
+
+function render(text: string, scope: JsonObject, onMissing: (path: string) => void, budget: Budget): string {
+  const template = hasTemplate(text) ? parseCached(text) : text;
+  if (typeof template === "string") return text;
+  let rendered = "";
+  for (const part of template.parts) {
+    const piece = typeof part === "string" ? part : renderPath(part, scope, onMissing);
+    const kept = cutChars(piece, budget.charsLeft);
+    rendered += kept;
+    budget.charsLeft -= kept.length;
+    if (kept.length < piece.length) break;
+  }
+  return rendered;
+}
+
+function renderPath(path: TemplatePath, scope: JsonObject, onMissing: (path: string) => void): string {
+  const value = readScope(path, scope);
+  if (value === undefined || value === null) {
+    onMissing(path.text);
+    return "";
+  }
+  return scalarText(value) ?? writeJson(value);
+}
+
+function readScope(path: TemplatePath, scope: JsonObject): Json | undefined {
+  const root = Object.hasOwn(scope, path.root) ? scope[path.root] : undefined;
+  if (root === undefined) return undefined;
+  const literal = path.segments.join(".");
+  if (path.segments.length > 1 && isJsonObject(root) && Object.hasOwn(root, literal) && isForm(root)) {
+    return root[literal];
+  }
+  return readSegments(root, path.segments);
+}
+
+/** A form's fields are texts and lists of texts, nothing deeper; there a literal dotted name wins over the path. */
+function isForm(value: JsonObject): boolean {
+  const isText = (one: Json) => typeof one === "string";
+  return Object.values(value).every(
+    (field) => isText(field) || (Array.isArray(field) && field.every(isText)),
+  );
+}
+
+function parseCached(text: string): Template | string {
+  const known = parsed.get(text);
+  if (known !== undefined) return known;
+  const template = parseParts(text);
+  if (text.length > MAX_CACHED_TEXT_CHARS) return template;
+  if (parsed.size >= MAX_CACHED_TEMPLATES) parsed.clear();
+  parsed.set(text, template);
+  return template;
+}
+
+function parseParts(text: string): Template | string {
+  const parts: (string | TemplatePath)[] = [];
+  let at = 0;
+  for (;;) {
+    const open = text.indexOf("{{", at);
+    const close = open < 0 ? -1 : text.indexOf("}}", open + 2);
+    if (close < 0) break;
+    if (open > at) parts.push(text.slice(at, open));
+    const path = parseTemplatePath(text.slice(open + 2, close));
+    if (typeof path === "string") return path;
+    parts.push(path);
+    at = close + 2;
+  }
+  if (at < text.length) parts.push(text.slice(at));
+  return { parts };
+}
+
+function parseTemplatePath(between: string): TemplatePath | string {
+  const text = between.trim();
+  const shown = `{{${cutChars(between, 60)}}}`;
+  if (text === "") return `${shown} is empty: write a path such as {{mapped.name}}.`;
+  if (text.length > MAX_PATH_CHARS) {
+    return `${shown} is too long: a path has at most ${MAX_PATH_CHARS} characters.`;
+  }
+  if (EXPRESSION.test(text)) {
+    return `${shown} is not a path: templates have no expressions or filters, so write one dotted path such as {{mapped.name}}, and give an oddly named field a name in the trigger's map.`;
+  }
+  const path = parsePath(text);
+  if (path === null) {
+    return `${shown} is not a path: write names and array indexes with single dots between them, such as {{event.items.0.id}}.`;
+  }
+  const [root = "", ...segments] = path.segments;
+  if (segments.length === 0) {
+    return `${shown} names a whole ${cutChars(root, 60)}: add what to read from it, such as {{mapped.name}}.`;
+  }
+  return { text, root, segments };
+}
+
+/** The longest beginning of at most `max` code units that ends between characters. */
+function cutChars(text: string, max: number): string {
+  if (text.length <= max) return text;
+  const last = text.charCodeAt(max - 1);
+  return text.slice(0, last >= 0xd800 && last < 0xdc00 ? max - 1 : max);
+}
+
+function inWords(roots: readonly string[]): string {
+  return roots.length < 2 ? (roots[0] ?? "nothing") : `${roots.slice(0, -1).join(", ")} or ${roots.at(-1)}`;
+}
