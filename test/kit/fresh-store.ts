@@ -1,0 +1,55 @@
+/** A real SQLite file of its own for one test file, with an app and its environments, under a virtual clock. */
+import { afterAll } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createApp } from "../../src/account/app.ts";
+import { type Environment, type EnvironmentName, requireEnvironment } from "../../src/account/environment.ts";
+import { Refusal } from "../../src/ground/refusal.ts";
+import type { Store } from "../../src/store/port.ts";
+import { openSqlite } from "../../src/store/sqlite.ts";
+import { VirtualClock } from "./virtual-clock.ts";
+
+export const START_MS = Date.UTC(2026, 0, 15, 12);
+
+export interface FreshStore {
+  store: Store;
+  clock: VirtualClock;
+  /** The environment of app `app_test` as it is now. */
+  environment(name: EnvironmentName): Promise<Environment>;
+}
+
+/** Opens a store with the app `app_test` (development, production, local); removed after the file's last test. */
+export async function openFreshStore(): Promise<FreshStore> {
+  const directory = mkdtempSync(join(tmpdir(), "relay-rule-"));
+  const clock = new VirtualClock(START_MS);
+  const store = await openSqlite(join(directory, "relay.db"), { clock });
+  afterAll(async () => {
+    await store.close();
+    rmSync(directory, { recursive: true });
+  });
+  await store.write("app", (tx) =>
+    createApp(tx, {
+      id: "app_test",
+      name: "Test",
+      environments: ["development", "production", "local"],
+      nowMs: clock.now(),
+    }),
+  );
+  return {
+    store,
+    clock,
+    environment: (name) => store.read((tx) => requireEnvironment(tx, "app_test", name)),
+  };
+}
+
+/** The Refusal a work ends with; an error where it ends well or with something else. */
+export async function refusalOf(work: () => unknown): Promise<Refusal> {
+  try {
+    await work();
+  } catch (error) {
+    if (error instanceof Refusal) return error;
+    throw error;
+  }
+  throw new Error("The work was not refused.");
+}

@@ -1,0 +1,178 @@
+import { describe, expect, test } from "bun:test";
+import type { Page } from "../../src/ground/page.ts";
+import { listAlerts, listUnmailedAlerts, markAlertMailed, raiseAlert } from "../../src/watch/alert.ts";
+import {
+  type AuditFilter,
+  type AuditRow,
+  listAudit,
+  WHOLE_SERVER,
+  writeAudit,
+} from "../../src/watch/audit.ts";
+import {
+  clearProblem,
+  clearProblemsOf,
+  listProblems,
+  raiseProblem,
+  standingProblemsOf,
+} from "../../src/watch/problem.ts";
+import { openFreshStore } from "../kit/fresh-store.ts";
+
+const { store, clock, environment } = await openFreshStore();
+const { id: environmentId } = await environment("development");
+const { id: otherId } = await environment("production");
+const pageOf = (limit: number, after: string | null = null) => ({ limit, after });
+const cursorOf = (page: Page<unknown>) => Buffer.from(page.next ?? "", "base64url").toString();
+
+describe("the audit", () => {
+  const write = (
+    action: string,
+    target: string,
+    actor: string,
+    eventId?: string,
+    environmentOf = environmentId,
+  ) =>
+    store.write("app", (tx) =>
+      writeAudit(tx, {
+        environmentId: environmentOf,
+        atMs: clock.now(),
+        actor,
+        action,
+        target,
+        eventId,
+        after: { n: 9007199254740993n },
+      }),
+    );
+  const list = (filter: AuditFilter, limit = 50, after: string | null = null): Promise<Page<AuditRow>> =>
+    store.read((tx) => listAudit(tx, environmentId, filter, pageOf(limit, after)));
+
+  test("keeps before and after as JSON, big integers exactly", async () => {
+    await write("relay.created", "relay:a", "owner:ada@example.com");
+    expect((await list({})).items).toEqual([
+      {
+        seq: expect.any(Number),
+        at: clock.now(),
+        actor: "owner:ada@example.com",
+        action: "relay.created",
+        target: "relay:a",
+        eventId: null,
+        before: null,
+        after: { n: 9007199254740993n },
+      },
+    ]);
+  });
+
+  test("is filtered, and shows another environment's and the server's rows to nobody else", async () => {
+    await write("relay.updated", "relay:a", "key:key_1");
+    await write("relay.created", "relay:b", "command line");
+    await write("run", "relay:a", "relay:a", "evt_1");
+    await write("relay.created", "relay:a", "key:key_2", undefined, otherId);
+    await write("owner.created", "owner:x", "command line", undefined, WHOLE_SERVER);
+    const actions = async (filter: AuditFilter) =>
+      (await list(filter)).items.map((row) => `${row.action} ${row.target}`);
+    expect(await actions({})).toEqual([
+      "run relay:a",
+      "relay.created relay:b",
+      "relay.updated relay:a",
+      "relay.created relay:a",
+    ]);
+    expect(await actions({ kind: "run" })).toEqual(["run relay:a"]);
+    expect(await actions({ kind: "change" })).toHaveLength(3);
+    expect(await actions({ target: "relay:a" })).toEqual(["relay.updated relay:a", "relay.created relay:a"]);
+    expect(await actions({ target: "relay:a", actor: "key:key_1" })).toEqual(["relay.updated relay:a"]);
+    expect(await actions({ action: "relay.created" })).toHaveLength(2);
+  });
+
+  test("comes in pages, newest first", async () => {
+    const first = await list({ kind: "change" }, 2);
+    const second = await list({ kind: "change" }, 2, cursorOf(first));
+    expect([first.items.length, second.items.length, second.next]).toEqual([2, 1, null]);
+    const seqs = [...first.items, ...second.items].map((row) => row.seq);
+    expect(seqs).toEqual(seqs.toSorted((a, b) => b - a));
+  });
+
+  test("finds the changes by an index, beside however many runs", async () => {
+    for (const where of ["target = 'relay:a' AND", ""]) {
+      const sql = `EXPLAIN QUERY PLAN SELECT seq FROM audit WHERE environment_id = 1 AND ${where} event_id IS NULL AND seq < 9 ORDER BY seq DESC LIMIT 5`;
+      const plan = await store.read((tx) => tx.all<{ detail: string }>(sql));
+      expect(plan.map((step) => step.detail).join()).toMatch(
+        /USING (COVERING )?INDEX audit_(changes|by_target)/,
+      );
+      expect(plan.map((step) => step.detail).join()).not.toContain("TEMP B-TREE");
+    }
+  });
+});
+
+describe("a problem", () => {
+  const key = { environmentId: environmentId, code: "relay_unsigned_event", target: "relay:a" };
+  const raise = (message: string) =>
+    store.write("app", (tx) => raiseProblem(tx, { ...key, message, nowMs: clock.now() }));
+  const clear = () => store.write("app", (tx) => clearProblem(tx, { ...key, nowMs: clock.now() }));
+  const standing = () => store.read((tx) => standingProblemsOf(tx, environmentId, "relay:a"));
+
+  test("stands once, however often it is found, with its newest sentence", async () => {
+    expect([await raise("one"), await raise("one"), await raise("two")]).toEqual([true, false, false]);
+    expect((await standing()).map((problem) => problem.message)).toEqual(["two"]);
+  });
+
+  test("is cleared, kept, and raised anew when it comes back", async () => {
+    expect([await clear(), await clear(), await standing()]).toEqual([true, false, []]);
+    await clock.advance(1);
+    expect(await raise("again")).toBe(true);
+    const list = (standingOnly: boolean) =>
+      store.read((tx) => listProblems(tx, environmentId, standingOnly, pageOf(50)));
+    expect((await list(false)).items.map((one) => [one.message, one.clearedAt === null])).toEqual([
+      ["again", true],
+      ["two", false],
+    ]);
+    expect((await list(true)).items.map((one) => one.message)).toEqual(["again"]);
+  });
+
+  test("of another target or environment is left alone when a target's problems are cleared", async () => {
+    const other = { ...key, target: "relay:b", message: "b", nowMs: clock.now() };
+    await store.write("app", (tx) => raiseProblem(tx, other));
+    await store.write("app", (tx) =>
+      raiseProblem(tx, { ...other, environmentId: otherId, target: "relay:a" }),
+    );
+    await store.write("app", (tx) => clearProblemsOf(tx, environmentId, "relay:a", clock.now()));
+    const left = await store.read((tx) => tx.all("SELECT target FROM problem WHERE cleared_at IS NULL"));
+    expect([await standing(), left]).toEqual([[], [{ target: "relay:b" }, { target: "relay:a" }]]);
+  });
+});
+
+describe("an alert", () => {
+  const raise = (target: string, message: string, count?: number) =>
+    store.write("app", (tx) =>
+      raiseAlert(tx, { environmentId, code: "relay_failed", target, message, count, nowMs: clock.now() }),
+    );
+  const counts = async () =>
+    (await store.read((tx) => listAlerts(tx, environmentId, pageOf(50)))).items.map(
+      (alert) => `${alert.target} ${alert.count} ${alert.message}`,
+    );
+
+  test("of a burst is one row with a count and the newest sentence; another relay's is its own", async () => {
+    const first = await raise("relay:a", "one");
+    await clock.advance(1_000);
+    const second = await raise("relay:a", "two");
+    await raise("relay:b", "other", 12);
+    expect([first.fresh, second.fresh, second.id === first.id]).toEqual([true, false, true]);
+    expect(await counts()).toEqual(["relay:b 12 other", "relay:a 2 two"]);
+  });
+
+  test("an hour after the burst began is told anew, even when it never paused", async () => {
+    await clock.advance(1_800_000);
+    expect((await raise("relay:a", "three")).fresh).toBe(false);
+    await clock.advance(1_799_000);
+    expect((await raise("relay:a", "four")).fresh).toBe(true);
+    expect(await counts()).toEqual(["relay:a 1 four", "relay:b 12 other", "relay:a 3 three"]);
+  });
+
+  test("is mailed once", async () => {
+    const waiting = () => store.read((tx) => listUnmailedAlerts(tx, environmentId, 10));
+    const [oldest] = await waiting();
+    await store.write("app", (tx) => markAlertMailed(tx, oldest?.id ?? "", clock.now()));
+    expect([oldest?.message, (await waiting()).map((alert) => alert.message)]).toEqual([
+      "three",
+      ["other", "four"],
+    ]);
+  });
+});

@@ -1,0 +1,188 @@
+import { describe, expect, test } from "bun:test";
+import { createOwner } from "../../src/account/owner.ts";
+import {
+  createSession,
+  findSession,
+  forgetEndedSessions,
+  SESSION_LIFE_MS,
+  type Session,
+  sessionSlides,
+  signOut,
+  signOutAll,
+  slideSession,
+} from "../../src/account/session.ts";
+import { SigninCap } from "../../src/account/signin-cap.ts";
+import { createSigninLink, findSigninLink, redeemSigninLink } from "../../src/account/signin-link.ts";
+import { DAY_MS } from "../../src/ground/limit.ts";
+import { openFreshStore, refusalOf } from "../kit/fresh-store.ts";
+import { VirtualClock } from "../kit/virtual-clock.ts";
+
+const { store, clock } = await openFreshStore();
+const owner = await store.write("app", (tx) =>
+  createOwner(tx, { email: "ada@example.com", passwordHash: null, nowMs: clock.now() }),
+);
+const start = () => store.write("app", (tx) => createSession(tx, owner.id, clock.now()));
+const find = (token: string) => store.read((tx) => findSession(tx, token, clock.now()));
+async function requireSession(token: string): Promise<Session> {
+  const session = await find(token);
+  if (session === null) throw new Error("No session.");
+  return session;
+}
+
+describe("a session", () => {
+  test("is stored as a hash, never as its token", async () => {
+    const { token } = await start();
+    const rows = await store.read((tx) => tx.all<{ token_hash: Uint8Array }>("SELECT * FROM session"));
+    expect(rows).toHaveLength(1);
+    expect(JSON.stringify(rows)).not.toContain(token);
+    expect(Buffer.from(rows[0]?.token_hash ?? []).toString("hex")).toBe(
+      new Bun.CryptoHasher("sha256").update(token).digest("hex"),
+    );
+    expect((await requireSession(token)).ownerEmail).toBe("ada@example.com");
+  });
+
+  test("ends 30 days after it was last used, and slides at most once a day", async () => {
+    const { token } = await start();
+    expect(sessionSlides(await requireSession(token), clock.now())).toBe(false);
+    await clock.advance(DAY_MS);
+    const session = await requireSession(token);
+    expect(sessionSlides(session, clock.now())).toBe(true);
+    const expiresAt = await store.write("app", (tx) => slideSession(tx, session, clock.now()));
+    expect(expiresAt).toBe(clock.now() + SESSION_LIFE_MS);
+    expect(sessionSlides(await requireSession(token), clock.now())).toBe(false);
+    await clock.advance(SESSION_LIFE_MS - 1);
+    expect(await find(token)).not.toBeNull();
+    await clock.advance(1);
+    expect(await find(token)).toBeNull();
+    await store.write("app", (tx) => forgetEndedSessions(tx, clock.now()));
+    expect(await store.read((tx) => tx.all("SELECT 1 FROM session"))).toEqual([]);
+  });
+
+  test("is not found by a wrong, cut or empty token", async () => {
+    const { token } = await start();
+    for (const wrong of [
+      "",
+      token.slice(1),
+      `${token}x`,
+      token.toLowerCase(),
+      `${token.slice(0, -1)}\u0000`,
+    ]) {
+      expect(await find(wrong)).toBeNull();
+    }
+  });
+
+  test("is signed out alone, or with all others of its owner", async () => {
+    const tokens = [(await start()).token, (await start()).token, (await start()).token];
+    const [first = "", second = "", third = ""] = tokens;
+    const session = await requireSession(first);
+    await store.write("app", (tx) => signOut(tx, session.id));
+    expect([await find(first), (await find(second)) !== null]).toEqual([null, true]);
+    await store.write("app", (tx) => signOutAll(tx, owner.id));
+    expect([await find(second), await find(third)]).toEqual([null, null]);
+  });
+});
+
+describe("a one-time link", () => {
+  const make = (kind: "setup" | "reset" | "local", ownerId: string | null = null) =>
+    store.write("app", (tx) => createSigninLink(tx, { kind, ownerId, nowMs: clock.now() }));
+  const redeem = (token: string, kind: "setup" | "reset" | "local") =>
+    store.write("app", (tx) => redeemSigninLink(tx, { token, kind, nowMs: clock.now() }));
+
+  test("works once, and looking at it does not use it", async () => {
+    const { token } = await make("reset", owner.id);
+    expect((await store.read((tx) => findSigninLink(tx, token, clock.now())))?.ownerId).toBe(owner.id);
+    expect((await redeem(token, "reset")).ownerId).toBe(owner.id);
+    expect((await refusalOf(() => redeem(token, "reset"))).code).toBe("unauthenticated");
+  });
+
+  test("of two racing uses one alone succeeds", async () => {
+    const { token } = await make("local");
+    const ends = await Promise.allSettled([redeem(token, "local"), redeem(token, "local")]);
+    expect(ends.map((end) => end.status).sort()).toEqual(["fulfilled", "rejected"]);
+  });
+
+  test("does not work as a link of another kind", async () => {
+    const { token } = await make("local");
+    expect((await refusalOf(() => redeem(token, "setup"))).code).toBe("unauthenticated");
+    expect((await redeem(token, "local")).kind).toBe("local");
+  });
+
+  test("is replaced by the next set-up link; local ones stand beside each other", async () => {
+    const [old, next] = [await make("setup"), await make("setup")];
+    expect((await refusalOf(() => redeem(old.token, "setup"))).code).toBe("unauthenticated");
+    expect((await redeem(next.token, "setup")).kind).toBe("setup");
+    const [one, two] = [await make("local"), await make("local")];
+    expect([(await redeem(one.token, "local")).kind, (await redeem(two.token, "local")).kind]).toEqual([
+      "local",
+      "local",
+    ]);
+  });
+
+  test("ends by itself: set-up after a day, reset after an hour, local after ten minutes", async () => {
+    for (const [kind, lifeMs] of [
+      ["setup", DAY_MS],
+      ["reset", 3_600_000],
+      ["local", 600_000],
+    ] as const) {
+      const { token, expiresAt } = await make(kind);
+      expect(expiresAt).toBe(clock.now() + lifeMs);
+      await clock.advance(lifeMs);
+      expect((await refusalOf(() => redeem(token, kind))).code).toBe("unauthenticated");
+    }
+  });
+});
+
+describe("sign-in attempts", () => {
+  const attempt = (
+    cap: SigninCap,
+    times: number,
+    address: (n: number) => string,
+    account: (n: number) => string,
+  ) => {
+    for (let n = 0; n < times; n++) cap.count(address(n), account(n));
+  };
+
+  test("on one account are capped at 10 in 15 minutes, from however many addresses", async () => {
+    const own = new VirtualClock(1_000);
+    const cap = new SigninCap(own);
+    attempt(
+      cap,
+      10,
+      (n) => `10.0.0.${n}`,
+      () => "Ada@example.com ",
+    );
+    const refusal = await refusalOf(() => cap.count("10.0.1.1", "ada@EXAMPLE.com"));
+    expect([refusal.code, refusal.extra.resetAtMs]).toEqual(["signin_capped", 901_000]);
+    own.jump(DAY_MS);
+    expect((await refusalOf(() => cap.count("10.0.1.1", "ada@example.com"))).code).toBe("signin_capped");
+    await own.advance(900_000);
+    cap.count("10.0.1.1", "ada@example.com");
+  });
+
+  test("from one address are capped at 30 in 15 minutes, on however many accounts", async () => {
+    const cap = new SigninCap(new VirtualClock(0));
+    attempt(
+      cap,
+      30,
+      () => "10.0.0.1",
+      (n) => `a${n}@example.com`,
+    );
+    expect((await refusalOf(() => cap.count("10.0.0.1", "new@example.com"))).code).toBe("signin_capped");
+    cap.count("10.0.0.2", "new@example.com");
+  });
+
+  test("that were right are given back", async () => {
+    const cap = new SigninCap(new VirtualClock(0));
+    for (let n = 0; n < 100; n++) {
+      cap.count("10.0.0.1", "ada@example.com");
+      cap.succeeded("10.0.0.1", "ada@example.com");
+    }
+    attempt(
+      cap,
+      10,
+      () => "10.0.0.1",
+      () => "ada@example.com",
+    );
+    expect((await refusalOf(() => cap.count("10.0.0.1", "ada@example.com"))).code).toBe("signin_capped");
+  });
+});
