@@ -1,0 +1,262 @@
+/**
+ * Collections: a name, a kind that says who may see a record, and the fields a record has. Changing the fields leaves the records
+ * that stand as they are; they meet the new rules when they are next written. It never touches a record except to delete them all,
+ * when asked to.
+ */
+import { toIso } from "../ground/clock.ts";
+import { isJsonObject, type JsonObject, parseJson } from "../ground/json.ts";
+import { makePage, type Page, type PageRequest } from "../ground/page.ts";
+import type { Problem } from "../ground/problem.ts";
+import { Refusal } from "../ground/refusal.ts";
+import { CATALOG_NAME } from "../ground/shape.ts";
+import type { Reader, Writer } from "../store/port.ts";
+import { type FieldRules, parseFieldRules, readFieldRules, writeFieldRules } from "./collection-field.ts";
+
+/** shared: anyone signed in reads. private: its owner. addressed: app-owned, one recipient. direct: person to person. */
+export const COLLECTION_KINDS = ["shared", "private", "addressed", "direct"] as const;
+export type CollectionKind = (typeof COLLECTION_KINDS)[number];
+
+export interface CollectionDefinition {
+  name: string;
+  kind: CollectionKind;
+  fields: FieldRules;
+}
+
+export interface CollectionRow {
+  name: string;
+  kind: CollectionKind;
+  /** JSON text of the fields. */
+  fields: string;
+  version: number;
+  createdAt: number;
+  updatedAt: number;
+}
+
+export interface CollectionView {
+  name: string;
+  kind: CollectionKind;
+  fields: JsonObject;
+  version: number;
+  createdAt: string;
+  updatedAt: string;
+}
+
+const COLUMNS = "name, kind, fields, version, created_at AS createdAt, updated_at AS updatedAt";
+
+/** A collection as the API shows one. */
+export function viewCollection(row: CollectionRow): CollectionView {
+  const fields = parseJson(row.fields);
+  return {
+    name: row.name,
+    kind: row.kind,
+    fields: isJsonObject(fields) ? fields : {},
+    version: row.version,
+    createdAt: toIso(row.createdAt),
+    updatedAt: toIso(row.updatedAt),
+  };
+}
+
+export function listFields(row: CollectionRow): FieldRules {
+  return readFieldRules(row.fields);
+}
+
+/** Reads `{ name, kind, fields }` as a person wrote it. `definition` is null when there is a problem. */
+export function parseCollection(value: unknown): {
+  definition: CollectionDefinition | null;
+  problems: Problem[];
+} {
+  if (!isJsonObject(value)) {
+    const message = "The collection is not an object: give its name, kind and fields.";
+    return { definition: null, problems: [{ field: "", message }] };
+  }
+  const problems: Problem[] = [];
+  for (const key of Object.keys(value)) {
+    if (key === "name" || key === "kind" || key === "fields") continue;
+    problems.push({
+      field: key,
+      message: `\`${key}\` is not known: a collection has name, kind and fields, so remove it.`,
+    });
+  }
+  const { name } = value;
+  if (typeof name !== "string" || !CATALOG_NAME.test(name)) {
+    const message =
+      "`name` is not valid: use lowercase letters, digits, hyphens and underscores, starting with a letter, at most 63 characters.";
+    problems.push({ field: "name", message });
+  }
+  const kind = COLLECTION_KINDS.find((known) => known === value.kind);
+  if (kind === undefined) {
+    problems.push({
+      field: "kind",
+      message: `\`kind\` is not valid: use one of ${COLLECTION_KINDS.join(", ")}.`,
+    });
+  }
+  const fields = parseFieldRules(value.fields);
+  problems.push(...fields.problems);
+  if (typeof name !== "string" || kind === undefined || problems.length > 0)
+    return { definition: null, problems };
+  return { definition: { name, kind, fields: fields.rules }, problems };
+}
+
+/** `parseCollection`, or the refusal `invalid_input` with every problem. */
+export function requireCollectionDefinition(value: unknown): CollectionDefinition {
+  const { definition, problems } = parseCollection(value);
+  if (definition !== null) return definition;
+  throw new Refusal("invalid_input", problems.map((problem) => problem.message).join(" "), { problems });
+}
+
+export function findCollection(
+  tx: Reader,
+  environmentId: number,
+  name: string,
+): Promise<CollectionRow | null> {
+  return tx.get<CollectionRow>(
+    `SELECT ${COLUMNS} FROM collection WHERE environment_id = ?1 AND name = ?2`,
+    environmentId,
+    name,
+  );
+}
+
+/** Refuses with `not_found`. */
+export async function requireCollection(
+  tx: Reader,
+  environmentId: number,
+  name: string,
+): Promise<CollectionRow> {
+  const row = await findCollection(tx, environmentId, name);
+  if (row === null)
+    throw new Refusal("not_found", "No collection with this name exists in this environment.");
+  return row;
+}
+
+/** By name. */
+export async function listCollections(
+  tx: Reader,
+  environmentId: number,
+  request: PageRequest,
+): Promise<Page<CollectionView>> {
+  const rows = await tx.all<CollectionRow>(
+    `SELECT ${COLUMNS} FROM collection WHERE environment_id = ?1 AND name > ?2 ORDER BY name LIMIT ?3`,
+    environmentId,
+    request.after ?? "",
+    request.limit + 1,
+  );
+  return makePage(rows, request, (row) => row.name, viewCollection);
+}
+
+/** Refuses with `name_taken`. */
+export async function createCollection(
+  tx: Writer,
+  environmentId: number,
+  definition: CollectionDefinition,
+  nowMs: number,
+): Promise<CollectionRow> {
+  if ((await findCollection(tx, environmentId, definition.name)) !== null) {
+    throw new Refusal(
+      "name_taken",
+      `A collection named ${definition.name} exists: choose another name, or change the one that exists.`,
+    );
+  }
+  const row: CollectionRow = {
+    name: definition.name,
+    kind: definition.kind,
+    fields: writeFieldRules(definition.fields),
+    version: 1,
+    createdAt: nowMs,
+    updatedAt: nowMs,
+  };
+  await tx.run(
+    `INSERT INTO collection (environment_id, name, kind, fields, version, created_at, updated_at)
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6)`,
+    environmentId,
+    row.name,
+    row.kind,
+    row.fields,
+    row.version,
+    nowMs,
+  );
+  return row;
+}
+
+/**
+ * Changes a collection read at `version` (null: whatever stands). Its kind is fixed while it holds records, since they were addressed
+ * by it. Saving what stands changes nothing. Refuses with `not_found`, `version_conflict` and `in_use`.
+ */
+export async function updateCollection(
+  tx: Writer,
+  environmentId: number,
+  definition: CollectionDefinition,
+  version: number | null,
+  nowMs: number,
+): Promise<{ before: CollectionRow; after: CollectionRow }> {
+  const before = await requireCollection(tx, environmentId, definition.name);
+  if (version !== null && version !== before.version) {
+    throw new Refusal(
+      "version_conflict",
+      `The collection is at version ${before.version}, not ${version}: read it again and apply your change to that.`,
+      { details: { version: before.version } },
+    );
+  }
+  const fields = writeFieldRules(definition.fields);
+  if (fields === before.fields && definition.kind === before.kind) return { before, after: before };
+  if (definition.kind !== before.kind && (await holdsRecords(tx, environmentId, before.name))) {
+    throw new Refusal(
+      "in_use",
+      `The collection holds records addressed as ${before.kind}: delete them first, or make another collection of kind ${definition.kind}.`,
+    );
+  }
+  const after = { ...before, kind: definition.kind, fields, version: before.version + 1, updatedAt: nowMs };
+  await tx.run(
+    "UPDATE collection SET kind = ?3, fields = ?4, version = ?5, updated_at = ?6 WHERE environment_id = ?1 AND name = ?2",
+    environmentId,
+    after.name,
+    after.kind,
+    after.fields,
+    after.version,
+    after.updatedAt,
+  );
+  return { before, after };
+}
+
+/** Creates it, or changes the one that stands: for the catalog file and sync. `before` is null when it was created. */
+export async function putCollection(
+  tx: Writer,
+  environmentId: number,
+  definition: CollectionDefinition,
+  nowMs: number,
+): Promise<{ before: CollectionRow | null; after: CollectionRow }> {
+  const standing = await findCollection(tx, environmentId, definition.name);
+  if (standing !== null) return updateCollection(tx, environmentId, definition, null, nowMs);
+  return { before: null, after: await createCollection(tx, environmentId, definition, nowMs) };
+}
+
+/** Refuses with `not_found`, and with `in_use` while it holds records, unless forced: then they go with it. */
+export async function deleteCollection(
+  tx: Writer,
+  environmentId: number,
+  name: string,
+  options: { force?: boolean } = {},
+): Promise<{ before: CollectionRow; recordsDeleted: number }> {
+  const before = await requireCollection(tx, environmentId, name);
+  if (options.force !== true && (await holdsRecords(tx, environmentId, name))) {
+    throw new Refusal(
+      "in_use",
+      `The collection ${name} holds records: delete them first, or delete it with force.`,
+    );
+  }
+  const recordsDeleted = await tx.run(
+    "DELETE FROM record WHERE environment_id = ?1 AND collection = ?2",
+    environmentId,
+    name,
+  );
+  await tx.run("DELETE FROM collection WHERE environment_id = ?1 AND name = ?2", environmentId, name);
+  return { before, recordsDeleted };
+}
+
+async function holdsRecords(tx: Reader, environmentId: number, name: string): Promise<boolean> {
+  const row = await tx.get(
+    "SELECT 1 FROM record WHERE environment_id = ?1 AND collection = ?2 LIMIT 1",
+    environmentId,
+    name,
+  );
+  return row !== null;
+}
