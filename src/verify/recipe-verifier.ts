@@ -3,7 +3,7 @@
  * check the timestamp, check the signature, in that order. It never runs cryptography on a call it can refuse without.
  * Source: the specification's "Runtime rules"; recipes, "Order of a call".
  */
-import type { Json } from "../ground/json.ts";
+import { type Json, scalarText } from "../ground/json.ts";
 import { MAX_TOLERANCE_SECONDS } from "../ground/limit.ts";
 import { type Path, parsePath } from "../template/path.ts";
 import type { ParsedBody, ReceivedCall, Verdict, Verifier } from "./contract.ts";
@@ -142,9 +142,8 @@ class RecipeVerifier implements Verifier {
     }
     const token =
       body === null || this.#tokenPath === null ? undefined : readBodyField(body, this.#tokenPath);
-    return typeof token === "string" && token !== ""
-      ? Buffer.from(token)
-      : "the token is missing from the body, or is not text";
+    const text = typeof token === "boolean" ? null : scalarText(token);
+    return text === null || text === "" ? "the token is missing from the body" : Buffer.from(text);
   }
 }
 

@@ -1,0 +1,143 @@
+/**
+ * The local secrets file `service/.secrets.json`: the secrets the service made in local development, by relay name, kept out of version
+ * control. It is written whole or not at all, one change after the other; it never leaves this machine, and sync never reads it.
+ * Source: the specification's "Secrets"; decisions, section 1.
+ */
+import { randomBytes } from "node:crypto";
+import { mkdir, open, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { isJsonObject } from "../ground/json.ts";
+import { Refusal } from "../ground/refusal.ts";
+
+export interface LocalSecrets {
+  receiverSecret?: string;
+  signingSecret?: string;
+}
+
+const FILE_NAME = ".secrets.json";
+const IGNORE_FILE_NAME = ".gitignore";
+const OWNER_ONLY = 0o600;
+
+/** What the file holds for every relay; nothing when there is no file. Refuses with `invalid_input` a file that cannot be read. */
+export async function readLocalSecrets(serviceDir: string): Promise<Map<string, LocalSecrets>> {
+  const text = await readIfThere(join(serviceDir, FILE_NAME));
+  return text === null ? new Map() : parseSecrets(text);
+}
+
+/** Sets the given secrets of a relay and keeps its others; creates the file, and its line in .gitignore, where there is none. */
+export async function setLocalSecrets(
+  serviceDir: string,
+  relayName: string,
+  secrets: LocalSecrets,
+): Promise<void> {
+  await change(serviceDir, (all) => all.set(relayName, { ...all.get(relayName), ...secrets }));
+}
+
+/** Removes a relay's secrets; nothing happens where it has none. */
+export async function removeLocalSecrets(serviceDir: string, relayName: string): Promise<void> {
+  await change(serviceDir, (all) => all.delete(relayName));
+}
+
+function parseSecrets(text: string): Map<string, LocalSecrets> {
+  const all = new Map<string, LocalSecrets>();
+  for (const [name, entry] of Object.entries(parseObject(text))) {
+    if (!isJsonObject(entry)) throw unreadable();
+    const secrets: LocalSecrets = {};
+    for (const field of ["receiverSecret", "signingSecret"] as const) {
+      const value = entry[field];
+      if (value === undefined) continue;
+      if (typeof value !== "string") throw unreadable();
+      secrets[field] = value;
+    }
+    all.set(name, secrets);
+  }
+  return all;
+}
+
+function parseObject(text: string): Record<string, unknown> {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    throw unreadable();
+  }
+  if (!isJsonObject(value)) throw unreadable();
+  return value;
+}
+
+function unreadable(): Refusal {
+  return new Refusal(
+    "invalid_input",
+    `${FILE_NAME} is not a JSON object of relay names with receiverSecret and signingSecret: mend it, or remove it and rotate the secrets.`,
+  );
+}
+
+/** The last change under way for each directory, so that two never read the same state. */
+const underWay = new Map<string, Promise<void>>();
+
+async function change(serviceDir: string, apply: (all: Map<string, LocalSecrets>) => unknown): Promise<void> {
+  const before = underWay.get(serviceDir) ?? Promise.resolve();
+  const work = before.then(
+    () => changeNow(serviceDir, apply),
+    () => changeNow(serviceDir, apply),
+  );
+  underWay.set(serviceDir, work);
+  try {
+    await work;
+  } finally {
+    if (underWay.get(serviceDir) === work) underWay.delete(serviceDir);
+  }
+}
+
+async function changeNow(
+  serviceDir: string,
+  apply: (all: Map<string, LocalSecrets>) => unknown,
+): Promise<void> {
+  const path = join(serviceDir, FILE_NAME);
+  const before = await readIfThere(path);
+  const all = before === null ? new Map<string, LocalSecrets>() : parseSecrets(before);
+  apply(all);
+  if (before === null) {
+    if (all.size === 0) return;
+    await mkdir(serviceDir, { recursive: true });
+    await ignoreFile(serviceDir);
+  }
+  const names = [...all.keys()].sort();
+  const sorted = Object.fromEntries(names.map((name) => [name, all.get(name)]));
+  const text = `${JSON.stringify(sorted, null, 2)}\n`;
+  if (text !== before) await writeWhole(path, text);
+}
+
+async function writeWhole(path: string, text: string): Promise<void> {
+  const draft = `${path}.${randomBytes(6).toString("hex")}`;
+  try {
+    const file = await open(draft, "wx", OWNER_ONLY);
+    try {
+      await file.writeFile(text);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await rename(draft, path);
+  } finally {
+    await rm(draft, { force: true });
+  }
+}
+
+async function ignoreFile(serviceDir: string): Promise<void> {
+  const path = join(serviceDir, IGNORE_FILE_NAME);
+  const text = (await readIfThere(path)) ?? "";
+  if (text.split(/\r?\n/).includes(FILE_NAME)) return;
+  const gap = text === "" || text.endsWith("\n") ? "" : "\n";
+  // The second line covers a draft that a crash left behind.
+  await writeFile(path, `${text}${gap}${FILE_NAME}\n${FILE_NAME}.*\n`);
+}
+
+async function readIfThere(path: string): Promise<string | null> {
+  try {
+    return await readFile(path, "utf8");
+  } catch (error) {
+    if (error instanceof Error && "code" in error && error.code === "ENOENT") return null;
+    throw error;
+  }
+}

@@ -1,0 +1,82 @@
+/**
+ * The master key: 32 bytes from the environment, or from the file master.key in the data directory, made there the first time, whole or
+ * not at all and never over one that exists. It never changes a key. Source: decisions, sections 1 and 6.
+ */
+import { randomBytes } from "node:crypto";
+import { constants, copyFile, link, mkdir, open, readFile, rm } from "node:fs/promises";
+import { join } from "node:path";
+import { decodeText } from "../ground/encoding.ts";
+import { Refusal } from "../ground/refusal.ts";
+
+const FILE_NAME = "master.key";
+const KEY_BYTES = 32;
+const OWNER_ONLY = 0o600;
+
+/** The 32 bytes of the master key; `fromEnvironment` (RELAY_MASTER_KEY) wins over the file. Refuses with `invalid_input` a wrong length. */
+export async function loadMasterKey(dataDir: string, fromEnvironment: string | null): Promise<Uint8Array> {
+  if (fromEnvironment !== null) return readKey(fromEnvironment, "RELAY_MASTER_KEY");
+  const path = join(dataDir, FILE_NAME);
+  const found = await readIfThere(path);
+  if (found !== null) return readKey(found, path);
+  await mkdir(dataDir, { recursive: true, mode: 0o700 });
+  await createKeyFile(dataDir, path);
+  return readKey(await readFile(path, "utf8"), path);
+}
+
+function readKey(text: string, source: string): Uint8Array {
+  const bare = text.trim();
+  const key = decodeText(bare, "hex") ?? decodeText(bare, "base64");
+  if (key?.length === KEY_BYTES) return key;
+  throw new Refusal(
+    "invalid_input",
+    `${source} is not a master key: it must be ${KEY_BYTES} bytes as ${KEY_BYTES * 2} hex characters or as base64; restore the one this data was sealed with.`,
+  );
+}
+
+async function readIfThere(path: string): Promise<string | null> {
+  try {
+    return await readFile(path, "utf8");
+  } catch (error) {
+    if (hasCode(error, "ENOENT")) return null;
+    throw error;
+  }
+}
+
+/** Writes the key beside its place, then links it there, which fails where another process was first. */
+async function createKeyFile(dataDir: string, path: string): Promise<void> {
+  const draft = join(dataDir, `.${FILE_NAME}.${randomBytes(6).toString("hex")}`);
+  try {
+    const file = await open(draft, "wx", OWNER_ONLY);
+    try {
+      await file.writeFile(`${randomBytes(KEY_BYTES).toString("hex")}\n`);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await place(draft, path);
+  } finally {
+    await rm(draft, { force: true });
+  }
+}
+
+async function place(draft: string, path: string): Promise<void> {
+  try {
+    await link(draft, path);
+  } catch (error) {
+    if (hasCode(error, "EEXIST")) return;
+    await placeWithoutLinks(draft, path);
+  }
+}
+
+/** Some file systems have no hard links. */
+async function placeWithoutLinks(draft: string, path: string): Promise<void> {
+  try {
+    await copyFile(draft, path, constants.COPYFILE_EXCL);
+  } catch (error) {
+    if (!hasCode(error, "EEXIST")) throw error;
+  }
+}
+
+function hasCode(error: unknown, code: string): boolean {
+  return error instanceof Error && "code" in error && error.code === code;
+}

@@ -1,0 +1,118 @@
+/**
+ * What a person may paste as a receiver secret: the sender's shared secret, or its public key where the recipe checks one. It decides
+ * by the rules alone and gives the text to store; it never echoes a value. Source: the specification's "Secrets"; recipes, "Encodings and keys".
+ */
+import { decodeText } from "../ground/encoding.ts";
+import { isKeyText } from "../ground/key-text.ts";
+import { MIN_MIXED_PASTED_SECRET_CHARS, MIN_PASTED_SECRET_CHARS } from "../ground/limit.ts";
+import { Refusal } from "../ground/refusal.ts";
+import { fingerprintPublicKey, fingerprintSecret } from "./fingerprint.ts";
+import { type PublicKeyAlgorithm, readPublicKey } from "./public-key.ts";
+
+/** The fields of `verify` that say what its secret is. */
+export interface SecretFields {
+  scheme: string;
+  algorithm?: string;
+}
+
+export interface PastedSecret {
+  kind: "pasted" | "public_key";
+  /** The text to seal: the secret itself, or the public key's SPKI DER in base64. */
+  stored: string;
+  fingerprint: string;
+}
+
+const HOOKS_PREFIX = "whsec_";
+const MAX_PASTED_SECRET_CHARS = 4096;
+const PLAIN_ASCII = /^[\x20-\x7e]*$/;
+
+/** Reads a pasted secret or public key for a scheme. Refuses with `invalid_input`, saying which rule. */
+export function readPastedSecret(fields: SecretFields, value: string): PastedSecret {
+  const algorithm = publicKeyAlgorithm(fields);
+  if (algorithm !== null) {
+    const spki = readPublicKey(algorithm, value);
+    return {
+      kind: "public_key",
+      stored: spki.toString("base64"),
+      fingerprint: fingerprintPublicKey(spki),
+    };
+  }
+  const secret = value.trim();
+  // Before the other rules, so that a PEM block is refused as a key and not for its line breaks.
+  if (KEYED_SCHEMES.includes(fields.scheme) && isKeyText(secret)) throw refuse(KEY_AS_SECRET);
+  checkSecret(secret);
+  if (fields.scheme === "hooks") checkHooksSecret(secret);
+  return { kind: "pasted", stored: secret, fingerprint: fingerprintSecret(secret) };
+}
+
+/** The schemes that use the secret's own text as an HMAC key. */
+const KEYED_SCHEMES: readonly string[] = ["signature", "processor"];
+
+const KEY_AS_SECRET =
+  "The value is a key, which an HMAC recipe cannot use as its secret: paste the sender's shared secret, or set algorithm to ed25519 or ecdsa-p256-sha256.";
+
+function publicKeyAlgorithm(fields: SecretFields): PublicKeyAlgorithm | null {
+  if (fields.scheme !== "signature") return null;
+  const { algorithm } = fields;
+  return algorithm === "ed25519" || algorithm === "ecdsa-p256-sha256" ? algorithm : null;
+}
+
+function checkSecret(secret: string): void {
+  if (secret === "") throw refuse("The secret is empty: paste the one the sender shows.");
+  if (!PLAIN_ASCII.test(secret)) {
+    throw refuse(
+      "The secret holds a character that is not plain ASCII: paste it exactly as the sender shows it, on one line.",
+    );
+  }
+  if (secret.length > MAX_PASTED_SECRET_CHARS) {
+    throw refuse(`The secret is longer than ${MAX_PASTED_SECRET_CHARS} characters: paste the secret alone.`);
+  }
+  if (!isLongEnough(secret)) {
+    throw refuse(
+      `The secret is too short: use at least ${MIN_PASTED_SECRET_CHARS} characters, or ${MIN_MIXED_PASTED_SECRET_CHARS} that mix upper-case, lower-case and digits.`,
+    );
+  }
+  if (isRepeatedPattern(secret)) throw refuse(REPEATED);
+}
+
+const REPEATED = "The secret is a repeated pattern, which is easy to guess: use a random one.";
+
+function checkHooksSecret(secret: string): void {
+  if (!secret.startsWith(HOOKS_PREFIX)) {
+    throw refuse(
+      `The secret does not start with ${HOOKS_PREFIX}, as a Standard Webhooks secret does: paste the sender's signing secret whole.`,
+    );
+  }
+  const key = secret.slice(HOOKS_PREFIX.length);
+  if (key === "" || decodeText(key, "base64") === null) {
+    throw refuse(
+      `The secret is not base64 after ${HOOKS_PREFIX}, so no signature could match: paste the sender's signing secret whole.`,
+    );
+  }
+  if (isRepeatedPattern(key)) throw refuse(REPEATED);
+}
+
+function isLongEnough(secret: string): boolean {
+  if (secret.length >= MIN_PASTED_SECRET_CHARS) return true;
+  const mixed = /[A-Z]/.test(secret) && /[a-z]/.test(secret) && /[0-9]/.test(secret);
+  return mixed && secret.length >= MIN_MIXED_PASTED_SECRET_CHARS;
+}
+
+/**
+ * Whether the text is a shorter one written at least twice, the last turn possibly cut off. The smallest period comes from the longest
+ * border (Knuth, Morris, Pratt), in linear time.
+ */
+export function isRepeatedPattern(text: string): boolean {
+  const borders = new Uint32Array(text.length + 1);
+  for (let at = 1, border = 0; at < text.length; at++) {
+    while (border > 0 && text[at] !== text[border]) border = borders[border - 1] ?? 0;
+    if (text[at] === text[border]) border++;
+    borders[at] = border;
+  }
+  const period = text.length - (borders[text.length - 1] ?? 0);
+  return text.length > 1 && period * 2 <= text.length;
+}
+
+function refuse(message: string): Refusal {
+  return new Refusal("invalid_input", message);
+}

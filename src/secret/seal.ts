@@ -1,0 +1,60 @@
+/**
+ * Secrets at rest: AES-256-GCM under keys derived from the master key, each sealed text bound to what it belongs to, and a keyed
+ * digest that compares two secrets without opening either. It never writes anything and never shows a key.
+ * Source: decisions, section 6 ("secrets at rest"); NIST SP 800-38D; RFC 5869.
+ */
+import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from "node:crypto";
+
+const FORMAT = 1;
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+const KEY_BYTES = 32;
+
+export class Sealer {
+  readonly #sealKey: Buffer;
+  readonly #digestKey: Buffer;
+
+  /** `masterKey`: 32 bytes, as `loadMasterKey` gives them. */
+  constructor(masterKey: Uint8Array) {
+    this.#sealKey = deriveKey(masterKey, "seal");
+    this.#digestKey = deriveKey(masterKey, "digest");
+  }
+
+  /** Seals a text. `context` says what it belongs to (`receiver:<relay id>`), and the same is needed to unseal it. */
+  seal(text: string, context: string): Uint8Array {
+    const nonce = randomBytes(NONCE_BYTES);
+    const cipher = createCipheriv("aes-256-gcm", this.#sealKey, nonce).setAAD(Buffer.from(context));
+    const sealed = [cipher.update(text, "utf8"), cipher.final()];
+    return Buffer.concat([Buffer.of(FORMAT), nonce, ...sealed, cipher.getAuthTag()]);
+  }
+
+  /** Opens what `seal` made with the same context and master key; throws an Error on anything else. */
+  unseal(bytes: Uint8Array, context: string): string {
+    const sealed = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+    const textStart = 1 + NONCE_BYTES;
+    const textEnd = sealed.length - TAG_BYTES;
+    if (sealed[0] !== FORMAT || textEnd < textStart) throw new Error(UNREADABLE);
+    try {
+      const decipher = createDecipheriv("aes-256-gcm", this.#sealKey, sealed.subarray(1, textStart), {
+        authTagLength: TAG_BYTES,
+      });
+      decipher.setAAD(Buffer.from(context)).setAuthTag(sealed.subarray(textEnd));
+      const opened = [decipher.update(sealed.subarray(textStart, textEnd)), decipher.final()];
+      return Buffer.concat(opened).toString("utf8");
+    } catch {
+      throw new Error(UNREADABLE);
+    }
+  }
+
+  /** A keyed hash of a text, the same for the same text: 32 bytes. */
+  digest(text: string): Uint8Array {
+    return createHmac("sha256", this.#digestKey).update(text).digest();
+  }
+}
+
+const UNREADABLE =
+  "A sealed secret cannot be opened: it was sealed under another master key or belongs to something else; restore the master.key that came with this database.";
+
+function deriveKey(masterKey: Uint8Array, purpose: string): Buffer {
+  return Buffer.from(hkdfSync("sha256", masterKey, "", `relay-service ${purpose}`, KEY_BYTES));
+}
