@@ -145,6 +145,11 @@ export const REFUSALS = {
     when: "Nothing exists under this address.",
     todo: "Check the name or id; lists show what exists.",
   },
+  method_not_allowed: {
+    status: 405,
+    when: "The address exists, but not for this HTTP method.",
+    todo: "Use one of the methods in the Allow header; /openapi.json lists every route.",
+  },
   wrong_origin: {
     status: 403,
     when: "The request came from a web page that may not make it.",

@@ -1,0 +1,56 @@
+/** Apps: the owners' list, and making one. */
+import { t } from "elysia";
+import { createApp, listApps } from "../account/app.ts";
+import { ENVIRONMENT_NAMES } from "../account/environment.ts";
+import { toIso } from "../ground/clock.ts";
+import { Refusal } from "../ground/refusal.ts";
+import { WHOLE_SERVER, writeAudit } from "../watch/audit.ts";
+import { ownerRoute } from "./route.ts";
+import { fields, oneOf, time } from "./schema.ts";
+
+const app = t.Object({ id: t.String(), name: t.String(), createdAt: time });
+
+export const appRoutes = [
+  ownerRoute({
+    method: "GET",
+    path: "/api/apps",
+    summary: "Lists the apps of this server, oldest first.",
+    answer: t.Object({ items: t.Array(app) }),
+    async handle({ rooms }) {
+      const apps = await rooms.store.read(listApps);
+      return { items: apps.map((row) => ({ ...row, createdAt: toIso(row.createdAt) })) };
+    },
+  }),
+  ownerRoute({
+    method: "POST",
+    path: "/api/apps",
+    summary: "Makes an app with its development and production environments.",
+    body: fields({ id: t.Optional(t.String()), name: t.String() }),
+    answer: t.Object({ app, environments: t.Array(oneOf(ENVIRONMENT_NAMES)) }),
+    status: 201,
+    async handle({ rooms, owner, body, nowMs }) {
+      if (rooms.config.mode === "local") {
+        throw new Refusal(
+          "forbidden",
+          "Local development runs one app: start a server with relay serve for more.",
+        );
+      }
+      const made = await rooms.store.write("dashboard", async (tx) => {
+        const created = await createApp(tx, { ...body, environments: ["development", "production"], nowMs });
+        await writeAudit(tx, {
+          environmentId: WHOLE_SERVER,
+          atMs: nowMs,
+          actor: `owner:${owner.email}`,
+          action: "app.created",
+          target: `app:${created.app.id}`,
+          after: { name: created.app.name },
+        });
+        return created;
+      });
+      return {
+        app: { ...made.app, createdAt: toIso(made.app.createdAt) },
+        environments: made.environments.map(({ name }) => name),
+      };
+    },
+  }),
+];

@@ -1,0 +1,65 @@
+/**
+ * Reads the JSON body of a management call: at most 1 MB, UTF-8, lossless, not nested without end. The limit is enforced while
+ * reading, as the server's own 413 has no body. It never decides which fields a route takes.
+ */
+import { type Json, parseJson } from "../ground/json.ts";
+import { MAX_MANAGEMENT_BODY_BYTES } from "../ground/limit.ts";
+import { Refusal } from "../ground/refusal.ts";
+
+const MAX_DEPTH = 64;
+
+/** The body's value; undefined when it is empty. Refuses with `body_too_large` or `invalid_json`. */
+export async function readJsonBody(request: Request): Promise<Json | undefined> {
+  const bytes = await readBytes(request, MAX_MANAGEMENT_BODY_BYTES);
+  return bytes.byteLength === 0 ? undefined : parseBody(bytes);
+}
+
+/** The body's bytes, at most `maxBytes`; refuses with `body_too_large` as soon as there are more, the rest unread. */
+export async function readBytes(request: Request, maxBytes: number): Promise<Uint8Array> {
+  if (Number(request.headers.get("content-length") ?? 0) > maxBytes) throw tooLarge(maxBytes);
+  if (request.body === null) return new Uint8Array();
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of request.body) {
+    length += chunk.byteLength;
+    if (length > maxBytes) throw tooLarge(maxBytes);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+function parseBody(bytes: Uint8Array): Json {
+  let value: Json;
+  try {
+    value = parseJson(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+  } catch {
+    throw new Refusal("invalid_json", "The request body is not JSON: send one JSON object in UTF-8.");
+  }
+  if (depthOf(value) > MAX_DEPTH) {
+    throw new Refusal(
+      "invalid_json",
+      `The request body is nested deeper than ${MAX_DEPTH} levels: send it flatter.`,
+    );
+  }
+  return value;
+}
+
+/** Levels of nesting, counted up to one more than the limit and without recursion. */
+function depthOf(root: Json): number {
+  let level: Json[] = [root];
+  let depth = 0;
+  while (level.length > 0 && depth <= MAX_DEPTH) {
+    level = level.flatMap((value) =>
+      typeof value === "object" && value !== null ? Object.values(value) : [],
+    );
+    depth += 1;
+  }
+  return depth;
+}
+
+function tooLarge(maxBytes: number): Refusal {
+  return new Refusal(
+    "body_too_large",
+    `The request body is over the limit of ${maxBytes} bytes: send less at once.`,
+  );
+}

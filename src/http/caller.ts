@@ -1,0 +1,84 @@
+/**
+ * Who calls: a key (`Authorization: Bearer sk_…`) or an owner's session (the dashboard's cookie). It decides that alone; where the
+ * caller may go is admission's.
+ */
+import type { Actor } from "../account/actor.ts";
+import { apiKeyTouches, findApiKeyByToken, type PresentedKey, touchApiKey } from "../account/api-key.ts";
+import { findSession, type Session, sessionSlides, slideSession } from "../account/session.ts";
+import { Refusal } from "../ground/refusal.ts";
+import { readSessionCookie, writeSessionCookie } from "./cookie.ts";
+import { requireSameOrigin } from "./host.ts";
+import type { HttpRooms } from "./rooms.ts";
+
+export type Caller = { kind: "key"; key: PresentedKey } | { kind: "owner"; session: Session };
+
+const READS = new Set(["GET", "HEAD"]);
+
+/** Callers by their request, for the one place that renders errors: who asks decides whether `docs` is told. */
+const callers = new WeakMap<Request, Caller>();
+
+/** The caller of this request once it was identified, or null. */
+export function callerOf(request: Request): Caller | null {
+  return callers.get(request) ?? null;
+}
+
+/**
+ * Identifies the caller. Refuses with `unauthenticated`, or with `wrong_origin` a write by session from another page. A session in
+ * use is prolonged; `headers` then takes the new cookie.
+ */
+export async function identifyCaller(rooms: HttpRooms, request: Request, headers: Headers): Promise<Caller> {
+  const caller = request.headers.has("authorization")
+    ? await identifyKey(rooms, request)
+    : await identifySession(rooms, request, headers);
+  callers.set(request, caller);
+  return caller;
+}
+
+/** Who made a change, for rows and audit. */
+export function actorOf(caller: Caller): Actor {
+  return caller.kind === "key"
+    ? { kind: "key", id: caller.key.id }
+    : { kind: "owner", id: caller.session.ownerId, email: caller.session.ownerEmail };
+}
+
+async function identifyKey(rooms: HttpRooms, request: Request): Promise<Caller> {
+  const token = /^Bearer +(\S+) *$/i.exec(request.headers.get("authorization") ?? "")?.[1];
+  const key = token === undefined ? null : await rooms.store.read((tx) => findApiKeyByToken(tx, token));
+  if (key === null) {
+    throw new Refusal(
+      "unauthenticated",
+      "The Authorization header holds no live key: send Bearer with a key that is not revoked.",
+    );
+  }
+  const nowMs = rooms.clock.now();
+  if (apiKeyTouches(key, nowMs)) {
+    inBackground(
+      rooms,
+      rooms.store.write("app", (tx) => touchApiKey(tx, key.id, nowMs)),
+    );
+  }
+  return { kind: "key", key };
+}
+
+async function identifySession(rooms: HttpRooms, request: Request, headers: Headers): Promise<Caller> {
+  const token = readSessionCookie(rooms, request);
+  const nowMs = rooms.clock.now();
+  const session = token === null ? null : await rooms.store.read((tx) => findSession(tx, token, nowMs));
+  if (token === null || session === null) {
+    throw new Refusal(
+      "unauthenticated",
+      "The request carries no key and no session: send Authorization: Bearer with a secret key, or sign in.",
+    );
+  }
+  if (!READS.has(request.method)) requireSameOrigin(request.headers, rooms.config.baseUrl);
+  if (sessionSlides(session, nowMs)) {
+    const expiresAt = await rooms.store.write("dashboard", (tx) => slideSession(tx, session, nowMs));
+    headers.append("set-cookie", writeSessionCookie(rooms, token, expiresAt));
+  }
+  return { kind: "owner", session };
+}
+
+/** A note about a caller never delays or fails the call itself. */
+function inBackground(rooms: HttpRooms, work: Promise<unknown>): void {
+  work.catch((error: unknown) => rooms.log.warn("A key's last use was not noted.", { error }));
+}

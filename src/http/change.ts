@@ -1,0 +1,70 @@
+/** The change feed, as JSON and as text, and the page of each error code. Open to anyone. */
+import { t } from "elysia";
+import { Refusal } from "../ground/refusal.ts";
+import { REFUSALS, type RefusalCode } from "../ground/refusal-code.ts";
+import { VERSION } from "../release/change.ts";
+import { listChanges, writeChanges } from "../release/feed.ts";
+import { answerText } from "./answer.ts";
+import { openRoute } from "./route.ts";
+import { fields, orNull } from "./schema.ts";
+
+const sinceQuery = fields({
+  since: t.Optional(t.String({ description: "a version such as 0.1.0" })),
+});
+
+const release = t.Object({
+  version: t.String(),
+  changes: t.Array(t.Object({ subject: t.String(), was: orNull(t.String()), now: t.String() })),
+  codesAdded: t.Array(t.String()),
+  codesRemoved: t.Array(t.String()),
+});
+
+function requireChanges(since: string | undefined) {
+  const releases = listChanges(since);
+  if (releases !== null) return [...releases];
+  throw new Refusal("invalid_input", "since is not valid: write a version such as 0.1.0.");
+}
+
+export const changeRoutes = [
+  openRoute({
+    method: "GET",
+    path: "/changes.json",
+    summary: "Lists what changed in each release, newest first.",
+    query: sinceQuery,
+    answer: t.Object({ version: t.String(), releases: t.Array(release) }),
+    handle({ query }) {
+      const releases = requireChanges(query.since).map((entry) => ({
+        ...entry,
+        changes: [...entry.changes],
+        codesAdded: [...entry.codesAdded],
+        codesRemoved: [...entry.codesRemoved],
+      }));
+      return { version: VERSION, releases };
+    },
+  }),
+  openRoute({
+    method: "GET",
+    path: "/changes.txt",
+    summary: "Tells what changed in each release as plain text, newest first.",
+    query: sinceQuery,
+    answer: t.String(),
+    handle: ({ query }) => answerText(200, writeChanges(requireChanges(query.since))),
+  }),
+  openRoute({
+    method: "GET",
+    path: "/docs/errors/:code",
+    summary: "Explains one error code: when it happens and what to do.",
+    answer: t.Object({ code: t.String(), status: t.Integer(), when: t.String(), todo: t.String() }),
+    handle({ request, params }) {
+      const { code } = params;
+      if (!isRefusalCode(code)) throw new Refusal("not_found", "There is no error code of this name.");
+      const { status, when, todo } = REFUSALS[code];
+      if (!(request.headers.get("accept") ?? "").includes("text/")) return { code, status, when, todo };
+      return answerText(200, `${code} (${status})\n\nWhen: ${when}\nWhat to do: ${todo}\n`);
+    },
+  }),
+];
+
+function isRefusalCode(code: string): code is RefusalCode {
+  return Object.hasOwn(REFUSALS, code);
+}

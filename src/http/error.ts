@@ -1,0 +1,59 @@
+/**
+ * The one place that renders errors: a refusal as `{code, message}` with what belongs to it, a store that cannot be used as 503
+ * not_recorded, and anything else as 500 internal, logged with its stack, of which the caller sees nothing.
+ */
+import { toIso } from "../ground/clock.ts";
+import { Refusal } from "../ground/refusal.ts";
+import type { RefusalCode } from "../ground/refusal-code.ts";
+import { StoreUnavailable } from "../store/port.ts";
+import { answerJson } from "./answer.ts";
+import { callerOf } from "./caller.ts";
+import type { HttpRooms } from "./rooms.ts";
+
+/** The answer to a thrown error. */
+export function answerError(rooms: HttpRooms, request: Request, error: unknown): Response {
+  const refusal = error instanceof Refusal ? error : explain(rooms, request, error);
+  const { code, status, message, extra } = refusal;
+  const body: Record<string, unknown> = { code, message };
+  const headers: Record<string, string> = {};
+  if (mayReadDocs(request)) body.docs = `${docsUrl(rooms)}/errors/${code}`;
+  if (extra.problems !== undefined) body.problems = extra.problems;
+  if (extra.resetAtMs !== undefined) {
+    body.resetAt = toIso(extra.resetAtMs);
+    headers["retry-after"] = String(Math.max(1, Math.ceil((extra.resetAtMs - rooms.clock.now()) / 1000)));
+  }
+  if (code === "unauthenticated") headers["www-authenticate"] = "Bearer";
+  if (code === "method_not_allowed") headers.allow = String(extra.details?.allow ?? "");
+  return answerJson(status, { ...body, ...extra.details }, headers);
+}
+
+/** Base of the error pages: as configured, else this service's own. */
+export function docsUrl(rooms: HttpRooms): string {
+  return rooms.config.docsUrl ?? `${rooms.baseUrl()}/docs`;
+}
+
+/** `docs` is for those who build: a development key or an owner's session, never a live key and never a stranger. */
+function mayReadDocs(request: Request): boolean {
+  const caller = callerOf(request);
+  if (caller === null) return false;
+  return (
+    caller.kind === "owner" || (caller.key.kind === "secret" && caller.key.environmentName !== "production")
+  );
+}
+
+function explain(rooms: HttpRooms, request: Request, error: unknown): Refusal {
+  const fields = { method: request.method, path: new URL(request.url).pathname, error };
+  if (error instanceof StoreUnavailable) {
+    rooms.log.warn("The store could not be used.", fields);
+    return new Refusal(
+      "not_recorded",
+      "The store cannot be used now, so nothing was recorded: send the request again.",
+    );
+  }
+  rooms.log.error("A request failed.", fields);
+  const code: RefusalCode = "internal";
+  return new Refusal(
+    code,
+    "Something went wrong in the service itself: look at the server's log for this time.",
+  );
+}

@@ -1,0 +1,105 @@
+/** Events: the list, one with its runs, and replay. */
+import { t } from "elysia";
+import { listEvents } from "../event/event-list.ts";
+import { findEventView } from "../event/event-view.ts";
+import { replayEvent } from "../event/replay.ts";
+import { readPageRequest } from "../ground/page.ts";
+import { Refusal } from "../ground/refusal.ts";
+import type { Reader } from "../store/port.ts";
+import { environmentRoute } from "./route.ts";
+import { fields, json, oneOf, orNull, pageOf, pageQuery, readTime, time, timeOrNull } from "./schema.ts";
+
+const state = oneOf(["queued", "running", "done", "failed", "dead"]);
+const trigger = oneOf(["receiver", "schedule", "data_change"]);
+const person = orNull(t.Object({ id: t.String(), email: orNull(t.String()) }));
+
+const summary = {
+  id: t.String(),
+  relay: t.Object({ id: t.String(), name: t.String() }),
+  trigger,
+  state,
+  reason: orNull(t.String()),
+  attempts: t.Integer(),
+  nextAttemptAt: timeOrNull,
+  person,
+  truncated: t.Boolean(),
+  createdAt: time,
+  finishedAt: timeOrNull,
+};
+
+const run = t.Object({
+  attempt: t.Integer(),
+  startedAt: time,
+  finishedAt: timeOrNull,
+  outcome: orNull(oneOf(["ok", "failed", "interrupted"])),
+  results: json,
+});
+
+const event = t.Object({
+  ...summary,
+  replays: t.Integer(),
+  payload: json,
+  preview: orNull(t.String()),
+  unsigned: t.Boolean(),
+  warnings: json,
+  runs: t.Array(run),
+});
+
+async function requireEvent(tx: Reader, environmentId: number, id: string) {
+  const found = await findEventView(tx, environmentId, id);
+  if (found !== null) return found;
+  throw new Refusal(
+    "not_found",
+    "There is no event with this id in this environment; events are kept for 30 days.",
+  );
+}
+
+export const eventRoutes = [
+  environmentRoute({
+    method: "GET",
+    path: "/events",
+    summary: "Lists events without their payloads, newest first.",
+    query: fields({
+      ...pageQuery,
+      relay: t.Optional(t.String()),
+      state: t.Optional(state),
+      trigger: t.Optional(trigger),
+      person: t.Optional(t.String()),
+      since: t.Optional(t.String()),
+      until: t.Optional(t.String()),
+      q: t.Optional(t.String({ maxLength: 200, description: "text of at most 200 characters" })),
+    }),
+    answer: pageOf(t.Object({ ...summary, warnings: t.Integer() })),
+    handle({ rooms, visit, query }) {
+      const { limit, cursor, since, until, ...filter } = query;
+      const page = readPageRequest({ limit, cursor });
+      const wanted = { ...filter, sinceMs: readTime("since", since), untilMs: readTime("until", until) };
+      return rooms.store.read((tx) => listEvents(tx, visit.environment.id, wanted, page));
+    },
+  }),
+  environmentRoute({
+    method: "GET",
+    path: "/events/:id",
+    summary: "Shows one event with its payload and what each action of each attempt did.",
+    answer: t.Object({ event }),
+    async handle({ rooms, visit, params }) {
+      return { event: await rooms.store.read((tx) => requireEvent(tx, visit.environment.id, params.id)) };
+    },
+  }),
+  environmentRoute({
+    method: "POST",
+    path: "/events/:id/replay",
+    summary: "Queues a finished event again with its attempts reset.",
+    answer: t.Object({ event }),
+    status: 202,
+    async handle({ rooms, visit, params, nowMs }) {
+      const environmentId = visit.environment.id;
+      const replayed = await rooms.store.write(visit.origin, async (tx) => {
+        await replayEvent(tx, { environmentId, id: params.id, actor: visit.by, nowMs });
+        return await requireEvent(tx, environmentId, params.id);
+      });
+      rooms.wakeRunner();
+      return { event: replayed };
+    },
+  }),
+];

@@ -1,0 +1,57 @@
+/**
+ * The HTTP face: every route on one Elysia app. It wires, and decides nothing: who may call is admission's, what is said when it
+ * fails is error's. Bodies are read by our own readers (parse "none"), so that limits and refusals are ours.
+ */
+import { Elysia } from "elysia";
+import { answerJson } from "./answer.ts";
+import { answerDashboard } from "./dashboard.ts";
+import { answerError } from "./error.ts";
+import { hooksRoute } from "./hooks.ts";
+import { requireLocalHost } from "./host.ts";
+import { refuseMissing } from "./missing.ts";
+import { writeOpenApi } from "./openapi.ts";
+import type { HttpRooms } from "./rooms.ts";
+import { ROUTES } from "./route-list.ts";
+import { serveRoute } from "./serve.ts";
+import { SourceReader } from "./source.ts";
+
+/** The app of these rooms, not listening yet. */
+export function createHttp(rooms: HttpRooms) {
+  const sources = new SourceReader(rooms.config.trustedProxies);
+  const app = new Elysia({ normalize: false });
+  if (rooms.config.mode === "local") {
+    app.onRequest(({ request }) =>
+      requireLocalHost(request.headers.get("host"), Number(new URL(rooms.baseUrl()).port || 80)),
+    );
+  }
+  app.onError(({ request, error, code }) => {
+    const { pathname } = new URL(request.url);
+    return answerError(
+      rooms,
+      request,
+      code === "NOT_FOUND" ? refuseMissing(ROUTES, request.method, pathname) : error,
+    );
+  });
+  app.use(hooksRoute({ http: rooms, receiver: rooms.receiver, source: sources }));
+  for (const route of ROUTES) {
+    app.route(
+      route.method,
+      route.path,
+      ({ request, params, server }) => {
+        const peer = server?.requestIP(request)?.address ?? null;
+        const source = sources.sourceOf(peer, request.headers.get("x-forwarded-for"));
+        return serveRoute(rooms, route, { request, params, source });
+      },
+      { parse: "none" },
+    );
+  }
+  app.get("/openapi.json", () => answerJson(200, writeOpenApi(ROUTES, rooms.baseUrl())));
+  app.get("/*", async ({ request }) => {
+    const { pathname } = new URL(request.url);
+    return (
+      (await answerDashboard(request)) ??
+      answerError(rooms, request, refuseMissing(ROUTES, request.method, pathname))
+    );
+  });
+  return app;
+}

@@ -1,0 +1,97 @@
+/** API keys: list, mint (the token is shown once, here), revoke. */
+import { t } from "elysia";
+import { type ApiKey, listApiKeys, mintApiKey, revokeApiKey } from "../account/api-key.ts";
+import { toIso, toIsoOrNull } from "../ground/clock.ts";
+import { readPageRequest } from "../ground/page.ts";
+import { writeAudit } from "../watch/audit.ts";
+import { environmentRoute } from "./route.ts";
+import { fields, oneOf, pageOf, pageQuery, time, timeOrNull } from "./schema.ts";
+
+const kind = oneOf(["secret", "app"]);
+
+const key = t.Object({
+  id: t.String(),
+  kind,
+  name: t.String(),
+  hint: t.String(),
+  origins: t.Array(t.String()),
+  createdAt: time,
+  lastUsedAt: timeOrNull,
+  revokedAt: timeOrNull,
+});
+
+function showKey(row: ApiKey) {
+  return {
+    ...row,
+    createdAt: toIso(row.createdAt),
+    lastUsedAt: toIsoOrNull(row.lastUsedAt),
+    revokedAt: toIsoOrNull(row.revokedAt),
+  };
+}
+
+/** What the audit keeps of a key: never its token or hash. */
+function auditedKey({ kind, name, hint, origins }: ApiKey) {
+  return { kind, name, hint, origins };
+}
+
+export const keyRoutes = [
+  environmentRoute({
+    method: "GET",
+    path: "/keys",
+    summary: "Lists the environment's keys, newest first, revoked ones too.",
+    query: fields(pageQuery),
+    answer: pageOf(key),
+    async handle({ rooms, visit, query }) {
+      const page = readPageRequest(query);
+      const found = await rooms.store.read((tx) => listApiKeys(tx, visit.environment.id, page));
+      return { items: found.items.map(showKey), next: found.next };
+    },
+  }),
+  environmentRoute({
+    method: "POST",
+    path: "/keys",
+    summary: "Mints a key; its token is in this answer and never shown again.",
+    body: fields({
+      kind,
+      name: t.String(),
+      origins: t.Optional(t.Array(t.String(), { description: "a list of https origins" })),
+    }),
+    answer: t.Object({ key, token: t.String() }),
+    status: 201,
+    async handle({ rooms, visit, body, nowMs }) {
+      const minted = await rooms.store.write(visit.origin, async (tx) => {
+        const made = await mintApiKey(tx, { ...body, environment: visit.environment, nowMs });
+        await writeAudit(tx, {
+          environmentId: visit.environment.id,
+          atMs: nowMs,
+          actor: visit.by,
+          action: "key.created",
+          target: `key:${made.key.id}`,
+          after: auditedKey(made.key),
+        });
+        return made;
+      });
+      return { key: showKey(minted.key), token: minted.token };
+    },
+  }),
+  environmentRoute({
+    method: "DELETE",
+    path: "/keys/:id",
+    summary: "Revokes a key at once and for good.",
+    answer: null,
+    async handle({ rooms, visit, params, nowMs }) {
+      await rooms.store.write(visit.origin, async (tx) => {
+        const revoked = await revokeApiKey(tx, visit.environment.id, params.id, nowMs);
+        await writeAudit(tx, {
+          environmentId: visit.environment.id,
+          atMs: nowMs,
+          actor: visit.by,
+          action: "key.revoked",
+          target: `key:${params.id}`,
+          before: auditedKey(revoked),
+        });
+      });
+      return undefined;
+    },
+  }),
+];

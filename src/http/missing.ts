@@ -1,0 +1,24 @@
+/** What is said where no route answers: 405 with the methods there are, else 404. */
+import { Refusal } from "../ground/refusal.ts";
+import type { Route } from "./route.ts";
+
+/** The refusal for a request that no route took. */
+export function refuseMissing(routes: readonly Route[], method: string, pathname: string): Refusal {
+  const methods = routes.filter((route) => matchesPath(route.path, pathname)).map((route) => route.method);
+  if (methods.length === 0) {
+    return new Refusal("not_found", "Nothing exists under this address: /openapi.json lists every route.");
+  }
+  const allow = [...new Set(methods)].join(", ");
+  return new Refusal("method_not_allowed", `${method} is not for this address: use ${allow}.`, {
+    details: { allow },
+  });
+}
+
+function matchesPath(pattern: string, pathname: string): boolean {
+  const wanted = pattern.split("/");
+  const given = pathname.split("/");
+  return (
+    wanted.length === given.length &&
+    wanted.every((part, at) => (part.startsWith(":") ? given[at] !== "" : part === given[at]))
+  );
+}

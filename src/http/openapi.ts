@@ -1,0 +1,122 @@
+/** The OpenAPI document, made from the same route objects that are served, so that it cannot say anything else. */
+import type { TSchema } from "@sinclair/typebox";
+import { REFUSALS } from "../ground/refusal-code.ts";
+import { VERSION } from "../release/change.ts";
+import type { Route, Who } from "./route.ts";
+
+const ERROR_SCHEMA = {
+  type: "object",
+  required: ["code", "message"],
+  properties: {
+    code: { type: "string", enum: Object.keys(REFUSALS) },
+    message: { type: "string" },
+    docs: { type: "string" },
+    resetAt: { type: "string", format: "date-time" },
+    problems: {
+      type: "array",
+      items: { type: "object", properties: { field: { type: "string" }, message: { type: "string" } } },
+    },
+  },
+};
+
+const SECURITY: Readonly<Record<Who, readonly object[]>> = {
+  environment: [{ secretKey: [] }, { session: [] }],
+  owner: [{ session: [] }],
+  open: [],
+};
+
+/** The document of these routes, served under `baseUrl`. */
+export function writeOpenApi(routes: readonly Route[], baseUrl: string): object {
+  const paths: Record<string, Record<string, object>> = {};
+  for (const route of routes) {
+    const path = route.path.replaceAll(/:(\w+)/g, "{$1}");
+    paths[path] ??= {};
+    paths[path][route.method.toLowerCase()] = describeRoute(route, path);
+  }
+  return {
+    openapi: "3.1.0",
+    info: { title: "Relay Service", version: VERSION },
+    servers: [{ url: baseUrl }],
+    paths,
+    components: {
+      schemas: { Error: ERROR_SCHEMA },
+      securitySchemes: {
+        secretKey: {
+          type: "http",
+          scheme: "bearer",
+          description: "A secret key (sk_…) of the environment in the path.",
+        },
+        session: {
+          type: "apiKey",
+          in: "cookie",
+          name: "relay_session",
+          description: "The dashboard's session.",
+        },
+      },
+    },
+  };
+}
+
+function describeRoute(route: Route, path: string): object {
+  return {
+    summary: route.summary,
+    operationId: `${route.method.toLowerCase()}${path.replaceAll(/[^A-Za-z0-9]+(\w)/g, (_, letter: string) => letter.toUpperCase()).replaceAll(/\W/g, "")}`,
+    tags: [tagOf(route)],
+    security: SECURITY[route.who],
+    parameters: [...pathParameters(path), ...queryParameters(route)],
+    ...(route.body === null ? {} : { requestBody: { required: true, content: asJson(route.body) } }),
+    responses: {
+      [route.status]: {
+        description: route.summary,
+        ...(route.answer === null
+          ? {}
+          : { content: route.answer.type === "string" ? asText(route.answer) : asJson(route.answer) }),
+      },
+      default: {
+        description: "A refusal.",
+        content: { "application/json": { schema: { $ref: "#/components/schemas/Error" } } },
+      },
+    },
+  };
+}
+
+/** The resource a route belongs to: the first segment that is its own. */
+function tagOf(route: Route): string {
+  if (route.who === "environment") return route.path.split("/")[5] ?? "environment";
+  return route.path.startsWith("/api/") ? (route.path.split("/")[2] ?? "api") : "service";
+}
+
+function pathParameters(path: string): object[] {
+  return [...path.matchAll(/\{(\w+)\}/g)].map(([, name]) => ({
+    name,
+    in: "path",
+    required: true,
+    schema:
+      name === "environment"
+        ? { type: "string", enum: ["development", "production", "local"] }
+        : { type: "string" },
+  }));
+}
+
+function queryParameters(route: Route): object[] {
+  const properties: Record<string, TSchema> = route.query?.properties ?? {};
+  return Object.entries(properties).map(([name, schema]) => ({
+    name,
+    in: "query",
+    required: route.query?.required?.includes(name) ?? false,
+    schema: plain(schema),
+  }));
+}
+
+function asJson(schema: TSchema): object {
+  return { "application/json": { schema: plain(schema) } };
+}
+
+function asText(schema: TSchema): object {
+  return { "text/plain": { schema: plain(schema) } };
+}
+
+/** The schema as plain JSON Schema, without the library's own marks. */
+function plain(schema: TSchema): object {
+  return JSON.parse(JSON.stringify(schema)) as object;
+}

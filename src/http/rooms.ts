@@ -1,0 +1,24 @@
+/** What the HTTP face is handed: the rooms below it, already wired together by service.ts. It makes nothing of this itself. */
+import type { SigninCap } from "../account/signin-cap.ts";
+import type { ServiceConfig } from "../config.ts";
+import type { Clock } from "../ground/clock.ts";
+import type { Log } from "../ground/log.ts";
+import type { Receiver } from "../receiver/receive.ts";
+import type { Store } from "../store/port.ts";
+
+export interface HttpRooms {
+  config: ServiceConfig;
+  clock: Clock;
+  store: Store;
+  log: Log;
+  signinCap: SigninCap;
+  receiver: Receiver;
+  /** The public origin without a trailing slash: as configured, else made from the host and port that are listened on. */
+  baseUrl(): string;
+  /** Forgets the cached live relays; called after a change to one is durable. */
+  invalidateRelays(): void;
+  /** Tells the runner that events may be due; called after what made them due is durable. */
+  wakeRunner(): void;
+  /** Whether the store takes writes and the runner is alive; `problem` says in one sentence what is not. */
+  checkReady(): Promise<{ ready: true } | { ready: false; problem: string }>;
+}

@@ -1,0 +1,49 @@
+/** Serves one call of one route, step by step: who calls, where, with what, the work, the answer. Refusals pass through it thrown. */
+import { type TSchema, Type } from "@sinclair/typebox";
+import { admit, requireOwner } from "./admission.ts";
+import { answerEmpty, answerJson } from "./answer.ts";
+import { readJsonBody } from "./body.ts";
+import { identifyCaller } from "./caller.ts";
+import { checkInput, checkQuery } from "./input.ts";
+import type { HttpRooms } from "./rooms.ts";
+import type { Route } from "./route.ts";
+
+const NOTHING = Type.Object({}, { additionalProperties: false });
+
+export interface Received {
+  request: Request;
+  params: Readonly<Record<string, string>>;
+  /** The caller's address, for caps. */
+  source: string;
+}
+
+export async function serveRoute(rooms: HttpRooms, route: Route, received: Received): Promise<Response> {
+  const { request, params, source } = received;
+  const headers = new Headers();
+  const who = await whoCalls(rooms, route, received, headers);
+  const query = checkQuery(route.query ?? NOTHING, new URL(request.url).searchParams);
+  const body = await readInput(route.body ?? NOTHING, request);
+  const nowMs = rooms.clock.now();
+  const value = await route.handle({ rooms, request, params, query, body, source, nowMs, headers, ...who });
+  if (value instanceof Response) return value;
+  const extra = Object.fromEntries(headers);
+  return route.answer === null ? answerEmpty(extra) : answerJson(route.status, value, extra);
+}
+
+async function whoCalls(
+  rooms: HttpRooms,
+  route: Route,
+  { request, params }: Received,
+  headers: Headers,
+): Promise<object> {
+  if (route.who === "open") return {};
+  const caller = await identifyCaller(rooms, request, headers);
+  if (route.who === "owner") return { owner: requireOwner(caller) };
+  return { visit: await admit(rooms, caller, params.appId ?? "", params.environment ?? "") };
+}
+
+/** The body where the method has one; an absent body reads as no fields. */
+async function readInput(schema: TSchema, request: Request): Promise<unknown> {
+  if (request.method === "GET" || request.method === "HEAD") return {};
+  return checkInput(schema, (await readJsonBody(request)) ?? {});
+}

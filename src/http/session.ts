@@ -1,0 +1,95 @@
+/** The session: who is signed in and what they may open, a new password, signing out. */
+import { t } from "elysia";
+import { listApps } from "../account/app.ts";
+import { ENVIRONMENT_NAMES, listEnvironments } from "../account/environment.ts";
+import {
+  findOwnerByEmail,
+  hashPassword,
+  listOwners,
+  setOwnerPassword,
+  verifyPassword,
+} from "../account/owner.ts";
+import { createSession, findSession, signOut } from "../account/session.ts";
+import { Refusal } from "../ground/refusal.ts";
+import { VERSION } from "../release/change.ts";
+import type { Reader } from "../store/port.ts";
+import { clearSessionCookie, readSessionCookie, writeSessionCookie } from "./cookie.ts";
+import { openRoute, ownerRoute } from "./route.ts";
+import { fields, oneOf, orNull } from "./schema.ts";
+
+const environmentName = oneOf(ENVIRONMENT_NAMES);
+const app = t.Object({ id: t.String(), name: t.String(), environments: t.Array(environmentName) });
+
+async function listOpenApps(tx: Reader) {
+  const environments = await listEnvironments(tx, null);
+  return (await listApps(tx)).map(({ id, name }) => ({
+    id,
+    name,
+    environments: environments.filter(({ appId }) => appId === id).map((environment) => environment.name),
+  }));
+}
+
+export const sessionRoutes = [
+  openRoute({
+    method: "GET",
+    path: "/api/session",
+    summary: "Tells who is signed in, and to them the apps and environments they may open.",
+    answer: t.Object({
+      owner: orNull(t.Object({ email: t.String() })),
+      setupNeeded: t.Boolean(),
+      mode: oneOf(["local", "server"]),
+      version: orNull(t.String()),
+      apps: t.Array(app),
+    }),
+    async handle({ rooms, request, nowMs }) {
+      const { mode } = rooms.config;
+      const token = readSessionCookie(rooms, request);
+      return await rooms.store.read(async (tx) => {
+        const session = token === null ? null : await findSession(tx, token, nowMs);
+        if (session === null) {
+          const setupNeeded = mode === "server" && (await listOwners(tx)).length === 0;
+          return { owner: null, setupNeeded, mode, version: null, apps: [] };
+        }
+        const owner = { email: session.ownerEmail };
+        return { owner, setupNeeded: false, mode, version: VERSION, apps: await listOpenApps(tx) };
+      });
+    },
+  }),
+  ownerRoute({
+    method: "DELETE",
+    path: "/api/session",
+    summary: "Signs out.",
+    answer: null,
+    async handle({ rooms, owner, headers }) {
+      await rooms.store.write("dashboard", (tx) => signOut(tx, owner.sessionId));
+      headers.append("set-cookie", clearSessionCookie(rooms));
+      return undefined;
+    },
+  }),
+  ownerRoute({
+    method: "PUT",
+    path: "/api/session/password",
+    summary: "Changes the owner's password and ends every other session.",
+    body: fields({
+      current: t.String(),
+      password: t.String({ description: "a password of 10 to 256 characters" }),
+    }),
+    answer: null,
+    async handle({ rooms, owner, source, body, headers, nowMs }) {
+      rooms.signinCap.count(source, owner.email);
+      const known = await rooms.store.read((tx) => findOwnerByEmail(tx, owner.email));
+      const hasPassword = known?.passwordHash != null;
+      if (hasPassword && !(await verifyPassword(body.current, known.passwordHash))) {
+        throw new Refusal("forbidden", "current is not the password you signed in with: type it again.");
+      }
+      rooms.signinCap.succeeded(source, owner.email);
+      const passwordHash = await hashPassword(body.password);
+      const session = await rooms.store.write("dashboard", async (tx) => {
+        await setOwnerPassword(tx, owner.id, passwordHash);
+        return await createSession(tx, owner.id, nowMs);
+      });
+      headers.append("set-cookie", writeSessionCookie(rooms, session.token, session.expiresAt));
+      return undefined;
+    },
+  }),
+];

@@ -1,0 +1,174 @@
+/** Signing in: with e-mail and password, by a one-time link, and for the first time. Every way ends in a fresh session's cookie. */
+import { t } from "elysia";
+import {
+  createOwner,
+  findOwnerByEmail,
+  hashPassword,
+  listOwners,
+  setOwnerPassword,
+  verifyPassword,
+} from "../account/owner.ts";
+import { createSession } from "../account/session.ts";
+import { findSigninLink, redeemSigninLink } from "../account/signin-link.ts";
+import { Refusal } from "../ground/refusal.ts";
+import type { Writer } from "../store/port.ts";
+import { WHOLE_SERVER, writeAudit } from "../watch/audit.ts";
+import { writeSessionCookie } from "./cookie.ts";
+import { requireSameOrigin } from "./host.ts";
+import type { HttpRooms } from "./rooms.ts";
+import { openRoute } from "./route.ts";
+import { fields } from "./schema.ts";
+
+/** Who the local dashboard's owner is while nobody set one up: local development has no passwords. */
+const LOCAL_OWNER = "owner@localhost";
+/** Links are capped like passwords, all of them as one account. */
+const LINK_ACCOUNT = "one-time link";
+
+const password = t.String({ description: "a password of 10 to 256 characters" });
+const email = t.String({ description: "an e-mail address" });
+const token = t.String({ maxLength: 100, description: "the token of a one-time link" });
+const answer = t.Object({ owner: t.Object({ email: t.String() }) });
+
+interface SignedIn {
+  id: string;
+  email: string;
+}
+
+/** Starts the owner's session in the transaction; the answer is what the cookie needs. */
+async function startSession(tx: Writer, owner: SignedIn, how: string, nowMs: number) {
+  await writeAudit(tx, {
+    environmentId: WHOLE_SERVER,
+    atMs: nowMs,
+    actor: `owner:${owner.email}`,
+    action: "owner.signed_in",
+    target: `owner:${owner.email}`,
+    after: { how },
+  });
+  return { owner, session: await createSession(tx, owner.id, nowMs) };
+}
+
+function answerSession(
+  rooms: HttpRooms,
+  headers: Headers,
+  started: Awaited<ReturnType<typeof startSession>>,
+) {
+  headers.append("set-cookie", writeSessionCookie(rooms, started.session.token, started.session.expiresAt));
+  return { owner: { email: started.owner.email } };
+}
+
+/** The owner that an e-mail and password belong to. The attempt is counted before the password is looked at. */
+async function checkPassword(
+  rooms: HttpRooms,
+  source: string,
+  given: { email: string; password: string },
+): Promise<SignedIn> {
+  rooms.signinCap.count(source, given.email);
+  const owner = await rooms.store.read((tx) => findOwnerByEmail(tx, given.email));
+  const right = await verifyPassword(given.password, owner?.passwordHash ?? null);
+  if (owner === null || !right) {
+    rooms.log.warn("A sign-in attempt failed.", { source });
+    throw new Refusal(
+      "unauthenticated",
+      "The e-mail address or the password is wrong: try again, or reset the password with relay admin reset.",
+    );
+  }
+  rooms.signinCap.succeeded(source, given.email);
+  return owner;
+}
+
+export const signinRoutes = [
+  openRoute({
+    method: "POST",
+    path: "/api/session",
+    summary: "Signs an owner in with e-mail and password.",
+    body: fields({ email, password }),
+    answer,
+    async handle({ rooms, request, source, body, headers, nowMs }) {
+      requireSameOrigin(request.headers, rooms.config.baseUrl);
+      const owner = await checkPassword(rooms, source, body);
+      return answerSession(
+        rooms,
+        headers,
+        await rooms.store.write("dashboard", (tx) => startSession(tx, owner, "password", nowMs)),
+      );
+    },
+  }),
+  openRoute({
+    method: "POST",
+    path: "/api/session/link",
+    summary: "Signs in to the local dashboard with a one-time link.",
+    body: fields({ token }),
+    answer,
+    async handle({ rooms, request, source, body, headers, nowMs }) {
+      requireSameOrigin(request.headers, rooms.config.baseUrl);
+      rooms.signinCap.count(source, LINK_ACCOUNT);
+      const started = await rooms.store.write("dashboard", async (tx) => {
+        await redeemSigninLink(tx, { token: body.token, kind: "local", nowMs });
+        const first = (await listOwners(tx))[0];
+        const owner = first ?? (await createOwner(tx, { email: LOCAL_OWNER, passwordHash: null, nowMs }));
+        return await startSession(tx, owner, "local link", nowMs);
+      });
+      rooms.signinCap.succeeded(source, LINK_ACCOUNT);
+      return answerSession(rooms, headers, started);
+    },
+  }),
+  openRoute({
+    method: "POST",
+    path: "/api/setup",
+    summary: "Makes the first owner with the one-time set-up link, and signs in.",
+    body: fields({ token, email, password }),
+    answer,
+    status: 201,
+    async handle({ rooms, request, source, body, headers, nowMs }) {
+      requireSameOrigin(request.headers, rooms.config.baseUrl);
+      await requireLink(rooms, source, body.token, "setup", nowMs);
+      const passwordHash = await hashPassword(body.password);
+      const started = await rooms.store.write("dashboard", async (tx) => {
+        await redeemSigninLink(tx, { token: body.token, kind: "setup", nowMs });
+        const owner = await createOwner(tx, { email: body.email, passwordHash, nowMs });
+        return await startSession(tx, owner, "set-up link", nowMs);
+      });
+      return answerSession(rooms, headers, started);
+    },
+  }),
+  openRoute({
+    method: "POST",
+    path: "/api/session/reset",
+    summary: "Sets a new password with a one-time reset link, ends every older session, and signs in.",
+    body: fields({ token, password }),
+    answer,
+    async handle({ rooms, request, source, body, headers, nowMs }) {
+      requireSameOrigin(request.headers, rooms.config.baseUrl);
+      await requireLink(rooms, source, body.token, "reset", nowMs);
+      const passwordHash = await hashPassword(body.password);
+      const started = await rooms.store.write("dashboard", async (tx) => {
+        const link = await redeemSigninLink(tx, { token: body.token, kind: "reset", nowMs });
+        const owner = (await listOwners(tx)).find(({ id }) => id === link.ownerId);
+        if (owner === undefined)
+          throw new Refusal("not_found", "The owner of this link is gone: sign in as another one.");
+        await setOwnerPassword(tx, owner.id, passwordHash);
+        return await startSession(tx, owner, "reset link", nowMs);
+      });
+      return answerSession(rooms, headers, started);
+    },
+  }),
+];
+
+/** Looks at the link before the costly hash, and counts the attempt; the transaction uses it up later. */
+async function requireLink(
+  rooms: HttpRooms,
+  source: string,
+  given: string,
+  kind: string,
+  nowMs: number,
+): Promise<void> {
+  rooms.signinCap.count(source, LINK_ACCOUNT);
+  const link = await rooms.store.read((tx) => findSigninLink(tx, given, nowMs));
+  if (link?.kind !== kind) {
+    throw new Refusal(
+      "unauthenticated",
+      "This link was used already or has ended: make a new one with relay admin reset.",
+    );
+  }
+  rooms.signinCap.succeeded(source, LINK_ACCOUNT);
+}

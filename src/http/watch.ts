@@ -1,0 +1,99 @@
+/** What the house noticed: the audit, standing problems, alerts. Lists alone. */
+import { t } from "elysia";
+import { toIso, toIsoOrNull } from "../ground/clock.ts";
+import { readPageRequest } from "../ground/page.ts";
+import { listAlerts } from "../watch/alert.ts";
+import { listAudit } from "../watch/audit.ts";
+import { listProblems } from "../watch/problem.ts";
+import { environmentRoute } from "./route.ts";
+import { fields, json, oneOf, orNull, pageOf, pageQuery, time, timeOrNull } from "./schema.ts";
+
+export const watchRoutes = [
+  environmentRoute({
+    method: "GET",
+    path: "/audit",
+    summary: "Lists management changes and runs, newest first, each with its actor, before and after.",
+    query: fields({
+      ...pageQuery,
+      kind: t.Optional(oneOf(["change", "run"])),
+      target: t.Optional(t.String()),
+      actor: t.Optional(t.String()),
+      action: t.Optional(t.String()),
+    }),
+    answer: pageOf(
+      t.Object({
+        id: t.String(),
+        at: time,
+        actor: t.String(),
+        action: t.String(),
+        target: t.String(),
+        eventId: orNull(t.String()),
+        before: json,
+        after: json,
+      }),
+    ),
+    async handle({ rooms, visit, query }) {
+      const { limit, cursor, ...filter } = query;
+      const page = readPageRequest({ limit, cursor });
+      const found = await rooms.store.read((tx) => listAudit(tx, visit.environment.id, filter, page));
+      const items = found.items.map(({ seq, at, ...row }) => ({ id: String(seq), at: toIso(at), ...row }));
+      return { items, next: found.next };
+    },
+  }),
+  environmentRoute({
+    method: "GET",
+    path: "/problems",
+    summary: "Lists the problems that stand now, newest first; with all=true the cleared ones too.",
+    query: fields({ ...pageQuery, all: t.Optional(oneOf(["true", "false"])) }),
+    answer: pageOf(
+      t.Object({
+        id: t.String(),
+        code: t.String(),
+        target: t.String(),
+        message: t.String(),
+        raisedAt: time,
+        clearedAt: timeOrNull,
+      }),
+    ),
+    async handle({ rooms, visit, query }) {
+      const page = readPageRequest(query);
+      const standing = query.all !== "true";
+      const found = await rooms.store.read((tx) => listProblems(tx, visit.environment.id, standing, page));
+      const items = found.items.map(({ raisedAt, clearedAt, ...row }) => ({
+        ...row,
+        raisedAt: toIso(raisedAt),
+        clearedAt: toIsoOrNull(clearedAt),
+      }));
+      return { items, next: found.next };
+    },
+  }),
+  environmentRoute({
+    method: "GET",
+    path: "/alerts",
+    summary: "Lists the alerts the owner was told of, newest first; a burst is one alert with a count.",
+    query: fields(pageQuery),
+    answer: pageOf(
+      t.Object({
+        id: t.String(),
+        code: t.String(),
+        target: t.String(),
+        message: t.String(),
+        count: t.Integer(),
+        at: time,
+        lastAt: time,
+        mailedAt: timeOrNull,
+      }),
+    ),
+    async handle({ rooms, visit, query }) {
+      const page = readPageRequest(query);
+      const found = await rooms.store.read((tx) => listAlerts(tx, visit.environment.id, page));
+      const items = found.items.map(({ at, lastAt, mailedAt, ...row }) => ({
+        ...row,
+        at: toIso(at),
+        lastAt: toIso(lastAt),
+        mailedAt: toIsoOrNull(mailedAt),
+      }));
+      return { items, next: found.next };
+    },
+  }),
+];

@@ -1,0 +1,180 @@
+/** A whole HTTP face on a free port over a real SQLite file, with an app of two environments, a key of each kind and an owner. */
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { mintApiKey } from "../../src/account/api-key.ts";
+import { createApp } from "../../src/account/app.ts";
+import type { Environment, EnvironmentName } from "../../src/account/environment.ts";
+import { createOwner } from "../../src/account/owner.ts";
+import { createSession } from "../../src/account/session.ts";
+import { SigninCap } from "../../src/account/signin-cap.ts";
+import type { ServiceConfig } from "../../src/config.ts";
+import { type Json, parseJson } from "../../src/ground/json.ts";
+import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
+import { createLog } from "../../src/ground/log.ts";
+import { createHttp } from "../../src/http/http.ts";
+import type { HttpRooms } from "../../src/http/rooms.ts";
+import type { Store } from "../../src/store/port.ts";
+import { openSqlite } from "../../src/store/sqlite.ts";
+import { VirtualClock } from "./virtual-clock.ts";
+
+export const START_MS = Date.UTC(2026, 0, 15, 12);
+
+export interface Call {
+  method?: string;
+  /** Sent as JSON text; a string is sent as it is. */
+  body?: unknown;
+  /** A bearer token. */
+  key?: string;
+  /** Carries the owner's session; writes also carry the dashboard's Origin unless `headers.origin` says otherwise. */
+  session?: boolean;
+  headers?: Record<string, string>;
+}
+
+export interface Reply {
+  status: number;
+  headers: Headers;
+  text: string;
+  /** The answer's JSON, bigints kept; null when it is not JSON. */
+  // biome-ignore lint/suspicious/noExplicitAny: tests read answers by their fields
+  json: any;
+}
+
+export interface ApiServer extends AsyncDisposable {
+  base: string;
+  clock: VirtualClock;
+  store: Store;
+  rooms: HttpRooms;
+  /** Log lines so far. */
+  lines: string[];
+  /** How often each door below was used. */
+  woken: { runner: number; relays: number };
+  environments: Record<"development" | "production", Environment>;
+  other: Environment;
+  keys: { dev: string; live: string; app: string; other: string };
+  ownerId: string;
+  cookie: string;
+  /** `{E}` of the development environment. */
+  E: string;
+  call(path: string, call?: Call): Promise<Reply>;
+  /** Every row of these tables, to say that nothing else happened. */
+  rows(...tables: string[]): Promise<Record<string, unknown[]>>;
+}
+
+/** Starts the server; dispose it to stop. */
+export async function startApi(
+  config: Partial<ServiceConfig> = {},
+  change: (rooms: HttpRooms) => HttpRooms = (rooms) => rooms,
+): Promise<ApiServer> {
+  const directory = mkdtempSync(join(tmpdir(), "relay-api-"));
+  const clock = new VirtualClock(START_MS);
+  const store = await openSqlite(join(directory, "relay.db"), { clock });
+  const seeded = await seed(store);
+  const lines: string[] = [];
+  const woken = { runner: 0, relays: 0 };
+  let base = "http://127.0.0.1";
+  const rooms = change({
+    config: { ...CONFIG, dataDir: directory, clock, ...config },
+    clock,
+    store,
+    log: createLog({ clock, format: "json", sink: (line) => lines.push(line), level: "debug" }),
+    signinCap: new SigninCap(clock),
+    baseUrl: () => config.baseUrl ?? base,
+    invalidateRelays: () => void woken.relays++,
+    wakeRunner: () => void woken.runner++,
+    checkReady: async () => ({ ready: true }),
+  } as HttpRooms);
+  const app = createHttp(rooms);
+  app.listen({ port: 0, hostname: "127.0.0.1" });
+  base = `http://127.0.0.1:${app.server?.port}`;
+  const cookieName = rooms.config.mode === "local" ? `relay_session_${app.server?.port}` : "relay_session";
+  const cookie = `${cookieName}=${seeded.token}`;
+  return {
+    ...seeded,
+    base,
+    clock,
+    store,
+    rooms,
+    lines,
+    woken,
+    cookie,
+    E: "/api/apps/shop/development",
+    call: (path, call = {}) => send(base, cookie, path, call),
+    rows: (...tables) => readRows(store, tables),
+    async [Symbol.asyncDispose]() {
+      await app.stop(true);
+      await store.close();
+      rmSync(directory, { recursive: true, force: true });
+    },
+  };
+}
+
+const CONFIG: Omit<ServiceConfig, "dataDir" | "clock"> = {
+  mode: "server",
+  host: "127.0.0.1",
+  port: 0,
+  baseUrl: null,
+  serviceDir: null,
+  trustedProxies: [],
+  allowPrivate: [],
+  concurrency: 32,
+  limits: DEFAULT_LIMITS,
+  logFormat: "json",
+  docsUrl: null,
+  masterKey: null,
+};
+
+async function seed(store: Store) {
+  return await store.write("dashboard", async (tx) => {
+    const nowMs = START_MS;
+    const both: EnvironmentName[] = ["development", "production"];
+    const shop = await createApp(tx, { id: "shop", name: "Shop", environments: both, nowMs });
+    const rival = await createApp(tx, { id: "rival", name: "Rival", environments: both, nowMs });
+    const mint = async (environment: Environment, kind: "secret" | "app") =>
+      (await mintApiKey(tx, { environment, kind, name: "test", origins: [], nowMs })).token;
+    const [development, production] = shop.environments;
+    const other = rival.environments[0];
+    if (development === undefined || production === undefined || other === undefined)
+      throw new Error("no environment");
+    const owner = await createOwner(tx, { email: "ann@example.com", passwordHash: null, nowMs });
+    const { token } = await createSession(tx, owner.id, nowMs);
+    const keys = {
+      dev: await mint(development, "secret"),
+      live: await mint(production, "secret"),
+      app: await mint(development, "app"),
+      other: await mint(other, "secret"),
+    };
+    return { environments: { development, production }, other, keys, ownerId: owner.id, token };
+  });
+}
+
+async function send(base: string, cookie: string, path: string, call: Call): Promise<Reply> {
+  const method = call.method ?? "GET";
+  const headers = new Headers();
+  if (call.key !== undefined) headers.set("authorization", `Bearer ${call.key}`);
+  if (call.session === true) {
+    headers.set("cookie", cookie);
+    if (method !== "GET") headers.set("origin", base);
+  }
+  for (const [name, value] of Object.entries(call.headers ?? {})) headers.set(name, value);
+  if (call.body !== undefined) headers.set("content-type", "application/json");
+  const body =
+    call.body === undefined ? null : typeof call.body === "string" ? call.body : JSON.stringify(call.body);
+  const response = await fetch(base + path, { method, headers, body, redirect: "manual" });
+  const text = await response.text();
+  const isJson = response.headers.get("content-type")?.startsWith("application/json") ?? false;
+  return {
+    status: response.status,
+    headers: response.headers,
+    text,
+    json: isJson && text !== "" ? (parseJson(text) as Json) : null,
+  };
+}
+
+async function readRows(store: Store, tables: readonly string[]): Promise<Record<string, unknown[]>> {
+  return await store.read(async (tx) => {
+    const all: Record<string, unknown[]> = {};
+    for (const table of tables) all[table] = await tx.all(`SELECT * FROM ${table}`);
+    return all;
+  });
+}
