@@ -100,7 +100,7 @@ interface ActionBase<Action> {
   effect: ActionEffect;
   /** TypeBox (`typebox`) object schema, `type` included as a literal, additionalProperties false, every property with ShapeWords. */
   shape: TSchema;
-  /** Whether this action acts on the event's person (refused on a schedule). */
+  /** Whether this action acts on the event's person (refused on a schedule). Asked of any object of this type, fitting or not. */
   needsPerson(action: Action): boolean;
   /** Rules beyond the shape; `field` is relative to the action (`ref`, `expiresAt`). Only called on a value that fits the shape. */
   check(action: Action): Problem[];

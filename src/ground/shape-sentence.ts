@@ -40,14 +40,15 @@ export function saysWhy(node: ShapeNode, value: unknown): string {
 }
 
 function saysWhyText(node: ShapeNode, text: string): string {
-  if (text.includes("{{") && node.templated !== true) return "holds a template, which is not filled in here";
+  if (text.includes("{{") && node.templated !== true)
+    return "holds a template, which is refused where none is filled in";
   if (isChoice(node)) return `is ${showText(text)}`;
   if (!wants(node, "string")) return "is a text";
   if (text === "") return "is empty";
   const chars = Array.from(text).length;
   if (node.maxLength !== undefined && chars > node.maxLength) return `is ${chars} characters long`;
   if (node.minLength !== undefined && chars < node.minLength) return `is ${chars} characters long`;
-  return "is not written as it must be";
+  return "is not in the right form";
 }
 
 function showNumber(value: number | bigint): string {

@@ -2,7 +2,7 @@
 import { findAction } from "../action/registry.ts";
 import type { Problem } from "../ground/problem.ts";
 import { findTrigger } from "../trigger/registry.ts";
-import type { DefinitionParts } from "./definition.ts";
+import type { DefinitionParts } from "./definition-part.ts";
 
 /** One problem an action that needs a person under a trigger that never has one. */
 export function checkPersonRule({ trigger, actions }: DefinitionParts): Problem[] {
@@ -10,7 +10,7 @@ export function checkPersonRule({ trigger, actions }: DefinitionParts): Problem[
   const problems: Problem[] = [];
   actions.forEach((part, index) => {
     const type = part === null ? null : findAction(part.action.type);
-    if (part?.fits !== true || type === null || !type.needsPerson(part.action)) return;
+    if (part === null || type?.needsPerson(part.action) !== true) return;
     const toPerson = part.action.to === "person";
     const field = toPerson ? `actions.${index}.to` : `actions.${index}.type`;
     const what = toPerson ? 'is "person"' : `is ${type.type}, which acts on the event's person`;

@@ -3,14 +3,14 @@
  * at once. It looks nothing up: whether a collection, product or relay exists is the save's question.
  * Source: the specification's "Relay definition".
  */
-import type { TSchema } from "typebox";
 import { findAction } from "../action/registry.ts";
-import { checkShape, dropStrangers } from "../ground/check-shape.ts";
+import { checkShape } from "../ground/check-shape.ts";
 import { isJsonObject, type Json, type JsonObject } from "../ground/json.ts";
 import { type Problem, placeProblems } from "../ground/problem.ts";
 import { refuseDefinition } from "../ground/refusal.ts";
 import { findTrigger, type Trigger } from "../trigger/registry.ts";
 import { checkBounds } from "./definition-bounds.ts";
+import { type DefinitionParts, readParts } from "./definition-part.ts";
 import { checkPersonRule } from "./definition-person.ts";
 import { definitionShape } from "./definition-shape.ts";
 import { listWarnings } from "./definition-warning.ts";
@@ -45,7 +45,8 @@ export function checkDefinition(value: unknown): CheckedDefinition {
       'The definition is not a JSON object: write { "name": …, "trigger": { … }, "actions": [ … ] }.';
     return { problems: [{ field: "", message }] };
   }
-  const problems = [...checkShape(definitionShape, value, ""), ...checkParts(readParts(value))];
+  const misfits = checkShape(definitionShape, value, "");
+  const problems = sortProblems([...misfits, ...checkRules(value, misfits)]);
   if (problems.length > 0) return { problems: capProblems(problems) };
   const definition = value as unknown as Definition;
   return { definition, warnings: listWarnings(definition) };
@@ -58,44 +59,10 @@ export function requireDefinition(value: unknown): { definition: Definition; war
   return checked;
 }
 
-/** The parts of a definition that are well formed in themselves, so that rules are checked on them whatever else is wrong. */
-export interface DefinitionParts {
-  /** `kind`, and the fields that fit; null without a known kind. */
-  trigger: ({ kind: Trigger["kind"] } & JsonObject) | null;
-  /** By index: the whole action where it fits; `fits: false` keeps its type alone; null without a known type. */
-  actions: readonly ({ fits: boolean; action: ActionDefinition } | null)[];
-}
-
-function readParts(value: JsonObject): DefinitionParts {
-  return {
-    trigger: readTrigger(value.trigger),
-    actions: Array.isArray(value.actions) ? value.actions.map(readAction) : [],
-  };
-}
-
-function readTrigger(given: Json | undefined): DefinitionParts["trigger"] {
-  if (!isJsonObject(given) || typeof given.kind !== "string") return null;
-  const trigger = findTrigger(given.kind);
-  if (trigger === null) return null;
-  const value = dropStrangers(trigger.shape, given) as JsonObject;
-  const properties = (trigger.shape as { properties?: Record<string, TSchema> }).properties ?? {};
-  const fitting = Object.entries(properties).filter(
-    ([name, shape]) => Object.hasOwn(value, name) && checkShape(shape, value[name], name).length === 0,
-  );
-  const parts = Object.fromEntries(fitting.map(([name]) => [name, value[name] ?? null]));
-  return { ...parts, kind: trigger.kind };
-}
-
-function readAction(given: Json): { fits: boolean; action: ActionDefinition } | null {
-  if (!isJsonObject(given) || typeof given.type !== "string") return null;
-  const type = findAction(given.type);
-  if (type === null) return { fits: false, action: given as ActionDefinition };
-  const action = dropStrangers(type.shape, given);
-  return { fits: checkShape(type.shape, action, "").length === 0, action: action as ActionDefinition };
-}
-
-function checkParts(parts: DefinitionParts): Problem[] {
-  const trigger = parts.trigger;
+/** The rules beyond the shapes; a field that the shapes refused already is not told twice. */
+function checkRules(value: JsonObject, told: readonly Problem[]): Problem[] {
+  const parts = readParts(value);
+  const { trigger } = parts;
   const problems: Problem[] = [];
   if (trigger !== null) {
     problems.push(...placeProblems("trigger", findTrigger(trigger.kind)?.check(trigger) ?? []));
@@ -105,13 +72,32 @@ function checkParts(parts: DefinitionParts): Problem[] {
     const found = findAction(part.action.type)?.check(part.action) ?? [];
     problems.push(...placeProblems(`actions.${index}`, found));
   });
-  if (trigger === null) return problems;
-  const types = parts.actions.map((part) => part && { type: part.action.type });
-  return [...problems, ...checkPersonRule(parts), ...checkUnsignedRule({ trigger, actions: types })];
+  const fields = new Set(told.map((problem) => problem.field));
+  return [
+    ...problems.filter((problem) => !fields.has(problem.field)),
+    ...checkPersonRule(parts),
+    ...checkUnsignedParts(parts),
+  ];
 }
 
-function capProblems(problems: readonly Problem[]): Problem[] {
-  if (problems.length <= MAX_PROBLEMS) return [...problems];
+function checkUnsignedParts({ trigger, verifyFits, actions }: DefinitionParts): Problem[] {
+  if (trigger === null || !verifyFits) return [];
+  return checkUnsignedRule({ trigger, actions: actions.map((part) => part?.action ?? null) });
+}
+
+/** In the order of the definition: name, trigger, actions by index, and what does not belong. */
+function sortProblems(problems: readonly Problem[]): Problem[] {
+  const rank = ({ field }: Problem): number => {
+    const [first = "", second = ""] = field.split(".");
+    const place = ["name", "trigger", "actions"].indexOf(first);
+    if (place === -1) return Number.MAX_SAFE_INTEGER;
+    return place === 2 ? place + (Number(second) || 0) : place;
+  };
+  return problems.toSorted((left, right) => rank(left) - rank(right));
+}
+
+function capProblems(problems: Problem[]): Problem[] {
+  if (problems.length <= MAX_PROBLEMS) return problems;
   const more = problems.length - MAX_PROBLEMS;
   const message = `The definition has ${more} more problems: fix these ${MAX_PROBLEMS} first, then check again.`;
   return [...problems.slice(0, MAX_PROBLEMS), { field: "", message }];

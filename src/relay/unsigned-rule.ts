@@ -88,8 +88,8 @@ export function checkUnsignedRule(definition: Definition | UnsignedParts): Probl
   actions.forEach((action, index) => {
     if (action === null || !acts(action.type)) return;
     const doing = DOING[findAction(action.type)?.effect ?? "gives"];
-    const message = `\`actions.${index}\` (${action.type}) ${doing}, which is refused because ${why}: ${todo}.`;
-    problems.push({ field: `actions.${index}`, message });
+    const message = `\`actions.${index}.type\` is ${action.type}, which ${doing}, refused because ${why}: ${todo}.`;
+    problems.push({ field: `actions.${index}.type`, message });
   });
   return problems;
 }
@@ -97,16 +97,13 @@ export function checkUnsignedRule(definition: Definition | UnsignedParts): Probl
 /** The one-line warning of the opt-in, or null where there is none or it is not taken. */
 export function unsignedWarning(definition: Definition): string | null {
   if (!isTrusted(definition.trigger) || !arrivesUnsigned(definition.trigger)) return null;
-  const types = definition.actions.map((action) => action.type).filter(acts);
+  const types = new Set(definition.actions.map((action) => action.type).filter(acts));
   const bought = [
-    ...new Set(types),
-    ...(mapsAddress(definition.trigger) ? ["create a person by address"] : []),
+    ...(types.size > 0 ? [`run ${showNames([...types])} with values of their own`] : []),
+    ...(mapsAddress(definition.trigger) ? ["create people by address"] : []),
   ];
-  const what =
-    bought.length === 0
-      ? "nothing that acts on a person yet, but whatever is added later"
-      : `${showNames(bought)}, for any person and with any values`;
-  return `trigger.trustUnsignedEvents is on: the sender does not sign its events, so that whoever captures one call can make this relay run ${what}.`;
+  const what = bought.length === 0 ? "do whatever is added to it later" : bought.join(" and ");
+  return `\`trigger.trustUnsignedEvents\` is true although the sender does not sign its events: whoever captures one call can make this relay ${what}.`;
 }
 
 /**

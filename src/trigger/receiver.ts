@@ -9,7 +9,7 @@ import { MAX_MAP_NAMES } from "../ground/limit.ts";
 import { findNearestName } from "../ground/nearest-name.ts";
 import { type Problem, placeProblems } from "../ground/problem.ts";
 import { FIELD_NAME } from "../ground/shape.ts";
-import { joinField, showName, showNames } from "../ground/shape-sentence.ts";
+import { joinField, showName } from "../ground/shape-sentence.ts";
 import { MAX_PATH_CHARS, MAX_PATH_SEGMENTS, parsePath } from "../template/path.ts";
 import { findScheme, RENAMED_SCHEME, SCHEMES } from "../verify/registry.ts";
 import type { TriggerType } from "./contract.ts";
@@ -155,10 +155,10 @@ function checkMap(map: Readonly<Record<string, string>>): Problem[] {
     const message = `${showName(field)} is not a dotted path: write names joined by single dots, such as "data.items.0.id", at most ${MAX_PATH_SEGMENTS} of them and ${MAX_PATH_CHARS} characters.`;
     problems.push({ field, message });
   }
-  const keys = PERSON_KEYS.filter((key) => Object.hasOwn(map, key));
-  if (keys.length > 1) {
-    const message = `\`map\` names ${showNames(keys)}, but one event acts on one person: keep one of them.`;
-    problems.push({ field: "map", message });
+  const [kept, ...others] = PERSON_KEYS.filter((key) => Object.hasOwn(map, key));
+  for (const key of others) {
+    const message = `\`map.${key}\` stands beside ${kept}, but one event acts on one person: keep one of them.`;
+    problems.push({ field: `map.${key}`, message });
   }
   return problems;
 }
