@@ -1,0 +1,36 @@
+/** The recorded requests of real providers (test/golden/provider-request.json), as calls a receiver sees. */
+import type { SignedDraft } from "../../src/verify/contract.ts";
+import recorded from "../golden/provider-request.json";
+
+export interface ProviderExpectation {
+  status: number;
+  code?: string;
+  json?: Record<string, unknown>;
+  absent?: string[];
+}
+
+export interface ProviderCase {
+  id: string;
+  why: string;
+  request: { method: string; headers: [string, string][]; bodyBase64: string; urlSuffix?: string };
+  expect: ProviderExpectation[];
+}
+
+export interface Provider {
+  provider: string;
+  url: string;
+  secret: string;
+  definition: { name: string; trigger: { verify: { scheme: string } } };
+  cases: ProviderCase[];
+}
+
+export const PROVIDERS_NOW_MS: number = recorded.nowMs;
+export const PROVIDERS = recorded.providers as unknown as readonly Provider[];
+
+export function draftOf({ request }: ProviderCase): SignedDraft & { headers: Record<string, string> } {
+  return {
+    headers: Object.fromEntries(request.headers),
+    body: new Uint8Array(Buffer.from(request.bodyBase64, "base64")),
+    search: request.urlSuffix ?? "",
+  };
+}
