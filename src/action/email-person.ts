@@ -4,9 +4,14 @@
  * Source: the specification's "Actions" and "Limits", decisions section 5.
  */
 import { type Static, Type } from "typebox";
-import { MAX_EMAIL_TEXT_CHARS, MAX_SUBJECT_CHARS } from "../ground/limit.ts";
+import { findEnvironmentById } from "../account/environment.ts";
+import { DEFAULT_LIMITS, MAX_EMAIL_TEXT_CHARS, MAX_SUBJECT_CHARS } from "../ground/limit.ts";
+import { findBrokenCap, findUnfinishedEmail, finishEmail, intendEmail } from "../mail/email.ts";
+import { readMailSettings } from "../mail/mail-settings.ts";
+import { makeSubject, makeText } from "../mail/mail-text.ts";
 import type { MailOutcome, OutgoingMail } from "../mail/mailer.ts";
-import type { SendingAction } from "./contract.ts";
+import { findSenderAddress } from "../mail/sender-domain.ts";
+import type { ActionOutcome, ActionPerson, ActionRun, SendingAction } from "./contract.ts";
 import { checkTemplateText, words } from "./shape.ts";
 
 const shape = Type.Object(
@@ -76,14 +81,92 @@ export const emailPerson: SendingAction<EmailPerson, OutgoingMail, MailOutcome> 
     },
   ],
 
-  async intend() {
-    throw new Error("being written");
+  async intend(tx, action, run) {
+    const person = requirePerson(run);
+    if (person.status === "suspended") {
+      return refuse(
+        "person_suspended",
+        "The person is suspended: make the person active again, then replay.",
+        true,
+      );
+    }
+    const environment = await findEnvironmentById(tx, run.environmentId);
+    if (environment === null || !readMailSettings(environment).sends) {
+      return refuse("sends_off", "The owner's sends switch is off: turn it on in the mail settings.");
+    }
+    const kind = action.kind ?? "event";
+    const verified = await findSenderAddress(tx, run.environmentId, kind);
+    if (verified === null && !run.local) {
+      return refuse(
+        "sender_domain_required",
+        "E-mail goes only from a verified sender domain, and this environment has none: verify one in the mail settings.",
+      );
+    }
+    const cap = { appId: run.appId, personId: person.id, kind, nowMs: run.nowMs };
+    const broken = await findBrokenCap(tx, cap, run.limits ?? DEFAULT_LIMITS);
+    if (broken !== null) return refuse("email_capped", broken);
+    const mail = {
+      environmentId: run.environmentId,
+      from: verified ?? `${kind}@localhost`,
+      to: person.email,
+      subject: makeSubject(run.render(action.subject)),
+      text: makeText(run.render(action.text)),
+    };
+    const emailId = await intendEmail(tx, {
+      ...mail,
+      personId: person.id,
+      recipient: mail.to,
+      sender: mail.from,
+      kind,
+      relayName: run.relay.name,
+      eventId: run.event.id,
+      nowMs: run.nowMs,
+    });
+    return { plan: { ...mail, emailId } };
   },
+
   send: (plan, _run, doors) => doors.mailer.send(plan),
-  async settle() {
-    throw new Error("being written");
+
+  async settle(tx, plan, sent, run) {
+    const message = "message" in sent ? sent.message : null;
+    await finishEmail(tx, plan.emailId, { state: sent.kind, message }, run.nowMs);
+    const after = { email: plan.emailId, from: plan.from, to: plan.to, subject: plan.subject };
+    switch (sent.kind) {
+      case "sent":
+        return { outcome: "done", after };
+      case "mailbox":
+        return { outcome: "done", message: "Kept in the mailbox: local development sends nothing.", after };
+      case "unknown":
+        return { outcome: "done", message: `${MAY_NOT_HAVE_LEFT} (${sent.message})`, after };
+      case "failed":
+        return {
+          outcome: "failed",
+          code: sent.retry ? "mail_not_sent" : "mail_refused",
+          message: `The mail was not sent: ${sent.message}.`,
+          final: false,
+        };
+    }
   },
-  async settleUnknown() {
-    throw new Error("being written");
+
+  async settleUnknown(tx, _action, run) {
+    const person = requirePerson(run);
+    const of = { environmentId: run.environmentId, personId: person.id, eventId: run.event.id };
+    const row = await findUnfinishedEmail(tx, of);
+    if (row === null) return { outcome: "done", message: MAY_NOT_HAVE_LEFT };
+    await finishEmail(tx, row.id, { state: "unknown", message: MAY_NOT_HAVE_LEFT }, run.nowMs);
+    const after = { email: row.id, from: row.sender, to: row.recipient, subject: row.subject };
+    return { outcome: "done", message: MAY_NOT_HAVE_LEFT, after };
   },
 };
+
+const MAY_NOT_HAVE_LEFT =
+  "It is not known whether this mail left, so it counts as sent and is not sent again.";
+
+function requirePerson(run: ActionRun): ActionPerson {
+  if (run.person === null) throw new Error("email_person ran without a person.");
+  return run.person;
+}
+
+function refuse(code: string, message: string, final = false): { outcome: ActionOutcome } {
+  return { outcome: { outcome: "failed", code, message, final } };
+}

@@ -14,8 +14,10 @@ export type MailOutcome =
   | { kind: "sent" }
   /** Kept in the local mailbox, sent nowhere. */
   | { kind: "mailbox" }
-  /** `retry`: the server may take it later (4xx, no connection); else it never will. */
-  | { kind: "failed"; message: string; retry: boolean };
+  /** It certainly did not leave. `retry`: the server may take it later (4xx, no connection); else it never will. */
+  | { kind: "failed"; message: string; retry: boolean }
+  /** The connection ended after the text was handed over and before the server said anything: it may have left. */
+  | { kind: "unknown"; message: string };
 
 export interface Mailer {
   /** Hands one mail over. Never throws. */

@@ -1,0 +1,192 @@
+/**
+ * Every mail as a row: intended before it leaves, then what became of it. The caps are counted here, from the rows themselves, so that a
+ * restart forgets nothing. It never sends.
+ */
+import { toIso, toIsoOrNull } from "../ground/clock.ts";
+import { newId } from "../ground/id.ts";
+import { DAY_MS, type RaisableLimits } from "../ground/limit.ts";
+import { makePage, type Page, type PageRequest } from "../ground/page.ts";
+import { Refusal } from "../ground/refusal.ts";
+import type { Reader, Writer } from "../store/port.ts";
+
+export type EmailKind = "event" | "account" | "alert" | "signin";
+export type EmailState = "intended" | "sent" | "failed" | "mailbox" | "unknown";
+
+export interface EmailRow {
+  seq: number;
+  id: string;
+  personId: string | null;
+  recipient: string;
+  sender: string;
+  kind: EmailKind;
+  subject: string;
+  text: string;
+  state: EmailState;
+  /** What the mail server said, or why it is not known. */
+  message: string | null;
+  relayName: string | null;
+  eventId: string | null;
+  createdAt: number;
+  finishedAt: number | null;
+}
+
+export interface EmailView {
+  id: string;
+  person: string | null;
+  to: string;
+  from: string;
+  kind: EmailKind;
+  subject: string;
+  text: string;
+  state: EmailState;
+  message: string | null;
+  relay: string | null;
+  eventId: string | null;
+  createdAt: string;
+  finishedAt: string | null;
+}
+
+const COLUMNS = `seq, id, person_id AS personId, recipient, sender, kind, subject, text, state, message,
+  relay_name AS relayName, event_id AS eventId, created_at AS createdAt, finished_at AS finishedAt`;
+const HOUR_MS = DAY_MS / 24;
+
+/** The mail as the API shows it. */
+export function viewEmail(row: EmailRow): EmailView {
+  return {
+    id: row.id,
+    person: row.personId,
+    to: row.recipient,
+    from: row.sender,
+    kind: row.kind,
+    subject: row.subject,
+    text: row.text,
+    state: row.state,
+    message: row.message,
+    relay: row.relayName,
+    eventId: row.eventId,
+    createdAt: toIso(row.createdAt),
+    finishedAt: toIsoOrNull(row.finishedAt),
+  };
+}
+
+export interface NewEmail {
+  environmentId: number;
+  personId: string | null;
+  recipient: string;
+  sender: string;
+  kind: EmailKind;
+  /** One line. */
+  subject: string;
+  text: string;
+  relayName: string | null;
+  eventId: string | null;
+  nowMs: number;
+}
+
+/** Writes the mail as `intended`; answers its id. */
+export async function intendEmail(tx: Writer, email: NewEmail): Promise<string> {
+  const id = newId("eml", email.nowMs);
+  await tx.run(
+    `INSERT INTO email (id, environment_id, person_id, recipient, sender, kind, subject, text, state, relay_name, event_id,
+       created_at)
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 'intended', ?9, ?10, ?11)`,
+    id,
+    email.environmentId,
+    email.personId,
+    email.recipient,
+    email.sender,
+    email.kind,
+    email.subject,
+    email.text,
+    email.relayName,
+    email.eventId,
+    email.nowMs,
+  );
+  return id;
+}
+
+/** What became of an intended mail. */
+export async function finishEmail(
+  tx: Writer,
+  id: string,
+  end: { state: Exclude<EmailState, "intended">; message: string | null },
+  nowMs: number,
+): Promise<void> {
+  const sql =
+    "UPDATE email SET state = ?2, message = ?3, finished_at = ?4 WHERE id = ?1 AND state = 'intended'";
+  await tx.run(sql, id, end.state, end.message, nowMs);
+}
+
+/** The mail a person was intended to get from an event, its end never recorded; null when every one has an end. */
+export function findUnfinishedEmail(
+  tx: Reader,
+  of: { environmentId: number; personId: string; eventId: string },
+): Promise<EmailRow | null> {
+  const sql = `SELECT ${COLUMNS} FROM email
+    WHERE person_id = ?1 AND environment_id = ?2 AND event_id = ?3 AND state = 'intended' ORDER BY seq DESC LIMIT 1`;
+  return tx.get<EmailRow>(sql, of.personId, of.environmentId, of.eventId);
+}
+
+/**
+ * One sentence naming the cap that one more mail would break, or null. An app's mails (all its environments) count for a rolling hour,
+ * a person's event mails for a UTC day; a mail that failed did not leave and does not count.
+ */
+export async function findBrokenCap(
+  tx: Reader,
+  mail: { appId: string; personId: string; kind: "event" | "account"; nowMs: number },
+  limits: Pick<RaisableLimits, "emailsPerHour" | "eventEmailsPerPersonPerDay">,
+): Promise<string | null> {
+  const hour = await tx.get<{ count: number }>(
+    `SELECT COUNT(*) AS count FROM email WHERE environment_id IN (SELECT id FROM environment WHERE app_id = ?1)
+       AND created_at > ?2 AND state <> 'failed' AND kind IN ('event', 'account')`,
+    mail.appId,
+    mail.nowMs - HOUR_MS,
+  );
+  if ((hour?.count ?? 0) >= limits.emailsPerHour) {
+    return `The app sent ${limits.emailsPerHour} mails within an hour, its limit: this one is tried again later.`;
+  }
+  if (mail.kind === "account") return null;
+  const day = await tx.get<{ count: number }>(
+    `SELECT COUNT(*) AS count FROM email WHERE person_id = ?1 AND created_at >= ?2 AND state <> 'failed' AND kind = 'event'`,
+    mail.personId,
+    mail.nowMs - (mail.nowMs % DAY_MS),
+  );
+  if ((day?.count ?? 0) < limits.eventEmailsPerPersonPerDay) return null;
+  return `The person got ${limits.eventEmailsPerPersonPerDay} event mails today (UTC), the limit: this one is tried again later.`;
+}
+
+export interface EmailFilter {
+  person?: string | undefined;
+  kind?: EmailKind | undefined;
+  state?: EmailState | undefined;
+}
+
+/** Newest first. */
+export async function listEmails(
+  tx: Reader,
+  environmentId: number,
+  request: PageRequest,
+  filter: EmailFilter = {},
+): Promise<Page<EmailView>> {
+  const rows = await tx.all<EmailRow>(
+    `SELECT ${COLUMNS} FROM email
+     WHERE environment_id = ?1 AND (?2 IS NULL OR seq < ?2) AND (?3 IS NULL OR person_id = ?3)
+       AND (?4 IS NULL OR kind = ?4) AND (?5 IS NULL OR state = ?5)
+     ORDER BY seq DESC LIMIT ?6`,
+    environmentId,
+    request.after === null ? null : Number(request.after),
+    filter.person ?? null,
+    filter.kind ?? null,
+    filter.state ?? null,
+    request.limit + 1,
+  );
+  return makePage(rows, request, (row) => row.seq, viewEmail);
+}
+
+/** One mail as the API shows it. Refuses with `not_found`. */
+export async function requireEmailView(tx: Reader, environmentId: number, id: string): Promise<EmailView> {
+  const sql = `SELECT ${COLUMNS} FROM email WHERE environment_id = ?1 AND id = ?2`;
+  const row = await tx.get<EmailRow>(sql, environmentId, id);
+  if (row !== null) return viewEmail(row);
+  throw new Refusal("not_found", "No mail with this id exists here; the list of emails shows them.");
+}

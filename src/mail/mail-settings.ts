@@ -1,0 +1,166 @@
+/**
+ * How mail leaves an environment: its SMTP server and the owner's sends switch, kept as the section `mail` of its settings. The password
+ * is sealed, bound to the environment, and never shown again. It never connects to anything.
+ */
+import { type Environment, settingsSection } from "../account/environment.ts";
+import { toIsoOrNull } from "../ground/clock.ts";
+import { isJsonObject, type Json, type JsonObject } from "../ground/json.ts";
+import { Refusal } from "../ground/refusal.ts";
+import type { Sealer } from "../secret/seal.ts";
+
+/** The name of the settings' section. */
+export const MAIL_SECTION = "mail";
+
+export type MailSecurity = "tls" | "starttls" | "none";
+
+export interface SmtpSettings {
+  host: string;
+  port: number;
+  /** `tls` from the first byte, `starttls` before anything is said (required, never optional), `none` in clear. */
+  security: MailSecurity;
+  username: string | null;
+  /** Sealed, in base64; see `openSmtpPassword`. */
+  password: string | null;
+  passwordSetAt: number | null;
+}
+
+export interface MailSettings {
+  /** The owner's switch: while false, email_person sends nothing. */
+  sends: boolean;
+  smtp: SmtpSettings | null;
+}
+
+export interface MailSettingsView {
+  sends: boolean;
+  smtp: {
+    host: string;
+    port: number;
+    security: MailSecurity;
+    username: string | null;
+    passwordSetAt: string | null;
+  } | null;
+}
+
+/** A change: what is absent stays; `smtp: null` removes the server. An absent password stays for the same host and username only. */
+export interface MailSettingsInput {
+  sends?: boolean | undefined;
+  smtp?:
+    | {
+        host: string;
+        port?: number | undefined;
+        security?: MailSecurity | undefined;
+        username?: string | null | undefined;
+        password?: string | null | undefined;
+      }
+    | null
+    | undefined;
+}
+
+const DEFAULT_PORT: Readonly<Record<MailSecurity, number>> = { tls: 465, starttls: 587, none: 25 };
+const HOST = /^(?=.{1,253}$)[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?$|^[0-9a-f:.]*:[0-9a-f:.]*$/i;
+const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|::1)$/i;
+const MAX_CREDENTIAL_CHARS = 1_000;
+
+/** The environment's settings; sends on and no server where nothing was ever saved. */
+export function readMailSettings(environment: Pick<Environment, "settings">): MailSettings {
+  const section = settingsSection(environment, MAIL_SECTION);
+  return { sends: section.sends !== false, smtp: readSmtp(section.smtp) };
+}
+
+/** The settings as the API shows them: no password, only since when there is one. */
+export function viewMailSettings({ sends, smtp }: MailSettings): MailSettingsView {
+  if (smtp === null) return { sends, smtp };
+  const { host, port, security, username, passwordSetAt } = smtp;
+  return { sends, smtp: { host, port, security, username, passwordSetAt: toIsoOrNull(passwordSetAt) } };
+}
+
+/** The section to save (`saveSettings(tx, environment, { mail: … }, version)`). Refuses with `invalid_input`. */
+export function changeMailSettings(
+  environment: Environment,
+  input: MailSettingsInput,
+  sealer: Sealer,
+  nowMs: number,
+): JsonObject {
+  const current = readMailSettings(environment);
+  const smtp =
+    input.smtp === undefined
+      ? current.smtp
+      : changeSmtp(environment.id, current.smtp, input.smtp, sealer, nowMs);
+  return { sends: input.sends ?? current.sends, smtp: smtp === null ? null : { ...smtp } };
+}
+
+/** The SMTP password in clear, for the moment of sending; null where there is none. Throws when it was sealed under another key. */
+export function openSmtpPassword(sealer: Sealer, environmentId: number, smtp: SmtpSettings): string | null {
+  if (smtp.password === null) return null;
+  return sealer.unseal(Buffer.from(smtp.password, "base64"), passwordContext(environmentId));
+}
+
+function changeSmtp(
+  environmentId: number,
+  current: SmtpSettings | null,
+  input: NonNullable<MailSettingsInput["smtp"]> | null,
+  sealer: Sealer,
+  nowMs: number,
+): SmtpSettings | null {
+  if (input === null) return null;
+  const security = input.security ?? "starttls";
+  const host = readHost(input.host);
+  const port = readPort(input.port ?? DEFAULT_PORT[security]);
+  const username = readCredential("username", input.username);
+  const password = readCredential("password", input.password);
+  const kept = input.password === undefined && current?.host === host && current.username === username;
+  const smtp: SmtpSettings = { host, port, security, username, password: null, passwordSetAt: null };
+  if (password !== null) {
+    smtp.password = Buffer.from(sealer.seal(password, passwordContext(environmentId))).toString("base64");
+    smtp.passwordSetAt = nowMs;
+  } else if (kept) {
+    smtp.password = current.password;
+    smtp.passwordSetAt = current.passwordSetAt;
+  }
+  refuseHalfSignIn(smtp);
+  return smtp;
+}
+
+function refuseHalfSignIn(smtp: SmtpSettings): void {
+  if ((smtp.username === null) !== (smtp.password === null)) {
+    throw new Refusal(
+      "invalid_input",
+      "`smtp.username` and `smtp.password` go together: give both, or neither (a new host or username needs the password again).",
+    );
+  }
+  if (smtp.security === "none" && smtp.username !== null && !LOOPBACK.test(smtp.host)) {
+    throw new Refusal(
+      "invalid_input",
+      '`smtp.security` "none" would send the password in clear: choose "starttls" or "tls", or a server on this machine.',
+    );
+  }
+}
+
+function readHost(host: string): string {
+  const trimmed = host.trim().toLowerCase();
+  if (HOST.test(trimmed)) return trimmed;
+  throw new Refusal("invalid_input", "`smtp.host` is not a host: write a name such as smtp.example.com.");
+}
+
+function readPort(port: number): number {
+  if (Number.isInteger(port) && port >= 1 && port <= 65_535) return port;
+  throw new Refusal("invalid_input", "`smtp.port` is not a port: write an integer from 1 to 65535.");
+}
+
+function readCredential(name: string, text: string | null | undefined): string | null {
+  if (text === undefined || text === null || text === "") return null;
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: exactly these would end a line of the protocol.
+  if (text.length <= MAX_CREDENTIAL_CHARS && !/[\u0000-\u001f\u007f]/.test(text)) return text;
+  throw new Refusal(
+    "invalid_input",
+    `\`smtp.${name}\` is too long or holds control characters: paste what the mail provider shows.`,
+  );
+}
+
+function passwordContext(environmentId: number): string {
+  return `smtp:${environmentId}`;
+}
+
+function readSmtp(section: Json | undefined): SmtpSettings | null {
+  return isJsonObject(section) ? (section as unknown as SmtpSettings) : null;
+}

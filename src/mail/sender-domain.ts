@@ -1,0 +1,215 @@
+/**
+ * The domain mail is sent from: whoever controls its DNS proves it with a TXT record, and only then does mail leave, from the domain's
+ * word for its kind (`event@…`, `account@…`). It decides what is verified; it never sends.
+ * Source: the specification's "Action-level errors" (sender_domain_required), decisions section 5.
+ */
+import { randomBytes } from "node:crypto";
+import { domainToASCII } from "node:url";
+import { type Clock, toIsoOrNull } from "../ground/clock.ts";
+import { Refusal } from "../ground/refusal.ts";
+import type { Reader, Store, Writer } from "../store/port.ts";
+import { writeAudit } from "../watch/audit.ts";
+
+export interface SenderDomain {
+  domain: string;
+  verificationToken: string;
+  verifiedAt: number | null;
+  checkedAt: number | null;
+  eventWord: string;
+  accountWord: string;
+}
+
+export interface SenderDomainView {
+  domain: string;
+  verified: boolean;
+  verifiedAt: string | null;
+  checkedAt: string | null;
+  eventWord: string;
+  accountWord: string;
+  /** What to put into the domain's DNS. */
+  record: { type: "TXT"; name: string; value: string };
+}
+
+/** Looks TXT records up: every record as its strings joined; empty when the name has none. Throws when DNS itself failed. */
+export type TxtResolver = (name: string) => Promise<string[]>;
+
+export interface SenderDomainInput {
+  domain: string;
+  eventWord?: string | undefined;
+  accountWord?: string | undefined;
+}
+
+const COLUMNS = `domain, verification_token AS verificationToken, verified_at AS verifiedAt, checked_at AS checkedAt,
+  event_word AS eventWord, account_word AS accountWord`;
+const LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
+const WORD = /^[a-z0-9](?:[a-z0-9+_-]|\.(?=[a-z0-9])){0,62}$/;
+
+/** The domain as the API shows it, with the record to paste. */
+export function viewSenderDomain(row: SenderDomain): SenderDomainView {
+  return {
+    domain: row.domain,
+    verified: row.verifiedAt !== null,
+    verifiedAt: toIsoOrNull(row.verifiedAt),
+    checkedAt: toIsoOrNull(row.checkedAt),
+    eventWord: row.eventWord,
+    accountWord: row.accountWord,
+    record: { type: "TXT", name: recordName(row.domain), value: recordValue(row.verificationToken) },
+  };
+}
+
+export function findSenderDomain(tx: Reader, environmentId: number): Promise<SenderDomain | null> {
+  return tx.get<SenderDomain>(
+    `SELECT ${COLUMNS} FROM sender_domain WHERE environment_id = ?1`,
+    environmentId,
+  );
+}
+
+/** The address mail of this kind goes from; null until the environment's domain is verified. */
+export async function findSenderAddress(
+  tx: Reader,
+  environmentId: number,
+  kind: "event" | "account",
+): Promise<string | null> {
+  const row = await findSenderDomain(tx, environmentId);
+  if (row === null || row.verifiedAt === null) return null;
+  return `${kind === "event" ? row.eventWord : row.accountWord}@${row.domain}`;
+}
+
+/** Sets the domain and its words, and audits it. Another domain starts unverified under a new token. Refuses with `invalid_input`. */
+export async function saveSenderDomain(
+  tx: Writer,
+  change: { environmentId: number; by: string; nowMs: number },
+  input: SenderDomainInput,
+): Promise<SenderDomain> {
+  const { environmentId } = change;
+  const domain = readDomain(input.domain);
+  const before = await findSenderDomain(tx, environmentId);
+  const same = before?.domain === domain ? before : null;
+  const row: SenderDomain = {
+    domain,
+    verificationToken: same?.verificationToken ?? randomBytes(24).toString("base64url"),
+    verifiedAt: same?.verifiedAt ?? null,
+    checkedAt: same?.checkedAt ?? null,
+    eventWord: readWord("eventWord", input.eventWord ?? before?.eventWord ?? "event"),
+    accountWord: readWord("accountWord", input.accountWord ?? before?.accountWord ?? "account"),
+  };
+  await tx.run(
+    `INSERT INTO sender_domain (environment_id, domain, verification_token, verified_at, checked_at, event_word, account_word)
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+     ON CONFLICT (environment_id) DO UPDATE SET domain = excluded.domain,
+       verification_token = excluded.verification_token, verified_at = excluded.verified_at,
+       checked_at = excluded.checked_at, event_word = excluded.event_word, account_word = excluded.account_word`,
+    environmentId,
+    row.domain,
+    row.verificationToken,
+    row.verifiedAt,
+    row.checkedAt,
+    row.eventWord,
+    row.accountWord,
+  );
+  await auditDomain(tx, change, before, row);
+  return row;
+}
+
+/** Removes the domain, and audits it: mail stops leaving. */
+export async function removeSenderDomain(
+  tx: Writer,
+  change: { environmentId: number; by: string; nowMs: number },
+): Promise<void> {
+  const before = await findSenderDomain(tx, change.environmentId);
+  if (before === null) return;
+  await tx.run("DELETE FROM sender_domain WHERE environment_id = ?1", change.environmentId);
+  await auditDomain(tx, change, before, null);
+}
+
+/**
+ * Looks the TXT record up and remembers what it found: verified, or not (any more). DNS that does not answer changes nothing. Answers
+ * the domain and one sentence. Refuses with `not_found` where no domain is set.
+ */
+export async function verifySenderDomain(
+  store: Store,
+  rooms: { resolveTxt: TxtResolver; clock: Clock },
+  change: { environmentId: number; by: string },
+): Promise<{ domain: SenderDomain; message: string }> {
+  const { environmentId } = change;
+  const row = await store.read((tx) => findSenderDomain(tx, environmentId));
+  if (row === null) {
+    throw new Refusal("not_found", "No sender domain is set in this environment: set one first.");
+  }
+  const name = recordName(row.domain);
+  const found = await rooms.resolveTxt(name).catch(() => null);
+  if (found === null) {
+    return { domain: row, message: `DNS did not answer for ${name}: nothing was changed, try again later.` };
+  }
+  const verified = found.some((text) => text.trim() === recordValue(row.verificationToken));
+  const nowMs = rooms.clock.now();
+  const domain = await store.write("dashboard", (tx) =>
+    keepCheck(tx, { ...change, nowMs }, row, verified ? (row.verifiedAt ?? nowMs) : null),
+  );
+  const message = verified
+    ? `${row.domain} is verified: mail goes out from it.`
+    : `The TXT record ${name} does not hold the expected value yet: add it where the domain's DNS is kept; it can take an hour to show.`;
+  return { domain, message };
+}
+
+/** A domain changed while DNS was asked keeps its own state. */
+async function keepCheck(
+  tx: Writer,
+  change: { environmentId: number; by: string; nowMs: number },
+  row: SenderDomain,
+  verifiedAt: number | null,
+): Promise<SenderDomain> {
+  const current = await findSenderDomain(tx, change.environmentId);
+  if (current?.verificationToken !== row.verificationToken) return current ?? row;
+  const after: SenderDomain = { ...current, verifiedAt, checkedAt: change.nowMs };
+  const sql = "UPDATE sender_domain SET verified_at = ?2, checked_at = ?3 WHERE environment_id = ?1";
+  await tx.run(sql, change.environmentId, verifiedAt, change.nowMs);
+  if ((verifiedAt === null) !== (current.verifiedAt === null)) await auditDomain(tx, change, current, after);
+  return after;
+}
+
+async function auditDomain(
+  tx: Writer,
+  change: { environmentId: number; by: string; nowMs: number },
+  before: SenderDomain | null,
+  after: SenderDomain | null,
+): Promise<void> {
+  await writeAudit(tx, {
+    environmentId: change.environmentId,
+    atMs: change.nowMs,
+    actor: change.by,
+    action: after === null ? "sender_domain.removed" : "sender_domain.changed",
+    target: `sender_domain:${(after ?? before)?.domain}`,
+    before: before === null ? null : viewSenderDomain(before),
+    after: after === null ? null : viewSenderDomain(after),
+  });
+}
+
+function recordName(domain: string): string {
+  return `_relay-service.${domain}`;
+}
+
+function recordValue(token: string): string {
+  return `relay-service-verification=${token}`;
+}
+
+function readDomain(text: string): string {
+  const domain = domainToASCII(text.trim().replace(/\.$/, "")).toLowerCase();
+  const labels = domain.split(".");
+  const last = labels.at(-1) ?? "";
+  const fits = domain.length <= 200 && labels.length >= 2 && labels.every((label) => LABEL.test(label));
+  if (fits && !/^\d+$/.test(last)) return domain;
+  throw new Refusal(
+    "invalid_input",
+    "`domain` is not a domain: write one such as example.com, without https:// and without @.",
+  );
+}
+
+function readWord(name: string, text: string): string {
+  const word = text.trim().toLowerCase();
+  if (WORD.test(word)) return word;
+  throw new Refusal(
+    "invalid_input",
+    `\`${name}\` cannot stand before the @: write letters, digits, dots, hyphens, plus signs or underscores, at most 63.`,
+  );
+}
