@@ -1,0 +1,167 @@
+import { describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import { Value } from "typebox/value";
+import { type CallUrl, callUrl } from "../../src/action/call-url.ts";
+import type { ActionDoors, ActionOutcome, ActionRun } from "../../src/action/contract.ts";
+import { type JsonObject, parseJson } from "../../src/ground/json.ts";
+import type { CallOutcome, CallRequest } from "../../src/outbound/call.ts";
+import type { Writer } from "../../src/store/port.ts";
+
+const golden = join(import.meta.dir, "../golden");
+const noStore = {} as Writer;
+const action: CallUrl = { type: "call_url", url: "https://a.example/x" };
+
+function makeRun(more: Partial<ActionRun> = {}): ActionRun {
+  return {
+    environmentId: 1,
+    appId: "app",
+    local: false,
+    nowMs: 1_767_603_600_000,
+    relay: { id: "rly_0199b7a1f3c07d3e8a5b6c7d8e9f0a1c", name: "order-paid" },
+    event: {
+      id: "evt_0199b7a1f3c07d3e8a5b6c7d8e9f0a1b",
+      trigger: "receiver",
+      payload: parseJson(
+        '{"event":{"id":12345678901234567890,"type":"order.paid","total":42.5,"note":"Grüße 👋\\n\\"quoted\\""},"mapped":{"event_id":12345678901234567890,"event_type":"order.paid","person_email":"ada@example.com"}}',
+      ) as JsonObject,
+    },
+    person: { id: "per_0199b7a1f3c07d3e8a5b6c7d8e9f0a1d", email: "ada@example.com", status: "active" },
+    results: [{ type: "grant_access", outcome: "done", after: { entitlement: "pro", until: null } }],
+    render: (text) => text,
+    renderRef: (text) => text,
+    renderData: (value) => value,
+    signingSecret: "secret",
+    ...more,
+  };
+}
+
+/** Runs the action against a URL that answers `outcome`; also what was asked of the caller. */
+async function runCall(outcome: CallOutcome, run = makeRun()) {
+  const requests: CallRequest[] = [];
+  const doors: ActionDoors = {
+    caller: {
+      async call(request) {
+        requests.push(request);
+        return outcome;
+      },
+    },
+    mailer: { send: () => Promise.reject(new Error("no mail")) },
+  };
+  const intent = await callUrl.intend(noStore, action, run);
+  if ("outcome" in intent) return { result: intent.outcome, requests };
+  const sent = await callUrl.send(intent.plan, run, doors);
+  return { result: await callUrl.settle(noStore, intent.plan, sent, run), requests };
+}
+
+const answered = (status: number, body = "said"): CallOutcome => ({
+  kind: "answered",
+  ok: status >= 200 && status < 300,
+  status,
+  body,
+});
+
+describe("the notice", () => {
+  test("is the specification's body, every digit kept, written once", async () => {
+    const { requests } = await runCall(answered(200));
+    const body = await Bun.file(join(golden, "outbound-notice.json")).text();
+    expect(requests).toEqual([{ url: action.url, body, signingSecret: "secret", local: false }]);
+  });
+
+  test("is the same on every attempt and replay", async () => {
+    const first = await runCall(answered(500));
+    const second = await runCall(answered(200), makeRun({ nowMs: 1_767_700_000_000 }));
+    expect(second.requests).toEqual(first.requests);
+    expect(callUrl.repeats).toBe(true);
+  });
+
+  test("of an event without a person says null", async () => {
+    const run = makeRun({ person: null, results: [] });
+    const { requests } = await runCall(answered(200), run);
+    expect(parseJson(requests[0]?.body ?? "")).toMatchObject({ person: null, results: [] });
+  });
+
+  test("of local development may go to localhost", async () => {
+    const { requests } = await runCall(answered(200), makeRun({ local: true }));
+    expect(requests[0]?.local).toBe(true);
+  });
+});
+
+describe("the outcome", () => {
+  const failed = (code: string, words: string, answer?: { status: number; body: string }) =>
+    ({
+      outcome: "failed",
+      code,
+      final: false,
+      message: expect.stringContaining(words) as unknown as string,
+      ...(answer ? { answer } : {}),
+    }) as ActionOutcome;
+  const rows: [rule: string, sent: CallOutcome, expected: ActionOutcome][] = [
+    [
+      "a 2xx answer is success, its answer kept",
+      answered(202),
+      { outcome: "done", answer: { status: 202, body: "said" } },
+    ],
+    [
+      "a redirect is a failure",
+      answered(307),
+      failed("redirect", "never followed", { status: 307, body: "said" }),
+    ],
+    [
+      "any other answer is a failure",
+      answered(404),
+      failed("http_error", "404", { status: 404, body: "said" }),
+    ],
+    [
+      "an address rule's break is a failure naming the rule",
+      { kind: "refused", code: "private_address", message: "why" },
+      failed("private_address", "why"),
+    ],
+    [
+      "no answer is a failure",
+      { kind: "unreachable", code: "timeout", message: "late" },
+      failed("timeout", "late"),
+    ],
+  ];
+  test.each(rows)("%s", async (_rule, sent, expected) => {
+    expect((await runCall(sent)).result).toEqual(expected);
+  });
+
+  test("without a signing secret is a failure, and nothing is called", async () => {
+    const { result, requests } = await runCall(answered(200), makeRun({ signingSecret: null }));
+    expect(result).toMatchObject({ outcome: "failed", code: "no_signing_secret", final: false });
+    expect(requests).toEqual([]);
+  });
+});
+
+describe("at save", () => {
+  const rows: [rule: string, url: string, problems: number][] = [
+    ["an https address is fine", "https://a.example/x", 0],
+    ["http to localhost may be saved, for local development", "http://localhost:3000/x", 0],
+    ["http elsewhere is a problem", "http://a.example/x", 1],
+    ["an IP address is a problem", "https://8.8.8.8/", 1],
+    ["credentials are a problem", "https://user:pass@a.example/", 1],
+    ["a template is a problem", "https://a.example/{{mapped.id}}", 1],
+    ["what is no address is a problem", "a.example", 1],
+  ];
+  test.each(rows)("%s", (_rule, url, problems) => {
+    const found = callUrl.check({ type: "call_url", url });
+    expect(found.map((problem) => problem.field)).toEqual(Array(problems).fill("url"));
+  });
+
+  const shapes: [rule: string, value: unknown, fits: boolean][] = [
+    ["type and url fit", action, true],
+    ["an unknown field does not", { ...action, method: "GET" }, false],
+    ["a missing url does not", { type: "call_url" }, false],
+    ["an empty url does not", { type: "call_url", url: "" }, false],
+  ];
+  test.each(shapes)("%s", (_rule, value, fits) => {
+    expect(Value.Check(callUrl.shape, value)).toBe(fits);
+  });
+
+  test("its examples are valid", () => {
+    for (const example of callUrl.examples) {
+      expect(Value.Check(callUrl.shape, example)).toBe(true);
+      expect(callUrl.check(example)).toEqual([]);
+    }
+  });
+});

@@ -1,0 +1,371 @@
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import { createServer as createTlsServer } from "node:https";
+import { type AddressInfo, createServer as createRawServer, type Socket } from "node:net";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import { systemClock } from "../../src/ground/clock.ts";
+import { CALL_TIMEOUT_MS, MAX_KEPT_ANSWER_BYTES } from "../../src/ground/limit.ts";
+import { utf8Bytes } from "../../src/ground/text.ts";
+import type { CallOutcome, CallRequest } from "../../src/outbound/call.ts";
+import { type CallerOptions, createCaller } from "../../src/outbound/caller.ts";
+import { makeAuthority } from "../kit/certificate.ts";
+import { VirtualClock } from "../kit/virtual-clock.ts";
+
+type Handler = (request: IncomingMessage, response: ServerResponse) => void;
+
+const authority = makeAuthority("Test authority");
+const open: { close(): void }[] = [];
+let sink: Server;
+let sinkPort: number;
+let handle: Handler = (_request, response) => response.end("ok");
+let calls = 0;
+
+beforeAll(async () => {
+  sink = createServer((request, response) => {
+    calls++;
+    handle(request, response);
+  });
+  sinkPort = await listenOn(sink);
+});
+afterAll(() => {
+  for (const server of open) server.close();
+});
+
+async function listenOn(server: Server | ReturnType<typeof createRawServer>, host = "127.0.0.1") {
+  await new Promise<void>((resolve) => server.listen(0, host, resolve));
+  open.push(server);
+  return (server.address() as AddressInfo).port;
+}
+
+function makeCaller(options: Partial<CallerOptions> = {}) {
+  return createCaller({ ownHosts: () => [], allowPrivate: [], clock: systemClock, ...options });
+}
+
+function request(url: string, more: Partial<CallRequest> = {}): CallRequest {
+  return { url, body: '{"id":"evt_1"}', signingSecret: "secret", local: false, ...more };
+}
+
+/** Calls the local sink once, answered by `handler`. */
+async function callSink(handler: Handler, options: Partial<CallerOptions> = {}): Promise<CallOutcome> {
+  handle = handler;
+  return makeCaller(options).call(request(`http://localhost:${sinkPort}/in?a=b#c`, { local: true }));
+}
+
+describe("the notice is posted", () => {
+  test("with the specification's headers, its exact body, and the signature over it", async () => {
+    let seen: { line: string; headers: string[]; body: string } | null = null;
+    const outcome = await callSink(
+      (incoming, response) => {
+        let body = "";
+        incoming.on("data", (chunk) => {
+          body += chunk;
+        });
+        incoming.on("end", () => {
+          seen = { line: `${incoming.method} ${incoming.url}`, headers: incoming.rawHeaders, body };
+          response.end("thanks");
+        });
+      },
+      { clock: new VirtualClock(1_767_603_600_999) },
+    );
+    expect(outcome).toEqual({ kind: "answered", ok: true, status: 200, body: "thanks" });
+    expect(seen as unknown).toEqual({
+      line: "POST /in?a=b",
+      headers: [
+        "host",
+        `localhost:${sinkPort}`,
+        "connection",
+        "close",
+        "content-type",
+        "application/json",
+        "user-agent",
+        "Service-Relays/1",
+        "accept-encoding",
+        "identity",
+        "X-Service-Signature",
+        "t=1767603600,v1=b2416f9b8ca1c0d5791f6f9e76d06dfbe3100f847338dfdf865a94525de3f455",
+        "content-length",
+        "14",
+      ],
+      body: '{"id":"evt_1"}',
+    });
+  });
+});
+
+describe("the answer", () => {
+  const rows: [rule: string, handler: Handler, expected: { ok: boolean; status: number; body: string }][] = [
+    ["204 without a body is success", (_q, r) => r.writeHead(204).end(), { ok: true, status: 204, body: "" }],
+    ["299 is success", (_q, r) => r.writeHead(299).end("x"), { ok: true, status: 299, body: "x" }],
+    ["400 is a failure", (_q, r) => r.writeHead(400).end("no"), { ok: false, status: 400, body: "no" }],
+    ["500 is a failure", (_q, r) => r.writeHead(500).end("oh"), { ok: false, status: 500, body: "oh" }],
+    [
+      "a redirect is a failure and never followed",
+      (_q, r) => r.writeHead(302, { location: `http://localhost:${sinkPort}/elsewhere` }).end("moved"),
+      { ok: false, status: 302, body: "moved" },
+    ],
+    [
+      "a redirect that keeps the method is never followed either",
+      (_q, r) => r.writeHead(308, { location: "/elsewhere" }).end(),
+      { ok: false, status: 308, body: "" },
+    ],
+    [
+      "an early hint before it is passed over",
+      (_q, r) => {
+        r.writeProcessing();
+        r.end("late");
+      },
+      { ok: true, status: 200, body: "late" },
+    ],
+    [
+      "keeps its first 4 KB",
+      (_q, r) => r.end("x".repeat(100_000)),
+      { ok: true, status: 200, body: "x".repeat(4096) },
+    ],
+    [
+      "is cut at a character",
+      (_q, r) => r.end(`x${"é".repeat(50_000)}`),
+      { ok: true, status: 200, body: `x${"é".repeat(2047)}` },
+    ],
+    [
+      "is read by its declared charset",
+      (_q, r) => r.writeHead(200, { "content-type": "text/plain; charset=iso-8859-1" }).end(Buffer.of(0xe9)),
+      { ok: true, status: 200, body: "é" },
+    ],
+    [
+      "in bytes that are no text is kept as valid text without NUL",
+      (_q, r) => r.end(Buffer.of(0, 0xff, 0x41)),
+      { ok: true, status: 200, body: "\ufffd\ufffdA" },
+    ],
+    [
+      "compressed although not asked for is not unpacked",
+      (_q, r) => r.writeHead(200, { "content-encoding": "gzip" }).end(gzipSync("x".repeat(1_000_000))),
+      { ok: true, status: 200, body: "[a gzip compressed answer, not kept]" },
+    ],
+  ];
+  test.each(rows)("%s", async (_rule, handler, expected) => {
+    const before = calls;
+    expect(await callSink(handler)).toEqual({ kind: "answered", ...expected });
+    expect(calls - before).toBe(1);
+  });
+
+  test("in bytes that are no text never grows over 4 KB", async () => {
+    const outcome = await callSink((_q, r) => r.end(Buffer.alloc(9_000, 0xff)));
+    if (outcome.kind !== "answered") throw new Error("not answered");
+    expect(utf8Bytes(outcome.body)).toBeLessThanOrEqual(MAX_KEPT_ANSWER_BYTES);
+  });
+
+  test("that never ends is not read beyond its first 4 KB", async () => {
+    let ended: () => void = () => {};
+    const closed = new Promise<void>((resolve) => {
+      ended = resolve;
+    });
+    const outcome = await callSink((_q, r) => {
+      r.on("close", ended);
+      const push = () => {
+        while (!r.destroyed && r.write("y".repeat(10_000)));
+      };
+      r.on("drain", push);
+      push();
+    });
+    expect(outcome).toEqual({ kind: "answered", ok: true, status: 200, body: "y".repeat(4096) });
+    await closed;
+  });
+});
+
+describe("no answer", () => {
+  const silent: [rule: string, handler: Handler][] = [
+    ["a server that never answers is a timeout after 10 seconds", () => {}],
+    ["a server that never ends a short answer is a timeout", (_q, r) => void r.write("begun")],
+  ];
+  test.each(silent)("%s", async (_rule, handler) => {
+    const clock = new VirtualClock(0);
+    let arrived: () => void = () => {};
+    const arrival = new Promise<void>((resolve) => {
+      arrived = resolve;
+    });
+    const outcome = callSink(
+      (q, r) => {
+        handler(q, r);
+        arrived();
+      },
+      { clock },
+    );
+    await arrival;
+    await clock.advance(CALL_TIMEOUT_MS - 1);
+    expect(await Promise.race([outcome, Promise.resolve("waiting")])).toBe("waiting");
+    await clock.advance(1);
+    expect(await outcome).toMatchObject({ kind: "unreachable", code: "timeout" });
+  });
+
+  test("a name whose lookup hangs is a timeout", async () => {
+    const clock = new VirtualClock(0);
+    const caller = makeCaller({ clock, lookup: () => new Promise(() => {}) });
+    const outcome = caller.call(request("https://a.example/"));
+    await clock.advance(CALL_TIMEOUT_MS);
+    expect(await outcome).toMatchObject({ kind: "unreachable", code: "timeout" });
+  });
+
+  test("a closed port is connection_failed", async () => {
+    const server = createRawServer();
+    const port = await listenOn(server);
+    await new Promise<void>((resolve) => server.close(() => resolve()));
+    const outcome = await makeCaller().call(request(`http://localhost:${port}/`, { local: true }));
+    expect(outcome).toMatchObject({ kind: "unreachable", code: "connection_failed" });
+  });
+
+  const rude: [rule: string, speak: (socket: Socket) => void][] = [
+    ["a server that hangs up", (socket) => socket.destroy()],
+    ["a server that speaks no HTTP", (socket) => socket.end("SSH-2.0-nothing\r\n\r\n")],
+    ["an answer that breaks off", (socket) => socket.end("HTTP/1.1 200 OK\r\ncontent-length: 9\r\n\r\nab")],
+    ["endless headers", (socket) => socket.end(`HTTP/1.1 200 OK\r\nx: ${"y".repeat(100_000)}\r\n\r\n`)],
+  ];
+  test.each(rude)("%s is connection_failed", async (_rule, speak) => {
+    const port = await listenOn(
+      createRawServer((socket) => {
+        socket.on("error", () => {});
+        socket.once("data", () => speak(socket));
+      }),
+    );
+    const outcome = await makeCaller().call(request(`http://localhost:${port}/`, { local: true }));
+    expect(outcome).toMatchObject({ kind: "unreachable", code: "connection_failed" });
+  });
+});
+
+describe("an address rule refuses, and nothing connects", () => {
+  const rows: [rule: string, url: string, addresses: string[], code: string][] = [
+    ["plain http", "http://a.example/", ["8.8.8.8"], "https_only"],
+    ["an IP address", "https://127.0.0.1/", [], "ip_literal"],
+    ["the own host", "https://relay.example/", ["8.8.8.8"], "own_host"],
+    ["a name that resolves to an own address", "https://b.example/", ["8.8.4.4"], "own_host"],
+    ["a name without an address", "https://none.example/", [], "unresolvable"],
+    ["a private address", "https://a.example/", ["10.0.0.1"], "private_address"],
+    ["loopback by a name", "https://localhost/", ["127.0.0.1"], "private_address"],
+    ["a mixed answer, private last", "https://a.example/", ["8.8.8.8", "10.0.0.1"], "private_address"],
+    ["a mixed answer, private first", "https://a.example/", ["::1", "8.8.8.8"], "private_address"],
+    ["a metadata address", "https://metadata.example/", ["169.254.169.254"], "private_address"],
+  ];
+  test.each(rows)("%s", async (_rule, url, addresses, code) => {
+    const before = calls;
+    const caller = makeCaller({
+      ownHosts: () => ["relay.example", "8.8.4.4"],
+      lookup: async () => addresses,
+    });
+    const outcome = await caller.call(request(url.replace("example/", `example:${sinkPort}/`)));
+    expect(outcome).toMatchObject({ kind: "refused", code });
+    expect(calls).toBe(before);
+  });
+
+  test("a name whose lookup fails is unresolvable", async () => {
+    const caller = makeCaller({ lookup: () => Promise.reject(new Error("ENOTFOUND")) });
+    expect(await caller.call(request("https://a.example/"))).toMatchObject({ code: "unresolvable" });
+  });
+
+  test("a loopback name in local development is pinned to loopback without a lookup", async () => {
+    const looked: string[] = [];
+    const lookup = async (host: string) => {
+      looked.push(host);
+      return ["8.8.8.8"];
+    };
+    handle = (_request, response) => response.end("ok");
+    const caller = makeCaller({ lookup });
+    const outcome = await caller.call(request(`http://x.localhost:${sinkPort}/`, { local: true }));
+    expect(outcome).toMatchObject({ kind: "answered", ok: true });
+    expect(looked).toEqual([]);
+  });
+});
+
+describe("over TLS", () => {
+  let port: number;
+  let tlsCalls = 0;
+  const hosts: (string | undefined)[] = [];
+  const lookup = async () => ["127.0.0.1"];
+  const allowPrivate = ["127.0.0.0/8"];
+  const certificateAuthorities = [authority.cert];
+
+  async function listenTls(names: string[], until?: string) {
+    const server = createTlsServer({ ...authority.issue(names, until) }, (incoming, response) => {
+      tlsCalls++;
+      hosts.push(incoming.headers.host);
+      response.end("secure");
+    });
+    return listenOn(server);
+  }
+  beforeAll(async () => {
+    port = await listenTls(["pinned.test"]);
+  });
+
+  test("the connection goes to the checked address while the certificate is checked against the name", async () => {
+    const caller = makeCaller({ lookup, allowPrivate, certificateAuthorities });
+    const outcome = await caller.call(request(`https://Pinned.test.:${port}/`));
+    expect(outcome).toEqual({ kind: "answered", ok: true, status: 200, body: "secure" });
+    expect(hosts).toEqual([`pinned.test:${port}`]);
+  });
+
+  test("another address is tried when the first one takes no connection", async () => {
+    const both = async () => ["127.0.0.9", "127.0.0.1"];
+    const caller = makeCaller({ lookup: both, allowPrivate, certificateAuthorities });
+    expect(await caller.call(request(`https://pinned.test:${port}/`))).toMatchObject({ ok: true });
+  });
+
+  test("a name that resolves elsewhere after the check (rebinding) is asked for once and never again", async () => {
+    let asked = 0;
+    const rebinding = async () => (asked++ === 0 ? ["127.0.0.1"] : ["10.0.0.1"]);
+    const caller = makeCaller({ lookup: rebinding, allowPrivate, certificateAuthorities });
+    expect(await caller.call(request(`https://pinned.test:${port}/`))).toMatchObject({ ok: true });
+    expect(asked).toBe(1);
+    expect(await caller.call(request(`https://pinned.test:${port}/`))).toMatchObject({
+      code: "private_address",
+    });
+    expect(asked).toBe(2);
+  });
+
+  test.each([
+    ["a certificate for another name", "other.test", certificateAuthorities],
+    ["a certificate of an unknown authority", "pinned.test", []],
+  ])("%s is tls_failed and nothing is sent", async (_rule, host, authorities) => {
+    const before = tlsCalls;
+    const caller = makeCaller({ lookup, allowPrivate, certificateAuthorities: authorities });
+    expect(await caller.call(request(`https://${host}:${port}/`))).toMatchObject({ code: "tls_failed" });
+    expect(tlsCalls).toBe(before);
+  });
+
+  test("an expired certificate is tls_failed", async () => {
+    const expired = await listenTls(["pinned.test"], "20210101000000Z");
+    const caller = makeCaller({ lookup, allowPrivate, certificateAuthorities });
+    expect(await caller.call(request(`https://pinned.test:${expired}/`))).toMatchObject({
+      code: "tls_failed",
+    });
+  });
+
+  test("a server that speaks plain http is tls_failed", async () => {
+    const caller = makeCaller({ lookup, allowPrivate, certificateAuthorities });
+    expect(await caller.call(request(`https://pinned.test:${sinkPort}/`))).toMatchObject({
+      code: "tls_failed",
+    });
+  });
+
+  test("every claim of scripts/pin-check.ts holds, in a process of its own", async () => {
+    const script = join(import.meta.dir, "../../scripts/pin-check.ts");
+    const run = Bun.spawn([process.execPath, script], { stdout: "pipe", stderr: "pipe" });
+    const lines = (await new Response(run.stdout).text()).trim().split("\n");
+    expect(lines.map((line) => (JSON.parse(line) as { holds: boolean }).holds)).toEqual(Array(6).fill(true));
+    expect(await run.exited).toBe(0);
+  });
+});
+
+test("a hanging target takes nothing from calls to others", async () => {
+  const caller = makeCaller();
+  const hanging: ServerResponse[] = [];
+  handle = (incoming, response) => {
+    if (incoming.url === "/hang") hanging.push(response);
+    else response.end("ok");
+  };
+  const slow = Array.from({ length: 20 }, () =>
+    caller.call(request(`http://localhost:${sinkPort}/hang`, { local: true })),
+  );
+  const quick = await caller.call(request(`http://localhost:${sinkPort}/quick`, { local: true }));
+  expect(quick).toMatchObject({ ok: true });
+  while (hanging.length < 20) await new Promise((resolve) => setImmediate(resolve));
+  for (const response of hanging) response.end("at last");
+  expect((await Promise.all(slow)).every((outcome) => outcome.kind === "answered" && outcome.ok)).toBe(true);
+});

@@ -1,0 +1,34 @@
+import { describe, expect, test } from "bun:test";
+import { join } from "node:path";
+import { signNotice } from "../../src/outbound/signature.ts";
+
+const golden = join(import.meta.dir, "../golden");
+const secret = "rss_test_only_9f2c4e6a8b0d1f3e5c7a";
+
+describe("the outbound signature", () => {
+  test("of the golden notice is the golden one, made once with another tool", async () => {
+    const body = await Bun.file(join(golden, "outbound-notice.json")).text();
+    const signature = await Bun.file(join(golden, "outbound-notice.signature.txt")).text();
+    expect(signNotice(secret, body, 1_767_603_600_000)).toBe(signature.trim());
+  });
+
+  const rows: [rule: string, other: string][] = [
+    ["is over whole seconds, rounded down", signNotice(secret, "{}", 1_767_603_600_999)],
+    ["is the same for the same secret, body and second", signNotice(secret, "{}", 1_767_603_600_000)],
+  ];
+  test.each(rows)("%s", (_rule, other) => {
+    expect(other).toBe(signNotice(secret, "{}", 1_767_603_600_001));
+  });
+
+  const changed: [rule: string, other: string][] = [
+    ["the body", signNotice(secret, "{ }", 1_767_603_600_000)],
+    ["the second", signNotice(secret, "{}", 1_767_603_601_000)],
+    ["the secret", signNotice(`${secret}x`, "{}", 1_767_603_600_000)],
+    ["the secret's prefix", signNotice(secret.replace("rss_", ""), "{}", 1_767_603_600_000)],
+  ];
+  test.each(changed)("changes with %s", (_rule, other) => {
+    const digest = (text: string) => text.split("v1=")[1];
+    expect(digest(other)).toMatch(/^[0-9a-f]{64}$/);
+    expect(digest(other)).not.toBe(digest(signNotice(secret, "{}", 1_767_603_600_000)));
+  });
+});

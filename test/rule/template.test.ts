@@ -1,0 +1,157 @@
+import { describe, expect, test } from "bun:test";
+import { type Json, type JsonObject, parseJson } from "../../src/ground/json.ts";
+import {
+  checkDataTemplates,
+  hasTemplate,
+  listTemplatePaths,
+  MAX_DATA_DEPTH,
+  MAX_RENDERED_CHARS,
+  parseTemplate,
+  renderData,
+  renderTemplate,
+} from "../../src/template/template.ts";
+
+const scope = parseJson(`{
+  "event": { "items": [{ "id": 12345678901234567890 }], "note": "{{person.email}}", "empty": "", "nothing": null, "ok": true, "price": 4.5,
+             "a.b": "literal", "a": { "b": "nested" } },
+  "mapped": { "plan": "gold", "tags": ["x", 9007199254740993], "shape": { "n": 1 }, "x-y_z": "hyphen" },
+  "person": { "id": "per_1", "email": "ada@example.com" },
+  "record": { "id": "rec_1", "data": { "title": "Hello" } },
+  "tick": { "periodStart": "2026-01-05T09:00:00.000Z" }
+}`) as JsonObject;
+
+function rendered(text: string, from: JsonObject = scope): { text: string; missing: string[] } {
+  const missing: string[] = [];
+  return { text: renderTemplate(text, from, (path) => missing.push(path)), missing };
+}
+
+describe("a template renders", () => {
+  const rows: [rule: string, template: string, text: string, missing: string[]][] = [
+    ["text without braces as it is", "plain }} text", "plain }} text", []],
+    ["a mapped name", "Plan {{mapped.plan}}!", "Plan gold!", []],
+    [
+      "a path into the raw body, array indexes as numeric segments, every digit kept",
+      "{{event.items.0.id}}",
+      "12345678901234567890",
+      [],
+    ],
+    ["a record's field and id", "{{record.data.title}} {{record.id}}", "Hello rec_1", []],
+    ["the person's email and id", "{{person.email}} {{person.id}}", "ada@example.com per_1", []],
+    ["the tick's period start", "{{tick.periodStart}}", "2026-01-05T09:00:00.000Z", []],
+    ["spaces around the path", "{{  mapped.plan }}", "gold", []],
+    ["a name with hyphen and underscore", "{{mapped.x-y_z}}", "hyphen", []],
+    ["true and a fraction as their text", "{{event.ok}} {{event.price}}", "true 4.5", []],
+    ["an object as JSON", "{{mapped.shape}}", '{"n":1}', []],
+    ["an array as JSON with every digit", "{{mapped.tags}}", '["x",9007199254740993]', []],
+    ["a path that names nothing as empty, with a warning", "[{{mapped.none}}]", "[]", ["mapped.none"]],
+    ["a null as empty, with a warning", "[{{event.nothing}}]", "[]", ["event.nothing"]],
+    ["an empty text as empty, without a warning", "[{{event.empty}}]", "[]", []],
+    [
+      "nothing inherited",
+      "{{event.constructor}}{{mapped.__proto__}}",
+      "",
+      ["event.constructor", "mapped.__proto__"],
+    ],
+    ["a root that the event lacks as empty, with a warning", "{{previous.id}}", "", ["previous.id"]],
+    ["a value that holds braces as it is, never a second time", "{{event.note}}", "{{person.email}}", []],
+    ["an opening that is never closed as plain text", "a {{ mapped.plan", "a {{ mapped.plan", []],
+    ["a brace left over after a path as plain text", "{{mapped.plan}}}", "gold}", []],
+    ["a path of a JSON body, not a literal name with dots", "{{event.a.b}}", "nested", []],
+    ["what is no template as it is", "{{mapped.a | upper}}", "{{mapped.a | upper}}", []],
+  ];
+  test.each(rows)("%s: %s", (_rule, template, text, missing) => {
+    expect(rendered(template)).toEqual({ text, missing });
+  });
+
+  test("a form's literal name with dots wins over the path", () => {
+    const form: JsonObject = { event: { "item.0": "literal", item: ["first", "second"] } };
+    expect(rendered("{{event.item.0}} {{event.item.1}}", form).text).toBe("literal second");
+  });
+
+  test("a text no longer than the limit, cut between characters, in bounded time", () => {
+    const large: JsonObject = { event: { big: "😀".repeat(MAX_RENDERED_CHARS) } };
+    const { text } = rendered("a{{event.big}}".repeat(500), large);
+    expect(text.length).toBeLessThanOrEqual(MAX_RENDERED_CHARS);
+    expect(text.length).toBeGreaterThan(MAX_RENDERED_CHARS - 2);
+    expect(text.isWellFormed()).toBe(true);
+  });
+});
+
+describe("a template is refused in one sentence", () => {
+  const rows: [rule: string, template: string, words: string][] = [
+    ["a filter", "{{mapped.a | upper}}", "no expressions or filters"],
+    ["a filter without spaces", "{{mapped.a|upper}}", "no expressions or filters"],
+    ["a sum", "{{mapped.a + 1}}", "no expressions or filters"],
+    ["a call", "{{mapped.a.trim()}}", "no expressions or filters"],
+    ["a comparison", "{{mapped.a==1}}", "no expressions or filters"],
+    ["a quoted name", `{{mapped["a"]}}`, "no expressions or filters"],
+    ["two words", "{{mapped.a or mapped.b}}", "no expressions or filters"],
+    ["a block", "{{#if mapped.a}}", "no expressions or filters"],
+    ["nothing between the braces", "{{ }}", "is empty"],
+    ["a third brace", "{{{mapped.a}}}", "is not a path"],
+    ["an opening inside", "{{ {{mapped.a}} }}", "is not a path"],
+    ["an empty segment", "{{mapped..a}}", "is not a path"],
+    ["a root alone", "{{mapped}}", "names a whole mapped"],
+    ["a path that is too long", `{{mapped.${"a".repeat(600)}}}`, "is too long"],
+  ];
+  test.each(rows)("%s: %s", (_rule, template, words) => {
+    expect(parseTemplate(template)).toContain(words);
+    expect(listTemplatePaths(template)).toEqual([]);
+  });
+
+  test("a root that the trigger does not have", () => {
+    expect(parseTemplate("{{person.email}}", ["tick"])).toBe(
+      "{{person.email}} names nothing this trigger has: begin the path with tick.",
+    );
+    expect(parseTemplate("{{person.email}}", ["event", "mapped", "person"])).toBeObject();
+  });
+
+  test("in every text of a value, each with its field", () => {
+    const data: Json = { a: "{{mapped.ok}}", b: ["x", { c: "{{bad}}" }], d: 1 };
+    expect(checkDataTemplates(data, "actions.0.data").map((problem) => problem.field)).toEqual([
+      "actions.0.data.b.1.c",
+    ]);
+  });
+
+  test("a value nested too deep", () => {
+    let deep: Json = "x";
+    for (let level = 0; level <= MAX_DATA_DEPTH; level++) deep = [deep];
+    expect(checkDataTemplates(deep, "data")[0]?.message).toContain("nested too deep");
+  });
+});
+
+test("paths are listed as written and in order", () => {
+  expect(listTemplatePaths("{{ mapped.a }} and {{event.b.0}} and {{mapped.a}}")).toEqual([
+    "mapped.a",
+    "event.b.0",
+    "mapped.a",
+  ]);
+});
+
+test("a text has a template only with an opening and its closing", () => {
+  expect(["", "a", "{{", "}} {{", "{ {a} }"].map(hasTemplate)).toEqual([false, false, false, false, false]);
+  expect(["{{a.b}}", "x {{ }} y"].map(hasTemplate)).toEqual([true, true]);
+});
+
+describe("data", () => {
+  test("is rendered in every text; names, numbers and structure stay", () => {
+    const missing: string[] = [];
+    const data = parseJson(
+      '{"{{mapped.plan}}":"{{mapped.plan}}","n":12345678901234567890,"list":["{{mapped.none}}",null,true],"__proto__":"{{person.id}}"}',
+    );
+    const result = renderData(data, scope, (path) => missing.push(path));
+    expect(result).toEqual(
+      parseJson(
+        '{"{{mapped.plan}}":"gold","n":12345678901234567890,"list":["",null,true],"__proto__":"per_1"}',
+      ),
+    );
+    expect(Object.hasOwn(result as JsonObject, "__proto__")).toBe(true);
+    expect(missing).toEqual(["mapped.none"]);
+  });
+
+  test("is bounded over all of its texts together", () => {
+    const large: JsonObject = { event: { big: "x".repeat(30_000) } };
+    const result = renderData(Array(100).fill("{{event.big}}"), large, () => {}) as string[];
+    expect(result.join("").length).toBe(MAX_RENDERED_CHARS);
+  });
+});
