@@ -17,7 +17,6 @@ import type { ParsedBody, ReceivedCall, Verdict } from "../verify/contract.ts";
 import { receiveCall } from "../verify/received-call.ts";
 import { MinuteCap } from "./minute-cap.ts";
 import { findEarlierUse, type OnceUse, spendSignature } from "./signature-memory.ts";
-import { capKeyOf } from "./source-address.ts";
 
 export interface ReceiverRequest {
   appId: string;
@@ -26,7 +25,7 @@ export interface ReceiverRequest {
   body: Uint8Array;
   /** What followed the path, "?" included. */
   search: string;
-  /** The caller's address. */
+  /** The caller's address, as the cap counts it. */
   source: string;
 }
 
@@ -227,7 +226,7 @@ export class Receiver {
 
   /** Counts an unverified call against its address; over the cap that is what it is told. */
   #refuseUnverified(source: string, refusal: Refusal): Refusal {
-    const resetAtMs = this.#unverified.take(capKeyOf(source));
+    const resetAtMs = this.#unverified.take(source);
     if (resetAtMs === null) return refusal;
     return new Refusal(
       "source_capped",

@@ -2,7 +2,8 @@
  * The relays as they are now, ready to use: definitions parsed, secrets unsealed, verifiers prepared. Kept in memory, read again after
  * every change by this process or another. It never writes.
  */
-import { type ActionType, findAction } from "../action/registry.ts";
+import type { ActionType } from "../action/contract.ts";
+import { findAction } from "../action/registry.ts";
 import { parseJson } from "../ground/json.ts";
 import type { Sealer } from "../secret/seal.ts";
 import type { Reader, Store } from "../store/port.ts";
@@ -28,7 +29,7 @@ export interface LiveReceiver {
 }
 
 export interface LiveAction {
-  type: ActionType<unknown>;
+  type: ActionType;
   action: unknown;
   target: string;
 }

@@ -147,7 +147,7 @@ export class Attempt {
     const run = this.#makeRun();
     const earlier = this.#effects.get(key);
     if (earlier?.state === "done") return { outcome: "skipped", ...afterOf(earlier.after) };
-    const type = live.type as ActionTypeAny;
+    const type = live.type as AnyAction;
     if (!type.sends) return this.#complete(tx, live, key, await type.apply(tx, live.action as never, run));
     if (earlier?.state === "intended" && !type.repeats) {
       return this.#complete(tx, live, key, await type.settleUnknown(tx, live.action as never, run));
@@ -216,7 +216,7 @@ function asOutcome(unforeseen: Unforeseen): ActionOutcome {
   return { outcome: "failed", code: unforeseen.code, message: unforeseen.message, final: false };
 }
 
-type ActionTypeAny = SendingAction<never, never, never> | (LiveAction["type"] & { sends: false });
+type AnyAction = Extract<LiveAction["type"], { sends: false }> | SendingAction<never, never, never>;
 
 function afterOf(after: Json | undefined): { after?: Json } {
   return after === undefined ? {} : { after };

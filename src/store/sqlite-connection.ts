@@ -73,22 +73,22 @@ export class SqliteWriter implements Writer {
   }
 
   get<Row>(sql: string, ...values: SqlValue[]): Promise<Row | null> {
-    this.#assertOpen();
+    if (!this.#open) return Promise.reject(ended());
     return this.#connection.get<Row>(sql, ...values);
   }
 
   all<Row>(sql: string, ...values: SqlValue[]): Promise<Row[]> {
-    this.#assertOpen();
+    if (!this.#open) return Promise.reject(ended());
     return this.#connection.all<Row>(sql, ...values);
   }
 
   run(sql: string, ...values: SqlValue[]): Promise<number> {
-    this.#assertOpen();
+    if (!this.#open) return Promise.reject(ended());
     return this.#connection.run(sql, ...values);
   }
 
   async attempt<Result>(work: () => Promise<Result>): Promise<Result> {
-    this.#assertOpen();
+    if (!this.#open) throw ended();
     this.#depth += 1;
     const savepoint = `attempt_${this.#depth}`;
     const callbacks = this.committed.length;
@@ -110,7 +110,7 @@ export class SqliteWriter implements Writer {
   }
 
   afterCommit(work: () => void): void {
-    this.#assertOpen();
+    if (!this.#open) throw ended();
     this.committed.push(work);
   }
 
@@ -118,11 +118,10 @@ export class SqliteWriter implements Writer {
   end(): void {
     this.#open = false;
   }
+}
 
-  #assertOpen(): void {
-    if (!this.#open)
-      throw new Error("This transaction has ended; a work may await nothing but its transaction.");
-  }
+function ended(): Error {
+  return new Error("This transaction has ended; a work may await nothing but its transaction.");
 }
 
 /** Result codes that say the database itself cannot be used now (sqlite.org/rescode.html). */

@@ -38,7 +38,7 @@ export async function openSqlite(file: string, options: SqliteOptions): Promise<
     const reader = new SqliteConnection(file, { readonly: false });
     await reader.get(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
     await reader.get("PRAGMA query_only = ON");
-    return new SqliteStore(writer, reader, options);
+    return new SqliteStore(file, writer, reader, options);
   } catch (error) {
     writer.close();
     throw error;
@@ -46,6 +46,7 @@ export async function openSqlite(file: string, options: SqliteOptions): Promise<
 }
 
 class SqliteStore implements Store {
+  readonly #file: string;
   readonly #writer: SqliteConnection;
   readonly #reader: SqliteConnection;
   readonly #clock: Clock;
@@ -53,7 +54,8 @@ class SqliteStore implements Store {
   #reads: Promise<unknown> = Promise.resolve();
   #closed = false;
 
-  constructor(writer: SqliteConnection, reader: SqliteConnection, options: SqliteOptions) {
+  constructor(file: string, writer: SqliteConnection, reader: SqliteConnection, options: SqliteOptions) {
+    this.#file = file;
     this.#writer = writer;
     this.#reader = reader;
     this.#clock = options.clock;
@@ -88,8 +90,12 @@ class SqliteStore implements Store {
   }
 
   async copyTo(file: string): Promise<void> {
-    await this.#reads;
-    await this.#reader.run("VACUUM INTO ?1", file);
+    const copier = new SqliteConnection(this.#file, { readonly: false });
+    try {
+      await copier.run("VACUUM INTO ?1", file);
+    } finally {
+      copier.close();
+    }
   }
 
   async close(): Promise<void> {

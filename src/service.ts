@@ -1,0 +1,190 @@
+/**
+ * The one place where rooms are wired together. It starts the store, the runner and the HTTP face in the order they need each other, and
+ * stops them in the reverse one: answer what was accepted, let running actions finish, close the store.
+ */
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { createApp, findApp } from "./account/app.ts";
+import { listOwners } from "./account/owner.ts";
+import { SigninCap } from "./account/signin-cap.ts";
+import { createSigninLink } from "./account/signin-link.ts";
+import type { ActionDoors } from "./action/contract.ts";
+import type { ServiceConfig } from "./config.ts";
+import { createLog, type Log, stderrSink } from "./ground/log.ts";
+import { hooksRoute } from "./http/hooks.ts";
+import { createHttp } from "./http/http.ts";
+import { localUrl, setupUrl } from "./http/link.ts";
+import type { HttpRooms } from "./http/rooms.ts";
+import { SourceReader } from "./http/source.ts";
+import { createMailer } from "./mail/environment-mailer.ts";
+import { createCaller } from "./outbound/caller.ts";
+import { ownHostOf } from "./outbound/url-rule.ts";
+import { Receiver } from "./receiver/receive.ts";
+import { LiveRelays } from "./relay/live-relay.ts";
+import { Runner } from "./runner/runner.ts";
+import { loadMasterKey } from "./secret/master-key.ts";
+import { Sealer } from "./secret/seal.ts";
+import { lockDataDirectory } from "./store/lock.ts";
+import type { Store } from "./store/port.ts";
+import { openSqlite } from "./store/sqlite.ts";
+
+/** Local development runs this one app. */
+export const LOCAL_APP = "local";
+
+/** What a test may put in the place of the world outside. */
+export interface ServiceDoors {
+  actions?: Partial<ActionDoors>;
+  /** Takes the line of every run; default: standard output. */
+  printRun?: (line: string) => void;
+  /** Takes the log's lines; default: standard error. */
+  logSink?: (line: string) => void;
+}
+
+export interface Service extends AsyncDisposable {
+  /** Where it listens: `http://127.0.0.1:3000`. */
+  url: string;
+  /** The public origin: the configured base URL, or `url`. */
+  baseUrl: string;
+  port: number;
+  store: Store;
+  sealer: Sealer;
+  log: Log;
+  relays: LiveRelays;
+  runner: Runner;
+  /** Forgets cached relays and wakes the runner; call after changing relays in the store directly. */
+  refresh(): void;
+  /** A one-time link that opens the dashboard signed in (local), or the first set-up (server); null when an owner exists. */
+  makeSigninLink(): Promise<string | null>;
+}
+
+/** Starts everything; rejects with a sentence when the data directory is taken, newer, or cannot be used. */
+export async function startService(config: ServiceConfig, doors: ServiceDoors = {}): Promise<Service> {
+  const { clock } = config;
+  const log = createLog({ clock, format: config.logFormat, sink: doors.logSink ?? stderrSink });
+  await mkdir(config.dataDir, { recursive: true, mode: 0o700 });
+  await using started = new AsyncDisposableStack();
+
+  const lock = lockDataDirectory(
+    config.dataDir,
+    `relay ${config.mode === "local" ? "dev" : "serve"}`,
+    clock.now(),
+  );
+  started.defer(() => lock.release());
+  const sealer = new Sealer(await loadMasterKey(config.dataDir, config.masterKey));
+  const store = await openSqlite(join(config.dataDir, "relay.db"), { clock });
+  started.defer(() => store.close());
+  if (config.mode === "local") await ensureLocalApp(store, clock.now());
+
+  let listening: string | null = null;
+  const baseUrl = (): string => config.baseUrl ?? listening ?? `http://${config.host}:${config.port}`;
+  const relays = new LiveRelays({ store, sealer, baseUrl, onReload: () => runner.wake() });
+  const runner: Runner = new Runner({
+    store,
+    clock,
+    relays,
+    log,
+    concurrency: config.concurrency,
+    invitesPerDay: config.limits.invitesPerDay,
+    doors: {
+      caller: createCaller({
+        ownHosts: () => ownHosts(baseUrl(), listening),
+        allowPrivate: config.allowPrivate,
+        clock,
+      }),
+      mailer: createMailer({ store, sealer, clock }),
+      ...doors.actions,
+    },
+    printRun: doors.printRun ?? ((line) => process.stdout.write(`${line}\n`)),
+  });
+  started.defer(() => runner.stop());
+  started.defer(store.onForeignChange(() => relays.invalidate()));
+
+  const http: HttpRooms = {
+    config,
+    clock,
+    store,
+    log,
+    sealer,
+    signinCap: new SigninCap(clock),
+    baseUrl,
+    invalidateRelays: () => relays.invalidate(),
+    wakeRunner: () => runner.wake(),
+    checkReady: () => checkReady(store, runner),
+  };
+  const receiver = new Receiver({
+    store,
+    clock,
+    relays,
+    log,
+    verifiedEventsPerMinute: config.limits.verifiedEventsPerMinute,
+    unverifiedCallsPerMinute: config.limits.unverifiedCallsPerMinute,
+    onEvent: (relayId) => runner.wake(relayId),
+    onCall: () => undefined,
+  });
+  const app = createHttp(http).use(
+    hooksRoute({ http, receiver, source: new SourceReader(config.trustedProxies) }),
+  );
+  app.listen({ port: config.port, hostname: config.host, idleTimeout: 30 });
+  const port = app.server?.port ?? config.port;
+  listening = `http://${config.host.includes(":") ? `[${config.host}]` : config.host}:${port}`;
+  started.defer(async () => {
+    await app.server?.stop(false);
+  });
+  await runner.start();
+
+  const running = started.move();
+  return {
+    url: listening,
+    baseUrl: baseUrl(),
+    port,
+    store,
+    sealer,
+    log,
+    relays,
+    runner,
+    refresh: () => relays.invalidate(),
+    makeSigninLink: () => makeSigninLink(store, config, baseUrl()),
+    [Symbol.asyncDispose]: () => running.disposeAsync(),
+  };
+}
+
+async function ensureLocalApp(store: Store, nowMs: number): Promise<void> {
+  const exists = await store.read((tx) => findApp(tx, LOCAL_APP));
+  if (exists !== null) return;
+  await store.write("app", (tx) =>
+    createApp(tx, { id: LOCAL_APP, name: "Local development", environments: ["local"], nowMs }),
+  );
+}
+
+/** The store takes a write that changes nothing, and the runner reaches it. */
+async function checkReady(
+  store: Store,
+  runner: Runner,
+): Promise<{ ready: true } | { ready: false; problem: string }> {
+  try {
+    await store.write("app", (tx) => tx.run("UPDATE capture_switch SET captured = captured"));
+  } catch (error) {
+    return { ready: false, problem: `The store cannot be written: ${(error as Error).message}` };
+  }
+  return runner.alive ? { ready: true } : { ready: false, problem: "The runner cannot reach its store." };
+}
+
+async function makeSigninLink(store: Store, config: ServiceConfig, baseUrl: string): Promise<string | null> {
+  const nowMs = config.clock.now();
+  if (config.mode === "local") {
+    const { token } = await store.write("app", (tx) =>
+      createSigninLink(tx, { kind: "local", ownerId: null, nowMs }),
+    );
+    return localUrl(baseUrl, token);
+  }
+  if ((await store.read(listOwners)).length > 0) return null;
+  const { token } = await store.write("app", (tx) =>
+    createSigninLink(tx, { kind: "setup", ownerId: null, nowMs }),
+  );
+  return setupUrl(baseUrl, token);
+}
+
+/** The service's own hosts, which call_url never calls. */
+function ownHosts(baseUrl: string, listening: string | null): string[] {
+  return [baseUrl, listening].flatMap((url) => (url === null ? [] : [ownHostOf(url)]));
+}

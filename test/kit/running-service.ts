@@ -1,0 +1,161 @@
+/**
+ * A whole service in this process, over real HTTP and a real SQLite file in a folder of its own, with a clock the test moves.
+ * Time is advanced, never slept.
+ */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { mintApiKey } from "../../src/account/api-key.ts";
+import { createApp } from "../../src/account/app.ts";
+import type { EnvironmentName } from "../../src/account/environment.ts";
+import type { ServiceConfig } from "../../src/config.ts";
+import { type Json, parseJson, writeJson } from "../../src/ground/json.ts";
+import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
+import { type Service, type ServiceDoors, startService } from "../../src/service.ts";
+import type { SqlValue } from "../../src/store/port.ts";
+import { settle, VirtualClock } from "./virtual-clock.ts";
+
+export const APP = "app_test";
+/** 2026-01-15T12:00:00Z, where the recorded provider requests stand. */
+export const START_MS = 1_768_478_400_000;
+
+export interface Answer {
+  status: number;
+  // biome-ignore lint/suspicious/noExplicitAny: a test reads into answers of any shape and asserts what it finds
+  body: any;
+  headers: Headers;
+}
+
+export interface RunningService extends AsyncDisposable {
+  service: Service;
+  clock: VirtualClock;
+  /** Secret keys by environment. */
+  keys: Readonly<Record<string, string>>;
+  /** The lines of every run so far. */
+  lines: string[];
+  /** The lines of the log so far. */
+  logged: string[];
+  /** A management call below `{E}` of the environment (default development). */
+  api(method: string, path: string, body?: unknown, environment?: EnvironmentName): Promise<Answer>;
+  /** A call to a receiver's path; `at` defaults to `/hooks/app_test/<name>`. */
+  hook(
+    name: string,
+    init: { headers: Record<string, string>; body: string | Uint8Array; search?: string },
+  ): Promise<Answer>;
+  /** Waits until no event is queued now or running. */
+  drain(): Promise<void>;
+  rows<Row>(sql: string, ...values: SqlValue[]): Promise<Row[]>;
+  /** Stops it and starts another on the same data. */
+  restart(): Promise<void>;
+}
+
+export interface RunningOptions {
+  config?: Partial<ServiceConfig>;
+  doors?: ServiceDoors;
+  environments?: readonly EnvironmentName[];
+}
+
+export async function startRunningService(options: RunningOptions = {}): Promise<RunningService> {
+  const dataDir = options.config?.dataDir ?? (await mkdtemp(join(tmpdir(), "relay-test-")));
+  const clock = new VirtualClock(START_MS);
+  const lines: string[] = [];
+  const logged: string[] = [];
+  const config: ServiceConfig = {
+    mode: "server",
+    host: "127.0.0.1",
+    port: 0,
+    dataDir,
+    baseUrl: "https://relay.example.test",
+    serviceDir: null,
+    trustedProxies: [],
+    allowPrivate: [],
+    concurrency: 32,
+    limits: DEFAULT_LIMITS,
+    logFormat: "json",
+    docsUrl: null,
+    masterKey: null,
+    clock,
+    ...options.config,
+  };
+  const doors: ServiceDoors = {
+    printRun: (line) => lines.push(line),
+    logSink: (line) => logged.push(line),
+    ...options.doors,
+  };
+  let service = await startService(config, doors);
+  const keys = await makeKeys(service, options.environments ?? ["development"], clock.now());
+
+  const rows = <Row>(sql: string, ...values: SqlValue[]): Promise<Row[]> =>
+    service.store.read((tx) => tx.all<Row>(sql, ...values));
+  return {
+    get service() {
+      return service;
+    },
+    clock,
+    keys,
+    lines,
+    logged,
+    async api(method, path, body, environment = "development") {
+      const response = await fetch(`${service.url}/api/apps/${APP}/${environment}${path}`, {
+        method,
+        headers: { authorization: `Bearer ${keys[environment]}`, "content-type": "application/json" },
+        ...(body === undefined ? {} : { body: writeJson(body) }),
+      });
+      return readAnswer(response);
+    },
+    async hook(name, { headers, body, search = "" }) {
+      const response = await fetch(`${service.url}/hooks/${APP}/${name}${search}`, {
+        method: "POST",
+        headers,
+        body: body as BodyInit,
+      });
+      return readAnswer(response);
+    },
+    async drain() {
+      for (let turn = 0; turn < 2_000; turn++) {
+        await settle();
+        const [waiting] = await rows<{ count: number }>(
+          "SELECT count(*) AS count FROM event WHERE state = 'running' OR (state = 'queued' AND next_attempt_at IS NULL AND relay_id IN (SELECT id FROM relay WHERE state = 'active'))",
+        );
+        if (waiting?.count === 0) return;
+      }
+      throw new Error("The service did not come to rest.");
+    },
+    rows,
+    async restart() {
+      await service[Symbol.asyncDispose]();
+      service = await startService(config, doors);
+    },
+    async [Symbol.asyncDispose]() {
+      await service[Symbol.asyncDispose]();
+      await rm(dataDir, { recursive: true, force: true });
+    },
+  };
+}
+
+async function makeKeys(
+  service: Service,
+  names: readonly EnvironmentName[],
+  nowMs: number,
+): Promise<Record<string, string>> {
+  const { environments } = await service.store.write("app", (tx) =>
+    createApp(tx, { id: APP, name: "Test", environments: names, nowMs }),
+  );
+  const keys: Record<string, string> = {};
+  for (const environment of environments) {
+    const made = await service.store.write("app", (tx) =>
+      mintApiKey(tx, { environment, kind: "secret", name: "test", nowMs }),
+    );
+    keys[environment.name] = made.token;
+  }
+  return keys;
+}
+
+async function readAnswer(response: Response): Promise<Answer> {
+  const text = await response.text();
+  let body: Json | string = text;
+  try {
+    body = parseJson(text);
+  } catch {}
+  return { status: response.status, body, headers: response.headers };
+}
