@@ -28,9 +28,9 @@ function writeBigInteger(_key: string, value: unknown): unknown {
   return typeof value === "bigint" ? rawJson(value.toString()) : value;
 }
 
-/** The JSON text of a value, bigints as their digits. */
-export function writeJson(value: unknown): string {
-  return JSON.stringify(value, writeBigInteger);
+/** The JSON text of a value, bigints as their digits; over several lines with `indent` spaces. */
+export function writeJson(value: unknown, indent?: number): string {
+  return JSON.stringify(value, writeBigInteger, indent);
 }
 
 /** Whether the value is an object with names (not null, not an array). */
