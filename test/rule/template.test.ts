@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
 import { type Json, type JsonObject, parseJson } from "../../src/ground/json.ts";
 import {
   checkDataTemplates,
@@ -154,4 +155,37 @@ describe("data", () => {
     const result = renderData(Array(100).fill("{{event.big}}"), large, () => {}) as string[];
     expect(result.join("").length).toBe(MAX_RENDERED_CHARS);
   });
+});
+
+test("any text renders or is refused in one sentence: it never throws, never grows past the limit, never renders twice", () => {
+  const piece = fc.constantFrom(
+    "{{",
+    "}}",
+    "{",
+    "}",
+    " ",
+    ".",
+    "mapped",
+    "event.note",
+    "a",
+    "|",
+    "\u0000",
+    "😀",
+    "__proto__",
+  );
+  const text = fc.oneof(
+    fc.array(piece, { maxLength: 30 }).map((pieces) => pieces.join("")),
+    fc.string({ unit: "binary" }),
+  );
+  fc.assert(
+    fc.property(text, (written) => {
+      const { text: result } = rendered(written);
+      expect(result.length).toBeLessThanOrEqual(MAX_RENDERED_CHARS);
+      expect(result).not.toContain("ada@example.com");
+      if (!hasTemplate(written)) expect(result).toBe(written);
+      const template = parseTemplate(written);
+      if (typeof template === "string") expect(template).toEndWith(".");
+    }),
+    { numRuns: 2_000 },
+  );
 });
