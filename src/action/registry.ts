@@ -9,8 +9,10 @@ import { grantPlan } from "./grant-plan.ts";
 import { refundProduct } from "./refund-product.ts";
 import { revokeAccess } from "./revoke-access.ts";
 import { revokePlan } from "./revoke-plan.ts";
+import { writeRecord } from "./write-record.ts";
 
 export const ACTIONS: readonly ActionType[] = [
+  writeRecord,
   grantAccess,
   revokeAccess,
   grantCredits,

@@ -120,7 +120,9 @@ function refuseField(place: string, name: string, node: ShapeNode, value: object
   const near = findNearestName(name, names);
   if (near !== null && !Object.hasOwn(value, near))
     return `${start}: rename it to \`${near}\`, or remove it.`;
-  return `${start}: remove it; the fields here are ${showNames(names)}.`;
+  const all =
+    names.length === 1 ? `the only field here is ${names[0]}` : `the fields here are ${showNames(names)}`;
+  return `${start}: remove it; ${all}.`;
 }
 
 function visitRecord(node: ShapeNode, value: unknown, field: string, problems: Problem[]): void {

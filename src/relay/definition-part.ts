@@ -8,7 +8,7 @@ import { checkShape, dropStrangers } from "../ground/check-shape.ts";
 import { isJsonObject, type Json, type JsonObject } from "../ground/json.ts";
 import { findTrigger, type Trigger } from "../trigger/registry.ts";
 import { findScheme } from "../verify/registry.ts";
-import type { ActionDefinition } from "./definition.ts";
+import type { ActionDefinition } from "./definition-type.ts";
 
 export interface DefinitionParts {
   /** `kind`, and the fields that fit or could be stood in for; null without a known kind. */

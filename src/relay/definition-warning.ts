@@ -9,7 +9,7 @@ import type { Json } from "../ground/json.ts";
 import { findNearestName } from "../ground/nearest-name.ts";
 import { joinField, showNames, showText } from "../ground/shape-sentence.ts";
 import { findTrigger, type Trigger } from "../trigger/registry.ts";
-import type { ActionDefinition, Definition } from "./definition.ts";
+import type { ActionDefinition, Definition } from "./definition-type.ts";
 import { canHavePerson } from "./person-key.ts";
 import { unsignedWarning } from "./unsigned-rule.ts";
 

@@ -5,28 +5,19 @@
  */
 import { findAction } from "../action/registry.ts";
 import { checkShape } from "../ground/check-shape.ts";
-import { isJsonObject, type Json, type JsonObject } from "../ground/json.ts";
+import { isJsonObject, type JsonObject } from "../ground/json.ts";
 import { type Problem, placeProblems } from "../ground/problem.ts";
 import { refuseDefinition } from "../ground/refusal.ts";
-import { findTrigger, type Trigger } from "../trigger/registry.ts";
+import { findTrigger } from "../trigger/registry.ts";
 import { checkBounds } from "./definition-bounds.ts";
 import { type DefinitionParts, readParts } from "./definition-part.ts";
 import { checkPersonRule } from "./definition-person.ts";
 import { definitionShape } from "./definition-shape.ts";
+import type { ActionDefinition, Definition } from "./definition-type.ts";
 import { listWarnings } from "./definition-warning.ts";
 import { checkUnsignedRule } from "./unsigned-rule.ts";
 
-export interface Definition {
-  name: string;
-  trigger: Trigger;
-  actions: ActionDefinition[];
-}
-
-/** An action as its type's shape says. */
-export interface ActionDefinition {
-  type: string;
-  [field: string]: Json;
-}
+export type { ActionDefinition, Definition };
 
 export type CheckedDefinition = { definition: Definition; warnings: string[] } | { problems: Problem[] };
 
@@ -82,7 +73,11 @@ function checkRules(value: JsonObject, told: readonly Problem[]): Problem[] {
 
 function checkUnsignedParts({ trigger, verifyFits, actions }: DefinitionParts): Problem[] {
   if (trigger === null || !verifyFits) return [];
-  return checkUnsignedRule({ trigger, actions: actions.map((part) => part?.action ?? null) });
+  // A type that is unknown is refused as such, not for what it might do.
+  const known = actions.map((part) =>
+    part !== null && findAction(part.action.type) !== null ? part.action : null,
+  );
+  return checkUnsignedRule({ trigger, actions: known });
 }
 
 /** In the order of the definition: name, trigger, actions by index, and what does not belong. */

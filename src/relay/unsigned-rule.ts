@@ -12,7 +12,7 @@ import type { ReceiverTrigger } from "../trigger/receiver.ts";
 import { RENAMED_SCHEMES } from "../trigger/receiver.ts";
 import type { Trigger } from "../trigger/registry.ts";
 import { findScheme } from "../verify/registry.ts";
-import type { Definition } from "./definition.ts";
+import type { Definition } from "./definition-type.ts";
 
 /** What acts on a person; writing a record and calling a URL do not. */
 const ACTING: ReadonlySet<ActionEffect> = new Set<ActionEffect>(["gives", "takes", "mails"]);

@@ -1,0 +1,17 @@
+/** What a relay's definition is, once checked. Source: the specification's "Relay definition". */
+import type { Json } from "../ground/json.ts";
+import type { Trigger } from "../trigger/registry.ts";
+
+export interface Definition {
+  /** 2 to 63 characters: the file's name and the last segment of the receiver URL. */
+  name: string;
+  trigger: Trigger;
+  /** 1 to 10, run in order. */
+  actions: ActionDefinition[];
+}
+
+/** An action as its type's shape says. */
+export interface ActionDefinition {
+  type: string;
+  [field: string]: Json;
+}

@@ -1,0 +1,146 @@
+/** Reading a receiver's event: recipes, "Reading the event"; decisions section 3, `when`. */
+import { describe, expect, test } from "bun:test";
+import { type Json, parseJson } from "../../src/ground/json.ts";
+import { compileMap, matchesWhen, readEventId, readMap } from "../../src/relay/event-map.ts";
+import { canHavePerson, findPersonKey } from "../../src/relay/person-key.ts";
+import { type DataChangeTrigger, matchesWhere } from "../../src/trigger/data-change.ts";
+import { describeTrigger, type Trigger } from "../../src/trigger/registry.ts";
+import { readPeriod, type ScheduleTrigger } from "../../src/trigger/schedule.ts";
+
+function map(paths: Record<string, string>, body: string) {
+  return readMap(compileMap(paths), { value: parseJson(body), form: null });
+}
+
+describe("a map", () => {
+  test("reads dotted paths, numbers as array indexes", () => {
+    expect(map({ a: "x.1.y" }, '{"x":[0,{"y":"z"}]}')).toEqual({ a: "z" });
+  });
+  test("leaves a name out whose path names nothing, and keeps a null", () => {
+    expect(map({ a: "x", b: "y" }, '{"y":null}')).toEqual({ b: null });
+  });
+  test("keeps integers exactly, also beyond 2^53", () => {
+    expect(map({ a: "x" }, '{"x":9007199254740993}')).toEqual({ a: 9007199254740993n });
+  });
+  test("reads own properties alone", () => {
+    expect(map({ a: "constructor", b: "x.__proto__.y" }, '{"x":{}}')).toEqual({});
+  });
+  test("in a form, a field whose literal name contains dots wins over the path", () => {
+    const compiled = compileMap({ a: "x.y" });
+    const value = { "x.y": "literal", x: { y: "path" } };
+    expect(readMap(compiled, { value, form: [] })).toEqual({ a: "literal" });
+    expect(readMap(compiled, { value, form: null })).toEqual({ a: "path" });
+  });
+  test("in a form, a repeated name is a list", () => {
+    const body = { value: { item: ["a", "b"] }, form: [] };
+    expect(readMap(compileMap({ all: "item", last: "item.1" }), body)).toEqual({
+      all: ["a", "b"],
+      last: "b",
+    });
+  });
+});
+
+describe("when", () => {
+  const matching: [mapped: Json, wanted: string][] = [
+    ["paid", "paid"],
+    [4200, "4200"],
+    [true, "true"],
+    [12345678901234567890n, "12345678901234567890"],
+    ["", ""],
+  ];
+  test.each(matching)("%p equals the text %p", (value, wanted) => {
+    expect(matchesWhen({ a: wanted }, { a: value })).toBeNull();
+  });
+  const differing: [mapped: Json, wanted: string, found: string | null][] = [
+    ["Paid", "paid", "Paid"],
+    ["paid ", "paid", "paid "],
+    [null, "null", null],
+    [{}, "[object Object]", null],
+    [["paid"], "paid", null],
+  ];
+  test.each(differing)("%p does not equal the text %p", (value, wanted, found) => {
+    expect(matchesWhen({ a: wanted }, { a: value })).toEqual({ name: "a", wanted, found });
+  });
+  test("a name that the event lacks does not match", () => {
+    expect(matchesWhen({ toString: "x" }, {})).toEqual({ name: "toString", wanted: "x", found: null });
+  });
+  test("every name must match, and the first that does not is told", () => {
+    expect(matchesWhen({ a: "1", b: "2", c: "3" }, { a: 1, b: 0, c: 0 })).toEqual({
+      name: "b",
+      wanted: "2",
+      found: "0",
+    });
+  });
+  test("without when everything matches", () => {
+    expect(matchesWhen(undefined, {})).toBeNull();
+    expect(matchesWhen(null, {})).toBeNull();
+  });
+});
+
+describe("event_id", () => {
+  const rows: [value: Json, id: string | null][] = [
+    ["evt_1", "evt_1"],
+    [7, "7"],
+    [0, "0"],
+    [9007199254740993n, "9007199254740993"],
+    ["", null],
+    [null, null],
+    [1.5, null],
+    [true, null],
+    [{}, null],
+    [["a"], null],
+  ];
+  test.each(rows)("%p gives %p", (value, id) => {
+    expect(readEventId({ event_id: value })).toBe(id);
+  });
+  test("missing gives null", () => {
+    expect(readEventId({})).toBeNull();
+  });
+});
+
+describe("the person of a trigger", () => {
+  test.each([["person_email"], ["person_id"], ["person_token"]] as const)("is named by %s", (key) => {
+    expect(findPersonKey({ order: "id", [key]: "x" })).toBe(key);
+  });
+  test("is nobody where the map names none, and on a schedule", () => {
+    expect(findPersonKey({ person: "x" })).toBeNull();
+    expect(canHavePerson({ kind: "receiver", verify: { scheme: "hooks" }, map: {} })).toBe(false);
+    expect(canHavePerson({ kind: "schedule", every: "1d" })).toBe(false);
+    expect(canHavePerson({ kind: "data_change", collection: "a", on: ["created"] })).toBe(true);
+  });
+});
+
+describe("where", () => {
+  const rows: [where: DataChangeTrigger["where"], matches: boolean][] = [
+    [undefined, true],
+    [{}, true],
+    [{ status: "paid", total: 4 }, true],
+    [{ total: "4" }, false],
+    [{ status: "open" }, false],
+    [{ missing: "x" }, false],
+    [{ toString: "x" }, false],
+  ];
+  test.each(rows)("%j", (where, matches) => {
+    expect(matchesWhere(where, { status: "paid", total: 4, big: 9007199254740993n })).toBe(matches);
+  });
+});
+
+test("where matches an integer beyond 2^53 exactly", () => {
+  expect(matchesWhere({ big: 9007199254740993n }, { big: 9007199254740993n })).toBe(true);
+  expect(matchesWhere({ big: 9007199254740993n }, { big: 9007199254740992n })).toBe(false);
+});
+
+describe("a schedule's periods", () => {
+  const rows: [trigger: Omit<ScheduleTrigger, "kind">, words: string, first: string][] = [
+    [{ every: "15m" }, "every 15 minutes", "1970-01-01T00:00:00.000Z"],
+    [{ every: "1d" }, "every day at 00:00 UTC", "1970-01-01T00:00:00.000Z"],
+    [{ every: "1d", at: "06:30" }, "every day at 06:30 UTC", "1970-01-01T06:30:00.000Z"],
+    [{ every: "1w" }, "every Monday at 00:00 UTC", "1970-01-05T00:00:00.000Z"],
+    [{ every: "1w", on: "sunday", at: "23:59" }, "every Sunday at 23:59 UTC", "1970-01-04T23:59:00.000Z"],
+    [{ every: "1w", on: "thursday" }, "every Thursday at 00:00 UTC", "1970-01-01T00:00:00.000Z"],
+  ];
+  test.each(rows)("%j is %s", (trigger, words, first) => {
+    const schedule: Trigger = { kind: "schedule", ...trigger };
+    expect(describeTrigger(schedule)).toBe(words);
+    expect(new Date(readPeriod(schedule).anchorMs).toISOString()).toBe(first);
+  });
+});

@@ -1,0 +1,603 @@
+/** The specification's "Relay definition", "Triggers", "Actions", "Map names" and "Templates" as far as a save can check them. */
+import { describe, expect, test } from "bun:test";
+import { ACTIONS } from "../../src/action/registry.ts";
+import type { JsonObject } from "../../src/ground/json.ts";
+import { Refusal } from "../../src/ground/refusal.ts";
+import { checkDefinition, requireDefinition } from "../../src/relay/definition.ts";
+import { TRIGGERS } from "../../src/trigger/registry.ts";
+import { SCHEMES } from "../../src/verify/registry.ts";
+
+const CALL = { type: "call_url", url: "https://example.com/notice" };
+const GRANT = { type: "grant_access", entitlement: "access:members" };
+const HOOKS = { kind: "receiver", verify: { scheme: "hooks" }, map: { person_email: "email", order: "id" } };
+const DAILY = { kind: "schedule", every: "1d" };
+const CHANGE = { kind: "data_change", collection: "orders", on: ["created"] };
+
+function relay(part: { name?: unknown; trigger?: unknown; actions?: unknown }): JsonObject {
+  return { name: "paid", trigger: HOOKS, actions: [CALL], ...part } as JsonObject;
+}
+
+function receiver(part: JsonObject): JsonObject {
+  return relay({ trigger: { ...HOOKS, ...part } });
+}
+
+function action(part: JsonObject): JsonObject {
+  return relay({ actions: [part] });
+}
+
+function recipe(part: JsonObject): JsonObject {
+  return receiver({ verify: { scheme: "signature", header: "x-signature", ...part } });
+}
+
+function listProblems(value: unknown): { field: string; message: string }[] {
+  const checked = checkDefinition(value);
+  return "problems" in checked ? checked.problems : [];
+}
+
+type Row = [rule: string, definition: unknown, field: string, says: string];
+
+const REFUSED: Row[] = [
+  ["a definition is a JSON object", [], "", "not a JSON object"],
+  ["a definition is not null", null, "", "not a JSON object"],
+  ["name is required", { trigger: HOOKS, actions: [CALL] }, "name", "is missing"],
+  ["trigger is required", { name: "paid", actions: [CALL] }, "trigger", "is missing"],
+  ["actions is required", { name: "paid", trigger: HOOKS }, "actions", "is missing"],
+  ["a name has 2 characters at least", relay({ name: "a" }), "name", "2 to 63 characters"],
+  ["a name has 63 characters at most", relay({ name: "a".repeat(64) }), "name", "2 to 63 characters"],
+  ["a name is lowercase", relay({ name: "Paid" }), "name", "lowercase"],
+  ["a name starts with a letter", relay({ name: "1paid" }), "name", "starting with a letter"],
+  ["a name has no underscore", relay({ name: "paid_order" }), "name", "hyphens"],
+  ["a name ends where its text ends", relay({ name: "paid\n" }), "name", "2 to 63 characters"],
+  ["a relay has one action at least", relay({ actions: [] }), "actions", "1 to 10 actions"],
+  ["a relay has 10 actions at most", relay({ actions: Array(11).fill(CALL) }), "actions", "has 11 entries"],
+  [
+    "an unknown field of the definition is refused by name",
+    { ...relay({}), extra: 1 },
+    "extra",
+    "not a known field",
+  ],
+  [
+    "a mistyped field is refused with the name it resembles",
+    { name: "paid", triger: HOOKS, actions: [CALL] },
+    "triger",
+    "`trigger`",
+  ],
+  ["$schema is an unknown field too", { ...relay({}), $schema: "x" }, "$schema", "editors find the schema"],
+  [
+    "an unknown field of a trigger is refused by name",
+    receiver({ extra: 1 }),
+    "trigger.extra",
+    "not a known field",
+  ],
+  [
+    "an unknown field of verify is refused by name",
+    receiver({ verify: { scheme: "hooks", header: "x" } }),
+    "trigger.verify.header",
+    "not a known field",
+  ],
+  [
+    "an unknown field of an action is refused by name",
+    action({ ...CALL, method: "GET" }),
+    "actions.0.method",
+    "not a known field",
+  ],
+  [
+    "a secret never stands in a definition",
+    receiver({ secret: "s" }),
+    "trigger.secret",
+    "secrets never stand in a definition",
+  ],
+  [
+    "the trigger kind is one of three",
+    relay({ trigger: { kind: "recever" } }),
+    "trigger.kind",
+    "did you mean receiver?",
+  ],
+  ["the trigger kind is a text", relay({ trigger: { kind: 7 } }), "trigger.kind", "is a number"],
+  ["the action type is one of ten", action({ type: "send_sms" }), "actions.0.type", "not a known name"],
+  ["the action type is required", action({}), "actions.0.type", "is missing"],
+  ["start_run is an unknown type", action({ type: "start_run" }), "actions.0.type", '"start_run"'],
+  ["an action is an object", relay({ actions: ["call_url"] }), "actions.0", "is a text"],
+  // Receiver
+  ["verify is required", relay({ trigger: { kind: "receiver", map: {} } }), "trigger.verify", "is missing"],
+  [
+    "map is required",
+    relay({ trigger: { kind: "receiver", verify: { scheme: "hooks" } } }),
+    "trigger.map",
+    "is missing",
+  ],
+  [
+    "the scheme is one of four",
+    receiver({ verify: { scheme: "hook" } }),
+    "trigger.verify.scheme",
+    "did you mean hooks?",
+  ],
+  [
+    "the old scheme name is refused, naming signature",
+    receiver({ verify: { scheme: "hmac_sha256_header", header: "x-signature" } }),
+    "trigger.verify.scheme",
+    '"scheme": "signature"',
+  ],
+  [
+    "a map has 20 names at most",
+    receiver({ map: Object.fromEntries(Array.from({ length: 21 }, (_, n) => [`n${n}`, "a"])) }),
+    "trigger.map",
+    "21 names",
+  ],
+  ["a map's value is a text", receiver({ map: { a: 1 } }), "trigger.map.a", "is a number"],
+  ["a map's path has no empty part", receiver({ map: { a: "b..c" } }), "trigger.map.a", "not a dotted path"],
+  ["a map's path is no template", receiver({ map: { a: "{{b}}" } }), "trigger.map.a", "holds a template"],
+  [
+    "a map's name can stand in a template",
+    receiver({ map: { "a b": "c" } }),
+    "trigger.map.a b",
+    "letters, digits",
+  ],
+  [
+    "__proto__ is no name",
+    receiver({ map: JSON.parse('{"__proto__":"a"}') }),
+    "trigger.map.__proto__",
+    "choose another name",
+  ],
+  [
+    "a map names one person key at most",
+    receiver({ map: { person_email: "a", person_id: "b" } }),
+    "trigger.map.person_id",
+    "one event acts on one person",
+  ],
+  [
+    "a third person key is told too",
+    receiver({ map: { person_email: "a", person_id: "b", person_token: "c" } }),
+    "trigger.map.person_token",
+    "one event acts on one person",
+  ],
+  [
+    "every key of when is a name in map",
+    receiver({ when: { ordr: "1" } }),
+    "trigger.when.ordr",
+    "write order",
+  ],
+  ["when matches texts", receiver({ when: { order: 4200 } }), "trigger.when.order", "a text in quotes"],
+  [
+    "trustUnsignedEvents is true or false",
+    receiver({ trustUnsignedEvents: "yes" }),
+    "trigger.trustUnsignedEvents",
+    "true or false",
+  ],
+  // Recipe
+  [
+    "a recipe says where the signature is",
+    receiver({ verify: { scheme: "signature" } }),
+    "trigger.verify.header",
+    "is missing",
+  ],
+  [
+    "a recipe's algorithm is one of five",
+    recipe({ algorithm: "md5" }),
+    "trigger.verify.algorithm",
+    "hmac-sha256",
+  ],
+  [
+    "a recipe's separator is , or ;",
+    recipe({ signatureKey: "v1", separator: "|" }),
+    "trigger.verify.separator",
+    '"," or ";"',
+  ],
+  [
+    "a recipe's encoding is one of three",
+    recipe({ encoding: "base32" }),
+    "trigger.verify.encoding",
+    "base64url",
+  ],
+  [
+    "toleranceSeconds is 300 at most",
+    recipe({ timestampHeader: "x-time", toleranceSeconds: 301 }),
+    "trigger.verify.toleranceSeconds",
+    "is 301",
+  ],
+  [
+    "signedPayload ends with one of three",
+    recipe({ signedPayload: "{timestamp}.", timestampHeader: "x-time" }),
+    "trigger.verify.signedPayload",
+    "{body}",
+  ],
+  [
+    "{token} needs tokenField",
+    recipe({ signedPayload: "{token}" }),
+    "trigger.verify.tokenField",
+    "is missing",
+  ],
+  // Schedule
+  [
+    "nothing is shorter than 15 minutes",
+    relay({ trigger: { kind: "schedule", every: "5m" } }),
+    "trigger.every",
+    "nothing shorter than 15 minutes",
+  ],
+  ["every is required", relay({ trigger: { kind: "schedule" } }), "trigger.every", "is missing"],
+  ["at is HH:MM", relay({ trigger: { ...DAILY, at: "9:00" } }), "trigger.at", "HH:MM"],
+  ["at is a time of day", relay({ trigger: { ...DAILY, at: "24:00" } }), "trigger.at", "HH:MM"],
+  [
+    "at pairs only with 1d and 1w",
+    relay({ trigger: { kind: "schedule", every: "12h", at: "09:00" } }),
+    "trigger.at",
+    "pairs only with 1d and 1w",
+  ],
+  [
+    "on is a lowercase weekday name",
+    relay({ trigger: { kind: "schedule", every: "1w", on: "Monday" } }),
+    "trigger.on",
+    "lowercase weekday",
+  ],
+  [
+    "on is used only with 1w",
+    relay({ trigger: { ...DAILY, on: "monday" } }),
+    "trigger.on",
+    "used only with 1w",
+  ],
+  ...ACTIONS.filter((type) => type.needsPerson(type.examples[0])).map(
+    (type): Row => [
+      `${type.type} is refused on a schedule`,
+      relay({ trigger: DAILY, actions: [type.examples[0]] }),
+      "actions.0.type",
+      "a schedule has no person",
+    ],
+  ),
+  [
+    'to: "person" is refused on a schedule',
+    relay({ trigger: DAILY, actions: [{ type: "write_record", collection: "log", data: {}, to: "person" }] }),
+    "actions.0.to",
+    "a schedule has no person: leave `to` out",
+  ],
+  [
+    "a broken action that needs a person is refused on a schedule too",
+    relay({ trigger: DAILY, actions: [{ type: "grant_credits" }] }),
+    "actions.0.type",
+    "a schedule has no person",
+  ],
+  ["a schedule has no map", relay({ trigger: { ...DAILY, map: {} } }), "trigger.map", "receiver"],
+  // Data change
+  [
+    "collection is required",
+    relay({ trigger: { kind: "data_change", on: ["created"] } }),
+    "trigger.collection",
+    "is missing",
+  ],
+  ["on names a change", relay({ trigger: { ...CHANGE, on: [] } }), "trigger.on", "is empty"],
+  ["on is a list", relay({ trigger: { ...CHANGE, on: "created" } }), "trigger.on", "is a text"],
+  [
+    "on names known changes",
+    relay({ trigger: { ...CHANGE, on: ["saved"] } }),
+    "trigger.on.0",
+    "created, updated or deleted",
+  ],
+  [
+    "on names a change once",
+    relay({ trigger: { ...CHANGE, on: ["created", "created"] } }),
+    "trigger.on.1",
+    "twice",
+  ],
+  [
+    "where matches scalars",
+    relay({ trigger: { ...CHANGE, where: { a: ["b"] } } }),
+    "trigger.where.a",
+    "is a list",
+  ],
+  [
+    "where names the record's own fields",
+    relay({ trigger: { ...CHANGE, where: { "data.a": "b" } } }),
+    "trigger.where.data.a",
+    "no path",
+  ],
+  ["where is not called when", relay({ trigger: { ...CHANGE, when: {} } }), "trigger.when", "`where`"],
+  // Actions
+  [
+    "an entitlement is no template",
+    action({ ...GRANT, entitlement: "{{mapped.order}}" }),
+    "actions.0.entitlement",
+    "holds a template",
+  ],
+  [
+    "an entitlement is a name or access:<slug>",
+    action({ ...GRANT, entitlement: "role:admin" }),
+    "actions.0.entitlement",
+    "access:<slug>",
+  ],
+  [
+    "expiresAt is a duration or an ISO date",
+    action({ ...GRANT, expiresAt: "3y" }),
+    "actions.0.expiresAt",
+    "neither a duration nor an ISO date",
+  ],
+  [
+    "expiresAt is a day that exists",
+    action({ ...GRANT, expiresAt: "2030-02-30" }),
+    "actions.0.expiresAt",
+    "ISO date",
+  ],
+  [
+    "a reason has 200 characters at most",
+    action({ ...GRANT, reason: "é".repeat(201) }),
+    "actions.0.reason",
+    "is 201 characters long",
+  ],
+  [
+    "a template has no filters",
+    action({ ...GRANT, reason: "{{mapped.order | upper}}" }),
+    "actions.0.reason",
+    "no filters",
+  ],
+  [
+    "a template's braces pair",
+    action({ ...GRANT, reason: "{{mapped.order" }),
+    "actions.0.reason",
+    "do not pair",
+  ],
+  [
+    "an amount is 1 at least",
+    action({ type: "grant_credits", amount: 0 }),
+    "actions.0.amount",
+    "1 to 10,000",
+  ],
+  [
+    "an amount is 10,000 at most",
+    action({ type: "grant_credits", amount: 10_001 }),
+    "actions.0.amount",
+    "is 10001",
+  ],
+  ["an amount is an integer", action({ type: "grant_credits", amount: 1.5 }), "actions.0.amount", "is 1.5"],
+  ["an amount is no text", action({ type: "grant_credits", amount: "5" }), "actions.0.amount", "is a text"],
+  [
+    "a ref has 200 characters at most",
+    action({ type: "fulfil_product", product: "lamp", ref: "r".repeat(201) }),
+    "actions.0.ref",
+    "is 201 characters long",
+  ],
+  [
+    "a ref is not empty",
+    action({ type: "fulfil_product", product: "lamp", ref: "" }),
+    "actions.0.ref",
+    "is empty",
+  ],
+  ["a product is named", action({ type: "refund_product" }), "actions.0.product", "is missing"],
+  ["a plan is named", action({ type: "revoke_plan" }), "actions.0.plan", "is missing"],
+  [
+    "a subject has 300 characters at most",
+    action({ type: "email_person", subject: "s".repeat(301), text: "t" }),
+    "actions.0.subject",
+    "is 301 characters long",
+  ],
+  [
+    "a text has 10,000 characters at most",
+    action({ type: "email_person", subject: "s", text: "t".repeat(10_001) }),
+    "actions.0.text",
+    "is 10001 characters long",
+  ],
+  [
+    "an e-mail's kind is event or account",
+    action({ type: "email_person", subject: "s", text: "t", kind: "promo" }),
+    "actions.0.kind",
+    '"event" or "account"',
+  ],
+  [
+    "a url is no template",
+    action({ ...CALL, url: "https://example.com/{{mapped.order}}" }),
+    "actions.0.url",
+    "holds a template",
+  ],
+  ["a url is https", action({ ...CALL, url: "http://example.com/" }), "actions.0.url", "https"],
+  ["a url holds no IP literal", action({ ...CALL, url: "https://93.184.216.34/" }), "actions.0.url", "IP"],
+  [
+    "a url holds no credentials",
+    action({ ...CALL, url: "https://a:b@example.com/" }),
+    "actions.0.url",
+    "user name or password",
+  ],
+  // Bounds
+  ["a definition is not nested without end", relay({ actions: [nest(100)] }), "", "nested"],
+  ["a definition has not too many values", relay({ actions: Array(100_000).fill(1) }), "", "values"],
+  ["a definition has not too many characters", relay({ name: "a".repeat(300_000) }), "", "characters"],
+];
+
+function nest(levels: number): JsonObject {
+  let value: JsonObject = {};
+  for (let level = 0; level < levels; level++) value = { a: value };
+  return value;
+}
+
+describe("a definition is refused, because", () => {
+  test.each(REFUSED)("%s", (_rule, definition, field, says) => {
+    const problems = listProblems(definition).filter((problem) => problem.field === field);
+    expect(problems.map((problem) => problem.message).join("\n")).toContain(says);
+    for (const { message } of problems) expect(message.length).toBeLessThan(600);
+  });
+});
+
+describe("every problem is told at once", () => {
+  test("a rule between fields is told beside an unknown field and a field of the wrong kind", () => {
+    const fields = listProblems(
+      relay({
+        name: "A",
+        trigger: { ...HOOKS, map: { person_id: "a", person_token: "b", c: 1 }, when: { d: "e" }, extra: 1 },
+        actions: [{ ...GRANT, entitlement: 5, expiresAt: "soon", extra: 1 }, CALL, { type: "nothing" }],
+      }),
+    ).map((problem) => problem.field);
+    expect(fields).toEqual([
+      "name",
+      "trigger.map.c",
+      "trigger.extra",
+      "trigger.map.person_token",
+      "trigger.when.d",
+      "actions.0.entitlement",
+      "actions.0.extra",
+      "actions.0.expiresAt",
+      "actions.2.type",
+    ]);
+  });
+
+  test("the old scheme name hides no break of the recipe's rules", () => {
+    const verify = { scheme: "hmac_sha256_header", header: "x-signature", tokenField: "t" };
+    const fields = listProblems(receiver({ verify })).map((problem) => problem.field);
+    expect(fields).toEqual(["trigger.verify.scheme", "trigger.verify.tokenField"]);
+  });
+
+  test("more than fifty problems are counted", () => {
+    const trigger = {
+      ...HOOKS,
+      ...Object.fromEntries(Array.from({ length: 80 }, (_, n) => [`extra${n}`, 1])),
+    };
+    const problems = listProblems(relay({ trigger }));
+    expect(problems).toHaveLength(51);
+    expect(problems.at(-1)?.message).toContain("30 more problems");
+  });
+
+  test("requireDefinition throws invalid_definition with every problem", () => {
+    let thrown: unknown;
+    try {
+      requireDefinition({});
+    } catch (error) {
+      thrown = error;
+    }
+    expect(thrown).toBeInstanceOf(Refusal);
+    const refusal = thrown as Refusal;
+    expect([refusal.code, refusal.status]).toEqual(["invalid_definition", 400]);
+    expect(refusal.extra.problems?.map((problem) => problem.field)).toEqual(["name", "trigger", "actions"]);
+  });
+
+  test("a value that may be a secret is not repeated", () => {
+    const secret = "whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oD";
+    const places = [
+      { ...relay({}), secret },
+      receiver({ verify: { scheme: "hooks", secret } }),
+      recipe({ signatureKey: `${secret}==` }),
+      receiver({ map: { a: `${secret}..` } }),
+    ];
+    for (const place of places) {
+      const problems = listProblems(place);
+      expect(problems).not.toEqual([]);
+      expect(JSON.stringify(problems)).not.toContain(secret);
+    }
+  });
+});
+
+describe("every example is a valid definition", () => {
+  const definitions = [
+    ...TRIGGERS.flatMap(({ kind, examples }) =>
+      examples.map((trigger, n) => [`${kind} ${n}`, relay({ trigger })] as const),
+    ),
+    ...ACTIONS.flatMap(({ type, examples }) =>
+      examples.map((one, n) => [`${type} ${n}`, relay({ actions: [one] })] as const),
+    ),
+    ...SCHEMES.flatMap(({ name, examples }) =>
+      examples.map((verify, n) => {
+        const trigger = { kind: "receiver", verify, map: {} };
+        return [`${name} ${n}`, relay({ trigger })] as const;
+      }),
+    ),
+  ];
+  test.each(definitions)("%s", (_title, definition) => {
+    expect(listProblems(definition)).toEqual([]);
+  });
+
+  test("the three kinds, the ten types and the four schemes are all there", () => {
+    expect(TRIGGERS.map((one) => one.kind).sort()).toEqual(["data_change", "receiver", "schedule"]);
+    expect(SCHEMES.map((one) => one.name).sort()).toEqual([
+      "hooks",
+      "processor",
+      "shared_token",
+      "signature",
+    ]);
+    expect(ACTIONS.map((one) => one.type)).toEqual([
+      "write_record",
+      "grant_access",
+      "revoke_access",
+      "grant_credits",
+      "fulfil_product",
+      "refund_product",
+      "grant_plan",
+      "revoke_plan",
+      "email_person",
+      "call_url",
+    ]);
+  });
+});
+
+describe("a definition is taken, with", () => {
+  const warned: [title: string, definition: JsonObject, says: string][] = [
+    [
+      "a warning for an action that never has a person",
+      relay({ trigger: { ...HOOKS, map: {} }, actions: [GRANT] }),
+      "the map names none",
+    ],
+    [
+      "a warning for a word that the trigger does not offer",
+      action({ ...GRANT, reason: "{{record.id}}" }),
+      "a receiver offers event, mapped and person",
+    ],
+    [
+      "a warning for a name that is not in map",
+      action({ ...GRANT, reason: "{{mapped.oder}}" }),
+      "did you mean mapped.order?",
+    ],
+    [
+      "a warning for a field that a person has not",
+      action({ ...GRANT, reason: "{{person.name}}" }),
+      "person offers email and id",
+    ],
+    [
+      "a warning for a person that the map does not name",
+      relay({
+        trigger: { ...HOOKS, map: {} },
+        actions: [{ type: "write_record", collection: "log", data: { who: ["{{person.email}}"] } }],
+      }),
+      "`actions.0.data.who.0`",
+    ],
+    [
+      "a warning for a record's own field written as the record's",
+      relay({ trigger: CHANGE, actions: [{ ...GRANT, reason: "{{record.title}}" }] }),
+      "record offers data and id",
+    ],
+  ];
+  test.each(warned)("%s", (_title, definition, says) => {
+    expect(listProblems(definition)).toEqual([]);
+    const checked = checkDefinition(definition);
+    expect("warnings" in checked && checked.warnings.join("\n")).toContain(says);
+  });
+
+  const clean: [title: string, definition: JsonObject][] = [
+    [
+      "no warning for any path that a receiver offers",
+      action({
+        ...GRANT,
+        reason: "{{event.a.0.b}} {{ mapped.order }} {{person.id}} {{person.email}} {{mapped}}",
+      }),
+    ],
+    [
+      "no warning for the paths of a record",
+      relay({
+        trigger: CHANGE,
+        actions: [{ ...GRANT, reason: "{{record.id}} {{record.data.title}} {{person.id}}" }],
+      }),
+    ],
+    ["a weekly schedule that names no day", relay({ trigger: { kind: "schedule", every: "1w" } })],
+    [
+      "JSON braces in a text",
+      action({ type: "email_person", subject: "s", text: '{"a":{"b":{{mapped.order}}}}' }),
+    ],
+    [
+      "an integer beyond 2^53 in where",
+      relay({ trigger: { ...CHANGE, where: { id: 12345678901234567890n } } }),
+    ],
+    [
+      "every duration and date of expiresAt",
+      relay({
+        actions: ["30d", "12h", "2w", "2030-01-31", "2030-01-31T12:00:00Z", "2030-01-31T12:00+02:00"].map(
+          (expiresAt) => ({ ...GRANT, expiresAt }),
+        ),
+      }),
+    ],
+  ];
+  test.each(clean)("%s", (_title, definition) => {
+    expect(checkDefinition(definition)).toEqual({ definition, warnings: [] } as never);
+  });
+});

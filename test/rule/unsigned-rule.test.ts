@@ -1,0 +1,187 @@
+/** The specification's "Unsigned-event rule", as far as a save can check it. */
+import { describe, expect, test } from "bun:test";
+import { ACTIONS } from "../../src/action/registry.ts";
+import type { JsonObject } from "../../src/ground/json.ts";
+import { checkDefinition, type Definition } from "../../src/relay/definition.ts";
+import {
+  actsUnsigned,
+  arrivesUnsigned,
+  checkUnsignedRule,
+  unsignedWarning,
+  widensUnsigned,
+} from "../../src/relay/unsigned-rule.ts";
+
+const TOKEN = { scheme: "shared_token" };
+const TOKEN_RECIPE = {
+  scheme: "signature",
+  header: "x-signature",
+  signedPayload: "{token}",
+  tokenField: "token",
+};
+const SIGNED = { scheme: "signature", header: "x-signature" };
+const CREDITS = { type: "grant_credits", amount: 100 };
+const RECORD = { type: "write_record", collection: "log", data: { a: "b" } };
+
+interface Parts {
+  verify?: JsonObject;
+  map?: Record<string, string>;
+  trust?: boolean;
+  actions?: JsonObject[];
+}
+
+function relay({
+  verify = TOKEN,
+  map = { person_id: "user" },
+  trust,
+  actions = [RECORD],
+}: Parts): Definition {
+  const trigger = {
+    kind: "receiver",
+    verify,
+    map,
+    ...(trust === undefined ? {} : { trustUnsignedEvents: trust }),
+  };
+  return { name: "paid", trigger, actions } as unknown as Definition;
+}
+
+function listFields(definition: unknown): string[] {
+  const checked = checkDefinition(definition);
+  return "problems" in checked ? checked.problems.map((problem) => problem.field) : [];
+}
+
+const ACTING = ACTIONS.filter((type) => ["gives", "takes", "mails"].includes(type.effect));
+
+describe("a sender that does not sign the event", () => {
+  test("is one with a shared token", () => {
+    expect(arrivesUnsigned(relay({ verify: TOKEN }).trigger)).toBe(true);
+  });
+  test("is one with a recipe that signs only a token", () => {
+    expect(arrivesUnsigned(relay({ verify: TOKEN_RECIPE }).trigger)).toBe(true);
+  });
+  test.each([[SIGNED], [{ scheme: "hooks" }], [{ scheme: "processor" }]] as [JsonObject][])(
+    "is not %j",
+    (verify) => {
+      expect(arrivesUnsigned(relay({ verify }).trigger)).toBe(false);
+    },
+  );
+  test("is neither a schedule nor a record change", () => {
+    expect(arrivesUnsigned({ kind: "schedule", every: "1d" })).toBe(false);
+    expect(arrivesUnsigned({ kind: "data_change", collection: "a", on: ["created"] })).toBe(false);
+  });
+});
+
+describe("by default such a relay", () => {
+  for (const verify of [TOKEN, TOKEN_RECIPE] as JsonObject[]) {
+    test(`may run write_record and call_url (${verify.scheme})`, () => {
+      const actions = [RECORD, { type: "call_url", url: "https://example.com/" }];
+      expect(listFields(relay({ verify, actions }))).toEqual([]);
+    });
+    test.each(ACTING.map((type) => [type.type, type.examples[0] as JsonObject] as const))(
+      `may not run %s (${verify.scheme})`,
+      (_type, action) => {
+        expect(listFields(relay({ verify, actions: [RECORD, action] }))).toEqual(["actions.1.type"]);
+      },
+    );
+    test(`may not map person_email (${verify.scheme})`, () => {
+      expect(listFields(relay({ verify, map: { person_email: "email" } }))).toEqual([
+        "trigger.map.person_email",
+      ]);
+    });
+    test.each([["person_id"], ["person_token"]])(`may map %s (${verify.scheme})`, (key) => {
+      expect(listFields(relay({ verify, map: { [key]: "user" } }))).toEqual([]);
+    });
+  }
+
+  test("is told every break at once, and what to do", () => {
+    const problems = checkUnsignedRule(
+      relay({ map: { person_email: "email" }, actions: [CREDITS, CREDITS] }),
+    );
+    expect(problems.map((problem) => problem.field)).toEqual([
+      "trigger.map.person_email",
+      "actions.0.type",
+      "actions.1.type",
+    ]);
+    for (const { message } of problems) expect(message).toContain("trigger.trustUnsignedEvents: true");
+  });
+
+  test("is told although other fields are wrong", () => {
+    const fields = listFields({ ...relay({ actions: [{ type: "grant_credits" }] }), name: "A" });
+    expect(fields).toEqual(["name", "actions.0.amount", "actions.0.type"]);
+  });
+
+  test("start_run counts among the granting types", () => {
+    expect(actsUnsigned(relay({ actions: [{ type: "start_run" }] }))).toBe(true);
+    expect(checkUnsignedRule(relay({ actions: [{ type: "start_run" }] }))).toHaveLength(1);
+  });
+
+  test("acts when it gives, takes, mails or creates a person by address, and not else", () => {
+    for (const type of ACTIONS) {
+      const acting = ACTING.includes(type);
+      expect(actsUnsigned(relay({ actions: [type.examples[0] as JsonObject] }))).toBe(acting);
+    }
+    expect(actsUnsigned(relay({ map: { person_email: "email" } }))).toBe(true);
+  });
+});
+
+describe("the opt-in", () => {
+  test("lets the relay act, with a one-line warning that says what a captured call buys", () => {
+    const checked = checkDefinition(
+      relay({ trust: true, map: { person_email: "email" }, actions: [CREDITS] }),
+    );
+    const warnings = "warnings" in checked ? checked.warnings : [];
+    expect(warnings).toHaveLength(1);
+    expect(warnings[0]).toContain("run grant_credits with values of their own and create people by address");
+    expect(warnings[0]).not.toContain("\n");
+  });
+  test("warns also where nothing acts yet", () => {
+    expect(unsignedWarning(relay({ trust: true }))).toContain("whatever is added to it later");
+  });
+  test.each([[SIGNED], [{ scheme: "hooks" }], [{ scheme: "processor" }]] as [JsonObject][])(
+    "is refused on a sender that signs the event: %j",
+    (verify) => {
+      expect(listFields(relay({ verify, trust: true, actions: [CREDITS] }))).toEqual([
+        "trigger.trustUnsignedEvents",
+      ]);
+      expect(listFields(relay({ verify, trust: false, actions: [CREDITS] }))).toEqual([]);
+    },
+  );
+  test("false is no opt-in", () => {
+    expect(listFields(relay({ trust: false, actions: [CREDITS] }))).toEqual(["actions.0.type"]);
+    expect(unsignedWarning(relay({ trust: false }))).toBeNull();
+  });
+});
+
+describe("a save widens what a captured call buys when", () => {
+  const before = relay({ trust: true, actions: [CREDITS] });
+  const rows: [title: string, before: Definition | null, after: Definition, widens: boolean][] = [
+    ["the relay is new", null, before, true],
+    ["the opt-in is new", relay({}), before, true],
+    ["an acting action is added", before, relay({ trust: true, actions: [CREDITS, CREDITS] }), true],
+    ["an amount grows", before, relay({ trust: true, actions: [{ ...CREDITS, amount: 101 }] }), true],
+    [
+      "a once-only ref is taken off",
+      relay({ trust: true, actions: [{ ...CREDITS, ref: "a" }] }),
+      before,
+      true,
+    ],
+    [
+      "people are now created by address",
+      before,
+      relay({ trust: true, actions: [CREDITS], map: { person_email: "e" } }),
+      true,
+    ],
+    ["not when nothing changes", before, before, false],
+    [
+      "not when an amount shrinks",
+      before,
+      relay({ trust: true, actions: [{ ...CREDITS, amount: 99 }] }),
+      false,
+    ],
+    ["not when an action goes", before, relay({ trust: true }), false],
+    ["not when a record is written too", before, relay({ trust: true, actions: [RECORD, CREDITS] }), false],
+    ["not when the opt-in is taken back", before, relay({}), false],
+  ];
+  test.each(rows)("%s", (_title, was, is, widens) => {
+    expect(widensUnsigned(was, is)).toBe(widens);
+  });
+});
