@@ -64,7 +64,7 @@ function describeRoute(route: Route, path: string): object {
     tags: [tagOf(route)],
     security: SECURITY[route.who],
     parameters: [...pathParameters(path), ...queryParameters(route)],
-    ...(route.body === null ? {} : { requestBody: { required: true, content: asJson(route.body) } }),
+    ...describeBody(route),
     responses: {
       [route.status]: {
         description: route.summary,
@@ -78,6 +78,18 @@ function describeRoute(route: Route, path: string): object {
       },
     },
   };
+}
+
+function describeBody({ body, rawBytes }: Route): object {
+  if (rawBytes !== null) {
+    return {
+      requestBody: {
+        required: true,
+        content: { "application/octet-stream": { schema: { type: "string", format: "binary" } } },
+      },
+    };
+  }
+  return body === null ? {} : { requestBody: { required: true, content: asJson(body) } };
 }
 
 /** The resource a route belongs to: the first segment that is its own. */

@@ -4,6 +4,7 @@ import type { ServiceConfig } from "../config.ts";
 import type { Clock } from "../ground/clock.ts";
 import type { Log } from "../ground/log.ts";
 import type { Receiver } from "../receiver/receive.ts";
+import type { Sealer } from "../secret/seal.ts";
 import type { Store } from "../store/port.ts";
 
 export interface HttpRooms {
@@ -13,10 +14,13 @@ export interface HttpRooms {
   log: Log;
   signinCap: SigninCap;
   receiver: Receiver;
+  sealer: Sealer;
   /** The public origin without a trailing slash: as configured, else made from the host and port that are listened on. */
   baseUrl(): string;
   /** Forgets the cached live relays; called after a change to one is durable. */
   invalidateRelays(): void;
+  /** Tells capture that records may have changed; called after the change is durable. */
+  recordsChanged(): void;
   /** Tells the runner that events may be due; called after what made them due is durable. */
   wakeRunner(): void;
   /** Whether the store takes writes and the runner is alive; `problem` says in one sentence what is not. */

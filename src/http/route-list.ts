@@ -1,12 +1,23 @@
 /** Every route of the service but the receiver's, one line a resource. Served, listed in OpenAPI and walked by tests from here. */
+import { accessRoutes } from "./access.ts";
 import { appRoutes } from "./app.ts";
 import { changeRoutes } from "./change.ts";
+import { collectionRoutes } from "./collection.ts";
+import { creditRoutes } from "./credit.ts";
 import { eventRoutes } from "./event.ts";
+import { fileRoutes } from "./file.ts";
+import { grantRoutes } from "./grant.ts";
 import { healthRoutes } from "./health.ts";
 import { keyRoutes } from "./key.ts";
+import { personRoutes } from "./person.ts";
+import { planRoutes } from "./plan.ts";
+import { productRoutes } from "./product.ts";
+import { purchaseRoutes } from "./purchase.ts";
+import { recordRoutes } from "./record.ts";
 import type { Route } from "./route.ts";
 import { sessionRoutes } from "./session.ts";
 import { signinRoutes } from "./signin.ts";
+import { tokenRoutes } from "./token.ts";
 import { watchRoutes } from "./watch.ts";
 
 export const ROUTES: readonly Route[] = [
@@ -16,6 +27,17 @@ export const ROUTES: readonly Route[] = [
   ...sessionRoutes,
   ...appRoutes,
   ...eventRoutes,
+  ...recordRoutes,
+  ...collectionRoutes,
+  ...fileRoutes,
+  ...personRoutes,
+  ...tokenRoutes,
+  ...grantRoutes,
+  ...creditRoutes,
+  ...accessRoutes,
+  ...productRoutes,
+  ...planRoutes,
+  ...purchaseRoutes,
   ...keyRoutes,
   ...watchRoutes,
 ];

@@ -22,6 +22,8 @@ export interface Call<Path extends string, Query extends TObject, Body extends T
   params: Readonly<Record<PathNames<Path>, string>>;
   query: Static<Query>;
   body: Static<Body>;
+  /** The body of a route that takes raw bytes; empty on every other. */
+  bytes: Uint8Array;
   /** The caller's address, for caps. */
   source: string;
   nowMs: number;
@@ -46,6 +48,8 @@ export interface RouteWords<
   summary: string;
   query?: Query;
   body?: Body;
+  /** The route takes raw bytes, at most so many, instead of JSON. */
+  rawBytes?: number;
   /** The answer's schema; null answers 204 with no body. */
   answer: Answer;
   /** 200, or 204 without an answer, unless given. */
@@ -69,6 +73,7 @@ export interface Route {
   summary: string;
   query: TObject | null;
   body: TSchema | null;
+  rawBytes: number | null;
   answer: TSchema | null;
   status: number;
   handle(call: Call<string, TObject, TSchema> & { visit?: Visit } & Partial<OwnerCall>): unknown;
@@ -112,23 +117,11 @@ export function openRoute<
   return makeRoute("open", words.path, words as never);
 }
 
-function makeRoute(
-  who: Who,
-  path: string,
-  words: Omit<Route, "who" | "path" | "status"> & { status?: number },
-): Route {
-  const { method, summary, handle } = words;
-  const answer = words.answer ?? null;
+type AnyWords = Pick<Route, "method" | "summary" | "handle"> &
+  Partial<Pick<Route, "query" | "body" | "rawBytes" | "answer" | "status">>;
+
+function makeRoute(who: Who, path: string, words: AnyWords): Route {
+  const { method, summary, handle, query = null, body = null, rawBytes = null, answer = null } = words;
   const status = words.status ?? (answer === null ? 204 : 200);
-  return {
-    who,
-    method,
-    path,
-    summary,
-    query: words.query ?? null,
-    body: words.body ?? null,
-    answer,
-    status,
-    handle,
-  };
+  return { who, method, path, summary, query, body, rawBytes, answer, status, handle };
 }

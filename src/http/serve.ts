@@ -2,13 +2,15 @@
 import { type TSchema, Type } from "@sinclair/typebox";
 import { admit, requireOwner } from "./admission.ts";
 import { answerEmpty, answerJson } from "./answer.ts";
-import { readJsonBody } from "./body.ts";
+import { readBytes, readJsonBody } from "./body.ts";
 import { identifyCaller } from "./caller.ts";
 import { checkInput, checkQuery } from "./input.ts";
 import type { HttpRooms } from "./rooms.ts";
 import type { Route } from "./route.ts";
 
 const NOTHING = Type.Object({}, { additionalProperties: false });
+
+const NO_BYTES = new Uint8Array();
 
 export interface Received {
   request: Request;
@@ -22,9 +24,21 @@ export async function serveRoute(rooms: HttpRooms, route: Route, received: Recei
   const headers = new Headers();
   const who = await whoCalls(rooms, route, received, headers);
   const query = checkQuery(route.query ?? NOTHING, new URL(request.url).searchParams);
-  const body = await readInput(route.body ?? NOTHING, request);
+  const bytes = route.rawBytes === null ? NO_BYTES : await readBytes(request, route.rawBytes);
+  const body = route.rawBytes === null ? await readInput(route.body ?? NOTHING, request) : {};
   const nowMs = rooms.clock.now();
-  const value = await route.handle({ rooms, request, params, query, body, source, nowMs, headers, ...who });
+  const value = await route.handle({
+    rooms,
+    request,
+    params,
+    query,
+    body,
+    bytes,
+    source,
+    nowMs,
+    headers,
+    ...who,
+  });
   if (value instanceof Response) return value;
   const extra = Object.fromEntries(headers);
   return route.answer === null ? answerEmpty(extra) : answerJson(route.status, value, extra);

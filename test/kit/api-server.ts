@@ -14,6 +14,7 @@ import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
 import { createLog } from "../../src/ground/log.ts";
 import { createHttp } from "../../src/http/http.ts";
 import type { HttpRooms } from "../../src/http/rooms.ts";
+import { Sealer } from "../../src/secret/seal.ts";
 import type { Store } from "../../src/store/port.ts";
 import { openSqlite } from "../../src/store/sqlite.ts";
 import { VirtualClock } from "./virtual-clock.ts";
@@ -48,7 +49,7 @@ export interface ApiServer extends AsyncDisposable {
   /** Log lines so far. */
   lines: string[];
   /** How often each door below was used. */
-  woken: { runner: number; relays: number };
+  woken: { runner: number; relays: number; capture: number };
   environments: Record<"development" | "production", Environment>;
   other: Environment;
   keys: { dev: string; live: string; app: string; other: string };
@@ -71,7 +72,7 @@ export async function startApi(
   const store = await openSqlite(join(directory, "relay.db"), { clock });
   const seeded = await seed(store);
   const lines: string[] = [];
-  const woken = { runner: 0, relays: 0 };
+  const woken = { runner: 0, relays: 0, capture: 0 };
   let base = "http://127.0.0.1";
   const rooms = change({
     config: { ...CONFIG, dataDir: directory, clock, ...config },
@@ -80,10 +81,12 @@ export async function startApi(
     log: createLog({ clock, format: "json", sink: (line) => lines.push(line), level: "debug" }),
     signinCap: new SigninCap(clock),
     baseUrl: () => config.baseUrl ?? base,
+    sealer: new Sealer(new Uint8Array(32)),
+    recordsChanged: () => void woken.capture++,
     invalidateRelays: () => void woken.relays++,
     wakeRunner: () => void woken.runner++,
     checkReady: async () => ({ ready: true }),
-  } as HttpRooms);
+  } as unknown as HttpRooms);
   const app = createHttp(rooms);
   app.listen({ port: 0, hostname: "127.0.0.1" });
   base = `http://127.0.0.1:${app.server?.port}`;

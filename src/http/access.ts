@@ -1,0 +1,80 @@
+/** Access slugs of the catalog: the entitlements that are neither product nor plan. */
+import { t } from "elysia";
+import { deleteAccessSlug, listAccessSlugs, putAccessSlug, putAccessSlugs } from "../people/access-slug.ts";
+import type { Reader } from "../store/port.ts";
+import { environmentRoute } from "./route.ts";
+import { fields, oneOf, time } from "./schema.ts";
+import { auditVisit } from "./visit-audit.ts";
+
+const slugs = t.Object({
+  items: t.Array(t.Object({ slug: t.String(), title: t.String(), entitlement: t.String(), createdAt: time })),
+});
+const title = t.Optional(t.String());
+const forceQuery = fields({ force: t.Optional(oneOf(["true", "false"])) });
+
+async function showSlugs(tx: Reader, environmentId: number) {
+  return { items: await listAccessSlugs(tx, environmentId) };
+}
+
+export const accessRoutes = [
+  environmentRoute({
+    method: "GET",
+    path: "/access",
+    summary: "Lists the access slugs by name.",
+    answer: slugs,
+    handle: ({ rooms, visit }) => rooms.store.read((tx) => showSlugs(tx, visit.environment.id)),
+  }),
+  environmentRoute({
+    method: "PUT",
+    path: "/access",
+    summary: "Makes the access slugs exactly these; one that is held is only removed with force=true.",
+    query: forceQuery,
+    body: fields({ items: t.Array(fields({ slug: t.String(), title })) }),
+    answer: slugs,
+    handle({ rooms, visit, query, body, nowMs }) {
+      const environmentId = visit.environment.id;
+      return rooms.store.write(visit.origin, async (tx) => {
+        const options = { force: query.force === "true" };
+        const { added, removed } = await putAccessSlugs(tx, environmentId, body.items, nowMs, options);
+        const after = { added, removed };
+        await auditVisit(tx, visit, nowMs, { action: "access.changed", target: "access", after });
+        return await showSlugs(tx, environmentId);
+      });
+    },
+  }),
+  environmentRoute({
+    method: "PUT",
+    path: "/access/:slug",
+    summary: "Makes an access slug or changes its title.",
+    body: fields({ title }),
+    answer: slugs,
+    handle({ rooms, visit, params, body, nowMs }) {
+      const { slug } = params;
+      return rooms.store.write(visit.origin, async (tx) => {
+        await putAccessSlug(tx, visit.environment.id, { slug, title: body.title }, nowMs);
+        const after = { slug, title: body.title ?? slug };
+        await auditVisit(tx, visit, nowMs, { action: "access.changed", target: `access:${slug}`, after });
+        return await showSlugs(tx, visit.environment.id);
+      });
+    },
+  }),
+  environmentRoute({
+    method: "DELETE",
+    path: "/access/:slug",
+    summary: "Deletes an access slug; one that is held only with force=true, and its grants live on by name.",
+    query: forceQuery,
+    answer: null,
+    async handle({ rooms, visit, params, query, nowMs }) {
+      const { slug } = params;
+      await rooms.store.write(visit.origin, async (tx) => {
+        await deleteAccessSlug(tx, visit.environment.id, slug, nowMs, { force: query.force === "true" });
+        await auditVisit(tx, visit, nowMs, {
+          action: "access.deleted",
+          target: `access:${slug}`,
+          before: { slug },
+        });
+      });
+      return undefined;
+    },
+  }),
+];

@@ -1,0 +1,125 @@
+/** Collections: the shapes of what the app stores. */
+import { t } from "elysia";
+import { readPageRequest } from "../ground/page.ts";
+import {
+  COLLECTION_KINDS,
+  createCollection,
+  deleteCollection,
+  listCollections,
+  requireCollection,
+  requireCollectionDefinition,
+  updateCollection,
+  viewCollection,
+} from "../records/collection.ts";
+import { environmentRoute } from "./route.ts";
+import { fields, json, oneOf, pageOf, pageQuery, time } from "./schema.ts";
+import { auditVisit } from "./visit-audit.ts";
+
+const collection = t.Object({
+  name: t.String(),
+  kind: oneOf(COLLECTION_KINDS),
+  fields: json,
+  version: t.Integer(),
+  createdAt: time,
+  updatedAt: time,
+});
+
+export const collectionRoutes = [
+  environmentRoute({
+    method: "GET",
+    path: "/collections",
+    summary: "Lists collections by name.",
+    query: fields(pageQuery),
+    answer: pageOf(collection),
+    handle({ rooms, visit, query }) {
+      const page = readPageRequest(query);
+      return rooms.store.read((tx) => listCollections(tx, visit.environment.id, page));
+    },
+  }),
+  environmentRoute({
+    method: "POST",
+    path: "/collections",
+    summary: "Makes a collection.",
+    body: fields({ name: t.String(), kind: oneOf(COLLECTION_KINDS), fields: json }),
+    answer: t.Object({ collection }),
+    status: 201,
+    async handle({ rooms, visit, body, nowMs }) {
+      const definition = requireCollectionDefinition(body);
+      const row = await rooms.store.write(visit.origin, async (tx) => {
+        const made = await createCollection(tx, visit.environment.id, definition, nowMs);
+        await auditVisit(tx, visit, nowMs, {
+          action: "collection.created",
+          target: `collection:${made.name}`,
+          after: viewCollection(made),
+        });
+        return made;
+      });
+      return { collection: viewCollection(row) };
+    },
+  }),
+  environmentRoute({
+    method: "GET",
+    path: "/collections/:name",
+    summary: "Shows one collection.",
+    answer: t.Object({ collection }),
+    async handle({ rooms, visit, params }) {
+      const row = await rooms.store.read((tx) => requireCollection(tx, visit.environment.id, params.name));
+      return { collection: viewCollection(row) };
+    },
+  }),
+  environmentRoute({
+    method: "PUT",
+    path: "/collections/:name",
+    summary: "Changes a collection; its kind is fixed while it holds records.",
+    body: fields({ kind: oneOf(COLLECTION_KINDS), fields: json, version: t.Optional(t.Integer()) }),
+    answer: t.Object({ collection }),
+    async handle({ rooms, visit, params, body, nowMs }) {
+      const definition = requireCollectionDefinition({
+        name: params.name,
+        kind: body.kind,
+        fields: body.fields,
+      });
+      const row = await rooms.store.write(visit.origin, async (tx) => {
+        const version = body.version ?? null;
+        const { before, after } = await updateCollection(
+          tx,
+          visit.environment.id,
+          definition,
+          version,
+          nowMs,
+        );
+        if (before.version !== after.version) {
+          await auditVisit(tx, visit, nowMs, {
+            action: "collection.changed",
+            target: `collection:${after.name}`,
+            before: viewCollection(before),
+            after: viewCollection(after),
+          });
+        }
+        return after;
+      });
+      return { collection: viewCollection(row) };
+    },
+  }),
+  environmentRoute({
+    method: "DELETE",
+    path: "/collections/:name",
+    summary: "Deletes a collection; one that holds records only with force=true, and they go with it.",
+    query: fields({ force: t.Optional(oneOf(["true", "false"])) }),
+    answer: null,
+    async handle({ rooms, visit, params, query, nowMs }) {
+      await rooms.store.write(visit.origin, async (tx) => {
+        const options = { force: query.force === "true" };
+        const gone = await deleteCollection(tx, visit.environment.id, params.name, options);
+        await auditVisit(tx, visit, nowMs, {
+          action: "collection.deleted",
+          target: `collection:${params.name}`,
+          before: viewCollection(gone.before),
+          after: { recordsDeleted: gone.recordsDeleted },
+        });
+      });
+      rooms.recordsChanged();
+      return undefined;
+    },
+  }),
+];

@@ -1,0 +1,68 @@
+/** A person's credits: the balance with its ledger, and adding or spending by hand under an idempotency key. */
+import { t } from "elysia";
+import { readPageRequest } from "../ground/page.ts";
+import { listCredits, viewCredit } from "../people/credit.ts";
+import { addCreditsByHand } from "../people/hand-credit.ts";
+import { requirePerson } from "../people/person.ts";
+import { environmentRoute } from "./route.ts";
+import { fields, oneOf, orNull, pageQuery, time } from "./schema.ts";
+import { auditVisit } from "./visit-audit.ts";
+
+const line = t.Object({
+  id: t.String(),
+  amount: t.Integer(),
+  balance: t.Integer(),
+  reason: t.String(),
+  source: oneOf(["relay", "purchase", "refund", "hand"]),
+  relay: orNull(t.String()),
+  eventId: orNull(t.String()),
+  key: orNull(t.String()),
+  createdAt: time,
+});
+
+export const creditRoutes = [
+  environmentRoute({
+    method: "GET",
+    path: "/persons/:id/credits",
+    summary: "Tells a person's balance, with the ledger newest first.",
+    query: fields(pageQuery),
+    answer: t.Object({ balance: t.Integer(), items: t.Array(line), next: orNull(t.String()) }),
+    handle({ rooms, visit, params, query }) {
+      const page = readPageRequest(query);
+      const at = { environmentId: visit.environment.id, personId: params.id };
+      return rooms.store.read(async (tx) => {
+        await requirePerson(tx, at.environmentId, params.id);
+        return await listCredits(tx, at, page);
+      });
+    },
+  }),
+  environmentRoute({
+    method: "POST",
+    path: "/persons/:id/credits",
+    summary: "Adds credits, or spends with a negative amount; the same key applies once.",
+    body: fields({
+      amount: t.Integer({ description: "an integer other than 0; a negative one spends" }),
+      reason: t.String(),
+      key: t.String({ description: "your own key for this change, so that a repeat applies once" }),
+    }),
+    answer: t.Object({ credit: line, balance: t.Integer(), applied: t.Boolean() }),
+    status: 201,
+    async handle({ rooms, visit, params, body, nowMs }) {
+      const change = { environmentId: visit.environment.id, personId: params.id, nowMs, ...body };
+      const made = await rooms.store.write(visit.origin, async (tx) => {
+        const result = await addCreditsByHand(tx, change);
+        if (result.applied) {
+          const { id, amount, balance } = result.line;
+          await auditVisit(tx, visit, nowMs, {
+            action: "credits.changed",
+            target: `person:${params.id}`,
+            before: { balance: balance - amount },
+            after: { balance, amount, credit: id },
+          });
+        }
+        return result;
+      });
+      return { credit: viewCredit(made.line), balance: made.line.balance, applied: made.applied };
+    },
+  }),
+];

@@ -1,0 +1,76 @@
+/** Files that records may hold: uploaded as raw bytes, always handed out as a download, never as a page. */
+import { t } from "elysia";
+import { MAX_FILE_BYTES } from "../ground/limit.ts";
+import { readPageRequest } from "../ground/page.ts";
+import { deleteFile, listFiles, readFile, uploadFile, viewFile } from "../records/file.ts";
+import { environmentRoute } from "./route.ts";
+import { fields, pageOf, pageQuery, time } from "./schema.ts";
+import { DATA_HEADERS } from "./security-header.ts";
+
+const file = t.Object({
+  id: t.String(),
+  name: t.String(),
+  mediaType: t.String(),
+  bytes: t.Integer(),
+  createdAt: time,
+});
+
+export const fileRoutes = [
+  environmentRoute({
+    method: "GET",
+    path: "/files",
+    summary: "Lists files without their bytes, newest first.",
+    query: fields(pageQuery),
+    answer: pageOf(file),
+    handle({ rooms, visit, query }) {
+      const page = readPageRequest(query);
+      return rooms.store.read((tx) => listFiles(tx, visit.environment.id, page));
+    },
+  }),
+  environmentRoute({
+    method: "POST",
+    path: "/files",
+    summary: "Keeps the body's bytes as a file; its media type is the content-type header's.",
+    query: fields({ name: t.String({ description: "the file's name" }) }),
+    rawBytes: MAX_FILE_BYTES,
+    answer: t.Object({ file }),
+    status: 201,
+    async handle({ rooms, visit, request, query, bytes, nowMs }) {
+      const upload = {
+        environmentId: visit.environment.id,
+        name: query.name,
+        mediaType: request.headers.get("content-type"),
+        content: bytes,
+        nowMs,
+      };
+      return { file: viewFile(await rooms.store.write(visit.origin, (tx) => uploadFile(tx, upload))) };
+    },
+  }),
+  environmentRoute({
+    method: "GET",
+    path: "/files/:id",
+    summary: "Downloads a file's bytes.",
+    answer: t.String(),
+    async handle({ rooms, visit, params }) {
+      const found = await rooms.store.read((tx) => readFile(tx, visit.environment.id, params.id));
+      return new Response(new Uint8Array(found.content), {
+        headers: {
+          ...DATA_HEADERS,
+          "cache-control": "private, no-store",
+          "content-type": found.mediaType,
+          "content-disposition": `attachment; filename*=UTF-8''${encodeURIComponent(found.name)}`,
+        },
+      });
+    },
+  }),
+  environmentRoute({
+    method: "DELETE",
+    path: "/files/:id",
+    summary: "Deletes a file that no record holds.",
+    answer: null,
+    async handle({ rooms, visit, params }) {
+      await rooms.store.write(visit.origin, (tx) => deleteFile(tx, visit.environment.id, params.id));
+      return undefined;
+    },
+  }),
+];

@@ -1,0 +1,125 @@
+/** What a person may use: checking an entitlement, granting by hand, ending a grant. */
+import { t } from "elysia";
+import { readPageRequest } from "../ground/page.ts";
+import { checkAccess, listGrants, revokeGrant, viewGrant } from "../people/access-grant.ts";
+import { resolveEntitlementKey } from "../people/entitlement.ts";
+import { grantByHand } from "../people/hand-grant.ts";
+import { requirePerson } from "../people/person.ts";
+import { environmentRoute } from "./route.ts";
+import { fields, oneOf, orNull, pageOf, pageQuery, readTime, time, timeOrNull } from "./schema.ts";
+import { auditVisit } from "./visit-audit.ts";
+
+const grant = t.Object({
+  id: t.String(),
+  person: t.String(),
+  entitlement: t.String(),
+  source: oneOf(["relay", "purchase", "plan", "hand"]),
+  sourceRef: orNull(t.String()),
+  relay: orNull(t.String()),
+  eventId: orNull(t.String()),
+  reason: orNull(t.String()),
+  live: t.Boolean(),
+  grantedAt: time,
+  expiresAt: timeOrNull,
+  revokedAt: timeOrNull,
+  revokedBy: orNull(t.String()),
+});
+
+const access = t.Object({ granted: t.Boolean(), until: timeOrNull, grants: t.Array(grant) });
+
+export const grantRoutes = [
+  environmentRoute({
+    method: "GET",
+    path: "/persons/:id/access",
+    summary: "Tells everything a person may use now, with the grants behind it.",
+    answer: access,
+    handle({ rooms, visit, params, nowMs }) {
+      const holding = { environmentId: visit.environment.id, personId: params.id, entitlement: null, nowMs };
+      return rooms.store.read(async (tx) => {
+        await requirePerson(tx, holding.environmentId, params.id);
+        return await checkAccess(tx, holding);
+      });
+    },
+  }),
+  environmentRoute({
+    method: "GET",
+    path: "/persons/:id/access/:entitlement",
+    summary: "Tells whether a person may use one entitlement now, until when, and why.",
+    answer: access,
+    handle({ rooms, visit, params, nowMs }) {
+      const environmentId = visit.environment.id;
+      return rooms.store.read(async (tx) => {
+        await requirePerson(tx, environmentId, params.id);
+        const entitlement = await resolveEntitlementKey(tx, environmentId, params.entitlement);
+        return await checkAccess(tx, { environmentId, personId: params.id, entitlement, nowMs });
+      });
+    },
+  }),
+  environmentRoute({
+    method: "GET",
+    path: "/persons/:id/grants",
+    summary: "Lists every grant a person ever had, ended ones too, newest first.",
+    query: fields(pageQuery),
+    answer: pageOf(grant),
+    handle({ rooms, visit, params, query, nowMs }) {
+      const page = readPageRequest(query);
+      const at = { environmentId: visit.environment.id, personId: params.id, nowMs };
+      return rooms.store.read(async (tx) => {
+        await requirePerson(tx, at.environmentId, params.id);
+        return await listGrants(tx, at, page);
+      });
+    },
+  }),
+  environmentRoute({
+    method: "POST",
+    path: "/persons/:id/grants",
+    summary: "Grants an entitlement by hand.",
+    body: fields({
+      entitlement: t.String({ description: "a product or plan name, or access:<slug>" }),
+      expiresAt: t.Optional(orNull(t.String({ description: "a time such as 2026-01-31T12:00:00Z" }))),
+      reason: t.Optional(orNull(t.String())),
+    }),
+    answer: t.Object({ grant }),
+    status: 201,
+    async handle({ rooms, visit, params, body, nowMs }) {
+      const wanted = {
+        environmentId: visit.environment.id,
+        personId: params.id,
+        entitlement: body.entitlement,
+        reason: body.reason ?? null,
+        expiresAtMs: readTime("expiresAt", body.expiresAt ?? undefined) ?? null,
+        by: visit.by,
+        nowMs,
+      };
+      const row = await rooms.store.write(visit.origin, async (tx) => {
+        const granted = await grantByHand(tx, wanted);
+        const { reason: _, ...after } = viewGrant(granted, nowMs);
+        await auditVisit(tx, visit, nowMs, { action: "grant.created", target: `grant:${granted.id}`, after });
+        return granted;
+      });
+      return { grant: viewGrant(row, nowMs) };
+    },
+  }),
+  environmentRoute({
+    method: "DELETE",
+    path: "/grants/:id",
+    summary: "Ends one grant, whatever its source; one that ended before stays as it is.",
+    answer: null,
+    async handle({ rooms, visit, params, nowMs }) {
+      const at = { environmentId: visit.environment.id, grantId: params.id, by: visit.by, nowMs };
+      await rooms.store.write(visit.origin, async (tx) => {
+        const { before, after } = await revokeGrant(tx, at);
+        if (before === after) return;
+        const { reason: _, ...shown } = viewGrant(before, nowMs);
+        const ended = { live: false, revokedBy: visit.by };
+        await auditVisit(tx, visit, nowMs, {
+          action: "grant.revoked",
+          target: `grant:${params.id}`,
+          before: shown,
+          after: ended,
+        });
+      });
+      return undefined;
+    },
+  }),
+];

@@ -1,0 +1,132 @@
+/** People: the list, inviting, one with their plan and tokens, changing, erasing. */
+import { t } from "elysia";
+import { readPageRequest } from "../ground/page.ts";
+import { findPersonByEmail, listPersons, requirePerson, updatePerson, viewPerson } from "../people/person.ts";
+import { erasePerson } from "../people/person-erase.ts";
+import { invitePerson } from "../people/person-invite.ts";
+import { listTokens } from "../people/person-token.ts";
+import { currentPlan } from "../selling/subscription.ts";
+import { environmentRoute } from "./route.ts";
+import { fields, json, oneOf, orNull, pageOf, pageQuery, time } from "./schema.ts";
+import { auditVisit } from "./visit-audit.ts";
+
+const status = oneOf(["invited", "active", "suspended"]);
+
+const person = t.Object({
+  id: t.String(),
+  email: t.String(),
+  status,
+  attributes: json,
+  createdBy: t.String(),
+  createdAt: time,
+  updatedAt: time,
+});
+
+export const personRoutes = [
+  environmentRoute({
+    method: "GET",
+    path: "/persons",
+    summary: "Lists people, newest first; q finds by a part of the address.",
+    query: fields({
+      ...pageQuery,
+      q: t.Optional(t.String()),
+      email: t.Optional(t.String({ description: "a whole e-mail address" })),
+      status: t.Optional(status),
+    }),
+    answer: pageOf(person),
+    async handle({ rooms, visit, query }) {
+      const { limit, cursor, email, ...filter } = query;
+      const page = readPageRequest({ limit, cursor });
+      const environmentId = visit.environment.id;
+      return await rooms.store.read(async (tx) => {
+        if (email === undefined) return await listPersons(tx, environmentId, page, filter);
+        const found = await findPersonByEmail(tx, environmentId, email);
+        return { items: found === null ? [] : [viewPerson(found)], next: null };
+      });
+    },
+  }),
+  environmentRoute({
+    method: "POST",
+    path: "/persons",
+    summary: "Invites a person by address; someone who exists already is answered as they are.",
+    body: fields({ email: t.String({ description: "an e-mail address" }) }),
+    answer: t.Object({ person, created: t.Boolean() }),
+    status: 201,
+    async handle({ rooms, visit, body, nowMs }) {
+      const { invitesPerDay } = rooms.config.limits;
+      const invite = {
+        environmentId: visit.environment.id,
+        createdBy: visit.by,
+        nowMs,
+        invitesPerDay,
+        ...body,
+      };
+      const made = await rooms.store.write(visit.origin, (tx) => invitePerson(tx, invite));
+      return { person: viewPerson(made.person), created: made.created };
+    },
+  }),
+  environmentRoute({
+    method: "GET",
+    path: "/persons/:id",
+    summary: "Shows one person with the plan they are on and their store account tokens.",
+    answer: t.Object({
+      person,
+      plan: orNull(t.String()),
+      tokens: t.Array(t.Object({ token: t.String(), createdAt: time })),
+    }),
+    async handle({ rooms, visit, params }) {
+      const environmentId = visit.environment.id;
+      return await rooms.store.read(async (tx) => {
+        const row = await requirePerson(tx, environmentId, params.id);
+        const { plan } = await currentPlan(tx, environmentId, params.id);
+        return { person: viewPerson(row), plan, tokens: await listTokens(tx, environmentId, params.id) };
+      });
+    },
+  }),
+  environmentRoute({
+    method: "PATCH",
+    path: "/persons/:id",
+    summary: "Suspends or activates a person, or changes attributes; an attribute given as null is removed.",
+    body: fields({
+      status: t.Optional(oneOf(["active", "suspended"])),
+      attributes: t.Optional(t.Record(t.String(), json)),
+    }),
+    answer: t.Object({ person }),
+    async handle({ rooms, visit, params, body, nowMs }) {
+      const at = { environmentId: visit.environment.id, personId: params.id, nowMs };
+      const change = { status: body.status, attributes: body.attributes as never };
+      const row = await rooms.store.write(visit.origin, async (tx) => {
+        const { before, after } = await updatePerson(tx, at, change);
+        if (before === after) return after;
+        const names = Object.keys(body.attributes ?? {});
+        await auditVisit(tx, visit, nowMs, {
+          action: "person.changed",
+          target: `person:${params.id}`,
+          before: { status: before.status },
+          after: { status: after.status, ...(names.length === 0 ? {} : { attributesChanged: names }) },
+        });
+        return after;
+      });
+      return { person: viewPerson(row) };
+    },
+  }),
+  environmentRoute({
+    method: "DELETE",
+    path: "/persons/:id",
+    summary:
+      "Erases a person with their records; ledger and receipts keep only the id, and no relay hears of it.",
+    answer: null,
+    async handle({ rooms, visit, params, nowMs }) {
+      const erasure = { environmentId: visit.environment.id, personId: params.id, by: visit.by, nowMs };
+      await rooms.store.write("erasure", async (tx) => {
+        const erased = await erasePerson(tx, erasure);
+        await auditVisit(tx, visit, nowMs, {
+          action: "person.erased",
+          target: `person:${params.id}`,
+          after: erased,
+        });
+      });
+      return undefined;
+    },
+  }),
+];

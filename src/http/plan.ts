@@ -1,0 +1,71 @@
+/** Plans of the catalog. */
+import { t } from "elysia";
+import { readPageRequest } from "../ground/page.ts";
+import { deletePlan, listPlans, requirePlan, savePlan, viewPlan } from "../selling/plan.ts";
+import { environmentRoute } from "./route.ts";
+import { fields, orNull, pageOf, pageQuery, time } from "./schema.ts";
+import { readVersion, soldThrough, versionQuery } from "./selling-schema.ts";
+
+const plan = t.Object({
+  name: t.String(),
+  title: t.String(),
+  default: t.Boolean(),
+  soldThrough: orNull(soldThrough),
+  version: t.Integer(),
+  createdAt: time,
+  updatedAt: time,
+});
+
+export const planRoutes = [
+  environmentRoute({
+    method: "GET",
+    path: "/plans",
+    summary: "Lists plans, newest first.",
+    query: fields(pageQuery),
+    answer: pageOf(plan),
+    handle({ rooms, visit, query }) {
+      const page = readPageRequest(query);
+      return rooms.store.read((tx) => listPlans(tx, visit.environment.id, page));
+    },
+  }),
+  environmentRoute({
+    method: "GET",
+    path: "/plans/:name",
+    summary: "Shows one plan.",
+    answer: t.Object({ plan }),
+    async handle({ rooms, visit, params }) {
+      const found = await rooms.store.read((tx) => requirePlan(tx, visit.environment.id, params.name));
+      return { plan: viewPlan(found) };
+    },
+  }),
+  environmentRoute({
+    method: "PUT",
+    path: "/plans/:name",
+    summary: "Makes or replaces a plan; one saved with default true takes the default over.",
+    body: fields({
+      title: t.Optional(t.String()),
+      default: t.Optional(t.Boolean()),
+      soldThrough: t.Optional(t.Unknown()),
+      version: t.Optional(t.Integer()),
+    }),
+    answer: t.Object({ plan, created: t.Boolean() }),
+    async handle({ rooms, visit, params, body, nowMs }) {
+      const change = { environmentId: visit.environment.id, by: visit.by, nowMs };
+      const saved = await rooms.store.write(visit.origin, (tx) => savePlan(tx, change, params.name, body));
+      return { plan: viewPlan(saved.plan), created: saved.created };
+    },
+  }),
+  environmentRoute({
+    method: "DELETE",
+    path: "/plans/:name",
+    summary: "Deletes a plan.",
+    query: versionQuery,
+    answer: null,
+    async handle({ rooms, visit, params, query, nowMs }) {
+      const change = { environmentId: visit.environment.id, by: visit.by, nowMs };
+      const version = readVersion(query.version);
+      await rooms.store.write(visit.origin, (tx) => deletePlan(tx, change, params.name, version));
+      return undefined;
+    },
+  }),
+];

@@ -1,0 +1,73 @@
+/** Products of the catalog. */
+import { t } from "elysia";
+import { readPageRequest } from "../ground/page.ts";
+import { deleteProduct, listProducts, requireProduct, saveProduct, viewProduct } from "../selling/product.ts";
+import { environmentRoute } from "./route.ts";
+import { fields, orNull, pageOf, pageQuery, time } from "./schema.ts";
+import { readVersion, soldThrough, versionQuery } from "./selling-schema.ts";
+
+const product = t.Object({
+  name: t.String(),
+  title: t.String(),
+  key: t.String(),
+  credits: t.Integer(),
+  soldThrough: orNull(soldThrough),
+  version: t.Integer(),
+  createdAt: time,
+  updatedAt: time,
+});
+
+export const productRoutes = [
+  environmentRoute({
+    method: "GET",
+    path: "/products",
+    summary: "Lists products, newest first.",
+    query: fields(pageQuery),
+    answer: pageOf(product),
+    handle({ rooms, visit, query }) {
+      const page = readPageRequest(query);
+      return rooms.store.read((tx) => listProducts(tx, visit.environment.id, page));
+    },
+  }),
+  environmentRoute({
+    method: "GET",
+    path: "/products/:name",
+    summary: "Shows one product.",
+    answer: t.Object({ product }),
+    async handle({ rooms, visit, params }) {
+      const found = await rooms.store.read((tx) => requireProduct(tx, visit.environment.id, params.name));
+      return { product: viewProduct(found) };
+    },
+  }),
+  environmentRoute({
+    method: "PUT",
+    path: "/products/:name",
+    summary: "Makes or replaces a product: the entitlement and credits it gives, and how it is sold.",
+    body: fields({
+      title: t.Optional(t.String()),
+      key: t.Optional(t.String({ description: "an entitlement: a product or plan name, or access:<slug>" })),
+      credits: t.Optional(t.Integer()),
+      soldThrough: t.Optional(t.Unknown()),
+      version: t.Optional(t.Integer()),
+    }),
+    answer: t.Object({ product, created: t.Boolean() }),
+    async handle({ rooms, visit, params, body, nowMs }) {
+      const change = { environmentId: visit.environment.id, by: visit.by, nowMs };
+      const saved = await rooms.store.write(visit.origin, (tx) => saveProduct(tx, change, params.name, body));
+      return { product: viewProduct(saved.product), created: saved.created };
+    },
+  }),
+  environmentRoute({
+    method: "DELETE",
+    path: "/products/:name",
+    summary: "Deletes a product; what people bought stays theirs.",
+    query: versionQuery,
+    answer: null,
+    async handle({ rooms, visit, params, query, nowMs }) {
+      const change = { environmentId: visit.environment.id, by: visit.by, nowMs };
+      const version = readVersion(query.version);
+      await rooms.store.write(visit.origin, (tx) => deleteProduct(tx, change, params.name, version));
+      return undefined;
+    },
+  }),
+];

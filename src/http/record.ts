@@ -1,0 +1,151 @@
+/**
+ * Records of a collection. A key is the app, so its writes fire data_change and say so on the record; an owner edits at the
+ * dashboard, which fires too and is audited besides, by field names alone, since an audit row outlives an erasure.
+ */
+import { t } from "elysia";
+import type { Json } from "../ground/json.ts";
+import { isJsonObject, parseJson } from "../ground/json.ts";
+import { readPageRequest } from "../ground/page.ts";
+import { requireCollection } from "../records/collection.ts";
+import {
+  deleteRecord,
+  type RecordRow,
+  requireRecord,
+  updateRecord,
+  viewRecord,
+  writeRecord,
+} from "../records/record.ts";
+import { listRecords } from "../records/record-list.ts";
+import type { Writer } from "../store/port.ts";
+import type { Visit } from "./admission.ts";
+import { environmentRoute } from "./route.ts";
+import { fields, json, orNull, pageOf, pageQuery, time } from "./schema.ts";
+import { auditVisit } from "./visit-audit.ts";
+
+const record = t.Object({
+  id: t.String(),
+  collection: t.String(),
+  data: json,
+  owner: orNull(t.String()),
+  recipient: orNull(t.String()),
+  createdAt: time,
+  updatedAt: time,
+  by: t.String(),
+});
+
+const written = {
+  data: t.Unknown({ description: "an object with the collection's fields" }),
+  owner: t.Optional(orNull(t.String({ description: "a person's id" }))),
+  to: t.Optional(orNull(t.String({ description: "a person's id" }))),
+};
+
+async function auditRecord(
+  tx: Writer,
+  visit: Visit,
+  nowMs: number,
+  action: string,
+  row: RecordRow,
+): Promise<void> {
+  if (visit.actor.kind === "key") return;
+  const data = parseJson(row.data);
+  await auditVisit(tx, visit, nowMs, {
+    action,
+    target: `record:${row.id}`,
+    after: { collection: row.collection, fields: isJsonObject(data) ? Object.keys(data) : [] },
+  });
+}
+
+export const recordRoutes = [
+  environmentRoute({
+    method: "GET",
+    path: "/collections/:name/records",
+    summary: "Lists a collection's records, newest first.",
+    query: fields({ ...pageQuery, owner: t.Optional(t.String()), to: t.Optional(t.String()) }),
+    answer: pageOf(record),
+    handle({ rooms, visit, params, query }) {
+      const { limit, cursor, ...filter } = query;
+      const page = readPageRequest({ limit, cursor });
+      return rooms.store.read(async (tx) => {
+        const collection = await requireCollection(tx, visit.environment.id, params.name);
+        return await listRecords(tx, visit.environment.id, collection, page, filter);
+      });
+    },
+  }),
+  environmentRoute({
+    method: "POST",
+    path: "/collections/:name/records",
+    summary:
+      "Writes a record, for an owner or addressed to a person where the collection's kind asks for one.",
+    body: fields(written),
+    answer: t.Object({ record }),
+    status: 201,
+    async handle({ rooms, visit, params, body, nowMs }) {
+      const row = await rooms.store.write(visit.origin, async (tx) => {
+        const made = await writeRecord(tx, {
+          environmentId: visit.environment.id,
+          collection: params.name,
+          data: body.data as Json,
+          ownerId: body.owner ?? null,
+          recipientId: body.to ?? null,
+          by: visit.by,
+          nowMs,
+        });
+        await auditRecord(tx, visit, nowMs, "record.created", made);
+        return made;
+      });
+      rooms.recordsChanged();
+      return { record: viewRecord(row) };
+    },
+  }),
+  environmentRoute({
+    method: "GET",
+    path: "/collections/:name/records/:id",
+    summary: "Shows one record.",
+    answer: t.Object({ record }),
+    async handle({ rooms, visit, params }) {
+      const row = await rooms.store.read((tx) =>
+        requireRecord(tx, visit.environment.id, params.name, params.id),
+      );
+      return { record: viewRecord(row) };
+    },
+  }),
+  environmentRoute({
+    method: "PUT",
+    path: "/collections/:name/records/:id",
+    summary: "Replaces a record's data; owner and recipient stay unless given.",
+    body: fields(written),
+    answer: t.Object({ record }),
+    async handle({ rooms, visit, params, body, nowMs }) {
+      const row = await rooms.store.write(visit.origin, async (tx) => {
+        const { after } = await updateRecord(tx, {
+          environmentId: visit.environment.id,
+          collection: params.name,
+          recordId: params.id,
+          data: body.data as Json,
+          ownerId: body.owner,
+          recipientId: body.to,
+          by: visit.by,
+          nowMs,
+        });
+        await auditRecord(tx, visit, nowMs, "record.changed", after);
+        return after;
+      });
+      rooms.recordsChanged();
+      return { record: viewRecord(row) };
+    },
+  }),
+  environmentRoute({
+    method: "DELETE",
+    path: "/collections/:name/records/:id",
+    summary: "Deletes a record.",
+    answer: null,
+    async handle({ rooms, visit, params, nowMs }) {
+      await rooms.store.write(visit.origin, async (tx) => {
+        const at = { environmentId: visit.environment.id, collection: params.name, recordId: params.id };
+        await auditRecord(tx, visit, nowMs, "record.deleted", await deleteRecord(tx, at));
+      });
+      rooms.recordsChanged();
+      return undefined;
+    },
+  }),
+];
