@@ -1,12 +1,13 @@
 /**
  * The one door through which people are created: by an invite, or by an event whose map names `person_email`. Both spend the same
- * cap per environment and UTC day. It never sends mail and never changes a person who exists.
+ * cap per environment and UTC day, and each new person is audited here. It never sends mail and never changes a person who exists.
  */
 import { toIso } from "../ground/clock.ts";
 import { newId } from "../ground/id.ts";
 import { DAY_MS } from "../ground/limit.ts";
 import { Refusal } from "../ground/refusal.ts";
 import type { Reader, Writer } from "../store/port.ts";
+import { writeAudit } from "../watch/audit.ts";
 import { parseEmailAddress, toEmailKey } from "./email-address.ts";
 import { findPersonByEmail, type PersonRow } from "./person.ts";
 
@@ -56,6 +57,15 @@ export async function invitePerson(
     person.createdBy,
     invite.nowMs,
   );
+  // By id alone: the audit outlives an erasure, an address must not.
+  await writeAudit(tx, {
+    environmentId: invite.environmentId,
+    atMs: invite.nowMs,
+    actor: invite.createdBy,
+    action: "person.invited",
+    target: `person:${person.id}`,
+    after: { status: person.status },
+  });
   return { person, created: true };
 }
 

@@ -1,0 +1,114 @@
+/** People, catalogs and action runs for rule tests: each call commits on its own, as a request would. */
+import type { ActionOutcome, ActionRun, DatabaseAction } from "../../src/action/contract.ts";
+import type { JsonObject } from "../../src/ground/json.ts";
+import type { PersonRow } from "../../src/people/person.ts";
+import { updatePerson } from "../../src/people/person.ts";
+import { invitePerson } from "../../src/people/person-invite.ts";
+import { createCollection, requireCollectionDefinition } from "../../src/records/collection.ts";
+import { renderData, renderTemplate } from "../../src/template/template.ts";
+import { type FreshStore, openFreshStore } from "./fresh-store.ts";
+
+export interface Town extends FreshStore {
+  environmentId: number;
+  /** Another environment of the same app. */
+  otherEnvironmentId: number;
+  /** A new person with a made-up address. */
+  newPerson(options?: { environmentId?: number; suspended?: boolean }): Promise<PersonRow>;
+  newCollection(name: string, kind: string, fields: unknown): Promise<void>;
+  newProduct(name: string, key?: string): Promise<void>;
+  newPlan(name: string): Promise<void>;
+  /** Runs an action once for a person, as the runner does: in a transaction of origin `relay`. */
+  act<Action>(
+    type: DatabaseAction<Action>,
+    action: Action,
+    person: PersonRow | null,
+    payload?: JsonObject,
+  ): Promise<ActionOutcome>;
+}
+
+let count = 0;
+
+export async function openTown(): Promise<Town> {
+  const fresh = await openFreshStore();
+  const { store, clock, environment } = fresh;
+  const environmentId = (await environment("development")).id;
+  const otherEnvironmentId = (await environment("production")).id;
+  return {
+    ...fresh,
+    environmentId,
+    otherEnvironmentId,
+    async newPerson(options = {}) {
+      count += 1;
+      const nowMs = clock.now();
+      const at = options.environmentId ?? environmentId;
+      const invite = {
+        email: `person${count}@example.com`,
+        createdBy: "key:test",
+        nowMs,
+        invitesPerDay: 100_000,
+      };
+      const { person } = await store.write("app", (tx) => invitePerson(tx, { environmentId: at, ...invite }));
+      if (options.suspended !== true) return person;
+      const where = { environmentId: at, personId: person.id, nowMs };
+      return (await store.write("app", (tx) => updatePerson(tx, where, { status: "suspended" }))).after;
+    },
+    async newCollection(name, kind, fields) {
+      const definition = requireCollectionDefinition({ name, kind, fields });
+      await store.write("app", (tx) => createCollection(tx, environmentId, definition, clock.now()));
+    },
+    async newProduct(name, key = name) {
+      await store.write("app", (tx) =>
+        tx.run(
+          "INSERT INTO product (environment_id, name, title, key, created_at, updated_at) VALUES (?1, ?2, ?2, ?3, 0, 0)",
+          environmentId,
+          name,
+          key,
+        ),
+      );
+    },
+    async newPlan(name) {
+      await store.write("app", (tx) =>
+        tx.run(
+          "INSERT INTO plan (environment_id, name, title, created_at, updated_at) VALUES (?1, ?2, ?2, 0, 0)",
+          environmentId,
+          name,
+        ),
+      );
+    },
+    act(type, action, person, payload = {}) {
+      const run = makeRun(environmentId, clock.now(), person, payload);
+      return store.write("relay", (tx) => type.apply(tx, action, run));
+    },
+  };
+}
+
+/** A run of relay `shop` on a receiver's event; templates read `payload` and the person. */
+function makeRun(
+  environmentId: number,
+  nowMs: number,
+  person: PersonRow | null,
+  payload: JsonObject,
+): ActionRun {
+  const scope: JsonObject =
+    person === null ? payload : { ...payload, person: { id: person.id, email: person.email } };
+  return {
+    environmentId,
+    appId: "app_test",
+    local: false,
+    nowMs,
+    relay: { id: "rly_test", name: "shop" },
+    event: { id: "evt_test", trigger: "receiver", payload },
+    person,
+    results: [],
+    render: (text) => renderTemplate(text, scope, () => undefined),
+    renderRef(text) {
+      let missing = false;
+      const rendered = renderTemplate(text, scope, () => {
+        missing = true;
+      });
+      return missing || rendered === "" ? null : rendered;
+    },
+    renderData: (value) => renderData(value, scope, () => undefined),
+    signingSecret: null,
+  };
+}

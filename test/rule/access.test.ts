@@ -1,0 +1,266 @@
+import { describe, expect, test } from "bun:test";
+import { DAY_MS } from "../../src/ground/limit.ts";
+import { readPageRequest } from "../../src/ground/page.ts";
+import {
+  checkAccess,
+  type Grant,
+  grantAccess,
+  listGrants,
+  revokeAccess,
+  revokeGrant,
+  revokeGrantsOfSource,
+} from "../../src/people/access-grant.ts";
+import {
+  deleteAccessSlug,
+  listAccessSlugs,
+  putAccessSlug,
+  putAccessSlugs,
+} from "../../src/people/access-slug.ts";
+import { findEntitlement } from "../../src/people/entitlement.ts";
+import { grantByHand, type HandGrant } from "../../src/people/hand-grant.ts";
+import { refusalOf } from "../kit/fresh-store.ts";
+import { openTown } from "../kit/people.ts";
+
+const town = await openTown();
+const { store, clock, environmentId, otherEnvironmentId } = town;
+await store.write("app", (tx) => putAccessSlug(tx, environmentId, { slug: "members", title: "Members" }, 0));
+await town.newProduct("course", "access:members");
+await town.newProduct("lamp");
+await town.newPlan("pro");
+
+const grant = (personId: string, more: Partial<Grant> = {}) =>
+  store.write("app", (tx) =>
+    grantAccess(tx, {
+      environmentId,
+      personId,
+      entitlement: "access:members",
+      source: "hand",
+      sourceRef: "key:test",
+      relayName: null,
+      eventId: null,
+      reason: null,
+      expiresAtMs: null,
+      nowMs: clock.now(),
+      ...more,
+    }),
+  );
+const check = (personId: string, entitlement: string | null = "access:members") =>
+  store.read((tx) => checkAccess(tx, { environmentId, personId, entitlement, nowMs: clock.now() }));
+
+describe("an entitlement", () => {
+  test.each([
+    ["access:members", "access", "access:members"],
+    ["course", "product", "access:members"],
+    ["lamp", "product", "lamp"],
+    ["pro", "plan", "pro"],
+  ])("%s is known as %s and held as %s", async (name, kind, key) => {
+    const found = await store.read((tx) => findEntitlement(tx, environmentId, name));
+    expect([found?.kind, found?.key]).toEqual([kind as "access", key]);
+  });
+
+  test.each(["access:nobody", "members", "nothing", "access:", ""])("%j is unknown", async (name) => {
+    expect(await store.read((tx) => findEntitlement(tx, environmentId, name))).toBeNull();
+  });
+
+  test("of another environment is unknown here", async () => {
+    expect(await store.read((tx) => findEntitlement(tx, otherEnvironmentId, "pro"))).toBeNull();
+  });
+});
+
+describe("a grant", () => {
+  test("is live until its last millisecond and not in the next", async () => {
+    const { id } = await town.newPerson();
+    await grant(id, { expiresAtMs: clock.now() + DAY_MS });
+    clock.jump(DAY_MS - 1);
+    const live = await check(id);
+    expect([live.granted, live.until, live.grants.length]).toEqual([true, "2026-01-16T12:00:00.000Z", 1]);
+    clock.jump(1);
+    expect(await check(id)).toEqual({ granted: false, until: null, grants: [] });
+  });
+
+  test("says its source, and shows in full", async () => {
+    const { id } = await town.newPerson();
+    await grant(id, {
+      source: "relay",
+      sourceRef: "shop",
+      relayName: "shop",
+      eventId: "evt_1",
+      reason: "Order 7",
+    });
+    const [shown] = (await check(id)).grants;
+    expect(shown).toMatchObject({
+      person: id,
+      entitlement: "access:members",
+      source: "relay",
+      sourceRef: "shop",
+      relay: "shop",
+      eventId: "evt_1",
+      reason: "Order 7",
+      live: true,
+      expiresAt: null,
+      revokedAt: null,
+    });
+  });
+
+  test("beside another: until is the later end, and null while one has none", async () => {
+    const { id } = await town.newPerson();
+    await grant(id, { expiresAtMs: clock.now() + DAY_MS });
+    await grant(id, { expiresAtMs: clock.now() + 3 * DAY_MS });
+    expect((await check(id)).until).toBe(new Date(clock.now() + 3 * DAY_MS).toISOString());
+    await grant(id);
+    expect([(await check(id)).granted, (await check(id)).until]).toEqual([true, null]);
+  });
+
+  test("of one entitlement is none of another; asked for any, all live ones are answered", async () => {
+    const { id } = await town.newPerson();
+    await grant(id);
+    await grant(id, { entitlement: "pro" });
+    expect((await check(id, "lamp")).granted).toBe(false);
+    expect((await check(id, null)).grants.map((row) => row.entitlement).sort()).toEqual([
+      "access:members",
+      "pro",
+    ]);
+  });
+});
+
+describe("revoking", () => {
+  const at = () => ({ environmentId, by: "relay:shop", nowMs: clock.now() });
+
+  test("an entitlement ends every live grant of it, whatever its source, and no other", async () => {
+    const { id } = await town.newPerson();
+    for (const source of ["relay", "purchase", "plan", "hand"] as const) await grant(id, { source });
+    await grant(id, { expiresAtMs: clock.now() - 1 });
+    await grant(id, { entitlement: "pro" });
+    const ended = await store.write("app", (tx) =>
+      revokeAccess(tx, { ...at(), personId: id, entitlement: "access:members" }),
+    );
+    expect(ended.map((row) => row.source).sort()).toEqual(["hand", "plan", "purchase", "relay"]);
+    expect((await check(id)).granted).toBe(false);
+    expect((await check(id, "pro")).granted).toBe(true);
+    const all = await store.read((tx) =>
+      listGrants(tx, { environmentId, personId: id, nowMs: clock.now() }, readPageRequest({ limit: "3" })),
+    );
+    expect([all.items.length, all.next === null]).toEqual([3, false]);
+  });
+
+  test("what one purchase gave leaves by-hand grants and other purchases alone", async () => {
+    const { id } = await town.newPerson();
+    await grant(id);
+    await grant(id, { source: "purchase", sourceRef: "prc_1" });
+    await grant(id, { source: "purchase", sourceRef: "prc_2" });
+    const of = { ...at(), source: "purchase" as const, sourceRef: "prc_1" };
+    expect(await store.write("app", (tx) => revokeGrantsOfSource(tx, of))).toBe(1);
+    expect((await check(id)).grants.map((row) => row.sourceRef).sort()).toEqual(["key:test", "prc_2"]);
+  });
+
+  test("one grant by id ends it once and keeps the first end", async () => {
+    const { id } = await town.newPerson();
+    const { id: grantId } = await grant(id);
+    const revoke = (by: string) =>
+      store.write("app", (tx) => revokeGrant(tx, { environmentId, grantId, by, nowMs: clock.now() }));
+    expect((await revoke("key:one")).after.revokedBy).toBe("key:one");
+    expect((await revoke("key:two")).after.revokedBy).toBe("key:one");
+    expect((await check(id)).granted).toBe(false);
+  });
+
+  test("a grant of another environment is refused with not_found", async () => {
+    const { id } = await town.newPerson();
+    const { id: grantId } = await grant(id);
+    const elsewhere = { environmentId: otherEnvironmentId, grantId, by: "key:x", nowMs: clock.now() };
+    expect((await refusalOf(() => store.write("app", (tx) => revokeGrant(tx, elsewhere)))).code).toBe(
+      "not_found",
+    );
+    expect((await check(id)).granted).toBe(true);
+  });
+});
+
+describe("granting by hand", () => {
+  const give = (personId: string, more: Partial<HandGrant> = {}) =>
+    store.write("app", (tx) =>
+      grantByHand(tx, {
+        environmentId,
+        personId,
+        entitlement: "access:members",
+        reason: null,
+        expiresAtMs: null,
+        by: "owner:o@example.com",
+        nowMs: clock.now(),
+        ...more,
+      }),
+    );
+
+  test("has the source hand and names who gave it; a product gives its key", async () => {
+    const { id } = await town.newPerson();
+    const row = await give(id, { entitlement: "course", reason: "A present" });
+    expect([row.source, row.sourceRef, row.entitlement, row.reason]).toEqual([
+      "hand",
+      "owner:o@example.com",
+      "access:members",
+      "A present",
+    ]);
+    expect((await check(id)).granted).toBe(true);
+  });
+
+  const refused: [string, Partial<HandGrant>, string][] = [
+    ["an entitlement that is not in the catalog", { entitlement: "access:none" }, "entitlement_unknown"],
+    ["an end that is past", { expiresAtMs: 1 }, "invalid_input"],
+    ["a reason of 201 characters", { reason: "x".repeat(201) }, "invalid_input"],
+    ["a reason with a control character", { reason: "a\u0000" }, "invalid_input"],
+    ["a person nobody knows", { personId: "per_0" }, "not_found"],
+  ];
+  test.each(refused)("refuses %s", async (_what, more, code) => {
+    const { id } = await town.newPerson();
+    expect((await refusalOf(() => give(id, more))).code as string).toBe(code);
+    expect((await check(id, null)).granted).toBe(false);
+  });
+
+  test("refuses a suspended person", async () => {
+    const { id } = await town.newPerson({ suspended: true });
+    expect((await refusalOf(() => give(id))).code).toBe("person_suspended");
+  });
+});
+
+describe("the catalog of access slugs", () => {
+  const slugs = async () =>
+    (await store.read((tx) => listAccessSlugs(tx, otherEnvironmentId))).map((row) => row.slug);
+  const put = (entries: { slug: string; title?: string }[], force = false) =>
+    store.write("app", (tx) => putAccessSlugs(tx, otherEnvironmentId, entries, clock.now(), { force }));
+
+  test("becomes exactly the list that is put, and says what came and went", async () => {
+    expect(await put([{ slug: "beta" }, { slug: "alpha", title: "The alpha" }])).toEqual({
+      added: ["beta", "alpha"],
+      removed: [],
+    });
+    expect(await put([{ slug: "beta" }, { slug: "gamma" }])).toEqual({
+      added: ["gamma"],
+      removed: ["alpha"],
+    });
+    expect(await slugs()).toEqual(["beta", "gamma"]);
+  });
+
+  test("keeps a slug somebody holds, unless forced", async () => {
+    const { id } = await town.newPerson({ environmentId: otherEnvironmentId });
+    await put([{ slug: "held" }]);
+    await grant(id, { environmentId: otherEnvironmentId, entitlement: "access:held" });
+    expect((await refusalOf(() => put([]))).code).toBe("in_use");
+    expect(await slugs()).toEqual(["held"]);
+    await put([], true);
+    expect(await slugs()).toEqual([]);
+  });
+
+  test.each([
+    ["a name with capitals", [{ slug: "Beta" }]],
+    ["an empty title", [{ slug: "beta", title: "" }]],
+    ["a title over two lines", [{ slug: "beta", title: "a\nb" }]],
+    ["one slug twice", [{ slug: "beta" }, { slug: "beta" }]],
+  ])("refuses %s and changes nothing", async (_what, entries) => {
+    const before = await slugs();
+    expect((await refusalOf(() => put(entries))).code).toBe("invalid_input");
+    expect(await slugs()).toEqual(before);
+  });
+
+  test("refuses to delete a slug that is not there", async () => {
+    const work = () => store.write("app", (tx) => deleteAccessSlug(tx, environmentId, "nope", clock.now()));
+    expect((await refusalOf(work)).code).toBe("not_found");
+  });
+});
