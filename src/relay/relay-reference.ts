@@ -1,0 +1,107 @@
+/**
+ * Warnings about what a relay names and is not there: collections, entitlements, products and plans, and a product or plan that is
+ * not sold through this relay. A warning never refuses a save; the same thing missing when an event runs makes the event dead.
+ */
+import type { Reference } from "../action/contract.ts";
+import { findAction } from "../action/registry.ts";
+import { isJsonObject, parseJson } from "../ground/json.ts";
+import type { Reader } from "../store/port.ts";
+import type { Definition } from "./definition.ts";
+
+/** Actions that sell: they work only on what names this relay as its way of being sold. */
+const SELLING: ReadonlySet<string> = new Set(["fulfil_product", "grant_plan"]);
+const ACCESS = "access:";
+
+/** One sentence for each name that is missing, or sold elsewhere, now. */
+export async function warnOfReferences(
+  tx: Reader,
+  environmentId: number,
+  definition: Definition,
+): Promise<string[]> {
+  const warnings: string[] = [];
+  for (const [index, action] of definition.actions.entries()) {
+    const type = findAction(action.type);
+    for (const reference of type?.references(action as never) ?? []) {
+      const field = `actions.${index}.${reference.field}`;
+      const warning = (await referenceExists(tx, environmentId, reference))
+        ? await warnOfSale(tx, environmentId, definition.name, action.type, field, reference)
+        : warnOfMissing(field, reference);
+      if (warning !== null) warnings.push(warning);
+    }
+  }
+  return warnings;
+}
+
+/** Whether what an action names exists in the environment now. */
+export async function referenceExists(
+  tx: Reader,
+  environmentId: number,
+  reference: Pick<Reference, "kind" | "name">,
+): Promise<boolean> {
+  const { kind, name } = reference;
+  switch (kind) {
+    case "collection":
+      return await rowExists(
+        tx,
+        "SELECT 1 FROM collection WHERE environment_id = ?1 AND name = ?2",
+        environmentId,
+        name,
+      );
+    case "product":
+      return await rowExists(
+        tx,
+        "SELECT 1 FROM product WHERE environment_id = ?1 AND name = ?2",
+        environmentId,
+        name,
+      );
+    case "plan":
+      return await rowExists(
+        tx,
+        "SELECT 1 FROM plan WHERE environment_id = ?1 AND name = ?2",
+        environmentId,
+        name,
+      );
+    case "entitlement":
+      return await entitlementExists(tx, environmentId, name);
+  }
+}
+
+async function entitlementExists(tx: Reader, environmentId: number, name: string): Promise<boolean> {
+  if (name.startsWith(ACCESS)) {
+    const sql = "SELECT 1 FROM access_slug WHERE environment_id = ?1 AND slug = ?2";
+    return await rowExists(tx, sql, environmentId, name.slice(ACCESS.length));
+  }
+  const sql = `SELECT 1 FROM product WHERE environment_id = ?1 AND name = ?2
+    UNION ALL SELECT 1 FROM plan WHERE environment_id = ?1 AND name = ?2 LIMIT 1`;
+  return await rowExists(tx, sql, environmentId, name);
+}
+
+async function rowExists(tx: Reader, sql: string, environmentId: number, name: string): Promise<boolean> {
+  return (await tx.get(sql, environmentId, name)) !== null;
+}
+
+function warnOfMissing(field: string, { kind, name }: Reference): string {
+  const what = kind === "entitlement" ? entitlementNoun(name) : kind;
+  return `\`${field}\`: there is no ${what} named ${name} in this environment yet; create it before the first event, which ends dead without it.`;
+}
+
+function entitlementNoun(name: string): string {
+  return name.startsWith(ACCESS) ? "access" : "plan or product";
+}
+
+async function warnOfSale(
+  tx: Reader,
+  environmentId: number,
+  relayName: string,
+  type: string,
+  field: string,
+  { kind, name }: Reference,
+): Promise<string | null> {
+  if (!SELLING.has(type) || (kind !== "product" && kind !== "plan")) return null;
+  const sql = `SELECT sold_through AS soldThrough FROM ${kind} WHERE environment_id = ?1 AND name = ?2`;
+  const row = await tx.get<{ soldThrough: string | null }>(sql, environmentId, name);
+  const soldThrough = row === null || row.soldThrough === null ? null : parseJson(row.soldThrough);
+  const here = isJsonObject(soldThrough) && soldThrough.kind === "relay" && soldThrough.relay === relayName;
+  if (here) return null;
+  return `\`${field}\`: the ${kind} ${name} is not sold through this relay yet; set its sold-through setting to the relay ${relayName} before the first event, which ends dead without it.`;
+}

@@ -1,0 +1,121 @@
+/** Relays as the API shows them. A secret is shown by its kind, fingerprint and date alone; its value stands in no view. */
+import type { Environment } from "../account/environment.ts";
+import { toIso, toIsoOrNull } from "../ground/clock.ts";
+import type { Reader } from "../store/port.ts";
+import type { TriggerKind } from "../trigger/contract.ts";
+import { standingProblemsOf } from "../watch/problem.ts";
+import type { Definition } from "./definition.ts";
+import { countLastDay, findLastEventAt, type RelayCounts } from "./relay-count.ts";
+import { listRelayProblems } from "./relay-problem.ts";
+import {
+  listRelayRows,
+  type OriginKind,
+  type RelayRow,
+  readDefinition,
+  receiverUrl,
+  relayTarget,
+  type SecretKind,
+} from "./relay-row.ts";
+
+/** A relay in the list. Times are ISO 8601. */
+export interface RelayItem {
+  id: string;
+  name: string;
+  state: "active" | "paused";
+  trigger: TriggerKind;
+  /** How many. */
+  actions: number;
+  version: number;
+  /** `file`: `at` is when it was synced; `dashboard`: when it was edited there. */
+  origin: { kind: OriginKind; at: string };
+  /** Receivers alone. */
+  receiverUrl?: string;
+  lastEventAt: string | null;
+  last24h: RelayCounts;
+}
+
+/** A relay on its own. */
+export interface RelayView extends RelayItem {
+  definition: Definition;
+  createdAt: string;
+  updatedAt: string;
+  secret: { kind: SecretKind; fingerprint?: string; setAt: string | null };
+  /** Only a relay with a call_url has one. */
+  signingSecret?: { setAt: string };
+  problems: { code: string; message: string }[];
+}
+
+export interface ViewContext {
+  environment: Environment;
+  baseUrl: string;
+  nowMs: number;
+}
+
+/** Every relay of the environment, by name. */
+export async function listRelays(tx: Reader, context: ViewContext): Promise<RelayItem[]> {
+  const rows = await listRelayRows(tx, context.environment.id);
+  return await showRows(tx, context, rows);
+}
+
+/** One relay in full. */
+export async function showRelay(tx: Reader, context: ViewContext, row: RelayRow): Promise<RelayView> {
+  const [item] = await showRows(tx, context, [row]);
+  if (item === undefined) throw new Error("A relay row gave no item.");
+  const signing = row.signingSecretSetAt;
+  return {
+    ...item,
+    definition: readDefinition(row),
+    createdAt: toIso(row.createdAt),
+    updatedAt: toIso(row.updatedAt),
+    secret: showSecret(context.environment, row),
+    ...(signing === null ? {} : { signingSecret: { setAt: toIso(signing) } }),
+    problems: await showProblems(tx, row),
+  };
+}
+
+async function showRows(
+  tx: Reader,
+  { environment, baseUrl, nowMs }: ViewContext,
+  rows: readonly RelayRow[],
+): Promise<RelayItem[]> {
+  const names = rows.map((row) => row.name);
+  const counts = await countLastDay(tx, environment.id, names, nowMs);
+  const items: RelayItem[] = [];
+  for (const row of rows) {
+    const { trigger, actions } = readDefinition(row);
+    const isReceiver = trigger.kind === "receiver";
+    items.push({
+      id: row.id,
+      name: row.name,
+      state: row.state,
+      trigger: trigger.kind,
+      actions: actions.length,
+      version: row.version,
+      origin: { kind: row.originKind, at: toIso(row.originAt) },
+      ...(isReceiver ? { receiverUrl: receiverUrl(baseUrl, environment.appId, row.name) } : {}),
+      lastEventAt: toIsoOrNull(await findLastEventAt(tx, environment.id, row.name)),
+      last24h: counts.get(row.name) ?? { done: 0, failed: 0, dead: 0, waiting: 0 },
+    });
+  }
+  return items;
+}
+
+/** A processor relay shows the environment's own secret. */
+function showSecret(environment: Environment, row: RelayRow): RelayView["secret"] {
+  const isProcessor = row.secretKind === "processor";
+  const fingerprint = isProcessor ? environment.processorSecretFingerprint : row.secretFingerprint;
+  const setAt = isProcessor ? environment.processorSecretSetAt : row.secretSetAt;
+  return {
+    kind: row.secretKind,
+    ...(fingerprint === null ? {} : { fingerprint }),
+    setAt: toIsoOrNull(setAt),
+  };
+}
+
+/** What stands, and what the row breaks although nothing raised it yet. */
+async function showProblems(tx: Reader, row: RelayRow): Promise<RelayView["problems"]> {
+  const standing = await standingProblemsOf(tx, row.environmentId, relayTarget(row.name));
+  const shown = standing.map(({ code, message }) => ({ code, message }));
+  const derived = listRelayProblems(readDefinition(row), row.secretKind, null);
+  return [...shown, ...derived.filter(({ code }) => !shown.some((problem) => problem.code === code))];
+}
