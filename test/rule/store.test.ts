@@ -16,7 +16,7 @@ import {
   type Writer,
 } from "../../src/store/port.ts";
 import { openSqlite } from "../../src/store/sqlite.ts";
-import { VirtualClock } from "../kit/virtual-clock.ts";
+import { settle, VirtualClock } from "../kit/virtual-clock.ts";
 
 let directory: string;
 let file: string;
@@ -92,14 +92,16 @@ describe("a write", () => {
 
   test("that awaits anything but its transaction is refused and undone, and later writes go on", async () => {
     const strays: Error[] = [];
+    const somethingElse = Promise.withResolvers<void>();
     const stray = store.write("app", async (tx) => {
       await addApp("a")(tx);
-      await new Promise<void>((resolve) => setTimeout(resolve, 20));
+      await somethingElse.promise;
       await addApp("b")(tx).catch((error: Error) => strays.push(error));
     });
     await expect(stray).rejects.toThrow("awaited something other than its transaction");
     await store.write("app", addApp("c"));
-    await new Promise<void>((resolve) => setTimeout(resolve, 40));
+    somethingElse.resolve();
+    await settle();
     expect(strays[0]?.message).toContain("has ended");
     expect(await store.read(listApps)).toEqual(["c"]);
   });
