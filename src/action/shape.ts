@@ -7,7 +7,7 @@ import { Type } from "typebox";
 import { MAX_REASON_CHARS, MAX_REF_CHARS } from "../ground/limit.ts";
 import type { Problem } from "../ground/problem.ts";
 import { CATALOG_NAME, type ShapeWords } from "../ground/shape.ts";
-import { parsePath } from "../template/path.ts";
+import { parseTemplate } from "../template/template.ts";
 
 /** Words of a shape, checked: `Type.String({ maxLength: 5, ...words({ … }) })`. */
 export function words<Given extends ShapeWords>(given: Given): Given {
@@ -86,24 +86,13 @@ export function checkExpiry(field: string, text: string | undefined): Problem[] 
   return [{ field, message }];
 }
 
-const TEMPLATE = /\{\{([^{}]*)\}\}/g;
-/** What a path's later segments may hold by the path's own rules, and only expressions and filters really use. */
-const EXPRESSION = /[|()'"`]|\s[+*/?=<>&-]+\s|^[^A-Za-z_]/;
-
-/** The paths inside a text's double braces, as written, trimmed: "{{a.b}} and {{ c }}" gives ["a.b", "c"]. */
-export function listTemplatePaths(text: string): string[] {
-  return Array.from(text.matchAll(TEMPLATE), (found) => (found[1] ?? "").trim());
-}
-
-/** Problems of a templated text: braces that do not pair, and anything but a plain path between them. */
+/** Problems of a templated text: an opening that is never closed, and anything but a plain path between double braces. */
 export function checkTemplateText(field: string, text: string): Problem[] {
-  const rest = text.replaceAll(TEMPLATE, "");
-  if (rest.includes("{{")) {
-    const message = `\`${field}\` has double braces that do not pair: write each path as {{mapped.name}}, with no braces inside it.`;
-    return [{ field, message }];
-  }
-  if (listTemplatePaths(text).every((path) => parsePath(path) !== null && !EXPRESSION.test(path))) return [];
-  const message = `\`${field}\` holds something other than a path between double braces: only a dotted path such as {{mapped.name}} is filled in, no expressions and no filters.`;
+  const template = parseTemplate(text);
+  if (typeof template === "string")
+    return [{ field, message: `\`${field}\` holds a broken template: ${template}` }];
+  if (text.lastIndexOf("{{") <= text.lastIndexOf("}}")) return [];
+  const message = `\`${field}\` opens a template with {{ and never closes it: write each path as {{mapped.name}}.`;
   return [{ field, message }];
 }
 

@@ -4,10 +4,10 @@
  */
 
 import { findAction } from "../action/registry.ts";
-import { listTemplatePaths } from "../action/shape.ts";
 import type { Json } from "../ground/json.ts";
 import { findNearestName } from "../ground/nearest-name.ts";
 import { joinField, showNames, showText } from "../ground/shape-sentence.ts";
+import { listTemplatePaths } from "../template/template.ts";
 import { findTrigger, type Trigger } from "../trigger/registry.ts";
 import type { ActionDefinition, Definition } from "./definition-type.ts";
 import { canHavePerson } from "./person-key.ts";

@@ -325,13 +325,13 @@ const REFUSED: Row[] = [
     "a template has no filters",
     action({ ...GRANT, reason: "{{mapped.order | upper}}" }),
     "actions.0.reason",
-    "no filters",
+    "no expressions or filters",
   ],
   [
     "a template's braces pair",
     action({ ...GRANT, reason: "{{mapped.order" }),
     "actions.0.reason",
-    "do not pair",
+    "never closes it",
   ],
   [
     "an amount is 1 at least",
@@ -569,7 +569,7 @@ describe("a definition is taken, with", () => {
       "no warning for any path that a receiver offers",
       action({
         ...GRANT,
-        reason: "{{event.a.0.b}} {{ mapped.order }} {{person.id}} {{person.email}} {{mapped}}",
+        reason: "{{event.a.0.b}} {{ mapped.order }} {{person.id}} {{person.email}}",
       }),
     ],
     [
