@@ -11,11 +11,9 @@ import { createSigninLink } from "./account/signin-link.ts";
 import type { ActionDoors } from "./action/contract.ts";
 import type { ServiceConfig } from "./config.ts";
 import { createLog, type Log, stderrSink } from "./ground/log.ts";
-import { hooksRoute } from "./http/hooks.ts";
 import { createHttp } from "./http/http.ts";
 import { localUrl, setupUrl } from "./http/link.ts";
 import type { HttpRooms } from "./http/rooms.ts";
-import { SourceReader } from "./http/source.ts";
 import { createMailer } from "./mail/environment-mailer.ts";
 import { createCaller } from "./outbound/caller.ts";
 import { ownHostOf } from "./outbound/url-rule.ts";
@@ -91,7 +89,7 @@ export async function startService(config: ServiceConfig, doors: ServiceDoors = 
         allowPrivate: config.allowPrivate,
         clock,
       }),
-      mailer: createMailer({ store, sealer, clock }),
+      mailer: createMailer({ store, sealer, clock, local: config.mode === "local" }),
       ...doors.actions,
     },
     printRun: doors.printRun ?? ((line) => process.stdout.write(`${line}\n`)),
@@ -99,18 +97,6 @@ export async function startService(config: ServiceConfig, doors: ServiceDoors = 
   started.defer(() => runner.stop());
   started.defer(store.onForeignChange(() => relays.invalidate()));
 
-  const http: HttpRooms = {
-    config,
-    clock,
-    store,
-    log,
-    sealer,
-    signinCap: new SigninCap(clock),
-    baseUrl,
-    invalidateRelays: () => relays.invalidate(),
-    wakeRunner: () => runner.wake(),
-    checkReady: () => checkReady(store, runner),
-  };
   const receiver = new Receiver({
     store,
     clock,
@@ -121,6 +107,20 @@ export async function startService(config: ServiceConfig, doors: ServiceDoors = 
     onEvent: (relayId) => runner.wake(relayId),
     onCall: () => undefined,
   });
+  const http: HttpRooms = {
+    config,
+    clock,
+    store,
+    log,
+    sealer,
+    receiver,
+    signinCap: new SigninCap(clock),
+    baseUrl,
+    invalidateRelays: () => relays.invalidate(),
+    recordsChanged: () => undefined,
+    wakeRunner: () => runner.wake(),
+    checkReady: () => checkReady(store, runner),
+  };
   const app = createHttp(http).use(
     hooksRoute({ http, receiver, source: new SourceReader(config.trustedProxies) }),
   );

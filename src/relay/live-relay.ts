@@ -11,6 +11,12 @@ import type { Verifier } from "../verify/contract.ts";
 import { findScheme, RENAMED_SCHEME } from "../verify/registry.ts";
 import type { Definition } from "./definition.ts";
 import { type CompiledMap, compileMap } from "./event-map.ts";
+import {
+  processorSecretContext,
+  receiverSecretContext,
+  receiverUrl,
+  signingSecretContext,
+} from "./relay-row.ts";
 import { actsUnsigned, arrivesUnsigned } from "./unsigned-rule.ts";
 
 /** Why a receiver verifies nothing at all. */
@@ -183,7 +189,9 @@ function openRelay(row: LiveRow, rooms: LiveRelayRooms): LiveRelay {
     waiting: row.state === "paused" || row.heldAt !== null,
     receiver: openReceiver(row, definition, barsUnsigned, rooms),
     signingSecret:
-      row.signingSecret === null ? null : rooms.sealer.unseal(row.signingSecret, `relay:${row.id}:signing`),
+      row.signingSecret === null
+        ? null
+        : rooms.sealer.unseal(row.signingSecret, signingSecretContext(row.id)),
   };
 }
 
@@ -203,7 +211,7 @@ function openReceiver(
       ? "relay_unsigned_event"
       : openVerifier(row, trigger.verify, rooms.sealer);
   return {
-    url: `${rooms.baseUrl()}/hooks/${row.appId}/${row.name}`,
+    url: receiverUrl(rooms.baseUrl(), row.appId, row.name),
     verifier: typeof opened === "string" ? null : opened,
     closed: typeof opened === "string" ? opened : null,
     map: compileMap(trigger.map),
@@ -220,11 +228,11 @@ function openVerifier(row: LiveRow, verify: { scheme: string }, sealer: Sealer):
     if (row.processorSecret === null) return "no_secret";
     return scheme.prepare(
       verify as never,
-      sealer.unseal(row.processorSecret, `environment:${row.environmentId}:processor`),
+      sealer.unseal(row.processorSecret, processorSecretContext(row.environmentId)),
     );
   }
   if (row.secret === null) return "no_secret";
   if (need === "shared" && row.secretKind === "public_key") return "relay_key_as_secret";
   if (need === "public_key" && row.secretKind !== "public_key") return "no_secret";
-  return scheme.prepare(verify as never, sealer.unseal(row.secret, `relay:${row.id}:receiver`));
+  return scheme.prepare(verify as never, sealer.unseal(row.secret, receiverSecretContext(row.id)));
 }
