@@ -3,6 +3,7 @@ import type { SigninCap } from "../account/signin-cap.ts";
 import type { ServiceConfig } from "../config.ts";
 import type { Clock } from "../ground/clock.ts";
 import type { Log } from "../ground/log.ts";
+import type { TxtResolver } from "../mail/sender-domain.ts";
 import type { Receiver } from "../receiver/receive.ts";
 import type { Sealer } from "../secret/seal.ts";
 import type { Store } from "../store/port.ts";
@@ -15,6 +16,8 @@ export interface HttpRooms {
   signinCap: SigninCap;
   receiver: Receiver;
   sealer: Sealer;
+  /** DNS, for verifying a sender domain. */
+  resolveTxt: TxtResolver;
   /** The public origin without a trailing slash: as configured, else made from the host and port that are listened on. */
   baseUrl(): string;
   /** Forgets the cached live relays; called after a change to one is durable. */

@@ -4,6 +4,7 @@ import { appRoutes } from "./app.ts";
 import { changeRoutes } from "./change.ts";
 import { collectionRoutes } from "./collection.ts";
 import { creditRoutes } from "./credit.ts";
+import { emailRoutes } from "./email.ts";
 import { eventRoutes } from "./event.ts";
 import { fileRoutes } from "./file.ts";
 import { grantRoutes } from "./grant.ts";
@@ -13,9 +14,15 @@ import { personRoutes } from "./person.ts";
 import { planRoutes } from "./plan.ts";
 import { productRoutes } from "./product.ts";
 import { purchaseRoutes } from "./purchase.ts";
+import { receiptRoutes } from "./receipt.ts";
 import { recordRoutes } from "./record.ts";
+import { relayRoutes } from "./relay.ts";
+import { relaySecretRoutes } from "./relay-secret.ts";
+import { relayStateRoutes } from "./relay-state.ts";
 import type { Route } from "./route.ts";
+import { senderDomainRoutes } from "./sender-domain.ts";
 import { sessionRoutes } from "./session.ts";
+import { settingRoutes } from "./setting.ts";
 import { signinRoutes } from "./signin.ts";
 import { tokenRoutes } from "./token.ts";
 import { watchRoutes } from "./watch.ts";
@@ -26,6 +33,9 @@ export const ROUTES: readonly Route[] = [
   ...signinRoutes,
   ...sessionRoutes,
   ...appRoutes,
+  ...relayRoutes,
+  ...relayStateRoutes,
+  ...relaySecretRoutes,
   ...eventRoutes,
   ...recordRoutes,
   ...collectionRoutes,
@@ -37,7 +47,11 @@ export const ROUTES: readonly Route[] = [
   ...accessRoutes,
   ...productRoutes,
   ...planRoutes,
+  ...receiptRoutes,
   ...purchaseRoutes,
+  ...emailRoutes,
+  ...senderDomainRoutes,
+  ...settingRoutes,
   ...keyRoutes,
   ...watchRoutes,
 ];

@@ -82,6 +82,7 @@ export async function startApi(
     signinCap: new SigninCap(clock),
     baseUrl: () => config.baseUrl ?? base,
     sealer: new Sealer(new Uint8Array(32)),
+    resolveTxt: async () => [],
     recordsChanged: () => void woken.capture++,
     invalidateRelays: () => void woken.relays++,
     wakeRunner: () => void woken.runner++,

@@ -1,0 +1,39 @@
+/** The secrets of a relay: pasting or minting the receiver's, rotating the one that signs notices. A made one is answered once. */
+import { t } from "elysia";
+import { prepareSecret, readSecretSlot, storeSecret } from "../relay/relay-secret.ts";
+import { rotateSigningSecret } from "../relay/signing-secret.ts";
+import { relayContext } from "./relay-schema.ts";
+import { environmentRoute } from "./route.ts";
+import { fields, orNull } from "./schema.ts";
+
+export const relaySecretRoutes = [
+  environmentRoute({
+    method: "PUT",
+    path: "/relays/:name/secret",
+    summary: "Stores the sender's secret or public key, or without a value mints a new secret.",
+    body: fields({ value: t.Optional(orNull(t.String({ description: "the value the sender shows" }))) }),
+    answer: t.Object({ receiverSecret: t.Optional(t.String()) }),
+    async handle({ rooms, visit, params, body, nowMs }) {
+      const context = relayContext(rooms, visit, nowMs);
+      const slot = await rooms.store.read((tx) => readSecretSlot(tx, visit.environment.id, params.name));
+      const prepared = prepareSecret(slot, body.value ?? null, rooms.sealer, nowMs);
+      const shown = await rooms.store.write(visit.origin, (tx) => storeSecret(tx, context, prepared));
+      rooms.invalidateRelays();
+      return shown;
+    },
+  }),
+  environmentRoute({
+    method: "PUT",
+    path: "/relays/:name/signing-secret",
+    summary: "Mints a new signing secret; the next notice is signed with it.",
+    answer: t.Object({ signingSecret: t.String() }),
+    async handle({ rooms, visit, params, nowMs }) {
+      const context = relayContext(rooms, visit, nowMs);
+      const shown = await rooms.store.write(visit.origin, (tx) =>
+        rotateSigningSecret(tx, context, params.name),
+      );
+      rooms.invalidateRelays();
+      return shown;
+    },
+  }),
+];

@@ -1,0 +1,33 @@
+/** Pausing and resuming a relay. */
+import { t } from "elysia";
+import { pauseRelay, resumeRelay } from "../relay/relay-state.ts";
+import { relay, relayContext } from "./relay-schema.ts";
+import { environmentRoute } from "./route.ts";
+
+export const relayStateRoutes = [
+  environmentRoute({
+    method: "POST",
+    path: "/relays/:name/pause",
+    summary: "Pauses a relay: what arrives is recorded and waits, ticks are not recorded.",
+    answer: t.Object({ relay }),
+    async handle({ rooms, visit, params, nowMs }) {
+      const context = relayContext(rooms, visit, nowMs);
+      const view = await rooms.store.write(visit.origin, (tx) => pauseRelay(tx, context, params.name));
+      rooms.invalidateRelays();
+      return { relay: view };
+    },
+  }),
+  environmentRoute({
+    method: "POST",
+    path: "/relays/:name/resume",
+    summary: "Resumes a relay: what waited runs in order.",
+    answer: t.Object({ relay }),
+    async handle({ rooms, visit, params, nowMs }) {
+      const context = relayContext(rooms, visit, nowMs);
+      const view = await rooms.store.write(visit.origin, (tx) => resumeRelay(tx, context, params.name));
+      rooms.invalidateRelays();
+      rooms.wakeRunner();
+      return { relay: view };
+    },
+  }),
+];

@@ -1,0 +1,110 @@
+/** Relays: the list, making, saving, deleting, and looking at a definition without saving it. */
+import { t } from "elysia";
+import { checkDefinition } from "../relay/definition.ts";
+import { warnOfReferences } from "../relay/relay-reference.ts";
+import { deleteRelay } from "../relay/relay-remove.ts";
+import { requireRelay } from "../relay/relay-row.ts";
+import { createRelay, updateRelay } from "../relay/relay-save.ts";
+import { listRelays, showRelay } from "../relay/relay-view.ts";
+import { definition, relay, relayContext, relayItem, savedRelay } from "./relay-schema.ts";
+import { environmentRoute } from "./route.ts";
+import { fields, orNull, pageOf } from "./schema.ts";
+
+/** A save through the API counts as the dashboard's: a sync asks before it replaces it. */
+const SAVED_HERE = { kind: "dashboard", synced: false } as const;
+
+export const relayRoutes = [
+  environmentRoute({
+    method: "GET",
+    path: "/relays",
+    summary: "Lists the environment's relays by name, with how their events of the last 24 hours ended.",
+    answer: pageOf(relayItem),
+    async handle({ rooms, visit, nowMs }) {
+      const context = relayContext(rooms, visit, nowMs);
+      return { items: await rooms.store.read((tx) => listRelays(tx, context)), next: null };
+    },
+  }),
+  environmentRoute({
+    method: "POST",
+    path: "/relays",
+    summary: "Makes a relay; a secret that is minted stands in this answer and in no other.",
+    body: fields({
+      definition,
+      secret: t.Optional(orNull(t.String({ description: "the sender's secret or public key" }))),
+      signingSecret: t.Optional(orNull(t.String({ description: "a secret to sign notices with" }))),
+    }),
+    answer: savedRelay,
+    status: 201,
+    async handle({ rooms, visit, body, nowMs }) {
+      const input = {
+        definition: body.definition,
+        secret: body.secret ?? null,
+        signingSecret: body.signingSecret ?? null,
+        origin: SAVED_HERE,
+      };
+      const context = relayContext(rooms, visit, nowMs);
+      const saved = await rooms.store.write(visit.origin, (tx) => createRelay(tx, context, input));
+      rooms.invalidateRelays();
+      return saved;
+    },
+  }),
+  environmentRoute({
+    method: "POST",
+    path: "/relays/validate",
+    summary: "Tells every problem and warning of a definition without saving it.",
+    body: fields({ definition }),
+    answer: t.Object({
+      problems: t.Array(t.Object({ field: t.String(), message: t.String() })),
+      warnings: t.Array(t.String()),
+    }),
+    async handle({ rooms, visit, body }) {
+      const checked = checkDefinition(body.definition);
+      if ("problems" in checked) return { problems: checked.problems, warnings: [] };
+      const missing = await rooms.store.read((tx) =>
+        warnOfReferences(tx, visit.environment.id, checked.definition),
+      );
+      return { problems: [], warnings: [...checked.warnings, ...missing] };
+    },
+  }),
+  environmentRoute({
+    method: "GET",
+    path: "/relays/:name",
+    summary: "Shows one relay with its definition, what is known of its secrets, and its problems.",
+    answer: t.Object({ relay }),
+    async handle({ rooms, visit, params, nowMs }) {
+      const context = relayContext(rooms, visit, nowMs);
+      return await rooms.store.read(async (tx) => {
+        const row = await requireRelay(tx, visit.environment.id, params.name);
+        return { relay: await showRelay(tx, context, row) };
+      });
+    },
+  }),
+  environmentRoute({
+    method: "PUT",
+    path: "/relays/:name",
+    summary: "Replaces a relay's definition, which was read at the given version.",
+    body: fields({ definition, version: t.Integer({ description: "the version you read, an integer" }) }),
+    answer: savedRelay,
+    async handle({ rooms, visit, params, body, nowMs }) {
+      const context = relayContext(rooms, visit, nowMs);
+      const input = { definition: body.definition, version: body.version, origin: SAVED_HERE };
+      const saved = await rooms.store.write(visit.origin, (tx) =>
+        updateRelay(tx, context, params.name, input),
+      );
+      rooms.invalidateRelays();
+      return saved;
+    },
+  }),
+  environmentRoute({
+    method: "DELETE",
+    path: "/relays/:name",
+    summary: "Deletes a relay with its secrets; its receiver answers 404 from then on.",
+    answer: null,
+    async handle({ rooms, visit, params, nowMs }) {
+      const context = relayContext(rooms, visit, nowMs);
+      await rooms.store.write(visit.origin, (tx) => deleteRelay(tx, context, params.name));
+      rooms.invalidateRelays();
+      return undefined;
+    },
+  }),
+];

@@ -1,0 +1,114 @@
+/**
+ * One change of an environment's settings, all of it in one transaction and one audit row: the hold, the processor's secret, mail,
+ * alerts, the collection receipts are mapped to. It keeps secrets sealed and tells the audit their fingerprint alone.
+ */
+import {
+  type Environment,
+  findEnvironmentById,
+  type KeptProcessorSecret,
+  requireVersion,
+  saveSettings,
+  setHold,
+  setProcessorSecret,
+  settingsSection,
+} from "../account/environment.ts";
+import type { Json } from "../ground/json.ts";
+import { Refusal } from "../ground/refusal.ts";
+import {
+  changeMailSettings,
+  MAIL_SECTION,
+  type MailSettingsInput,
+  readMailSettings,
+  viewMailSettings,
+} from "../mail/mail-settings.ts";
+import { processorSecretContext } from "../relay/relay-row.ts";
+import { readPastedSecret } from "../secret/paste.ts";
+import type { Sealer } from "../secret/seal.ts";
+import { RECEIPTS_SECTION } from "../selling/receipt.ts";
+import type { Writer } from "../store/port.ts";
+import type { Visit } from "./admission.ts";
+import { auditVisit } from "./visit-audit.ts";
+
+/** What is absent stays as it is. */
+export interface SettingsInput {
+  version: number;
+  held?: boolean | undefined;
+  /** null removes it. */
+  processorSecret?: string | null | undefined;
+  mail?: MailSettingsInput | undefined;
+  /** Alert codes switched on or off; absent ones stay. */
+  alerts?: Record<string, boolean> | undefined;
+  receipts?: { collection: string | null } | undefined;
+}
+
+/** Makes the change. Refuses with `version_conflict` or `invalid_input`, having written nothing. */
+export async function changeSettings(
+  tx: Writer,
+  visit: Visit,
+  input: SettingsInput,
+  sealer: Sealer,
+  nowMs: number,
+): Promise<Environment> {
+  const before = await requireNow(tx, visit.environment.id);
+  requireVersion(before, input.version);
+  const sections = changeSections(before, input, sealer, nowMs);
+  if (Object.keys(sections).length > 0) await saveSettings(tx, before, sections, before.version);
+  if (input.held !== undefined) await setHold(tx, before.id, input.held ? nowMs : null);
+  if (input.processorSecret !== undefined) {
+    const kept =
+      input.processorSecret === null ? null : keepProcessorSecret(before, input.processorSecret, sealer);
+    await setProcessorSecret(tx, before, kept, nowMs);
+  }
+  const after = await requireNow(tx, before.id);
+  await auditVisit(tx, visit, nowMs, {
+    action: "settings.changed",
+    target: "settings",
+    before: tellSettings(before, input),
+    after: tellSettings(after, input),
+  });
+  return after;
+}
+
+function changeSections(
+  environment: Environment,
+  input: SettingsInput,
+  sealer: Sealer,
+  nowMs: number,
+): Record<string, Json> {
+  const sections: Record<string, Json> = {};
+  if (input.mail !== undefined)
+    sections[MAIL_SECTION] = changeMailSettings(environment, input.mail, sealer, nowMs);
+  if (input.alerts !== undefined)
+    sections.alerts = { ...settingsSection(environment, "alerts"), ...input.alerts };
+  if (input.receipts !== undefined) {
+    const { collection } = input.receipts;
+    sections[RECEIPTS_SECTION] = collection === null ? null : { collection };
+  }
+  return sections;
+}
+
+function keepProcessorSecret(environment: Environment, value: string, sealer: Sealer): KeptProcessorSecret {
+  const { stored, fingerprint } = readPastedSecret({ scheme: "processor" }, value);
+  const sealed = sealer.seal(stored, processorSecretContext(environment.id));
+  return { sealed, fingerprint, digest: sealer.digest(stored) };
+}
+
+/** What the audit is told of the sections that were changed. */
+function tellSettings(environment: Environment, input: SettingsInput): Record<string, unknown> {
+  const { heldAt, processorSecretFingerprint } = environment;
+  return {
+    version: environment.version,
+    ...(input.held === undefined ? {} : { held: heldAt !== null }),
+    ...(input.processorSecret === undefined ? {} : { processorSecret: processorSecretFingerprint }),
+    ...(input.mail === undefined ? {} : { mail: viewMailSettings(readMailSettings(environment)) }),
+    ...(input.alerts === undefined ? {} : { alerts: settingsSection(environment, "alerts") }),
+    ...(input.receipts === undefined ? {} : { receipts: settingsSection(environment, RECEIPTS_SECTION) }),
+  };
+}
+
+async function requireNow(tx: Writer, id: number): Promise<Environment> {
+  const environment = await findEnvironmentById(tx, id);
+  if (environment === null)
+    throw new Refusal("not_found", "The environment is gone: it was deleted meanwhile.");
+  return environment;
+}

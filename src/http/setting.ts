@@ -1,0 +1,141 @@
+/** An environment's settings: what it is, the caps in force, the hold, the processor's secret (write only), mail, alerts. */
+import { t } from "elysia";
+import { findApp } from "../account/app.ts";
+import {
+  ENVIRONMENT_NAMES,
+  type Environment,
+  findEnvironmentById,
+  settingsSection,
+} from "../account/environment.ts";
+import { toIso, toIsoOrNull } from "../ground/clock.ts";
+import { DEFAULT_LIMITS } from "../ground/limit.ts";
+import { readMailSettings, viewMailSettings } from "../mail/mail-settings.ts";
+import { findSenderDomain, viewSenderDomain } from "../mail/sender-domain.ts";
+import { VERSION } from "../release/change.ts";
+import { RECEIPTS_SECTION } from "../selling/receipt.ts";
+import type { Reader } from "../store/port.ts";
+import { docsUrl } from "./error.ts";
+import type { HttpRooms } from "./rooms.ts";
+import { environmentRoute } from "./route.ts";
+import { fields, oneOf, orNull, time, timeOrNull } from "./schema.ts";
+import { senderDomain } from "./sender-domain.ts";
+import { changeSettings } from "./setting-change.ts";
+
+const security = oneOf(["tls", "starttls", "none"]);
+
+const settings = t.Object({
+  app: t.Object({ id: t.String(), name: t.String() }),
+  environment: oneOf(ENVIRONMENT_NAMES),
+  baseUrl: t.String(),
+  docsUrl: t.String(),
+  mode: oneOf(["local", "server"]),
+  serviceVersion: t.String(),
+  version: t.Integer(),
+  heldAt: timeOrNull,
+  processorSecret: orNull(t.Object({ fingerprint: t.String(), setAt: time })),
+  limits: t.Record(t.String(), t.Integer()),
+  mail: t.Object({
+    sends: t.Boolean(),
+    smtp: orNull(
+      t.Object({
+        host: t.String(),
+        port: t.Integer(),
+        security,
+        username: orNull(t.String()),
+        passwordSetAt: timeOrNull,
+      }),
+    ),
+  }),
+  senderDomain: orNull(senderDomain),
+  alerts: t.Record(t.String(), t.Boolean()),
+  receipts: t.Object({ collection: orNull(t.String()) }),
+});
+
+const mailInput = fields({
+  sends: t.Optional(t.Boolean()),
+  smtp: t.Optional(
+    orNull(
+      fields({
+        host: t.String(),
+        port: t.Optional(t.Integer()),
+        security: t.Optional(security),
+        username: t.Optional(orNull(t.String())),
+        password: t.Optional(orNull(t.String())),
+      }),
+    ),
+  ),
+});
+
+async function showSettings(tx: Reader, rooms: HttpRooms, environment: Environment) {
+  const app = await findApp(tx, environment.appId);
+  const domain = await findSenderDomain(tx, environment.id);
+  const { collection } = settingsSection(environment, RECEIPTS_SECTION);
+  return {
+    app: { id: environment.appId, name: app?.name ?? environment.appId },
+    environment: environment.name,
+    baseUrl: rooms.baseUrl(),
+    docsUrl: docsUrl(rooms),
+    mode: rooms.config.mode,
+    serviceVersion: VERSION,
+    version: environment.version,
+    heldAt: toIsoOrNull(environment.heldAt),
+    processorSecret: showProcessorSecret(environment),
+    limits: { ...DEFAULT_LIMITS, ...rooms.config.limits },
+    mail: viewMailSettings(readMailSettings(environment)),
+    senderDomain: domain === null ? null : viewSenderDomain(domain),
+    alerts: showAlerts(environment),
+    receipts: { collection: typeof collection === "string" ? collection : null },
+  };
+}
+
+function showProcessorSecret({ processorSecretFingerprint, processorSecretSetAt }: Environment) {
+  if (processorSecretFingerprint === null || processorSecretSetAt === null) return null;
+  return { fingerprint: processorSecretFingerprint, setAt: toIso(processorSecretSetAt) };
+}
+
+/** Every alert code with its switch; one never touched is on. */
+function showAlerts(environment: Environment): Record<string, boolean> {
+  const switches = Object.entries(settingsSection(environment, "alerts"));
+  return { relay_failed: true, ...Object.fromEntries(switches.map(([code, on]) => [code, on !== false])) };
+}
+
+export const settingRoutes = [
+  environmentRoute({
+    method: "GET",
+    path: "/settings",
+    summary: "Shows the environment's settings and the caps in force; no secret is ever shown.",
+    answer: t.Object({ settings }),
+    async handle({ rooms, visit }) {
+      return await rooms.store.read(async (tx) => {
+        const environment = (await findEnvironmentById(tx, visit.environment.id)) ?? visit.environment;
+        return { settings: await showSettings(tx, rooms, environment) };
+      });
+    },
+  }),
+  environmentRoute({
+    method: "PUT",
+    path: "/settings",
+    summary:
+      "Changes settings read at the given version: hold, processor secret, mail, alerts; what is absent stays.",
+    body: fields({
+      version: t.Integer({ description: "the version you read, an integer" }),
+      held: t.Optional(t.Boolean()),
+      processorSecret: t.Optional(orNull(t.String({ description: "the processor's secret, or null" }))),
+      mail: t.Optional(mailInput),
+      alerts: t.Optional(
+        t.Record(t.String({ pattern: "^[a-z_]{1,63}$" }), t.Boolean(), { maxProperties: 50 }),
+      ),
+      receipts: t.Optional(fields({ collection: orNull(t.String()) })),
+    }),
+    answer: t.Object({ settings }),
+    async handle({ rooms, visit, body, nowMs }) {
+      const shown = await rooms.store.write(visit.origin, async (tx) => {
+        const after = await changeSettings(tx, visit, body, rooms.sealer, nowMs);
+        return { settings: await showSettings(tx, rooms, after) };
+      });
+      rooms.invalidateRelays();
+      rooms.wakeRunner();
+      return shown;
+    },
+  }),
+];
