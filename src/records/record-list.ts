@@ -4,7 +4,7 @@
  */
 import { makePage, type Page, type PageRequest } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
-import type { Reader } from "../store/port.ts";
+import type { Reader, SqlValue } from "../store/port.ts";
 import type { CollectionRow } from "./collection.ts";
 import { RECORD_COLUMNS, type RecordRow, type RecordView, viewRecord } from "./record.ts";
 
@@ -23,17 +23,15 @@ export async function listRecords(
   request: PageRequest,
   filter: RecordFilter = {},
 ): Promise<Page<RecordView>> {
+  const values: SqlValue[] = [environmentId, collection.name, readSeq(request.after), request.limit + 1];
+  // Conditions only where asked for, so that a filter finds its own index.
+  const owned = filter.owner === undefined ? "" : ` AND owner_id = ?${values.push(filter.owner)}`;
+  const addressed = filter.to === undefined ? "" : ` AND recipient_id = ?${values.push(filter.to)}`;
   const rows = await tx.all<RecordRow>(
     `SELECT ${RECORD_COLUMNS} FROM record
-     WHERE environment_id = ?1 AND collection = ?2 AND seq < ?3
-       AND (?4 IS NULL OR owner_id = ?4) AND (?5 IS NULL OR recipient_id = ?5)
-     ORDER BY seq DESC LIMIT ?6`,
-    environmentId,
-    collection.name,
-    readSeq(request.after),
-    filter.owner ?? null,
-    filter.to ?? null,
-    request.limit + 1,
+     WHERE environment_id = ?1 AND collection = ?2 AND seq < ?3${owned}${addressed}
+     ORDER BY seq DESC LIMIT ?4`,
+    ...values,
   );
   return makePage(rows, request, (row) => row.seq, viewRecord);
 }

@@ -1,0 +1,229 @@
+import { describe, expect, test } from "bun:test";
+import { type GrantAccess, grantAccess } from "../../src/action/grant-access.ts";
+import { type RevokeAccess, revokeAccess } from "../../src/action/revoke-access.ts";
+import { checkShape } from "../../src/ground/check-shape.ts";
+import type { JsonObject } from "../../src/ground/json.ts";
+import { DAY_MS } from "../../src/ground/limit.ts";
+import { readPageRequest } from "../../src/ground/page.ts";
+import { checkAccess, listGrants } from "../../src/people/access-grant.ts";
+import { putAccessSlug } from "../../src/people/access-slug.ts";
+import { grantByHand } from "../../src/people/hand-grant.ts";
+import type { PersonRow } from "../../src/people/person.ts";
+import { erasePerson } from "../../src/people/person-erase.ts";
+import { openTown } from "../kit/people.ts";
+
+const town = await openTown();
+const { store, clock, environmentId } = town;
+await store.write("app", (tx) => putAccessSlug(tx, environmentId, { slug: "members" }, 0));
+await town.newProduct("course", "access:members");
+await town.newPlan("pro");
+
+const MEMBERS = "access:members";
+const grant = (person: PersonRow | null, action: Omit<GrantAccess, "type">, payload: JsonObject = {}) =>
+  town.act(grantAccess, { type: "grant_access", ...action }, person, payload);
+const revoke = (person: PersonRow | null, entitlement: string) =>
+  town.act(revokeAccess, { type: "revoke_access", entitlement }, person);
+const access = (person: PersonRow, entitlement: string | null = MEMBERS) =>
+  store.read((tx) =>
+    checkAccess(tx, { environmentId, personId: person.id, entitlement, nowMs: clock.now() }),
+  );
+const iso = (ms: number) => new Date(ms).toISOString();
+
+describe("grant_access", () => {
+  test("gives a grant of source relay, attributed to the relay and the event, and says before and after", async () => {
+    const person = await town.newPerson();
+    const outcome = await grant(
+      person,
+      { entitlement: MEMBERS, reason: "Order {{mapped.id}}" },
+      { mapped: { id: 7 } },
+    );
+    const held = await access(person);
+    expect(held.grants).toHaveLength(1);
+    expect(held.grants[0]).toMatchObject({
+      source: "relay",
+      sourceRef: "shop",
+      relay: "shop",
+      eventId: "evt_test",
+      reason: "Order 7",
+      expiresAt: null,
+    });
+    expect(outcome).toEqual({
+      outcome: "done",
+      before: { entitlement: MEMBERS, granted: false, until: null },
+      after: { entitlement: MEMBERS, granted: true, until: null, grant: held.grants[0]?.id ?? "" },
+    });
+  });
+
+  const ends: [string, number][] = [
+    ["12h", DAY_MS / 2],
+    ["30d", 30 * DAY_MS],
+    ["2w", 14 * DAY_MS],
+    ["2026-02-01", Date.UTC(2026, 1, 1) - clock.now()],
+    ["2026-02-01T10:00:00+02:00", Date.UTC(2026, 1, 1, 8) - clock.now()],
+  ];
+  test.each(ends)("with expiresAt %s ends then, counted from when it runs", async (expiresAt, lengthMs) => {
+    const person = await town.newPerson();
+    await grant(person, { entitlement: "pro", expiresAt });
+    expect((await access(person, "pro")).until).toBe(iso(clock.now() + lengthMs));
+  });
+
+  test("never shortens what the person holds already", async () => {
+    const person = await town.newPerson();
+    await grant(person, { entitlement: MEMBERS });
+    const outcome = await grant(person, { entitlement: MEMBERS, expiresAt: "1h" });
+    expect(outcome).toMatchObject({
+      before: { granted: true, until: null },
+      after: { granted: true, until: null },
+    });
+    expect((await access(person)).grants).toHaveLength(2);
+  });
+
+  test("of a product gives the product's key", async () => {
+    const person = await town.newPerson();
+    await grant(person, { entitlement: "course" });
+    expect((await access(person)).granted).toBe(true);
+  });
+
+  const reasons: [string, string, string | null][] = [
+    ["is cut at 200 characters", "x".repeat(300), "x".repeat(200)],
+    ["is not cut inside a character", `${"x".repeat(199)}👩‍🚀tail`, "x".repeat(199)],
+    ["keeps a character of two code units whole", `${"x".repeat(199)}😀😀`, `${"x".repeat(199)}😀`],
+    ["is one line", "a\r\nb\u0000c", "a b c"],
+    ["has no half surrogate pairs", "a\ud800", "a\ufffd"],
+    ["that renders empty is none", "  ", null],
+  ];
+  test.each(reasons)("its reason %s", async (_what, text, shown) => {
+    const person = await town.newPerson();
+    await grant(person, { entitlement: MEMBERS, reason: "{{mapped.x}}" }, { mapped: { x: text } });
+    expect((await access(person)).grants[0]?.reason).toBe(shown);
+  });
+
+  const failures: [string, Omit<GrantAccess, "type">, string][] = [
+    ["an unknown slug", { entitlement: "access:none" }, "entitlement_unknown"],
+    ["an unknown name", { entitlement: "none" }, "entitlement_unknown"],
+    ["a date that is past", { entitlement: "pro", expiresAt: "2026-01-15" }, "data_invalid"],
+    ["the very moment it runs", { entitlement: "pro", expiresAt: "2026-01-15T12:00:00Z" }, "data_invalid"],
+  ];
+  test.each(failures)("of %s fails finally and gives nothing", async (_what, action, code) => {
+    const person = await town.newPerson();
+    expect(await grant(person, action)).toMatchObject({ outcome: "failed", code, final: true });
+    expect((await access(person, null)).granted).toBe(false);
+  });
+
+  test("for a suspended person fails finally with person_suspended", async () => {
+    const person = await town.newPerson({ suspended: true });
+    expect(await grant(person, { entitlement: MEMBERS })).toMatchObject({
+      code: "person_suspended",
+      final: true,
+    });
+  });
+
+  test("for someone erased since fails with person_not_found and gives nothing", async () => {
+    const person = await town.newPerson();
+    const erasure = { environmentId, personId: person.id, by: "key:x", nowMs: clock.now() };
+    await store.write("erasure", (tx) => erasePerson(tx, erasure));
+    expect(await grant(person, { entitlement: MEMBERS })).toMatchObject({
+      code: "person_not_found",
+      final: false,
+    });
+    const at = { environmentId, personId: person.id, nowMs: clock.now() };
+    expect((await store.read((tx) => listGrants(tx, at, readPageRequest({})))).items).toEqual([]);
+  });
+});
+
+describe("revoke_access", () => {
+  test("ends every live grant of the entitlement, by hand too, in the relay's name", async () => {
+    const person = await town.newPerson();
+    await grant(person, { entitlement: MEMBERS });
+    await grant(person, { entitlement: "pro" });
+    const hand = {
+      environmentId,
+      personId: person.id,
+      entitlement: MEMBERS,
+      reason: null,
+      expiresAtMs: null,
+    };
+    await store.write("app", (tx) => grantByHand(tx, { ...hand, by: "key:x", nowMs: clock.now() }));
+    const outcome = await revoke(person, MEMBERS);
+    expect(outcome).toMatchObject({
+      outcome: "done",
+      before: { granted: true },
+      after: { granted: false, revoked: 2 },
+    });
+    expect([(await access(person)).granted, (await access(person, "pro")).granted]).toEqual([false, true]);
+    const at = { environmentId, personId: person.id, nowMs: clock.now() };
+    const all = await store.read((tx) => listGrants(tx, at, readPageRequest({})));
+    expect(all.items.map((item) => item.revokedBy).sort()).toEqual([null, "relay:shop", "relay:shop"].sort());
+  });
+
+  test("of what the person does not hold is done and says so", async () => {
+    const outcome = await revoke(await town.newPerson(), "pro");
+    expect(outcome).toMatchObject({
+      outcome: "done",
+      before: { granted: false, grants: [] },
+      after: { revoked: 0 },
+    });
+    expect(outcome.outcome === "done" ? outcome.message : "").toContain("nothing changed");
+  });
+
+  test("by a product's name ends what its key gave", async () => {
+    const person = await town.newPerson();
+    await grant(person, { entitlement: MEMBERS });
+    await revoke(person, "course");
+    expect((await access(person)).granted).toBe(false);
+  });
+
+  test("of an unknown entitlement fails finally", async () => {
+    const outcome = await revoke(await town.newPerson(), "access:none");
+    expect(outcome).toMatchObject({ outcome: "failed", code: "entitlement_unknown", final: true });
+  });
+
+  test("for a suspended person fails finally with person_suspended", async () => {
+    const outcome = await revoke(await town.newPerson({ suspended: true }), MEMBERS);
+    expect(outcome).toMatchObject({ outcome: "failed", code: "person_suspended", final: true });
+  });
+});
+
+describe("in a definition", () => {
+  const checkGrant = (action: unknown) => {
+    const problems = checkShape(grantAccess.shape, action, "");
+    return problems.length > 0 ? problems : grantAccess.check(action as GrantAccess);
+  };
+  const checkRevoke = (action: unknown) => checkShape(revokeAccess.shape, action, "");
+
+  test.each(grantAccess.examples.map((example) => [example]))("%j is valid", (example) => {
+    expect(checkGrant(example)).toEqual([]);
+  });
+  test.each(revokeAccess.examples.map((example) => [example]))("%j is valid", (example) => {
+    expect(checkRevoke(example)).toEqual([]);
+  });
+
+  const bad: [string, JsonObject, string][] = [
+    ["no entitlement", {}, "entitlement"],
+    ["a template as entitlement", { entitlement: "access:{{mapped.x}}" }, "entitlement"],
+    ["an entitlement with capitals", { entitlement: "Pro" }, "entitlement"],
+    ["a duration in months", { entitlement: "pro", expiresAt: "3m" }, "expiresAt"],
+    ["a duration of nothing", { entitlement: "pro", expiresAt: "0d" }, "expiresAt"],
+    ["a day no calendar has", { entitlement: "pro", expiresAt: "2026-02-30" }, "expiresAt"],
+    ["a template as expiresAt", { entitlement: "pro", expiresAt: "{{mapped.x}}" }, "expiresAt"],
+    ["a reason of 201 characters", { entitlement: "pro", reason: "x".repeat(201) }, "reason"],
+    ["an expression in its reason", { entitlement: "pro", reason: "{{mapped.a + mapped.b}}" }, "reason"],
+    ["an unknown name", { entitlement: "pro", until: "30d" }, "until"],
+  ];
+  test.each(bad)("grant_access with %s is refused at the field", (_what, fields, field) => {
+    expect(checkGrant({ type: "grant_access", ...fields }).map((problem) => problem.field)).toEqual([field]);
+  });
+
+  test("both need a person, name their entitlement, and say whether they give or take", () => {
+    const given: GrantAccess = { type: "grant_access", entitlement: "pro" };
+    const taken: RevokeAccess = { type: "revoke_access", entitlement: "pro" };
+    expect([grantAccess.needsPerson(given), revokeAccess.needsPerson(taken)]).toEqual([true, true]);
+    expect([grantAccess.effect, revokeAccess.effect]).toEqual(["gives", "takes"]);
+    expect([grantAccess.target(given), revokeAccess.target(taken)]).toEqual(["pro", "pro"]);
+    const reference = { kind: "entitlement" as const, name: "pro", field: "entitlement" };
+    expect([grantAccess.references(given), revokeAccess.references(taken)]).toEqual([
+      [reference],
+      [reference],
+    ]);
+  });
+});
