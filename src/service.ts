@@ -15,6 +15,7 @@ import { createHttp } from "./http/http.ts";
 import { localUrl, setupUrl } from "./http/link.ts";
 import type { HttpRooms } from "./http/rooms.ts";
 import { createMailer } from "./mail/environment-mailer.ts";
+import { resolveTxt } from "./mail/txt-lookup.ts";
 import { createCaller } from "./outbound/caller.ts";
 import { ownHostOf } from "./outbound/url-rule.ts";
 import { Receiver } from "./receiver/receive.ts";
@@ -115,15 +116,14 @@ export async function startService(config: ServiceConfig, doors: ServiceDoors = 
     sealer,
     receiver,
     signinCap: new SigninCap(clock),
+    resolveTxt,
     baseUrl,
     invalidateRelays: () => relays.invalidate(),
     recordsChanged: () => undefined,
     wakeRunner: () => runner.wake(),
     checkReady: () => checkReady(store, runner),
   };
-  const app = createHttp(http).use(
-    hooksRoute({ http, receiver, source: new SourceReader(config.trustedProxies) }),
-  );
+  const app = createHttp(http);
   app.listen({ port: config.port, hostname: config.host, idleTimeout: 30 });
   const port = app.server?.port ?? config.port;
   listening = `http://${config.host.includes(":") ? `[${config.host}]` : config.host}:${port}`;
