@@ -24,10 +24,12 @@ export type DerKind = "public" | "private" | "certificate";
 
 /** What a DER structure holds: an SPKI or PKCS#1 public key, a PKCS#8, SEC1 or PKCS#1 private key, a certificate; else null. */
 export function derKind(der: Buffer): DerKind | null {
-  if (opens(() => createPublicKey({ key: der, format: "der", type: "spki" }))) return "public";
-  if (opens(() => createPublicKey({ key: der, format: "der", type: "pkcs1" }))) return "public";
+  // Private first: createPublicKey takes a private key too, and gives its public half.
   for (const type of ["pkcs8", "sec1", "pkcs1"] as const) {
     if (opens(() => createPrivateKey({ key: der, format: "der", type }))) return "private";
+  }
+  for (const type of ["spki", "pkcs1"] as const) {
+    if (opens(() => createPublicKey({ key: der, format: "der", type }))) return "public";
   }
   return opens(() => new X509Certificate(der)) ? "certificate" : null;
 }

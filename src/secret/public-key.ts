@@ -99,10 +99,9 @@ function readDer(algorithm: PublicKeyAlgorithm, der: Buffer): KeyObject {
 function open(algorithm: PublicKeyAlgorithm, der: Buffer): KeyObject {
   const key = createKey(der);
   if (key === null) {
-    if (isP256Head(der)) {
-      throw refuse("The value is a point that is not on the P-256 curve: paste the key the sender shows.");
-    }
-    throw notAKey(algorithm);
+    throw isP256Spki(der)
+      ? refuse("The value is a point that is not on the P-256 curve: paste the key the sender shows.")
+      : notAKey(algorithm);
   }
   const found = kindOf(key);
   if (found !== algorithm) throw otherKind(algorithm, found);
@@ -110,6 +109,7 @@ function open(algorithm: PublicKeyAlgorithm, der: Buffer): KeyObject {
   return key;
 }
 
+/** Only ever called on what is no private key: createPublicKey would take one. */
 function createKey(der: Buffer): KeyObject | null {
   for (const type of ["spki", "pkcs1"] as const) {
     try {
@@ -130,8 +130,9 @@ function kindOf(key: KeyObject): string {
   return type === "rsa" || type === "rsa-pss" ? "an RSA key" : "a key of another kind";
 }
 
-function isP256Head(der: Buffer): boolean {
-  return der.subarray(0, P256_SPKI_HEAD.length).equals(P256_SPKI_HEAD);
+function isP256Spki(der: Buffer): boolean {
+  const head = der.subarray(0, P256_SPKI_HEAD.length);
+  return der.length === P256_SPKI_HEAD.length + P256_POINT_BYTES && head.equals(P256_SPKI_HEAD);
 }
 
 /** The whole length of a DER SEQUENCE as its own first bytes tell it; bytes after it are not part of the key. */

@@ -3,7 +3,7 @@
  * recipe reads them. It never runs when a call is received.
  */
 import { randomBytes, sign } from "node:crypto";
-import { isJsonObject, type Json, type JsonObject, parseJson, writeJson } from "../ground/json.ts";
+import { isJsonObject, type Json, type JsonObject, writeJson } from "../ground/json.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { parsePath } from "../template/path.ts";
 import type { SignedDraft } from "./contract.ts";
@@ -103,9 +103,9 @@ class BodyWriter {
       this.body = Buffer.from(form.toString());
       return;
     }
-    const root = parseJson(Buffer.from(this.body).toString());
-    if (!isJsonObject(root)) throw unfit(field);
-    this.body = Buffer.from(writeJson(setPath(root, field.split("."), value, field)));
+    const parsed = this.#parsed();
+    if (!parsed.ok || !isJsonObject(parsed.value)) throw unfit(field);
+    this.body = Buffer.from(writeJson(setPath(parsed.value, field.split("."), value, field)));
   }
 
   params(): Uint8Array {

@@ -1,0 +1,91 @@
+import { describe, expect, test } from "bun:test";
+import { mkdtemp, readdir, readFile, stat, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { readLocalSecrets, removeLocalSecrets, setLocalSecrets } from "../../src/secret/local-file.ts";
+
+const newDir = async () => join(await mkdtemp(join(tmpdir(), "relay-secrets-")), "service");
+const readAll = async (dir: string) => Object.fromEntries(await readLocalSecrets(dir));
+
+describe("the local secrets file", () => {
+  test("is nothing before a secret is made", async () => {
+    const dir = await newDir();
+    expect(await readAll(dir)).toEqual({});
+    await removeLocalSecrets(dir, "orders");
+    await expect(stat(dir)).rejects.toThrow();
+  });
+
+  test("is made for its owner alone, with its line in .gitignore, and no draft is left", async () => {
+    const dir = await newDir();
+    await setLocalSecrets(dir, "orders", { receiverSecret: "rcv_1" });
+    expect((await stat(join(dir, ".secrets.json"))).mode & 0o777).toBe(0o600);
+    expect((await readFile(join(dir, ".gitignore"), "utf8")).split("\n")).toContain(".secrets.json");
+    expect((await readdir(dir)).sort()).toEqual([".gitignore", ".secrets.json"]);
+    expect(JSON.parse(await readFile(join(dir, ".secrets.json"), "utf8"))).toEqual({
+      orders: { receiverSecret: "rcv_1" },
+    });
+  });
+
+  test("keeps what .gitignore already says, and does not say it twice", async () => {
+    const dir = await newDir();
+    await setLocalSecrets(dir, "a", { receiverSecret: "1" });
+    const once = await readFile(join(dir, ".gitignore"), "utf8");
+    const other = await mkdtemp(join(tmpdir(), "relay-secrets-"));
+    await writeFile(join(other, ".gitignore"), "node_modules");
+    await setLocalSecrets(other, "a", { receiverSecret: "1" });
+    expect(await readFile(join(other, ".gitignore"), "utf8")).toBe(`node_modules\n${once}`);
+    const third = await mkdtemp(join(tmpdir(), "relay-secrets-"));
+    await writeFile(join(third, ".gitignore"), ".secrets.json\r\n");
+    await setLocalSecrets(third, "a", { receiverSecret: "1" });
+    expect(await readFile(join(third, ".gitignore"), "utf8")).toBe(".secrets.json\r\n");
+  });
+
+  test("sets one secret and keeps the others, removes one relay and keeps the others", async () => {
+    const dir = await newDir();
+    await setLocalSecrets(dir, "orders", { receiverSecret: "r" });
+    await setLocalSecrets(dir, "orders", { signingSecret: "s" });
+    await setLocalSecrets(dir, "constructor", { receiverSecret: "c" });
+    expect(await readAll(dir)).toEqual({
+      orders: { receiverSecret: "r", signingSecret: "s" },
+      constructor: { receiverSecret: "c" },
+    });
+    await removeLocalSecrets(dir, "orders");
+    expect(await readAll(dir)).toEqual({ constructor: { receiverSecret: "c" } });
+  });
+
+  test("loses nothing to changes made at once", async () => {
+    const dir = await newDir();
+    const names = Array.from({ length: 12 }, (_, at) => `relay-${at}`);
+    await Promise.all(names.map((name) => setLocalSecrets(dir, name, { receiverSecret: name })));
+    expect(Object.keys(await readAll(dir)).sort()).toEqual(names.sort());
+  });
+
+  test("goes back to owner alone when it was opened up", async () => {
+    const dir = await newDir();
+    await setLocalSecrets(dir, "a", { receiverSecret: "1" });
+    await writeFile(join(dir, ".secrets.json"), "{}", { mode: 0o644 });
+    await setLocalSecrets(dir, "a", { receiverSecret: "2" });
+    expect((await stat(join(dir, ".secrets.json"))).mode & 0o777).toBe(0o600);
+  });
+
+  const broken: [string, string][] = [
+    ["no JSON", "{ secret_abc"],
+    ["a list", '["secret_abc"]'],
+    ["a relay that is no object", '{"orders":"secret_abc"}'],
+    ["a secret that is no text", '{"orders":{"receiverSecret":{"x":"secret_abc"}}}'],
+  ];
+  test.each(broken)(
+    "that cannot be read is refused without showing it, and left as it is: %s",
+    async (_rule, text) => {
+      const dir = await mkdtemp(join(tmpdir(), "relay-secrets-"));
+      await writeFile(join(dir, ".secrets.json"), text);
+      const expected = expect.objectContaining({
+        code: "invalid_input",
+        message: expect.not.stringContaining("secret_abc"),
+      });
+      await expect(readLocalSecrets(dir)).rejects.toEqual(expected);
+      await expect(setLocalSecrets(dir, "a", { receiverSecret: "1" })).rejects.toEqual(expected);
+      expect(await readFile(join(dir, ".secrets.json"), "utf8")).toBe(text);
+    },
+  );
+});

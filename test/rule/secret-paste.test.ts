@@ -1,0 +1,175 @@
+import { describe, expect, test } from "bun:test";
+import { createHash } from "node:crypto";
+import { Refusal } from "../../src/ground/refusal.ts";
+import { mintReceiverSecret, mintSigningSecret } from "../../src/secret/mint.ts";
+import { isRepeatedPattern, readPastedSecret, type SecretFields } from "../../src/secret/paste.ts";
+import { makeKeys, SECRET } from "../kit/sender-call.ts";
+
+const hmac: SecretFields = { scheme: "signature" };
+const hooks: SecretFields = { scheme: "hooks" };
+const token: SecretFields = { scheme: "shared_token" };
+const ed = makeKeys("ed25519");
+const edPem = `-----BEGIN PUBLIC KEY-----\n${ed.stored}\n-----END PUBLIC KEY-----\n`;
+
+function refusal(fields: SecretFields, value: string): Refusal | null {
+  try {
+    readPastedSecret(fields, value);
+    return null;
+  } catch (error) {
+    if (error instanceof Refusal) return error;
+    throw error;
+  }
+}
+
+describe("a pasted secret that is stored", () => {
+  const rows: [string, SecretFields, string, string][] = [
+    ["at least 24 characters", hmac, "abcdefghijklmnopqrstuvwx", "abcdefghijklmnopqrstuvwx"],
+    [
+      "22 when it mixes upper-case, lower-case and digits",
+      hmac,
+      "Abcdefghijklmnopqrstu1",
+      "Abcdefghijklmnopqrstu1",
+    ],
+    ["outer white space is trimmed", hmac, ` \t${SECRET}\r\n`, SECRET],
+    ["an ASCII space is allowed inside", token, `Bearer ${SECRET}`, `Bearer ${SECRET}`],
+    ["a Standard Webhooks secret starts with whsec_", hooks, `whsec_${SECRET}`, `whsec_${SECRET}`],
+    ["an HMAC recipe keeps whsec_ as part of it", hmac, `whsec_${SECRET}`, `whsec_${SECRET}`],
+    [
+      "every visible ASCII character is plain",
+      hmac,
+      "!\"#$%&'()*+,-./:;<=>?@[]^_`{|}~",
+      "!\"#$%&'()*+,-./:;<=>?@[]^_`{|}~",
+    ],
+    [
+      "a hexadecimal secret of 32 characters",
+      hmac,
+      "4748a41fa74c7793de49e5d1fcf50ba3",
+      "4748a41fa74c7793de49e5d1fcf50ba3",
+    ],
+  ];
+  test.each(rows)("%s", (_rule, fields, value, stored) => {
+    expect(readPastedSecret(fields, value)).toMatchObject({ kind: "pasted", stored });
+  });
+});
+
+describe("a pasted secret that is refused with invalid_input", () => {
+  const rows: [string, SecretFields, string, string][] = [
+    ["nothing", hmac, "", "empty"],
+    ["white space", hmac, " \n ", "empty"],
+    ["23 characters", hmac, "abcdefghijklmnopqrstuvw", "too short"],
+    ["23 characters without digits", hmac, "AbcdefghijklmnopqrstuvW", "too short"],
+    ["23 characters without upper case", hmac, "abcdefghijklmnopqrstuv1", "too short"],
+    ["23 characters without lower case", hmac, "ABCDEFGHIJKLMNOPQRSTUV1", "too short"],
+    ["21 characters that mix all three", hmac, "Abcdefghijklmnopqrst1", "too short"],
+    ["white space that makes it long enough", hmac, `${"abcdefghijklmnopqrst"}          `, "too short"],
+    ["a letter outside ASCII", hmac, `${SECRET}é`, "plain ASCII"],
+    ["an invisible character", hmac, `${SECRET}\u200b${SECRET}`, "plain ASCII"],
+    ["a line break inside", hmac, `${SECRET}\n${SECRET}x`, "plain ASCII"],
+    ["a tab inside", token, `Bearer\t${SECRET}`, "plain ASCII"],
+    ["a control character", hmac, `${SECRET}\x00a`, "plain ASCII"],
+    ["one character over and over", hmac, "a".repeat(30), "repeated pattern"],
+    ["a word over and over", hmac, "secret".repeat(5), "repeated pattern"],
+    [
+      "a word over and over whose last turn is cut off",
+      hmac,
+      "secret".repeat(4).concat("sec"),
+      "repeated pattern",
+    ],
+    ["two halves that are the same", hmac, `${SECRET}${SECRET}`, "repeated pattern"],
+    ["a pattern after whsec_", hooks, `whsec_${"AAAA".repeat(8)}`, "repeated pattern"],
+    ["a Standard Webhooks secret without whsec_", hooks, SECRET, "does not start with whsec_"],
+    ["a Standard Webhooks secret in capitals", hooks, `WHSEC_${SECRET}`, "does not start with whsec_"],
+    ["a Standard Webhooks secret that is not base64", hooks, "whsec_not-base64-at-all_nono", "not base64"],
+    ["a text longer than any secret", hmac, `${SECRET}${"ab1".repeat(3000)}`, "longer than"],
+    ["a public key in PEM on an HMAC recipe", hmac, edPem, "is a key"],
+    ["a public key in DER, base64, on an HMAC recipe", hmac, ed.stored, "is a key"],
+    [
+      "a public key in DER, hex, on an HMAC recipe",
+      hmac,
+      Buffer.from(ed.stored, "base64").toString("hex"),
+      "is a key",
+    ],
+    ["a private key on an HMAC recipe", hmac, ed.privateKey, "is a key"],
+    ["a key for HMAC-SHA1", { scheme: "signature", algorithm: "hmac-sha1" }, edPem, "is a key"],
+    ["a key as the processor's secret", { scheme: "processor" }, edPem, "is a key"],
+  ];
+  test.each(rows)("%s", (_rule, fields, value, words) => {
+    const refused = refusal(fields, value);
+    expect(refused?.code).toBe("invalid_input");
+    expect(refused?.message).toContain(words);
+    expect(refused?.message).toMatch(/: .+\.$/);
+    if (value.trim().length > 8) expect(refused?.message).not.toContain(value.trim());
+  });
+});
+
+describe("a repeated pattern", () => {
+  const rows: [string, boolean][] = [
+    ["abab", true],
+    ["ababa", true],
+    ["abcabcab", true],
+    ["aa", true],
+    ["abcab", false],
+    ["abcda", false],
+    ["abcdefabc", false],
+    ["aab", false],
+    ["a", false],
+    ["", false],
+  ];
+  test.each(rows)("%s: %p", (text, repeated) => {
+    expect(isRepeatedPattern(text)).toBe(repeated);
+  });
+});
+
+describe("a fingerprint", () => {
+  test("of a secret is short, the same for the same secret, and not a plain hash of it", () => {
+    const { fingerprint } = readPastedSecret(hmac, SECRET);
+    expect(fingerprint).toMatch(/^sha256:[0-9a-f]{16}$/);
+    expect(readPastedSecret(token, ` ${SECRET}`).fingerprint).toBe(fingerprint);
+    expect(fingerprint).not.toContain(createHash("sha256").update(SECRET).digest("hex").slice(0, 16));
+    expect(readPastedSecret(hmac, `${SECRET}x`).fingerprint).not.toBe(fingerprint);
+  });
+
+  test("of a public key is the SHA-256 of its SPKI, however it was pasted", () => {
+    const fields = { scheme: "signature", algorithm: "ed25519" };
+    const expected = createHash("sha256")
+      .update(Buffer.from(ed.stored, "base64"))
+      .digest("base64")
+      .replace("=", "");
+    for (const value of [ed.stored, edPem]) {
+      expect(readPastedSecret(fields, value).fingerprint).toBe(`SHA256:${expected}`);
+    }
+  });
+});
+
+describe("a minted secret", () => {
+  const rows: [string, SecretFields, () => string, RegExp][] = [
+    [
+      "for hooks starts with whsec_ and is base64",
+      hooks,
+      () => mintReceiverSecret("hooks"),
+      /^whsec_[A-Za-z0-9+/]{43}=$/,
+    ],
+    [
+      "for a recipe survives a header and a query",
+      hmac,
+      () => mintReceiverSecret("signature"),
+      /^rcv_[\w-]{43}$/,
+    ],
+    [
+      "for a shared token survives a header and a query",
+      token,
+      () => mintReceiverSecret("shared_token"),
+      /^rcv_[\w-]{43}$/,
+    ],
+    ["for call_url", hmac, () => mintSigningSecret(), /^sgn_[\w-]{43}$/],
+  ];
+  test.each(rows)(
+    "%s, passes the rules of a pasted one, and is never the same twice",
+    (_rule, fields, mint, form) => {
+      const secret = mint();
+      expect(secret).toMatch(form);
+      expect(readPastedSecret(fields, secret).stored).toBe(secret);
+      expect(mint()).not.toBe(secret);
+    },
+  );
+});
