@@ -22,7 +22,7 @@ export function resolveRef(
 ): { ref: string } | { failure: SaleFailure } {
   if (written === undefined) return { ref: `rly:${eventId}` };
   const ref = render(written)?.trim() ?? "";
-  if (ref === "") {
+  if (ref === "" || !everyPathResolves(written, render)) {
     return {
       failure: fail(
         "ref_unresolved",
@@ -37,6 +37,11 @@ export function resolveRef(
       `\`ref\` is longer than ${MAX_REF_CHARS} characters on this event: name the payment's identifier alone.`,
     ),
   };
+}
+
+/** `pay-{{mapped.id}}` with an empty id would read `pay-` on every such event, and belong to whoever came first. */
+function everyPathResolves(written: string, render: (text: string) => string | null): boolean {
+  return (written.match(/\{\{[^{}]*\}\}/g) ?? []).every((path) => (render(path)?.trim() ?? "") !== "");
 }
 
 /** The purchase under the ref when it is this person's of this item; null when the ref is free; a failure when it is another's. */

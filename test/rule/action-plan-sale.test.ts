@@ -1,0 +1,283 @@
+import { describe, expect, test } from "bun:test";
+import type { ActionOutcome } from "../../src/action/contract.ts";
+import { grantPlan } from "../../src/action/grant-plan.ts";
+import { revokePlan } from "../../src/action/revoke-plan.ts";
+import { type GrantSource, grantAccess, revokeAccess } from "../../src/people/access-grant.ts";
+import type { PersonRow } from "../../src/people/person.ts";
+import { listPurchases } from "../../src/selling/purchase.ts";
+import { recordReceipt } from "../../src/selling/receipt.ts";
+import {
+  endSubscriptionByHand,
+  findActiveSubscription,
+  listSubscriptions,
+} from "../../src/selling/subscription.ts";
+import { type Occurrence, openMarket } from "../kit/market.ts";
+
+const market = await openMarket();
+const { store, environmentId, clock } = market;
+await market.plan("team", { soldThrough: { kind: "relay", relay: "shop" } });
+await market.plan("linked", { soldThrough: { kind: "payment_link", url: "https://pay.example/x" } });
+
+let refs = 0;
+const newRef = () => `inv_${++refs}`;
+const grant = (person: PersonRow, plan: string, ref?: string, on: Occurrence = {}) =>
+  market.sell(grantPlan, { type: "grant_plan", plan, ...(ref === undefined ? {} : { ref }) }, person, on);
+const revoke = (person: PersonRow, plan: string, ref?: string, on: Occurrence = {}) =>
+  market.sell(revokePlan, { type: "revoke_plan", plan, ...(ref === undefined ? {} : { ref }) }, person, on);
+const payByCard = (person: PersonRow, plan: string) =>
+  recordReceipt(
+    store,
+    { environmentId, nowMs: clock.now() },
+    { ref: newRef(), person: person.id, plan, processorCustomerId: "cus_1" },
+  );
+const active = (person: PersonRow) =>
+  store.read((tx) => findActiveSubscription(tx, environmentId, person.id));
+const receipts = async (person: PersonRow) =>
+  (
+    await store.read((tx) =>
+      listPurchases(tx, environmentId, { limit: 200, after: null }, { person: person.id }),
+    )
+  ).items;
+const subscriptions = async (person: PersonRow) =>
+  (
+    await store.read((tx) =>
+      listSubscriptions(tx, environmentId, { limit: 9, after: null }, { person: person.id }),
+    )
+  ).items;
+const give = (person: PersonRow, source: GrantSource) =>
+  store.write("app", (tx) =>
+    grantAccess(tx, {
+      environmentId,
+      personId: person.id,
+      entitlement: "pro",
+      source,
+      sourceRef: "elsewhere",
+      relayName: null,
+      eventId: null,
+      reason: null,
+      expiresAtMs: null,
+      nowMs: clock.now(),
+    }),
+  );
+const summary = (outcome: ActionOutcome) =>
+  outcome.outcome === "failed" ? [outcome.code, outcome.final ? "final" : "tried again"] : [outcome.outcome];
+const onFree = { grants: [], credits: 0, plan: "free" };
+const onPro = { grants: ["pro from plan"], credits: 0, plan: "pro" };
+
+describe("grant_plan", () => {
+  test("writes the person's subscription, grants the plan's key sourced on it, and records the payment", async () => {
+    const person = await market.newPerson();
+    const ref = newRef();
+    const outcome = await grant(person, "pro", ref, { event: "evt_start" });
+    expect(outcome).toMatchObject({ outcome: "done", before: { plan: "free" }, after: { plan: "pro", ref } });
+    expect(await market.holdings(person)).toEqual(onPro);
+    expect(await active(person)).toMatchObject({
+      plan: "pro",
+      status: "active",
+      billedBy: "relay",
+      relayName: "shop",
+      eventId: "evt_start",
+      processorCustomerId: null,
+    });
+    expect(await receipts(person)).toMatchObject([{ kind: "purchase", itemKind: "plan", item: "pro", ref }]);
+  });
+
+  test("is idempotent on ref", async () => {
+    const person = await market.newPerson();
+    const ref = newRef();
+    await grant(person, "pro", ref);
+    expect(summary(await grant(person, "pro", ref))).toEqual(["skipped"]);
+    expect([(await receipts(person)).length, (await active(person))?.renewedAt]).toEqual([1, null]);
+  });
+
+  test("renews with a new ref: the plan stays active, one key, another payment", async () => {
+    const person = await market.newPerson();
+    await grant(person, "pro", newRef());
+    const first = await active(person);
+    await clock.advance(1_000);
+    await grant(person, "pro", newRef());
+    expect(await active(person)).toEqual({ ...(first as NonNullable<typeof first>), renewedAt: clock.now() });
+    expect([await market.holdings(person), (await receipts(person)).length]).toEqual([onPro, 2]);
+  });
+
+  test("a renewal gives the key again when it was taken meanwhile", async () => {
+    const person = await market.newPerson();
+    await grant(person, "pro", newRef());
+    const at = { environmentId, personId: person.id, entitlement: "pro", by: "owner", nowMs: clock.now() };
+    await store.write("app", (tx) => revokeAccess(tx, at));
+    await grant(person, "pro", newRef());
+    expect(await market.holdings(person)).toEqual(onPro);
+  });
+
+  test("a payment told again after the plan was revoked does not start it anew", async () => {
+    const person = await market.newPerson();
+    const ref = newRef();
+    await grant(person, "pro", ref);
+    await revoke(person, "pro");
+    expect(summary(await grant(person, "pro", ref))).toEqual(["skipped"]);
+    expect(await market.holdings(person)).toEqual(onFree);
+  });
+
+  test("one active plan a person: another plan ends the relay-granted one and its key", async () => {
+    const person = await market.newPerson();
+    await grant(person, "pro", newRef());
+    await grant(person, "team", newRef());
+    expect(await market.holdings(person)).toEqual({ grants: ["team from plan"], credits: 0, plan: "team" });
+    expect((await subscriptions(person)).map(({ plan, status }) => `${plan} ${status}`)).toEqual([
+      "team active",
+      "pro ended",
+    ]);
+  });
+
+  test("stays active however long, until it is revoked", async () => {
+    const person = await market.newPerson();
+    await grant(person, "pro", newRef());
+    clock.jump(10 * 365 * 86_400_000);
+    expect(await market.holdings(person)).toEqual(onPro);
+    clock.jump(-10 * 365 * 86_400_000);
+  });
+
+  test.each([
+    ["a plan sold through another relay", "pro", "other", ["plan_not_sold_here", "final"]],
+    ["a plan sold through a payment link", "linked", "shop", ["plan_not_sold_here", "final"]],
+    ["the default plan, which is not sold", "free", "shop", ["plan_not_sold_here", "final"]],
+    ["a plan that does not exist", "gold", "shop", ["plan_unknown", "final"]],
+    ["a product's name", "lamp", "shop", ["plan_unknown", "final"]],
+  ])("refuses %s, and nothing is written", async (_rule, plan, relay, expected) => {
+    const person = await market.newPerson();
+    expect(summary(await grant(person, plan, newRef(), { relay }))).toEqual(expected);
+    expect([await market.holdings(person), await receipts(person)]).toEqual([onFree, []]);
+  });
+
+  test("refuses a suspended person for good", async () => {
+    const person = await market.newPerson({ suspended: true });
+    expect(summary(await grant(person, "pro", newRef()))).toEqual(["person_suspended", "final"]);
+  });
+
+  test("refuses a person whose plan the card processor bills, and leaves that plan", async () => {
+    const person = await market.newPerson();
+    await payByCard(person, "team");
+    expect(summary(await grant(person, "pro", newRef()))).toEqual(["billed_by_processor", "final"]);
+    expect(await active(person)).toMatchObject({ plan: "team", billedBy: "processor" });
+    expect(await receipts(person)).toHaveLength(1);
+  });
+
+  test("refuses a ref of another purchase, and audits it", async () => {
+    const [buyer, other] = [await market.newPerson(), await market.newPerson()];
+    const ref = newRef();
+    await grant(buyer, "pro", ref);
+    const audited = await market.count("audit");
+    expect(summary(await grant(other, "pro", ref))).toEqual(["ref_used", "tried again"]);
+    expect(summary(await grant(buyer, "team", ref))).toEqual(["ref_used", "tried again"]);
+    expect([await market.count("audit"), await market.holdings(buyer)]).toEqual([audited + 2, onPro]);
+  });
+
+  test("refuses a ref that resolves to nothing; only an absent one falls back", async () => {
+    const person = await market.newPerson();
+    expect(summary(await grant(person, "pro", "{{mapped.id}}"))).toEqual(["ref_unresolved", "tried again"]);
+    await grant(person, "pro", undefined, { event: "evt_plan" });
+    expect((await receipts(person)).map(({ ref }) => ref)).toEqual(["rly:evt_plan"]);
+  });
+});
+
+describe("revoke_plan", () => {
+  test("ends the relay-granted subscription: the person lands on the default plan and the key is revoked", async () => {
+    const person = await market.newPerson();
+    await grant(person, "pro", newRef());
+    const outcome = await revoke(person, "pro");
+    expect(outcome).toMatchObject({
+      outcome: "done",
+      before: { plan: "pro" },
+      after: { plan: "free", grants: [] },
+    });
+    expect(await market.holdings(person)).toEqual(onFree);
+    expect(await subscriptions(person)).toMatchObject([{ status: "ended", plan: "pro" }]);
+  });
+
+  test("by-hand and purchase grants stay", async () => {
+    const person = await market.newPerson();
+    await grant(person, "pro", newRef());
+    await give(person, "hand");
+    await give(person, "purchase");
+    await revoke(person, "pro");
+    expect((await market.holdings(person)).grants).toEqual(["pro from hand", "pro from purchase"]);
+  });
+
+  test("may run from any relay in the environment", async () => {
+    const person = await market.newPerson();
+    await grant(person, "pro", newRef());
+    expect(summary(await revoke(person, "pro", undefined, { relay: "other" }))).toEqual(["done"]);
+  });
+
+  test("never ends a subscription billed by the card processor; the result says so", async () => {
+    const person = await market.newPerson();
+    await payByCard(person, "pro");
+    const outcome = await revoke(person, "pro");
+    expect(outcome).toMatchObject({
+      outcome: "skipped",
+      code: "billed_by_processor",
+      message: expect.stringContaining("billed_by_processor"),
+    });
+    expect(await market.holdings(person)).toEqual(onPro);
+  });
+
+  test("ends nothing when the person is on another plan, or on none", async () => {
+    const person = await market.newPerson();
+    expect(summary(await revoke(person, "pro"))).toEqual(["skipped"]);
+    await grant(person, "team", newRef());
+    expect(summary(await revoke(person, "pro"))).toEqual(["skipped"]);
+    expect((await market.holdings(person)).plan).toBe("team");
+  });
+
+  test("under the ref of a payment ends only the subscription it paid for", async () => {
+    const person = await market.newPerson();
+    const [first, second] = [newRef(), newRef()];
+    await grant(person, "pro", first);
+    await revoke(person, "pro", first);
+    await grant(person, "pro", second);
+    expect(summary(await revoke(person, "pro", first))).toEqual(["skipped"]);
+    expect(await market.holdings(person)).toEqual(onPro);
+    expect(summary(await revoke(person, "pro", second))).toEqual(["done"]);
+  });
+
+  test("refuses a ref of another person's purchase, and one that resolves to nothing", async () => {
+    const [person, other] = [await market.newPerson(), await market.newPerson()];
+    const ref = newRef();
+    await grant(other, "pro", ref);
+    await grant(person, "pro", newRef());
+    expect(summary(await revoke(person, "pro", ref))).toEqual(["ref_used", "tried again"]);
+    expect(summary(await revoke(person, "pro", "{{mapped.id}}"))).toEqual(["ref_unresolved", "tried again"]);
+    expect(await market.holdings(person)).toEqual(onPro);
+  });
+
+  test("refuses a plan that does not exist, and a suspended person, for good", async () => {
+    expect(summary(await revoke(await market.newPerson(), "gold"))).toEqual(["plan_unknown", "final"]);
+    const suspended = await market.newPerson({ suspended: true });
+    expect(summary(await revoke(suspended, "pro"))).toEqual(["person_suspended", "final"]);
+  });
+});
+
+describe("a subscription", () => {
+  test("ends by hand whoever bills it, with one audit row", async () => {
+    const person = await market.newPerson();
+    await payByCard(person, "pro");
+    const id = (await active(person))?.id ?? "";
+    const audited = await market.count("audit");
+    const change = { environmentId, by: "owner:a@example.com", nowMs: clock.now() };
+    for (let turn = 0; turn < 2; turn++)
+      await store.write("app", (tx) => endSubscriptionByHand(tx, change, id));
+    expect([await market.holdings(person), await market.count("audit")]).toEqual([onFree, audited + 1]);
+  });
+
+  test("moved from a relay to the card processor begins anew", async () => {
+    const person = await market.newPerson();
+    await grant(person, "pro", newRef());
+    await payByCard(person, "pro");
+    await payByCard(person, "pro");
+    expect((await subscriptions(person)).map(({ billedBy, status }) => `${billedBy} ${status}`)).toEqual([
+      "processor active",
+      "relay ended",
+    ]);
+    expect(await market.holdings(person)).toEqual(onPro);
+  });
+});

@@ -1,0 +1,356 @@
+import { describe, expect, test } from "bun:test";
+import type { ActionOutcome } from "../../src/action/contract.ts";
+import { fulfilProduct } from "../../src/action/fulfil-product.ts";
+import { refundProduct } from "../../src/action/refund-product.ts";
+import { grantAccess } from "../../src/people/access-grant.ts";
+import { addCredits } from "../../src/people/credit.ts";
+import type { PersonRow } from "../../src/people/person.ts";
+import { listPurchases } from "../../src/selling/purchase.ts";
+import { recordReceipt } from "../../src/selling/receipt.ts";
+import { listAudit } from "../../src/watch/audit.ts";
+import { type Occurrence, openMarket } from "../kit/market.ts";
+
+const market = await openMarket();
+const { store, environmentId, clock } = market;
+await market.product("linked", { soldThrough: { kind: "payment_link", url: "https://pay.example/x" } });
+await market.product("bundle", { key: "access:members", soldThrough: { kind: "relay", relay: "shop" } });
+
+let refs = 0;
+const newRef = () => `pay_${++refs}`;
+const fulfil = (person: PersonRow, product: string, ref?: string, on: Occurrence = {}) =>
+  market.sell(
+    fulfilProduct,
+    { type: "fulfil_product", product, ...(ref === undefined ? {} : { ref }) },
+    person,
+    on,
+  );
+const refund = (person: PersonRow, product: string, ref?: string, on: Occurrence = {}) =>
+  market.sell(
+    refundProduct,
+    { type: "refund_product", product, ...(ref === undefined ? {} : { ref }) },
+    person,
+    on,
+  );
+const spend = (person: PersonRow, amount: number) =>
+  store.write("app", (tx) =>
+    addCredits(tx, {
+      environmentId,
+      personId: person.id,
+      amount: -amount,
+      reason: "spent",
+      source: "hand",
+      relayName: null,
+      eventId: null,
+      onceKey: null,
+      nowMs: clock.now(),
+    }),
+  );
+const receipts = async (person: PersonRow) =>
+  (
+    await store.read((tx) =>
+      listPurchases(tx, environmentId, { limit: 200, after: null }, { person: person.id }),
+    )
+  ).items;
+const summary = (outcome: ActionOutcome) =>
+  outcome.outcome === "failed" ? [outcome.code, outcome.final ? "final" : "tried again"] : [outcome.outcome];
+const nothing = { grants: [], credits: 0, plan: "free" };
+const aLamp = { grants: ["lamp from purchase"], credits: 100, plan: "free" };
+
+describe("fulfil_product", () => {
+  test("grants the product's key and credits to the event's person and writes the receipt", async () => {
+    const person = await market.newPerson();
+    const ref = newRef();
+    const outcome = await fulfil(person, "lamp", ref, { event: "evt_first" });
+    expect(outcome).toMatchObject({
+      outcome: "done",
+      before: { grants: [], credits: 0 },
+      after: { credits: 100, ref },
+    });
+    expect(await market.holdings(person)).toEqual(aLamp);
+    expect(await receipts(person)).toMatchObject([
+      {
+        kind: "purchase",
+        ref,
+        item: "lamp",
+        origin: "relay",
+        relay: "shop",
+        eventId: "evt_first",
+        refundedBy: null,
+      },
+    ]);
+  });
+
+  test("grants the key a product names, not its name", async () => {
+    const person = await market.newPerson();
+    await fulfil(person, "bundle", newRef());
+    expect(await market.holdings(person)).toEqual({ ...nothing, grants: ["access:members from purchase"] });
+  });
+
+  test("is idempotent on ref, whatever the event", async () => {
+    const person = await market.newPerson();
+    const ref = newRef();
+    await fulfil(person, "lamp", ref);
+    expect(summary(await fulfil(person, "lamp", ref))).toEqual(["skipped"]);
+    expect(await market.holdings(person)).toEqual(aLamp);
+    expect(await receipts(person)).toHaveLength(1);
+  });
+
+  test("fulfils again under another ref", async () => {
+    const person = await market.newPerson();
+    await fulfil(person, "lamp", newRef());
+    await fulfil(person, "lamp", newRef());
+    expect((await market.holdings(person)).credits).toBe(200);
+  });
+
+  test("gives a person who is only invited what they bought", async () => {
+    const person = await market.newPerson();
+    expect(person.status).toBe("invited");
+    expect(summary(await fulfil(person, "lamp", newRef()))).toEqual(["done"]);
+  });
+
+  test.each([
+    ["a product sold through another relay", "lamp", "other", ["product_not_sold_here", "final"]],
+    ["a product sold through a payment link", "linked", "shop", ["product_not_sold_here", "final"]],
+    ["a product that does not exist", "chair", "shop", ["product_unknown", "final"]],
+    ["a plan's name", "pro", "shop", ["product_unknown", "final"]],
+  ])("refuses %s, and nothing is written", async (_rule, product, relay, expected) => {
+    const person = await market.newPerson();
+    expect(summary(await fulfil(person, product, newRef(), { relay }))).toEqual(expected);
+    expect([await market.holdings(person), await receipts(person)]).toEqual([nothing, []]);
+  });
+
+  test("refuses a suspended person for good", async () => {
+    const person = await market.newPerson({ suspended: true });
+    expect(summary(await fulfil(person, "lamp", newRef()))).toEqual(["person_suspended", "final"]);
+    expect(await market.holdings(person)).toEqual(nothing);
+  });
+});
+
+describe("a ref", () => {
+  test.each([
+    ["a path that names nothing", "{{mapped.nothing}}", {}],
+    ["a path that is empty on the event", "{{mapped.id}}", { mapped: { id: "" } }],
+    ["a path that is blank on the event", "{{mapped.id}}", { mapped: { id: "   " } }],
+    ["text around a path that names nothing", "pay-{{mapped.nothing}}", {}],
+    ["text around a path that is empty on the event", "pay-{{mapped.id}}", { mapped: { id: "" } }],
+    ["a path that is null on the event", "{{mapped.id}}", { mapped: { id: null } }],
+    ["more than 200 characters", "{{mapped.id}}", { mapped: { id: "x".repeat(201) } }],
+  ])("that resolves to %s is refused, never replaced", async (_rule, ref, payload) => {
+    const person = await market.newPerson();
+    for (const outcome of [
+      await fulfil(person, "lamp", ref, { payload }),
+      await refund(person, "lamp", ref, { payload }),
+    ]) {
+      expect(summary(outcome)).toEqual(["ref_unresolved", "tried again"]);
+    }
+    expect([await market.holdings(person), await receipts(person)]).toEqual([nothing, []]);
+  });
+
+  test("is templated, an integer beyond 2^53 kept to its last digit", async () => {
+    const person = await market.newPerson();
+    await fulfil(person, "lamp", "pi-{{mapped.id}}", { payload: { mapped: { id: 12345678901234567890n } } });
+    expect((await receipts(person)).map(({ ref }) => ref)).toEqual(["pi-12345678901234567890"]);
+  });
+
+  test("that is absent falls back to rly:<eventId>", async () => {
+    const person = await market.newPerson();
+    await fulfil(person, "lamp", undefined, { event: "evt_absent" });
+    expect((await receipts(person)).map(({ ref }) => ref)).toEqual(["rly:evt_absent"]);
+  });
+
+  test("already used by another person's purchase is refused and audited, once an event", async () => {
+    const [buyer, thief] = [await market.newPerson(), await market.newPerson()];
+    const ref = newRef();
+    await fulfil(buyer, "lamp", ref);
+    const on = { event: "evt_thief" };
+    expect(summary(await fulfil(thief, "lamp", ref, on))).toEqual(["ref_used", "tried again"]);
+    expect(summary(await fulfil(thief, "lamp", ref, on))).toEqual(["ref_used", "tried again"]);
+    expect([await market.holdings(thief), await receipts(thief)]).toEqual([nothing, []]);
+    const filter = { action: "ref_refused", target: `ref:${ref}` };
+    const { items } = await store.read((tx) =>
+      listAudit(tx, environmentId, filter, { limit: 10, after: null }),
+    );
+    expect(items).toMatchObject([
+      { actor: "relay:shop", after: { person: thief.id, item: "lamp", eventId: "evt_thief" } },
+    ]);
+  });
+
+  test("already used by the same person's purchase of another product is refused", async () => {
+    const person = await market.newPerson();
+    const ref = newRef();
+    await fulfil(person, "lamp", ref);
+    expect(summary(await fulfil(person, "bundle", ref))).toEqual(["ref_used", "tried again"]);
+    expect(await market.holdings(person)).toEqual(aLamp);
+  });
+
+  test("of another environment is free here", async () => {
+    const person = await market.newPerson();
+    const ref = newRef();
+    await store.write("app", (tx) =>
+      tx.run(
+        `INSERT INTO purchase (id, environment_id, kind, ref, item_kind, item, person_id, origin, created_at)
+         VALUES ('prc_elsewhere', ?1, 'purchase', ?2, 'product', 'lamp', 'per_elsewhere', 'relay', 0)`,
+        market.otherEnvironmentId,
+        ref,
+      ),
+    );
+    expect(summary(await fulfil(person, "lamp", ref))).toEqual(["done"]);
+  });
+});
+
+describe("refund_product", () => {
+  test("takes back what fulfil_product under the same ref granted, as a row of its own", async () => {
+    const person = await market.newPerson();
+    const ref = newRef();
+    await fulfil(person, "lamp", ref);
+    expect(await refund(person, "lamp", ref)).toMatchObject({
+      outcome: "done",
+      before: { credits: 100 },
+      after: { credits: 0, grants: [], takenBack: { grants: 1, credits: 100, creditsShort: 0 } },
+    });
+    expect(await market.holdings(person)).toEqual(nothing);
+    const [refunded, bought] = await receipts(person);
+    expect(refunded).toMatchObject({ kind: "refund", ref, refunds: bought?.id ?? "" });
+    expect(bought).toMatchObject({ kind: "purchase", ref, refundedBy: refunded?.id ?? "" });
+  });
+
+  test("leaves what another purchase, a hand or a relay gave", async () => {
+    const person = await market.newPerson();
+    const ref = newRef();
+    await fulfil(person, "lamp", ref);
+    await fulfil(person, "lamp", newRef());
+    await store.write("app", (tx) =>
+      grantAccess(tx, {
+        environmentId,
+        personId: person.id,
+        entitlement: "lamp",
+        source: "hand",
+        sourceRef: "key:test",
+        relayName: null,
+        eventId: null,
+        reason: null,
+        expiresAtMs: null,
+        nowMs: clock.now(),
+      }),
+    );
+    await refund(person, "lamp", ref);
+    const grants = ["lamp from hand", "lamp from purchase"];
+    expect(await market.holdings(person)).toEqual({ ...nothing, grants, credits: 100 });
+  });
+
+  test("may run from any relay in the environment", async () => {
+    const person = await market.newPerson();
+    const ref = newRef();
+    await fulfil(person, "lamp", ref);
+    expect(summary(await refund(person, "lamp", ref, { relay: "other" }))).toEqual(["done"]);
+  });
+
+  test("is idempotent on ref", async () => {
+    const person = await market.newPerson();
+    const ref = newRef();
+    await fulfil(person, "lamp", ref);
+    await fulfil(person, "lamp", newRef());
+    await refund(person, "lamp", ref);
+    expect(summary(await refund(person, "lamp", ref))).toEqual(["skipped"]);
+    expect((await market.holdings(person)).credits).toBe(100);
+  });
+
+  test("never takes the balance below zero, and the result says what was spent", async () => {
+    const person = await market.newPerson();
+    const ref = newRef();
+    await fulfil(person, "lamp", ref);
+    await spend(person, 70);
+    const outcome = await refund(person, "lamp", ref);
+    expect(outcome).toMatchObject({
+      outcome: "done",
+      after: { takenBack: { credits: 30, creditsShort: 70 } },
+    });
+    expect("message" in outcome && outcome.message).toContain("Only 30 of 100 credits");
+    expect(await market.holdings(person)).toEqual(nothing);
+  });
+
+  test("takes back what was granted then, not what the product is now", async () => {
+    const person = await market.newPerson();
+    const ref = newRef();
+    await market.product("changing", { credits: 10, soldThrough: { kind: "relay", relay: "shop" } });
+    await fulfil(person, "changing", ref);
+    await fulfil(person, "lamp", newRef());
+    await market.product("changing", { credits: 90, key: "access:members" });
+    await refund(person, "changing", ref);
+    expect(await market.holdings(person)).toEqual(aLamp);
+  });
+
+  test("a purchase that was refunded stays refunded when the payment's event comes again", async () => {
+    const person = await market.newPerson();
+    const ref = newRef();
+    await fulfil(person, "lamp", ref);
+    await refund(person, "lamp", ref);
+    const again = await fulfil(person, "lamp", ref);
+    expect(again).toMatchObject({
+      outcome: "skipped",
+      message: expect.stringContaining("it stays refunded"),
+    });
+    expect(await market.holdings(person)).toEqual(nothing);
+  });
+
+  test("before its payment's event is tried again, and works once that came", async () => {
+    const person = await market.newPerson();
+    const ref = newRef();
+    expect(summary(await refund(person, "lamp", ref))).toEqual(["purchase_missing", "tried again"]);
+    await fulfil(person, "lamp", ref);
+    expect(summary(await refund(person, "lamp", ref))).toEqual(["done"]);
+    expect(await market.holdings(person)).toEqual(nothing);
+  });
+
+  test("with an absent ref finds nothing under its own event's id", async () => {
+    const person = await market.newPerson();
+    await fulfil(person, "lamp");
+    expect(summary(await refund(person, "lamp"))).toEqual(["purchase_missing", "tried again"]);
+    expect(await market.holdings(person)).toEqual(aLamp);
+  });
+
+  test("refunds only the event's person's purchase, and audits the ref", async () => {
+    const [buyer, other] = [await market.newPerson(), await market.newPerson()];
+    const ref = newRef();
+    await fulfil(buyer, "lamp", ref);
+    const audited = await market.count("audit");
+    expect(summary(await refund(other, "lamp", ref))).toEqual(["ref_used", "tried again"]);
+    expect([await market.holdings(buyer), await market.count("audit")]).toEqual([aLamp, audited + 1]);
+  });
+
+  test("refunds only a purchase of the named product", async () => {
+    const person = await market.newPerson();
+    const ref = newRef();
+    await fulfil(person, "lamp", ref);
+    expect(summary(await refund(person, "bundle", ref))).toEqual(["ref_used", "tried again"]);
+    expect(await market.holdings(person)).toEqual(aLamp);
+  });
+
+  test("refunds only a purchase a relay fulfilled", async () => {
+    const person = await market.newPerson();
+    const ref = newRef();
+    await recordReceipt(
+      store,
+      { environmentId, nowMs: clock.now() },
+      { ref, person: person.id, product: "lamp" },
+    );
+    expect(summary(await refund(person, "lamp", ref))).toEqual(["purchase_not_by_relay", "tried again"]);
+    expect(await market.holdings(person)).toEqual(aLamp);
+  });
+
+  test("of a product that never was is refused for good; of one deleted since it still works", async () => {
+    const person = await market.newPerson();
+    const ref = newRef();
+    expect(summary(await refund(person, "chair", newRef()))).toEqual(["product_unknown", "final"]);
+    await market.product("fad", { soldThrough: { kind: "relay", relay: "shop" } });
+    await fulfil(person, "fad", ref);
+    await store.write("app", (tx) => tx.run("DELETE FROM product WHERE name = 'fad'"));
+    expect(summary(await refund(person, "fad", ref))).toEqual(["done"]);
+    expect(await market.holdings(person)).toEqual(nothing);
+  });
+
+  test("refuses a suspended person for good", async () => {
+    const person = await market.newPerson({ suspended: true });
+    expect(summary(await refund(person, "lamp", newRef()))).toEqual(["person_suspended", "final"]);
+  });
+});
