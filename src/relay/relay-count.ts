@@ -11,14 +11,14 @@ export interface RelayCounts {
   dead: number;
   /** Queued, running, or waiting for a retry. */
   waiting: number;
-  /** Present where there were more events than are counted: each figure is then a lower bound. */
-  atLeast?: true;
+  /** Present where there were more events than are counted, so that the figures are only about right. */
+  approximate?: true;
 }
 
 /** More than a day at the default cap of 120 verified events a minute. */
 const MAX_COUNTED = 200_000;
 /** Failed and waiting events are few; of a flood this many are counted. */
-const MAX_UNHAPPY = 20_000;
+const MAX_UNHAPPY = 10_000;
 
 interface StateCount {
   relayName: string;
@@ -58,7 +58,7 @@ export async function countLastDay(
     const waiting = countOf(unfinished.rows, name, ["queued", "running"]);
     const done = Math.max(0, all - failed - dead - waiting);
     const bounded = all === MAX_COUNTED || unhappy.bounded || unfinished.bounded;
-    counts.set(name, { done, failed, dead, waiting, ...(bounded ? { atLeast: true } : {}) });
+    counts.set(name, { done, failed, dead, waiting, ...(bounded ? { approximate: true } : {}) });
   }
   return counts;
 }

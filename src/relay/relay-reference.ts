@@ -80,13 +80,15 @@ async function rowExists(tx: Reader, sql: string, environmentId: number, name: s
   return (await tx.get(sql, environmentId, name)) !== null;
 }
 
-function warnOfMissing(field: string, { kind, name }: Reference): string {
-  const what = kind === "entitlement" ? entitlementNoun(name) : kind;
-  return `\`${field}\`: there is no ${what} named ${name} in this environment yet; create it before the first event, which ends dead without it.`;
+function warnOfMissing(field: string, reference: Reference): string {
+  return `\`${field}\`: there is no ${inWords(reference)} in this environment yet; create it before the first event, which ends dead without it.`;
 }
 
-function entitlementNoun(name: string): string {
-  return name.startsWith(ACCESS) ? "access" : "plan or product";
+function inWords({ kind, name }: Reference): string {
+  if (kind !== "entitlement") return `${kind} named ${name}`;
+  return name.startsWith(ACCESS)
+    ? `access slug named ${name.slice(ACCESS.length)}`
+    : `plan or product named ${name}`;
 }
 
 async function warnOfSale(

@@ -1,4 +1,5 @@
 /** A real SQLite file of its own for one test file, with an app and its environments, under a virtual clock. */
+import { Database } from "bun:sqlite";
 import { afterAll } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -17,13 +18,16 @@ export interface FreshStore {
   clock: VirtualClock;
   /** The environment of app `app_test` as it is now. */
   environment(name: EnvironmentName): Promise<Environment>;
+  /** The query plan, on a connection of its own: an EXPLAIN leaves a Bun connection's next reads on an old snapshot. */
+  explain(sql: string): string;
 }
 
 /** Opens a store with the app `app_test` (development, production, local); removed after the file's last test. */
 export async function openFreshStore(): Promise<FreshStore> {
   const directory = mkdtempSync(join(tmpdir(), "relay-rule-"));
   const clock = new VirtualClock(START_MS);
-  const store = await openSqlite(join(directory, "relay.db"), { clock });
+  const file = join(directory, "relay.db");
+  const store = await openSqlite(file, { clock });
   afterAll(async () => {
     await store.close();
     rmSync(directory, { recursive: true });
@@ -40,7 +44,14 @@ export async function openFreshStore(): Promise<FreshStore> {
     store,
     clock,
     environment: (name) => store.read((tx) => requireEnvironment(tx, "app_test", name)),
+    explain: (sql) => explainQuery(file, sql),
   };
+}
+
+function explainQuery(file: string, sql: string): string {
+  using connection = new Database(file);
+  const steps = connection.query<{ detail: string }, []>(`EXPLAIN QUERY PLAN ${sql}`).all();
+  return steps.map((step) => step.detail).join("; ");
 }
 
 /** The Refusal a work ends with; an error where it ends well or with something else. */

@@ -1,0 +1,92 @@
+/** Relays in tests: definitions of each kind, a sealer, and the calls that save them as an owner would. */
+import type { Actor } from "../../src/account/actor.ts";
+import type { EnvironmentName } from "../../src/account/environment.ts";
+import type { RelayContext } from "../../src/relay/relay-context.ts";
+import { requireRelay } from "../../src/relay/relay-row.ts";
+import { createRelay, type NewRelay, type SavedRelay, updateRelay } from "../../src/relay/relay-save.ts";
+import { prepareSecret, readSecretSlot, storeSecret } from "../../src/relay/relay-secret.ts";
+import { type RelayView, showRelay } from "../../src/relay/relay-view.ts";
+import { Sealer } from "../../src/secret/seal.ts";
+import type { FreshStore } from "./fresh-store.ts";
+
+export const BASE_URL = "https://relay.example.com";
+export const OWNER: Actor = { kind: "owner", id: "own_1", email: "ada@example.com" };
+export const sealer = new Sealer(new Uint8Array(32).fill(7));
+
+export const WRITE = { type: "write_record", collection: "orders", data: { id: "{{mapped.event_id}}" } };
+export const CALL = { type: "call_url", url: "https://example.com/notice" };
+export const GRANT = { type: "grant_credits", amount: 5 };
+
+/** Schemes as `verify` says them. */
+export const HMAC = {
+  scheme: "signature",
+  header: "x-signature",
+  encoding: "hex",
+  signedPayload: "{body}",
+};
+export const HOOKS = { scheme: "hooks" };
+export const TOKEN = { scheme: "shared_token" };
+export const PROCESSOR = { scheme: "processor" };
+export const ED25519 = { ...HMAC, algorithm: "ed25519" };
+export const ECDSA = { ...HMAC, algorithm: "ecdsa-p256-sha256" };
+
+export function receiver(
+  name: string,
+  verify: object = HMAC,
+  actions: object[] = [WRITE],
+  trigger: object = {},
+) {
+  return { name, trigger: { kind: "receiver", verify, map: { event_id: "id" }, ...trigger }, actions };
+}
+
+export function schedule(name: string, actions: object[] = [CALL], trigger: object = {}) {
+  return { name, trigger: { kind: "schedule", every: "1d", at: "09:00", ...trigger }, actions };
+}
+
+export interface RelayKit {
+  context(name?: EnvironmentName, limit?: number): Promise<RelayContext>;
+  create(definition: unknown, input?: Partial<NewRelay>, name?: EnvironmentName): Promise<SavedRelay>;
+  update(name: string, definition: unknown, version: number, synced?: boolean): Promise<SavedRelay>;
+  rotate(
+    name: string,
+    value: string | null,
+    environment?: EnvironmentName,
+  ): Promise<{ receiverSecret?: string }>;
+  view(name: string, environment?: EnvironmentName): Promise<RelayView>;
+}
+
+export function makeRelayKit({ store, clock, environment }: FreshStore): RelayKit {
+  const context: RelayKit["context"] = async (name = "development", limit = 1_000) => ({
+    environment: await environment(name),
+    actor: OWNER,
+    nowMs: clock.now(),
+    limits: { relaysPerEnvironment: limit },
+    sealer,
+    baseUrl: BASE_URL,
+  });
+  return {
+    context,
+    async create(definition, input = {}, name = "development") {
+      const here = await context(name);
+      const origin = { kind: "dashboard", synced: false } as const;
+      return store.write("dashboard", (tx) =>
+        createRelay(tx, here, { secret: null, signingSecret: null, origin, ...input, definition }),
+      );
+    },
+    async update(name, definition, version, synced = false) {
+      const here = await context();
+      const origin = { kind: synced ? "file" : "dashboard", synced } as const;
+      return store.write("dashboard", (tx) => updateRelay(tx, here, name, { definition, version, origin }));
+    },
+    async rotate(name, value, environmentName = "development") {
+      const here = await context(environmentName);
+      const slot = await store.read((tx) => readSecretSlot(tx, here.environment.id, name));
+      const prepared = prepareSecret(slot, value, sealer, clock.now());
+      return store.write("dashboard", (tx) => storeSecret(tx, here, prepared));
+    },
+    async view(name, environmentName = "development") {
+      const here = await context(environmentName);
+      return store.read(async (tx) => showRelay(tx, here, await requireRelay(tx, here.environment.id, name)));
+    },
+  };
+}

@@ -1,0 +1,87 @@
+import { describe, expect, test } from "bun:test";
+import { newId } from "../../src/ground/id.ts";
+import { DAY_MS } from "../../src/ground/limit.ts";
+import { listRelays } from "../../src/relay/relay-view.ts";
+import { openFreshStore } from "../kit/fresh-store.ts";
+import { HOOKS, makeRelayKit, receiver, schedule } from "../kit/relay-kit.ts";
+
+const fresh = await openFreshStore();
+const { store, clock, environment, explain } = fresh;
+const kit = makeRelayKit(fresh);
+const { id: environmentId } = await environment("development");
+await kit.create(receiver("busy", HOOKS));
+await kit.create(schedule("quiet"), { origin: { kind: "file", synced: true } });
+
+async function addEvents(name: string, state: string, atMs: number, count = 1): Promise<void> {
+  const sql = `INSERT INTO event (id, environment_id, relay_id, relay_name, trigger, state, payload, created_at)
+    VALUES (?1, ?2, 'rly_x', ?3, 'receiver', ?4, '{}', ?5)`;
+  await store.write("app", async (tx) => {
+    for (let n = 0; n < count; n++) await tx.run(sql, newId("evt", atMs), environmentId, name, state, atMs);
+  });
+}
+const list = async () => {
+  const here = await kit.context();
+  return store.read((tx) => listRelays(tx, here));
+};
+
+describe("the list of relays", () => {
+  test("gives each relay's kind, state, origin and receiver URL, by name, with no definition", async () => {
+    expect(await list()).toEqual([
+      {
+        id: expect.stringMatching(/^rly_/),
+        name: "busy",
+        state: "active",
+        trigger: "receiver",
+        actions: 1,
+        version: 1,
+        origin: { kind: "dashboard", at: "2026-01-15T12:00:00.000Z" },
+        receiverUrl: "https://relay.example.com/hooks/app_test/busy",
+        lastEventAt: null,
+        last24h: { done: 0, failed: 0, dead: 0, waiting: 0 },
+      },
+      expect.objectContaining({ name: "quiet", origin: { kind: "file", at: "2026-01-15T12:00:00.000Z" } }),
+    ]);
+  });
+
+  test("counts the last 24 hours by state and tells the newest event", async () => {
+    const now = clock.now();
+    await addEvents("busy", "dead", now - DAY_MS - 1, 3);
+    await addEvents("busy", "done", now - DAY_MS, 4);
+    await addEvents("busy", "failed", now - 4_000, 2);
+    await addEvents("busy", "dead", now - 3_000);
+    await addEvents("other", "dead", now - 3_000, 5);
+    await addEvents("busy", "queued", now - 2_000, 2);
+    await addEvents("busy", "running", now - 1_000);
+    const [busy, quiet] = await list();
+    expect(busy?.last24h).toEqual({ done: 4, failed: 2, dead: 1, waiting: 3 });
+    expect(busy?.lastEventAt).toBe(new Date(now - 1_000).toISOString());
+    expect([quiet?.last24h, quiet?.lastEventAt]).toEqual([{ done: 0, failed: 0, dead: 0, waiting: 0 }, null]);
+  });
+
+  test("shows another environment's relays and events to nobody", async () => {
+    const here = await kit.context("production");
+    expect(await store.read((tx) => listRelays(tx, here))).toEqual([]);
+    await kit.create(receiver("busy", HOOKS), {}, "production");
+    const [busy] = await store.read((tx) => listRelays(tx, here));
+    expect([busy?.lastEventAt, busy?.last24h.done]).toEqual([null, 0]);
+  });
+
+  test("walks indexes alone, whatever the number of events", () => {
+    const rows: [string, string][] = [
+      ["SELECT seq FROM event WHERE id >= 'evt_0' ORDER BY id LIMIT 1", "sqlite_autoindex_event_1"],
+      [
+        "SELECT 1 FROM event INDEXED BY event_by_relay WHERE environment_id = 1 AND relay_name = 'a' AND seq >= 5 LIMIT 9",
+        "COVERING INDEX event_by_relay (environment_id=? AND relay_name=? AND seq>?)",
+      ],
+      [
+        "SELECT relay_name, state FROM event INDEXED BY event_unhappy WHERE environment_id = 1 AND state IN ('failed', 'dead') AND seq >= 5 LIMIT 9",
+        "INDEX event_unhappy (environment_id=? AND state=? AND seq>?)",
+      ],
+      [
+        "SELECT relay_name, state FROM event INDEXED BY event_unfinished WHERE environment_id = 1 AND state IN ('queued', 'running') AND seq >= 5 LIMIT 9",
+        "INDEX event_unfinished (environment_id=? AND state=? AND seq>?)",
+      ],
+    ];
+    for (const [sql, index] of rows) expect(explain(sql)).toContain(index);
+  });
+});
