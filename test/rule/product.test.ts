@@ -1,0 +1,217 @@
+import { describe, expect, test } from "bun:test";
+import { grantPlan } from "../../src/action/grant-plan.ts";
+import type { RefusalCode } from "../../src/ground/refusal-code.ts";
+import {
+  deletePlan,
+  findDefaultPlan,
+  listPlans,
+  type PlanInput,
+  requirePlan,
+  savePlan,
+} from "../../src/selling/plan.ts";
+import {
+  deleteProduct,
+  findProduct,
+  listProducts,
+  type ProductInput,
+  requireProduct,
+  saveProduct,
+  viewProduct,
+} from "../../src/selling/product.ts";
+import { listAudit } from "../../src/watch/audit.ts";
+import { refusalOf } from "../kit/fresh-store.ts";
+import { openMarket } from "../kit/market.ts";
+
+const market = await openMarket();
+const { store, environmentId, otherEnvironmentId, clock } = market;
+const change = { environmentId, by: "owner:a@example.com", nowMs: clock.now() };
+const elsewhere = { ...change, environmentId: otherEnvironmentId };
+const product = (name: string, input: ProductInput = {}) =>
+  store.write("app", (tx) => saveProduct(tx, change, name, input));
+const plan = (name: string, input: PlanInput = {}, where = change) =>
+  store.write("app", (tx) => savePlan(tx, where, name, input));
+const defaults = async () => {
+  const { items } = await store.read((tx) => listPlans(tx, environmentId, { limit: 200, after: null }));
+  return items.filter((one) => one.default).map((one) => one.name);
+};
+
+describe("a product", () => {
+  test("takes its name for title and key, and no credits, unless they are set", async () => {
+    const { product: saved, created } = await product("plain");
+    expect(created).toBe(true);
+    expect(viewProduct(saved)).toEqual({
+      name: "plain",
+      title: "plain",
+      key: "plain",
+      credits: 0,
+      soldThrough: null,
+      version: 1,
+      createdAt: "2026-01-15T12:00:00.000Z",
+      updatedAt: "2026-01-15T12:00:00.000Z",
+    });
+  });
+
+  test("is replaced whole, its version counted on", async () => {
+    await product("whole", { title: "Whole", credits: 5, soldThrough: { kind: "relay", relay: "shop" } });
+    const { product: saved, created } = await product("whole", { title: "Half" });
+    expect([created, saved.title, saved.credits, saved.soldThrough, saved.version]).toEqual([
+      false,
+      "Half",
+      0,
+      null,
+      2,
+    ]);
+    expect(await store.read((tx) => requireProduct(tx, environmentId, "whole"))).toEqual(saved);
+  });
+
+  test.each<[string, string, ProductInput, RefusalCode]>([
+    ["a name that is not one", "Lamp!", {}, "invalid_input"],
+    ["a name a plan has", "pro", {}, "name_taken"],
+    ["a title of two lines", "bad", { title: "a\nb" }, "invalid_input"],
+    ["an empty title", "bad", { title: "  " }, "invalid_input"],
+    ["a title over 200 characters", "bad", { title: "x".repeat(201) }, "invalid_input"],
+    ["a key that is no entitlement", "bad", { key: "Access" }, "invalid_input"],
+    ["a part of a credit", "bad", { credits: 1.5 }, "invalid_input"],
+    ["credits below zero", "bad", { credits: -1 }, "invalid_input"],
+    [
+      "a relay that does not exist here",
+      "bad",
+      { soldThrough: { kind: "relay", relay: "ghost" } },
+      "relay_missing",
+    ],
+    [
+      "a relay's name that is not one",
+      "bad",
+      { soldThrough: { kind: "relay", relay: "No" } },
+      "invalid_input",
+    ],
+    ["a way of selling that is not known", "bad", { soldThrough: { kind: "barter" } }, "invalid_input"],
+    [
+      "a way of selling with a field too many",
+      "bad",
+      { soldThrough: { kind: "relay", relay: "shop", url: "x" } },
+      "invalid_input",
+    ],
+    [
+      "a payment link without TLS",
+      "bad",
+      { soldThrough: { kind: "payment_link", url: "http://a.example" } },
+      "invalid_input",
+    ],
+    [
+      "a payment link with credentials",
+      "bad",
+      { soldThrough: { kind: "payment_link", url: "https://a:b@a.example" } },
+      "invalid_input",
+    ],
+    [
+      "a payment link that runs",
+      "bad",
+      { soldThrough: { kind: "payment_link", url: "javascript:alert(1)" } },
+      "invalid_input",
+    ],
+    ["a version of something that does not exist", "bad", { version: 1 }, "version_conflict"],
+  ])("refuses %s", async (_rule, name, input, code) => {
+    expect((await refusalOf(() => product(name, input))).code).toBe(code);
+    expect(await store.read((tx) => findProduct(tx, environmentId, "bad"))).toBeNull();
+  });
+
+  test("a relay of another environment does not exist here", async () => {
+    await market.newRelay("faraway", otherEnvironmentId);
+    const input = { soldThrough: { kind: "relay", relay: "faraway" } };
+    expect((await refusalOf(() => product("far", input))).code).toBe("relay_missing");
+  });
+
+  test("the relay road binds by name: it stays set when the relay goes", async () => {
+    await market.newRelay("brief");
+    await product("bound", { soldThrough: { kind: "relay", relay: "brief" } });
+    await market.deleteRelay("brief");
+    const bound = await store.read((tx) => requireProduct(tx, environmentId, "bound"));
+    expect(bound.soldThrough).toEqual({ kind: "relay", relay: "brief" });
+  });
+
+  test("a save against a version that moved is refused, with the current one", async () => {
+    await product("moving");
+    await product("moving", { version: 1, title: "Moved" });
+    const refusal = await refusalOf(() => product("moving", { version: 1, title: "Lost" }));
+    expect([refusal.code, refusal.extra.details]).toEqual(["version_conflict", { version: 2 }]);
+  });
+
+  test("every change leaves one audit row with before and after", async () => {
+    await product("traced");
+    await product("traced", { credits: 3 });
+    await store.write("app", (tx) => deleteProduct(tx, change, "traced", 2));
+    const filter = { target: "product:traced" };
+    const { items } = await store.read((tx) =>
+      listAudit(tx, environmentId, filter, { limit: 9, after: null }),
+    );
+    expect(items).toMatchObject([
+      { action: "product.deleted", actor: "owner:a@example.com", before: { credits: 3 }, after: null },
+      { action: "product.changed", before: { credits: 0 }, after: { credits: 3 } },
+      { action: "product.created", before: null, after: { credits: 0 } },
+    ]);
+  });
+
+  test("is listed newest first, page by page, each once", async () => {
+    const seen: string[] = [];
+    let after: string | null = null;
+    do {
+      const page = await store.read((tx) => listProducts(tx, environmentId, { limit: 2, after }));
+      seen.push(...page.items.map((one) => one.name));
+      after = page.next === null ? null : Buffer.from(page.next, "base64url").toString();
+    } while (after !== null);
+    const stored = await store.read((tx) => tx.all<{ name: string }>("SELECT name FROM product"));
+    expect(seen.toSorted()).toEqual(stored.map((row) => row.name).toSorted());
+    expect(new Set(seen).size).toBe(seen.length);
+  });
+});
+
+describe("a plan", () => {
+  test("is the default when it is the first, whatever it says, and only one is", async () => {
+    await plan("first", { default: false }, elsewhere);
+    await plan("second", {}, elsewhere);
+    const found = await store.read((tx) => findDefaultPlan(tx, otherEnvironmentId));
+    expect(found?.name).toBe("first");
+    expect(await defaults()).toEqual(["free"]);
+  });
+
+  test("takes the default over, and the one before loses it", async () => {
+    await plan("base", { default: true });
+    expect(await defaults()).toEqual(["base"]);
+    await plan("free", { default: true });
+    expect(await defaults()).toEqual(["free"]);
+  });
+
+  test("keeps the default when a save does not speak of it, and never just gives it away", async () => {
+    await plan("free", { title: "Free" });
+    expect(await defaults()).toEqual(["free"]);
+    expect((await refusalOf(() => plan("free", { default: false }))).code).toBe("invalid_input");
+    expect(await defaults()).toEqual(["free"]);
+  });
+
+  test.each<[string, string, PlanInput, RefusalCode]>([
+    ["a name a product has", "lamp", {}, "name_taken"],
+    [
+      "a relay that does not exist here",
+      "bad",
+      { soldThrough: { kind: "relay", relay: "ghost" } },
+      "relay_missing",
+    ],
+    ["a stale version", "pro", { version: 99 }, "version_conflict"],
+    ["a name that is not one", "-", {}, "invalid_input"],
+  ])("refuses %s", async (_rule, name, input, code) => {
+    expect((await refusalOf(() => plan(name, input))).code).toBe(code);
+  });
+
+  test("is not deleted while it is the default among others, or while people are on it", async () => {
+    const remove = (name: string) => store.write("app", (tx) => deletePlan(tx, change, name));
+    expect((await refusalOf(() => remove("free"))).code).toBe("in_use");
+    const person = await market.newPerson();
+    await market.sell(grantPlan, { type: "grant_plan", plan: "pro" }, person);
+    expect((await refusalOf(() => remove("pro"))).code).toBe("in_use");
+    await remove("base");
+    expect((await refusalOf(() => store.read((tx) => requirePlan(tx, environmentId, "base")))).code).toBe(
+      "not_found",
+    );
+  });
+});

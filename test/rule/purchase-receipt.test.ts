@@ -1,0 +1,169 @@
+import { describe, expect, test } from "bun:test";
+import { requireEnvironment, saveSettings } from "../../src/account/environment.ts";
+import type { RefusalCode } from "../../src/ground/refusal-code.ts";
+import { listPurchases } from "../../src/selling/purchase.ts";
+import { type ReceiptInput, recordReceipt } from "../../src/selling/receipt.ts";
+import { listAudit } from "../../src/watch/audit.ts";
+import { refusalOf } from "../kit/fresh-store.ts";
+import { openMarket } from "../kit/market.ts";
+
+const market = await openMarket();
+const { store, environmentId, clock } = market;
+const record = (input: ReceiptInput) => recordReceipt(store, { environmentId, nowMs: clock.now() }, input);
+let refs = 0;
+const newRef = () => `ch_${++refs}`;
+const records = () =>
+  store.read((tx) =>
+    tx.all<{ data: string; recipient: string; by: string }>(
+      "SELECT data, recipient_id AS recipient, written_by AS by FROM record ORDER BY seq",
+    ),
+  );
+
+describe("a card receipt", () => {
+  test("gives the product's key and credits, origin payment", async () => {
+    const person = await market.newPerson();
+    const input = {
+      ref: newRef(),
+      person: person.id,
+      product: "lamp",
+      amountMinor: 1999,
+      currency: "EUR",
+      data: { note: "x" },
+    };
+    const { receipt, created } = await record(input);
+    expect(created).toBe(true);
+    expect(receipt).toMatchObject({
+      origin: "payment",
+      relay: null,
+      amountMinor: 1999,
+      currency: "EUR",
+      data: { note: "x" },
+    });
+    expect(await market.holdings(person)).toEqual({
+      grants: ["lamp from purchase"],
+      credits: 100,
+      plan: "free",
+    });
+  });
+
+  test("told twice is the same receipt", async () => {
+    const person = await market.newPerson();
+    const input = { ref: newRef(), person: person.id, product: "lamp" };
+    const first = await record(input);
+    const second = await record(input);
+    expect([second.created, second.receipt.id]).toEqual([false, first.receipt.id]);
+    expect((await market.holdings(person)).credits).toBe(100);
+  });
+
+  test("a ref of another purchase is refused and audited", async () => {
+    const [buyer, other] = [await market.newPerson(), await market.newPerson()];
+    const ref = newRef();
+    await record({ ref, person: buyer.id, product: "lamp" });
+    expect((await refusalOf(() => record({ ref, person: other.id, product: "lamp" }))).code).toBe("ref_used");
+    expect((await market.holdings(other)).credits).toBe(0);
+    const filter = { target: `ref:${ref}` };
+    const { items } = await store.read((tx) =>
+      listAudit(tx, environmentId, filter, { limit: 9, after: null }),
+    );
+    expect(items).toMatchObject([{ action: "ref_refused", actor: "receipt", after: { person: other.id } }]);
+  });
+
+  test("its refund takes the product back, once, as a row of its own", async () => {
+    const person = await market.newPerson();
+    const input = { ref: newRef(), person: person.id, product: "lamp" };
+    await record(input);
+    const first = await record({ ...input, kind: "refund" });
+    const second = await record({ ...input, kind: "refund" });
+    expect([first.created, second.created, second.receipt.kind]).toEqual([true, false, "refund"]);
+    expect(await market.holdings(person)).toEqual({ grants: [], credits: 0, plan: "free" });
+  });
+
+  test("for a plan starts a subscription billed by the processor; the next one renews it", async () => {
+    const person = await market.newPerson();
+    for (let month = 0; month < 2; month++) {
+      await record({ ref: newRef(), person: person.id, plan: "pro", processorCustomerId: "cus_1" });
+    }
+    const rows = await store.read((tx) =>
+      tx.all(
+        "SELECT billed_by, processor_customer_id, status FROM subscription WHERE person_id = ?1",
+        person.id,
+      ),
+    );
+    expect(rows).toEqual([{ billed_by: "processor", processor_customer_id: "cus_1", status: "active" }]);
+    expect(await market.holdings(person)).toEqual({ grants: ["pro from plan"], credits: 0, plan: "pro" });
+  });
+
+  test.each<[string, Partial<ReceiptInput>, RefusalCode]>([
+    ["an empty ref", { ref: "" }, "invalid_input"],
+    ["a ref over 200 characters", { ref: "x".repeat(201) }, "invalid_input"],
+    ["a ref of two lines", { ref: "a\nb" }, "invalid_input"],
+    ["both a product and a plan", { plan: "pro" }, "invalid_input"],
+    ["neither a product nor a plan", { product: undefined }, "invalid_input"],
+    ["the refund of a plan", { kind: "refund", product: undefined, plan: "pro" }, "invalid_input"],
+    ["an amount below zero", { amountMinor: -1 }, "invalid_input"],
+    ["a currency that is not one", { currency: "euro" }, "invalid_input"],
+    ["a processor's customer on a product", { processorCustomerId: "cus_1" }, "invalid_input"],
+    ["a product that does not exist", { product: "chair" }, "not_found"],
+    ["a person who does not exist", { person: "per_nobody" }, "not_found"],
+    ["the refund of nothing", { kind: "refund" }, "not_found"],
+  ])("refuses %s, and nothing is written", async (_rule, wrong, code) => {
+    const person = await market.newPerson();
+    const before = await market.count("purchase");
+    const input = { ref: newRef(), person: person.id, product: "lamp", ...wrong };
+    expect((await refusalOf(() => record(input))).code).toBe(code);
+    expect(await market.count("purchase")).toBe(before);
+  });
+
+  test("refuses a suspended person", async () => {
+    const person = await market.newPerson({ suspended: true });
+    expect((await refusalOf(() => record({ ref: newRef(), person: person.id, product: "lamp" }))).code).toBe(
+      "person_suspended",
+    );
+  });
+
+  test("is listed newest first, of one person or of all", async () => {
+    const person = await market.newPerson();
+    const [first, second] = [newRef(), newRef()];
+    await record({ ref: first, person: person.id, product: "lamp" });
+    await record({ ref: second, person: person.id, product: "lamp" });
+    const page = await store.read((tx) =>
+      listPurchases(tx, environmentId, { limit: 200, after: null }, { person: person.id }),
+    );
+    expect(page.items.map(({ ref }) => ref)).toEqual([second, first]);
+  });
+});
+
+describe("a collection mapped to receipts", () => {
+  test("gets a record of each, for the buyer, with the facts it has fields for; a repeat writes none", async () => {
+    await market.newCollection("payments", "addressed", {
+      ref: { type: "text", required: true },
+      product: { type: "text" },
+      amountMinor: { type: "number" },
+    });
+    const environment = await store.read((tx) => requireEnvironment(tx, "app_test", "development"));
+    await store.write("dashboard", (tx) =>
+      saveSettings(tx, environment, { receipts: { collection: "payments" } }, environment.version),
+    );
+    const person = await market.newPerson();
+    const input = { ref: newRef(), person: person.id, product: "lamp", amountMinor: 5, currency: "EUR" };
+    await record(input);
+    await record(input);
+    const found = await records();
+    expect(found.map(({ data, ...row }) => ({ ...row, ...JSON.parse(data) }))).toEqual([
+      { recipient: person.id, by: "receipt", ref: input.ref, product: "lamp", amountMinor: 5 },
+    ]);
+  });
+
+  test("that refuses the record refuses the receipt: nothing is half written", async () => {
+    const person = await market.newPerson();
+    await store.write("app", (tx) =>
+      tx.run(
+        "UPDATE collection SET fields = ?1 WHERE name = 'payments'",
+        '{"iban":{"type":"text","required":true}}',
+      ),
+    );
+    const refusal = await refusalOf(() => record({ ref: newRef(), person: person.id, product: "lamp" }));
+    expect(refusal.code).toBe("data_invalid");
+    expect(await market.holdings(person)).toEqual({ grants: [], credits: 0, plan: "free" });
+  });
+});
