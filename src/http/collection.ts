@@ -2,15 +2,14 @@
 import { t } from "elysia";
 import { readPageRequest } from "../ground/page.ts";
 import {
-  COLLECTION_KINDS,
   createCollection,
   deleteCollection,
   listCollections,
   requireCollection,
-  requireCollectionDefinition,
   updateCollection,
   viewCollection,
 } from "../records/collection.ts";
+import { COLLECTION_KINDS, requireCollectionDefinition } from "../records/collection-definition.ts";
 import { environmentRoute } from "./route.ts";
 import { fields, json, oneOf, pageOf, pageQuery, time } from "./schema.ts";
 import { auditVisit } from "./visit-audit.ts";

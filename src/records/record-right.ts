@@ -11,7 +11,7 @@
  */
 import type { Problem } from "../ground/problem.ts";
 import { Refusal } from "../ground/refusal.ts";
-import type { CollectionKind } from "./collection.ts";
+import type { CollectionKind } from "./collection-definition.ts";
 
 export interface Address {
   ownerId: string | null;

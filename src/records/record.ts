@@ -4,14 +4,11 @@
  */
 import { toIso } from "../ground/clock.ts";
 import { newId } from "../ground/id.ts";
-import { isJsonObject, type Json, type JsonObject, parseJson, writeJson } from "../ground/json.ts";
-import type { Problem } from "../ground/problem.ts";
+import { isJsonObject, type Json, type JsonObject, parseJson } from "../ground/json.ts";
 import { Refusal } from "../ground/refusal.ts";
 import type { Reader, Writer } from "../store/port.ts";
-import { type CollectionRow, listFields, requireCollection } from "./collection.ts";
-import { readRecordData } from "./record-data.ts";
-import { checkFiles } from "./record-file.ts";
-import { checkAddress } from "./record-right.ts";
+import { type CollectionRow, requireCollection } from "./collection.ts";
+import { requireData, requirePeople } from "./record-check.ts";
 
 export interface RecordRow {
   seq: number;
@@ -181,49 +178,4 @@ export async function requireRecord(
   const row = await findRecord(tx, environmentId, collection, recordId);
   if (row === null) throw new Refusal("not_found", "No record with this id exists in this collection.");
   return row;
-}
-
-/** The data's text, or the refusal `data_invalid` with every problem of data, files and address. */
-async function requireData(
-  tx: Reader,
-  collection: CollectionRow,
-  write: Pick<RecordWrite, "environmentId" | "data" | "ownerId" | "recipientId" | "rendered">,
-): Promise<string> {
-  const fields = listFields(collection);
-  const { data, problems } = readRecordData(fields, write.data, write.rendered === true);
-  const all: Problem[] = [
-    ...problems,
-    ...(await checkFiles(tx, write.environmentId, fields, data)),
-    ...checkAddress(collection.kind, write),
-  ];
-  if (all.length === 0) return writeJson(data);
-  throw new Refusal("data_invalid", all.map((problem) => problem.message).join(" "), { problems: all });
-}
-
-/** The people a record newly names exist and are not suspended. */
-async function requirePeople(
-  tx: Reader,
-  environmentId: number,
-  people: { owner: string | null; to: string | null },
-): Promise<void> {
-  for (const [field, personId] of Object.entries(people)) {
-    if (personId === null) continue;
-    const person = await tx.get<{ status: string }>(
-      "SELECT status FROM person WHERE id = ?1 AND environment_id = ?2",
-      personId,
-      environmentId,
-    );
-    if (person === null || person.status === "erased") {
-      throw new Refusal(
-        "invalid_input",
-        `\`${field}\` names no person of this environment: use a person's id.`,
-      );
-    }
-    if (person.status === "suspended") {
-      throw new Refusal(
-        "person_suspended",
-        `\`${field}\` names a suspended person: make the person active again first.`,
-      );
-    }
-  }
 }

@@ -4,7 +4,8 @@ import type { JsonObject } from "../../src/ground/json.ts";
 import type { PersonRow } from "../../src/people/person.ts";
 import { updatePerson } from "../../src/people/person.ts";
 import { invitePerson } from "../../src/people/person-invite.ts";
-import { createCollection, requireCollectionDefinition } from "../../src/records/collection.ts";
+import { createCollection } from "../../src/records/collection.ts";
+import { requireCollectionDefinition } from "../../src/records/collection-definition.ts";
 import { renderData, renderTemplate } from "../../src/template/template.ts";
 import { type FreshStore, openFreshStore } from "./fresh-store.ts";
 

@@ -5,12 +5,11 @@ import {
   deleteCollection,
   findCollection,
   listCollections,
-  parseCollection,
   putCollection,
-  requireCollectionDefinition,
   updateCollection,
   viewCollection,
 } from "../../src/records/collection.ts";
+import { parseCollection, requireCollectionDefinition } from "../../src/records/collection-definition.ts";
 import { requireRecord, updateRecord, viewRecord, writeRecord } from "../../src/records/record.ts";
 import { refusalOf } from "../kit/fresh-store.ts";
 import { openTown } from "../kit/people.ts";
