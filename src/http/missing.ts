@@ -14,7 +14,8 @@ export function refuseMissing(routes: readonly Route[], method: string, pathname
   });
 }
 
-function matchesPath(pattern: string, pathname: string): boolean {
+/** Whether a path fits a pattern with `:name` segments. */
+export function matchesPath(pattern: string, pathname: string): boolean {
   const wanted = pattern.split("/");
   const given = pathname.split("/");
   return (

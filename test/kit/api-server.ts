@@ -17,6 +17,7 @@ import type { HttpRooms } from "../../src/http/rooms.ts";
 import { Sealer } from "../../src/secret/seal.ts";
 import type { Store } from "../../src/store/port.ts";
 import { openSqlite } from "../../src/store/sqlite.ts";
+import { checkAnswer } from "./api-answer.ts";
 import { VirtualClock } from "./virtual-clock.ts";
 
 export const START_MS = Date.UTC(2026, 0, 15, 12);
@@ -58,8 +59,8 @@ export interface ApiServer extends AsyncDisposable {
   /** `{E}` of the development environment. */
   E: string;
   call(path: string, call?: Call): Promise<Reply>;
-  /** Every row of these tables, to say that nothing else happened. */
-  rows(...tables: string[]): Promise<Record<string, unknown[]>>;
+  /** Every table's rows as text, to say what a call changed and that nothing else happened. */
+  snapshot(): Promise<Snapshot>;
 }
 
 /** Starts the server; dispose it to stop. */
@@ -104,7 +105,7 @@ export async function startApi(
     cookie,
     E: "/api/apps/shop/development",
     call: (path, call = {}) => send(base, cookie, path, call),
-    rows: (...tables) => readRows(store, tables),
+    snapshot: () => readSnapshot(store),
     async [Symbol.asyncDispose]() {
       await app.stop(true);
       await store.close();
@@ -167,18 +168,33 @@ async function send(base: string, cookie: string, path: string, call: Call): Pro
   const response = await fetch(base + path, { method, headers, body, redirect: "manual" });
   const text = await response.text();
   const isJson = response.headers.get("content-type")?.startsWith("application/json") ?? false;
-  return {
-    status: response.status,
-    headers: response.headers,
-    text,
-    json: isJson && text !== "" ? (parseJson(text) as Json) : null,
-  };
+  const json = isJson && text !== "" ? (parseJson(text) as Json) : null;
+  checkAnswer(method, new URL(base + path).pathname, response.status, json);
+  return { status: response.status, headers: response.headers, text, json };
 }
 
-async function readRows(store: Store, tables: readonly string[]): Promise<Record<string, unknown[]>> {
+/** Table name to its rows, each as text. */
+export type Snapshot = Map<string, string[]>;
+
+async function readSnapshot(store: Store): Promise<Snapshot> {
   return await store.read(async (tx) => {
-    const all: Record<string, unknown[]> = {};
-    for (const table of tables) all[table] = await tx.all(`SELECT * FROM ${table}`);
+    const tables = await tx.all<{ name: string }>(
+      "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name",
+    );
+    const all: Snapshot = new Map();
+    for (const { name } of tables) {
+      all.set(name, (await tx.all(`SELECT * FROM "${name}"`)).map((row) => Bun.inspect(row)).sort());
+    }
     return all;
   });
+}
+
+/** How many rows each changed table gained or lost; a table with changed rows alone stands with 0. */
+export function changesBetween(before: Snapshot, after: Snapshot): Record<string, number> {
+  const changes: Record<string, number> = {};
+  for (const [name, rows] of after) {
+    const earlier = before.get(name) ?? [];
+    if (rows.join("\n") !== earlier.join("\n")) changes[name] = rows.length - earlier.length;
+  }
+  return changes;
 }

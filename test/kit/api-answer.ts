@@ -1,0 +1,23 @@
+/** Holds every successful answer against the schema that the OpenAPI document gives for its route. */
+import { Value } from "@sinclair/typebox/value";
+import { matchesPath } from "../../src/http/missing.ts";
+import type { Route } from "../../src/http/route.ts";
+import { ROUTES } from "../../src/http/route-list.ts";
+
+/** The route that serves a call, or null. */
+export function routeOf(method: string, pathname: string): Route | null {
+  const own = ROUTES.filter((route) => route.method === method && matchesPath(route.path, pathname));
+  return own.find((route) => !route.path.includes(":name")) ?? own[0] ?? null;
+}
+
+/** Throws when an answer with the route's own status does not fit its schema. */
+export function checkAnswer(method: string, pathname: string, status: number, json: unknown): void {
+  const route = routeOf(method, pathname);
+  if (route === null || route.answer === null || route.status !== status || json === null) return;
+  const error = Value.Errors(route.answer, json).First();
+  if (error !== undefined) {
+    throw new Error(
+      `${method} ${pathname} answers what its schema does not allow: ${error.path} ${error.message}`,
+    );
+  }
+}
