@@ -1,0 +1,66 @@
+/** Definitions and senders that many tests share: a receiver with a plain HMAC recipe, and calls that verify against it. */
+import { createHmac } from "node:crypto";
+import type { RunningService } from "./running-service.ts";
+
+export const HOOK_SECRET = "Qk7bXFQsq4OKAPhAIVqsHMpkNhzCwRnS";
+
+export interface ActionLike {
+  type: string;
+  [field: string]: unknown;
+}
+
+export const writeOrder: ActionLike = {
+  type: "write_record",
+  collection: "orders",
+  data: { order: "{{mapped.event_id}}", amount: "{{mapped.amount}}" },
+};
+
+/** A receiver named `orders` unless said otherwise; its sender signs the body with HMAC-SHA256 in hex. */
+export function receiverDefinition(change: {
+  name?: string;
+  actions?: readonly ActionLike[];
+  map?: Record<string, string>;
+  when?: Record<string, string>;
+  verify?: Record<string, unknown>;
+  trustUnsignedEvents?: boolean;
+}): Record<string, unknown> {
+  return {
+    name: change.name ?? "orders",
+    trigger: {
+      kind: "receiver",
+      verify: change.verify ?? { scheme: "signature", header: "x-signature", signedPayload: "{body}", encoding: "hex" },
+      map: change.map ?? { event_id: "id", event_type: "type", amount: "amount" },
+      ...(change.when === undefined ? {} : { when: change.when }),
+      ...(change.trustUnsignedEvents === undefined ? {} : { trustUnsignedEvents: change.trustUnsignedEvents }),
+    },
+    actions: change.actions ?? [writeOrder],
+  };
+}
+
+/** Headers and body of a call signed the way `receiverDefinition` verifies. */
+export function signedCall(
+  event: unknown,
+  secret = HOOK_SECRET,
+): { headers: Record<string, string>; body: string } {
+  const body = typeof event === "string" ? event : JSON.stringify(event);
+  const signature = createHmac("sha256", secret).update(body).digest("hex");
+  return { headers: { "content-type": "application/json", "x-signature": signature }, body };
+}
+
+/** The collection that `writeOrder` writes to. */
+export async function makeOrders(running: RunningService): Promise<void> {
+  const fields = { order: { type: "text" }, amount: { type: "text" } };
+  const made = await running.api("POST", "/collections", { name: "orders", kind: "shared", fields });
+  if (made.status !== 201) throw new Error(`The collection was refused: ${JSON.stringify(made.body)}`);
+}
+
+/** Saves a relay that must be accepted; answers what the save answered. */
+export async function saveRelay(
+  running: RunningService,
+  definition: Record<string, unknown>,
+  secret: string | undefined = HOOK_SECRET,
+): Promise<{ receiverSecret?: string; signingSecret?: string; warnings: string[]; relay: { version: number } }> {
+  const saved = await running.api("POST", "/relays", { definition, ...(secret === undefined ? {} : { secret }) });
+  if (saved.status !== 201) throw new Error(`The relay was refused: ${JSON.stringify(saved.body)}`);
+  return saved.body;
+}
