@@ -1,0 +1,61 @@
+/** `relay apps create`: an app with its development and production environments. */
+import { actorWords, COMMAND_LINE } from "../account/actor.ts";
+import { createApp } from "../account/app.ts";
+import { writeJson } from "../ground/json.ts";
+import { WHOLE_SERVER, writeAudit } from "../watch/audit.ts";
+import type { Command } from "./command.ts";
+import { JSON_OUTPUT, withStore } from "./data-directory.ts";
+import { DATA_DIR } from "./service-option.ts";
+
+export const appsCreate: Command = {
+  words: ["apps", "create"],
+  summary: "make an app with its development and production environments",
+  arguments: [{ name: "name", help: "the app's name for people" }],
+  options: [
+    {
+      name: "id",
+      value: "<id>",
+      otherwise: "made from the name",
+      help: "stands in every receiver URL and never changes",
+    },
+    JSON_OUTPUT,
+    DATA_DIR,
+  ],
+  examples: ['relay apps create "My shop" --id shop --data-dir /var/lib/relay'],
+  async run(input, world) {
+    const nowMs = world.clock.now();
+    const { app, environments } = await withStore(
+      input,
+      world,
+      (store) =>
+        store.write("dashboard", async (tx) => {
+          const made = await createApp(tx, {
+            id: input.text("id") ?? undefined,
+            name: input.first(),
+            environments: ["development", "production"],
+            nowMs,
+          });
+          await writeAudit(tx, {
+            environmentId: WHOLE_SERVER,
+            atMs: nowMs,
+            actor: actorWords(COMMAND_LINE),
+            action: "app.created",
+            target: `app:${made.app.id}`,
+            after: { id: made.app.id, name: made.app.name },
+          });
+          return made;
+        }),
+      { create: true },
+    );
+    const names = environments.map((environment) => environment.name);
+    if (input.on("json")) {
+      world.say(writeJson({ id: app.id, name: app.name, environments: names }, 2));
+      return 0;
+    }
+    world.say(app.id);
+    world.tell(
+      `The app ${app.name} has the environments ${names.join(" and ")}. Next: relay keys create --app ${app.id} --environment ${names[0]}`,
+    );
+    return 0;
+  },
+};

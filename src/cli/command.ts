@@ -1,0 +1,126 @@
+/** What a command is: its words, its arguments and options, and what it does. One file a command, one line in registry.ts. */
+import { Refusal } from "../ground/refusal.ts";
+import type { World } from "./world.ts";
+
+export interface Option {
+  /** Without the dashes: `data-dir`. */
+  name: string;
+  /** What stands for the value in help: `<folder>`; absent: the option is a switch. */
+  value?: string;
+  /** May be given several times, or once with commas. */
+  list?: boolean;
+  /** The variable that is read when the option is not given. */
+  env?: string;
+  /** In words, for help: what holds when neither is given. */
+  otherwise?: string;
+  /** One phrase for help. */
+  help: string;
+}
+
+export interface Argument {
+  name: string;
+  help: string;
+  optional?: boolean;
+  /** Takes all that follow. */
+  many?: boolean;
+}
+
+export interface Command {
+  /** Its words: `["keys", "create"]`. */
+  words: readonly string[];
+  /** One line for the list of commands. */
+  summary: string;
+  /** More, for its own help. */
+  details?: string;
+  arguments?: readonly Argument[];
+  options: readonly Option[];
+  examples?: readonly string[];
+  /** Answers the exit code: 0 done, 1 refused or failed. */
+  run(input: Input, world: World): Promise<number>;
+}
+
+/** What a command was given: a flag wins over its variable. */
+export class Input {
+  readonly positionals: readonly string[];
+  readonly #given: ReadonlyMap<string, readonly string[]>;
+  readonly #options: readonly Option[];
+  readonly #env: World["env"];
+
+  constructor(
+    positionals: readonly string[],
+    given: ReadonlyMap<string, readonly string[]>,
+    options: readonly Option[],
+    env: World["env"],
+  ) {
+    this.positionals = positionals;
+    this.#given = given;
+    this.#options = options;
+    this.#env = env;
+  }
+
+  /** The option's text, or null where neither the flag nor its variable says anything. */
+  text(name: string): string | null {
+    const flag = this.#given.get(name)?.at(-1);
+    if (flag !== undefined) return flag;
+    const variable = this.#options.find((option) => option.name === name)?.env;
+    const value = variable === undefined ? undefined : this.#env[variable];
+    return value === undefined || value === "" ? null : value;
+  }
+
+  /** Every value of a list option. */
+  list(name: string): string[] {
+    const flags = this.#given.get(name);
+    const texts = flags ?? [this.text(name) ?? ""];
+    return texts
+      .flatMap((text) => text.split(","))
+      .map((text) => text.trim())
+      .filter((text) => text !== "");
+  }
+
+  /** Whether a switch is on; its variable counts as on unless it is 0, false, no or off. */
+  on(name: string): boolean {
+    const text = this.text(name);
+    return text !== null && !/^(0|false|no|off)$/i.test(text);
+  }
+
+  /** Whether the flag itself was given. */
+  given(name: string): boolean {
+    return this.#given.has(name);
+  }
+
+  /** The whole number of an option. Throws UsageError outside its bounds. */
+  number(name: string, bounds: { from: number; to: number }): number | null {
+    const text = this.text(name);
+    if (text === null) return null;
+    const value = /^\d{1,15}$/.test(text) ? Number(text) : Number.NaN;
+    if (value >= bounds.from && value <= bounds.to) return value;
+    throw new UsageError(
+      `--${name} is ${JSON.stringify(text)}: write a whole number from ${bounds.from} to ${bounds.to}.`,
+    );
+  }
+
+  /** The option's text, one of `choices`. Throws UsageError. */
+  choice<Choice extends string>(name: string, choices: readonly Choice[]): Choice | null {
+    const text = this.text(name);
+    if (text === null) return null;
+    const found = choices.find((choice) => choice === text);
+    if (found !== undefined) return found;
+    throw new UsageError(`--${name} is ${JSON.stringify(text)}: write one of ${choices.join(", ")}.`);
+  }
+
+  /** The first argument. The parser has made sure that a required one is there. */
+  first(): string {
+    return this.positionals[0] ?? "";
+  }
+}
+
+/** The command line itself is wrong: exit code 2. */
+export class UsageError extends Error {}
+
+/** Refused or failed in one sentence that is meant for a person: exit code 1. */
+export class CommandFailure extends Error {}
+
+/** Whether the error's message is a sentence for a person. */
+export function isForPeople(error: unknown): error is Error {
+  return error instanceof CommandFailure || error instanceof Refusal;
+}

@@ -1,0 +1,78 @@
+/**
+ * A data directory as the commands use it, beside a server that may be running: the store opened for one piece of work, and the app and
+ * environment that are meant. It never takes the runner's lock.
+ */
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { listApps } from "../account/app.ts";
+import { type Environment, listEnvironments } from "../account/environment.ts";
+import type { Reader, Store } from "../store/port.ts";
+import { openSqlite } from "../store/sqlite.ts";
+import { CommandFailure, type Input, type Option } from "./command.ts";
+import { readDataDir } from "./service-option.ts";
+import type { World } from "./world.ts";
+
+export const APP: Option = {
+  name: "app",
+  value: "<app id>",
+  env: "RELAY_APP",
+  otherwise: "the only app",
+  help: "the app that is meant",
+};
+export const ENVIRONMENT: Option = {
+  name: "environment",
+  value: "<name>",
+  env: "RELAY_ENVIRONMENT",
+  otherwise: "the only one, else development",
+  help: "development, production or local",
+};
+export const JSON_OUTPUT: Option = { name: "json", help: "write JSON instead of text" };
+
+/** Runs `work` on the data directory's store, and closes it. Fails where there is no data directory, unless `create`. */
+export async function withStore<Result>(
+  input: Input,
+  world: World,
+  work: (store: Store) => Promise<Result>,
+  options: { create?: boolean } = {},
+): Promise<Result> {
+  const folder = readDataDir(input, world);
+  const file = join(folder, "relay.db");
+  if (!existsSync(file) && options.create !== true) {
+    throw new CommandFailure(
+      `There is no data directory at ${folder}: name the server's with --data-dir or RELAY_DATA_DIR, or start one with relay dev or relay serve.`,
+    );
+  }
+  const store = await openSqlite(file, { clock: world.clock });
+  try {
+    return await work(store);
+  } finally {
+    await store.close();
+  }
+}
+
+/** The environment that --app and --environment mean. Fails with the ones there are. */
+export async function chooseEnvironment(tx: Reader, input: Input): Promise<Environment> {
+  const apps = await listApps(tx);
+  const appId = input.text("app") ?? (apps.length === 1 ? apps[0]?.id : undefined);
+  if (appId === undefined) throw new CommandFailure(refuseApp(apps));
+  const environments = await listEnvironments(tx, appId);
+  if (environments.length === 0) {
+    throw new CommandFailure(
+      `There is no app with the id ${appId}: relay apps list shows the ones that exist.`,
+    );
+  }
+  const name =
+    input.text("environment") ?? (environments.length === 1 ? environments[0]?.name : "development");
+  const found = environments.find((environment) => environment.name === name);
+  if (found !== undefined) return found;
+  const known = environments.map((environment) => environment.name).join(", ");
+  throw new CommandFailure(
+    `The app ${appId} has no environment ${name}: name one of ${known} with --environment.`,
+  );
+}
+
+function refuseApp(apps: readonly { id: string }[]): string {
+  if (apps.length === 0) return "There is no app yet: make one with relay apps create <name>.";
+  const known = apps.map((app) => app.id).join(", ");
+  return `There are ${apps.length} apps: name one with --app (${known}).`;
+}

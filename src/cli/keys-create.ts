@@ -1,0 +1,59 @@
+/** `relay keys create`: mints a key, writes it to standard output once, and stores only its hash. */
+import { actorWords, COMMAND_LINE } from "../account/actor.ts";
+import { mintApiKey } from "../account/api-key.ts";
+import { writeJson } from "../ground/json.ts";
+import { writeAudit } from "../watch/audit.ts";
+import type { Command } from "./command.ts";
+import { APP, chooseEnvironment, ENVIRONMENT, JSON_OUTPUT, withStore } from "./data-directory.ts";
+import { DATA_DIR } from "./service-option.ts";
+
+export const keysCreate: Command = {
+  words: ["keys", "create"],
+  summary: "make an API key; it is written to standard output once",
+  options: [
+    APP,
+    ENVIRONMENT,
+    { name: "name", value: "<text>", otherwise: "command line", help: "what uses the key" },
+    {
+      name: "kind",
+      value: "<secret|app>",
+      otherwise: "secret",
+      help: "secret keys are for servers, app keys for browsers",
+    },
+    { name: "origin", value: "<https://host>", list: true, help: "web origins an app key works from" },
+    JSON_OUTPUT,
+    DATA_DIR,
+  ],
+  examples: ["relay keys create --app shop --environment production --name backend"],
+  async run(input, world) {
+    const nowMs = world.clock.now();
+    const kind = input.choice("kind", ["secret", "app"]) ?? "secret";
+    const name = input.text("name") ?? "command line";
+    const origins = input.list("origin");
+    const made = await withStore(input, world, (store) =>
+      store.write("dashboard", async (tx) => {
+        const environment = await chooseEnvironment(tx, input);
+        const { key, token } = await mintApiKey(tx, { environment, kind, name, origins, nowMs });
+        await writeAudit(tx, {
+          environmentId: environment.id,
+          atMs: nowMs,
+          actor: actorWords(COMMAND_LINE),
+          action: "key.created",
+          target: `key:${key.id}`,
+          after: { kind, name: key.name, hint: key.hint, origins: key.origins },
+        });
+        return { key, token, app: environment.appId, environment: environment.name };
+      }),
+    );
+    const { key, token, app, environment } = made;
+    if (input.on("json")) {
+      world.say(writeJson({ id: key.id, kind, name: key.name, app, environment, key: token }, 2));
+      return 0;
+    }
+    world.say(token);
+    world.tell(
+      `This ${kind} key of ${app}/${environment} is shown once. Revoke it with: relay keys revoke ${key.id}`,
+    );
+    return 0;
+  },
+};

@@ -1,0 +1,45 @@
+/** Running the service until it is told to stop: a free port where the usual one is taken, a note of where it answers, a graceful end. */
+import type { ServiceConfig } from "../config.ts";
+import { CommandFailure, type Input } from "./command.ts";
+import { noteRunningUrl } from "./running-file.ts";
+import type { RunningService, World } from "./world.ts";
+
+/** Starts the service, calls `started` with it, and resolves once it has stopped after a signal. */
+export async function runService(
+  config: ServiceConfig,
+  input: Input,
+  world: World,
+  started: (service: RunningService) => Promise<AsyncDisposable | null>,
+): Promise<void> {
+  const stopped = world.untilStopped();
+  await using service = await start(config, input, world);
+  const forget = noteRunningUrl(config.dataDir, service.baseUrl);
+  try {
+    await using _beside = await started(service);
+    await stopped;
+    world.tell("Stopping: what runs is finished first; press Ctrl+C again to end at once.");
+  } finally {
+    forget();
+  }
+}
+
+async function start(config: ServiceConfig, input: Input, world: World): Promise<RunningService> {
+  try {
+    return await world.startService(config);
+  } catch (error) {
+    if (!isPortTaken(error)) throw error;
+    const chosen = input.text("port") !== null || config.mode === "server";
+    if (chosen) {
+      throw new CommandFailure(
+        `Port ${config.port} of ${config.host} is in use: stop what listens there, or choose another with --port.`,
+      );
+    }
+    world.tell(`Port ${config.port} is in use, so a free one is taken; --port chooses one for good.`);
+    return await world.startService({ ...config, port: 0 });
+  }
+}
+
+function isPortTaken(error: unknown): boolean {
+  const { code, message } = error as { code?: unknown; message?: unknown };
+  return code === "EADDRINUSE" || /EADDRINUSE|port \d+ in use|address already in use/i.test(String(message));
+}

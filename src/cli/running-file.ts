@@ -1,0 +1,26 @@
+/**
+ * A note in the data directory that says where the running service answers, so that the commands beside it need no address. Whether it
+ * still runs is not in it: the process that wrote it may be gone, and then the address answers nothing.
+ */
+import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+
+const FILE_NAME = "running.json";
+
+/** Notes the public origin; the answer removes the note. */
+export function noteRunningUrl(dataDir: string, url: string): () => void {
+  const file = join(dataDir, FILE_NAME);
+  writeFileSync(file, `${JSON.stringify({ url })}\n`);
+  return () => rmSync(file, { force: true });
+}
+
+/** The origin that was noted last, or null. */
+export function readRunningUrl(dataDir: string): string | null {
+  try {
+    const note: unknown = JSON.parse(readFileSync(join(dataDir, FILE_NAME), "utf8"));
+    const url = (note as { url?: unknown } | null)?.url;
+    return typeof url === "string" ? url : null;
+  } catch {
+    return null;
+  }
+}

@@ -1,0 +1,91 @@
+/**
+ * An event as the relay's provider would send it: what `map` names is there, `when` is satisfied, ids are fresh. It signs nothing and
+ * knows nothing of the provider but the definition.
+ */
+import { randomBytes } from "node:crypto";
+import { type Json, type JsonObject, writeJson } from "../ground/json.ts";
+import type { ReceiverTrigger } from "../trigger/receiver.ts";
+import { CommandFailure } from "./command.ts";
+
+export interface SampleEvent {
+  body: Uint8Array;
+  contentType: string;
+}
+
+const SAMPLE_EMAIL = "ada@example.com";
+const NUMBERS = /amount|total|price|quantity|count|credits|cents/i;
+const IDS = /(^|_)(id|ref|order|payment|invoice|charge|transaction|number)$/i;
+/** A longer list is not built; an object with that name reads the same. */
+const MAX_LIST = 20;
+
+/** `person`: what the person key shall hold; null: a sample. Fails where no body can satisfy `when`. */
+export function makeSampleEvent(trigger: ReceiverTrigger, person: string | null): SampleEvent {
+  const values = Object.keys(trigger.map).map((name): [path: string, value: Json] => [
+    trigger.map[name] ?? "",
+    trigger.when?.[name] ?? sampleValue(name, person),
+  ]);
+  refuseContradiction(trigger);
+  if (signsForm(trigger)) {
+    const form = new URLSearchParams(values.map(([path, value]) => [path, String(value)]));
+    return { body: Buffer.from(form.toString()), contentType: "application/x-www-form-urlencoded" };
+  }
+  // What `when` needs is set last, so that nothing else stands in its place.
+  const needed = new Set(Object.keys(trigger.when ?? {}).map((name) => trigger.map[name]));
+  const ordered = [...values].sort(([one], [other]) => Number(needed.has(one)) - Number(needed.has(other)));
+  let root: Json = {};
+  for (const [path, value] of ordered) root = setPath(root, path.split("."), value);
+  return { body: Buffer.from(writeJson(root)), contentType: "application/json" };
+}
+
+function sampleValue(name: string, person: string | null): Json {
+  switch (name) {
+    case "event_id":
+      return fresh("test");
+    case "person_email":
+      return person ?? SAMPLE_EMAIL;
+    case "person_id":
+    case "person_token":
+      return person ?? fresh("nobody");
+    default:
+      if (NUMBERS.test(name)) return 4200;
+      return IDS.test(name) ? fresh(name) : `sample ${name}`;
+  }
+}
+
+function fresh(word: string): string {
+  return `${word}_${randomBytes(8).toString("hex")}`;
+}
+
+/** Two names on one path cannot have two values. */
+function refuseContradiction({ map, when = {} }: ReceiverTrigger): void {
+  const byPath = new Map<string, string>();
+  for (const [name, value] of Object.entries(when)) {
+    const path = map[name] ?? "";
+    const other = byPath.get(path);
+    if (other !== undefined && other !== value) {
+      throw new CommandFailure(
+        `No event can match: \`when\` wants ${path} to be both ${JSON.stringify(other)} and ${JSON.stringify(value)}.`,
+      );
+    }
+    byPath.set(path, value);
+  }
+}
+
+function signsForm({ verify }: ReceiverTrigger): boolean {
+  return verify.scheme === "signature" && String(verify.signedPayload ?? "").includes("{params}");
+}
+
+function setPath(value: Json | undefined, path: readonly string[], leaf: Json): Json {
+  const [first, ...rest] = path;
+  if (first === undefined) return leaf;
+  if (/^\d+$/.test(first) && Number(first) < MAX_LIST && (value === undefined || Array.isArray(value))) {
+    const list: Json[] = Array.isArray(value) ? [...value] : [];
+    while (list.length < Number(first)) list.push(null);
+    list[Number(first)] = setPath(list[Number(first)] ?? undefined, rest, leaf);
+    return list;
+  }
+  const object: JsonObject =
+    typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : {};
+  object[first] = setPath(Object.hasOwn(object, first) ? object[first] : undefined, rest, leaf);
+  return object;
+}

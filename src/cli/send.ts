@@ -1,0 +1,141 @@
+/**
+ * `relay send`: an event as the provider would send it, signed with the relay's own recipe and secret, posted to the real receiver URL.
+ * It goes the whole way over HTTP; nothing is put into the store beside it.
+ */
+import { existsSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { isJsonObject, type Json, parseJson, writeJson } from "../ground/json.ts";
+import { findScheme } from "../verify/registry.ts";
+import { type Command, CommandFailure, type Input } from "./command.ts";
+import { APP, ENVIRONMENT, JSON_OUTPUT } from "./data-directory.ts";
+import { makeSampleEvent, type SampleEvent } from "./sample-event.ts";
+import { waitForEvent } from "./send-outcome.ts";
+import { findSendTarget, type SendTarget } from "./send-target.ts";
+import { BASE_URL, DATA_DIR, readDataDir, SERVICE_DIR } from "./service-option.ts";
+import type { World } from "./world.ts";
+
+const TIMEOUT_MS = 15_000;
+
+/** What to do next, by the code of a refusal. */
+const TODO: Readonly<Record<string, string>> = {
+  bad_signature:
+    "The secret used is not the relay's: check service/.secrets.json, or give the current one by RELAY_SECRET.",
+  unknown_receiver: "The service has no receiver of this name on this app: relay apps list shows the apps.",
+  receiver_capped: "Wait a minute and send again.",
+  source_capped: "Wait a minute and send again.",
+};
+
+export const send: Command = {
+  words: ["send"],
+  summary: "post a signed example event to a relay's receiver URL",
+  details:
+    "The body is made from the relay's map and when, or read with --data. The secret is the one in service/.secrets.json; for a server, give it by RELAY_SECRET or on standard input.",
+  arguments: [{ name: "name", help: "the relay's name" }],
+  options: [
+    { name: "data", value: "<file|->", help: "the body to send, from a file or standard input" },
+    { name: "person", value: "<value>", help: "what the map's person key holds in the made body" },
+    { name: "secret-stdin", help: "read the secret (or private key) from standard input" },
+    { name: "url", value: "<url>", otherwise: "the running service's", help: "the receiver URL" },
+    JSON_OUTPUT,
+    APP,
+    ENVIRONMENT,
+    BASE_URL,
+    SERVICE_DIR,
+    DATA_DIR,
+  ],
+  examples: [
+    "relay send checkout-completed",
+    "relay send checkout-completed --data event.json",
+    "RELAY_SECRET=… relay send checkout --url https://relay.example.com/hooks/shop/checkout",
+  ],
+  async run(input, world) {
+    const name = input.first();
+    const target = await findSendTarget(name, input, world);
+    const event = await readEvent(target, input, world);
+    const response = await post(target, event, world);
+    const body = await response.text();
+    world.say(input.on("json") ? writeJson({ status: response.status, body: readBody(body) }, 2) : body);
+    if (!input.on("json")) world.tell(`${response.status} from ${target.url}`);
+    return await explain(response, readBody(body), target, input, world);
+  },
+};
+
+async function readEvent(target: SendTarget, input: Input, world: World): Promise<SampleEvent> {
+  const data = input.text("data");
+  if (data === null) return makeSampleEvent(target.trigger, input.text("person"));
+  if (data === "-" && input.on("secret-stdin")) {
+    throw new CommandFailure(
+      "--data - and --secret-stdin both read standard input: give the secret by RELAY_SECRET.",
+    );
+  }
+  const file = resolve(world.cwd, data);
+  const body = data === "-" ? Buffer.from(await world.readInput()) : await readDataFile(file);
+  const isJson = /^\s*[[{]/.test(body.toString("utf8", 0, 100));
+  return { body, contentType: isJson ? "application/json" : "application/x-www-form-urlencoded" };
+}
+
+async function readDataFile(file: string): Promise<Buffer> {
+  return await readFile(file).catch((error: Error) => {
+    throw new CommandFailure(`--data ${file} cannot be read (${error.message}): name a file that is there.`);
+  });
+}
+
+async function post(target: SendTarget, event: SampleEvent, world: World): Promise<Response> {
+  const { trigger, url, secret } = target;
+  const scheme = findScheme(trigger.verify.scheme);
+  if (scheme === null)
+    throw new CommandFailure(`The scheme ${trigger.verify.scheme} is not known: save the relay again.`);
+  const draft = { ...event, receiverUrl: url, nowMs: world.clock.now() };
+  const signed = scheme.sign(trigger.verify as never, secret, draft);
+  try {
+    return await fetch(`${url}${signed.search}`, {
+      method: "POST",
+      headers: signed.headers,
+      body: signed.body as BodyInit,
+      redirect: "manual",
+      signal: AbortSignal.timeout(TIMEOUT_MS),
+    });
+  } catch (error) {
+    throw new CommandFailure(
+      `Nothing answered at ${url} (${(error as Error).message}): start the service with relay dev, or name the address with --url.`,
+    );
+  }
+}
+
+/** Says what the answer means; in the data directory's reach, what became of the event. Answers the exit code. */
+async function explain(
+  response: Response,
+  body: Json,
+  target: SendTarget,
+  input: Input,
+  world: World,
+): Promise<number> {
+  const answer = isJsonObject(body) ? body : {};
+  if (!response.ok) {
+    world.tell(TODO[String(answer.code)] ?? "The event was not taken; the answer says why.");
+    return 1;
+  }
+  if (answer.ignored === "when") {
+    world.tell("The relay's `when` does not match this body, so nothing was recorded.");
+    return 0;
+  }
+  if (answer.duplicate === true) {
+    world.tell("An event with this id was received before, so nothing runs; send another event_id.");
+    return 0;
+  }
+  const id = typeof answer.eventId === "string" ? answer.eventId : "";
+  if (target.environmentId === null || !existsSync(join(readDataDir(input, world), "relay.db"))) {
+    world.tell(`The event is recorded as ${id}; the dashboard shows what it did.`);
+    return 0;
+  }
+  return await waitForEvent(id, target.environmentId, input, world);
+}
+
+function readBody(text: string): Json {
+  try {
+    return parseJson(text);
+  } catch {
+    return text;
+  }
+}

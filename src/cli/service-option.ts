@@ -1,0 +1,172 @@
+/** The options of a running service, and the configuration they make: flag, then RELAY_… variable, then default. */
+import { isAbsolute, resolve } from "node:path";
+import type { ServiceConfig } from "../config.ts";
+import { DEFAULT_LIMITS, type RaisableLimits } from "../ground/limit.ts";
+import { type Input, type Option, UsageError } from "./command.ts";
+import type { World } from "./world.ts";
+
+export const DEFAULT_PORT = 4747;
+const MAX_CONCURRENCY = 1_000;
+const MAX_LIMIT = 1_000_000_000;
+
+export const DATA_DIR: Option = {
+  name: "data-dir",
+  value: "<folder>",
+  env: "RELAY_DATA_DIR",
+  otherwise: ".relay",
+  help: "where the database and the master key are",
+};
+export const SERVICE_DIR: Option = {
+  name: "service-dir",
+  value: "<folder>",
+  env: "RELAY_SERVICE_DIR",
+  otherwise: "service",
+  help: "where relays/*.json and catalog.json are",
+};
+export const BASE_URL: Option = {
+  name: "base-url",
+  value: "<url>",
+  env: "RELAY_BASE_URL",
+  otherwise: "http://<host>:<port>",
+  help: "the public origin; receiver URLs begin with it",
+};
+const HOST: Option = {
+  name: "host",
+  value: "<address>",
+  env: "RELAY_HOST",
+  otherwise: "127.0.0.1",
+  help: "the address to listen on",
+};
+
+/** What `dev` and `serve` share. */
+export const RUN_OPTIONS: readonly Option[] = [
+  {
+    name: "port",
+    value: "<number>",
+    env: "RELAY_PORT",
+    otherwise: String(DEFAULT_PORT),
+    help: "the port to listen on; 0 picks a free one",
+  },
+  DATA_DIR,
+  {
+    name: "allow-private",
+    value: "<host or range>",
+    list: true,
+    env: "RELAY_ALLOW_PRIVATE",
+    otherwise: "none",
+    help: "private hosts or ranges that call_url may reach",
+  },
+  {
+    name: "concurrency",
+    value: "<number>",
+    env: "RELAY_CONCURRENCY",
+    otherwise: "32",
+    help: "events that run at once",
+  },
+  {
+    name: "log-format",
+    value: "<text|json>",
+    env: "RELAY_LOG_FORMAT",
+    otherwise: "text",
+    help: "how the log on standard error is written",
+  },
+  {
+    name: "docs-url",
+    value: "<url>",
+    env: "RELAY_DOCS_URL",
+    otherwise: "this service's own /docs",
+    help: "where errors point to",
+  },
+];
+
+/** What only a server has. */
+export const SERVER_OPTIONS: readonly Option[] = [
+  HOST,
+  BASE_URL,
+  {
+    name: "trusted-proxy",
+    value: "<address or range>",
+    list: true,
+    env: "RELAY_TRUSTED_PROXY",
+    otherwise: "none",
+    help: "proxies whose X-Forwarded-For is believed",
+  },
+];
+
+/** The variable that raises each limit; there is no flag for them. */
+export const LIMIT_VARIABLES: Readonly<Record<keyof RaisableLimits, string>> = {
+  relaysPerEnvironment: "RELAY_LIMIT_RELAYS",
+  verifiedEventsPerMinute: "RELAY_LIMIT_VERIFIED_EVENTS_PER_MINUTE",
+  unverifiedCallsPerMinute: "RELAY_LIMIT_UNVERIFIED_CALLS_PER_MINUTE",
+  invitesPerDay: "RELAY_LIMIT_INVITES_PER_DAY",
+  emailsPerHour: "RELAY_LIMIT_EMAILS_PER_HOUR",
+  eventEmailsPerPersonPerDay: "RELAY_LIMIT_EVENT_EMAILS_PER_PERSON_PER_DAY",
+  syncChangesPerMinute: "RELAY_LIMIT_SYNC_CHANGES_PER_MINUTE",
+};
+
+/** The configuration of a service in this mode. Throws UsageError. */
+export function readServiceConfig(mode: ServiceConfig["mode"], input: Input, world: World): ServiceConfig {
+  return {
+    mode,
+    host: mode === "local" ? "127.0.0.1" : (input.text("host") ?? "127.0.0.1"),
+    port: input.number("port", { from: 0, to: 65_535 }) ?? DEFAULT_PORT,
+    dataDir: readDataDir(input, world),
+    baseUrl: mode === "local" ? null : readBaseUrl(input),
+    serviceDir: mode === "local" ? readServiceDir(input, world) : null,
+    trustedProxies: mode === "local" ? [] : input.list("trusted-proxy"),
+    allowPrivate: input.list("allow-private"),
+    concurrency: input.number("concurrency", { from: 1, to: MAX_CONCURRENCY }) ?? 32,
+    limits: readLimits(world.env),
+    logFormat: input.choice("log-format", ["text", "json"]) ?? "text",
+    docsUrl: readOrigin("docs-url", input.text("docs-url")),
+    masterKey: world.env.RELAY_MASTER_KEY || null,
+    clock: world.clock,
+  };
+}
+
+export function readDataDir(input: Input, world: World): string {
+  return underCwd(input.text("data-dir") ?? ".relay", world);
+}
+
+export function readServiceDir(input: Input, world: World): string {
+  return underCwd(input.text("service-dir") ?? "service", world);
+}
+
+/** The public origin, or null where nothing says it. Throws UsageError. */
+export function readBaseUrl(input: Input): string | null {
+  const url = readOrigin("base-url", input.text("base-url"));
+  if (url !== null && new URL(url).pathname !== "/") {
+    throw new UsageError(`--base-url holds a path: write the origin alone, such as ${new URL(url).origin}.`);
+  }
+  return url;
+}
+
+function readOrigin(name: string, text: string | null): string | null {
+  if (text === null) return null;
+  const url = URL.parse(text);
+  const plain = url !== null && /^https?:$/.test(url.protocol) && url.username === "" && url.search === "";
+  if (plain && url.hash === "") return text.replace(/\/+$/, "");
+  throw new UsageError(
+    `--${name} is ${JSON.stringify(text)}: write an http or https address, such as https://relay.example.com.`,
+  );
+}
+
+function readLimits(env: World["env"]): RaisableLimits {
+  const limits = { ...DEFAULT_LIMITS };
+  for (const name of Object.keys(limits) as (keyof RaisableLimits)[]) {
+    const text = env[LIMIT_VARIABLES[name]];
+    if (text === undefined || text === "") continue;
+    const value = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN;
+    if (!(value >= 1 && value <= MAX_LIMIT)) {
+      throw new UsageError(
+        `${LIMIT_VARIABLES[name]} is ${JSON.stringify(text)}: write a whole number from 1 to ${MAX_LIMIT}.`,
+      );
+    }
+    limits[name] = value;
+  }
+  return limits;
+}
+
+function underCwd(path: string, world: World): string {
+  return isAbsolute(path) ? path : resolve(world.cwd, path);
+}

@@ -1,0 +1,11 @@
+/** The executable: joins the command line to the service, and exits with the command's code. */
+import { processWorld } from "./cli/process-world.ts";
+import { runCommandLine } from "./cli/run.ts";
+import { resetUrl } from "./http/link.ts";
+import { startService } from "./service.ts";
+
+const world = processWorld({ startService, resetUrl });
+
+runCommandLine(process.argv.slice(2), world).then((code) => {
+  process.exitCode = code;
+});

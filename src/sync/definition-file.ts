@@ -1,0 +1,81 @@
+/**
+ * Definition files: `relays/<name>.json` in the service directory, one relay each. It reads and checks them; it never saves a relay and
+ * never writes a file.
+ */
+import { readdir } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { isJsonObject } from "../ground/json.ts";
+import { RELAY_NAME } from "../ground/shape.ts";
+import { checkDefinition, type Definition } from "../relay/definition.ts";
+import { type FileProblem, type JsonFile, placeInFile, readJsonFile, refuseTwice } from "./json-file.ts";
+
+/** What a definition file holds; `name` is the file's. */
+export type DefinitionFile =
+  | { ok: true; name: string; definition: Definition; warnings: string[] }
+  | { ok: false; name: string; problems: FileProblem[] };
+
+const ENDING = ".json";
+
+/** Where the definition files of a service directory are. */
+export function relaysFolder(serviceDir: string): string {
+  return join(serviceDir, "relays");
+}
+
+/** The file of the relay with this name. */
+export function definitionPath(serviceDir: string, name: string): string {
+  return join(relaysFolder(serviceDir), `${name}${ENDING}`);
+}
+
+/** Full paths of the definition files, by name; none where the folder does not exist. Hidden and other files are left alone. */
+export async function listDefinitionFiles(serviceDir: string): Promise<string[]> {
+  const folder = relaysFolder(serviceDir);
+  const entries = await readdir(folder, { withFileTypes: true }).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === "ENOENT") return [];
+    throw error;
+  });
+  return entries
+    .filter((entry) => !entry.isDirectory() && isDefinitionFile(entry.name))
+    .map((entry) => join(folder, entry.name))
+    .sort();
+}
+
+/** Whether a file of this name in the folder is one. */
+export function isDefinitionFile(file: string): boolean {
+  return file.endsWith(ENDING) && !file.startsWith(".");
+}
+
+/** The relay's name by its file. */
+export function relayNameOf(path: string): string {
+  return basename(path, ENDING);
+}
+
+/** Reads one file and checks it as every save does. Never throws. */
+export async function readDefinitionFile(path: string): Promise<DefinitionFile> {
+  return checkDefinitionFile(relayNameOf(path), await readJsonFile(path));
+}
+
+/** As `readDefinitionFile`, of a file that was read already. */
+export function checkDefinitionFile(name: string, file: JsonFile): DefinitionFile {
+  if (!file.ok) return { ok: false, name, problems: file.problems };
+  const checked = checkDefinition(file.value);
+  const problems = [
+    ...refuseTwice(file.places),
+    ...checkName(name, file.value),
+    ...("problems" in checked ? checked.problems : []),
+  ];
+  if (problems.length > 0 || "problems" in checked) {
+    return { ok: false, name, problems: placeInFile(problems, file.places) };
+  }
+  return { ok: true, name, ...checked };
+}
+
+function checkName(name: string, value: unknown): { field: string; message: string }[] {
+  const written = isJsonObject(value) ? value.name : undefined;
+  if (typeof written !== "string" || !RELAY_NAME.test(written) || written === name) return [];
+  return [
+    {
+      field: "name",
+      message: `\`name\` is ${written}, but the file is ${name}${ENDING}: give both the same name.`,
+    },
+  ];
+}

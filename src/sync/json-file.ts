@@ -1,0 +1,64 @@
+/** Reads one JSON file that a person wrote: its value, or what is wrong with it and where. It judges JSON alone, never what it means. */
+import { readFile, stat } from "node:fs/promises";
+import { type Json, parseJson } from "../ground/json.ts";
+import type { Problem } from "../ground/problem.ts";
+import { type JsonPlaces, type Place, placeJson } from "./json-place.ts";
+
+/** A problem with its place in the file; null where it has none, as when the file cannot be read. */
+export interface FileProblem extends Problem {
+  place: Place | null;
+}
+
+export type JsonFile =
+  | { ok: true; text: string; value: Json; places: JsonPlaces }
+  | { ok: false; text: string | null; problems: FileProblem[] };
+
+/** Far beyond any definition or catalog; a larger file is something else. */
+const MAX_FILE_BYTES = 1024 * 1024;
+
+/** The file's value, or one problem. Never throws; a file that is not there is a problem too. */
+export async function readJsonFile(file: string): Promise<JsonFile> {
+  try {
+    const { size } = await stat(file);
+    if (size > MAX_FILE_BYTES) return refused(null, `The file is ${size} bytes long: keep it under 1 MiB.`);
+    return parseJsonText(await readFile(file, "utf8"));
+  } catch (error) {
+    return refused(null, `The file cannot be read (${(error as Error).message}): check its path and rights.`);
+  }
+}
+
+/** As `readJsonFile`, of a text. A byte order mark at its beginning is ignored. */
+export function parseJsonText(given: string): JsonFile {
+  const text = given.startsWith("\uFEFF") ? given.slice(1) : given;
+  const places = placeJson(text);
+  const { mistake } = places;
+  try {
+    return { ok: true, text, value: parseJson(text), places };
+  } catch {
+    if (text.trim() === "") return refused(text, "The file is empty: write a JSON object.");
+    const where = mistake === null ? "somewhere" : `at line ${mistake.line}, column ${mistake.column}`;
+    const why = mistake?.message ?? "it could not be read";
+    return refused(text, `The file is not JSON ${where}: ${why}.`, mistake);
+  }
+}
+
+function refused(text: string | null, message: string, place: Place | null = null): JsonFile {
+  return { ok: false, text, problems: [{ field: "", message, place }] };
+}
+
+/** Gives each problem the place of its field, or of the nearest field around it. */
+export function placeInFile(problems: readonly Problem[], { places }: JsonPlaces): FileProblem[] {
+  return problems.map((problem) => {
+    let field = problem.field;
+    while (!places.has(field) && field !== "") field = field.slice(0, Math.max(0, field.lastIndexOf(".")));
+    return { ...problem, place: places.get(field) ?? null };
+  });
+}
+
+/** Names that stand twice in one object: JSON would silently keep the last. */
+export function refuseTwice({ twice }: JsonPlaces): Problem[] {
+  return twice.map((field) => ({
+    field,
+    message: `\`${field}\` stands here twice, and only the last would count: remove one of them.`,
+  }));
+}
