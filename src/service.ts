@@ -10,6 +10,7 @@ import { SigninCap } from "./account/signin-cap.ts";
 import { createSigninLink } from "./account/signin-link.ts";
 import type { ActionDoors } from "./action/contract.ts";
 import type { ServiceConfig } from "./config.ts";
+import type { Clock } from "./ground/clock.ts";
 import { createLog, type Log, stderrSink } from "./ground/log.ts";
 import { createHttp } from "./http/http.ts";
 import { localUrl, setupUrl } from "./http/link.ts";
@@ -20,6 +21,7 @@ import { createCaller } from "./outbound/caller.ts";
 import { ownHostOf } from "./outbound/url-rule.ts";
 import { Receiver } from "./receiver/receive.ts";
 import { LiveRelays } from "./relay/live-relay.ts";
+import { settleEveryRelayProblem } from "./relay/relay-problem.ts";
 import { Runner } from "./runner/runner.ts";
 import { loadMasterKey } from "./secret/master-key.ts";
 import { Sealer } from "./secret/seal.ts";
@@ -29,6 +31,8 @@ import { openSqlite } from "./store/sqlite.ts";
 
 /** Local development runs this one app. */
 export const LOCAL_APP = "local";
+
+const STOP_WAIT_MS = 10_000;
 
 /** What a test may put in the place of the world outside. */
 export interface ServiceDoors {
@@ -127,9 +131,8 @@ export async function startService(config: ServiceConfig, doors: ServiceDoors = 
   app.listen({ port: config.port, hostname: config.host, idleTimeout: 30 });
   const port = app.server?.port ?? config.port;
   listening = `http://${config.host.includes(":") ? `[${config.host}]` : config.host}:${port}`;
-  started.defer(async () => {
-    await app.server?.stop(false);
-  });
+  started.defer(() => stopListening(app.server, clock));
+  await store.write("app", (tx) => settleEveryRelayProblem(tx, sealer, clock.now()));
   await runner.start();
 
   const running = started.move();
@@ -182,6 +185,20 @@ async function makeSigninLink(store: Store, config: ServiceConfig, baseUrl: stri
     createSigninLink(tx, { kind: "setup", ownerId: null, nowMs }),
   );
   return setupUrl(baseUrl, token);
+}
+
+/** Takes no new connection and answers what was accepted; what is still open after a while is cut off. */
+async function stopListening(
+  server: { stop(now: boolean): Promise<void> } | null,
+  clock: Clock,
+): Promise<void> {
+  let cancel = (): void => undefined;
+  const waited = new Promise<void>((resolve) => {
+    cancel = clock.after(STOP_WAIT_MS, resolve);
+  });
+  await Promise.race([server?.stop(false), waited]);
+  cancel();
+  await server?.stop(true);
 }
 
 /** The service's own hosts, which call_url never calls. */

@@ -22,6 +22,8 @@ export function answerError(rooms: HttpRooms, request: Request, error: unknown):
     body.resetAt = toIso(extra.resetAtMs);
     headers["retry-after"] = String(Math.max(1, Math.ceil((extra.resetAtMs - rooms.clock.now()) / 1000)));
   }
+  // The rest of such a body stays unread, so the connection cannot carry another call.
+  if (code === "body_too_large") headers.connection = "close";
   if (code === "unauthenticated") headers["www-authenticate"] = "Bearer";
   if (code === "method_not_allowed") headers.allow = String(extra.details?.allow ?? "");
   return answerJson(status, { ...body, ...extra.details }, headers);

@@ -5,6 +5,7 @@
 import type { ActionType } from "../action/contract.ts";
 import { findAction } from "../action/registry.ts";
 import { parseJson } from "../ground/json.ts";
+import { isKeyText } from "../ground/key-text.ts";
 import type { Sealer } from "../secret/seal.ts";
 import type { Reader, Store } from "../store/port.ts";
 import type { Verifier } from "../verify/contract.ts";
@@ -232,7 +233,9 @@ function openVerifier(row: LiveRow, verify: { scheme: string }, sealer: Sealer):
     );
   }
   if (row.secret === null) return "no_secret";
-  if (need === "shared" && row.secretKind === "public_key") return "relay_key_as_secret";
   if (need === "public_key" && row.secretKind !== "public_key") return "no_secret";
-  return scheme.prepare(verify as never, sealer.unseal(row.secret, receiverSecretContext(row.id)));
+  const secret = sealer.unseal(row.secret, receiverSecretContext(row.id));
+  if (need === "shared" && (row.secretKind === "public_key" || isKeyText(secret)))
+    return "relay_key_as_secret";
+  return scheme.prepare(verify as never, secret);
 }

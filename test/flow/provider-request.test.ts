@@ -14,7 +14,9 @@ interface Expectation {
 let running: RunningService;
 
 beforeAll(async () => {
-  running = await startRunningService({ config: { limits: { ...DEFAULT_LIMITS, unverifiedCallsPerMinute: 1_000 } } });
+  running = await startRunningService({
+    config: { limits: { ...DEFAULT_LIMITS, unverifiedCallsPerMinute: 1_000 } },
+  });
   await running.api("POST", "/collections", {
     name: "provider_events",
     kind: "shared",
@@ -40,7 +42,10 @@ for (const provider of recorded.providers) {
     let accepted = 0;
 
     test("its relay is saved, with the URL it signed for", async () => {
-      const saved = await running.api("POST", "/relays", { definition: provider.definition, secret: provider.secret });
+      const saved = await running.api("POST", "/relays", {
+        definition: provider.definition,
+        secret: provider.secret,
+      });
       expect(saved.status).toBe(201);
       expect(saved.body.receiverUrl).toBe(provider.url);
     });
@@ -54,7 +59,8 @@ for (const provider of recorded.providers) {
         });
         const found = (expected as Expectation[]).some((one) => fits(one, answer.status, answer.body));
         expect(found, `answered ${answer.status} ${JSON.stringify(answer.body)}`).toBe(true);
-        if (answer.status === 200 && answer.body.duplicate === undefined && answer.body.ignored === undefined) accepted += 1;
+        if (answer.status === 200 && answer.body.duplicate === undefined && answer.body.ignored === undefined)
+          accepted += 1;
       });
     }
 
@@ -66,7 +72,10 @@ for (const provider of recorded.providers) {
       );
       expect(accepted).toBeGreaterThan(0);
       expect(written).toHaveLength(accepted);
-      const events = await running.rows("SELECT id FROM event WHERE relay_name = ?1 AND state = 'done'", provider.definition.name);
+      const events = await running.rows(
+        "SELECT id FROM event WHERE relay_name = ?1 AND state = 'done'",
+        provider.definition.name,
+      );
       expect(events).toHaveLength(accepted);
     });
   });

@@ -28,10 +28,17 @@ export function receiverDefinition(change: {
     name: change.name ?? "orders",
     trigger: {
       kind: "receiver",
-      verify: change.verify ?? { scheme: "signature", header: "x-signature", signedPayload: "{body}", encoding: "hex" },
+      verify: change.verify ?? {
+        scheme: "signature",
+        header: "x-signature",
+        signedPayload: "{body}",
+        encoding: "hex",
+      },
       map: change.map ?? { event_id: "id", event_type: "type", amount: "amount" },
       ...(change.when === undefined ? {} : { when: change.when }),
-      ...(change.trustUnsignedEvents === undefined ? {} : { trustUnsignedEvents: change.trustUnsignedEvents }),
+      ...(change.trustUnsignedEvents === undefined
+        ? {}
+        : { trustUnsignedEvents: change.trustUnsignedEvents }),
     },
     actions: change.actions ?? [writeOrder],
   };
@@ -59,8 +66,16 @@ export async function saveRelay(
   running: RunningService,
   definition: Record<string, unknown>,
   secret: string | undefined = HOOK_SECRET,
-): Promise<{ receiverSecret?: string; signingSecret?: string; warnings: string[]; relay: { version: number } }> {
-  const saved = await running.api("POST", "/relays", { definition, ...(secret === undefined ? {} : { secret }) });
+): Promise<{
+  receiverSecret?: string;
+  signingSecret?: string;
+  warnings: string[];
+  relay: { version: number };
+}> {
+  const saved = await running.api("POST", "/relays", {
+    definition,
+    ...(secret === undefined ? {} : { secret }),
+  });
   if (saved.status !== 201) throw new Error(`The relay was refused: ${JSON.stringify(saved.body)}`);
   return saved.body;
 }
