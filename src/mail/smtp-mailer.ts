@@ -144,13 +144,13 @@ function handOver(
 
 /** What an error means: a reply of the server is certain; anything else, once the text has left, is not. */
 function failed(
-  error: Error & { responseCode?: number; permanent?: boolean; command?: string },
+  error: Error & { responseCode?: number; permanent?: boolean; code?: string },
   textLeft: boolean,
 ): MailOutcome {
   const message = inOneLine(error);
   if (error.responseCode === undefined && textLeft) return { kind: "unknown", message };
-  const refusedRecipient = error.permanent === true && !error.command?.startsWith("AUTH");
-  return { kind: "failed", message, retry: !refusedRecipient };
+  const refused = error.permanent === true && (error.code === "EENVELOPE" || error.code === "EMESSAGE");
+  return { kind: "failed", message, retry: !refused };
 }
 
 function inOneLine(error: unknown): string {

@@ -1,0 +1,272 @@
+import { beforeEach, describe, expect, test } from "bun:test";
+import { saveSettings } from "../../src/account/environment.ts";
+import type { ActionDoors, ActionOutcome } from "../../src/action/contract.ts";
+import { type EmailPerson, emailPerson } from "../../src/action/email-person.ts";
+import { checkShape } from "../../src/ground/check-shape.ts";
+import { DAY_MS, DEFAULT_LIMITS } from "../../src/ground/limit.ts";
+import { listEmails } from "../../src/mail/email.ts";
+import type { MailOutcome, OutgoingMail } from "../../src/mail/mailer.ts";
+import type { PersonRow } from "../../src/people/person.ts";
+import { type Occurrence, openMarket } from "../kit/market.ts";
+
+const market = await openMarket();
+const { store, environmentId, otherEnvironmentId, clock, environment } = market;
+const action: EmailPerson = { type: "email_person", subject: "Hello", text: "Text" };
+let answer: MailOutcome;
+let left: OutgoingMail[];
+const doors: ActionDoors = {
+  caller: { call: () => Promise.reject(new Error("no calls")) },
+  mailer: {
+    async send(mail) {
+      left.push(mail);
+      return answer;
+    },
+  },
+};
+
+beforeEach(async () => {
+  answer = { kind: "sent" };
+  left = [];
+  await store.write("app", async (tx) => {
+    await tx.run("DELETE FROM email");
+    await tx.run("DELETE FROM sender_domain");
+    await tx.run(
+      "INSERT INTO sender_domain (environment_id, domain, verification_token, verified_at) VALUES (?1, 'shop.example', 't', 1)",
+      environmentId,
+    );
+  });
+  await switchSends(true);
+});
+
+async function switchSends(sends: boolean): Promise<void> {
+  const now = await environment("development");
+  await store.write("dashboard", (tx) => saveSettings(tx, now, { mail: { sends } }, now.version));
+}
+
+/** Runs the action as the runner does: intend, send, settle. */
+async function mail(
+  person: PersonRow,
+  more: Partial<EmailPerson> = {},
+  on: Occurrence = {},
+): Promise<ActionOutcome> {
+  const run = market.makeRun(person, on);
+  const intent = await store.write("relay", (tx) => emailPerson.intend(tx, { ...action, ...more }, run));
+  if ("outcome" in intent) return intent.outcome;
+  const sent = await emailPerson.send(intent.plan, run, doors);
+  return store.write("relay", (tx) => emailPerson.settle(tx, intent.plan, sent, run));
+}
+const emails = async () =>
+  (await store.read((tx) => listEmails(tx, environmentId, { limit: 200, after: null }))).items;
+const summary = (outcome: ActionOutcome) =>
+  outcome.outcome === "failed" ? [outcome.code, outcome.final ? "final" : "tried again"] : [outcome.outcome];
+async function mailTimes(times: number, person: PersonRow, more: Partial<EmailPerson> = {}) {
+  for (let time = 0; time < times; time++) expect(summary(await mail(person, more))).toEqual(["done"]);
+}
+
+describe("email_person", () => {
+  test("mails the person the event is about, from the domain's word for the kind", async () => {
+    const person = await market.newPerson();
+    expect(await mail(person, {}, { event: "evt_mail" })).toMatchObject({
+      outcome: "done",
+      after: { to: person.email },
+    });
+    expect(left).toMatchObject([
+      { from: "event@shop.example", to: person.email, subject: "Hello", text: "Text" },
+    ]);
+    expect(await emails()).toMatchObject([
+      {
+        id: left[0]?.emailId ?? "",
+        state: "sent",
+        kind: "event",
+        person: person.id,
+        relay: "shop",
+        eventId: "evt_mail",
+      },
+    ]);
+  });
+
+  test("kind account goes from the account word; event is the default", async () => {
+    const person = await market.newPerson();
+    await mail(person, { kind: "account" });
+    await mail(person, { kind: "event" });
+    expect(left.map(({ from }) => from)).toEqual(["account@shop.example", "event@shop.example"]);
+  });
+
+  test("subject and text are templated; the subject stays one line and both keep their limits", async () => {
+    const person = await market.newPerson();
+    const payload = { mapped: { id: "a\r\nBcc: eve@example.com", long: "x".repeat(20_000) } };
+    await mail(
+      person,
+      { subject: "Order {{mapped.id}}", text: "{{mapped.id}} for {{person.email}}" },
+      { payload },
+    );
+    await mail(person, { subject: "{{mapped.long}}", text: "{{mapped.long}}" }, { payload });
+    expect(left[0]).toMatchObject({
+      subject: "Order a Bcc: eve@example.com",
+      text: `a\nBcc: eve@example.com for ${person.email}`,
+    });
+    expect([left[1]?.subject.length, left[1]?.text.length]).toEqual([300, 10_000]);
+  });
+
+  test("is refused until a sending domain is verified, and the result says so", async () => {
+    const person = await market.newPerson();
+    await store.write("app", (tx) => tx.run("UPDATE sender_domain SET verified_at = NULL"));
+    expect(summary(await mail(person))).toEqual(["sender_domain_required", "tried again"]);
+    await store.write("app", (tx) => tx.run("DELETE FROM sender_domain"));
+    expect(summary(await mail(person))).toEqual(["sender_domain_required", "tried again"]);
+    expect([left, await emails()]).toEqual([[], []]);
+  });
+
+  test("in local development needs no domain, and the mail is kept in the mailbox", async () => {
+    const person = await market.newPerson();
+    await store.write("app", (tx) => tx.run("DELETE FROM sender_domain"));
+    answer = { kind: "mailbox" };
+    expect(await mail(person, {}, { local: true })).toMatchObject({
+      outcome: "done",
+      message: expect.stringContaining("mailbox"),
+    });
+    expect(await emails()).toMatchObject([{ state: "mailbox", from: "event@localhost" }]);
+  });
+
+  test("the owner's sends switch applies", async () => {
+    const person = await market.newPerson();
+    await switchSends(false);
+    expect(summary(await mail(person))).toEqual(["sends_off", "tried again"]);
+    await switchSends(true);
+    expect(summary(await mail(person))).toEqual(["done"]);
+    expect(left).toHaveLength(1);
+  });
+
+  test("refuses a suspended person for good", async () => {
+    expect(summary(await mail(await market.newPerson({ suspended: true })))).toEqual([
+      "person_suspended",
+      "final",
+    ]);
+    expect(left).toEqual([]);
+  });
+
+  test("five event mails a person a UTC day; account mails and other people are not held up", async () => {
+    const [person, other] = [await market.newPerson(), await market.newPerson()];
+    await mailTimes(5, person);
+    const sixth = await mail(person);
+    expect(summary(sixth)).toEqual(["email_capped", "tried again"]);
+    expect("message" in sixth && sixth.message).toContain("5 event mails today");
+    await mailTimes(1, person, { kind: "account" });
+    await mailTimes(1, other);
+    const untilMidnight = DAY_MS - (clock.now() % DAY_MS);
+    clock.jump(untilMidnight - 1);
+    expect(summary(await mail(person))).toEqual(["email_capped", "tried again"]);
+    clock.jump(1);
+    await mailTimes(1, person);
+  });
+
+  test("200 mails an app an hour, all its environments together", async () => {
+    const person = await market.newPerson();
+    await store.write("app", async (tx) => {
+      for (let number = 0; number < 199; number++) {
+        await tx.run(
+          `INSERT INTO email (id, environment_id, recipient, sender, kind, subject, text, state, created_at)
+           VALUES (?1, ?2, 'a', 'b', 'account', '', '', 'sent', ?3)`,
+          `eml_bulk${number}`,
+          otherEnvironmentId,
+          clock.now(),
+        );
+      }
+    });
+    await mailTimes(1, person);
+    expect(summary(await mail(person, { kind: "account" }))).toEqual(["email_capped", "tried again"]);
+    clock.jump(3_600_000);
+    await mailTimes(1, person);
+  });
+
+  test("alerts and sign-in mails spend nothing of the app's hour, and neither does a mail that failed", async () => {
+    const person = await market.newPerson();
+    const limits = { ...DEFAULT_LIMITS, emailsPerHour: 1 };
+    await store.write("app", (tx) =>
+      tx.run(
+        `INSERT INTO email (id, environment_id, recipient, sender, kind, subject, text, state, created_at)
+         VALUES ('eml_a', ?1, 'a', 'b', 'alert', '', '', 'sent', ?2), ('eml_b', ?1, 'a', 'b', 'event', '', '', 'failed', ?2)`,
+        environmentId,
+        clock.now(),
+      ),
+    );
+    expect(summary(await mail(person, {}, { limits }))).toEqual(["done"]);
+    expect(summary(await mail(person, {}, { limits }))).toEqual(["email_capped", "tried again"]);
+  });
+
+  test("the caps are the server's, where it raised them", async () => {
+    const person = await market.newPerson();
+    const limits = { ...DEFAULT_LIMITS, eventEmailsPerPersonPerDay: 6 };
+    await mailTimes(5, person);
+    expect(summary(await mail(person, {}, { limits }))).toEqual(["done"]);
+    expect(summary(await mail(person, {}, { limits }))).toEqual(["email_capped", "tried again"]);
+  });
+
+  test.each<[string, boolean, string]>([
+    ["may take it later", true, "mail_not_sent"],
+    ["never will", false, "mail_refused"],
+  ])("a mail server that %s fails the action, which is tried again", async (_rule, retry, code) => {
+    const person = await market.newPerson();
+    answer = { kind: "failed", message: "451 Later", retry };
+    expect(summary(await mail(person))).toEqual([code, "tried again"]);
+    expect(await emails()).toMatchObject([{ state: "failed", message: "451 Later" }]);
+  });
+
+  test("a mail whose end is not known counts as sent, and says that it may not have left", async () => {
+    const person = await market.newPerson();
+    answer = { kind: "unknown", message: "Connection closed" };
+    const outcome = await mail(person);
+    expect(outcome).toMatchObject({
+      outcome: "done",
+      message: expect.stringContaining("not known whether this mail left"),
+    });
+    expect(await emails()).toMatchObject([{ state: "unknown" }]);
+  });
+
+  test("after a crash between intending and settling it counts as sent, and is never sent again", async () => {
+    const person = await market.newPerson();
+    const run = market.makeRun(person, { event: "evt_crash" });
+    await store.write("relay", (tx) => emailPerson.intend(tx, action, run));
+    expect(await emails()).toMatchObject([{ state: "intended" }]);
+    const outcome = await store.write("relay", (tx) => emailPerson.settleUnknown(tx, action, run));
+    expect(outcome).toMatchObject({
+      outcome: "done",
+      message: expect.stringContaining("not known whether this mail left"),
+    });
+    expect([left, (await emails()).map(({ state }) => state)]).toEqual([[], ["unknown"]]);
+  });
+
+  test("an intended mail spends its caps before it left, so that two at once cannot both be the last", async () => {
+    const person = await market.newPerson();
+    const limits = { ...DEFAULT_LIMITS, eventEmailsPerPersonPerDay: 1 };
+    const run = market.makeRun(person, { limits });
+    await store.write("relay", (tx) => emailPerson.intend(tx, action, run));
+    expect(summary(await mail(person, {}, { limits }))).toEqual(["email_capped", "tried again"]);
+  });
+});
+
+describe("an email_person definition", () => {
+  test.each<[string, unknown]>(emailPerson.examples.map((example) => [example.subject, example]))(
+    "%s fits",
+    (_name, example) => {
+      expect([checkShape(emailPerson.shape, example, ""), emailPerson.check(example as EmailPerson)]).toEqual(
+        [[], []],
+      );
+    },
+  );
+
+  test.each<[string, unknown]>([
+    ["a subject over 300 characters", { ...action, subject: "x".repeat(301) }],
+    ["a text over 10,000 characters", { ...action, text: "x".repeat(10_001) }],
+    ["no subject", { type: "email_person", text: "x" }],
+    ["a kind that is not known", { ...action, kind: "alert" }],
+    ["a recipient of its own", { ...action, to: "eve@example.com" }],
+  ])("with %s is refused", (_rule, value) => {
+    expect(checkShape(emailPerson.shape, value, "").length).toBeGreaterThan(0);
+  });
+
+  test("with an expression between the braces is refused", () => {
+    expect(emailPerson.check({ ...action, text: "{{mapped.a | upper}}" })).toMatchObject([{ field: "text" }]);
+    expect(emailPerson.check({ ...action, subject: "{{mapped.a" })).toMatchObject([{ field: "subject" }]);
+  });
+});

@@ -1,0 +1,118 @@
+import { describe, expect, test } from "bun:test";
+import { saveSettings } from "../../src/account/environment.ts";
+import {
+  changeMailSettings,
+  type MailSettingsInput,
+  openSmtpPassword,
+  readMailSettings,
+  viewMailSettings,
+} from "../../src/mail/mail-settings.ts";
+import { makeSubject, makeText } from "../../src/mail/mail-text.ts";
+import { Sealer } from "../../src/secret/seal.ts";
+import { openFreshStore, refusalOf } from "../kit/fresh-store.ts";
+
+const { store, clock, environment } = await openFreshStore();
+const sealer = new Sealer(Buffer.alloc(32, 1));
+const signIn = { host: "smtp.example.com", username: "shop", password: "planted-secret" };
+
+async function save(input: MailSettingsInput) {
+  const now = await environment("production");
+  const section = changeMailSettings(now, input, sealer, clock.now());
+  const after = await store.write("dashboard", (tx) => saveSettings(tx, now, { mail: section }, now.version));
+  return readMailSettings(after);
+}
+const passwordOf = async () => {
+  const now = await environment("production");
+  const { smtp } = readMailSettings(now);
+  return smtp === null ? null : openSmtpPassword(sealer, now.id, smtp);
+};
+
+describe("mail settings", () => {
+  test("send by default, through no server", async () => {
+    expect(readMailSettings(await environment("development"))).toEqual({ sends: true, smtp: null });
+  });
+
+  test("seal the password and never show it", async () => {
+    const saved = await save({ smtp: signIn });
+    const stored = JSON.stringify((await environment("production")).settings);
+    expect(stored + JSON.stringify(viewMailSettings(saved))).not.toContain("planted-secret");
+    expect(viewMailSettings(saved)).toEqual({
+      sends: true,
+      smtp: {
+        host: "smtp.example.com",
+        port: 587,
+        security: "starttls",
+        username: "shop",
+        passwordSetAt: "2026-01-15T12:00:00.000Z",
+      },
+    });
+    expect(await passwordOf()).toBe("planted-secret");
+  });
+
+  test("a password cannot be opened for another environment", async () => {
+    const { smtp } = await save({ smtp: signIn });
+    const other = (await environment("development")).id;
+    expect(() => smtp && openSmtpPassword(sealer, other, smtp)).toThrow("cannot be opened");
+  });
+
+  test("keep the password while host and username stay", async () => {
+    await save({ smtp: signIn });
+    await save({ smtp: { host: "smtp.example.com", username: "shop", security: "tls" } });
+    expect([await passwordOf(), readMailSettings(await environment("production")).smtp?.port]).toEqual([
+      "planted-secret",
+      465,
+    ]);
+  });
+
+  test.each([
+    ["another host", { host: "evil.example.com", username: "shop" }],
+    ["another username", { host: "smtp.example.com", username: "other" }],
+  ])("never send a kept password to %s", async (_rule, smtp) => {
+    await save({ smtp: signIn });
+    expect((await refusalOf(() => save({ smtp }))).code).toBe("invalid_input");
+    expect(await passwordOf()).toBe("planted-secret");
+  });
+
+  test("the sends switch alone changes nothing else, and removing the server keeps the switch", async () => {
+    await save({ smtp: signIn, sends: true });
+    expect((await save({ sends: false })).smtp?.host).toBe("smtp.example.com");
+    expect(await save({ smtp: null })).toEqual({ sends: false, smtp: null });
+  });
+
+  test.each<[string, NonNullable<MailSettingsInput["smtp"]>]>([
+    ["a host that is not one", { host: "https://smtp.example.com/" }],
+    ["a host with a line break", { host: "a.example\r\nX" }],
+    ["an empty host", { host: "" }],
+    ["a port that is not one", { host: "a.example", port: 70_000 }],
+    ["a username alone", { host: "a.example", username: "shop" }],
+    ["a password alone", { host: "a.example", password: "p" }],
+    ["a password in clear over the network", { ...signIn, security: "none" }],
+    ["a password with a line break", { ...signIn, password: "a\nb" }],
+  ])("refuse %s", async (_rule, smtp) => {
+    expect((await refusalOf(() => save({ smtp }))).code).toBe("invalid_input");
+  });
+
+  test("take a server on this machine without TLS, and an IPv6 address", async () => {
+    expect((await save({ smtp: { host: "127.0.0.1", security: "none" } })).smtp?.port).toBe(25);
+    expect((await save({ smtp: { host: "2001:db8::1" } })).smtp?.host).toBe("2001:db8::1");
+  });
+});
+
+describe("what a template renders to", () => {
+  test.each([
+    ["a line break becomes a space", "a\r\nb\nc", "a b c"],
+    ["control characters become a space", "a\u0000b\u0007", "a b"],
+    ["it is cut to 300 characters", "x".repeat(400), "x".repeat(300)],
+  ])("as a subject: %s", (_rule, rendered, expected) => {
+    expect(makeSubject(rendered)).toBe(expected);
+  });
+
+  test.each([
+    ["line breaks are one newline each", "a\r\nb\rc\nd", "a\nb\nc\nd"],
+    ["control characters go, tabs stay", "a\u0000\tb\u001b[31m", "a\tb[31m"],
+    ["half a surrogate pair is replaced", "a\ud800b", "a\ufffdb"],
+    ["it is cut to 10,000 characters, never inside one", "👋".repeat(10_001), "👋".repeat(10_000)],
+  ])("as a text: %s", (_rule, rendered, expected) => {
+    expect(makeText(rendered)).toBe(expected);
+  });
+});
