@@ -1,0 +1,29 @@
+import { expect, test } from "bun:test";
+import type { RefusalCode } from "../../src/ground/refusal-code.ts";
+import { requirePlanLink, requireProductLink } from "../../src/selling/payment-link.ts";
+import { refusalOf } from "../kit/fresh-store.ts";
+import { openMarket } from "../kit/market.ts";
+
+const market = await openMarket();
+const { store, environmentId } = market;
+const soldThrough = { kind: "payment_link", url: "https://pay.example/x" };
+await market.product("linked", { soldThrough });
+await market.plan("team", { soldThrough });
+
+const product = (name: string) => store.read((tx) => requireProductLink(tx, environmentId, name));
+const plan = (name: string) => store.read((tx) => requirePlanLink(tx, environmentId, name));
+
+test("what is sold by a payment link is paid there", async () => {
+  expect([await product("linked"), await plan("team")]).toEqual([soldThrough.url, soldThrough.url]);
+});
+
+test.each<[string, () => Promise<string>, RefusalCode, number]>([
+  ["buy on a product sold through a relay answers 409", () => product("lamp"), "product_not_sellable", 409],
+  ["checkout on a plan sold through a relay answers 409", () => plan("pro"), "plan_not_sellable", 409],
+  ["a plan that is not sold at all has no checkout", () => plan("free"), "plan_not_sellable", 409],
+  ["buy on a product that does not exist answers 404", () => product("chair"), "not_found", 404],
+  ["checkout on a plan that does not exist answers 404", () => plan("gold"), "not_found", 404],
+])("%s", async (_rule, work, code, status) => {
+  const refusal = await refusalOf(work);
+  expect([refusal.code, refusal.status]).toEqual([code, status]);
+});
