@@ -8,12 +8,19 @@ import { answerDashboard } from "./dashboard.ts";
 import { answerError } from "./error.ts";
 import { hooksRoute } from "./hooks.ts";
 import { requireLocalHost } from "./host.ts";
-import { refuseMissing } from "./missing.ts";
+import { refuseMissing, type Served } from "./missing.ts";
 import { writeOpenApi } from "./openapi.ts";
 import type { HttpRooms } from "./rooms.ts";
 import { ROUTES } from "./route-list.ts";
 import { serveRoute } from "./serve.ts";
 import { SourceReader } from "./source.ts";
+
+/** Every address there is, for telling a wrong method from a wrong address. */
+const SERVED: readonly Served[] = [
+  ...ROUTES,
+  { method: "GET", path: "/openapi.json" },
+  { method: "POST", path: "/hooks/:appId/:name" },
+];
 
 /** The app of these rooms, not listening yet. */
 export function createHttp(rooms: HttpRooms) {
@@ -29,7 +36,7 @@ export function createHttp(rooms: HttpRooms) {
     return answerError(
       rooms,
       request,
-      code === "NOT_FOUND" ? refuseMissing(ROUTES, request.method, pathname) : error,
+      code === "NOT_FOUND" ? refuseMissing(SERVED, request.method, pathname) : error,
     );
   });
   app.use(hooksRoute({ http: rooms, receiver: rooms.receiver, source: sources }));
@@ -50,7 +57,7 @@ export function createHttp(rooms: HttpRooms) {
     const { pathname } = new URL(request.url);
     return (
       (await answerDashboard(request)) ??
-      answerError(rooms, request, refuseMissing(ROUTES, request.method, pathname))
+      answerError(rooms, request, refuseMissing(SERVED, request.method, pathname))
     );
   });
   return app;

@@ -2,9 +2,12 @@
 import { Refusal } from "../ground/refusal.ts";
 import type { Route } from "./route.ts";
 
+/** What an address is served with. */
+export type Served = Pick<Route, "method" | "path">;
+
 /** The refusal for a request that no route took. */
-export function refuseMissing(routes: readonly Route[], method: string, pathname: string): Refusal {
-  const methods = routes.filter((route) => matchesPath(route.path, pathname)).map((route) => route.method);
+export function refuseMissing(served: readonly Served[], method: string, pathname: string): Refusal {
+  const methods = served.filter(({ path }) => matchesPath(path, pathname)).map(({ method: one }) => one);
   if (methods.length === 0) {
     return new Refusal("not_found", "Nothing exists under this address: /openapi.json lists every route.");
   }

@@ -1,0 +1,58 @@
+/** The dashboard's files: the page at every deep link, its hashed files for ever, nothing outside them, one strict policy. */
+import { expect, test } from "bun:test";
+import { startApi } from "../kit/api-server.ts";
+
+test("the page answers at the root and at deep links that a browser opens, never for a program's missing file", async () => {
+  await using api = await startApi();
+  const html = { headers: { accept: "text/html,*/*" } };
+  for (const path of ["/", "/setup", "/apps/shop/development/relays/shop-orders"]) {
+    const reply = await api.call(path, html);
+    expect([path, reply.status, reply.headers.get("content-type")]).toEqual([
+      path,
+      200,
+      "text/html;charset=utf-8",
+    ]);
+    expect(reply.headers.get("cache-control")).toBe("no-cache");
+  }
+  expect((await api.call("/apps/shop", { headers: { accept: "application/json" } })).json.code).toBe(
+    "not_found",
+  );
+  expect((await api.call("/chunk-00000000.js", html)).json.code).toBe("not_found");
+});
+
+test("its files are cached for ever, and an ETag that still stands is 304", async () => {
+  await using api = await startApi();
+  const page = await api.call("/");
+  const path = /src="(\/[^"]+\.js)"/.exec(page.text)?.[1] ?? "";
+  const file = await api.call(path);
+  expect(file.headers.get("content-type")).toStartWith("text/javascript");
+  expect(file.headers.get("cache-control")).toBe("public, max-age=31536000, immutable");
+  for (const [address, etag] of [
+    ["/", page.headers.get("etag")],
+    [path, file.headers.get("etag")],
+  ] as const) {
+    const again = await api.call(address, { headers: { "if-none-match": etag ?? "" } });
+    expect([again.status, again.text]).toEqual([304, ""]);
+  }
+});
+
+test("nothing inline runs: the page holds no script or style of its own, and the policy allows none", async () => {
+  await using api = await startApi();
+  const page = await api.call("/");
+  expect(page.text).not.toMatch(/<script(?![^>]*\bsrc=)|<style|\son\w+=/i);
+  expect(page.headers.get("content-security-policy")).toContain("script-src 'self'; style-src 'self';");
+});
+
+test("a path that climbs out finds nothing", async () => {
+  await using api = await startApi();
+  for (const path of [
+    "/..%2f..%2fpackage.json",
+    "/%2e%2e/package.json",
+    "/....//etc/passwd",
+    "/web/index.html",
+    "/index.html",
+  ]) {
+    const reply = await api.call(path);
+    expect([path, reply.status]).toEqual([path, 404]);
+  }
+});

@@ -1,0 +1,149 @@
+/** Errors are rendered in one place: code and message, docs for those who build, resetAt for caps, and never a stack. */
+import { expect, test } from "bun:test";
+import { StoreUnavailable } from "../../src/store/port.ts";
+import { startApi } from "../kit/api-server.ts";
+
+const MISSING = "/collections/none";
+
+test("docs stands in refusals to a development key and to a session, never in those to a live key or a stranger", async () => {
+  await using api = await startApi();
+  const docs = `${api.base}/docs/errors/not_found`;
+  const live = "/api/apps/shop/production";
+  expect((await api.call(api.E + MISSING, { key: api.keys.dev })).json).toMatchObject({
+    code: "not_found",
+    docs,
+  });
+  expect((await api.call(live + MISSING, { session: true })).json).toMatchObject({ code: "not_found", docs });
+  expect(Object.keys((await api.call(live + MISSING, { key: api.keys.live })).json)).toEqual([
+    "code",
+    "message",
+  ]);
+  expect(Object.keys((await api.call(api.E + MISSING)).json)).toEqual(["code", "message"]);
+  expect(Object.keys((await api.call(api.E + MISSING, { key: api.keys.app })).json)).toEqual([
+    "code",
+    "message",
+  ]);
+});
+
+test("docs begins with the configured address, and the page behind the default one explains the code", async () => {
+  await using own = await startApi({ docsUrl: "https://docs.example.com/relay" });
+  const reply = await own.call(own.E + MISSING, { key: own.keys.dev });
+  expect(reply.json.docs).toBe("https://docs.example.com/relay/errors/not_found");
+  const page = await own.call("/docs/errors/not_found", { headers: { accept: "text/html" } });
+  expect(page.text).toContain("not_found (404)");
+  expect((await own.call("/docs/errors/constructor")).json.code).toBe("not_found");
+});
+
+test("a cap answers resetAt and Retry-After", async () => {
+  await using api = await startApi();
+  const wrong = {
+    method: "POST",
+    headers: { origin: api.base },
+    body: { email: "ann@example.com", password: "wrong password" },
+  };
+  for (let attempt = 0; attempt < 10; attempt++)
+    expect((await api.call("/api/session", wrong)).status).toBe(401);
+  const capped = await api.call("/api/session", wrong);
+  expect(capped.status).toBe(429);
+  expect(capped.json).toMatchObject({ code: "signin_capped", resetAt: "2026-01-15T12:15:00.000Z" });
+  expect(capped.headers.get("retry-after")).toBe("900");
+  await api.clock.advance(15 * 60_000);
+  expect((await api.call("/api/session", wrong)).status).toBe(401);
+}, 30_000);
+
+test("an address that nothing serves is 404 in JSON, and a method that it does not have is 405 with Allow", async () => {
+  await using api = await startApi();
+  for (const path of [
+    "/api",
+    "/api/apps/shop",
+    "/hooks/shop",
+    "/client/x",
+    "/nothing.js",
+    "/api/apps/shop/development/",
+  ]) {
+    const reply = await api.call(path, { headers: { accept: "text/html" } });
+    expect([path, reply.status, reply.json.code]).toEqual([path, 404, "not_found"]);
+  }
+  for (const [method, path, allow] of [
+    ["DELETE", "/healthz", "GET"],
+    ["GET", "/hooks/shop/orders", "POST"],
+    ["POST", "/openapi.json", "GET"],
+    ["PATCH", `${api.E}/relays`, "GET, POST"],
+    ["GET", `${api.E}/events/x/replay`, "POST"],
+    ["OPTIONS", `${api.E}/relays`, "GET, POST"],
+  ] as const) {
+    const reply = await api.call(path, { method });
+    expect([path, reply.status, reply.json.code]).toEqual([path, 405, "method_not_allowed"]);
+    expect(reply.headers.get("allow")).toBe(allow);
+  }
+});
+
+test("a store that cannot be used is 503 not_recorded", async () => {
+  await using api = await startApi({}, (rooms) => ({
+    ...rooms,
+    store: Object.assign(Object.create(rooms.store), {
+      read: rooms.store.read.bind(rooms.store),
+      write: () => Promise.reject(new StoreUnavailable("The disk is full.")),
+    }),
+  }));
+  const reply = await api.call(`${api.E}/persons`, {
+    method: "POST",
+    session: true,
+    body: { email: "bo@example.com" },
+  });
+  expect([reply.status, reply.json.code]).toEqual([503, "not_recorded"]);
+  expect(reply.text).not.toContain("disk");
+  expect(api.lines.join()).toContain("The disk is full.");
+});
+
+test("anything else is 500 internal: its stack is in the log and nowhere in the answer", async () => {
+  await using api = await startApi({}, (rooms) => ({
+    ...rooms,
+    checkReady: () => Promise.reject(new TypeError("secret detail of the inside")),
+  }));
+  const reply = await api.call("/readyz");
+  expect([reply.status, Object.keys(reply.json)]).toEqual([500, ["code", "message"]]);
+  expect(reply.text).not.toContain("inside");
+  const line = JSON.parse(api.lines.at(-1) ?? "{}");
+  expect(line).toMatchObject({
+    level: "error",
+    message: "A request failed.",
+    method: "GET",
+    path: "/readyz",
+  });
+  expect(line.error.stack).toContain("secret detail of the inside");
+});
+
+test("readiness is told with its problem and 503", async () => {
+  await using api = await startApi({}, (rooms) => ({
+    ...rooms,
+    checkReady: async () => ({ ready: false, problem: "The runner has stopped." }),
+  }));
+  const reply = await api.call("/readyz");
+  expect([reply.status, reply.json]).toEqual([503, { ready: false, problem: "The runner has stopped." }]);
+});
+
+test("every answer carries the headers against framing, sniffing and leaking", async () => {
+  await using api = await startApi();
+  for (const path of [
+    "/",
+    "/healthz",
+    "/changes.txt",
+    "/openapi.json",
+    "/nothing",
+    `${api.E}/relays`,
+    "/readyz",
+  ]) {
+    const { headers } = await api.call(path);
+    expect([path, headers.get("x-frame-options"), headers.get("x-content-type-options")]).toEqual([
+      path,
+      "DENY",
+      "nosniff",
+    ]);
+    expect(headers.get("referrer-policy")).toBe("no-referrer");
+    expect(headers.get("cross-origin-opener-policy")).toBe("same-origin");
+    expect(headers.get("content-security-policy")).toContain("default-src 'none'");
+    expect(headers.get("content-security-policy")).not.toContain("unsafe");
+    expect(headers.get("access-control-allow-origin")).toBeNull();
+  }
+});

@@ -1,0 +1,121 @@
+/** Events over HTTP: the list with its filters, one with its runs, replay. */
+import { expect } from "bun:test";
+import { newId } from "../../src/ground/id.ts";
+import { runScenarios } from "../kit/api-scenario.ts";
+import { type ApiServer, START_MS } from "../kit/api-server.ts";
+
+const DONE = "evt_019bc186de007000800000000000000d";
+const QUEUED = "evt_019bc186de0070008000000000000001";
+
+async function withEvents(api: ApiServer): Promise<void> {
+  const environmentId = api.environments.development.id;
+  await api.store.write("app", async (tx) => {
+    const insert = (id: string, environment: number, relay: string, state: string) =>
+      tx.run(
+        `INSERT INTO event (id, environment_id, relay_id, relay_name, trigger, state, payload, created_at)
+         VALUES (?1, ?2, ?3, ?4, 'receiver', ?5, ?6, ?7)`,
+        id,
+        environment,
+        `rly_${relay}`,
+        relay,
+        state,
+        '{"event":{"order":123456789012345678901},"mapped":{}}',
+        START_MS,
+      );
+    await insert(QUEUED, environmentId, "alpha", "queued");
+    await insert(DONE, environmentId, "beta", "done");
+    await insert(newId("evt", START_MS), api.environments.production.id, "alpha", "done");
+    await tx.run(
+      "INSERT INTO run (event_seq, number, started_at, finished_at, outcome, results) SELECT seq, 1, ?2, ?2, 'ok', ?3 FROM event WHERE id = ?1",
+      DONE,
+      START_MS,
+      '[{"type":"write_record","outcome":"done"}]',
+    );
+  });
+}
+
+const ids = (json: { items: { id: string }[] }): string[] => json.items.map(({ id }) => id);
+
+runScenarios([
+  {
+    name: "the list shows this environment's events alone, newest first, without payloads",
+    given: withEvents,
+    request: "GET /events",
+    status: 200,
+    also: (_, { json, text }) => {
+      expect(ids(json)).toEqual([DONE, QUEUED]);
+      expect(text).not.toContain("12345678901");
+    },
+  },
+  {
+    name: "the list filters by relay, state, trigger and text",
+    given: withEvents,
+    request: "GET /events?relay=beta&state=done&trigger=receiver&q=345678",
+    status: 200,
+    also: (_, { json }) => expect(ids(json)).toEqual([DONE]),
+  },
+  {
+    name: "the list goes on from its cursor",
+    given: withEvents,
+    request: "GET /events?limit=1",
+    status: 200,
+    also: async (api, { json }) => {
+      const next = await api.call(`${api.E}/events?limit=1&cursor=${json.next}`, { key: api.keys.dev });
+      expect([...ids(json), ...ids(next.json), next.json.next]).toEqual([DONE, QUEUED, null]);
+    },
+  },
+  {
+    name: "a state that is none is refused",
+    request: "GET /events?state=lost",
+    status: 400,
+    answer: {
+      code: "invalid_input",
+      message: "state is not valid: it must be one of queued, running, done, failed, dead.",
+    },
+  },
+  {
+    name: "a since that is no time is refused",
+    request: "GET /events?since=yesterday",
+    status: 400,
+    answer: { code: "invalid_input" },
+  },
+  {
+    name: "one event shows its payload digit by digit and what each action did",
+    given: withEvents,
+    request: `GET /events/${DONE}`,
+    status: 200,
+    answer: {
+      event: {
+        id: DONE,
+        state: "done",
+        runs: [{ attempt: 1, outcome: "ok", results: [{ type: "write_record", outcome: "done" }] }],
+      },
+    },
+    also: (_, { text }) => expect(text).toContain("123456789012345678901"),
+  },
+  {
+    name: "a replay of a finished event queues it, is audited, and wakes the runner after the commit",
+    given: withEvents,
+    request: `POST /events/${DONE}/replay`,
+    status: 202,
+    answer: { event: { state: "queued", attempts: 0, replays: 1 } },
+    changes: { event: 0, audit: 1 },
+    also: (api) => expect(api.woken.runner).toBe(1),
+  },
+  {
+    name: "a replay of a queued event is not_replayable",
+    given: withEvents,
+    request: `POST /events/${QUEUED}/replay`,
+    status: 409,
+    answer: { code: "not_replayable" },
+    also: (api) => expect(api.woken.runner).toBe(0),
+  },
+  {
+    name: "an event of another environment is not_found",
+    given: withEvents,
+    request: `GET /api/apps/shop/production/events/${DONE}`,
+    call: (api) => ({ key: api.keys.live }),
+    status: 404,
+    answer: { code: "not_found" },
+  },
+]);

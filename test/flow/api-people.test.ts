@@ -1,0 +1,158 @@
+/** People, what they hold, and the catalog over HTTP. */
+import { expect } from "bun:test";
+import { runScenarios } from "../kit/api-scenario.ts";
+import type { ApiServer } from "../kit/api-server.ts";
+
+async function send(api: ApiServer, method: string, path: string, body?: unknown) {
+  const reply = await api.call(api.E + path, {
+    method,
+    key: api.keys.dev,
+    ...(body === undefined ? {} : { body }),
+  });
+  expect(reply.status).toBeLessThan(300);
+  return reply.json;
+}
+
+let id = "";
+async function withPerson(api: ApiServer): Promise<void> {
+  id = (await send(api, "POST", "/persons", { email: "bo@example.com" })).person.id;
+  await send(api, "PUT", "/access", { items: [{ slug: "beta" }] });
+}
+
+runScenarios([
+  {
+    name: "inviting makes a person, counted and audited by id alone",
+    request: "POST /persons",
+    call: { body: { email: "Bo@Example.com" } },
+    status: 201,
+    answer: {
+      created: true,
+      person: { email: "Bo@Example.com", status: "invited", createdBy: expect.stringMatching(/^key:key_/) },
+    },
+    changes: { person: 1, invite_count: 1, audit: 1 },
+  },
+  {
+    name: "inviting someone who exists answers them and changes nothing",
+    given: withPerson,
+    request: "POST /persons",
+    call: { body: { email: "BO@example.com" } },
+    status: 201,
+    answer: { created: false, person: { email: "bo@example.com" } },
+  },
+  {
+    name: "suspending is audited with before and after",
+    given: withPerson,
+    request: () => `PATCH /persons/${id}`,
+    call: { session: true, body: { status: "suspended" } },
+    status: 200,
+    answer: { person: { status: "suspended" } },
+    changes: { person: 0, audit: 1 },
+  },
+  {
+    name: "erasing leaves a tombstone and no address anywhere",
+    given: withPerson,
+    request: () => `DELETE /persons/${id}`,
+    status: 204,
+    changes: { person: 0, audit: 1 },
+    also: async (api) => expect(Bun.inspect([...(await api.snapshot())])).not.toContain("bo@example.com"),
+  },
+  {
+    name: "granting by hand is of source hand, whatever the key",
+    given: withPerson,
+    request: () => `POST /persons/${id}/grants`,
+    call: { body: { entitlement: "access:beta", expiresAt: "2026-02-01T00:00:00Z" } },
+    status: 201,
+    answer: {
+      grant: {
+        source: "hand",
+        entitlement: "access:beta",
+        expiresAt: "2026-02-01T00:00:00.000Z",
+        live: true,
+      },
+    },
+    changes: { access_grant: 1, audit: 1 },
+    also: async (api) => {
+      const access = await send(api, "GET", `/persons/${id}/access/access:beta`);
+      expect(access).toMatchObject({
+        granted: true,
+        until: "2026-02-01T00:00:00.000Z",
+        grants: [{ source: "hand" }],
+      });
+    },
+  },
+  {
+    name: "a source in the body is an unknown field: nobody mints one",
+    given: withPerson,
+    request: () => `POST /persons/${id}/grants`,
+    call: { body: { entitlement: "access:beta", source: "relay" } },
+    status: 400,
+    answer: { code: "invalid_input", message: "source is not a field here: remove it." },
+  },
+  {
+    name: "credits added under a key apply once",
+    given: async (api) => {
+      await withPerson(api);
+      await send(api, "POST", `/persons/${id}/credits`, { amount: 5, reason: "gift", key: "k1" });
+    },
+    request: () => `POST /persons/${id}/credits`,
+    call: { body: { amount: 5, reason: "gift", key: "k1" } },
+    status: 201,
+    answer: { applied: false, balance: 5 },
+  },
+  {
+    name: "credits never go below zero",
+    given: withPerson,
+    request: () => `POST /persons/${id}/credits`,
+    call: { body: { amount: -1, reason: "", key: "k2" } },
+    status: 409,
+    answer: { code: "credits_short" },
+  },
+  {
+    name: "a store account token is filed for its person",
+    given: withPerson,
+    request: () => `PUT /persons/${id}/tokens/store-1`,
+    status: 200,
+    answer: { token: { token: "store-1" } },
+    changes: { person_token: 1 },
+  },
+  {
+    name: "a product is made with its way of being sold, and audited",
+    request: "PUT /products/book",
+    call: {
+      body: {
+        title: "The book",
+        credits: 3,
+        soldThrough: { kind: "payment_link", url: "https://pay.example.com/x" },
+      },
+    },
+    status: 200,
+    answer: { created: true, product: { name: "book", key: "book", version: 1 } },
+    changes: { product: 1, audit: 1 },
+  },
+  {
+    name: "a product sold through a relay that does not exist is relay_missing",
+    request: "PUT /products/book",
+    call: { body: { soldThrough: { kind: "relay", relay: "nobody" } } },
+    status: 400,
+    answer: { code: "relay_missing" },
+  },
+  {
+    name: "a plan that a product's name holds is name_taken",
+    given: (api) => send(api, "PUT", "/products/book", {}),
+    request: "PUT /plans/book",
+    status: 409,
+    answer: { code: "name_taken" },
+  },
+  {
+    name: "a receipt gives the product once per ref",
+    given: async (api) => {
+      await withPerson(api);
+      await send(api, "PUT", "/products/book", { credits: 3 });
+    },
+    request: "POST /receipts",
+    call: () => ({ body: { ref: "ch_1", person: id, product: "book", amountMinor: 990, currency: "EUR" } }),
+    status: 201,
+    answer: { created: true, receipt: { ref: "ch_1", origin: "payment", amountMinor: 990 } },
+    changes: { purchase: 1, access_grant: 1, credit: 1 },
+  },
+]);

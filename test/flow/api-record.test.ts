@@ -1,0 +1,116 @@
+/** Collections, records and files over HTTP. */
+import { expect } from "bun:test";
+import { runScenarios } from "../kit/api-scenario.ts";
+import type { ApiServer } from "../kit/api-server.ts";
+
+const notes = { name: "notes", kind: "shared", fields: { text: { type: "text", required: true } } };
+
+function withNotes(api: ApiServer) {
+  return api.call(`${api.E}/collections`, { method: "POST", key: api.keys.dev, body: notes });
+}
+
+let id = "";
+async function withNote(api: ApiServer): Promise<void> {
+  await withNotes(api);
+  const body = { data: { text: "hello" } };
+  const reply = await api.call(`${api.E}/collections/notes/records`, {
+    method: "POST",
+    key: api.keys.dev,
+    body,
+  });
+  id = reply.json.record.id;
+}
+
+runScenarios([
+  {
+    name: "a collection is made and audited",
+    request: "POST /collections",
+    call: { body: notes },
+    status: 201,
+    answer: { collection: { name: "notes", version: 1 } },
+    changes: { collection: 1, audit: 1 },
+  },
+  {
+    name: "a collection that holds records is in_use",
+    given: withNote,
+    request: "DELETE /collections/notes",
+    status: 409,
+    answer: { code: "in_use" },
+  },
+  {
+    name: "a collection goes with its records when forced, and record changes are told",
+    given: withNote,
+    request: "DELETE /collections/notes?force=true",
+    status: 204,
+    changes: { collection: -1, record: -1, audit: 1 },
+    also: (api) => expect(api.woken.capture).toBe(2),
+  },
+  {
+    name: "a record written by a key says so and is no management change",
+    given: withNotes,
+    request: "POST /collections/notes/records",
+    call: { body: { data: { text: "hi" } } },
+    status: 201,
+    answer: {
+      record: {
+        collection: "notes",
+        data: { text: "hi" },
+        owner: null,
+        recipient: null,
+        by: expect.stringMatching(/^key:/),
+      },
+    },
+    changes: { record: 1 },
+    also: (api) => expect(api.woken.capture).toBe(1),
+  },
+  {
+    name: "a record an owner edits is audited by its fields' names, never their values",
+    given: withNote,
+    request: () => `PUT /collections/notes/records/${id}`,
+    call: { session: true, body: { data: { text: "private words" } } },
+    status: 200,
+    answer: { record: { data: { text: "private words" }, by: "owner:ann@example.com" } },
+    changes: { record: 0, audit: 1 },
+    also: async (api) => {
+      const audit = await api.call(`${api.E}/audit`, { key: api.keys.dev });
+      expect(audit.json.items[0]).toMatchObject({
+        action: "record.changed",
+        after: { collection: "notes", fields: ["text"] },
+      });
+      expect(audit.text).not.toContain("private words");
+    },
+  },
+  {
+    name: "data that breaks the field rules is data_invalid",
+    given: withNotes,
+    request: "POST /collections/notes/records",
+    call: { body: { data: { text: 5 } } },
+    status: 400,
+    answer: { code: "data_invalid" },
+  },
+  {
+    name: "a record that does not exist is not_found",
+    given: withNotes,
+    request: "DELETE /collections/notes/records/rec_nobody",
+    status: 404,
+    answer: { code: "not_found" },
+  },
+  {
+    name: "a file is kept as it came, and handed out as a download that no page may run",
+    request: "POST /files?name=page.html",
+    call: {
+      bytes: new TextEncoder().encode("<script>alert(1)</script>"),
+      headers: { "content-type": "text/html" },
+    },
+    status: 201,
+    answer: { file: { name: "page.html", mediaType: "text/html", bytes: 25 } },
+    changes: { file: 1 },
+    also: async (api, { json }) => {
+      const got = await api.call(`${api.E}/files/${json.file.id}`, { key: api.keys.dev });
+      expect(got.text).toBe("<script>alert(1)</script>");
+      expect(got.headers.get("content-disposition")).toBe("attachment; filename*=UTF-8''page.html");
+      expect(got.headers.get("content-security-policy")).toBe("default-src 'none'; frame-ancestors 'none'");
+      expect(got.headers.get("x-content-type-options")).toBe("nosniff");
+    },
+  },
+]);

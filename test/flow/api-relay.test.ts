@@ -1,0 +1,218 @@
+/** Relays over HTTP: made, saved, paused, rotated, deleted; secrets shown once; what a save leaves behind. */
+import { expect } from "bun:test";
+import { runScenarios } from "../kit/api-scenario.ts";
+import type { ApiServer } from "../kit/api-server.ts";
+
+const receiver = {
+  name: "shop-orders",
+  trigger: { kind: "receiver", verify: { scheme: "hooks" }, map: { person_email: "data.email" } },
+  actions: [{ type: "grant_credits", amount: 5 }],
+};
+const caller = {
+  name: "nightly",
+  trigger: { kind: "schedule", every: "1d", at: "03:00" },
+  actions: [{ type: "call_url", url: "https://example.com/night" }],
+};
+
+async function make(api: ApiServer, definition: unknown = receiver) {
+  const reply = await api.call(`${api.E}/relays`, {
+    method: "POST",
+    key: api.keys.dev,
+    body: { definition },
+  });
+  expect(reply.status).toBe(201);
+  return reply.json;
+}
+
+runScenarios([
+  {
+    name: "making a receiver mints its secret, which this answer alone shows",
+    request: "POST /relays",
+    call: { body: { definition: receiver } },
+    status: 201,
+    answer: { relay: { name: "shop-orders", state: "active", version: 1, secret: { kind: "minted" } } },
+    changes: { relay: 1, audit: 1 },
+    async also(api, { json }) {
+      expect(json.receiverSecret).toStartWith("whsec_");
+      expect(json.receiverUrl).toBe(`${api.base}/hooks/shop/shop-orders`);
+      expect(api.woken.relays).toBe(1);
+      const shown = await api.call(`${api.E}/relays/shop-orders`, { key: api.keys.dev });
+      const audit = await api.call(`${api.E}/audit`, { key: api.keys.dev });
+      expect(shown.text + audit.text + api.lines.join()).not.toContain(json.receiverSecret);
+      expect(audit.json.items[0]).toMatchObject({ action: "relay.created", target: "relay:shop-orders" });
+    },
+  },
+  {
+    name: "making a relay that breaks rules names every problem and writes nothing",
+    request: "POST /relays",
+    call: { body: { definition: { ...receiver, color: "red", actions: [] } } },
+    status: 400,
+    answer: { code: "invalid_definition" },
+    also: (_, { json }) =>
+      expect(json.problems.map(({ field }: { field: string }) => field)).toEqual(
+        expect.arrayContaining(["color", "actions"]),
+      ),
+  },
+  {
+    name: "a second relay of the name is name_taken",
+    given: (api) => make(api),
+    request: "POST /relays",
+    call: { body: { definition: receiver } },
+    status: 409,
+    answer: { code: "name_taken" },
+  },
+  {
+    name: "a relay with call_url gets its signing secret, shown once",
+    request: "POST /relays",
+    call: { body: { definition: caller } },
+    status: 201,
+    changes: { relay: 1, audit: 1 },
+    also: (_, { json }) =>
+      expect(json).toMatchObject({ signingSecret: expect.any(String), relay: { secret: { kind: "none" } } }),
+  },
+  {
+    name: "the list shows each relay with what it did in the last day",
+    given: (api) => make(api),
+    request: "GET /relays",
+    status: 200,
+    answer: {
+      items: [
+        {
+          name: "shop-orders",
+          trigger: "receiver",
+          actions: 1,
+          last24h: { done: 0, failed: 0, dead: 0, waiting: 0 },
+        },
+      ],
+      next: null,
+    },
+  },
+  {
+    name: "saving at the version that was read raises it and audits before and after",
+    given: (api) => make(api),
+    request: "PUT /relays/shop-orders",
+    call: {
+      body: { definition: { ...receiver, actions: [{ type: "grant_credits", amount: 9 }] }, version: 1 },
+    },
+    status: 200,
+    answer: { relay: { version: 2, definition: { actions: [{ amount: 9 }] } } },
+    changes: { relay: 0, audit: 1 },
+  },
+  {
+    name: "saving at an older version is version_conflict and tells the current one",
+    given: (api) => make(api),
+    request: "PUT /relays/shop-orders",
+    call: { body: { definition: receiver, version: 7 } },
+    status: 409,
+    answer: { code: "version_conflict", version: 1 },
+  },
+  {
+    name: "a definition's integer beyond 2^53 is kept digit by digit",
+    request: "POST /relays",
+    call: {
+      body: `{"definition":{"name":"big","trigger":{"kind":"data_change","collection":"notes","on":["created"]},"actions":[{"type":"write_record","collection":"notes","data":{"id":90071992547409931234}}]}}`,
+    },
+    status: 201,
+    changes: { relay: 1, audit: 1 },
+    async also(api, { text }) {
+      expect(text).toContain("90071992547409931234");
+      expect((await api.call(`${api.E}/relays/big`, { key: api.keys.dev })).text).toContain(
+        "90071992547409931234",
+      );
+    },
+  },
+  {
+    name: "validating tells problems and writes nothing",
+    request: "POST /relays/validate",
+    call: { body: { definition: { name: "x" } } },
+    status: 200,
+    also: (_, { json }) => expect(json.problems.length).toBeGreaterThan(0),
+  },
+  {
+    name: "validating a sound definition tells of what it names and is not there",
+    request: "POST /relays/validate",
+    call: { body: { definition: { ...receiver, actions: [{ type: "fulfil_product", product: "book" }] } } },
+    status: 200,
+    answer: { problems: [] },
+    also: (_, { json }) => expect(json.warnings.join(" ")).toContain("book"),
+  },
+  {
+    name: "pausing pauses",
+    given: (api) => make(api),
+    request: "POST /relays/shop-orders/pause",
+    status: 200,
+    answer: { relay: { state: "paused" } },
+    changes: { relay: 0, audit: 1 },
+  },
+  {
+    name: "resuming resumes and wakes the runner",
+    given: async (api) => {
+      await make(api);
+      await api.call(`${api.E}/relays/shop-orders/pause`, { method: "POST", key: api.keys.dev });
+    },
+    request: "POST /relays/shop-orders/resume",
+    status: 200,
+    answer: { relay: { state: "active" } },
+    changes: { relay: 0, audit: 1 },
+    also: (api) => expect(api.woken.runner).toBe(1),
+  },
+  {
+    name: "pasting the sender's secret stores it and shows nothing of it",
+    given: (api) => make(api),
+    request: "PUT /relays/shop-orders/secret",
+    call: { body: { value: "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw" } },
+    status: 200,
+    changes: { relay: 0, audit: 1 },
+    async also(api, { json }) {
+      expect(json).toEqual({});
+      const everything = Bun.inspect([...(await api.snapshot())]) + api.lines.join();
+      expect(everything).not.toContain("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw");
+    },
+  },
+  {
+    name: "a secret that is too weak is invalid_input and its value stands nowhere",
+    given: (api) => make(api),
+    request: "PUT /relays/shop-orders/secret",
+    call: { body: { value: "hunter2hunter2" } },
+    status: 400,
+    answer: { code: "invalid_input" },
+    also: (api, { text }) => expect(text + api.lines.join()).not.toContain("hunter2"),
+  },
+  {
+    name: "minting a secret again answers it once",
+    given: (api) => make(api),
+    request: "PUT /relays/shop-orders/secret",
+    status: 200,
+    changes: { relay: 0, audit: 1 },
+    also: (_, { json }) => expect(json.receiverSecret).toStartWith("whsec_"),
+  },
+  {
+    name: "a signing secret for a relay without call_url is no_call_url",
+    given: (api) => make(api),
+    request: "PUT /relays/shop-orders/signing-secret",
+    status: 400,
+    answer: { code: "no_call_url" },
+  },
+  {
+    name: "rotating the signing secret answers the new one",
+    given: (api) => make(api, caller),
+    request: "PUT /relays/nightly/signing-secret",
+    call: { body: {} },
+    status: 200,
+    answer: { signingSecret: expect.any(String) },
+    changes: { relay: 0, audit: 1 },
+  },
+  {
+    name: "deleting a relay deletes it",
+    given: (api) => make(api),
+    request: "DELETE /relays/shop-orders",
+    status: 204,
+    changes: { relay: -1, audit: 1 },
+  },
+  {
+    name: "a relay that does not exist is not_found",
+    request: "GET /relays/nobody",
+    status: 404,
+    answer: { code: "not_found" },
+  },
+]);

@@ -1,0 +1,127 @@
+/** Settings, keys, the sender domain: what is write only is never shown, what is stale is refused. */
+import { expect } from "bun:test";
+import { runScenarios } from "../kit/api-scenario.ts";
+import type { ApiServer } from "../kit/api-server.ts";
+
+const SECRET = "processor-secret-1A2b3C4d5E6f";
+
+const put = (api: ApiServer, body: unknown) =>
+  api.call(`${api.E}/settings`, { method: "PUT", key: api.keys.dev, body });
+
+runScenarios([
+  {
+    name: "settings tell the base facts and the caps in force",
+    request: "GET /settings",
+    status: 200,
+    answer: {
+      settings: {
+        app: { id: "shop", name: "Shop" },
+        environment: "development",
+        mode: "server",
+        version: 1,
+        heldAt: null,
+        processorSecret: null,
+        limits: { relaysPerEnvironment: 20, verifiedEventsPerMinute: 120 },
+        mail: { sends: true, smtp: null },
+        alerts: { relay_failed: true },
+      },
+    },
+  },
+  {
+    name: "the processor's secret is write only: its fingerprint is shown and audited, its value stands nowhere",
+    request: "PUT /settings",
+    call: { body: { version: 1, processorSecret: SECRET } },
+    status: 200,
+    answer: { settings: { version: 2, processorSecret: { fingerprint: expect.stringMatching(/^sha256:/) } } },
+    changes: { environment: 0, audit: 1 },
+    also: async (api, { text }) => {
+      const rest = Bun.inspect([...(await api.snapshot())]) + api.lines.join();
+      expect(text + rest).not.toContain(SECRET);
+      expect(api.woken.relays).toBe(1);
+    },
+  },
+  {
+    name: "a stale version is version_conflict and changes nothing",
+    request: "PUT /settings",
+    call: { body: { version: 9, held: true } },
+    status: 409,
+    answer: { code: "version_conflict", version: 1 },
+  },
+  {
+    name: "a part that is refused takes the whole change back",
+    request: "PUT /settings",
+    call: { body: { version: 1, held: true, processorSecret: "short" } },
+    status: 400,
+    answer: { code: "invalid_input" },
+  },
+  {
+    name: "a hold is put on, and the relays are read again",
+    request: "PUT /settings",
+    call: { session: true, body: { version: 1, held: true } },
+    status: 200,
+    answer: { settings: { heldAt: "2026-01-15T12:00:00.000Z" } },
+    changes: { environment: 0, audit: 1 },
+  },
+  {
+    name: "a mail server's password is never shown",
+    request: "PUT /settings",
+    call: {
+      body: {
+        version: 1,
+        mail: { smtp: { host: "smtp.example.com", username: "me", password: "mail-password-77" } },
+      },
+    },
+    status: 200,
+    answer: {
+      settings: {
+        mail: { smtp: { host: "smtp.example.com", port: 587, security: "starttls", username: "me" } },
+      },
+    },
+    changes: { environment: 0, audit: 1 },
+    also: async (api, { text }) => {
+      expect(text + Bun.inspect([...(await api.snapshot())])).not.toContain("mail-password-77");
+    },
+  },
+  {
+    name: "an alert is switched off and the others stay",
+    given: (api) => put(api, { version: 1, alerts: { held_dropped: false } }),
+    request: "PUT /settings",
+    call: { body: { version: 2, alerts: { relay_failed: false } } },
+    status: 200,
+    answer: { settings: { alerts: { relay_failed: false, held_dropped: false } } },
+    changes: { environment: 0, audit: 1 },
+  },
+  {
+    name: "a key's token is shown once and stored as a hash",
+    request: "POST /keys",
+    call: { session: true, body: { kind: "secret", name: "ci" } },
+    status: 201,
+    changes: { api_key: 1, audit: 1 },
+    also: async (api, { json }) => {
+      expect(json.token).toMatch(/^sk_dev_\w{32}$/);
+      const rest = await api.call(`${api.E}/keys`, { session: true });
+      expect(rest.text + Bun.inspect([...(await api.snapshot())])).not.toContain(json.token);
+    },
+  },
+  {
+    name: "a live app key needs its origins",
+    request: "POST /api/apps/shop/production/keys",
+    call: { session: true, body: { kind: "app", name: "web" } },
+    status: 400,
+    answer: { code: "invalid_input" },
+  },
+  {
+    name: "a sender domain starts unverified and shows the record to set",
+    request: "PUT /sender-domain",
+    call: { body: { domain: "Example.com" } },
+    status: 200,
+    answer: {
+      senderDomain: {
+        domain: "example.com",
+        verified: false,
+        record: { type: "TXT", name: "_relay-service.example.com" },
+      },
+    },
+    changes: { sender_domain: 1, audit: 1 },
+  },
+]);

@@ -1,0 +1,215 @@
+/** Signing in to the dashboard: the ways in, the cookie, and what a page from elsewhere cannot do. */
+import { describe, expect, test } from "bun:test";
+import { createOwner, hashPassword } from "../../src/account/owner.ts";
+import { createSigninLink } from "../../src/account/signin-link.ts";
+import { type ApiServer, changesBetween, type Reply, START_MS, startApi } from "../kit/api-server.ts";
+
+const PASSWORD = "correct horse battery";
+
+async function withOwner(api: ApiServer, email = "bea@example.com"): Promise<string> {
+  const passwordHash = await hashPassword(PASSWORD);
+  return (
+    await api.store.write("dashboard", (tx) => createOwner(tx, { email, passwordHash, nowMs: START_MS }))
+  ).id;
+}
+
+function makeLink(
+  api: ApiServer,
+  kind: "setup" | "reset" | "local",
+  ownerId: string | null = null,
+): Promise<{ token: string }> {
+  return api.store.write("dashboard", (tx) =>
+    createSigninLink(tx, { kind, ownerId, nowMs: api.clock.now() }),
+  );
+}
+
+function post(
+  api: ApiServer,
+  path: string,
+  body: unknown,
+  headers: Record<string, string> = {},
+): Promise<Reply> {
+  return api.call(path, { method: "POST", body, headers: { origin: api.base, ...headers } });
+}
+
+function cookieOf(reply: Reply): string {
+  return (reply.headers.get("set-cookie") ?? "").split(";")[0] ?? "";
+}
+
+describe("e-mail and password", () => {
+  test("sign in, with a cookie that scripts and other sites never get", async () => {
+    await using api = await startApi();
+    await withOwner(api);
+    const reply = await post(api, "/api/session", { email: "Bea@Example.com ", password: PASSWORD });
+    expect([reply.status, reply.json]).toEqual([200, { owner: { email: "bea@example.com" } }]);
+    expect(reply.headers.get("set-cookie")).toMatch(
+      /^relay_session=\w{43}; Path=\/; Max-Age=2592000; HttpOnly; SameSite=Strict$/,
+    );
+    const session = await api.call("/api/session", { headers: { cookie: cookieOf(reply) } });
+    expect(session.json).toMatchObject({
+      owner: { email: "bea@example.com" },
+      setupNeeded: false,
+      mode: "server",
+    });
+  });
+
+  test("are told apart by nothing when either is wrong, and change no row", async () => {
+    await using api = await startApi();
+    await withOwner(api);
+    const before = await api.snapshot();
+    const wrong = await post(api, "/api/session", { email: "bea@example.com", password: "not the password" });
+    const nobody = await post(api, "/api/session", { email: "nobody@example.com", password: PASSWORD });
+    expect([wrong.status, wrong.text]).toEqual([nobody.status, nobody.text]);
+    expect(wrong.json.code).toBe("unauthenticated");
+    expect(wrong.headers.get("set-cookie")).toBeNull();
+    expect(changesBetween(before, await api.snapshot())).toEqual({});
+  });
+
+  test("need the dashboard's own Origin, so that no page signs anyone in", async () => {
+    await using api = await startApi();
+    const body = { email: "bea@example.com", password: PASSWORD };
+    for (const origin of ["https://evil.example", "null"]) {
+      expect((await post(api, "/api/session", body, { origin })).json.code).toBe("wrong_origin");
+    }
+    expect((await api.call("/api/session", { method: "POST", body })).json.code).toBe("wrong_origin");
+  });
+
+  test("over https set a Secure cookie bound to the host, and want https in the Origin", async () => {
+    await using api = await startApi({ baseUrl: "https://relay.example.com" });
+    await withOwner(api);
+    const body = { email: "bea@example.com", password: PASSWORD };
+    expect((await post(api, "/api/session", body)).json.code).toBe("wrong_origin");
+    const reply = await post(api, "/api/session", body, { origin: "https://relay.example.com" });
+    expect(reply.headers.get("set-cookie")).toMatch(/^__Host-relay_session=\w{43}; Path=\/; .*; Secure$/);
+  });
+
+  test("give every sign-in a new token, whatever cookie came with it (no fixation)", async () => {
+    await using api = await startApi();
+    await withOwner(api);
+    const fixed = `relay_session=${"A".repeat(43)}`;
+    const reply = await post(
+      api,
+      "/api/session",
+      { email: "bea@example.com", password: PASSWORD },
+      { cookie: fixed },
+    );
+    expect(cookieOf(reply)).not.toBe(fixed);
+    expect((await api.call(`${api.E}/keys`, { headers: { cookie: fixed } })).status).toBe(401);
+  });
+});
+
+describe("a one-time link", () => {
+  test("of set-up makes the first owner, once", async () => {
+    await using api = await startApi();
+    const { token } = await makeLink(api, "setup");
+    const body = { token, email: "cleo@example.com", password: PASSWORD };
+    const reply = await post(api, "/api/setup", body);
+    expect([reply.status, reply.json]).toEqual([201, { owner: { email: "cleo@example.com" } }]);
+    expect((await api.call(`${api.E}/keys`, { headers: { cookie: cookieOf(reply) } })).status).toBe(200);
+    const again = await post(api, "/api/setup", { ...body, email: "eve@example.com" });
+    expect([again.status, again.json.code]).toEqual([401, "unauthenticated"]);
+  });
+
+  test("of set-up is not used up by a password that is too short", async () => {
+    await using api = await startApi();
+    const { token } = await makeLink(api, "setup");
+    const body = { token, email: "cleo@example.com", password: "short" };
+    expect((await post(api, "/api/setup", body)).json.code).toBe("invalid_input");
+    expect((await post(api, "/api/setup", { ...body, password: PASSWORD })).status).toBe(201);
+  });
+
+  test("of reset sets the password and ends older sessions", async () => {
+    await using api = await startApi();
+    const ownerId = await withOwner(api);
+    const first = cookieOf(await post(api, "/api/session", { email: "bea@example.com", password: PASSWORD }));
+    const { token } = await makeLink(api, "reset", ownerId);
+    expect((await post(api, "/api/session/reset", { token, password: "another good one" })).status).toBe(200);
+    expect((await api.call(`${api.E}/keys`, { headers: { cookie: first } })).status).toBe(401);
+    expect(
+      (await post(api, "/api/session", { email: "bea@example.com", password: "another good one" })).status,
+    ).toBe(200);
+  });
+
+  test("of the local dashboard signs in with no password, once, and within ten minutes", async () => {
+    await using api = await startApi({ mode: "local" });
+    const { token } = await makeLink(api, "local");
+    const reply = await post(api, "/api/session/link", { token });
+    expect(reply.status).toBe(200);
+    expect((await api.call(`${api.E}/keys`, { headers: { cookie: cookieOf(reply) } })).status).toBe(200);
+    expect((await post(api, "/api/session/link", { token })).json.code).toBe("unauthenticated");
+    const late = await makeLink(api, "local");
+    await api.clock.advance(10 * 60_000 + 1);
+    expect((await post(api, "/api/session/link", { token: late.token })).json.code).toBe("unauthenticated");
+  });
+
+  test("of one kind opens nothing of another kind", async () => {
+    await using api = await startApi();
+    const { token } = await makeLink(api, "local");
+    const setup = await post(api, "/api/setup", { token, email: "eve@example.com", password: PASSWORD });
+    expect(setup.json.code).toBe("unauthenticated");
+  });
+
+  test("cannot be guessed at without end", async () => {
+    await using api = await startApi();
+    const codes: string[] = [];
+    for (let guess = 0; guess < 12; guess++) {
+      codes.push((await post(api, "/api/session/link", { token: `guess${guess}` })).json.code);
+    }
+    expect(codes.filter((code) => code === "unauthenticated")).toHaveLength(10);
+    expect(codes.at(-1)).toBe("signin_capped");
+  });
+});
+
+describe("a session", () => {
+  test("ends when its owner signs out, and the cookie is taken back", async () => {
+    await using api = await startApi();
+    const reply = await api.call("/api/session", { method: "DELETE", session: true });
+    expect([reply.status, reply.text]).toEqual([204, ""]);
+    expect(reply.headers.get("set-cookie")).toStartWith("relay_session=; Path=/; Max-Age=0;");
+    expect((await api.call(`${api.E}/keys`, { session: true })).status).toBe(401);
+  });
+
+  test("in use is prolonged, at most once a day", async () => {
+    await using api = await startApi();
+    expect((await api.call(`${api.E}/keys`, { session: true })).headers.get("set-cookie")).toBeNull();
+    await api.clock.advance(86_400_000);
+    expect((await api.call(`${api.E}/keys`, { session: true })).headers.get("set-cookie")).toContain(
+      "Max-Age=2592000",
+    );
+    expect((await api.call(`${api.E}/keys`, { session: true })).headers.get("set-cookie")).toBeNull();
+  });
+
+  test("is told to nobody else: a stranger sees no app and no version", async () => {
+    await using api = await startApi();
+    expect((await api.call("/api/session")).json).toEqual({
+      owner: null,
+      setupNeeded: false,
+      mode: "server",
+      version: null,
+      apps: [],
+    });
+  });
+});
+
+describe("in local development", () => {
+  test("another Host than this machine's loopback with the port is refused on every route", async () => {
+    await using api = await startApi({ mode: "local" });
+    const port = new URL(api.base).port;
+    for (const host of [
+      "evil.example",
+      `evil.example:${port}`,
+      "127.0.0.1",
+      "127.0.0.1:1",
+      `127.0.0.1.evil.example:${port}`,
+      `localhost.:${port}`,
+    ]) {
+      for (const path of ["/", "/healthz", `${api.E}/keys`, "/openapi.json", "/api/session"]) {
+        const reply = await api.call(path, { session: true, headers: { host } });
+        expect([host, path, reply.status, reply.json.code]).toEqual([host, path, 403, "wrong_origin"]);
+      }
+    }
+    for (const host of [`127.0.0.1:${port}`, `localhost:${port}`, `[::1]:${port}`, `LOCALHOST:${port}`]) {
+      expect((await api.call("/healthz", { headers: { host } })).status).toBe(200);
+    }
+  });
+});

@@ -1,0 +1,55 @@
+/** The change feed: one source, as text and as JSON, since a version. */
+import { expect, test } from "bun:test";
+import packageJson from "../../package.json";
+import { REFUSALS } from "../../src/ground/refusal-code.ts";
+import { RELEASES, VERSION } from "../../src/release/change.ts";
+import { listChanges, writeChanges } from "../../src/release/feed.ts";
+
+test("the version of the service is the newest release's, and the package's", () => {
+  expect(VERSION).toBe(packageJson.version);
+});
+
+test("since a version come only newer releases, compared by number and not as text", () => {
+  expect(listChanges()).toEqual(RELEASES);
+  expect(listChanges("0.0.10")).toEqual(RELEASES.filter(({ version }) => version !== "0.0.9"));
+  expect(listChanges(VERSION)).toEqual([]);
+  expect(listChanges("v0")).toEqual(RELEASES);
+  for (const text of ["", "latest", "1.2.3.4", "1.x", "-1"]) expect(listChanges(text)).toBeNull();
+});
+
+test("releases stand newest first, and every code they added exists", () => {
+  const versions = RELEASES.map(({ version }) => version);
+  expect(versions).toEqual(
+    [...versions].sort((left, right) => right.localeCompare(left, "en", { numeric: true })),
+  );
+  for (const { codesAdded } of RELEASES)
+    for (const code of codesAdded) expect(Object.keys(REFUSALS)).toContain(code);
+});
+
+test("the text tells what was and what is", () => {
+  const text = writeChanges([
+    {
+      version: "9.0.0",
+      changes: [
+        { subject: "Colours", was: "Grey.", now: "Blue." },
+        { subject: "Sounds", was: null, now: "A bell." },
+      ],
+      codesAdded: ["bell_broken"],
+      codesRemoved: ["too_grey", "too_dull"],
+    },
+  ]);
+  expect(text).toBe(`Version 9.0.0
+
+  Colours
+    was: Grey.
+    now: Blue.
+
+  Sounds
+    now: A bell.
+
+  Error codes added: bell_broken
+
+  Error codes removed: too_grey, too_dull
+`);
+  expect(writeChanges([])).toBe("No changes.\n");
+});

@@ -1,0 +1,91 @@
+/** The log: one line an entry, and never a secret or a body in it. */
+import { describe, expect, test } from "bun:test";
+import { createLog, type LogFields, type LogLevel } from "../../src/ground/log.ts";
+import { VirtualClock } from "../kit/virtual-clock.ts";
+
+function write(
+  format: "text" | "json",
+  message: string,
+  fields?: LogFields,
+  level: LogLevel = "error",
+): string {
+  const lines: string[] = [];
+  const log = createLog({ clock: new VirtualClock(0), format, sink: (line) => lines.push(line) });
+  log[level](message, fields);
+  return lines.join("\n");
+}
+
+test("text is time, level, message and fields on one line", () => {
+  const line = write(
+    "text",
+    "Started.",
+    { port: 3000, host: "127.0.0.1", note: "two words", nothing: undefined },
+    "info",
+  );
+  expect(line).toBe('1970-01-01T00:00:00.000Z INFO  Started. port=3000 host=127.0.0.1 note="two words"');
+});
+
+test("json is one object a line, its own words before any field's", () => {
+  expect(
+    JSON.parse(write("json", "Started.", { port: 3000, level: "fake", message: "fake" }, "warn")),
+  ).toEqual({
+    at: "1970-01-01T00:00:00.000Z",
+    level: "warn",
+    message: "Started.",
+    port: 3000,
+  });
+});
+
+test("a line break in a message or a field cannot forge a second line", () => {
+  expect(write("text", "a\nb", { field: "c\nd" }).split("\n")).toHaveLength(1);
+  expect(write("json", "a\nb", { field: "c\nd" }).split("\n")).toHaveLength(1);
+});
+
+test("an error comes with its stack", () => {
+  const error = new TypeError("broken");
+  expect(JSON.parse(write("json", "Failed.", { error })).error).toMatchObject({
+    name: "TypeError",
+    message: "broken",
+  });
+  expect(write("text", "Failed.", { error })).toContain("http-log.test.ts");
+});
+
+test("levels below the lowest are dropped", () => {
+  expect(write("text", "quiet", {}, "debug")).toBe("");
+});
+
+describe("is blanked", () => {
+  const planted = "pl4nted";
+  const rows: readonly [name: string, fields: LogFields][] = [
+    ["an authorization header", { headers: { Authorization: `Bearer ${planted}` } }],
+    ["a cookie", { headers: { cookie: `relay_session=${planted}` } }],
+    ["a set-cookie", { headers: { "set-cookie": planted } }],
+    ["a body", { body: { password: planted } }],
+    ["a payload", { payload: planted }],
+    [
+      "a field that is a secret by name, however deep",
+      { a: { b: { receiverSecret: planted, signing_secret: planted } } },
+    ],
+    ["a token, a password, a private key", { token: planted, newPassword: planted, privateKey: planted }],
+    ["a list's fields", { items: [{ secret: planted }] }],
+    ["an API key inside a text", { url: `https://x.example/?k=sk_live_${planted}` }],
+    ["a hooks secret inside a text", { note: `got whsec_${planted}==` }],
+    ["a bearer token inside an error", { error: new Error(`refused Bearer ${planted}`) }],
+    [
+      "a private key inside a text",
+      { note: `-----BEGIN PRIVATE KEY-----\n${planted}\n-----END PRIVATE KEY-----` },
+    ],
+    ["bytes", { sealed: new TextEncoder().encode(planted) }],
+  ];
+  for (const [name, fields] of rows) {
+    test(name, () => {
+      for (const format of ["text", "json"] as const) {
+        const line = write(format, "Something.", fields);
+        expect(line).not.toContain(planted);
+        expect(line).toContain("Something.");
+      }
+    });
+  }
+  test("a key inside the message itself", () =>
+    expect(write("text", `bad key ak_dev_${planted}`)).not.toContain(planted));
+});
