@@ -6,6 +6,7 @@ import record from "../../migrations/0004-record.sql" with { type: "text" };
 import people from "../../migrations/0005-people.sql" with { type: "text" };
 import selling from "../../migrations/0006-selling.sql" with { type: "text" };
 import mail from "../../migrations/0007-mail.sql" with { type: "text" };
+import capture from "../../migrations/0008-capture.sql" with { type: "text" };
 
 export interface Migration {
   number: number;
@@ -21,4 +22,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 5, name: "people", sql: people },
   { number: 6, name: "selling", sql: selling },
   { number: 7, name: "mail", sql: mail },
+  { number: 8, name: "capture", sql: capture },
 ];

@@ -331,6 +331,38 @@ CREATE INDEX purchase_by_environment ON purchase (environment_id, id);
 
 CREATE INDEX purchase_by_person ON purchase (person_id, created_at);
 
+CREATE TRIGGER record_change_created AFTER INSERT ON record
+WHEN (SELECT captured FROM capture_switch) = 1
+BEGIN
+  INSERT INTO record_change (change, relays, record_id, collection, created_at, data, owner_id, recipient_id, written_by, updated_at)
+  SELECT 'created', group_concat(relay_id, ' '), NEW.id, NEW.collection, NEW.created_at, NEW.data, NEW.owner_id, NEW.recipient_id,
+    NEW.written_by, NEW.updated_at
+  FROM record_watch WHERE environment_id = NEW.environment_id AND collection = NEW.collection AND change = 'created'
+  HAVING count(*) > 0;
+END;
+
+CREATE TRIGGER record_change_deleted AFTER DELETE ON record
+WHEN (SELECT captured FROM capture_switch) = 1
+BEGIN
+  INSERT INTO record_change (change, relays, record_id, collection, created_at, data, owner_id, recipient_id, written_by, updated_at)
+  SELECT 'deleted', group_concat(relay_id, ' '), OLD.id, OLD.collection, OLD.created_at, OLD.data, OLD.owner_id, OLD.recipient_id,
+    OLD.written_by, OLD.updated_at
+  FROM record_watch WHERE environment_id = OLD.environment_id AND collection = OLD.collection AND change = 'deleted'
+  HAVING count(*) > 0;
+END;
+
+CREATE TRIGGER record_change_updated AFTER UPDATE ON record
+WHEN (SELECT captured FROM capture_switch) = 1
+  AND (NEW.data IS NOT OLD.data OR NEW.owner_id IS NOT OLD.owner_id OR NEW.recipient_id IS NOT OLD.recipient_id)
+BEGIN
+  INSERT INTO record_change (change, relays, record_id, collection, created_at, data, owner_id, recipient_id, written_by, updated_at,
+    previous_data, previous_owner_id, previous_recipient_id, previous_written_by, previous_updated_at)
+  SELECT 'updated', group_concat(relay_id, ' '), NEW.id, NEW.collection, NEW.created_at, NEW.data, NEW.owner_id, NEW.recipient_id,
+    NEW.written_by, NEW.updated_at, OLD.data, OLD.owner_id, OLD.recipient_id, OLD.written_by, OLD.updated_at
+  FROM record_watch WHERE environment_id = NEW.environment_id AND collection = NEW.collection AND change = 'updated'
+  HAVING count(*) > 0;
+END;
+
 CREATE TABLE record (
   seq INTEGER PRIMARY KEY AUTOINCREMENT,
   id TEXT NOT NULL UNIQUE,
@@ -350,6 +382,55 @@ CREATE INDEX record_by_collection ON record (environment_id, collection, seq);
 CREATE INDEX record_by_owner ON record (owner_id) WHERE owner_id IS NOT NULL;
 
 CREATE INDEX record_by_recipient ON record (recipient_id) WHERE recipient_id IS NOT NULL;
+
+CREATE TABLE record_change (
+  seq INTEGER PRIMARY KEY AUTOINCREMENT,
+  change TEXT NOT NULL CHECK (change IN ('created', 'updated', 'deleted')),
+  -- Ids of the relays that watched, separated by spaces.
+  relays TEXT NOT NULL,
+  record_id TEXT NOT NULL,
+  collection TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  -- The record as it is after the change; of a deleted one, as it was last.
+  data TEXT NOT NULL,
+  owner_id TEXT,
+  recipient_id TEXT,
+  written_by TEXT NOT NULL,
+  updated_at INTEGER NOT NULL,
+  -- What an update replaced; NULL on other changes.
+  previous_data TEXT,
+  previous_owner_id TEXT,
+  previous_recipient_id TEXT,
+  previous_written_by TEXT,
+  previous_updated_at INTEGER
+);
+
+CREATE TABLE record_watch (
+  environment_id INTEGER NOT NULL,
+  collection TEXT NOT NULL,
+  change TEXT NOT NULL,
+  relay_id TEXT NOT NULL REFERENCES relay (id) ON DELETE CASCADE,
+  PRIMARY KEY (environment_id, collection, change, relay_id)
+) WITHOUT ROWID;
+
+CREATE INDEX record_watch_by_relay ON record_watch (relay_id);
+
+CREATE TRIGGER relay_watch_changed AFTER UPDATE OF definition ON relay
+BEGIN
+  DELETE FROM record_watch WHERE relay_id = NEW.id;
+  INSERT OR IGNORE INTO record_watch (environment_id, collection, change, relay_id)
+  SELECT NEW.environment_id, json_extract(NEW.definition, '$.trigger.collection'), watched.value, NEW.id
+  FROM json_each(NEW.definition, '$.trigger.on') AS watched
+  WHERE json_extract(NEW.definition, '$.trigger.kind') = 'data_change';
+END;
+
+CREATE TRIGGER relay_watch_created AFTER INSERT ON relay
+WHEN json_extract(NEW.definition, '$.trigger.kind') = 'data_change'
+BEGIN
+  INSERT OR IGNORE INTO record_watch (environment_id, collection, change, relay_id)
+  SELECT NEW.environment_id, json_extract(NEW.definition, '$.trigger.collection'), watched.value, NEW.id
+  FROM json_each(NEW.definition, '$.trigger.on') AS watched;
+END;
 
 CREATE TABLE relay (
   id TEXT PRIMARY KEY,
@@ -386,6 +467,11 @@ CREATE TABLE run (
   outcome TEXT CHECK (outcome IN ('ok', 'failed', 'interrupted')),
   results TEXT NOT NULL DEFAULT '[]',
   PRIMARY KEY (event_seq, number)
+) WITHOUT ROWID;
+
+CREATE TABLE schedule_cursor (
+  relay_id TEXT PRIMARY KEY REFERENCES relay (id) ON DELETE CASCADE,
+  settled TEXT NOT NULL
 ) WITHOUT ROWID;
 
 CREATE TABLE schema_migration (number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL);
