@@ -70,7 +70,7 @@ async function identifySession(rooms: HttpRooms, request: Request, headers: Head
       "The request carries no key and no session: send Authorization: Bearer with a secret key, or sign in.",
     );
   }
-  if (!READS.has(request.method)) requireSameOrigin(request.headers, rooms.config.baseUrl);
+  if (!READS.has(request.method)) requireSameOrigin(rooms.config, request.headers);
   if (sessionSlides(session, nowMs)) {
     const expiresAt = await rooms.store.write("dashboard", (tx) => slideSession(tx, session, nowMs));
     headers.append("set-cookie", writeSessionCookie(rooms, token, expiresAt));

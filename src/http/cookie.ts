@@ -32,5 +32,5 @@ function cookieName(rooms: HttpRooms): string {
 }
 
 function isHttps(rooms: HttpRooms): boolean {
-  return rooms.baseUrl().startsWith("https://");
+  return rooms.config.mode === "server" && rooms.baseUrl().startsWith("https://");
 }

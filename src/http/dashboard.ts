@@ -2,11 +2,13 @@
 import { loadPageFiles, type PageFile } from "./page-file.ts";
 import { PAGE_HEADERS } from "./security-header.ts";
 
+const NOT_PAGES = /^\/(api|hooks|client|docs)(\/|$)/;
 const FOREVER = "public, max-age=31536000, immutable";
 
 /** The answer to a GET or HEAD that no route took, or null where it is not the dashboard's: let it be 404. */
 export async function answerDashboard(request: Request): Promise<Response | null> {
   const { pathname } = new URL(request.url);
+  if (NOT_PAGES.test(pathname)) return null;
   const { index, assets } = await loadPageFiles();
   const asset = assets.get(pathname);
   if (asset !== undefined) return answerFile(request, asset, FOREVER);
@@ -15,7 +17,7 @@ export async function answerDashboard(request: Request): Promise<Response | null
 
 /** Deep links are the page's own; a missing file or a program's call is not one. */
 function isPageAddress(request: Request, pathname: string): boolean {
-  if (/^\/(api|hooks|client|docs)(\/|$)/.test(pathname) || /\.\w+$/.test(pathname)) return false;
+  if (/\.\w+$/.test(pathname)) return false;
   const accept = request.headers.get("accept") ?? "";
   return pathname === "/" || accept.includes("text/html");
 }

@@ -27,8 +27,8 @@ export function createHttp(rooms: HttpRooms) {
   const sources = new SourceReader(rooms.config.trustedProxies);
   const app = new Elysia({ normalize: false });
   if (rooms.config.mode === "local") {
-    app.onRequest(({ request }) =>
-      requireLocalHost(request.headers.get("host"), Number(new URL(rooms.baseUrl()).port || 80)),
+    app.onRequest(({ request, server }) =>
+      requireLocalHost(request, server?.port ?? 0, rooms.config.baseUrl),
     );
   }
   app.onError(({ request, error, code }) => {

@@ -62,6 +62,9 @@ export interface RouteWords<
 
 type AnswerOf<Answer> = Answer extends TSchema ? Static<Answer> : undefined;
 
+// biome-ignore lint/complexity/noBannedTypes: exactly this is an object without any field
+type NoFields = TObject<{}>;
+
 export type Who = "environment" | "owner" | "open";
 
 /** A route with its types forgotten, as it is mounted and listed. */
@@ -85,10 +88,8 @@ export const ENVIRONMENT_PREFIX = "/api/apps/:appId/:environment";
 export function environmentRoute<
   const Path extends string,
   Answer extends TSchema | null,
-  // biome-ignore lint/complexity/noBannedTypes: an absent schema reads as an object with no fields
-  Query extends TObject = TObject<{}>,
-  // biome-ignore lint/complexity/noBannedTypes: an absent schema reads as an object with no fields
-  Body extends TSchema = TObject<{}>,
+  Query extends TObject = NoFields,
+  Body extends TSchema = NoFields,
 >(words: RouteWords<Path, Query, Body, Answer, { visit: Visit }>): Route {
   return makeRoute("environment", `${ENVIRONMENT_PREFIX}${words.path}`, words as never);
 }
@@ -97,10 +98,8 @@ export function environmentRoute<
 export function ownerRoute<
   const Path extends string,
   Answer extends TSchema | null,
-  // biome-ignore lint/complexity/noBannedTypes: an absent schema reads as an object with no fields
-  Query extends TObject = TObject<{}>,
-  // biome-ignore lint/complexity/noBannedTypes: an absent schema reads as an object with no fields
-  Body extends TSchema = TObject<{}>,
+  Query extends TObject = NoFields,
+  Body extends TSchema = NoFields,
 >(words: RouteWords<Path, Query, Body, Answer, OwnerCall>): Route {
   return makeRoute("owner", words.path, words as never);
 }
@@ -109,10 +108,8 @@ export function ownerRoute<
 export function openRoute<
   const Path extends string,
   Answer extends TSchema | null,
-  // biome-ignore lint/complexity/noBannedTypes: an absent schema reads as an object with no fields
-  Query extends TObject = TObject<{}>,
-  // biome-ignore lint/complexity/noBannedTypes: an absent schema reads as an object with no fields
-  Body extends TSchema = TObject<{}>,
+  Query extends TObject = NoFields,
+  Body extends TSchema = NoFields,
 >(words: RouteWords<Path, Query, Body, Answer, unknown>): Route {
   return makeRoute("open", words.path, words as never);
 }

@@ -84,7 +84,7 @@ export const signinRoutes = [
     body: fields({ email, password }),
     answer,
     async handle({ rooms, request, source, body, headers, nowMs }) {
-      requireSameOrigin(request.headers, rooms.config.baseUrl);
+      requireSameOrigin(rooms.config, request.headers);
       const owner = await checkPassword(rooms, source, body);
       return answerSession(
         rooms,
@@ -100,7 +100,7 @@ export const signinRoutes = [
     body: fields({ token }),
     answer,
     async handle({ rooms, request, source, body, headers, nowMs }) {
-      requireSameOrigin(request.headers, rooms.config.baseUrl);
+      requireSameOrigin(rooms.config, request.headers);
       rooms.signinCap.count(source, LINK_ACCOUNT);
       const started = await rooms.store.write("dashboard", async (tx) => {
         await redeemSigninLink(tx, { token: body.token, kind: "local", nowMs });
@@ -120,7 +120,7 @@ export const signinRoutes = [
     answer,
     status: 201,
     async handle({ rooms, request, source, body, headers, nowMs }) {
-      requireSameOrigin(request.headers, rooms.config.baseUrl);
+      requireSameOrigin(rooms.config, request.headers);
       await requireLink(rooms, source, body.token, "setup", nowMs);
       const passwordHash = await hashPassword(body.password);
       const started = await rooms.store.write("dashboard", async (tx) => {
@@ -138,7 +138,7 @@ export const signinRoutes = [
     body: fields({ token, password }),
     answer,
     async handle({ rooms, request, source, body, headers, nowMs }) {
-      requireSameOrigin(request.headers, rooms.config.baseUrl);
+      requireSameOrigin(rooms.config, request.headers);
       await requireLink(rooms, source, body.token, "reset", nowMs);
       const passwordHash = await hashPassword(body.password);
       const started = await rooms.store.write("dashboard", async (tx) => {

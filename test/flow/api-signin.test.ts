@@ -2,6 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { createOwner, hashPassword } from "../../src/account/owner.ts";
 import { createSigninLink } from "../../src/account/signin-link.ts";
+import { Refusal } from "../../src/ground/refusal.ts";
 import { type ApiServer, changesBetween, type Reply, START_MS, startApi } from "../kit/api-server.ts";
 
 const PASSWORD = "correct horse battery";
@@ -211,5 +212,26 @@ describe("in local development", () => {
     for (const host of [`127.0.0.1:${port}`, `localhost:${port}`, `[::1]:${port}`, `LOCALHOST:${port}`]) {
       expect((await api.call("/healthz", { headers: { host } })).status).toBe(200);
     }
+  });
+
+  test("a tunnel that is the base URL reaches the receivers and nothing else, and the dashboard works at its own address", async () => {
+    await using api = await startApi({ mode: "local", baseUrl: "https://tunnel.example" }, (rooms) => ({
+      ...rooms,
+      receiver: {
+        requireReceiver: () => Promise.reject(new Refusal("unknown_receiver", "There is no such receiver.")),
+      } as never,
+    }));
+    const headers = { host: "tunnel.example" };
+    const hook = await api.call("/hooks/shop/orders", { method: "POST", body: {}, headers });
+    expect(hook.json.code).toBe("unknown_receiver");
+    for (const path of ["/", "/healthz", "/api/session", "/hooksx", "/changes.txt"]) {
+      expect([path, (await api.call(path, { headers })).json.code]).toEqual([path, "wrong_origin"]);
+    }
+    const { token } = await makeLink(api, "local");
+    const signedIn = await post(api, "/api/session/link", { token });
+    expect([signedIn.status, signedIn.headers.get("set-cookie")]).toEqual([
+      200,
+      expect.not.stringContaining("Secure"),
+    ]);
   });
 });

@@ -177,17 +177,19 @@ async function send(base: string, cookie: string, path: string, call: Call): Pro
   return { status: response.status, headers: response.headers, text, json };
 }
 
+/** SQLite's own tables, and what capture keeps by SQL triggers whoever writes. */
+const OTHERS = /^(sqlite_|capture|record_)|change/;
+
 /** Table name to its rows, each as text. */
 export type Snapshot = Map<string, string[]>;
 
 async function readSnapshot(store: Store): Promise<Snapshot> {
   return await store.read(async (tx) => {
     const tables = await tx.all<{ name: string }>(
-      // The change log is capture's own: it is filled by SQL triggers and drained again at once.
-      "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name NOT LIKE '%change%' AND name NOT LIKE 'capture%' ORDER BY name",
+      "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name",
     );
     const all: Snapshot = new Map();
-    for (const { name } of tables) {
+    for (const { name } of tables.filter((table) => !OTHERS.test(table.name))) {
       all.set(name, (await tx.all(`SELECT * FROM "${name}"`)).map((row) => Bun.inspect(row)).sort());
     }
     return all;
