@@ -7,6 +7,7 @@ import people from "../../migrations/0005-people.sql" with { type: "text" };
 import selling from "../../migrations/0006-selling.sql" with { type: "text" };
 import mail from "../../migrations/0007-mail.sql" with { type: "text" };
 import capture from "../../migrations/0008-capture.sql" with { type: "text" };
+import client from "../../migrations/0009-client.sql" with { type: "text" };
 
 export interface Migration {
   number: number;
@@ -23,4 +24,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 6, name: "selling", sql: selling },
   { number: 7, name: "mail", sql: mail },
   { number: 8, name: "capture", sql: capture },
+  { number: 9, name: "client", sql: client },
 ];

@@ -239,6 +239,12 @@ CREATE TABLE owner (
   created_at INTEGER NOT NULL
 );
 
+CREATE TRIGGER person_session_ends AFTER UPDATE OF status ON person
+WHEN NEW.status IN ('suspended', 'erased') BEGIN
+  DELETE FROM person_session WHERE person_id = NEW.id;
+  DELETE FROM person_code WHERE environment_id = OLD.environment_id AND email_key = OLD.email_key;
+END;
+
 CREATE TABLE person (
   id TEXT PRIMARY KEY,
   environment_id INTEGER NOT NULL REFERENCES environment (id) ON DELETE CASCADE,
@@ -256,6 +262,31 @@ CREATE TABLE person (
 CREATE UNIQUE INDEX person_by_email ON person (environment_id, email_key) WHERE email_key IS NOT NULL;
 
 CREATE INDEX person_by_environment ON person (environment_id, id);
+
+CREATE TABLE person_code (
+  environment_id INTEGER NOT NULL REFERENCES environment (id) ON DELETE CASCADE,
+  email_key TEXT NOT NULL,
+  -- A keyed hash: six digits would be found again from a plain one.
+  code_digest BLOB NOT NULL,
+  wrong_tries INTEGER NOT NULL DEFAULT 0,
+  expires_at INTEGER NOT NULL,
+  PRIMARY KEY (environment_id, email_key)
+) WITHOUT ROWID;
+
+CREATE INDEX person_code_by_end ON person_code (expires_at);
+
+CREATE TABLE person_session (
+  token_hash BLOB PRIMARY KEY,
+  id TEXT NOT NULL UNIQUE,
+  environment_id INTEGER NOT NULL REFERENCES environment (id) ON DELETE CASCADE,
+  person_id TEXT NOT NULL REFERENCES person (id) ON DELETE CASCADE,
+  created_at INTEGER NOT NULL,
+  expires_at INTEGER NOT NULL
+) WITHOUT ROWID;
+
+CREATE INDEX person_session_by_end ON person_session (expires_at);
+
+CREATE INDEX person_session_by_person ON person_session (person_id);
 
 CREATE TABLE person_token (
   environment_id INTEGER NOT NULL,
