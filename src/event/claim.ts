@@ -3,7 +3,7 @@
  * It never decides how many may run; that is the runner's.
  */
 
-import { MAX_ATTEMPTS } from "../ground/limit.ts";
+import { RETRY_DELAYS_MS } from "../ground/limit.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { EVENT_TO_RUN_COLUMNS, type EventToRun } from "./event-row.ts";
 
@@ -11,6 +11,19 @@ import { EVENT_TO_RUN_COLUMNS, type EventToRun } from "./event-row.ts";
 export function promoteDueRetries(tx: Writer, nowMs: number): Promise<number> {
   return tx.run(
     "UPDATE event SET next_attempt_at = NULL WHERE state = 'queued' AND next_attempt_at IS NOT NULL AND next_attempt_at <= ?1",
+    nowMs,
+  );
+}
+
+/**
+ * After the wall clock went back: no retry waits longer than its own delay from now. Answers how many were brought forward.
+ */
+export function shortenRetries(tx: Writer, nowMs: number): Promise<number> {
+  const delays = RETRY_DELAYS_MS.map((delayMs, index) => `WHEN ${index + 1} THEN ${delayMs}`).join(" ");
+  const longest = `?1 + CASE attempts ${delays} ELSE 0 END`;
+  return tx.run(
+    `UPDATE event SET next_attempt_at = ${longest}
+     WHERE state = 'queued' AND next_attempt_at IS NOT NULL AND next_attempt_at > ?1 AND next_attempt_at > ${longest}`,
     nowMs,
   );
 }
@@ -63,32 +76,4 @@ export async function claimEvents(
     );
   }
   return due.map((event) => ({ ...event, attempts: event.attempts + 1, runs: event.runs + 1 }));
-}
-
-export interface Rescued {
-  queued: number;
-  /** Events whose last attempt was cut off: dead. */
-  dead: { id: string; environmentId: number; relayName: string }[];
-}
-
-/**
- * At start-up every `running` row is an orphan of a process that died: the attempt counts, and the event runs again from its first
- * action, unless it was the last attempt.
- */
-export async function rescueOrphans(tx: Writer, nowMs: number): Promise<Rescued> {
-  await tx.run(
-    `INSERT INTO run (event_seq, number, started_at, finished_at, outcome)
-     SELECT seq, runs, coalesce(started_at, created_at), ?1, 'interrupted' FROM event WHERE state = 'running'
-     ON CONFLICT (event_seq, number) DO UPDATE SET finished_at = excluded.finished_at, outcome = 'interrupted'`,
-    nowMs,
-  );
-  const dead = await tx.all<{ id: string; environmentId: number; relayName: string }>(
-    `UPDATE event SET state = 'dead', reason = 'interrupted', finished_at = ?1 WHERE state = 'running' AND attempts >= ${MAX_ATTEMPTS}
-     RETURNING id, environment_id AS environmentId, relay_name AS relayName`,
-    nowMs,
-  );
-  const queued = await tx.run(
-    "UPDATE event SET state = 'queued', next_attempt_at = NULL WHERE state = 'running'",
-  );
-  return { queued, dead };
 }

@@ -34,8 +34,10 @@ export interface EventToRun {
   runs: number;
   payload: string;
   unsigned: number;
+  /** Of earlier attempts, a JSON list; null: none. */
+  warnings: string | null;
 }
 
 /** Columns of EventToRun. */
 export const EVENT_TO_RUN_COLUMNS =
-  "seq, id, environment_id AS environmentId, relay_id AS relayId, relay_name AS relayName, trigger, attempts, runs, payload, unsigned";
+  "seq, id, environment_id AS environmentId, relay_id AS relayId, relay_name AS relayName, trigger, attempts, runs, payload, unsigned, warnings";

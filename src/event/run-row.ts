@@ -33,7 +33,9 @@ export interface RunEnd {
   attempts: number;
   /** When the retry is due, or null. */
   nextAttemptAtMs: number | null;
+  /** null: an earlier attempt's person stays. */
   personId: string | null;
+  /** Earlier attempts' included; none: those stay. */
   warnings: readonly string[];
   finishedAtMs: number;
 }
@@ -51,7 +53,8 @@ export async function finishRun(tx: Writer, run: RunProgress, end: RunEnd): Prom
     writeJson(run.results),
   );
   await tx.run(
-    `UPDATE event SET state = ?2, reason = ?3, attempts = ?4, runs = ?5, next_attempt_at = ?6, person_id = ?7, warnings = ?8,
+    `UPDATE event SET state = ?2, reason = ?3, attempts = ?4, runs = ?5, next_attempt_at = ?6, person_id = coalesce(?7, person_id),
+       warnings = coalesce(?8, warnings),
        started_at = ?9, finished_at = ?10 WHERE seq = ?1`,
     run.eventSeq,
     end.state,

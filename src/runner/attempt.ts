@@ -51,7 +51,8 @@ export class Attempt {
   readonly relay: LiveRelay;
   readonly startedAtMs: number;
   readonly results: ActionResult[] = [];
-  readonly warnings = new Set<string>();
+  /** Those of earlier attempts too: what those wrote stands. */
+  readonly warnings: Set<string>;
   readonly #rooms: AttemptRooms;
   readonly #payload: JsonObject;
   readonly #keys: readonly string[];
@@ -66,6 +67,7 @@ export class Attempt {
     this.startedAtMs = startedAtMs;
     this.#rooms = rooms;
     this.#payload = parseJson(event.payload) as JsonObject;
+    this.warnings = new Set(event.warnings === null ? [] : (parseJson(event.warnings) as string[]));
     this.#keys = makeEffectKeys(relay.actions.map(({ type, target }) => ({ type: type.type, target })));
   }
 
@@ -127,20 +129,29 @@ export class Attempt {
     return this.advance(tx);
   }
 
+  /** Records a send that broke with an error nobody foresaw; the intent stays, because what left is not known. */
+  breakOff(error: unknown): AttemptEnd {
+    const live = this.relay.actions[this.#next] as LiveAction;
+    const { type } = live.type;
+    this.#logUnforeseen(type, error);
+    this.results.push({ type, outcome: "failed", code: "internal", message: UNFORESEEN });
+    return { outcome: "failed", code: "internal", final: false };
+  }
+
   /** Runs `work` so that an error nobody foresaw undoes it alone and becomes a failure that is tried again. */
   async #guard<Result>(tx: Writer, type: string, work: () => Promise<Result>): Promise<Result | Unforeseen> {
     try {
       return await tx.attempt(work);
     } catch (error) {
       if (error instanceof StoreUnavailable) throw error;
-      this.#rooms.log.error("action failed unexpectedly", {
-        relay: this.relay.name,
-        event: this.event.id,
-        type,
-        error,
-      });
+      this.#logUnforeseen(type, error);
       return { kind: "failed", code: "internal", message: UNFORESEEN };
     }
+  }
+
+  #logUnforeseen(type: string, error: unknown): void {
+    const { relay, event } = this;
+    this.#rooms.log.error("action failed unexpectedly", { relay: relay.name, event: event.id, type, error });
   }
 
   async #runAction(tx: Writer, live: LiveAction, key: string): Promise<ActionOutcome | PendingSend> {
@@ -209,7 +220,7 @@ interface Unforeseen {
   message: string;
 }
 
-const UNFORESEEN =
+export const UNFORESEEN =
   "Something went wrong in the service itself; the server's log says what. The event is tried again.";
 
 function asOutcome(unforeseen: Unforeseen): ActionOutcome {

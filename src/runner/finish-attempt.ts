@@ -1,11 +1,13 @@
 /** Ends an attempt: the event's next state by the specification's state table, its run row, its audit row, its alert, its line. */
 import type { ActionResult } from "../action/contract.ts";
+import type { EventToRun } from "../event/event-row.ts";
+import { auditRun } from "../event/run-audit.ts";
 import { finishRun, type RunEnd } from "../event/run-row.ts";
 import { MAX_ATTEMPTS, RETRY_DELAYS_MS } from "../ground/limit.ts";
+import type { LiveRelay } from "../relay/live-relay.ts";
 import type { Writer } from "../store/port.ts";
-import { raiseAlert } from "../watch/alert.ts";
-import { writeAudit } from "../watch/audit.ts";
-import type { Attempt, AttemptEnd } from "./attempt.ts";
+import { type AttemptEnd, UNFORESEEN } from "./attempt.ts";
+import { alertDead } from "./dead-alert.ts";
 
 /** What the runner does after the commit. */
 export interface Finished {
@@ -15,9 +17,19 @@ export interface Finished {
   line: string;
 }
 
+/** What an attempt leaves behind. */
+export interface EndedAttempt {
+  event: EventToRun;
+  relay: LiveRelay;
+  startedAtMs: number;
+  results: readonly ActionResult[];
+  warnings: Iterable<string>;
+  personId: string | null;
+}
+
 export async function finishAttempt(
   tx: Writer,
-  attempt: Attempt,
+  attempt: EndedAttempt,
   end: AttemptEnd,
   nowMs: number,
 ): Promise<Finished> {
@@ -35,26 +47,32 @@ export async function finishAttempt(
       finishedAtMs: nowMs,
     },
   );
-  await writeAudit(tx, {
+  await auditRun(tx, {
     environmentId: event.environmentId,
-    atMs: nowMs,
-    actor: `relay:${relay.name}`,
-    action: "run",
-    target: `relay:${relay.name}`,
     eventId: event.id,
-    before: attempt.results.map((result) => ("before" in result ? (result.before ?? null) : null)),
-    after: attempt.results.map(auditOf),
+    relayName: relay.name,
+    results: attempt.results,
+    nowMs,
   });
   if (next.state === "dead") {
-    await raiseAlert(tx, {
-      environmentId: event.environmentId,
-      code: "relay_failed",
-      target: `relay:${relay.name}`,
-      message: `An event of ${relay.name} is dead (${next.reason ?? "failed"}): ${lastMessage(attempt.results)}`,
-      nowMs,
-    });
+    const why = ` (${next.reason ?? "failed"}): ${lastMessage(attempt.results)}`;
+    await alertDead(tx, { environmentId: event.environmentId, relayName: relay.name, why, nowMs });
   }
-  return { retryAtMs: next.nextAttemptAtMs, line: runLine(attempt, end) };
+  return { retryAtMs: next.nextAttemptAtMs, line: runLine(relay, event, end.outcome === "ok") };
+}
+
+/** Ends an attempt that an error nobody foresaw broke outside its actions, so that the event neither blocks its relay nor is lost. */
+export function finishBroken(
+  tx: Writer,
+  relay: LiveRelay,
+  event: EventToRun,
+  nowMs: number,
+): Promise<Finished> {
+  const results: ActionResult[] = [
+    { type: "event", outcome: "failed", code: "internal", message: UNFORESEEN },
+  ];
+  const attempt: EndedAttempt = { event, relay, startedAtMs: nowMs, results, warnings: [], personId: null };
+  return finishAttempt(tx, attempt, { outcome: "failed", code: "internal", final: false }, nowMs);
 }
 
 /** The specification's state table, from `running`. `attempts` counts the one that ended. */
@@ -72,20 +90,17 @@ export function nextStateOf(
   return { state: "queued", reason: end.code, nextAttemptAtMs: nowMs + delayMs };
 }
 
-function auditOf(result: ActionResult): { type: string; outcome: string; after: unknown } {
-  return {
-    type: result.type,
-    outcome: result.outcome,
-    after: "after" in result ? (result.after ?? null) : null,
-  };
-}
-
 function lastMessage(results: readonly ActionResult[]): string {
   const last = results.at(-1);
   return last?.outcome === "failed" ? last.message : "no action ran.";
 }
 
-function runLine({ relay, event }: Attempt, end: AttemptEnd): string {
+/** The line of a run on standard output. */
+export function runLine(
+  relay: { name: string; definition: { actions: readonly unknown[] } },
+  event: { trigger: string },
+  ok: boolean,
+): string {
   const count = relay.definition.actions.length;
-  return `RELAY · ${relay.name} · ${event.trigger} · ${count} ${count === 1 ? "action" : "actions"} · ${end.outcome === "ok" ? "ok" : "failed"}`;
+  return `RELAY · ${relay.name} · ${event.trigger} · ${count} ${count === 1 ? "action" : "actions"} · ${ok ? "ok" : "failed"}`;
 }

@@ -1,15 +1,22 @@
 /** Events whose relay was deleted while they waited end without running. */
 import { listDueEvents } from "../event/claim.ts";
+import { auditRun } from "../event/run-audit.ts";
 import { finishRun } from "../event/run-row.ts";
-import type { Writer } from "../store/port.ts";
+import type { Reader, Writer } from "../store/port.ts";
+import { type Finished, runLine } from "./finish-attempt.ts";
 
-/** Ends up to `limit` of the relay's due events as `failed`, reason relay_deleted; answers how many. */
+/** Whether the store holds the relay, whatever memory says. */
+export async function relayExists(tx: Reader, relayId: string): Promise<boolean> {
+  return (await tx.get("SELECT 1 FROM relay WHERE id = ?1", relayId)) !== null;
+}
+
+/** Ends up to `limit` of the relay's due events as `failed`, reason relay_deleted. */
 export async function failOrphanedEvents(
   tx: Writer,
   relayId: string,
   limit: number,
   nowMs: number,
-): Promise<number> {
+): Promise<Finished[]> {
   const due = await listDueEvents(tx, relayId, limit);
   for (const event of due) {
     await finishRun(
@@ -26,6 +33,11 @@ export async function failOrphanedEvents(
         finishedAtMs: nowMs,
       },
     );
+    const { environmentId, id: eventId, relayName } = event;
+    await auditRun(tx, { environmentId, eventId, relayName, results: [], nowMs });
   }
-  return due.length;
+  return due.map((event) => ({
+    retryAtMs: null,
+    line: runLine({ name: event.relayName, definition: { actions: [] } }, event, false),
+  }));
 }

@@ -7,30 +7,21 @@
  * then runs each by itself, committing before and after every send.
  */
 import type { ActionDoors } from "../action/contract.ts";
-import {
-  claimEvents,
-  findNextRetry,
-  listDueEvents,
-  listReadyRelays,
-  promoteDueRetries,
-  rescueOrphans,
-} from "../event/claim.ts";
+import { claimEvents, listDueEvents } from "../event/claim.ts";
 import type { EventToRun } from "../event/event-row.ts";
 import type { Clock } from "../ground/clock.ts";
 import type { Log } from "../ground/log.ts";
 import type { LiveRelay, LiveRelays } from "../relay/live-relay.ts";
-import { type Store, StoreUnavailable, type Writer } from "../store/port.ts";
-import { raiseAlert } from "../watch/alert.ts";
-import { runBatch } from "./batch.ts";
-import type { Finished } from "./finish-attempt.ts";
-import { failOrphanedEvents } from "./orphan.ts";
+import { type Store, StoreUnavailable } from "../store/port.ts";
+import { runBatch, runBatchCarefully } from "./batch.ts";
+import { type Finished, finishBroken } from "./finish-attempt.ts";
+import { Lookout } from "./lookout.ts";
+import { failOrphanedEvents, relayExists } from "./orphan.ts";
+import { Places } from "./place.ts";
 import { runSending } from "./sending.ts";
 
-/** Events of one relay that run at once. */
-export const MAX_RUNNING_PER_RELAY = 8;
 /** Events of a database-only relay in one transaction; bounds how long others wait for the writer. */
 const BATCH_SIZE = 32;
-const POLL_MS = 5_000;
 /** How long a graceful stop waits for what is out of the house; a call_url takes 10 seconds at most. */
 const STOP_WAIT_MS = 12_000;
 
@@ -52,59 +43,50 @@ export class Runner {
   readonly #ready = new Set<string>();
   /** Relays with a claim or a batch on its way. */
   readonly #busy = new Set<string>();
-  readonly #running = new Map<string, number>();
-  #runningTotal = 0;
-  #cancelPoll: () => void = () => undefined;
-  #cancelRetry: () => void = () => undefined;
-  #retryAt: number | null = null;
+  readonly #places: Places;
+  readonly #lookout: Lookout;
   #pumping = false;
   /** Somebody asked while a pump was on its way. */
   #pumpAgain = false;
   #stopped = false;
-  #lastPollOk = true;
   #whenIdle: (() => void)[] = [];
 
   constructor(rooms: RunnerRooms) {
     this.#rooms = rooms;
+    this.#places = new Places(rooms.concurrency);
+    this.#lookout = new Lookout(rooms, (relayIds) => {
+      for (const relayId of relayIds) this.#ready.add(relayId);
+      this.#pump();
+    });
   }
 
   /** Rescues what a dead process left running, then begins. */
-  async start(): Promise<void> {
-    const { store, clock, log } = this.#rooms;
-    const nowMs = clock.now();
-    const rescued = await store.write("relay", async (tx) => {
-      const result = await rescueOrphans(tx, nowMs);
-      for (const event of result.dead) await alertInterrupted(tx, event, nowMs);
-      return result;
-    });
-    if (rescued.queued > 0)
-      log.info("rescued events of an earlier process", { queued: rescued.queued, dead: rescued.dead.length });
-    await this.#poll();
+  start(): Promise<void> {
+    return this.#lookout.start();
   }
 
   /** A relay has a new due event, or may run again. Without a name: any relay. */
   wake(relayId?: string): void {
     if (this.#stopped) return;
-    if (relayId === undefined) void this.#look();
+    if (relayId === undefined) void this.#lookout.look();
     else this.#ready.add(relayId);
     this.#pump();
   }
 
   /** Whether it can reach its store. */
   get alive(): boolean {
-    return !this.#stopped && this.#lastPollOk;
+    return !this.#stopped && this.#lookout.reachesStore;
   }
 
   /** Events running now. */
   get runningCount(): number {
-    return this.#runningTotal;
+    return this.#places.taken;
   }
 
   /** Takes nothing new; what runs may finish, and what does not is rescued at the next start. */
   async stop(): Promise<void> {
     this.#stopped = true;
-    this.#cancelPoll();
-    this.#cancelRetry();
+    this.#lookout.stop();
     if (this.#idle) return;
     let cancel = (): void => undefined;
     await Promise.race([
@@ -117,46 +99,7 @@ export class Runner {
   }
 
   get #idle(): boolean {
-    return this.#runningTotal === 0 && this.#busy.size === 0;
-  }
-
-  async #poll(): Promise<void> {
-    await this.#look();
-    if (this.#stopped) return;
-    this.#cancelPoll = this.#rooms.clock.after(POLL_MS, () => void this.#poll());
-  }
-
-  /** Makes due retries due and finds every relay with something to do. */
-  async #look(): Promise<void> {
-    const { store, clock, log } = this.#rooms;
-    try {
-      const nowMs = clock.now();
-      const nextRetry = await store.read(findNextRetry);
-      if (nextRetry !== null && nextRetry <= nowMs)
-        await store.write("relay", (tx) => promoteDueRetries(tx, nowMs));
-      const { ready, retryAt } = await store.read(async (tx) => ({
-        ready: await listReadyRelays(tx),
-        retryAt: await findNextRetry(tx),
-      }));
-      for (const relayId of ready) this.#ready.add(relayId);
-      if (retryAt !== null) this.#armRetry(retryAt);
-      this.#lastPollOk = true;
-      this.#pump();
-    } catch (error) {
-      if (this.#stopped) return;
-      this.#lastPollOk = false;
-      log.warn("the runner cannot reach its store", { cause: (error as Error).message });
-    }
-  }
-
-  #armRetry(atMs: number): void {
-    if (this.#stopped || (this.#retryAt !== null && this.#retryAt <= atMs)) return;
-    this.#cancelRetry();
-    this.#retryAt = atMs;
-    this.#cancelRetry = this.#rooms.clock.after(Math.max(0, atMs - this.#rooms.clock.now()), () => {
-      this.#retryAt = null;
-      void this.#look();
-    });
+    return this.#places.taken === 0 && this.#busy.size === 0;
   }
 
   #pump(): void {
@@ -177,7 +120,7 @@ export class Runner {
     } catch {
       return;
     }
-    for (const relayId of [...this.#ready]) {
+    for (const relayId of this.#inTurn()) {
       if (this.#stopped) return;
       if (this.#busy.has(relayId)) continue;
       const relay = snapshot.findRelay(relayId);
@@ -185,15 +128,15 @@ export class Runner {
       else if (relay.waiting) this.#ready.delete(relayId);
       else if (!relay.sends) this.#begin(relayId, () => this.#runBatch(relay));
       else {
-        const places = this.#placesFor(relayId);
+        const places = this.#places.freeFor(relayId);
         if (places > 0) this.#begin(relayId, () => this.#claim(relay, places));
       }
     }
   }
 
-  #placesFor(relayId: string): number {
-    const ofRelay = MAX_RUNNING_PER_RELAY - (this.#running.get(relayId) ?? 0);
-    return Math.min(ofRelay, this.#rooms.concurrency - this.#runningTotal);
+  /** Ready relays, those with the fewest running events first, so that a free place goes to the one that waited for its first. */
+  #inTurn(): string[] {
+    return [...this.#ready].sort((one, other) => this.#places.takenBy(one) - this.#places.takenBy(other));
   }
 
   /** Runs one piece of a relay's work; `work` answers whether there may be more. */
@@ -216,8 +159,7 @@ export class Runner {
 
   #onTrouble(error: unknown): void {
     if (error instanceof StoreUnavailable) {
-      // The next poll looks again.
-      this.#lastPollOk = false;
+      this.#lookout.noteTrouble();
       if (!this.#stopped) this.#rooms.log.warn("the runner cannot write", { cause: error.message });
     } else this.#rooms.log.error("the runner failed", { error });
   }
@@ -228,81 +170,79 @@ export class Runner {
   }
 
   async #runBatch(relay: LiveRelay): Promise<boolean> {
-    const { store, clock } = this.#rooms;
-    const finished = await store.write("relay", async (tx) => {
-      const due = await listDueEvents(tx, relay.id, BATCH_SIZE);
-      return runBatch(tx, relay, due, { rooms: this.#rooms, nowMs: clock.now() });
-    });
+    let finished: Finished[];
+    try {
+      finished = await this.#commitBatch(relay, runBatch);
+    } catch (error) {
+      if (error instanceof StoreUnavailable) throw error;
+      this.#rooms.log.error("a batch broke; its events run one by one", { relay: relay.name, error });
+      finished = await this.#commitBatch(relay, runBatchCarefully);
+    }
     for (const one of finished) this.#onFinished(one);
     return finished.length === BATCH_SIZE;
   }
 
+  #commitBatch(relay: LiveRelay, run: typeof runBatch): Promise<Finished[]> {
+    const { store, clock } = this.#rooms;
+    return store.write("relay", async (tx) => {
+      const due = await listDueEvents(tx, relay.id, BATCH_SIZE);
+      return run(tx, relay, due, { rooms: this.#rooms, nowMs: clock.now() });
+    });
+  }
+
   async #claim(relay: LiveRelay, places: number): Promise<boolean> {
     const { store, clock } = this.#rooms;
-    const claimed = await store.write("relay", (tx) => claimEvents(tx, relay.id, places, clock.now()));
+    this.#places.take(relay.id, places);
+    let claimed: EventToRun[] = [];
+    try {
+      claimed = await store.write("relay", (tx) => claimEvents(tx, relay.id, places, clock.now()));
+    } finally {
+      this.#places.giveBack(relay.id, places - claimed.length);
+    }
     for (const event of claimed) void this.#runSending(relay, event);
     return claimed.length === places;
   }
 
+  /** Runs a claimed event in the place taken for it. */
   async #runSending(relay: LiveRelay, event: EventToRun): Promise<void> {
-    this.#count(relay.id, 1);
     try {
-      this.#onFinished(await runSending(relay, event, this.#rooms));
+      this.#onFinished(await this.#sendOrEnd(relay, event));
     } catch (error) {
+      this.#lookout.keepCutOff(event);
       this.#onTrouble(error);
-      this.#requeueLater(event);
     } finally {
-      this.#count(relay.id, -1);
+      this.#places.giveBack(relay.id, 1);
       this.#onProgress();
     }
   }
 
-  /** The store failed in the middle of a run: the row is still `running`; it is queued again once the store can write. */
-  #requeueLater(event: EventToRun): void {
-    if (this.#stopped) return;
-    this.#rooms.clock.after(POLL_MS, () => {
-      const queued = this.#rooms.store.write("relay", (tx) =>
-        tx.run(
-          "UPDATE event SET state = 'queued', next_attempt_at = NULL WHERE seq = ?1 AND state = 'running' AND runs = ?2",
-          event.seq,
-          event.runs,
-        ),
-      );
-      queued.then(() => this.wake(event.relayId)).catch(() => this.#requeueLater(event));
-    });
+  async #sendOrEnd(relay: LiveRelay, event: EventToRun): Promise<Finished> {
+    const { store, clock, log } = this.#rooms;
+    try {
+      return await runSending(relay, event, this.#rooms);
+    } catch (error) {
+      if (error instanceof StoreUnavailable) throw error;
+      log.error("event broke its run", { relay: relay.name, event: event.id, error });
+      return await store.write("relay", (tx) => finishBroken(tx, relay, event, clock.now()));
+    }
   }
 
   async #failDeleted(relayId: string): Promise<boolean> {
-    const { store, clock } = this.#rooms;
-    const failed = await store.write("relay", (tx) =>
-      failOrphanedEvents(tx, relayId, BATCH_SIZE, clock.now()),
+    const { store, clock, relays } = this.#rooms;
+    const finished = await store.write("relay", async (tx) =>
+      (await relayExists(tx, relayId)) ? null : failOrphanedEvents(tx, relayId, BATCH_SIZE, clock.now()),
     );
-    return failed === BATCH_SIZE;
-  }
-
-  #count(relayId: string, by: 1 | -1): void {
-    const now = (this.#running.get(relayId) ?? 0) + by;
-    this.#runningTotal += by;
-    if (now === 0) this.#running.delete(relayId);
-    else this.#running.set(relayId, now);
+    if (finished === null) {
+      // Younger than what memory holds; its events run once it is read.
+      relays.invalidate();
+      return false;
+    }
+    for (const one of finished) this.#onFinished(one);
+    return finished.length === BATCH_SIZE;
   }
 
   #onFinished({ retryAtMs, line }: Finished): void {
     this.#rooms.printRun(line);
-    if (retryAtMs !== null) this.#armRetry(retryAtMs);
+    if (retryAtMs !== null) this.#lookout.armRetry(retryAtMs);
   }
-}
-
-async function alertInterrupted(
-  tx: Writer,
-  event: { id: string; environmentId: number; relayName: string },
-  nowMs: number,
-): Promise<void> {
-  await raiseAlert(tx, {
-    environmentId: event.environmentId,
-    code: "relay_failed",
-    target: `relay:${event.relayName}`,
-    message: `An event of ${event.relayName} is dead: its seventh attempt was cut off.`,
-    nowMs,
-  });
 }

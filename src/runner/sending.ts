@@ -37,8 +37,21 @@ export async function runSending(
   let step = await commit(async (tx) => (await attempt.begin(tx)) ?? attempt.advance(tx));
   while ("plan" in step) {
     const pending = step;
-    const sent = await pending.action.send(pending.plan, pending.run, rooms.doors);
-    step = await commit((tx) => attempt.settle(tx, pending, sent));
+    const sent = await sendOrBreak(pending, rooms.doors);
+    step = await commit(async (tx) =>
+      sent.broke ? attempt.breakOff(sent.error) : attempt.settle(tx, pending, sent.value),
+    );
   }
   return step;
+}
+
+type Sent = { broke: false; value: unknown } | { broke: true; error: unknown };
+
+/** A door must not throw; one that does all the same breaks its own attempt and nothing else. */
+async function sendOrBreak({ action, plan, run }: PendingSend, doors: ActionDoors): Promise<Sent> {
+  try {
+    return { broke: false, value: await action.send(plan, run, doors) };
+  } catch (error) {
+    return { broke: true, error };
+  }
 }
