@@ -128,7 +128,8 @@ export async function startService(config: ServiceConfig, doors: ServiceDoors = 
     checkReady: () => checkReady(store, runner),
   };
   const app = createHttp(http);
-  app.listen({ port: config.port, hostname: config.host, idleTimeout: 30 });
+  // Elysia would share the port with whoever listens there; a taken one must be refused.
+  app.listen({ port: config.port, hostname: config.host, idleTimeout: 30, reusePort: false });
   const port = app.server?.port ?? config.port;
   listening = `http://${config.host.includes(":") ? `[${config.host}]` : config.host}:${port}`;
   started.defer(() => stopListening(app.server, clock));
