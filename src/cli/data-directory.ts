@@ -3,6 +3,7 @@
  * environment that are meant. It never takes the runner's lock.
  */
 import { existsSync } from "node:fs";
+import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { listApps } from "../account/app.ts";
 import { type Environment, listEnvironments } from "../account/environment.ts";
@@ -42,6 +43,7 @@ export async function withStore<Result>(
       `There is no data directory at ${folder}: name the server's with --data-dir or RELAY_DATA_DIR, or start one with relay dev or relay serve.`,
     );
   }
+  await mkdir(folder, { recursive: true, mode: 0o700 });
   const store = await openSqlite(file, { clock: world.clock });
   try {
     return await work(store);

@@ -21,13 +21,15 @@ export function writeEvent(event: EventView): string {
   return lines.join("\n");
 }
 
-/** One line: how it ended, and what each action of the last attempt said. */
+/** One line without its full stop: how it ended, and what each action of the last attempt said. */
 export function writeOutcome(event: EventView): string {
   const results = asList(event.runs.at(-1)?.results ?? null).map(writeResult);
   return [
     `${event.id} is ${event.state}${event.reason === null ? "" : ` (${plain(event.reason)})`}`,
     ...results,
-  ].join("; ");
+  ]
+    .join("; ")
+    .replace(/\.$/, "");
 }
 
 function writeRun(run: RunView): string[] {

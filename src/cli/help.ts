@@ -13,7 +13,7 @@ export function writeHelp(commands: readonly Command[], version: string): string
     "",
     ...columns([["relay", "in a terminal, the same as relay dev --open"], ...rows]),
     "",
-    "relay <command> --help shows a command's options. Every option can be set by its RELAY_… variable; a flag wins.",
+    "relay <command> --help shows its options; one that names a RELAY_… variable can be set by it, and a flag wins.",
     "Exit codes: 0 done, 1 refused or failed, 2 the command line itself is wrong.",
   ].join("\n");
 }

@@ -28,7 +28,7 @@ export const BASE_URL: Option = {
   value: "<url>",
   env: "RELAY_BASE_URL",
   otherwise: "http://<host>:<port>",
-  help: "the public origin; receiver URLs begin with it",
+  help: "the public origin, as a proxy or tunnel gives it; receiver URLs begin with it",
 };
 const HOST: Option = {
   name: "host",
@@ -48,6 +48,7 @@ export const RUN_OPTIONS: readonly Option[] = [
     help: "the port to listen on; 0 picks a free one",
   },
   DATA_DIR,
+  BASE_URL,
   {
     name: "allow-private",
     value: "<host or range>",
@@ -82,7 +83,6 @@ export const RUN_OPTIONS: readonly Option[] = [
 /** What only a server has. */
 export const SERVER_OPTIONS: readonly Option[] = [
   HOST,
-  BASE_URL,
   {
     name: "trusted-proxy",
     value: "<address or range>",
@@ -111,7 +111,7 @@ export function readServiceConfig(mode: ServiceConfig["mode"], input: Input, wor
     host: mode === "local" ? "127.0.0.1" : (input.text("host") ?? "127.0.0.1"),
     port: input.number("port", { from: 0, to: 65_535 }) ?? DEFAULT_PORT,
     dataDir: readDataDir(input, world),
-    baseUrl: mode === "local" ? null : readBaseUrl(input),
+    baseUrl: readBaseUrl(input),
     serviceDir: mode === "local" ? readServiceDir(input, world) : null,
     trustedProxies: mode === "local" ? [] : input.list("trusted-proxy"),
     allowPrivate: input.list("allow-private"),

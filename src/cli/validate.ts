@@ -45,7 +45,11 @@ export const validate: Command = {
       }
       const count = broken.reduce((sum, { problems }) => sum + problems.length, 0);
       const what = `${checked.length} ${checked.length === 1 ? "file" : "files"} checked`;
-      world.tell(count === 0 ? `${what}, no problems.` : `${what}, ${count} problems in ${broken.length}.`);
+      world.tell(
+        count === 0
+          ? `${what}, no problems.`
+          : `${what}, ${count} ${count === 1 ? "problem" : "problems"} found.`,
+      );
     }
     return broken.length === 0 ? 0 : 1;
   },

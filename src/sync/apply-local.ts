@@ -126,7 +126,10 @@ class LocalFiles {
       this.#break(target, applied.message);
       return false;
     }
-    this.#broken.delete(target);
+    const mended = this.#broken.delete(target);
+    if (mended && applied.outcome === "same") {
+      this.#parts.tell(`relay ${name}: ${this.#show(path)} is good again and in force`);
+    }
     if (applied.outcome === "kept") {
       this.#parts.tell(
         `relay ${name}: was edited in the dashboard after ${this.#show(path)} was written and stays so; save the file again to use it`,

@@ -78,7 +78,8 @@ class Scan {
     this.#at += 1;
     for (let first = true; !this.#takes("}"); first = false) {
       if (!first && !this.#takes(",")) throw new Mistake("a comma or } was expected");
-      const start = this.#skip(SPACE) ? this.#at : this.#at;
+      this.#skip(SPACE);
+      const start = this.#at;
       if (!this.#skip(TEXT)) throw new Mistake('a name in "quotes" was expected');
       const name = JSON.parse(this.#text.slice(start, this.#at)) as string;
       const place = path === "" ? name : `${path}.${name}`;
@@ -117,7 +118,7 @@ class Scan {
     if (sign === undefined) return "the file ends here";
     if (sign === '"') return "a text begins here";
     if (sign === "/") return "a comment begins here, which JSON does not have";
-    return `${sign} stands here`;
+    return `${JSON.stringify(sign)} stands here`;
   }
 
   #place(): Place {
