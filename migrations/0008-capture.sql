@@ -3,7 +3,9 @@
 -- Which moments of a schedule are settled: ticked, missed or passed over. JSON: [[from, to], …] in milliseconds, both ends included.
 CREATE TABLE schedule_cursor (
   relay_id TEXT PRIMARY KEY REFERENCES relay (id) ON DELETE CASCADE,
-  settled TEXT NOT NULL
+  settled TEXT NOT NULL DEFAULT '[]',
+  -- Since when it counts while the clock stands before relay.active_since, having been set back.
+  counted_from INTEGER
 ) WITHOUT ROWID;
 
 -- Which relay watches which collection for which change; the triggers below keep it from the definitions.

@@ -502,7 +502,9 @@ CREATE TABLE run (
 
 CREATE TABLE schedule_cursor (
   relay_id TEXT PRIMARY KEY REFERENCES relay (id) ON DELETE CASCADE,
-  settled TEXT NOT NULL
+  settled TEXT NOT NULL DEFAULT '[]',
+  -- Since when it counts while the clock stands before relay.active_since, having been set back.
+  counted_from INTEGER
 ) WITHOUT ROWID;
 
 CREATE TABLE schema_migration (number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL);

@@ -1,0 +1,151 @@
+/** One tick a period, whatever the clock does. The wall clock jumps; the time that passes does not. */
+import { describe, expect, test } from "bun:test";
+import { DAY_MS } from "../../src/ground/limit.ts";
+import { openTimetable, type Timetable } from "../kit/timetable.ts";
+
+const HOUR_MS = 3_600_000;
+const MINUTE_MS = 60_000;
+const START = "2026-01-15T12:59:00Z";
+
+describe("a wall clock that is set", () => {
+  test("forth is noticed within 5 seconds: the newest period runs late, those jumped over are dead", async () => {
+    await using table = await hourly();
+    await table.clock.advance(2 * MINUTE_MS);
+    table.clock.jump(3 * HOUR_MS);
+    await table.clock.advance(5_000);
+    expect(await states(table)).toEqual(["13:00 queued", "14:00 dead", "15:00 dead", "16:00 queued"]);
+  });
+
+  test("back makes no tick of a period that ticked, and the schedule goes on behind it", async () => {
+    await using table = await hourly();
+    await table.clock.advance(2 * HOUR_MS + 2 * MINUTE_MS);
+    table.clock.jump(-2 * HOUR_MS);
+    await table.clock.advance(3 * HOUR_MS);
+    expect(await states(table)).toEqual(["13:00 queued", "14:00 queued", "15:00 queued", "16:00 queued"]);
+  });
+
+  test("back by seconds around a beginning ticks once", async () => {
+    await using table = await hourly();
+    for (let turn = 0; turn < 5; turn++) {
+      await table.clock.advance(MINUTE_MS + 1_000);
+      table.clock.jump(-MINUTE_MS);
+    }
+    expect(await states(table)).toEqual(["13:00 queued"]);
+  });
+
+  test("forth and back by a day ticks no period twice, and none is lost", async () => {
+    await using table = await hourly();
+    await table.clock.advance(2 * MINUTE_MS);
+    table.clock.jump(DAY_MS);
+    await table.clock.advance(MINUTE_MS);
+    table.clock.jump(-DAY_MS);
+    await table.clock.advance(2 * DAY_MS);
+    const starts = await periodStarts(table);
+    const all = Array.from({ length: 49 }, (_, hour) => Date.parse("2026-01-15T13:00:00Z") + hour * HOUR_MS);
+    expect([...starts].sort()).toEqual(all.map((ms) => new Date(ms).toISOString()));
+  });
+
+  test("fifty years forth and back does not silence the schedule until that day", async () => {
+    await using table = await hourly();
+    await table.clock.advance(2 * MINUTE_MS);
+    table.clock.jump(50 * 365 * DAY_MS);
+    await table.clock.advance(MINUTE_MS);
+    const ahead = (await periodStarts(table)).length;
+    table.clock.jump(-50 * 365 * DAY_MS);
+    await table.clock.advance(3 * HOUR_MS);
+    const starts = await periodStarts(table);
+    expect(starts.slice(ahead)).toEqual(
+      ["14:00", "15:00", "16:00"].map((time) => `2026-01-15T${time}:00.000Z`),
+    );
+    expect(new Set(starts).size).toBe(starts.length);
+  });
+
+  test("to 1970 and back, as a dead battery does, ticks no period twice", async () => {
+    await using table = await hourly();
+    await table.clock.advance(2 * MINUTE_MS);
+    const backMs = table.clock.now();
+    table.clock.jump(-backMs);
+    await table.clock.advance(6_000);
+    table.clock.jump(backMs);
+    await table.clock.advance(HOUR_MS);
+    expect(await states(table)).toEqual(["13:00 queued", "14:00 queued"]);
+  });
+
+  test("back to before the relay was made lets it count from there", async () => {
+    await using table = await hourly();
+    table.clock.jump(-30 * DAY_MS);
+    await table.clock.advance(10 * MINUTE_MS);
+    expect(await periodStarts(table)).toEqual(["2025-12-16T13:00:00.000Z"]);
+  });
+
+  test("while the service was down makes no second tick either", async () => {
+    await using table = await hourly();
+    await table.clock.advance(HOUR_MS + 2 * MINUTE_MS);
+    await table.stop();
+    table.clock.jump(-2 * HOUR_MS);
+    await table.start();
+    await table.clock.advance(3 * HOUR_MS);
+    expect(await states(table)).toEqual(["13:00 queued", "14:00 queued", "15:00 queued"]);
+  });
+});
+
+test.each([1, 2, 3, 4, 5, 6])(
+  "a clock that jumps at random, edits, pauses and restarts between, never makes two ticks of one period (seed %p)",
+  async (seed) => {
+    await using table = await hourly();
+    const random = makeRandom(seed);
+    const below = (most: number): number => Math.floor(random() * most);
+    const jumps = [5_000, MINUTE_MS, HOUR_MS, DAY_MS, 40 * DAY_MS];
+    for (let turn = 0; turn < 120; turn++) {
+      const kind = below(6);
+      const jump = jumps[below(jumps.length)] ?? 0;
+      if (kind <= 1) table.clock.jump(random() < 0.5 ? jump : -jump);
+      else if (kind === 2) {
+        await table.stop();
+        await table.clock.advance(below(3 * HOUR_MS));
+        await table.start();
+      } else if (kind === 3) await edit(table, below(2) === 0 ? "15m" : "6h");
+      else await table.clock.advance(below(20 * MINUTE_MS));
+    }
+    const starts = await periodStarts(table);
+    expect(starts.length).toBeGreaterThan(3);
+    expect(new Set(starts).size).toBe(starts.length);
+  },
+);
+
+async function hourly(): Promise<Timetable> {
+  const table = await openTimetable(START);
+  await table.make("beat", { every: "1h" });
+  await table.start();
+  return table;
+}
+
+async function edit(table: Timetable, every: string): Promise<void> {
+  const relay = await table.kit.view("beat");
+  const actions = [{ type: "call_url", url: "https://example.com/notice" }];
+  await table.kit.update(
+    "beat",
+    { name: "beat", trigger: { kind: "schedule", every }, actions },
+    relay.version,
+  );
+  await table.changed();
+}
+
+async function periodStarts(table: Timetable): Promise<string[]> {
+  return (await table.ticks("beat")).map((tick) => tick.periodStart);
+}
+
+async function states(table: Timetable): Promise<string[]> {
+  return (await table.ticks("beat")).map((tick) => `${tick.periodStart.slice(11, 16)} ${tick.state}`);
+}
+
+/** A small seeded generator (mulberry32), so that a failure comes again. */
+function makeRandom(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+}

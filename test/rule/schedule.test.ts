@@ -1,0 +1,370 @@
+/** The specification's "schedule": one tick a period, on UTC, by the clock that the test moves. */
+import { Database } from "bun:sqlite";
+import { describe, expect, test } from "bun:test";
+import { replayEvent } from "../../src/event/replay.ts";
+import { DAY_MS } from "../../src/ground/limit.ts";
+import { tickRelay } from "../../src/schedule/tick.ts";
+import { openTimetable, type Tick, type Timetable } from "../kit/timetable.ts";
+
+const HOUR_MS = 3_600_000;
+const MINUTE_MS = 60_000;
+/** A sleep so long that a simulated year is a few thousand wakes. */
+const NEVER_LOOK_MS = 1_000 * DAY_MS;
+const starts = (ticks: readonly Tick[]): string[] => ticks.map((tick) => tick.periodStart);
+
+// 2026-01-15 was a Thursday.
+describe("a period begins", () => {
+  test.each([
+    ["15m: every quarter of an hour", { every: "15m" }, ["12:15", "12:30", "12:45"].map(onThursday)],
+    ["30m: every half hour", { every: "30m" }, ["12:30", "13:00", "13:30"].map(onThursday)],
+    ["1h: every hour", { every: "1h" }, ["13:00", "14:00", "15:00"].map(onThursday)],
+    ["6h: every 6 hours from 00:00", { every: "6h" }, ["2026-01-15T18:00", "2026-01-16T00:00"].map(iso)],
+    ["12h: at 00:00 and 12:00", { every: "12h" }, ["2026-01-16T00:00", "2026-01-16T12:00"].map(iso)],
+    ["1d without at: at 00:00", { every: "1d" }, ["2026-01-16T00:00", "2026-01-17T00:00"].map(iso)],
+    ["1d at a time of day", { every: "1d", at: "12:07" }, ["2026-01-15T12:07", "2026-01-16T12:07"].map(iso)],
+    [
+      "1d at a time that is past today: from tomorrow",
+      { every: "1d", at: "06:30" },
+      ["2026-01-16T06:30", "2026-01-17T06:30"].map(iso),
+    ],
+    ["1w without on: on Monday", { every: "1w" }, ["2026-01-19T00:00", "2026-01-26T00:00"].map(iso)],
+    [
+      "1w on a weekday at a time",
+      { every: "1w", on: "sunday", at: "23:59" },
+      ["2026-01-18T23:59", "2026-01-25T23:59"].map(iso),
+    ],
+    [
+      "1w on the weekday of today, later today",
+      { every: "1w", on: "thursday", at: "20:00" },
+      ["2026-01-15T20:00", "2026-01-22T20:00"].map(iso),
+    ],
+  ])("%s", async (_rule, trigger, expected) => {
+    await using table = await openTimetable("2026-01-15T12:05:00Z", NEVER_LOOK_MS);
+    await table.make("beat", trigger);
+    await table.start();
+    await table.clock.advance(Date.parse(expected.at(-1) ?? "") - table.clock.now());
+    const ticks = await table.ticks("beat");
+    expect(starts(ticks)).toEqual(expected);
+    expect(ticks.map((tick) => tick.recordedAt)).toEqual(expected);
+    expect(ticks.every((tick) => tick.state === "queued")).toBe(true);
+    expect(table.woken).toHaveLength(expected.length);
+  });
+});
+
+test("a year has one tick a period, its leap day too", async () => {
+  await using table = await openTimetable("2027-12-31T23:59:00Z", NEVER_LOOK_MS);
+  const expected = {
+    hourly: ["1h", 366 * 24],
+    "six-hourly": ["6h", 366 * 4],
+    "half-daily": ["12h", 366 * 2],
+    daily: ["1d", 366],
+    weekly: ["1w", 53 - 1],
+  } as const;
+  for (const [name, [every]] of Object.entries(expected)) await table.make(name, { every });
+  await table.start();
+  await table.clock.advance(366 * DAY_MS);
+  for (const [name, [, count]] of Object.entries(expected)) {
+    const ticks = await table.ticks(name);
+    expect([name, ticks.length, new Set(starts(ticks)).size]).toEqual([name, count, count]);
+    expect(ticks.filter((tick) => tick.recordedAt !== tick.periodStart)).toEqual([]);
+  }
+  const daily = starts(await table.ticks("daily"));
+  expect(daily.slice(58, 61)).toEqual(["2028-02-28T00:00", "2028-02-29T00:00", "2028-03-01T00:00"].map(iso));
+  expect([daily[0], daily.at(-1)]).toEqual(["2028-01-01T00:00", "2028-12-31T00:00"].map(iso));
+  expect(await table.alerts()).toEqual([]);
+}, 60_000);
+
+describe("a relay", () => {
+  test.each([
+    ["made mid-period first fires in the next one", "2026-01-15T12:59:59.999Z", 1, "2026-01-15T13:00"],
+    [
+      "made as a period begins first fires in the next one",
+      "2026-01-15T13:00:00Z",
+      HOUR_MS,
+      "2026-01-15T14:00",
+    ],
+  ])("%s", async (_rule, madeAt, waitMs, first) => {
+    await using table = await openTimetable(madeAt);
+    await table.start();
+    await table.make("beat", { every: "1h" });
+    await table.clock.advance(waitMs - 1);
+    expect(await table.ticks("beat")).toEqual([]);
+    await table.clock.advance(1);
+    expect(starts(await table.ticks("beat"))).toEqual([iso(first)]);
+  });
+
+  test("holds the tick as { tick: { periodStart } } and nothing else", async () => {
+    await using table = await openTimetable("2026-01-15T12:59:00Z");
+    await table.make("beat", { every: "1h" });
+    await table.start();
+    await table.clock.advance(MINUTE_MS);
+    const rows = await table.store.read((tx) =>
+      tx.all("SELECT trigger, payload, truncated, preview, unsigned, person_id FROM event"),
+    );
+    expect(rows).toEqual([
+      {
+        trigger: "schedule",
+        payload: '{"tick":{"periodStart":"2026-01-15T13:00:00.000Z"}}',
+        truncated: 0,
+        preview: null,
+        unsigned: 0,
+        person_id: null,
+      },
+    ]);
+  });
+
+  test("that is deleted ticks no more", async () => {
+    await using table = await hourly("2026-01-15T12:59:00Z");
+    await table.clock.advance(MINUTE_MS);
+    await table.store.write("dashboard", (tx) => tx.run("DELETE FROM relay"));
+    await table.changed();
+    await table.clock.advance(5 * HOUR_MS);
+    expect(await table.ticks("beat")).toHaveLength(1);
+    const cursors = await table.store.read((tx) => tx.all("SELECT * FROM schedule_cursor"));
+    expect(cursors).toEqual([]);
+  });
+
+  test("whose trigger is edited starts from the new trigger's next period", async () => {
+    await using table = await hourly("2026-01-15T12:59:00Z");
+    await table.clock.advance(11 * MINUTE_MS);
+    const actions = [{ type: "call_url", url: "https://example.com/notice" }];
+    const edited = { name: "beat", trigger: { kind: "schedule", every: "15m" }, actions };
+    await table.kit.update("beat", edited, 1);
+    await table.changed();
+    await table.clock.advance(21 * MINUTE_MS);
+    expect(starts(await table.ticks("beat"))).toEqual(["13:00", "13:15", "13:30"].map(onThursday));
+  });
+
+  test("whose actions alone are edited keeps its periods, the one begun meanwhile too", async () => {
+    await using table = await hourly("2026-01-15T12:59:00Z");
+    await table.stop();
+    await table.clock.advance(11 * MINUTE_MS);
+    const actions = [{ type: "call_url", url: "https://example.com/other" }];
+    await table.kit.update("beat", { name: "beat", trigger: { kind: "schedule", every: "1h" }, actions }, 1);
+    await table.start();
+    expect(starts(await table.ticks("beat"))).toEqual(["13:00"].map(onThursday));
+  });
+});
+
+describe("after a gap", () => {
+  test("shorter than a period, the missed one runs late and nothing is told", async () => {
+    await using table = await hourly("2026-01-15T12:59:00Z");
+    await table.stop();
+    await table.clock.advance(30 * MINUTE_MS);
+    await table.start();
+    expect(await table.ticks("beat")).toEqual([
+      { ...tick("2026-01-15T13:00"), recordedAt: iso("2026-01-15T13:29") },
+    ]);
+    expect(await table.alerts()).toEqual([]);
+  });
+
+  test("the newest missed period runs late, older ones are dead rows, and one alert names the count", async () => {
+    await using table = await hourly("2026-01-15T12:59:00Z");
+    await table.stop();
+    await table.clock.advance(3 * HOUR_MS + 30 * MINUTE_MS);
+    await table.start();
+    const recordedAt = iso("2026-01-15T16:29");
+    expect(await table.ticks("beat")).toEqual([
+      { ...missedTick("2026-01-15T13:00"), recordedAt },
+      { ...missedTick("2026-01-15T14:00"), recordedAt },
+      { ...missedTick("2026-01-15T15:00"), recordedAt },
+      { ...tick("2026-01-15T16:00"), recordedAt },
+    ]);
+    expect(await table.alerts()).toEqual([
+      {
+        code: "relay_failed",
+        target: "relay:beat",
+        message:
+          "3 ticks of beat were missed, from 2026-01-15T13:00:00.000Z to 2026-01-15T15:00:00.000Z: they are stored as dead and can be replayed; the newest one runs late.",
+        count: 3,
+      },
+    ]);
+    expect(table.woken).toHaveLength(1);
+    expect(table.logged.filter((line) => line.includes("ticks were missed"))).toHaveLength(1);
+  });
+
+  test("of months, missed periods are stored at most 30 days back", async () => {
+    await using table = await openTimetable("2026-01-15T12:59:00Z");
+    await table.make("beat", { every: "1d" });
+    await table.make("quick", { every: "15m" });
+    await table.clock.advance(100 * DAY_MS);
+    await table.start();
+    const daily = await table.ticks("beat");
+    expect(daily).toHaveLength(30);
+    expect([daily[0], daily.at(-1)].map((one) => [one?.periodStart, one?.state])).toEqual([
+      [iso("2026-03-27T00:00"), "dead"],
+      [iso("2026-04-25T00:00"), "queued"],
+    ]);
+    expect(await table.ticks("quick")).toHaveLength(30 * 24 * 4);
+    expect((await table.alerts()).map(({ target, count }) => [target, count])).toEqual([
+      ["relay:beat", 29],
+      ["relay:quick", 30 * 24 * 4 - 1],
+    ]);
+  });
+
+  test("a missed period can be replayed", async () => {
+    await using table = await hourly("2026-01-15T12:59:00Z");
+    await table.stop();
+    await table.clock.advance(2 * HOUR_MS);
+    await table.start();
+    const dead = await table.store.read((tx) =>
+      tx.get<{ id: string; environmentId: number }>(
+        "SELECT id, environment_id AS environmentId FROM event WHERE state = 'dead'",
+      ),
+    );
+    if (dead === null) throw new Error("No period was missed.");
+    const nowMs = table.clock.now();
+    await table.store.write("dashboard", (tx) => replayEvent(tx, { ...dead, actor: "owner:ada", nowMs }));
+    expect((await table.ticks("beat")).map((one) => [one.state, one.reason])).toEqual([
+      ["queued", null],
+      ["queued", null],
+    ]);
+  });
+
+  test("a second start finds nothing more to do", async () => {
+    await using table = await hourly("2026-01-15T12:59:00Z");
+    await table.stop();
+    await table.clock.advance(5 * HOUR_MS);
+    await table.start();
+    const first = await table.ticks("beat");
+    await table.stop();
+    await table.start();
+    expect(await table.ticks("beat")).toEqual(first);
+    expect(await table.alerts()).toHaveLength(1);
+  });
+});
+
+describe("while ticks are not recorded", () => {
+  test("a paused relay has none, nor afterwards; it goes on with the next period", async () => {
+    await using table = await hourly("2026-01-15T12:59:00Z");
+    await setState(table, "paused");
+    await table.clock.advance(5 * HOUR_MS);
+    await setState(table, "active");
+    expect(await table.ticks("beat")).toEqual([]);
+    await table.clock.advance(MINUTE_MS);
+    expect(starts(await table.ticks("beat"))).toEqual(["18:00"].map(onThursday));
+    expect(await table.alerts()).toEqual([]);
+  });
+
+  test.each([
+    ["runs", false],
+    ["is down for a part of it", true],
+  ])("an environment on hold has none, nor afterwards, while the service %s", async (_rule, down) => {
+    await using table = await hourly("2026-01-15T12:59:00Z");
+    await table.hold(true);
+    await table.clock.advance(2 * HOUR_MS);
+    if (down) await table.stop();
+    await table.clock.advance(2 * HOUR_MS);
+    if (down) await table.start();
+    await table.clock.advance(30 * MINUTE_MS);
+    await table.hold(false);
+    expect(await table.ticks("beat")).toEqual([]);
+    await table.clock.advance(31 * MINUTE_MS);
+    expect(starts(await table.ticks("beat"))).toEqual(["18:00"].map(onThursday));
+    expect(await table.alerts()).toEqual([]);
+  });
+});
+
+describe("whatever happens in the middle of a tick", () => {
+  test("a transaction that is lost ticks nothing, and the next look ticks once", async () => {
+    await using table = await hourly("2026-01-15T12:59:00Z");
+    await table.stop();
+    await table.clock.advance(2 * MINUTE_MS);
+    const id = await relayId(table);
+    const lost = table.store.write("relay", async (tx) => {
+      expect(await tickRelay(tx, id, table.clock.now())).toEqual({ queued: 1, missed: 0 });
+      throw new Error("killed before the commit");
+    });
+    await expect(lost).rejects.toThrow("killed");
+    expect(await table.ticks("beat")).toEqual([]);
+    await table.start();
+    expect(starts(await table.ticks("beat"))).toEqual(["13:00"].map(onThursday));
+  });
+
+  test("two that tick at once tick once", async () => {
+    await using table = await hourly("2026-01-15T12:59:00Z");
+    await table.stop();
+    await table.clock.advance(2 * MINUTE_MS);
+    const id = await relayId(table);
+    const tickNow = () => table.store.write("relay", (tx) => tickRelay(tx, id, table.clock.now()));
+    expect(await Promise.all([tickNow(), tickNow(), tickNow()])).toEqual([
+      { queued: 1, missed: 0 },
+      { queued: 0, missed: 0 },
+      { queued: 0, missed: 0 },
+    ]);
+  });
+
+  test("a store that cannot be written makes a tick late, not lost", async () => {
+    await using table = await hourly("2026-01-15T12:59:00Z");
+    const other = new Database(table.file);
+    other.exec("BEGIN IMMEDIATE");
+    await table.clock.advance(MINUTE_MS);
+    other.exec("ROLLBACK");
+    other.close();
+    expect(await table.ticks("beat")).toEqual([]);
+    expect(table.logged.join()).toContain("the scheduler cannot tick");
+    await table.clock.advance(5_000);
+    expect(starts(await table.ticks("beat"))).toEqual(["13:00"].map(onThursday));
+  });
+
+  test("a schedule that fails for another reason is tried again, and holds up no other", async () => {
+    await using table = await hourly("2026-01-15T12:59:00Z");
+    await table.make("other", { every: "1h" });
+    const id = await relayId(table);
+    await table.store.write("app", (tx) =>
+      tx.run(`CREATE TRIGGER broken BEFORE INSERT ON schedule_cursor WHEN NEW.relay_id = '${id}'
+        BEGIN SELECT raise(ABORT, 'no'); END`),
+    );
+    await table.clock.advance(MINUTE_MS);
+    expect([await table.ticks("beat"), starts(await table.ticks("other"))]).toEqual([
+      [],
+      ["13:00"].map(onThursday),
+    ]);
+    await table.store.write("app", (tx) => tx.run("DROP TRIGGER broken"));
+    await table.clock.advance(MINUTE_MS);
+    expect(starts(await table.ticks("beat"))).toEqual(["13:00"].map(onThursday));
+  });
+});
+
+async function hourly(startIso: string): Promise<Timetable> {
+  const table = await openTimetable(startIso);
+  await table.make("beat", { every: "1h" });
+  await table.start();
+  return table;
+}
+
+async function setState(table: Timetable, state: "active" | "paused"): Promise<void> {
+  const nowMs = table.clock.now();
+  await table.store.write("dashboard", (tx) =>
+    tx.run(
+      "UPDATE relay SET state = ?1, active_since = CASE ?1 WHEN 'active' THEN ?2 ELSE active_since END",
+      state,
+      nowMs,
+    ),
+  );
+  await table.changed();
+}
+
+async function relayId(table: Timetable): Promise<string> {
+  const row = await table.store.read((tx) =>
+    tx.get<{ id: string }>("SELECT id FROM relay WHERE name = 'beat'"),
+  );
+  if (row === null) throw new Error("There is no relay.");
+  return row.id;
+}
+
+function iso(minute: string): string {
+  return `${minute}:00.000Z`;
+}
+
+function onThursday(time: string): string {
+  return iso(`2026-01-15T${time}`);
+}
+
+function tick(minute: string): Omit<Tick, "recordedAt"> {
+  return { periodStart: iso(minute), state: "queued", reason: null };
+}
+
+function missedTick(minute: string): Omit<Tick, "recordedAt"> {
+  return { periodStart: iso(minute), state: "dead", reason: "missed" };
+}
