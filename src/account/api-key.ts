@@ -124,6 +124,16 @@ export function keyWorksFrom(
   return key.kind === "app" && isAllowedOrigin(key.environmentName, key.origins, origin);
 }
 
+/** What decides from where each live app key of the server works: all that is known of a call before its key is. */
+export async function listKeyOrigins(
+  tx: Reader,
+): Promise<Pick<PresentedKey, "kind" | "environmentName" | "origins">[]> {
+  const sql = `SELECT DISTINCT kind, environment.name AS environmentName, origins FROM api_key
+    JOIN environment ON environment.id = environment_id WHERE kind = 'app' AND revoked_at IS NULL`;
+  const rows = await tx.all<{ kind: ApiKeyKind; environmentName: EnvironmentName; origins: string }>(sql);
+  return rows.map((row) => ({ ...row, origins: JSON.parse(row.origins) as string[] }));
+}
+
 /** The environment's keys, newest first, revoked ones too. */
 export async function listApiKeys(
   tx: Reader,

@@ -58,6 +58,15 @@ export const MAX_ACCOUNT_TOKEN_CHARS = 200;
 export const MAX_EMAIL_CHARS = 254;
 export const MAX_EMAIL_LOCAL_CHARS = 64;
 export const MAX_ONCE_KEY_CHARS = 200;
+/** Signing in to an app with an e-mailed code. */
+export const CODE_DIGITS = 6;
+export const CODE_LIFE_MS = 10 * MINUTE_MS;
+export const MAX_CODE_TRIES = 5;
+export const SIGNIN_WINDOW_MS = HOUR_MS;
+export const MAX_CODES_PER_EMAIL = 5;
+export const MAX_CODES_PER_ADDRESS = 30;
+export const MAX_SIGNINS_PER_ADDRESS = 60;
+export const PERSON_SESSION_LIFE_MS = 30 * DAY_MS;
 
 /** The limits a configuration may raise ("Limits are raised on request"). */
 export interface RaisableLimits {

@@ -200,6 +200,26 @@ export const REFUSALS = {
     when: "The store account token is filed for another person.",
     todo: "File each token for one person only; erase the other person first if the account moved.",
   },
+  code_capped: {
+    status: 429,
+    when: "More sign-in codes were asked for, for one e-mail address or from one network address, than the limit.",
+    todo: "Wait until resetAt; a code that was sent works for ten minutes.",
+  },
+  code_invalid: {
+    status: 401,
+    when: "The sign-in code is wrong, used, older than ten minutes, or was tried too often.",
+    todo: "Type the newest code again, or ask for another one.",
+  },
+  code_not_sent: {
+    status: 503,
+    when: "The mail with the sign-in code could not be sent.",
+    todo: "Set the SMTP server, the sender domain and the sends switch in the mail settings; the list of emails says what the mail server answered.",
+  },
+  signed_out: {
+    status: 401,
+    when: "The person's session has ended or was never there.",
+    todo: "Sign in again with an e-mailed code.",
+  },
   internal: {
     status: 500,
     when: "Something went wrong in the service itself.",

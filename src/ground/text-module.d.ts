@@ -2,6 +2,10 @@ declare module "*.sql" {
   const text: string;
   export default text;
 }
+declare module "*/client/g.js" {
+  const text: string;
+  export default text;
+}
 declare module "*.txt" {
   const text: string;
   export default text;

@@ -10,7 +10,8 @@ import { readSessionCookie, writeSessionCookie } from "./cookie.ts";
 import { requireSameOrigin } from "./host.ts";
 import type { HttpRooms } from "./rooms.ts";
 
-export type Caller = { kind: "key"; key: PresentedKey } | { kind: "owner"; session: Session };
+export type KeyCaller = { kind: "key"; key: PresentedKey };
+export type Caller = KeyCaller | { kind: "owner"; session: Session };
 
 const READS = new Set(["GET", "HEAD"]);
 
@@ -28,9 +29,39 @@ export function callerOf(request: Request): Caller | null {
  */
 export async function identifyCaller(rooms: HttpRooms, request: Request, headers: Headers): Promise<Caller> {
   const caller = request.headers.has("authorization")
-    ? await identifyKey(rooms, request)
+    ? await identifyKey(rooms, request, readBearer(request))
     : await identifySession(rooms, request, headers);
   callers.set(request, caller);
+  return caller;
+}
+
+/** The token of `Authorization: Bearer …`, or null. */
+export function readBearer(request: Request): string | null {
+  return /^Bearer +(\S+) *$/i.exec(request.headers.get("authorization") ?? "")?.[1] ?? null;
+}
+
+/** Identifies the key of a token, wherever the request carries it. Refuses with `unauthenticated`. */
+export async function identifyKey(
+  rooms: HttpRooms,
+  request: Request,
+  token: string | null,
+): Promise<KeyCaller> {
+  const key = token === null ? null : await rooms.store.read((tx) => findApiKeyByToken(tx, token));
+  if (key === null) {
+    throw new Refusal(
+      "unauthenticated",
+      "The request carries no live key: send Authorization: Bearer with a key that is not revoked.",
+    );
+  }
+  const caller: KeyCaller = { kind: "key", key };
+  callers.set(request, caller);
+  const nowMs = rooms.clock.now();
+  if (apiKeyTouches(key, nowMs)) {
+    inBackground(
+      rooms,
+      rooms.store.write("app", (tx) => touchApiKey(tx, key.id, nowMs)),
+    );
+  }
   return caller;
 }
 
@@ -39,25 +70,6 @@ export function actorOf(caller: Caller): Actor {
   return caller.kind === "key"
     ? { kind: "key", id: caller.key.id }
     : { kind: "owner", id: caller.session.ownerId, email: caller.session.ownerEmail };
-}
-
-async function identifyKey(rooms: HttpRooms, request: Request): Promise<Caller> {
-  const token = /^Bearer +(\S+) *$/i.exec(request.headers.get("authorization") ?? "")?.[1];
-  const key = token === undefined ? null : await rooms.store.read((tx) => findApiKeyByToken(tx, token));
-  if (key === null) {
-    throw new Refusal(
-      "unauthenticated",
-      "The Authorization header holds no live key: send Bearer with a key that is not revoked.",
-    );
-  }
-  const nowMs = rooms.clock.now();
-  if (apiKeyTouches(key, nowMs)) {
-    inBackground(
-      rooms,
-      rooms.store.write("app", (tx) => touchApiKey(tx, key.id, nowMs)),
-    );
-  }
-  return { kind: "key", key };
 }
 
 async function identifySession(rooms: HttpRooms, request: Request, headers: Headers): Promise<Caller> {

@@ -4,6 +4,7 @@
  */
 import { Elysia } from "elysia";
 import { answerJson } from "./answer.ts";
+import { answerPreflight, isClientRoute, serveClientRoute } from "./client-route.ts";
 import { answerDashboard } from "./dashboard.ts";
 import { answerError } from "./error.ts";
 import { hooksRoute } from "./hooks.ts";
@@ -47,11 +48,13 @@ export function createHttp(rooms: HttpRooms) {
       ({ request, params, server }) => {
         const peer = server?.requestIP(request)?.address ?? null;
         const source = sources.sourceOf(peer, request.headers.get("x-forwarded-for"));
-        return serveRoute(rooms, route, { request, params, source });
+        const serve = isClientRoute(route) ? serveClientRoute : serveRoute;
+        return serve(rooms, route, { request, params, source });
       },
       { parse: "none" },
     );
   }
+  app.options("/client/*", ({ request }) => answerPreflight(rooms, ROUTES, request));
   app.get("/openapi.json", () => answerJson(200, writeOpenApi(ROUTES, rooms.baseUrl())));
   app.get("/*", async ({ request }) => {
     const { pathname } = new URL(request.url);

@@ -23,6 +23,8 @@ const SECURITY: Readonly<Record<Who, readonly object[]>> = {
   environment: [{ secretKey: [] }, { session: [] }],
   owner: [{ session: [] }],
   open: [],
+  client: [{ appKey: [] }],
+  person: [{ appKey: [], personSession: [] }],
 };
 
 /** The document of these routes, served under `baseUrl`. */
@@ -45,6 +47,18 @@ export function writeOpenApi(routes: readonly Route[], baseUrl: string): object 
           type: "http",
           scheme: "bearer",
           description: "A secret key (sk_…) of the environment in the path.",
+        },
+        appKey: {
+          type: "apiKey",
+          in: "header",
+          name: "x-app-key",
+          description: "An app key (ak_…), from an origin it works from; also taken as a bearer token.",
+        },
+        personSession: {
+          type: "http",
+          scheme: "bearer",
+          description:
+            "A signed-in person's session (ps_…); x-person-session where the bearer is the app key.",
         },
         session: {
           type: "apiKey",
@@ -95,6 +109,7 @@ function describeBody({ body, rawBytes }: Route): object {
 /** The resource a route belongs to: the first segment that is its own. */
 function tagOf(route: Route): string {
   if (route.who === "environment") return route.path.split("/")[5] ?? "environment";
+  if (route.path.startsWith("/client/")) return "client";
   return route.path.startsWith("/api/") ? (route.path.split("/")[2] ?? "api") : "service";
 }
 

@@ -1,5 +1,6 @@
 /** What the HTTP face is handed: the rooms below it, already wired together by service.ts. It makes nothing of this itself. */
 import type { SigninCap } from "../account/signin-cap.ts";
+import type { PersonSignin } from "../client/person-signin.ts";
 import type { ServiceConfig } from "../config.ts";
 import type { Clock } from "../ground/clock.ts";
 import type { Log } from "../ground/log.ts";
@@ -14,6 +15,8 @@ export interface HttpRooms {
   store: Store;
   log: Log;
   signinCap: SigninCap;
+  /** People's sign-in to their app with an e-mailed code. */
+  personSignin: PersonSignin;
   receiver: Receiver;
   sealer: Sealer;
   /** DNS, for verifying a sender domain. */

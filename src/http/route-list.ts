@@ -2,6 +2,11 @@
 import { accessRoutes } from "./access.ts";
 import { appRoutes } from "./app.ts";
 import { changeRoutes } from "./change.ts";
+import { clientBuyRoutes } from "./client-buy.ts";
+import { clientLibraryRoutes } from "./client-library.ts";
+import { clientMeRoutes } from "./client-me.ts";
+import { clientRecordRoutes } from "./client-record.ts";
+import { clientSigninRoutes } from "./client-signin.ts";
 import { collectionRoutes } from "./collection.ts";
 import { creditRoutes } from "./credit.ts";
 import { emailRoutes } from "./email.ts";
@@ -54,4 +59,9 @@ export const ROUTES: readonly Route[] = [
   ...settingRoutes,
   ...keyRoutes,
   ...watchRoutes,
+  ...clientLibraryRoutes,
+  ...clientSigninRoutes,
+  ...clientMeRoutes,
+  ...clientRecordRoutes,
+  ...clientBuyRoutes,
 ];

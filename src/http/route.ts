@@ -1,6 +1,7 @@
 /**
  * What a route is: one object with its method, path, sentence, schemas and work. The same object is served, listed in the OpenAPI
- * document and walked by the tests. Three kinds by who may call: an environment's (key or session), an owner's, and open ones.
+ * document and walked by the tests. By who may call they are an environment's (key or session), an owner's, open ones, and the client
+ * library's (an app key, with or without a signed-in person; see client-route.ts).
  */
 import type { Static, TObject, TSchema } from "@sinclair/typebox";
 import type { Visit } from "./admission.ts";
@@ -65,7 +66,7 @@ type AnswerOf<Answer> = Answer extends TSchema ? Static<Answer> : undefined;
 // biome-ignore lint/complexity/noBannedTypes: exactly this is an object without any field
 type NoFields = TObject<{}>;
 
-export type Who = "environment" | "owner" | "open";
+export type Who = "environment" | "owner" | "open" | "client" | "person";
 
 /** A route with its types forgotten, as it is mounted and listed. */
 export interface Route {
@@ -117,7 +118,8 @@ export function openRoute<
 type AnyWords = Pick<Route, "method" | "summary" | "handle"> &
   Partial<Pick<Route, "query" | "body" | "rawBytes" | "answer" | "status">>;
 
-function makeRoute(who: Who, path: string, words: AnyWords): Route {
+/** The route of these words, its types forgotten. */
+export function makeRoute(who: Who, path: string, words: AnyWords): Route {
   const { method, summary, handle, query = null, body = null, rawBytes = null, answer = null } = words;
   const status = words.status ?? (answer === null ? 204 : 200);
   return { who, method, path, summary, query, body, rawBytes, answer, status, handle };

@@ -4,6 +4,7 @@ import { admit, requireOwner } from "./admission.ts";
 import { answerEmpty, answerJson } from "./answer.ts";
 import { readBytes, readJsonBody } from "./body.ts";
 import { identifyCaller } from "./caller.ts";
+import { admitClient } from "./client-admission.ts";
 import { checkInput, checkQuery } from "./input.ts";
 import type { HttpRooms } from "./rooms.ts";
 import type { Route } from "./route.ts";
@@ -51,6 +52,7 @@ async function whoCalls(
   headers: Headers,
 ): Promise<object> {
   if (route.who === "open") return {};
+  if (route.who === "client" || route.who === "person") return await admitClient(rooms, request, route.who);
   const caller = await identifyCaller(rooms, request, headers);
   if (route.who === "owner") return { owner: requireOwner(caller) };
   return { visit: await admit(rooms, caller, params.appId ?? "", params.environment ?? "") };

@@ -11,7 +11,7 @@ const FLOORS: readonly (readonly string[])[] = [
   ["verify", "secret", "account", "watch"],
   ["people", "records", "mail", "trigger"],
   ["selling"],
-  ["action"],
+  ["action", "client"],
   ["relay"],
   ["event", "sync"],
   ["receiver", "schedule", "capture", "runner"],

@@ -8,12 +8,14 @@ import type { Environment, EnvironmentName } from "../../src/account/environment
 import { createOwner } from "../../src/account/owner.ts";
 import { createSession } from "../../src/account/session.ts";
 import { SigninCap } from "../../src/account/signin-cap.ts";
+import { PersonSignin } from "../../src/client/person-signin.ts";
 import type { ServiceConfig } from "../../src/config.ts";
 import { type Json, parseJson } from "../../src/ground/json.ts";
 import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
 import { createLog } from "../../src/ground/log.ts";
 import { createHttp } from "../../src/http/http.ts";
 import type { HttpRooms } from "../../src/http/rooms.ts";
+import type { MailOutcome, OutgoingMail } from "../../src/mail/mailer.ts";
 import { Sealer } from "../../src/secret/seal.ts";
 import type { Store } from "../../src/store/port.ts";
 import { openSqlite } from "../../src/store/sqlite.ts";
@@ -56,6 +58,8 @@ export interface ApiServer extends AsyncDisposable {
   environments: Record<"development" | "production", Environment>;
   other: Environment;
   keys: { dev: string; live: string; app: string; other: string };
+  /** Mails handed over so far, and what the mail server says to the next ones. */
+  mail: { sent: OutgoingMail[]; outcome: MailOutcome };
   ownerId: string;
   cookie: string;
   /** `{E}` of the development environment. */
@@ -76,6 +80,15 @@ export async function startApi(
   const seeded = await seed(store);
   const lines: string[] = [];
   const woken = { runner: 0, relays: 0, capture: 0 };
+  const mail: ApiServer["mail"] = { sent: [], outcome: { kind: "sent" } };
+  const mailer = {
+    async send(one: OutgoingMail) {
+      mail.sent.push(one);
+      return mail.outcome;
+    },
+  };
+  const sealer = new Sealer(new Uint8Array(32));
+  const limits = config.limits ?? CONFIG.limits;
   let base = "http://127.0.0.1";
   const rooms = change({
     config: { ...CONFIG, dataDir: directory, clock, ...config },
@@ -84,7 +97,8 @@ export async function startApi(
     log: createLog({ clock, format: "json", sink: (line) => lines.push(line), level: "debug" }),
     signinCap: new SigninCap(clock),
     baseUrl: () => config.baseUrl ?? base,
-    sealer: new Sealer(new Uint8Array(32)),
+    sealer,
+    personSignin: new PersonSignin({ store, clock, sealer, mailer, limits, local: config.mode === "local" }),
     resolveTxt: async () => [],
     recordsChanged: () => void woken.capture++,
     invalidateRelays: () => void woken.relays++,
@@ -104,6 +118,7 @@ export async function startApi(
     rooms,
     lines,
     woken,
+    mail,
     cookie,
     E: "/api/apps/shop/development",
     call: (path, call = {}) => send(base, cookie, path, call),

@@ -1,0 +1,124 @@
+/**
+ * Records as a signed-in person reaches them: what record-right.ts lets them read and write, through the one door of every record. What
+ * they may not read does not exist for them. Who else wrote a record is not told: those words may name an owner or a key.
+ */
+
+import type { Json } from "../ground/json.ts";
+import type { Page, PageRequest } from "../ground/page.ts";
+import { Refusal } from "../ground/refusal.ts";
+import { findPerson } from "../people/person.ts";
+import { type CollectionRow, requireCollection } from "../records/collection.ts";
+import {
+  deleteRecord,
+  findRecord,
+  type RecordRow,
+  type RecordView,
+  updateRecord,
+  viewRecord,
+  writeRecordIn,
+} from "../records/record.ts";
+import { listRecordsFor } from "../records/record-list.ts";
+import { addressByPerson, mayRead, mayWrite } from "../records/record-right.ts";
+import type { Reader, Writer } from "../store/port.ts";
+
+export type PersonRecordView = Omit<RecordView, "by">;
+
+/** A person at a collection. */
+export interface PersonAt {
+  environmentId: number;
+  personId: string;
+  collection: string;
+}
+
+/** What the person may read of the collection, newest first. Refuses with `not_found` (no such collection). */
+export async function listPersonRecords(
+  tx: Reader,
+  at: PersonAt,
+  request: PageRequest,
+): Promise<Page<PersonRecordView>> {
+  const collection = await requireCollection(tx, at.environmentId, at.collection);
+  const page = await listRecordsFor(tx, at.environmentId, collection, at.personId, request);
+  return { items: page.items.map(withoutWriter), next: page.next };
+}
+
+/** Refuses with `not_found`, also what the person may not read. */
+export async function readPersonRecord(
+  tx: Reader,
+  at: PersonAt,
+  recordId: string,
+): Promise<PersonRecordView> {
+  return show((await requireReadable(tx, at, recordId)).row);
+}
+
+/**
+ * Writes a new record of which the person is the owner. Refuses with `not_found`, `forbidden` (only the app writes here), `data_invalid`
+ * and `invalid_input` (nobody it can be sent to).
+ */
+export async function createPersonRecord(
+  tx: Writer,
+  at: PersonAt,
+  record: { data: Json; to: string | null },
+  nowMs: number,
+): Promise<PersonRecordView> {
+  const collection = await requireCollection(tx, at.environmentId, at.collection);
+  const address = addressByPerson(collection.kind, at.personId, record.to);
+  if (record.to !== null) await requireReachable(tx, at.environmentId, record.to);
+  const { environmentId } = at;
+  const write = { environmentId, data: record.data, by: `person:${at.personId}`, nowMs, ...address };
+  return show(await writeRecordIn(tx, collection, write));
+}
+
+/** Replaces the data of the person's own record; its address stays. Refuses with `not_found`, `forbidden` and `data_invalid`. */
+export async function updatePersonRecord(
+  tx: Writer,
+  at: PersonAt,
+  recordId: string,
+  data: Json,
+  nowMs: number,
+): Promise<PersonRecordView> {
+  await requireWritable(tx, at, recordId);
+  const { environmentId, collection } = at;
+  const by = `person:${at.personId}`;
+  return show((await updateRecord(tx, { environmentId, collection, recordId, data, by, nowMs })).after);
+}
+
+/** Deletes the person's own record. Refuses with `not_found` and `forbidden`. */
+export async function deletePersonRecord(tx: Writer, at: PersonAt, recordId: string): Promise<void> {
+  await requireWritable(tx, at, recordId);
+  await deleteRecord(tx, { environmentId: at.environmentId, collection: at.collection, recordId });
+}
+
+async function requireReadable(
+  tx: Reader,
+  at: PersonAt,
+  recordId: string,
+): Promise<{ collection: CollectionRow; row: RecordRow }> {
+  const collection = await requireCollection(tx, at.environmentId, at.collection);
+  const row = await findRecord(tx, at.environmentId, collection.name, recordId);
+  if (row !== null && mayRead(collection.kind, row, at.personId)) return { collection, row };
+  throw new Refusal("not_found", "No record with this id exists in this collection for you.");
+}
+
+async function requireWritable(tx: Reader, at: PersonAt, recordId: string): Promise<void> {
+  const { collection, row } = await requireReadable(tx, at, recordId);
+  if (mayWrite(collection.kind, row, at.personId)) return;
+  throw new Refusal("forbidden", "You may read this record and not change it: only its owner may.");
+}
+
+/** One sentence for nobody, an erased and a suspended person: another person's state is not theirs to learn. */
+async function requireReachable(tx: Reader, environmentId: number, personId: string): Promise<void> {
+  const person = await findPerson(tx, environmentId, personId);
+  if (person !== null && person.status !== "suspended") return;
+  throw new Refusal(
+    "invalid_input",
+    "`to` names nobody whom a record can reach: use the id of a person of this app.",
+  );
+}
+
+function show(row: RecordRow): PersonRecordView {
+  return withoutWriter(viewRecord(row));
+}
+
+function withoutWriter({ by: _, ...shown }: RecordView): PersonRecordView {
+  return shown;
+}

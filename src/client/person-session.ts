@@ -1,0 +1,85 @@
+/**
+ * Sessions of people signed in to an app: a random token that the client library keeps, its SHA-256 in the store. It decides when a
+ * session ends; that a suspension or erasure ends them all is the schema's own trigger. A token is never stored or shown again.
+ */
+import { hashToken, newToken } from "../account/token.ts";
+import { newId } from "../ground/id.ts";
+import { DAY_MS, PERSON_SESSION_LIFE_MS } from "../ground/limit.ts";
+import type { Reader, Writer } from "../store/port.ts";
+
+/** Tells a session's token from an app key, wherever one stands. */
+export const SESSION_TOKEN = /^ps_[A-Za-z0-9]{43}$/;
+const TOKEN_CHARS = 43;
+/** Sliding costs a write, so it happens at most this often. */
+const SLIDE_EVERY_MS = DAY_MS;
+
+export interface PersonSession {
+  id: string;
+  personId: string;
+  expiresAt: number;
+}
+
+/** Starts a session; the token stands nowhere else. It ends 30 days after it was last used. */
+export async function createPersonSession(
+  tx: Writer,
+  of: { environmentId: number; personId: string; nowMs: number },
+): Promise<{ token: string; expiresAt: number }> {
+  const token = `ps_${newToken(TOKEN_CHARS)}`;
+  const expiresAt = of.nowMs + PERSON_SESSION_LIFE_MS;
+  await tx.run(
+    `INSERT INTO person_session (token_hash, id, environment_id, person_id, created_at, expires_at)
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6)`,
+    hashToken(token),
+    newId("ses", of.nowMs),
+    of.environmentId,
+    of.personId,
+    of.nowMs,
+    expiresAt,
+  );
+  return { token, expiresAt };
+}
+
+/** The live session of a token in this environment, of a person who may act; else null. */
+export async function findPersonSession(
+  tx: Reader,
+  environmentId: number,
+  token: string,
+  nowMs: number,
+): Promise<PersonSession | null> {
+  if (!SESSION_TOKEN.test(token)) return null;
+  return tx.get<PersonSession>(
+    `SELECT person_session.id, person_id AS personId, expires_at AS expiresAt
+     FROM person_session JOIN person ON person.id = person_id AND person.status = 'active'
+     WHERE token_hash = ?1 AND person_session.environment_id = ?2 AND expires_at > ?3`,
+    hashToken(token),
+    environmentId,
+    nowMs,
+  );
+}
+
+/** Whether the session has been used for so long since its end was last moved that `slidePersonSession` is due. */
+export function personSessionSlides(session: PersonSession, nowMs: number): boolean {
+  return session.expiresAt - nowMs <= PERSON_SESSION_LIFE_MS - SLIDE_EVERY_MS;
+}
+
+/** Moves the session's end to 30 days from now. */
+export async function slidePersonSession(tx: Writer, session: PersonSession, nowMs: number): Promise<void> {
+  const sql = "UPDATE person_session SET expires_at = ?2 WHERE id = ?1 AND expires_at < ?2";
+  await tx.run(sql, session.id, nowMs + PERSON_SESSION_LIFE_MS);
+}
+
+/** Ends one session. */
+export async function endPersonSession(tx: Writer, sessionId: string): Promise<void> {
+  await tx.run("DELETE FROM person_session WHERE id = ?1", sessionId);
+}
+
+/** Ends every session of the person; answers how many. */
+export function endPersonSessions(tx: Writer, personId: string): Promise<number> {
+  return tx.run("DELETE FROM person_session WHERE person_id = ?1", personId);
+}
+
+/** Forgets sessions and codes that have ended; for the daily cleaning. */
+export async function forgetEndedPersonSessions(tx: Writer, nowMs: number): Promise<void> {
+  await tx.run("DELETE FROM person_session WHERE expires_at <= ?1", nowMs);
+  await tx.run("DELETE FROM person_code WHERE expires_at <= ?1", nowMs);
+}

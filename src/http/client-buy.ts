@@ -1,0 +1,32 @@
+/** Where the signed-in person goes to pay for a product or a plan. Nothing is started or written: the provider's webhook is what counts. */
+import { t } from "elysia";
+import { requirePlanLink, requireProductLink } from "../selling/payment-link.ts";
+import { personRoute } from "./client-route.ts";
+import { fields } from "./schema.ts";
+
+const answer = t.Object({ url: t.String() });
+
+export const clientBuyRoutes = [
+  personRoute({
+    method: "POST",
+    path: "/payments/buy",
+    summary: "Answers a product's payment link; 409 product_not_sellable where a relay sells it.",
+    body: fields({ product: t.String({ description: "a product's name" }) }),
+    answer,
+    async handle({ rooms, client, body }) {
+      const { environmentId } = client;
+      return { url: await rooms.store.read((tx) => requireProductLink(tx, environmentId, body.product)) };
+    },
+  }),
+  personRoute({
+    method: "POST",
+    path: "/subscriptions/checkout",
+    summary: "Answers a plan's payment link; 409 plan_not_sellable where a relay sells it.",
+    body: fields({ plan: t.String({ description: "a plan's name" }) }),
+    answer,
+    async handle({ rooms, client, body }) {
+      const { environmentId } = client;
+      return { url: await rooms.store.read((tx) => requirePlanLink(tx, environmentId, body.plan)) };
+    },
+  }),
+];

@@ -1,0 +1,70 @@
+/** What a signed-in person may know of themselves: who they are, their plan, what they may use, their credits. */
+import { t } from "elysia";
+import { toIso } from "../ground/clock.ts";
+import { checkAccess } from "../people/access-grant.ts";
+import { findBalance } from "../people/credit.ts";
+import { resolveEntitlementKey } from "../people/entitlement.ts";
+import { type PersonRow, requirePerson } from "../people/person.ts";
+import { currentPlan } from "../selling/subscription.ts";
+import { personRoute } from "./client-route.ts";
+import { oneOf, orNull, time, timeOrNull } from "./schema.ts";
+
+export const clientPerson = t.Object({ id: t.String(), email: t.String(), createdAt: time });
+
+/** Attributes stay inside: what an app notes about its people is not always for their eyes. */
+export function viewClientPerson({ id, email, createdAt }: PersonRow) {
+  return { id, email, createdAt: toIso(createdAt) };
+}
+
+export const clientMeRoutes = [
+  personRoute({
+    method: "GET",
+    path: "/me",
+    summary: "Tells who is signed in and the plan they are on.",
+    answer: t.Object({ person: clientPerson, plan: orNull(t.String()) }),
+    handle({ rooms, client, person }) {
+      return rooms.store.read(async (tx) => {
+        const row = await requirePerson(tx, client.environmentId, person.personId);
+        const { plan } = await currentPlan(tx, client.environmentId, person.personId);
+        return { person: viewClientPerson(row), plan };
+      });
+    },
+  }),
+  personRoute({
+    method: "GET",
+    path: "/access/:entitlement",
+    summary: "Tells whether the signed-in person may use one entitlement now, and until when.",
+    answer: t.Object({
+      granted: t.Boolean(),
+      until: timeOrNull,
+      grants: t.Array(
+        t.Object({
+          source: oneOf(["relay", "purchase", "plan", "hand"]),
+          grantedAt: time,
+          expiresAt: timeOrNull,
+        }),
+      ),
+    }),
+    handle({ rooms, client, person, params, nowMs }) {
+      const { environmentId } = client;
+      return rooms.store.read(async (tx) => {
+        const entitlement = await resolveEntitlementKey(tx, environmentId, params.entitlement);
+        const holding = { environmentId, personId: person.personId, entitlement, nowMs };
+        const { granted, until, grants } = await checkAccess(tx, holding);
+        // Who granted and why are words for the app's owner.
+        const shown = grants.map(({ source, grantedAt, expiresAt }) => ({ source, grantedAt, expiresAt }));
+        return { granted, until, grants: shown };
+      });
+    },
+  }),
+  personRoute({
+    method: "GET",
+    path: "/credits",
+    summary: "Tells the signed-in person's credits.",
+    answer: t.Object({ balance: t.Integer() }),
+    async handle({ rooms, client, person }) {
+      const { environmentId } = client;
+      return { balance: await rooms.store.read((tx) => findBalance(tx, environmentId, person.personId)) };
+    },
+  }),
+];

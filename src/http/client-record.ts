@@ -1,0 +1,97 @@
+/** Records as the signed-in person reaches them. Their writes are the app's own, so they fire data_change. */
+import { t } from "elysia";
+import {
+  createPersonRecord,
+  deletePersonRecord,
+  listPersonRecords,
+  type PersonAt,
+  readPersonRecord,
+  updatePersonRecord,
+} from "../client/person-record.ts";
+import type { Json } from "../ground/json.ts";
+import { readPageRequest } from "../ground/page.ts";
+import type { ClientVisit, PersonVisit } from "./client-admission.ts";
+import { personRoute } from "./client-route.ts";
+import { fields, json, orNull, pageOf, pageQuery, time } from "./schema.ts";
+
+const record = t.Object({
+  id: t.String(),
+  collection: t.String(),
+  data: json,
+  owner: orNull(t.String()),
+  recipient: orNull(t.String()),
+  createdAt: time,
+  updatedAt: time,
+});
+
+const data = t.Unknown({ description: "an object with the collection's fields" });
+
+function at(visit: { client: ClientVisit; person: PersonVisit }, collection: string): PersonAt {
+  const { environmentId } = visit.client;
+  return { environmentId, personId: visit.person.personId, collection };
+}
+
+export const clientRecordRoutes = [
+  personRoute({
+    method: "GET",
+    path: "/collections/:name/records",
+    summary: "Lists what the signed-in person may read of a collection, newest first.",
+    query: fields(pageQuery),
+    answer: pageOf(record),
+    handle({ rooms, query, params, ...visit }) {
+      const page = readPageRequest(query);
+      return rooms.store.read((tx) => listPersonRecords(tx, at(visit, params.name), page));
+    },
+  }),
+  personRoute({
+    method: "POST",
+    path: "/collections/:name/records",
+    summary: "Writes a record of the signed-in person's own, in a direct collection to another person.",
+    body: fields({ data, to: t.Optional(orNull(t.String({ description: "a person's id" }))) }),
+    answer: t.Object({ record }),
+    status: 201,
+    async handle({ rooms, params, body, nowMs, ...visit }) {
+      const given = { data: body.data as Json, to: body.to ?? null };
+      const made = await rooms.store.write("app", (tx) =>
+        createPersonRecord(tx, at(visit, params.name), given, nowMs),
+      );
+      rooms.recordsChanged();
+      return { record: made };
+    },
+  }),
+  personRoute({
+    method: "GET",
+    path: "/collections/:name/records/:id",
+    summary: "Shows one record that the signed-in person may read.",
+    answer: t.Object({ record }),
+    async handle({ rooms, params, ...visit }) {
+      const found = await rooms.store.read((tx) => readPersonRecord(tx, at(visit, params.name), params.id));
+      return { record: found };
+    },
+  }),
+  personRoute({
+    method: "PUT",
+    path: "/collections/:name/records/:id",
+    summary: "Replaces the data of the signed-in person's own record.",
+    body: fields({ data }),
+    answer: t.Object({ record }),
+    async handle({ rooms, params, body, nowMs, ...visit }) {
+      const changed = await rooms.store.write("app", (tx) =>
+        updatePersonRecord(tx, at(visit, params.name), params.id, body.data as Json, nowMs),
+      );
+      rooms.recordsChanged();
+      return { record: changed };
+    },
+  }),
+  personRoute({
+    method: "DELETE",
+    path: "/collections/:name/records/:id",
+    summary: "Deletes the signed-in person's own record.",
+    answer: null,
+    async handle({ rooms, params, ...visit }) {
+      await rooms.store.write("app", (tx) => deletePersonRecord(tx, at(visit, params.name), params.id));
+      rooms.recordsChanged();
+      return undefined;
+    },
+  }),
+];

@@ -1,0 +1,62 @@
+/** Signing people in to an app and out again. The session's token is in the answer alone: the library keeps it, no cookie does. */
+import { t } from "elysia";
+import { endPersonSession, endPersonSessions } from "../client/person-session.ts";
+import type { SigninPlace } from "../client/person-signin.ts";
+import { toIso } from "../ground/clock.ts";
+import type { ClientVisit } from "./client-admission.ts";
+import { clientPerson, viewClientPerson } from "./client-me.ts";
+import { clientRoute, personRoute } from "./client-route.ts";
+import { fields, time } from "./schema.ts";
+
+const email = t.String({ description: "an e-mail address" });
+
+function placeOf({ key, environmentId }: ClientVisit, source: string): SigninPlace {
+  return { appId: key.appId, environmentId, by: `key:${key.id}`, source };
+}
+
+export const clientSigninRoutes = [
+  clientRoute({
+    method: "POST",
+    path: "/auth/code",
+    summary: "Mails a sign-in code to an address; the answer is the same whether or not anybody has it.",
+    body: fields({ email }),
+    answer: t.Object({ expiresAt: time }),
+    status: 202,
+    async handle({ rooms, client, source, body }) {
+      const { expiresAt } = await rooms.personSignin.requestCode(placeOf(client, source), body.email);
+      return { expiresAt: toIso(expiresAt) };
+    },
+  }),
+  clientRoute({
+    method: "POST",
+    path: "/auth/session",
+    summary: "Signs a person in with the code they were mailed; someone new is created first.",
+    body: fields({ email, code: t.String({ maxLength: 20, description: "the six digits of the code" }) }),
+    answer: t.Object({ token: t.String(), expiresAt: time, person: clientPerson }),
+    status: 201,
+    async handle({ rooms, client, source, body }) {
+      const { person, token, expiresAt } = await rooms.personSignin.signIn(placeOf(client, source), body);
+      return { token, expiresAt: toIso(expiresAt), person: viewClientPerson(person) };
+    },
+  }),
+  personRoute({
+    method: "DELETE",
+    path: "/auth/session",
+    summary: "Signs out.",
+    answer: null,
+    async handle({ rooms, person }) {
+      await rooms.store.write("app", (tx) => endPersonSession(tx, person.session.id));
+      return undefined;
+    },
+  }),
+  personRoute({
+    method: "DELETE",
+    path: "/auth/sessions",
+    summary: "Signs out everywhere.",
+    answer: null,
+    async handle({ rooms, person }) {
+      await rooms.store.write("app", (tx) => endPersonSessions(tx, person.personId));
+      return undefined;
+    },
+  }),
+];
