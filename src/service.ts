@@ -9,6 +9,7 @@ import { listOwners } from "./account/owner.ts";
 import { SigninCap } from "./account/signin-cap.ts";
 import { createSigninLink } from "./account/signin-link.ts";
 import type { ActionDoors } from "./action/contract.ts";
+import { PersonSignin } from "./client/person-signin.ts";
 import type { ServiceConfig } from "./config.ts";
 import type { Clock } from "./ground/clock.ts";
 import { createLog, type Log, stderrSink } from "./ground/log.ts";
@@ -22,6 +23,7 @@ import { ownHostOf } from "./outbound/url-rule.ts";
 import { Receiver } from "./receiver/receive.ts";
 import { LiveRelays } from "./relay/live-relay.ts";
 import { settleEveryRelayProblem } from "./relay/relay-problem.ts";
+import { receiverSecretContext } from "./relay/relay-row.ts";
 import { Runner } from "./runner/runner.ts";
 import { loadMasterKey } from "./secret/master-key.ts";
 import { Sealer } from "./secret/seal.ts";
@@ -33,6 +35,7 @@ import { openSqlite } from "./store/sqlite.ts";
 export const LOCAL_APP = "local";
 
 const STOP_WAIT_MS = 10_000;
+const READY_KEPT_MS = 1_000;
 
 /** What a test may put in the place of the world outside. */
 export interface ServiceDoors {
@@ -76,11 +79,14 @@ export async function startService(config: ServiceConfig, doors: ServiceDoors = 
   const sealer = new Sealer(await loadMasterKey(config.dataDir, config.masterKey));
   const store = await openSqlite(join(config.dataDir, "relay.db"), { clock });
   started.defer(() => store.close());
+  await requireMasterKey(store, sealer);
   if (config.mode === "local") await ensureLocalApp(store, clock.now());
+  await store.write("app", (tx) => settleEveryRelayProblem(tx, sealer, clock.now()));
 
   let listening: string | null = null;
   const baseUrl = (): string => config.baseUrl ?? listening ?? `http://${config.host}:${config.port}`;
   const relays = new LiveRelays({ store, sealer, baseUrl, onReload: () => runner.wake() });
+  const mailer = createMailer({ store, sealer, clock, local: config.mode === "local" });
   const runner: Runner = new Runner({
     store,
     clock,
@@ -94,7 +100,7 @@ export async function startService(config: ServiceConfig, doors: ServiceDoors = 
         allowPrivate: config.allowPrivate,
         clock,
       }),
-      mailer: createMailer({ store, sealer, clock, local: config.mode === "local" }),
+      mailer,
       ...doors.actions,
     },
     printRun: doors.printRun ?? ((line) => process.stdout.write(`${line}\n`)),
@@ -120,12 +126,20 @@ export async function startService(config: ServiceConfig, doors: ServiceDoors = 
     sealer,
     receiver,
     signinCap: new SigninCap(clock),
+    personSignin: new PersonSignin({
+      store,
+      clock,
+      sealer,
+      mailer,
+      local: config.mode === "local",
+      limits: config.limits,
+    }),
     resolveTxt,
     baseUrl,
     invalidateRelays: () => relays.invalidate(),
     recordsChanged: () => undefined,
     wakeRunner: () => runner.wake(),
-    checkReady: () => checkReady(store, runner),
+    checkReady: makeReadyCheck(store, runner, clock),
   };
   const app = createHttp(http);
   // Elysia would share the port with whoever listens there; a taken one must be refused.
@@ -133,12 +147,12 @@ export async function startService(config: ServiceConfig, doors: ServiceDoors = 
   const port = app.server?.port ?? config.port;
   listening = `http://${config.host.includes(":") ? `[${config.host}]` : config.host}:${port}`;
   started.defer(() => stopListening(app.server, clock));
-  await store.write("app", (tx) => settleEveryRelayProblem(tx, sealer, clock.now()));
   await runner.start();
 
+  const url = listening;
   const running = started.move();
   return {
-    url: listening,
+    url,
     baseUrl: baseUrl(),
     port,
     store,
@@ -147,7 +161,7 @@ export async function startService(config: ServiceConfig, doors: ServiceDoors = 
     relays,
     runner,
     refresh: () => relays.invalidate(),
-    makeSigninLink: () => makeSigninLink(store, config, baseUrl()),
+    makeSigninLink: () => makeSigninLink(store, config, config.mode === "local" ? url : baseUrl()),
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   };
 }
@@ -160,17 +174,34 @@ async function ensureLocalApp(store: Store, nowMs: number): Promise<void> {
   );
 }
 
-/** The store takes a write that changes nothing, and the runner reaches it. */
-async function checkReady(
-  store: Store,
-  runner: Runner,
-): Promise<{ ready: true } | { ready: false; problem: string }> {
-  try {
-    await store.write("app", (tx) => tx.run("UPDATE capture_switch SET captured = captured"));
-  } catch (error) {
-    return { ready: false, problem: `The store cannot be written: ${(error as Error).message}` };
-  }
-  return runner.alive ? { ready: true } : { ready: false, problem: "The runner cannot reach its store." };
+type Readiness = Awaited<ReturnType<HttpRooms["checkReady"]>>;
+
+/** Whether the store takes a write and the runner reaches it; asked at most once a second, since anyone may ask. */
+function makeReadyCheck(store: Store, runner: Runner, clock: Clock): () => Promise<Readiness> {
+  let last: { at: number; answer: Promise<Readiness> } | null = null;
+  const look = async (): Promise<Readiness> => {
+    try {
+      await store.write("app", (tx) => tx.run("UPDATE capture_switch SET captured = captured"));
+    } catch (error) {
+      return { ready: false, problem: `The store cannot be written: ${(error as Error).message}` };
+    }
+    return runner.alive ? { ready: true } : { ready: false, problem: "The runner cannot reach its store." };
+  };
+  return () => {
+    const now = clock.monotonicMs();
+    if (last === null || now - last.at >= READY_KEPT_MS) last = { at: now, answer: look() };
+    return last.answer;
+  };
+}
+
+/** Refuses to start over secrets that this master key cannot open, instead of failing at every call. */
+async function requireMasterKey(store: Store, sealer: Sealer): Promise<void> {
+  const relay = await store.read((tx) =>
+    tx.get<{ id: string; secret: Uint8Array }>(
+      "SELECT id, secret FROM relay WHERE secret IS NOT NULL LIMIT 1",
+    ),
+  );
+  if (relay !== null) sealer.unseal(relay.secret, receiverSecretContext(relay.id));
 }
 
 async function makeSigninLink(store: Store, config: ServiceConfig, baseUrl: string): Promise<string | null> {
