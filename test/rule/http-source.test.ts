@@ -37,7 +37,6 @@ const ROWS: readonly [
   ],
   ["an IPv6 caller counts as its /64", [], "2001:db8:1:2:3:4:5:6", null, "2001:db8:1:2::/64"],
   ["an IPv6 proxy range is trusted", ["fd00::/8"], "fd00::1", "198.51.100.1", "198.51.100.1"],
-  ["a malformed proxy is ignored, not trusted", ["everyone"], "203.0.113.9", "198.51.100.1", "203.0.113.9"],
   ["without a connection there is no address", [], null, "198.51.100.1", "unknown"],
 ];
 
@@ -45,4 +44,8 @@ describe("the source of a call", () => {
   for (const [name, proxies, peer, forwarded, source] of ROWS) {
     test(name, () => expect(new SourceReader(proxies).sourceOf(peer, forwarded)).toBe(source));
   }
+});
+
+test("a malformed proxy is refused by name, not ignored", () => {
+  expect(() => new SourceReader(["everyone"])).toThrow("everyone is not an address or a range");
 });
