@@ -32,7 +32,8 @@ export function makeWholePayload(payload: JsonObject): StoredPayload {
   return { text: writeJson(payload), truncated: false, preview: null };
 }
 
-function cutValue(value: Json): Json {
+/** The value, or its beginning as text where it takes more than 2 KB. */
+export function cutValue(value: Json): Json {
   if (typeof value === "string") return cutUtf8(value, MAX_MAPPED_VALUE_BYTES);
   const text = writeJson(value);
   return utf8Bytes(text) <= MAX_MAPPED_VALUE_BYTES ? value : cutUtf8(text, MAX_MAPPED_VALUE_BYTES);

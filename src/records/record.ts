@@ -39,7 +39,7 @@ export const RECORD_COLUMNS = `seq, id, collection, data, owner_id AS ownerId, r
   written_by AS writtenBy, created_at AS createdAt, updated_at AS updatedAt`;
 
 /** A record as the API shows one. */
-export function viewRecord(row: RecordRow): RecordView {
+export function viewRecord(row: Omit<RecordRow, "seq">): RecordView {
   const data = parseJson(row.data);
   return {
     id: row.id,
