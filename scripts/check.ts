@@ -1,0 +1,26 @@
+/**
+ * The one gate, locally and in CI: format and lint, types, tests, compile, and a smoke of the executable in an empty folder. It stops at
+ * the first step that fails and says which.
+ */
+import { runStep, toolCommand } from "./step.ts";
+
+const STEPS: readonly { name: string; command: readonly string[] }[] = [
+  {
+    name: "format and lint",
+    command: toolCommand("@biomejs/biome/bin/biome", "check", "--error-on-warnings", "."),
+  },
+  { name: "types", command: toolCommand("typescript/bin/tsc", "--noEmit") },
+  { name: "tests", command: [process.execPath, "scripts/test.ts"] },
+  { name: "compile", command: [process.execPath, "scripts/build.ts"] },
+  { name: "smoke", command: [process.execPath, "scripts/smoke.ts"] },
+];
+
+for (const { name, command } of STEPS) {
+  console.log(`== ${name}`);
+  const code = await runStep(command);
+  if (code !== 0) {
+    console.log(`check failed: ${name}`);
+    process.exit(1);
+  }
+}
+console.log("check passed");

@@ -1,0 +1,37 @@
+/** A world for commands in a test: what they say is kept, their input is given, and no service is started unless the test hands one. */
+import { runCommandLine } from "../../src/cli/run.ts";
+import type { World } from "../../src/cli/world.ts";
+import { VirtualClock } from "./virtual-clock.ts";
+
+export interface CommandResult {
+  code: number;
+  /** Standard output. */
+  said: string;
+  /** Standard error. */
+  told: string;
+}
+
+/** Runs one command line in `cwd`. */
+export async function runCommand(
+  line: readonly string[],
+  given: { cwd: string; input?: string } & Partial<Omit<World, "say" | "tell" | "cwd" | "readInput">>,
+): Promise<CommandResult> {
+  const { input = "", ...parts } = given;
+  const said: string[] = [];
+  const told: string[] = [];
+  const world: World = {
+    clock: new VirtualClock(Date.UTC(2030, 0, 1)),
+    env: {},
+    interactive: false,
+    untilStopped: () => Promise.resolve(),
+    openBrowser: () => Promise.resolve(false),
+    startService: () => Promise.reject(new Error("This test starts no service.")),
+    resetUrl: (baseUrl, token) => `${baseUrl}/reset#${token}`,
+    readInput: () => Promise.resolve(input),
+    ...parts,
+    say: (text) => void said.push(text),
+    tell: (text) => void told.push(text),
+  };
+  const code = await runCommandLine(line, world);
+  return { code, said: said.join("\n"), told: told.join("\n") };
+}

@@ -1,0 +1,121 @@
+/** apps, keys and admin on a data directory: what a script needs on standard output, and secrets once. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type CommandResult, runCommand } from "../kit/cli-world.ts";
+
+const cwd = mkdtempSync(join(tmpdir(), "relay-cli-"));
+afterAll(() => rmSync(cwd, { recursive: true }));
+
+const run = (line: string, input = ""): Promise<CommandResult> => runCommand(line.split(" "), { cwd, input });
+
+test("without a data directory the sentence says how to name one", async () => {
+  const { code, said, told } = await run("keys list");
+  expect({ code, said }).toEqual({ code: 1, said: "" });
+  expect(told).toMatch(/There is no data directory at .*--data-dir/);
+});
+
+describe("with an app", () => {
+  beforeAll(async () => {
+    expect(await run("apps create Shop --id app_test")).toMatchObject({ code: 0, said: "app_test" });
+  });
+
+  test("apps list --json shows both environments", async () => {
+    const { said } = await run("apps list --json");
+    expect(JSON.parse(said).items).toMatchObject([
+      { id: "app_test", name: "Shop", environments: ["development", "production"] },
+    ]);
+  });
+
+  test("a second app of that id is refused in one sentence", async () => {
+    const { code, said, told } = await run("apps create Shop --id app_test");
+    expect({ code, said }).toEqual({ code: 1, said: "" });
+    expect(told).toMatch(/exists/);
+  });
+
+  test("keys create writes the key alone to standard output, and no list shows it again", async () => {
+    const { code, said: token } = await run("keys create --name backend");
+    expect(code).toBe(0);
+    expect(token).toMatch(/^sk_dev_[A-Za-z0-9]{32}$/);
+    const list = await run("keys list --json");
+    expect(list.said).not.toContain(token);
+    expect(JSON.parse(list.said).items[0]).toMatchObject({
+      name: "backend",
+      kind: "secret",
+      revokedAt: null,
+    });
+  });
+
+  test("--environment chooses where the key belongs", async () => {
+    const { said } = await run("keys create --environment production --json");
+    expect(JSON.parse(said)).toMatchObject({
+      app: "app_test",
+      environment: "production",
+      key: expect.stringMatching(/^sk_live_/),
+    });
+  });
+
+  test("keys revoke ends the key, once", async () => {
+    const { said } = await run("keys create --json");
+    const { id } = JSON.parse(said);
+    expect((await run(`keys revoke ${id}`)).code).toBe(0);
+    expect(await run(`keys revoke ${id}`)).toMatchObject({
+      code: 1,
+      told: expect.stringMatching(/no live key/),
+    });
+  });
+
+  test("an app or environment that does not exist is refused with the ones that do", async () => {
+    expect(await run("keys list --app other")).toMatchObject({
+      code: 1,
+      told: expect.stringMatching(/no app with the id other/),
+    });
+    expect(await run("keys list --environment local")).toMatchObject({
+      code: 1,
+      told: expect.stringMatching(/name one of development, production/),
+    });
+  });
+
+  test("with several apps one has to be named", async () => {
+    await run("apps create Second --id second");
+    expect(await run("keys list")).toMatchObject({
+      code: 1,
+      told: expect.stringMatching(/There are 2 apps.*app_test, second/),
+    });
+    expect((await run("keys list --app second")).code).toBe(0);
+  });
+});
+
+describe("owners", () => {
+  test("admin create answers a one-time link under the base URL", async () => {
+    const { code, said } = await run(
+      "admin create --email ada@example.com --base-url https://relay.example.com",
+    );
+    expect(code).toBe(0);
+    expect(said).toMatch(/^https:\/\/relay\.example\.com\/reset#[A-Za-z0-9]{32}$/);
+  });
+
+  test("a password comes from standard input and is printed nowhere", async () => {
+    const result = await run(
+      "admin create --email bob@example.com --password-stdin",
+      "correct horse battery\n",
+    );
+    expect(result).toMatchObject({ code: 0, said: "bob@example.com" });
+    expect(result.told).not.toContain("correct horse");
+  });
+
+  test("a short password is refused", async () => {
+    expect(await run("admin reset --email bob@example.com --password-stdin", "short\n")).toMatchObject({
+      code: 1,
+      said: "",
+    });
+  });
+
+  test("admin reset of nobody is refused", async () => {
+    expect(await run("admin reset --email eve@example.com")).toMatchObject({
+      code: 1,
+      told: expect.stringMatching(/no owner eve@example\.com/),
+    });
+  });
+});

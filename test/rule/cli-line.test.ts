@@ -1,0 +1,147 @@
+/** The command line: exit codes 0, 1 and 2, data on standard output, talk on standard error, the nearest word for a mistyped one. */
+import { afterAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Input, type Option } from "../../src/cli/command.ts";
+import { COMMANDS } from "../../src/cli/registry.ts";
+import { RUN_OPTIONS, readServiceConfig, SERVER_OPTIONS } from "../../src/cli/service-option.ts";
+import type { World } from "../../src/cli/world.ts";
+import { VERSION } from "../../src/release/change.ts";
+import { runCommand } from "../kit/cli-world.ts";
+
+const cwd = mkdtempSync(join(tmpdir(), "relay-cli-"));
+afterAll(() => rmSync(cwd, { recursive: true }));
+
+const WRONG: readonly [rule: string, line: string, sentence: RegExp][] = [
+  ["an unknown command names the nearest one", "validat", /did you mean relay validate\?/],
+  ["an unknown command that is near none points to help", "frobnicate", /relay --help lists them/],
+  ["an unknown second word names the nearest one", "keys lst", /did you mean relay keys list\?/],
+  ["a group without its second word lists them", "apps", /write one of create, list\./],
+  ["an unknown option names the nearest one", "dev --prot 1", /does not know --prot: did you mean --port\?/],
+  ["an unknown short option is refused", "dev -x", /does not know -x/],
+  ["an option without its value is refused", "dev --port", /--port is missing its value/],
+  ["an option followed by another is refused", "dev --port --open", /--port is followed by --open/],
+  ["a switch with a value is refused", "dev --open=yes", /--open takes no value/],
+  ["a port that is none is refused", "serve --port 99999", /whole number from 0 to 65535/],
+  ["a port that is no number is refused", "serve --port abc", /whole number from 0 to 65535/],
+  [
+    "a base URL that is none is refused",
+    "serve --base-url relay.example.com",
+    /write an http or https address/,
+  ],
+  ["a base URL with a path is refused", "serve --base-url https://a.example/x", /write the origin alone/],
+  ["a word of a fixed set is checked", "serve --log-format xml", /write one of text, json/],
+  ["a missing argument is named", "send", /needs <name>/],
+  ["an argument too many is refused", "schema now", /does not take "now"/],
+  ["an option before the command is refused", "--port 1 dev", /write a command first/],
+  ["a version that is none is refused", "changes --since soon", /write a version such as/],
+  ["admin create without an address says which option", "admin create", /--email is missing/],
+];
+
+describe("a wrongly written line", () => {
+  test.each(WRONG)("%s", async (_rule, line, sentence) => {
+    const { code, said, told } = await runCommand(line.split(" "), { cwd });
+    expect({ code, said }).toEqual({ code: 2, said: "" });
+    expect(told).toMatch(sentence);
+    expect(told.split("\n")).toHaveLength(1);
+  });
+
+  test("a raised limit that is no number is refused by its variable's name", async () => {
+    const env = { RELAY_LIMIT_RELAYS: "many" };
+    const { code, told } = await runCommand(["serve"], { cwd, env });
+    expect(code).toBe(2);
+    expect(told).toMatch(/^RELAY_LIMIT_RELAYS is "many"/);
+  });
+});
+
+describe("help", () => {
+  test.each(COMMANDS.map((command) => [command.words.join(" "), command] as const))(
+    "relay %s --help shows each of its options on standard output",
+    async (words, command) => {
+      const { code, said, told } = await runCommand([...words.split(" "), "--help"], { cwd });
+      expect({ code, told }).toEqual({ code: 0, told: "" });
+      for (const { name, help } of command.options) {
+        expect(said).toContain(`--${name}`);
+        expect(said).toContain(help);
+      }
+    },
+  );
+
+  test("relay --help lists every command", async () => {
+    const { code, said } = await runCommand(["--help"], { cwd });
+    expect(code).toBe(0);
+    for (const { words, summary } of COMMANDS) {
+      expect(said).toContain(`relay ${words.join(" ")}`);
+      expect(said).toContain(summary);
+    }
+  });
+
+  test("relay keys --help shows the commands of that word", async () => {
+    const { code, said } = await runCommand(["keys", "--help"], { cwd });
+    expect(code).toBe(0);
+    expect(said).toContain("relay keys revoke <key id>");
+  });
+
+  test("no line outside a terminal is a wrong line, and shows help as talk", async () => {
+    const { code, said, told } = await runCommand([], { cwd });
+    expect({ code, said }).toEqual({ code: 2, said: "" });
+    expect(told).toContain("relay dev");
+  });
+
+  test("--version is the newest release's", async () => {
+    expect(await runCommand(["--version"], { cwd })).toEqual({ code: 0, said: VERSION, told: "" });
+  });
+});
+
+describe("flag, then variable, then default", () => {
+  const options: readonly Option[] = [...SERVER_OPTIONS, ...RUN_OPTIONS];
+  const read = (flags: Record<string, string>, env: Record<string, string>) => {
+    const given = new Map(Object.entries(flags).map(([name, value]) => [name, [value]]));
+    return readServiceConfig("server", new Input([], given, options, env), { env, cwd: "/srv" } as World);
+  };
+
+  test("nothing given is the default", () => {
+    expect(read({}, {})).toMatchObject({
+      host: "127.0.0.1",
+      port: 4747,
+      dataDir: "/srv/.relay",
+      baseUrl: null,
+      trustedProxies: [],
+      concurrency: 32,
+      logFormat: "text",
+      masterKey: null,
+      limits: { verifiedEventsPerMinute: 120 },
+    });
+  });
+
+  test("a variable replaces the default, and a flag the variable", () => {
+    const env = {
+      RELAY_PORT: "8000",
+      RELAY_DATA_DIR: "/var/lib/relay",
+      RELAY_TRUSTED_PROXY: "10.0.0.1, 10.1.0.0/16",
+      RELAY_LIMIT_VERIFIED_EVENTS_PER_MINUTE: "6000",
+      RELAY_MASTER_KEY: "00",
+    };
+    expect(read({}, env)).toMatchObject({
+      port: 8000,
+      dataDir: "/var/lib/relay",
+      trustedProxies: ["10.0.0.1", "10.1.0.0/16"],
+      limits: { verifiedEventsPerMinute: 6000, relaysPerEnvironment: 20 },
+      masterKey: "00",
+    });
+    expect(read({ port: "9000", "base-url": "https://a.example/" }, env)).toMatchObject({
+      port: 9000,
+      baseUrl: "https://a.example",
+    });
+  });
+
+  test("an empty variable is none", () => {
+    expect(read({}, { RELAY_PORT: "", RELAY_MASTER_KEY: "" })).toMatchObject({ port: 4747, masterKey: null });
+  });
+
+  test("every variable of an option begins with RELAY_", () => {
+    const names = COMMANDS.flatMap(({ options: all }) => all.flatMap(({ env }) => env ?? []));
+    expect(names.filter((name) => !/^RELAY_[A-Z_]+$/.test(name))).toEqual([]);
+  });
+});
