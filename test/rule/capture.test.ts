@@ -1,0 +1,441 @@
+/** The specification's "data_change": which writes fire which relays, how often, and with what payload. */
+import { Database } from "bun:sqlite";
+import { describe, expect, test } from "bun:test";
+import { drainChanges } from "../../src/capture/drain.ts";
+import { MAX_PREVIEW_BYTES, MAX_STORED_PAYLOAD_BYTES } from "../../src/ground/limit.ts";
+import { erasePerson } from "../../src/people/person-erase.ts";
+import { deleteCollection } from "../../src/records/collection.ts";
+import type { Origin } from "../../src/store/port.ts";
+import { openWatchedRecords, type WatchedRecords } from "../kit/watched-records.ts";
+
+const ALL = { on: ["created", "updated", "deleted"] };
+const relays = async (records: WatchedRecords): Promise<string[]> =>
+  (await records.fired()).map((event) => event.relay);
+
+describe("a relay fires", () => {
+  test.each([
+    ["on created alone, when a record is created", ["created"], [1, 0, 0]],
+    ["on updated alone, when a record changes", ["updated"], [0, 1, 0]],
+    ["on deleted alone, when a record is deleted", ["deleted"], [0, 0, 1]],
+    ["on all three", ["created", "updated", "deleted"], [1, 1, 1]],
+  ])("%s", async (_rule, on, expected) => {
+    await using records = await openWatchedRecords();
+    await records.watch("watcher", { on });
+    const counts: number[] = [];
+    let before = 0;
+    const step = async () => {
+      await records.drain();
+      const now = (await records.fired()).length;
+      counts.push(now - before);
+      before = now;
+    };
+    const record = await records.write({ title: "a" });
+    await step();
+    const changed = await records.update(record, { title: "b" });
+    await step();
+    await records.remove(changed);
+    await step();
+    expect(counts).toEqual(expected);
+    expect(await records.count("record_change")).toBe(0);
+    expect(records.woken).toHaveLength(expected.filter((count) => count === 1).length);
+  });
+
+  test("at most once a write, each relay that watches", async () => {
+    await using records = await openWatchedRecords();
+    await records.watch("first", ALL);
+    await records.watch("second", ALL);
+    await records.watch("elsewhere", { collection: "orders" });
+    const record = await records.write({ title: "a" });
+    await records.drain();
+    await records.drain();
+    expect(await relays(records)).toEqual(["first", "second"]);
+    await records.update(record, { title: "b" });
+    await records.drain();
+    expect(await relays(records)).toEqual(["first", "second", "first", "second"]);
+  });
+
+  test("for every write in its order, although many happen before capture looks", async () => {
+    await using records = await openWatchedRecords();
+    await records.watch("watcher", ALL);
+    await records.stop();
+    let record = await records.write({ size: 0 });
+    for (let size = 1; size < 150; size++) record = await records.update(record, { size });
+    await records.start();
+    const fired = await records.fired();
+    expect(fired.map(({ payload }) => payload.record.data.size)).toEqual(
+      Array.from({ length: 150 }, (_, i) => i),
+    );
+    expect(fired.slice(1).map(({ payload }) => payload.previous.data.size)).toEqual(
+      Array.from({ length: 149 }, (_, i) => i),
+    );
+  });
+
+  test("not for another environment's record", async () => {
+    await using records = await openWatchedRecords();
+    await records.watch("here", ALL, "production");
+    await records.write({ title: "a" });
+    await records.drain();
+    expect(await relays(records)).toEqual([]);
+    expect(await records.count("record_change")).toBe(0);
+  });
+
+  test("within 2 seconds when nobody tells it", async () => {
+    await using records = await openWatchedRecords();
+    await records.watch("watcher");
+    await records.write({ title: "a" });
+    await records.clock.advance(2_000);
+    expect(await relays(records)).toEqual(["watcher"]);
+  });
+});
+
+describe("who writes", () => {
+  const origins: [Origin, number][] = [
+    ["app", 3],
+    ["dashboard", 3],
+    ["receipt", 3],
+    ["relay", 0],
+    ["erasure", 0],
+  ];
+  test.each(origins)("%s: a create, an update and a delete fire %p times", async (origin, expected) => {
+    await using records = await openWatchedRecords();
+    await records.watch("watcher", ALL);
+    const record = await records.write({ title: "a" }, origin);
+    await records.remove(await records.update(record, { title: "b" }, origin), origin);
+    await records.drain();
+    expect(await records.fired()).toHaveLength(expected);
+  });
+
+  test("a relay's write fires nothing although it is committed together with the app's", async () => {
+    await using records = await openWatchedRecords();
+    await records.watch("watcher", ALL);
+    await Promise.all([
+      records.write({ title: "app" }),
+      records.write({ title: "relay" }, "relay"),
+      records.write({ title: "erasure" }, "erasure"),
+      records.write({ title: "dashboard" }, "dashboard"),
+    ]);
+    await records.drain();
+    expect((await records.fired()).map(({ payload }) => payload.record.data.title)).toEqual([
+      "app",
+      "dashboard",
+    ]);
+  });
+
+  test("SQL by hand on another connection fires", async () => {
+    await using records = await openWatchedRecords();
+    await records.watch("watcher", ALL);
+    const record = await records.write({ title: "a" });
+    using other = new Database(records.file);
+    other.run('UPDATE record SET data = \'{"title":"by hand"}\' WHERE id = ?', [record.id]);
+    other.run("DELETE FROM record WHERE id = ?", [record.id]);
+    other.run(
+      `INSERT INTO record (id, environment_id, collection, data, written_by, created_at, updated_at)
+       SELECT 'rec_hand', environment_id, name, '{"size":12345678901234567890}', 'by hand', 0, 0 FROM collection WHERE name = 'notes'
+       AND environment_id = (SELECT id FROM environment WHERE name = 'development')`,
+    );
+    await records.clock.advance(2_000);
+    expect((await records.fired()).map(({ payload }) => payload.record.data)).toEqual([
+      { title: "a" },
+      { title: "by hand" },
+      { title: "by hand" },
+      { size: 12345678901234567890n },
+    ]);
+  });
+
+  test("erasing a person deletes their records and fires nothing", async () => {
+    await using records = await openWatchedRecords();
+    await records.watch("watcher", { on: ["deleted"] });
+    const { id: environmentId } = await records.environment();
+    await records.store.write("app", (tx) =>
+      tx.run(
+        `INSERT INTO person (id, environment_id, email, email_key, status, created_by, created_at, updated_at)
+         VALUES ('per_1', ?1, 'a@example.com', 'a@example.com', 'active', 'key:1', 0, 0)`,
+        environmentId,
+      ),
+    );
+    await records.write({ title: "theirs" }, "app", { ownerId: "per_1" });
+    const erasure = { environmentId, personId: "per_1", by: "key:1", nowMs: records.clock.now() };
+    await records.store.write("erasure", (tx) => erasePerson(tx, erasure));
+    await records.drain();
+    expect([await records.count("record"), await relays(records)]).toEqual([0, []]);
+  });
+
+  test("deleting a collection with its records fires for each of them", async () => {
+    await using records = await openWatchedRecords();
+    await records.watch("watcher", { on: ["deleted"] });
+    for (const title of ["a", "b", "c"]) await records.write({ title });
+    const { id } = await records.environment();
+    const gone = await records.store.write("dashboard", (tx) =>
+      deleteCollection(tx, id, "notes", { force: true }),
+    );
+    await records.drain();
+    expect(gone.recordsDeleted).toBe(3);
+    expect((await records.fired()).map(({ payload }) => payload.record.data.title)).toEqual(["a", "b", "c"]);
+  });
+});
+
+describe("a write that changes nothing", () => {
+  test.each([
+    ["the same data", { title: "a", size: 1 }, 0],
+    ["the same data, its fields in another order", { size: 1, title: "a" }, 0],
+    ["other data", { title: "a", size: 2 }, 1],
+  ])("%s: %o fires %p times", async (_rule, data, expected) => {
+    await using records = await openWatchedRecords();
+    const record = await records.write({ title: "a", size: 1 });
+    await records.watch("watcher", ALL);
+    await records.clock.advance(1_000);
+    await records.update(record, data);
+    await records.drain();
+    expect(await records.fired()).toHaveLength(expected);
+  });
+
+  test("another owner is a change", async () => {
+    await using records = await openWatchedRecords();
+    const record = await records.write({ title: "a" });
+    await records.watch("watcher", ALL);
+    await records.store.write("app", (tx) =>
+      tx.run("UPDATE record SET owner_id = 'per_9' WHERE id = ?1", record.id),
+    );
+    await records.drain();
+    expect(
+      (await records.fired()).map(({ payload }) => [payload.previous.owner, payload.record.owner]),
+    ).toEqual([[null, "per_9"]]);
+  });
+});
+
+describe("where", () => {
+  const paid = { status: "paid" };
+  test.each([
+    ["matches the record's own data exactly", paid, { status: "paid" }, true],
+    ["compares letters as they are", paid, { status: "Paid" }, false],
+    ["needs the field to be there", paid, { title: "a" }, false],
+    ["needs every field", { status: "paid", size: 4 }, { status: "paid" }, false],
+    ["takes every field", { status: "paid", size: 4 }, { status: "paid", size: 4, title: "a" }, true],
+    ["tells a number from its text", { status: "4" }, { size: 4, status: "5" }, false],
+    ["matches a number", { size: 4 }, { size: 4 }, true],
+    ["matches false", { done: false }, { done: false }, true],
+    ["does not take a missing field for false", { done: false }, {}, false],
+    [
+      "matches an integer beyond 2^53 exactly",
+      { size: 9007199254740993n },
+      { size: 9007199254740993n },
+      true,
+    ],
+    ["tells neighbours beyond 2^53 apart", { size: 9007199254740993n }, { size: 9007199254740992n }, false],
+    ["never reads what an object inherits", { constructor: "x" }, {}, false],
+  ])("%s", async (_rule, where, data, fires) => {
+    await using records = await openWatchedRecords();
+    await records.watch("watcher", { where });
+    await records.write(data);
+    await records.drain();
+    expect(await records.fired()).toHaveLength(fires ? 1 : 0);
+  });
+
+  test("looks at the new data of an update and the last data of a deleted record", async () => {
+    await using records = await openWatchedRecords();
+    await records.watch("watcher", { ...ALL, where: paid });
+    const open = await records.write({ status: "open" });
+    const nowPaid = await records.update(open, { status: "paid" });
+    const closed = await records.update(nowPaid, { status: "closed" });
+    await records.remove(closed);
+    await records.remove(await records.write({ status: "paid", title: "other" }));
+    await records.drain();
+    expect(
+      (await records.fired()).map(({ payload }) => [payload.previous?.data ?? null, payload.record.data]),
+    ).toEqual([
+      [{ status: "open" }, { status: "paid" }],
+      [null, { status: "paid", title: "other" }],
+      [
+        { status: "paid", title: "other" },
+        { status: "paid", title: "other" },
+      ],
+    ]);
+  });
+});
+
+describe("the payload", () => {
+  test("is { record, previous } in the API's shape: created has no previous, updated both, deleted the record on both sides", async () => {
+    await using records = await openWatchedRecords();
+    await records.watch("watcher", ALL);
+    const record = await records.write({ title: "a" });
+    await records.clock.advance(1_000);
+    const changed = await records.update(record, { title: "b" });
+    await records.remove(changed);
+    await records.drain();
+    const first = {
+      id: record.id,
+      collection: "notes",
+      data: { title: "a" },
+      owner: null,
+      recipient: null,
+      createdAt: "2026-01-15T12:00:00.000Z",
+      updatedAt: "2026-01-15T12:00:00.000Z",
+      by: "key:key_1",
+    };
+    const second = { ...first, data: { title: "b" }, updatedAt: "2026-01-15T12:00:01.000Z" };
+    expect((await records.fired()).map(({ payload }) => payload)).toEqual([
+      { record: first, previous: null },
+      { record: second, previous: first },
+      { record: second, previous: second },
+    ]);
+  });
+
+  test("keeps integers beyond 2^53 exactly", async () => {
+    await using records = await openWatchedRecords();
+    await records.watch("watcher");
+    await records.write({ size: 12345678901234567890n, extra: { deep: [9007199254740993n] } });
+    await records.drain();
+    const [event] = await records.fired();
+    expect(event?.text).toContain('"data":{"size":12345678901234567890,"extra":{"deep":[9007199254740993]}}');
+  });
+
+  test.each([
+    ["one long text", { title: "é".repeat(40_000), status: "paid" }],
+    ["a long json field", { status: "paid", extra: Array.from({ length: 9_000 }, (_, i) => i) }],
+    ["a long text on both sides", { title: "x".repeat(20_000), status: "paid" }],
+  ])("over 32 KB is cut with a flag and a preview, the short fields whole: %s", async (_rule, data) => {
+    await using records = await openWatchedRecords();
+    await records.watch("watcher", { ...ALL, where: { status: "paid" } });
+    await records.remove(await records.write(data));
+    await records.drain();
+    const deleted = (await records.fired())[1];
+    if (deleted === undefined) throw new Error("The deletion fired nothing.");
+    expect(Buffer.byteLength(deleted.text)).toBeLessThanOrEqual(MAX_STORED_PAYLOAD_BYTES);
+    expect(deleted.truncated).toBe(1);
+    expect(deleted.payload.record.data.status).toBe("paid");
+    expect(deleted.payload.record.collection).toBe("notes");
+    expect(deleted.payload.previous).toEqual(deleted.payload.record);
+    expect(Buffer.byteLength(deleted.preview ?? "")).toBeLessThanOrEqual(MAX_PREVIEW_BYTES);
+    expect(JSON.stringify(data).startsWith(deleted.preview ?? "-")).toBe(true);
+  });
+
+  test("of many fields keeps those that fit", async () => {
+    await using records = await openWatchedRecords();
+    await records.watch("watcher");
+    using other = new Database(records.file);
+    const data = Object.fromEntries(Array.from({ length: 60 }, (_, i) => [`f${i}`, "x".repeat(1_000)]));
+    other.run(
+      `INSERT INTO record (id, environment_id, collection, data, written_by, created_at, updated_at)
+       SELECT 'rec_many', environment_id, name, ?, 'by hand', 0, 0 FROM collection WHERE name = 'notes'
+       AND environment_id = (SELECT id FROM environment WHERE name = 'development')`,
+      [JSON.stringify(data)],
+    );
+    await records.drain();
+    const kept = Object.keys((await records.fired())[0]?.payload.record.data ?? {});
+    expect(kept.length).toBeGreaterThan(10);
+    expect(kept).toEqual(Object.keys(data).slice(0, kept.length));
+  });
+});
+
+describe("which relays see a write", () => {
+  test("one made after it does not, although capture has not looked yet", async () => {
+    await using records = await openWatchedRecords();
+    await records.watch("early");
+    await records.stop();
+    await records.write({ title: "a" });
+    await records.watch("late");
+    await records.start();
+    expect(await relays(records)).toEqual(["early"]);
+  });
+
+  test("one that is deleted before capture looks does not, and the log forgets the write", async () => {
+    await using records = await openWatchedRecords();
+    await records.watch("watcher");
+    await records.stop();
+    await records.write({ title: "a" });
+    await records.store.write("dashboard", (tx) => tx.run("DELETE FROM relay"));
+    await records.start();
+    expect([
+      await relays(records),
+      await records.count("record_change"),
+      await records.count("record_watch"),
+    ]).toEqual([[], 0, 0]);
+  });
+
+  test("a paused one does: its events are queued and wait", async () => {
+    await using records = await openWatchedRecords();
+    await records.watch("watcher");
+    await records.store.write("dashboard", (tx) => tx.run("UPDATE relay SET state = 'paused'"));
+    await records.write({ title: "a" });
+    await records.drain();
+    expect((await records.fired()).map(({ state }) => state)).toEqual(["queued"]);
+  });
+
+  test("one that is edited sees by its new trigger from then on", async () => {
+    await using records = await openWatchedRecords();
+    await records.watch("watcher");
+    const actions = [{ type: "call_url", url: "https://example.com/notice" }];
+    const trigger = { kind: "data_change", collection: "notes", on: ["deleted"] };
+    await records.kit.update("watcher", { name: "watcher", trigger, actions }, 1);
+    await records.remove(await records.write({ title: "a" }));
+    await records.drain();
+    expect((await records.fired()).map(({ payload }) => payload.previous?.data.title)).toEqual(["a"]);
+  });
+
+  test("nothing is logged while nobody watches", async () => {
+    await using records = await openWatchedRecords();
+    await records.stop();
+    await records.watch("watcher", { on: ["deleted"] });
+    await records.update(await records.write({ title: "a" }), { title: "b" });
+    expect(await records.count("record_change")).toBe(0);
+  });
+});
+
+describe("whatever happens in the middle", () => {
+  test("a transaction that is lost keeps the log and makes no event; the next look makes each once", async () => {
+    await using records = await openWatchedRecords();
+    await records.watch("watcher");
+    await records.stop();
+    for (const title of ["a", "b", "c"]) await records.write({ title });
+    const lost = records.store.write("app", async (tx) => {
+      expect((await drainChanges(tx, 2, records.clock.now(), records.log)).changes).toBe(2);
+      throw new Error("killed before the commit");
+    });
+    await expect(lost).rejects.toThrow("killed");
+    expect([await records.count("record_change"), await records.count("event")]).toEqual([3, 0]);
+    await records.start();
+    expect((await records.fired()).map(({ payload }) => payload.record.data.title)).toEqual(["a", "b", "c"]);
+    await records.stop();
+    await records.start();
+    expect(await records.count("event")).toBe(3);
+  });
+
+  test("two that drain at once make each event once", async () => {
+    await using records = await openWatchedRecords();
+    await records.watch("watcher");
+    await records.stop();
+    for (let size = 0; size < 10; size++) await records.write({ size });
+    const drain = () => records.store.write("app", (tx) => drainChanges(tx, 6, 0, records.log));
+    await Promise.all([drain(), drain(), drain()]);
+    expect(await records.count("event")).toBe(10);
+  });
+
+  test("a record that is no JSON fires nothing, is logged, and does not hold up the others", async () => {
+    await using records = await openWatchedRecords();
+    await records.watch("watcher");
+    using other = new Database(records.file);
+    other.run(
+      `INSERT INTO record (id, environment_id, collection, data, written_by, created_at, updated_at)
+       SELECT 'rec_broken', environment_id, name, '{not json', 'by hand', 0, 0 FROM collection WHERE name = 'notes'
+       AND environment_id = (SELECT id FROM environment WHERE name = 'development')`,
+    );
+    await records.write({ title: "after" });
+    await records.drain();
+    expect((await records.fired()).map(({ payload }) => payload.record.data.title)).toEqual(["after"]);
+    expect(records.logged.join()).toContain("rec_broken");
+  });
+
+  test("a store that cannot be written keeps the log until it can", async () => {
+    await using records = await openWatchedRecords();
+    await records.watch("watcher");
+    await records.write({ title: "a" });
+    const other = new Database(records.file);
+    other.exec("BEGIN IMMEDIATE");
+    await records.drain();
+    other.exec("ROLLBACK");
+    other.close();
+    expect(await records.count("event")).toBe(0);
+    await records.clock.advance(2_000);
+    expect(await relays(records)).toEqual(["watcher"]);
+  });
+});
