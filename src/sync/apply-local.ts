@@ -3,17 +3,16 @@
  * save. A broken edit changes nothing: the last good definition stays in force, and the problem is told and shown until it is mended.
  */
 import { readFile, stat } from "node:fs/promises";
-import { basename, relative } from "node:path";
 import type { Definition } from "../relay/definition.ts";
 import { warnOfReferences } from "../relay/relay-reference.ts";
 import { listRelayRows, relayTarget } from "../relay/relay-row.ts";
 import type { LocalSecrets } from "../secret/local-file.ts";
 import { clearProblem, listProblems, raiseProblem } from "../watch/problem.ts";
-import { type Catalog, catalogPath, checkCatalogFile, EMPTY_CATALOG } from "./catalog-file.ts";
+import { catalogPath } from "./catalog-file.ts";
 import { checkDefinitionFile, listDefinitionFiles, relayNameOf, relaysFolder } from "./definition-file.ts";
-import { type FileProblem, parseJsonText } from "./json-file.ts";
-import { applyOffers, applyStock, type CatalogOutcome } from "./local-catalog.ts";
-import type { LocalParts } from "./local-parts.ts";
+import { parseJsonText } from "./json-file.ts";
+import { LocalCatalog } from "./local-catalog.ts";
+import { type LocalParts, showFile, tellProblems } from "./local-parts.ts";
 import { applyDefinition, removeDefinition } from "./local-relay.ts";
 import { LocalSecretFile, SecretFileUnreadable } from "./local-secret.ts";
 import { watchFolders } from "./watch.ts";
@@ -59,18 +58,19 @@ class LocalFiles {
   unsure = false;
   readonly #parts: LocalParts;
   readonly #secrets: LocalSecretFile;
+  readonly #catalog: LocalCatalog;
   /** The text of each file as it was applied, or refused, last. */
   readonly #texts = new Map<string, string>();
   readonly #gone = new Set<string>();
   /** What stands as broken: the problem's target, and its sentence. */
   readonly #broken = new Map<string, string>();
   readonly #saved: Definition[] = [];
-  #catalog: Catalog = EMPTY_CATALOG;
   #first = true;
 
   constructor(parts: LocalParts) {
     this.#parts = parts;
     this.#secrets = new LocalSecretFile(parts);
+    this.#catalog = new LocalCatalog(parts);
   }
 
   async look(): Promise<void> {
@@ -78,13 +78,13 @@ class LocalFiles {
     const changed = [...found].filter(([path, text]) => this.#texts.get(path) !== text);
     const catalogFile = catalogPath(this.#parts.serviceDir);
     const catalogChanged = changed.some(([path]) => path === catalogFile);
-    if (catalogChanged) await this.#readCatalog(found.get(catalogFile) ?? "");
+    if (catalogChanged) await this.#catalog.apply(found.get(catalogFile) ?? "");
     let relaysChanged = false;
     for (const [path, text] of changed) {
       if (path !== catalogFile && (await this.#applyRelay(path, text))) relaysChanged = true;
     }
     if (await this.#removeGone(found)) relaysChanged = true;
-    if (catalogChanged || relaysChanged) await this.#applyOffers();
+    if (catalogChanged || relaysChanged) await this.#catalog.applyOffers();
     if (this.#saved.length > 0) await this.#tellReferences();
     for (const [path, text] of changed) this.#texts.set(path, text);
     const secretsChanged = await this.#reconcileSecrets();
@@ -110,7 +110,7 @@ class LocalFiles {
     const target = relayTarget(name);
     const file = checkDefinitionFile(name, parseJsonText(text));
     if (!file.ok) {
-      this.#tellProblems(path, file.problems);
+      tellProblems(this.#parts, path, file.problems);
       this.#break(target, file.problems.map(({ message }) => message).join(" "));
       return false;
     }
@@ -158,8 +158,7 @@ class LocalFiles {
       }
       this.#texts.delete(path);
       if (path === catalogPath(this.#parts.serviceDir)) {
-        this.#catalog = EMPTY_CATALOG;
-        this.#broken.delete(CATALOG_TARGET);
+        this.#catalog.forget();
         continue;
       }
       const name = relayNameOf(path);
@@ -193,30 +192,6 @@ class LocalFiles {
       .map((row) => ({ path: `${folder}/${row.name}.json`, sure: true }));
   }
 
-  async #readCatalog(text: string): Promise<void> {
-    const path = catalogPath(this.#parts.serviceDir);
-    const file = checkCatalogFile(parseJsonText(text));
-    if (!file.ok) {
-      this.#tellProblems(path, file.problems);
-      this.#break(CATALOG_TARGET, file.problems.map(({ message }) => message).join(" "));
-      return;
-    }
-    this.#broken.delete(CATALOG_TARGET);
-    this.#catalog = file.catalog;
-    this.#tellCatalog(await applyStock(this.#parts, file.catalog));
-  }
-
-  async #applyOffers(): Promise<void> {
-    this.#tellCatalog(await applyOffers(this.#parts, this.#catalog));
-  }
-
-  #tellCatalog({ done, refused }: CatalogOutcome): void {
-    const file = this.#show(catalogPath(this.#parts.serviceDir));
-    for (const line of done) this.#parts.tell(`${line} from ${file}`);
-    for (const line of refused) this.#parts.tell(`${file}  ${line}`);
-    if (refused.length > 0) this.#break(CATALOG_TARGET, refused.join(" "));
-  }
-
   /** What the relays saved at this look name and is not there, now that the catalog is. */
   async #tellReferences(): Promise<void> {
     const { store, environment, tell } = this.#parts;
@@ -248,16 +223,8 @@ class LocalFiles {
     this.#broken.set(target, message);
   }
 
-  #tellProblems(path: string, problems: readonly FileProblem[]): void {
-    for (const { place, message } of problems) {
-      const at = place === null ? "" : `:${place.line}:${place.column}`;
-      this.#parts.tell(`${this.#show(path)}${at}  ${message}`);
-    }
-    this.#parts.tell(`${this.#show(path)}  is not applied; what was good before stays in force.`);
-  }
-
   #show(path: string): string {
-    return relative(`${this.#parts.serviceDir}/..`, path) || basename(path);
+    return showFile(this.#parts, path);
   }
 
   /** The problems of the dashboard become what is broken now. */
@@ -265,13 +232,16 @@ class LocalFiles {
     const { store, environment, clock } = this.#parts;
     const environmentId = environment.id;
     const nowMs = clock.now();
+    const broken = new Map(this.#broken);
+    const catalog = this.#catalog.problem();
+    if (catalog !== null) broken.set(CATALOG_TARGET, catalog);
     await store.write("dashboard", async (tx) => {
       const standing = (await listProblems(tx, environmentId, true, MAX_PAGE)).items;
       for (const { code, target } of standing) {
         if (code !== DEFINITION_BROKEN && code !== CATALOG_BROKEN) continue;
-        if (!this.#broken.has(target)) await clearProblem(tx, { environmentId, code, target, nowMs });
+        if (!broken.has(target)) await clearProblem(tx, { environmentId, code, target, nowMs });
       }
-      for (const [target, message] of this.#broken) {
+      for (const [target, message] of broken) {
         const code = target === CATALOG_TARGET ? CATALOG_BROKEN : DEFINITION_BROKEN;
         await raiseProblem(tx, { environmentId, code, target, message, nowMs });
       }

@@ -1,4 +1,5 @@
 /** What the pieces of local development share: the store, the one environment, the folder, and where to tell what was done. */
+import { dirname, relative } from "node:path";
 import { COMMAND_LINE } from "../account/actor.ts";
 import type { Environment } from "../account/environment.ts";
 import type { Clock } from "../ground/clock.ts";
@@ -6,6 +7,7 @@ import type { RaisableLimits } from "../ground/limit.ts";
 import type { RelayContext } from "../relay/relay-context.ts";
 import type { Sealer } from "../secret/seal.ts";
 import type { Store } from "../store/port.ts";
+import type { FileProblem } from "./json-file.ts";
 
 export interface LocalParts {
   store: Store;
@@ -26,4 +28,18 @@ export interface LocalParts {
 export function relayContext(parts: LocalParts): RelayContext {
   const { environment, sealer, baseUrl, limits, clock } = parts;
   return { environment, actor: COMMAND_LINE, nowMs: clock.now(), limits, sealer, baseUrl };
+}
+
+/** The file as lines name it: `service/relays/checkout.json`. */
+export function showFile({ serviceDir }: LocalParts, path: string): string {
+  return relative(dirname(serviceDir), path);
+}
+
+/** Tells every problem of a file with its place, and that nothing of it is applied. */
+export function tellProblems(parts: LocalParts, path: string, problems: readonly FileProblem[]): void {
+  const file = showFile(parts, path);
+  for (const { place, message } of problems) {
+    parts.tell(`${file}${place === null ? "" : `:${place.line}:${place.column}`}  ${message}`);
+  }
+  parts.tell(`${file}  is not applied; what was good before stays in force.`);
 }

@@ -1,0 +1,126 @@
+/**
+ * The items of a catalog put into the local environment: what it names is created or changed. What it does not name is left alone, because a
+ * collection holds records and a plan has subscribers; those are deleted in the dashboard.
+ */
+import { actorWords, COMMAND_LINE } from "../account/actor.ts";
+import { Refusal } from "../ground/refusal.ts";
+import { listAccessSlugs, putAccessSlug } from "../people/access-slug.ts";
+import { putCollection, viewCollection } from "../records/collection.ts";
+import { findPlan, savePlan } from "../selling/plan.ts";
+import { type CatalogChange, findProduct, saveProduct } from "../selling/product.ts";
+import { parseSoldThrough, writeSoldThrough } from "../selling/sold-through.ts";
+import type { Writer } from "../store/port.ts";
+import { writeAudit } from "../watch/audit.ts";
+import type { Catalog } from "./catalog-file.ts";
+import type { LocalParts } from "./local-parts.ts";
+
+/** What was done and what was refused, one sentence each. */
+export interface CatalogOutcome {
+  done: string[];
+  refused: string[];
+}
+
+type Step = (tx: Writer, change: CatalogChange, outcome: CatalogOutcome) => Promise<void>;
+
+/** Collections and access: what relays write to and grant. Applied before the relays. */
+export function applyStock(parts: LocalParts, catalog: Catalog): Promise<CatalogOutcome> {
+  return applySteps(parts, [
+    ...catalog.collections.map((collection): [string, Step] => [
+      `collections.${collection.name}`,
+      async (tx, change, outcome) => {
+        const { before, after } = await putCollection(tx, change.environmentId, collection, change.nowMs);
+        if (before?.version === after.version) return;
+        outcome.done.push(`collection ${after.name} ${before === null ? "created" : "changed"}`);
+        await writeAudit(tx, {
+          environmentId: change.environmentId,
+          atMs: change.nowMs,
+          actor: change.by,
+          action: before === null ? "collection.created" : "collection.changed",
+          target: `collection:${after.name}`,
+          before: before === null ? null : viewCollection(before),
+          after: viewCollection(after),
+        });
+      },
+    ]),
+    ...catalog.access.map((entry): [string, Step] => [
+      `access.${entry.slug}`,
+      async (tx, change, outcome) => {
+        const standing = (await listAccessSlugs(tx, change.environmentId)).find(
+          ({ slug }) => slug === entry.slug,
+        );
+        if (standing !== undefined && standing.title === (entry.title ?? entry.slug)) return;
+        await putAccessSlug(tx, change.environmentId, entry, change.nowMs);
+        outcome.done.push(`access:${entry.slug} ${standing === undefined ? "created" : "changed"}`);
+      },
+    ]),
+  ]);
+}
+
+/** Products and plans, which may name a relay as the way they are sold. Applied after the relays. */
+export function applyOffers(parts: LocalParts, catalog: Catalog): Promise<CatalogOutcome> {
+  // The new default takes over before the old one is saved without it.
+  const plans = [...catalog.plans].sort(
+    (one, other) => Number(other.default === true) - Number(one.default === true),
+  );
+  return applySteps(parts, [
+    ...catalog.products.map((product): [string, Step] => [
+      `products.${product.name}`,
+      async (tx, change, outcome) => {
+        const { name, title = name, key = name, credits = 0, soldThrough } = product;
+        const standing = await findProduct(tx, change.environmentId, name);
+        const same =
+          standing?.title === title &&
+          standing.key === key &&
+          standing.credits === credits &&
+          sameSale(standing.soldThrough, soldThrough);
+        if (same) return;
+        const { created } = await saveProduct(tx, change, name, { title, key, credits, soldThrough });
+        outcome.done.push(`product ${name} ${created ? "created" : "changed"}`);
+      },
+    ]),
+    ...plans.map((plan): [string, Step] => [
+      `plans.${plan.name}`,
+      async (tx, change, outcome) => {
+        const { name, title = name, soldThrough } = plan;
+        const standing = await findPlan(tx, change.environmentId, name);
+        const isDefault = plan.default ?? standing?.default;
+        const same =
+          standing?.title === title &&
+          standing.default === isDefault &&
+          sameSale(standing.soldThrough, soldThrough);
+        if (same) return;
+        const { created } = await savePlan(tx, change, name, { title, default: isDefault, soldThrough });
+        outcome.done.push(`plan ${name} ${created ? "created" : "changed"}`);
+      },
+    ]),
+  ]);
+}
+
+function sameSale(standing: Parameters<typeof writeSoldThrough>[0], wanted: unknown): boolean {
+  return writeSoldThrough(standing) === writeSoldThrough(parseSoldThrough(wanted));
+}
+
+/** All in one transaction, each undone alone when it is refused. */
+async function applySteps(
+  parts: LocalParts,
+  steps: readonly [place: string, Step][],
+): Promise<CatalogOutcome> {
+  if (steps.length === 0) return { done: [], refused: [] };
+  const change = {
+    environmentId: parts.environment.id,
+    by: actorWords(COMMAND_LINE),
+    nowMs: parts.clock.now(),
+  };
+  return await parts.store.write("dashboard", async (tx) => {
+    const outcome: CatalogOutcome = { done: [], refused: [] };
+    for (const [place, step] of steps) {
+      try {
+        await tx.attempt(() => step(tx, change, outcome));
+      } catch (error) {
+        if (!(error instanceof Refusal)) throw error;
+        outcome.refused.push(`${place}: ${error.message}`);
+      }
+    }
+    return outcome;
+  });
+}

@@ -1,0 +1,309 @@
+/** Local development from files: an edit applies, a broken one leaves the last good one, a file that goes takes its relay along. */
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createApp } from "../../src/account/app.ts";
+import type { Environment } from "../../src/account/environment.ts";
+import { EXAMPLE_DEFINITION, writeExample } from "../../src/cli/example.ts";
+import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
+import { MAX_PAGE_SIZE } from "../../src/ground/page.ts";
+import { findCollection } from "../../src/records/collection.ts";
+import { findRelay, receiverSecretContext } from "../../src/relay/relay-row.ts";
+import { updateRelay } from "../../src/relay/relay-save.ts";
+import { Sealer } from "../../src/secret/seal.ts";
+import { findPlan } from "../../src/selling/plan.ts";
+import { findProduct } from "../../src/selling/product.ts";
+import type { Store } from "../../src/store/port.ts";
+import { openSqlite } from "../../src/store/sqlite.ts";
+import { type LocalSync, startLocalSync } from "../../src/sync/apply-local.ts";
+import { listProblems } from "../../src/watch/problem.ts";
+import { VirtualClock } from "../kit/virtual-clock.ts";
+
+const NAME = EXAMPLE_DEFINITION.name;
+const SECRET = "Abcdef0123456789Abcdef0123zz";
+
+let folder: string;
+let store: Store;
+let environment: Environment;
+let sync: LocalSync | null;
+let told: string[];
+let changes: number;
+const clock = new VirtualClock(Date.now());
+const sealer = new Sealer(new Uint8Array(32).fill(7));
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), "relay-local-"));
+  store = await openSqlite(join(folder, "relay.db"), { clock });
+  const made = await store.write("app", (tx) =>
+    createApp(tx, { id: "local", name: "Local", environments: ["local"], nowMs: clock.now() }),
+  );
+  environment = made.environments[0] as Environment;
+  told = [];
+  changes = 0;
+  sync = null;
+  await writeExample(join(folder, "service"));
+});
+
+afterEach(async () => {
+  await sync?.[Symbol.asyncDispose]();
+  await store.close();
+  rmSync(folder, { recursive: true });
+});
+
+const file = (...path: string[]) => join(folder, "service", ...path);
+const relayFile = (name = NAME) => file("relays", `${name}.json`);
+
+async function start(): Promise<LocalSync> {
+  const started = await startLocalSync({
+    store,
+    environment,
+    serviceDir: file(),
+    sealer,
+    baseUrl: "http://127.0.0.1:4747",
+    limits: DEFAULT_LIMITS,
+    clock,
+    tell: (line) => void told.push(line),
+    changed: () => {
+      changes++;
+    },
+  });
+  sync = started;
+  return started;
+}
+
+const relay = (name = NAME) => store.read((tx) => findRelay(tx, environment.id, name));
+const problems = async () =>
+  (await store.read((tx) => listProblems(tx, environment.id, true, { limit: MAX_PAGE_SIZE, after: null })))
+    .items;
+
+function save(change: object, name = NAME): void {
+  writeFileSync(relayFile(name), JSON.stringify({ ...EXAMPLE_DEFINITION, name, ...change }, null, 2));
+}
+
+const callAction = { type: "call_url", url: "https://shop.example.com/notice" };
+
+describe("the first look", () => {
+  test("makes the relay from its file, with its collection, and writes the minted secret to the secrets file", async () => {
+    await start();
+    expect(await relay()).toMatchObject({
+      originKind: "file",
+      version: 1,
+      secretKind: "minted",
+      syncedAt: null,
+    });
+    expect(await store.read((tx) => findCollection(tx, environment.id, "orders"))).toMatchObject({
+      kind: "addressed",
+    });
+    const row = await relay();
+    const secrets = JSON.parse(readFileSync(file(".secrets.json"), "utf8"));
+    expect(secrets[NAME].receiverSecret).toBe(
+      sealer.unseal(row?.secret as Uint8Array, receiverSecretContext(row?.id ?? "")),
+    );
+    expect(told.join("\n")).not.toContain(secrets[NAME].receiverSecret);
+    expect(told.join("\n")).not.toContain("warning");
+    expect(changes).toBe(1);
+  });
+
+  test("uses a secret that the secrets file already holds", async () => {
+    writeFileSync(file(".secrets.json"), JSON.stringify({ [NAME]: { receiverSecret: SECRET } }));
+    await start();
+    expect(await relay()).toMatchObject({ secretKind: "pasted" });
+    expect(JSON.parse(readFileSync(file(".secrets.json"), "utf8"))).toEqual({
+      [NAME]: { receiverSecret: SECRET },
+    });
+  });
+
+  test("changes nothing the second time", async () => {
+    await (await start())[Symbol.asyncDispose]();
+    told = [];
+    await start();
+    expect(told).toEqual([]);
+    expect(await relay()).toMatchObject({ version: 1 });
+  });
+
+  test("deletes a relay whose file went while nothing ran, but none when the folder itself is missing", async () => {
+    await (await start())[Symbol.asyncDispose]();
+    rmSync(file("relays"), { recursive: true });
+    await (await start())[Symbol.asyncDispose]();
+    expect(await relay()).not.toBeNull();
+    await writeExample(file());
+    rmSync(relayFile());
+    await start();
+    expect(await relay()).toBeNull();
+  });
+
+  test("keeps the dashboard's edit that is newer than the file, until the file is saved again", async () => {
+    await (await start())[Symbol.asyncDispose]();
+    const definition = { ...EXAMPLE_DEFINITION, actions: [callAction] };
+    await store.write("dashboard", (tx) =>
+      updateRelay(
+        tx,
+        {
+          environment,
+          actor: { kind: "command_line" },
+          nowMs: Date.now() + 60_000,
+          limits: DEFAULT_LIMITS,
+          sealer,
+          baseUrl: "",
+        },
+        NAME,
+        { definition, version: 1, origin: { kind: "dashboard", synced: false } },
+      ),
+    );
+    const started = await start();
+    expect(await relay()).toMatchObject({ originKind: "dashboard", version: 2 });
+    expect(told.join("\n")).toContain("was edited in the dashboard");
+    save({
+      actions: [{ ...EXAMPLE_DEFINITION.actions[0], data: { order: "{{mapped.order}}", amount: "1" } }],
+    });
+    await started.look();
+    expect(await relay()).toMatchObject({ originKind: "file", version: 3 });
+  });
+});
+
+describe("an edit", () => {
+  test("applies, and a new call_url gets its signing secret in the secrets file", async () => {
+    const started = await start();
+    save({ actions: [callAction] });
+    await started.look();
+    expect(await relay()).toMatchObject({ version: 2, originKind: "file" });
+    expect(JSON.parse(readFileSync(file(".secrets.json"), "utf8"))[NAME].signingSecret).toBeString();
+    expect(changes).toBe(2);
+  });
+
+  test("that is broken leaves the last good one, is told with its line, and stands as a problem until it is mended", async () => {
+    const started = await start();
+    const good = readFileSync(relayFile(), "utf8");
+    writeFileSync(relayFile(), good.replace("write_record", "write_recrd"));
+    await started.look();
+    expect(await relay()).toMatchObject({ version: 1 });
+    expect(await problems()).toMatchObject([{ code: "definition_broken", target: `relay:${NAME}` }]);
+    expect(told.join("\n")).toMatch(
+      /checkout-completed\.json:\d+:\d+ {2}`actions\.0\.type` is "write_recrd"/,
+    );
+    writeFileSync(relayFile(), good);
+    await started.look();
+    expect(await problems()).toEqual([]);
+    expect(told.at(-1)).toContain("is good again");
+    expect(await relay()).toMatchObject({ version: 1 });
+  });
+
+  test("that is refused by the save is a problem as well", async () => {
+    const started = await start();
+    for (let number = 0; number < 20; number++) save({}, `relay-${number}`);
+    await started.look();
+    expect(await problems()).toMatchObject([
+      { code: "definition_broken", message: expect.stringMatching(/limit is 20/) },
+    ]);
+  });
+
+  test("of the trigger's kind is free in local development", async () => {
+    const started = await start();
+    save({ trigger: { kind: "schedule", every: "1d" }, actions: [callAction] });
+    await started.look();
+    expect(await relay()).toMatchObject({ version: 2 });
+  });
+
+  test("of the secrets file pastes the value into its relay", async () => {
+    const started = await start();
+    writeFileSync(file(".secrets.json"), JSON.stringify({ [NAME]: { receiverSecret: SECRET } }));
+    await started.look();
+    expect(await relay()).toMatchObject({ secretKind: "pasted" });
+    expect(told.join("\n")).not.toContain(SECRET);
+  });
+
+  test("of the secrets file with a value that is refused changes nothing and says why", async () => {
+    const started = await start();
+    writeFileSync(file(".secrets.json"), JSON.stringify({ [NAME]: { receiverSecret: "short" } }));
+    await started.look();
+    await started.look();
+    expect(told.filter((line) => line.includes("is not used"))).toHaveLength(1);
+  });
+
+  test("that breaks the secrets file itself is told once and overwrites nothing", async () => {
+    const started = await start();
+    writeFileSync(file(".secrets.json"), "{ not json");
+    await started.look();
+    await started.look();
+    expect(readFileSync(file(".secrets.json"), "utf8")).toBe("{ not json");
+    expect(told.filter((line) => line.includes(".secrets.json is not"))).toHaveLength(1);
+  });
+});
+
+describe("a file that goes", () => {
+  test("takes its relay along once it is gone for two looks", async () => {
+    const started = await start();
+    rmSync(relayFile());
+    await started.look();
+    expect(await relay()).not.toBeNull();
+    await started.look();
+    expect(await relay()).toBeNull();
+  });
+
+  test("and comes back gets its old secret again", async () => {
+    const started = await start();
+    const secrets = readFileSync(file(".secrets.json"), "utf8");
+    rmSync(relayFile());
+    await started.look();
+    await started.look();
+    save({});
+    await started.look();
+    expect(await relay()).toMatchObject({ secretKind: "pasted" });
+    expect(readFileSync(file(".secrets.json"), "utf8")).toBe(secrets);
+  });
+});
+
+describe("the catalog", () => {
+  const catalog = (value: unknown) => writeFileSync(file("catalog.json"), JSON.stringify(value));
+
+  test("makes products and plans that are sold through a relay of the same look, without a warning", async () => {
+    catalog({
+      products: { ebook: { credits: 5, soldThrough: { kind: "relay", relay: NAME } } },
+      plans: { free: {}, pro: { default: true } },
+    });
+    save({ actions: [{ type: "fulfil_product", product: "ebook", ref: "{{mapped.order}}" }] });
+    const started = await start();
+    expect(await store.read((tx) => findProduct(tx, environment.id, "ebook"))).toMatchObject({
+      credits: 5,
+      version: 1,
+    });
+    expect(await store.read((tx) => findPlan(tx, environment.id, "pro"))).toMatchObject({ default: true });
+    expect(told.join("\n")).not.toContain("warning");
+    await started.look();
+    expect(await store.read((tx) => findProduct(tx, environment.id, "ebook"))).toMatchObject({ version: 1 });
+  });
+
+  test("moves the default plan", async () => {
+    catalog({ plans: { free: { default: true }, pro: {} } });
+    const started = await start();
+    catalog({ plans: { free: { default: false }, pro: { default: true } } });
+    await started.look();
+    expect(await store.read((tx) => findPlan(tx, environment.id, "pro"))).toMatchObject({ default: true });
+    expect(await problems()).toEqual([]);
+  });
+
+  test("that names a relay which is missing stands as a problem until the relay is there", async () => {
+    catalog({ products: { ebook: { soldThrough: { kind: "relay", relay: "later" } } } });
+    const started = await start();
+    expect(await problems()).toMatchObject([{ code: "catalog_broken", target: "catalog" }]);
+    save({}, "later");
+    await started.look();
+    expect(await store.read((tx) => findProduct(tx, environment.id, "ebook"))).not.toBeNull();
+    expect(await problems()).toEqual([]);
+  });
+
+  test("never deletes what it does not name", async () => {
+    const started = await start();
+    catalog({});
+    await started.look();
+    expect(await store.read((tx) => findCollection(tx, environment.id, "orders"))).not.toBeNull();
+  });
+});
+
+test("a change is found by itself: by the system's notice or the next poll", async () => {
+  await start();
+  save({ actions: [callAction] });
+  for (let turn = 0; turn < 20 && (await relay())?.version === 1; turn++) await clock.advance(500);
+  expect(await relay()).toMatchObject({ version: 2 });
+});

@@ -1,0 +1,244 @@
+/** Definition and catalog files: every problem at once, each with the line and column it stands at. */
+import { afterAll, describe, expect, test } from "bun:test";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import fc from "fast-check";
+import { EXAMPLE_CATALOG, EXAMPLE_DEFINITION } from "../../src/cli/example.ts";
+import { checkCatalogFile } from "../../src/sync/catalog-file.ts";
+import { checkDefinitionFile } from "../../src/sync/definition-file.ts";
+import { parseJsonText } from "../../src/sync/json-file.ts";
+import { placeJson } from "../../src/sync/json-place.ts";
+import { runCommand } from "../kit/cli-world.ts";
+
+const MISTAKES: readonly [rule: string, text: string, line: number, column: number, message: RegExp][] = [
+  ["a comma too many", '{\n  "a": 1,\n}', 3, 1, /a name in "quotes" was expected/],
+  ["a comma missing", '{\n  "a": 1\n  "b": 2\n}', 3, 3, /a comma or } was expected, and a text begins here/],
+  ["a colon missing", '{ "a" 1 }', 1, 7, /a colon was expected/],
+  ["a name without quotes", "{ a: 1 }", 1, 3, /a name in "quotes" was expected/],
+  ["single quotes", "{ 'a': 1 }", 1, 3, /a name in "quotes" was expected/],
+  ["a comment", '{\n  // note\n  "a": 1\n}', 2, 3, /a comment begins here/],
+  ["a text that never ends", '{ "a": "b }', 1, 8, /a text that ends on its line/],
+  ["a file that ends early", '{ "a": [1, 2', 1, 13, /the file ends here/],
+  ["two values", "{} {}", 1, 4, /the end was expected/],
+  ["a word that is no value", '{ "a": yes }', 1, 8, /a value was expected/],
+  ["a number with a leading zero", '{ "a": 01 }', 1, 9, /a comma or } was expected/],
+];
+
+describe("a JSON mistake", () => {
+  test.each(MISTAKES)("%s is told at its place", (_rule, text, line, column, message) => {
+    const { mistake } = placeJson(text);
+    expect(mistake).toMatchObject({ line, column });
+    expect(mistake?.message).toMatch(message);
+    const file = parseJsonText(text);
+    expect(file).toMatchObject({ ok: false, problems: [{ place: { line, column } }] });
+  });
+
+  test("the placing reader and JSON.parse agree on what is JSON", () => {
+    const text = fc.oneof(
+      fc.json(),
+      fc.string({ unit: fc.constantFrom(...'{}[],:"1-.eE0 \n\\utruefalsn/') }),
+    );
+    fc.assert(
+      fc.property(text, (candidate) => {
+        let isJson = true;
+        try {
+          JSON.parse(candidate);
+        } catch {
+          isJson = false;
+        }
+        expect(placeJson(candidate).mistake === null).toBe(isJson);
+      }),
+      { numRuns: 3_000 },
+    );
+  });
+
+  test("a byte order mark is ignored", () => {
+    expect(parseJsonText('\uFEFF{"a":1}')).toMatchObject({ ok: true, value: { a: 1 } });
+  });
+
+  test("an empty file says so", () => {
+    expect(parseJsonText(" \n")).toMatchObject({
+      ok: false,
+      problems: [{ message: expect.stringMatching(/empty/) }],
+    });
+  });
+});
+
+describe("a definition file", () => {
+  const check = (name: string, text: string) => checkDefinitionFile(name, parseJsonText(text));
+  const written = (change: object) => JSON.stringify({ ...EXAMPLE_DEFINITION, ...change }, null, 2);
+
+  test("a good one gives its definition", () => {
+    expect(check("checkout-completed", written({}))).toMatchObject({
+      ok: true,
+      name: "checkout-completed",
+      warnings: [],
+    });
+  });
+
+  test("its name must be the relay's", () => {
+    expect(check("other", written({}))).toMatchObject({
+      ok: false,
+      problems: [
+        {
+          field: "name",
+          place: { line: 2, column: 11 },
+          message: expect.stringMatching(/file is other\.json/),
+        },
+      ],
+    });
+  });
+
+  test("every problem is told, each where its field stands", () => {
+    const file = check(
+      "checkout-completed",
+      written({ extra: 1, actions: [{ type: "call_url", url: "https://a.example", retries: 3 }] }),
+    );
+    expect(file).toMatchObject({ ok: false });
+    if (file.ok) return;
+    expect(file.problems.map(({ field }) => field).sort()).toEqual(["actions.0.retries", "extra"]);
+    for (const { place } of file.problems) expect(place?.line).toBeGreaterThan(1);
+  });
+
+  test("a field that is missing is told where its object stands", () => {
+    const file = check(
+      "checkout-completed",
+      '{\n  "name": "checkout-completed",\n  "trigger": {},\n  "actions": []\n}',
+    );
+    if (file.ok) throw new Error("It must not be taken.");
+    expect(file.problems.find(({ field }) => field === "trigger.kind")?.place).toEqual({
+      line: 3,
+      column: 14,
+    });
+  });
+
+  test("a name that stands twice is refused, though JSON would keep the last", () => {
+    const text = written({}).replace('"name"', '"name": "first",\n  "name"');
+    expect(check("checkout-completed", text)).toMatchObject({
+      ok: false,
+      problems: [{ field: "name", message: expect.stringMatching(/stands here twice/) }],
+    });
+  });
+});
+
+const CATALOGS: readonly [rule: string, catalog: unknown, field: string, message: RegExp][] = [
+  ["an unknown section is refused by name", { product: {} }, "product", /rename it to `products`/],
+  [
+    "an unknown field of a product is refused by name",
+    { products: { ebook: { price: 1 } } },
+    "products.ebook.price",
+    /not a known field/,
+  ],
+  ["a name with capitals is refused", { access: { Members: {} } }, "access.Members", /lowercase/],
+  [
+    "a collection without a kind is refused",
+    { collections: { orders: { fields: {} } } },
+    "collections.orders.kind",
+    /shared, private/,
+  ],
+  [
+    "a field of no type is refused",
+    { collections: { orders: { kind: "shared", fields: { a: { type: "int" } } } } },
+    "collections.orders.fields.a.type",
+    /text, number/,
+  ],
+  [
+    "two default plans are refused",
+    { plans: { free: { default: true }, pro: { default: true } } },
+    "plans.pro.default",
+    /free is the default plan already/,
+  ],
+  [
+    "a product and a plan of one name are refused",
+    { products: { pro: {} }, plans: { pro: {} } },
+    "plans.pro",
+    /share one name space/,
+  ],
+  [
+    "a way of selling that is none is refused",
+    { products: { ebook: { soldThrough: { kind: "shop" } } } },
+    "products.ebook.soldThrough.kind",
+    /payment_link, relay/,
+  ],
+  [
+    "negative credits are refused",
+    { products: { ebook: { credits: -1 } } },
+    "products.ebook.credits",
+    /integer from 0/,
+  ],
+];
+
+describe("a catalog file", () => {
+  const check = (catalog: unknown) => checkCatalogFile(parseJsonText(JSON.stringify(catalog)));
+
+  test.each(CATALOGS)("%s", (_rule, catalog, field, message) => {
+    const file = check(catalog);
+    if (file.ok) throw new Error("It must not be taken.");
+    expect(file.problems).toMatchObject([{ field, message: expect.stringMatching(message) }]);
+    expect(file.problems[0]?.place).not.toBeNull();
+  });
+
+  test("the example, and an empty one, are taken", () => {
+    expect(check(EXAMPLE_CATALOG)).toMatchObject({
+      ok: true,
+      catalog: { collections: [{ name: "orders", kind: "addressed" }] },
+    });
+    expect(check({})).toMatchObject({ ok: true });
+  });
+
+  test("what is not an object is refused", () => {
+    expect(check([])).toMatchObject({ ok: false });
+  });
+});
+
+describe("relay validate", () => {
+  const cwd = mkdtempSync(join(tmpdir(), "relay-cli-"));
+  afterAll(() => rmSync(cwd, { recursive: true }));
+
+  test("with nothing to check it fails, so that a wrong folder never passes", async () => {
+    expect(await runCommand(["validate"], { cwd })).toMatchObject({
+      code: 1,
+      said: "",
+      told: expect.stringMatching(/nothing to check/),
+    });
+  });
+
+  test("what init writes has no problems, and init leaves files that exist", async () => {
+    expect((await runCommand(["init"], { cwd })).said.split("\n")).toEqual([
+      "service/relays/checkout-completed.json",
+      "service/catalog.json",
+      "service/relay.schema.json",
+      ".vscode/settings.json",
+    ]);
+    expect(await runCommand(["validate"], { cwd })).toMatchObject({
+      code: 0,
+      said: "",
+      told: "2 files checked, no problems.",
+    });
+    expect((await runCommand(["init"], { cwd })).said).toBe("service/relay.schema.json");
+  });
+
+  test("every problem is one line: file, line, column, sentence", async () => {
+    mkdirSync(join(cwd, "service", "relays"), { recursive: true });
+    writeFileSync(
+      join(cwd, "service", "relays", "broken.json"),
+      '{\n  "name": "broken",\n  "trigger": { "kind": "clock" },\n  "actions": []\n}\n',
+    );
+    const { code, said } = await runCommand(["validate"], { cwd });
+    expect(code).toBe(1);
+    expect(said.split("\n")).toEqual([
+      expect.stringMatching(/^service\/relays\/broken\.json:3:24 {2}`trigger\.kind` is "clock"/),
+      expect.stringMatching(/^service\/relays\/broken\.json:4:14 {2}`actions` is empty/),
+    ]);
+    const json = await runCommand(["validate", "service/relays/broken.json", "--json"], { cwd });
+    expect(JSON.parse(json.said).files).toMatchObject([
+      {
+        problems: [
+          { line: 3, column: 24 },
+          { line: 4, column: 14 },
+        ],
+      },
+    ]);
+  });
+});

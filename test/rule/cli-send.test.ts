@@ -1,0 +1,109 @@
+/** The event that `relay send` makes: shaped by map and when, and verified by the relay's own scheme once it is signed. */
+import { describe, expect, test } from "bun:test";
+import { EXAMPLE_DEFINITION } from "../../src/cli/example.ts";
+import { makeSampleEvent } from "../../src/cli/sample-event.ts";
+import type { ReceiverTrigger } from "../../src/trigger/receiver.ts";
+import { receiveCall } from "../../src/verify/received-call.ts";
+import { findScheme } from "../../src/verify/registry.ts";
+
+const NOW = Date.UTC(2030, 0, 1);
+const URL_HERE = "https://relay.example.com/hooks/app/checkout";
+const SECRET = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw";
+
+function trigger(part: Record<string, unknown>): ReceiverTrigger {
+  return { kind: "receiver", verify: { scheme: "hooks" }, map: {}, ...part } as unknown as ReceiverTrigger;
+}
+
+function bodyOf(made: ReceiverTrigger, person: string | null = null): unknown {
+  return JSON.parse(Buffer.from(makeSampleEvent(made, person).body).toString());
+}
+
+describe("the body", () => {
+  test("holds every mapped path, numbers as lists", () => {
+    const map = { order: "data.items.1.order", amount: "data.total" };
+    expect(bodyOf(trigger({ map }))).toEqual({
+      data: { items: [null, { order: expect.stringMatching(/^order_/) }], total: 4200 },
+    });
+  });
+
+  test("satisfies when", () => {
+    const body = bodyOf(
+      trigger({ map: { event_type: "type", live: "livemode" }, when: { event_type: "paid", live: "true" } }),
+    );
+    expect(body).toEqual({ type: "paid", livemode: "true" });
+  });
+
+  test("has a fresh event_id each time", () => {
+    const made = trigger({ map: { event_id: "id" } });
+    expect(bodyOf(made)).not.toEqual(bodyOf(made));
+  });
+
+  test("puts the person asked for where the map names one", () => {
+    expect(bodyOf(trigger({ map: { person_email: "buyer.email" } }), "bob@example.com")).toEqual({
+      buyer: { email: "bob@example.com" },
+    });
+  });
+
+  test("a path below another's value still satisfies when", () => {
+    const body = bodyOf(trigger({ map: { whole: "a", part: "a.b" }, when: { part: "x" } }));
+    expect(body).toEqual({ a: { b: "x" } });
+  });
+
+  test("a when that no event satisfies is refused", () => {
+    const made = trigger({ map: { one: "a", two: "a" }, when: { one: "x", two: "y" } });
+    expect(() => makeSampleEvent(made, null)).toThrow(/No event can match/);
+  });
+});
+
+const SCHEMES: readonly [name: string, verify: Record<string, unknown>][] = [
+  ["the example's recipe", EXAMPLE_DEFINITION.trigger.verify],
+  ["the processor", { scheme: "processor" }],
+  ["a Standard Webhooks sender", { scheme: "hooks" }],
+  ["a shared token", { scheme: "shared_token" }],
+  [
+    "a form whose fields are signed",
+    {
+      scheme: "signature",
+      header: "x-signature",
+      algorithm: "hmac-sha1",
+      encoding: "base64",
+      signedPayload: "{url}{params}",
+    },
+  ],
+  [
+    "a signed token in the body",
+    {
+      scheme: "signature",
+      signatureField: "signature.value",
+      timestampField: "signature.timestamp",
+      tokenField: "signature.token",
+      signedPayload: "{timestamp}{token}",
+    },
+  ],
+];
+
+describe("signed as the sender signs, it verifies", () => {
+  test.each(SCHEMES)("%s", (_name, verify) => {
+    const made = trigger({
+      verify,
+      map: { event_id: "id", event_type: "type" },
+      when: { event_type: "paid" },
+    });
+    const event = makeSampleEvent(made, null);
+    const scheme = findScheme(made.verify.scheme);
+    const signed = scheme?.sign(made.verify as never, SECRET, {
+      ...event,
+      receiverUrl: URL_HERE,
+      nowMs: NOW,
+    });
+    expect(signed).toBeDefined();
+    const call = receiveCall({
+      headers: new Headers(signed?.headers),
+      body: signed?.body ?? new Uint8Array(),
+      search: "",
+      receiverUrl: URL_HERE,
+      nowMs: NOW,
+    });
+    expect(scheme?.prepare(made.verify as never, SECRET).verify(call)).toMatchObject({ verified: true });
+  });
+});
