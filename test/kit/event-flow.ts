@@ -1,0 +1,105 @@
+/** What tests of the runner do over and over: send events, put rows in directly, and read how they stand. */
+import { keyOfEventId } from "../../src/event/dedupe.ts";
+import { insertEvent } from "../../src/event/event-insert.ts";
+import { makeReceiverPayload } from "../../src/event/payload.ts";
+import type { JsonObject } from "../../src/ground/json.ts";
+import { signedCall } from "./relay-definition.ts";
+import type { RunningService } from "./running-service.ts";
+
+export const CALL = { type: "call_url", url: "https://example.com/notice" };
+export const GRANT = { type: "grant_credits", amount: 5 };
+export const WRITE = { type: "write_record", collection: "orders", data: { order: "{{mapped.event_id}}" } };
+
+export interface EventView {
+  id: string;
+  state: string;
+  reason: string | null;
+  attempts: number;
+  replays: number;
+  nextAttemptAt: string | null;
+  person: { id: string; email: string | null } | null;
+  warnings: string[];
+  createdAt: string;
+  finishedAt: string | null;
+  // biome-ignore lint/suspicious/noExplicitAny: results have a shape for each action
+  runs: { attempt: number; startedAt: string; finishedAt: string; outcome: string; results: any[] }[];
+}
+
+/** Posts a signed event to a receiver; answers the event row's id. */
+export async function sendEvent(
+  running: RunningService,
+  id: string,
+  more: object = {},
+  name = "orders",
+): Promise<string> {
+  const answer = await running.hook(name, signedCall({ id, type: "order.paid", amount: 4200, ...more }));
+  if (answer.status !== 200) throw new Error(`The receiver refused: ${JSON.stringify(answer.body)}`);
+  return answer.body.eventId;
+}
+
+/** Puts receiver events into the store as the receiver would, past its caps; wakes the runner. */
+export async function putEvents(
+  running: RunningService,
+  ids: readonly string[],
+  options: { relay?: string; mapped?: JsonObject; nowMs?: number } = {},
+): Promise<string[]> {
+  const relayName = options.relay ?? "orders";
+  const nowMs = options.nowMs ?? running.clock.now();
+  const [relay] = await running.rows<{ id: string; environmentId: number }>(
+    "SELECT id, environment_id AS environmentId FROM relay WHERE name = ?1",
+    relayName,
+  );
+  if (relay === undefined) throw new Error(`There is no relay ${relayName}.`);
+  const stored = await running.service.store.write("app", async (tx) => {
+    const made: string[] = [];
+    for (const id of ids) {
+      const event = await insertEvent(tx, {
+        environmentId: relay.environmentId,
+        relayId: relay.id,
+        relayName,
+        trigger: "receiver",
+        payload: makeReceiverPayload(JSON.stringify({ id }), { event_id: id, ...options.mapped }),
+        unsigned: false,
+        dedupe: keyOfEventId(relay.environmentId, relayName, id),
+        nowMs,
+      });
+      made.push(event.id);
+    }
+    return made;
+  });
+  running.service.runner.wake(relay.id);
+  return stored;
+}
+
+export async function showEvent(running: RunningService, id: string): Promise<EventView> {
+  const answer = await running.api("GET", `/events/${id}`);
+  if (answer.status !== 200) throw new Error(`No event ${id}: ${JSON.stringify(answer.body)}`);
+  return answer.body.event;
+}
+
+export function replay(running: RunningService, id: string) {
+  return running.api("POST", `/events/${id}/replay`);
+}
+
+/** Saves another definition over a relay. */
+export async function editRelay(running: RunningService, definition: Record<string, unknown>): Promise<void> {
+  const name = definition.name as string;
+  const { relay } = (await running.api("GET", `/relays/${name}`)).body;
+  const saved = await running.api("PUT", `/relays/${name}`, { definition, version: relay.version });
+  if (saved.status !== 200) throw new Error(`The edit was refused: ${JSON.stringify(saved.body)}`);
+}
+
+/** Lets the service work until `done`, without moving the clock. */
+export async function until(what: string, done: () => boolean | Promise<boolean>): Promise<void> {
+  for (let turn = 0; turn < 3_000; turn++) {
+    if (await done()) return;
+    await new Promise<void>((resolve) => setImmediate(resolve));
+  }
+  throw new Error(`It never came about: ${what}.`);
+}
+
+export function alertsOf(running: RunningService) {
+  return running.rows<{ code: string; target: string; message: string; count: number }>(
+    "SELECT code, target, message, count FROM alert ORDER BY id",
+  );
+}

@@ -1,0 +1,372 @@
+/** What the runner does when it is cut off: a crash, a stop, a store that cannot be written, a clock that somebody sets. No event is lost, none is doubled. */
+import { Database } from "bun:sqlite";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { toIso } from "../../src/ground/clock.ts";
+import { DAY_MS } from "../../src/ground/limit.ts";
+import type { MailOutcome, OutgoingMail } from "../../src/mail/mailer.ts";
+import { alertsOf, CALL, GRANT, putEvents, sendEvent, showEvent, until, WRITE } from "../kit/event-flow.ts";
+import { BROKEN, FakeCaller, OK } from "../kit/fake-caller.ts";
+import { makeOrders, receiverDefinition, saveRelay } from "../kit/relay-definition.ts";
+import { type RunningService, startRunningService } from "../kit/running-service.ts";
+
+const MINUTE = 60_000;
+const PERSON_MAP = { event_id: "id", person_email: "email" };
+const MAIL = { type: "email_person", subject: "Hello", text: "Thank you." };
+
+let running: RunningService;
+let caller: FakeCaller;
+let mails: OutgoingMail[];
+let mailOutcome: () => Promise<MailOutcome>;
+
+beforeEach(async () => {
+  caller = new FakeCaller();
+  mails = [];
+  mailOutcome = async () => ({ kind: "sent" });
+  const mailer = {
+    send: (mail: OutgoingMail) => {
+      mails.push(mail);
+      return mailOutcome();
+    },
+  };
+  running = await startRunningService({ doors: { actions: { caller, mailer } } });
+  await makeOrders(running);
+  await running.service.store.write("app", (tx) =>
+    tx.run(
+      "INSERT INTO sender_domain (environment_id, domain, verification_token, verified_at) SELECT id, 'shop.example', 't', 1 FROM environment",
+    ),
+  );
+});
+
+afterEach(() => running[Symbol.asyncDispose]());
+
+const countRecords = async () => (await running.rows("SELECT id FROM record")).length;
+
+/** Stops the service while something is out of the house, past every wait, and starts it again on what is left. */
+async function cutOff(): Promise<void> {
+  let over = false;
+  const restarted = running.restart().finally(() => {
+    over = true;
+  });
+  while (!over) await running.clock.advance(1_000);
+  await restarted;
+}
+
+/** Another process holds the write lock while `work` runs. */
+async function whileLocked(work: () => Promise<void>): Promise<void> {
+  const [file] = await running.rows<{ file: string }>("PRAGMA database_list");
+  await running.service.store.write("app", (tx) => tx.get("PRAGMA busy_timeout = 0"));
+  const other = new Database(file?.file ?? "missing");
+  other.exec("BEGIN IMMEDIATE");
+  try {
+    await work();
+  } finally {
+    other.exec("ROLLBACK");
+    other.close();
+  }
+}
+
+describe("an attempt cut off by a crash", () => {
+  test("counts, and the event runs again from its first action: what was done is skipped, call_url sends again", async () => {
+    await saveRelay(running, receiverDefinition({ actions: [WRITE, CALL] }));
+    caller.reply = () => "hang";
+    const event = await sendEvent(running, "a");
+    await until("the call is out", () => caller.hanging() === 1);
+    caller.reply = () => OK;
+    await cutOff();
+    await running.drain();
+    const view = await showEvent(running, event);
+    expect(view).toMatchObject({ state: "done", attempts: 2, reason: null });
+    expect(view.runs.map((run) => [run.attempt, run.outcome])).toEqual([
+      [1, "interrupted"],
+      [2, "ok"],
+    ]);
+    expect(view.runs.map((run) => run.results.map(({ type, outcome }) => `${type} ${outcome}`))).toEqual([
+      ["write_record done"],
+      ["write_record skipped", "call_url done"],
+    ]);
+    expect(view.runs[0]?.finishedAt).not.toBeNull();
+    expect(await countRecords()).toBe(1);
+    expect(caller.ids).toEqual([event, event]);
+    expect(running.logged.join("\n")).toContain("rescued events of an earlier process");
+  });
+
+  test("writes its audit row, so that what it did before the cut is told", async () => {
+    await saveRelay(running, receiverDefinition({ actions: [GRANT, CALL], map: PERSON_MAP }));
+    caller.reply = () => "hang";
+    const event = await sendEvent(running, "a", { email: "ada@example.com" });
+    await until("the call is out", () => caller.hanging() === 1);
+    caller.reply = () => OK;
+    await cutOff();
+    await running.drain();
+    const rows = await running.rows<{ before: string; after: string }>(
+      "SELECT before, after FROM audit WHERE event_id = ?1 ORDER BY seq",
+      event,
+    );
+    expect(rows).toHaveLength(2);
+    expect(JSON.parse(rows[0]?.before ?? "")).toEqual([{ balance: 0 }]);
+    expect(JSON.parse(rows[0]?.after ?? "")).toMatchObject([{ outcome: "done", after: { balance: 5 } }]);
+  });
+
+  test("when it was the seventh, the event is dead, interrupted, with the alert", async () => {
+    await saveRelay(running, receiverDefinition({ actions: [CALL] }));
+    const event = await sendEvent(running, "a");
+    await running.drain();
+    await running.service.store.write("app", (tx) =>
+      tx.run("UPDATE event SET state = 'running', attempts = 7, runs = 7, finished_at = NULL"),
+    );
+    await running.restart();
+    await running.drain();
+    const view = await showEvent(running, event);
+    expect(view).toMatchObject({ state: "dead", reason: "interrupted", attempts: 7, nextAttemptAt: null });
+    expect(view.finishedAt).not.toBeNull();
+    expect(view.runs.at(-1)).toMatchObject({ attempt: 7, outcome: "interrupted" });
+    expect(await alertsOf(running)).toMatchObject([{ code: "relay_failed", target: "relay:orders" }]);
+    expect(caller.requests).toHaveLength(1);
+  });
+
+  test("when it was the sixth, the event runs once more, at once", async () => {
+    await saveRelay(running, receiverDefinition({ actions: [CALL] }));
+    const event = await sendEvent(running, "a");
+    await running.drain();
+    await running.service.store.write("app", (tx) =>
+      tx.run("UPDATE event SET state = 'running', attempts = 6, runs = 6, finished_at = NULL"),
+    );
+    await running.restart();
+    await running.drain();
+    expect(await showEvent(running, event)).toMatchObject({ state: "done", attempts: 7 });
+  });
+
+  test("the alert of a seventh cut-off attempt is switchable like every other", async () => {
+    await running.api("PUT", "/settings", { version: 1, alerts: { relay_failed: false } });
+    await saveRelay(running, receiverDefinition({ actions: [CALL] }));
+    await sendEvent(running, "a");
+    await running.drain();
+    await running.service.store.write("app", (tx) =>
+      tx.run("UPDATE event SET state = 'running', attempts = 7, runs = 7"),
+    );
+    await running.restart();
+    expect(await alertsOf(running)).toEqual([]);
+  });
+
+  test("email_person recorded its intent before it sent: a mail whose end is not known counts as sent", async () => {
+    await saveRelay(running, receiverDefinition({ actions: [MAIL], map: PERSON_MAP }));
+    mailOutcome = () => new Promise(() => undefined);
+    const event = await sendEvent(running, "a", { email: "ada@example.com" });
+    await until("the mail is out", () => mails.length === 1);
+    mailOutcome = async () => ({ kind: "sent" });
+    await cutOff();
+    await running.drain();
+    expect(await showEvent(running, event)).toMatchObject({ state: "done", attempts: 2 });
+    expect(mails).toHaveLength(1);
+    expect(await running.rows("SELECT state FROM email")).toEqual([{ state: "unknown" }]);
+  });
+
+  test("a retry that waited through a restart comes when it is due, to the millisecond", async () => {
+    await saveRelay(running, receiverDefinition({ actions: [CALL] }));
+    caller.reply = () => BROKEN;
+    const event = await sendEvent(running, "a");
+    await running.drain();
+    caller.reply = () => OK;
+    const due = running.clock.now() + MINUTE;
+    await running.restart();
+    await running.clock.advance(due - 1 - running.clock.now());
+    expect(caller.requests).toHaveLength(1);
+    await running.clock.advance(1);
+    await running.drain();
+    expect(await showEvent(running, event)).toMatchObject({ state: "done", attempts: 2 });
+  });
+});
+
+describe("a graceful stop", () => {
+  test("waits for the calls that are out, and writes down how they ended", async () => {
+    await saveRelay(running, receiverDefinition({ actions: [CALL] }));
+    caller.reply = () => "hang";
+    const events = await putEvents(
+      running,
+      Array.from({ length: 10 }, (_, n) => `e${n}`),
+    );
+    await until("eight calls are out", () => caller.hanging() === 8);
+    const stopping = running.restart();
+    await new Promise<void>((resolve) => setImmediate(resolve));
+    caller.reply = () => OK;
+    caller.letGo();
+    await stopping;
+    await running.drain();
+    const views = await Promise.all(events.map((id) => showEvent(running, id)));
+    expect(views.map((view) => [view.state, view.attempts])).toEqual(Array(10).fill(["done", 1]));
+    expect(caller.requests).toHaveLength(10);
+  });
+
+  test("takes nothing new", async () => {
+    await saveRelay(running, receiverDefinition({ actions: [CALL] }));
+    await running.service.runner.stop();
+    await putEvents(running, ["a"]);
+    await running.clock.advance(60_000);
+    expect(caller.requests).toEqual([]);
+    expect(running.service.runner.alive).toBe(false);
+  });
+});
+
+describe("the store cannot be written", () => {
+  test("in the middle of a run: the attempt counts as cut off, and the event runs again once the store can", async () => {
+    await saveRelay(running, receiverDefinition({ actions: [WRITE, CALL] }));
+    caller.reply = () => "hang";
+    const event = await sendEvent(running, "a");
+    await until("the call is out", () => caller.hanging() === 1);
+    caller.reply = () => OK;
+    await whileLocked(async () => {
+      caller.letGo();
+      await until("the runner noticed", () => !running.service.runner.alive);
+      await running.clock.advance(20_000);
+      expect(caller.requests).toHaveLength(1);
+      expect(await showEvent(running, event)).toMatchObject({ state: "running", attempts: 1 });
+    });
+    await running.clock.advance(5_000);
+    await running.drain();
+    expect(running.service.runner.alive).toBe(true);
+    const view = await showEvent(running, event);
+    expect(view).toMatchObject({ state: "done", attempts: 2 });
+    expect(view.runs.map((run) => run.outcome)).toEqual(["interrupted", "ok"]);
+    expect(caller.ids).toEqual([event, event]);
+    expect(await countRecords()).toBe(1);
+  });
+
+  test("in the middle of the seventh attempt: dead, interrupted, with the alert", async () => {
+    await saveRelay(running, receiverDefinition({ actions: [CALL] }));
+    caller.reply = () => BROKEN;
+    const event = await sendEvent(running, "a");
+    await running.drain();
+    await running.service.store.write("app", (tx) => tx.run("UPDATE event SET attempts = 6, runs = 6"));
+    caller.reply = () => "hang";
+    await running.clock.advance(MINUTE);
+    await until("the call is out", () => caller.hanging() === 1);
+    await whileLocked(async () => {
+      caller.letGo();
+      await until("the runner noticed", () => !running.service.runner.alive);
+    });
+    await running.clock.advance(5_000);
+    await running.drain();
+    expect(await showEvent(running, event)).toMatchObject({
+      state: "dead",
+      reason: "interrupted",
+      attempts: 7,
+    });
+    expect(await alertsOf(running)).toHaveLength(1);
+    expect(caller.requests).toHaveLength(2);
+  });
+
+  test("while a mail was out: it is not sent a second time", async () => {
+    await saveRelay(running, receiverDefinition({ actions: [MAIL], map: PERSON_MAP }));
+    let letGo = (_outcome: MailOutcome): void => undefined;
+    mailOutcome = () =>
+      new Promise((resolve) => {
+        letGo = resolve;
+      });
+    const event = await sendEvent(running, "a", { email: "ada@example.com" });
+    await until("the mail is out", () => mails.length === 1);
+    await whileLocked(async () => {
+      letGo({ kind: "sent" });
+      await until("the runner noticed", () => !running.service.runner.alive);
+    });
+    await running.clock.advance(5_000);
+    await running.drain();
+    expect(await showEvent(running, event)).toMatchObject({ state: "done", attempts: 2 });
+    expect(mails).toHaveLength(1);
+  });
+
+  test("when a batch is to be taken: nothing of it is kept, and all of it runs later, once", async () => {
+    await saveRelay(running, receiverDefinition({}));
+    await running.api("POST", "/relays/orders/pause");
+    await putEvents(running, ["a", "b", "c"]);
+    await running.service.store.write("app", (tx) => tx.run("UPDATE relay SET state = 'active'"));
+    await whileLocked(async () => {
+      running.service.refresh();
+      await until("the runner noticed", () => !running.service.runner.alive);
+      expect(await countRecords()).toBe(0);
+    });
+    await running.clock.advance(5_000);
+    await running.drain();
+    expect(await countRecords()).toBe(3);
+  });
+});
+
+describe("an event that breaks its run outside every action", () => {
+  const breakPayload = (id: string) =>
+    running.service.store.write("app", (tx) =>
+      tx.run("UPDATE event SET payload = '{broken' WHERE id = ?1", id),
+    );
+
+  for (const [road, action] of [
+    ["database", WRITE],
+    ["sending", CALL],
+  ] as const) {
+    test(`does not stop the events behind it on the ${road} road; it is tried seven times and dead`, async () => {
+      await saveRelay(running, receiverDefinition({ actions: [action] }));
+      await running.api("POST", "/relays/orders/pause");
+      const events = await putEvents(running, ["a", "b", "c"]);
+      await breakPayload(events[1] as string);
+      await running.api("POST", "/relays/orders/resume");
+      await running.drain();
+      const states = await running.rows<{ state: string; reason: string | null }>(
+        "SELECT state, reason FROM event ORDER BY seq",
+      );
+      expect(states).toEqual([
+        { state: "done", reason: null },
+        { state: "queued", reason: "internal" },
+        { state: "done", reason: null },
+      ]);
+      for (let attempt = 2; attempt <= 7; attempt++) {
+        running.clock.jump(DAY_MS);
+        await running.clock.advance(5_000);
+        await running.drain();
+      }
+      const [broken] = await running.rows<{ state: string; attempts: number; runs: number }>(
+        "SELECT state, attempts, runs FROM event WHERE id = ?1",
+        events[1] as string,
+      );
+      expect(broken).toEqual({ state: "dead", attempts: 7, runs: 7 });
+      expect(await alertsOf(running)).toHaveLength(1);
+    });
+  }
+});
+
+describe("the wall clock jumps", () => {
+  const rows: [string, number][] = [
+    ["a day forward", DAY_MS],
+    ["a day back", -DAY_MS],
+    ["ten minutes back", -10 * MINUTE],
+    ["over the turn of a year and back", 360 * DAY_MS],
+  ];
+  for (const [what, ms] of rows) {
+    test(`${what}: no retry is lost and none is doubled`, async () => {
+      await saveRelay(running, receiverDefinition({ actions: [CALL] }));
+      caller.reply = () => BROKEN;
+      const events = await Promise.all(["a", "b", "c"].map((id) => sendEvent(running, id)));
+      await running.drain();
+      running.clock.jump(ms);
+      for (let seconds = 0; seconds < 65; seconds += 5) await running.clock.advance(5_000);
+      await running.drain();
+      const views = await Promise.all(events.map((id) => showEvent(running, id)));
+      expect(views.map((view) => [view.state, view.attempts])).toEqual(Array(3).fill(["queued", 2]));
+      caller.reply = () => OK;
+      running.clock.jump(-ms);
+      for (let seconds = 0; seconds < 310; seconds += 5) await running.clock.advance(5_000);
+      await running.drain();
+      const after = await Promise.all(events.map((id) => showEvent(running, id)));
+      expect(after.map((view) => [view.state, view.attempts])).toEqual(Array(3).fill(["done", 3]));
+      expect(caller.requests).toHaveLength(9);
+    });
+  }
+
+  test("back while the service is off: a retry waits no longer than its own delay from the start", async () => {
+    await saveRelay(running, receiverDefinition({ actions: [CALL] }));
+    caller.reply = () => BROKEN;
+    const event = await sendEvent(running, "a");
+    await running.drain();
+    running.clock.jump(-DAY_MS);
+    await running.restart();
+    await running.drain();
+    const view = await showEvent(running, event);
+    expect(view.nextAttemptAt).toBe(toIso(running.clock.now() + MINUTE));
+  });
+});

@@ -1,0 +1,340 @@
+/** The order of events: one relay's start as they arrived, different relays never wait for each other; pause, hold, and changes from outside. */
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { openSqlite } from "../../src/store/sqlite.ts";
+import { CALL, editRelay, putEvents, sendEvent, showEvent, until, WRITE } from "../kit/event-flow.ts";
+import { FakeCaller, OK } from "../kit/fake-caller.ts";
+import { makeOrders, receiverDefinition, saveRelay } from "../kit/relay-definition.ts";
+import { type RunningService, startRunningService } from "../kit/running-service.ts";
+
+let running: RunningService;
+let caller: FakeCaller;
+
+beforeEach(async () => {
+  caller = new FakeCaller();
+  running = await startRunningService({ doors: { actions: { caller } } });
+  await makeOrders(running);
+});
+
+afterEach(() => running[Symbol.asyncDispose]());
+
+const urlOf = (name: string) => `https://example.com/${name}`;
+const calling = (name: string) =>
+  receiverDefinition({ name, actions: [{ type: "call_url", url: urlOf(name) }] });
+const numbers = (count: number, prefix = "e") => Array.from({ length: count }, (_, n) => `${prefix}${n}`);
+
+/** The orders written so far, oldest first. */
+async function written(): Promise<string[]> {
+  const rows = await running.rows<{ order: string }>(
+    `SELECT json_extract(data, '$.order') AS "order" FROM record ORDER BY rowid`,
+  );
+  return rows.map((row) => row.order);
+}
+
+describe("order", () => {
+  test("events of one relay start in arrival order, on the database road", async () => {
+    await saveRelay(running, receiverDefinition({}));
+    const ids = numbers(100);
+    await putEvents(running, ids);
+    await running.drain();
+    expect(await written()).toEqual(ids);
+  });
+
+  test("events of one relay start in arrival order, on the sending road", async () => {
+    await saveRelay(running, receiverDefinition({ actions: [CALL] }));
+    const events = await putEvents(running, numbers(100));
+    await running.drain();
+    expect(caller.ids).toEqual(events);
+  });
+
+  test("at most 8 events of one relay run at once, and the next starts as one ends", async () => {
+    caller.reply = () => "hang";
+    await saveRelay(running, receiverDefinition({ actions: [CALL] }));
+    const events = await putEvents(running, numbers(20));
+    await until("eight calls are out", () => caller.hanging() === 8);
+    await running.clock.advance(10_000);
+    expect(caller.hanging()).toBe(8);
+    expect(caller.ids).toEqual(events.slice(0, 8));
+    caller.letGo(1);
+    await until("a ninth call is out", () => caller.requests.length === 9);
+    expect(caller.ids[8]).toBe(events[8] as string);
+    caller.reply = () => OK;
+    caller.letGo();
+    await running.drain();
+    expect(caller.requests).toHaveLength(20);
+  });
+
+  test("at most 32 events run at once in all, whoever is ready at the same moment", async () => {
+    caller.reply = () => "hang";
+    const names = numbers(6, "relay-");
+    for (const name of names) await saveRelay(running, calling(name));
+    for (const name of names) await putEvents(running, numbers(12), { relay: name });
+    await running.clock.advance(5_000);
+    await until("32 calls are out", () => caller.hanging() >= 32);
+    await running.clock.advance(10_000);
+    expect(caller.hanging()).toBe(32);
+    expect(running.service.runner.runningCount).toBe(32);
+    const [row] = await running.rows<{ count: number }>(
+      "SELECT count(*) AS count FROM event WHERE state = 'running'",
+    );
+    expect(row?.count).toBe(32);
+    caller.reply = () => OK;
+    caller.letGo();
+    await running.drain();
+    expect(caller.requests).toHaveLength(72);
+  });
+
+  test("a restart with much to do does not start more than 32 at once", async () => {
+    const names = numbers(10, "relay-");
+    for (const name of names) await saveRelay(running, calling(name));
+    await running.service.store.write("app", (tx) => tx.run("UPDATE relay SET state = 'paused'"));
+    running.service.refresh();
+    for (const name of names) await putEvents(running, numbers(10), { relay: name });
+    await running.service.store.write("app", (tx) => tx.run("UPDATE relay SET state = 'active'"));
+    caller.reply = () => "hang";
+    running.service.refresh();
+    await until("32 calls are out", () => caller.hanging() >= 32);
+    await running.clock.advance(10_000);
+    expect(caller.hanging()).toBe(32);
+    caller.reply = () => OK;
+    caller.letGo();
+    await running.drain();
+  });
+
+  test("a place that comes free goes to the relay that has none, not to the one with the longest queue", async () => {
+    caller.reply = () => "hang";
+    const greedy = numbers(4, "greedy-");
+    for (const name of [...greedy, "modest"]) await saveRelay(running, calling(name));
+    for (const name of greedy) await putEvents(running, numbers(50), { relay: name });
+    await until("every place is taken", () => caller.hanging() === 32);
+    await putEvents(running, ["one"], { relay: "modest" });
+    await running.clock.advance(5_000);
+    caller.letGo(1);
+    await until("the modest relay has called", () => caller.hanging(urlOf("modest")) === 1);
+    caller.reply = () => OK;
+    caller.letGo();
+    await running.drain();
+  });
+
+  test("a relay with 8 hanging calls does not slow another that calls", async () => {
+    caller.reply = (url) => (url === urlOf("slow") ? "hang" : OK);
+    await saveRelay(running, calling("slow"));
+    await saveRelay(running, calling("quick"));
+    await putEvents(running, numbers(50), { relay: "slow" });
+    await until("eight calls hang", () => caller.hanging() === 8);
+    const events = await putEvents(running, numbers(40), { relay: "quick" });
+    await until("the other relay is through", () => caller.requests.length === 48);
+    expect(caller.ids.slice(8)).toEqual(events);
+    caller.reply = () => OK;
+    caller.letGo();
+    await running.drain();
+  });
+
+  test("hanging calls that take every place do not block relays that only touch the database", async () => {
+    caller.reply = () => "hang";
+    const names = numbers(4, "slow-");
+    for (const name of names) await saveRelay(running, calling(name));
+    await saveRelay(running, receiverDefinition({}));
+    for (const name of names) await putEvents(running, numbers(8), { relay: name });
+    await until("every place is taken", () => caller.hanging() === 32);
+    const event = await sendEvent(running, "a");
+    await until("it is done", async () => (await showEvent(running, event)).state === "done");
+    caller.letGo();
+    await running.drain();
+  });
+
+  test("an event that waits for its retry does not hold up the ones that arrived after it", async () => {
+    await saveRelay(running, receiverDefinition({ actions: [CALL] }));
+    caller.reply = () => ({ kind: "unreachable", code: "timeout", message: "no answer" });
+    await sendEvent(running, "a");
+    await running.drain();
+    caller.reply = () => OK;
+    const later = await sendEvent(running, "b");
+    await running.drain();
+    expect(await showEvent(running, later)).toMatchObject({ state: "done" });
+  });
+});
+
+describe("pause, resume and hold", () => {
+  test("a paused receiver still receives and records; its events wait and run in arrival order on resume", async () => {
+    await saveRelay(running, receiverDefinition({}));
+    await sendEvent(running, "before");
+    await running.drain();
+    await running.api("POST", "/relays/orders/pause");
+    const ids = numbers(10);
+    for (const id of ids) await sendEvent(running, id);
+    await running.clock.advance(60_000);
+    expect(await written()).toEqual(["before"]);
+    await running.api("POST", "/relays/orders/resume");
+    await running.drain();
+    expect(await written()).toEqual(["before", ...ids]);
+  });
+
+  test("a retry that falls due during a pause waits for the resume, and keeps its place before later arrivals", async () => {
+    await saveRelay(running, receiverDefinition({ actions: [CALL] }));
+    caller.reply = () => ({ kind: "unreachable", code: "timeout", message: "no answer" });
+    const first = await sendEvent(running, "first");
+    await running.drain();
+    caller.reply = () => OK;
+    await running.api("POST", "/relays/orders/pause");
+    await running.clock.advance(10 * 60_000);
+    const second = await sendEvent(running, "second");
+    expect(await showEvent(running, first)).toMatchObject({ state: "queued", attempts: 1 });
+    await running.api("POST", "/relays/orders/resume");
+    await running.drain();
+    expect(caller.ids).toEqual([first, first, second]);
+  });
+
+  test("an event that runs when the relay is paused ends its attempt", async () => {
+    caller.reply = () => "hang";
+    await saveRelay(running, receiverDefinition({ actions: [CALL, WRITE] }));
+    const event = await sendEvent(running, "a");
+    await until("the call is out", () => caller.hanging() === 1);
+    await running.api("POST", "/relays/orders/pause");
+    caller.letGo();
+    await until("it is done", async () => (await showEvent(running, event)).state === "done");
+    expect(await written()).toEqual(["a"]);
+  });
+
+  test("an environment on hold answers 200 and holds; on release everything runs in order", async () => {
+    await saveRelay(running, receiverDefinition({}));
+    const hold = async (held: boolean) => {
+      const { settings } = (await running.api("GET", "/settings")).body;
+      const answer = await running.api("PUT", "/settings", { version: settings.version, held });
+      expect(answer.status).toBe(200);
+    };
+    await hold(true);
+    const ids = numbers(5);
+    for (const id of ids) await sendEvent(running, id);
+    await running.clock.advance(60_000);
+    expect(await written()).toEqual([]);
+    await hold(false);
+    await running.drain();
+    expect(await written()).toEqual(ids);
+  });
+
+  test("a pause and a hold outlive a restart", async () => {
+    await saveRelay(running, receiverDefinition({}));
+    await running.api("POST", "/relays/orders/pause");
+    await sendEvent(running, "a");
+    await running.restart();
+    await running.clock.advance(60_000);
+    expect(await written()).toEqual([]);
+    await running.api("POST", "/relays/orders/resume");
+    await running.drain();
+    expect(await written()).toEqual(["a"]);
+  });
+});
+
+describe("a definition change applies within 5 seconds", () => {
+  test("at once when it came through the API", async () => {
+    await saveRelay(running, receiverDefinition({}));
+    await editRelay(running, receiverDefinition({ actions: [{ ...WRITE, data: { order: "changed" } }] }));
+    await sendEvent(running, "a");
+    await running.drain();
+    expect(await written()).toEqual(["changed"]);
+  });
+
+  /** SQL by a process beside the server, on its own connection to the same file. */
+  const foreign = async (sql: string, ...values: string[]): Promise<void> => {
+    const [file] = await running.rows<{ file: string }>("PRAGMA database_list");
+    const other = await openSqlite(file?.file ?? "missing", { clock: running.clock });
+    await other.write("app", (tx) => tx.run(sql, ...values));
+    await other.close();
+  };
+  const INSERT_EVENT = `INSERT INTO event (id, environment_id, relay_id, relay_name, trigger, state, payload, created_at)
+    SELECT 'evt_' || hex(randomblob(16)), environment_id, id, name, 'receiver', 'queued', '{"event":{},"mapped":{"event_id":"foreign"}}', 0 FROM relay`;
+
+  test("when another process wrote the definition", async () => {
+    await saveRelay(running, receiverDefinition({}));
+    await running.clock.advance(1_000);
+    const changed = receiverDefinition({ actions: [{ ...WRITE, data: { order: "changed" } }] });
+    await foreign("UPDATE relay SET definition = ?1", JSON.stringify(changed));
+    await running.clock.advance(5_000);
+    await sendEvent(running, "a");
+    await running.drain();
+    expect(await written()).toEqual(["changed"]);
+  });
+
+  test("when another process paused it, and resumed it", async () => {
+    await saveRelay(running, receiverDefinition({}));
+    await running.clock.advance(1_000);
+    await foreign("UPDATE relay SET state = 'paused'");
+    await running.clock.advance(5_000);
+    await sendEvent(running, "a");
+    await running.clock.advance(10_000);
+    expect(await written()).toEqual([]);
+    await foreign("UPDATE relay SET state = 'active'");
+    await running.clock.advance(5_000);
+    await running.drain();
+    expect(await written()).toEqual(["a"]);
+  });
+
+  test("when another process put an environment on hold, and released it", async () => {
+    await saveRelay(running, receiverDefinition({}));
+    await running.clock.advance(1_000);
+    await foreign("UPDATE environment SET held_at = 1");
+    await running.clock.advance(5_000);
+    await sendEvent(running, "a");
+    await running.clock.advance(10_000);
+    expect(await written()).toEqual([]);
+    await foreign("UPDATE environment SET held_at = NULL");
+    await running.clock.advance(5_000);
+    await running.drain();
+    expect(await written()).toEqual(["a"]);
+  });
+
+  test("an event that another process stored or replayed runs within 5 seconds", async () => {
+    await saveRelay(running, receiverDefinition({}));
+    await running.clock.advance(1_000);
+    await foreign(INSERT_EVENT);
+    await running.clock.advance(5_000);
+    await running.drain();
+    expect(await written()).toEqual(["foreign"]);
+  });
+
+  test("an event of a relay younger than what memory holds is never taken for one of a deleted relay", async () => {
+    await saveRelay(running, receiverDefinition({}));
+    await running.clock.advance(1_000);
+    // Before the running service looks again, its relay has another id.
+    await foreign("UPDATE relay SET id = 'rly_young', secret = NULL, secret_kind = 'none'");
+    await foreign(INSERT_EVENT);
+    running.service.runner.wake("rly_young");
+    await running.drain();
+    expect(await written()).toEqual(["foreign"]);
+    const [event] = await running.rows<{ state: string }>("SELECT state FROM event");
+    expect(event?.state).toBe("done");
+  });
+});
+
+describe("many events", () => {
+  test("a burst of 2,000 events drains, each once", async () => {
+    await saveRelay(running, receiverDefinition({}));
+    await saveRelay(running, calling("caller"));
+    const [writing, sending] = [numbers(1_000), numbers(1_000)];
+    await putEvents(running, writing);
+    await putEvents(running, sending, { relay: "caller" });
+    await running.drain();
+    expect(await written()).toEqual(writing);
+    expect(new Set(caller.ids).size).toBe(1_000);
+    expect(running.service.runner.runningCount).toBe(0);
+  });
+
+  test("memory stays flat while events come and go", async () => {
+    await saveRelay(running, receiverDefinition({}));
+    await saveRelay(running, calling("caller"));
+    const round = async (prefix: string) => {
+      await putEvents(running, numbers(500, prefix));
+      await putEvents(running, numbers(100, prefix), { relay: "caller" });
+      await running.drain();
+      caller.requests.length = 0;
+      running.lines.length = 0;
+      Bun.gc(true);
+      return process.memoryUsage().heapUsed;
+    };
+    for (const prefix of ["a", "b", "c"]) await round(prefix);
+    const before = await round("d");
+    for (const prefix of ["e", "f", "g", "h"]) await round(prefix);
+    const grown = (await round("i")) - before;
+    expect(grown).toBeLessThan(4 * 1024 * 1024);
+  });
+});
