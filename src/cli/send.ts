@@ -18,7 +18,7 @@ import type { World } from "./world.ts";
 const TIMEOUT_MS = 15_000;
 
 /** What to do next, by the code of a refusal. */
-const TODO: Readonly<Record<string, string>> = {
+const NEXT: Readonly<Record<string, string>> = {
   bad_signature:
     "The secret used is not the relay's: check service/.secrets.json, or give the current one by RELAY_SECRET.",
   unknown_receiver: "The service has no receiver of this name on this app: relay apps list shows the apps.",
@@ -113,7 +113,7 @@ async function explain(
 ): Promise<number> {
   const answer = isJsonObject(body) ? body : {};
   if (!response.ok) {
-    world.tell(TODO[String(answer.code)] ?? "The event was not taken; the answer says why.");
+    world.tell(NEXT[String(answer.code)] ?? "The event was not taken; the answer says why.");
     return 1;
   }
   if (answer.ignored === "when") {

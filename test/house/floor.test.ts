@@ -14,7 +14,7 @@ const FLOORS: readonly (readonly string[])[] = [
   ["action", "client"],
   ["relay"],
   ["event", "sync"],
-  ["receiver", "schedule", "capture", "runner"],
+  ["receiver", "schedule", "capture", "runner", "caretaker"],
   ["http", "cli"],
   ["service.ts"],
   ["main.ts"],

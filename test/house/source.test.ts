@@ -1,7 +1,9 @@
 /** What every source file keeps to: its name, its header, its size, its clock, and no unfinished business. */
 import { describe, expect, test } from "bun:test";
-import { basename } from "node:path";
-import { codeOf, readSources, type SourceFile } from "./source-tree.ts";
+import { readFileSync } from "node:fs";
+import { basename, join } from "node:path";
+import { VERSION } from "../../src/release/change.ts";
+import { codeOf, PROJECT_ROOT, readSources, type SourceFile } from "./source-tree.ts";
 
 const MAX_LINES = 300;
 const KEBAB = /^[a-z0-9]+(-[a-z0-9]+)*(\.test|\.d|\.config)?\.tsx?$/;
@@ -54,6 +56,11 @@ describe("the sources", () => {
 
   test("every test that is written is run", () => {
     expect(paths(readSources("test"), (source) => NOT_RUN.test(codeOf(source)))).toEqual([]);
+  });
+
+  test("the package, the change feed and the executable say one version", () => {
+    const manifest = JSON.parse(readFileSync(join(PROJECT_ROOT, "package.json"), "utf8"));
+    expect(manifest.version).toBe(VERSION);
   });
 
   test("the type checker is never silenced", () => {

@@ -1,0 +1,94 @@
+/** The command line as processes: local development from an empty folder, a server with commands beside it, signals and exit codes. */
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { startCli } from "../kit/cli-process.ts";
+
+let cwd: string;
+
+beforeEach(() => {
+  cwd = mkdtempSync(join(tmpdir(), "relay-process-"));
+});
+
+afterEach(() => rmSync(cwd, { recursive: true }));
+
+async function codeOf(...line: string[]): Promise<number> {
+  await using run = startCli(line, { cwd });
+  return await run.exited;
+}
+
+const portOf = (line: string): string => /127\.0\.0\.1:(\d+)/.exec(line)?.[1] ?? "";
+
+describe("relay dev", () => {
+  test("from an empty folder: the example receives a signed event and runs it; a signal ends it with 0", async () => {
+    await using dev = startCli(["dev", "--example", "--port", "0"], { cwd });
+    expect(await dev.line("Receiver")).toMatch(
+      /http:\/\/127\.0\.0\.1:\d+\/hooks\/local\/checkout-completed$/,
+    );
+    expect(await dev.line("Dashboard")).toMatch(/#[A-Za-z0-9]{32}/);
+    expect(await dev.line("Try it")).toContain("relay send checkout-completed");
+    await using send = startCli(["send", "checkout-completed"], { cwd });
+    expect(await send.line("is done")).toContain("write_record done");
+    expect(await send.exited).toBe(0);
+    expect(await dev.line("RELAY ·")).toBe("RELAY · checkout-completed · receiver · 1 action · ok");
+    await using wrong = startCli(["send", "checkout-completed"], {
+      cwd,
+      env: { RELAY_SECRET: "not the secret" },
+    });
+    expect(await wrong.line("The secret used is not the relay's")).toBeString();
+    expect(await wrong.exited).toBe(1);
+    dev.kill("SIGINT");
+    expect(await dev.exited).toBe(0);
+    expect(readdirSync(join(cwd, ".relay"))).not.toContain("running.json");
+  });
+
+  test("a second one on the same data directory is refused, naming the first", async () => {
+    await using first = startCli(["dev", "--port", "0"], { cwd });
+    await first.line("Dashboard");
+    await using second = startCli(["dev", "--port", "0"], { cwd });
+    expect(await second.line("is in use by")).toContain("relay dev, process");
+    expect(await second.exited).toBe(1);
+  });
+
+  test("a replayed event runs again in the running service", async () => {
+    await using dev = startCli(["dev", "--example", "--port", "0"], { cwd });
+    await dev.line("Dashboard");
+    await using send = startCli(["send", "checkout-completed"], { cwd });
+    const id = /evt_[0-9a-f]+/.exec(await send.line("is done"))?.[0] ?? "";
+    await using tail = startCli(["events", "tail", "--state", "done"], { cwd });
+    await tail.line("Waiting for events");
+    expect(await codeOf("events", "replay", id)).toBe(0);
+    expect(await tail.line(id)).toContain("checkout-completed");
+    await using show = startCli(["events", "show", id], { cwd });
+    expect(await show.line("attempt 2")).toContain("ok");
+    expect(await show.line("skipped")).toContain("write_record");
+  });
+});
+
+describe("relay serve", () => {
+  test("prints the set-up link once there is no owner, and apps and keys are made beside it", async () => {
+    await using server = startCli(["serve", "--port", "0", "--base-url", "https://relay.example.com"], {
+      cwd,
+    });
+    const port = portOf(await server.line("Listening"));
+    expect(await server.line("Set-up")).toContain("https://relay.example.com/setup#");
+    expect(await codeOf("apps", "create", "Shop", "--id", "shop")).toBe(0);
+    await using keys = startCli(["keys", "create"], { cwd });
+    const key = await keys.line("sk_dev_");
+    const answer = await fetch(`http://127.0.0.1:${port}/api/apps/shop/development/relays`, {
+      headers: { authorization: `Bearer ${key}` },
+    });
+    expect(answer.status).toBe(200);
+    server.kill("SIGTERM");
+    expect(await server.exited).toBe(0);
+  });
+
+  test("a port that is taken is refused in one sentence", async () => {
+    await using first = startCli(["serve", "--port", "0"], { cwd });
+    const port = portOf(await first.line("Listening"));
+    await using second = startCli(["serve", "--port", port, "--data-dir", "other"], { cwd });
+    expect(await second.line("is in use")).toContain(`Port ${port}`);
+    expect(await second.exited).toBe(1);
+  });
+});
