@@ -1,0 +1,82 @@
+/**
+ * A dashboard in Debian's Chromium, against a whole service in this process. One browser a file; every page keeps what its console said,
+ * so that a test can hold that nothing was refused by the page's policy and nothing broke.
+ */
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type BrowserContext, chromium, type Page } from "playwright-core";
+import { systemClock } from "../../src/ground/clock.ts";
+import { APP, type RunningOptions, type RunningService, startRunningService } from "./running-service.ts";
+
+const CHROMIUM = process.env.CHROMIUM ?? "/usr/bin/chromium";
+const ARGS = [
+  "--no-sandbox",
+  "--disable-gpu",
+  "--disable-quic",
+  "--no-first-run",
+  "--disable-background-networking",
+  "--disable-component-update",
+  "--disable-sync",
+];
+
+export interface Dashboard extends AsyncDisposable {
+  running: RunningService;
+  context: BrowserContext;
+  page: Page;
+  /** Errors of the console, of the page and of its policy, so far; an answer's status alone is none. */
+  complaints: string[];
+  /** The address of a page of the environment, such as `relays/order-paid`. */
+  at(path: string): string;
+}
+
+/**
+ * A service whose clock is the machine's, in local development with the test's app beside it unless told otherwise, and a browser signed
+ * in by a one-time link.
+ */
+export async function openDashboard(options: RunningOptions = {}): Promise<Dashboard> {
+  await using stack = new AsyncDisposableStack();
+  const running = stack.use(
+    await startRunningService({
+      environments: ["local"],
+      ...options,
+      config: { mode: "local", baseUrl: null, clock: systemClock, ...options.config },
+    }),
+  );
+  const profile = await mkdtemp(join(tmpdir(), "relay-browser-"));
+  stack.defer(() => rm(profile, { recursive: true, force: true, maxRetries: 3 }));
+  const context = await chromium.launchPersistentContext(profile, {
+    executablePath: CHROMIUM,
+    headless: true,
+    args: ARGS,
+    viewport: { width: 1280, height: 860 },
+    locale: "en-GB",
+    timezoneId: "UTC",
+  });
+  stack.defer(() => context.close());
+  context.setDefaultTimeout(8_000);
+  const page = context.pages()[0] ?? (await context.newPage());
+  const complaints = listen(page);
+  const link = await running.service.makeSigninLink();
+  if (link !== null) await page.goto(link);
+  const environment = options.environments?.[0] ?? "local";
+  const owned = stack.move();
+  return {
+    running,
+    context,
+    page,
+    complaints,
+    at: (path) => `${running.service.url}/apps/${APP}/${environment}/${path}`,
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
+
+function listen(page: Page): string[] {
+  const complaints: string[] = [];
+  page.on("console", (message) => {
+    const isAnswer = message.text().startsWith("Failed to load resource: the server responded");
+    if ((message.type() === "error" || message.type() === "warning") && !isAnswer) complaints.push(message.text());
+  });
+  page.on("pageerror", (error) => complaints.push(String(error)));
+  return complaints;
+}

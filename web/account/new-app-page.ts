@@ -1,0 +1,21 @@
+/** Makes an app on a server; the first thing a fresh server is asked for. */
+import { call } from "../ground/api.ts";
+import { html, type View } from "../ground/html.ts";
+import { pagePath } from "../ground/place.ts";
+import { navigate } from "../ground/route.ts";
+import { type App, loadSession } from "./session.ts";
+import { SigninCard } from "./signin-card.ts";
+import { SigninForm } from "./signin-form.ts";
+
+export function NewAppPage({ isFirst }: { isFirst: boolean }): View {
+  return html`<${SigninCard} title=${isFirst ? "Name your first app" : "New app"}>
+    <p>An app has a development and a production environment, each with relays, events, people and keys of its own.</p>
+    <${SigninForm} button="Create the app" fields=${[{ name: "name", label: "Name", type: "text", autocomplete: "off", hint: "Such as “Shop”." }]}
+      onSend=${async ({ name }: Record<string, string>) => {
+        const made = await call<{ app: App }>("POST", "/api/apps", { name });
+        await loadSession();
+        navigate(pagePath({ app: made.app.id, environment: "development" }, "relays"), { replace: true });
+      }} />
+    ${!isFirst && html`<p><a href="/">Back to the dashboard</a></p>`}
+  <//>`;
+}

@@ -1,0 +1,41 @@
+/** Who is signed in, and what they may open. The session itself is a cookie that no script can read. */
+import { call } from "../ground/api.ts";
+import { makeCell } from "../ground/cell.ts";
+import type { EnvironmentName } from "../ground/place.ts";
+import { sessionTurn } from "../ground/session-turn.ts";
+
+export interface App {
+  id: string;
+  name: string;
+  environments: EnvironmentName[];
+}
+
+export interface Session {
+  owner: { email: string } | null;
+  setupNeeded: boolean;
+  mode: "local" | "server";
+  version: string | null;
+  apps: App[];
+}
+
+/** undefined: not known yet. */
+export const session = makeCell<Session | undefined>(undefined);
+
+/** Asks the service who is signed in; throws where it cannot be reached. */
+export async function loadSession(): Promise<Session> {
+  const found = await call<Session>("GET", "/api/session");
+  session.set(found);
+  return found;
+}
+
+/** After any way of signing in: reads the session anew and loads again what failed for want of it. */
+export async function enterSession(): Promise<void> {
+  await loadSession();
+  sessionTurn.set(sessionTurn.get() + 1);
+}
+
+/** Leaves nothing of what was seen in the page: it is loaded anew. */
+export async function signOut(): Promise<void> {
+  await call("DELETE", "/api/session");
+  location.assign("/");
+}

@@ -1,0 +1,11 @@
+/** The card that every page outside the dashboard is: a mark, a title, what to do. */
+import { html, type View } from "../ground/html.ts";
+import { Icon } from "../part/icon.ts";
+
+export function SigninCard({ title, children }: { title: string; children?: View }): View {
+  return html`<main class="signin"><div class="signin-card">
+    <span class="mark"><${Icon} name="relays" size=${22} /></span>
+    <h1>${title}</h1>
+    ${children}
+  </div></main>`;
+}

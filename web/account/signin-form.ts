@@ -1,0 +1,51 @@
+/** A form of the sign-in pages: its fields, one button, and the service's sentence when it refuses. */
+import { useState } from "preact/hooks";
+import { sentenceOf } from "../ground/api.ts";
+import { html, type View } from "../ground/html.ts";
+import { Notice } from "../part/notice.ts";
+
+export interface FormField {
+  name: string;
+  label: string;
+  type: "email" | "password" | "text";
+  autocomplete: string;
+  hint?: string;
+  minLength?: number;
+}
+
+export function SigninForm({
+  fields,
+  button,
+  onSend,
+}: {
+  fields: readonly FormField[];
+  button: string;
+  onSend: (values: Record<string, string>) => Promise<void>;
+}): View {
+  const [error, setError] = useState<string | null>(null);
+  const [isSending, setSending] = useState(false);
+  const send = async (event: SubmitEvent): Promise<void> => {
+    event.preventDefault();
+    const data = new FormData(event.target as HTMLFormElement);
+    setSending(true);
+    setError(null);
+    try {
+      await onSend(Object.fromEntries(fields.map(({ name }) => [name, String(data.get(name) ?? "")])));
+    } catch (thrown) {
+      setError(sentenceOf(thrown));
+      setSending(false);
+    }
+  };
+  return html`<form class="stack" onSubmit=${send}>
+    ${fields.map(
+      ({ name, label, type, autocomplete, hint, minLength }, at) => html`<label key=${name} class="field"
+        ><span>${label}</span
+        ><input name=${name} type=${type} autocomplete=${autocomplete} required minlength=${minLength} autofocus=${at === 0} />${
+          hint !== undefined && html`<small>${hint}</small>`
+        }</label
+      >`,
+    )}
+    ${error !== null && html`<${Notice} kind="bad">${error}<//>`}
+    <button class="primary block" disabled=${isSending}>${isSending ? "One moment…" : button}</button>
+  </form>`;
+}

@@ -1,0 +1,29 @@
+/** Signing in with e-mail and password. It stands at whatever address was asked for, and leaves it as it is: after it, one is there. */
+import { call } from "../ground/api.ts";
+import { html, type View } from "../ground/html.ts";
+import { enterSession, type Session } from "./session.ts";
+import { SigninCard } from "./signin-card.ts";
+import { SigninForm } from "./signin-form.ts";
+
+export function SigninPage({ session }: { session: Session }): View {
+  if (session.mode === "local") {
+    return html`<${SigninCard} title="Open the dashboard from your terminal">
+      <p>Local development has no password. Run <code>relay dev --open</code>, or open the link that <code>relay dev</code> printed; a link works once.</p>
+    <//>`;
+  }
+  if (session.setupNeeded) {
+    return html`<${SigninCard} title="Set up this server">
+      <p>Nobody owns this server yet. Open the set-up link that <code>relay serve</code> printed when it started, or run <code>relay admin create</code>.</p>
+    <//>`;
+  }
+  return html`<${SigninCard} title="Sign in">
+    <${SigninForm} button="Sign in" fields=${[
+      { name: "email", label: "E-mail", type: "email", autocomplete: "username" },
+      { name: "password", label: "Password", type: "password", autocomplete: "current-password" },
+    ]} onSend=${async ({ email, password }: Record<string, string>) => {
+      await call("POST", "/api/session", { email, password });
+      await enterSession();
+    }} />
+    <p class="quiet">Forgot it? Run <code>relay admin reset</code> on the server for a one-time link.</p>
+  <//>`;
+}

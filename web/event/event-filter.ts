@@ -1,0 +1,81 @@
+/** The filters of the events, all of them in the address. */
+import type { Page, RelayItem } from "../ground/answer.ts";
+import { html, type View } from "../ground/html.ts";
+import { apiPath, type Place } from "../ground/place.ts";
+import { setQuery } from "../ground/route.ts";
+import { useLoad } from "../ground/use-load.ts";
+import { SearchBox } from "../part/search-box.ts";
+
+const STATES = ["queued", "running", "done", "failed", "dead"];
+const TRIGGERS = [
+  ["receiver", "Webhooks"],
+  ["schedule", "Ticks"],
+  ["data_change", "Record changes"],
+] as const;
+/** How far back, in hours. */
+const SPANS = [
+  ["1", "Last hour"],
+  ["24", "Last 24 hours"],
+  ["168", "Last 7 days"],
+] as const;
+const HOUR_MS = 3_600_000;
+const MINUTE_MS = 60_000;
+const NAMES = ["relay", "state", "trigger", "person", "q"] as const;
+
+/** The query of the call; a span is counted from the present minute, so that the address of the call rests for as long. */
+export function readFilter(query: URLSearchParams): Record<string, string> {
+  const filter: Record<string, string> = {};
+  for (const name of NAMES) {
+    const value = query.get(name);
+    if (value !== null && value !== "") filter[name] = value;
+  }
+  const hours = Number(query.get("hours"));
+  if (hours > 0) {
+    const minute = Math.floor(Date.now() / MINUTE_MS) * MINUTE_MS;
+    filter.since = new Date(minute - hours * HOUR_MS).toISOString();
+  }
+  return filter;
+}
+
+export function hasFilter(query: URLSearchParams): boolean {
+  return [...NAMES, "hours"].some((name) => (query.get(name) ?? "") !== "");
+}
+
+export function clearFilter(): void {
+  setQuery(Object.fromEntries([...NAMES, "hours"].map((name) => [name, ""])));
+}
+
+export function EventFilter({ place, query }: { place: Place; query: URLSearchParams }): View {
+  const relays = useLoad<Page<RelayItem>>(apiPath(place, "relays"));
+  const names = (relays.data?.items ?? []).map(({ name }) => name);
+  const chosen = query.get("relay") ?? "";
+  const listed = chosen === "" || names.includes(chosen) ? names : [chosen, ...names];
+  return html`<div class="filters" role="search" aria-label="Filter events">
+    <${SearchBox} value=${query.get("q") ?? ""} label="Find text or an event id" onValue=${(q: string) => setQuery({ q })} />
+    <${Choice} name="relay" label="Relay" none="Every relay" query=${query} options=${listed.map((name) => [name, name])} />
+    <${Choice} name="state" label="State" none="Every state" query=${query} options=${STATES.map((state) => [state, state.slice(0, 1).toUpperCase() + state.slice(1)])} />
+    <${Choice} name="trigger" label="Trigger" none="Every trigger" query=${query} options=${TRIGGERS} />
+    <${Choice} name="hours" label="Time" none="30 days" query=${query} options=${SPANS} />
+    ${hasFilter(query) && html`<button type="button" class="link" onClick=${clearFilter}>Clear</button>`}
+  </div>`;
+}
+
+function Choice({
+  name,
+  label,
+  none,
+  query,
+  options,
+}: {
+  name: string;
+  label: string;
+  none: string;
+  query: URLSearchParams;
+  options: readonly (readonly [value: string, words: string])[];
+}): View {
+  const value = query.get(name) ?? "";
+  return html`<select class=${value === "" ? "" : "chosen"} aria-label=${label} value=${value} onChange=${(event: Event) => setQuery({ [name]: (event.target as HTMLSelectElement).value })}>
+    <option value="" selected=${value === ""}>${none}</option>
+    ${options.map(([option, words]) => html`<option key=${option} value=${option} selected=${option === value}>${words}</option>`)}
+  </select>`;
+}

@@ -1,0 +1,35 @@
+/** One attempt of an event, with its actions in the order they ran. */
+import type { Run } from "../ground/answer.ts";
+import { sayCount } from "../ground/count-words.ts";
+import { html, type View } from "../ground/html.ts";
+import { saySpan } from "../ground/time-words.ts";
+import { StateMark } from "../part/state-mark.ts";
+import { Ago } from "../part/time.ts";
+import { EventResult } from "./event-result.ts";
+
+export function EventRun({
+  run,
+  isOpen,
+  planned,
+}: {
+  run: Run;
+  isOpen: boolean;
+  planned: number | null;
+}): View {
+  const outcome = run.outcome ?? "running";
+  const took =
+    run.finishedAt === null ? null : saySpan(Date.parse(run.finishedAt) - Date.parse(run.startedAt));
+  const missing =
+    planned === null || outcome !== "failed"
+      ? 0
+      : planned - run.results.filter(({ type }) => type !== "person").length;
+  return html`<li class="run run-${outcome}"><details open=${isOpen}>
+    <summary><b>Attempt ${run.attempt}</b><${StateMark} state=${outcome} /><span class="quiet"><${Ago} at=${run.startedAt} />${took !== null && ` · took ${took}`}</span></summary>
+    ${
+      run.results.length === 0
+        ? html`<p class="quiet run-none">No action ran${outcome === "interrupted" && ": the service stopped in the middle"}.</p>`
+        : html`<ol class="results">${run.results.map((result, at) => html`<${EventResult} key=${at} result=${result} />`)}</ol>`
+    }
+    ${missing > 0 && run.results.length > 0 && html`<p class="quiet run-none">${sayCount(missing, "action")} after it did not run.</p>`}
+  </details></li>`;
+}

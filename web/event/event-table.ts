@@ -1,0 +1,40 @@
+/** Events as rows. */
+import type { EventItem } from "../ground/answer.ts";
+import { sayCount } from "../ground/count-words.ts";
+import { html, type View } from "../ground/html.ts";
+import { type Place, pagePath } from "../ground/place.ts";
+import { SafeText } from "../part/safe-text.ts";
+import { StateMark } from "../part/state-mark.ts";
+import { Ago } from "../part/time.ts";
+import { sayReasonCode } from "./reason-words.ts";
+
+const TRIGGER_WORDS = { receiver: "webhook", schedule: "tick", data_change: "record change" } as const;
+
+export function EventTable({
+  place,
+  events,
+  withRelay = true,
+}: {
+  place: Place;
+  events: readonly EventItem[];
+  withRelay?: boolean;
+}): View {
+  return html`<table class="list events">
+    <thead><tr><th scope="col">State</th>${withRelay && html`<th scope="col">Relay</th>`}<th scope="col">Trigger</th><th scope="col">Person</th><th scope="col">Event</th><th scope="col">Arrived</th></tr></thead>
+    <tbody>${events.map(
+      (event) => html`<tr key=${event.id}>
+        <td class="cell-state"><${StateMark} state=${event.state} />${event.reason !== null && html`<span class="quiet clip">${sayReasonCode(event.reason)}</span>`}</td>
+        ${withRelay && html`<td class="cell-name">${event.relay.name}</td>`}
+        <td class="cell-trigger">${TRIGGER_WORDS[event.trigger]}</td>
+        <td class="cell-person"><span class="clip">${event.person === null ? html`<span class="quiet">–</span>` : html`<${SafeText} text=${event.person.email ?? event.person.id} limit=${80} />`}</span></td>
+        <td class="cell-id"><a data-row href=${pagePath(place, "events", event.id)} aria-label="Event ${event.id} of ${event.relay.name}, ${event.state}">${shorten(event.id)}</a>${event.warnings > 0 && html`<span class="chip">${sayCount(event.warnings, "warning")}</span>`}${event.attempts > 1 && html`<span class="chip">attempt ${event.attempts}</span>`}</td>
+        <td class="cell-time"><${Ago} at=${event.createdAt} /></td>
+      </tr>`,
+    )}</tbody>
+  </table>`;
+}
+
+/** An id's end tells events apart; its beginning is the time. */
+function shorten(id: string): string {
+  return id.length > 16 ? `${id.slice(0, 4)}…${id.slice(-8)}` : id;
+}

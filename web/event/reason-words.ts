@@ -1,0 +1,134 @@
+/**
+ * Why an event is where it is, in one sentence: why nothing happened, or what did, or what comes next. It reads what the service says
+ * and adds nothing to it.
+ */
+import type { Event, Result } from "../ground/answer.ts";
+import { sayCount } from "../ground/count-words.ts";
+import { sayClock, sayWhen } from "../ground/time-words.ts";
+import { sayActionType } from "../relay/relay-words.ts";
+
+/** Attempts an event has in all. Source: the specification's "States and transitions". */
+const MAX_ATTEMPTS = 7;
+
+export interface Reason {
+  tone: "good" | "waiting" | "bad" | "neutral";
+  /** One sentence; it may hold text from outside. */
+  text: string;
+}
+
+/** Short words for a reason's code, for lists. */
+const CODE_WORDS: Readonly<Record<string, string>> = {
+  person_not_found: "person not found",
+  unsigned_event: "arrived unsigned",
+  relay_deleted: "relay deleted",
+  trigger_changed: "trigger changed",
+  missed: "missed tick",
+  interrupted: "interrupted",
+};
+
+export function sayReasonCode(code: string): string {
+  return CODE_WORDS[code] ?? code.replaceAll("_", " ");
+}
+
+/** `isPaused`: whether its relay is paused now. */
+export function explainEvent(event: Event, isPaused: boolean, now: number): Reason {
+  switch (event.state) {
+    case "running":
+      return { tone: "waiting", text: `Running now: attempt ${event.attempts} of ${MAX_ATTEMPTS}.` };
+    case "queued":
+      return { tone: "waiting", text: explainWaiting(event, isPaused, now) };
+    case "done":
+      return { tone: "good", text: explainDone(event) };
+    case "failed":
+      return { tone: "bad", text: explainFailed(event) };
+    case "dead":
+      return { tone: "bad", text: explainDead(event) };
+  }
+}
+
+function explainWaiting(event: Event, isPaused: boolean, now: number): string {
+  const failure = event.attempts > 0 ? lastFailure(event) : null;
+  const failed =
+    failure === null
+      ? ""
+      : ` Attempt ${event.attempts} of ${MAX_ATTEMPTS} failed at ${nameOf(failure)}: ${trim(failure)}.`;
+  if (isPaused) return `It waits because the relay is paused, and runs when you resume it.${failed}`;
+  if (event.nextAttemptAt !== null) {
+    const when =
+      Date.parse(event.nextAttemptAt) <= now
+        ? "any moment now"
+        : `${sayWhen(event.nextAttemptAt, now)}, at ${sayClock(event.nextAttemptAt)}`;
+    const again = failure === null ? "It runs" : "The next attempt is";
+    return `${again} ${when}.${failed}`;
+  }
+  return event.replays > 0 && event.attempts === 0
+    ? "It was replayed and waits for its turn."
+    : `It waits for its turn.${failed}`;
+}
+
+function explainDone(event: Event): string {
+  const results = event.runs.at(-1)?.results ?? [];
+  const skipped = results.filter(({ outcome }) => outcome === "skipped");
+  const ran = `All ${sayCount(results.length, "action")} succeeded`;
+  if (results.length === 1 && skipped.length === 0)
+    return `${sayActionType(results[0]?.type ?? "")} succeeded.`;
+  if (skipped.length === 0) return `${ran}.`;
+  const [first] = skipped;
+  const why =
+    skipped.length === 1 && first?.message !== undefined
+      ? trim(first)
+      : "they found their own earlier work, or nothing to do";
+  return skipped.length === results.length
+    ? `Nothing new happened: ${results.length === 1 ? "the action was" : "every action was"} skipped, because ${skipped.length === 1 ? lower(why) : why}.`
+    : `${ran}; ${skipped.length} ${skipped.length === 1 ? "was" : "were"} skipped (${lower(why)}).`;
+}
+
+const FAILED_WORDS: Readonly<Record<string, string>> = {
+  person_not_found: "Nothing ran, because the event’s person was not found",
+  unsigned_event:
+    "Nothing ran, because the event arrived unsigned and its relay now acts without trustUnsignedEvents.",
+  relay_deleted: "Nothing ran, because the relay was deleted while the event waited.",
+  trigger_changed: "Nothing ran, because the relay’s trigger became another kind while the event waited.",
+};
+
+function explainFailed(event: Event): string {
+  const failure = lastFailure(event);
+  if (event.reason === "person_not_found" && failure !== null)
+    return `${FAILED_WORDS.person_not_found}: ${trim(failure)}.`;
+  return (
+    FAILED_WORDS[event.reason ?? ""] ?? `Nothing ran: ${sayReasonCode(event.reason ?? "no reason was kept")}.`
+  );
+}
+
+function explainDead(event: Event): string {
+  if (event.reason === "missed") {
+    return "It never ran: this tick was missed while the service was down, and only the newest missed tick runs late. Replay it if it is still wanted.";
+  }
+  const failure = lastFailure(event);
+  if (failure === null) {
+    return event.reason === "interrupted"
+      ? `It was given up: the service stopped in the middle of attempt ${event.attempts} of ${MAX_ATTEMPTS}.`
+      : `It was given up after ${sayCount(event.attempts, "attempt")}: ${sayReasonCode(event.reason ?? "no reason was kept")}.`;
+  }
+  const given =
+    event.attempts >= MAX_ATTEMPTS
+      ? `It was given up after ${MAX_ATTEMPTS} attempts`
+      : `It was given up at ${event.attempts <= 1 ? "once" : `attempt ${event.attempts}`}, because trying again cannot help`;
+  return `${given}: ${nameOf(failure)} failed, ${lower(trim(failure))}.`;
+}
+
+function lastFailure(event: Event): Result | null {
+  return event.runs.at(-1)?.results.findLast(({ outcome }) => outcome === "failed") ?? null;
+}
+
+function nameOf(result: Result): string {
+  return result.type;
+}
+
+function trim({ message, code }: Result): string {
+  return (message ?? sayReasonCode(code ?? "no reason was kept")).trim().replace(/\.$/, "");
+}
+
+function lower(sentence: string): string {
+  return /^[A-Z][a-z]/.test(sentence) ? sentence.slice(0, 1).toLowerCase() + sentence.slice(1) : sentence;
+}

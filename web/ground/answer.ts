@@ -1,0 +1,34 @@
+/** The shapes of answers that several rooms read, taken from the rooms that make them. Types alone. */
+import type { ActionResult } from "../../src/action/contract.ts";
+import type { EventItem } from "../../src/event/event-list.ts";
+import type { EventView, RunView } from "../../src/event/event-view.ts";
+import type { Definition } from "../../src/relay/definition.ts";
+import type { SavedRelay as Saved } from "../../src/relay/relay-save.ts";
+import type { RelayItem, RelayView } from "../../src/relay/relay-view.ts";
+import type { Json } from "./exact-json.ts";
+
+export type { Definition, EventItem, RelayItem };
+export type Relay = RelayView;
+export type SavedRelay = Saved;
+
+export interface Page<Item> {
+  items: Item[];
+  next: string | null;
+}
+
+/** What an action did in a run; `type` is `person` where the person could not be found. */
+export type Result = Pick<ActionResult, "type" | "outcome"> & {
+  code?: string;
+  message?: string;
+  before?: Json;
+  after?: Json;
+  answer?: { status: number; body: string };
+};
+
+export type Run = Omit<RunView, "results"> & { results: Result[] };
+
+export type Event = Omit<EventView, "payload" | "warnings" | "runs"> & {
+  payload: Json;
+  warnings: string[];
+  runs: Run[];
+};

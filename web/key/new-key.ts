@@ -1,0 +1,55 @@
+/** Makes a key; its token is shown once. */
+import { useState } from "preact/hooks";
+import { call, sentenceOf } from "../ground/api.ts";
+import { html, type View } from "../ground/html.ts";
+import { apiPath, type Place } from "../ground/place.ts";
+import { Dialog } from "../part/dialog.ts";
+import { Notice } from "../part/notice.ts";
+import { SecretOnce } from "../part/secret-once.ts";
+
+export function NewKeyDialog({
+  place,
+  onClose,
+  onMade,
+}: {
+  place: Place;
+  onClose: () => void;
+  onMade: () => void;
+}): View {
+  const [kind, setKind] = useState<"secret" | "app">("secret");
+  const [error, setError] = useState<string | null>(null);
+  const [isSending, setSending] = useState(false);
+  const [token, setToken] = useState<string | null>(null);
+  const make = async (event: SubmitEvent): Promise<void> => {
+    event.preventDefault();
+    const data = new FormData(event.target as HTMLFormElement);
+    const origins = String(data.get("origins") ?? "")
+      .split(/[\s,]+/)
+      .filter((origin) => origin !== "");
+    setSending(true);
+    setError(null);
+    try {
+      const body = { kind, name: String(data.get("name") ?? ""), ...(kind === "app" ? { origins } : {}) };
+      setToken((await call<{ token: string }>("POST", apiPath(place, "keys"), body)).token);
+      onMade();
+    } catch (thrown) {
+      setError(sentenceOf(thrown));
+      setSending(false);
+    }
+  };
+  if (token !== null) {
+    return html`<${Dialog} title="The new key" onClose=${onClose} mustAnswer>
+      <${SecretOnce} secrets=${[{ label: "Key", hint: kind === "secret" ? "For servers and the command line: send it as Authorization: Bearer." : "For your app in browsers.", value: token }]} />
+      <div class="dialog-actions"><button type="button" class="primary" onClick=${onClose}>I have stored it</button></div>
+    <//>`;
+  }
+  return html`<${Dialog} title="New key" onClose=${onClose}><form class="stack" onSubmit=${make}>
+    <label class="field"><span>Name</span><input name="name" required autofocus autocomplete="off" maxlength="100" /><small>What will use it, such as “deploy script”.</small></label>
+    <fieldset class="radios"><legend class="off-screen">Kind</legend>
+      <label><input type="radio" name="kind" checked=${kind === "secret"} onChange=${() => setKind("secret")} />Secret key, for servers</label>
+      <label><input type="radio" name="kind" checked=${kind === "app"} onChange=${() => setKind("app")} />App key, for browsers</label></fieldset>
+    ${kind === "app" && html`<label class="field"><span>Web origins it works from</span><input name="origins" autocomplete="off" placeholder="https://shop.example.com" /><small>Several are separated by spaces.</small></label>`}
+    ${error !== null && html`<${Notice} kind="bad">${error}<//>`}
+    <div class="dialog-actions"><button type="button" onClick=${onClose}>Cancel</button><button class="primary" disabled=${isSending}>${isSending ? "Making…" : "Make key"}</button></div>
+  </form><//>`;
+}

@@ -1,0 +1,41 @@
+/** What stands in the place of content: a notice, an empty state that says what to do, an error with a way to try again, a skeleton. */
+import { html, type View } from "../ground/html.ts";
+import { Icon, type IconName } from "./icon.ts";
+
+export function Notice({
+  kind,
+  children,
+}: {
+  kind: "info" | "warn" | "bad" | "good";
+  children?: View;
+}): View {
+  const icon = kind === "good" ? "check" : kind === "info" ? "help" : "attention";
+  return html`<div class="notice notice-${kind}" role=${kind === "bad" ? "alert" : "note"}><${Icon} name=${icon} /><div>${children}</div></div>`;
+}
+
+export function EmptyState({
+  icon,
+  title,
+  children,
+}: {
+  icon: IconName;
+  title: string;
+  children?: View;
+}): View {
+  return html`<div class="empty"><span class="empty-icon"><${Icon} name=${icon} size=${22} /></span><h2>${title}</h2><div>${children}</div></div>`;
+}
+
+export function ErrorState({ error, onRetry }: { error: string; onRetry: () => void }): View {
+  return html`<div class="empty" role="alert">
+    <span class="empty-icon bad"><${Icon} name="attention" size=${22} /></span>
+    <h2>This could not be loaded</h2>
+    <div><p>${error}</p><button type="button" onClick=${onRetry}>Try again</button></div>
+  </div>`;
+}
+
+/** As many grey rows as are likely to come, of the height they will have. */
+export function Skeleton({ rows = 6 }: { rows?: number }): View {
+  return html`<div class="skeleton" aria-busy="true" aria-label="Loading">
+    ${Array.from({ length: rows }, (_, at) => html`<div key=${at} class="skeleton-row"><span /><span /><span /></div>`)}
+  </div>`;
+}

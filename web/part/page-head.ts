@@ -1,0 +1,33 @@
+/** The head of a page: where one came from, its title (which takes the focus when the page opens), and what can be done there. */
+import { useEffect, useRef } from "preact/hooks";
+import { html, type View } from "../ground/html.ts";
+
+export function PageHead({
+  title,
+  back,
+  backTo,
+  children,
+  aside,
+}: {
+  title: string;
+  back?: string;
+  backTo?: string;
+  /** Actions, to the right. */
+  children?: View;
+  /** Beside the title. */
+  aside?: View;
+}): View {
+  const heading = useRef<HTMLHeadingElement>(null);
+  useEffect(() => {
+    document.title = `${title} · Relays`;
+    const active = document.activeElement;
+    if (active === null || active === document.body || active instanceof HTMLAnchorElement) {
+      heading.current?.focus({ preventScroll: true });
+    }
+  }, [title]);
+  return html`<header class="page-head">
+    ${back !== undefined && html`<a class="back" href=${backTo} data-back><span aria-hidden="true">‹ </span>${back}</a>`}
+    <div class="page-title"><h1 ref=${heading} tabindex="-1">${title}</h1>${aside}</div>
+    <div class="page-actions">${children}</div>
+  </header>`;
+}

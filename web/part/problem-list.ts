@@ -1,0 +1,34 @@
+/** The problems of a definition, each at its field; a place in the text can be gone to. */
+import type { ApiProblem } from "../ground/api.ts";
+import { sayCount } from "../ground/count-words.ts";
+import { html, type View } from "../ground/html.ts";
+import { Icon } from "./icon.ts";
+
+export interface PlacedProblem extends ApiProblem {
+  /** The line in the text, from 1; null where it is not known. */
+  line: number | null;
+}
+
+export function ProblemList({
+  problems,
+  onGo,
+}: {
+  problems: readonly PlacedProblem[];
+  onGo: (problem: PlacedProblem) => void;
+}): View {
+  if (problems.length === 0) return null;
+  return html`<div class="problems" role="alert">
+    <h3><${Icon} name="attention" />${sayCount(problems.length, "problem")} to mend</h3>
+    <ul>
+      ${problems.map(
+        (problem, at) => html`<li key=${at}>
+          <button type="button" class="problem-place" onClick=${() => onGo(problem)} disabled=${problem.line === null}>
+            ${problem.line !== null && html`<span class="problem-line">line ${problem.line}</span>`}
+            <code>${problem.field === "" ? "definition" : problem.field}</code>
+          </button>
+          <span>${problem.message}</span>
+        </li>`,
+      )}
+    </ul>
+  </div>`;
+}

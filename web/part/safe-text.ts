@@ -1,0 +1,57 @@
+/**
+ * Text from outside, shown so that it cannot deceive: control and direction characters are shown as their escapes, and a long text is cut
+ * until one asks for the rest.
+ */
+import { useState } from "preact/hooks";
+import { sayNumber } from "../ground/count-words.ts";
+import { html, type View } from "../ground/html.ts";
+
+/** Controls other than newline and tab, what turns or hides text, halves of a pair; but not the joiner inside an emoji. */
+const TRICKY = /(?![\n\t])(?!(?<=\p{Extended_Pictographic}|\ufe0f)\u200d)[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
+
+const CUT_CHARS = 1_000;
+
+/** The text with its tricky characters as marked escapes. */
+export function escapeTricky(text: string): View[] {
+  const parts: View[] = [];
+  let from = 0;
+  for (const match of text.matchAll(TRICKY)) {
+    if (match.index > from) parts.push(text.slice(from, match.index));
+    parts.push(html`<span class="escaped" title=${nameOf(match[0])}>${escapeOf(match[0])}</span>`);
+    from = match.index + match[0].length;
+  }
+  parts.push(text.slice(from));
+  return parts;
+}
+
+function escapeOf(character: string): string {
+  return `\\u${hexOf(character).padStart(4, "0")}`;
+}
+
+function nameOf(character: string): string {
+  return `U+${hexOf(character).toUpperCase().padStart(4, "0")}, an invisible or direction-changing character`;
+}
+
+function hexOf(character: string): string {
+  return (character.codePointAt(0) ?? 0).toString(16);
+}
+
+/** Cut at `limit` characters; `quoted` puts JSON's quotes around and its escapes inside. */
+export function SafeText({
+  text,
+  limit = CUT_CHARS,
+  quoted = false,
+}: {
+  text: string;
+  limit?: number;
+  quoted?: boolean;
+}): View {
+  const [all, setAll] = useState(false);
+  const isCut = !all && text.length > limit;
+  const shown = isCut ? text.slice(0, limit) : text;
+  const body = escapeTricky(quoted ? JSON.stringify(shown).slice(1, -1) : shown);
+  return html`<bdi class="safe">${quoted && '"'}${body}${isCut && "…"}${quoted && '"'}</bdi>${
+    isCut &&
+    html` <button type="button" class="link" onClick=${() => setAll(true)}>Show all ${sayNumber(text.length)} characters</button>`
+  }`;
+}

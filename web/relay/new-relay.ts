@@ -1,0 +1,94 @@
+/** Makes a relay from a definition; what the service made for it is shown once, before anything else. */
+import { useState } from "preact/hooks";
+import type { SavedRelay } from "../ground/answer.ts";
+import { ApiError, type ApiProblem, call, RawJson, sentenceOf } from "../ground/api.ts";
+import { writeExact } from "../ground/exact-json.ts";
+import { html, type View } from "../ground/html.ts";
+import type { PageProps } from "../ground/page.ts";
+import { apiPath, pagePath } from "../ground/place.ts";
+import { Notice } from "../part/notice.ts";
+import { PageHead } from "../part/page-head.ts";
+import { DefinitionEditor } from "./definition-editor.ts";
+import { findJsonProblem } from "./definition-text.ts";
+import { EXAMPLES } from "./relay-example.ts";
+import { RelayMade } from "./relay-made.ts";
+
+interface Checked {
+  problems: ApiProblem[];
+  warnings: string[];
+}
+
+export function NewRelayPage({ place }: PageProps): View {
+  const [chosen, setChosen] = useState(EXAMPLES[0]);
+  const [text, setText] = useState(() => writeExact(EXAMPLES[0].definition, 2));
+  const [secret, setSecret] = useState("");
+  const [checked, setChecked] = useState<Checked | null>(null);
+  const [error, setError] = useState<string | null>(null);
+  const [busy, setBusy] = useState<"validate" | "create" | null>(null);
+  const [saved, setSaved] = useState<SavedRelay | null>(null);
+
+  const change = (next: string): void => {
+    setText(next);
+    setChecked(null);
+    setError(null);
+  };
+  const act = async (what: "validate" | "create", work: () => Promise<void>): Promise<void> => {
+    if (busy !== null || findJsonProblem(text) !== null) return;
+    setBusy(what);
+    setError(null);
+    try {
+      await work();
+    } catch (thrown) {
+      const problems = thrown instanceof ApiError ? [...thrown.problems] : [];
+      if (problems.length > 0) setChecked({ problems, warnings: [] });
+      else setError(sentenceOf(thrown));
+    }
+    setBusy(null);
+  };
+  const validate = (): Promise<void> =>
+    act("validate", async () => {
+      const body = new RawJson(`{"definition":${text}}`);
+      setChecked(await call<Checked>("POST", apiPath(place, "relays", "validate"), body));
+    });
+  const create = (): Promise<void> =>
+    act("create", async () => {
+      const pasted = secret === "" ? "" : `,"secret":${JSON.stringify(secret)}`;
+      setSaved(
+        await call<SavedRelay>(
+          "POST",
+          apiPath(place, "relays"),
+          new RawJson(`{"definition":${text}${pasted}}`),
+        ),
+      );
+    });
+  const isReceiver = /"kind"\s*:\s*"receiver"/.test(text);
+
+  if (saved !== null) return html`<${RelayMade} place=${place} saved=${saved} />`;
+  return html`<${PageHead} title="New relay" back="Relays" backTo=${pagePath(place, "relays")} />
+    <div class="stack narrow-page">
+      <div class="choices" role="group" aria-label="Start from">
+        ${EXAMPLES.map(
+          (example) =>
+            html`<button key=${example.title} type="button" aria-pressed=${chosen === example} onClick=${() => {
+              setChosen(example);
+              change(writeExact(example.definition, 2));
+            }}>${example.title}</button>`,
+        )}
+      </div>
+      <p class="quiet">${chosen.hint}</p>
+      <${DefinitionEditor} text=${text} onText=${change} problems=${checked?.problems ?? []} onSave=${create} />
+      ${
+        isReceiver &&
+        html`<label class="field"><span>The sender’s secret or public key, if it shows you one</span>
+          <textarea class="mono" rows="1" spellcheck=${false} autocomplete="off" value=${secret} placeholder="Leave empty and a new secret is made for you"
+            onInput=${(event: InputEvent) => setSecret((event.target as HTMLTextAreaElement).value)}></textarea></label>`
+      }
+      ${error !== null && html`<${Notice} kind="bad">${error}<//>`}
+      ${checked?.warnings.map((warning) => html`<${Notice} key=${warning} kind="warn">${warning}<//>`)}
+      ${checked !== null && checked.problems.length === 0 && html`<${Notice} kind="good">The definition is valid.<//>`}
+      <div class="form-actions">
+        <button type="button" class="primary" disabled=${busy !== null} onClick=${create}>${busy === "create" ? "Creating…" : "Create relay"}</button>
+        <button type="button" disabled=${busy !== null} onClick=${validate}>${busy === "validate" ? "Checking…" : "Validate"}</button>
+      </div>
+    </div>`;
+}

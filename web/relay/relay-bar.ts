@@ -1,0 +1,39 @@
+/** The last 24 hours of a relay as a small bar: its length compares relays, its colours say how events ended. */
+import type { RelayItem } from "../ground/answer.ts";
+import { sayNumber } from "../ground/count-words.ts";
+import { html, type View } from "../ground/html.ts";
+
+const WIDTH = 96;
+const HEIGHT = 6;
+const PARTS = ["done", "waiting", "failed", "dead"] as const;
+
+type Counts = RelayItem["last24h"];
+
+export function totalOf(counts: Counts): number {
+  return counts.done + counts.waiting + counts.failed + counts.dead;
+}
+
+/** "12 done, 1 dead"; "no events" where there were none. */
+export function sayCounts(counts: Counts): string {
+  const told = PARTS.filter((part) => counts[part] > 0).map((part) => `${sayNumber(counts[part])} ${part}`);
+  return told.length === 0 ? "no events" : `${counts.approximate ? "about " : ""}${told.join(", ")}`;
+}
+
+/** `most`: the total of the busiest relay; lengths are by square root, so that a quiet one can still be seen. */
+export function RelayBar({ counts, most }: { counts: Counts; most: number }): View {
+  const total = totalOf(counts);
+  const length = total === 0 ? 0 : Math.max(8, WIDTH * Math.sqrt(total / Math.max(most, 1)));
+  let at = 0;
+  return html`<span class="bar" title="Last 24 hours: ${sayCounts(counts)}">
+    <svg width=${WIDTH} height=${HEIGHT} role="img" aria-label="Last 24 hours: ${sayCounts(counts)}">
+      <rect class="bar-ground" width=${WIDTH} height=${HEIGHT} rx="3" />
+      ${PARTS.map((part) => {
+        if (counts[part] === 0) return null;
+        const width = Math.max(2, (counts[part] / total) * length);
+        at += width;
+        return html`<rect key=${part} class="bar-${part}" x=${at - width} width=${width} height=${HEIGHT} />`;
+      })}
+    </svg>
+    <span class="bar-count">${total === 0 ? "–" : sayNumber(total)}</span>
+  </span>`;
+}

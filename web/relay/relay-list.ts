@@ -1,0 +1,62 @@
+/** The relays of an environment. */
+import type { Page, RelayItem } from "../ground/answer.ts";
+import { sayCount } from "../ground/count-words.ts";
+import { html, type View } from "../ground/html.ts";
+import type { PageProps } from "../ground/page.ts";
+import { apiPath, pagePath } from "../ground/place.ts";
+import { setQuery } from "../ground/route.ts";
+import { useLoad } from "../ground/use-load.ts";
+import { Icon } from "../part/icon.ts";
+import { EmptyState, ErrorState, Notice, Skeleton } from "../part/notice.ts";
+import { PageHead } from "../part/page-head.ts";
+import { SearchBox } from "../part/search-box.ts";
+import { StateMark } from "../part/state-mark.ts";
+import { Ago } from "../part/time.ts";
+import { useTriggerWords } from "./definition-load.ts";
+import { RelayBar, totalOf } from "./relay-bar.ts";
+import { RelayOrigin } from "./relay-origin.ts";
+
+const REFRESH_MS = 5_000;
+
+export function RelayListPage({ place, query }: PageProps): View {
+  const { data, error, reload } = useLoad<Page<RelayItem>>(apiPath(place, "relays"), REFRESH_MS);
+  const wanted = (query.get("q") ?? "").toLowerCase();
+  const all = data?.items ?? [];
+  const words = useTriggerWords(place, all);
+  const shown = all.filter((relay) => `${relay.name} ${words(relay)}`.toLowerCase().includes(wanted));
+  const most = Math.max(0, ...all.map(({ last24h }) => totalOf(last24h)));
+  return html`<${PageHead} title="Relays" aside=${data !== undefined && all.length > 0 && html`<span class="quiet">${sayCount(all.length, "relay")}</span>`}>
+      ${all.length > 0 && html`<${SearchBox} value=${query.get("q") ?? ""} label="Find a relay" onValue=${(q: string) => setQuery({ q })} />`}
+      <a class="button primary" href=${pagePath(place, "relays", "new")}><${Icon} name="plus" size=${14} />New relay</a>
+    <//>
+    ${error !== null && data !== undefined && html`<${Notice} kind="warn">${error} What you see is from before.<//>`}
+    ${
+      data === undefined
+        ? error === null
+          ? html`<${Skeleton} />`
+          : html`<${ErrorState} error=${error} onRetry=${reload} />`
+        : all.length === 0
+          ? html`<${FirstRelay} to=${pagePath(place, "relays", "new")} />`
+          : shown.length === 0
+            ? html`<${EmptyState} icon="search" title="No relay matches"><button type="button" onClick=${() => setQuery({ q: "" })}>Show all</button><//>`
+            : html`<table class="list relays">
+              <thead><tr><th scope="col">Relay</th><th scope="col">Runs</th><th scope="col">State</th><th scope="col">Last 24 hours</th><th scope="col">Last event</th></tr></thead>
+              <tbody>${shown.map(
+                (relay) => html`<tr key=${relay.id}>
+                  <td class="cell-main"><a data-row href=${pagePath(place, "relays", relay.name)}>${relay.name}</a><${RelayOrigin} origin=${relay.origin} /></td>
+                  <td class="cell-words"><span class="clip" title=${words(relay)}>${words(relay)}</span><span class="quiet">${sayCount(relay.actions, "action")}</span></td>
+                  <td><${StateMark} state=${relay.state} /></td>
+                  <td><${RelayBar} counts=${relay.last24h} most=${most} /></td>
+                  <td class="cell-time"><${Ago} at=${relay.lastEventAt} /></td>
+                </tr>`,
+              )}</tbody>
+            </table>`
+    }`;
+}
+
+function FirstRelay({ to }: { to: string }): View {
+  return html`<${EmptyState} icon="relays" title="No relays yet">
+    <p>A relay is a rule: when something happens — a provider’s signed webhook, a time of day, a changed record — run up to ten actions, each exactly once.</p>
+    <a class="button primary" href=${to}><${Icon} name="plus" size=${14} />Start from a working example</a>
+  <//>`;
+}

@@ -1,0 +1,10 @@
+/** Where a definition came from, and when. */
+import type { RelayItem } from "../ground/answer.ts";
+import { html, type View } from "../ground/html.ts";
+import { Ago } from "../part/time.ts";
+
+export function RelayOrigin({ origin }: { origin: RelayItem["origin"] }): View {
+  return origin.kind === "file"
+    ? html`<span class="origin">from file · synced <${Ago} at=${origin.at} /></span>`
+    : html`<span class="origin">edited in the dashboard · <${Ago} at=${origin.at} /></span>`;
+}

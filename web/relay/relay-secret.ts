@@ -1,0 +1,151 @@
+/** The secrets of a relay: what is known of them, and changing them. A value is shown in the answer that made it and nowhere else. */
+import { useState } from "preact/hooks";
+import type { Relay } from "../ground/answer.ts";
+import { call, sentenceOf } from "../ground/api.ts";
+import { html, type View } from "../ground/html.ts";
+import { apiPath, type Place } from "../ground/place.ts";
+import { Dialog } from "../part/dialog.ts";
+import { Notice } from "../part/notice.ts";
+import { SecretOnce } from "../part/secret-once.ts";
+import { Ago } from "../part/time.ts";
+import { tellDone } from "../part/toast.ts";
+import { secretsOf } from "./relay-made.ts";
+
+const KIND_WORDS = {
+  minted: "Made by this service",
+  pasted: "Pasted from the sender",
+  public_key: "The sender’s public key",
+  processor: "The environment’s processor secret",
+  none: "None yet: every call is refused",
+} as const;
+
+const PUBLIC_KEY_ALGORITHMS = /"(ed25519|ecdsa-p256-sha256)"/;
+
+export function RelaySecrets({
+  place,
+  relay,
+  onChanged,
+}: {
+  place: Place;
+  relay: Relay;
+  onChanged: () => void;
+}): View {
+  const [open, setOpen] = useState<"receiver" | "signing" | null>(null);
+  const { secret, signingSecret } = relay;
+  if (relay.trigger !== "receiver" && signingSecret === undefined) return null;
+  return html`<section class="card" aria-label="Secrets"><h2>Secrets</h2>
+    ${
+      relay.trigger === "receiver" &&
+      html`<div class="fact"><h3>Receiver</h3><p>${KIND_WORDS[secret.kind]}</p>
+        <p class="quiet">${secret.fingerprint !== undefined && html`<code title="Fingerprint">${secret.fingerprint}</code> · `}set <${Ago} at=${secret.setAt} /></p>
+        ${
+          secret.kind === "processor"
+            ? html`<p class="quiet">It is set in the environment’s settings.</p>`
+            : html`<button type="button" onClick=${() => setOpen("receiver")}>${secret.kind === "none" || secret.kind === "public_key" ? "Paste…" : "Rotate or paste…"}</button>`
+        }</div>`
+    }
+    ${
+      signingSecret !== undefined &&
+      html`<div class="fact"><h3>Signing</h3><p class="quiet">Signs what call_url sends · set <${Ago} at=${signingSecret.setAt} /></p>
+        <button type="button" onClick=${() => setOpen("signing")}>Rotate…</button></div>`
+    }
+    ${open === "receiver" && html`<${ReceiverDialog} place=${place} relay=${relay} onClose=${() => setOpen(null)} onChanged=${onChanged} />`}
+    ${open === "signing" && html`<${SigningDialog} place=${place} relay=${relay} onClose=${() => setOpen(null)} onChanged=${onChanged} />`}
+  </section>`;
+}
+
+interface ChangeProps {
+  place: Place;
+  relay: Relay;
+  onClose: () => void;
+  onChanged: () => void;
+}
+
+function ReceiverDialog({ place, relay, onClose, onChanged }: ChangeProps): View {
+  const onlyPaste =
+    relay.secret.kind === "public_key" ||
+    PUBLIC_KEY_ALGORITHMS.test(JSON.stringify(relay.definition.trigger));
+  const [way, setWay] = useState<"mint" | "paste">(onlyPaste ? "paste" : "mint");
+  const [value, setValue] = useState("");
+  const { send, sent, error, isSending } = useChange(onChanged, () => {
+    const body = way === "paste" ? { value } : {};
+    return call<{ receiverSecret?: string }>("PUT", apiPath(place, "relays", relay.name, "secret"), body);
+  });
+  if (sent !== null && sent.receiverSecret !== undefined)
+    return html`<${Shown} title="The new receiver secret" answer=${sent} onClose=${onClose} />`;
+  const save = async (): Promise<void> => {
+    if ((await send()) && way === "paste") {
+      tellDone(`Stored the new ${onlyPaste ? "public key" : "secret"} of ${relay.name}.`);
+      onClose();
+    }
+  };
+  return html`<${Dialog} title="Change the receiver secret" onClose=${onClose}>
+    ${
+      !onlyPaste &&
+      html`<fieldset class="radios"><legend class="off-screen">How</legend>
+        <label><input type="radio" name="way" checked=${way === "mint"} onChange=${() => setWay("mint")} />Make a new secret</label>
+        <label><input type="radio" name="way" checked=${way === "paste"} onChange=${() => setWay("paste")} />Paste the sender’s</label>
+      </fieldset>`
+    }
+    ${
+      way === "paste" &&
+      html`<label class="field"><span>${onlyPaste ? "The sender’s public key, as hex, base64 or PEM" : "The secret the sender shows"}</span>
+        <textarea class="mono" rows=${onlyPaste ? 4 : 2} spellcheck=${false} autocomplete="off" value=${value} onInput=${(event: InputEvent) => setValue((event.target as HTMLTextAreaElement).value)}></textarea></label>`
+    }
+    <${Notice} kind="warn">Calls signed with the present secret are refused from that moment on.<//>
+    ${error !== null && html`<${Notice} kind="bad">${error}<//>`}
+    <div class="dialog-actions"><button type="button" onClick=${onClose}>Cancel</button>
+      <button type="button" class="primary" disabled=${isSending || (way === "paste" && value.trim() === "")} onClick=${save}>${isSending ? "Changing…" : way === "mint" ? "Make a new secret" : "Store it"}</button></div>
+  <//>`;
+}
+
+function SigningDialog({ place, relay, onClose, onChanged }: ChangeProps): View {
+  const { send, sent, error, isSending } = useChange(onChanged, () =>
+    call<{ signingSecret?: string }>("PUT", apiPath(place, "relays", relay.name, "signing-secret"), {}),
+  );
+  if (sent !== null)
+    return html`<${Shown} title="The new signing secret" answer=${sent} onClose=${onClose} />`;
+  return html`<${Dialog} title="Rotate the signing secret" onClose=${onClose}>
+    <${Notice} kind="warn">The next notice is signed with the new secret: the server that call_url calls must know it first, or refuse until it does.<//>
+    ${error !== null && html`<${Notice} kind="bad">${error}<//>`}
+    <div class="dialog-actions"><button type="button" onClick=${onClose}>Cancel</button>
+      <button type="button" class="primary" disabled=${isSending} onClick=${send}>${isSending ? "Rotating…" : "Rotate"}</button></div>
+  <//>`;
+}
+
+function Shown({
+  title,
+  answer,
+  onClose,
+}: {
+  title: string;
+  answer: { receiverSecret?: string; signingSecret?: string };
+  onClose: () => void;
+}): View {
+  return html`<${Dialog} title=${title} onClose=${onClose} mustAnswer>
+    <${SecretOnce} secrets=${secretsOf(answer)} />
+    <div class="dialog-actions"><button type="button" class="primary" onClick=${onClose}>I have stored it</button></div>
+  <//>`;
+}
+
+/** One change: sent once at a time, its answer kept, its refusal told. */
+function useChange<Answer>(onChanged: () => void, change: () => Promise<Answer>) {
+  const [sent, setSent] = useState<Answer | null>(null);
+  const [error, setError] = useState<string | null>(null);
+  const [isSending, setSending] = useState(false);
+  const send = async (): Promise<boolean> => {
+    setSending(true);
+    setError(null);
+    try {
+      setSent(await change());
+      onChanged();
+      return true;
+    } catch (thrown) {
+      setError(sentenceOf(thrown));
+      return false;
+    } finally {
+      setSending(false);
+    }
+  };
+  return { send, sent, error, isSending };
+}

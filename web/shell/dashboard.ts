@@ -1,0 +1,53 @@
+/** The whole page: a sign-in page or the shell, by address and session. A session lost on the way is asked for in front of the page. */
+import { useEffect, useState } from "preact/hooks";
+import { ResetPage, SetupPage, SigninLinkPage } from "../account/link-page.ts";
+import { NewAppPage } from "../account/new-app-page.ts";
+import { loadSession, session } from "../account/session.ts";
+import { SigninPage } from "../account/signin-page.ts";
+import { sentenceOf, signedOut } from "../ground/api.ts";
+import { useCell } from "../ground/cell.ts";
+import { html, type View } from "../ground/html.ts";
+import { useRoute } from "../ground/route.ts";
+import { ErrorState } from "../part/notice.ts";
+import { Toasts } from "../part/toast.ts";
+import { Shell } from "./shell.ts";
+
+export function Dashboard(): View {
+  return html`<${Content} /><${Toasts} />`;
+}
+
+function Content(): View {
+  const { path } = useRoute();
+  const known = useCell(session);
+  const refusals = useCell(signedOut);
+  const [error, setError] = useState<string | null>(null);
+  const load = (): void => {
+    setError(null);
+    loadSession().catch((thrown) => setError(sentenceOf(thrown)));
+  };
+  // Each refused call asks who is signed in; the answer decides.
+  useEffect(load, [refusals]);
+  if (path === "/signin") return html`<${SigninLinkPage} />`;
+  if (path === "/setup") return html`<${SetupPage} />`;
+  if (path === "/reset") return html`<${ResetPage} />`;
+  if (known === undefined)
+    return error === null ? null : html`<${ErrorState} error=${error} onRetry=${load} />`;
+  return html`<${Signed} path=${path} />`;
+}
+
+/** The shell stays below the sign-in page that a lost session brings, so that nothing written is lost. */
+function Signed({ path }: { path: string }): View {
+  const now = useCell(session);
+  const [last, setLast] = useState(now);
+  useEffect(() => {
+    if (now?.owner) setLast(now);
+  }, [now]);
+  if (now === undefined) return null;
+  const shown = now.owner === null ? last : now;
+  if (shown === undefined || shown.owner === null) return html`<${SigninPage} session=${now} />`;
+  if (now.owner !== null && (now.apps.length === 0 || path === "/new-app")) {
+    return html`<${NewAppPage} isFirst=${now.apps.length === 0} />`;
+  }
+  return html`<${Shell} session=${shown} isLocked=${now.owner === null} />
+    ${now.owner === null && html`<div class="locked"><${SigninPage} session=${now} /></div>`}`;
+}

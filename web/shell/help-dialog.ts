@@ -1,0 +1,28 @@
+/** What the keyboard does. */
+import { useCell } from "../ground/cell.ts";
+import { html, type View } from "../ground/html.ts";
+import { Dialog } from "../part/dialog.ts";
+import { helpShown } from "../part/keyboard.ts";
+import { ROOMS } from "./room.ts";
+
+const KEYS: readonly [keys: readonly string[], does: string][] = [
+  [["/"], "search or filter this page"],
+  [["j", "↓"], "next row"],
+  [["k", "↑"], "row before"],
+  [["Enter"], "open the row"],
+  [["Esc"], "back, or close"],
+  [["Ctrl", "S"], "save the definition"],
+  ...ROOMS.map(({ letter, title }): [string[], string] => [["g", letter], title]),
+];
+
+export function HelpDialog(): View {
+  if (!useCell(helpShown)) return null;
+  const close = (): void => helpShown.set(false);
+  return html`<${Dialog} title="Keyboard" onClose=${close}>
+    <dl class="keys">${KEYS.map(
+      ([keys, does]) =>
+        html`<div key=${does}><dt>${keys.map((key) => html`<kbd key=${key}>${key}</kbd>`)}</dt><dd>${does}</dd></div>`,
+    )}</dl>
+    <div class="dialog-actions"><button type="button" onClick=${close}>Close</button></div>
+  <//>`;
+}

@@ -1,0 +1,81 @@
+/** The frame around every room: where one is, the rooms, the page. It finds the page of the address; it knows nothing of what a page shows. */
+import { useEffect, useErrorBoundary, useState } from "preact/hooks";
+import { type Session, signOut } from "../account/session.ts";
+import { sentenceOf } from "../ground/api.ts";
+import { html, type View } from "../ground/html.ts";
+import type { PageProps } from "../ground/page.ts";
+import { pagePath, readPlace, rememberPlace } from "../ground/place.ts";
+import { navigate, useRoute } from "../ground/route.ts";
+import { Icon } from "../part/icon.ts";
+import { helpShown } from "../part/keyboard.ts";
+import { EmptyState, ErrorState } from "../part/notice.ts";
+import { tellFailed } from "../part/toast.ts";
+import { EnvironmentSwitch } from "./environment-switch.ts";
+import { HelpDialog } from "./help-dialog.ts";
+import { Navigation } from "./navigation.ts";
+import { type FoundPage, findPage } from "./room.ts";
+import { firstPlace } from "./start.ts";
+import { ThemeSwitch } from "./theme-switch.ts";
+
+export function Shell({ session, isLocked }: { session: Session; isLocked: boolean }): View {
+  const route = useRoute();
+  const [isMenuOpen, setMenuOpen] = useState(false);
+  const at = readPlace(route.path);
+  const place = at?.place ?? firstPlace(session);
+  const known = session.apps.some(
+    ({ id, environments }) => id === place?.app && environments.includes(place.environment),
+  );
+  const found = at === null || !known ? null : findPage(at.rest);
+  useEffect(() => setMenuOpen(false), [route.path]);
+  useEffect(() => {
+    if (place === null) return;
+    if (known) rememberPlace(place);
+    if (route.path === "/" || at?.rest.length === 0) navigate(pagePath(place, "relays"), { replace: true });
+  }, [route.path, known]);
+  if (place === null) return null;
+  return html`<div class="shell environment-is-${place.environment}" inert=${isLocked}>
+    <a class="skip" href="#content" onClick=${skipToContent}>Skip to content</a>
+    <aside class=${isMenuOpen ? "side open" : "side"}>
+      <div class="side-top">
+        <${EnvironmentSwitch} apps=${session.apps} place=${place} canMake=${session.mode === "server"} />
+        <button type="button" class="bare menu-button" aria-expanded=${isMenuOpen} aria-label="Rooms" onClick=${() => setMenuOpen(!isMenuOpen)}><${Icon} name="menu" size=${18} /></button>
+      </div>
+      <div class="side-rest">
+        <${Navigation} place=${place} room=${found?.room} />
+        <div class="side-foot">
+          <div class="side-row"><${ThemeSwitch} /><button type="button" class="bare" aria-label="Keyboard help" title="Keyboard help" onClick=${() => helpShown.set(true)}><${Icon} name="help" /></button></div>
+          <div class="side-row who"><span title=${session.owner?.email}>${session.owner?.email}</span>
+            <button type="button" class="bare" aria-label="Sign out" title="Sign out" onClick=${() => signOut().catch((error) => tellFailed(sentenceOf(error)))}><${Icon} name="exit" /></button></div>
+          <div class="quiet version">Relay ${session.version}</div>
+        </div>
+      </div>
+    </aside>
+    <main id="content" tabindex="-1">${
+      found === null
+        ? html`<${Missing} isKnown=${known} home=${pagePath(firstPlace(session) ?? place, "relays")} />`
+        : html`<${Guarded} key=${route.path} found=${found} place=${place} query=${route.query} />`
+    }</main>
+    <${HelpDialog} />
+  </div>`;
+}
+
+/** One page; what breaks in it is told in its place and leaves the frame standing. */
+function Guarded({ found, place, query }: { found: FoundPage } & Pick<PageProps, "place" | "query">): View {
+  const [error, forget] = useErrorBoundary();
+  if (error !== undefined) {
+    return html`<${ErrorState} error="The page itself broke: ${sentenceOf(error)}" onRetry=${forget} />`;
+  }
+  return html`<${found.page} place=${place} params=${found.params} query=${query} />`;
+}
+
+function Missing({ isKnown, home }: { isKnown: boolean; home: string }): View {
+  return html`<${EmptyState} icon="search" title="Nothing is at this address">
+    <p>${isKnown ? "The link may be old, or what it named was deleted." : "This server has no such app or environment, or it was renamed."}</p>
+    <a class="button" href=${home}>Go to the relays</a>
+  <//>`;
+}
+
+function skipToContent(event: Event): void {
+  event.preventDefault();
+  document.getElementById("content")?.focus();
+}

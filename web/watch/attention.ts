@@ -1,0 +1,70 @@
+/** What needs a person: problems that stand, and alerts that were raised. */
+import type { Page } from "../ground/answer.ts";
+import { sayCount } from "../ground/count-words.ts";
+import { html, type View } from "../ground/html.ts";
+import type { PageProps } from "../ground/page.ts";
+import { apiPath, type Place, pagePath } from "../ground/place.ts";
+import { useLoad } from "../ground/use-load.ts";
+import { useOlder } from "../ground/use-older.ts";
+import { EmptyState, ErrorState, Skeleton } from "../part/notice.ts";
+import { OlderButton } from "../part/older-button.ts";
+import { PageHead } from "../part/page-head.ts";
+import { SafeText } from "../part/safe-text.ts";
+import { Ago } from "../part/time.ts";
+import { useProblems } from "./attention-count.ts";
+
+interface Alert {
+  id: string;
+  code: string;
+  target: string;
+  message: string;
+  count: number;
+  at: string;
+  lastAt: string;
+  mailedAt: string | null;
+}
+
+export function AttentionPage({ place }: PageProps): View {
+  const problems = useProblems(place);
+  const path = apiPath(place, "alerts");
+  const alerts = useLoad<Page<Alert>>(path, 10_000);
+  const older = useOlder<Alert>(path, alerts.data);
+  const error = problems.error ?? alerts.error;
+  const head = html`<${PageHead} title="Attention" />`;
+  if (problems.data === undefined || alerts.data === undefined) {
+    if (error === null) return html`${head}<${Skeleton} rows=${4} />`;
+    const retry = (): void => {
+      problems.reload();
+      alerts.reload();
+    };
+    return html`${head}<${ErrorState} error=${error} onRetry=${retry} />`;
+  }
+  if (problems.data.items.length === 0 && older.items.length === 0) {
+    return html`${head}<${EmptyState} icon="check" title="Nothing needs you"><p>Problems of relays and alerts of dead events appear here.</p><//>`;
+  }
+  return html`${head}
+    ${
+      problems.data.items.length > 0 &&
+      html`<section class="block" aria-label="Problems"><div class="block-head"><h2>Problems</h2><span class="quiet">${sayCount(problems.data.items.length, "stands", "stand")} now</span></div>
+        <ul class="watch">${problems.data.items.map(
+          ({ id, code, target, message, raisedAt }) =>
+            html`<li key=${id} class="watch-bad"><div class="watch-head"><${Target} place=${place} target=${target} /><code class="code">${code}</code><span class="quiet">since <${Ago} at=${raisedAt} /></span></div><p><${SafeText} text=${message} /></p></li>`,
+        )}</ul></section>`
+    }
+    ${
+      older.items.length > 0 &&
+      html`<section class="block" aria-label="Alerts"><div class="block-head"><h2>Alerts</h2></div>
+        <ul class="watch">${older.items.map(
+          ({ id, code, target, message, count, lastAt, mailedAt }) =>
+            html`<li key=${id}><div class="watch-head"><${Target} place=${place} target=${target} /><code class="code">${code}</code>${count > 1 && html`<span class="chip">${count} times</span>`}<span class="quiet"><${Ago} at=${lastAt} />${mailedAt !== null && " · mailed"}</span></div><p><${SafeText} text=${message} /></p></li>`,
+        )}</ul><${OlderButton} older=${older} none="These are all." /></section>`
+    }`;
+}
+
+/** A target such as `relay:order-paid` as a link, where it has a page. */
+function Target({ place, target }: { place: Place; target: string }): View {
+  const [kind, name] = [target.slice(0, target.indexOf(":")), target.slice(target.indexOf(":") + 1)];
+  if (kind === "relay") return html`<a data-row href=${pagePath(place, "relays", name)}>${name}</a>`;
+  if (kind === "event") return html`<a data-row href=${pagePath(place, "events", name)}>${name}</a>`;
+  return html`<b>${target}</b>`;
+}
