@@ -3,9 +3,12 @@
  * it yields, and one page looks at a bounded number of rows. A page may so be short and still have a next one.
  */
 import { toIso, toIsoOrNull } from "../ground/clock.ts";
+import { isId } from "../ground/id.ts";
 import { makeCursor, type Page, type PageRequest } from "../ground/page.ts";
+import { Refusal } from "../ground/refusal.ts";
 import type { Reader, SqlValue } from "../store/port.ts";
 import type { EventState, EventTrigger } from "./event-row.ts";
+import { endSeqUntil, firstSeqSince } from "./event-time.ts";
 
 export interface EventFilter {
   /** Relay name. */
@@ -101,7 +104,7 @@ interface Walk {
   values: SqlValue[];
 }
 
-/** Chooses the index to walk and its bounds. */
+/** Chooses the index to walk and its bounds. A partial index is taken only where its own condition stands word for word. */
 async function planWalk(
   tx: Reader,
   environmentId: number,
@@ -117,28 +120,35 @@ async function planWalk(
     where.push(`person_id = ${bind(filter.person)}`);
   } else if (filter.state === "failed" || filter.state === "dead") {
     index = "INDEXED BY event_unhappy";
-    where.push(`state = '${filter.state}'`);
+    where.push("state IN ('failed', 'dead')", `state = '${filter.state}'`);
   } else if (filter.state === "queued" || filter.state === "running") {
     index = "INDEXED BY event_unfinished";
-    where.push(`state = '${filter.state}'`);
+    where.push("state IN ('queued', 'running')", `state = '${filter.state}'`);
   } else if (filter.relay !== undefined) {
     index = "INDEXED BY event_by_relay";
     where.push(`relay_name = ${bind(filter.relay)}`);
   }
-  if (page.after !== null) where.push(`seq < ${bind(Number(page.after))}`);
+  if (page.after !== null) where.push(`seq < ${bind(readAfter(page.after))}`);
   if (filter.sinceMs !== undefined) where.push(`seq >= ${bind(await firstSeqSince(tx, filter.sinceMs))}`);
-  if (filter.untilMs !== undefined) where.push(`seq < ${bind(await firstSeqSince(tx, filter.untilMs))}`);
+  if (filter.untilMs !== undefined) where.push(`seq < ${bind(await endSeqUntil(tx, filter.untilMs))}`);
+  if (filter.q !== undefined && isId("evt", filter.q)) {
+    const seq = await findSeq(tx, filter.q);
+    if (seq !== null) where.push(`seq = ${bind(seq)}`);
+  }
   return { index, where: where.join(" AND "), values };
 }
 
-/** Ids carry their time (UUIDv7), so the id's index finds the first event since a moment. */
-async function firstSeqSince(tx: Reader, sinceMs: number): Promise<number> {
-  const prefix = `evt_${Math.max(0, sinceMs).toString(16).padStart(12, "0")}`;
-  const row = await tx.get<{ seq: number }>(
-    "SELECT seq FROM event WHERE id >= ?1 ORDER BY id LIMIT 1",
-    prefix,
+function readAfter(after: string): number {
+  const seq = Number(after);
+  if (Number.isSafeInteger(seq)) return seq;
+  throw new Refusal(
+    "invalid_input",
+    "cursor is not one of this list: use the next value of the page before.",
   );
-  return row?.seq ?? Number.MAX_SAFE_INTEGER;
+}
+
+async function findSeq(tx: Reader, id: string): Promise<number | null> {
+  return (await tx.get<{ seq: number }>("SELECT seq FROM event WHERE id = ?1", id))?.seq ?? null;
 }
 
 function restOf(filter: EventFilter, taken: number): { where: string; values: SqlValue[] } {

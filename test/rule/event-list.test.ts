@@ -1,0 +1,271 @@
+/** The list of events and the view of one: every filter, pages that are complete and without repeats, times. */
+import { beforeEach, describe, expect, test } from "bun:test";
+import { keyOfEventId } from "../../src/event/dedupe.ts";
+import { insertEvent } from "../../src/event/event-insert.ts";
+import { type EventFilter, type EventItem, listEvents } from "../../src/event/event-list.ts";
+import type { EventState, EventTrigger } from "../../src/event/event-row.ts";
+import { findEventView } from "../../src/event/event-view.ts";
+import { makeReceiverPayload } from "../../src/event/payload.ts";
+import { readPageRequest } from "../../src/ground/page.ts";
+import { openFreshStore, refusalOf, START_MS } from "../kit/fresh-store.ts";
+
+const { store, environment } = await openFreshStore();
+const here = (await environment("development")).id;
+const there = (await environment("production")).id;
+
+interface Seed {
+  relay?: string;
+  trigger?: EventTrigger;
+  state?: EventState;
+  person?: string;
+  atMs?: number;
+  payload?: string;
+  environmentId?: number;
+}
+
+let count = 0;
+
+/** Stores events as they were left; answers their ids in the order they were stored. */
+async function seed(seeds: readonly Seed[]): Promise<string[]> {
+  return store.write("app", async (tx) => {
+    const ids: string[] = [];
+    for (const one of seeds) {
+      const { id } = await insertEvent(tx, {
+        environmentId: one.environmentId ?? here,
+        relayId: `rly_${one.relay ?? "orders"}`,
+        relayName: one.relay ?? "orders",
+        trigger: one.trigger ?? "receiver",
+        payload: makeReceiverPayload(one.payload ?? "{}", {}),
+        unsigned: false,
+        dedupe: keyOfEventId(here, "orders", `${count++}`),
+        nowMs: one.atMs ?? START_MS,
+      });
+      const state = one.state ?? "done";
+      await tx.run(
+        "UPDATE event SET state = ?2, person_id = ?3 WHERE id = ?1",
+        id,
+        state,
+        one.person ?? null,
+      );
+      ids.push(id);
+    }
+    return ids;
+  });
+}
+
+const list = (filter: EventFilter = {}, limit = "200", cursor?: string) =>
+  store.read((tx) => listEvents(tx, here, filter, readPageRequest({ limit, cursor })));
+
+/** Every item of every page, and how many pages that took. */
+async function listAll(
+  filter: EventFilter,
+  limit = "3",
+  between: () => Promise<unknown> = async () => undefined,
+): Promise<{ items: EventItem[]; pages: number }> {
+  const items: EventItem[] = [];
+  let cursor: string | undefined;
+  for (let pages = 1; ; pages++) {
+    const page = await list(filter, limit, cursor);
+    items.push(...page.items);
+    if (page.next === null) return { items, pages };
+    cursor = page.next;
+    await between();
+  }
+}
+
+beforeEach(() =>
+  store.write("app", async (tx) => {
+    await tx.run("DELETE FROM event");
+    await tx.run("DELETE FROM dedupe");
+    await tx.run("DELETE FROM person");
+  }),
+);
+
+const idsOf = (items: readonly EventItem[]) => items.map((item) => item.id);
+
+describe("filters", () => {
+  const SEEDS: Seed[] = [
+    { relay: "orders", state: "done", person: "per_1", atMs: START_MS, payload: '{"note":"Café 100%"}' },
+    { relay: "orders", state: "dead", atMs: START_MS + 1, payload: '{"note":"under_score"}' },
+    { relay: "ticks", trigger: "schedule", state: "failed", atMs: START_MS + 2 },
+    { relay: "changes", trigger: "data_change", state: "queued", person: "per_2", atMs: START_MS + 3 },
+    { relay: "orders", state: "running", person: "per_1", atMs: START_MS + 4 },
+    { relay: "orders", state: "done", person: "per_1", environmentId: there, atMs: START_MS + 5 },
+    { relay: "ticks", trigger: "schedule", state: "done", atMs: START_MS + 6 },
+    { relay: "orders", state: "dead", person: "per_2", atMs: START_MS + 7, payload: '{"x":"underXscore"}' },
+  ];
+  const rows: [string, EventFilter, number[]][] = [
+    ["none: everything of this environment, newest first", {}, [7, 6, 4, 3, 2, 1, 0]],
+    ["relay", { relay: "orders" }, [7, 4, 1, 0]],
+    ["a relay that never was", { relay: "nothing" }, []],
+    ["state queued", { state: "queued" }, [3]],
+    ["state running", { state: "running" }, [4]],
+    ["state done", { state: "done" }, [6, 0]],
+    ["state failed", { state: "failed" }, [2]],
+    ["state dead", { state: "dead" }, [7, 1]],
+    ["trigger receiver", { trigger: "receiver" }, [7, 4, 1, 0]],
+    ["trigger schedule", { trigger: "schedule" }, [6, 2]],
+    ["trigger data_change", { trigger: "data_change" }, [3]],
+    ["person", { person: "per_1" }, [4, 0]],
+    ["since, inclusive", { sinceMs: START_MS + 4 }, [7, 6, 4]],
+    ["since before everything", { sinceMs: 0 }, [7, 6, 4, 3, 2, 1, 0]],
+    ["since after everything", { sinceMs: START_MS + 100_000 }, []],
+    ["until, exclusive", { untilMs: START_MS + 3 }, [2, 1, 0]],
+    ["until before everything", { untilMs: START_MS }, []],
+    ["until after everything", { untilMs: START_MS + 100_000 }, [7, 6, 4, 3, 2, 1, 0]],
+    ["since and until", { sinceMs: START_MS + 1, untilMs: START_MS + 4 }, [3, 2, 1]],
+    ["q: text anywhere in the payload", { q: "Café" }, [0]],
+    ["q takes % as itself", { q: "100%" }, [0]],
+    ["q takes _ as itself", { q: "under_score" }, [1]],
+    ["q without regard to case in ASCII", { q: "UNDERX" }, [7]],
+    ["q that nothing holds", { q: "nowhere" }, []],
+    ["an empty q", { q: "" }, [7, 6, 4, 3, 2, 1, 0]],
+    ["relay and state", { relay: "orders", state: "dead" }, [7, 1]],
+    ["person and state", { person: "per_2", state: "dead" }, [7]],
+    ["person and relay", { person: "per_2", relay: "orders" }, [7]],
+    ["trigger and state", { trigger: "schedule", state: "done" }, [6]],
+    ["state and since", { state: "dead", sinceMs: START_MS + 2 }, [7]],
+    [
+      "everything at once",
+      {
+        relay: "orders",
+        state: "dead",
+        trigger: "receiver",
+        person: "per_2",
+        sinceMs: START_MS,
+        untilMs: START_MS + 8,
+        q: "underx",
+      },
+      [7],
+    ],
+  ];
+  for (const [name, filter, expected] of rows) {
+    test(name, async () => {
+      const ids = await seed(SEEDS);
+      const whole = await list(filter);
+      expect(idsOf(whole.items)).toEqual(expected.map((index) => ids[index] as string));
+      expect(whole.next).toBeNull();
+      expect(idsOf((await listAll(filter, "1")).items)).toEqual(idsOf(whole.items));
+    });
+  }
+
+  test("q: an event's id finds it alone, at once, however many came after it", async () => {
+    const [first] = await seed([{}]);
+    await seed(Array.from({ length: 4_100 }, () => ({})));
+    const page = await list({ q: first as string }, "1");
+    expect([idsOf(page.items), page.next]).toEqual([[first as string], null]);
+  });
+
+  test("q: the id of another environment's event finds nothing", async () => {
+    const [foreign] = await seed([{ environmentId: there }]);
+    expect((await list({ q: foreign as string })).items).toEqual([]);
+  });
+});
+
+describe("pages", () => {
+  test("are complete and without repeats while rows arrive and change their state", async () => {
+    const ids = await seed(Array.from({ length: 50 }, () => ({})));
+    const { items, pages } = await listAll({}, "7", () => seed([{}, {}, {}]));
+    expect(idsOf(items)).toEqual(ids.toReversed());
+    expect(pages).toBe(8);
+  });
+
+  test("of as many as there are have no next", async () => {
+    await seed(Array.from({ length: 6 }, () => ({})));
+    expect((await list({}, "6")).next).toBeNull();
+    expect((await list({}, "5")).next).not.toBeNull();
+  });
+
+  const SPARSE: [string, EventFilter, Seed][] = [
+    ["trigger", { trigger: "schedule" }, { trigger: "schedule" }],
+    ["q", { q: "needle" }, { payload: '{"a":"needle"}' }],
+    ["relay and trigger", { relay: "orders", trigger: "schedule" }, { trigger: "schedule" }],
+  ];
+  for (const [name, filter, rare] of SPARSE) {
+    test(`of a filter with few matches far apart (${name}) are short, and together complete`, async () => {
+      const many = Array.from({ length: 4_500 }, () => ({}));
+      const rares = [...(await seed([rare])), ...(await seed(many).then(() => seed([rare, rare])))];
+      await seed(many);
+      const { items, pages } = await listAll(filter, "2");
+      expect(idsOf(items)).toEqual(rares.toReversed());
+      expect(pages).toBeLessThan(8);
+    });
+  }
+
+  test("are complete when more rows match than one look takes", async () => {
+    await seed(Array.from({ length: 4_300 }, () => ({})));
+    const { items } = await listAll({ state: "done" }, "200");
+    expect(new Set(idsOf(items)).size).toBe(4_300);
+  });
+
+  test("refuse a cursor that is not one of this list", async () => {
+    const refusal = await refusalOf(() => list({}, "5", Buffer.from("abc").toString("base64url")));
+    expect(refusal.code).toBe("invalid_input");
+  });
+});
+
+describe("times", () => {
+  test("many events of one millisecond are all since that millisecond, and none is until it", async () => {
+    await seed([{ atMs: START_MS - 1 }]);
+    const ids = await seed(Array.from({ length: 300 }, () => ({ atMs: START_MS })));
+    await seed([{ atMs: START_MS + 1 }]);
+    const { items } = await listAll({ sinceMs: START_MS, untilMs: START_MS + 1 }, "100");
+    expect(idsOf(items)).toEqual(ids.toReversed());
+    expect((await listAll({ untilMs: START_MS }, "100")).items).toHaveLength(1);
+  });
+
+  test("a small step of the clock back hides no event", async () => {
+    const ids = await seed([0, 900, 500, 501, 1_200].map((ms) => ({ atMs: START_MS + ms })));
+    const since = await list({ sinceMs: START_MS + 800 });
+    expect(idsOf(since.items)).toEqual([ids[4], ids[1]] as string[]);
+    const until = await list({ untilMs: START_MS + 900 });
+    expect(idsOf(until.items)).toEqual([ids[3], ids[2], ids[0]] as string[]);
+  });
+});
+
+describe("an item and the view", () => {
+  test("an item shows everything but its payload and runs, and its person by address", async () => {
+    await store.write("app", (tx) =>
+      tx.run(
+        `INSERT INTO person (id, environment_id, email, email_key, status, attributes, created_by, created_at, updated_at)
+         VALUES ('per_1', ?1, 'Ada@example.com', 'ada@example.com', 'active', '{}', 'test', 0, 0)`,
+        here,
+      ),
+    );
+    const [id] = await seed([{ person: "per_1", state: "dead" }]);
+    await store.write("app", (tx) =>
+      tx.run(
+        `UPDATE event SET reason = 'http_error', attempts = 7, runs = 9, warnings = '["a","b"]', truncated = 1, finished_at = ?1`,
+        START_MS + 5,
+      ),
+    );
+    expect((await list()).items).toEqual([
+      {
+        id: id as string,
+        relay: { id: "rly_orders", name: "orders" },
+        trigger: "receiver",
+        state: "dead",
+        reason: "http_error",
+        attempts: 7,
+        nextAttemptAt: null,
+        person: { id: "per_1", email: "Ada@example.com" },
+        truncated: true,
+        warnings: 2,
+        createdAt: "2026-01-15T12:00:00.000Z",
+        finishedAt: "2026-01-15T12:00:00.005Z",
+      },
+    ]);
+  });
+
+  test("the view of an event of another environment is nothing", async () => {
+    const [foreign] = await seed([{ environmentId: there }]);
+    expect(await store.read((tx) => findEventView(tx, here, foreign as string))).toBeNull();
+    expect(await store.read((tx) => findEventView(tx, there, foreign as string))).toMatchObject({
+      payload: { event: {}, mapped: {} },
+      warnings: [],
+      runs: [],
+      unsigned: false,
+      preview: null,
+    });
+  });
+});
