@@ -2,8 +2,13 @@
  * Compiles the service to one executable: `dist/relay` for this machine, or with --all one file for each system that is released.
  * The version is package.json's, packed in by the bundler. It never tests what it made; `npm run check` does.
  */
-import { mkdirSync, statSync } from "node:fs";
+import { mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
 import { runStep } from "./step.ts";
+
+/** The maps are packed into the executable; what the bundler leaves beside it is not needed. */
+function removeMaps(): void {
+  for (const file of readdirSync("dist")) if (file.endsWith(".map")) rmSync(`dist/${file}`);
+}
 
 /** What is released: the name of the file, and the Bun it is built on. */
 const RELEASED = [
@@ -28,7 +33,8 @@ async function compile(build: Build): Promise<number> {
     "src/main.ts",
     "--compile",
     "--minify",
-    "--sourcemap",
+    "--bytecode",
+    "--sourcemap=inline",
     // The executable reads its own configuration only, never what lies about in the working directory.
     "--no-compile-autoload-dotenv",
     "--no-compile-autoload-bunfig",
@@ -50,4 +56,5 @@ let failed = 0;
 for (const build of process.argv.includes("--all") ? [...RELEASED] : [here]) {
   if ((await compile(build)) !== 0) failed++;
 }
+removeMaps();
 process.exit(failed === 0 ? 0 : 1);

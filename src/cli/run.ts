@@ -64,9 +64,23 @@ function explain(error: unknown, world: World): number {
     world.tell(
       `The database cannot be used now: ${error.message}${cause} Check the disk and the data directory's rights.`,
     );
+  } else if (isFileTrouble(error)) {
+    world.tell(
+      `${error.path} cannot be used (${error.message}): check that the path is right and may be written.`,
+    );
   } else {
     const message = error instanceof Error ? error.message : String(error);
     world.tell(`Something went wrong that should not: ${message} (RELAY_DEBUG=1 shows where).`);
   }
   return 1;
+}
+
+/** The system refused a file or folder that the person named, or that lies where they said. */
+function isFileTrouble(error: unknown): error is Error & { path: string } {
+  const { code, path } = error as { code?: unknown; path?: unknown };
+  return (
+    error instanceof Error &&
+    typeof path === "string" &&
+    /^(EACCES|EEXIST|EISDIR|ENOENT|ENOTDIR|EPERM|EROFS|ENOSPC)$/.test(String(code))
+  );
 }

@@ -1,6 +1,6 @@
 /** apps, keys and admin on a data directory: what a script needs on standard output, and secrets once. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type CommandResult, runCommand } from "../kit/cli-world.ts";
@@ -14,6 +14,13 @@ test("without a data directory the sentence says how to name one", async () => {
   const { code, said, told } = await run("keys list");
   expect({ code, said }).toEqual({ code: 1, said: "" });
   expect(told).toMatch(/There is no data directory at .*--data-dir/);
+});
+
+test("a data directory that is a file is refused in one sentence", async () => {
+  writeFileSync(join(cwd, "a-file"), "");
+  const { code, told } = await run("apps create Shop --data-dir a-file");
+  expect(code).toBe(1);
+  expect(told).toMatch(/a-file cannot be used .*check that the path is right/);
 });
 
 describe("with an app", () => {
