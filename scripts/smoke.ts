@@ -26,7 +26,11 @@ async function run(...args: string[]): Promise<string> {
     stdout: "pipe",
     stderr: "pipe",
   });
-  const [out, talk, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+  const [out, talk, code] = await Promise.all([
+    new Response(child.stdout).text(),
+    new Response(child.stderr).text(),
+    child.exited,
+  ]);
   if (code !== 0) fail(`relay ${args.join(" ")} ended with ${code}: ${out}${talk}`);
   return out;
 }
