@@ -18,7 +18,7 @@ import type { Reader, Writer } from "../store/port.ts";
 export interface CodeMail {
   appId: string;
   environmentId: number;
-  /** The address as it was given; whether anybody has it changes nothing but the row's person. */
+  /** The address as it was given; a person who has it is mailed under their own spelling. */
   email: string;
   code: string;
   nowMs: number;
@@ -42,10 +42,11 @@ export async function intendCodeMail(tx: Writer, mail: CodeMail, rules: MailRule
   const name = (await findApp(tx, appId))?.name ?? appId;
   const subject = makeSubject(`Your code to sign in to ${name}`);
   const text = writeText(name, mail.code);
+  const to = person?.email ?? email;
   const emailId = await intendEmail(tx, {
     environmentId,
     personId: person?.id ?? null,
-    recipient: email,
+    recipient: to,
     sender: from,
     kind: "account",
     subject,
@@ -54,7 +55,7 @@ export async function intendCodeMail(tx: Writer, mail: CodeMail, rules: MailRule
     eventId: null,
     nowMs,
   });
-  return { environmentId, emailId, from, to: email, subject, text };
+  return { environmentId, emailId, from, to, subject, text };
 }
 
 /** Gives the sign-in mails sent to an address before anybody had it to the person who now does, so that an erasure finds them. */

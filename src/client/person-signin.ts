@@ -153,8 +153,9 @@ export class PersonSignin {
   }
 }
 
+/** In one composition, so that two spellings that count as one address are one mailbox too. */
 function requireAddress(given: string): string {
-  const email = parseEmailAddress(given);
+  const email = parseEmailAddress(given.normalize("NFC"));
   if (email !== null) return email;
   throw new Refusal("invalid_input", "`email` is not an e-mail address: use one such as name@example.com.");
 }

@@ -1,0 +1,188 @@
+/** Records as signed-in people reach them: who reads and writes what, by the kind of collection, and that their writes are the app's. */
+import { expect, test } from "bun:test";
+import { type ApiServer, changesBetween, startApi } from "../kit/api-server.ts";
+import { manage, type SignedIn, signIn } from "../kit/app-visitor.ts";
+
+interface Town extends AsyncDisposable {
+  api: ApiServer;
+  ann: SignedIn;
+  bo: SignedIn;
+  cy: SignedIn;
+}
+
+/** Three people and a collection of each kind, named like it. */
+async function openTown(): Promise<Town> {
+  const api = await startApi({ mode: "local" });
+  for (const kind of ["shared", "private", "addressed", "direct"]) {
+    const body = { name: kind, kind, fields: { text: { type: "text", required: true } } };
+    await manage(api, "POST", "/collections", body);
+  }
+  const [ann, bo, cy] = [
+    await signIn(api, "ann@example.com"),
+    await signIn(api, "bo@example.com"),
+    await signIn(api, "cy@example.com"),
+  ];
+  return { api, ann, bo, cy, [Symbol.asyncDispose]: () => api[Symbol.asyncDispose]() };
+}
+
+const path = (kind: string, id?: string) => `/collections/${kind}/records${id === undefined ? "" : `/${id}`}`;
+
+interface Row {
+  kind: "shared" | "private" | "addressed" | "direct";
+  /** Whose the record is, and whom it is addressed to; absent: the app's, nobody. */
+  owner?: "ann" | "bo";
+  to?: "bo";
+  readers: string;
+  writers: string;
+}
+
+const rows: Row[] = [
+  { kind: "shared", readers: "ann bo cy", writers: "" },
+  { kind: "shared", owner: "ann", readers: "ann bo cy", writers: "" },
+  { kind: "private", owner: "ann", readers: "ann", writers: "ann" },
+  { kind: "private", owner: "ann", to: "bo", readers: "ann bo", writers: "ann" },
+  { kind: "private", readers: "", writers: "" },
+  { kind: "addressed", to: "bo", readers: "bo", writers: "" },
+  { kind: "direct", owner: "ann", to: "bo", readers: "ann bo", writers: "ann" },
+  { kind: "direct", to: "bo", readers: "bo", writers: "" },
+];
+
+test.each(rows)(
+  "a $kind record (owner $owner, to $to) is read by [$readers] and written by [$writers]",
+  async (row) => {
+    await using town = await openTown();
+    const { api } = town;
+    const { record } = await manage(api, "POST", path(row.kind), {
+      data: { text: "hello" },
+      ...(row.owner === undefined ? {} : { owner: town[row.owner].id }),
+      ...(row.to === undefined ? {} : { to: town[row.to].id }),
+    });
+    const woken = api.woken.capture;
+    const before = await api.snapshot();
+    const people = ["ann", "bo", "cy"] as const;
+    for (const name of people) {
+      const reads = row.readers.includes(name);
+      const list = await town[name].call("GET", path(row.kind));
+      expect([name, list.json.items.length]).toEqual([name, reads ? 1 : 0]);
+      const got = await town[name].call("GET", path(row.kind, record.id));
+      expect([name, got.status]).toEqual([name, reads ? 200 : 404]);
+      if (row.writers.includes(name)) continue;
+      for (const method of ["PUT", "DELETE"]) {
+        const body = method === "PUT" ? { data: { text: "mine" } } : undefined;
+        const refused = await town[name].call(method, path(row.kind, record.id), body);
+        expect([name, refused.status, refused.json.code]).toEqual(
+          reads ? [name, 403, "forbidden"] : [name, 404, "not_found"],
+        );
+      }
+    }
+    expect([changesBetween(before, await api.snapshot()), api.woken.capture]).toEqual([{}, woken]);
+    for (const name of people.filter((one) => row.writers.includes(one))) {
+      const put = await town[name].call("PUT", path(row.kind, record.id), { data: { text: "mine" } });
+      expect(put.json.record).toMatchObject({ data: { text: "mine" }, recipient: record.recipient });
+      expect((await town[name].call("DELETE", path(row.kind, record.id))).status).toBe(204);
+      expect(api.woken.capture).toBe(woken + 2);
+    }
+  },
+);
+
+test("a person's new record is their own, says who wrote it to the app, and is announced as a record change", async () => {
+  await using town = await openTown();
+  const { api, ann } = town;
+  const woken = api.woken.capture;
+  const before = await api.snapshot();
+  const reply = await ann.call("POST", path("private"), { data: { text: "note" } });
+  expect(reply.status).toBe(201);
+  expect(reply.json.record).toEqual({
+    id: expect.stringMatching(/^rec_/),
+    collection: "private",
+    data: { text: "note" },
+    owner: ann.id,
+    recipient: null,
+    createdAt: "2026-01-15T12:00:00.000Z",
+    updatedAt: "2026-01-15T12:00:00.000Z",
+  });
+  expect(changesBetween(before, await api.snapshot())).toEqual({ record: 1 });
+  expect(api.woken.capture).toBe(woken + 1);
+  const asApp = await manage(api, "GET", path("private", reply.json.record.id));
+  expect(asApp.record.by).toBe(`person:${ann.id}`);
+});
+
+test("a person's writes are captured for record-change relays, as the app's are", async () => {
+  await using town = await openTown();
+  const { api, ann } = town;
+  const definition = {
+    name: "on-note",
+    trigger: { kind: "data_change", collection: "private", on: ["created", "updated", "deleted"] },
+    actions: [{ type: "grant_credits", amount: 1 }],
+  };
+  await manage(api, "POST", "/relays", { definition });
+  const { record } = (await ann.call("POST", path("private"), { data: { text: "note" } })).json;
+  await ann.call("PUT", path("private", record.id), { data: { text: "changed" } });
+  await ann.call("DELETE", path("private", record.id));
+  const changes = await api.store.read((tx) =>
+    tx.all<{ change: string; by: string }>("SELECT change, written_by AS by FROM record_change ORDER BY seq"),
+  );
+  const by = `person:${ann.id}`;
+  expect(changes).toEqual([
+    { change: "created", by },
+    { change: "updated", by },
+    { change: "deleted", by },
+  ]);
+});
+
+const refusals: [string, string, (town: Town) => object, number, string][] = [
+  ["into a shared collection", "shared", () => ({ data: { text: "x" } }), 403, "forbidden"],
+  [
+    "into an addressed collection",
+    "addressed",
+    ({ bo }) => ({ data: { text: "x" }, to: bo.id }),
+    403,
+    "forbidden",
+  ],
+  [
+    "to somebody in a private collection",
+    "private",
+    ({ bo }) => ({ data: { text: "x" }, to: bo.id }),
+    403,
+    "forbidden",
+  ],
+  ["to nobody in a direct collection", "direct", () => ({ data: { text: "x" } }), 400, "data_invalid"],
+  ["to a stranger", "direct", () => ({ data: { text: "x" }, to: "per_x" }), 400, "invalid_input"],
+  ["in another's name", "private", ({ bo }) => ({ data: { text: "x" }, owner: bo.id }), 400, "invalid_input"],
+  ["that breaks the fields", "private", () => ({ data: { text: 5, more: 1 } }), 400, "data_invalid"],
+  ["into no collection", "nowhere", () => ({ data: {} }), 404, "not_found"],
+];
+test.each(refusals)(
+  "a person's record %s is refused and nothing is written",
+  async (_, kind, body, status, code) => {
+    await using town = await openTown();
+    const before = await town.api.snapshot();
+    const reply = await town.ann.call("POST", path(kind), body(town));
+    expect([reply.status, reply.json.code]).toEqual([status, code]);
+    expect([changesBetween(before, await town.api.snapshot()), town.api.woken.capture]).toEqual([{}, 0]);
+  },
+);
+
+test("a suspended person cannot be written to, and it is told apart from nobody by nothing", async () => {
+  await using town = await openTown();
+  await manage(town.api, "PATCH", `/persons/${town.bo.id}`, { status: "suspended" });
+  const replies = [];
+  for (const to of [town.bo.id, `per_${"0".repeat(32)}`])
+    replies.push(await town.ann.call("POST", path("direct"), { data: { text: "x" }, to }));
+  expect(new Set(replies.map(({ status, text }) => `${status} ${text}`)).size).toBe(1);
+});
+
+test("a list is paged newest first, and what the app's owner wrote names nobody", async () => {
+  await using town = await openTown();
+  const { api, ann, bo } = town;
+  for (let n = 0; n < 5; n++) await ann.call("POST", path("direct"), { data: { text: `${n}` }, to: bo.id });
+  const body = { data: { text: "from the owner" } };
+  await api.call(`${api.E}${path("shared")}`, { method: "POST", session: true, body });
+  const first = await bo.call("GET", `${path("direct")}?limit=2`);
+  const second = await bo.call("GET", `${path("direct")}?limit=2&cursor=${first.json.next}`);
+  const texts = [...first.json.items, ...second.json.items].map(({ data }) => data.text);
+  expect(texts).toEqual(["4", "3", "2", "1"]);
+  const shared = await bo.call("GET", path("shared"));
+  expect(shared.json.items).toHaveLength(1);
+  expect(shared.text).not.toContain("@");
+});
