@@ -93,7 +93,7 @@ export async function startService(config: ServiceConfig, doors: ServiceDoors = 
     relays,
     log,
     concurrency: config.concurrency,
-    invitesPerDay: config.limits.invitesPerDay,
+    limits: config.limits,
     doors: {
       caller: createCaller({
         ownHosts: () => ownHosts(baseUrl(), listening),

@@ -19,6 +19,7 @@ import {
 } from "../event/effect.ts";
 import type { EventReason, EventToRun } from "../event/event-row.ts";
 import { type Json, type JsonObject, parseJson } from "../ground/json.ts";
+import type { RaisableLimits } from "../ground/limit.ts";
 import type { Log } from "../ground/log.ts";
 import type { LiveAction, LiveRelay } from "../relay/live-relay.ts";
 import { StoreUnavailable, type Writer } from "../store/port.ts";
@@ -29,7 +30,7 @@ import { resolvePerson } from "./event-person.ts";
 const MAX_WARNINGS = 50;
 
 export interface AttemptRooms {
-  invitesPerDay: number;
+  limits: RaisableLimits;
   log: Log;
 }
 
@@ -71,6 +72,17 @@ export class Attempt {
     this.#keys = makeEffectKeys(relay.actions.map(({ type, target }) => ({ type: type.type, target })));
   }
 
+  /** The attempt as it is now, to go on with in a transaction that may be run again. */
+  fork(): Attempt {
+    const copy = new Attempt(this.event, this.relay, this.startedAtMs, this.#rooms);
+    copy.results.push(...this.results);
+    for (const warning of this.warnings) copy.warnings.add(warning);
+    copy.#effects = this.#effects;
+    copy.#person = this.#person;
+    copy.#next = this.#next;
+    return copy;
+  }
+
   get personId(): string | null {
     return this.#person?.id ?? null;
   }
@@ -86,7 +98,7 @@ export class Attempt {
         relay,
         payload: this.#payload,
         nowMs: this.startedAtMs,
-        invitesPerDay: this.#rooms.invitesPerDay,
+        invitesPerDay: this.#rooms.limits.invitesPerDay,
       }),
     );
     if (found.kind === "failed") {
@@ -210,6 +222,7 @@ export class Attempt {
       renderRef: (text) => renderWhole(text, scope),
       renderData: (value: Json) => renderData(value, scope, warn),
       signingSecret: relay.signingSecret,
+      limits: this.#rooms.limits,
     };
   }
 }

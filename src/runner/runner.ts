@@ -10,6 +10,7 @@ import type { ActionDoors } from "../action/contract.ts";
 import { claimEvents, listDueEvents } from "../event/claim.ts";
 import type { EventToRun } from "../event/event-row.ts";
 import type { Clock } from "../ground/clock.ts";
+import type { RaisableLimits } from "../ground/limit.ts";
 import type { Log } from "../ground/log.ts";
 import type { LiveRelay, LiveRelays } from "../relay/live-relay.ts";
 import { type Store, StoreUnavailable } from "../store/port.ts";
@@ -32,7 +33,7 @@ export interface RunnerRooms {
   doors: ActionDoors;
   log: Log;
   concurrency: number;
-  invitesPerDay: number;
+  limits: RaisableLimits;
   /** Takes the line of every run, without its newline. */
   printRun: (line: string) => void;
 }

@@ -20,28 +20,39 @@ export async function runSending(
   event: EventToRun,
   rooms: SendingRooms,
 ): Promise<Finished> {
-  const attempt = new Attempt(event, relay, rooms.clock.now(), rooms);
-  const commit = (work: (tx: Writer) => Promise<AttemptEnd | PendingSend>): Promise<Finished | PendingSend> =>
-    rooms.store.write("relay", async (tx) => {
-      const step = await work(tx);
-      if (!("plan" in step)) return finishAttempt(tx, attempt, step, rooms.clock.now());
-      await keepRunProgress(tx, {
-        eventSeq: event.seq,
-        number: event.runs,
-        startedAtMs: attempt.startedAtMs,
-        results: attempt.results,
-      });
-      return step;
+  let attempt = new Attempt(event, relay, rooms.clock.now(), rooms);
+  const commit = async (work: Work): Promise<Finished | PendingSend> => {
+    const { step, after } = await rooms.store.write("relay", async (tx) => {
+      const trial = attempt.fork();
+      return { step: await keepStep(tx, trial, await work(tx, trial), rooms), after: trial };
     });
+    attempt = after;
+    return step;
+  };
 
-  let step = await commit(async (tx) => (await attempt.begin(tx)) ?? attempt.advance(tx));
+  let step = await commit(async (tx, trial) => (await trial.begin(tx)) ?? trial.advance(tx));
   while ("plan" in step) {
     const pending = step;
     const sent = await sendOrBreak(pending, rooms.doors);
-    step = await commit(async (tx) =>
-      sent.broke ? attempt.breakOff(sent.error) : attempt.settle(tx, pending, sent.value),
+    step = await commit(async (tx, trial) =>
+      sent.broke ? trial.breakOff(sent.error) : trial.settle(tx, pending, sent.value),
     );
   }
+  return step;
+}
+
+type Work = (tx: Writer, trial: Attempt) => Promise<AttemptEnd | PendingSend>;
+
+/** Writes down where the attempt stands: ended, or about to send. */
+async function keepStep(
+  tx: Writer,
+  trial: Attempt,
+  step: AttemptEnd | PendingSend,
+  rooms: SendingRooms,
+): Promise<Finished | PendingSend> {
+  if (!("plan" in step)) return finishAttempt(tx, trial, step, rooms.clock.now());
+  const { event, startedAtMs, results } = trial;
+  await keepRunProgress(tx, { eventSeq: event.seq, number: event.runs, startedAtMs, results });
   return step;
 }
 

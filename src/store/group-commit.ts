@@ -1,6 +1,7 @@
 /**
- * Group commit: every write that waits when the writer is free runs in its own savepoint inside one transaction, and all are
- * answered after the one durable commit. One that throws is undone alone. It never lets two transactions overlap.
+ * Group commit: every write that waits when the writer is free runs inside one transaction, and all are answered after the one durable
+ * commit. The group runs plainly first; when anything in it fails, it is undone and run again with a savepoint a work, so that one that
+ * throws is undone alone. It never lets two transactions overlap.
  */
 import { type Origin, StoreUnavailable, type Writer } from "./port.ts";
 import { type SqliteConnection, SqliteWriter } from "./sqlite-connection.ts";
@@ -64,7 +65,10 @@ export class GroupCommit {
     this.#writer.running = true;
     const committed: (() => void)[] = [];
     try {
-      const outcomes = await this.#runGroup(group, committed);
+      const outcomes =
+        (await this.#runGroup(group, { careful: false }, committed)) ??
+        (await this.#runGroup(group, { careful: true }, committed)) ??
+        [];
       group.forEach((waiting, index) => {
         const outcome = outcomes[index] as Outcome;
         if (outcome.ok) waiting.resolve(outcome.value);
@@ -83,10 +87,18 @@ export class GroupCommit {
     else for (const resolve of this.#idle.splice(0)) resolve();
   }
 
-  /** Throws when the transaction as a whole is lost; nothing of the group is kept then. */
-  async #runGroup(group: readonly Waiting[], committed: (() => void)[]): Promise<Outcome[]> {
+  /**
+   * One transaction for the whole group. Not careful: without savepoints, which would copy every page each work touches; answers null
+   * when something in it failed, with all of it undone. Throws when the transaction as a whole is lost; nothing is kept then either.
+   */
+  async #runGroup(
+    group: readonly Waiting[],
+    { careful }: { careful: boolean },
+    committed: (() => void)[],
+  ): Promise<Outcome[] | null> {
     const outcomes: Outcome[] = [];
     const watch = watchForForeignAwait();
+    committed.length = 0;
     this.#connection.exec("BEGIN IMMEDIATE");
     let captured = true;
     try {
@@ -96,7 +108,14 @@ export class GroupCommit {
           this.#setCaptured(capture);
           captured = capture;
         }
-        outcomes.push(await this.#runOne(work, watch, committed));
+        const outcome = await this.#runOne(work, watch, { careful }, committed);
+        if (outcome === null || (!careful && !outcome.ok)) {
+          this.#connection.exec("ROLLBACK");
+          committed.length = 0;
+          // A work that failed alone has its answer already.
+          return group.length === 1 && outcome !== null ? [outcome] : null;
+        }
+        outcomes.push(outcome);
       }
       if (!captured) this.#setCaptured(true);
       this.#connection.exec("COMMIT");
@@ -109,14 +128,18 @@ export class GroupCommit {
     return outcomes;
   }
 
+  /** How the work ended; null when it went on after a failed attempt that nothing undid. */
   async #runOne(
     work: (tx: Writer) => Promise<unknown>,
     watch: Watch,
+    { careful }: { careful: boolean },
     committed: (() => void)[],
-  ): Promise<Outcome> {
-    const writer = new SqliteWriter(this.#connection);
+  ): Promise<Outcome | null> {
+    const writer = new SqliteWriter(this.#connection, { careful });
+    const run = (): Promise<unknown> => Promise.race([work(writer), watch.violated]);
     try {
-      const value = await writer.attempt(() => Promise.race([work(writer), watch.violated]));
+      const value = await (careful ? writer.attempt(run) : run());
+      if (writer.passedOver) return null;
       committed.push(...writer.committed);
       return { ok: true, value };
     } catch (error) {

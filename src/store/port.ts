@@ -31,13 +31,16 @@ export interface Store {
   read<Result>(work: (tx: Reader) => Promise<Result>): Promise<Result>;
   /**
    * ONE transaction: resolves after a durable commit; all of `work` is undone when it throws, and its error is the answer.
-   * `work` awaits nothing but its transaction. Throws StoreUnavailable when the database itself cannot write.
+   * `work` awaits nothing but its transaction, and may be run again when it or a neighbour fails: what it changes outside the
+   * transaction must not add up. Throws StoreUnavailable when the database itself cannot write.
    */
   write<Result>(origin: Origin, work: (tx: Writer) => Promise<Result>): Promise<Result>;
   /** Calls back after another process changed the database. The answer stops it. */
   onForeignChange(work: () => void): () => void;
   /** Copies the whole store, consistent, to a new file, while others write. */
   copyTo(file: string): Promise<void>;
+  /** One small step of looking after the file: gives back room that deleted rows left. Answers whether there is more to do. */
+  tend(): Promise<boolean>;
   /** Waits for what was begun, then closes. Later calls throw StoreUnavailable. */
   close(): Promise<void>;
 }

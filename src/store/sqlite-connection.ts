@@ -65,11 +65,19 @@ export class SqliteConnection implements Reader {
 export class SqliteWriter implements Writer {
   readonly #connection: SqliteConnection;
   readonly committed: (() => void)[] = [];
+  readonly #careful: boolean;
   #depth = 0;
   #open = true;
+  #passedOver = false;
 
-  constructor(connection: SqliteConnection) {
+  /** Not careful: an attempt that fails is not undone; `passedOver` tells, and the whole transaction has to be. */
+  constructor(connection: SqliteConnection, { careful }: { careful: boolean }) {
     this.#connection = connection;
+    this.#careful = careful;
+  }
+
+  get passedOver(): boolean {
+    return this.#passedOver;
   }
 
   get<Row>(sql: string, ...values: SqlValue[]): Promise<Row | null> {
@@ -89,6 +97,7 @@ export class SqliteWriter implements Writer {
 
   async attempt<Result>(work: () => Promise<Result>): Promise<Result> {
     if (!this.#open) throw ended();
+    if (!this.#careful) return this.#attemptPlainly(work);
     this.#depth += 1;
     const savepoint = `attempt_${this.#depth}`;
     const callbacks = this.committed.length;
@@ -106,6 +115,15 @@ export class SqliteWriter implements Writer {
       throw error;
     } finally {
       this.#depth -= 1;
+    }
+  }
+
+  async #attemptPlainly<Result>(work: () => Promise<Result>): Promise<Result> {
+    try {
+      return await work();
+    } catch (error) {
+      this.#passedOver = true;
+      throw error;
     }
   }
 
