@@ -7,6 +7,7 @@ import { listRelayRows, readDefinition } from "../relay/relay-row.ts";
 import { startLocalSync } from "../sync/apply-local.ts";
 import { type Command, CommandFailure } from "./command.ts";
 import { writeExample } from "./example.ts";
+import { programWord } from "./program-word.ts";
 import { runService } from "./run-service.ts";
 import { RUN_OPTIONS, readServiceConfig, SERVICE_DIR } from "./service-option.ts";
 import type { RunningService, World } from "./world.ts";
@@ -28,7 +29,9 @@ export const dev: Command = {
     if (input.on("example")) {
       for (const file of await writeExample(serviceDir)) world.tell(`wrote ${relative(world.cwd, file)}`);
     } else if (!existsSync(serviceDir)) {
-      world.tell(`There is no ${shown}/ here yet: relay init writes one with a working example.`);
+      world.tell(
+        `There is no ${shown}/ here yet: ${programWord(world)} init writes one with a working example.`,
+      );
     }
     await keepOutOfGit(config.dataDir);
     await runService(config, input, world, async (service) => {
@@ -90,10 +93,5 @@ async function sayWhere(
     world.say(`Receiver   ${service.baseUrl}/hooks/${environment.appId}/${name}`);
   }
   const first = receivers[0];
-  if (first !== undefined) world.say(`Try it     ${sendCommand(world)} ${first.name}`);
-}
-
-/** How this very program is called, so that the line can be pasted. */
-function sendCommand(world: World): string {
-  return world.env.npm_lifecycle_event === "start" ? "npm run relay -- send" : "relay send";
+  if (first !== undefined) world.say(`Try it     ${programWord(world)} send ${first.name}`);
 }

@@ -6,6 +6,7 @@ import { writeJson } from "../ground/json.ts";
 import { makeDefinitionSchema } from "../relay/json-schema.ts";
 import type { Command } from "./command.ts";
 import { EXAMPLE_NAME, writeExample } from "./example.ts";
+import { programWord } from "./program-word.ts";
 import { readServiceDir, SERVICE_DIR } from "./service-option.ts";
 import type { World } from "./world.ts";
 
@@ -27,9 +28,10 @@ export const init: Command = {
     if (settings !== null) written.push(settings);
     for (const file of written) world.say(relative(world.cwd, file));
     world.tell("");
-    world.tell("Next: relay dev            receives, runs, and watches these files");
+    const relay = programWord(world);
+    world.tell(`Next: ${relay} dev receives, runs, and watches these files;`);
     world.tell(
-      `then: relay send ${EXAMPLE_NAME.padEnd(8)}   posts a signed example event to it, from another terminal`,
+      `then, from another terminal: ${relay} send ${EXAMPLE_NAME} posts a signed example event to it.`,
     );
     return 0;
   },

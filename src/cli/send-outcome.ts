@@ -5,6 +5,7 @@ import { sleep } from "../ground/clock.ts";
 import type { Input } from "./command.ts";
 import { withStore } from "./data-directory.ts";
 import { writeOutcome } from "./event-text.ts";
+import { programWord } from "./program-word.ts";
 import type { World } from "./world.ts";
 
 const LOOK_EVERY_MS = 50;
@@ -23,11 +24,13 @@ export async function waitForEvent(
       const event = await store.read((tx) => findEventView(tx, environmentId, id));
       const settled = event !== null && (FINAL_STATES.has(event.state) || event.nextAttemptAt !== null);
       if (event !== null && settled) {
-        world.tell(`${writeOutcome(event)}. More: relay events show ${id}`);
+        world.tell(`${writeOutcome(event)}. More: ${programWord(world)} events show ${id}`);
         return event.state === "done" ? 0 : 1;
       }
       if (world.clock.monotonicMs() - begun > GIVE_UP_MS) {
-        world.tell(`The event is recorded and has not ended yet. More: relay events show ${id}`);
+        world.tell(
+          `The event is recorded and has not ended yet. More: ${programWord(world)} events show ${id}`,
+        );
         return 0;
       }
       await sleep(world.clock, LOOK_EVERY_MS);
