@@ -44,6 +44,8 @@ CREATE TABLE alert (
 
 CREATE INDEX alert_by_environment ON alert (environment_id, last_at);
 
+CREATE INDEX alert_unmailed ON alert (at) WHERE mailed_at IS NULL;
+
 CREATE TABLE api_key (
   id TEXT PRIMARY KEY,
   environment_id INTEGER NOT NULL REFERENCES environment (id) ON DELETE CASCADE,
@@ -362,6 +364,24 @@ CREATE INDEX purchase_by_environment ON purchase (environment_id, id);
 
 CREATE INDEX purchase_by_person ON purchase (person_id, created_at);
 
+CREATE TABLE recent_call (
+  environment_id INTEGER NOT NULL,
+  slot INTEGER NOT NULL,
+  -- Counts the environment's calls; the newest has the highest.
+  seq INTEGER NOT NULL,
+  at INTEGER NOT NULL,
+  relay_name TEXT NOT NULL,
+  outcome TEXT NOT NULL CHECK (outcome IN ('refused', 'ignored', 'duplicate')),
+  code TEXT NOT NULL,
+  cause TEXT NOT NULL,
+  source TEXT NOT NULL,
+  -- The first event's, on a duplicate.
+  event_id TEXT,
+  -- More than 1 for calls over a cap, which are told together.
+  count INTEGER NOT NULL DEFAULT 1,
+  PRIMARY KEY (environment_id, slot)
+) WITHOUT ROWID;
+
 CREATE TRIGGER record_change_created AFTER INSERT ON record
 WHEN (SELECT captured FROM capture_switch) = 1
 BEGIN
@@ -486,7 +506,7 @@ CREATE TABLE relay (
   signing_secret_set_at INTEGER,
   active_since INTEGER NOT NULL,
   created_at INTEGER NOT NULL,
-  updated_at INTEGER NOT NULL,
+  updated_at INTEGER NOT NULL, previous_secret_digest BLOB,
   UNIQUE (environment_id, name)
 );
 
