@@ -38,8 +38,17 @@ export const RETRY_DELAYS_MS: readonly number[] = [
 ];
 export const MAX_ATTEMPTS = RETRY_DELAYS_MS.length + 1;
 export const EVENT_RETENTION_MS = 30 * DAY_MS;
+/** Audit rows of management changes, and alerts and problems that are over. */
+export const AUDIT_RETENTION_MS = 400 * DAY_MS;
+/** Audit rows of runs, one each: they are most of the audit, so they stay past their events but not for a year. */
+export const RUN_AUDIT_RETENTION_MS = 90 * DAY_MS;
+export const EMAIL_RETENTION_MS = 90 * DAY_MS;
 export const SIGNATURE_MEMORY_AFTER_DELETE_MS = DAY_MS;
 export const CAP_WINDOW_MS = MINUTE_MS;
+/** Refused, ignored and duplicate calls kept an environment; the oldest make room. */
+export const MAX_RECENT_CALLS = 1_000;
+/** How long an earlier receiver secret may go on verifying after a rotation. */
+export const MAX_SECRET_OVERLAP_SECONDS = 7 * 86_400;
 export const MAX_MANAGEMENT_BODY_BYTES = 1024 * 1024;
 /** An uploaded file, kept in the database. */
 export const MAX_FILE_BYTES = 5 * 1024 * 1024;

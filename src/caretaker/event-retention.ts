@@ -1,0 +1,82 @@
+/**
+ * Events are kept for 30 days: after that they go, with their runs, effects and dedupe keys. One that waited all that time because its
+ * relay is paused or its environment on hold is dropped without having run, and the owner is told. One that is running, or that an active
+ * relay still has to run or retry, stays until that is over.
+ */
+import { forgetKey } from "../event/dedupe.ts";
+import { idFloor } from "../ground/id.ts";
+import { EVENT_RETENTION_MS } from "../ground/limit.ts";
+import type { Log } from "../ground/log.ts";
+import { relayTarget } from "../relay/relay-row.ts";
+import type { Writer } from "../store/port.ts";
+import { raiseAlert } from "../watch/alert.ts";
+
+/** Events in one transaction: a few milliseconds. */
+const BATCH_SIZE = 100;
+
+interface OldRow {
+  seq: number;
+  environmentId: number;
+  relayName: string;
+  state: string;
+  dedupeHash: Uint8Array | null;
+  heldAt: number | null;
+}
+
+/** Deletes the oldest events that are over their 30 days; answers whether there may be more. Ids sort by the time of arrival. */
+export async function retireEvents(tx: Writer, nowMs: number, log: Log): Promise<boolean> {
+  const old = await tx.all<OldRow>(
+    `SELECT event.seq, event.environment_id AS environmentId, event.relay_name AS relayName, event.state, event.dedupe_hash AS dedupeHash,
+       environment.held_at AS heldAt
+     FROM event LEFT JOIN relay ON relay.id = event.relay_id LEFT JOIN environment ON environment.id = event.environment_id
+     WHERE event.id < ?1 AND (event.state IN ('done', 'failed', 'dead')
+       OR (event.state = 'queued' AND (relay.state = 'paused' OR environment.held_at IS NOT NULL)))
+     ORDER BY event.id LIMIT ?2`,
+    idFloor("evt", nowMs - EVENT_RETENTION_MS),
+    BATCH_SIZE,
+  );
+  for (const row of old) await deleteEvent(tx, row);
+  await tellDropped(
+    tx,
+    old.filter((row) => row.state === "queued"),
+    nowMs,
+    log,
+  );
+  return old.length === BATCH_SIZE;
+}
+
+async function deleteEvent(tx: Writer, { seq, dedupeHash }: OldRow): Promise<void> {
+  if (dedupeHash !== null) await forgetKey(tx, dedupeHash, seq);
+  await tx.run("DELETE FROM run WHERE event_seq = ?1", seq);
+  await tx.run("DELETE FROM effect WHERE event_seq = ?1", seq);
+  await tx.run("DELETE FROM event WHERE seq = ?1", seq);
+}
+
+/** One alert a relay; those of later batches join it, and its count is all of them. */
+async function tellDropped(tx: Writer, dropped: readonly OldRow[], nowMs: number, log: Log): Promise<void> {
+  const byRelay = Map.groupBy(dropped, (row) => `${row.environmentId} ${row.relayName}`);
+  for (const rows of byRelay.values()) {
+    const [first] = rows;
+    if (first === undefined) continue;
+    const { environmentId, relayName, heldAt } = first;
+    const held = heldAt !== null;
+    log.warn("waiting events were dropped after 30 days", {
+      environmentId,
+      relay: relayName,
+      held,
+      count: rows.length,
+    });
+    await raiseAlert(tx, {
+      environmentId,
+      code: "events_dropped",
+      target: relayTarget(relayName),
+      message: `Events of ${relayName} that waited for more than 30 days were dropped and never run: ${
+        held
+          ? "the environment is on hold, so release it to run what still waits."
+          : "the relay is paused, so resume it to run what still waits."
+      }`,
+      count: rows.length,
+      nowMs,
+    });
+  }
+}

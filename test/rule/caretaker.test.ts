@@ -1,0 +1,322 @@
+/** What is kept for how long, and that looking after it stands in nobody's way. */
+import { Database } from "bun:sqlite";
+import { describe, expect, test } from "bun:test";
+import { setHold } from "../../src/account/environment.ts";
+import { findDuplicate, keyOfEventId } from "../../src/event/dedupe.ts";
+import { DAY_MS } from "../../src/ground/limit.ts";
+import { type CaredStore, openCaredStore } from "../kit/cared-store.ts";
+import { settle } from "../kit/virtual-clock.ts";
+
+const HOUR_MS = 3_600_000;
+
+describe("an event", () => {
+  test.each([
+    ["done", 29 * DAY_MS, 1],
+    ["done", 31 * DAY_MS, 0],
+    ["failed", 31 * DAY_MS, 0],
+    ["dead", 31 * DAY_MS, 0],
+    ["running", 31 * DAY_MS, 1],
+    ["queued", 31 * DAY_MS, 1],
+  ])("of an active relay that is %s and %p ms old: %p remain", async (state, ageMs, remain) => {
+    await using cared = await openCaredStore();
+    await cared.addRelay("shop", "active");
+    await cared.put({ atMs: cared.clock.now() - ageMs, state });
+    await cared.round();
+    expect(await cared.count("event")).toBe(remain);
+    expect(await cared.count("alert")).toBe(0);
+  });
+
+  test("goes with its runs, its effects and its dedupe key, and with nothing of another's", async () => {
+    await using cared = await openCaredStore();
+    const nowMs = cared.clock.now();
+    const old = await cared.put({ atMs: nowMs - 31 * DAY_MS, key: "old" });
+    const young = await cared.put({ atMs: nowMs - DAY_MS, key: "young" });
+    await cared.round();
+    const rows = await cared.store.read(async (tx) => ({
+      events: await tx.all("SELECT seq FROM event"),
+      runs: await tx.all("SELECT event_seq AS seq FROM run"),
+      effects: await tx.all("SELECT event_seq AS seq FROM effect"),
+      keys: await tx.all("SELECT event_seq AS seq FROM dedupe"),
+      old: await findDuplicate(tx, keyOfEventId(cared.environmentId, "shop", "old")),
+      young: await findDuplicate(tx, keyOfEventId(cared.environmentId, "shop", "young")),
+    }));
+    const only = [{ seq: young }];
+    expect(rows).toEqual({
+      events: only,
+      runs: only,
+      effects: only,
+      keys: only,
+      old: null,
+      young: expect.any(String),
+    });
+    expect(old).not.toBe(young);
+  });
+
+  test("of a relay that is gone goes too", async () => {
+    await using cared = await openCaredStore();
+    await cared.put({ atMs: cared.clock.now() - 31 * DAY_MS });
+    await cared.round();
+    expect(await cared.count("event")).toBe(0);
+  });
+
+  test("that is kept does not keep the others behind it", async () => {
+    await using cared = await openCaredStore();
+    await cared.addRelay("shop", "active");
+    const atMs = cared.clock.now() - 31 * DAY_MS;
+    for (let i = 0; i < 130; i++) await cared.put({ atMs: atMs - DAY_MS, state: "queued" });
+    for (let i = 0; i < 250; i++) await cared.put({ atMs });
+    await cared.round();
+    expect(await cared.count("event WHERE state = 'queued'")).toBe(130);
+    expect(await cared.count("event")).toBe(130);
+  });
+
+  test("dated ahead by a wrong clock does not keep the others behind it", async () => {
+    await using cared = await openCaredStore();
+    const nowMs = cared.clock.now();
+    for (let i = 0; i < 150; i++) await cared.put({ atMs: nowMs + 1_000 * DAY_MS });
+    await cared.put({ atMs: nowMs - 31 * DAY_MS });
+    await cared.round();
+    expect(await cared.count("event")).toBe(150);
+  });
+});
+
+describe("events that waited for 30 days", () => {
+  test.each(["held", "paused"] as const)("are dropped, logged, and the owner is told (%s)", async (why) => {
+    await using cared = await openCaredStore();
+    await cared.addRelay("shop", why === "paused" ? "paused" : "active");
+    const { environmentId, clock } = cared;
+    if (why === "held") await cared.store.write("app", (tx) => setHold(tx, environmentId, clock.now()));
+    for (let i = 0; i < 230; i++) await cared.put({ atMs: clock.now() - 31 * DAY_MS, state: "queued" });
+    await cared.put({ atMs: clock.now() - 29 * DAY_MS, state: "queued" });
+    await cared.round();
+    expect(await cared.count("event")).toBe(1);
+    const alerts = await cared.store.read((tx) => tx.all("SELECT code, target, message, count FROM alert"));
+    expect(alerts).toEqual([
+      {
+        code: "events_dropped",
+        target: "relay:shop",
+        message: `Events of shop that waited for more than 30 days were dropped and never run: ${
+          why === "held"
+            ? "the environment is on hold, so release it to run what still waits."
+            : "the relay is paused, so resume it to run what still waits."
+        }`,
+        count: 230,
+      },
+    ]);
+    expect(cared.logged.filter((line) => line.includes("dropped after 30 days"))).toHaveLength(3);
+  });
+});
+
+describe("beside events", () => {
+  const rows: [
+    string,
+    string,
+    (cared: CaredStore, atMs: number) => [string, ...(string | number)[]],
+    number,
+  ][] = [
+    ["a signature accepted once until its time is over", "signature_memory", signature, 0],
+    ["a session until it ends", "session", session, 0],
+    ["a one-time link until it ends", "signin_link", link, 0],
+    ["an audit row of a run for 90 days", "audit", (cared, at) => audit(cared, at, "evt_1"), 90],
+    ["an audit row of a change for 400 days", "audit", (cared, at) => audit(cared, at, null), 400],
+    ["a mail for 90 days", "email", email, 90],
+    ["an alert for 400 days", "alert", alert, 400],
+    ["a problem that was cleared for 400 days", "problem", problem, 400],
+  ];
+  test.each(rows)("%s is kept", async (_rule, table, make, keptDays) => {
+    await using cared = await openCaredStore();
+    await cared.store.write("app", (tx) =>
+      tx.run("INSERT INTO owner (id, email, created_at) VALUES ('own_1', 'a@example.com', 0)"),
+    );
+    const nowMs = cared.clock.now();
+    const before = await cared.count(table);
+    for (const atMs of [nowMs - keptDays * DAY_MS - DAY_MS, nowMs - keptDays * DAY_MS + DAY_MS]) {
+      const [sql, ...values] = make(cared, atMs);
+      await cared.store.write("app", (tx) => tx.run(sql, ...values));
+    }
+    expect(await cared.count(table)).toBe(before + 2);
+    await cared.round();
+    expect(await cared.count(table)).toBe(before + 1);
+  });
+
+  test("a problem that stands, and a signature that lives as long as its secret, are never forgotten", async () => {
+    await using cared = await openCaredStore();
+    const { environmentId } = cared;
+    await cared.store.write("app", async (tx) => {
+      await tx.run(
+        "INSERT INTO problem (id, environment_id, code, target, message, raised_at) VALUES ('prb_1', ?1, 'c', 't', 'm', 0)",
+        environmentId,
+      );
+      await tx.run(
+        "INSERT INTO signature_memory (environment_id, relay_name, signed_text_hash, body_hash) VALUES (?1, 'shop', x'01', x'02')",
+        environmentId,
+      );
+    });
+    await cared.round();
+    expect([await cared.count("problem"), await cared.count("signature_memory")]).toEqual([1, 1]);
+  });
+
+  test("old audit rows of changes do not keep the runs behind them", async () => {
+    await using cared = await openCaredStore();
+    const atMs = cared.clock.now() - 100 * DAY_MS;
+    await cared.store.write("app", async (tx) => {
+      for (let i = 0; i < 600; i++) await tx.run(...audit(cared, atMs, null));
+      for (let i = 0; i < 600; i++) await tx.run(...audit(cared, atMs, "evt_1"));
+    });
+    await cared.round();
+    expect(await cared.count("audit WHERE event_id IS NOT NULL")).toBe(0);
+    expect(await cared.count(`audit WHERE at = ${atMs}`)).toBe(600);
+  });
+});
+
+describe("a round", () => {
+  test("lets writes through between its transactions, and no transaction of it is large", async () => {
+    await using cared = await openCaredStore();
+    for (let i = 0; i < 1_000; i++) await cared.put({ atMs: cared.clock.now() - 31 * DAY_MS });
+    await cared.clock.advance(60_000);
+    expect(await cared.count("event")).toBe(900);
+    await cared.put({ atMs: cared.clock.now() });
+    expect(await cared.count("event")).toBe(901);
+    await cared.clock.advance(10);
+    expect(await cared.count("event")).toBe(801);
+    await cared.round();
+    expect(await cared.count("event")).toBe(1);
+  });
+
+  test("stops when it is told to, and goes on after a restart", async () => {
+    await using cared = await openCaredStore();
+    for (let i = 0; i < 300; i++) await cared.put({ atMs: cared.clock.now() - 31 * DAY_MS });
+    await cared.clock.advance(60_000);
+    await cared.caretakers.stop();
+    await cared.clock.advance(5 * HOUR_MS);
+    expect(await cared.count("event")).toBe(200);
+    cared.caretakers.start();
+    await cared.clock.advance(61_000);
+    expect(await cared.count("event")).toBe(0);
+  });
+
+  test("goes on with the others when one fails, and says so", async () => {
+    await using cared = await openCaredStore();
+    const atMs = cared.clock.now() - 100 * DAY_MS;
+    await cared.put({ atMs });
+    await cared.store.write("app", async (tx) => {
+      await tx.run(...audit(cared, atMs, "evt_1"));
+      await tx.run("CREATE TRIGGER broken BEFORE DELETE ON run BEGIN SELECT raise(ABORT, 'no'); END");
+    });
+    await cared.round();
+    expect([await cared.count("event"), await cared.count("audit WHERE event_id IS NOT NULL")]).toEqual([
+      1, 0,
+    ]);
+    expect(cared.logged.join()).toContain("a caretaker failed");
+  });
+
+  test("deletes nothing by a clock that was just set ahead, and everything old once it has kept for an hour", async () => {
+    await using cared = await openCaredStore();
+    await cared.put({ atMs: cared.clock.now() });
+    await cared.round();
+    cared.clock.jump(400 * DAY_MS);
+    await cared.clock.advance(HOUR_MS);
+    expect(await cared.count("event")).toBe(1);
+    expect(cared.logged.join()).toContain("the clock was set");
+    await cared.clock.advance(HOUR_MS);
+    expect(await cared.count("event")).toBe(0);
+  });
+});
+
+describe("the file", () => {
+  test("gives back the room of deleted rows, and its log is emptied", async () => {
+    await using cared = await openCaredStore();
+    const text = "x".repeat(4_000);
+    for (let i = 0; i < 1_500; i++) await cared.put({ atMs: cared.clock.now() - 31 * DAY_MS, text });
+    expect(cared.size().database + cared.size().log).toBeGreaterThan(6_000_000);
+    await cared.round();
+    expect(cared.size()).toEqual({ database: expect.any(Number), log: 0 });
+    expect(cared.size().database).toBeLessThan(2_000_000);
+  });
+
+  test("is looked after while another process reads; the log waits for the next time", async () => {
+    await using cared = await openCaredStore();
+    await cared.put({ atMs: cared.clock.now() });
+    const other = new Database(cared.file, { readonly: true });
+    other.exec("BEGIN");
+    other.query("SELECT count(*) FROM event").get();
+    await cared.put({ atMs: cared.clock.now() });
+    expect(await cared.store.tend()).toBe(false);
+    expect(cared.size().log).toBeGreaterThan(0);
+    other.exec("COMMIT");
+    other.close();
+    await cared.put({ atMs: cared.clock.now() });
+    await cared.store.tend();
+    expect([cared.size().log, await cared.count("event")]).toEqual([0, 3]);
+  });
+
+  test("is looked after while this process reads and writes", async () => {
+    await using cared = await openCaredStore();
+    const nowMs = cared.clock.now();
+    const work = Array.from({ length: 40 }, (_, i) =>
+      i % 3 === 0 ? cared.store.tend() : i % 3 === 1 ? cared.put({ atMs: nowMs }) : cared.count("event"),
+    );
+    await Promise.all(work);
+    await settle();
+    expect(await cared.count("event")).toBe(13);
+  });
+});
+
+function signature({ environmentId }: CaredStore, atMs: number): [string, ...(string | number)[]] {
+  return [
+    `INSERT INTO signature_memory (environment_id, relay_name, signed_text_hash, body_hash, until)
+     VALUES (?1, 'shop', CAST(?2 AS BLOB), x'02', ?2)`,
+    environmentId,
+    atMs,
+  ];
+}
+
+function session(_cared: CaredStore, atMs: number): [string, ...(string | number)[]] {
+  return [
+    "INSERT INTO session (token_hash, id, owner_id, created_at, expires_at) VALUES (CAST(?1 AS BLOB), 'ses_' || ?1, 'own_1', 0, ?1)",
+    atMs,
+  ];
+}
+
+function link(_cared: CaredStore, atMs: number): [string, ...(string | number)[]] {
+  return [
+    "INSERT INTO signin_link (token_hash, kind, expires_at) VALUES (CAST(?1 AS BLOB), 'local', ?1)",
+    atMs,
+  ];
+}
+
+function audit(
+  { environmentId }: CaredStore,
+  atMs: number,
+  eventId: string | null,
+): [string, ...(string | number)[]] {
+  const columns = "environment_id, at, actor, action, target, event_id";
+  const event = eventId === null ? "NULL" : `'${eventId}'`;
+  return [`INSERT INTO audit (${columns}) VALUES (?1, ?2, 'a', 'b', 'c', ${event})`, environmentId, atMs];
+}
+
+function email({ environmentId }: CaredStore, atMs: number): [string, ...(string | number)[]] {
+  return [
+    `INSERT INTO email (id, environment_id, recipient, sender, kind, subject, text, state, created_at)
+     VALUES ('eml_' || ?2, ?1, 'a', 'b', 'event', 'c', 'd', 'sent', ?2)`,
+    environmentId,
+    atMs,
+  ];
+}
+
+function alert({ environmentId }: CaredStore, atMs: number): [string, ...(string | number)[]] {
+  return [
+    "INSERT INTO alert (id, environment_id, code, target, message, at, last_at) VALUES ('alt_' || ?2, ?1, 'c', 't', 'm', ?2, ?2)",
+    environmentId,
+    atMs,
+  ];
+}
+
+function problem({ environmentId }: CaredStore, atMs: number): [string, ...(string | number)[]] {
+  return [
+    `INSERT INTO problem (id, environment_id, code, target, message, raised_at, cleared_at)
+     VALUES ('prb_' || ?2, ?1, 'c', 't', 'm', 0, ?2)`,
+    environmentId,
+    atMs,
+  ];
+}
