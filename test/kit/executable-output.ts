@@ -1,0 +1,55 @@
+/** What a process prints, as it prints it: kept whole, and awaited by a part of a line. */
+
+interface Waiter {
+  part: string;
+  resolve(line: string): void;
+  reject(error: Error): void;
+}
+
+export class ProcessOutput {
+  #text = "";
+  #ended = false;
+  #waiters: Waiter[] = [];
+
+  constructor(stream: ReadableStream<Uint8Array>) {
+    void this.#read(stream);
+  }
+
+  /** Everything so far. */
+  get text(): string {
+    return this.#text;
+  }
+
+  /** The whole lines so far. */
+  get lines(): string[] {
+    return this.#text.split("\n").slice(0, -1);
+  }
+
+  /** The first line that holds `part`, now or later; rejects when the process closes its output before. */
+  waitFor(part: string): Promise<string> {
+    return new Promise((resolve, reject) => {
+      this.#waiters.push({ part, resolve, reject });
+      this.#settle();
+    });
+  }
+
+  async #read(stream: ReadableStream<Uint8Array>): Promise<void> {
+    const decoder = new TextDecoder();
+    for await (const chunk of stream) {
+      this.#text += decoder.decode(chunk, { stream: true });
+      this.#settle();
+    }
+    this.#ended = true;
+    this.#settle();
+  }
+
+  #settle(): void {
+    const { lines } = this;
+    this.#waiters = this.#waiters.filter(({ part, resolve, reject }) => {
+      const line = lines.find((one) => one.includes(part));
+      if (line !== undefined) resolve(line);
+      else if (this.#ended) reject(new Error(`It ended before it printed ${part}: ${this.#text}`));
+      return line === undefined && !this.#ended;
+    });
+  }
+}
