@@ -119,7 +119,8 @@ function makeCall({ url, key, storage = defaultStorage(), fetch = (request) => g
     if (response.ok) return answer;
     const refusal = new RelayError(response.status, answer);
     // Another sign-in may have kept a newer session in the meantime.
-    if (refusal.code === "signed_out" && token !== null && (await session.token()) === token) await session.forget();
+    if (refusal.code === "signed_out" && token !== null && (await session.token()) === token)
+      await session.forget();
     throw refusal;
   }
   return Object.assign(call, { session });

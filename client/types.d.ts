@@ -26,7 +26,10 @@ export interface Problem {
 
 /** Every refusal of the service, and what keeps a request from reaching it (`unreachable`, `bad_answer`, status 0). */
 export class RelayError extends Error {
-  constructor(status: number, body: { code: string; message: string; problems?: Problem[]; resetAt?: string });
+  constructor(
+    status: number,
+    body: { code: string; message: string; problems?: Problem[]; resetAt?: string },
+  );
   readonly name: "RelayError";
   /** Such as `product_not_sellable`; the service explains each at /docs/errors/<code>. */
   readonly code: string;

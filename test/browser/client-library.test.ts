@@ -1,0 +1,84 @@
+/** g in a real browser: a page of another origin loads the library from the service, and the browser's own CORS lets its calls through. */
+import { expect, test } from "bun:test";
+import { mintApiKey } from "../../src/account/api-key.ts";
+import type { EnvironmentName } from "../../src/account/environment.ts";
+import { requireEnvironment } from "../../src/account/environment.ts";
+import { openDashboard } from "../kit/browser.ts";
+import { APP, type RunningService } from "../kit/running-service.ts";
+
+async function mintAppKey(
+  running: RunningService,
+  name: EnvironmentName,
+  origins: string[],
+): Promise<string> {
+  const made = await running.service.store.write("app", async (tx) => {
+    const environment = await requireEnvironment(tx, APP, name);
+    return mintApiKey(tx, { environment, kind: "app", name: "page", origins, nowMs: 0 });
+  });
+  return made.token;
+}
+
+/** A page that puts the library where a test's script finds it. */
+function servePage(serviceUrl: string) {
+  const script = `import * as library from "${serviceUrl}/client/g.js"; globalThis.library = library;`;
+  const html = `<!doctype html><title>shop</title><p>shop</p><script type="module">${script}</script>`;
+  return Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    fetch: () => new Response(html, { headers: { "content-type": "text/html" } }),
+  });
+}
+
+test("a page signs in, writes a record, is told a 409, and is still signed in after a reload", async () => {
+  await using dashboard = await openDashboard();
+  const { running, page } = dashboard;
+  const { service } = running;
+  const key = await mintAppKey(running, "local", []);
+  const fields = { text: { type: "text" } };
+  await running.api("POST", "/collections", { name: "notes", kind: "private", fields }, "local");
+  await running.api("PUT", "/products/book", {}, "local");
+  using shop = servePage(service.url);
+  const open = async () => {
+    await page.goto(`http://localhost:${shop.port}/`);
+    await page.waitForFunction("globalThis.library !== undefined");
+    await page.evaluate(
+      `globalThis.g = library.createClient({ url: ${JSON.stringify(service.url)}, key: ${JSON.stringify(key)} })`,
+    );
+  };
+  await open();
+  expect(await page.evaluate("g.me()")).toBeNull();
+  await page.evaluate('g.auth.requestCode("bo@example.com")');
+  const [mail] = await running.rows<{ text: string }>("SELECT text FROM email ORDER BY seq DESC LIMIT 1");
+  const code = mail?.text.slice(0, 6);
+  expect(await page.evaluate(`g.auth.signIn("bo@example.com", "${code}")`)).toMatchObject({
+    email: "bo@example.com",
+  });
+  await open();
+  expect(await page.evaluate("g.me()")).toMatchObject({ person: { email: "bo@example.com" } });
+  const made = await page.evaluate(`g.records("notes").create({ text: "from a page" })`);
+  expect(made).toMatchObject({ data: { text: "from a page" } });
+  expect(
+    await page.evaluate(`g.records("notes").delete(${JSON.stringify((made as { id: string }).id)})`),
+  ).toBeUndefined();
+  const told = await page.evaluate(
+    "g.payments.buy('book').catch(({ name, code, status }) => ({ name, code, status }))",
+  );
+  expect(told).toEqual({ name: "RelayError", code: "product_not_sellable", status: 409 });
+  await page.evaluate("g.auth.signOut()");
+  expect(await page.evaluate("localStorage.length")).toBe(0);
+}, 60_000);
+
+test("a page of an origin that a live key does not name reads nothing, not even the refusal", async () => {
+  await using dashboard = await openDashboard({ environments: ["local", "production"] });
+  const { running, page } = dashboard;
+  const key = await mintAppKey(running, "production", ["https://shop.example.com"]);
+  using shop = servePage(running.service.url);
+  await page.goto(`http://localhost:${shop.port}/`);
+  await page.waitForFunction("globalThis.library !== undefined");
+  const told = await page.evaluate(
+    `library.createClient({ url: ${JSON.stringify(running.service.url)}, key: ${JSON.stringify(key)} })
+      .auth.requestCode("bo@example.com").catch(({ code, status }) => ({ code, status }))`,
+  );
+  expect(told).toEqual({ code: "unreachable", status: 0 });
+  expect(await running.rows("SELECT 1 FROM email")).toEqual([]);
+}, 60_000);
