@@ -4,7 +4,7 @@
  */
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { createApp, findApp } from "./account/app.ts";
+import { createApp, findApp, listApps } from "./account/app.ts";
 import { listOwners } from "./account/owner.ts";
 import { SigninCap } from "./account/signin-cap.ts";
 import { createSigninLink } from "./account/signin-link.ts";
@@ -80,6 +80,7 @@ export async function startService(config: ServiceConfig, doors: ServiceDoors = 
   const store = await openSqlite(join(config.dataDir, "relay.db"), { clock });
   started.defer(() => store.close());
   await requireMasterKey(store, sealer);
+  await requireMode(store, config);
   if (config.mode === "local") await ensureLocalApp(store, clock.now());
   await store.write("app", (tx) => settleEveryRelayProblem(tx, sealer, clock.now()));
 
@@ -164,6 +165,18 @@ export async function startService(config: ServiceConfig, doors: ServiceDoors = 
     makeSigninLink: () => makeSigninLink(store, config, config.mode === "local" ? url : baseUrl()),
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   };
+}
+
+/** A laptop's data directory is not a server's: neither would find its apps and keys in the other. */
+async function requireMode(store: Store, { mode, dataDir }: ServiceConfig): Promise<void> {
+  const apps = await store.read(listApps);
+  const isLocal = apps.some(({ id }) => id === LOCAL_APP);
+  if (apps.length === 0 || isLocal === (mode === "local")) return;
+  throw new Error(
+    isLocal
+      ? `The data directory ${dataDir} belongs to local development (relay dev): give the server another --data-dir.`
+      : `The data directory ${dataDir} belongs to a server (relay serve): give local development another --data-dir.`,
+  );
 }
 
 async function ensureLocalApp(store: Store, nowMs: number): Promise<void> {
