@@ -33,7 +33,7 @@ export async function drainChanges(tx: Writer, limit: number, nowMs: number, log
   const watchers = await findWatchers(tx, changes);
   const relayIds = new Set<string>();
   for (const change of changes) {
-    const views = view(change, log);
+    const views = view(tx, change, log);
     if (views === null || saysNothing(views)) continue;
     const watching = change.relays.split(" ").flatMap((id) => watchers.get(id) ?? []);
     for (const watcher of watching) {
@@ -53,11 +53,12 @@ interface Views {
 }
 
 /** null for a row that another program wrote and that is no record: it would stop the log for good. */
-function view(change: ChangeRow, log: Log): Views | null {
+function view(tx: Writer, change: ChangeRow, log: Log): Views | null {
   try {
     return { record: viewAfter(change), previous: viewBefore(change) };
   } catch (error) {
-    log.error("a changed record cannot be read, so it fires nothing", { record: change.recordId, error });
+    const what = { record: change.recordId, error };
+    tx.afterCommit(() => log.error("a changed record cannot be read, so it fires nothing", what));
     return null;
   }
 }

@@ -60,12 +60,8 @@ async function tellDropped(tx: Writer, dropped: readonly OldRow[], nowMs: number
     if (first === undefined) continue;
     const { environmentId, relayName, heldAt } = first;
     const held = heldAt !== null;
-    log.warn("waiting events were dropped after 30 days", {
-      environmentId,
-      relay: relayName,
-      held,
-      count: rows.length,
-    });
+    const what = { environmentId, relay: relayName, held, count: rows.length };
+    tx.afterCommit(() => log.warn("waiting events were dropped after 30 days", what));
     await raiseAlert(tx, {
       environmentId,
       code: "events_dropped",

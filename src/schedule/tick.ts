@@ -3,6 +3,7 @@
  * replayed if wanted, with one alert. All of it and the cursor are one transaction, so that a crash leaves a period ticked or not, never
  * twice. Source: the specification's "schedule"; decisions, "missed ticks".
  */
+import { alertOn, findEnvironmentById } from "../account/environment.ts";
 import { keyOfOccurrence } from "../event/dedupe.ts";
 import { insertEvent } from "../event/event-insert.ts";
 import { makeWholePayload } from "../event/payload.ts";
@@ -93,12 +94,15 @@ function recordTick(
   });
 }
 
+/** The missed are dead events, so it is `relay_failed` that tells of them, one for all, unless the owner switched it off. */
 async function alertMissed(
   tx: Writer,
   relay: ScheduleRelay,
   missed: readonly number[],
   nowMs: number,
 ): Promise<void> {
+  const environment = await findEnvironmentById(tx, relay.environmentId);
+  if (environment === null || !alertOn(environment, "relay_failed")) return;
   const [first = nowMs] = missed;
   const last = missed.at(-1) ?? first;
   const which =

@@ -183,6 +183,17 @@ describe("after a gap", () => {
     expect(table.logged.filter((line) => line.includes("ticks were missed"))).toHaveLength(1);
   });
 
+  test("the alert is left out where the owner switched relay_failed off", async () => {
+    await using table = await hourly("2026-01-15T12:59:00Z");
+    await table.stop();
+    await table.store.write("app", (tx) =>
+      tx.run(`UPDATE environment SET settings = '{"alerts":{"relay_failed":false}}'`),
+    );
+    await table.clock.advance(3 * HOUR_MS);
+    await table.start();
+    expect([(await table.ticks("beat")).length, await table.alerts()]).toEqual([3, []]);
+  });
+
   test("of months, missed periods are stored at most 30 days back", async () => {
     await using table = await openTimetable("2026-01-15T12:59:00Z");
     await table.make("beat", { every: "1d" });

@@ -1,0 +1,155 @@
+/** Record changes in the whole service: writes by every road, and what the relays that watch do then. */
+import { Database } from "bun:sqlite";
+import { describe, expect, test } from "bun:test";
+import { mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type RunningService, startRunningService } from "../kit/running-service.ts";
+import { settle } from "../kit/virtual-clock.ts";
+
+const ORDERS = {
+  name: "orders",
+  kind: "private",
+  fields: { status: { type: "text" }, total: { type: "number" }, payment: { type: "json" } },
+};
+const NOTES = { name: "notes", kind: "shared", fields: { text: { type: "text" } } };
+const WATCHER = {
+  name: "watcher",
+  trigger: { kind: "data_change", collection: "orders", on: ["created", "updated", "deleted"] },
+  actions: [
+    { type: "write_record", collection: "notes", data: { text: "{{record.data.status}} {{record.id}}" } },
+  ],
+};
+
+describe("a record change in the running service", () => {
+  test("by API fires at once, create, update and delete, and the relay's own record fires nothing", async () => {
+    await using running = await startWatcher();
+    const deeper = { ...WATCHER, name: "deeper", trigger: { ...WATCHER.trigger, collection: "notes" } };
+    expect((await running.api("POST", "/relays", { definition: deeper })).status).toBe(201);
+    const made = await running.api("POST", "/collections/orders/records", { data: { status: "open" } });
+    const path = `/collections/orders/records/${made.body.record.id}`;
+    await running.api("PUT", path, { data: { status: "paid" } });
+    await running.api("PUT", path, { data: { status: "paid" } });
+    await running.api("DELETE", path);
+    await running.drain();
+    const { id } = made.body.record;
+    expect(await notes(running)).toEqual([`open ${id}`, `paid ${id}`, `paid ${id}`]);
+    expect(running.lines).toEqual(Array(3).fill("RELAY · watcher · data_change · 1 action · ok"));
+    expect(await fired(running)).toHaveLength(3);
+  });
+
+  test("by the dashboard's origin, a payment receipt and SQL by hand fires; by a relay or an erasure not", async () => {
+    await using running = await startWatcher();
+    const { store } = running.service;
+    for (const origin of ["dashboard", "relay", "erasure"] as const) {
+      await store.write(origin, (tx) => tx.run(insertOrder(origin)));
+    }
+    writeByHand(running, insertOrder("by hand"));
+    await running.clock.advance(2_000);
+    await running.drain();
+    expect((await notes(running)).map((text) => text.split(" rec_")[0])).toEqual(["dashboard", "by hand"]);
+  });
+
+  test("a payment receipt's record fires where a collection is mapped", async () => {
+    await using running = await startWatcher();
+    const { body } = await running.api("GET", "/settings");
+    const mapped = await running.api("PUT", "/settings", {
+      version: body.settings.version,
+      receipts: { collection: "receipts" },
+    });
+    expect(mapped.status).toBe(200);
+    const receipts = { name: "receipts", kind: "private", fields: RECEIPT_FIELDS };
+    expect((await running.api("POST", "/collections", receipts)).status).toBe(201);
+    const definition = {
+      ...WATCHER,
+      name: "paid",
+      trigger: { kind: "data_change", collection: "receipts", on: ["created"] },
+    };
+    expect((await running.api("POST", "/relays", { definition })).status).toBe(201);
+    const person = await running.api("POST", "/persons", { email: "ada@example.com" });
+    await running.api("PUT", "/products/book", { title: "Book" });
+    const receipt = { ref: "pay_1", person: person.body.person.id, product: "book" };
+    expect((await running.api("POST", "/receipts", receipt)).status).toBe(201);
+    await running.drain();
+    expect((await fired(running)).map((event) => event.relay)).toEqual(["paid"]);
+    expect((await running.rows("SELECT 1 FROM record WHERE written_by = 'receipt'")).length).toBe(1);
+  });
+
+  test("acts on the record's owner, otherwise its recipient", async () => {
+    await using running = await startWatcher();
+    const definition = {
+      ...WATCHER,
+      name: "granter",
+      actions: [{ type: "grant_credits", amount: 5 }],
+    };
+    expect((await running.api("POST", "/relays", { definition })).status).toBe(201);
+    const person = await running.api("POST", "/persons", { email: "ada@example.com" });
+    const { id } = person.body.person;
+    await running.api("POST", "/collections/orders/records", { data: { status: "paid" }, owner: id });
+    await running.drain();
+    const credits = await running.api("GET", `/persons/${id}/credits`);
+    expect(credits.body.balance).toBe(5);
+  });
+
+  test("written while the service is down fires when it starts, once", async () => {
+    await using running = await startWatcher();
+    await running.service[Symbol.asyncDispose]();
+    writeByHand(running, insertOrder("meanwhile"));
+    await running.restart();
+    await running.drain();
+    await running.restart();
+    await running.drain();
+    expect((await notes(running)).map((text) => text.split(" rec_")[0])).toEqual(["meanwhile"]);
+  });
+
+  test("waits while the relay is paused or the environment is on hold, then runs in order", async () => {
+    await using running = await startWatcher();
+    await running.api("POST", "/relays/watcher/pause");
+    for (const status of ["one", "two"])
+      await running.api("POST", "/collections/orders/records", { data: { status } });
+    await settle(40);
+    expect((await fired(running)).map((event) => event.state)).toEqual(["queued", "queued"]);
+    expect(await notes(running)).toEqual([]);
+    await running.api("POST", "/relays/watcher/resume");
+    await running.drain();
+    expect((await notes(running)).map((text) => text.split(" ")[0])).toEqual(["one", "two"]);
+  });
+});
+
+const RECEIPT_FIELDS = { ref: { type: "text" }, product: { type: "text" } };
+
+interface Watched extends RunningService {
+  dataDir: string;
+}
+
+async function startWatcher(): Promise<Watched> {
+  const dataDir = mkdtempSync(join(tmpdir(), "relay-test-"));
+  const running = Object.assign(await startRunningService({ config: { dataDir } }), { dataDir });
+  for (const collection of [ORDERS, NOTES]) {
+    expect((await running.api("POST", "/collections", collection)).status).toBe(201);
+  }
+  expect((await running.api("POST", "/relays", { definition: WATCHER })).status).toBe(201);
+  return running;
+}
+
+function writeByHand({ dataDir }: Watched, sql: string): void {
+  using other = new Database(join(dataDir, "relay.db"));
+  other.exec(sql);
+}
+
+function insertOrder(status: string): string {
+  const id = `rec_${status.replaceAll(" ", "_")}`;
+  return `INSERT INTO record (id, environment_id, collection, data, written_by, created_at, updated_at)
+    SELECT '${id}', environment_id, name, '{"status":"${status}"}', 'test', 0, 0 FROM collection WHERE name = 'orders'`;
+}
+
+async function notes(running: RunningService): Promise<string[]> {
+  const rows = await running.rows<{ data: string }>(
+    "SELECT data FROM record WHERE collection = 'notes' ORDER BY seq",
+  );
+  return rows.map((row) => JSON.parse(row.data).text);
+}
+
+function fired(running: RunningService): Promise<{ relay: string; state: string }[]> {
+  return running.rows("SELECT relay_name AS relay, state FROM event ORDER BY seq");
+}

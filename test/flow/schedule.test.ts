@@ -1,0 +1,120 @@
+/** Schedules in the whole service: from the clock to the action's result, over a restart, with the clock set. */
+import { describe, expect, test } from "bun:test";
+import { type RunningService, START_MS, startRunningService } from "../kit/running-service.ts";
+import { settle } from "../kit/virtual-clock.ts";
+
+const HOUR_MS = 3_600_000;
+const NOTES = { name: "notes", kind: "shared", fields: { at: { type: "text" } } };
+const BEAT = {
+  name: "beat",
+  trigger: { kind: "schedule", every: "1h" },
+  actions: [{ type: "write_record", collection: "notes", data: { at: "{{tick.periodStart}}" } }],
+};
+
+interface Shown {
+  periodStart: string;
+  state: string;
+  reason: string | null;
+}
+
+describe("a schedule in the running service", () => {
+  test("runs its actions as each period begins, and the tick is there to read", async () => {
+    await using running = await startBeat();
+    await running.clock.advance(2 * HOUR_MS);
+    await running.drain();
+    expect(await written(running)).toEqual(["2026-01-15T13:00:00.000Z", "2026-01-15T14:00:00.000Z"]);
+    expect(running.lines).toEqual([
+      "RELAY · beat · schedule · 1 action · ok",
+      "RELAY · beat · schedule · 1 action · ok",
+    ]);
+    const list = await running.api("GET", "/events?trigger=schedule");
+    const { body } = await running.api("GET", `/events/${list.body.items[0].id}`);
+    expect(body.event.payload).toEqual({ tick: { periodStart: "2026-01-15T14:00:00.000Z" } });
+  });
+
+  test("that is made, edited, paused or deleted by API follows within 5 seconds", async () => {
+    await using running = await startBeat();
+    const quick = { ...BEAT, trigger: { kind: "schedule", every: "15m" } };
+    expect((await running.api("PUT", "/relays/beat", { definition: quick, version: 1 })).status).toBe(200);
+    await running.clock.advance(HOUR_MS / 4);
+    await running.drain();
+    expect(await written(running)).toEqual(["2026-01-15T12:15:00.000Z"]);
+    await running.api("POST", "/relays/beat/pause");
+    await running.clock.advance(HOUR_MS);
+    await running.api("POST", "/relays/beat/resume");
+    await running.clock.advance(HOUR_MS / 4);
+    await running.drain();
+    expect(await written(running)).toEqual(["2026-01-15T12:15:00.000Z", "2026-01-15T13:30:00.000Z"]);
+    await running.api("DELETE", "/relays/beat");
+    await running.clock.advance(HOUR_MS);
+    expect(await shown(running)).toHaveLength(2);
+  });
+
+  test("records nothing while its environment is on hold, nor afterwards", async () => {
+    await using running = await startBeat();
+    await hold(running, true);
+    await running.clock.advance(3 * HOUR_MS);
+    await hold(running, false);
+    await settle();
+    expect(await shown(running)).toEqual([]);
+    await running.clock.advance(HOUR_MS);
+    expect((await shown(running)).map((event) => event.periodStart)).toEqual(["2026-01-15T16:00:00.000Z"]);
+  });
+
+  test("over a restart: the newest missed period runs late, an older one is dead and runs when it is replayed", async () => {
+    await using running = await startBeat();
+    await running.clock.advance(HOUR_MS);
+    await running.drain();
+    running.clock.jump(2 * HOUR_MS);
+    await running.restart();
+    await running.drain();
+    expect(await shown(running)).toEqual([
+      { periodStart: "2026-01-15T13:00:00.000Z", state: "done", reason: null },
+      { periodStart: "2026-01-15T14:00:00.000Z", state: "dead", reason: "missed" },
+      { periodStart: "2026-01-15T15:00:00.000Z", state: "done", reason: null },
+    ]);
+    const { body } = await running.api("GET", "/events?state=dead");
+    expect((await running.api("POST", `/events/${body.items[0].id}/replay`)).status).toBe(202);
+    await running.drain();
+    expect((await written(running)).toSorted()).toEqual(
+      [1, 2, 3].map((hours) => new Date(START_MS + hours * HOUR_MS).toISOString()),
+    );
+    const alerts = await running.api("GET", "/alerts");
+    expect(alerts.body.items.map((alert: { code: string }) => alert.code)).toEqual(["relay_failed"]);
+  });
+
+  test("ticks once although the clock is set back over a period's beginning", async () => {
+    await using running = await startBeat();
+    await running.clock.advance(HOUR_MS + 1_000);
+    running.clock.jump(-HOUR_MS / 2);
+    await running.restart();
+    await running.clock.advance(HOUR_MS);
+    await running.drain();
+    expect(await written(running)).toEqual(["2026-01-15T13:00:00.000Z"]);
+  });
+});
+
+async function startBeat(): Promise<RunningService> {
+  const running = await startRunningService();
+  expect((await running.api("POST", "/collections", NOTES)).status).toBe(201);
+  expect((await running.api("POST", "/relays", { definition: BEAT })).status).toBe(201);
+  await settle();
+  return running;
+}
+
+async function hold(running: RunningService, held: boolean): Promise<void> {
+  const { body } = await running.api("GET", "/settings");
+  expect((await running.api("PUT", "/settings", { version: body.settings.version, held })).status).toBe(200);
+}
+
+async function written(running: RunningService): Promise<string[]> {
+  const rows = await running.rows<{ data: string }>("SELECT data FROM record ORDER BY seq");
+  return rows.map((row) => JSON.parse(row.data).at);
+}
+
+async function shown(running: RunningService): Promise<Shown[]> {
+  const rows = await running.rows<{ payload: string; state: string; reason: string | null }>(
+    "SELECT payload, state, reason FROM event ORDER BY seq",
+  );
+  return rows.map(({ payload, ...row }) => ({ periodStart: JSON.parse(payload).tick.periodStart, ...row }));
+}
