@@ -1,0 +1,190 @@
+/** Deduplication: what counts as the same event, for how long, and that two keys whose short forms agree are never taken for one another. */
+import { beforeEach, describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import {
+  type DedupeKey,
+  findDuplicate,
+  forgetKey,
+  keyOfBody,
+  keyOfEventId,
+  keyOfOccurrence,
+} from "../../src/event/dedupe.ts";
+import { insertEvent } from "../../src/event/event-insert.ts";
+import { makeReceiverPayload } from "../../src/event/payload.ts";
+import { DAY_MS } from "../../src/ground/limit.ts";
+import { openFreshStore, START_MS } from "../kit/fresh-store.ts";
+
+const { store } = await openFreshStore();
+const bytes = (text: string) => new TextEncoder().encode(text);
+const MIDNIGHT = Date.UTC(2026, 0, 16);
+
+beforeEach(() =>
+  store.write("app", async (tx) => {
+    await tx.run("DELETE FROM event");
+    await tx.run("DELETE FROM dedupe");
+  }),
+);
+
+const insert = (dedupe: DedupeKey | null) =>
+  store.write("app", (tx) =>
+    insertEvent(tx, {
+      environmentId: 1,
+      relayId: "rly_1",
+      relayName: "orders",
+      trigger: "receiver",
+      payload: makeReceiverPayload("{}", {}),
+      unsigned: false,
+      dedupe,
+      nowMs: START_MS,
+    }),
+  );
+
+/** Deletes the event as retention does, its key with it. */
+const forget = (id: string, { hash }: DedupeKey) =>
+  store.write("app", async (tx) => {
+    const row = await tx.get<{ seq: number }>("SELECT seq FROM event WHERE id = ?1", id);
+    await forgetKey(tx, hash, row?.seq ?? 0);
+    await tx.run("DELETE FROM event WHERE id = ?1", id);
+  });
+
+describe("the same event", () => {
+  const rows: [string, DedupeKey, DedupeKey, boolean][] = [
+    ["one event_id of one relay name", keyOfEventId(1, "orders", "a"), keyOfEventId(1, "orders", "a"), true],
+    ["another event_id", keyOfEventId(1, "orders", "a"), keyOfEventId(1, "orders", "b"), false],
+    ["another relay name", keyOfEventId(1, "orders", "a"), keyOfEventId(1, "order", "a"), false],
+    ["another environment", keyOfEventId(1, "orders", "a"), keyOfEventId(2, "orders", "a"), false],
+    ["an event_id in other letters", keyOfEventId(1, "orders", "a"), keyOfEventId(1, "orders", "A"), false],
+    [
+      "an event_id of digits with a leading zero",
+      keyOfEventId(1, "orders", "1"),
+      keyOfEventId(1, "orders", "01"),
+      false,
+    ],
+    [
+      "one body in one UTC day",
+      keyOfBody(1, "orders", bytes("{}"), MIDNIGHT - DAY_MS),
+      keyOfBody(1, "orders", bytes("{}"), MIDNIGHT - 1),
+      true,
+    ],
+    [
+      "one body in the next UTC day",
+      keyOfBody(1, "orders", bytes("{}"), MIDNIGHT - 1),
+      keyOfBody(1, "orders", bytes("{}"), MIDNIGHT),
+      false,
+    ],
+    [
+      "another body",
+      keyOfBody(1, "orders", bytes("{}"), MIDNIGHT),
+      keyOfBody(1, "orders", bytes("{ }"), MIDNIGHT),
+      false,
+    ],
+    [
+      "a body and an event_id of the same text",
+      keyOfBody(1, "orders", bytes("a"), MIDNIGHT),
+      keyOfEventId(1, "orders", "a"),
+      false,
+    ],
+    ["one occurrence of one relay", keyOfOccurrence(1, "rly_1", "t"), keyOfOccurrence(1, "rly_1", "t"), true],
+    [
+      "one occurrence of another relay",
+      keyOfOccurrence(1, "rly_1", "t"),
+      keyOfOccurrence(1, "rly_2", "t"),
+      false,
+    ],
+  ];
+  for (const [name, first, second, same] of rows) {
+    test(`${name} ${same ? "is a duplicate and answers the first row's id" : "is another event"}`, async () => {
+      const one = await insert(first);
+      const other = await insert(second);
+      expect(one.duplicate).toBe(false);
+      expect(other.duplicate).toBe(same);
+      expect(other.id === one.id).toBe(same);
+      expect(await store.read((tx) => tx.all("SELECT seq FROM event"))).toHaveLength(same ? 1 : 2);
+    });
+  }
+
+  test("without a key nothing is a duplicate", async () => {
+    expect([(await insert(null)).duplicate, (await insert(null)).duplicate]).toEqual([false, false]);
+  });
+
+  test("many at once with one key are one event", async () => {
+    const key = keyOfEventId(1, "orders", "a");
+    const answers = await Promise.all(Array.from({ length: 50 }, () => insert(key)));
+    expect(answers.filter((answer) => !answer.duplicate)).toHaveLength(1);
+    expect(new Set(answers.map((answer) => answer.id)).size).toBe(1);
+  });
+
+  test("the key lives as long as the event row", async () => {
+    const key = keyOfEventId(1, "orders", "a");
+    const { id } = await insert(key);
+    await forget(id, key);
+    expect((await insert(key)).duplicate).toBe(false);
+    expect(await store.read((tx) => tx.all("SELECT slot FROM dedupe"))).toHaveLength(1);
+  });
+});
+
+describe("keys whose first 63 bits agree", () => {
+  /** Four keys that want the same slot, also in what the slot's mask leaves out. */
+  const twins = [0x10, 0x11, 0x1f, 0x18].map((low, index): DedupeKey => {
+    const hash = new Uint8Array(16).fill(0xab);
+    hash[7] = low;
+    hash[15] = index;
+    return { hash };
+  });
+
+  test("are told apart", async () => {
+    const ids = [];
+    for (const key of twins) ids.push(await insert(key));
+    expect(ids.map((answer) => answer.duplicate)).toEqual([false, false, false, false]);
+    for (const [index, key] of twins.entries()) {
+      expect(await store.read((tx) => findDuplicate(tx, key))).toBe(ids[index]?.id as string);
+    }
+  });
+
+  test("a forgotten one leaves the others standing and its place free", async () => {
+    const [first, second] = twins as [DedupeKey, DedupeKey];
+    const { id } = await insert(first);
+    const other = await insert(second);
+    await forget(id, first);
+    expect(await store.read((tx) => findDuplicate(tx, first))).toBeNull();
+    expect((await insert(second)).id).toBe(other.id);
+    expect((await insert(first)).duplicate).toBe(false);
+  });
+
+  test("the top bit of a hash never makes a slot negative or lost", async () => {
+    for (const top of [0x7f, 0x80, 0xff]) {
+      const key: DedupeKey = { hash: new Uint8Array(16).fill(top) };
+      const { id } = await insert(key);
+      expect(await insert(key)).toEqual({ id, duplicate: true });
+    }
+  });
+});
+
+test("against a model: any order of arrivals and deletions", async () => {
+  const step = fc.record({ key: fc.integer({ min: 0, max: 7 }), gone: fc.boolean() });
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 40 }), async (steps) => {
+      await store.write("app", async (tx) => {
+        await tx.run("DELETE FROM event");
+        await tx.run("DELETE FROM dedupe");
+      });
+      const held = new Map<number, string>();
+      for (const { key: number, gone } of steps) {
+        // Pairs of keys share a slot.
+        const hash = new Uint8Array(16).fill(number >> 1);
+        hash[15] = number;
+        const known = held.get(number);
+        if (gone && known !== undefined) {
+          await forget(known, { hash });
+          held.delete(number);
+        } else {
+          const answer = await insert({ hash });
+          expect(answer.duplicate).toBe(known !== undefined);
+          if (known !== undefined) expect(answer.id).toBe(known);
+          held.set(number, answer.id);
+        }
+      }
+    }),
+    { numRuns: 40 },
+  );
+});

@@ -1,0 +1,238 @@
+/** "Event row" and the run's traces: warnings, truncation and templates, the audit row of each run, the line on standard output. */
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { insertEvent } from "../../src/event/event-insert.ts";
+import type { EventTrigger } from "../../src/event/event-row.ts";
+import { makeReceiverPayload, makeWholePayload } from "../../src/event/payload.ts";
+import type { JsonObject } from "../../src/ground/json.ts";
+import { CALL, GRANT, replay, sendEvent, showEvent, WRITE } from "../kit/event-flow.ts";
+import { BROKEN, FakeCaller, OK } from "../kit/fake-caller.ts";
+import { makeOrders, receiverDefinition, saveRelay } from "../kit/relay-definition.ts";
+import { type RunningService, startRunningService } from "../kit/running-service.ts";
+
+const PERSON_MAP = { event_id: "id", person_email: "email" };
+const MISSING = { ...WRITE, data: { order: "{{mapped.event_id}} {{event.no.where}}" } };
+
+let running: RunningService;
+let caller: FakeCaller;
+
+beforeEach(async () => {
+  caller = new FakeCaller();
+  running = await startRunningService({ doors: { actions: { caller } } });
+  await makeOrders(running);
+});
+
+afterEach(() => running[Symbol.asyncDispose]());
+
+async function sendAndDrain(id: string, more: object = {}): Promise<string> {
+  const event = await sendEvent(running, id, more);
+  await running.drain();
+  return event;
+}
+
+/** An event of a kind that no sender here makes. */
+async function putEvent(name: string, trigger: EventTrigger, payload: JsonObject): Promise<string> {
+  const [relay] = await running.rows<{ id: string; environmentId: number }>(
+    "SELECT id, environment_id AS environmentId FROM relay WHERE name = ?1",
+    name,
+  );
+  if (relay === undefined) throw new Error(`There is no relay ${name}.`);
+  const { id } = await running.service.store.write("app", (tx) =>
+    insertEvent(tx, {
+      environmentId: relay.environmentId,
+      relayId: relay.id,
+      relayName: name,
+      trigger,
+      payload: makeWholePayload(payload),
+      unsigned: false,
+      dedupe: null,
+      nowMs: running.clock.now(),
+    }),
+  );
+  running.service.runner.wake(relay.id);
+  await running.drain();
+  return id;
+}
+
+describe("warnings", () => {
+  const warning = "{{event.no.where}} names nothing in this event and was left empty.";
+
+  test("a path naming nothing renders empty and adds a warning to the event", async () => {
+    await saveRelay(running, receiverDefinition({ actions: [MISSING] }));
+    const view = await showEvent(running, await sendAndDrain("a"));
+    expect(view).toMatchObject({ state: "done", warnings: [warning] });
+    expect(await running.rows("SELECT json_extract(data, '$.order') AS found FROM record")).toEqual([
+      { found: "a " },
+    ]);
+    const { items } = (await running.api("GET", "/events")).body;
+    expect(items[0].warnings).toBe(1);
+  });
+
+  test("a path that is missed many times is one warning", async () => {
+    await saveRelay(running, receiverDefinition({ actions: [MISSING, MISSING] }));
+    expect((await showEvent(running, await sendAndDrain("a"))).warnings).toEqual([warning]);
+  });
+
+  test("stay through retries and replays that skip what gave them", async () => {
+    caller.reply = () => BROKEN;
+    await saveRelay(running, receiverDefinition({ actions: [MISSING, CALL] }));
+    const event = await sendAndDrain("a");
+    caller.reply = () => OK;
+    await running.clock.advance(60_000);
+    await running.drain();
+    expect(await showEvent(running, event)).toMatchObject({ state: "done", warnings: [warning] });
+    await replay(running, event);
+    await running.drain();
+    expect(await showEvent(running, event)).toMatchObject({ state: "done", warnings: [warning] });
+  });
+
+  test("are at most 50", async () => {
+    const paths = Array.from({ length: 80 }, (_, n) => `{{event.p${n}}}`).join("");
+    await saveRelay(running, receiverDefinition({ actions: [{ ...WRITE, data: { order: paths } }] }));
+    expect((await showEvent(running, await sendAndDrain("a"))).warnings).toHaveLength(50);
+  });
+});
+
+describe("truncation", () => {
+  test("a payload of exactly 32 KB is stored whole, one byte more is not", () => {
+    const whole = 32 * 1024 - '{"event":"","mapped":{"event_id":"a"}}'.length;
+    const make = (length: number) => makeReceiverPayload(`"${"x".repeat(length)}"`, { event_id: "a" });
+    expect(make(whole)).toMatchObject({ truncated: false, preview: null });
+    const cut = make(whole + 1);
+    expect(cut).toMatchObject({ truncated: true, text: '{"event":null,"mapped":{"event_id":"a"}}' });
+    expect(cut.preview).toHaveLength(4_096);
+  });
+
+  test("counts bytes of UTF-8, and cuts no character in two", () => {
+    const cut = makeReceiverPayload(`"a${"é".repeat(20_000)}"`, { note: `b${"é".repeat(2_000)}` });
+    expect(cut.truncated).toBe(true);
+    expect(cut.preview).toBe(`"a${"é".repeat(2_047)}`);
+    expect((JSON.parse(cut.text) as { mapped: { note: string } }).mapped.note).toBe(`b${"é".repeat(1_023)}`);
+  });
+
+  test("the mapped fields survive and templates read them; a path into what was cut away warns", async () => {
+    await saveRelay(
+      running,
+      receiverDefinition({ actions: [{ ...WRITE, data: { order: "{{mapped.event_id}}{{event.id}}" } }] }),
+    );
+    const view = await showEvent(running, await sendAndDrain("a", { filler: "x".repeat(40_000) }));
+    expect(view).toMatchObject({ state: "done", truncated: true } as object);
+    expect(view.warnings).toEqual(["{{event.id}} names nothing in this event and was left empty."]);
+    expect(await running.rows("SELECT json_extract(data, '$.order') AS found FROM record")).toEqual([
+      { found: "a" },
+    ]);
+  });
+});
+
+describe("the audit row of a run", () => {
+  const auditRows = (event: string) =>
+    running.rows<{ actor: string; action: string; target: string; before: string; after: string }>(
+      "SELECT actor, action, target, before, after FROM audit WHERE event_id = ?1 ORDER BY seq",
+      event,
+    );
+
+  test("is one, by the relay, with each action's before and after", async () => {
+    await saveRelay(running, receiverDefinition({ actions: [GRANT, WRITE, CALL], map: PERSON_MAP }));
+    const event = await sendAndDrain("a", { email: "ada@example.com" });
+    const [row, ...others] = await auditRows(event);
+    expect(others).toEqual([]);
+    expect(row).toMatchObject({ actor: "relay:orders", action: "run", target: "relay:orders" });
+    expect(JSON.parse(row?.before ?? "")).toEqual([{ balance: 0 }, null, null]);
+    expect(JSON.parse(row?.after ?? "")).toMatchObject([
+      { type: "grant_credits", outcome: "done", after: { balance: 5, amount: 5 } },
+      { type: "write_record", outcome: "done", after: { collection: "orders" } },
+      { type: "call_url", outcome: "done", after: null },
+    ]);
+  });
+
+  test("is written for each attempt, failed ones too", async () => {
+    caller.reply = () => BROKEN;
+    await saveRelay(running, receiverDefinition({ actions: [CALL] }));
+    const event = await sendAndDrain("a");
+    await running.clock.advance(60_000);
+    await running.drain();
+    const rows = await auditRows(event);
+    expect(rows.map((row) => JSON.parse(row.after)[0].outcome)).toEqual(["failed", "failed"]);
+  });
+
+  test("is written for an event that ended without running any action", async () => {
+    await saveRelay(running, receiverDefinition({ map: PERSON_MAP }));
+    expect(await auditRows(await sendAndDrain("a", { email: "nobody" }))).toHaveLength(1);
+    await running.api("POST", "/relays/orders/pause");
+    const orphan = await sendEvent(running, "b", { email: "nobody" });
+    await running.api("DELETE", "/relays/orders");
+    await running.clock.advance(5_000);
+    expect(await showEvent(running, orphan)).toMatchObject({ reason: "relay_deleted" });
+    expect(await auditRows(orphan)).toHaveLength(1);
+  });
+
+  test("what a relay makes is attributed to the relay by name", async () => {
+    await saveRelay(running, receiverDefinition({ actions: [GRANT, WRITE], map: PERSON_MAP }));
+    const event = await sendAndDrain("a", { email: "ada@example.com" });
+    expect(await running.rows("SELECT relay_name AS relay, event_id AS event FROM credit")).toEqual([
+      { relay: "orders", event },
+    ]);
+    expect(await running.rows("SELECT created_by AS maker FROM person")).toEqual([{ maker: "relay:orders" }]);
+    const { items } = (await running.api("GET", "/collections/orders/records")).body;
+    expect(items[0].by).toBe("relay:orders");
+  });
+});
+
+describe("each run prints its line", () => {
+  test("RELAY · <name> · <trigger> · <n> actions · ok", async () => {
+    await saveRelay(running, receiverDefinition({ actions: [WRITE, CALL] }));
+    await sendAndDrain("a");
+    expect(running.lines).toEqual(["RELAY · orders · receiver · 2 actions · ok"]);
+  });
+
+  test("one action is one action", async () => {
+    await saveRelay(running, receiverDefinition({ actions: [WRITE] }));
+    await sendAndDrain("a");
+    expect(running.lines).toEqual(["RELAY · orders · receiver · 1 action · ok"]);
+  });
+
+  test("failed, for each attempt that failed, and ok for the one that did not", async () => {
+    caller.reply = () => BROKEN;
+    await saveRelay(running, receiverDefinition({ actions: [WRITE, CALL] }));
+    await sendAndDrain("a");
+    caller.reply = () => OK;
+    await running.clock.advance(60_000);
+    await running.drain();
+    expect(running.lines).toEqual([
+      "RELAY · orders · receiver · 2 actions · failed",
+      "RELAY · orders · receiver · 2 actions · ok",
+    ]);
+  });
+
+  test("failed, for an event whose person was not found", async () => {
+    await saveRelay(running, receiverDefinition({ map: PERSON_MAP }));
+    await sendAndDrain("a");
+    expect(running.lines).toEqual(["RELAY · orders · receiver · 1 action · failed"]);
+  });
+
+  test("with the trigger's own name for a schedule and a record change", async () => {
+    const schedule = { kind: "schedule", every: "1d", at: "09:00" };
+    const change = { kind: "data_change", collection: "orders", on: ["created"] };
+    const action = { ...WRITE, data: { order: "x" } };
+    for (const [name, trigger] of [
+      ["daily", schedule],
+      ["changed", change],
+    ]) {
+      const saved = await running.api("POST", "/relays", {
+        definition: { name, trigger, actions: [action] },
+      });
+      expect(saved.status).toBe(201);
+    }
+    await putEvent("daily", "schedule", { tick: { periodStart: "2026-01-15T09:00:00.000Z" } });
+    await putEvent("changed", "data_change", { record: { id: "rec_1", data: {} }, previous: null });
+    expect(running.lines).toEqual([
+      "RELAY · daily · schedule · 1 action · ok",
+      "RELAY · changed · data_change · 1 action · ok",
+    ]);
+  });
+
+  test("an event without a person runs when no action needs one", async () => {
+    const definition = receiverDefinition({ actions: [WRITE] });
+    await saveRelay(running, definition);
+    expect(await showEvent(running, await sendAndDrain("a"))).toMatchObject({ state: "done", person: null });
+  });
+});
