@@ -9,6 +9,8 @@ import { listOwners } from "./account/owner.ts";
 import { SigninCap } from "./account/signin-cap.ts";
 import { createSigninLink } from "./account/signin-link.ts";
 import type { ActionDoors } from "./action/contract.ts";
+import { Capture } from "./capture/capture.ts";
+import { Caretakers } from "./caretaker/caretakers.ts";
 import { PersonSignin } from "./client/person-signin.ts";
 import type { ServiceConfig } from "./config.ts";
 import type { Clock } from "./ground/clock.ts";
@@ -25,6 +27,7 @@ import { LiveRelays } from "./relay/live-relay.ts";
 import { settleEveryRelayProblem } from "./relay/relay-problem.ts";
 import { receiverSecretContext } from "./relay/relay-row.ts";
 import { Runner } from "./runner/runner.ts";
+import { Scheduler } from "./schedule/scheduler.ts";
 import { loadMasterKey } from "./secret/master-key.ts";
 import { Sealer } from "./secret/seal.ts";
 import { lockDataDirectory } from "./store/lock.ts";
@@ -86,7 +89,11 @@ export async function startService(config: ServiceConfig, doors: ServiceDoors = 
 
   let listening: string | null = null;
   const baseUrl = (): string => config.baseUrl ?? listening ?? `http://${config.host}:${config.port}`;
-  const relays = new LiveRelays({ store, sealer, baseUrl, onReload: () => runner.wake() });
+  const onReload = (): void => {
+    runner.wake();
+    scheduler.refresh();
+  };
+  const relays = new LiveRelays({ store, sealer, baseUrl, onReload });
   const mailer = createMailer({ store, sealer, clock, local: config.mode === "local" });
   const runner: Runner = new Runner({
     store,
@@ -107,7 +114,19 @@ export async function startService(config: ServiceConfig, doors: ServiceDoors = 
     printRun: doors.printRun ?? ((line) => process.stdout.write(`${line}\n`)),
   });
   started.defer(() => runner.stop());
-  started.defer(store.onForeignChange(() => relays.invalidate()));
+  const onEvent = (relayId: string): void => runner.wake(relayId);
+  const scheduler: Scheduler = new Scheduler({ store, clock, relays, log, onEvent });
+  started.defer(() => scheduler.stop());
+  const capture = new Capture({ store, clock, log, onEvent });
+  started.defer(() => capture.stop());
+  const caretakers = new Caretakers({ store, clock, log });
+  started.defer(() => caretakers.stop());
+  started.defer(
+    store.onForeignChange(() => {
+      relays.invalidate();
+      capture.wake();
+    }),
+  );
 
   const receiver = new Receiver({
     store,
@@ -116,7 +135,7 @@ export async function startService(config: ServiceConfig, doors: ServiceDoors = 
     log,
     verifiedEventsPerMinute: config.limits.verifiedEventsPerMinute,
     unverifiedCallsPerMinute: config.limits.unverifiedCallsPerMinute,
-    onEvent: (relayId) => runner.wake(relayId),
+    onEvent,
     onCall: () => undefined,
   });
   const http: HttpRooms = {
@@ -138,7 +157,7 @@ export async function startService(config: ServiceConfig, doors: ServiceDoors = 
     resolveTxt,
     baseUrl,
     invalidateRelays: () => relays.invalidate(),
-    recordsChanged: () => undefined,
+    recordsChanged: () => capture.wake(),
     wakeRunner: () => runner.wake(),
     checkReady: makeReadyCheck(store, runner, clock),
   };
@@ -149,6 +168,9 @@ export async function startService(config: ServiceConfig, doors: ServiceDoors = 
   listening = `http://${config.host.includes(":") ? `[${config.host}]` : config.host}:${port}`;
   started.defer(() => stopListening(app.server, clock));
   await runner.start();
+  await scheduler.start();
+  await capture.start();
+  caretakers.start();
 
   const url = listening;
   const running = started.move();
