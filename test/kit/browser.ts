@@ -54,7 +54,7 @@ export async function openDashboard(options: RunningOptions = {}): Promise<Dashb
     timezoneId: "UTC",
   });
   stack.defer(() => context.close());
-  context.setDefaultTimeout(8_000);
+  context.setDefaultTimeout(4_000);
   const page = context.pages()[0] ?? (await context.newPage());
   const complaints = listen(page);
   const link = await running.service.makeSigninLink();
@@ -75,7 +75,8 @@ function listen(page: Page): string[] {
   const complaints: string[] = [];
   page.on("console", (message) => {
     const isAnswer = message.text().startsWith("Failed to load resource: the server responded");
-    if ((message.type() === "error" || message.type() === "warning") && !isAnswer) complaints.push(message.text());
+    if ((message.type() === "error" || message.type() === "warning") && !isAnswer)
+      complaints.push(message.text());
   });
   page.on("pageerror", (error) => complaints.push(String(error)));
   return complaints;

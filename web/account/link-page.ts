@@ -1,9 +1,11 @@
 /** The pages that one-time links open. The token stands after the `#`, which no server and no log sees, and leaves the address at once. */
+
 import { useEffect, useState } from "preact/hooks";
 import { call, sentenceOf } from "../ground/api.ts";
 import { html, type View } from "../ground/html.ts";
 import { navigate } from "../ground/route.ts";
 import { Notice } from "../part/notice.ts";
+import { Sentence } from "../part/sentence.ts";
 import { enterSession } from "./session.ts";
 import { SigninCard } from "./signin-card.ts";
 import { type FormField, SigninForm } from "./signin-form.ts";
@@ -53,7 +55,7 @@ export function SigninLinkPage(): View {
   }, [token]);
   if (token === "") return html`<${Missing} title="Sign in" command="relay dev --open" />`;
   return html`<${SigninCard} title=${error === null ? "Signing you in…" : "The link did not sign you in"}>
-    ${error !== null && html`<${Notice} kind="bad">${error}<//><p>Run <code>relay dev --open</code> for a fresh link.</p>`}
+    ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//><p>Run <code>relay dev --open</code> for a fresh link.</p>`}
   <//>`;
 }
 

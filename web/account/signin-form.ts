@@ -1,8 +1,10 @@
 /** A form of the sign-in pages: its fields, one button, and the service's sentence when it refuses. */
+
 import { useState } from "preact/hooks";
 import { sentenceOf } from "../ground/api.ts";
 import { html, type View } from "../ground/html.ts";
 import { Notice } from "../part/notice.ts";
+import { Sentence } from "../part/sentence.ts";
 
 export interface FormField {
   name: string;
@@ -45,7 +47,7 @@ export function SigninForm({
         }</label
       >`,
     )}
-    ${error !== null && html`<${Notice} kind="bad">${error}<//>`}
+    ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
     <button class="primary block" disabled=${isSending}>${isSending ? "One moment…" : button}</button>
   </form>`;
 }

@@ -1,4 +1,5 @@
 /** One event: first why it is where it is, then every attempt, then what arrived. */
+
 import { useState } from "preact/hooks";
 import type { Event, Relay } from "../ground/answer.ts";
 import { html, type View } from "../ground/html.ts";
@@ -11,21 +12,26 @@ import { Icon } from "../part/icon.ts";
 import { ErrorState, Notice, Skeleton } from "../part/notice.ts";
 import { PageHead } from "../part/page-head.ts";
 import { SafeText } from "../part/safe-text.ts";
+import { Sentence } from "../part/sentence.ts";
 import { StateMark } from "../part/state-mark.ts";
 import { Ago } from "../part/time.ts";
 import { tellDone } from "../part/toast.ts";
-import { sayTriggerKind } from "../relay/relay-words.ts";
+import { useHeldAt } from "../watch/hold.ts";
 import { EventPayload } from "./event-payload.ts";
 import { EventReplay } from "./event-replay.ts";
 import { EventRun } from "./event-run.ts";
+import { TRIGGER_WORDS } from "./event-table.ts";
 import { explainEvent } from "./reason-words.ts";
 
-const REFRESH_MS = 2_000;
+/** While it waits or runs, and once it is final. */
+const WAITING_REFRESH_MS = 700;
+const FINAL_REFRESH_MS = 4_000;
+const FINAL = new Set(["done", "failed", "dead"]);
 const ICONS = { good: "check", waiting: "clock", bad: "attention", neutral: "help" } as const;
 
 export function EventPage({ place, params }: PageProps): View {
   const path = apiPath(place, "events", params.id ?? "");
-  const { data, error, reload, put } = useLoad<{ event: Event }>(path, REFRESH_MS);
+  const { data, error, reload, put } = useLoad<{ event: Event }>(path, refreshMs);
   const back = { back: "Events", backTo: pagePath(place, "events") };
   if (data === undefined) {
     return html`<${PageHead} title="Event" ...${back} />${error === null ? html`<${Skeleton} />` : html`<${ErrorState} error=${error} onRetry=${reload} />`}`;
@@ -47,21 +53,22 @@ function Shown({
   back: { back: string; backTo: string };
 }): View {
   const now = useNow(1_000);
+  const isHeld = useHeldAt(place) !== null;
   const relay = useLoad<{ relay: Relay }>(apiPath(place, "relays", event.relay.name)).data?.relay;
   const [isReplaying, setReplaying] = useState(false);
-  const isFinal = event.state === "done" || event.state === "failed" || event.state === "dead";
-  const reason = explainEvent(event, relay?.state === "paused", now);
+  const isFinal = FINAL.has(event.state);
+  const reason = explainEvent(event, isHeld ? "held" : relay?.state === "paused" ? "paused" : null, now);
   const title = `${event.relay.name} event`;
   return html`<${PageHead} title=${title} ...${back} aside=${html`<${StateMark} state=${event.state} />`}>
       <button type="button" disabled=${!isFinal} title=${isFinal ? "" : "It can be replayed once it is done, failed or dead."} onClick=${() => setReplaying(true)}><${Icon} name="replay" size=${14} />Replay</button>
     <//>
-    <div class="reason reason-${reason.tone}" role="status"><${Icon} name=${ICONS[reason.tone]} size=${18} /><p><${SafeText} text=${reason.text} /></p></div>
+    <div class="reason reason-${reason.tone}" role="status"><${Icon} name=${ICONS[reason.tone]} size=${18} /><p><${Sentence} text=${reason.text} /></p></div>
     ${error !== null && html`<${Notice} kind="warn">${error} What you see is from before.<//>`}
-    ${event.warnings.map((warning, at) => html`<${Notice} key=${at} kind="warn"><${SafeText} text=${warning} /><//>`)}
+    ${event.warnings.map((warning, at) => html`<${Notice} key=${at} kind="warn"><${Sentence} text=${warning} /><//>`)}
     <dl class="facts">
       <div><dt>Event</dt><dd><code>${event.id}</code><${CopyButton} text=${event.id} label="Copy the event id" words=${null} /></dd></div>
       <div><dt>Relay</dt><dd>${relay === undefined ? event.relay.name : html`<a href=${pagePath(place, "relays", event.relay.name)}>${event.relay.name}</a>`}</dd></div>
-      <div><dt>Came</dt><dd>${sayTriggerKind(event.trigger)}${event.unsigned && ", unsigned"}</dd></div>
+      <div><dt>Trigger</dt><dd>${TRIGGER_WORDS[event.trigger]}${event.unsigned && ", unsigned"}</dd></div>
       <div><dt>Person</dt><dd>${event.person === null ? html`<span class="quiet">nobody</span>` : html`<${SafeText} text=${event.person.email ?? event.person.id} limit=${80} />`}</dd></div>
       <div><dt>Arrived</dt><dd><${Ago} at=${event.createdAt} /></dd></div>
       <div><dt>Finished</dt><dd><${Ago} at=${event.finishedAt} none="not yet" /></dd></div>
@@ -90,4 +97,8 @@ function Shown({
         tellDone("Queued for its replay; what it does appears here.");
       }} />`
     }`;
+}
+
+function refreshMs(data: { event: Event } | undefined): number {
+  return data === undefined || FINAL.has(data.event.state) ? FINAL_REFRESH_MS : WAITING_REFRESH_MS;
 }

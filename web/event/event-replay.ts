@@ -1,4 +1,5 @@
 /** Replays an event, after saying what it will skip and what it will send again. What the service refuses is told in its own sentence. */
+
 import { useState } from "preact/hooks";
 import type { Definition, Event, Relay } from "../ground/answer.ts";
 import { call, sentenceOf } from "../ground/api.ts";
@@ -7,6 +8,7 @@ import { apiPath, type Place } from "../ground/place.ts";
 import { Dialog } from "../part/dialog.ts";
 import { Icon } from "../part/icon.ts";
 import { Notice } from "../part/notice.ts";
+import { Sentence } from "../part/sentence.ts";
 import { sayAction } from "../relay/relay-words.ts";
 
 type Plan = "again" | "skip" | "run";
@@ -73,7 +75,7 @@ export function EventReplay({
           )}</ul>
           ${relay.state === "paused" && html`<${Notice} kind="info">The relay is paused, so it waits until you resume it.<//>`}`
     }
-    ${error !== null && html`<${Notice} kind="bad">${error}<//>`}
+    ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
     <div class="dialog-actions"><button type="button" onClick=${onClose}>Cancel</button>
       <button type="button" class="primary" disabled=${isSending} onClick=${replay}>${isSending ? "Replaying…" : "Replay"}</button></div>
   <//>`;

@@ -1,10 +1,12 @@
 /** What one action did in one attempt: its outcome, why, what it changed, and what a called URL answered. */
+
 import type { Result } from "../ground/answer.ts";
 import type { Json } from "../ground/exact-json.ts";
 import { html, type View } from "../ground/html.ts";
 import { Icon } from "../part/icon.ts";
 import { JsonView } from "../part/json-view.ts";
 import { SafeText } from "../part/safe-text.ts";
+import { Sentence } from "../part/sentence.ts";
 import { StateMark } from "../part/state-mark.ts";
 import { sayActionType } from "../relay/relay-words.ts";
 
@@ -16,7 +18,7 @@ export function EventResult({ result }: { result: Result }): View {
     <span class="result-icon"><${Icon} name=${ICONS[outcome]} size=${13} /></span>
     <div class="result-body">
       <div class="result-head"><b>${sayActionType(type)}</b><code class="quiet">${type}</code><${StateMark} state=${outcome} />${code !== undefined && html`<code class="code">${code}</code>`}</div>
-      ${message !== undefined && html`<p><${SafeText} text=${message} /></p>`}
+      ${message !== undefined && html`<p><${Sentence} text=${message} /></p>`}
       ${answer !== undefined && html`<${AnswerView} answer=${answer} />`}
       ${(isSomething(before) || isSomething(after)) && html`<${Change} before=${before ?? null} after=${after ?? null} />`}
     </div>

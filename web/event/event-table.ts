@@ -8,7 +8,8 @@ import { StateMark } from "../part/state-mark.ts";
 import { Ago } from "../part/time.ts";
 import { sayReasonCode } from "./reason-words.ts";
 
-const TRIGGER_WORDS = { receiver: "webhook", schedule: "tick", data_change: "record change" } as const;
+/** A trigger in a word, as what came. */
+export const TRIGGER_WORDS = { receiver: "webhook", schedule: "tick", data_change: "record change" } as const;
 
 export function EventTable({
   place,
@@ -19,13 +20,12 @@ export function EventTable({
   events: readonly EventItem[];
   withRelay?: boolean;
 }): View {
-  return html`<table class="list events">
-    <thead><tr><th scope="col">State</th>${withRelay && html`<th scope="col">Relay</th>`}<th scope="col">Trigger</th><th scope="col">Person</th><th scope="col">Event</th><th scope="col">Arrived</th></tr></thead>
+  return html`<table class=${withRelay ? "list events" : "list events events-own"}>
+    <thead><tr><th scope="col">State</th>${withRelay && html`<th scope="col">Relay</th>`}<th scope="col">Person</th><th scope="col">Event</th><th scope="col">Arrived</th></tr></thead>
     <tbody>${events.map(
       (event) => html`<tr key=${event.id}>
         <td class="cell-state"><${StateMark} state=${event.state} />${event.reason !== null && html`<span class="quiet clip">${sayReasonCode(event.reason)}</span>`}</td>
-        ${withRelay && html`<td class="cell-name">${event.relay.name}</td>`}
-        <td class="cell-trigger">${TRIGGER_WORDS[event.trigger]}</td>
+        ${withRelay && html`<td class="cell-name"><span class="clip"><b>${event.relay.name}</b> <span class="quiet">${TRIGGER_WORDS[event.trigger]}</span></span></td>`}
         <td class="cell-person"><span class="clip">${event.person === null ? html`<span class="quiet">–</span>` : html`<${SafeText} text=${event.person.email ?? event.person.id} limit=${80} />`}</span></td>
         <td class="cell-id"><a data-row href=${pagePath(place, "events", event.id)} aria-label="Event ${event.id} of ${event.relay.name}, ${event.state}">${shorten(event.id)}</a>${event.warnings > 0 && html`<span class="chip">${sayCount(event.warnings, "warning")}</span>`}${event.attempts > 1 && html`<span class="chip">attempt ${event.attempts}</span>`}</td>
         <td class="cell-time"><${Ago} at=${event.createdAt} /></td>

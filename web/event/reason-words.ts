@@ -30,13 +30,15 @@ export function sayReasonCode(code: string): string {
   return CODE_WORDS[code] ?? code.replaceAll("_", " ");
 }
 
-/** `isPaused`: whether its relay is paused now. */
-export function explainEvent(event: Event, isPaused: boolean, now: number): Reason {
+/** What holds an event back besides its own state: its relay is paused, or the environment is on hold. */
+export type Brake = "paused" | "held" | null;
+
+export function explainEvent(event: Event, brake: Brake, now: number): Reason {
   switch (event.state) {
     case "running":
       return { tone: "waiting", text: `Running now: attempt ${event.attempts} of ${MAX_ATTEMPTS}.` };
     case "queued":
-      return { tone: "waiting", text: explainWaiting(event, isPaused, now) };
+      return { tone: "waiting", text: explainWaiting(event, brake, now) };
     case "done":
       return { tone: "good", text: explainDone(event) };
     case "failed":
@@ -46,13 +48,16 @@ export function explainEvent(event: Event, isPaused: boolean, now: number): Reas
   }
 }
 
-function explainWaiting(event: Event, isPaused: boolean, now: number): string {
+function explainWaiting(event: Event, brake: Brake, now: number): string {
   const failure = event.attempts > 0 ? lastFailure(event) : null;
   const failed =
     failure === null
       ? ""
       : ` Attempt ${event.attempts} of ${MAX_ATTEMPTS} failed at ${nameOf(failure)}: ${trim(failure)}.`;
-  if (isPaused) return `It waits because the relay is paused, and runs when you resume it.${failed}`;
+  if (brake === "held")
+    return `It waits because the environment is on hold, and runs when the hold is released.${failed}`;
+  if (brake === "paused")
+    return `It waits because the relay is paused, and runs when you resume it.${failed}`;
   if (event.nextAttemptAt !== null) {
     const when =
       Date.parse(event.nextAttemptAt) <= now
@@ -69,18 +74,23 @@ function explainWaiting(event: Event, isPaused: boolean, now: number): string {
 function explainDone(event: Event): string {
   const results = event.runs.at(-1)?.results ?? [];
   const skipped = results.filter(({ outcome }) => outcome === "skipped");
-  const ran = `All ${sayCount(results.length, "action")} succeeded`;
-  if (results.length === 1 && skipped.length === 0)
-    return `${sayActionType(results[0]?.type ?? "")} succeeded.`;
-  if (skipped.length === 0) return `${ran}.`;
+  const [only] = results;
+  if (skipped.length === 0) {
+    return results.length === 1
+      ? `${sayActionType(only?.type ?? "")}: done.`
+      : `All ${sayCount(results.length, "action")} are done.`;
+  }
+  const why = whySkipped(skipped);
+  if (skipped.length < results.length) {
+    return `${sayCount(results.length - skipped.length, "action")} done, ${skipped.length} skipped: ${why}.`;
+  }
+  return `Nothing new happened: ${results.length === 1 ? "its action" : "every action"} was skipped, because ${why}.`;
+}
+
+function whySkipped(skipped: readonly Result[]): string {
   const [first] = skipped;
-  const why =
-    skipped.length === 1 && first?.message !== undefined
-      ? trim(first)
-      : "they found their own earlier work, or nothing to do";
-  return skipped.length === results.length
-    ? `Nothing new happened: ${results.length === 1 ? "the action was" : "every action was"} skipped, because ${skipped.length === 1 ? lower(why) : why}.`
-    : `${ran}; ${skipped.length} ${skipped.length === 1 ? "was" : "were"} skipped (${lower(why)}).`;
+  if (skipped.length > 1) return "each found its own earlier work, or nothing to do";
+  return first?.message === undefined ? "it found its own earlier work" : lower(trim(first));
 }
 
 const FAILED_WORDS: Readonly<Record<string, string>> = {

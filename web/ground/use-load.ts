@@ -26,10 +26,14 @@ function keep(path: string, data: unknown): void {
   if (kept.size > MAX_KEPT && oldest !== undefined) kept.delete(oldest);
 }
 
-/** The answer of a GET. `everyMs`: refreshed that often; null: once. */
-export function useLoad<T>(path: string, everyMs: number | null = null): Loaded<T> {
+/** The answer of a GET. `everyMs`: refreshed that often, or as often as what was loaded asks for; null: once. */
+export function useLoad<T>(
+  path: string,
+  everyMs: number | null | ((data: T | undefined) => number) = null,
+): Loaded<T> {
   const turn = useCell(sessionTurn);
   const [, draw] = useState(0);
+  const [round, setRound] = useState(0);
   const state = useRef<{ path: string; data: T | undefined; error: string | null }>({
     path: "",
     data: undefined,
@@ -39,6 +43,8 @@ export function useLoad<T>(path: string, everyMs: number | null = null): Loaded<
     state.current = { path, data: kept.get(path) as T | undefined, error: null };
   }
   const changes = useRef(0);
+  const pace = useRef(everyMs);
+  pace.current = everyMs;
 
   const load = useCallback(
     async (signal?: AbortSignal) => {
@@ -60,18 +66,21 @@ export function useLoad<T>(path: string, everyMs: number | null = null): Loaded<
   useEffect(() => {
     const stop = new AbortController();
     let timer: ReturnType<typeof setTimeout> | undefined;
+    const waitAndLoad = (): void => {
+      const rule = pace.current;
+      const ms = typeof rule === "function" ? rule(state.current.data) : rule;
+      if (ms !== null && !stop.signal.aborted) timer = setTimeout(again, ms);
+    };
     const again = async (): Promise<void> => {
       if (!document.hidden) await load(stop.signal);
-      if (everyMs !== null && !stop.signal.aborted) timer = setTimeout(again, everyMs);
+      waitAndLoad();
     };
-    void load(stop.signal).then(() => {
-      if (everyMs !== null && !stop.signal.aborted) timer = setTimeout(again, everyMs);
-    });
+    void load(stop.signal).then(waitAndLoad);
     return () => {
       stop.abort();
       clearTimeout(timer);
     };
-  }, [load, everyMs, turn]);
+  }, [load, turn, round]);
 
   const { data, error } = state.current;
   return {
@@ -82,7 +91,8 @@ export function useLoad<T>(path: string, everyMs: number | null = null): Loaded<
       changes.current += 1;
       keep(path, next);
       state.current = { path, data: next, error: null };
-      draw((count) => count + 1);
+      // Begins the round of refreshing anew, at the pace of what is shown now.
+      setRound((count) => count + 1);
     },
   };
 }

@@ -1,4 +1,5 @@
 /** API keys: what there is, making one (shown once), revoking one. */
+
 import { useState } from "preact/hooks";
 import type { Page } from "../ground/answer.ts";
 import { call, sentenceOf } from "../ground/api.ts";
@@ -11,6 +12,7 @@ import { Icon } from "../part/icon.ts";
 import { EmptyState, ErrorState, Notice, Skeleton } from "../part/notice.ts";
 import { PageHead } from "../part/page-head.ts";
 import { SafeText } from "../part/safe-text.ts";
+import { Sentence } from "../part/sentence.ts";
 import { StateMark } from "../part/state-mark.ts";
 import { Ago } from "../part/time.ts";
 import { tellDone } from "../part/toast.ts";
@@ -80,7 +82,7 @@ function RevokeDialog({
   };
   return html`<${Dialog} title="Revoke ${shown.name}?" onClose=${onClose}>
     <p>Whatever uses <code>${shown.hint}</code> is refused at once and for good.${shown.lastUsedAt !== null && html` It was last used <${Ago} at=${shown.lastUsedAt} />.`}</p>
-    ${error !== null && html`<${Notice} kind="bad">${error}<//>`}
+    ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
     <div class="dialog-actions"><button type="button" onClick=${onClose}>Cancel</button><button type="button" class="danger" disabled=${isSending} onClick=${revoke}>${isSending ? "Revoking…" : "Revoke key"}</button></div>
   <//>`;
 }

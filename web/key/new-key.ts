@@ -1,4 +1,5 @@
 /** Makes a key; its token is shown once. */
+
 import { useState } from "preact/hooks";
 import { call, sentenceOf } from "../ground/api.ts";
 import { html, type View } from "../ground/html.ts";
@@ -6,6 +7,7 @@ import { apiPath, type Place } from "../ground/place.ts";
 import { Dialog } from "../part/dialog.ts";
 import { Notice } from "../part/notice.ts";
 import { SecretOnce } from "../part/secret-once.ts";
+import { Sentence } from "../part/sentence.ts";
 
 export function NewKeyDialog({
   place,
@@ -49,7 +51,7 @@ export function NewKeyDialog({
       <label><input type="radio" name="kind" checked=${kind === "secret"} onChange=${() => setKind("secret")} />Secret key, for servers</label>
       <label><input type="radio" name="kind" checked=${kind === "app"} onChange=${() => setKind("app")} />App key, for browsers</label></fieldset>
     ${kind === "app" && html`<label class="field"><span>Web origins it works from</span><input name="origins" autocomplete="off" placeholder="https://shop.example.com" /><small>Several are separated by spaces.</small></label>`}
-    ${error !== null && html`<${Notice} kind="bad">${error}<//>`}
+    ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
     <div class="dialog-actions"><button type="button" onClick=${onClose}>Cancel</button><button class="primary" disabled=${isSending}>${isSending ? "Making…" : "Make key"}</button></div>
   </form><//>`;
 }

@@ -1,8 +1,10 @@
 /** The problems of a definition, each at its field; a place in the text can be gone to. */
+
 import type { ApiProblem } from "../ground/api.ts";
 import { sayCount } from "../ground/count-words.ts";
 import { html, type View } from "../ground/html.ts";
 import { Icon } from "./icon.ts";
+import { Sentence } from "./sentence.ts";
 
 export interface PlacedProblem extends ApiProblem {
   /** The line in the text, from 1; null where it is not known. */
@@ -26,7 +28,7 @@ export function ProblemList({
             ${problem.line !== null && html`<span class="problem-line">line ${problem.line}</span>`}
             <code>${problem.field === "" ? "definition" : problem.field}</code>
           </button>
-          <span>${problem.message}</span>
+          <span><${Sentence} text=${problem.message} /></span>
         </li>`,
       )}
     </ul>

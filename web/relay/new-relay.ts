@@ -1,4 +1,5 @@
 /** Makes a relay from a definition; what the service made for it is shown once, before anything else. */
+
 import { useState } from "preact/hooks";
 import type { SavedRelay } from "../ground/answer.ts";
 import { ApiError, type ApiProblem, call, RawJson, sentenceOf } from "../ground/api.ts";
@@ -8,6 +9,7 @@ import type { PageProps } from "../ground/page.ts";
 import { apiPath, pagePath } from "../ground/place.ts";
 import { Notice } from "../part/notice.ts";
 import { PageHead } from "../part/page-head.ts";
+import { Sentence } from "../part/sentence.ts";
 import { DefinitionEditor } from "./definition-editor.ts";
 import { findJsonProblem } from "./definition-text.ts";
 import { EXAMPLES } from "./relay-example.ts";
@@ -83,8 +85,8 @@ export function NewRelayPage({ place }: PageProps): View {
           <textarea class="mono" rows="1" spellcheck=${false} autocomplete="off" value=${secret} placeholder="Leave empty and a new secret is made for you"
             onInput=${(event: InputEvent) => setSecret((event.target as HTMLTextAreaElement).value)}></textarea></label>`
       }
-      ${error !== null && html`<${Notice} kind="bad">${error}<//>`}
-      ${checked?.warnings.map((warning) => html`<${Notice} key=${warning} kind="warn">${warning}<//>`)}
+      ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
+      ${checked?.warnings.map((warning) => html`<${Notice} key=${warning} kind="warn"><${Sentence} text=${warning} /><//>`)}
       ${checked !== null && checked.problems.length === 0 && html`<${Notice} kind="good">The definition is valid.<//>`}
       <div class="form-actions">
         <button type="button" class="primary" disabled=${busy !== null} onClick=${create}>${busy === "create" ? "Creating…" : "Create relay"}</button>

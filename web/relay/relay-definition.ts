@@ -2,6 +2,7 @@
  * Edits a relay's definition. What is written stays while one looks elsewhere; a save carries the version it was read at, and a conflict
  * is shown before anything is decided.
  */
+
 import { useEffect, useState } from "preact/hooks";
 import type { Relay, SavedRelay } from "../ground/answer.ts";
 import { ApiError, type ApiProblem, call, RawJson, sentenceOf } from "../ground/api.ts";
@@ -9,6 +10,7 @@ import { writeExact } from "../ground/exact-json.ts";
 import { html, type View } from "../ground/html.ts";
 import { apiPath, type Place } from "../ground/place.ts";
 import { Notice } from "../part/notice.ts";
+import { Sentence } from "../part/sentence.ts";
 import { tellDone } from "../part/toast.ts";
 import { DefinitionEditor } from "./definition-editor.ts";
 import { findJsonProblem } from "./definition-text.ts";
@@ -95,7 +97,7 @@ export function RelayDefinition({
       </div>
     </div>
     ${isChanged && draft.version !== relay.version && html`<${Notice} kind="warn">Version ${relay.version} was saved since you began to edit; saving shows you both.<//>`}
-    ${error !== null && html`<${Notice} kind="bad">${error}<//>`}
+    ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
     <${DefinitionEditor} text=${text} problems=${problems} onSave=${() => isChanged && save(draft.version)}
       onText=${(next: string) => keep(next === stored ? null : { text: next, version: draft?.version ?? relay.version })} />
     ${

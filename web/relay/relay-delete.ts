@@ -1,4 +1,5 @@
 /** Deletes a relay, once its name is typed. */
+
 import { useState } from "preact/hooks";
 import type { Relay } from "../ground/answer.ts";
 import { call, sentenceOf } from "../ground/api.ts";
@@ -7,6 +8,7 @@ import { apiPath, type Place, pagePath } from "../ground/place.ts";
 import { navigate } from "../ground/route.ts";
 import { Dialog } from "../part/dialog.ts";
 import { Notice } from "../part/notice.ts";
+import { Sentence } from "../part/sentence.ts";
 import { tellDone } from "../part/toast.ts";
 
 export function RelayDelete({
@@ -37,7 +39,7 @@ export function RelayDelete({
     <p>${relay.trigger === "receiver" ? "Its receiver URL answers 404 at once, so the provider’s calls are lost. " : "It never runs again. "}Its secrets are gone for good; its events stay for 30 days.${relay.origin.kind === "file" && " Its file stays, and the next sync makes it again."}</p>
     <form class="stack" onSubmit=${remove}>
       <label class="field"><span>Type <b>${relay.name}</b> to delete it</span><input value=${typed} autocomplete="off" autocapitalize="off" spellcheck=${false} autofocus onInput=${(event: InputEvent) => setTyped((event.target as HTMLInputElement).value)} /></label>
-      ${error !== null && html`<${Notice} kind="bad">${error}<//>`}
+      ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
       <div class="dialog-actions"><button type="button" onClick=${onClose}>Cancel</button><button class="danger" disabled=${isSending || typed !== relay.name}>${isSending ? "Deleting…" : "Delete relay"}</button></div>
     </form>
   <//>`;

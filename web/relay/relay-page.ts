@@ -1,4 +1,5 @@
 /** One relay: what it does, where it is called, its secrets, problems, events and definition. */
+
 import { useState } from "preact/hooks";
 import { EventTable } from "../event/event-table.ts";
 import { useLiveEvents } from "../event/live-events.ts";
@@ -14,6 +15,7 @@ import { Icon } from "../part/icon.ts";
 import { ErrorState, Notice, Skeleton } from "../part/notice.ts";
 import { PageHead } from "../part/page-head.ts";
 import { SecretOnce } from "../part/secret-once.ts";
+import { Sentence } from "../part/sentence.ts";
 import { StateMark } from "../part/state-mark.ts";
 import { Ago } from "../part/time.ts";
 import { tellDone, tellFailed } from "../part/toast.ts";
@@ -64,8 +66,8 @@ export function RelayPage({ place, params }: PageProps): View {
     <ol class="steps">${relay.definition.actions.map((action, at) => html`<li key=${at}>${sayAction(action)}</li>`)}</ol>
     ${error !== null && html`<${Notice} kind="warn">${error} What you see is from before.<//>`}
     ${relay.state === "paused" && html`<${Notice} kind="warn">Paused: ${relay.trigger === "schedule" ? "ticks are not recorded." : "what arrives is recorded and waits until you resume it."}<//>`}
-    ${relay.problems.map(({ code, message }) => html`<${Notice} key=${code} kind="bad"><b>${code}</b> ${message}<//>`)}
-    ${saved?.warnings.map((warning) => html`<${Notice} key=${warning} kind="warn">${warning}<//>`)}
+    ${relay.problems.map(({ code, message }) => html`<${Notice} key=${code} kind="bad"><b>${code}</b> <${Sentence} text=${message} /><//>`)}
+    ${saved?.warnings.map((warning) => html`<${Notice} key=${warning} kind="warn"><${Sentence} text=${warning} /><//>`)}
     <div class="columns">
       <div class="column-main">
         <${RelayEvents} place=${place} name=${name} />

@@ -1,4 +1,5 @@
 /** The secrets of a relay: what is known of them, and changing them. A value is shown in the answer that made it and nowhere else. */
+
 import { useState } from "preact/hooks";
 import type { Relay } from "../ground/answer.ts";
 import { call, sentenceOf } from "../ground/api.ts";
@@ -7,6 +8,7 @@ import { apiPath, type Place } from "../ground/place.ts";
 import { Dialog } from "../part/dialog.ts";
 import { Notice } from "../part/notice.ts";
 import { SecretOnce } from "../part/secret-once.ts";
+import { Sentence } from "../part/sentence.ts";
 import { Ago } from "../part/time.ts";
 import { tellDone } from "../part/toast.ts";
 import { secretsOf } from "./relay-made.ts";
@@ -37,7 +39,8 @@ export function RelaySecrets({
     ${
       relay.trigger === "receiver" &&
       html`<div class="fact"><h3>Receiver</h3><p>${KIND_WORDS[secret.kind]}</p>
-        <p class="quiet">${secret.fingerprint !== undefined && html`<code title="Fingerprint">${secret.fingerprint}</code> · `}set <${Ago} at=${secret.setAt} /></p>
+        ${secret.fingerprint !== undefined && html`<p class="quiet"><code title="Fingerprint">${secret.fingerprint}</code></p>`}
+        ${secret.setAt !== null && html`<p class="quiet">set <${Ago} at=${secret.setAt} /></p>`}
         ${
           secret.kind === "processor"
             ? html`<p class="quiet">It is set in the environment’s settings.</p>`
@@ -93,7 +96,7 @@ function ReceiverDialog({ place, relay, onClose, onChanged }: ChangeProps): View
         <textarea class="mono" rows=${onlyPaste ? 4 : 2} spellcheck=${false} autocomplete="off" value=${value} onInput=${(event: InputEvent) => setValue((event.target as HTMLTextAreaElement).value)}></textarea></label>`
     }
     <${Notice} kind="warn">Calls signed with the present secret are refused from that moment on.<//>
-    ${error !== null && html`<${Notice} kind="bad">${error}<//>`}
+    ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
     <div class="dialog-actions"><button type="button" onClick=${onClose}>Cancel</button>
       <button type="button" class="primary" disabled=${isSending || (way === "paste" && value.trim() === "")} onClick=${save}>${isSending ? "Changing…" : way === "mint" ? "Make a new secret" : "Store it"}</button></div>
   <//>`;
@@ -107,7 +110,7 @@ function SigningDialog({ place, relay, onClose, onChanged }: ChangeProps): View 
     return html`<${Shown} title="The new signing secret" answer=${sent} onClose=${onClose} />`;
   return html`<${Dialog} title="Rotate the signing secret" onClose=${onClose}>
     <${Notice} kind="warn">The next notice is signed with the new secret: the server that call_url calls must know it first, or refuse until it does.<//>
-    ${error !== null && html`<${Notice} kind="bad">${error}<//>`}
+    ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
     <div class="dialog-actions"><button type="button" onClick=${onClose}>Cancel</button>
       <button type="button" class="primary" disabled=${isSending} onClick=${send}>${isSending ? "Rotating…" : "Rotate"}</button></div>
   <//>`;

@@ -20,7 +20,7 @@ export function sayTriggerKind(kind: string): string {
   return KIND_WORDS[kind] ?? kind;
 }
 
-/** The trigger of a definition: "every Monday at 09:00 UTC", "when event_type is order.paid arrives". */
+/** The trigger of a definition: "every Monday at 09:00 UTC", "when order.paid arrives". */
 export function sayTrigger(trigger: unknown): string {
   if (!isObject(trigger)) return "no trigger";
   const kind = text(trigger.kind);
@@ -29,8 +29,15 @@ export function sayTrigger(trigger: unknown): string {
     const on = Array.isArray(trigger.on) ? trigger.on.map(text) : [];
     return `when a record of ${text(trigger.collection)} is ${sayOr(on)}${sayMatch(trigger.where, "where")}`;
   }
-  if (kind === "receiver") return `when a webhook arrives${sayMatch(trigger.when, "with")}`;
+  if (kind === "receiver") return sayReceiver(trigger.when);
   return kind;
+}
+
+function sayReceiver(when: unknown): string {
+  const names = isObject(when) ? Object.keys(when) : [];
+  if (isObject(when) && names.length === 1 && names[0] === "event_type")
+    return `when ${text(when.event_type)} arrives`;
+  return `when a webhook arrives${sayMatch(when, "with")}`;
 }
 
 function saySchedule(trigger: { [name: string]: Json }): string {

@@ -10,6 +10,7 @@ import { Icon } from "../part/icon.ts";
 import { helpShown } from "../part/keyboard.ts";
 import { EmptyState, ErrorState } from "../part/notice.ts";
 import { tellFailed } from "../part/toast.ts";
+import { HoldBanner } from "../watch/hold.ts";
 import { EnvironmentSwitch } from "./environment-switch.ts";
 import { HelpDialog } from "./help-dialog.ts";
 import { Navigation } from "./navigation.ts";
@@ -53,7 +54,7 @@ export function Shell({ session, isLocked }: { session: Session; isLocked: boole
     <main id="content" tabindex="-1">${
       found === null
         ? html`<${Missing} isKnown=${known} home=${pagePath(firstPlace(session) ?? place, "relays")} />`
-        : html`<${Guarded} key=${route.path} found=${found} place=${place} query=${route.query} />`
+        : html`<${HoldBanner} place=${place} /><${Guarded} key=${route.path} found=${found} place=${place} query=${route.query} />`
     }</main>
     <${HelpDialog} />
   </div>`;

@@ -1,5 +1,7 @@
 /** What needs a person: problems that stand, and alerts that were raised. */
+
 import type { Page } from "../ground/answer.ts";
+import { writeQuery } from "../ground/api.ts";
 import { sayCount } from "../ground/count-words.ts";
 import { html, type View } from "../ground/html.ts";
 import type { PageProps } from "../ground/page.ts";
@@ -9,7 +11,7 @@ import { useOlder } from "../ground/use-older.ts";
 import { EmptyState, ErrorState, Skeleton } from "../part/notice.ts";
 import { OlderButton } from "../part/older-button.ts";
 import { PageHead } from "../part/page-head.ts";
-import { SafeText } from "../part/safe-text.ts";
+import { Sentence } from "../part/sentence.ts";
 import { Ago } from "../part/time.ts";
 import { useProblems } from "./attention-count.ts";
 
@@ -48,7 +50,7 @@ export function AttentionPage({ place }: PageProps): View {
       html`<section class="block" aria-label="Problems"><div class="block-head"><h2>Problems</h2><span class="quiet">${sayCount(problems.data.items.length, "stands", "stand")} now</span></div>
         <ul class="watch">${problems.data.items.map(
           ({ id, code, target, message, raisedAt }) =>
-            html`<li key=${id} class="watch-bad"><div class="watch-head"><${Target} place=${place} target=${target} /><code class="code">${code}</code><span class="quiet">since <${Ago} at=${raisedAt} /></span></div><p><${SafeText} text=${message} /></p></li>`,
+            html`<li key=${id} class="watch-bad"><div class="watch-head"><${Target} place=${place} target=${target} /><code class="code">${code}</code><span class="quiet">since <${Ago} at=${raisedAt} /></span></div><p><${Sentence} text=${message} /></p></li>`,
         )}</ul></section>`
     }
     ${
@@ -56,7 +58,7 @@ export function AttentionPage({ place }: PageProps): View {
       html`<section class="block" aria-label="Alerts"><div class="block-head"><h2>Alerts</h2></div>
         <ul class="watch">${older.items.map(
           ({ id, code, target, message, count, lastAt, mailedAt }) =>
-            html`<li key=${id}><div class="watch-head"><${Target} place=${place} target=${target} /><code class="code">${code}</code>${count > 1 && html`<span class="chip">${count} times</span>`}<span class="quiet"><${Ago} at=${lastAt} />${mailedAt !== null && " · mailed"}</span></div><p><${SafeText} text=${message} /></p></li>`,
+            html`<li key=${id}><div class="watch-head"><${Target} place=${place} target=${target} /><code class="code">${code}</code>${count > 1 && html`<span class="chip">${count} times</span>`}<span class="quiet"><${Ago} at=${lastAt} />${mailedAt !== null && " · mailed"}</span></div><p><${Sentence} text=${message} /></p>${code === "relay_failed" && html`<a href="${pagePath(place, "events")}${writeQuery({ relay: target.replace("relay:", ""), state: "dead" })}">See its dead events</a>`}</li>`,
         )}</ul><${OlderButton} older=${older} none="These are all." /></section>`
     }`;
 }

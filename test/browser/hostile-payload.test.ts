@@ -1,0 +1,123 @@
+import { afterAll, expect, test } from "bun:test";
+import { openDashboard } from "../kit/browser.ts";
+import { sendSigned } from "../kit/browser-sender.ts";
+
+const dashboard = await openDashboard();
+const { page, running, at, complaints } = dashboard;
+afterAll(() => dashboard[Symbol.asyncDispose]());
+
+const HOSTILE = {
+  html: '<img src=x onerror="globalThis.broken=1"><script>globalThis.broken=2</script>',
+  attribute: '" onmouseover="globalThis.broken=3" x="',
+  bidi: "user\u202egpj.exe",
+  "zero\u200bwidth": "\u0007bell",
+  __html: "<b>markup</b>",
+  emoji: "👩‍👩‍👧",
+};
+const DEEP = 60;
+let eventId = "";
+
+test("setting up: a relay whose warnings and results quote the payload", async () => {
+  const made = await running.api(
+    "POST",
+    "/relays",
+    {
+      definition: {
+        name: "hostile",
+        trigger: {
+          kind: "receiver",
+          verify: { scheme: "hooks" },
+          map: { event_id: "id", person_email: "email", html: "body.html", bidi: "body.bidi" },
+        },
+        actions: [{ type: "grant_credits", amount: 1, reason: "{{mapped.html}}{{mapped.bidi}}" }],
+      },
+    },
+    "local",
+  );
+  const deep = `${"[".repeat(DEEP)}1${"]".repeat(DEEP)}`;
+  const body = `{"id":9007199254740993,"email":"ada@example.com","big":123456789012345678901234567890,"negative":-9223372036854775808,"body":${JSON.stringify(HOSTILE)},"deep":${deep}}`;
+  const sent = await sendSigned(running, "hostile", made.body.receiverSecret, "msg", body);
+  eventId = sent.body.eventId;
+  await running.drain();
+  await page.goto(at(`events/${eventId}`));
+  await page.getByRole("group", { name: "Payload" }).waitFor();
+});
+
+test("nothing in a payload is ever markup", async () => {
+  const payload = page.getByRole("group", { name: "Payload" });
+  expect(await payload.innerText()).toContain("<img src=x onerror=");
+  expect(await page.locator("img, main script, [onmouseover], [onerror]").count()).toBe(0);
+  expect(await page.evaluate(() => (globalThis as { broken?: number }).broken ?? null)).toBeNull();
+});
+
+test("integers beyond 2^53 are shown with every digit", async () => {
+  const text = await page.getByRole("group", { name: "Payload" }).innerText();
+  expect(text).toContain("id: 9007199254740993");
+  expect(text).toContain("big: 123456789012345678901234567890");
+  expect(text).toContain("negative: -9223372036854775808");
+});
+
+test("characters that turn or hide text are shown as their escapes, emoji as they are", async () => {
+  const payload = page.getByRole("group", { name: "Payload" });
+  const escapes = await payload.locator(".escaped").allInnerTexts();
+  expect(escapes).toContain("\\u202e");
+  expect(escapes).toContain("\\u200b");
+  expect(escapes).not.toContain("\\u200d");
+  const text = (await payload.textContent()) ?? "";
+  expect(text).not.toContain("\u202e");
+  expect(text).toContain("👩‍👩‍👧");
+});
+
+test("what is nested deep is folded until asked for", async () => {
+  const folded = page.getByRole("group", { name: "Payload" }).locator('.json-fold[aria-expanded="false"]');
+  const drawn = page.getByRole("group", { name: "Payload" }).locator(".json-branch");
+  expect(await folded.count()).toBe(1);
+  const before = await drawn.count();
+  expect(before).toBeLessThan(10);
+  await folded.click();
+  expect(await drawn.count()).toBe(before + 1);
+  expect(await folded.count()).toBe(1);
+});
+
+test("a text of 5 MB is cut, and shown whole when asked", async () => {
+  const long = "x".repeat(5_000_000);
+  await page.route("**/api/**/events/evt_long", async (route) => {
+    const answer = await running.api("GET", `/events/${eventId}`, undefined, "local");
+    const event = { ...answer.body.event, id: "evt_long", payload: { long }, warnings: [`<b>${long}`] };
+    await route.fulfill({
+      json: JSON.parse(JSON.stringify({ event }, (_key, value) => (typeof value === "bigint" ? 0 : value))),
+    });
+  });
+  await page.goto(at("events/evt_long"));
+  const show = page
+    .getByRole("group", { name: "Payload" })
+    .getByRole("button", { name: "Show all 5,000,000 characters" });
+  await show.waitFor();
+  const shown = async (): Promise<number> =>
+    await page.evaluate(
+      () => document.querySelector('[aria-label="Payload"] .json')?.textContent?.length ?? 0,
+    );
+  expect(await shown()).toBeLessThan(1_200);
+  await show.click();
+  await show.waitFor({ state: "detached" });
+  expect(await shown()).toBeGreaterThan(5_000_000);
+});
+
+test("an answer nested deeper than a stack is still shown", async () => {
+  const depth = 5_000;
+  const payload = `{"id":12345678901234567890,"deep":${"[".repeat(depth)}${"]".repeat(depth)}}`;
+  await page.route("**/api/**/events/evt_deep", async (route) => {
+    const answer = await running.api("GET", `/events/${eventId}`, undefined, "local");
+    const event = JSON.stringify({ ...answer.body.event, id: "evt_deep", payload: null }, (_key, value) =>
+      typeof value === "bigint" ? 0 : value,
+    );
+    const body = `{"event":${event.replace('"payload":null', () => `"payload":${payload}`)}}`;
+    await route.fulfill({ contentType: "application/json", body });
+  });
+  await page.goto(at("events/evt_deep"));
+  await page.getByText("12345678901234567890").waitFor();
+});
+
+test("nothing of all this was refused by the page's policy or broke in its console", () => {
+  expect(complaints).toEqual([]);
+});

@@ -1,0 +1,142 @@
+import { afterAll, expect, test } from "bun:test";
+import { openDashboard } from "../kit/browser.ts";
+import { sendSigned } from "../kit/browser-sender.ts";
+
+const dashboard = await openDashboard();
+const { page, running, at, complaints } = dashboard;
+afterAll(() => dashboard[Symbol.asyncDispose]());
+
+const ids: string[] = [];
+
+async function makeRelay(name: string): Promise<string> {
+  const definition = {
+    name,
+    trigger: {
+      kind: "receiver",
+      verify: { scheme: "hooks" },
+      map: { event_id: "id", person_email: "email" },
+    },
+    actions: [{ type: "grant_credits", amount: 1 }],
+  };
+  return (await running.api("POST", "/relays", { definition }, "local")).body.receiverSecret;
+}
+
+const focused = (): Promise<string> => page.evaluate(() => document.activeElement?.textContent ?? "");
+
+test("setting up: two relays and three events", async () => {
+  const secret = await makeRelay("alpha");
+  await makeRelay("beta");
+  for (const id of ["one", "two", "three"]) {
+    const sent = await sendSigned(running, "alpha", secret, id, `{"id":"${id}","email":"${id}@example.com"}`);
+    ids.unshift(sent.body.eventId);
+  }
+  await running.drain();
+  await page.goto(at("relays"));
+  await page.getByRole("link", { name: "beta" }).waitFor();
+});
+
+test("j, k and the arrows walk the rows, and the focus can be seen", async () => {
+  await page.keyboard.press("j");
+  expect(await focused()).toBe("alpha");
+  await page.keyboard.press("ArrowDown");
+  expect(await focused()).toBe("beta");
+  await page.keyboard.press("k");
+  expect(await focused()).toBe("alpha");
+  const row = page.locator("tr", { hasText: "alpha" }).locator("td").first();
+  expect(await row.evaluate((cell) => getComputedStyle(cell).boxShadow)).not.toBe("none");
+});
+
+test("Enter opens, Escape goes back", async () => {
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { name: "alpha" }).waitFor();
+  await page.keyboard.press("Escape");
+  await page.getByRole("heading", { name: "Relays" }).waitFor();
+});
+
+test("/ searches, the search stands in the address, Escape leaves it and keys are keys again", async () => {
+  await page.keyboard.press("/");
+  await page.keyboard.type("jbe");
+  await page.keyboard.press("Home");
+  await page.keyboard.press("Delete");
+  await page.waitForURL(/\?q=be$/);
+  expect(await page.locator("[data-row]").allInnerTexts()).toEqual(["beta"]);
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("j");
+  expect(await focused()).toBe("beta");
+});
+
+test("g and a letter goes to a room; the events' filters stand in the address and survive a reload", async () => {
+  await page.keyboard.press("g");
+  await page.keyboard.press("e");
+  await page.getByRole("heading", { name: "Events" }).waitFor();
+  await page.getByLabel("Relay", { exact: true }).selectOption("beta");
+  await page.waitForURL(/relay=beta/);
+  await page.getByRole("heading", { name: "No event matches" }).waitFor();
+  await page.reload();
+  await page.getByRole("heading", { name: "No event matches" }).waitFor();
+  await page.getByLabel("Relay", { exact: true }).selectOption("alpha");
+  await page.getByLabel("State", { exact: true }).selectOption("done");
+  await page.getByLabel("Find text or an event id").fill("two@");
+  await page.waitForURL(/q=two/);
+  await page.waitForFunction(() => document.querySelectorAll("main [data-row]").length === 1);
+  expect(await page.locator("main [data-row]").getAttribute("href")).toEndWith(String(ids[1]));
+});
+
+test("older events are paged by cursor and stay while the newest are refreshed", async () => {
+  const path = "**/api/**/events?**";
+  await page.route(path, async (route) => {
+    const url = new URL(route.request().url());
+    url.searchParams.set("limit", "2");
+    await route.continue({ url: url.href });
+  });
+  await page.goto(at("events?relay=alpha"));
+  await page.getByRole("button", { name: "Older" }).click();
+  await page.getByText("These are all").waitFor();
+  expect(await page.locator("main [data-row]").count()).toBe(3);
+  await page.waitForResponse((response) => response.url().includes("limit=2"));
+  expect(await page.locator("main [data-row]").count()).toBe(3);
+  await page.unroute(path);
+});
+
+test("? tells the keys, and Escape closes it and gives the focus back", async () => {
+  await page.keyboard.press("j");
+  const before = await focused();
+  await page.keyboard.press("?");
+  await page.getByRole("dialog", { name: "Keyboard" }).waitFor();
+  await page.keyboard.press("Escape");
+  expect(await page.getByRole("dialog").count()).toBe(0);
+  expect(await focused()).toBe(before);
+});
+
+test("the theme is as the system says until one is chosen, and the choice stays", async () => {
+  const ground = (): Promise<string> =>
+    page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
+  await page.emulateMedia({ colorScheme: "light" });
+  const light = await ground();
+  await page.emulateMedia({ colorScheme: "dark" });
+  const dark = await ground();
+  expect(dark).not.toBe(light);
+  await page.getByRole("button", { name: "Light" }).click();
+  expect(await ground()).toBe(light);
+  await page.reload();
+  await page.getByRole("heading", { name: "Events" }).waitFor();
+  expect(await ground()).toBe(light);
+  await page.getByRole("button", { name: "As the system" }).click();
+});
+
+test("on a narrow screen nothing is wider than the screen", async () => {
+  await page.setViewportSize({ width: 390, height: 844 });
+  for (const path of ["relays", "relays/alpha", "events", `events/${ids[0]}`, "keys", "relays/new"]) {
+    await page.goto(at(path));
+    await page.locator("main :is(table, .editor, .facts)").first().waitFor();
+    const width = await page.evaluate(() => document.documentElement.scrollWidth);
+    expect([path, width <= 390]).toEqual([path, true]);
+  }
+  await page.getByRole("button", { name: "Rooms" }).click();
+  await page.getByRole("link", { name: "Mail" }).click();
+  await page.getByRole("heading", { name: "No mail yet" }).waitFor();
+});
+
+test("nothing of all this was refused by the page's policy or broke in its console", () => {
+  expect(complaints).toEqual([]);
+});

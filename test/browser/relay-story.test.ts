@@ -1,0 +1,143 @@
+import { afterAll, expect, test } from "bun:test";
+import { openDashboard } from "../kit/browser.ts";
+import { sendSigned } from "../kit/browser-sender.ts";
+
+const dashboard = await openDashboard();
+const { page, running, at, complaints } = dashboard;
+afterAll(() => dashboard[Symbol.asyncDispose]());
+
+let secret = "";
+
+test("a one-time link signs in and leaves no token in the address", async () => {
+  await page.waitForURL(/\/apps\/[^/]+\/local\/relays$/);
+  await page.getByRole("heading", { name: "No relays yet" }).waitFor();
+  expect(page.url()).not.toContain("#");
+  expect(await page.getByRole("button", { name: /environment Local/ }).isVisible()).toBe(true);
+});
+
+test("every problem of a definition is told at its field, with its line", async () => {
+  await page.getByRole("link", { name: "Start from a working example" }).click();
+  const editor = page.getByLabel("Definition as JSON");
+  const example = await editor.inputValue();
+  await editor.fill(
+    example.replace('"amount": 10', '"amount": 0').replace('"event_id": "id"', '"event_id": "a..b"'),
+  );
+  await page.getByRole("button", { name: "Validate" }).click();
+  await page.getByRole("heading", { name: "2 problems to mend" }).waitFor();
+  const places = await page.locator(".problem-place").allInnerTexts();
+  expect(places.map((text) => text.replaceAll(/\s+/g, " "))).toEqual([
+    expect.stringMatching(/^line 9 trigger\.map\.event_id$/),
+    expect.stringMatching(/^line 21 actions\.0\.amount$/),
+  ]);
+  await editor.fill(`${example}}`);
+  expect(await page.locator(".problems").innerText()).toContain("This is not JSON");
+  await editor.fill(example);
+  await page.getByRole("button", { name: "Validate" }).click();
+  await page.getByText("The definition is valid.").waitFor();
+});
+
+test("a new relay's secret is shown once, with the warning that it will not be shown again", async () => {
+  await page.getByRole("button", { name: "Create relay" }).click();
+  await page.getByRole("heading", { name: "order-paid is ready" }).waitFor();
+  secret = await page.locator('[data-secret="Receiver secret"]').innerText();
+  expect(secret).toStartWith("whsec_");
+  expect(await page.locator("main").innerText()).toContain("will not be shown again");
+  await page.getByRole("link", { name: /I have stored it/ }).click();
+  await page.getByRole("heading", { name: "order-paid" }).waitFor();
+  await page.getByText(/^sha256:/).waitFor();
+  expect(await page.content()).not.toContain(secret);
+});
+
+test("an event that arrives appears by itself, and opens with what each action did", async () => {
+  const body = '{"id":"ord_1","type":"order.paid","data":{"email":"ada@example.com","order_id":"o1"}}';
+  const sent = await sendSigned(running, "order-paid", secret, "msg_1", body);
+  expect(sent.status).toBe(200);
+  await page.getByRole("link", { name: new RegExp(sent.body.eventId) }).click();
+  await page.locator(".reason", { hasText: "Grant credits: done." }).waitFor();
+  expect(await page.locator(".result").count()).toBe(1);
+  expect(await page.getByRole("group", { name: "Payload" }).innerText()).toContain('"ada@example.com"');
+});
+
+test("a replay says what it will skip, and its outcome is shown only once it is known", async () => {
+  await page.getByRole("button", { name: "Replay" }).click();
+  expect(await page.getByRole("dialog").innerText()).toContain("is skipped: it finds its own earlier work");
+  await page.getByRole("dialog").getByRole("button", { name: "Replay" }).click();
+  await page.locator(".reason", { hasText: "Nothing new happened" }).waitFor();
+  expect(await page.locator(".run").count()).toBe(2);
+  expect(await running.rows("SELECT 1 FROM credit")).toHaveLength(1);
+});
+
+test("a paused relay records, and its event says that it waits for the resume", async () => {
+  await page.goto(at("relays/order-paid"));
+  await page.getByRole("button", { name: "Pause" }).click();
+  await page.getByRole("button", { name: "Resume" }).waitFor();
+  const body = '{"id":"ord_2","type":"order.paid","data":{"email":"ada@example.com","order_id":"o2"}}';
+  const { eventId } = (await sendSigned(running, "order-paid", secret, "msg_2", body)).body;
+  await page.goto(at(`events/${eventId}`));
+  await page.locator(".reason", { hasText: "It waits because the relay is paused" }).waitFor();
+  await page.goto(at("relays/order-paid"));
+  await page.getByRole("button", { name: "Resume" }).click();
+  await page.getByRole("button", { name: "Pause" }).waitFor();
+  await page.goto(at(`events/${eventId}`));
+  await page.locator(".reason", { hasText: "done" }).waitFor();
+});
+
+test("rotating shows the new secret once, and the old one is refused", async () => {
+  await page.goto(at("relays/order-paid"));
+  await page.getByRole("button", { name: "Rotate or paste…" }).click();
+  await page.getByRole("button", { name: "Make a new secret" }).click();
+  const rotated = await page.locator('[data-secret="Receiver secret"]').innerText();
+  expect(rotated).not.toBe(secret);
+  await page.keyboard.press("Escape");
+  expect(await page.getByRole("dialog").isVisible()).toBe(true);
+  await page.getByRole("button", { name: "I have stored it" }).click();
+  expect((await sendSigned(running, "order-paid", secret, "msg_3", "{}")).status).toBe(401);
+  expect((await sendSigned(running, "order-paid", rotated, "msg_4", "{}")).body.ignored).toBe("when");
+});
+
+test("a pasted secret that does not fit is refused in the service's own sentence, and nothing is told as done", async () => {
+  await page.getByRole("button", { name: "Rotate or paste…" }).click();
+  await page.getByRole("radio", { name: "Paste the sender’s" }).check();
+  await page.getByLabel("The secret the sender shows").fill("short");
+  await page.getByRole("button", { name: "Store it" }).click();
+  await page.getByRole("alert").waitFor();
+  expect(await page.getByRole("alert").innerText()).toContain("at least 24 characters");
+  await page.getByRole("button", { name: "Cancel" }).click();
+});
+
+test("a save that meets a newer version shows both sides, and saves only what is chosen", async () => {
+  const editor = page.getByLabel("Definition as JSON");
+  const read = await editor.inputValue();
+  await editor.fill(read.replace('"amount": 10', '"amount": 25'));
+  const { relay } = (await running.api("GET", "/relays/order-paid", undefined, "local")).body;
+  const theirs = { ...relay.definition, actions: [{ type: "grant_credits", amount: 99 }] };
+  const saved = await running.api(
+    "PUT",
+    "/relays/order-paid",
+    { definition: theirs, version: relay.version },
+    "local",
+  );
+  expect(saved.status).toBe(200);
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  const dialog = page.getByRole("dialog", { name: "The relay changed while you edited it" });
+  await dialog.waitFor();
+  expect(await dialog.locator(".diff-left", { hasText: "99" }).count()).toBe(1);
+  expect(await dialog.locator(".diff-right", { hasText: "25" }).count()).toBe(1);
+  await dialog.getByRole("button", { name: "Save mine over it" }).click();
+  await page.getByText("Saved order-paid as version 3.").waitFor();
+  expect(await editor.inputValue()).toContain('"amount": 25');
+});
+
+test("deleting asks for the name, and the relay is gone", async () => {
+  await page.getByRole("button", { name: "Delete", exact: true }).click();
+  const remove = page.getByRole("button", { name: "Delete relay" });
+  expect(await remove.isDisabled()).toBe(true);
+  await page.getByLabel("Type order-paid to delete it").fill("order-paid");
+  await remove.click();
+  await page.getByRole("heading", { name: "No relays yet" }).waitFor();
+  expect(await running.rows("SELECT 1 FROM relay")).toEqual([]);
+});
+
+test("nothing of all this was refused by the page's policy or broke in its console", () => {
+  expect(complaints).toEqual([]);
+});

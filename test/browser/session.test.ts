@@ -1,0 +1,127 @@
+import { afterAll, expect, test } from "bun:test";
+import { openDashboard } from "../kit/browser.ts";
+import { APP } from "../kit/running-service.ts";
+
+const dashboard = await openDashboard({
+  config: { mode: "server" },
+  environments: ["development", "production"],
+});
+const { page, running, at, complaints } = dashboard;
+afterAll(() => dashboard[Symbol.asyncDispose]());
+
+const EMAIL = "owner@example.com";
+const PASSWORD = "a long enough password";
+
+test("the first set-up link makes the owner and signs in", async () => {
+  await page.getByRole("heading", { name: "Set up this server" }).waitFor();
+  expect(page.url()).not.toContain("#");
+  await page.getByLabel("E-mail").fill(EMAIL);
+  await page.getByLabel("Password").fill(PASSWORD);
+  await page.getByRole("button", { name: "Create the owner and sign in" }).click();
+  await page.getByRole("heading", { name: "No relays yet" }).waitFor();
+  expect(page.url()).toContain(`/apps/${APP}/development/relays`);
+});
+
+test("production is unmistakable, and the environment is a part of every address", async () => {
+  const band = (): Promise<string> =>
+    page.evaluate(() => getComputedStyle(document.querySelector(".shell") as Element).borderTopWidth);
+  expect(await band()).toBe("0px");
+  await page.getByRole("button", { name: /environment Development/ }).click();
+  await page.getByRole("link", { name: "Production" }).click();
+  await page.waitForURL(/\/production\/relays$/);
+  await page.getByRole("button", { name: /environment Production/ }).waitFor();
+  expect(await band()).toBe("3px");
+});
+
+test("a key is shown once, listed by its hint, and refused once it is revoked", async () => {
+  await page.goto(at("keys"));
+  await page.getByRole("button", { name: "New key" }).click();
+  await page.getByLabel("Name").fill("deploy script");
+  await page.getByRole("button", { name: "Make key" }).click();
+  const token = await page.locator('[data-secret="Key"]').innerText();
+  await page.getByRole("button", { name: "I have stored it" }).click();
+  const ask = async (): Promise<number> =>
+    (
+      await fetch(`${running.service.url}/api/apps/${APP}/development/relays`, {
+        headers: { authorization: `Bearer ${token}` },
+      })
+    ).status;
+  expect(await ask()).toBe(200);
+  await page.getByRole("button", { name: "Revoke deploy script" }).click();
+  await page.getByRole("button", { name: "Revoke key" }).click();
+  await page.getByText("Revoked deploy script.").waitFor();
+  expect(await ask()).toBe(401);
+  expect(await page.content()).not.toContain(token);
+});
+
+test("a session lost on the way is asked for in front of the page, and what was written is still there", async () => {
+  await page.goto(at("relays/new"));
+  const editor = page.getByLabel("Definition as JSON");
+  await editor.fill('{"name":"kept"}');
+  await page.context().clearCookies();
+  await page.getByRole("button", { name: "Validate" }).click();
+  await page.getByRole("heading", { name: "Sign in" }).waitFor();
+  await page.getByLabel("E-mail").fill(EMAIL);
+  await page.getByLabel("Password").fill("not the password");
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByText("The e-mail address or the password is wrong").waitFor();
+  await page.getByLabel("Password").fill(PASSWORD);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("heading", { name: "Sign in" }).waitFor({ state: "detached" });
+  expect(await editor.inputValue()).toBe('{"name":"kept"}');
+  await page.getByRole("button", { name: "Validate" }).click();
+  await page.getByRole("heading", { name: /problems to mend/ }).waitFor();
+});
+
+test("signing out leaves nothing, and signing in comes back to the address that was asked for", async () => {
+  await page.goto(at("relays"));
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await page.getByRole("heading", { name: "Sign in" }).waitFor();
+  await page.goto(at("events?state=dead"));
+  await page.getByLabel("E-mail").fill(EMAIL);
+  await page.getByLabel("Password").fill(PASSWORD);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("heading", { name: "No event matches" }).waitFor();
+  expect(page.url()).toEndWith("/events?state=dead");
+});
+
+test("an app is made from the dashboard, and opens in its development environment", async () => {
+  await page.getByRole("button", { name: /environment Development/ }).click();
+  await page.getByRole("link", { name: "New app" }).click();
+  await page.getByLabel("Name").fill("Shop");
+  await page.getByRole("button", { name: "Create the app" }).click();
+  await page.getByRole("button", { name: "App Shop, environment Development: change" }).waitFor();
+});
+
+test("an unreachable service is told in a sentence, and the page mends itself", async () => {
+  await page.goto(at("relays"));
+  await page.getByRole("heading", { name: "No relays yet" }).waitFor();
+  await page.route("**/api/**", (route) => route.abort());
+  await page.goto(at("relays")).catch(() => undefined);
+  await page.getByText("The service cannot be reached").waitFor();
+  await page.unroute("**/api/**");
+  await page.getByRole("button", { name: "Try again" }).click();
+  await page.getByRole("heading", { name: "No relays yet" }).waitFor();
+});
+
+test("nothing of all this was refused by the page's policy or broke in its console", () => {
+  expect(complaints.filter((text) => !text.includes("net::ERR_FAILED"))).toEqual([]);
+});
+
+test("the page and all it loads first is under 150 KB compressed", async () => {
+  const paths = [
+    "/",
+    ...((await (await fetch(`${running.service.url}/`)).text()).match(/(?:src|href)="\/[^"]+"/g) ?? []),
+  ];
+  let total = 0;
+  for (const path of paths) {
+    const url = running.service.url + path.replace(/^(?:src|href)="|"$/g, "");
+    const answer = await fetch(url, {
+      headers: { "accept-encoding": "gzip" },
+      decompress: false,
+    } as RequestInit);
+    total += (await answer.arrayBuffer()).byteLength;
+  }
+  expect(paths.length).toBeGreaterThan(2);
+  expect(total).toBeLessThan(150 * 1024);
+});

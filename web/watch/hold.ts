@@ -1,0 +1,20 @@
+/** Whether the environment is on hold, told on every page: it is the first answer to why nothing runs. */
+import { html, type View } from "../ground/html.ts";
+import { apiPath, type Place } from "../ground/place.ts";
+import { useLoad } from "../ground/use-load.ts";
+import { Notice } from "../part/notice.ts";
+import { Ago } from "../part/time.ts";
+
+const REFRESH_MS = 15_000;
+
+/** When the hold began, or null; also null until it is known. */
+export function useHeldAt(place: Place): string | null {
+  const path = apiPath(place, "settings");
+  return useLoad<{ settings: { heldAt: string | null } }>(path, REFRESH_MS).data?.settings.heldAt ?? null;
+}
+
+export function HoldBanner({ place }: { place: Place }): View {
+  const heldAt = useHeldAt(place);
+  if (heldAt === null) return null;
+  return html`<${Notice} kind="warn">This environment has been on hold since <${Ago} at=${heldAt} />: what arrives is recorded and waits, schedule ticks are not recorded, and nothing runs until the hold is released.<//>`;
+}
