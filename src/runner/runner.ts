@@ -118,8 +118,9 @@ export class Runner {
     let snapshot: Awaited<ReturnType<LiveRelays["current"]>>;
     try {
       snapshot = await this.#rooms.relays.current();
-    } catch {
-      return;
+    } catch (error) {
+      // Nothing can run before the relays are read; the next poll tries again.
+      return this.#onTrouble(error);
     }
     for (const relayId of this.#inTurn()) {
       if (this.#stopped) return;
@@ -159,8 +160,8 @@ export class Runner {
   }
 
   #onTrouble(error: unknown): void {
+    this.#lookout.noteTrouble();
     if (error instanceof StoreUnavailable) {
-      this.#lookout.noteTrouble();
       if (!this.#stopped) this.#rooms.log.warn("the runner cannot write", { cause: error.message });
     } else this.#rooms.log.error("the runner failed", { error });
   }

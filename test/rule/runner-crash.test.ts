@@ -2,8 +2,9 @@
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { toIso } from "../../src/ground/clock.ts";
-import { DAY_MS } from "../../src/ground/limit.ts";
+import { DAY_MS, DEFAULT_LIMITS } from "../../src/ground/limit.ts";
 import type { MailOutcome, OutgoingMail } from "../../src/mail/mailer.ts";
+import { Runner } from "../../src/runner/runner.ts";
 import { alertsOf, CALL, GRANT, putEvents, sendEvent, showEvent, until, WRITE } from "../kit/event-flow.ts";
 import { BROKEN, FakeCaller, OK } from "../kit/fake-caller.ts";
 import { makeOrders, receiverDefinition, saveRelay } from "../kit/relay-definition.ts";
@@ -287,6 +288,38 @@ describe("the store cannot be written", () => {
     await running.clock.advance(5_000);
     await running.drain();
     expect(await countRecords()).toBe(3);
+  });
+});
+
+describe("the relays cannot be read", () => {
+  test("the runner says so, is not ready, and runs what waits once they can", async () => {
+    const relays = running.service.relays;
+    await saveRelay(running, receiverDefinition({}));
+    const current = relays.current.bind(relays);
+    let readable = false;
+    const runner = new Runner({
+      store: running.service.store,
+      clock: running.clock,
+      relays: Object.assign(Object.create(relays) as typeof relays, {
+        current: () => (readable ? current() : Promise.reject(new Error("a fault"))),
+      }),
+      doors: { caller, mailer: { send: async () => ({ kind: "sent" }) as const } },
+      log: running.service.log,
+      concurrency: 32,
+      limits: DEFAULT_LIMITS,
+      printRun: () => undefined,
+    });
+    await running.service.runner.stop();
+    const [event] = await putEvents(running, ["a"]);
+    await runner.start();
+    await until("it is not ready", () => !runner.alive);
+    expect(running.logged.join("\n")).toContain("a fault");
+    readable = true;
+    await running.clock.advance(5_000);
+    await running.drain();
+    expect(await showEvent(running, event as string)).toMatchObject({ state: "done", attempts: 1 });
+    expect(runner.alive).toBe(true);
+    await runner.stop();
   });
 });
 

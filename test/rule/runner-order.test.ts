@@ -83,6 +83,24 @@ describe("order", () => {
     expect(caller.requests).toHaveLength(72);
   });
 
+  test("RELAY_CONCURRENCY bounds all of them", async () => {
+    const narrow = new FakeCaller("hang");
+    await using few = await startRunningService({
+      config: { concurrency: 3 },
+      doors: { actions: { caller: narrow } },
+    });
+    for (const name of ["one", "two"]) {
+      await saveRelay(few, calling(name));
+      await putEvents(few, numbers(5), { relay: name });
+    }
+    await few.clock.advance(10_000);
+    expect(narrow.hanging()).toBe(3);
+    narrow.reply = () => OK;
+    narrow.letGo();
+    await few.drain();
+    expect(narrow.requests).toHaveLength(10);
+  });
+
   test("a restart with much to do does not start more than 32 at once", async () => {
     const names = numbers(10, "relay-");
     for (const name of names) await saveRelay(running, calling(name));
