@@ -19,6 +19,7 @@ import { createHttp } from "./http/http.ts";
 import { localUrl, setupUrl } from "./http/link.ts";
 import type { HttpRooms } from "./http/rooms.ts";
 import { createMailer } from "./mail/environment-mailer.ts";
+import type { TxtResolver } from "./mail/sender-domain.ts";
 import { resolveTxt } from "./mail/txt-lookup.ts";
 import { createCaller } from "./outbound/caller.ts";
 import { ownHostOf } from "./outbound/url-rule.ts";
@@ -43,6 +44,8 @@ const READY_KEPT_MS = 1_000;
 /** What a test may put in the place of the world outside. */
 export interface ServiceDoors {
   actions?: Partial<ActionDoors>;
+  /** Looks TXT records up when a sender domain is verified; default: the system's DNS. */
+  resolveTxt?: TxtResolver;
   /** Takes the line of every run; default: standard output. */
   printRun?: (line: string) => void;
   /** Takes the log's lines; default: standard error. */
@@ -154,7 +157,7 @@ export async function startService(config: ServiceConfig, doors: ServiceDoors = 
       local: config.mode === "local",
       limits: config.limits,
     }),
-    resolveTxt,
+    resolveTxt: doors.resolveTxt ?? resolveTxt,
     baseUrl,
     invalidateRelays: () => relays.invalidate(),
     recordsChanged: () => capture.wake(),

@@ -11,6 +11,7 @@ import { readMailSettings } from "../mail/mail-settings.ts";
 import { makeSubject, makeText } from "../mail/mail-text.ts";
 import type { MailOutcome, OutgoingMail } from "../mail/mailer.ts";
 import { findSenderAddress } from "../mail/sender-domain.ts";
+import { findActingPerson } from "./acting-person.ts";
 import type { ActionOutcome, ActionPerson, ActionRun, SendingAction } from "./contract.ts";
 import { checkTemplateText, words } from "./shape.ts";
 
@@ -82,14 +83,8 @@ export const emailPerson: SendingAction<EmailPerson, OutgoingMail, MailOutcome> 
   ],
 
   async intend(tx, action, run) {
-    const person = requirePerson(run);
-    if (person.status === "suspended") {
-      return refuse(
-        "person_suspended",
-        "The person is suspended: make the person active again, then replay.",
-        true,
-      );
-    }
+    const { person, failure } = await findActingPerson(tx, run);
+    if (failure !== null) return { outcome: failure };
     const environment = await findEnvironmentById(tx, run.environmentId);
     if (environment === null || !readMailSettings(environment).sends) {
       return refuse("sends_off", "The owner's sends switch is off: turn it on in the mail settings.");
@@ -167,6 +162,6 @@ function requirePerson(run: ActionRun): ActionPerson {
   return run.person;
 }
 
-function refuse(code: string, message: string, final = false): { outcome: ActionOutcome } {
-  return { outcome: { outcome: "failed", code, message, final } };
+function refuse(code: string, message: string): { outcome: ActionOutcome } {
+  return { outcome: { outcome: "failed", code, message, final: false } };
 }

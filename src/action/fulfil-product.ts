@@ -45,7 +45,7 @@ export const fulfilProduct: DatabaseAction<FulfilProduct> = {
   ],
 
   async apply(tx, action, run) {
-    const found = readOccasion(run);
+    const found = await readOccasion(tx, run);
     if ("failure" in found) return found.failure;
     const target = resolveRef(action.ref, (text) => run.renderRef(text), run.event.id);
     if ("failure" in target) return target.failure;

@@ -3,12 +3,12 @@
  * never spends. Source: the specification's "Actions".
  */
 import { type Static, Type } from "typebox";
-import { MAX_CREDITS, MAX_REASON_CHARS, MAX_REF_CHARS, MIN_CREDITS } from "../ground/limit.ts";
-import { countChars, cutToLine } from "../ground/plain-text.ts";
+import { MAX_CREDITS, MAX_REASON_CHARS, MIN_CREDITS } from "../ground/limit.ts";
+import { cutToLine } from "../ground/plain-text.ts";
 import { addCredits, findCreditByKey } from "../people/credit.ts";
+import { resolveRef } from "../selling/ref.ts";
 import { findActingPerson } from "./acting-person.ts";
 import type { DatabaseAction } from "./contract.ts";
-import { failForNow } from "./failure.ts";
 import { checkTemplateText, reasonShape, refShape, words } from "./shape.ts";
 
 const shape = Type.Object(
@@ -64,20 +64,10 @@ export const grantCredits: DatabaseAction<GrantCredits> = {
   async apply(tx, action, run) {
     const { person, failure } = await findActingPerson(tx, run);
     if (failure !== null) return failure;
-    const ref = action.ref === undefined ? null : run.renderRef(action.ref);
-    if (action.ref !== undefined && ref === null) {
-      return failForNow(
-        "ref_unresolved",
-        `\`ref\` ${action.ref} names something this event does not hold, so no credits were added: map a value every such event has.`,
-      );
-    }
-    if (ref !== null && countChars(ref) > MAX_REF_CHARS) {
-      return failForNow(
-        "ref_too_long",
-        `\`ref\` is longer than ${MAX_REF_CHARS} characters once filled in, so no credits were added: use the provider's payment identifier alone.`,
-      );
-    }
-    const onceKey = ref === null ? null : `ref:${ref}`;
+    const target = resolveRef(action.ref, (text) => run.renderRef(text), run.event.id);
+    if ("failure" in target) return target.failure;
+    // Without a ref, once an event is the runner's to keep, and a relay may give twice on one.
+    const onceKey = action.ref === undefined ? null : `ref:${target.ref}`;
     const first = await findCreditByKey(tx, person.id, onceKey);
     if (first !== null) {
       const message = "Credits were added under this ref before, so none were added again.";

@@ -16,6 +16,12 @@ async function showSlugs(tx: Reader, environmentId: number) {
   return { items: await listAccessSlugs(tx, environmentId) };
 }
 
+/** Slugs and their titles, for the audit's before and after. */
+async function readTitles(tx: Reader, environmentId: number): Promise<Record<string, string>> {
+  const entries = await listAccessSlugs(tx, environmentId);
+  return Object.fromEntries(entries.map(({ slug, title }) => [slug, title]));
+}
+
 export const accessRoutes = [
   environmentRoute({
     method: "GET",
@@ -35,9 +41,10 @@ export const accessRoutes = [
       const environmentId = visit.environment.id;
       return rooms.store.write(visit.origin, async (tx) => {
         const options = { force: query.force === "true" };
-        const { added, removed } = await putAccessSlugs(tx, environmentId, body.items, nowMs, options);
-        const after = { added, removed };
-        await auditVisit(tx, visit, nowMs, { action: "access.changed", target: "access", after });
+        const before = await readTitles(tx, environmentId);
+        await putAccessSlugs(tx, environmentId, body.items, nowMs, options);
+        const after = await readTitles(tx, environmentId);
+        await auditVisit(tx, visit, nowMs, { action: "access.changed", target: "access", before, after });
         return await showSlugs(tx, environmentId);
       });
     },
@@ -51,9 +58,14 @@ export const accessRoutes = [
     handle({ rooms, visit, params, body, nowMs }) {
       const { slug } = params;
       return rooms.store.write(visit.origin, async (tx) => {
+        const title = (await readTitles(tx, visit.environment.id))[slug];
         await putAccessSlug(tx, visit.environment.id, { slug, title: body.title }, nowMs);
-        const after = { slug, title: body.title ?? slug };
-        await auditVisit(tx, visit, nowMs, { action: "access.changed", target: `access:${slug}`, after });
+        await auditVisit(tx, visit, nowMs, {
+          action: "access.changed",
+          target: `access:${slug}`,
+          before: title === undefined ? null : { slug, title },
+          after: { slug, title: body.title ?? slug },
+        });
         return await showSlugs(tx, visit.environment.id);
       });
     },
@@ -67,11 +79,12 @@ export const accessRoutes = [
     async handle({ rooms, visit, params, query, nowMs }) {
       const { slug } = params;
       await rooms.store.write(visit.origin, async (tx) => {
+        const title = (await readTitles(tx, visit.environment.id))[slug];
         await deleteAccessSlug(tx, visit.environment.id, slug, nowMs, { force: query.force === "true" });
         await auditVisit(tx, visit, nowMs, {
           action: "access.deleted",
           target: `access:${slug}`,
-          before: { slug },
+          before: { slug, title },
         });
       });
       return undefined;

@@ -26,7 +26,7 @@ export const receiptRoutes = [
     answer: t.Object({ receipt: purchase, created: t.Boolean() }),
     status: 201,
     async handle({ rooms, visit, body, nowMs }) {
-      const change = { environmentId: visit.environment.id, nowMs };
+      const change = { environmentId: visit.environment.id, by: visit.by, nowMs };
       const data = body.data as JsonObject | undefined;
       const recorded = await recordReceipt(rooms.store, change, { ...body, data });
       rooms.recordsChanged();

@@ -1,8 +1,10 @@
-/** Store account tokens of a person: filed by the app, so that a store's purchase finds its person. */
+/** Store account tokens of a person: filed by the app, so that a store's purchase finds its person. The audit gets fingerprints alone. */
 import { t } from "elysia";
-import { fileToken, removeToken } from "../people/person-token.ts";
+import { fileToken, findPersonByToken, removeToken } from "../people/person-token.ts";
+import { fingerprintSecret } from "../secret/fingerprint.ts";
 import { environmentRoute } from "./route.ts";
 import { time } from "./schema.ts";
+import { auditVisit } from "./visit-audit.ts";
 
 export const tokenRoutes = [
   environmentRoute({
@@ -12,7 +14,19 @@ export const tokenRoutes = [
     answer: t.Object({ token: t.Object({ token: t.String(), createdAt: time }) }),
     async handle({ rooms, visit, params, nowMs }) {
       const filing = { environmentId: visit.environment.id, personId: params.id, token: params.token, nowMs };
-      return { token: await rooms.store.write(visit.origin, (tx) => fileToken(tx, filing)) };
+      const token = await rooms.store.write(visit.origin, async (tx) => {
+        const earlier = await findPersonByToken(tx, filing.environmentId, filing.token);
+        const filed = await fileToken(tx, filing);
+        if (earlier === null) {
+          await auditVisit(tx, visit, nowMs, {
+            action: "person.token_filed",
+            target: `person:${params.id}`,
+            after: { token: fingerprintSecret(params.token) },
+          });
+        }
+        return filed;
+      });
+      return { token };
     },
   }),
   environmentRoute({
@@ -20,9 +34,16 @@ export const tokenRoutes = [
     path: "/persons/:id/tokens/:token",
     summary: "Takes a person's store account token back.",
     answer: null,
-    async handle({ rooms, visit, params }) {
+    async handle({ rooms, visit, params, nowMs }) {
       const filing = { environmentId: visit.environment.id, personId: params.id, token: params.token };
-      await rooms.store.write(visit.origin, (tx) => removeToken(tx, filing));
+      await rooms.store.write(visit.origin, async (tx) => {
+        await removeToken(tx, filing);
+        await auditVisit(tx, visit, nowMs, {
+          action: "person.token_removed",
+          target: `person:${params.id}`,
+          before: { token: fingerprintSecret(params.token) },
+        });
+      });
       return undefined;
     },
   }),

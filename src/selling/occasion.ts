@@ -1,5 +1,7 @@
 /** On what occasion something is sold or taken back, and how that ended. The shape of an end is an action's outcome. */
 import type { Json } from "../ground/json.ts";
+import { findPerson } from "../people/person.ts";
+import type { Reader } from "../store/port.ts";
 
 export interface Occasion {
   environmentId: number;
@@ -35,15 +37,23 @@ interface Run {
   nowMs: number;
   relay: { name: string };
   event: { id: string };
-  person: { id: string; status: string } | null;
+  person: { id: string } | null;
 }
 
-/** The occasion of an action's run; the failure `person_suspended` for a suspended person. */
-export function readOccasion(
+/**
+ * The occasion of an action's run, its person as they stand in this transaction: the failure `person_suspended` (final) for one who is
+ * suspended, `person_not_found` for one erased since the attempt began.
+ */
+export async function readOccasion(
+  tx: Reader,
   run: Run,
-): { occasion: Occasion & { relayName: string } } | { failure: SaleFailure } {
-  const { person, relay, environmentId, nowMs } = run;
-  if (person === null) throw new Error("An action that needs a person ran without one.");
+): Promise<{ occasion: Occasion & { relayName: string } } | { failure: SaleFailure }> {
+  const { relay, environmentId, nowMs } = run;
+  if (run.person === null) throw new Error("An action that needs a person ran without one.");
+  const person = await findPerson(tx, environmentId, run.person.id);
+  if (person === null) {
+    return { failure: fail("person_not_found", "The event's person was erased since, so nothing was done.") };
+  }
   if (person.status === "suspended") {
     return {
       failure: fail(

@@ -38,7 +38,7 @@ export async function grantByRelay(
   if ("failure" in claim) return claim.failure;
   if (claim.own !== null) return skipSold(claim.own.id);
   const message = `The person's plan ${active.plan} is billed by the card processor, and one plan is active at a time: end it there, then replay this event.`;
-  return fail("billed_by_processor", message, true);
+  return fail("billed_by_processor", message);
 }
 
 /** Any sale of a plan: starts, renews or switches the subscription and records the payment; `skipped` for a ref recorded before. */

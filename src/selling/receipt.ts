@@ -13,6 +13,7 @@ import { requireActingPerson } from "../people/person.ts";
 import { findCollection, listFields } from "../records/collection.ts";
 import { writeRecordIn } from "../records/record.ts";
 import type { Reader, Store, Writer } from "../store/port.ts";
+import { writeAudit } from "../watch/audit.ts";
 import type { Occasion, SaleOutcome } from "./occasion.ts";
 import { requirePlan } from "./plan.ts";
 import { sellPlan } from "./plan-sale.ts";
@@ -44,6 +45,8 @@ export interface ReceiptInput {
 
 export interface ReceiptChange {
   environmentId: number;
+  /** Who told of it, for the audit: `key:<id>`, `owner:<email>`. What it gives is attributed to the receipt itself. */
+  by: string;
   nowMs: number;
 }
 
@@ -88,8 +91,22 @@ export async function writeReceipt(
   if (row === null) throw new Error("A receipt was written and is not there.");
   const receipt = await requirePurchaseView(tx, environmentId, row.id);
   const created = outcome.outcome === "done";
-  if (created) await writeReceiptRecord(tx, occasion, receipt);
+  if (created) {
+    await writeReceiptRecord(tx, occasion, receipt);
+    await auditReceipt(tx, change, receipt, outcome);
+  }
   return { receipt, created };
+}
+
+function auditReceipt(
+  tx: Writer,
+  { environmentId, by, nowMs }: ReceiptChange,
+  receipt: PurchaseView,
+  { before, after }: Exclude<SaleOutcome, { outcome: "failed" }>,
+): Promise<void> {
+  const action = receipt.kind === "refund" ? "receipt.refunded" : "receipt.recorded";
+  const target = `purchase:${receipt.id}`;
+  return writeAudit(tx, { environmentId, atMs: nowMs, actor: by, action, target, before, after });
 }
 
 async function sell(tx: Writer, occasion: Occasion, input: ReceiptInput): Promise<SaleOutcome> {

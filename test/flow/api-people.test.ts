@@ -113,7 +113,7 @@ runScenarios([
     request: () => `PUT /persons/${id}/tokens/store-1`,
     status: 200,
     answer: { token: { token: "store-1" } },
-    changes: { person_token: 1 },
+    changes: { person_token: 1, audit: 1 },
   },
   {
     name: "a product is made with its way of being sold, and audited",
@@ -153,6 +153,6 @@ runScenarios([
     call: () => ({ body: { ref: "ch_1", person: id, product: "book", amountMinor: 990, currency: "EUR" } }),
     status: 201,
     answer: { created: true, receipt: { ref: "ch_1", origin: "payment", amountMinor: 990 } },
-    changes: { purchase: 1, access_grant: 1, credit: 1 },
+    changes: { purchase: 1, access_grant: 1, credit: 1, audit: 1 },
   },
 ]);

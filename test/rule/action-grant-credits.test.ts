@@ -85,7 +85,8 @@ describe("grant_credits", () => {
     ["that names nothing on the event", "{{mapped.payment}}", {}, "ref_unresolved"],
     ["that names something empty", "{{mapped.payment}}", { payment: "" }, "ref_unresolved"],
     ["of which one part names nothing", "{{mapped.a}}-{{mapped.b}}", { a: "1" }, "ref_unresolved"],
-    ["that grows over 200 characters", "{{mapped.payment}}", { payment: "x".repeat(201) }, "ref_too_long"],
+    ["that grows over 200 characters", "{{mapped.payment}}", { payment: "x".repeat(201) }, "ref_unresolved"],
+    ["of which one part is empty beside a text", "pay-{{mapped.payment}}", { payment: "" }, "ref_unresolved"],
   ];
   test.each(failures)("with a ref %s is refused, never replaced", async (_what, ref, mapped, code) => {
     const person = await town.newPerson();

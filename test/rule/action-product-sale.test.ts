@@ -331,7 +331,7 @@ describe("refund_product", () => {
     const ref = newRef();
     await recordReceipt(
       store,
-      { environmentId, nowMs: clock.now() },
+      { environmentId, by: "key:test", nowMs: clock.now() },
       { ref, person: person.id, product: "lamp" },
     );
     expect(summary(await refund(person, "lamp", ref))).toEqual(["purchase_not_by_relay", "tried again"]);

@@ -9,7 +9,8 @@ import { openMarket } from "../kit/market.ts";
 
 const market = await openMarket();
 const { store, environmentId, clock } = market;
-const record = (input: ReceiptInput) => recordReceipt(store, { environmentId, nowMs: clock.now() }, input);
+const record = (input: ReceiptInput) =>
+  recordReceipt(store, { environmentId, by: "key:test", nowMs: clock.now() }, input);
 let refs = 0;
 const newRef = () => `ch_${++refs}`;
 const records = () =>
@@ -53,6 +54,20 @@ describe("a card receipt", () => {
     const second = await record(input);
     expect([second.created, second.receipt.id]).toEqual([false, first.receipt.id]);
     expect((await market.holdings(person)).credits).toBe(100);
+  });
+
+  test("is audited once, with who told of it, before and after", async () => {
+    const person = await market.newPerson();
+    const input = { ref: newRef(), person: person.id, product: "lamp" };
+    const { receipt } = await record(input);
+    await record(input);
+    const filter = { target: `purchase:${receipt.id}` };
+    const { items } = await store.read((tx) =>
+      listAudit(tx, environmentId, filter, { limit: 9, after: null }),
+    );
+    expect(items).toMatchObject([
+      { action: "receipt.recorded", actor: "key:test", before: { credits: 0 }, after: { credits: 100 } },
+    ]);
   });
 
   test("a ref of another purchase is refused and audited", async () => {
