@@ -27,7 +27,7 @@ export function hooksRoute({ http, receiver, source }: HookRooms) {
       );
       try {
         await receiver.requireReceiver(params.appId, params.name, from);
-        const body = await readBody(request, () => receiver.refuseTooLarge(from));
+        const body = await readBody(request, () => receiver.refuseTooLarge(params.appId, params.name, from));
         const answer = await receiver.receive({
           appId: params.appId,
           name: params.name,
@@ -48,16 +48,16 @@ export function hooksRoute({ http, receiver, source }: HookRooms) {
 const ANSWERED: ResponseInit = { headers: { "cache-control": "no-store" } };
 
 /** A declared length is read in one go; an undeclared one piece by piece, up to the limit. */
-async function readBody(request: Request, tooLarge: () => Error): Promise<Uint8Array> {
+async function readBody(request: Request, tooLarge: () => Promise<Error>): Promise<Uint8Array> {
   const declared = request.headers.get("content-length");
   if (declared !== null) {
-    if (Number(declared) > MAX_RECEIVER_BODY_BYTES) throw tooLarge();
+    if (Number(declared) > MAX_RECEIVER_BODY_BYTES) throw await tooLarge();
     return new Uint8Array(await request.arrayBuffer());
   }
   try {
     return await readBytes(request, MAX_RECEIVER_BODY_BYTES);
   } catch {
-    throw tooLarge();
+    throw await tooLarge();
   }
 }
 

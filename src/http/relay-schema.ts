@@ -35,6 +35,7 @@ export const relay = t.Object({
     kind: oneOf(["minted", "pasted", "public_key", "processor", "none"]),
     fingerprint: t.Optional(t.String()),
     setAt: timeOrNull,
+    previousUntil: t.Optional(time),
   }),
   signingSecret: t.Optional(t.Object({ setAt: time })),
   problems: t.Array(t.Object({ code: t.String(), message: t.String() })),

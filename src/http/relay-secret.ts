@@ -1,23 +1,36 @@
 /** The secrets of a relay: pasting or minting the receiver's, rotating the one that signs notices. A made one is answered once. */
 import { t } from "elysia";
+import { MAX_SECRET_OVERLAP_SECONDS } from "../ground/limit.ts";
 import { prepareSecret, readSecretSlot, storeSecret } from "../relay/relay-secret.ts";
 import { rotateSigningSecret } from "../relay/signing-secret.ts";
 import { relayContext } from "./relay-schema.ts";
 import { environmentRoute } from "./route.ts";
-import { fields, orNull } from "./schema.ts";
+import { fields, orNull, time } from "./schema.ts";
 
 export const relaySecretRoutes = [
   environmentRoute({
     method: "PUT",
     path: "/relays/:name/secret",
-    summary: "Stores the sender's secret or public key, or without a value mints a new secret.",
-    body: fields({ value: t.Optional(orNull(t.String({ description: "the value the sender shows" }))) }),
-    answer: t.Object({ receiverSecret: t.Optional(t.String()) }),
+    summary:
+      "Stores the sender's secret or public key, or without a value mints a new secret; the old one may verify a while longer.",
+    body: fields({
+      value: t.Optional(orNull(t.String({ description: "the value the sender shows" }))),
+      overlapSeconds: t.Optional(
+        t.Integer({
+          minimum: 0,
+          maximum: MAX_SECRET_OVERLAP_SECONDS,
+          description: `for how many seconds the old secret verifies too, an integer from 0 to ${MAX_SECRET_OVERLAP_SECONDS} (7 days)`,
+        }),
+      ),
+    }),
+    answer: t.Object({ receiverSecret: t.Optional(t.String()), previousUntil: t.Optional(time) }),
     async handle({ rooms, visit, params, body, nowMs }) {
       const context = relayContext(rooms, visit, nowMs);
       const slot = await rooms.store.read((tx) => readSecretSlot(tx, visit.environment.id, params.name));
       const prepared = prepareSecret(slot, body.value ?? null, rooms.sealer, nowMs);
-      const shown = await rooms.store.write(visit.origin, (tx) => storeSecret(tx, context, prepared));
+      const shown = await rooms.store.write(visit.origin, (tx) =>
+        storeSecret(tx, context, prepared, body.overlapSeconds ?? 0),
+      );
       rooms.invalidateRelays();
       return shown;
     },

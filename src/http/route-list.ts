@@ -1,6 +1,7 @@
 /** Every route of the service but the receiver's, one line a resource. Served, listed in OpenAPI and walked by tests from here. */
 import { accessRoutes } from "./access.ts";
 import { appRoutes } from "./app.ts";
+import { callRoutes } from "./call.ts";
 import { changeRoutes } from "./change.ts";
 import { clientBuyRoutes } from "./client-buy.ts";
 import { clientLibraryRoutes } from "./client-library.ts";
@@ -42,6 +43,7 @@ export const ROUTES: readonly Route[] = [
   ...relayStateRoutes,
   ...relaySecretRoutes,
   ...eventRoutes,
+  ...callRoutes,
   ...recordRoutes,
   ...collectionRoutes,
   ...fileRoutes,

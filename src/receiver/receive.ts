@@ -1,13 +1,14 @@
 /**
  * One receiver call from its bytes to its answer, in the order of recipes, "Order of a call". It answers 200 only after the event row is
- * durable, and lets no unverified byte past verification. It never runs an action.
+ * durable, and lets no unverified byte past verification. Calls that become no event are noted for the owner, after their answer is
+ * decided and never on the way of one that is accepted. It never runs an action.
  */
 
 import { keyOfBody, keyOfEventId } from "../event/dedupe.ts";
 import { insertEvent } from "../event/event-insert.ts";
 import { makeReceiverPayload } from "../event/payload.ts";
 import type { Clock } from "../ground/clock.ts";
-import { writeJson } from "../ground/json.ts";
+import { type JsonObject, writeJson } from "../ground/json.ts";
 import type { Log } from "../ground/log.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { matchesWhen, readEventId, readMap } from "../relay/event-map.ts";
@@ -15,8 +16,12 @@ import type { LiveReceiver, LiveRelay, LiveRelays } from "../relay/live-relay.ts
 import { type Store, StoreUnavailable, type Writer } from "../store/port.ts";
 import type { ParsedBody, ReceivedCall, Verdict } from "../verify/contract.ts";
 import { receiveCall } from "../verify/received-call.ts";
+import { tellDuplicate, tellIgnored } from "./call-cause.ts";
+import { CallNotebook } from "./call-notebook.ts";
+import { explainToCaller, explainToOwner, type RefusedBy } from "./call-refusal.ts";
 import { MinuteCap } from "./minute-cap.ts";
-import { findEarlierUse, type OnceUse, spendSignature } from "./signature-memory.ts";
+import { RelayHealth } from "./relay-health.ts";
+import { type EarlierUse, findEarlierUse, type OnceUse, spendSignature } from "./signature-memory.ts";
 
 export interface ReceiverRequest {
   appId: string;
@@ -48,7 +53,6 @@ export interface ReceiverRooms {
 }
 
 type Verified = Extract<Verdict, { verified: true }>;
-type Refused = Extract<Verdict, { verified: false }>;
 
 interface Accepted {
   relay: LiveRelay;
@@ -61,22 +65,48 @@ export class Receiver {
   readonly #rooms: ReceiverRooms;
   readonly #verified: MinuteCap;
   readonly #unverified: MinuteCap;
+  readonly #notebook: CallNotebook;
+  readonly #health: RelayHealth;
 
   constructor(rooms: ReceiverRooms) {
     this.#rooms = rooms;
+    this.#notebook = new CallNotebook(rooms);
+    this.#health = new RelayHealth(rooms);
     this.#verified = new MinuteCap(rooms.verifiedEventsPerMinute, rooms.clock);
     this.#unverified = new MinuteCap(rooms.unverifiedCallsPerMinute, rooms.clock);
   }
 
+  /** Begins to watch for relays that go silent; calls are received without it too. */
+  start(): Promise<void> {
+    return this.#health.start();
+  }
+
+  /** After the last call: writes what is still only noted. */
+  async stop(): Promise<void> {
+    await this.#health.stop();
+    await this.#notebook.stop();
+  }
+
+  /** Writes the calls noted so far, so that a list of recent calls holds them. */
+  writeRecentCalls(): Promise<void> {
+    return this.#notebook.flush();
+  }
+
   /** Answers a call whose receiver exists; throws Refusal with a code of the specification's receiver table. */
   async receive(request: ReceiverRequest): Promise<ReceiverAnswer> {
+    let accepted: Accepted | null = null;
     try {
-      const accepted = await this.#verify(request);
+      accepted = await this.#verify(request);
+      this.#health.accept(accepted.relay);
       const answer = await this.#accept(accepted, request);
       this.#rooms.onCall("duplicate" in answer ? "duplicate" : "ignored" in answer ? "ignored" : "accepted");
       return answer;
     } catch (error) {
       const refusal = this.#asRefusal(error);
+      if (accepted !== null) {
+        const { code, message } = refusal;
+        this.#notebook.noteRefused({ relay: accepted.relay, code, cause: message }, request.source, refusal);
+      }
       this.#rooms.onCall(refusal.code);
       throw refusal;
     }
@@ -94,11 +124,13 @@ export class Receiver {
       ),
     );
     this.#rooms.onCall(refusal.code);
+    if (refusal.code === "unknown_receiver")
+      this.#notebook.noteUnknown({ appId, name, source, atMs: this.#rooms.clock.now() });
     throw refusal;
   }
 
   /** The refusal of a body that was too large to read on. */
-  refuseTooLarge(source: string): Refusal {
+  async refuseTooLarge(appId: string, name: string, source: string): Promise<Refusal> {
     const refusal = this.#refuseUnverified(
       source,
       new Refusal(
@@ -107,6 +139,9 @@ export class Receiver {
       ),
     );
     this.#rooms.onCall(refusal.code);
+    const cause = "the body is larger than 256 KB";
+    for (const relay of (await this.#rooms.relays.current()).receiversOf(appId, name))
+      this.#notebook.noteRefused({ relay, code: "body_too_large", cause }, source, refusal);
     return refusal;
   }
 
@@ -114,23 +149,25 @@ export class Receiver {
   async #verify(request: ReceiverRequest): Promise<Accepted> {
     const snapshot = await this.#rooms.relays.current();
     const nowMs = this.#rooms.clock.now();
-    let worst: Refused | null = null;
-    let renamed = 0;
-    const candidates = snapshot.receiversOf(request.appId, request.name);
-    for (const relay of candidates) {
+    const refused: RefusedBy[] = [];
+    for (const relay of snapshot.receiversOf(request.appId, request.name)) {
       const receiver = relay.receiver;
-      if (receiver.closed === "scheme_renamed") renamed += 1;
-      if (receiver.verifier === null) continue;
+      if (receiver.verifier === null) {
+        refused.push(explainToOwner(relay, null));
+        continue;
+      }
       const { headers, body, search } = request;
       const call = receiveCall({ headers, body, search, receiverUrl: receiver.url, nowMs });
       const verdict = receiver.verifier.verify(call);
       if (verdict.verified) return { relay, receiver, call, verdict };
-      if (worst === null || worst.code === "bad_signature") worst = verdict;
+      refused.push(explainToOwner(relay, verdict));
     }
-    throw this.#refuseUnverified(
-      request.source,
-      explainRefusal(worst, renamed > 0 && renamed === candidates.length),
-    );
+    const refusal = this.#refuseUnverified(request.source, explainToCaller(refused));
+    for (const by of refused) {
+      this.#health.refuse(by.relay, by.cause);
+      this.#notebook.noteRefused(by, request.source, refusal);
+    }
+    throw refusal;
   }
 
   async #accept(accepted: Accepted, request: ReceiverRequest): Promise<ReceiverAnswer> {
@@ -147,7 +184,7 @@ export class Receiver {
           };
     if (once !== null) {
       const earlier = await this.#rooms.store.read((tx) => findEarlierUse(tx, once));
-      if (earlier !== null) return this.#answerSecondUse(earlier, request.source);
+      if (earlier !== null) return this.#answerSecondUse(relay, earlier, request.source);
     }
     const parsed = call.parsed();
     if (!parsed.ok) throw new Refusal("invalid_json", `The body cannot be read: ${parsed.message}`);
@@ -160,32 +197,43 @@ export class Receiver {
       );
     }
     const mapped = readMap(receiver.map, parsed);
-    if (matchesWhen(receiver.when, mapped) !== null) {
+    const mismatch = matchesWhen(receiver.when, mapped);
+    if (mismatch !== null) {
       if (once !== null) await this.#spendIgnored(once);
+      this.#notebook.noteIgnored(relay, request.source, tellIgnored(mismatch));
       return { received: true, ignored: "when" };
     }
-    return this.#record(accepted, request, parsed, mapped, once);
+    const eventId = readEventId(mapped) ?? verdict.senderEventId;
+    const stored = await this.#record(accepted, request, parsed, mapped, eventId, once);
+    if ("sameBody" in stored) return this.#answerSecondUse(relay, stored, request.source);
+    if (!stored.duplicate) {
+      this.#health.receive(relay);
+      return { received: true, eventId: stored.id };
+    }
+    this.#notebook.noteDuplicate(relay, request.source, tellDuplicate(eventId), stored.id);
+    return { received: true, duplicate: true, eventId: stored.id };
   }
 
+  /** The stored event, or the first one of its key; or how the call's signature was used before. */
   #record(
-    { relay, receiver, verdict }: Accepted,
+    { relay, receiver }: Accepted,
     request: ReceiverRequest,
     parsed: Extract<ParsedBody, { ok: true }>,
-    mapped: ReturnType<typeof readMap>,
+    mapped: JsonObject,
+    eventId: string | null,
     once: OnceUse | null,
-  ): Promise<ReceiverAnswer> {
+  ): Promise<{ id: string; duplicate: boolean } | EarlierUse> {
     const nowMs = this.#rooms.clock.now();
-    const eventId = readEventId(mapped) ?? verdict.senderEventId;
     const dedupe =
       eventId === null
         ? keyOfBody(relay.environmentId, relay.name, request.body, nowMs)
         : keyOfEventId(relay.environmentId, relay.name, eventId);
     const eventText = parsed.form === null ? decodeBody(request.body) : writeJson(parsed.value);
     const payload = makeReceiverPayload(eventText, mapped);
-    return this.#rooms.store.write("app", async (tx: Writer): Promise<ReceiverAnswer> => {
+    return this.#rooms.store.write("app", async (tx: Writer) => {
       if (once !== null) {
         const earlier = await findEarlierUse(tx, once);
-        if (earlier !== null) return this.#answerSecondUse(earlier, request.source);
+        if (earlier !== null) return earlier;
       }
       const event = await insertEvent(tx, {
         environmentId: relay.environmentId,
@@ -198,9 +246,8 @@ export class Receiver {
         nowMs,
       });
       if (once !== null) await spendSignature(tx, once, event.id);
-      if (event.duplicate) return { received: true, duplicate: true, eventId: event.id };
-      tx.afterCommit(() => this.#rooms.onEvent(relay.id));
-      return { received: true, eventId: event.id };
+      if (!event.duplicate) tx.afterCommit(() => this.#rooms.onEvent(relay.id));
+      return event;
     });
   }
 
@@ -210,11 +257,12 @@ export class Receiver {
     });
   }
 
-  #answerSecondUse(
-    earlier: { sameBody: true; eventId: string | null } | { sameBody: false },
-    source: string,
-  ): ReceiverAnswer {
-    if (earlier.sameBody) return { received: true, duplicate: true, eventId: earlier.eventId };
+  #answerSecondUse(relay: LiveRelay, earlier: EarlierUse, source: string): ReceiverAnswer {
+    if (earlier.sameBody) {
+      const cause = "its signature was accepted before, with the same body";
+      this.#notebook.noteDuplicate(relay, source, cause, earlier.eventId);
+      return { received: true, duplicate: true, eventId: earlier.eventId };
+    }
     throw this.#refuseUnverified(
       source,
       new Refusal(
@@ -249,29 +297,4 @@ const decoder = new TextDecoder();
 /** The body as text, without a byte order mark; verified to be UTF-8 when it was parsed. */
 function decodeBody(body: Uint8Array): string {
   return decoder.decode(body);
-}
-
-function explainRefusal(verdict: Refused | null, renamed: boolean): Refusal {
-  if (renamed) {
-    return new Refusal(
-      "scheme_renamed",
-      'The relay is stored under the old scheme name hmac_sha256_header; save its definition with "scheme": "signature".',
-    );
-  }
-  if (verdict?.code === "too_many_signatures") {
-    return new Refusal(
-      "too_many_signatures",
-      "The signature header lists more than 8 signatures; send at most 8.",
-    );
-  }
-  if (verdict?.code === "invalid_json") {
-    return new Refusal(
-      "invalid_json",
-      "The body cannot be read, and this recipe reads its signature from it; send valid JSON or a form.",
-    );
-  }
-  return new Refusal(
-    "bad_signature",
-    "The signature did not verify; check that the relay holds the sender's current secret and that its recipe is how the sender signs.",
-  );
 }

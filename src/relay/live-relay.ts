@@ -12,6 +12,7 @@ import type { Verifier } from "../verify/contract.ts";
 import { findScheme, RENAMED_SCHEME } from "../verify/registry.ts";
 import type { Definition } from "./definition.ts";
 import { type CompiledMap, compileMap } from "./event-map.ts";
+import { overlapVerifiers } from "./overlap-verifier.ts";
 import {
   processorSecretContext,
   receiverSecretContext,
@@ -100,6 +101,8 @@ interface LiveRow {
   state: "active" | "paused";
   secretKind: string;
   secret: Uint8Array | null;
+  previousSecret: Uint8Array | null;
+  previousSecretUntil: number | null;
   processorSecret: Uint8Array | null;
   signingSecret: Uint8Array | null;
 }
@@ -163,6 +166,7 @@ function listLiveRows(tx: Reader): Promise<LiveRow[]> {
   return tx.all<LiveRow>(
     `SELECT relay.id, relay.name, relay.environment_id AS environmentId, environment.name AS environmentName, environment.app_id AS appId,
        environment.held_at AS heldAt, relay.definition, relay.state, relay.secret_kind AS secretKind, relay.secret,
+       relay.previous_secret AS previousSecret, relay.previous_secret_until AS previousSecretUntil,
        environment.processor_secret AS processorSecret, relay.signing_secret AS signingSecret
      FROM relay JOIN environment ON environment.id = relay.environment_id ORDER BY relay.id`,
   );
@@ -237,5 +241,9 @@ function openVerifier(row: LiveRow, verify: { scheme: string }, sealer: Sealer):
   const secret = sealer.unseal(row.secret, receiverSecretContext(row.id));
   if (need === "shared" && (row.secretKind === "public_key" || isKeyText(secret)))
     return "relay_key_as_secret";
-  return scheme.prepare(verify as never, secret);
+  const verifier = scheme.prepare(verify as never, secret);
+  if (row.previousSecret === null || row.previousSecretUntil === null) return verifier;
+  const previous = sealer.unseal(row.previousSecret, receiverSecretContext(row.id));
+  if (need === "shared" && isKeyText(previous)) return verifier;
+  return overlapVerifiers(verifier, scheme.prepare(verify as never, previous), row.previousSecretUntil);
 }

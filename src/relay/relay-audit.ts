@@ -1,6 +1,6 @@
 /** The audit rows of relay changes: definitions before and after, secrets and keys as fingerprints only. It decides nothing. */
 import { actorWords } from "../account/actor.ts";
-import { toIsoOrNull } from "../ground/clock.ts";
+import { toIso, toIsoOrNull } from "../ground/clock.ts";
 import type { Writer } from "../store/port.ts";
 import { writeAudit } from "../watch/audit.ts";
 import type { RelayContext } from "./relay-context.ts";
@@ -56,7 +56,13 @@ function describe(change: RelayChange, row: RelayRow): Record<string, unknown> {
 }
 
 function describeSecret(row: RelayRow): Record<string, unknown> {
-  return { kind: row.secretKind, fingerprint: row.secretFingerprint, setAt: toIsoOrNull(row.secretSetAt) };
+  const { secretKind, secretFingerprint, secretSetAt, previousSecretUntil } = row;
+  return {
+    kind: secretKind,
+    fingerprint: secretFingerprint,
+    setAt: toIsoOrNull(secretSetAt),
+    ...(previousSecretUntil === null ? {} : { previousUntil: toIso(previousSecretUntil) }),
+  };
 }
 
 function describeSigning(row: RelayRow): Record<string, unknown> | null {

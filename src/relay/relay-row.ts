@@ -26,6 +26,10 @@ export interface RelayRow {
   secretFingerprint: string | null;
   secretDigest: Uint8Array | null;
   secretSetAt: number | null;
+  /** The secret before the last rotation, sealed as the present one; it verifies until then. null: there is no overlap. */
+  previousSecret: Uint8Array | null;
+  previousSecretDigest: Uint8Array | null;
+  previousSecretUntil: number | null;
   /** Sealed under `signingSecretContext`. */
   signingSecret: Uint8Array | null;
   signingSecretSetAt: number | null;
@@ -37,7 +41,8 @@ export interface RelayRow {
 
 export const RELAY_COLUMNS = `id, environment_id AS environmentId, name, definition, version, state, origin_kind AS originKind,
   origin_at AS originAt, synced_at AS syncedAt, secret_kind AS secretKind, secret, secret_fingerprint AS secretFingerprint,
-  secret_digest AS secretDigest, secret_set_at AS secretSetAt, signing_secret AS signingSecret,
+  secret_digest AS secretDigest, secret_set_at AS secretSetAt, previous_secret AS previousSecret,
+  previous_secret_digest AS previousSecretDigest, previous_secret_until AS previousSecretUntil, signing_secret AS signingSecret,
   signing_secret_set_at AS signingSecretSetAt, active_since AS activeSince, created_at AS createdAt, updated_at AS updatedAt`;
 
 /** The environment's relay of this name, or null. */
@@ -72,6 +77,14 @@ export function requireRelayVersion(row: Pick<RelayRow, "version" | "name">, ver
     `The relay ${row.name} is at version ${row.version} and you read version ${version}: read it again, apply your change to it and save.`,
     { details: { version: row.version } },
   );
+}
+
+/** Whether the secret before the last rotation still verifies. */
+export function overlaps<Row extends Pick<RelayRow, "previousSecretUntil">>(
+  row: Row,
+  nowMs: number,
+): row is Row & { previousSecretUntil: number } {
+  return row.previousSecretUntil !== null && nowMs < row.previousSecretUntil;
 }
 
 /** What a relay is called in audit rows, problems and alerts. */

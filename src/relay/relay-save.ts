@@ -70,7 +70,7 @@ export async function createRelay(tx: Writer, context: RelayContext, input: NewR
   const { nowMs, sealer } = context;
   const relayId = newId("rly", nowMs);
   const made = makeFirstSecret({ relayId, definition, sealer, nowMs }, input.secret);
-  await refuseKeptElsewhere(tx, context.environment, definition.name, made.kept);
+  await refuseKeptElsewhere(tx, context, definition.name, made.kept);
   const calls = callsUrl(definition);
   if (!calls && input.signingSecret !== null) throw refuseWithoutCallUrl();
   const signing = calls ? makeSigningSecret(relayId, input.signingSecret, sealer) : null;
@@ -103,7 +103,7 @@ export async function updateRelay(
   const signing = followSigning(context, before, definition);
   const after = nextRow(context, before, earlier, definition, input.origin, secret, signing);
   await updateRelayRow(tx, after);
-  if (secret !== null && before.secret !== null) await forgetSignaturesLater(tx, after, context.nowMs);
+  if (secret !== null && before.secret !== null) await forgetSignaturesLater(tx, before, context.nowMs);
   const told = [
     ...quietUnlessWider(warnings, earlier, definition),
     ...listed(
@@ -192,6 +192,9 @@ function newRow(
     secretFingerprint: null,
     secretDigest: null,
     secretSetAt: null,
+    previousSecret: null,
+    previousSecretDigest: null,
+    previousSecretUntil: null,
     signingSecret,
     signingSecretSetAt: signingSecret === null ? null : nowMs,
     activeSince: nowMs,

@@ -1,8 +1,9 @@
 /**
  * Rotating a relay's receiver secret, in three steps: read the slot, prepare the value against the recipe as it was read, store it if
- * the definition has not moved since. A paste that races a recipe change answers `version_conflict` and stores nothing.
+ * the definition has not moved since. A paste that races a recipe change answers `version_conflict` and stores nothing. The secret before
+ * it verifies nothing from then on, or, where an overlap is asked for, until that ends; never more than the two.
  */
-
+import { toIso } from "../ground/clock.ts";
 import { SIGNATURE_MEMORY_AFTER_DELETE_MS } from "../ground/limit.ts";
 import { Refusal } from "../ground/refusal.ts";
 import type { Sealer } from "../secret/seal.ts";
@@ -13,7 +14,8 @@ import { auditRelay } from "./relay-audit.ts";
 import type { RelayContext } from "./relay-context.ts";
 import { refuseKeptElsewhere } from "./relay-environment-secret.ts";
 import { settleRelayProblems } from "./relay-problem.ts";
-import { type RelayRow, readDefinition, requireRelay, requireRelayVersion } from "./relay-row.ts";
+import { overlaps, type RelayRow, readDefinition, requireRelay, requireRelayVersion } from "./relay-row.ts";
+import { updateRelayRow } from "./relay-write.ts";
 
 /** The place for a secret, as it was when the value was read. */
 export interface SecretSlot {
@@ -50,27 +52,71 @@ export function prepareSecret(
 }
 
 /**
- * Stores the prepared secret; the old one verifies nothing from then on. `receiverSecret` is there when it was minted, this once.
- * Refuses with `version_conflict`, `not_found`, or with `invalid_input` another environment's secret.
+ * Stores the prepared secret; the old one verifies for `overlapSeconds` more (0: not at all), `previousUntil` saying until when.
+ * `receiverSecret` is there when it was minted, this once. Refuses with `version_conflict`, `not_found`, or with `invalid_input` another
+ * environment's secret.
  */
 export async function storeSecret(
   tx: Writer,
   context: RelayContext,
   { slot, made }: PreparedSecret,
-): Promise<{ receiverSecret?: string }> {
+  overlapSeconds = 0,
+): Promise<{ receiverSecret?: string; previousUntil?: string }> {
   const before = await requireRelay(tx, context.environment.id, slot.name);
   if (before.id !== slot.relayId) throw refuseReplaced(slot.name, before.version);
   requireRelayVersion(before, slot.version);
-  await refuseKeptElsewhere(tx, context.environment, slot.name, made.kept);
-  const after = withSecret(before, made.kept, context.nowMs);
-  await writeSecret(tx, after);
+  await refuseKeptElsewhere(tx, context, slot.name, made.kept);
+  const after = {
+    ...withSecret(before, made.kept, context.nowMs),
+    ...overlapOf(before, made.kept, context.nowMs, overlapSeconds),
+  };
+  await updateRelayRow(tx, after);
   await forgetSignaturesLater(tx, after, context.nowMs);
   await settleRelayProblems(tx, after, context.sealer, context.nowMs);
   await auditRelay(tx, context, "relay.secret_changed", before, after);
-  return made.minted === null ? {} : { receiverSecret: made.minted };
+  return {
+    ...(made.minted === null ? {} : { receiverSecret: made.minted }),
+    ...(overlaps(after, context.nowMs) ? { previousUntil: toIso(after.previousSecretUntil) } : {}),
+  };
 }
 
-/** The row with another receiver secret. */
+type Overlap = Pick<RelayRow, "previousSecret" | "previousSecretDigest" | "previousSecretUntil">;
+
+const NO_OVERLAP: Overlap = {
+  previousSecret: null,
+  previousSecretDigest: null,
+  previousSecretUntil: null,
+};
+
+/**
+ * What goes on verifying beside the new secret. The same value stored again, as when an answer was lost, moves the end of an overlap
+ * that still runs. A key never overlaps with a secret.
+ */
+function overlapOf(before: RelayRow, kept: KeptSecret, nowMs: number, overlapSeconds: number): Overlap {
+  if (overlapSeconds === 0 || before.secret === null) return NO_OVERLAP;
+  if ((before.secretKind === "public_key") !== (kept.kind === "public_key")) return NO_OVERLAP;
+  const previousSecretUntil = nowMs + overlapSeconds * 1_000;
+  if (isSame(before.secretDigest, kept.digest)) {
+    const { previousSecret, previousSecretDigest } = before;
+    return overlaps(before, nowMs)
+      ? { previousSecret, previousSecretDigest, previousSecretUntil }
+      : NO_OVERLAP;
+  }
+  return { previousSecret: before.secret, previousSecretDigest: before.secretDigest, previousSecretUntil };
+}
+
+function isSame(one: Uint8Array | null, other: Uint8Array | null): boolean {
+  return one !== null && other !== null && Buffer.compare(one, other) === 0;
+}
+
+/** Removes secrets whose overlap is over, so that nothing that verifies no more is kept. Answers how many there were. */
+export function forgetPreviousSecrets(tx: Writer, nowMs: number): Promise<number> {
+  const sql = `UPDATE relay SET previous_secret = NULL, previous_secret_digest = NULL, previous_secret_until = NULL
+    WHERE previous_secret_until <= ?1`;
+  return tx.run(sql, nowMs);
+}
+
+/** The row with another receiver secret; an overlap that ran is over. */
 export function withSecret(row: RelayRow, kept: KeptSecret, nowMs: number): RelayRow {
   return {
     ...row,
@@ -79,26 +125,21 @@ export function withSecret(row: RelayRow, kept: KeptSecret, nowMs: number): Rela
     secretFingerprint: kept.fingerprint,
     secretDigest: kept.digest,
     secretSetAt: kept.setAt,
+    ...NO_OVERLAP,
     updatedAt: nowMs,
   };
 }
 
-/** Signatures remembered as long as the secret may be forgotten a day after it is gone. */
+/** Signatures remembered as long as the secret may be forgotten a day after it is gone, its overlap included. */
 export async function forgetSignaturesLater(
   tx: Writer,
-  row: Pick<RelayRow, "environmentId" | "name">,
+  row: Pick<RelayRow, "environmentId" | "name" | "previousSecretUntil">,
   nowMs: number,
 ): Promise<void> {
+  const goneMs = Math.max(nowMs, row.previousSecretUntil ?? 0);
   const sql = `UPDATE signature_memory SET until = ?3
     WHERE environment_id = ?1 AND relay_name = ?2 AND (until IS NULL OR until < ?3)`;
-  await tx.run(sql, row.environmentId, row.name, nowMs + SIGNATURE_MEMORY_AFTER_DELETE_MS);
-}
-
-async function writeSecret(tx: Writer, row: RelayRow): Promise<void> {
-  const sql = `UPDATE relay SET secret_kind = ?2, secret = ?3, secret_fingerprint = ?4, secret_digest = ?5, secret_set_at = ?6,
-    previous_secret = NULL, previous_secret_until = NULL, updated_at = ?7 WHERE id = ?1`;
-  const { id, secretKind, secret, secretFingerprint, secretDigest, secretSetAt, updatedAt } = row;
-  await tx.run(sql, id, secretKind, secret, secretFingerprint, secretDigest, secretSetAt, updatedAt);
+  await tx.run(sql, row.environmentId, row.name, goneMs + SIGNATURE_MEMORY_AFTER_DELETE_MS);
 }
 
 function refuseReplaced(name: string, version: number): Refusal {

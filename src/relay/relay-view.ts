@@ -10,6 +10,7 @@ import { listRelayProblems } from "./relay-problem.ts";
 import {
   listRelayRows,
   type OriginKind,
+  overlaps,
   type RelayRow,
   readDefinition,
   receiverUrl,
@@ -39,7 +40,8 @@ export interface RelayView extends RelayItem {
   definition: Definition;
   createdAt: string;
   updatedAt: string;
-  secret: { kind: SecretKind; fingerprint?: string; setAt: string | null };
+  /** `previousUntil`: until then the secret before the last rotation verifies too. */
+  secret: { kind: SecretKind; fingerprint?: string; setAt: string | null; previousUntil?: string };
   /** Only a relay with a call_url has one. */
   signingSecret?: { setAt: string };
   problems: { code: string; message: string }[];
@@ -67,7 +69,7 @@ export async function showRelay(tx: Reader, context: ViewContext, row: RelayRow)
     definition: readDefinition(row),
     createdAt: toIso(row.createdAt),
     updatedAt: toIso(row.updatedAt),
-    secret: showSecret(context.environment, row),
+    secret: showSecret(context, row),
     ...(signing === null ? {} : { signingSecret: { setAt: toIso(signing) } }),
     problems: await showProblems(tx, row),
   };
@@ -101,7 +103,7 @@ async function showRows(
 }
 
 /** A processor relay shows the environment's own secret. */
-function showSecret(environment: Environment, row: RelayRow): RelayView["secret"] {
+function showSecret({ environment, nowMs }: ViewContext, row: RelayRow): RelayView["secret"] {
   const isProcessor = row.secretKind === "processor";
   const fingerprint = isProcessor ? environment.processorSecretFingerprint : row.secretFingerprint;
   const setAt = isProcessor ? environment.processorSecretSetAt : row.secretSetAt;
@@ -109,6 +111,7 @@ function showSecret(environment: Environment, row: RelayRow): RelayView["secret"
     kind: row.secretKind,
     ...(fingerprint === null ? {} : { fingerprint }),
     setAt: toIsoOrNull(setAt),
+    ...(overlaps(row, nowMs) ? { previousUntil: toIso(row.previousSecretUntil) } : {}),
   };
 }
 

@@ -36,7 +36,8 @@ export async function insertRelay(tx: Writer, row: RelayRow): Promise<void> {
 export async function updateRelayRow(tx: Writer, row: RelayRow): Promise<void> {
   const sql = `UPDATE relay SET definition = ?2, version = ?3, origin_kind = ?4, origin_at = ?5, synced_at = ?6, secret_kind = ?7,
     secret = ?8, secret_fingerprint = ?9, secret_digest = ?10, secret_set_at = ?11, signing_secret = ?12,
-    signing_secret_set_at = ?13, active_since = ?14, updated_at = ?15 WHERE id = ?1`;
+    signing_secret_set_at = ?13, active_since = ?14, updated_at = ?15, previous_secret = ?16, previous_secret_digest = ?17,
+    previous_secret_until = ?18 WHERE id = ?1`;
   await tx.run(
     sql,
     row.id,
@@ -54,5 +55,8 @@ export async function updateRelayRow(tx: Writer, row: RelayRow): Promise<void> {
     row.signingSecretSetAt,
     row.activeSince,
     row.updatedAt,
+    row.previousSecret,
+    row.previousSecretDigest,
+    row.previousSecretUntil,
   );
 }

@@ -28,7 +28,7 @@ export async function followSecret(
   const { sealer, nowMs, environment } = context;
   if (secretStays(row, before, after, sealer)) return null;
   const made = makeFirstSecret({ relayId: row.id, definition: after, sealer, nowMs }, null);
-  await refuseKeptElsewhere(tx, environment, row.name, made.kept);
+  await refuseKeptElsewhere(tx, context, row.name, made.kept);
   const cleared = row.secret !== null;
   return { ...made, warning: warnOfChange(after, made.kept, cleared, environment) };
 }

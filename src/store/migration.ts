@@ -8,6 +8,7 @@ import selling from "../../migrations/0006-selling.sql" with { type: "text" };
 import mail from "../../migrations/0007-mail.sql" with { type: "text" };
 import capture from "../../migrations/0008-capture.sql" with { type: "text" };
 import client from "../../migrations/0009-client.sql" with { type: "text" };
+import watch from "../../migrations/0010-watch.sql" with { type: "text" };
 
 export interface Migration {
   number: number;
@@ -25,4 +26,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 7, name: "mail", sql: mail },
   { number: 8, name: "capture", sql: capture },
   { number: 9, name: "client", sql: client },
+  { number: 10, name: "watch", sql: watch },
 ];

@@ -32,9 +32,14 @@ export function readTimestamp(
   const at = Number(digits);
   const now = Math.floor(nowMs / unit);
   const tolerance = inMs ? toleranceSeconds * 1000 : toleranceSeconds;
-  if (now - at > tolerance) return `the timestamp is more than ${toleranceSeconds} seconds old`;
-  if (at - now > tolerance) return `the timestamp is more than ${toleranceSeconds} seconds ahead`;
+  if (Math.abs(now - at) > tolerance) return tellDistance((now - at) * unit, toleranceSeconds);
   return { digits, expiresAtMs: (at + tolerance + 1) * unit };
+}
+
+/** How far off, so that the owner can tell a slow queue from a wrong clock; rounded up, never to what would be allowed. */
+function tellDistance(oldMs: number, toleranceSeconds: number): string {
+  const seconds = Math.ceil(Math.abs(oldMs) / 1000);
+  return `the timestamp is ${seconds} seconds ${oldMs > 0 ? "old" : "ahead"}, and at most ${toleranceSeconds} are allowed`;
 }
 
 function timestampDigits(raw: Json | undefined): string | null {

@@ -6,6 +6,15 @@ import { newId } from "../ground/id.ts";
 import { makePage, type Page, type PageRequest } from "../ground/page.ts";
 import type { Reader, Writer } from "../store/port.ts";
 
+/** Everything an owner can be alerted of, each with its switch on the Alerts page. */
+export const ALERT_CODES = [
+  "relay_failed",
+  "relay_refusing",
+  "relay_silent",
+  "relay_recovered",
+  "events_dropped",
+] as const;
+
 /** A burst gathers for an hour from its first alert, then the next one is told anew. */
 const BURST_MS = 3_600_000;
 

@@ -1,0 +1,37 @@
+/** Recent calls to the environment's receivers that became no event: refused, ignored, duplicate, each with its cause. A list alone. */
+import { t } from "elysia";
+import { readPageRequest } from "../ground/page.ts";
+import { CALL_OUTCOMES, listRecentCalls } from "../receiver/recent-call.ts";
+import { environmentRoute } from "./route.ts";
+import { fields, oneOf, orNull, pageOf, pageQuery, time } from "./schema.ts";
+
+const outcome = oneOf(CALL_OUTCOMES);
+
+export const callRoutes = [
+  environmentRoute({
+    method: "GET",
+    path: "/calls",
+    summary:
+      "Lists the last 1,000 receiver calls that were refused, ignored or duplicates, newest first, with the cause.",
+    query: fields({ ...pageQuery, relay: t.Optional(t.String()), outcome: t.Optional(outcome) }),
+    answer: pageOf(
+      t.Object({
+        id: t.String(),
+        at: time,
+        relay: t.String(),
+        outcome,
+        code: t.String(),
+        cause: t.String(),
+        source: t.String(),
+        eventId: orNull(t.String()),
+        count: t.Integer(),
+      }),
+    ),
+    async handle({ rooms, visit, query }) {
+      const { limit, cursor, ...filter } = query;
+      const page = readPageRequest({ limit, cursor });
+      await rooms.receiver.writeRecentCalls();
+      return await rooms.store.read((tx) => listRecentCalls(tx, visit.environment.id, filter, page));
+    },
+  }),
+];

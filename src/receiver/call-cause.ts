@@ -1,0 +1,26 @@
+/**
+ * Why a verified call became no event of its own, in words for the owner. The sender is known, so what its call says may be shown, cut
+ * short; nothing of an unverified call ever comes here.
+ */
+import { cutToLine } from "../ground/plain-text.ts";
+import type { WhenMismatch } from "../relay/event-map.ts";
+
+const MAX_SHOWN_CHARS = 100;
+
+/** Which name of `when` did not match, and what the call says instead. */
+export function tellIgnored({ name, wanted, found }: WhenMismatch): string {
+  const says = found === null ? "names nothing there" : `says ${show(found)}`;
+  return `when.${name} must be ${show(wanted)} and the call ${says}`;
+}
+
+/** What the call was recognised by; null: it names no event of its own. */
+export function tellDuplicate(eventId: string | null): string {
+  return eventId === null
+    ? "the same body was received before on this day (UTC)"
+    : `an event with the id ${show(eventId)} was received before`;
+}
+
+function show(text: string): string {
+  const line = cutToLine(text, MAX_SHOWN_CHARS);
+  return `"${line}${line.length < text.trim().length ? "…" : ""}"`;
+}

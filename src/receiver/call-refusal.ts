@@ -1,0 +1,60 @@
+/**
+ * The sentences a receiver refuses with, and what each environment's owner is told beside them: a caller learns no more than that the call
+ * did not verify, an owner the cause. It decides no refusal.
+ */
+import { Refusal } from "../ground/refusal.ts";
+import type { Closed, LiveRelay, ReceiverRelay } from "../relay/live-relay.ts";
+import type { Verdict } from "../verify/contract.ts";
+
+export type Refused = Extract<Verdict, { verified: false }>;
+
+/** Why one environment's relay did not verify a call. */
+export interface RefusedBy {
+  relay: LiveRelay;
+  /** A refusal's code. */
+  code: string;
+  cause: string;
+}
+
+const CLOSED_CAUSES: Readonly<Record<Closed, string>> = {
+  scheme_renamed:
+    "the relay is stored under the old scheme name; save its definition with the scheme signature",
+  relay_unsigned_event: "the relay breaks the unsigned-event rule, so it refuses every call",
+  relay_key_as_secret: "the relay's recipe checks a shared secret but a key is stored",
+  no_secret: "the relay holds no secret or key yet",
+};
+
+/** What an owner is told of a call that his relay did not verify; `verdict` is null where it verifies nothing at all. */
+export function explainToOwner(relay: ReceiverRelay, verdict: Refused | null): RefusedBy {
+  if (verdict !== null) return { relay, code: verdict.code, cause: verdict.cause };
+  const closed = relay.receiver.closed ?? "no_secret";
+  const code = closed === "scheme_renamed" ? closed : "bad_signature";
+  return { relay, code, cause: CLOSED_CAUSES[closed] };
+}
+
+/** What the caller is told of a call that verified in no environment. */
+export function explainToCaller(refused: readonly RefusedBy[]): Refusal {
+  if (refused.length > 0 && refused.every(({ code }) => code === "scheme_renamed")) {
+    return new Refusal(
+      "scheme_renamed",
+      'The relay is stored under the old scheme name hmac_sha256_header; save its definition with "scheme": "signature".',
+    );
+  }
+  const told = refused.find(({ code }) => code === "too_many_signatures" || code === "invalid_json")?.code;
+  if (told === "too_many_signatures") {
+    return new Refusal(
+      "too_many_signatures",
+      "The signature header lists more than 8 signatures; send at most 8.",
+    );
+  }
+  if (told === "invalid_json") {
+    return new Refusal(
+      "invalid_json",
+      "The body cannot be read, and this recipe reads its signature from it; send valid JSON or a form.",
+    );
+  }
+  return new Refusal(
+    "bad_signature",
+    "The signature did not verify; check that the relay holds the sender's current secret and that its recipe is how the sender signs.",
+  );
+}

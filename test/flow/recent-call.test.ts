@@ -1,0 +1,302 @@
+/** Recent calls over real HTTP: what an owner is told of a call that became no event, what is never told, and how little it costs. */
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { DEFAULT_LIMITS, MAX_RECENT_CALLS } from "../../src/ground/limit.ts";
+import {
+  HOOK_SECRET,
+  makeOrders,
+  receiverDefinition,
+  saveRelay,
+  signedCall,
+} from "../kit/relay-definition.ts";
+import { type RunningService, startRunningService } from "../kit/running-service.ts";
+
+const OTHER_SECRET = "anotherSecretOfTwentyFour1";
+const BARE = { headers: { "content-type": "application/json" }, body: '{"private":"of nobody known"}' };
+
+let running: RunningService;
+
+beforeEach(async () => {
+  running = await startRunningService({ environments: ["development", "production"] });
+  await makeOrders(running);
+});
+
+afterEach(async () => {
+  await running[Symbol.asyncDispose]();
+});
+
+// biome-ignore lint/suspicious/noExplicitAny: items are asserted whole
+async function calls(query = "", environment: "development" | "production" = "development"): Promise<any[]> {
+  const answer = await running.api("GET", `/calls${query}`, undefined, environment);
+  expect(answer.status).toBe(200);
+  return answer.body.items;
+}
+
+const countEvents = async (): Promise<number> => (await running.rows("SELECT id FROM event")).length;
+
+describe("a call that became no event is listed with its cause", () => {
+  const TIMED = {
+    scheme: "signature",
+    header: "x-signature",
+    signatureKey: "v1",
+    timestampKey: "t",
+    signedPayload: "{timestamp}.{body}",
+    encoding: "hex",
+  };
+  const rows: [
+    string,
+    Record<string, unknown>,
+    () => { headers: Record<string, string>; body: string },
+    Record<string, unknown>,
+  ][] = [
+    [
+      "a missing header is named",
+      {},
+      () => BARE,
+      { outcome: "refused", code: "bad_signature", cause: "header x-signature is missing" },
+    ],
+    [
+      "a signature that does not match says that the secret or the recipe differs",
+      {},
+      () => signedCall({ id: "a" }, OTHER_SECRET),
+      {
+        outcome: "refused",
+        code: "bad_signature",
+        cause: "the signature does not match; the secret or the recipe differs from the sender's",
+      },
+    ],
+    [
+      "a clock that is off says how far",
+      { verify: TIMED },
+      () => ({ headers: { "x-signature": "t=1768477488,v1=00" }, body: "{}" }),
+      {
+        outcome: "refused",
+        code: "bad_signature",
+        cause: "the timestamp is 912 seconds old, and at most 300 are allowed",
+      },
+    ],
+    [
+      "a verified body that is not JSON says so",
+      {},
+      () => signedCall("{not json"),
+      {
+        outcome: "refused",
+        code: "invalid_json",
+        cause: "The body cannot be read: The body is not JSON in UTF-8: send JSON, or a form as a form post.",
+      },
+    ],
+    [
+      "a body that is too large says so",
+      {},
+      () => signedCall("x".repeat(256 * 1024 + 1)),
+      { outcome: "refused", code: "body_too_large", cause: "the body is larger than 256 KB" },
+    ],
+    [
+      "an ignored call says which field of when did not match, and what it found",
+      { when: { event_type: "order.paid" } },
+      () => signedCall({ id: "a", type: "order.lost" }),
+      {
+        outcome: "ignored",
+        code: "when",
+        cause: 'when.event_type must be "order.paid" and the call says "order.lost"',
+      },
+    ],
+    [
+      "an ignored call says when the field is not there",
+      { when: { event_type: "order.paid" } },
+      () => signedCall({ id: "a" }),
+      {
+        outcome: "ignored",
+        code: "when",
+        cause: 'when.event_type must be "order.paid" and the call names nothing there',
+      },
+    ],
+    [
+      "what a call says is cut short",
+      { when: { event_type: "order.paid" } },
+      () => signedCall({ id: "a", type: "x".repeat(5_000) }),
+      {
+        outcome: "ignored",
+        code: "when",
+        cause: `when.event_type must be "order.paid" and the call says "${"x".repeat(100)}…"`,
+      },
+    ],
+  ];
+  test.each(rows)("%s", async (_rule, definition, call, told) => {
+    await saveRelay(running, receiverDefinition(definition));
+    await running.hook("orders", call());
+    expect(await calls()).toEqual([
+      {
+        id: "1",
+        at: "2026-01-15T12:00:00.000Z",
+        relay: "orders",
+        source: "127.0.0.1",
+        eventId: null,
+        count: 1,
+        ...told,
+      },
+    ]);
+    expect(await countEvents()).toBe(0);
+  });
+
+  test("a duplicate names the first event and what it was recognised by", async () => {
+    await saveRelay(running, receiverDefinition({}));
+    const first = await running.hook("orders", signedCall({ id: "a" }));
+    await running.hook("orders", signedCall({ id: "a", amount: 1 }));
+    await running.hook("orders", signedCall({ amount: 2 }));
+    await running.hook("orders", signedCall({ amount: 2 }));
+    const items = await calls("?outcome=duplicate");
+    expect(items.map(({ cause }) => cause)).toEqual([
+      "the same body was received before on this day (UTC)",
+      'an event with the id "a" was received before',
+    ]);
+    expect(items[1].eventId).toBe(first.body.eventId);
+    expect(await countEvents()).toBe(2);
+  });
+
+  test("an accepted call is not listed", async () => {
+    await saveRelay(running, receiverDefinition({}));
+    await running.hook("orders", signedCall({ id: "a" }));
+    expect(await calls()).toEqual([]);
+  });
+
+  test("a call over the app's cap is refused with receiver_capped", async () => {
+    await running[Symbol.asyncDispose]();
+    running = await startRunningService({
+      config: {
+        limits: { ...DEFAULT_LIMITS, verifiedEventsPerMinute: 1 },
+      },
+    });
+    await makeOrders(running);
+    await saveRelay(running, receiverDefinition({}));
+    for (const id of ["a", "b", "c"]) await running.hook("orders", signedCall({ id }));
+    const items = await calls();
+    expect(items.map(({ code, count }) => ({ code, count }))).toEqual([
+      { code: "receiver_capped", count: 2 },
+    ]);
+  });
+});
+
+describe("which environment is told", () => {
+  test("an unverified call is told in each environment that has the relay, each with its own cause", async () => {
+    await saveRelay(running, receiverDefinition({}));
+    const tokens = receiverDefinition({ verify: { scheme: "shared_token" } });
+    const made = await running.api(
+      "POST",
+      "/relays",
+      { definition: tokens, secret: OTHER_SECRET },
+      "production",
+    );
+    expect(made.status).toBe(201);
+    await running.hook("orders", BARE);
+    expect((await calls()).map(({ cause }) => cause)).toEqual(["header x-signature is missing"]);
+    expect((await calls("", "production")).map(({ cause }) => cause)).toEqual([
+      "the token is neither in header x-webhook-token nor in query parameter token",
+    ]);
+  });
+
+  test("a verified call is told in the environment whose secret verified, and in no other", async () => {
+    await saveRelay(running, receiverDefinition({}));
+    const definition = receiverDefinition({});
+    await running.api("POST", "/relays", { definition, secret: OTHER_SECRET }, "production");
+    await running.hook("orders", signedCall({ id: "a" }, OTHER_SECRET));
+    await running.hook("orders", signedCall({ id: "a" }, OTHER_SECRET));
+    expect(await calls()).toEqual([]);
+    expect((await calls("", "production")).map(({ outcome }) => outcome)).toEqual(["duplicate"]);
+  });
+
+  test("a call to a name nobody has is told to nobody; to a deleted relay, to its owner", async () => {
+    await saveRelay(running, receiverDefinition({}));
+    await running.api("DELETE", "/relays/orders");
+    await running.hook("orders", BARE);
+    await running.hook("never-here", BARE);
+    expect((await calls()).map(({ relay, code, cause }) => ({ relay, code, cause }))).toEqual([
+      {
+        relay: "orders",
+        code: "unknown_receiver",
+        cause: "the relay was deleted at 2026-01-15T12:00:00.000Z",
+      },
+    ]);
+    expect(await calls("", "production")).toEqual([]);
+  });
+});
+
+describe("the ring", () => {
+  test("is filtered by relay and outcome, and paged, newest first", async () => {
+    await saveRelay(running, receiverDefinition({}));
+    await saveRelay(
+      running,
+      receiverDefinition({ name: "lost", when: { event_type: "none" } }),
+      OTHER_SECRET,
+    );
+    for (let index = 0; index < 3; index++) await running.hook("orders", BARE);
+    await running.hook("lost", signedCall({ id: "a" }, OTHER_SECRET));
+    expect((await calls("?relay=lost")).map(({ outcome }) => outcome)).toEqual(["ignored"]);
+    expect(await calls("?outcome=refused&relay=lost")).toEqual([]);
+    const first = await running.api("GET", "/calls?limit=3");
+    expect(first.body.items.map(({ id }: { id: string }) => id)).toEqual(["4", "3", "2"]);
+    const rest = await running.api("GET", `/calls?limit=3&cursor=${first.body.next}`);
+    expect(rest.body.items.map(({ id }: { id: string }) => id)).toEqual(["1"]);
+    expect(rest.body.next).toBeNull();
+    expect((await running.api("GET", "/calls?outcome=fine")).status).toBe(400);
+  });
+
+  test("is written a second later, and outlives a restart", async () => {
+    await saveRelay(running, receiverDefinition({}));
+    await running.hook("orders", BARE);
+    expect(await running.rows("SELECT 1 FROM recent_call")).toEqual([]);
+    await running.clock.advance(1_000);
+    expect(await running.rows("SELECT 1 FROM recent_call")).toHaveLength(1);
+    await running.restart();
+    await running.hook("orders", BARE);
+    expect((await calls()).map(({ id }) => id)).toEqual(["2", "1"]);
+  });
+
+  test("holds a flood from one address as the calls under its cap and one that counts the rest", async () => {
+    await saveRelay(running, receiverDefinition({}));
+    for (let index = 0; index < 100; index++) await running.hook("orders", BARE);
+    const items = await calls("?limit=200");
+    expect(items).toHaveLength(61);
+    expect(items[0]).toMatchObject({
+      code: "source_capped",
+      count: 40,
+      cause: "header x-signature is missing",
+    });
+  });
+
+  test(`never holds more than ${MAX_RECENT_CALLS}`, async () => {
+    await running[Symbol.asyncDispose]();
+    running = await startRunningService({
+      config: { limits: { ...DEFAULT_LIMITS, unverifiedCallsPerMinute: 100_000 } },
+    });
+    await saveRelay(running, receiverDefinition({}));
+    const flood = async (count: number): Promise<void> => {
+      for (let sent = 0; sent < count; sent += 50)
+        await Promise.all(Array.from({ length: 50 }, () => running.hook("orders", BARE)));
+    };
+    await flood(MAX_RECENT_CALLS);
+    await running.clock.advance(1_000);
+    await flood(100);
+    await running.clock.advance(1_000);
+    const [held] = await running.rows<{ count: number; oldest: number; newest: number }>(
+      "SELECT count(*) AS count, min(seq) AS oldest, max(seq) AS newest FROM recent_call",
+    );
+    expect(held).toEqual({ count: MAX_RECENT_CALLS, oldest: 101, newest: 1_100 });
+  });
+
+  test("holds no secret, no body and no header of a call", async () => {
+    await saveRelay(running, receiverDefinition({}));
+    await saveRelay(
+      running,
+      receiverDefinition({ name: "tokens", verify: { scheme: "shared_token" } }),
+      OTHER_SECRET,
+    );
+    await running.hook("orders", signedCall({ id: "planted-in-body" }, OTHER_SECRET));
+    await running.hook("tokens", { ...BARE, search: "?token=planted-in-query" });
+    await running.hook("tokens", { ...BARE, headers: { "x-webhook-token": "planted-in-header" } });
+    expect(await calls()).toHaveLength(3);
+    const text = JSON.stringify(await running.rows("SELECT * FROM recent_call"));
+    expect(text).not.toMatch(/planted|of nobody known/);
+    expect(text).not.toContain(HOOK_SECRET);
+    expect(text).not.toContain(OTHER_SECRET);
+  });
+});
