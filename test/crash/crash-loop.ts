@@ -167,8 +167,12 @@ function compare(
   if (stored.size !== events.length) broken.push("an event is stored twice");
   for (const id of acknowledged.keys())
     if (!stored.has(id)) broken.push(`${id} was acknowledged and is lost`);
+  // A send that was cut off seven times ends dead, as the state table has it: what it did before stands, once.
+  const cutOff = new Set(
+    events.filter(({ state, reason }) => state === "dead" && reason === "interrupted").map(({ id }) => id),
+  );
   for (const event of events)
-    if (event.state !== "done")
+    if (event.state !== "done" && !cutOff.has(event.id))
       broken.push(`${event.id} of ${event.relay} is ${event.state} (${event.reason})`);
 
   const steps = countBy(
@@ -178,7 +182,11 @@ function compare(
   const expected = new Map<string, number>();
   for (const { id, relay } of events) {
     if (relay === "writes") for (const step of ["one", "two"]) expected.set(`${id} ${step}`, 1);
-    if (relay === "sends") for (const step of ["before", "after"]) expected.set(`${id} ${step}`, 1);
+    if (relay !== "sends") continue;
+    for (const step of ["before", "after"]) {
+      const key = `${id} ${step}`;
+      if (!cutOff.has(id) || steps.has(key)) expected.set(key, 1);
+    }
   }
   broken.push(...differ("record", expected, steps));
 
@@ -226,7 +234,8 @@ function compare(
   );
 
   for (const { id, relay } of events) {
-    if (relay === "sends" && !delivered.has(id)) broken.push(`the notice of ${id} never arrived`);
+    if (relay === "sends" && !cutOff.has(id) && !delivered.has(id))
+      broken.push(`the notice of ${id} never arrived`);
   }
   return broken;
 }
