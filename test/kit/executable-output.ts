@@ -10,9 +10,11 @@ export class ProcessOutput {
   #text = "";
   #ended = false;
   #waiters: Waiter[] = [];
+  /** Resolves once every process that held the output has closed it. */
+  readonly closed: Promise<void>;
 
   constructor(stream: ReadableStream<Uint8Array>) {
-    void this.#read(stream);
+    this.closed = this.#read(stream);
   }
 
   /** Everything so far. */

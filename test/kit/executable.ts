@@ -20,6 +20,8 @@ export interface RunOptions {
   cwd: string;
   input?: string;
   env?: Record<string, string>;
+  /** `usual`: the service chooses its port itself; else a free one, unless the line names one. */
+  port?: "usual";
 }
 
 export interface Executable extends Disposable {
@@ -28,7 +30,7 @@ export interface Executable extends Disposable {
   makeFolder(): string;
   /** Runs one command to its end. */
   run(line: readonly string[], options: RunOptions): Promise<Ran>;
-  /** Starts `dev` or `serve` on a free port, unless the line names one, and resolves once it listens. */
+  /** Starts `dev` or `serve` and resolves once it listens. */
   start(line: readonly string[], options: RunOptions): Promise<StartedExecutable>;
 }
 
@@ -64,11 +66,16 @@ export function placeExecutable(): Executable {
     makeFolder: () => mkdtempSync(join(place, "work-")),
     async run(line, options) {
       const child = spawn(line, options);
-      const [said, told, code] = await Promise.all([child.stdout.text(), child.stderr.text(), child.exited]);
+      const [said, told, code] = await Promise.all([
+        new Response(child.stdout).text(),
+        new Response(child.stderr).text(),
+        child.exited,
+      ]);
       return { code, said, told };
     },
     async start(line, options) {
-      const child = spawn(line.includes("--port") ? line : [...line, "--port", "0"], options);
+      const chosen = options.port === "usual" || line.includes("--port");
+      const child = spawn(chosen ? line : [...line, "--port", "0"], options);
       const said = new ProcessOutput(child.stdout);
       const told = new ProcessOutput(child.stderr);
       const started: StartedExecutable = {

@@ -1,0 +1,197 @@
+/** The compiled executable alone in an empty folder: its words, its files, an event sent by it to itself, its dashboard. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import packageJson from "../../package.json";
+import { type Executable, placeExecutable, type StartedExecutable } from "../kit/executable.ts";
+import { openEnvironment } from "../kit/executable-api.ts";
+
+let executable: Executable;
+
+beforeAll(() => {
+  executable = placeExecutable();
+});
+
+afterAll(() => executable[Symbol.dispose]());
+
+function listFiles(folder: string): string[] {
+  return [...new Bun.Glob("**/*").scanSync({ cwd: folder, dot: true })].sort();
+}
+
+describe("alone in an empty folder", () => {
+  test("it is one file, and nothing lies beside it", () => {
+    expect(readdirSync(dirname(executable.file))).toHaveLength(1);
+  });
+
+  test("--version says the package's version, and writes nothing", async () => {
+    const cwd = executable.makeFolder();
+    expect(await executable.run(["--version"], { cwd })).toEqual({
+      code: 0,
+      said: `${packageJson.version}\n`,
+      told: "",
+    });
+    expect(listFiles(cwd)).toEqual([]);
+  });
+
+  test("--help lists the commands on standard output", async () => {
+    const { code, said, told } = await executable.run(["--help"], { cwd: executable.makeFolder() });
+    expect({ code, told }).toEqual({ code: 0, told: "" });
+    for (const word of ["init", "dev", "serve", "validate", "send"]) expect(said).toMatch(`  relay ${word}`);
+  });
+
+  test("without a word and a terminal it shows its help on standard error, as wrongly used", async () => {
+    const { code, said, told } = await executable.run([], { cwd: executable.makeFolder() });
+    expect({ code, said }).toEqual({ code: 2, said: "" });
+    expect(told).toContain("relay dev");
+  });
+
+  test("schema prints a JSON Schema that init writes too", async () => {
+    const cwd = executable.makeFolder();
+    const { code, said } = await executable.run(["schema"], { cwd });
+    expect(code).toBe(0);
+    expect(JSON.parse(said).$schema).toBe("https://json-schema.org/draft/2020-12/schema");
+    await executable.run(["init"], { cwd });
+    expect(JSON.parse(readFileSync(join(cwd, "service/relay.schema.json"), "utf8"))).toEqual(
+      JSON.parse(said),
+    );
+  });
+
+  test("init names on standard output the files it writes, and leaves them as they are the second time", async () => {
+    const cwd = executable.makeFolder();
+    const { code, said } = await executable.run(["init"], { cwd });
+    expect(code).toBe(0);
+    expect(said.trim().split("\n").sort()).toEqual(listFiles(cwd));
+    const relay = join(cwd, "service/relays/checkout-completed.json");
+    writeFileSync(relay, "mine");
+    expect((await executable.run(["init"], { cwd })).code).toBe(0);
+    expect(readFileSync(relay, "utf8")).toBe("mine");
+  });
+
+  test("validate accepts what init wrote, and names file, place and problem of what is broken", async () => {
+    const cwd = executable.makeFolder();
+    await executable.run(["init"], { cwd });
+    expect((await executable.run(["validate"], { cwd })).code).toBe(0);
+    const file = "service/relays/checkout-completed.json";
+    const definition = JSON.parse(readFileSync(join(cwd, file), "utf8"));
+    writeFileSync(join(cwd, file), JSON.stringify({ ...definition, colour: "red", actions: [] }, null, 2));
+    const { code, said } = await executable.run(["validate"], { cwd });
+    expect(code).toBe(1);
+    expect(said).toMatch(/checkout-completed\.json:\d+.*colour/);
+    expect(said).toMatch(/checkout-completed\.json:\d+.*actions/);
+  });
+
+  test("neither .env nor bunfig.toml of the folder reaches it", async () => {
+    const cwd = executable.makeFolder();
+    writeFileSync(join(cwd, ".env"), "RELAY_LIMIT_RELAYS=nonsense\n");
+    writeFileSync(join(cwd, "bunfig.toml"), 'preload = ["./evil.ts"]\n');
+    writeFileSync(join(cwd, "evil.ts"), 'console.log("evil"); process.exit(7);');
+    await using service = await executable.start(["dev"], { cwd });
+    expect(service.said.text).not.toContain("evil");
+    expect(await service.end("SIGTERM")).toBe(0);
+  });
+});
+
+describe("relay dev after relay init", () => {
+  let service: StartedExecutable;
+  let cwd: string;
+
+  beforeAll(async () => {
+    cwd = executable.makeFolder();
+    await executable.run(["init"], { cwd });
+    service = await executable.start(["dev"], { cwd });
+  });
+
+  afterAll(() => service[Symbol.asyncDispose]());
+
+  test("it prints the receiver URL, the command that sends, and a dashboard link that opens once", async () => {
+    const receiver = `${service.url}/hooks/local/checkout-completed`;
+    expect(service.said.lines.find((line) => line.startsWith("Receiver"))?.split(/\s+/)[1]).toBe(receiver);
+    expect(service.said.lines.find((line) => line.startsWith("Try it"))).toMatch(/send checkout-completed$/);
+    const link = new URL(
+      service.said.lines.find((line) => line.startsWith("Dashboard"))?.split(/\s+/)[1] ?? "",
+    );
+    const open = () =>
+      fetch(`${service.url}/api/session/link`, {
+        method: "POST",
+        headers: { "content-type": "application/json", origin: service.url },
+        body: JSON.stringify({ token: link.hash.slice(1) }),
+      });
+    const first = await open();
+    expect(first.status).toBe(200);
+    expect(first.headers.get("set-cookie")).toMatch(/HttpOnly/i);
+    expect(first.headers.get("set-cookie")).toMatch(/SameSite=Strict/i);
+    expect((await open()).ok).toBe(false);
+  });
+
+  test("the secrets it made are in a file that only the owner reads and git ignores", () => {
+    expect(statSync(join(cwd, "service/.secrets.json")).mode & 0o777).toBe(0o600);
+    expect(readFileSync(join(cwd, "service/.gitignore"), "utf8")).toMatch(/^\.secrets\.json$/m);
+    expect(statSync(join(cwd, ".relay/master.key")).mode & 0o777).toBe(0o600);
+    expect(readFileSync(join(cwd, ".relay/.gitignore"), "utf8")).toBe("*\n");
+  });
+
+  test("the printed send command makes an event that ends done, with its record", async () => {
+    const sent = await executable.run(["send", "checkout-completed"], { cwd });
+    expect(sent.code).toBe(0);
+    expect(JSON.parse(sent.said)).toEqual({ received: true, eventId: expect.stringMatching(/^evt_/) });
+    expect(sent.told).toContain("write_record done");
+    await service.said.waitFor("RELAY · checkout-completed · receiver · 1 action · ok");
+    const local = await openEnvironment(executable, service, cwd);
+    expect(await local.list("/collections/orders/records")).toHaveLength(1);
+    const shown = await executable.run(["events", "list", "--json"], { cwd });
+    expect(shown.said).toContain(JSON.parse(sent.said).eventId);
+  });
+
+  test("an edit of the file applies while it runs, and a new file is a new relay", async () => {
+    const folder = join(cwd, "service/relays");
+    const definition = JSON.parse(readFileSync(join(folder, "checkout-completed.json"), "utf8"));
+    writeFileSync(join(folder, "second.json"), JSON.stringify({ ...definition, name: "second" }));
+    await service.told.waitFor("relay second: created");
+    expect((await executable.run(["send", "second"], { cwd })).code).toBe(0);
+  });
+
+  test("the dashboard and every file it loads are served from the executable, with strict headers", async () => {
+    const index = await fetch(service.url);
+    expect(index.status).toBe(200);
+    expect(index.headers.get("content-type")).toContain("text/html");
+    const assets = [...(await index.text()).matchAll(/(?:href|src)="(\/[^"]+)"/g)].map(
+      ([, path = ""]) => path,
+    );
+    expect(assets.length).toBeGreaterThanOrEqual(3);
+    const answers = await Promise.all(assets.map((path) => fetch(`${service.url}${path}`)));
+    for (const answer of [index, ...answers]) {
+      expect(answer.status).toBe(200);
+      expect((await (answer.bodyUsed ? "x" : answer.text())).length).toBeGreaterThan(0);
+      const policy = answer.headers.get("content-security-policy") ?? "";
+      expect(policy).toContain("default-src 'none'");
+      expect(policy).toContain("script-src 'self'");
+      expect(policy).not.toMatch(/unsafe-|\*/);
+      expect(answer.headers.get("x-frame-options")).toBe("DENY");
+      expect(answer.headers.get("x-content-type-options")).toBe("nosniff");
+    }
+    for (const answer of answers) expect(answer.headers.get("cache-control")).toContain("immutable");
+    for (const path of assets) expect(path).toMatch(/-[a-z0-9]{8}\.\w+$/);
+    expect((await fetch(`${service.url}/relays/second`, { headers: { accept: "text/html" } })).status).toBe(
+      200,
+    );
+    expect((await fetch(`${service.url}/chunk-00000000.js`)).status).toBe(404);
+  });
+
+  test("the public pages and health are served, and another Host is refused", async () => {
+    for (const path of [
+      "/healthz",
+      "/readyz",
+      "/openapi.json",
+      "/changes.json",
+      "/docs/errors/bad_signature",
+    ]) {
+      expect({ path, status: (await fetch(`${service.url}${path}`)).status }).toEqual({ path, status: 200 });
+    }
+    const rebound = await fetch(service.url, { headers: { host: "evil.example" } });
+    expect(rebound.ok).toBe(false);
+  });
+
+  test("nothing but the service folder, the data directory and editor settings is written", () => {
+    expect(readdirSync(cwd).sort()).toEqual([".relay", ".vscode", "service"]);
+  });
+});
