@@ -4,7 +4,7 @@ import { insertEvent } from "../../src/event/event-insert.ts";
 import type { EventTrigger } from "../../src/event/event-row.ts";
 import { makeReceiverPayload, makeWholePayload } from "../../src/event/payload.ts";
 import type { JsonObject } from "../../src/ground/json.ts";
-import { CALL, GRANT, replay, sendEvent, showEvent, WRITE } from "../kit/event-flow.ts";
+import { CALL, editRelay, GRANT, replay, sendEvent, showEvent, WRITE } from "../kit/event-flow.ts";
 import { BROKEN, FakeCaller, OK } from "../kit/fake-caller.ts";
 import { makeOrders, receiverDefinition, saveRelay } from "../kit/relay-definition.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
@@ -83,6 +83,21 @@ describe("warnings", () => {
     await replay(running, event);
     await running.drain();
     expect(await showEvent(running, event)).toMatchObject({ state: "done", warnings: [warning] });
+  });
+
+  test("of a later attempt stand beside those of an earlier one, and outlive the relay", async () => {
+    caller.reply = () => BROKEN;
+    await saveRelay(running, receiverDefinition({ actions: [MISSING, CALL] }));
+    const event = await sendAndDrain("a");
+    const other = { ...WRITE, data: { order: "{{event.else}}" } };
+    await editRelay(running, receiverDefinition({ actions: [MISSING, other, CALL] }));
+    await running.clock.advance(60_000);
+    await running.drain();
+    const both = [warning, warning.replace("no.where", "else")];
+    expect((await showEvent(running, event)).warnings).toEqual(both);
+    await running.api("DELETE", "/relays/orders");
+    await running.clock.advance(300_000);
+    expect(await showEvent(running, event)).toMatchObject({ reason: "relay_deleted", warnings: both });
   });
 
   test("are at most 50", async () => {
