@@ -104,7 +104,7 @@ test("? tells the keys, and Escape closes it and gives the focus back", async ()
   await page.keyboard.press("?");
   await page.getByRole("dialog", { name: "Keyboard" }).waitFor();
   await page.keyboard.press("Escape");
-  expect(await page.getByRole("dialog").count()).toBe(0);
+  await page.getByRole("dialog").waitFor({ state: "detached" });
   expect(await focused()).toBe(before);
 });
 

@@ -24,8 +24,8 @@ test("the first set-up link makes the owner and signs in", async () => {
 
 test("production is unmistakable, and the environment is a part of every address", async () => {
   const band = (): Promise<string> =>
-    page.evaluate(() => getComputedStyle(document.querySelector(".shell") as Element).borderTopWidth);
-  expect(await band()).toBe("0px");
+    page.evaluate(() => getComputedStyle(document.querySelector(".shell") as Element, "::before").height);
+  expect(await band()).toBe("auto");
   await page.getByRole("button", { name: /environment Development/ }).click();
   await page.getByRole("link", { name: "Production" }).click();
   await page.waitForURL(/\/production\/relays$/);

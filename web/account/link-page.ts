@@ -55,7 +55,11 @@ export function SigninLinkPage(): View {
   }, [token]);
   if (token === "") return html`<${Missing} title="Sign in" command="relay dev --open" />`;
   return html`<${SigninCard} title=${error === null ? "Signing you in…" : "The link did not sign you in"}>
-    ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//><p>Run <code>relay dev --open</code> for a fresh link.</p>`}
+    ${
+      error !== null &&
+      html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>
+      <p>Run <code>relay dev --open</code> for a fresh link.</p>`
+    }
   <//>`;
 }
 

@@ -76,6 +76,9 @@ function Choice({
   const value = query.get(name) ?? "";
   return html`<select class=${value === "" ? "" : "chosen"} aria-label=${label} value=${value} onChange=${(event: Event) => setQuery({ [name]: (event.target as HTMLSelectElement).value })}>
     <option value="" selected=${value === ""}>${none}</option>
-    ${options.map(([option, words]) => html`<option key=${option} value=${option} selected=${option === value}>${words}</option>`)}
+    ${options.map(
+      ([option, words]) => html`<option key=${option} value=${option} selected=${option === value}>
+      ${words}</option>`,
+    )}
   </select>`;
 }

@@ -12,7 +12,12 @@ export function EventListPage({ place, query }: PageProps): View {
   const live = useLiveEvents(apiPath(place, "events"), readFilter(query), true);
   return html`<${PageHead} title="Events" aside=${html`<${LiveMark} live=${live} />`} />
     <${EventFilter} place=${place} query=${query} />
-    ${live.error !== null && live.items !== undefined && html`<${Notice} kind="warn">${live.error} What you see is from before.<//>`}
+    ${
+      live.error !== null &&
+      live.items !== undefined &&
+      html`<${Notice} kind="warn">
+      ${live.error} What you see is from before.<//>`
+    }
     ${
       live.items === undefined
         ? live.error === null
@@ -24,7 +29,8 @@ export function EventListPage({ place, query }: PageProps): View {
             <div class="more">${
               live.next === null
                 ? html`<span class="quiet">These are all; events are kept for 30 days.</span>`
-                : html`<button type="button" disabled=${live.isLoadingOlder} onClick=${live.loadOlder}>${live.isLoadingOlder ? "Loading…" : "Older"}</button>`
+                : html`<button type="button" disabled=${live.isLoadingOlder} onClick=${live.loadOlder}>
+                  ${live.isLoadingOlder ? "Loading…" : "Older"}</button>`
             }</div>`
     }`;
 }
@@ -37,19 +43,23 @@ const REST_WORDS = {
 
 function LiveMark({ live }: { live: LiveEvents }): View {
   if (live.items === undefined) return null;
-  return html`<span class=${live.rests === null ? "live on" : "live"}><span class="dot" aria-hidden="true" />${live.rests === null ? "Live" : REST_WORDS[live.rests]}</span>`;
+  return html`<span class=${live.rests === null ? "live on" : "live"}><span class="dot" aria-hidden="true" />
+    ${live.rests === null ? "Live" : REST_WORDS[live.rests]}</span>`;
 }
 
 /** A page looks at a bounded number of events, so that none found may mean none yet. */
 function None({ live, isFiltered, relays }: { live: LiveEvents; isFiltered: boolean; relays: string }): View {
   if (live.next !== null) {
     return html`<${EmptyState} icon="search" title="None among the newest events"><p>Older ones were not looked at yet.</p>
-      <button type="button" class="primary" disabled=${live.isLoadingOlder} onClick=${live.loadOlder}>${live.isLoadingOlder ? "Looking…" : "Look further back"}</button><//>`;
+      <button type="button" class="primary" disabled=${live.isLoadingOlder} onClick=${live.loadOlder}>
+        ${live.isLoadingOlder ? "Looking…" : "Look further back"}</button><//>`;
   }
   if (isFiltered) {
-    return html`<${EmptyState} icon="search" title="No event matches"><p>An event that a relay’s <code>when</code> did not match, or whose signature did not verify, is not recorded.</p>
+    return html`<${EmptyState} icon="search" title="No event matches">
+      <p>An event that a relay’s <code>when</code> did not match, or whose signature did not verify, is not recorded.</p>
       <button type="button" onClick=${clearFilter}>Show all</button><//>`;
   }
-  return html`<${EmptyState} icon="events" title="Nothing has happened yet"><p>Each webhook, tick and record change that a relay takes up appears here at once, with what every action did.</p>
+  return html`<${EmptyState} icon="events" title="Nothing has happened yet">
+    <p>Each webhook, tick and record change that a relay takes up appears here at once, with what every action did.</p>
     <a class="button" href=${relays}>Go to the relays</a><//>`;
 }

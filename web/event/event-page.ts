@@ -11,7 +11,6 @@ import { CopyButton } from "../part/copy-button.ts";
 import { Icon } from "../part/icon.ts";
 import { ErrorState, Notice, Skeleton } from "../part/notice.ts";
 import { PageHead } from "../part/page-head.ts";
-import { SafeText } from "../part/safe-text.ts";
 import { Sentence } from "../part/sentence.ts";
 import { StateMark } from "../part/state-mark.ts";
 import { Ago } from "../part/time.ts";
@@ -20,13 +19,14 @@ import { useHeldAt } from "../watch/hold.ts";
 import { EventPayload } from "./event-payload.ts";
 import { EventReplay } from "./event-replay.ts";
 import { EventRun } from "./event-run.ts";
-import { TRIGGER_WORDS } from "./event-table.ts";
+import { PersonName, TRIGGER_WORDS } from "./event-table.ts";
 import { explainEvent } from "./reason-words.ts";
 
 /** While it waits or runs, and once it is final. */
 const WAITING_REFRESH_MS = 700;
 const FINAL_REFRESH_MS = 4_000;
 const FINAL = new Set(["done", "failed", "dead"]);
+const WAIT_WORDS = "It can be replayed once it is done, failed or dead.";
 const ICONS = { good: "check", waiting: "clock", bad: "attention", neutral: "help" } as const;
 
 export function EventPage({ place, params }: PageProps): View {
@@ -34,7 +34,8 @@ export function EventPage({ place, params }: PageProps): View {
   const { data, error, reload, put } = useLoad<{ event: Event }>(path, refreshMs);
   const back = { back: "Events", backTo: pagePath(place, "events") };
   if (data === undefined) {
-    return html`<${PageHead} title="Event" ...${back} />${error === null ? html`<${Skeleton} />` : html`<${ErrorState} error=${error} onRetry=${reload} />`}`;
+    return html`<${PageHead} title="Event" ...${back} />
+      ${error === null ? html`<${Skeleton} />` : html`<${ErrorState} error=${error} onRetry=${reload} />`}`;
   }
   return html`<${Shown} place=${place} event=${data.event} error=${error} put=${put} back=${back} />`;
 }
@@ -60,19 +61,35 @@ function Shown({
   const reason = explainEvent(event, isHeld ? "held" : relay?.state === "paused" ? "paused" : null, now);
   const title = `${event.relay.name} event`;
   return html`<${PageHead} title=${title} ...${back} aside=${html`<${StateMark} state=${event.state} />`}>
-      <button type="button" disabled=${!isFinal} title=${isFinal ? "" : "It can be replayed once it is done, failed or dead."} onClick=${() => setReplaying(true)}><${Icon} name="replay" size=${14} />Replay</button>
+      <button type="button" disabled=${!isFinal} title=${isFinal ? "" : WAIT_WORDS}
+        onClick=${() => setReplaying(true)}>
+        <${Icon} name="replay" size=${14} />Replay</button>
     <//>
-    <div class="reason reason-${reason.tone}" role="status"><${Icon} name=${ICONS[reason.tone]} size=${18} /><p><${Sentence} text=${reason.text} /></p></div>
+    <div class="reason reason-${reason.tone}" role="status"><${Icon} name=${ICONS[reason.tone]} size=${18} /><p>
+      <${Sentence} text=${reason.text} /></p></div>
     ${error !== null && html`<${Notice} kind="warn">${error} What you see is from before.<//>`}
     ${event.warnings.map((warning, at) => html`<${Notice} key=${at} kind="warn"><${Sentence} text=${warning} /><//>`)}
     <dl class="facts">
-      <div><dt>Event</dt><dd><code>${event.id}</code><${CopyButton} text=${event.id} label="Copy the event id" words=${null} /></dd></div>
-      <div><dt>Relay</dt><dd>${relay === undefined ? event.relay.name : html`<a href=${pagePath(place, "relays", event.relay.name)}>${event.relay.name}</a>`}</dd></div>
+      <div><dt>Event</dt><dd><code>${event.id}</code>
+        <${CopyButton} text=${event.id} label="Copy the event id" words=${null} /></dd></div>
+      <div><dt>Relay</dt><dd>
+        ${
+          relay === undefined
+            ? event.relay.name
+            : html`<a href=${pagePath(place, "relays", event.relay.name)}>
+        ${event.relay.name}</a>`
+        }</dd></div>
       <div><dt>Trigger</dt><dd>${TRIGGER_WORDS[event.trigger]}${event.unsigned && ", unsigned"}</dd></div>
-      <div><dt>Person</dt><dd>${event.person === null ? html`<span class="quiet">nobody</span>` : html`<${SafeText} text=${event.person.email ?? event.person.id} limit=${80} />`}</dd></div>
+      <div><dt>Person</dt><dd>
+        <${PersonName} person=${event.person} />
+        </dd></div>
       <div><dt>Arrived</dt><dd><${Ago} at=${event.createdAt} /></dd></div>
       <div><dt>Finished</dt><dd><${Ago} at=${event.finishedAt} none="not yet" /></dd></div>
-      ${event.replays > 0 && html`<div><dt>Replayed</dt><dd>${event.replays === 1 ? "once" : `${event.replays} times`}</dd></div>`}
+      ${
+        event.replays > 0 &&
+        html`<div><dt>Replayed</dt><dd>
+        ${event.replays === 1 ? "once" : `${event.replays} times`}</dd></div>`
+      }
     </dl>
     <section class="block" aria-label="Attempts"><div class="block-head"><h2>Attempts</h2></div>
       ${

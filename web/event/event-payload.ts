@@ -9,10 +9,15 @@ import { SafeText } from "../part/safe-text.ts";
 
 export function EventPayload({ event }: { event: Event }): View {
   return html`<section class="block" aria-label="Payload">
-    <div class="block-head"><h2>Payload</h2><div class="page-actions"><${CopyButton} text=${copyOf(event)} label="Copy the payload as JSON" /></div></div>
+    <div class="block-head"><h2>Payload</h2><div class="page-actions">
+      <${CopyButton} text=${copyOf(event)} label="Copy the payload as JSON" /></div></div>
     ${event.truncated && html`<${Notice} kind="info">It was larger than 32 KB: the mapped values were kept whole or cut at 2 KB each, and this is how the rest began.<//>`}
     <${JsonView} value=${event.payload} label="Payload" />
-    ${event.preview !== null && html`<h3>Beginning of the body</h3><pre class="preview"><${SafeText} text=${event.preview} limit=${4096} /></pre>`}
+    ${
+      event.preview !== null &&
+      html`<h3>Beginning of the body</h3><pre class="preview">
+      <${SafeText} text=${event.preview} limit=${4096} /></pre>`
+    }
   </section>`;
 }
 

@@ -71,12 +71,15 @@ export function EventReplay({
         : html`<p>It runs again by the relay’s present definition, with seven new attempts:</p>
           <ul class="plan">${planReplay(event, relay.definition).map(
             ({ words, plan }, at) =>
-              html`<li key=${at} class="plan-${plan}"><${Icon} name=${plan === "skip" ? "skip" : plan === "again" ? "replay" : "play"} size=${14} /><span>${words} <b>${PLAN_WORDS[plan]}</b>.</span></li>`,
+              html`<li key=${at} class="plan-${plan}">
+                <${Icon} name=${plan === "skip" ? "skip" : plan === "again" ? "replay" : "play"} size=${14} /><span>
+                ${words} <b>${PLAN_WORDS[plan]}</b>.</span></li>`,
           )}</ul>
           ${relay.state === "paused" && html`<${Notice} kind="info">The relay is paused, so it waits until you resume it.<//>`}`
     }
     ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
     <div class="dialog-actions"><button type="button" onClick=${onClose}>Cancel</button>
-      <button type="button" class="primary" disabled=${isSending} onClick=${replay}>${isSending ? "Replaying…" : "Replay"}</button></div>
+      <button type="button" class="primary" disabled=${isSending} onClick=${replay}>
+        ${isSending ? "Replaying…" : "Replay"}</button></div>
   <//>`;
 }

@@ -17,7 +17,8 @@ export function EventResult({ result }: { result: Result }): View {
   return html`<li class="result result-${outcome}">
     <span class="result-icon"><${Icon} name=${ICONS[outcome]} size=${13} /></span>
     <div class="result-body">
-      <div class="result-head"><b>${sayActionType(type)}</b><code class="quiet">${type}</code><${StateMark} state=${outcome} />${code !== undefined && html`<code class="code">${code}</code>`}</div>
+      <div class="result-head"><b>${sayActionType(type)}</b><code class="quiet">${type}</code>
+        <${StateMark} state=${outcome} />${code !== undefined && html`<code class="code">${code}</code>`}</div>
       ${message !== undefined && html`<p><${Sentence} text=${message} /></p>`}
       ${answer !== undefined && html`<${AnswerView} answer=${answer} />`}
       ${(isSomething(before) || isSomething(after)) && html`<${Change} before=${before ?? null} after=${after ?? null} />`}
@@ -31,8 +32,12 @@ function isSomething(value: Json | undefined): boolean {
 
 function Change({ before, after }: { before: Json; after: Json }): View {
   return html`<details class="change"><summary>Before and after</summary><div class="change-sides">
-    <div><h4>Before</h4>${before === null ? html`<p class="quiet">nothing</p>` : html`<${JsonView} value=${before} label="Before" />`}</div>
-    <div><h4>After</h4>${after === null ? html`<p class="quiet">nothing</p>` : html`<${JsonView} value=${after} label="After" />`}</div>
+    <div><h4>Before</h4>
+      ${before === null ? html`<p class="quiet">nothing</p>` : html`<${JsonView} value=${before} label="Before" />`}
+      </div>
+    <div><h4>After</h4>
+      ${after === null ? html`<p class="quiet">nothing</p>` : html`<${JsonView} value=${after} label="After" />`}
+      </div>
   </div></details>`;
 }
 

@@ -24,12 +24,18 @@ export function EventRun({
       ? 0
       : planned - run.results.filter(({ type }) => type !== "person").length;
   return html`<li class="run run-${outcome}"><details open=${isOpen}>
-    <summary><b>Attempt ${run.attempt}</b><${StateMark} state=${outcome} /><span class="quiet"><${Ago} at=${run.startedAt} />${took !== null && ` · took ${took}`}</span></summary>
+    <summary><b>Attempt ${run.attempt}</b><${StateMark} state=${outcome} /><span class="quiet">
+      <${Ago} at=${run.startedAt} />${took !== null && ` · took ${took}`}</span></summary>
     ${
       run.results.length === 0
         ? html`<p class="quiet run-none">No action ran${outcome === "interrupted" && ": the service stopped in the middle"}.</p>`
         : html`<ol class="results">${run.results.map((result, at) => html`<${EventResult} key=${at} result=${result} />`)}</ol>`
     }
-    ${missing > 0 && run.results.length > 0 && html`<p class="quiet run-none">${sayCount(missing, "action")} after it did not run.</p>`}
+    ${
+      missing > 0 &&
+      run.results.length > 0 &&
+      html`<p class="quiet run-none">
+      ${sayCount(missing, "action")} after it did not run.</p>`
+    }
   </details></li>`;
 }

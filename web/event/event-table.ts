@@ -21,17 +21,37 @@ export function EventTable({
   withRelay?: boolean;
 }): View {
   return html`<table class=${withRelay ? "list events" : "list events events-own"}>
-    <thead><tr><th scope="col">State</th>${withRelay && html`<th scope="col">Relay</th>`}<th scope="col">Person</th><th scope="col">Event</th><th scope="col">Arrived</th></tr></thead>
+    <thead><tr><th scope="col">State</th>${withRelay && html`<th scope="col">Relay</th>`}<th scope="col">Person</th>
+      <th scope="col">Event</th><th scope="col">Arrived</th></tr></thead>
     <tbody>${events.map(
       (event) => html`<tr key=${event.id}>
-        <td class="cell-state"><${StateMark} state=${event.state} />${event.reason !== null && html`<span class="quiet clip">${sayReasonCode(event.reason)}</span>`}</td>
-        ${withRelay && html`<td class="cell-name"><span class="clip"><b>${event.relay.name}</b> <span class="quiet">${TRIGGER_WORDS[event.trigger]}</span></span></td>`}
-        <td class="cell-person"><span class="clip">${event.person === null ? html`<span class="quiet">–</span>` : html`<${SafeText} text=${event.person.email ?? event.person.id} limit=${80} />`}</span></td>
-        <td class="cell-id"><a data-row href=${pagePath(place, "events", event.id)} aria-label="Event ${event.id} of ${event.relay.name}, ${event.state}">${shorten(event.id)}</a>${event.warnings > 0 && html`<span class="chip">${sayCount(event.warnings, "warning")}</span>`}${event.attempts > 1 && html`<span class="chip">attempt ${event.attempts}</span>`}</td>
+        <td class="cell-state"><${StateMark} state=${event.state} />
+          ${event.reason !== null && html`<span class="quiet clip">${sayReasonCode(event.reason)}</span>`}</td>
+        ${
+          withRelay &&
+          html`<td class="cell-name">
+            <span class="clip"><b>${event.relay.name}</b> <span class="quiet">${TRIGGER_WORDS[event.trigger]}</span></span>
+          </td>`
+        }
+        <td class="cell-person"><span class="clip"><${PersonName} person=${event.person} /></span></td>
+        <td class="cell-id">
+          <a data-row href=${pagePath(place, "events", event.id)} aria-label=${sayRow(event)}>${shorten(event.id)}</a>
+          ${event.warnings > 0 && html`<span class="chip">${sayCount(event.warnings, "warning")}</span>`}
+          ${event.attempts > 1 && html`<span class="chip">attempt ${event.attempts}</span>`}
+        </td>
         <td class="cell-time"><${Ago} at=${event.createdAt} /></td>
       </tr>`,
     )}</tbody>
   </table>`;
+}
+
+export function PersonName({ person }: { person: EventItem["person"] }): View {
+  if (person === null) return html`<span class="quiet">–</span>`;
+  return html`<${SafeText} text=${person.email ?? person.id} limit=${80} />`;
+}
+
+function sayRow({ id, relay, state }: EventItem): string {
+  return `Event ${id} of ${relay.name}, ${state}`;
 }
 
 /** An id's end tells events apart; its beginning is the time. */

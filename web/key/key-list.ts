@@ -33,22 +33,38 @@ export function KeyListPage({ place }: PageProps): View {
   const { data, error, reload } = useLoad<Page<Key>>(`${apiPath(place, "keys")}?limit=200`);
   const [isMaking, setMaking] = useState(false);
   const [revoking, setRevoking] = useState<Key | null>(null);
-  return html`<${PageHead} title="Keys"><button type="button" class="primary" onClick=${() => setMaking(true)}><${Icon} name="plus" size=${14} />New key</button><//>
+  return html`<${PageHead} title="Keys"><button type="button" class="primary" onClick=${() => setMaking(true)}>
+    <${Icon} name="plus" size=${14} />New key</button><//>
     ${
       data === undefined
         ? error === null
           ? html`<${Skeleton} rows=${4} />`
           : html`<${ErrorState} error=${error} onRetry=${reload} />`
         : data.items.length === 0
-          ? html`<${EmptyState} icon="keys" title="No keys yet"><p>A secret key lets your server and the command line use this environment’s API; an app key is for browsers.</p><//>`
-          : html`<table class="list keys-list"><thead><tr><th scope="col">Key</th><th scope="col">Kind</th><th scope="col">State</th><th scope="col">Last used</th><th scope="col">Made</th><th scope="col"><span class="off-screen">Revoke</span></th></tr></thead>
+          ? html`<${EmptyState} icon="keys" title="No keys yet">
+            <p>A secret key lets your server and the command line use this environment’s API; an app key is for browsers.</p>
+            <//>`
+          : html`<table class="list keys-list"><thead><tr><th scope="col">Key</th><th scope="col">Kind</th>
+            <th scope="col">State</th><th scope="col">Last used</th><th scope="col">Made</th><th scope="col">
+            <span class="off-screen">Revoke</span></th></tr></thead>
             <tbody>${data.items.map(
               (key) => html`<tr key=${key.id} class=${key.revokedAt === null ? "" : "gone"}>
-                <td class="cell-main"><b><${SafeText} text=${key.name} limit=${100} /></b><code class="quiet">${key.hint}</code></td>
-                <td>${key.kind === "secret" ? "Secret" : "App"}${key.origins.length > 0 && html`<span class="quiet clip"> ${key.origins.join(", ")}</span>`}</td>
-                <td>${key.revokedAt === null ? html`<${StateMark} state="active" />` : html`<${StateMark} state="skipped" word="Revoked" />`}</td>
-                <td class="cell-time"><${Ago} at=${key.lastUsedAt} /></td><td class="cell-time"><${Ago} at=${key.createdAt} /></td>
-                <td>${key.revokedAt === null && html`<button type="button" class="quiet-danger" aria-label="Revoke ${key.name}" onClick=${() => setRevoking(key)}>Revoke</button>`}</td></tr>`,
+                <td class="cell-main"><b><${SafeText} text=${key.name} limit=${100} /></b><code class="quiet">
+                  ${key.hint}</code></td>
+                <td>
+                  ${key.kind === "secret" ? "Secret" : "App"}${
+                    key.origins.length > 0 &&
+                    html`<span class="quiet clip"> ${key.origins.join(", ")}
+                  </span>`
+                  }</td>
+                <td>
+                  ${key.revokedAt === null ? html`<${StateMark} state="active" />` : html`<${StateMark} state="skipped" word="Revoked" />`}
+                  </td>
+                <td class="cell-time"><${Ago} at=${key.lastUsedAt} /></td><td class="cell-time">
+                  <${Ago} at=${key.createdAt} /></td>
+                <td>
+                  ${key.revokedAt === null && html`<button type="button" class="quiet-danger" aria-label="Revoke ${key.name}" onClick=${() => setRevoking(key)}>Revoke</button>`}
+                  </td></tr>`,
             )}</tbody></table>`
     }
     ${isMaking && html`<${NewKeyDialog} place=${place} onClose=${() => setMaking(false)} onMade=${reload} />`}
@@ -81,8 +97,12 @@ function RevokeDialog({
     }
   };
   return html`<${Dialog} title="Revoke ${shown.name}?" onClose=${onClose}>
-    <p>Whatever uses <code>${shown.hint}</code> is refused at once and for good.${shown.lastUsedAt !== null && html` It was last used <${Ago} at=${shown.lastUsedAt} />.`}</p>
+    <p>Whatever uses <code>${shown.hint}
+      </code> is refused at once and for good.${shown.lastUsedAt !== null && html` It was last used <${Ago} at=${shown.lastUsedAt} />.`}
+      </p>
     ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
-    <div class="dialog-actions"><button type="button" onClick=${onClose}>Cancel</button><button type="button" class="danger" disabled=${isSending} onClick=${revoke}>${isSending ? "Revoking…" : "Revoke key"}</button></div>
+    <div class="dialog-actions"><button type="button" onClick=${onClose}>Cancel</button>
+      <button type="button" class="danger" disabled=${isSending} onClick=${revoke}>
+      ${isSending ? "Revoking…" : "Revoke key"}</button></div>
   <//>`;
 }

@@ -9,6 +9,11 @@ import { Notice } from "../part/notice.ts";
 import { SecretOnce } from "../part/secret-once.ts";
 import { Sentence } from "../part/sentence.ts";
 
+const HINTS = {
+  secret: "For servers and the command line: send it as Authorization: Bearer.",
+  app: "For your app in browsers.",
+} as const;
+
 export function NewKeyDialog({
   place,
   onClose,
@@ -41,17 +46,28 @@ export function NewKeyDialog({
   };
   if (token !== null) {
     return html`<${Dialog} title="The new key" onClose=${onClose} mustAnswer>
-      <${SecretOnce} secrets=${[{ label: "Key", hint: kind === "secret" ? "For servers and the command line: send it as Authorization: Bearer." : "For your app in browsers.", value: token }]} />
+      <${SecretOnce} secrets=${[{ label: "Key", hint: HINTS[kind], value: token }]} />
       <div class="dialog-actions"><button type="button" class="primary" onClick=${onClose}>I have stored it</button></div>
     <//>`;
   }
   return html`<${Dialog} title="New key" onClose=${onClose}><form class="stack" onSubmit=${make}>
-    <label class="field"><span>Name</span><input name="name" required autofocus autocomplete="off" maxlength="100" /><small>What will use it, such as “deploy script”.</small></label>
+    <label class="field"><span>Name</span>
+      <input name="name" required autofocus autocomplete="off" maxlength="100" />
+      <small>What will use it, such as “deploy script”.</small></label>
     <fieldset class="radios"><legend class="off-screen">Kind</legend>
-      <label><input type="radio" name="kind" checked=${kind === "secret"} onChange=${() => setKind("secret")} />Secret key, for servers</label>
-      <label><input type="radio" name="kind" checked=${kind === "app"} onChange=${() => setKind("app")} />App key, for browsers</label></fieldset>
-    ${kind === "app" && html`<label class="field"><span>Web origins it works from</span><input name="origins" autocomplete="off" placeholder="https://shop.example.com" /><small>Several are separated by spaces.</small></label>`}
+      <label>
+        <input type="radio" name="kind" checked=${kind === "secret"} onChange=${() => setKind("secret")} />Secret key, for servers</label>
+      <label>
+        <input type="radio" name="kind" checked=${kind === "app"} onChange=${() => setKind("app")} />App key, for browsers</label>
+        </fieldset>
+    ${
+      kind === "app" &&
+      html`<label class="field"><span>Web origins it works from</span>
+      <input name="origins" autocomplete="off" placeholder="https://shop.example.com" />
+      <small>Several are separated by spaces.</small></label>`
+    }
     ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
-    <div class="dialog-actions"><button type="button" onClick=${onClose}>Cancel</button><button class="primary" disabled=${isSending}>${isSending ? "Making…" : "Make key"}</button></div>
+    <div class="dialog-actions"><button type="button" onClick=${onClose}>Cancel</button>
+      <button class="primary" disabled=${isSending}>${isSending ? "Making…" : "Make key"}</button></div>
   </form><//>`;
 }

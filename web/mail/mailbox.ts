@@ -46,19 +46,31 @@ export function MailboxPage({ place }: PageProps): View {
           ? html`<${Skeleton} />`
           : html`<${ErrorState} error=${first.error} onRetry=${first.reload} />`
         : older.items.length === 0
-          ? html`<${EmptyState} icon="mail" title="No mail yet"><p>What a relay mails with <code>email_person</code> appears here${place.environment === "local" && " instead of being sent"}.</p><//>`
-          : html`<ul class="mails">${older.items.map((email) => html`<${Mail} key=${email.id} place=${place} email=${email} />`)}</ul><${OlderButton} older=${older} none="These are all." />`
+          ? html`<${EmptyState} icon="mail" title="No mail yet">
+            <p>What a relay mails with <code>email_person</code> appears here${place.environment === "local" && " instead of being sent"}.</p>
+            <//>`
+          : html`<ul class="mails">
+            ${older.items.map((email) => html`<${Mail} key=${email.id} place=${place} email=${email} />`)}</ul>
+            <${OlderButton} older=${older} none="These are all." />`
     }`;
 }
 
 function Mail({ place, email }: { place: Place; email: Email }): View {
   const [look, word] = STATES[email.state];
   return html`<li><details><summary data-row>
-      <span class="mail-subject"><${SafeText} text=${email.subject} limit=${200} /></span><span class="mail-to clip">to <${SafeText} text=${email.to} limit=${80} /></span><${StateMark} state=${look} word=${word} /><${Ago} at=${email.createdAt} />
+      <span class="mail-subject"><${SafeText} text=${email.subject} limit=${200} /></span>
+        <span class="mail-to clip">to <${SafeText} text=${email.to} limit=${80} /></span>
+        <${StateMark} state=${look} word=${word} /><${Ago} at=${email.createdAt} />
     </summary>
     <div class="mail-body">
       ${email.message !== null && html`<${Notice} kind="warn"><${SafeText} text=${email.message} /><//>`}
-      <p class="quiet">from <${SafeText} text=${email.from} limit=${80} />${email.relay !== null && html` · by relay <a href=${pagePath(place, "relays", email.relay)}>${email.relay}</a>`}${email.eventId !== null && html` · <a href=${pagePath(place, "events", email.eventId)}>its event</a>`}</p>
+      <p class="quiet">from <${SafeText} text=${email.from} limit=${80} />
+        ${
+          email.relay !== null &&
+          html` · by relay <a href=${pagePath(place, "relays", email.relay)}>${email.relay}
+        </a>`
+        }${email.eventId !== null && html` · <a href=${pagePath(place, "events", email.eventId)}>its event</a>`}
+        </p>
       <pre class="mail-text"><${SafeText} text=${email.text} limit=${10_000} /></pre>
     </div></details></li>`;
 }

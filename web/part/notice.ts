@@ -10,7 +10,8 @@ export function Notice({
   children?: View;
 }): View {
   const icon = kind === "good" ? "check" : kind === "info" ? "help" : "attention";
-  return html`<div class="notice notice-${kind}" role=${kind === "bad" ? "alert" : "note"}><${Icon} name=${icon} /><div>${children}</div></div>`;
+  return html`<div class="notice notice-${kind}" role=${kind === "bad" ? "alert" : "note"}><${Icon} name=${icon} />
+    <div>${children}</div></div>`;
 }
 
 export function EmptyState({
@@ -22,7 +23,8 @@ export function EmptyState({
   title: string;
   children?: View;
 }): View {
-  return html`<div class="empty"><span class="empty-icon"><${Icon} name=${icon} size=${22} /></span><h2>${title}</h2><div>${children}</div></div>`;
+  return html`<div class="empty"><span class="empty-icon"><${Icon} name=${icon} size=${22} /></span><h2>${title}
+    </h2><div>${children}</div></div>`;
 }
 
 export function ErrorState({ error, onRetry }: { error: string; onRetry: () => void }): View {

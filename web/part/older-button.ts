@@ -9,7 +9,8 @@ export function OlderButton({ older, none }: { older: Older<unknown>; none: stri
     ${
       older.next === null
         ? html`<span class="quiet">${none}</span>`
-        : html`<button type="button" disabled=${older.isLoading} onClick=${older.load}>${older.isLoading ? "Loading…" : "Older"}</button>`
+        : html`<button type="button" disabled=${older.isLoading} onClick=${older.load}>
+          ${older.isLoading ? "Loading…" : "Older"}</button>`
     }
   </div>`;
 }

@@ -28,9 +28,15 @@ export function ProblemList({
             ${problem.line !== null && html`<span class="problem-line">line ${problem.line}</span>`}
             <code>${problem.field === "" ? "definition" : problem.field}</code>
           </button>
-          <span><${Sentence} text=${problem.message} /></span>
+          <span><${Sentence} text=${restOf(problem)} /></span>
         </li>`,
       )}
     </ul>
   </div>`;
+}
+
+/** The sentence without the field it begins with, which stands before it already. */
+function restOf({ field, message }: PlacedProblem): string {
+  const start = `\`${field}\` `;
+  return field !== "" && message.startsWith(start) ? message.slice(start.length) : message;
 }

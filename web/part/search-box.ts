@@ -29,6 +29,8 @@ export function SearchBox({
     }, REST_MS);
     return () => clearTimeout(timer);
   }, [typed]);
-  return html`<label class="search"><${Icon} name="search" size=${14} /><input type="search" data-search aria-label=${label} placeholder=${label} value=${typed}
-    onInput=${(event: InputEvent) => setTyped((event.target as HTMLInputElement).value)} /><kbd aria-hidden="true">/</kbd></label>`;
+  return html`<label class="search"><${Icon} name="search" size=${14} />
+    <input type="search" data-search aria-label=${label} placeholder=${label} value=${typed}
+    onInput=${(event: InputEvent) => setTyped((event.target as HTMLInputElement).value)} />
+      <kbd aria-hidden="true">/</kbd></label>`;
 }

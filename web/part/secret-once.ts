@@ -16,7 +16,8 @@ export function SecretOnce({ secrets }: { secrets: readonly OnceSecret[] }): Vie
       ({ label, hint, value }) => html`<div key=${label} class="secret">
         <h3>${label}</h3>
         <p class="quiet">${hint}</p>
-        <div class="copy-row"><code class="secret-value" data-secret=${label}>${value}</code><${CopyButton} text=${value} label="Copy ${label}" /></div>
+        <div class="copy-row"><code class="secret-value" data-secret=${label}>${value}</code>
+          <${CopyButton} text=${value} label="Copy ${label}" /></div>
       </div>`,
     )}
     <${Notice} kind="warn">Copy ${secrets.length === 1 ? "it" : "them"} now: ${secrets.length === 1 ? "it" : "they"} will not be shown again, here or anywhere else.<//>

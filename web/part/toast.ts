@@ -39,7 +39,8 @@ export function Toasts(): View {
       ({ id, kind, text }) => html`<div key=${id} class="toast toast-${kind}">
         <${Icon} name=${kind === "done" ? "check" : "attention"} />
         <span>${text}</span>
-        <button type="button" class="bare" aria-label="Dismiss" onClick=${() => dismiss(id)}><${Icon} name="cross" size=${14} /></button>
+        <button type="button" class="bare" aria-label="Dismiss" onClick=${() => dismiss(id)}>
+          <${Icon} name="cross" size=${14} /></button>
       </div>`,
     )}
   </div>`;

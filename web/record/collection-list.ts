@@ -43,13 +43,18 @@ export function CollectionListPage({ place }: PageProps): View {
           ? html`<${Skeleton} rows=${4} />`
           : html`<${ErrorState} error=${error} onRetry=${reload} />`
         : data.items.length === 0
-          ? html`<${EmptyState} icon="records" title="No collections yet"><p>A collection is the shape of records that your app and your relays write. Make one in <code>service/catalog.json</code>, or with <code>POST …/collections</code>.</p><//>`
-          : html`<table class="list"><thead><tr><th scope="col">Collection</th><th scope="col">Kind</th><th scope="col">Fields</th><th scope="col">Changed</th></tr></thead>
+          ? html`<${EmptyState} icon="records" title="No collections yet">
+            <p>A collection is the shape of records that your app and your relays write. Make one in <code>service/catalog.json</code>, or with <code>POST …/collections</code>.</p>
+            <//>`
+          : html`<table class="list"><thead><tr><th scope="col">Collection</th><th scope="col">Kind</th>
+            <th scope="col">Fields</th><th scope="col">Changed</th></tr></thead>
             <tbody>${data.items.map(
               ({ name, kind, fields, updatedAt }) => html`<tr key=${name}>
                 <td class="cell-main"><a data-row href=${pagePath(place, "collections", name)}>${name}</a></td>
                 <td>${kind} <span class="quiet">· ${KIND_WORDS[kind]}</span></td>
-                <td><span class="clip" title=${fieldNames(fields).join(", ")}>${sayCount(fieldNames(fields).length, "field")} <span class="quiet">${fieldNames(fields).join(", ")}</span></span></td>
+                <td><span class="clip" title=${fieldNames(fields).join(", ")}>
+                  ${sayCount(fieldNames(fields).length, "field")} <span class="quiet">
+                  ${fieldNames(fields).join(", ")}</span></span></td>
                 <td class="cell-time"><${Ago} at=${updatedAt} /></td></tr>`,
             )}</tbody></table>`
     }`;

@@ -35,20 +35,30 @@ export function RecordListPage({ place, params }: PageProps): View {
   const first = useLoad<Page<RecordView>>(path, 5_000);
   const older = useOlder<RecordView>(path, first.data);
   const columns = fieldNames(collection?.fields ?? null).slice(0, SHOWN_FIELDS);
-  return html`<${PageHead} title=${name} back="Records" backTo=${pagePath(place, "collections")} aside=${collection !== undefined && html`<span class="chip">${collection.kind}</span>`} />
+  return html`<${PageHead} title=${name} back="Records" backTo=${pagePath(place, "collections")} aside=${
+    collection !== undefined &&
+    html`<span class="chip">
+    ${collection.kind}</span>`
+  } />
     ${
       first.data === undefined
         ? first.error === null
           ? html`<${Skeleton} />`
           : html`<${ErrorState} error=${first.error} onRetry=${first.reload} />`
         : older.items.length === 0
-          ? html`<${EmptyState} icon="records" title="No records yet"><p>What your app and your relays write to ${name} appears here.</p><//>`
-          : html`<div class="scroll-x"><table class="list records"><thead><tr><th scope="col">Record</th>${columns.map((column) => html`<th key=${column} scope="col">${column}</th>`)}<th scope="col">Written by</th><th scope="col">Changed</th></tr></thead>
+          ? html`<${EmptyState} icon="records" title="No records yet">
+            <p>What your app and your relays write to ${name} appears here.</p><//>`
+          : html`<div class="scroll-x"><table class="list records"><thead><tr><th scope="col">Record</th>
+            ${columns.map((column) => html`<th key=${column} scope="col">${column}</th>`)}
+            <th scope="col">Written by</th><th scope="col">Changed</th></tr></thead>
             <tbody>${older.items.map(
               (record) => html`<tr key=${record.id}>
-                <td class="cell-id"><a data-row href=${pagePath(place, "collections", name, record.id)} aria-label="Record ${record.id}">…${record.id.slice(-8)}</a></td>
+                <td class="cell-id">
+                  <a data-row href=${pagePath(place, "collections", name, record.id)} aria-label="Record ${record.id}">…${record.id.slice(-8)}
+                  </a></td>
                 ${columns.map((column) => html`<td key=${column}><${Cell} data=${record.data} name=${column} /></td>`)}
-                <td><${SafeText} text=${record.by} limit=${80} /></td><td class="cell-time"><${Ago} at=${record.updatedAt} /></td></tr>`,
+                <td><${SafeText} text=${record.by} limit=${80} /></td><td class="cell-time">
+                  <${Ago} at=${record.updatedAt} /></td></tr>`,
             )}</tbody></table></div>
             <${OlderButton} older=${older} none="These are all." />`
     }`;
@@ -58,5 +68,6 @@ function Cell({ data, name }: { data: Json; name: string }): View {
   const value = isObject(data) && Object.hasOwn(data, name) ? data[name] : undefined;
   if (value === undefined || value === null) return html`<span class="quiet">–</span>`;
   const text = typeof value === "string" ? value : writeExact(value);
-  return html`<span class="clip"><${SafeText} text=${text.length > CELL_CHARS ? `${text.slice(0, CELL_CHARS)}…` : text} /></span>`;
+  return html`<span class="clip">
+    <${SafeText} text=${text.length > CELL_CHARS ? `${text.slice(0, CELL_CHARS)}…` : text} /></span>`;
 }

@@ -23,13 +23,15 @@ export function RecordPage({ place, params }: PageProps): View {
   const { record } = data;
   return html`${head}
     <dl class="facts">
-      <div><dt>Record</dt><dd><code>${record.id}</code><${CopyButton} text=${record.id} label="Copy the record id" words=${null} /></dd></div>
+      <div><dt>Record</dt><dd><code>${record.id}</code>
+        <${CopyButton} text=${record.id} label="Copy the record id" words=${null} /></dd></div>
       <div><dt>Owner</dt><dd>${record.owner ?? html`<span class="quiet">the app</span>`}</dd></div>
       ${record.recipient !== null && html`<div><dt>For</dt><dd>${record.recipient}</dd></div>`}
       <div><dt>Written by</dt><dd><${SafeText} text=${record.by} limit=${80} /></dd></div>
       <div><dt>Made</dt><dd><${Ago} at=${record.createdAt} /></dd></div>
       <div><dt>Changed</dt><dd><${Ago} at=${record.updatedAt} /></dd></div>
     </dl>
-    <section class="block" aria-label="Data"><div class="block-head"><h2>Data</h2><div class="page-actions"><${CopyButton} text=${writeExact(record.data, 2)} label="Copy the data as JSON" /></div></div>
+    <section class="block" aria-label="Data"><div class="block-head"><h2>Data</h2><div class="page-actions">
+      <${CopyButton} text=${writeExact(record.data, 2)} label="Copy the data as JSON" /></div></div>
       <${JsonView} value=${record.data} label="Data" /></section>`;
 }

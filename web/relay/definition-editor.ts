@@ -60,9 +60,15 @@ export function DefinitionEditor({
     }
   };
   return html`<div class="editor">
-      <div class="editor-lines" aria-hidden="true">${Array.from({ length: lines }, (_, at) => html`<span key=${at} class=${marked.has(at + 1) ? "marked" : ""}>${at + 1}</span>`)}</div>
+      <div class="editor-lines" aria-hidden="true">
+        ${Array.from(
+          { length: lines },
+          (_, at) => html`<span key=${at} class=${marked.has(at + 1) ? "marked" : ""}>
+        ${at + 1}</span>`,
+        )}</div>
       <textarea ref=${area} aria-label=${label} aria-invalid=${placed.length > 0} rows=${lines} spellcheck=${false} autocomplete="off" autocapitalize="off" wrap="off"
-        value=${text} onInput=${(event: InputEvent) => onText((event.target as HTMLTextAreaElement).value)} onKeyDown=${onKey}></textarea>
+        value=${text} onInput=${(event: InputEvent) => onText((event.target as HTMLTextAreaElement).value)} onKeyDown=${onKey}>
+          </textarea>
     </div>
     <${ProblemList} problems=${placed} onGo=${go} />`;
 }

@@ -89,8 +89,10 @@ export function NewRelayPage({ place }: PageProps): View {
       ${checked?.warnings.map((warning) => html`<${Notice} key=${warning} kind="warn"><${Sentence} text=${warning} /><//>`)}
       ${checked !== null && checked.problems.length === 0 && html`<${Notice} kind="good">The definition is valid.<//>`}
       <div class="form-actions">
-        <button type="button" class="primary" disabled=${busy !== null} onClick=${create}>${busy === "create" ? "Creating…" : "Create relay"}</button>
-        <button type="button" disabled=${busy !== null} onClick=${validate}>${busy === "validate" ? "Checking…" : "Validate"}</button>
+        <button type="button" class="primary" disabled=${busy !== null} onClick=${create}>
+          ${busy === "create" ? "Creating…" : "Create relay"}</button>
+        <button type="button" disabled=${busy !== null} onClick=${validate}>
+          ${busy === "validate" ? "Checking…" : "Validate"}</button>
       </div>
     </div>`;
 }

@@ -93,7 +93,8 @@ export function RelayDefinition({
       ${isChanged && html`<span class="unsaved">Unsaved changes</span>`}
       <div class="page-actions">
         ${isChanged && html`<button type="button" onClick=${() => keep(null)}>Revert</button>`}
-        <button type="button" class="primary" disabled=${!isChanged || isSaving} onClick=${() => save(draft?.version ?? relay.version)}>${isSaving ? "Saving…" : "Save"}</button>
+        <button type="button" class="primary" disabled=${!isChanged || isSaving} onClick=${() => save(draft?.version ?? relay.version)}>
+          ${isSaving ? "Saving…" : "Save"}</button>
       </div>
     </div>
     ${isChanged && draft.version !== relay.version && html`<${Notice} kind="warn">Version ${relay.version} was saved since you began to edit; saving shows you both.<//>`}

@@ -36,11 +36,26 @@ export function RelayDelete({
     }
   };
   return html`<${Dialog} title="Delete ${relay.name}?" onClose=${onClose}>
-    <p>${relay.trigger === "receiver" ? "Its receiver URL answers 404 at once, so the provider’s calls are lost. " : "It never runs again. "}Its secrets are gone for good; its events stay for 30 days.${relay.origin.kind === "file" && " Its file stays, and the next sync makes it again."}</p>
+    <p>
+      ${sayConsequence(relay)}
+      </p>
     <form class="stack" onSubmit=${remove}>
-      <label class="field"><span>Type <b>${relay.name}</b> to delete it</span><input value=${typed} autocomplete="off" autocapitalize="off" spellcheck=${false} autofocus onInput=${(event: InputEvent) => setTyped((event.target as HTMLInputElement).value)} /></label>
+      <label class="field"><span>Type <b>${relay.name}</b> to delete it</span>
+        <input value=${typed} autocomplete="off" autocapitalize="off" spellcheck=${false} autofocus onInput=${(event: InputEvent) => setTyped((event.target as HTMLInputElement).value)} />
+        </label>
       ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
-      <div class="dialog-actions"><button type="button" onClick=${onClose}>Cancel</button><button class="danger" disabled=${isSending || typed !== relay.name}>${isSending ? "Deleting…" : "Delete relay"}</button></div>
+      <div class="dialog-actions"><button type="button" onClick=${onClose}>Cancel</button>
+        <button class="danger" disabled=${isSending || typed !== relay.name}>
+        ${isSending ? "Deleting…" : "Delete relay"}</button></div>
     </form>
   <//>`;
+}
+
+function sayConsequence({ trigger, origin }: Relay): string {
+  const stops =
+    trigger === "receiver"
+      ? "Its receiver URL answers 404 at once, so the provider’s calls are lost."
+      : "It never runs again.";
+  const file = origin.kind === "file" ? " Its file stays, and the next sync makes it again." : "";
+  return `${stops} Its secrets are gone for good; its events stay for 30 days.${file}`;
 }

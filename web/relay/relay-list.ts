@@ -25,7 +25,12 @@ export function RelayListPage({ place, query }: PageProps): View {
   const words = useTriggerWords(place, all);
   const shown = all.filter((relay) => `${relay.name} ${words(relay)}`.toLowerCase().includes(wanted));
   const most = Math.max(0, ...all.map(({ last24h }) => totalOf(last24h)));
-  return html`<${PageHead} title="Relays" aside=${data !== undefined && all.length > 0 && html`<span class="quiet">${sayCount(all.length, "relay")}</span>`}>
+  return html`<${PageHead} title="Relays" aside=${
+    data !== undefined &&
+    all.length > 0 &&
+    html`<span class="quiet">
+    ${sayCount(all.length, "relay")}</span>`
+  }>
       ${all.length > 0 && html`<${SearchBox} value=${query.get("q") ?? ""} label="Find a relay" onValue=${(q: string) => setQuery({ q })} />`}
       <a class="button primary" href=${pagePath(place, "relays", "new")}><${Icon} name="plus" size=${14} />New relay</a>
     <//>
@@ -38,13 +43,17 @@ export function RelayListPage({ place, query }: PageProps): View {
         : all.length === 0
           ? html`<${FirstRelay} to=${pagePath(place, "relays", "new")} />`
           : shown.length === 0
-            ? html`<${EmptyState} icon="search" title="No relay matches"><button type="button" onClick=${() => setQuery({ q: "" })}>Show all</button><//>`
+            ? html`<${EmptyState} icon="search" title="No relay matches">
+              <button type="button" onClick=${() => setQuery({ q: "" })}>Show all</button><//>`
             : html`<table class="list relays">
-              <thead><tr><th scope="col">Relay</th><th scope="col">Runs</th><th scope="col">State</th><th scope="col">Last 24 hours</th><th scope="col">Last event</th></tr></thead>
+              <thead><tr><th scope="col">Relay</th><th scope="col">Runs</th><th scope="col">State</th>
+                <th scope="col">Last 24 hours</th><th scope="col">Last event</th></tr></thead>
               <tbody>${shown.map(
                 (relay) => html`<tr key=${relay.id}>
-                  <td class="cell-main"><a data-row href=${pagePath(place, "relays", relay.name)}>${relay.name}</a><${RelayOrigin} origin=${relay.origin} /></td>
-                  <td class="cell-words"><span class="clip" title=${words(relay)}>${words(relay)}</span><span class="quiet">${sayCount(relay.actions, "action")}</span></td>
+                  <td class="cell-main"><a data-row href=${pagePath(place, "relays", relay.name)}>${relay.name}</a>
+                    <${RelayOrigin} origin=${relay.origin} /></td>
+                  <td class="cell-words"><span class="clip" title=${words(relay)}>${words(relay)}</span>
+                    <span class="quiet">${sayCount(relay.actions, "action")}</span></td>
                   <td><${StateMark} state=${relay.state} /></td>
                   <td><${RelayBar} counts=${relay.last24h} most=${most} /></td>
                   <td class="cell-time"><${Ago} at=${relay.lastEventAt} /></td>

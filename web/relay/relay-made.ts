@@ -42,10 +42,13 @@ export function RelayMade({ place, saved }: { place: Place; saved: SavedRelay })
       ${saved.warnings.map((warning) => html`<${Notice} key=${warning} kind="warn"><${Sentence} text=${warning} /><//>`)}
       ${
         saved.receiverUrl !== undefined &&
-        html`<section class="card"><h2>Receiver URL</h2><p class="quiet">The address the provider sends its webhooks to, exactly as it stands.</p>
-          <div class="copy-row"><code>${saved.receiverUrl}</code><${CopyButton} text=${saved.receiverUrl} label="Copy receiver URL" /></div></section>`
+        html`<section class="card"><h2>Receiver URL</h2>
+          <p class="quiet">The address the provider sends its webhooks to, exactly as it stands.</p>
+          <div class="copy-row"><code>${saved.receiverUrl}</code>
+            <${CopyButton} text=${saved.receiverUrl} label="Copy receiver URL" /></div></section>`
       }
       ${secrets.length > 0 && html`<section class="card"><${SecretOnce} secrets=${secrets} /></section>`}
-      <div class="form-actions"><a class="button primary" href=${pagePath(place, "relays", saved.relay.name)}>${secrets.length > 0 ? "I have stored it: go to the relay" : "Go to the relay"}</a></div>
+      <div class="form-actions"><a class="button primary" href=${pagePath(place, "relays", saved.relay.name)}>
+        ${secrets.length > 0 ? "I have stored it: go to the relay" : "Go to the relay"}</a></div>
     </div>`;
 }

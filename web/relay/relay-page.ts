@@ -39,7 +39,8 @@ export function RelayPage({ place, params }: PageProps): View {
   const [isMoving, setMoving] = useState(false);
   const back = { back: "Relays", backTo: pagePath(place, "relays") };
   if (data === undefined) {
-    return html`<${PageHead} title=${name} ...${back} />${error === null ? html`<${Skeleton} />` : html`<${ErrorState} error=${error} onRetry=${reload} />`}`;
+    return html`<${PageHead} title=${name} ...${back} />
+      ${error === null ? html`<${Skeleton} />` : html`<${ErrorState} error=${error} onRetry=${reload} />`}`;
   }
   const { relay } = data;
   const move = async (): Promise<void> => {
@@ -59,14 +60,24 @@ export function RelayPage({ place, params }: PageProps): View {
   };
   const secrets = saved === null ? [] : secretsOf(saved);
   return html`<${PageHead} title=${name} ...${back} aside=${html`<${StateMark} state=${relay.state} />`}>
-      <button type="button" disabled=${isMoving} onClick=${move}><${Icon} name=${relay.state === "active" ? "pause" : "play"} size=${14} />${relay.state === "active" ? "Pause" : "Resume"}</button>
-      <button type="button" class="quiet-danger" onClick=${() => setDeleting(true)}><${Icon} name="trash" size=${14} />Delete</button>
+      <button type="button" disabled=${isMoving} onClick=${move}>
+        <${Icon} name=${relay.state === "active" ? "pause" : "play"} size=${14} />
+        ${relay.state === "active" ? "Pause" : "Resume"}</button>
+      <button type="button" class="quiet-danger" onClick=${() => setDeleting(true)}>
+        <${Icon} name="trash" size=${14} />Delete</button>
     <//>
     <p class="lead">${sentence(sayTrigger(relay.definition.trigger))}:</p>
     <ol class="steps">${relay.definition.actions.map((action, at) => html`<li key=${at}>${sayAction(action)}</li>`)}</ol>
     ${error !== null && html`<${Notice} kind="warn">${error} What you see is from before.<//>`}
-    ${relay.state === "paused" && html`<${Notice} kind="warn">Paused: ${relay.trigger === "schedule" ? "ticks are not recorded." : "what arrives is recorded and waits until you resume it."}<//>`}
-    ${relay.problems.map(({ code, message }) => html`<${Notice} key=${code} kind="bad"><b>${code}</b> <${Sentence} text=${message} /><//>`)}
+    ${
+      relay.state === "paused" &&
+      html`<${Notice} kind="warn">Paused: ${relay.trigger === "schedule" ? "ticks are not recorded." : "what arrives is recorded and waits until you resume it."}
+      <//>`
+    }
+    ${relay.problems.map(
+      ({ code, message }) => html`<${Notice} key=${code} kind="bad"><b>${code}
+      </b> <${Sentence} text=${message} /><//>`,
+    )}
     ${saved?.warnings.map((warning) => html`<${Notice} key=${warning} kind="warn"><${Sentence} text=${warning} /><//>`)}
     <div class="columns">
       <div class="column-main">
@@ -76,18 +87,25 @@ export function RelayPage({ place, params }: PageProps): View {
       <div class="column-side">
         ${
           relay.receiverUrl !== undefined &&
-          html`<section class="card" aria-label="Receiver URL"><h2>Receiver URL</h2><code class="wrap">${relay.receiverUrl}</code><${CopyButton} text=${relay.receiverUrl} label="Copy receiver URL" /></section>`
+          html`<section class="card" aria-label="Receiver URL"><h2>Receiver URL</h2><code class="wrap">
+            ${relay.receiverUrl}</code><${CopyButton} text=${relay.receiverUrl} label="Copy receiver URL" />
+            </section>`
         }
         <${RelaySecrets} place=${place} relay=${relay} onChanged=${reload} />
-        <section class="card" aria-label="Last 24 hours"><h2>Last 24 hours</h2><${RelayBar} counts=${relay.last24h} most=${totalOf(relay.last24h)} /><p class="quiet">${sayCounts(relay.last24h)}</p></section>
-        <section class="card" aria-label="Origin"><h2>Origin</h2><p><${RelayOrigin} origin=${relay.origin} /></p><p class="quiet">created <${Ago} at=${relay.createdAt} /></p></section>
+        <section class="card" aria-label="Last 24 hours"><h2>Last 24 hours</h2>
+          <${RelayBar} counts=${relay.last24h} most=${totalOf(relay.last24h)} /><p class="quiet">
+          ${sayCounts(relay.last24h)}</p></section>
+        <section class="card" aria-label="Origin"><h2>Origin</h2><p><${RelayOrigin} origin=${relay.origin} /></p>
+          <p class="quiet">created <${Ago} at=${relay.createdAt} /></p></section>
       </div>
     </div>
     ${isDeleting && html`<${RelayDelete} place=${place} relay=${relay} onClose=${() => setDeleting(false)} />`}
     ${
       secrets.length > 0 &&
-      html`<${Dialog} title="The save made a new secret" onClose=${() => setSaved(null)} mustAnswer><${SecretOnce} secrets=${secrets} />
-        <div class="dialog-actions"><button type="button" class="primary" onClick=${() => setSaved(null)}>I have stored it</button></div><//>`
+      html`<${Dialog} title="The save made a new secret" onClose=${() => setSaved(null)} mustAnswer>
+        <${SecretOnce} secrets=${secrets} />
+        <div class="dialog-actions">
+          <button type="button" class="primary" onClick=${() => setSaved(null)}>I have stored it</button></div><//>`
     }`;
 }
 
@@ -95,7 +113,8 @@ function RelayEvents({ place, name }: { place: Place; name: string }): View {
   const query = writeQuery({ relay: name });
   const live = useLiveEvents(apiPath(place, "events"), { relay: name, limit: String(SHOWN_EVENTS) }, true);
   return html`<section class="block" aria-label="Events">
-    <div class="block-head"><h2>Events</h2><div class="page-actions"><a class="button" href="${pagePath(place, "events")}${query}">All events</a></div></div>
+    <div class="block-head"><h2>Events</h2><div class="page-actions">
+      <a class="button" href="${pagePath(place, "events")}${query}">All events</a></div></div>
     ${
       live.items === undefined
         ? live.error === null

@@ -44,12 +44,14 @@ export function RelaySecrets({
         ${
           secret.kind === "processor"
             ? html`<p class="quiet">It is set in the environment’s settings.</p>`
-            : html`<button type="button" onClick=${() => setOpen("receiver")}>${secret.kind === "none" || secret.kind === "public_key" ? "Paste…" : "Rotate or paste…"}</button>`
+            : html`<button type="button" onClick=${() => setOpen("receiver")}>
+              ${secret.kind === "none" || secret.kind === "public_key" ? "Paste…" : "Rotate or paste…"}</button>`
         }</div>`
     }
     ${
       signingSecret !== undefined &&
-      html`<div class="fact"><h3>Signing</h3><p class="quiet">Signs what call_url sends · set <${Ago} at=${signingSecret.setAt} /></p>
+      html`<div class="fact"><h3>Signing</h3>
+        <p class="quiet">Signs what call_url sends · set <${Ago} at=${signingSecret.setAt} /></p>
         <button type="button" onClick=${() => setOpen("signing")}>Rotate…</button></div>`
     }
     ${open === "receiver" && html`<${ReceiverDialog} place=${place} relay=${relay} onClose=${() => setOpen(null)} onChanged=${onChanged} />`}
@@ -86,19 +88,24 @@ function ReceiverDialog({ place, relay, onClose, onChanged }: ChangeProps): View
     ${
       !onlyPaste &&
       html`<fieldset class="radios"><legend class="off-screen">How</legend>
-        <label><input type="radio" name="way" checked=${way === "mint"} onChange=${() => setWay("mint")} />Make a new secret</label>
-        <label><input type="radio" name="way" checked=${way === "paste"} onChange=${() => setWay("paste")} />Paste the sender’s</label>
+        <label>
+          <input type="radio" name="way" checked=${way === "mint"} onChange=${() => setWay("mint")} />Make a new secret</label>
+        <label>
+          <input type="radio" name="way" checked=${way === "paste"} onChange=${() => setWay("paste")} />Paste the sender’s</label>
       </fieldset>`
     }
     ${
       way === "paste" &&
-      html`<label class="field"><span>${onlyPaste ? "The sender’s public key, as hex, base64 or PEM" : "The secret the sender shows"}</span>
-        <textarea class="mono" rows=${onlyPaste ? 4 : 2} spellcheck=${false} autocomplete="off" value=${value} onInput=${(event: InputEvent) => setValue((event.target as HTMLTextAreaElement).value)}></textarea></label>`
+      html`<label class="field"><span>
+        ${onlyPaste ? "The sender’s public key, as hex, base64 or PEM" : "The secret the sender shows"}</span>
+        <textarea class="mono" rows=${onlyPaste ? 4 : 2} spellcheck=${false} autocomplete="off" value=${value} onInput=${(event: InputEvent) => setValue((event.target as HTMLTextAreaElement).value)}>
+          </textarea></label>`
     }
     <${Notice} kind="warn">Calls signed with the present secret are refused from that moment on.<//>
     ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
     <div class="dialog-actions"><button type="button" onClick=${onClose}>Cancel</button>
-      <button type="button" class="primary" disabled=${isSending || (way === "paste" && value.trim() === "")} onClick=${save}>${isSending ? "Changing…" : way === "mint" ? "Make a new secret" : "Store it"}</button></div>
+      <button type="button" class="primary" disabled=${isSending || (way === "paste" && value.trim() === "")} onClick=${save}>
+        ${isSending ? "Changing…" : way === "mint" ? "Make a new secret" : "Store it"}</button></div>
   <//>`;
 }
 
@@ -112,7 +119,8 @@ function SigningDialog({ place, relay, onClose, onChanged }: ChangeProps): View 
     <${Notice} kind="warn">The next notice is signed with the new secret: the server that call_url calls must know it first, or refuse until it does.<//>
     ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
     <div class="dialog-actions"><button type="button" onClick=${onClose}>Cancel</button>
-      <button type="button" class="primary" disabled=${isSending} onClick=${send}>${isSending ? "Rotating…" : "Rotate"}</button></div>
+      <button type="button" class="primary" disabled=${isSending} onClick=${send}>
+        ${isSending ? "Rotating…" : "Rotate"}</button></div>
   <//>`;
 }
 

@@ -45,3 +45,22 @@ export function diffLines(left: string, right: string): DiffLine[] {
   }
   return lines;
 }
+
+/** Equal lines around each difference that are kept. */
+const CONTEXT_LINES = 3;
+
+export type ShortDiffLine = DiffLine | { kind: "gap"; lines: number };
+
+/** The differences with a few equal lines around each; longer equal stretches are only counted. */
+export function shortenDiff(lines: readonly DiffLine[]): ShortDiffLine[] {
+  const isNear = (at: number): boolean =>
+    lines.slice(Math.max(0, at - CONTEXT_LINES), at + CONTEXT_LINES + 1).some(({ kind }) => kind !== "same");
+  const short: ShortDiffLine[] = [];
+  for (const [at, line] of lines.entries()) {
+    const last = short.at(-1);
+    if (isNear(at)) short.push(line);
+    else if (last?.kind === "gap") last.lines += 1;
+    else short.push({ kind: "gap", lines: 1 });
+  }
+  return short;
+}

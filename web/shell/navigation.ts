@@ -15,7 +15,12 @@ export function Navigation({ place, room }: { place: Place; room: Room | undefin
         icon,
       }) => html`<li key=${path}><a href=${pagePath(place, path)} aria-current=${path === room?.path ? "page" : null}>
         <${Icon} name=${icon} /><span>${title}</span>
-        ${path === "attention" && attention > 0 && html`<span class="count" aria-label="${attention} standing">${attention}</span>`}
+        ${
+          path === "attention" &&
+          attention > 0 &&
+          html`<span class="count" aria-label="${attention} standing">
+          ${attention}</span>`
+        }
       </a></li>`,
     )}
   </ul></nav>`;

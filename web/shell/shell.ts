@@ -39,14 +39,18 @@ export function Shell({ session, isLocked }: { session: Session; isLocked: boole
     <aside class=${isMenuOpen ? "side open" : "side"}>
       <div class="side-top">
         <${EnvironmentSwitch} apps=${session.apps} place=${place} canMake=${session.mode === "server"} />
-        <button type="button" class="bare menu-button" aria-expanded=${isMenuOpen} aria-label="Rooms" onClick=${() => setMenuOpen(!isMenuOpen)}><${Icon} name="menu" size=${18} /></button>
+        <button type="button" class="bare menu-button" aria-expanded=${isMenuOpen} aria-label="Rooms" onClick=${() => setMenuOpen(!isMenuOpen)}>
+          <${Icon} name="menu" size=${18} /></button>
       </div>
       <div class="side-rest">
         <${Navigation} place=${place} room=${found?.room} />
         <div class="side-foot">
-          <div class="side-row"><${ThemeSwitch} /><button type="button" class="bare" aria-label="Keyboard help" title="Keyboard help" onClick=${() => helpShown.set(true)}><${Icon} name="help" /></button></div>
+          <div class="side-row"><${ThemeSwitch} />
+            <button type="button" class="bare" aria-label="Keyboard help" title="Keyboard help" onClick=${() => helpShown.set(true)}>
+            <${Icon} name="help" /></button></div>
           <div class="side-row who"><span title=${session.owner?.email}>${session.owner?.email}</span>
-            <button type="button" class="bare" aria-label="Sign out" title="Sign out" onClick=${() => signOut().catch((error) => tellFailed(sentenceOf(error)))}><${Icon} name="exit" /></button></div>
+            <button type="button" class="bare" aria-label="Sign out" title="Sign out" onClick=${() => signOut().catch((error) => tellFailed(sentenceOf(error)))}>
+              <${Icon} name="exit" /></button></div>
           <div class="quiet version">Relay ${session.version}</div>
         </div>
       </div>
@@ -54,7 +58,8 @@ export function Shell({ session, isLocked }: { session: Session; isLocked: boole
     <main id="content" tabindex="-1">${
       found === null
         ? html`<${Missing} isKnown=${known} home=${pagePath(firstPlace(session) ?? place, "relays")} />`
-        : html`<${HoldBanner} place=${place} /><${Guarded} key=${route.path} found=${found} place=${place} query=${route.query} />`
+        : html`<${HoldBanner} place=${place} />
+          <${Guarded} key=${route.path} found=${found} place=${place} query=${route.query} />`
     }</main>
     <${HelpDialog} />
   </div>`;
@@ -71,7 +76,9 @@ function Guarded({ found, place, query }: { found: FoundPage } & Pick<PageProps,
 
 function Missing({ isKnown, home }: { isKnown: boolean; home: string }): View {
   return html`<${EmptyState} icon="search" title="Nothing is at this address">
-    <p>${isKnown ? "The link may be old, or what it named was deleted." : "This server has no such app or environment, or it was renamed."}</p>
+    <p>
+      ${isKnown ? "The link may be old, or what it named was deleted." : "This server has no such app or environment, or it was renamed."}
+      </p>
     <a class="button" href=${home}>Go to the relays</a>
   <//>`;
 }

@@ -15,7 +15,8 @@ export function ThemeSwitch(): View {
   return html`<div class="theme-switch" role="group" aria-label="Theme">
     ${CHOICES.map(
       ({ value, icon, label }) =>
-        html`<button key=${value} type="button" aria-pressed=${now === value} aria-label=${label} title=${label} onClick=${() => chooseTheme(value)}><${Icon} name=${icon} size=${15} /></button>`,
+        html`<button key=${value} type="button" aria-pressed=${now === value} aria-label=${label} title=${label} onClick=${() => chooseTheme(value)}>
+          <${Icon} name=${icon} size=${15} /></button>`,
     )}
   </div>`;
 }

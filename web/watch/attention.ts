@@ -42,15 +42,20 @@ export function AttentionPage({ place }: PageProps): View {
     return html`${head}<${ErrorState} error=${error} onRetry=${retry} />`;
   }
   if (problems.data.items.length === 0 && older.items.length === 0) {
-    return html`${head}<${EmptyState} icon="check" title="Nothing needs you"><p>Problems of relays and alerts of dead events appear here.</p><//>`;
+    return html`${head}<${EmptyState} icon="check" title="Nothing needs you">
+      <p>Problems of relays and alerts of dead events appear here.</p><//>`;
   }
   return html`${head}
     ${
       problems.data.items.length > 0 &&
-      html`<section class="block" aria-label="Problems"><div class="block-head"><h2>Problems</h2><span class="quiet">${sayCount(problems.data.items.length, "stands", "stand")} now</span></div>
+      html`<section class="block" aria-label="Problems"><div class="block-head"><h2>Problems</h2>
+        <span class="quiet">${sayCount(problems.data.items.length, "stands", "stand")} now</span></div>
         <ul class="watch">${problems.data.items.map(
           ({ id, code, target, message, raisedAt }) =>
-            html`<li key=${id} class="watch-bad"><div class="watch-head"><${Target} place=${place} target=${target} /><code class="code">${code}</code><span class="quiet">since <${Ago} at=${raisedAt} /></span></div><p><${Sentence} text=${message} /></p></li>`,
+            html`<li key=${id} class="watch-bad"><div class="watch-head">
+              <${Target} place=${place} target=${target} /><code class="code">${code}</code>
+              <span class="quiet">since <${Ago} at=${raisedAt} /></span></div><p><${Sentence} text=${message} /></p>
+              </li>`,
         )}</ul></section>`
     }
     ${
@@ -58,7 +63,12 @@ export function AttentionPage({ place }: PageProps): View {
       html`<section class="block" aria-label="Alerts"><div class="block-head"><h2>Alerts</h2></div>
         <ul class="watch">${older.items.map(
           ({ id, code, target, message, count, lastAt, mailedAt }) =>
-            html`<li key=${id}><div class="watch-head"><${Target} place=${place} target=${target} /><code class="code">${code}</code>${count > 1 && html`<span class="chip">${count} times</span>`}<span class="quiet"><${Ago} at=${lastAt} />${mailedAt !== null && " · mailed"}</span></div><p><${Sentence} text=${message} /></p>${code === "relay_failed" && html`<a href="${pagePath(place, "events")}${writeQuery({ relay: target.replace("relay:", ""), state: "dead" })}">See its dead events</a>`}</li>`,
+            html`<li key=${id}><div class="watch-head"><${Target} place=${place} target=${target} />
+              <code class="code">${code}</code>${count > 1 && html`<span class="chip">${count} times</span>`}
+              <span class="quiet"><${Ago} at=${lastAt} />${mailedAt !== null && " · mailed"}</span></div><p>
+              <${Sentence} text=${message} /></p>
+              ${code === "relay_failed" && html`<a href=${deadEvents(place, target)}>See its dead events</a>`}
+              </li>`,
         )}</ul><${OlderButton} older=${older} none="These are all." /></section>`
     }`;
 }
@@ -69,4 +79,8 @@ function Target({ place, target }: { place: Place; target: string }): View {
   if (kind === "relay") return html`<a data-row href=${pagePath(place, "relays", name)}>${name}</a>`;
   if (kind === "event") return html`<a data-row href=${pagePath(place, "events", name)}>${name}</a>`;
   return html`<b>${target}</b>`;
+}
+
+function deadEvents(place: Place, target: string): string {
+  return pagePath(place, "events") + writeQuery({ relay: target.replace("relay:", ""), state: "dead" });
 }
