@@ -25,6 +25,7 @@ import { recordRoutes } from "./record.ts";
 import { relayRoutes } from "./relay.ts";
 import { relaySecretRoutes } from "./relay-secret.ts";
 import { relayStateRoutes } from "./relay-state.ts";
+import { relayTemplateRoutes } from "./relay-template.ts";
 import type { Route } from "./route.ts";
 import { senderDomainRoutes } from "./sender-domain.ts";
 import { sessionRoutes } from "./session.ts";
@@ -42,6 +43,7 @@ export const ROUTES: readonly Route[] = [
   ...relayRoutes,
   ...relayStateRoutes,
   ...relaySecretRoutes,
+  ...relayTemplateRoutes,
   ...eventRoutes,
   ...callRoutes,
   ...recordRoutes,

@@ -1,0 +1,62 @@
+/** The templates a relay may start from: each is as good as it says before anything of it is changed. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { writeJson } from "../../src/ground/json.ts";
+import { checkDefinition } from "../../src/relay/definition.ts";
+import { RELAY_TEMPLATES } from "../../src/relay/relay-template.ts";
+import { checkCatalogFile } from "../../src/sync/catalog-file.ts";
+import { parseJsonText } from "../../src/sync/json-file.ts";
+import { type RunningService, startRunningService } from "../kit/running-service.ts";
+
+let running: RunningService;
+beforeAll(async () => {
+  running = await startRunningService();
+});
+afterAll(() => running[Symbol.asyncDispose]());
+
+describe("a template", () => {
+  for (const template of RELAY_TEMPLATES) {
+    test(`${template.name} is a valid definition of that name, and its catalog a valid catalog`, () => {
+      expect(checkDefinition(template.definition)).toMatchObject({ definition: { name: template.name } });
+      expect(checkCatalogFile(parseJsonText(writeJson(template.catalog)))).toMatchObject({ ok: true });
+    });
+
+    test(`${template.name} and its catalog save as they are, and nothing is missing then`, async () => {
+      const { definition, catalog } = template;
+      const saved = await running.api("POST", "/relays", {
+        definition,
+        secret: "Qk7bXFQsq4OKAPhAIVqsHMpkNhzCwRnS",
+      });
+      expect(saved.status).toBe(201);
+      for (const [name, product] of Object.entries(catalog.products ?? {})) {
+        expect((await running.api("PUT", `/products/${name}`, product)).status).toBe(200);
+      }
+      const checked = await running.api("POST", "/relays/validate", { definition });
+      expect(checked.body.problems).toEqual([]);
+      expect(checked.body.warnings).toEqual([expect.stringContaining("trustUnsignedEvents")]);
+      await running.api("DELETE", `/relays/${template.name}`);
+      await running.api("DELETE", "/products/premium");
+    });
+  }
+
+  test("has a name of its own", () => {
+    expect(new Set(RELAY_TEMPLATES.map(({ name }) => name)).size).toBe(RELAY_TEMPLATES.length);
+  });
+
+  test("of an app-store purchase leads to fulfil_product, of its expiry to revoke_access, both by person_token", () => {
+    const [purchase, expiry] = ["store-purchase", "store-expiry"].map((name) =>
+      RELAY_TEMPLATES.find((one) => one.name === name),
+    );
+    expect(purchase?.definition.actions.map(({ type }) => type)).toEqual(["fulfil_product"]);
+    expect(expiry?.definition.actions.map(({ type }) => type)).toEqual(["revoke_access"]);
+    for (const one of [purchase, expiry]) {
+      const trigger = one?.definition.trigger;
+      expect(trigger?.kind === "receiver" && Object.hasOwn(trigger.map, "person_token")).toBe(true);
+    }
+  });
+
+  test("is offered to anyone who asks", async () => {
+    const response = await fetch(`${running.service.url}/api/relay-templates`);
+    expect(response.status).toBe(200);
+    expect(await response.json()).toEqual({ items: JSON.parse(writeJson(RELAY_TEMPLATES)) });
+  });
+});
