@@ -14,6 +14,9 @@ const MIN_EVENTS = 8;
 /** Silent is more than so many times the longest gap, and never less than the floor. */
 const SILENT_GAPS = 2;
 export const MIN_SILENCE_MS = 6 * HOUR_MS;
+/** A history shorter than a week has seen no weekend yet, so its floor is one. */
+const WHOLE_RHYTHM_MS = 7 * DAY_MS;
+const MIN_YOUNG_SILENCE_MS = 3 * DAY_MS;
 
 export interface Rhythm {
   /** At least an hour; shorter gaps count as one. */
@@ -34,17 +37,19 @@ export async function learnRhythm(
   );
   const fromMs = Math.max(lastAtMs - LEARNED_MS, made?.createdAt ?? lastAtMs);
   const events = new RelayEvents(tx, relay);
-  let event = await events.findFrom(fromMs);
-  if (event === null || !(await events.holdFrom(event.seq, MIN_EVENTS))) return null;
+  const first = await events.findFrom(fromMs);
+  if (first === null || !(await events.holdFrom(first.seq, MIN_EVENTS))) return null;
+  let event: FoundEvent = first;
   let longestGapMs = HOUR_MS;
-  while (event !== null && event.at < lastAtMs) {
+  while (event.at < lastAtMs) {
     const next: FoundEvent | null = await events.findFrom(event.at + HOUR_MS);
     if (next === null || next.at <= event.at) break;
     const before = await events.findBefore(next.seq);
     longestGapMs = Math.max(longestGapMs, next.at - (before?.at ?? event.at));
     event = next;
   }
-  return { longestGapMs, silentAfterMs: Math.max(MIN_SILENCE_MS, SILENT_GAPS * longestGapMs) };
+  const floorMs = lastAtMs - first.at < WHOLE_RHYTHM_MS ? MIN_YOUNG_SILENCE_MS : MIN_SILENCE_MS;
+  return { longestGapMs, silentAfterMs: Math.max(floorMs, SILENT_GAPS * longestGapMs) };
 }
 
 interface FoundEvent {

@@ -1,0 +1,343 @@
+/** Relays that go silent against their own rhythm, and relays that refuse every call: when the owner is told, and when it is over. */
+import { beforeEach, describe, expect, test } from "bun:test";
+import { createHmac } from "node:crypto";
+import { saveSettings } from "../../src/account/environment.ts";
+import { insertEvent } from "../../src/event/event-insert.ts";
+import { makeWholePayload } from "../../src/event/payload.ts";
+import { createLog } from "../../src/ground/log.ts";
+import { Receiver, type ReceiverAnswer } from "../../src/receiver/receive.ts";
+import { learnRhythm } from "../../src/receiver/rhythm.ts";
+import { LiveRelays } from "../../src/relay/live-relay.ts";
+import { deleteRelay } from "../../src/relay/relay-remove.ts";
+import { requireRelay } from "../../src/relay/relay-row.ts";
+import { type FreshStore, openFreshStore } from "../kit/fresh-store.ts";
+import { makeRelayKit, OWNER, type RelayKit, receiver, schedule, sealer } from "../kit/relay-kit.ts";
+
+const SECRET = "theSecret-of-thirty-Character5";
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
+
+let fresh: FreshStore;
+let kit: RelayKit;
+let relays: LiveRelays;
+let receiving: Receiver;
+let logged: string[];
+let serial = 0;
+
+beforeEach(async () => {
+  fresh = await openFreshStore();
+  kit = makeRelayKit(fresh);
+  logged = [];
+  relays = new LiveRelays({ store: fresh.store, sealer, baseUrl: () => "https://relay.example.com" });
+  await startReceiver();
+});
+
+async function startReceiver(): Promise<void> {
+  receiving = new Receiver({
+    store: fresh.store,
+    clock: fresh.clock,
+    relays,
+    log: createLog({ clock: fresh.clock, format: "json", sink: (line) => logged.push(line) }),
+    verifiedEventsPerMinute: 1_000_000,
+    unverifiedCallsPerMinute: 1_000_000,
+    onEvent: () => undefined,
+    onCall: () => undefined,
+  });
+  await receiving.start();
+}
+
+async function makeRelay(
+  name = "orders",
+  environment: "development" | "local" = "development",
+): Promise<void> {
+  await kit.create(receiver(name), { secret: SECRET }, environment);
+  relays.invalidate();
+}
+
+function send(name = "orders", secret = SECRET): Promise<ReceiverAnswer | string> {
+  const body = Buffer.from(JSON.stringify({ id: `call-${++serial}` }));
+  const signature = createHmac("sha256", secret).update(body).digest("hex");
+  const headers = new Headers({ "content-type": "application/json", "x-signature": signature });
+  return receiving
+    .receive({ appId: "app_test", name, headers, body, search: "", source: "203.0.113.7" })
+    .catch((error: { code: string }) => error.code);
+}
+
+/** One event every `everyMs`, so many, ending now. */
+async function sendEvery(everyMs: number, times: number): Promise<void> {
+  for (let sent = 0; sent < times; sent++) {
+    if (sent > 0) await fresh.clock.advance(everyMs);
+    expect(await send()).toMatchObject({ received: true });
+  }
+}
+
+async function alerts(): Promise<string[]> {
+  const rows = await fresh.store.read((tx) =>
+    tx.all<{ code: string; target: string; count: number }>(
+      "SELECT code, target, count FROM alert ORDER BY rowid",
+    ),
+  );
+  return rows.map(({ code, target, count }) => `${code} ${target} ${count}`);
+}
+
+async function problems(): Promise<string[]> {
+  const rows = await fresh.store.read((tx) =>
+    tx.all<{ code: string }>("SELECT code FROM problem WHERE cleared_at IS NULL ORDER BY rowid"),
+  );
+  return rows.map(({ code }) => code);
+}
+
+const message = async (code: string): Promise<string | undefined> =>
+  (
+    await fresh.store.read((tx) =>
+      tx.get<{ message: string }>("SELECT message FROM alert WHERE code = ?1", code),
+    )
+  )?.message;
+
+describe("a relay is silent", () => {
+  test("after more than twice its longest gap without an event, told once, and recovered by the next event", async () => {
+    await makeRelay();
+    await sendEvery(12 * HOUR_MS, 15);
+    await fresh.clock.advance(24 * HOUR_MS);
+    expect(await alerts()).toEqual([]);
+    await fresh.clock.advance(10 * MINUTE_MS);
+    expect(await alerts()).toEqual(["relay_silent relay:orders 1"]);
+    expect(await problems()).toEqual(["relay_silent"]);
+    expect(await message("relay_silent")).toMatch(
+      /^orders received its last event at 2026-01-22T12:00:00\.000Z, 24 hours ago, and was never without one for more than 12 hours in the two weeks before: .+\.$/,
+    );
+    await fresh.clock.advance(3 * DAY_MS);
+    expect(await alerts()).toHaveLength(1);
+    await send();
+    await receiving.stop();
+    expect(await alerts()).toEqual(["relay_silent relay:orders 1", "relay_recovered relay:orders 1"]);
+    expect(await problems()).toEqual([]);
+  });
+
+  test("only after six hours, however quick its rhythm", async () => {
+    await makeRelay();
+    await sendEvery(HOUR_MS, 169);
+    await sendEvery(MINUTE_MS, 30);
+    await fresh.clock.advance(6 * HOUR_MS - MINUTE_MS);
+    expect(await alerts()).toEqual([]);
+    await fresh.clock.advance(10 * MINUTE_MS);
+    expect(await alerts()).toEqual(["relay_silent relay:orders 1"]);
+  });
+
+  test("measured by its longest gap: quiet nights are its rhythm", async () => {
+    await makeRelay();
+    for (let day = 0; day < 8; day++) {
+      await sendEvery(HOUR_MS, 12);
+      if (day < 7) await fresh.clock.advance(13 * HOUR_MS);
+    }
+    await fresh.clock.advance(25 * HOUR_MS);
+    expect(await alerts()).toEqual([]);
+    await fresh.clock.advance(2 * HOUR_MS);
+    expect(await alerts()).toHaveLength(1);
+  });
+
+  test("only after three days while its history is shorter than a week, which holds a first night and a first weekend", async () => {
+    await makeRelay();
+    await sendEvery(HOUR_MS, 12);
+    await fresh.clock.advance(3 * DAY_MS);
+    expect(await alerts()).toEqual([]);
+    await fresh.clock.advance(10 * MINUTE_MS);
+    expect(await alerts()).toHaveLength(1);
+  });
+
+  const NEVER: [string, () => Promise<void>][] = [
+    [
+      "never with fewer than eight events, which make no rhythm",
+      async () => {
+        await makeRelay();
+        await sendEvery(HOUR_MS, 7);
+      },
+    ],
+    ["never without any event", () => makeRelay()],
+    [
+      "never in local development",
+      async () => {
+        await makeRelay("orders", "local");
+        await sendEvery(HOUR_MS, 10);
+      },
+    ],
+    [
+      "never as a schedule, which ticks by this service's own clock",
+      async () => {
+        await kit.create(schedule("orders"));
+        relays.invalidate();
+        const context = await kit.context();
+        for (let tick = 20; tick > 0; tick--)
+          await putEvent(context.environment.id, fresh.clock.now() - tick * MINUTE_MS);
+      },
+    ],
+  ];
+  test.each(NEVER)("%s", async (_rule, prepare) => {
+    await prepare();
+    await fresh.clock.advance(10 * DAY_MS);
+    expect(await alerts()).toEqual([]);
+  });
+
+  test("not within an hour of a start, and no second time after it", async () => {
+    await makeRelay();
+    await sendEvery(HOUR_MS, 10);
+    await receiving.stop();
+    await fresh.clock.advance(4 * DAY_MS);
+    await startReceiver();
+    await fresh.clock.advance(55 * MINUTE_MS);
+    expect(await alerts()).toEqual([]);
+    await fresh.clock.advance(10 * MINUTE_MS);
+    expect(await alerts()).toHaveLength(1);
+    await receiving.stop();
+    await startReceiver();
+    await fresh.clock.advance(DAY_MS);
+    expect(await alerts()).toHaveLength(1);
+    await send();
+    await receiving.stop();
+    expect(await alerts()).toEqual(["relay_silent relay:orders 1", "relay_recovered relay:orders 1"]);
+  });
+
+  test("not because somebody set the clock ahead", async () => {
+    await makeRelay();
+    await sendEvery(HOUR_MS, 10);
+    fresh.clock.jump(30 * DAY_MS);
+    await fresh.clock.advance(30 * MINUTE_MS);
+    fresh.clock.jump(-30 * DAY_MS);
+    await fresh.clock.advance(30 * MINUTE_MS);
+    expect(await alerts()).toEqual([]);
+  });
+
+  test("no more when it is deleted, and its successor of the same name starts anew", async () => {
+    await makeRelay();
+    await sendEvery(HOUR_MS, 10);
+    await fresh.clock.advance(4 * DAY_MS);
+    const context = await kit.context();
+    await fresh.store.write("app", (tx) => deleteRelay(tx, { ...context, actor: OWNER }, "orders"));
+    relays.invalidate();
+    await makeRelay();
+    await fresh.clock.advance(10 * DAY_MS);
+    expect(await alerts()).toHaveLength(1);
+    expect(await problems()).toEqual([]);
+    await sendEvery(HOUR_MS, 10);
+    await fresh.clock.advance(4 * DAY_MS);
+    expect(await problems()).toEqual(["relay_silent"]);
+  });
+});
+
+async function putEvent(environmentId: number, atMs: number, relayName = "orders"): Promise<void> {
+  await fresh.store.write("app", (tx) =>
+    insertEvent(tx, {
+      environmentId,
+      relayId: "rly_any",
+      relayName,
+      trigger: "receiver",
+      payload: makeWholePayload({ event: {}, mapped: {} }),
+      unsigned: false,
+      dedupe: null,
+      nowMs: atMs,
+    }),
+  );
+}
+
+test("a rhythm is the longest gap of two weeks, whatever lies in between, of this relay alone", async () => {
+  await makeRelay();
+  const { environment } = await kit.context();
+  const row = await fresh.store.read((tx) => requireRelay(tx, environment.id, "orders"));
+  const endMs = fresh.clock.now();
+  await fresh.store.write("app", (tx) => tx.run("UPDATE relay SET created_at = 0"));
+  const agoHours = [
+    500, 400, 330, 329.5, 329, 300, 299.2, 250, 249.9, 249.8, 200, 199, 150, 90, 89, 10, 9.5, 9, 0,
+  ];
+  for (const ago of agoHours) {
+    await putEvent(environment.id, endMs - ago * HOUR_MS);
+    await putEvent(environment.id, endMs - ago * HOUR_MS + MINUTE_MS, "another");
+  }
+  const gaps = agoHours.flatMap((ago, index) => {
+    const before = agoHours[index - 1];
+    return before === undefined || before > 14 * 24 ? [] : [before - ago];
+  });
+  expect(await fresh.store.read((tx) => learnRhythm(tx, row, endMs))).toEqual({
+    longestGapMs: Math.max(...gaps) * HOUR_MS,
+    silentAfterMs: 2 * Math.max(...gaps) * HOUR_MS,
+  });
+});
+
+describe("a relay refuses every call", () => {
+  const refuse = async (times: number, everyMs: number): Promise<void> => {
+    for (let sent = 0; sent < times; sent++) {
+      if (sent > 0) await fresh.clock.advance(everyMs);
+      expect(await send("orders", "aWrongSecret")).toBe("bad_signature");
+    }
+  };
+
+  test("when five calls over fifteen minutes were all unverified: told once with the cause, recovered by the first that verifies", async () => {
+    await makeRelay();
+    await refuse(5, 4 * MINUTE_MS);
+    await refuse(20, MINUTE_MS);
+    await fresh.clock.advance(0);
+    expect(await alerts()).toEqual(["relay_refusing relay:orders 1"]);
+    expect(await problems()).toEqual(["relay_refusing"]);
+    expect(await message("relay_refusing")).toMatch(
+      /^orders has refused every call since 2026-01-15T12:00:00\.000Z, 5 so far, the last one because the signature does not match; .+\.$/,
+    );
+    expect(await send()).toMatchObject({ received: true });
+    await receiving.stop();
+    expect(await alerts()).toEqual(["relay_refusing relay:orders 1", "relay_recovered relay:orders 1"]);
+    expect(await problems()).toEqual([]);
+  });
+
+  const NOT_YET: [string, () => Promise<void>][] = [
+    ["four calls are too few", () => refuse(4, HOUR_MS)],
+    ["fifteen minutes must have passed between the first and the last", () => refuse(50, 15_000)],
+    [
+      "one that verifies in between begins the count anew",
+      async () => {
+        await refuse(4, 10 * MINUTE_MS);
+        await send();
+        await refuse(4, 10 * MINUTE_MS);
+      },
+    ],
+    ["calls more than a day apart are no run", () => refuse(10, 25 * HOUR_MS)],
+  ];
+  test.each(NOT_YET)("%s", async (_rule, calls) => {
+    await makeRelay();
+    await calls();
+    await receiving.stop();
+    expect(await alerts()).toEqual([]);
+  });
+
+  test("and that is still known after a restart: not told again, and recovered", async () => {
+    await makeRelay();
+    await refuse(5, 4 * MINUTE_MS);
+    await receiving.stop();
+    await startReceiver();
+    await refuse(5, 4 * MINUTE_MS);
+    await send();
+    await receiving.stop();
+    expect(await alerts()).toEqual(["relay_refusing relay:orders 1", "relay_recovered relay:orders 1"]);
+  });
+
+  const SWITCHES: [string, Record<string, boolean>, string[]][] = [
+    ["switched off, neither it nor its end is an alert", { relay_refusing: false }, []],
+    [
+      "with recovered switched off, it is told and its end is not",
+      { relay_recovered: false },
+      ["relay_refusing relay:orders 1"],
+    ],
+  ];
+  test.each(SWITCHES)("%s, while the problem is shown either way", async (_rule, switches, told) => {
+    await makeRelay();
+    const { environment } = await kit.context();
+    await fresh.store.write("app", (tx) =>
+      saveSettings(tx, environment, { alerts: switches }, environment.version),
+    );
+    await refuse(5, 4 * MINUTE_MS);
+    await fresh.clock.advance(0);
+    expect(await problems()).toEqual(["relay_refusing"]);
+    await send();
+    await receiving.stop();
+    expect(await problems()).toEqual([]);
+    expect(await alerts()).toEqual(told);
+  });
+});
