@@ -23,6 +23,8 @@ export interface ServiceConfig {
   logFormat: "text" | "json";
   /** Base of `docs` in errors; null: this service's own /docs. */
   docsUrl: string | null;
+  /** Backups by themselves into the data directory's backups/, the newest `keep` of them kept; null: none. */
+  backup: { everyMs: number; keep: number } | null;
   /** 32 bytes in hex or base64; null: `master.key` in the data directory, made when missing. */
   masterKey: string | null;
   clock: Clock;

@@ -39,6 +39,7 @@ const service = await startService(
     },
     logFormat: "text",
     docsUrl: null,
+    backup: null,
     masterKey: null,
     clock: systemClock,
   },

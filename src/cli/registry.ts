@@ -3,9 +3,11 @@ import { adminCreate } from "./admin-create.ts";
 import { adminReset } from "./admin-reset.ts";
 import { appsCreate } from "./apps-create.ts";
 import { appsList } from "./apps-list.ts";
+import { backup } from "./backup.ts";
 import { changes } from "./changes.ts";
 import type { Command } from "./command.ts";
 import { dev } from "./dev.ts";
+import { doctor } from "./doctor.ts";
 import { eventsList } from "./events-list.ts";
 import { eventsReplay } from "./events-replay.ts";
 import { eventsShow } from "./events-show.ts";
@@ -14,6 +16,7 @@ import { init } from "./init.ts";
 import { keysCreate } from "./keys-create.ts";
 import { keysList } from "./keys-list.ts";
 import { keysRevoke } from "./keys-revoke.ts";
+import { restore } from "./restore.ts";
 import { schema } from "./schema.ts";
 import { send } from "./send.ts";
 import { serve } from "./serve.ts";
@@ -37,5 +40,8 @@ export const COMMANDS: readonly Command[] = [
   keysRevoke,
   adminCreate,
   adminReset,
+  backup,
+  restore,
+  doctor,
   changes,
 ];

@@ -1,13 +1,16 @@
 /** The options of a running service, and the configuration they make: flag, then RELAY_… variable, then default. */
 import { isAbsolute, resolve } from "node:path";
 import type { ServiceConfig } from "../config.ts";
-import { DEFAULT_LIMITS, type RaisableLimits } from "../ground/limit.ts";
+import { DAY_MS, DEFAULT_LIMITS, type RaisableLimits } from "../ground/limit.ts";
 import { type Input, type Option, UsageError } from "./command.ts";
 import type { World } from "./world.ts";
 
 export const DEFAULT_PORT = 4747;
 const MAX_CONCURRENCY = 1_000;
 const MAX_LIMIT = 1_000_000_000;
+const HOUR_MS = 3_600_000;
+const BACKUPS_KEPT = 7;
+const MAX_BACKUPS_KEPT = 1_000;
 
 export const DATA_DIR: Option = {
   name: "data-dir",
@@ -29,6 +32,22 @@ export const BASE_URL: Option = {
   env: "RELAY_BASE_URL",
   otherwise: "http://<host>:<port>",
   help: "the public origin, as a proxy or tunnel gives it; receiver URLs begin with it",
+};
+/** How often a server makes backups by itself, in milliseconds. */
+const BACKUP_PERIODS = {
+  off: null,
+  "1h": HOUR_MS,
+  "6h": 6 * HOUR_MS,
+  "12h": 12 * HOUR_MS,
+  "1d": DAY_MS,
+  "1w": 7 * DAY_MS,
+};
+export const BACKUP_EVERY: Option = {
+  name: "backup-every",
+  value: `<${Object.keys(BACKUP_PERIODS).join("|")}>`,
+  env: "RELAY_BACKUP_EVERY",
+  otherwise: "off",
+  help: "how often a backup is made by itself, into backups/ of the data directory",
 };
 const HOST: Option = {
   name: "host",
@@ -91,6 +110,14 @@ export const SERVER_OPTIONS: readonly Option[] = [
     otherwise: "none",
     help: "proxies whose X-Forwarded-For is believed",
   },
+  BACKUP_EVERY,
+  {
+    name: "backup-keep",
+    value: "<number>",
+    env: "RELAY_BACKUP_KEEP",
+    otherwise: String(BACKUPS_KEPT),
+    help: "how many of the backups made by themselves are kept",
+  },
 ];
 
 /** The variable that raises each limit; there is no flag for them. */
@@ -119,9 +146,23 @@ export function readServiceConfig(mode: ServiceConfig["mode"], input: Input, wor
     limits: readLimits(world.env),
     logFormat: input.choice("log-format", ["text", "json"]) ?? "text",
     docsUrl: readOrigin("docs-url", input.text("docs-url")),
+    backup: mode === "local" ? null : readBackup(input),
     masterKey: world.env.RELAY_MASTER_KEY || null,
     clock: world.clock,
   };
+}
+
+/** How often backups are made and how many are kept; null: off. Throws UsageError. */
+function readBackup(input: Input): ServiceConfig["backup"] {
+  const everyMs = readBackupPeriod(input);
+  const keep = input.number("backup-keep", { from: 1, to: MAX_BACKUPS_KEPT }) ?? BACKUPS_KEPT;
+  return everyMs === null ? null : { everyMs, keep };
+}
+
+/** Milliseconds between backups, or null. Throws UsageError. */
+export function readBackupPeriod(input: Input): number | null {
+  const periods = Object.keys(BACKUP_PERIODS) as (keyof typeof BACKUP_PERIODS)[];
+  return BACKUP_PERIODS[input.choice("backup-every", periods) ?? "off"];
 }
 
 export function readDataDir(input: Input, world: World): string {
@@ -167,6 +208,7 @@ function readLimits(env: World["env"]): RaisableLimits {
   return limits;
 }
 
-function underCwd(path: string, world: World): string {
+/** A path as the person meant it: from where they stand. */
+export function underCwd(path: string, world: World): string {
   return isAbsolute(path) ? path : resolve(world.cwd, path);
 }

@@ -15,7 +15,7 @@ const OWNER_ONLY = 0o600;
 /** The 32 bytes of the master key; `fromEnvironment` (RELAY_MASTER_KEY) wins over the file. Refuses with `invalid_input` a wrong length. */
 export async function loadMasterKey(dataDir: string, fromEnvironment: string | null): Promise<Uint8Array> {
   if (fromEnvironment !== null) return readKey(fromEnvironment, "RELAY_MASTER_KEY");
-  const path = join(dataDir, FILE_NAME);
+  const path = masterKeyFile(dataDir);
   const found = await readIfThere(path);
   if (found !== null) return readKey(found, path);
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
@@ -23,7 +23,24 @@ export async function loadMasterKey(dataDir: string, fromEnvironment: string | n
   return readKey(await readFile(path, "utf8"), path);
 }
 
-function readKey(text: string, source: string): Uint8Array {
+/** As `loadMasterKey`, but makes none: null where there is none. */
+export async function findMasterKey(
+  dataDir: string,
+  fromEnvironment: string | null,
+): Promise<Uint8Array | null> {
+  if (fromEnvironment !== null) return readKey(fromEnvironment, "RELAY_MASTER_KEY");
+  const path = masterKeyFile(dataDir);
+  const found = await readIfThere(path);
+  return found === null ? null : readKey(found, path);
+}
+
+/** Where the data directory keeps it. */
+export function masterKeyFile(dataDir: string): string {
+  return join(dataDir, FILE_NAME);
+}
+
+/** The key that a text says; `source` names the text in the refusal (`invalid_input`). */
+export function readKey(text: string, source: string): Uint8Array {
   const bare = text.trim();
   const key = decodeText(bare, "hex") ?? decodeText(bare, "base64");
   if (key?.length === KEY_BYTES) return key;

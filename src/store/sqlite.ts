@@ -5,6 +5,7 @@
 import type { Clock } from "../ground/clock.ts";
 import { GroupCommit } from "./group-commit.ts";
 import { migrate } from "./migrate.ts";
+import { backupBeforeMigration } from "./migration-backup.ts";
 import { type Origin, type Reader, type Store, StoreUnavailable, type Writer } from "./port.ts";
 import { SqliteConnection } from "./sqlite-connection.ts";
 import { emptyLog, giveBackPages } from "./tend.ts";
@@ -22,7 +23,7 @@ export interface SqliteOptions {
   onGroup?: (size: number) => void;
 }
 
-/** Opens the database file, creating and migrating it as needed. Throws StoreUnavailable or a MigrationRefused. */
+/** Opens the database file, creating and migrating it as needed; a used one is copied into backups/ before. Throws StoreUnavailable or a MigrationRefused. */
 export async function openSqlite(file: string, options: SqliteOptions): Promise<Store> {
   const writer = new SqliteConnection(file, { readonly: false });
   try {
@@ -38,7 +39,7 @@ export async function openSqlite(file: string, options: SqliteOptions): Promise<
     ]) {
       await writer.get(`PRAGMA ${pragma}`);
     }
-    await migrate(writer, options.clock);
+    await migrate(writer, options.clock, () => backupBeforeMigration(file, options.clock));
     const reader = new SqliteConnection(file, { readonly: false });
     await reader.get(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
     await reader.get("PRAGMA query_only = ON");

@@ -36,6 +36,7 @@ const config: ServiceConfig = {
   },
   logFormat: "text",
   docsUrl: null,
+  backup: null,
   masterKey: null,
   clock: systemClock,
 };

@@ -14,7 +14,7 @@ const FLOORS: readonly (readonly string[])[] = [
   ["action", "client"],
   ["relay"],
   ["event", "sync"],
-  ["receiver", "schedule", "capture", "runner", "caretaker"],
+  ["receiver", "schedule", "capture", "runner", "backup", "doctor", "metric", "caretaker"],
   ["http", "cli"],
   ["service.ts"],
   ["main.ts"],

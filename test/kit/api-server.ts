@@ -143,6 +143,7 @@ const CONFIG: Omit<ServiceConfig, "dataDir" | "clock"> = {
   limits: DEFAULT_LIMITS,
   logFormat: "json",
   docsUrl: null,
+  backup: null,
   masterKey: null,
 };
 

@@ -73,6 +73,7 @@ export async function startRunningService(options: RunningOptions = {}): Promise
     limits: DEFAULT_LIMITS,
     logFormat: "json",
     docsUrl: null,
+    backup: null,
     masterKey: null,
     clock,
     ...options.config,

@@ -1,0 +1,152 @@
+/**
+ * Putting a backup in the place of a data directory's database. At whatever step it is killed, the directory holds the old database or the
+ * new one, whole: the new one is made and checked beside the old, the old one's log is folded into it, and one rename decides.
+ * It never touches a directory that is in use, and never throws away what was there.
+ */
+import { existsSync, mkdirSync, readdirSync, realpathSync, rmSync } from "node:fs";
+import { basename, dirname, join } from "node:path";
+import { type Clock, sleep } from "../ground/clock.ts";
+import { PART, partOf, placeFile, syncFolder } from "../ground/durable-file.ts";
+import { checkDatabase } from "../store/database-check.ts";
+import { copyDatabase } from "../store/database-copy.ts";
+import { type DatabaseRefusal, DatabaseRefused, openDatabaseFile } from "../store/database-file.ts";
+import { holdDatabase } from "../store/database-hold.ts";
+import { lockDataDirectory } from "../store/lock.ts";
+import { BackupRefused } from "./backup-refused.ts";
+import { keepDamaged, SIDE_FILES } from "./damaged.ts";
+import { backupFile, databaseFile } from "./place.ts";
+import { placeKey, requireFittingKey } from "./restore-key.ts";
+
+/** Longer than another command waits for the database, so that none of them goes on with the file that was replaced. */
+const HOLD_AFTER_MS = 1_500;
+const UNCHECKABLE: ReadonlySet<DatabaseRefusal> = new Set(["damaged", "newer", "foreign"]);
+
+export interface RestoreRequest {
+  /** The backup. */
+  file: string;
+  dataDir: string;
+  /** A file with the master key that belongs to it, or null. */
+  keyFile: string | null;
+  /** RELAY_MASTER_KEY, or null. */
+  masterKey: string | null;
+  clock: Clock;
+}
+
+export interface Restored {
+  schema: number;
+  /** Rows by table. */
+  rows: Readonly<Record<string, number>>;
+  /** Where what was there before is kept; null: there was nothing. */
+  kept: string | null;
+  /** Whether it was damaged or of a newer version, so that it is kept unchecked, as it lay. */
+  keptAsItLay: boolean;
+  /** Events that wait in it and run when the server starts. */
+  waitingEvents: number;
+  keyPlaced: boolean;
+}
+
+/** Restores it. Throws BackupRefused, DatabaseRefused or DataDirectoryTaken; then the directory's database is what it was. */
+export async function restoreBackup(request: RestoreRequest): Promise<Restored> {
+  const { file, dataDir, clock } = request;
+  await checkDatabase(file);
+  requireOther(file, databaseFile(dataDir));
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 });
+  const lock = lockDataDirectory(dataDir, "relay restore", clock.now());
+  try {
+    removeParts(dataDir);
+    return await restoreLocked(request);
+  } finally {
+    lock.release();
+  }
+}
+
+async function restoreLocked(request: RestoreRequest): Promise<Restored> {
+  const { file, dataDir } = request;
+  const staged = partOf(databaseFile(dataDir));
+  try {
+    const { schema, rows } = await copyDatabase(file, staged, { replace: false });
+    const key = await requireFittingKey({ ...request, database: staged });
+    const waitingEvents = await countWaiting(staged);
+    const old = await replaceDatabase(request, () => {
+      if (key !== null) placeKey(dataDir, key);
+      placeFile(staged, databaseFile(dataDir), { replace: true });
+    });
+
+    return { schema, rows, ...old, waitingEvents, keyPlaced: key !== null };
+  } finally {
+    rmSync(staged, { force: true });
+  }
+}
+
+/** Keeps the old database, and calls `place` where nothing of it lies about any more but its one file. */
+async function replaceDatabase(
+  { dataDir, clock }: RestoreRequest,
+  place: () => void,
+): Promise<{ kept: string | null; keptAsItLay: boolean }> {
+  const database = databaseFile(dataDir);
+  if (!existsSync(database)) {
+    // A log without its database would be taken for the new one's.
+    removeSideFiles(database);
+    place();
+    return { kept: null, keptAsItLay: false };
+  }
+  const kept = backupFile(dataDir, "before-restore", clock.now());
+  const held = holdDatabase(database);
+  if (held !== null) {
+    try {
+      if (await tryKeep(() => held.copyTo(kept))) {
+        removeSideFiles(database);
+        // Windows renames over no open file.
+        if (process.platform === "win32") held[Symbol.dispose]();
+        place();
+        await sleep(clock, HOLD_AFTER_MS);
+        return { kept, keptAsItLay: false };
+      }
+    } finally {
+      held[Symbol.dispose]();
+    }
+  }
+  keepDamaged(database, kept);
+  removeSideFiles(database);
+  place();
+  return { kept, keptAsItLay: true };
+}
+
+/** False where no checked copy can be made of what is there. */
+async function tryKeep(keep: () => Promise<unknown>): Promise<boolean> {
+  try {
+    await keep();
+    return true;
+  } catch (error) {
+    if (error instanceof DatabaseRefused && UNCHECKABLE.has(error.reason)) return false;
+    throw error;
+  }
+}
+
+function removeSideFiles(database: string): void {
+  for (const ending of SIDE_FILES) rmSync(database + ending, { force: true });
+  syncFolder(dirname(database));
+}
+
+/** What a restore that was killed left behind; the lock says that none is on its way. */
+function removeParts(dataDir: string): void {
+  const prefix = `.${basename(databaseFile(dataDir))}.`;
+  for (const name of readdirSync(dataDir)) {
+    if (name.startsWith(prefix) && name.includes(PART)) rmSync(join(dataDir, name), { force: true });
+  }
+}
+
+function requireOther(file: string, database: string): void {
+  if (!existsSync(database) || realpathSync(file) !== realpathSync(database)) return;
+  throw new BackupRefused(`${file} is the data directory's own database: name a backup.`);
+}
+
+async function countWaiting(file: string): Promise<number> {
+  using database = openDatabaseFile(file);
+  const table = await database.get("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'event'");
+  if (table === null) return 0;
+  const row = await database.get<{ count: number }>(
+    "SELECT count(*) AS count FROM event WHERE state IN ('queued', 'running')",
+  );
+  return row?.count ?? 0;
+}

@@ -1,0 +1,51 @@
+/** `relay doctor`: looks a data directory over and says what to do about what it finds. It changes nothing. */
+import { examine } from "../doctor/examine.ts";
+import type { Command } from "./command.ts";
+import { JSON_OUTPUT } from "./data-directory.ts";
+import { readRunningUrl } from "./running-file.ts";
+import {
+  BACKUP_EVERY,
+  BASE_URL,
+  DATA_DIR,
+  readBackupPeriod,
+  readBaseUrl,
+  readDataDir,
+} from "./service-option.ts";
+import { sayList } from "./table.ts";
+
+export const doctor: Command = {
+  words: ["doctor"],
+  summary: "look a data directory over: what is wrong, and what to do",
+  details:
+    "Works beside a running server and without one, and changes nothing. Exit code 1 when something fails; warnings alone are 0.",
+  options: [
+    JSON_OUTPUT,
+    { name: "quick", help: "leave out what takes long on a large database" },
+    DATA_DIR,
+    BASE_URL,
+    BACKUP_EVERY,
+  ],
+  async run(input, world) {
+    const dataDir = readDataDir(input, world);
+    const items = await examine({
+      dataDir,
+      masterKey: world.env.RELAY_MASTER_KEY || null,
+      baseUrl: readBaseUrl(input) ?? readRunningUrl(dataDir),
+      backupEveryMs: readBackupPeriod(input),
+      quick: input.on("quick"),
+      clock: world.clock,
+    });
+    sayList(world, {
+      json: input.on("json"),
+      items,
+      headings: ["CHECK", "STATE", "FOUND"],
+      row: ({ check, state, message, todo }) => [
+        check,
+        state,
+        todo === null ? message : `${message} To do: ${todo}.`,
+      ],
+      none: "Nothing was looked at.",
+    });
+    return items.some(({ state }) => state === "fail") ? 1 : 0;
+  },
+};

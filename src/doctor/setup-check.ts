@@ -1,0 +1,77 @@
+/** How the service is set up: an address that providers can reach safely, a domain to send mail from, and backups. */
+import { readdirSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { listEnvironments } from "../account/environment.ts";
+import type { Reader } from "../store/port.ts";
+import { type Finding, fine, type Patient, worry } from "./finding.ts";
+import { writeDuration } from "./size-words.ts";
+
+const LOOPBACK = /^(localhost|127(\.\d+){3}|\[::1\])$/;
+
+export async function checkBaseUrl(tx: Reader, { baseUrl }: Patient): Promise<Finding> {
+  const environments = await listEnvironments(tx, null);
+  if (environments.every(({ name }) => name === "local")) {
+    return fine("base URL", "Local development: receivers answer on this machine.");
+  }
+  const todo = "give the server its public https origin with --base-url or RELAY_BASE_URL";
+  if (baseUrl === null) return worry("base URL", "It is not known here.", `${todo}, and this command too`);
+  const url = URL.parse(baseUrl);
+  if (url === null || LOOPBACK.test(url.hostname)) {
+    return worry("base URL", `${baseUrl} is this machine's own: no provider reaches it.`, todo);
+  }
+  if (url.protocol !== "https:") {
+    return worry("base URL", `${baseUrl} is not https: events and sessions travel in the clear.`, todo);
+  }
+  return fine("base URL", `${baseUrl}, https.`);
+}
+
+/** Only where a relay mails people; local development sends nothing. */
+export async function checkSenderDomain(tx: Reader): Promise<Finding> {
+  const missing = await tx.all<{ name: string }>(
+    `SELECT DISTINCT environment.app_id || '/' || environment.name AS name FROM relay
+     JOIN environment ON environment.id = relay.environment_id
+     LEFT JOIN sender_domain ON sender_domain.environment_id = environment.id
+     WHERE environment.name <> 'local' AND sender_domain.verified_at IS NULL
+       AND EXISTS (SELECT 1 FROM json_each(relay.definition, '$.actions') AS action
+                   WHERE json_extract(action.value, '$.type') = 'email_person')
+     ORDER BY 1`,
+  );
+  if (missing.length === 0)
+    return fine("sender domain", "Every relay that sends mail has a verified one, or none sends.");
+  const names = missing.map(({ name }) => name).join(", ");
+  return worry(
+    "sender domain",
+    `Relays send mail but no domain is verified in ${names}: email_person is refused there.`,
+    "verify a sender domain in the dashboard's mail settings",
+  );
+}
+
+export function checkBackups({ dataDir, backupEveryMs, clock }: Patient): Finding {
+  const newest = newestBackup(join(dataDir, "backups"));
+  const age = newest === null ? null : clock.now() - newest;
+  const message = age === null ? "None in backups/." : `The newest in backups/ is ${writeDuration(age)} old.`;
+  if (backupEveryMs !== null && (age === null || age > 2 * backupEveryMs)) {
+    return worry("backups", message, "the server was to make them by itself: look at its log and the disk");
+  }
+  if (age === null) {
+    return fine(
+      "backups",
+      `${message} relay backup makes one, relay serve --backup-every makes them by itself.`,
+    );
+  }
+  return fine("backups", message);
+}
+
+/** When the newest was written, milliseconds since the epoch; null: there is none. */
+function newestBackup(folder: string): number | null {
+  let names: string[];
+  try {
+    names = readdirSync(folder);
+  } catch {
+    return null;
+  }
+  const times = names
+    .filter((name) => name.endsWith(".db") && !name.startsWith("."))
+    .map((name) => statSync(join(folder, name)).mtimeMs);
+  return times.length === 0 ? null : Math.max(...times);
+}

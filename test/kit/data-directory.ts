@@ -1,0 +1,95 @@
+/** A data directory with something of everything in it, and what its tables hold, to be compared after a backup or a restore. */
+import { Database } from "bun:sqlite";
+import { existsSync, mkdtempSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { mintApiKey } from "../../src/account/api-key.ts";
+import { createApp } from "../../src/account/app.ts";
+import type { Clock } from "../../src/ground/clock.ts";
+import { loadMasterKey } from "../../src/secret/master-key.ts";
+import { Sealer } from "../../src/secret/seal.ts";
+import type { Store } from "../../src/store/port.ts";
+import { openSqlite } from "../../src/store/sqlite.ts";
+
+/** A new folder for one test file; remove it after the last test. */
+export function makeFolder(): string {
+  return mkdtempSync(join(tmpdir(), "relay-data-"));
+}
+
+/** Opens the directory's store, making its key, an app, a key, a sealed relay secret and `events` events the first time. */
+export async function openFilled(dataDir: string, clock: Clock, events = 20): Promise<Store> {
+  const sealer = new Sealer(await loadMasterKey(dataDir, null));
+  const store = await openSqlite(join(dataDir, "relay.db"), { clock });
+  await store.write("app", async (tx) => {
+    if ((await tx.get("SELECT 1 FROM app")) !== null) return;
+    const nowMs = clock.now();
+    const { environments } = await createApp(tx, {
+      id: "shop",
+      name: "Shop",
+      environments: ["development", "production"],
+      nowMs,
+    });
+    for (const environment of environments) {
+      await mintApiKey(tx, { environment, kind: "secret", name: "test", nowMs });
+      const id = `rly_${environment.name}`;
+      await tx.run(
+        `INSERT INTO relay (id, environment_id, name, definition, origin_kind, origin_at, secret_kind, secret, secret_set_at,
+           active_since, created_at, updated_at) VALUES (?1, ?2, 'orders', ?3, 'dashboard', ?4, 'minted', ?5, ?4, ?4, ?4, ?4)`,
+        id,
+        environment.id,
+        JSON.stringify({ name: "orders", trigger: { kind: "receiver" }, actions: [] }),
+        nowMs,
+        sealer.seal("a secret of some length", `relay:${id}:receiver`),
+      );
+    }
+  });
+  for (let number = 0; number < events; number++) await addEvent(store, number, clock.now());
+  return store;
+}
+
+/** One event, with text enough to fill pages. */
+export async function addEvent(
+  store: Store,
+  number: number,
+  nowMs: number,
+  more: { state?: string; finishedAt?: number } = {},
+): Promise<void> {
+  const { state = "done", finishedAt = nowMs } = more;
+  await store.write("app", (tx) =>
+    tx.run(
+      `INSERT INTO event (id, environment_id, relay_id, relay_name, trigger, state, payload, created_at, finished_at)
+       SELECT ?1, id, 'rly_development', 'orders', 'receiver', ?4, ?2, ?3, ?5 FROM environment WHERE name = 'development'`,
+      `evt_${number}_${crypto.randomUUID()}`,
+      JSON.stringify({ event: { number, text: "x".repeat(500) }, mapped: {} }),
+      nowMs,
+      state,
+      state === "queued" ? null : finishedAt,
+    ),
+  );
+}
+
+/** Every table's rows as text, read by SQLite itself. */
+export function dumpTables(file: string): Record<string, string[]> {
+  if (!existsSync(file)) return {};
+  using database = new Database(file, { readwrite: true, create: false });
+  const tables = database
+    .query<{ name: string }, []>("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
+    .all();
+  return Object.fromEntries(
+    tables.map(({ name }) => [
+      name,
+      database
+        .query(`SELECT * FROM "${name}"`)
+        .all()
+        .map((row) => Bun.inspect(row))
+        .sort(),
+    ]),
+  );
+}
+
+/** Whether SQLite finds the file whole. */
+export function isWhole(file: string): boolean {
+  using database = new Database(file, { readwrite: true, create: false });
+  const rows = database.query<Record<string, string>, []>("PRAGMA integrity_check").all();
+  return rows.length === 1 && Object.values(rows[0] ?? {})[0] === "ok";
+}

@@ -1,0 +1,427 @@
+/** Backup and restore, rule by rule, on real files. */
+import { Database } from "bun:sqlite";
+import { afterAll, describe, expect, test } from "bun:test";
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { type BackupRequest, makeBackup } from "../../src/backup/backup.ts";
+import { type RestoreRequest, restoreBackup } from "../../src/backup/restore.ts";
+import { systemClock } from "../../src/ground/clock.ts";
+import { lockDataDirectory } from "../../src/store/lock.ts";
+import { SCHEMA_VERSION } from "../../src/store/migrate.ts";
+import { MIGRATIONS } from "../../src/store/migration.ts";
+import { openSqlite } from "../../src/store/sqlite.ts";
+import { addEvent, dumpTables, isWhole, makeFolder, openFilled } from "../kit/data-directory.ts";
+
+const folder = makeFolder();
+afterAll(() => rmSync(folder, { recursive: true }));
+const clock = systemClock;
+
+const MAIN = join(import.meta.dir, "..", "..", "src", "main.ts");
+let made = 0;
+/** A data directory of its own, filled and closed. */
+async function newDirectory(events = 20): Promise<string> {
+  const dataDir = join(folder, `data-${made++}`);
+  mkdirSync(dataDir);
+  await (await openFilled(dataDir, clock, events)).close();
+  return dataDir;
+}
+
+function backUp(dataDir: string, more: Partial<BackupRequest> = {}) {
+  const file = join(folder, `backup-${made++}.db`);
+  return makeBackup({ dataDir, file, replace: false, withKey: false, masterKey: null, ...more });
+}
+
+function restoreFrom(file: string, dataDir: string, more: Partial<RestoreRequest> = {}) {
+  return restoreBackup({ file, dataDir, keyFile: null, masterKey: null, clock, ...more });
+}
+
+/** The message of what `work` throws. */
+async function refusalOf(work: () => Promise<unknown>): Promise<string> {
+  try {
+    await work();
+  } catch (error) {
+    return (error as Error).message;
+  }
+  throw new Error("It was not refused.");
+}
+
+const listFiles = (dataDir: string): string[] => readdirSync(dataDir).sort();
+
+describe("a backup", () => {
+  test("holds every row of every table, in one file that its owner alone may read", async () => {
+    const dataDir = await newDirectory();
+    const before = dumpTables(join(dataDir, "relay.db"));
+    const { file, rows, schema, bytes, keyFile } = await backUp(dataDir);
+    expect(dumpTables(file)).toEqual(before);
+    expect({ events: rows.event, schema, keyFile }).toEqual({
+      events: 20,
+      schema: SCHEMA_VERSION,
+      keyFile: null,
+    });
+    expect(statSync(file).size).toBe(bytes);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+  });
+
+  test("is made while others write, without pausing them, and is a moment that was", async () => {
+    const dataDir = await newDirectory(50);
+    const store = await openFilled(dataDir, clock, 0);
+    let stop = false;
+    let written = 0;
+    const writing = (async () => {
+      while (!stop) await addEvent(store, 1_000 + written++, clock.now());
+    })();
+    const backups: number[] = [];
+    for (let turn = 0; turn < 5; turn++) {
+      const child = Bun.spawn(
+        [
+          process.execPath,
+          MAIN,
+          "backup",
+          join(folder, `live-${made}-${turn}.db`),
+          "--data-dir",
+          dataDir,
+          "--json",
+        ],
+        { stdout: "pipe", stderr: "inherit" },
+      );
+      const before = written;
+      const result = JSON.parse(await new Response(child.stdout).text());
+      expect(written).toBeGreaterThan(before);
+      backups.push(result.rows.event);
+      expect(isWhole(result.file)).toBe(true);
+      const seqs = readSeqs(result.file);
+      expect(seqs).toEqual(seqs.map((_, index) => index + 1));
+    }
+    stop = true;
+    await writing;
+    await store.close();
+    expect(backups).toEqual([...backups].sort((one, other) => one - other));
+    expect(backups[0]).toBeGreaterThanOrEqual(50);
+    expect(written + 50).toBe(readSeqs(join(dataDir, "relay.db")).length);
+  }, 60_000);
+
+  test("replaces no file unless told to, and leaves nothing behind when it is refused", async () => {
+    const dataDir = await newDirectory();
+    const target = join(folder, `taken-${made++}`);
+    mkdirSync(target);
+    const file = join(target, "backup.db");
+    writeFileSync(file, "something else");
+    expect(await refusalOf(() => backUp(dataDir, { file }))).toMatch(/exists already.*--force/);
+    expect(readFileSync(file, "utf8")).toBe("something else");
+    expect(listFiles(target)).toEqual(["backup.db"]);
+    await backUp(dataDir, { file, replace: true });
+    expect(isWhole(file)).toBe(true);
+    expect(listFiles(target)).toEqual(["backup.db"]);
+  });
+
+  test("never goes over the data directory's own files, forced or not", async () => {
+    const dataDir = await newDirectory();
+    const before = dumpTables(join(dataDir, "relay.db"));
+    for (const name of ["relay.db", "master.key", "another.db"]) {
+      const work = () => backUp(dataDir, { file: join(dataDir, name), replace: true });
+      expect(await refusalOf(work)).toMatch(/own files.*backups/);
+    }
+    expect(dumpTables(join(dataDir, "relay.db"))).toEqual(before);
+  });
+
+  test("leaves the master key out; --with-key writes it beside, for its owner alone", async () => {
+    const dataDir = await newDirectory();
+    const { file, keyFile } = await backUp(dataDir, { withKey: true });
+    const key = readFileSync(join(dataDir, "master.key"), "utf8");
+    expect(keyFile).toBe(`${file}.key`);
+    expect(readFileSync(keyFile ?? "", "utf8")).toBe(key);
+    expect(statSync(keyFile ?? "").mode & 0o777).toBe(0o600);
+    expect(readFileSync(file).includes(key.trim())).toBe(false);
+    expect(readFileSync(file).includes(Buffer.from(key.trim(), "hex"))).toBe(false);
+  });
+
+  test("of a damaged database is refused and no file is made", async () => {
+    const dataDir = await newDirectory(200);
+    damage(join(dataDir, "relay.db"));
+    const file = join(folder, `never-${made++}.db`);
+    expect(await refusalOf(() => backUp(dataDir, { file }))).toMatch(/damaged/);
+    expect(existsSync(file)).toBe(false);
+  });
+});
+
+describe("a restore", () => {
+  test("brings back every row, and keeps what was there as a backup of its own", async () => {
+    const dataDir = await newDirectory();
+    const { file } = await backUp(dataDir);
+    const wanted = dumpTables(file);
+    const store = await openFilled(dataDir, clock, 7);
+    await store.close();
+    const replaced = dumpTables(join(dataDir, "relay.db"));
+    const restored = await restoreFrom(file, dataDir);
+    expect(dumpTables(join(dataDir, "relay.db"))).toEqual(wanted);
+    expect(restored).toMatchObject({ keptAsItLay: false, waitingEvents: 0, rows: { event: 20 } });
+    expect(dumpTables(restored.kept ?? "")).toEqual(replaced);
+    await (await openFilled(dataDir, clock, 0)).close();
+  });
+
+  test("works into a folder that is not there yet, with the key that was kept", async () => {
+    const dataDir = await newDirectory();
+    const { file, keyFile } = await backUp(dataDir, { withKey: true });
+    const empty = join(folder, `empty-${made++}`);
+    expect(await refusalOf(() => restoreFrom(file, empty))).toMatch(/master key.*is missing.*--key/);
+    expect(existsSync(join(empty, "relay.db"))).toBe(false);
+    const restored = await restoreFrom(file, empty, { keyFile });
+    expect(restored).toMatchObject({ kept: null, keyPlaced: true });
+    expect(dumpTables(join(empty, "relay.db"))).toEqual(dumpTables(file));
+    expect(statSync(join(empty, "master.key")).mode & 0o777).toBe(0o600);
+  });
+
+  const refused: {
+    rule: string;
+    arrange: (dataDir: string, file: string) => Partial<RestoreRequest>;
+    says: RegExp;
+  }[] = [
+    {
+      rule: "a file that is no database is refused",
+      arrange: (_, file) => {
+        writeFileSync(file, "not a database at all, but long enough to be read");
+        return {};
+      },
+      says: /is not a database/,
+    },
+    {
+      rule: "a database of something else is refused",
+      arrange: (_, file) => {
+        rmSync(file);
+        using other = new Database(file, { create: true, readwrite: true });
+        other.run("CREATE TABLE other (id INTEGER)");
+        return {};
+      },
+      says: /not a database of this service/,
+    },
+    {
+      rule: "a backup that was cut short is refused",
+      arrange: (_, file) => {
+        const bytes = readFileSync(file);
+        writeFileSync(file, bytes.subarray(0, bytes.length - 8_192));
+        return {};
+      },
+      says: /damaged/,
+    },
+    {
+      rule: "a backup with a damaged page is refused",
+      arrange: (_, file) => {
+        damage(file);
+        return {};
+      },
+      says: /damaged/,
+    },
+    {
+      rule: "a backup of a newer version is refused",
+      arrange: (_, file) => {
+        using newer = new Database(file, { readwrite: true });
+        newer.run("INSERT INTO schema_migration VALUES (?1, 'later', 0)", [SCHEMA_VERSION + 1]);
+        return {};
+      },
+      says: /newer version/,
+    },
+    {
+      rule: "a backup sealed under another master key is refused",
+      arrange: (dataDir) => {
+        chmodSync(join(dataDir, "master.key"), 0o600);
+        writeFileSync(join(dataDir, "master.key"), `${"ab".repeat(32)}\n`);
+        return {};
+      },
+      says: /not the one this backup's secrets were sealed under/,
+    },
+    {
+      rule: "a given key never replaces another one",
+      arrange: (dataDir) => {
+        const keyFile = join(dataDir, "..", `other-${made++}.key`);
+        writeFileSync(keyFile, `${"ab".repeat(32)}\n`);
+        return { keyFile };
+      },
+      says: /another key/,
+    },
+    {
+      rule: "a file that is not there is refused",
+      arrange: (_, file) => {
+        rmSync(file);
+        return {};
+      },
+      says: /There is no file/,
+    },
+    {
+      rule: "the directory's own database is no backup of it",
+      arrange: (dataDir) => ({ file: join(dataDir, "relay.db") }),
+      says: /own database/,
+    },
+  ];
+  for (const { rule, arrange, says } of refused) {
+    test(`${rule}, and nothing of the directory has changed`, async () => {
+      const dataDir = await newDirectory(200);
+      const { file } = await backUp(dataDir);
+      const more = arrange(dataDir, file);
+      const before = dumpTables(join(dataDir, "relay.db"));
+      const key = readFileSync(join(dataDir, "master.key"), "utf8");
+      expect(await refusalOf(() => restoreFrom(file, dataDir, more))).toMatch(says);
+      expect(dumpTables(join(dataDir, "relay.db"))).toEqual(before);
+      expect(readFileSync(join(dataDir, "master.key"), "utf8")).toBe(key);
+      expect(listFiles(dataDir).filter((name) => name.includes(".part"))).toEqual([]);
+    });
+  }
+
+  test("a directory with a running server is refused, naming it", async () => {
+    const dataDir = await newDirectory();
+    const { file } = await backUp(dataDir);
+    const lock = lockDataDirectory(dataDir, "relay serve", clock.now());
+    expect(await refusalOf(() => restoreFrom(file, dataDir))).toMatch(/in use by relay serve/);
+    lock.release();
+  });
+
+  test("a directory whose database another command has open is refused", async () => {
+    const dataDir = await newDirectory();
+    const { file } = await backUp(dataDir);
+    const store = await openFilled(dataDir, clock, 1);
+    expect(await refusalOf(() => restoreFrom(file, dataDir))).toMatch(/in use by another command/);
+    await store.close();
+    expect((await restoreFrom(file, dataDir)).rows.event).toBe(20);
+  });
+
+  test("a damaged database is replaced, and kept as it lay", async () => {
+    const dataDir = await newDirectory(200);
+    const { file } = await backUp(dataDir);
+    damage(join(dataDir, "relay.db"));
+    const lay = readFileSync(join(dataDir, "relay.db"));
+    const restored = await restoreFrom(file, dataDir);
+    expect(restored.keptAsItLay).toBe(true);
+    expect(readFileSync(restored.kept ?? "").length).toBe(lay.length);
+    expect(dumpTables(join(dataDir, "relay.db"))).toEqual(dumpTables(file));
+  });
+
+  test("what is no database at all is replaced, and kept as it lay", async () => {
+    const dataDir = await newDirectory();
+    const { file } = await backUp(dataDir);
+    const lay = "nothing that SQLite could read, though it is long enough for a header";
+    writeFileSync(join(dataDir, "relay.db"), lay);
+    const restored = await restoreFrom(file, dataDir);
+    expect(readFileSync(restored.kept ?? "", "utf8")).toBe(lay);
+    expect(dumpTables(join(dataDir, "relay.db"))).toEqual(dumpTables(file));
+  });
+
+  test("a database of a newer version is replaced too, so that one can go back", async () => {
+    const dataDir = await newDirectory();
+    const { file } = await backUp(dataDir);
+    {
+      using newer = new Database(join(dataDir, "relay.db"), { readwrite: true });
+      newer.run("INSERT INTO schema_migration VALUES (?1, 'later', 0)", [SCHEMA_VERSION + 1]);
+    }
+    const restored = await restoreFrom(file, dataDir);
+    expect(restored.keptAsItLay).toBe(true);
+    await (await openFilled(dataDir, clock, 0)).close();
+  });
+
+  test("the old log is never taken for the new database's", async () => {
+    const dataDir = await newDirectory();
+    const { file } = await backUp(dataDir);
+    crashWithLog(dataDir);
+    expect(statSync(join(dataDir, "relay.db-wal")).size).toBeGreaterThan(0);
+    const restored = await restoreFrom(file, dataDir);
+    expect(listFiles(dataDir).filter((name) => name.startsWith("relay.db"))).toEqual(["relay.db"]);
+    expect(dumpTables(join(dataDir, "relay.db"))).toEqual(dumpTables(file));
+    expect(dumpTables(restored.kept ?? "").app).toContainEqual(expect.stringContaining("only in the log"));
+  });
+
+  test("a backup that still has its log beside it is read with it", async () => {
+    const dataDir = await newDirectory();
+    const copied = await newDirectory();
+    crashWithLog(copied);
+    const file = join(folder, `raw-${made++}.db`);
+    for (const ending of ["", "-wal"]) copyFileSync(join(copied, `relay.db${ending}`), file + ending);
+    copyFileSync(join(copied, "master.key"), join(dataDir, "master.key"));
+    await restoreFrom(file, dataDir);
+    expect(dumpTables(join(dataDir, "relay.db")).app).toContainEqual(
+      expect.stringContaining("only in the log"),
+    );
+  });
+});
+
+describe("a migration", () => {
+  const OLD_SCHEMA = 4;
+
+  test("of a used database keeps a copy of it first", async () => {
+    const dataDir = newOldDirectory(OLD_SCHEMA);
+    const before = dumpTables(join(dataDir, "relay.db"));
+    await (await openSqlite(join(dataDir, "relay.db"), { clock })).close();
+    const kept = listFiles(join(dataDir, "backups"));
+    expect(kept).toEqual([expect.stringMatching(/^before-migration-\d{8}T\d{9}Z\.db$/)]);
+    expect(dumpTables(join(dataDir, "backups", kept[0] ?? ""))).toEqual(before);
+    await (await openSqlite(join(dataDir, "relay.db"), { clock })).close();
+    expect(listFiles(join(dataDir, "backups"))).toEqual(kept);
+  });
+
+  test("of a new database keeps none", async () => {
+    const dataDir = join(folder, `new-${made++}`);
+    mkdirSync(dataDir);
+    await (await openSqlite(join(dataDir, "relay.db"), { clock })).close();
+    expect(existsSync(join(dataDir, "backups"))).toBe(false);
+  });
+
+  test("does not begin where the copy cannot be kept", async () => {
+    const dataDir = newOldDirectory(OLD_SCHEMA);
+    writeFileSync(join(dataDir, "backups"), "a file where the folder should be");
+    const before = dumpTables(join(dataDir, "relay.db"));
+    const work = () => openSqlite(join(dataDir, "relay.db"), { clock });
+    expect(await refusalOf(work)).toMatch(/left as it is because no copy/);
+    expect(dumpTables(join(dataDir, "relay.db"))).toEqual(before);
+  });
+});
+
+function readSeqs(file: string): number[] {
+  using database = new Database(file, { readwrite: true });
+  return database
+    .query<{ seq: number }, []>("SELECT seq FROM event ORDER BY seq")
+    .all()
+    .map(({ seq }) => seq);
+}
+
+/** Overwrites pages in the middle of the file. */
+function damage(file: string): void {
+  const bytes = readFileSync(file);
+  const from = Math.floor(bytes.length / 8_192) * 4_096;
+  bytes.fill(0xa5, from, from + 3 * 4_096);
+  writeFileSync(file, bytes);
+}
+
+/** Leaves the directory as a killed process does: a row stands in the log alone. */
+function crashWithLog(dataDir: string): void {
+  const script = `
+    const { Database } = require("bun:sqlite");
+    const database = new Database(process.argv[1], { readwrite: true });
+    database.run("PRAGMA journal_mode = WAL");
+    database.run("INSERT INTO app (id, name, created_at) VALUES ('late', 'only in the log', 0)");
+    process.kill(process.pid, "SIGKILL");`;
+  Bun.spawnSync([process.execPath, "-e", script, join(dataDir, "relay.db")]);
+}
+
+/** A used directory of an earlier schema. */
+function newOldDirectory(schema: number): string {
+  const dataDir = join(folder, `old-${made++}`);
+  mkdirSync(dataDir);
+  using database = new Database(join(dataDir, "relay.db"), { create: true, readwrite: true });
+  database.run("PRAGMA journal_mode = WAL");
+  database.run(
+    "CREATE TABLE schema_migration (number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL)",
+  );
+  for (const { number, name, sql } of MIGRATIONS.slice(0, schema)) {
+    database.run(sql);
+    database.run("INSERT INTO schema_migration VALUES (?1, ?2, 0)", [number, name]);
+  }
+  database.run("INSERT INTO app (id, name, created_at) VALUES ('shop', 'Shop', 0)");
+  return dataDir;
+}
