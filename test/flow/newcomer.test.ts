@@ -6,6 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
+import packageJson from "../../package.json";
 import { ProcessOutput } from "../kit/executable-output.ts";
 
 const PROJECT = resolve(import.meta.dir, "../..");
@@ -19,23 +20,29 @@ interface Machine {
   /** The programs on its PATH beside the system's. */
   programs(folder: string): void;
   start: readonly string[];
+  test: readonly string[];
+  build: readonly string[];
   /** Programs it must not have. */
   without: readonly string[];
 }
 
 const MACHINES: readonly Machine[] = [
   {
-    what: "Node and npm, but no Bun: npm start",
+    what: "Node and npm, but no Bun",
     programs: (folder) => {
       for (const name of ["node", "npm"]) symlinkSync(Bun.which(name) ?? name, join(folder, name));
     },
     start: ["npm", "start"],
+    test: ["npm", "test", "--"],
+    build: ["npm", "run", "build"],
     without: ["bun"],
   },
   {
-    what: "Bun, but neither Node nor npm: bun start",
+    what: "Bun, but neither Node nor npm",
     programs: (folder) => copyFileSync(process.execPath, join(folder, "bun")),
     start: ["bun", "start"],
+    test: ["bun", "run", "test"],
+    build: ["bun", "run", "build"],
     without: ["node", "npm"],
   },
 ];
@@ -73,23 +80,39 @@ function git(...words: string[]): string {
 describe.each(MACHINES.map((machine, number) => [machine.what, machine, number] as const))(
   "a fresh clone on a machine with %s",
   (_what, machine, number) => {
-    test(
-      "it installs, listens, and the printed command sends an event that is done",
-      async () => {
-        const cwd = join(place, `clone-${number}`);
-        git("clone", "--quiet", PROJECT, cwd);
-        expect(existsSync(join(cwd, "node_modules"))).toBe(false);
-        const env = makeEnv(makePath(join(place, `path-${number}`), machine));
-        const spawn = (command: readonly string[]) =>
-          Bun.spawn([join(env.PATH ?? "", command[0] ?? ""), ...command.slice(1)], {
-            cwd,
-            env,
-            stdin: "ignore",
-            stdout: "pipe",
-            stderr: "pipe",
-            detached: true,
-          });
+    let cwd: string;
+    let env: Record<string, string>;
 
+    const spawn = ([program = "", ...words]: readonly string[]) =>
+      Bun.spawn([join(env.PATH ?? "", program), ...words], {
+        cwd,
+        env,
+        stdin: "ignore",
+        stdout: "pipe",
+        stderr: "pipe",
+        detached: true,
+      });
+
+    const run = async (command: readonly string[]) => {
+      const child = spawn(command);
+      const [said, told, code] = await Promise.all([
+        new Response(child.stdout).text(),
+        new Response(child.stderr).text(),
+        child.exited,
+      ]);
+      return { code, said, told };
+    };
+
+    beforeAll(() => {
+      cwd = join(place, `clone-${number}`);
+      env = makeEnv(makePath(join(place, `path-${number}`), machine));
+      git("clone", "--quiet", PROJECT, cwd);
+    });
+
+    test(
+      "the start installs, listens, and the command it prints sends an event that is done",
+      async () => {
+        expect(existsSync(join(cwd, "node_modules"))).toBe(false);
         const started = spawn(machine.start);
         const said = new ProcessOutput(started.stdout);
         const told = new ProcessOutput(started.stderr);
@@ -98,16 +121,14 @@ describe.each(MACHINES.map((machine, number) => [machine.what, machine, number] 
             throw new Error(`It did not start: ${said.text}${told.text}`);
           });
           const tryIt = await said.waitFor("Try it");
-          const sent = spawn(tryIt.trim().split(/\s+/).slice(2));
-          const [answer, talk, code] = await Promise.all([
-            new Response(sent.stdout).text(),
-            new Response(sent.stderr).text(),
-            sent.exited,
-          ]);
-          expect({ tryIt, code, talk: code === 0 ? "" : talk }).toEqual({ tryIt, code: 0, talk: "" });
-          expect(answer).toContain('"received":true');
+          const sent = await run(tryIt.trim().split(/\s+/).slice(2));
+          expect({ tryIt, code: sent.code, told: sent.code === 0 ? "" : sent.told }).toEqual({
+            tryIt,
+            code: 0,
+            told: "",
+          });
+          expect(sent.said).toContain('"received":true');
           await said.waitFor("RELAY · checkout-completed · receiver · 1 action · ok");
-          expect(git("-C", cwd, "status", "--porcelain")).toBe("");
         } finally {
           // Ctrl+C in a terminal reaches every process of the command.
           process.kill(-started.pid, "SIGINT");
@@ -118,5 +139,30 @@ describe.each(MACHINES.map((machine, number) => [machine.what, machine, number] 
       },
       PATIENCE_MS,
     );
+
+    test(
+      "the tests run, and end with one plain line",
+      async () => {
+        const { code, said } = await run([...machine.test, "test/rule/template-path.test.ts"]);
+        expect(said.trim().split("\n").at(-1)).toMatch(/^\d+ passed, 0 failed$/);
+        expect(code).toBe(0);
+      },
+      PATIENCE_MS,
+    );
+
+    test(
+      "the build makes dist/relay, which says its version",
+      async () => {
+        const built = await run(machine.build);
+        expect({ code: built.code, told: built.code === 0 ? "" : built.told }).toEqual({ code: 0, told: "" });
+        const version = Bun.spawnSync([join(cwd, "dist/relay"), "--version"], { env: {}, cwd: place });
+        expect(version.stdout.toString()).toBe(`${packageJson.version}\n`);
+      },
+      PATIENCE_MS,
+    );
+
+    test("nothing that git watches has changed", () => {
+      expect(git("-C", cwd, "status", "--porcelain")).toBe("");
+    });
   },
 );
