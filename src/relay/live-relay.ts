@@ -65,11 +65,14 @@ export type ReceiverRelay = LiveRelay & { receiver: LiveReceiver };
 
 export class Snapshot {
   readonly relays: readonly LiveRelay[];
+  /** Relays that send and are not waiting. */
+  readonly sendingCount: number;
   readonly #byId = new Map<string, LiveRelay>();
   readonly #receivers = new Map<string, ReceiverRelay[]>();
 
   constructor(relays: readonly LiveRelay[]) {
     this.relays = relays;
+    this.sendingCount = relays.filter(({ sends, waiting }) => sends && !waiting).length;
     for (const relay of relays) {
       this.#byId.set(relay.id, relay);
       if (relay.receiver === null) continue;

@@ -1,4 +1,7 @@
-/** The places of running events: so many in all, so many a relay. A place is taken before an event is, so that no two claims share one. */
+/**
+ * The places of running events: so many in all, so many a relay. A place is taken before an event is, so that no two claims share one. One
+ * place is kept for every sending relay that has none, so that relays whose targets hang take nothing from the others.
+ */
 
 /** Events of one relay that run at once. */
 export const MAX_RUNNING_PER_RELAY = 8;
@@ -20,9 +23,14 @@ export class Places {
     return this.#taken.get(relayId) ?? 0;
   }
 
-  /** How many the relay may take now. */
-  freeFor(relayId: string): number {
-    return Math.max(0, Math.min(MAX_RUNNING_PER_RELAY - this.takenBy(relayId), this.#all - this.#total));
+  /** How many the relay may take now, where `senders` relays could each want one; at most half of all places are kept for others. */
+  freeFor(relayId: string, senders: number): number {
+    const free = this.#all - this.#total;
+    const hasNone = this.takenBy(relayId) === 0;
+    const without = Math.max(0, senders - this.#taken.size - (hasNone ? 1 : 0));
+    const kept = Math.min(without, Math.floor(this.#all / 2));
+    const wanted = MAX_RUNNING_PER_RELAY - this.takenBy(relayId);
+    return Math.max(0, Math.min(wanted, Math.max(free - kept, hasNone ? Math.min(1, free) : 0)));
   }
 
   take(relayId: string, count: number): void {

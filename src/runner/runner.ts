@@ -130,7 +130,7 @@ export class Runner {
       else if (relay.waiting) this.#ready.delete(relayId);
       else if (!relay.sends) this.#begin(relayId, () => this.#runBatch(relay));
       else {
-        const places = this.#places.freeFor(relayId);
+        const places = this.#places.freeFor(relayId, snapshot.sendingCount);
         if (places > 0) this.#begin(relayId, () => this.#claim(relay, places));
       }
     }
