@@ -112,6 +112,15 @@ describe("SIGTERM", () => {
     expect(sink.notices).toHaveLength(1);
   });
 
+  test("calls refused a moment before do not keep it from ending", async () => {
+    const cwd = makeOrderFolder();
+    await using service = await executable.start(["dev"], { cwd });
+    const { body, headers } = order("a");
+    const refused = await postHook(service, "orders", { headers, body: `${body} ` });
+    expect(refused.status).toBe(401);
+    expect(await service.end("SIGTERM")).toBe(0);
+  });
+
   test("idle connections that clients keep open do not delay it", async () => {
     const cwd = makeOrderFolder();
     await using service = await executable.start(["dev"], { cwd });
