@@ -21,7 +21,7 @@ export async function checkQueue(tx: Reader, { clock }: Patient): Promise<Findin
   const waiting = row?.count ?? 0;
   if (row === null || row.oldest === null) return fine("queue", "No event waits for its turn.");
   const waited = clock.now() - row.oldest;
-  const message = `${count(waiting, "event")} wait for their turn, the oldest for ${writeDuration(waited)}.`;
+  const message = `Waiting for their turn: ${count(waiting, "event")}, the oldest for ${writeDuration(waited)}.`;
   if (waited < LONG_WAIT_MS) return fine("queue", message);
   return worry("queue", message, "see that the server runs and what its log says");
 }

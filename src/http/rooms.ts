@@ -5,6 +5,7 @@ import type { ServiceConfig } from "../config.ts";
 import type { Clock } from "../ground/clock.ts";
 import type { Log } from "../ground/log.ts";
 import type { TxtResolver } from "../mail/sender-domain.ts";
+import type { Metrics } from "../metric/metrics.ts";
 import type { Receiver } from "../receiver/receive.ts";
 import type { Sealer } from "../secret/seal.ts";
 import type { Store } from "../store/port.ts";
@@ -21,6 +22,8 @@ export interface HttpRooms {
   sealer: Sealer;
   /** DNS, for verifying a sender domain. */
   resolveTxt: TxtResolver;
+  /** Absent: /metrics answers not_found. */
+  metrics?: Metrics;
   /** The public origin without a trailing slash: as configured, else made from the host and port that are listened on. */
   baseUrl(): string;
   /** Forgets the cached live relays; called after a change to one is durable. */

@@ -16,6 +16,7 @@ import { fileRoutes } from "./file.ts";
 import { grantRoutes } from "./grant.ts";
 import { healthRoutes } from "./health.ts";
 import { keyRoutes } from "./key.ts";
+import { metricRoutes } from "./metric.ts";
 import { personRoutes } from "./person.ts";
 import { planRoutes } from "./plan.ts";
 import { productRoutes } from "./product.ts";
@@ -36,6 +37,7 @@ import { watchRoutes } from "./watch.ts";
 
 export const ROUTES: readonly Route[] = [
   ...healthRoutes,
+  ...metricRoutes,
   ...changeRoutes,
   ...signinRoutes,
   ...sessionRoutes,

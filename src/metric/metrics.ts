@@ -1,0 +1,223 @@
+/**
+ * The service's metrics in Prometheus' terms. Counters are fed by the rooms that do the work; what the database and the disk say is read when
+ * somebody asks, at most once a second. No label takes a value that a stranger, a person or a relay could make: the number of series is fixed.
+ */
+import { statSync } from "node:fs";
+import { statfs } from "node:fs/promises";
+import { join } from "node:path";
+import { Counter, Gauge, Histogram, Registry } from "prom-client";
+import type { Clock } from "../ground/clock.ts";
+import { VERSION } from "../release/change.ts";
+import type { Store } from "../store/port.ts";
+import { watchEventLoop } from "./event-loop-lag.ts";
+import { COUNTED_AT_MOST, countQueue } from "./queue-count.ts";
+
+const KEPT_MS = 1_000;
+const GROUP_SIZES = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
+const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
+const LAG_SECONDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5];
+
+/** One ended run, as the runner tells it. */
+export interface EndedRun {
+  trigger: "receiver" | "schedule" | "data_change";
+  /** `not_run`: it ended without running any action. */
+  outcome: "ok" | "failed" | "not_run";
+  /** From the event's arrival to the start of its first run; null on a later one. */
+  waitedMs: number | null;
+  /** From the run's start to its end. */
+  tookMs: number;
+}
+
+export interface MetricRooms {
+  dataDir: string;
+  clock: Clock;
+}
+
+export class Metrics {
+  readonly #registry = new Registry();
+  readonly #rooms: MetricRooms;
+  readonly #registers = [this.#registry];
+  readonly #calls = new Counter({
+    name: "relay_receiver_calls_total",
+    help: "Calls to receivers by how they ended: accepted, duplicate, ignored, or a refusal's code.",
+    labelNames: ["outcome"],
+    registers: this.#registers,
+  });
+  readonly #runs = new Counter({
+    name: "relay_runs_total",
+    help: "Ended runs of events by trigger and outcome (ok, failed, not_run).",
+    labelNames: ["trigger", "outcome"],
+    registers: this.#registers,
+  });
+  readonly #waits = new Histogram({
+    name: "relay_run_wait_seconds",
+    help: "From an event's arrival to the start of its first run.",
+    buckets: SECONDS,
+    registers: this.#registers,
+  });
+  readonly #durations = new Histogram({
+    name: "relay_run_duration_seconds",
+    help: "From a run's start to its end, calls to other servers included.",
+    buckets: SECONDS,
+    registers: this.#registers,
+  });
+  readonly #groups = new Histogram({
+    name: "relay_commit_group_size",
+    help: "Writes that were made durable by one commit.",
+    buckets: GROUP_SIZES,
+    registers: this.#registers,
+  });
+  readonly #backups = new Counter({
+    name: "relay_scheduled_backups_total",
+    help: "Backups that the server made by itself, by outcome (made, failed).",
+    labelNames: ["outcome"],
+    registers: this.#registers,
+  });
+  readonly #lastBackup = this.#gauge(
+    "relay_scheduled_backup_last_made_timestamp_seconds",
+    "When the server last made a backup by itself, since its start; 0: not yet.",
+  );
+  readonly #lag = new Histogram({
+    name: "relay_event_loop_lag_seconds",
+    help: "How late a timer fires, sampled once a second.",
+    buckets: LAG_SECONDS,
+    registers: this.#registers,
+  });
+  readonly #events = new Gauge({
+    name: "relay_events",
+    help: `Stored events that are not done, by state; queued ones are due now, retrying ones wait for an attempt. Counted up to ${COUNTED_AT_MOST}.`,
+    labelNames: ["state"],
+    registers: this.#registers,
+  });
+  readonly #stored = new Counter({
+    name: "relay_events_stored_total",
+    help: "Events ever stored in this database.",
+    registers: this.#registers,
+  });
+  readonly #age = this.#gauge(
+    "relay_queue_age_seconds",
+    "How long the longest waiting event waits that may run and never ran; 0: none waits.",
+  );
+  readonly #problems = this.#gauge("relay_problems", "Problems that stand on the dashboard.");
+  readonly #storeUp = this.#gauge("relay_store_up", "1 while the database can be read, else 0.");
+  readonly #database = this.#gauge("relay_database_bytes", "Size of the database file.");
+  readonly #log = this.#gauge("relay_database_wal_bytes", "Size of the write-ahead log.");
+  readonly #free = this.#gauge("relay_data_directory_free_bytes", "Room left on the data directory's disk.");
+  readonly #memory = this.#gauge("process_resident_memory_bytes", "Resident memory of this process.");
+  readonly #processor = new Counter({
+    name: "process_cpu_seconds_total",
+    help: "User and system CPU time of this process.",
+    registers: this.#registers,
+  });
+  readonly #stopLag: () => void;
+  #last: { atMs: number; text: Promise<string> } | null = null;
+
+  constructor(rooms: MetricRooms) {
+    this.#rooms = rooms;
+    const build = new Gauge({
+      name: "relay_build_info",
+      help: "Always 1; the version is a label.",
+      labelNames: ["version"],
+      registers: this.#registers,
+    });
+    build.set({ version: VERSION }, 1);
+    this.#gauge("process_start_time_seconds", "When this process started, since the epoch.").set(
+      Math.round(rooms.clock.now() / 1_000 - process.uptime()),
+    );
+    // From the first answer on, so that a rate can be taken over what has not happened yet.
+    for (const outcome of ["accepted", "duplicate", "ignored"]) this.#calls.inc({ outcome }, 0);
+    for (const trigger of ["receiver", "schedule", "data_change"]) {
+      for (const outcome of ["ok", "failed", "not_run"]) this.#runs.inc({ trigger, outcome }, 0);
+    }
+    this.#stopLag = watchEventLoop(rooms.clock, (seconds) => this.#lag.observe(seconds));
+  }
+
+  /** What the answer's content type is. */
+  get contentType(): string {
+    return this.#registry.contentType;
+  }
+
+  /** A call to a receiver ended: `accepted`, `duplicate`, `ignored`, or a refusal's code. */
+  noteCall(outcome: string): void {
+    this.#calls.inc({ outcome });
+  }
+
+  noteRun({ trigger, outcome, waitedMs, tookMs }: EndedRun): void {
+    this.#runs.inc({ trigger, outcome });
+    if (waitedMs !== null) this.#waits.observe(Math.max(0, waitedMs) / 1_000);
+    this.#durations.observe(Math.max(0, tookMs) / 1_000);
+  }
+
+  /** So many writes became durable by one commit. */
+  noteGroup(size: number): void {
+    this.#groups.observe(size);
+  }
+
+  noteBackup(made: boolean): void {
+    this.#backups.inc({ outcome: made ? "made" : "failed" });
+    if (made) this.#lastBackup.set(this.#rooms.clock.now() / 1_000);
+  }
+
+  /** Everything in Prometheus' text format. Never rejects: where the store cannot be read, it says so and leaves its numbers out. */
+  write(store: Store): Promise<string> {
+    const atMs = this.#rooms.clock.monotonicMs();
+    if (this.#last === null || atMs - this.#last.atMs >= KEPT_MS) {
+      this.#last = { atMs, text: this.#collect(store) };
+    }
+    return this.#last.text;
+  }
+
+  stop(): void {
+    this.#stopLag();
+  }
+
+  async #collect(store: Store): Promise<string> {
+    await Promise.all([this.#readStore(store), this.#readDisk()]);
+    this.#memory.set(process.memoryUsage.rss());
+    const { user, system } = process.cpuUsage();
+    setCounter(this.#processor, (user + system) / 1_000_000);
+    return await this.#registry.metrics();
+  }
+
+  async #readStore(store: Store): Promise<void> {
+    try {
+      const { stored, oldestAtMs, standingProblems, ...byState } = await store.read(countQueue);
+      for (const [state, count] of Object.entries(byState)) this.#events.set({ state }, count);
+      setCounter(this.#stored, stored);
+      const ageMs = oldestAtMs === null ? 0 : Math.max(0, this.#rooms.clock.now() - oldestAtMs);
+      this.#age.set(ageMs / 1_000);
+      this.#problems.set(standingProblems);
+      this.#storeUp.set(1);
+    } catch {
+      for (const gauge of [this.#age, this.#problems]) gauge.remove();
+      this.#events.reset();
+      this.#storeUp.set(0);
+    }
+  }
+
+  async #readDisk(): Promise<void> {
+    const { dataDir } = this.#rooms;
+    this.#database.set(sizeOf(join(dataDir, "relay.db")));
+    this.#log.set(sizeOf(join(dataDir, "relay.db-wal")));
+    try {
+      const { bavail, bsize } = await statfs(dataDir);
+      this.#free.set(bavail * bsize);
+    } catch {
+      this.#free.remove();
+    }
+  }
+
+  #gauge(name: string, help: string): Gauge {
+    return new Gauge({ name, help, registers: this.#registers });
+  }
+}
+
+/** A counter that somebody else keeps. */
+function setCounter(counter: Counter, value: number): void {
+  counter.reset();
+  counter.inc(value);
+}
+
+function sizeOf(file: string): number {
+  return statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+}

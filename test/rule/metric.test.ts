@@ -1,0 +1,235 @@
+/** The metrics, rule by rule: what moves them, what they are called, and what asking for them costs. */
+import { afterAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Metrics } from "../../src/metric/metrics.ts";
+import { countQueue } from "../../src/metric/queue-count.ts";
+import { type Reader, type Store, StoreUnavailable } from "../../src/store/port.ts";
+import { openFreshStore, START_MS } from "../kit/fresh-store.ts";
+import { parsePrometheus, sampleOf } from "../kit/prometheus-text.ts";
+import { VirtualClock } from "../kit/virtual-clock.ts";
+
+const dataDir = mkdtempSync(join(tmpdir(), "relay-metric-"));
+afterAll(() => rmSync(dataDir, { recursive: true }));
+const fresh = await openFreshStore();
+const { store } = fresh;
+
+/** Metrics of their own, and their text now. */
+function newMetrics(): { metrics: Metrics; clock: VirtualClock; write(from?: Store): Promise<string> } {
+  const clock = new VirtualClock(START_MS);
+  const metrics = new Metrics({ dataDir, clock });
+  return {
+    metrics,
+    clock,
+    async write(from = store) {
+      await clock.advance(1_000);
+      return await metrics.write(from);
+    },
+  };
+}
+
+async function putEvents(rows: readonly { state: string; at?: number; retryAt?: number; runs?: number }[]) {
+  const { id } = await fresh.environment("development");
+  await store.write("app", async (tx) => {
+    await tx.run("DELETE FROM event");
+    await tx.run(
+      `INSERT OR IGNORE INTO relay (id, environment_id, name, definition, origin_kind, origin_at, active_since, created_at, updated_at)
+       VALUES ('rly_1', ?1, 'one', '{"trigger":{"kind":"receiver"}}', 'dashboard', 0, 0, 0, 0)`,
+      id,
+    );
+    for (const { state, at = START_MS, retryAt, runs = 0 } of rows) {
+      await tx.run(
+        `INSERT INTO event (id, environment_id, relay_id, relay_name, trigger, state, payload, created_at, next_attempt_at, runs)
+         VALUES (?1, ?2, 'rly_1', 'one', 'receiver', ?3, '{}', ?4, ?5, ?6)`,
+        crypto.randomUUID(),
+        id,
+        state,
+        at,
+        retryAt ?? null,
+        runs,
+      );
+    }
+  });
+}
+
+describe("the text", () => {
+  test("is Prometheus' format, every family with its help and type", async () => {
+    const { metrics, write } = newMetrics();
+    metrics.noteCall("bad_signature");
+    metrics.noteRun({ trigger: "receiver", outcome: "ok", waitedMs: 3, tookMs: 5 });
+    const families = parsePrometheus(await write());
+    expect(families.size).toBeGreaterThan(15);
+    for (const [name, { type, help }] of families) {
+      expect({ name, type, help }).toEqual({
+        name,
+        type: expect.stringMatching(/./),
+        help: expect.stringMatching(/./),
+      });
+      expect(name).toMatch(/^(relay|process)_[a-z_]+$/);
+      if (type === "counter") expect(name).toMatch(/_total$/);
+      if (/(time|duration|wait|age|lag)(_|$)/.test(name)) expect(name).toMatch(/_seconds$/);
+    }
+  });
+
+  test("carries no label that a caller, a person or a relay could make", async () => {
+    const { metrics, write } = newMetrics();
+    metrics.noteRun({ trigger: "schedule", outcome: "failed", waitedMs: null, tookMs: 5 });
+    const labels = new Set([...(await write()).matchAll(/[{,]([a-z_]+)="/g)].map(([, label]) => label));
+    expect([...labels].sort()).toEqual(["le", "outcome", "state", "trigger", "version"]);
+  });
+});
+
+describe("what moves", () => {
+  const moves: { rule: string; move: (metrics: Metrics) => void; sample: string; by: number }[] = [
+    {
+      rule: "a call to a receiver, by its outcome",
+      move: (metrics) => metrics.noteCall("duplicate"),
+      sample: 'relay_receiver_calls_total{outcome="duplicate"}',
+      by: 1,
+    },
+    {
+      rule: "a refused call, by its code",
+      move: (metrics) => metrics.noteCall("bad_signature"),
+      sample: 'relay_receiver_calls_total{outcome="bad_signature"}',
+      by: 1,
+    },
+    {
+      rule: "a run, by trigger and outcome",
+      move: (metrics) =>
+        metrics.noteRun({ trigger: "schedule", outcome: "failed", waitedMs: null, tookMs: 1 }),
+      sample: 'relay_runs_total{trigger="schedule",outcome="failed"}',
+      by: 1,
+    },
+    {
+      rule: "a run's wait, in seconds",
+      move: (metrics) => metrics.noteRun({ trigger: "receiver", outcome: "ok", waitedMs: 250, tookMs: 1 }),
+      sample: "relay_run_wait_seconds_sum",
+      by: 0.25,
+    },
+    {
+      rule: "no wait of a run that is not its event's first",
+      move: (metrics) => metrics.noteRun({ trigger: "receiver", outcome: "ok", waitedMs: null, tookMs: 1 }),
+      sample: "relay_run_wait_seconds_count",
+      by: 0,
+    },
+    {
+      rule: "a run that a clock set back made shorter than nothing counts as nothing",
+      move: (metrics) =>
+        metrics.noteRun({ trigger: "receiver", outcome: "ok", waitedMs: -9_000, tookMs: -5_000 }),
+      sample: "relay_run_duration_seconds_sum",
+      by: 0,
+    },
+    {
+      rule: "a commit, by how many writes it made durable",
+      move: (metrics) => metrics.noteGroup(12),
+      sample: "relay_commit_group_size_sum",
+      by: 12,
+    },
+    {
+      rule: "a backup the server made",
+      move: (metrics) => metrics.noteBackup(true),
+      sample: 'relay_scheduled_backups_total{outcome="made"}',
+      by: 1,
+    },
+    {
+      rule: "a backup it could not make",
+      move: (metrics) => metrics.noteBackup(false),
+      sample: 'relay_scheduled_backups_total{outcome="failed"}',
+      by: 1,
+    },
+  ];
+  for (const { rule, move, sample, by } of moves) {
+    test(rule, async () => {
+      const { metrics, write } = newMetrics();
+      const before = sampleOf(await write(), sample);
+      move(metrics);
+      expect(sampleOf(await write(), sample) - before).toBeCloseTo(by, 9);
+    });
+  }
+
+  test("the lag of the event loop is looked at once a second", async () => {
+    const { clock, write } = newMetrics();
+    await clock.advance(9_000);
+    expect(sampleOf(await write(), "relay_event_loop_lag_seconds_count")).toBe(10);
+  });
+});
+
+describe("the queue", () => {
+  test("is counted by state, and its age is that of the oldest that never ran", async () => {
+    await putEvents([
+      { state: "done", at: START_MS - 900_000 },
+      { state: "queued", at: START_MS - 800_000, runs: 2 },
+      { state: "queued", at: START_MS - 60_000 },
+      { state: "queued", at: START_MS - 1_000 },
+      { state: "queued", at: START_MS - 700_000, retryAt: START_MS + 60_000, runs: 1 },
+      { state: "running" },
+      { state: "failed" },
+      { state: "dead" },
+      { state: "dead" },
+    ]);
+    const text = await newMetrics().write();
+    const counts = ["queued", "retrying", "running", "failed", "dead"].map((state) =>
+      sampleOf(text, `relay_events{state="${state}"}`),
+    );
+    expect(counts).toEqual([3, 1, 1, 1, 2]);
+    expect(sampleOf(text, "relay_queue_age_seconds")).toBe(61);
+    expect(sampleOf(text, "relay_events_stored_total")).toBeGreaterThanOrEqual(9);
+  });
+
+  test("of a paused relay has no age", async () => {
+    await putEvents([{ state: "queued", at: START_MS - 60_000 }]);
+    await store.write("app", (tx) => tx.run("UPDATE relay SET state = 'paused'"));
+    expect(sampleOf(await newMetrics().write(), "relay_queue_age_seconds")).toBe(0);
+    await store.write("app", (tx) => tx.run("UPDATE relay SET state = 'active'"));
+  });
+
+  test("is asked for through indexes alone", async () => {
+    const asked: string[] = [];
+    const spy: Reader = {
+      get: (sql, ...values) => {
+        asked.push(sql);
+        return store.read((tx) => tx.get(sql, ...values));
+      },
+      all: () => Promise.reject(new Error("Lists have no bound.")),
+    };
+    await countQueue(spy);
+    expect(asked.length).toBeGreaterThan(5);
+    for (const sql of asked) {
+      const plan = fresh.explain(sql);
+      for (const step of plan.split("; ").filter((one) => /\bevent\b/.test(one))) {
+        expect(step).toMatch(/USING (COVERING )?INDEX event_/);
+      }
+    }
+  });
+});
+
+test("asking again within a second costs nothing", async () => {
+  let reads = 0;
+  const counted: Store = {
+    ...store,
+    read(work) {
+      reads += 1;
+      return store.read(work);
+    },
+  };
+  const { metrics, clock } = newMetrics();
+  await Promise.all([metrics.write(counted), metrics.write(counted)]);
+  await metrics.write(counted);
+  expect(reads).toBe(1);
+  await clock.advance(1_000);
+  await metrics.write(counted);
+  expect(reads).toBe(2);
+});
+
+test("a store that cannot be read is told as such, and the counters still answer", async () => {
+  const { metrics, write } = newMetrics();
+  metrics.noteCall("accepted");
+  expect(sampleOf(await write(), "relay_store_up")).toBe(1);
+  const broken: Store = { ...store, read: () => Promise.reject(new StoreUnavailable("The disk is gone.")) };
+  const text = await write(broken);
+  expect(sampleOf(text, "relay_store_up")).toBe(0);
+  expect(sampleOf(text, 'relay_receiver_calls_total{outcome="accepted"}')).toBe(1);
+  expect(text).not.toMatch(/^relay_events\{/m);
+  expect(sampleOf(await write(), "relay_store_up")).toBe(1);
+});
