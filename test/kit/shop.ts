@@ -1,0 +1,118 @@
+/**
+ * A shop in a whole service: what it sells, the relays that sell it for a card processor (Stripe's own package signs), and a look at what a
+ * person holds, all through the API.
+ */
+import Stripe from "stripe";
+import type { RunningService } from "./running-service.ts";
+
+export const PROCESSOR_SECRET = "whsec_4cVqGZKd2TtW0nY8mRjXsLb6HuEaPo9f";
+
+export interface Holding {
+  /** Live grants as `<entitlement> from <source>`, sorted. */
+  grants: string[];
+  credits: number;
+  plan: string | null;
+}
+
+const fromProcessor = (map: Record<string, string>, type: string) => ({
+  kind: "receiver",
+  verify: { scheme: "processor" },
+  map: { event_id: "id", event_type: "type", ...map },
+  when: { event_type: type },
+});
+
+/** A checkout and its refund twin, an invoice and its cancellation twin, credits on the side. */
+export const SHOP_RELAYS: readonly Record<string, unknown>[] = [
+  {
+    name: "checkout",
+    trigger: fromProcessor(
+      { person_email: "data.object.customer_details.email", payment: "data.object.payment_intent" },
+      "checkout.session.completed",
+    ),
+    actions: [
+      { type: "fulfil_product", product: "course", ref: "{{mapped.payment}}" },
+      {
+        type: "grant_credits",
+        amount: 5,
+        reason: "Thanks for {{mapped.payment}}",
+        ref: "{{mapped.payment}}",
+      },
+      { type: "grant_access", entitlement: "access:forum", expiresAt: "30d", reason: "{{mapped.payment}}" },
+      { type: "write_record", collection: "orders", to: "person", data: { payment: "{{mapped.payment}}" } },
+      { type: "email_person", subject: "Your order {{mapped.payment}}", text: "Hello {{person.email}}." },
+    ],
+  },
+  {
+    name: "refund",
+    trigger: fromProcessor(
+      { person_email: "data.object.billing_details.email", payment: "data.object.payment_intent" },
+      "charge.refunded",
+    ),
+    actions: [{ type: "refund_product", product: "course", ref: "{{mapped.payment}}" }],
+  },
+  {
+    name: "invoice",
+    trigger: fromProcessor(
+      { person_email: "data.object.customer_email", invoice: "data.object.id" },
+      "invoice.paid",
+    ),
+    actions: [{ type: "grant_plan", plan: "pro", ref: "{{mapped.invoice}}" }],
+  },
+  {
+    name: "cancellation",
+    trigger: fromProcessor({ person_id: "data.object.metadata.person" }, "customer.subscription.deleted"),
+    actions: [{ type: "revoke_plan", plan: "pro" }],
+  },
+];
+
+/** Makes the catalog and the relays: the relays first, because what they sell names them. */
+export async function openShop(running: RunningService): Promise<void> {
+  const call = async (method: string, path: string, body: unknown) => {
+    const { status, body: answer } = await running.api(method, path, body);
+    if (status >= 300) throw new Error(`${method} ${path}: ${status} ${JSON.stringify(answer)}`);
+    return answer;
+  };
+  const { settings } = await call("GET", "/settings", undefined);
+  await call("PUT", "/settings", { version: settings.version, processorSecret: PROCESSOR_SECRET });
+  await call("POST", "/collections", { name: "orders", kind: "addressed", fields: { payment: "text" } });
+  await call("PUT", "/access/forum", {});
+  for (const definition of SHOP_RELAYS) await call("POST", "/relays", { definition });
+  await call("PUT", "/products/course", { credits: 50, soldThrough: { kind: "relay", relay: "checkout" } });
+  await call("PUT", "/plans/free", {});
+  await call("PUT", "/plans/pro", { soldThrough: { kind: "relay", relay: "invoice" } });
+}
+
+/** A Stripe event, signed by its own package, at the clock's time. */
+export async function signStripe(running: RunningService, id: string, type: string, object: object) {
+  const body = JSON.stringify({ id, object: "event", type, data: { object } });
+  const timestamp = Math.floor(running.clock.now() / 1000);
+  const signature = await Stripe.webhooks.generateTestHeaderStringAsync({
+    payload: body,
+    secret: PROCESSOR_SECRET,
+    timestamp,
+  });
+  return { headers: { "content-type": "application/json", "stripe-signature": signature }, body };
+}
+
+/** What the person holds now, as the API tells it. */
+export async function lookAt(running: RunningService, person: string): Promise<Holding> {
+  const { grants } = (await running.api("GET", `/persons/${person}/access`)).body;
+  const { balance } = (await running.api("GET", `/persons/${person}/credits`)).body;
+  const { plan } = (await running.api("GET", `/persons/${person}`)).body;
+  const held = grants.map((grant: { entitlement: string; source: string }) => {
+    return `${grant.entitlement} from ${grant.source}`;
+  });
+  return { grants: held.sort(), credits: balance, plan };
+}
+
+/** As `drain`, with the patience that a real mail server needs (it greets after a tenth of a second). */
+export async function drainWithMail(running: RunningService): Promise<void> {
+  for (let turn = 0; turn < 100; turn++) {
+    const rested = await running.drain().then(
+      () => true,
+      () => false,
+    );
+    if (rested) return;
+  }
+  throw new Error("The service did not come to rest.");
+}
