@@ -9,8 +9,10 @@ export type JsonObject = { [name: string]: Json };
 /** Sixteen digits in a row is the shortest integer a double may not hold. */
 const MAY_HOLD_BIG_INTEGER = /\d{16}/;
 const INTEGER = /^-?\d+$/;
+/** Reading and writing an integer costs the square of its length; no sender has one this long. */
+const MAX_INTEGER_CHARS = 1_000;
 
-/** The value of a JSON text. Throws SyntaxError on what is not JSON. */
+/** The value of a JSON text. Throws SyntaxError on what is not JSON, and on an integer of more than a thousand characters. */
 export function parseJson(text: string): Json {
   if (!MAY_HOLD_BIG_INTEGER.test(text)) return JSON.parse(text) as Json;
   return JSON.parse(text, keepBigInteger as (this: unknown, key: string, value: unknown) => unknown) as Json;
@@ -19,7 +21,10 @@ export function parseJson(text: string): Json {
 function keepBigInteger(_key: string, value: unknown, context: { source?: string }): unknown {
   if (typeof value !== "number" || Number.isSafeInteger(value)) return value;
   const source = context.source;
-  return source !== undefined && INTEGER.test(source) ? BigInt(source) : value;
+  if (source === undefined || !INTEGER.test(source)) return value;
+  if (source.length > MAX_INTEGER_CHARS)
+    throw new SyntaxError(`an integer of more than ${MAX_INTEGER_CHARS} digits`);
+  return BigInt(source);
 }
 
 const rawJson = (JSON as unknown as { rawJSON(text: string): unknown }).rawJSON;

@@ -33,6 +33,11 @@ export const REFUSALS = {
     when: "The request body is over the limit.",
     todo: "Send at most 256 KB; ask the provider for a thinner event if it offers one.",
   },
+  body_incomplete: {
+    status: 400,
+    when: "The connection ended before the request body did.",
+    todo: "Send the request again, whole.",
+  },
   invalid_json: {
     status: 400,
     when: "The request body is not JSON (nor a form post where a form is read).",

@@ -14,18 +14,41 @@ export async function readJsonBody(request: Request): Promise<Json | undefined> 
   return bytes.byteLength === 0 ? undefined : parseBody(bytes);
 }
 
-/** The body's bytes, at most `maxBytes`; refuses with `body_too_large` as soon as there are more, the rest unread. */
+/** The body's bytes, at most `maxBytes`; refuses with `body_too_large` as soon as there are more, the rest unread, or `body_incomplete`. */
 export async function readBytes(request: Request, maxBytes: number): Promise<Uint8Array> {
   if (Number(request.headers.get("content-length") ?? 0) > maxBytes) throw tooLarge(maxBytes);
   if (request.body === null) return new Uint8Array();
   const chunks: Uint8Array[] = [];
   let length = 0;
-  for await (const chunk of request.body) {
+  const body = unlessBrokenOff(request.body);
+  for await (const chunk of body) {
     length += chunk.byteLength;
     if (length > maxBytes) throw tooLarge(maxBytes);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);
+}
+
+/** The body of a declared length, in one go; the caller has looked at the length. Refuses with `body_incomplete`. */
+export async function readDeclared(request: Request): Promise<Uint8Array> {
+  try {
+    return new Uint8Array(await request.arrayBuffer());
+  } catch {
+    throw brokenOff();
+  }
+}
+
+/** What the sender sends; that it went away in the middle is its doing and no fault of the service. */
+async function* unlessBrokenOff(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  try {
+    yield* body;
+  } catch {
+    throw brokenOff();
+  }
+}
+
+function brokenOff(): Refusal {
+  return new Refusal("body_incomplete", "The request ended before its body did: send it again whole.");
 }
 
 function parseBody(bytes: Uint8Array): Json {

@@ -3,6 +3,7 @@
  * that may call. No management route is ever served here.
  */
 import type { TObject, TSchema } from "@sinclair/typebox";
+import { addressOf } from "./address.ts";
 import { answerEmpty } from "./answer.ts";
 import { type ClientVisit, isServedOrigin, mayReadAnswer, type PersonVisit } from "./client-admission.ts";
 import { answerError } from "./error.ts";
@@ -70,7 +71,7 @@ export async function answerPreflight(
   routes: readonly Route[],
   request: Request,
 ): Promise<Response> {
-  const { pathname } = new URL(request.url);
+  const { pathname } = addressOf(request);
   const methods = routes
     .filter((route) => isClientRoute(route) && matchesPath(route.path, pathname))
     .map(({ method }) => method);

@@ -1,4 +1,5 @@
 /** Serves the dashboard: its hashed files for ever, its page for every other address a browser opens, with the same strict headers. */
+import { addressOf } from "./address.ts";
 import { loadPageFiles, type PageFile } from "./page-file.ts";
 import { PAGE_HEADERS } from "./security-header.ts";
 
@@ -7,7 +8,7 @@ const FOREVER = "public, max-age=31536000, immutable";
 
 /** The answer to a GET or HEAD that no route took, or null where it is not the dashboard's: let it be 404. */
 export async function answerDashboard(request: Request): Promise<Response | null> {
-  const { pathname } = new URL(request.url);
+  const { pathname } = addressOf(request);
   if (NOT_PAGES.test(pathname)) return null;
   const { index, assets } = await loadPageFiles();
   const asset = assets.get(pathname);

@@ -4,8 +4,8 @@
  */
 import { toIso } from "../ground/clock.ts";
 import { Refusal } from "../ground/refusal.ts";
-import type { RefusalCode } from "../ground/refusal-code.ts";
 import { StoreUnavailable } from "../store/port.ts";
+import { addressOf } from "./address.ts";
 import { answerJson } from "./answer.ts";
 import { callerOf } from "./caller.ts";
 import type { HttpRooms } from "./rooms.ts";
@@ -43,8 +43,19 @@ function mayReadDocs(request: Request): boolean {
   );
 }
 
+/** The answer to an error that not even `answerError` was reached with. */
+export function answerFault(rooms: HttpRooms, error: unknown): Response {
+  rooms.log.error("A request failed.", { error });
+  return answerJson(INTERNAL.status, { code: INTERNAL.code, message: INTERNAL.message });
+}
+
+const INTERNAL = new Refusal(
+  "internal",
+  "Something went wrong in the service itself: look at the server's log for this time.",
+);
+
 function explain(rooms: HttpRooms, request: Request, error: unknown): Refusal {
-  const fields = { method: request.method, path: new URL(request.url).pathname, error };
+  const fields = { method: request.method, path: addressOf(request).pathname, error };
   if (error instanceof StoreUnavailable) {
     rooms.log.warn("The store could not be used.", fields);
     return new Refusal(
@@ -53,9 +64,5 @@ function explain(rooms: HttpRooms, request: Request, error: unknown): Refusal {
     );
   }
   rooms.log.error("A request failed.", fields);
-  const code: RefusalCode = "internal";
-  return new Refusal(
-    code,
-    "Something went wrong in the service itself: look at the server's log for this time.",
-  );
+  return INTERNAL;
 }

@@ -4,8 +4,9 @@
  */
 import { Elysia } from "elysia";
 import { MAX_RECEIVER_BODY_BYTES } from "../ground/limit.ts";
+import { Refusal } from "../ground/refusal.ts";
 import type { Receiver } from "../receiver/receive.ts";
-import { readBytes } from "./body.ts";
+import { readBytes, readDeclared } from "./body.ts";
 import { answerError } from "./error.ts";
 import type { HttpRooms } from "./rooms.ts";
 import type { SourceReader } from "./source.ts";
@@ -52,12 +53,12 @@ async function readBody(request: Request, tooLarge: () => Promise<Error>): Promi
   const declared = request.headers.get("content-length");
   if (declared !== null) {
     if (Number(declared) > MAX_RECEIVER_BODY_BYTES) throw await tooLarge();
-    return new Uint8Array(await request.arrayBuffer());
+    return await readDeclared(request);
   }
   try {
     return await readBytes(request, MAX_RECEIVER_BODY_BYTES);
-  } catch {
-    throw await tooLarge();
+  } catch (error) {
+    throw error instanceof Refusal && error.code === "body_too_large" ? await tooLarge() : error;
   }
 }
 

@@ -4,6 +4,7 @@
  */
 import type { ServiceConfig } from "../config.ts";
 import { Refusal } from "../ground/refusal.ts";
+import { addressOf } from "./address.ts";
 
 const LOOPBACK_HOST = /^(127\.0\.0\.1|localhost|\[::1\])(?::(\d{1,5}))?$/i;
 
@@ -16,7 +17,7 @@ export function requireLocalHost(request: Request, port: number, baseUrl: string
   const match = LOOPBACK_HOST.exec(host);
   if (match !== null && Number(match[2] ?? 80) === port) return;
   const isTunnel = baseUrl !== null && new URL(baseUrl).host === host.toLowerCase();
-  if (isTunnel && new URL(request.url).pathname.startsWith("/hooks/")) return;
+  if (isTunnel && addressOf(request).pathname.startsWith("/hooks/")) return;
   throw new Refusal(
     "wrong_origin",
     `In local development the service answers only to 127.0.0.1, localhost and [::1] on port ${port}: open it under one of these.`,

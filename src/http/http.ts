@@ -3,10 +3,11 @@
  * fails is error's. Bodies are read by our own readers (parse "none"), so that limits and refusals are ours.
  */
 import { Elysia } from "elysia";
+import { addressOf } from "./address.ts";
 import { answerJson } from "./answer.ts";
 import { answerPreflight, isClientRoute, serveClientRoute } from "./client-route.ts";
 import { answerDashboard } from "./dashboard.ts";
-import { answerError } from "./error.ts";
+import { answerError, answerFault } from "./error.ts";
 import { hooksRoute } from "./hooks.ts";
 import { requireLocalHost } from "./host.ts";
 import { refuseMissing, type Served } from "./missing.ts";
@@ -26,14 +27,18 @@ const SERVED: readonly Served[] = [
 /** The app of these rooms, not listening yet. */
 export function createHttp(rooms: HttpRooms) {
   const sources = new SourceReader(rooms.config.trustedProxies);
-  const app = new Elysia({ normalize: false });
+  const app = new Elysia({
+    normalize: false,
+    // Left to itself the framework shows the sources and stacks of errors that nothing caught, as a page, to anyone.
+    serve: { development: false, error: (error) => answerFault(rooms, error) },
+  });
   if (rooms.config.mode === "local") {
     app.onRequest(({ request, server }) =>
       requireLocalHost(request, server?.port ?? 0, rooms.config.baseUrl),
     );
   }
   app.onError(({ request, error, code }) => {
-    const { pathname } = new URL(request.url);
+    const { pathname } = addressOf(request);
     return answerError(
       rooms,
       request,
@@ -57,7 +62,7 @@ export function createHttp(rooms: HttpRooms) {
   app.options("/client/*", ({ request }) => answerPreflight(rooms, ROUTES, request));
   app.get("/openapi.json", () => answerJson(200, writeOpenApi(ROUTES, rooms.baseUrl())));
   app.get("/*", async ({ request }) => {
-    const { pathname } = new URL(request.url);
+    const { pathname } = addressOf(request);
     return (
       (await answerDashboard(request)) ??
       answerError(rooms, request, refuseMissing(SERVED, request.method, pathname))

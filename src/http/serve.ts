@@ -1,5 +1,6 @@
 /** Serves one call of one route, step by step: who calls, where, with what, the work, the answer. Refusals pass through it thrown. */
 import { type TSchema, Type } from "@sinclair/typebox";
+import { addressOf } from "./address.ts";
 import { admit, requireOwner } from "./admission.ts";
 import { answerEmpty, answerJson } from "./answer.ts";
 import { readBytes, readJsonBody } from "./body.ts";
@@ -24,7 +25,7 @@ export async function serveRoute(rooms: HttpRooms, route: Route, received: Recei
   const { request, params, source } = received;
   const headers = new Headers();
   const who = await whoCalls(rooms, route, received, headers);
-  const query = checkQuery(route.query ?? NOTHING, new URL(request.url).searchParams);
+  const query = checkQuery(route.query ?? NOTHING, addressOf(request).searchParams);
   const bytes = route.rawBytes === null ? NO_BYTES : await readBytes(request, route.rawBytes);
   const body = route.rawBytes === null ? await readInput(route.body ?? NOTHING, request) : {};
   const nowMs = rooms.clock.now();
