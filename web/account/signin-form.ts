@@ -48,6 +48,6 @@ export function SigninForm({
       >`,
     )}
     ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
-    <button class="primary block" disabled=${isSending}>${isSending ? "One moment…" : button}</button>
+    <button class="primary whole" disabled=${isSending}>${isSending ? "One moment…" : button}</button>
   </form>`;
 }

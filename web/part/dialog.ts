@@ -1,5 +1,5 @@
 /** A question in a window of its own: the browser's own dialog, so that Escape, focus and the page behind are as people expect. */
-import { useEffect, useId, useRef } from "preact/hooks";
+import { useId, useLayoutEffect, useRef } from "preact/hooks";
 import { html, type View } from "../ground/html.ts";
 
 export function Dialog({
@@ -18,20 +18,30 @@ export function Dialog({
 }): View {
   const id = useId();
   const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
+  const isGone = useRef(false);
+  // In the same turn as it appears and goes, so that the focus is never lost between.
+  useLayoutEffect(() => {
     const shown = dialog.current;
     const before = document.activeElement;
     shown?.showModal();
     return () => {
+      isGone.current = true;
       shown?.close();
       if (before instanceof HTMLElement) before.focus();
     };
   }, []);
+  // A browser may close it without asking; what must be answered then opens again.
+  const closed = (): void => {
+    if (isGone.current) return;
+    if (mustAnswer) dialog.current?.showModal();
+    else onClose();
+  };
   return html`<dialog ref=${dialog} class=${wide ? "dialog wide" : "dialog"} aria-labelledby=${id}
     onCancel=${(event: Event) => {
       event.preventDefault();
       if (!mustAnswer) onClose();
     }}
+    onClose=${closed}
     onMouseDown=${(event: MouseEvent) => {
       if (event.target === dialog.current && !mustAnswer) onClose();
     }}>
