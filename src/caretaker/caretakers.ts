@@ -7,11 +7,13 @@ import { forgetEndedSessions } from "../account/session.ts";
 import { forgetEndedPersonSessions } from "../client/person-session.ts";
 import type { Clock } from "../ground/clock.ts";
 import type { Log } from "../ground/log.ts";
+import { forgetPreviousSecrets } from "../relay/relay-secret.ts";
 import type { Store, Writer } from "../store/port.ts";
 import { trimAudit } from "./audit-retention.ts";
 import { trimEmails } from "./email-retention.ts";
 import { retireEvents } from "./event-retention.ts";
 import { forgetNotices } from "./notice-retention.ts";
+import { forgetRecentCalls } from "./recent-call-retention.ts";
 import { forgetSignatures } from "./signature-memory.ts";
 
 /** After the start, so that it is quick; then once an hour. */
@@ -36,7 +38,7 @@ function again(step: (tx: Writer, nowMs: number, log: Log) => Promise<boolean>):
   return async (tx, _cursor, nowMs, log) => ((await step(tx, nowMs, log)) ? 0 : null);
 }
 
-function once(step: (tx: Writer, nowMs: number) => Promise<void>): Step {
+function once(step: (tx: Writer, nowMs: number) => Promise<unknown>): Step {
   return async (tx, _cursor, nowMs) => {
     await step(tx, nowMs);
     return null;
@@ -51,6 +53,8 @@ const CARETAKERS: Readonly<Record<string, Step>> = {
   audit: (tx, cursor, nowMs) => trimAudit(tx, cursor, nowMs),
   mails: (tx, cursor, nowMs) => trimEmails(tx, cursor, nowMs),
   notices: again(forgetNotices),
+  "recent calls": once(forgetRecentCalls),
+  "previous secrets": once(forgetPreviousSecrets),
 };
 
 export class Caretakers {

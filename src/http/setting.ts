@@ -14,6 +14,7 @@ import { findSenderDomain, viewSenderDomain } from "../mail/sender-domain.ts";
 import { VERSION } from "../release/change.ts";
 import { RECEIPTS_SECTION } from "../selling/receipt.ts";
 import type { Reader } from "../store/port.ts";
+import { ALERT_CODES, ALERT_MAIL_SWITCH } from "../watch/alert.ts";
 import { docsUrl } from "./error.ts";
 import type { HttpRooms } from "./rooms.ts";
 import { environmentRoute } from "./route.ts";
@@ -93,10 +94,14 @@ function showProcessorSecret({ processorSecretFingerprint, processorSecretSetAt 
   return { fingerprint: processorSecretFingerprint, setAt: toIso(processorSecretSetAt) };
 }
 
-/** Every alert code with its switch; one never touched is on. */
+/** Every alert code with its switch, and `mail`, whether they are mailed; one never touched is on. */
 function showAlerts(environment: Environment): Record<string, boolean> {
-  const switches = Object.entries(settingsSection(environment, "alerts"));
-  return { relay_failed: true, ...Object.fromEntries(switches.map(([code, on]) => [code, on !== false])) };
+  const never = [...ALERT_CODES, ALERT_MAIL_SWITCH].map((code) => [code, true]);
+  const touched = Object.entries(settingsSection(environment, "alerts")).map(([code, on]) => [
+    code,
+    on !== false,
+  ]);
+  return Object.fromEntries([...never, ...touched]);
 }
 
 export const settingRoutes = [

@@ -117,6 +117,17 @@ export async function finishEmail(
   await tx.run(sql, id, end.state, end.message, nowMs);
 }
 
+/** Among this many of the newest mails an interrupted one is looked for; a start is never longer ago. */
+const LOOKED_BACK = 10_000;
+
+/** Ends alert mails whose process ended before they did: it is not known whether they left, so they are not sent again. */
+export async function finishInterruptedAlertMails(tx: Writer, nowMs: number): Promise<void> {
+  const sql = `UPDATE email SET state = 'unknown', message = ?1, finished_at = ?2
+    WHERE seq > (SELECT coalesce(max(seq), 0) FROM email) - ?3 AND kind = 'alert' AND state = 'intended'`;
+  const message = "The service stopped while this mail was on its way, so it is not known whether it left.";
+  await tx.run(sql, message, nowMs, LOOKED_BACK);
+}
+
 /** The mail a person was intended to get from an event, its end never recorded; null when every one has an end. */
 export function findUnfinishedEmail(
   tx: Reader,

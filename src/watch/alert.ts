@@ -3,6 +3,7 @@
  * Whether a code is switched on is the caller's to ask; sending the mail is mail's.
  */
 import { newId } from "../ground/id.ts";
+import { DAY_MS } from "../ground/limit.ts";
 import { makePage, type Page, type PageRequest } from "../ground/page.ts";
 import type { Reader, Writer } from "../store/port.ts";
 
@@ -14,6 +15,9 @@ export const ALERT_CODES = [
   "relay_recovered",
   "events_dropped",
 ] as const;
+
+/** The switch of alerts by mail, beside the codes' own. */
+export const ALERT_MAIL_SWITCH = "mail";
 
 /** A burst gathers for an hour from its first alert, then the next one is told anew. */
 const BURST_MS = 3_600_000;
@@ -64,10 +68,44 @@ export async function raiseAlert(tx: Writer, alert: NewAlert): Promise<{ id: str
   return { id, fresh: true };
 }
 
-/** Alerts not mailed yet, oldest first, at most `limit`. */
-export function listUnmailedAlerts(tx: Reader, environmentId: number, limit: number): Promise<AlertRow[]> {
-  const sql = `SELECT ${COLUMNS} FROM alert WHERE environment_id = ?1 AND mailed_at IS NULL ORDER BY id LIMIT ?2`;
-  return tx.all<AlertRow>(sql, environmentId, limit);
+/** Alerts not mailed yet that began after `sinceMs`, oldest first, at most `limit`. */
+export function listUnmailedAlerts(
+  tx: Reader,
+  environmentId: number,
+  limit: number,
+  sinceMs = 0,
+): Promise<AlertRow[]> {
+  const sql = `SELECT ${COLUMNS} FROM alert WHERE environment_id = ?1 AND mailed_at IS NULL AND at > ?3 ORDER BY id LIMIT ?2`;
+  return tx.all<AlertRow>(sql, environmentId, limit, sinceMs);
+}
+
+/** Environments with alerts since `sinceMs` that are not mailed: when the oldest of them began, and when the owner was last mailed. */
+export function listUnmailedEnvironments(
+  tx: Reader,
+  sinceMs: number,
+): Promise<{ environmentId: number; oldestAt: number; lastMailedAt: number | null }[]> {
+  return tx.all(
+    `SELECT waiting.environment_id AS environmentId, min(waiting.at) AS oldestAt,
+       (SELECT max(mailed_at) FROM alert WHERE alert.environment_id = waiting.environment_id AND last_at > ?1 - ${DAY_MS}) AS lastMailedAt
+     FROM alert AS waiting WHERE waiting.mailed_at IS NULL AND waiting.at > ?1 GROUP BY waiting.environment_id`,
+    sinceMs,
+  );
+}
+
+/** The burst of the same code and target that ended shortly before this one began, or null. */
+export function findBurstBefore(
+  tx: Reader,
+  environmentId: number,
+  { code, target, at }: Pick<AlertRow, "code" | "target" | "at">,
+): Promise<AlertRow | null> {
+  const sql = `SELECT ${COLUMNS} FROM alert WHERE environment_id = ?1 AND last_at > ?4 - ?5 AND code = ?2 AND target = ?3 AND at < ?4
+    ORDER BY last_at DESC LIMIT 1`;
+  return tx.get<AlertRow>(sql, environmentId, code, target, at, 2 * BURST_MS);
+}
+
+/** Undoes `markAlertMailed` for a mail that certainly did not leave, so that it is tried again. */
+export async function markAlertUnmailed(tx: Writer, id: string): Promise<void> {
+  await tx.run("UPDATE alert SET mailed_at = NULL WHERE id = ?1", id);
 }
 
 /** Notes that the owner was mailed; the burst may still grow. */

@@ -1,0 +1,45 @@
+/** What the caretakers remove of recent calls and of rotated secrets. */
+import { expect, test } from "bun:test";
+import { DAY_MS } from "../../src/ground/limit.ts";
+import { type RecentCall, writeRecentCalls } from "../../src/receiver/recent-call.ts";
+import { openCaredStore } from "../kit/cared-store.ts";
+
+test("a recent call is kept for 30 days, and the ring goes on after it", async () => {
+  await using cared = await openCaredStore();
+  const call = (atMs: number): RecentCall => ({
+    environmentId: cared.environmentId,
+    relayName: "shop",
+    atMs,
+    outcome: "refused",
+    code: "bad_signature",
+    cause: "header x-signature is missing",
+    source: "203.0.113.7",
+    eventId: null,
+    count: 1,
+  });
+  const nowMs = cared.clock.now();
+  await cared.store.write("app", (tx) =>
+    writeRecentCalls(tx, cared.environmentId, [call(nowMs - 31 * DAY_MS), call(nowMs - 29 * DAY_MS)]),
+  );
+  await cared.round();
+  await cared.store.write("app", (tx) => writeRecentCalls(tx, cared.environmentId, [call(nowMs)]));
+  expect(await cared.store.read((tx) => tx.all("SELECT seq FROM recent_call ORDER BY seq"))).toEqual([
+    { seq: 2 },
+    { seq: 3 },
+  ]);
+});
+
+test("a secret whose overlap is over is removed", async () => {
+  await using cared = await openCaredStore();
+  await cared.addRelay("ended", "active");
+  await cared.addRelay("running", "active");
+  const until = { ended: cared.clock.now(), running: cared.clock.now() + DAY_MS };
+  for (const [name, untilMs] of Object.entries(until)) {
+    const sql = "UPDATE relay SET previous_secret = x'01', previous_secret_until = ?2 WHERE name = ?1";
+    await cared.store.write("app", (tx) => tx.run(sql, name, untilMs));
+  }
+  await cared.round();
+  expect(
+    await cared.store.read((tx) => tx.all("SELECT name FROM relay WHERE previous_secret IS NOT NULL")),
+  ).toEqual([{ name: "running" }]);
+});
