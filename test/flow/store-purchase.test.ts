@@ -1,0 +1,197 @@
+/**
+ * App-store purchases by the two templates, as they are offered: the account token the app filed finds the person; the sender signs nothing,
+ * so that acting takes the opt-in, which is warned of, logged, and asked again wherever it widens.
+ */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { type EventView, editRelay, replay, showEvent } from "../kit/event-flow.ts";
+import { type RunningService, startRunningService } from "../kit/running-service.ts";
+import { lookAt } from "../kit/shop.ts";
+
+const TOKEN = "Bearer 9dRkq2LxVw7TfB4sZp0uYc3hNj6GaEmI";
+const ACCOUNT = "7d1c2f0e-5f0b-4a35-9d3c-1b1f4f6f2a10";
+let running: RunningService;
+let ada: string;
+
+beforeAll(async () => {
+  running = await startRunningService();
+  ada = (await running.api("POST", "/persons", { email: "ada@example.com" })).body.person.id;
+});
+afterAll(() => running[Symbol.asyncDispose]());
+
+interface Template {
+  name: string;
+  definition: Record<string, unknown> & { name: string; trigger: Record<string, unknown> };
+  catalog: { products: Record<string, object> };
+}
+
+async function offered(): Promise<Template[]> {
+  const response = await fetch(`${running.service.url}/api/relay-templates`);
+  return ((await response.json()) as { items: Template[] }).items;
+}
+
+async function tell(relay: string, type: string, id: string, more: object = {}): Promise<EventView> {
+  const event = { id, type, app_user_id: ACCOUNT, transaction_id: "700002054157982", ...more };
+  const { status, body } = await running.hook(relay, {
+    headers: { "content-type": "application/json", authorization: TOKEN },
+    body: JSON.stringify({ api_version: "1.0", event }),
+  });
+  expect([status, body.received]).toEqual([200, true]);
+  await running.drain();
+  return showEvent(running, body.eventId);
+}
+
+const people = async () => (await running.rows<{ count: number }>("SELECT count(*) AS count FROM person"))[0];
+
+describe("the templates, saved as they are offered", () => {
+  test("without the opt-in are refused, naming what the sender's silence forbids", async () => {
+    for (const { definition } of await offered()) {
+      const { trustUnsignedEvents: _, ...trigger } = definition.trigger;
+      const refused = await running.api("POST", "/relays", { definition: { ...definition, trigger } });
+      expect([refused.status, refused.body.code]).toEqual([400, "invalid_definition"]);
+      expect(refused.body.problems).toMatchObject([{ field: "actions.0.type" }]);
+    }
+  });
+
+  test("with it are saved with a one-line warning, and the product may name the relay", async () => {
+    for (const { definition } of await offered()) {
+      const saved = await running.api("POST", "/relays", { definition, secret: TOKEN });
+      expect(saved.status).toBe(201);
+      const warned = saved.body.warnings.filter((one: string) => one.includes("trustUnsignedEvents"));
+      expect(warned).toHaveLength(1);
+    }
+    const [purchase] = await offered();
+    for (const [name, product] of Object.entries(purchase?.catalog.products ?? {})) {
+      expect((await running.api("PUT", `/products/${name}`, product)).status).toBe(200);
+    }
+  });
+});
+
+describe("a store purchase", () => {
+  let bought: EventView;
+
+  test("by a token nobody filed creates nobody: 200, recorded, person_not_found naming the key and never its value", async () => {
+    const before = await people();
+    const lost = await tell("store-purchase", "INITIAL_PURCHASE", "st_0", { transaction_id: "1" });
+    expect([lost.state, lost.reason, lost.person]).toEqual(["failed", "person_not_found", null]);
+    const [result] = lost.runs[0]?.results ?? [];
+    expect(result).toMatchObject({ type: "person", outcome: "failed", code: "person_not_found" });
+    expect(result.message).toContain("person_token");
+    expect(result.message).not.toContain(ACCOUNT);
+    expect(await people()).toEqual(before);
+  });
+
+  test("finds the person by the token the app filed, and fulfils the product", async () => {
+    expect((await running.api("PUT", `/persons/${ada}/tokens/${ACCOUNT}`)).status).toBe(200);
+    bought = await tell("store-purchase", "INITIAL_PURCHASE", "st_1");
+    expect([bought.state, bought.person?.id]).toEqual(["done", ada]);
+    expect(await lookAt(running, ada)).toEqual({ grants: ["premium from purchase"], credits: 0, plan: null });
+    const { items } = (await running.api("GET", "/purchases")).body;
+    expect(items).toMatchObject([{ ref: "700002054157982", item: "premium", relay: "store-purchase" }]);
+  });
+
+  test("filing the token is audited by its fingerprint, never the token", async () => {
+    const { items } = (await running.api("GET", "/audit?action=person.token_filed")).body;
+    expect(items).toHaveLength(1);
+    expect(items[0].target).toBe(`person:${ada}`);
+    expect(JSON.stringify(items)).not.toContain(ACCOUNT);
+  });
+
+  test("the wrong token is a bad signature, and other types are ignored and not recorded", async () => {
+    const call = {
+      headers: { "content-type": "application/json", authorization: "Bearer nothing" },
+      body: "{}",
+    };
+    expect((await running.hook("store-purchase", call)).body.code).toBe("bad_signature");
+    const other = await running.hook("store-purchase", {
+      headers: { "content-type": "application/json", authorization: TOKEN },
+      body: JSON.stringify({ event: { id: "st_2", type: "TEST" } }),
+    });
+    expect(other.body).toEqual({ received: true, ignored: "when" });
+  });
+
+  test("ends when it expires: every live grant, and a check by the app says so at once", async () => {
+    const expired = await tell("store-expiry", "EXPIRATION", "st_3");
+    expect(expired.runs[0]?.results).toMatchObject([{ type: "revoke_access", outcome: "done" }]);
+    const checked = await running.api("GET", `/persons/${ada}/access/premium`);
+    expect(checked.body).toEqual({ granted: false, until: null, grants: [] });
+    const { items } = (await running.api("GET", `/persons/${ada}/grants`)).body;
+    expect(items).toMatchObject([{ live: false, revokedBy: "relay:store-expiry", relay: "store-purchase" }]);
+  });
+
+  test("of another transaction gives it again; a replay of the first does not", async () => {
+    await replay(running, bought.id);
+    await running.drain();
+    expect((await lookAt(running, ada)).grants).toEqual([]);
+    await tell("store-purchase", "INITIAL_PURCHASE", "st_4", { transaction_id: "700002054157983" });
+    expect((await lookAt(running, ada)).grants).toEqual(["premium from purchase"]);
+  });
+});
+
+describe("an unsigned sender at run time", () => {
+  test("the opt-in is logged before and after, and taking it away is refused while the relay acts", async () => {
+    const { relay } = (await running.api("GET", "/relays/store-purchase")).body;
+    const { trustUnsignedEvents: _, ...trigger } = relay.definition.trigger;
+    const definition = { ...relay.definition, trigger };
+    const refused = await running.api("PUT", "/relays/store-purchase", {
+      definition,
+      version: relay.version,
+    });
+    expect([refused.status, refused.body.code]).toEqual([400, "invalid_definition"]);
+    const { items } = (await running.api("GET", "/audit?target=relay:store-purchase")).body;
+    expect(items).toMatchObject([
+      { before: null, after: { definition: { trigger: { trustUnsignedEvents: true } } } },
+    ]);
+  });
+
+  test("an event that waited while the relay only wrote never acts under a later opt-out: it ends unrun, 409 on replay", async () => {
+    await running.api("PUT", "/access/club", {});
+    const [purchase] = await offered();
+    const base = { ...purchase?.definition, name: "quiet" };
+    const { trustUnsignedEvents: _, ...trigger } = purchase?.definition.trigger ?? {};
+    await running.api("POST", "/collections", { name: "log", kind: "shared", fields: { id: "text" } });
+    const write = { type: "write_record", collection: "log", data: { id: "{{mapped.event_id}}" } };
+    const writing = { ...base, trigger, actions: [write] };
+    expect((await running.api("POST", "/relays", { definition: writing, secret: TOKEN })).status).toBe(201);
+    await running.api("POST", "/relays/quiet/pause");
+    const waiting = await tell("quiet", "INITIAL_PURCHASE", "st_10");
+    expect(waiting.state).toBe("queued");
+    const signing = { verify: { scheme: "hooks" }, map: trigger.map, when: trigger.when, kind: "receiver" };
+    const grant = { type: "grant_access", entitlement: "access:club" };
+    await editRelay(running, { name: "quiet", trigger: signing, actions: [grant] });
+    await running.api("POST", "/relays/quiet/resume");
+    await running.drain();
+    const ended = await showEvent(running, waiting.id);
+    expect([ended.state, ended.reason]).toEqual(["failed", "unsigned_event"]);
+    expect((await replay(running, waiting.id)).body.code).toBe("unsigned_event");
+    expect((await lookAt(running, ada)).grants).not.toContain("access:club from relay");
+  });
+
+  test("with the opt-in, person_email creates through the invite's door, and its cap is the invite's", async () => {
+    const definition = {
+      name: "by-mail",
+      trigger: {
+        kind: "receiver",
+        verify: { scheme: "shared_token" },
+        map: { event_id: "id", person_email: "email" },
+        trustUnsignedEvents: true,
+      },
+      actions: [{ type: "grant_access", entitlement: "access:club" }],
+    };
+    const saved = await running.api("POST", "/relays", { definition, secret: TOKEN });
+    expect(saved.body.warnings.join()).toContain("create people by address");
+    const { body } = await running.hook("by-mail", {
+      headers: { "content-type": "application/json", "x-webhook-token": TOKEN },
+      body: JSON.stringify({ id: "m_1", email: "Bob@Example.com" }),
+    });
+    await running.drain();
+    const event = await showEvent(running, body.eventId);
+    const person = (await running.api("GET", `/persons/${event.person?.id}`)).body.person;
+    expect(person).toMatchObject({
+      email: "Bob@Example.com",
+      status: "invited",
+      createdBy: "relay:by-mail",
+    });
+    const { items } = (await running.api("GET", "/audit?action=person.invited&actor=relay:by-mail")).body;
+    expect(items).toMatchObject([{ target: `person:${person.id}`, after: { status: "invited" } }]);
+  });
+});
