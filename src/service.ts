@@ -141,6 +141,7 @@ export async function startService(config: ServiceConfig, doors: ServiceDoors = 
     onEvent,
     onCall: () => undefined,
   });
+  started.defer(() => receiver.stop());
   const http: HttpRooms = {
     config,
     clock,
@@ -171,6 +172,7 @@ export async function startService(config: ServiceConfig, doors: ServiceDoors = 
   listening = `http://${config.host.includes(":") ? `[${config.host}]` : config.host}:${port}`;
   started.defer(() => stopListening(app.server, clock));
   await runner.start();
+  await receiver.start();
   await scheduler.start();
   await capture.start();
   caretakers.start();

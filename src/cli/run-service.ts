@@ -27,6 +27,11 @@ async function start(config: ServiceConfig, input: Input, world: World): Promise
   try {
     return await world.startService(config);
   } catch (error) {
+    if (isAddressTrouble(error)) {
+      throw new CommandFailure(
+        `${config.host} port ${config.port} cannot be listened on (${String((error as { code?: string }).code)}): choose an address of this machine with --host and a port that you may open with --port.`,
+      );
+    }
     if (!isPortTaken(error)) throw error;
     const chosen = input.text("port") !== null || config.mode === "server";
     if (chosen) {
@@ -37,6 +42,11 @@ async function start(config: ServiceConfig, input: Input, world: World): Promise
     world.tell(`Port ${config.port} is in use, so a free one is taken; --port chooses one for good.`);
     return await world.startService({ ...config, port: 0 });
   }
+}
+
+/** An address that is not this machine's, or a port that needs more rights. */
+function isAddressTrouble(error: unknown): boolean {
+  return /^(EADDRNOTAVAIL|EACCES|EPERM)$/.test(String((error as { code?: unknown }).code));
 }
 
 function isPortTaken(error: unknown): boolean {

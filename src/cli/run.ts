@@ -60,9 +60,8 @@ function explain(error: unknown, world: World): number {
   if (isForPeople(error) || error instanceof DataDirectoryTaken || error instanceof MigrationRefused) {
     world.tell(error.message);
   } else if (error instanceof StoreUnavailable) {
-    const cause = error.cause instanceof Error ? ` (${error.cause.message})` : "";
     world.tell(
-      `The database cannot be used now: ${error.message}${cause} Check the disk and the data directory's rights.`,
+      `The database cannot be used now: ${error.message} Check the disk and the data directory's rights.`,
     );
   } else if (isFileTrouble(error)) {
     world.tell(

@@ -3,7 +3,7 @@ import { t } from "elysia";
 import { toIso, toIsoOrNull } from "../ground/clock.ts";
 import { readPageRequest } from "../ground/page.ts";
 import { listAlerts } from "../watch/alert.ts";
-import { listAudit } from "../watch/audit.ts";
+import { auditId, listAudit } from "../watch/audit.ts";
 import { listProblems } from "../watch/problem.ts";
 import { environmentRoute } from "./route.ts";
 import { fields, json, oneOf, orNull, pageOf, pageQuery, time, timeOrNull } from "./schema.ts";
@@ -36,7 +36,11 @@ export const watchRoutes = [
       const { limit, cursor, ...filter } = query;
       const page = readPageRequest({ limit, cursor });
       const found = await rooms.store.read((tx) => listAudit(tx, visit.environment.id, filter, page));
-      const items = found.items.map(({ seq, at, ...row }) => ({ id: String(seq), at: toIso(at), ...row }));
+      const items = found.items.map(({ seq, at, ...row }) => ({
+        id: auditId({ at, seq }),
+        at: toIso(at),
+        ...row,
+      }));
       return { items, next: found.next };
     },
   }),

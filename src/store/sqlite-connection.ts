@@ -151,7 +151,7 @@ function tellApart(error: unknown): unknown {
   const code = (error as { code?: unknown }).code;
   if (typeof code === "string") {
     if (UNAVAILABLE.test(code))
-      return new StoreUnavailable(`The database cannot be used now (${code}: ${error.message}).`, {
+      return new StoreUnavailable(`${error.message} (${code}).`, {
         cause: error,
       });
     if (

@@ -79,11 +79,12 @@ class SqliteStore implements Store {
 
   onForeignChange(work: () => void): () => void {
     let last: number | undefined;
+    let stopped = false;
     let cancel = (): void => undefined;
     const look = async (): Promise<void> => {
       if (this.#closed) return;
       const row = await this.#writer.get<{ data_version: number }>("PRAGMA data_version").catch(() => null);
-      if (this.#closed) return;
+      if (this.#closed || stopped) return;
       if (row !== null) {
         if (last !== undefined && row.data_version !== last) work();
         last = row.data_version;
@@ -91,7 +92,10 @@ class SqliteStore implements Store {
       cancel = this.#clock.after(FOREIGN_CHANGE_POLL_MS, () => void look());
     };
     void look();
-    return () => cancel();
+    return () => {
+      stopped = true;
+      cancel();
+    };
   }
 
   async copyTo(file: string): Promise<void> {

@@ -101,3 +101,8 @@ function toRow(row: StoredRow): AuditRow {
 function fromText(text: string | null): Json {
   return text === null ? null : parseJson(text);
 }
+
+/** The id of an audit row, `aud_` and a UUIDv7 made of its time and number, so that it need not be stored. */
+export function auditId({ at, seq }: Pick<AuditRow, "at" | "seq">): string {
+  return `aud_${at.toString(16).padStart(12, "0")}70008000${seq.toString(16).padStart(12, "0")}`;
+}
