@@ -1,6 +1,6 @@
 /** Where backups are kept in a data directory and what they are called. It makes and removes nothing. */
 import { readdirSync } from "node:fs";
-import { join } from "node:path";
+import { basename, join } from "node:path";
 import { toIso } from "../ground/clock.ts";
 
 /** What made a copy that nobody asked for by name. */
@@ -13,6 +13,9 @@ export interface NamedBackup {
 }
 
 const NAME = /^scheduled-(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(\d{3})Z\.db$/;
+const SCHEDULED_PART = /^\.scheduled-.*\.part(-journal)?$/;
+const ANY_PART = /^\.(scheduled|before-restore|before-migration)-.*\.part(-journal)?$/;
+const STAGED_PART = /^\.(relay\.db|master\.key)\..*\.part(-journal)?$/;
 
 export function databaseFile(dataDir: string): string {
   return join(dataDir, "relay.db");
@@ -29,26 +32,33 @@ export function backupFile(dataDir: string, reason: BackupReason, atMs: number):
 
 /** The scheduled ones, newest first. */
 export function listScheduledBackups(dataDir: string): NamedBackup[] {
-  return listNames(dataDir)
-    .flatMap((name) => {
-      const [match, year, month, day, hour, minute, second, ms] = NAME.exec(name) ?? [];
-      if (match === undefined) return [];
-      const atMs = Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}.${ms}Z`);
-      return Number.isNaN(atMs) ? [] : [{ file: join(backupFolder(dataDir), name), atMs }];
-    })
+  return listMatches(backupFolder(dataDir), NAME)
+    .map((file) => ({ file, atMs: readTime(basename(file)) }))
+    .filter(({ atMs }) => !Number.isNaN(atMs))
     .sort((one, other) => other.atMs - one.atMs);
 }
 
 /** What a scheduled backup that was cut off left behind. */
 export function listScheduledParts(dataDir: string): string[] {
-  return listNames(dataDir)
-    .filter((name) => /^\.scheduled-.*\.part(-journal)?$/.test(name))
-    .map((name) => join(backupFolder(dataDir), name));
+  return listMatches(backupFolder(dataDir), SCHEDULED_PART);
 }
 
-function listNames(dataDir: string): string[] {
+/** Whatever a backup, restore or migration that was cut off left in this directory; only while nobody makes any. */
+export function listAllParts(dataDir: string): string[] {
+  return [...listMatches(backupFolder(dataDir), ANY_PART), ...listMatches(dataDir, STAGED_PART)];
+}
+
+/** NaN where the name says no time there is. */
+function readTime(name: string): number {
+  const [, year, month, day, hour, minute, second, ms] = NAME.exec(name) ?? [];
+  return Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}.${ms}Z`);
+}
+
+function listMatches(folder: string, pattern: RegExp): string[] {
   try {
-    return readdirSync(backupFolder(dataDir));
+    return readdirSync(folder)
+      .filter((name) => pattern.test(name))
+      .map((name) => join(folder, name));
   } catch {
     return [];
   }

@@ -3,10 +3,10 @@
  * new one, whole: the new one is made and checked beside the old, the old one's log is folded into it, and one rename decides.
  * It never touches a directory that is in use, and never throws away what was there.
  */
-import { existsSync, mkdirSync, readdirSync, realpathSync, rmSync } from "node:fs";
-import { basename, dirname, join } from "node:path";
+import { existsSync, mkdirSync, realpathSync, rmSync } from "node:fs";
+import { dirname } from "node:path";
 import { type Clock, sleep } from "../ground/clock.ts";
-import { PART, partOf, placeFile, syncFolder } from "../ground/durable-file.ts";
+import { partOf, placeFile, syncFolder } from "../ground/durable-file.ts";
 import { checkDatabase } from "../store/database-check.ts";
 import { copyDatabase } from "../store/database-copy.ts";
 import { type DatabaseRefusal, DatabaseRefused, openDatabaseFile } from "../store/database-file.ts";
@@ -14,7 +14,7 @@ import { holdDatabase } from "../store/database-hold.ts";
 import { lockDataDirectory } from "../store/lock.ts";
 import { BackupRefused } from "./backup-refused.ts";
 import { keepDamaged, SIDE_FILES } from "./damaged.ts";
-import { backupFile, databaseFile } from "./place.ts";
+import { backupFile, databaseFile, listAllParts } from "./place.ts";
 import { placeKey, requireFittingKey } from "./restore-key.ts";
 
 /** Longer than another command waits for the database, so that none of them goes on with the file that was replaced. */
@@ -128,12 +128,9 @@ function removeSideFiles(database: string): void {
   syncFolder(dirname(database));
 }
 
-/** What a restore that was killed left behind; the lock says that none is on its way. */
-function removeParts(dataDir: string): void {
-  const prefix = `.${basename(databaseFile(dataDir))}.`;
-  for (const name of readdirSync(dataDir)) {
-    if (name.startsWith(prefix) && name.includes(PART)) rmSync(join(dataDir, name), { force: true });
-  }
+/** What a restore that was killed left behind; the lock says that none is on its way. Also for a server's start. */
+export function removeParts(dataDir: string): void {
+  for (const file of listAllParts(dataDir)) rmSync(file, { force: true });
 }
 
 function requireOther(file: string, database: string): void {

@@ -11,7 +11,9 @@ export const PART = ".part";
 
 /** A name beside `file` for what becomes it: hidden, its own, ending in `.part`. */
 export function partOf(file: string): string {
-  return join(dirname(file), `.${basename(file)}.${randomBytes(6).toString("hex")}${PART}`);
+  const name = basename(file);
+  const hidden = name.startsWith(".") ? name : `.${name}`;
+  return join(dirname(file), `${hidden}.${randomBytes(6).toString("hex")}${PART}`);
 }
 
 /** Waits until the file's bytes are on the disk. */

@@ -1,0 +1,21 @@
+/**
+ * One backup, restore or migration in a process of its own, to be killed: `bun backup-process.ts <backup|restore|migrate> <data folder> [file]`.
+ * It says `ready` when all it needs is loaded, and `done` at the end.
+ */
+import { join } from "node:path";
+import { makeBackup } from "../../src/backup/backup.ts";
+import { restoreBackup } from "../../src/backup/restore.ts";
+import { systemClock } from "../../src/ground/clock.ts";
+import { openSqlite } from "../../src/store/sqlite.ts";
+
+const [what, dataDir = "", file = ""] = process.argv.slice(2);
+const clock = systemClock;
+process.stdout.write("ready\n");
+if (what === "backup") {
+  await makeBackup({ dataDir, file, replace: true, withKey: false, masterKey: null });
+} else if (what === "restore") {
+  await restoreBackup({ file, dataDir, keyFile: null, masterKey: null, clock });
+} else {
+  await (await openSqlite(join(dataDir, "relay.db"), { clock })).close();
+}
+process.stdout.write("done\n");

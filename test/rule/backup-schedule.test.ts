@@ -1,0 +1,161 @@
+/** Backups by themselves: when they are due, how many are kept, and what a failure or a stop leaves. */
+import { afterAll, describe, expect, test } from "bun:test";
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { basename, dirname, join } from "node:path";
+import type { StartBackup } from "../../src/backup/child.ts";
+import { backupFile } from "../../src/backup/place.ts";
+import { BackupSchedule } from "../../src/backup/schedule.ts";
+import { createLog } from "../../src/ground/log.ts";
+import { VirtualClock } from "../kit/virtual-clock.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "relay-schedule-"));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+const START_MS = Date.UTC(2030, 0, 1);
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
+let made = 0;
+
+/** A schedule over a folder, its backups made by writing an empty file; `fails` makes them fail. */
+function begin(
+  given: {
+    everyMs?: number;
+    keep?: number;
+    dataDir?: string;
+    clock?: VirtualClock;
+    start?: StartBackup;
+  } = {},
+) {
+  const dataDir = given.dataDir ?? join(folder, `data-${made++}`);
+  const clock = given.clock ?? new VirtualClock(START_MS);
+  const lines: string[] = [];
+  const told: boolean[] = [];
+  const state = { fails: false, started: 0 };
+  const start: StartBackup =
+    given.start ??
+    ((file) => {
+      state.started += 1;
+      if (state.fails)
+        return { done: Promise.reject(new Error("no room on the disk")), stop: () => undefined };
+      mkdirSync(dirname(file), { recursive: true });
+      writeFileSync(file, "");
+      return { done: Promise.resolve(), stop: () => undefined };
+    });
+  const schedule = new BackupSchedule({
+    dataDir,
+    everyMs: given.everyMs ?? HOUR_MS,
+    keep: given.keep ?? 3,
+    clock,
+    log: createLog({ clock, format: "json", sink: (line) => lines.push(line) }),
+    start,
+    onBackup: (one) => told.push(one),
+  });
+  const list = (): string[] => {
+    try {
+      return readdirSync(join(dataDir, "backups")).sort();
+    } catch {
+      return [];
+    }
+  };
+  return { schedule, dataDir, clock, lines, told, state, list };
+}
+
+describe("a scheduled backup", () => {
+  test("is made soon after the first start, and its name says when", async () => {
+    const { clock, list, schedule } = begin();
+    await clock.advance(MINUTE_MS);
+    expect(list()).toEqual(["scheduled-20300101T000100000Z.db"]);
+    await schedule.stop();
+  });
+
+  test("is made once a period", async () => {
+    const { clock, state, schedule } = begin({ everyMs: 6 * HOUR_MS });
+    await clock.advance(2 * DAY_MS);
+    expect(state.started).toBe(8);
+    await schedule.stop();
+  });
+
+  test("is counted from the last one, so that a restart neither skips nor repeats it", async () => {
+    const first = begin({ everyMs: DAY_MS });
+    await first.clock.advance(HOUR_MS);
+    await first.schedule.stop();
+    const second = begin({ everyMs: DAY_MS, dataDir: first.dataDir, clock: first.clock });
+    await second.clock.advance(22 * HOUR_MS);
+    expect(second.state.started).toBe(0);
+    await second.clock.advance(2 * HOUR_MS);
+    expect(second.state.started).toBe(1);
+    await second.schedule.stop();
+  });
+
+  test("of which the newest are kept, and no other file is touched", async () => {
+    const { clock, list, dataDir, schedule } = begin({ keep: 3 });
+    mkdirSync(join(dataDir, "backups"), { recursive: true });
+    const others = ["before-migration-20200101T000000000Z.db", "mine.db", "scheduled-mine.db"];
+    for (const name of others) writeFileSync(join(dataDir, "backups", name), "");
+    await clock.advance(5 * HOUR_MS + 30 * MINUTE_MS);
+    expect(list()).toEqual(
+      [
+        ...others,
+        "scheduled-20300101T030100000Z.db",
+        "scheduled-20300101T040100000Z.db",
+        "scheduled-20300101T050100000Z.db",
+      ].sort(),
+    );
+    await schedule.stop();
+  });
+
+  test("that fails is logged, tried again within the quarter, and costs no older one", async () => {
+    const { clock, list, lines, told, state, schedule } = begin({ keep: 1 });
+    await clock.advance(MINUTE_MS);
+    const before = list();
+    state.fails = true;
+    await clock.advance(HOUR_MS + 20 * MINUTE_MS);
+    expect(list()).toEqual(before);
+    expect(lines.join()).toContain("no room on the disk");
+    const tries = state.started;
+    expect(tries).toBeGreaterThan(2);
+    state.fails = false;
+    await clock.advance(15 * MINUTE_MS);
+    expect(list()).toHaveLength(1);
+    expect(list()).not.toEqual(before);
+    expect(told).toEqual([true, ...Array(tries - 1).fill(false), true]);
+    await schedule.stop();
+  });
+
+  test("is made on time after the clock was set back, and the ones from the future go first", async () => {
+    const { clock, list, dataDir, schedule } = begin({ keep: 2 });
+    mkdirSync(join(dataDir, "backups"), { recursive: true });
+    for (const days of [10, 20])
+      writeFileSync(backupFile(dataDir, "scheduled", START_MS + days * DAY_MS), "");
+    await clock.advance(3 * HOUR_MS);
+    expect(list()).toEqual(["scheduled-20300101T010100000Z.db", "scheduled-20300101T020100000Z.db"]);
+    await schedule.stop();
+  });
+
+  test("that is being made when the server stops is ended, and its part is removed", async () => {
+    let stopped = 0;
+    const { clock, list, lines, schedule } = begin({
+      start(file) {
+        const part = join(dirname(file), `.${basename(file)}.abc.part`);
+        mkdirSync(dirname(file), { recursive: true });
+        writeFileSync(part, "half");
+        const { promise, reject } = Promise.withResolvers<void>();
+        return {
+          done: promise,
+          stop() {
+            stopped += 1;
+            reject(new Error("ended"));
+          },
+        };
+      },
+    });
+    await clock.advance(MINUTE_MS);
+    expect(list()).toHaveLength(1);
+    await schedule.stop();
+    expect({ stopped, left: list(), logged: lines }).toEqual({ stopped: 1, left: [], logged: [] });
+    await clock.advance(DAY_MS);
+    expect(list()).toEqual([]);
+  });
+});

@@ -1,0 +1,335 @@
+/** relay doctor, check by check, on healthy and broken data directories. */
+import { Database } from "bun:sqlite";
+import { afterAll, describe, expect, test } from "bun:test";
+import {
+  chmodSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
+import { join } from "node:path";
+import { examine } from "../../src/doctor/examine.ts";
+import type { Finding, Patient } from "../../src/doctor/finding.ts";
+import { writeBytes, writeDuration } from "../../src/doctor/size-words.ts";
+import { SCHEMA_VERSION } from "../../src/store/migrate.ts";
+import { runCommand } from "../kit/cli-world.ts";
+import { addEvent, makeFolder, openFilled } from "../kit/data-directory.ts";
+import { VirtualClock } from "../kit/virtual-clock.ts";
+
+const folder = makeFolder();
+afterAll(() => rmSync(folder, { recursive: true }));
+const clock = new VirtualClock(Date.UTC(2030, 0, 1));
+const MINUTE_MS = 60_000;
+
+let made = 0;
+async function newDirectory(events = 5): Promise<string> {
+  const dataDir = join(folder, `data-${made++}`);
+  mkdirSync(dataDir, { mode: 0o700 });
+  await (await openFilled(dataDir, clock, events)).close();
+  return dataDir;
+}
+
+function look(dataDir: string, more: Partial<Patient> = {}): Promise<Finding[]> {
+  return examine({
+    dataDir,
+    masterKey: null,
+    baseUrl: "https://relay.example.com",
+    backupEveryMs: null,
+    quick: false,
+    clock,
+    ...more,
+  });
+}
+
+/** The findings that are not ok, by check. */
+async function troubles(dataDir: string, more: Partial<Patient> = {}): Promise<Record<string, string>> {
+  const found = (await look(dataDir, more)).filter(({ state }) => state !== "ok");
+  for (const { todo } of found) expect(todo).toMatch(/./);
+  return Object.fromEntries(found.map(({ check, state }) => [check, state]));
+}
+
+function change(dataDir: string, sql: string): void {
+  using database = new Database(join(dataDir, "relay.db"), { readwrite: true });
+  database.run(sql);
+}
+
+describe("the doctor", () => {
+  test("finds nothing wrong with a healthy directory, and looks at everything", async () => {
+    const findings = await look(await newDirectory());
+    expect(findings.map(({ check, state }) => `${check} ${state}`)).toEqual([
+      "data directory ok",
+      "disk space ok",
+      "log ok",
+      "schema ok",
+      "database ok",
+      "master key ok",
+      "queue ok",
+      "dead events ok",
+      "problems ok",
+      "clock ok",
+      "base URL ok",
+      "sender domain ok",
+      "backups ok",
+    ]);
+  });
+
+  test("changes nothing, beside a running server or without one", async () => {
+    const dataDir = await newDirectory();
+    const picture = (): string[] =>
+      readdirSync(dataDir)
+        .filter((name) => !name.endsWith("-shm"))
+        .map(
+          (name) =>
+            `${name} ${Bun.hash(readFileSync(join(dataDir, name)))} ${statSync(join(dataDir, name)).mtimeMs}`,
+        );
+    const still = picture();
+    await look(dataDir);
+    expect(picture()).toEqual(still);
+    expect(readdirSync(dataDir).sort()).toEqual(["master.key", "relay.db"]);
+    const store = await openFilled(dataDir, clock, 3);
+    const live = picture();
+    await look(dataDir);
+    expect(picture()).toEqual(live);
+    await store.close();
+  });
+
+  test("sees what stands in the log alone", async () => {
+    const dataDir = await newDirectory();
+    const store = await openFilled(dataDir, clock, 0);
+    await addEvent(store, 1, clock.now(), { state: "dead" });
+    expect(await troubles(dataDir)).toEqual({ "dead events": "warn" });
+    await store.close();
+  });
+
+  const broken: {
+    rule: string;
+    /** Answers what else is known of the patient, if anything. */
+    arrange: (dataDir: string) => unknown;
+    finds: Record<string, string>;
+  }[] = [
+    {
+      rule: "a folder without a database fails",
+      arrange: (dataDir) => rmSync(join(dataDir, "relay.db")),
+      finds: { "data directory": "fail" },
+    },
+    {
+      rule: "a master key that others may read fails",
+      arrange: (dataDir) => chmodSync(join(dataDir, "master.key"), 0o644),
+      finds: { "data directory": "fail" },
+    },
+    {
+      rule: "a folder that others may look into is a warning",
+      arrange(dataDir) {
+        chmodSync(dataDir, 0o755);
+        chmodSync(join(dataDir, "relay.db"), 0o644);
+        return undefined;
+      },
+      finds: { "data directory": "warn" },
+    },
+    {
+      rule: "a damaged database fails",
+      arrange(dataDir) {
+        const file = join(dataDir, "relay.db");
+        const bytes = readFileSync(file);
+        bytes.fill(0xa5, 40 * 4_096, 44 * 4_096);
+        writeFileSync(file, bytes);
+        return undefined;
+      },
+      finds: { database: "fail" },
+    },
+    {
+      rule: "a database that was cut short fails",
+      arrange: (dataDir) => truncateSync(join(dataDir, "relay.db"), 100_000),
+      finds: { database: "fail" },
+    },
+    {
+      rule: "a file that is no database fails",
+      arrange: (dataDir) => writeFileSync(join(dataDir, "relay.db"), "x".repeat(5_000)),
+      finds: { database: "fail" },
+    },
+    {
+      rule: "rows that refer to nothing fail",
+      arrange(dataDir) {
+        change(
+          dataDir,
+          "INSERT INTO api_key (id, environment_id, kind, name, key_hash, hint, created_at) VALUES ('k', 99, 'secret', 'n', x'00', 'h', 0)",
+        );
+        return undefined;
+      },
+      finds: { database: "fail" },
+    },
+    {
+      rule: "a newer schema fails",
+      arrange: (dataDir) =>
+        change(dataDir, `INSERT INTO schema_migration VALUES (${SCHEMA_VERSION + 1}, 'later', 0)`),
+      finds: { schema: "fail" },
+    },
+    {
+      rule: "an older schema is a warning",
+      arrange: (dataDir) => change(dataDir, `DELETE FROM schema_migration WHERE number = ${SCHEMA_VERSION}`),
+      finds: { schema: "warn" },
+    },
+    {
+      rule: "a missing master key fails where secrets are sealed",
+      arrange: (dataDir) => rmSync(join(dataDir, "master.key")),
+      finds: { "master key": "fail" },
+    },
+    {
+      rule: "another master key fails",
+      arrange: () => ({ masterKey: "ab".repeat(32) }),
+      finds: { "master key": "fail" },
+    },
+    {
+      rule: "a key that is none fails",
+      arrange: () => ({ masterKey: "short" }),
+      finds: { "master key": "fail" },
+    },
+    {
+      rule: "an event that waits too long is a warning",
+      arrange: (dataDir) => addLate(dataDir, { state: "queued", atMs: clock.now() - 10 * MINUTE_MS }),
+      finds: { queue: "warn" },
+    },
+    {
+      rule: "an event that waits for a paused relay is none",
+      async arrange(dataDir) {
+        change(dataDir, "UPDATE relay SET state = 'paused'");
+        return await addLate(dataDir, { state: "queued", atMs: clock.now() - 10 * MINUTE_MS });
+      },
+      finds: {},
+    },
+    {
+      rule: "an event that died today is a warning",
+      arrange: (dataDir) => addLate(dataDir, { state: "dead", atMs: clock.now() - MINUTE_MS }),
+      finds: { "dead events": "warn" },
+    },
+    {
+      rule: "one that died days ago is none",
+      arrange: (dataDir) => addLate(dataDir, { state: "dead", atMs: clock.now() - 3 * 24 * 60 * MINUTE_MS }),
+      finds: {},
+    },
+    {
+      rule: "a standing problem is a warning",
+      arrange: (dataDir) =>
+        change(
+          dataDir,
+          "INSERT INTO problem (id, environment_id, code, target, message, raised_at) SELECT 'prb_1', id, 'relay_unsigned_event', 'relay:orders', 'm', 0 FROM environment LIMIT 1",
+        ),
+      finds: { problems: "warn" },
+    },
+    {
+      rule: "an event from the future is a warning",
+      arrange: (dataDir) => addLate(dataDir, { state: "done", atMs: clock.now() + 60 * MINUTE_MS }),
+      finds: { clock: "warn" },
+    },
+    {
+      rule: "a base URL without https is a warning",
+      arrange: () => ({ baseUrl: "http://relay.example.com" }),
+      finds: { "base URL": "warn" },
+    },
+    {
+      rule: "a base URL that only this machine reaches is a warning",
+      arrange: () => ({ baseUrl: "http://127.0.0.1:4747" }),
+      finds: { "base URL": "warn" },
+    },
+    {
+      rule: "a base URL that nobody names is a warning",
+      arrange: () => ({ baseUrl: null }),
+      finds: { "base URL": "warn" },
+    },
+    {
+      rule: "mail without a verified sender domain is a warning",
+      arrange: (dataDir) =>
+        change(
+          dataDir,
+          `UPDATE relay SET definition = json_set(definition, '$.actions', json('[{"type":"email_person"}]')) WHERE id = 'rly_production'`,
+        ),
+      finds: { "sender domain": "warn" },
+    },
+    {
+      rule: "scheduled backups that are not there are a warning",
+      arrange: () => ({ backupEveryMs: 60 * MINUTE_MS }),
+      finds: { backups: "warn" },
+    },
+    {
+      rule: "scheduled backups that stopped are a warning",
+      arrange(dataDir) {
+        mkdirSync(join(dataDir, "backups"));
+        const file = join(dataDir, "backups", "scheduled-20291231T000000000Z.db");
+        writeFileSync(file, "");
+        utimesSync(file, new Date(clock.now() - 180 * MINUTE_MS), new Date(clock.now() - 180 * MINUTE_MS));
+        return { backupEveryMs: 60 * MINUTE_MS };
+      },
+      finds: { backups: "warn" },
+    },
+  ];
+  for (const { rule, arrange, finds } of broken) {
+    test(rule, async () => {
+      const dataDir = await newDirectory(50);
+      const more = ((await arrange(dataDir)) ?? {}) as Partial<Patient>;
+      expect(await troubles(dataDir, more)).toEqual(finds);
+    });
+  }
+});
+
+describe("the command", () => {
+  const run = (dataDir: string, ...line: string[]) =>
+    runCommand(["doctor", "--data-dir", dataDir, ...line], { cwd: folder, clock });
+
+  test("exits 0 with warnings alone, and says what to do", async () => {
+    const { code, said } = await run(await newDirectory());
+    expect(code).toBe(0);
+    expect(said).toMatch(/^CHECK +STATE +FOUND$/m);
+    expect(said).toMatch(/^base URL +warn .*To do: .*--base-url/m);
+  });
+
+  test("exits 1 when something fails", async () => {
+    const dataDir = await newDirectory();
+    rmSync(join(dataDir, "master.key"));
+    expect(await run(dataDir)).toMatchObject({ code: 1, said: expect.stringMatching(/^master key +fail/m) });
+  });
+
+  test("--json writes the findings whole", async () => {
+    const { code, said } = await run(
+      await newDirectory(),
+      "--json",
+      "--base-url",
+      "https://relay.example.com",
+    );
+    expect(code).toBe(0);
+    const { items } = JSON.parse(said);
+    expect(items.length).toBeGreaterThan(10);
+    for (const item of items) expect(Object.keys(item)).toEqual(["check", "state", "message", "todo"]);
+  });
+});
+
+test.each([
+  [0, "0 bytes"],
+  [1_023, "1023 bytes"],
+  [1_024, "1.0 KiB"],
+  [3_670_016, "3.5 MiB"],
+])("%d bytes are written %s", (bytes, words) => {
+  expect(writeBytes(bytes)).toBe(words);
+});
+
+test.each([
+  [59_999, "under a minute"],
+  [60_000, "1 minute"],
+  [59 * MINUTE_MS, "59 minutes"],
+  [61 * MINUTE_MS, "1 hour"],
+  [47 * 60 * MINUTE_MS, "47 hours"],
+  [72 * 60 * MINUTE_MS, "3 days"],
+])("%d milliseconds are written %s", (ms, words) => {
+  expect(writeDuration(ms)).toBe(words);
+});
+
+async function addLate(dataDir: string, event: { state: string; atMs: number }): Promise<undefined> {
+  const store = await openFilled(dataDir, clock, 0);
+  await addEvent(store, 1, event.atMs, { state: event.state });
+  await store.close();
+  return undefined;
+}
