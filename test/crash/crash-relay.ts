@@ -16,10 +16,14 @@ export interface CrashDefinition {
   actions: object[];
 }
 
-/** One relay a road: the database alone, a send between two writes, people with access and credits, a sale. */
+/**
+ * One relay a road: the database alone, a send between two writes, people with access and credits, a sale and its refund twin, a plan that
+ * is renewed, everything given and taken back around a send, a mail.
+ */
 export function crashRelays(sinkUrl: string): CrashDefinition[] {
   const map = { event_id: "id" };
   const person = { ...map, person_email: "email" };
+  const paid = { ...person, payment: "payment" };
   const relay = (name: string, names: object, actions: object[]): CrashDefinition => ({
     name,
     trigger: { kind: "receiver", verify, map: names },
@@ -32,31 +36,58 @@ export function crashRelays(sinkUrl: string): CrashDefinition[] {
       { type: "grant_credits", amount: 3, reason: "event {{mapped.event_id}}" },
       { type: "grant_access", entitlement: "access:pro" },
     ]),
-    relay("sales", { ...person, payment: "payment" }, [
-      { type: "fulfil_product", product: "pack", ref: "{{mapped.payment}}" },
+    relay("sales", paid, [{ type: "fulfil_product", product: "pack", ref: "{{mapped.payment}}" }]),
+    relay("refunds", paid, [{ type: "refund_product", product: "pack", ref: "{{mapped.payment}}" }]),
+    relay("plans", paid, [{ type: "grant_plan", plan: "gold", ref: "gold-{{mapped.payment}}" }]),
+    relay("lapses", paid, [
+      { type: "grant_plan", plan: "silver", ref: "silver-{{mapped.payment}}" },
+      { type: "grant_access", entitlement: "access:trial" },
+      { type: "fulfil_product", product: "box", ref: "box-{{mapped.payment}}" },
+      { type: "call_url", url: sinkUrl },
+      { type: "refund_product", product: "box", ref: "box-{{mapped.payment}}" },
+      { type: "revoke_access", entitlement: "access:trial" },
+      { type: "revoke_plan", plan: "silver", ref: "silver-{{mapped.payment}}" },
     ]),
+    relay("mails", person, [{ type: "email_person", subject: "{{mapped.event_id}}", text: "Hello." }]),
   ];
 }
 
+/** What is sold, by the relay that sells it. */
+export const CRASH_PRODUCTS = { pack: { relay: "sales", credits: 10 }, box: { relay: "lapses", credits: 4 } };
+export const CRASH_PLANS = { gold: "plans", silver: "lapses" };
+
+const RELAYS = ["writes", "sends", "gives", "sales", "refunds", "plans", "lapses", "mails"] as const;
+export type CrashRelay = (typeof RELAYS)[number];
+
 export interface CrashEvent {
-  relay: "writes" | "sends" | "gives" | "sales";
+  relay: CrashRelay;
   id: string;
   email: string;
   payment: string;
 }
 
-const RELAYS = ["writes", "sends", "gives", "sales"] as const;
 const PEOPLE = 7;
 
-/** The nth event. Two sales share each payment, as when a provider tells of one payment twice under two ids. */
+/**
+ * The nth event. Sixteen in a row share a payment, so that each kind is told of it twice under two ids, as providers do; every other payment
+ * is never refunded. Those who buy gold or silver are people of their own, because a person has one plan.
+ */
 export function makeCrashEvent(number: number): CrashEvent {
-  const payment = Math.floor(number / 8);
+  const payment = Math.floor(number / (2 * RELAYS.length));
+  const turn = RELAYS[number % RELAYS.length] ?? "writes";
+  const relay = turn === "refunds" && payment % 2 === 1 ? "mails" : turn;
+  const who = relay === "plans" ? "gold" : relay === "lapses" ? "silver" : "person";
   return {
-    relay: RELAYS[number % RELAYS.length] ?? "writes",
+    relay,
     id: `e${number}`,
-    email: `person${payment % PEOPLE}@example.com`,
+    email: `${who}${payment % PEOPLE}@example.com`,
     payment: `pay_${payment}`,
   };
+}
+
+/** The event of this id. */
+export function readCrashEvent(id: string): CrashEvent {
+  return makeCrashEvent(Number(id.slice(1)));
 }
 
 /** The signed call of an event. */

@@ -1,5 +1,5 @@
 /**
- * SIGKILL under load. Here some dozens; `RELAY_CRASH_KILLS=1000 bun test test/crash` runs the long loop. `RELAY_CRASH_SEED` repeats one.
+ * SIGKILL under load, every kind of action, then a replay of everything. Here some dozens; `RELAY_CRASH_KILLS=1000 bun test test/crash` runs the long loop. `RELAY_CRASH_SEED` repeats one.
  */
 import { expect, test } from "bun:test";
 import { runCrashLoop } from "./crash-loop.ts";

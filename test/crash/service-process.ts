@@ -1,21 +1,25 @@
 /**
- * A whole service in a process of its own, to be killed: `bun test/crash/service-process.ts <data folder> <sink url>`. Prints
- * `{ port }` when it listens. It runs in local mode, where call_url may reach the loopback sink.
+ * A whole service in a process of its own, to be killed: `bun test/crash/service-process.ts <data folder> <sink url> [ms ahead]`.
+ * Prints `{ port }` when it listens. With its clock ahead it first replays every event that has ended. It runs in local mode, where
+ * call_url may reach the loopback sink and mail stays in the mailbox.
  */
 import { COMMAND_LINE } from "../../src/account/actor.ts";
 import { requireEnvironment } from "../../src/account/environment.ts";
 import type { ServiceConfig } from "../../src/config.ts";
-import { systemClock } from "../../src/ground/clock.ts";
+import { replayEvent } from "../../src/event/replay.ts";
+import { type Clock, systemClock } from "../../src/ground/clock.ts";
 import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
 import { putAccessSlug } from "../../src/people/access-slug.ts";
 import { createCollection } from "../../src/records/collection.ts";
 import { requireCollectionDefinition } from "../../src/records/collection-definition.ts";
 import { createRelay } from "../../src/relay/relay-save.ts";
+import { savePlan } from "../../src/selling/plan.ts";
 import { saveProduct } from "../../src/selling/product.ts";
 import { LOCAL_APP, type Service, startService } from "../../src/service.ts";
-import { CRASH_SECRET, crashRelays } from "./crash-relay.ts";
+import { CRASH_PLANS, CRASH_PRODUCTS, CRASH_SECRET, crashRelays } from "./crash-relay.ts";
 
-const [dataDir = "", sinkUrl = ""] = process.argv.slice(2);
+const [dataDir = "", sinkUrl = "", aheadMs = "0"] = process.argv.slice(2);
+const clock: Clock = { ...systemClock, now: () => systemClock.now() + Number(aheadMs) };
 const UNCAPPED = 1_000_000_000;
 
 const config: ServiceConfig = {
@@ -33,15 +37,18 @@ const config: ServiceConfig = {
     verifiedEventsPerMinute: UNCAPPED,
     unverifiedCallsPerMinute: UNCAPPED,
     invitesPerDay: UNCAPPED,
+    emailsPerHour: UNCAPPED,
+    eventEmailsPerPersonPerDay: UNCAPPED,
   },
   logFormat: "text",
   docsUrl: null,
   backup: null,
   masterKey: null,
-  clock: systemClock,
+  clock,
 };
 const service = await startService(config, { printRun: () => undefined });
 await seed(service);
+if (Number(aheadMs) > 0) await replayAll(service);
 console.log(JSON.stringify({ port: service.port }));
 process.on("SIGTERM", () => void service[Symbol.asyncDispose]().then(() => process.exit(0)));
 
@@ -50,14 +57,14 @@ async function seed({ store, sealer, baseUrl, refresh }: Service): Promise<void>
   await store.write("app", async (tx) => {
     if ((await tx.get("SELECT 1 FROM relay")) !== null) return;
     const environment = await requireEnvironment(tx, LOCAL_APP, "local");
-    const at = { environmentId: environment.id, nowMs: systemClock.now(), by: "command line" };
+    const at = { environmentId: environment.id, nowMs: clock.now(), by: "command line" };
     const orders = requireCollectionDefinition({
       name: "orders",
       kind: "shared",
       fields: { order: "text", step: "text" },
     });
     await createCollection(tx, environment.id, orders, at.nowMs);
-    await putAccessSlug(tx, environment.id, { slug: "pro", title: "Pro" }, at.nowMs);
+    for (const slug of ["pro", "trial"]) await putAccessSlug(tx, environment.id, { slug }, at.nowMs);
     const limits = DEFAULT_LIMITS;
     const context = { environment, actor: COMMAND_LINE, nowMs: at.nowMs, limits, sealer, baseUrl };
     for (const definition of crashRelays(sinkUrl)) {
@@ -67,10 +74,28 @@ async function seed({ store, sealer, baseUrl, refresh }: Service): Promise<void>
         signingSecret: null,
         origin: { kind: "file", synced: false },
       });
-      if (definition.name === "sales") {
-        const soldThrough = { kind: "relay", relay: "sales" } as const;
-        await saveProduct(tx, at, "pack", { title: "Pack", credits: 10, soldThrough });
-      }
+    }
+    for (const [name, { relay, credits }] of Object.entries(CRASH_PRODUCTS)) {
+      await saveProduct(tx, at, name, { credits, soldThrough: { kind: "relay", relay } });
+    }
+    await savePlan(tx, at, "free", {});
+    for (const [name, relay] of Object.entries(CRASH_PLANS)) {
+      await savePlan(tx, at, name, { soldThrough: { kind: "relay", relay } });
+    }
+  });
+  refresh();
+}
+
+/** As an owner would, one by one, all at once: also those that were cut off so often that they are dead. */
+async function replayAll({ store, refresh }: Service): Promise<void> {
+  await store.write("dashboard", async (tx) => {
+    const environment = await requireEnvironment(tx, LOCAL_APP, "local");
+    const ended = await tx.all<{ id: string }>(
+      "SELECT id FROM event WHERE state IN ('done', 'failed', 'dead')",
+    );
+    for (const { id } of ended) {
+      const replay = { environmentId: environment.id, id, actor: "command line", nowMs: clock.now() };
+      await replayEvent(tx, replay);
     }
   });
   refresh();
