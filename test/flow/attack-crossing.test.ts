@@ -1,0 +1,301 @@
+/**
+ * Everything of one environment asked for from another, and from another app: by its id, by its name, in the path, in a filter and in a
+ * body. The table is the list of routes itself, so that a new route is in it at once. What belongs elsewhere is 404 and never shows.
+ */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mintApiKey } from "../../src/account/api-key.ts";
+import { createApp } from "../../src/account/app.ts";
+import { createPersonSession } from "../../src/client/person-session.ts";
+import { ROUTES } from "../../src/http/route-list.ts";
+import { intendEmail } from "../../src/mail/email.ts";
+import { receiverDefinition, signedCall, writeOrder } from "../kit/relay-definition.ts";
+import { APP, type RunningService, startRunningService } from "../kit/running-service.ts";
+
+/** Stands in every text that belongs to development. */
+const MARK = "development-only";
+
+let running: RunningService;
+/** Of what development holds: path of its list to an id or name. */
+const held: Record<string, string> = {};
+let recordId = "";
+let appKey = "";
+let session = "";
+
+interface Asker {
+  /** Path of the environment it asks in. */
+  at: string;
+  key: string;
+}
+const askers: Record<string, Asker> = {};
+
+beforeAll(async () => {
+  running = await startRunningService({ environments: ["development", "production"] });
+  const rival = await running.service.store.write("app", async (tx) => {
+    const nowMs = running.clock.now();
+    const app = await createApp(tx, { id: "rival", name: "Rival", environments: ["development"], nowMs });
+    const [environment] = app.environments;
+    if (environment === undefined) throw new Error("no environment");
+    return await mintApiKey(tx, { environment, kind: "secret", name: "test", nowMs });
+  });
+  askers["another environment"] = {
+    at: `/api/apps/${APP}/production`,
+    key: running.keys["production"] ?? "",
+  };
+  askers["another app"] = { at: "/api/apps/rival/development", key: rival.token };
+  await fillDevelopment();
+});
+
+afterAll(async () => {
+  await running[Symbol.asyncDispose]();
+});
+
+// biome-ignore lint/suspicious/noExplicitAny: a test reads answers by their fields
+async function make(method: string, path: string, body?: unknown): Promise<any> {
+  const answer = await running.api(method, path, body);
+  if (answer.status >= 300) throw new Error(`${method} ${path}: ${JSON.stringify(answer.body)}`);
+  return answer.body;
+}
+
+async function fillDevelopment(): Promise<void> {
+  const { person } = await make("POST", "/persons", { email: `${MARK}@example.com` });
+  held["/persons"] = person.id;
+  await make("PATCH", `/persons/${person.id}`, { status: "active", attributes: { note: MARK } });
+  await make("PUT", `/persons/${person.id}/tokens/${MARK}`);
+  await make("PUT", `/access/${MARK}`, { title: MARK });
+  held["/access"] = MARK;
+  const granted = await make("POST", `/persons/${person.id}/grants`, {
+    entitlement: `access:${MARK}`,
+    reason: MARK,
+  });
+  held["/grants"] = granted.grant.id;
+  await make("POST", `/persons/${person.id}/credits`, { amount: 5, reason: MARK, key: MARK });
+  const fields = { order: { type: "text" }, amount: { type: "text" } };
+  await make("POST", "/collections", { name: "orders", kind: "shared", fields });
+  held["/collections"] = "orders";
+  const { record } = await make("POST", "/collections/orders/records", { data: { order: MARK } });
+  recordId = record.id;
+  const uploaded = await fetch(`${running.service.url}/api/apps/${APP}/development/files?name=${MARK}.txt`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${running.keys["development"]}`, "content-type": "text/plain" },
+    body: MARK,
+  });
+  held["/files"] = ((await uploaded.json()) as { file: { id: string } }).file.id;
+  await make("PUT", `/products/${MARK}`, { title: MARK });
+  held["/products"] = MARK;
+  await make("PUT", `/plans/${MARK}-plan`, { title: MARK });
+  held["/plans"] = `${MARK}-plan`;
+  const bought = await make("POST", "/receipts", { ref: MARK, person: person.id, product: MARK });
+  held["/purchases"] = bought.purchase?.id ?? (await make("GET", "/purchases")).items[0].id;
+  await make("POST", "/receipts", { ref: `${MARK}-2`, person: person.id, plan: `${MARK}-plan` });
+  held["/subscriptions"] = (await make("GET", "/subscriptions")).items[0].id;
+  await make("POST", "/relays", { definition: receiverDefinition({ name: MARK, actions: [writeOrder] }) });
+  held["/relays"] = MARK;
+  await make("PUT", `/relays/${MARK}/secret`, { value: "Qk7bXFQsq4OKAPhAIVqsHMpkNhzCwRnS" });
+  await running.hook(MARK, signedCall({ id: MARK, type: MARK, amount: MARK }));
+  await running.hook(MARK, signedCall({ id: "2" }, "anotherSecretOfTwentyFour1"));
+  await running.drain();
+  await running.clock.advance(2_000);
+  held["/events"] = (await make("GET", "/events")).items[0].id;
+  held["/keys"] = (await make("POST", "/keys", { kind: "secret", name: MARK })).key.id;
+  appKey = (await make("POST", "/keys", { kind: "app", name: MARK })).token;
+  await running.service.store.write("app", async (tx) => {
+    const nowMs = running.clock.now();
+    const environmentId =
+      (
+        await tx.get<{ id: number }>(
+          "SELECT id FROM environment WHERE app_id = ?1 AND name = 'development'",
+          APP,
+        )
+      )?.id ?? 0;
+    const mail = { recipient: `${MARK}@example.com`, sender: "event@example.com", subject: MARK, text: MARK };
+    const made = {
+      environmentId,
+      personId: person.id,
+      relayName: MARK,
+      eventId: held["/events"] ?? null,
+      nowMs,
+    };
+    held["/emails"] = await intendEmail(tx, { ...mail, ...made, kind: "event" });
+    session = (await createPersonSession(tx, { environmentId, personId: person.id, nowMs })).token;
+  });
+}
+
+/** Bodies that would be taken, so that it is the id that is refused. */
+const BODIES: Readonly<Record<string, () => unknown>> = {
+  "PATCH /persons/:id": () => ({ status: "suspended" }),
+  "POST /persons/:id/grants": () => ({ entitlement: "access:mine" }),
+  "POST /persons/:id/credits": () => ({ amount: 1, reason: "", key: "k" }),
+  "PUT /collections/:name": () => ({ kind: "shared", fields: {} }),
+  "POST /collections/:name/records": () => ({ data: { order: "mine" } }),
+  "PUT /collections/:name/records/:id": () => ({ data: { order: "mine" } }),
+  "PUT /relays/:name": () => ({ definition: receiverDefinition({ name: MARK }), version: 1 }),
+  "PUT /relays/:name/secret": () => ({ value: "aB3dEfGh1jKlMn0pQrStUvWx" }),
+};
+
+/** Names are free in each environment: these make one of their own there. */
+const MAKES_ITS_OWN = new Set(["PUT /products/:name", "PUT /plans/:name", "PUT /access/:slug"]);
+
+const PREFIX = "/api/apps/:appId/:environment";
+const routes = ROUTES.filter(({ who }) => who === "environment").map((route) => ({
+  ...route,
+  below: route.path.slice(PREFIX.length),
+}));
+
+/** The path with development's own ids in it. */
+function fill(below: string): string {
+  const list = below.replace(/\/:.*$/, "");
+  const [, ...more] = below.slice(list.length).split("/");
+  const filled = more.map((part) => {
+    if (part === ":token" || part === ":entitlement") return part === ":token" ? MARK : `access:${MARK}`;
+    if (!part.startsWith(":")) return part;
+    return list === "/collections" && part === ":id" ? recordId : (held[list] ?? "");
+  });
+  return [list, ...filled].join("/");
+}
+
+async function ask(
+  asker: Asker,
+  method: string,
+  path: string,
+  body?: unknown,
+): Promise<{ status: number; text: string }> {
+  const answer = await fetch(`${running.service.url}${asker.at}${path}`, {
+    method,
+    headers: { authorization: `Bearer ${asker.key}`, "content-type": "application/json" },
+    ...(method === "GET" ? {} : { body: JSON.stringify(body ?? {}) }),
+  });
+  return { status: answer.status, text: await answer.text() };
+}
+
+/** Every row of development, in every table that has environments. */
+async function readDevelopment(): Promise<string> {
+  const tables = await running.rows<{ name: string }>(
+    "SELECT m.name FROM sqlite_master m JOIN pragma_table_info(m.name) c ON c.name = 'environment_id' WHERE m.type = 'table' AND m.name <> 'api_key'",
+  );
+  const all = await Promise.all(
+    tables.map(({ name }) =>
+      running.rows(
+        `SELECT * FROM "${name}" WHERE environment_id = (SELECT id FROM environment WHERE app_id = ?1 AND name = 'development')`,
+        APP,
+      ),
+    ),
+  );
+  return all
+    .map((rows, at) => `${tables[at]?.name}\n${rows.map((row) => Bun.inspect(row)).join("\n")}`)
+    .join("\n");
+}
+
+test("each of development's things is found in development, so that the rest means something", async () => {
+  const own = { at: `/api/apps/${APP}/development`, key: running.keys["development"] ?? "" };
+  for (const { method, below } of routes) {
+    if (method !== "GET" || below === "/sender-domain") continue;
+    expect(`${below} ${(await ask(own, "GET", fill(below))).status}`).toBe(`${below} 200`);
+  }
+});
+
+describe.each(["another environment", "another app"])("from %s", (who) => {
+  test("no id and no name in a path finds anything", async () => {
+    const before = await readDevelopment();
+    for (const { method, below } of routes) {
+      const name = `${method} ${below}`;
+      if (!below.includes(":") || MAKES_ITS_OWN.has(name)) continue;
+      const asker = askers[who] as Asker;
+      const { status, text } = await ask(asker, method, fill(below), BODIES[name]?.());
+      expect(`${name} ${status} ${JSON.parse(text || "{}").code}`).toBe(`${name} 404 not_found`);
+    }
+    expect(await readDevelopment()).toBe(before);
+  });
+
+  test("no list holds anything of it, whatever it is filtered by", async () => {
+    const asker = askers[who] as Asker;
+    const filters: Record<string, string> = {
+      relay: MARK,
+      person: held["/persons"] ?? "",
+      target: `relay:${MARK}`,
+      q: MARK,
+      email: `${MARK}@example.com`,
+      state: "done",
+    };
+    for (const { method, below, query } of routes) {
+      if (method !== "GET" || below.includes(":")) continue;
+      const names = Object.keys(query?.properties ?? {}).filter((name) => Object.hasOwn(filters, name));
+      for (const search of ["", ...names.map((name) => `?${name}=${filters[name]}`)]) {
+        const { status, text } = await ask(asker, "GET", `${below}${search}`);
+        if (status === 404 && below === "/sender-domain") continue;
+        expect(`${below}${search} ${status < 500} ${text.includes(MARK)}`).toBe(
+          `${below}${search} true false`,
+        );
+      }
+    }
+  });
+
+  test("a name that is made there too is another thing, and the first one stays as it was", async () => {
+    const asker = askers[who] as Asker;
+    const before = await readDevelopment();
+    for (const below of ["/products/:name", "/plans/:name", "/access/:slug"]) {
+      expect((await ask(asker, "PUT", fill(below), { title: "mine" })).status).toBe(200);
+      expect((await ask(asker, "DELETE", `${fill(below)}?force=true`)).status).not.toBe(500);
+    }
+    expect(await readDevelopment()).toBe(before);
+  });
+
+  test("no id of it in a body is taken", async () => {
+    const asker = askers[who] as Asker;
+    const before = await readDevelopment();
+    const person = held["/persons"];
+    const kinds = { shared: {}, private: { owner: person }, addressed: { to: person } };
+    for (const [kind, addressed] of Object.entries(kinds)) {
+      const fields = { order: { type: "text" }, file: { type: "file" } };
+      expect((await ask(asker, "POST", "/collections", { name: kind, kind, fields })).status).toBe(201);
+      const data = kind === "shared" ? { file: held["/files"] } : { order: "mine" };
+      const made = await ask(asker, "POST", `/collections/${kind}/records`, { data, ...addressed });
+      expect(`${kind} ${made.status >= 400 && made.status < 500}`).toBe(`${kind} true`);
+      expect(made.text).not.toContain(MARK);
+    }
+    for (const body of [
+      { ref: "r", person, product: MARK },
+      { ref: "r", person, plan: `${MARK}-plan` },
+      { ref: MARK, kind: "refund", person, product: MARK },
+    ]) {
+      const made = await ask(asker, "POST", "/receipts", body);
+      expect(made.status).toBeGreaterThanOrEqual(400);
+      expect(made.status).toBeLessThan(500);
+    }
+    const soldThrough = { kind: "relay", relay: MARK };
+    expect(JSON.parse((await ask(asker, "PUT", "/products/lamp", { soldThrough })).text).code).toBe(
+      "relay_missing",
+    );
+    expect(await readDevelopment()).toBe(before);
+  });
+});
+
+test("a person's session of one environment is nobody's under another one's app key", async () => {
+  const production = { at: `/api/apps/${APP}/production`, key: running.keys["production"] ?? "" };
+  const origins = ["https://shop.example"];
+  const minted = JSON.parse(
+    (await ask(production, "POST", "/keys", { kind: "app", name: "app", origins })).text,
+  );
+  const call = async (key: string): Promise<string> => {
+    const headers = { "x-app-key": key, "x-person-session": session, origin: "https://shop.example" };
+    const answer = await fetch(`${running.service.url}/client/me`, { headers });
+    return `${answer.status} ${((await answer.json()) as { code?: string }).code}`;
+  };
+  expect(await call(appKey)).toBe("200 undefined");
+  expect(await call(minted.token)).toBe("401 signed_out");
+});
+
+test("a cursor of one environment's list leads to nothing of it in another", async () => {
+  const own = { at: `/api/apps/${APP}/development`, key: running.keys["development"] ?? "" };
+  for (const list of ["/keys", "/audit"]) {
+    const { next } = JSON.parse((await ask(own, "GET", `${list}?limit=1`)).text);
+    expect(next).toBeString();
+    for (const asker of Object.values(askers)) {
+      const { status, text } = await ask(
+        asker,
+        "GET",
+        `${list}?limit=200&cursor=${encodeURIComponent(next)}`,
+      );
+      expect(`${status < 500} ${text.includes(MARK)}`).toBe("true false");
+    }
+  }
+});
