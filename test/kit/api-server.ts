@@ -16,6 +16,8 @@ import { createLog } from "../../src/ground/log.ts";
 import { createHttp } from "../../src/http/http.ts";
 import type { HttpRooms } from "../../src/http/rooms.ts";
 import type { MailOutcome, OutgoingMail } from "../../src/mail/mailer.ts";
+import { Receiver } from "../../src/receiver/receive.ts";
+import { LiveRelays } from "../../src/relay/live-relay.ts";
 import { Sealer } from "../../src/secret/seal.ts";
 import type { Store } from "../../src/store/port.ts";
 import { openSqlite } from "../../src/store/sqlite.ts";
@@ -90,13 +92,25 @@ export async function startApi(
   const sealer = new Sealer(new Uint8Array(32));
   const limits = config.limits ?? CONFIG.limits;
   let base = "http://127.0.0.1";
+  const baseUrl = () => config.baseUrl ?? base;
+  const log = createLog({ clock, format: "json", sink: (line) => lines.push(line), level: "debug" });
+  const receiver = new Receiver({
+    ...limits,
+    store,
+    clock,
+    log,
+    relays: new LiveRelays({ store, sealer, baseUrl }),
+    onEvent: () => undefined,
+    onCall: () => undefined,
+  });
   const rooms = change({
     config: { ...CONFIG, dataDir: directory, clock, ...config },
     clock,
     store,
-    log: createLog({ clock, format: "json", sink: (line) => lines.push(line), level: "debug" }),
+    log,
+    receiver,
     signinCap: new SigninCap(clock),
-    baseUrl: () => config.baseUrl ?? base,
+    baseUrl,
     sealer,
     personSignin: new PersonSignin({ store, clock, sealer, mailer, limits, local: config.mode === "local" }),
     resolveTxt: async () => [],
