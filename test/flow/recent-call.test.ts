@@ -251,6 +251,13 @@ describe("the ring", () => {
     expect((await calls()).map(({ id }) => id)).toEqual(["2", "1"]);
   });
 
+  test("is written whole when the service stops", async () => {
+    await saveRelay(running, receiverDefinition({}));
+    await running.hook("orders", BARE);
+    await running.restart();
+    expect(await running.rows("SELECT 1 FROM recent_call")).toHaveLength(1);
+  });
+
   test("holds a flood from one address as the calls under its cap and one that counts the rest", async () => {
     await saveRelay(running, receiverDefinition({}));
     for (let index = 0; index < 100; index++) await running.hook("orders", BARE);
