@@ -1,6 +1,7 @@
 /**
  * Caps sign-in attempts, per address and per account, in memory. An attempt is counted before the password is looked at, so that
- * parallel guesses gain nothing, and given back when it was right. It never looks at a password, and it forgets with the process.
+ * parallel guesses gain nothing, and given back when it was right. An address that the account once signed in from has a window of its own,
+ * so that strangers who guess cannot lock the owner out. It never looks at a password, and it forgets with the process.
  */
 import type { Clock } from "../ground/clock.ts";
 import { Refusal } from "../ground/refusal.ts";
@@ -20,6 +21,8 @@ interface Window {
 export class SigninCap {
   readonly #clock: Clock;
   readonly #windows = new Map<string, Window>();
+  /** Windows of addresses that signed in rightly, by their key. */
+  readonly #known = new Set<string>();
 
   constructor(clock: Clock) {
     this.#clock = clock;
@@ -28,7 +31,7 @@ export class SigninCap {
   /** Counts an attempt from `address` on `account`. Refuses with `signin_capped` and `resetAtMs`; a refused attempt is not counted. */
   count(address: string, account: string): void {
     const byAddress = this.#open(addressKey(address));
-    const byAccount = this.#open(accountKey(account));
+    const byAccount = this.#open(this.#accountKey(address, account));
     this.#refuseFull(byAddress, ATTEMPTS_PER_ADDRESS, "from this address");
     this.#refuseFull(byAccount, ATTEMPTS_PER_ACCOUNT, "on this account");
     byAddress.attempts += 1;
@@ -37,9 +40,22 @@ export class SigninCap {
 
   /** The attempt was right: the account starts afresh, and the address gets this attempt back. */
   succeeded(address: string, account: string): void {
-    this.#windows.delete(accountKey(account));
+    this.#windows.delete(this.#accountKey(address, account));
+    this.#remember(knownKey(address, account));
     const byAddress = this.#windows.get(addressKey(address));
     if (byAddress !== undefined && byAddress.attempts > 0) byAddress.attempts -= 1;
+  }
+
+  #accountKey(address: string, account: string): string {
+    const known = knownKey(address, account);
+    return this.#known.has(known) ? known : accountKey(account);
+  }
+
+  #remember(key: string): void {
+    this.#known.delete(key);
+    this.#known.add(key);
+    const [oldest] = this.#known;
+    if (this.#known.size > MAX_WINDOWS && oldest !== undefined) this.#known.delete(oldest);
   }
 
   #open(key: string): Window {
@@ -73,6 +89,10 @@ export class SigninCap {
 
 function addressKey(address: string): string {
   return `address ${address}`;
+}
+
+function knownKey(address: string, account: string): string {
+  return `${accountKey(account)} from ${address}`;
 }
 
 function accountKey(account: string): string {

@@ -21,8 +21,8 @@ import { fields } from "./schema.ts";
 
 /** Who the local dashboard's owner is while nobody set one up: local development has no passwords. */
 const LOCAL_OWNER = "owner@localhost";
-/** Links are capped like passwords, all of them as one account. */
-const LINK_ACCOUNT = "one-time link";
+/** Links are capped by address alone: nobody guesses one, and a cap on all of them would let anyone keep everyone out. */
+const linkAccount = (source: string): string => `one-time link from ${source}`;
 
 const password = t.String({ description: "a password of 10 to 256 characters" });
 const email = t.String({ description: "an e-mail address" });
@@ -101,14 +101,14 @@ export const signinRoutes = [
     answer,
     async handle({ rooms, request, source, body, headers, nowMs }) {
       requireSameOrigin(rooms.config, request.headers);
-      rooms.signinCap.count(source, LINK_ACCOUNT);
+      rooms.signinCap.count(source, linkAccount(source));
       const started = await rooms.store.write("dashboard", async (tx) => {
         await redeemSigninLink(tx, { token: body.token, kind: "local", nowMs });
         const first = (await listOwners(tx))[0];
         const owner = first ?? (await createOwner(tx, { email: LOCAL_OWNER, passwordHash: null, nowMs }));
         return await startSession(tx, owner, "local link", nowMs);
       });
-      rooms.signinCap.succeeded(source, LINK_ACCOUNT);
+      rooms.signinCap.succeeded(source, linkAccount(source));
       return answerSession(rooms, headers, started);
     },
   }),
@@ -162,7 +162,7 @@ async function requireLink(
   kind: string,
   nowMs: number,
 ): Promise<void> {
-  rooms.signinCap.count(source, LINK_ACCOUNT);
+  rooms.signinCap.count(source, linkAccount(source));
   const link = await rooms.store.read((tx) => findSigninLink(tx, given, nowMs));
   if (link?.kind !== kind) {
     throw new Refusal(
@@ -170,5 +170,5 @@ async function requireLink(
       "This link was used already or has ended: make a new one with relay admin reset.",
     );
   }
-  rooms.signinCap.succeeded(source, LINK_ACCOUNT);
+  rooms.signinCap.succeeded(source, linkAccount(source));
 }

@@ -171,6 +171,26 @@ describe("sign-in attempts", () => {
     cap.count("10.0.0.2", "new@example.com");
   });
 
+  test("by strangers lock nobody out of an address that the account signed in from", async () => {
+    const cap = new SigninCap(new VirtualClock(0));
+    cap.count("10.0.0.1", "ada@example.com");
+    cap.succeeded("10.0.0.1", "ada@example.com");
+    attempt(
+      cap,
+      10,
+      (n) => `10.0.1.${n}`,
+      () => "ada@example.com",
+    );
+    expect((await refusalOf(() => cap.count("10.0.2.1", "ada@example.com"))).code).toBe("signin_capped");
+    attempt(
+      cap,
+      10,
+      () => "10.0.0.1",
+      () => "Ada@example.com",
+    );
+    expect((await refusalOf(() => cap.count("10.0.0.1", "ada@example.com"))).code).toBe("signin_capped");
+  });
+
   test("that were right are given back", async () => {
     const cap = new SigninCap(new VirtualClock(0));
     for (let n = 0; n < 100; n++) {
