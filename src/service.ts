@@ -4,42 +4,40 @@
  */
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
-import { createApp, findApp, listApps } from "./account/app.ts";
-import { listOwners } from "./account/owner.ts";
 import { SigninCap } from "./account/signin-cap.ts";
-import { createSigninLink } from "./account/signin-link.ts";
 import type { ActionDoors } from "./action/contract.ts";
+import { backupInChild } from "./backup/child.ts";
+import { removeParts } from "./backup/restore.ts";
+import { BackupSchedule } from "./backup/schedule.ts";
 import { Capture } from "./capture/capture.ts";
+import { AlertMail } from "./caretaker/alert-mail.ts";
 import { Caretakers } from "./caretaker/caretakers.ts";
 import { PersonSignin } from "./client/person-signin.ts";
 import type { ServiceConfig } from "./config.ts";
-import type { Clock } from "./ground/clock.ts";
 import { createLog, type Log, stderrSink } from "./ground/log.ts";
 import { createHttp } from "./http/http.ts";
-import { localUrl, setupUrl } from "./http/link.ts";
 import type { HttpRooms } from "./http/rooms.ts";
 import { createMailer } from "./mail/environment-mailer.ts";
 import type { TxtResolver } from "./mail/sender-domain.ts";
 import { resolveTxt } from "./mail/txt-lookup.ts";
+import { Metrics } from "./metric/metrics.ts";
 import { createCaller } from "./outbound/caller.ts";
 import { ownHostOf } from "./outbound/url-rule.ts";
 import { Receiver } from "./receiver/receive.ts";
 import { LiveRelays } from "./relay/live-relay.ts";
 import { settleEveryRelayProblem } from "./relay/relay-problem.ts";
-import { receiverSecretContext } from "./relay/relay-row.ts";
 import { Runner } from "./runner/runner.ts";
 import { Scheduler } from "./schedule/scheduler.ts";
 import { loadMasterKey } from "./secret/master-key.ts";
 import { Sealer } from "./secret/seal.ts";
+import { makeSigninLink } from "./startup/first-link.ts";
+import { ensureLocalApp, requireMode } from "./startup/local-app.ts";
+import { requireMasterKey } from "./startup/master-key-check.ts";
+import { makeReadyCheck } from "./startup/readiness.ts";
+import { stopListening } from "./startup/stop-listening.ts";
 import { lockDataDirectory } from "./store/lock.ts";
 import type { Store } from "./store/port.ts";
 import { openSqlite } from "./store/sqlite.ts";
-
-/** Local development runs this one app. */
-export const LOCAL_APP = "local";
-
-const STOP_WAIT_MS = 10_000;
-const READY_KEPT_MS = 1_000;
 
 /** What a test may put in the place of the world outside. */
 export interface ServiceDoors {
@@ -83,7 +81,13 @@ export async function startService(config: ServiceConfig, doors: ServiceDoors = 
   );
   started.defer(() => lock.release());
   const sealer = new Sealer(await loadMasterKey(config.dataDir, config.masterKey));
-  const store = await openSqlite(join(config.dataDir, "relay.db"), { clock });
+  const metrics = new Metrics({ dataDir: config.dataDir, clock });
+  started.defer(() => metrics.stop());
+  const store = await openSqlite(join(config.dataDir, "relay.db"), {
+    clock,
+    onGroup: (size) => metrics.noteGroup(size),
+  });
+  removeParts(config.dataDir);
   started.defer(() => store.close());
   await requireMasterKey(store, sealer);
   await requireMode(store, config);
@@ -114,6 +118,7 @@ export async function startService(config: ServiceConfig, doors: ServiceDoors = 
       mailer,
       ...doors.actions,
     },
+    onRun: (run) => metrics.noteRun(run),
     printRun: doors.printRun ?? ((line) => process.stdout.write(`${line}\n`)),
   });
   started.defer(() => runner.stop());
@@ -131,6 +136,9 @@ export async function startService(config: ServiceConfig, doors: ServiceDoors = 
     }),
   );
 
+  const alertMail = new AlertMail({ store, clock, log, mailer, local: config.mode === "local", baseUrl });
+  started.defer(() => alertMail.stop());
+
   const receiver = new Receiver({
     store,
     clock,
@@ -139,7 +147,7 @@ export async function startService(config: ServiceConfig, doors: ServiceDoors = 
     verifiedEventsPerMinute: config.limits.verifiedEventsPerMinute,
     unverifiedCallsPerMinute: config.limits.unverifiedCallsPerMinute,
     onEvent,
-    onCall: () => undefined,
+    onCall: (outcome) => metrics.noteCall(outcome),
   });
   started.defer(() => receiver.stop());
   const http: HttpRooms = {
@@ -149,6 +157,7 @@ export async function startService(config: ServiceConfig, doors: ServiceDoors = 
     log,
     sealer,
     receiver,
+    metrics,
     signinCap: new SigninCap(clock),
     personSignin: new PersonSignin({
       store,
@@ -176,6 +185,20 @@ export async function startService(config: ServiceConfig, doors: ServiceDoors = 
   await scheduler.start();
   await capture.start();
   caretakers.start();
+  alertMail.start();
+  if (config.backup !== null) {
+    const start = backupInChild(config.dataDir);
+    const onBackup = (made: boolean): void => metrics.noteBackup(made);
+    const backups = new BackupSchedule({
+      dataDir: config.dataDir,
+      ...config.backup,
+      clock,
+      log,
+      start,
+      onBackup,
+    });
+    started.defer(() => backups.stop());
+  }
 
   const url = listening;
   const running = started.move();
@@ -192,85 +215,6 @@ export async function startService(config: ServiceConfig, doors: ServiceDoors = 
     makeSigninLink: () => makeSigninLink(store, config, config.mode === "local" ? url : baseUrl()),
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   };
-}
-
-/** A laptop's data directory is not a server's: neither would find its apps and keys in the other. */
-async function requireMode(store: Store, { mode, dataDir }: ServiceConfig): Promise<void> {
-  const apps = await store.read(listApps);
-  const isLocal = apps.some(({ id }) => id === LOCAL_APP);
-  if (apps.length === 0 || isLocal === (mode === "local")) return;
-  throw new Error(
-    isLocal
-      ? `The data directory ${dataDir} belongs to local development (relay dev): give the server another --data-dir.`
-      : `The data directory ${dataDir} belongs to a server (relay serve): give local development another --data-dir.`,
-  );
-}
-
-async function ensureLocalApp(store: Store, nowMs: number): Promise<void> {
-  const exists = await store.read((tx) => findApp(tx, LOCAL_APP));
-  if (exists !== null) return;
-  await store.write("app", (tx) =>
-    createApp(tx, { id: LOCAL_APP, name: "Local development", environments: ["local"], nowMs }),
-  );
-}
-
-type Readiness = Awaited<ReturnType<HttpRooms["checkReady"]>>;
-
-/** Whether the store takes a write and the runner reaches it; asked at most once a second, since anyone may ask. */
-function makeReadyCheck(store: Store, runner: Runner, clock: Clock): () => Promise<Readiness> {
-  let last: { at: number; answer: Promise<Readiness> } | null = null;
-  const look = async (): Promise<Readiness> => {
-    try {
-      await store.write("app", (tx) => tx.run("UPDATE capture_switch SET captured = captured"));
-    } catch (error) {
-      return { ready: false, problem: `The store cannot be written: ${(error as Error).message}` };
-    }
-    return runner.alive ? { ready: true } : { ready: false, problem: "The runner cannot reach its store." };
-  };
-  return () => {
-    const now = clock.monotonicMs();
-    if (last === null || now - last.at >= READY_KEPT_MS) last = { at: now, answer: look() };
-    return last.answer;
-  };
-}
-
-/** Refuses to start over secrets that this master key cannot open, instead of failing at every call. */
-async function requireMasterKey(store: Store, sealer: Sealer): Promise<void> {
-  const relay = await store.read((tx) =>
-    tx.get<{ id: string; secret: Uint8Array }>(
-      "SELECT id, secret FROM relay WHERE secret IS NOT NULL LIMIT 1",
-    ),
-  );
-  if (relay !== null) sealer.unseal(relay.secret, receiverSecretContext(relay.id));
-}
-
-async function makeSigninLink(store: Store, config: ServiceConfig, baseUrl: string): Promise<string | null> {
-  const nowMs = config.clock.now();
-  if (config.mode === "local") {
-    const { token } = await store.write("app", (tx) =>
-      createSigninLink(tx, { kind: "local", ownerId: null, nowMs }),
-    );
-    return localUrl(baseUrl, token);
-  }
-  if ((await store.read(listOwners)).length > 0) return null;
-  const { token } = await store.write("app", (tx) =>
-    createSigninLink(tx, { kind: "setup", ownerId: null, nowMs }),
-  );
-  return setupUrl(baseUrl, token);
-}
-
-/** Takes no new connection and answers what was accepted; what is still open after a while is cut off. */
-async function stopListening(
-  server: { stop(now: boolean): Promise<void> } | null,
-  clock: Clock,
-): Promise<void> {
-  let cancel = (): void => undefined;
-  const waited = new Promise<void>((resolve) => {
-    cancel = clock.after(STOP_WAIT_MS, resolve);
-  });
-  await Promise.race([server?.stop(false), waited]);
-  cancel();
-  await server?.stop(true);
 }
 
 /** The service's own hosts, which call_url never calls. */

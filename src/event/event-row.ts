@@ -34,10 +34,12 @@ export interface EventToRun {
   runs: number;
   payload: string;
   unsigned: number;
+  /** Milliseconds since the epoch. */
+  createdAt: number;
   /** Of earlier attempts, a JSON list; null: none. */
   warnings: string | null;
 }
 
 /** Columns of EventToRun. */
 export const EVENT_TO_RUN_COLUMNS =
-  "seq, id, environment_id AS environmentId, relay_id AS relayId, relay_name AS relayName, trigger, attempts, runs, payload, unsigned, warnings";
+  "seq, id, environment_id AS environmentId, relay_id AS relayId, relay_name AS relayName, trigger, attempts, runs, payload, unsigned, warnings, created_at AS createdAt";

@@ -27,7 +27,6 @@ export const metricRoutes = [
         }
       }
       const { metrics } = rooms;
-      if (metrics === undefined) throw new Refusal("not_found", "This service keeps no metrics.");
       return answerText(200, await metrics.write(rooms.store), { "content-type": metrics.contentType });
     },
   }),

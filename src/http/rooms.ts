@@ -22,8 +22,7 @@ export interface HttpRooms {
   sealer: Sealer;
   /** DNS, for verifying a sender domain. */
   resolveTxt: TxtResolver;
-  /** Absent: /metrics answers not_found. */
-  metrics?: Metrics;
+  metrics: Metrics;
   /** The public origin without a trailing slash: as configured, else made from the host and port that are listened on. */
   baseUrl(): string;
   /** Forgets the cached live relays; called after a change to one is durable. */

@@ -1,6 +1,6 @@
 /** Ends an attempt: the event's next state by the specification's state table, its run row, its audit row, its alert, its line. */
 import type { ActionResult } from "../action/contract.ts";
-import type { EventToRun } from "../event/event-row.ts";
+import type { EventToRun, EventTrigger } from "../event/event-row.ts";
 import { auditRun } from "../event/run-audit.ts";
 import { finishRun, type RunEnd } from "../event/run-row.ts";
 import { MAX_ATTEMPTS, RETRY_DELAYS_MS } from "../ground/limit.ts";
@@ -15,6 +15,16 @@ export interface Finished {
   retryAtMs: number | null;
   /** `RELAY · <name> · <trigger> · <n> actions · ok|failed` */
   line: string;
+  run: EndedRun;
+}
+
+/** A run in figures, for the metrics. */
+export interface EndedRun {
+  trigger: EventTrigger;
+  outcome: AttemptEnd["outcome"];
+  /** From arrival to the first attempt; null for later attempts. */
+  waitedMs: number | null;
+  tookMs: number;
 }
 
 /** What an attempt leaves behind. */
@@ -58,7 +68,13 @@ export async function finishAttempt(
     const why = ` (${next.reason ?? "failed"}): ${lastMessage(attempt.results)}`;
     await alertDead(tx, { environmentId: event.environmentId, relayName: relay.name, why, nowMs });
   }
-  return { retryAtMs: next.nextAttemptAtMs, line: runLine(relay, event, end.outcome === "ok") };
+  const run: EndedRun = {
+    trigger: event.trigger,
+    outcome: end.outcome,
+    waitedMs: event.runs === 1 ? attempt.startedAtMs - event.createdAt : null,
+    tookMs: nowMs - attempt.startedAtMs,
+  };
+  return { retryAtMs: next.nextAttemptAtMs, line: runLine(relay, event, end.outcome === "ok"), run };
 }
 
 /** Ends an attempt that an error nobody foresaw broke outside its actions, so that the event neither blocks its relay nor is lost. */

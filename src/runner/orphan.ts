@@ -39,5 +39,6 @@ export async function failOrphanedEvents(
   return due.map((event) => ({
     retryAtMs: null,
     line: runLine({ name: event.relayName, definition: { actions: [] } }, event, false),
+    run: { trigger: event.trigger, outcome: "not_run", waitedMs: null, tookMs: 0 },
   }));
 }

@@ -15,7 +15,7 @@ import type { Log } from "../ground/log.ts";
 import type { LiveRelay, LiveRelays } from "../relay/live-relay.ts";
 import { type Store, StoreUnavailable } from "../store/port.ts";
 import { runBatch, runBatchCarefully } from "./batch.ts";
-import { type Finished, finishBroken } from "./finish-attempt.ts";
+import { type EndedRun, type Finished, finishBroken } from "./finish-attempt.ts";
 import { Lookout } from "./lookout.ts";
 import { failOrphanedEvents, relayExists } from "./orphan.ts";
 import { Places } from "./place.ts";
@@ -36,6 +36,8 @@ export interface RunnerRooms {
   limits: RaisableLimits;
   /** Takes the line of every run, without its newline. */
   printRun: (line: string) => void;
+  /** Told of every run that ended, after its commit. */
+  onRun: (run: EndedRun) => void;
 }
 
 export class Runner {
@@ -243,8 +245,9 @@ export class Runner {
     return finished.length === BATCH_SIZE;
   }
 
-  #onFinished({ retryAtMs, line }: Finished): void {
+  #onFinished({ retryAtMs, line, run }: Finished): void {
     this.#rooms.printRun(line);
+    this.#rooms.onRun(run);
     if (retryAtMs !== null) this.#lookout.armRetry(retryAtMs);
   }
 }

@@ -15,7 +15,8 @@ import { requireCollectionDefinition } from "../../src/records/collection-defini
 import { createRelay } from "../../src/relay/relay-save.ts";
 import { savePlan } from "../../src/selling/plan.ts";
 import { saveProduct } from "../../src/selling/product.ts";
-import { LOCAL_APP, type Service, startService } from "../../src/service.ts";
+import { type Service, startService } from "../../src/service.ts";
+import { LOCAL_APP } from "../../src/startup/local-app.ts";
 import { CRASH_PLANS, CRASH_PRODUCTS, CRASH_SECRET, crashRelays } from "./crash-relay.ts";
 
 const [dataDir = "", sinkUrl = "", aheadMs = "0"] = process.argv.slice(2);

@@ -16,6 +16,7 @@ const FLOORS: readonly (readonly string[])[] = [
   ["event", "sync"],
   ["receiver", "schedule", "capture", "runner", "backup", "doctor", "metric", "caretaker"],
   ["http", "cli"],
+  ["startup"],
   ["service.ts"],
   ["main.ts"],
 ];

@@ -308,6 +308,7 @@ describe("the relays cannot be read", () => {
       concurrency: 32,
       limits: DEFAULT_LIMITS,
       printRun: () => undefined,
+      onRun: () => undefined,
     });
     await running.service.runner.stop();
     const [event] = await putEvents(running, ["a"]);
