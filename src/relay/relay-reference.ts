@@ -1,10 +1,12 @@
 /**
- * Warnings about what a relay names and is not there: collections, entitlements, products and plans, and a product or plan that is
- * not sold through this relay. A warning never refuses a save; the same thing missing when an event runs makes the event dead.
+ * What a relay names and is not there. A missing collection, entitlement, product or plan, and one that is not sold through this relay, is a
+ * warning, which never refuses a save; the same thing missing when an event runs makes the event dead. A sale bound to a relay that does not
+ * exist is refused, because nothing can fulfil it.
  */
 import type { Reference } from "../action/contract.ts";
 import { findAction } from "../action/registry.ts";
 import { isJsonObject, parseJson } from "../ground/json.ts";
+import { Refusal } from "../ground/refusal.ts";
 import type { Reader } from "../store/port.ts";
 import type { Definition } from "./definition.ts";
 
@@ -30,6 +32,31 @@ export async function warnOfReferences(
     }
   }
   return warnings;
+}
+
+/**
+ * Refuses with `relay_missing` a selling action on a product or plan whose sold-through setting names a relay that does not exist here; the
+ * relay that is being saved exists. Source: the specification's "Relay-sold products and plans".
+ */
+export async function requireSellingRelays(
+  tx: Reader,
+  environmentId: number,
+  definition: Definition,
+): Promise<void> {
+  for (const [index, action] of definition.actions.entries()) {
+    if (!SELLING.has(action.type)) continue;
+    for (const { kind, name, field } of findAction(action.type)?.references(action as never) ?? []) {
+      if (kind !== "product" && kind !== "plan") continue;
+      const seller = await findSeller(tx, environmentId, kind, name);
+      if (seller === null || seller === definition.name) continue;
+      const sql = "SELECT 1 FROM relay WHERE environment_id = ?1 AND name = ?2";
+      if (await rowExists(tx, sql, environmentId, seller)) continue;
+      throw new Refusal(
+        "relay_missing",
+        `\`actions.${index}.${field}\`: the ${kind} ${name} is sold through the relay ${seller}, which does not exist in this environment: create that relay again, or clear the ${kind}'s soldThrough first.`,
+      );
+    }
+  }
 }
 
 /** Whether what an action names exists in the environment now. */
@@ -100,10 +127,20 @@ async function warnOfSale(
   { kind, name }: Reference,
 ): Promise<string | null> {
   if (!SELLING.has(type) || (kind !== "product" && kind !== "plan")) return null;
+  if ((await findSeller(tx, environmentId, kind, name)) === relayName) return null;
+  return `\`${field}\`: the ${kind} ${name} is not sold through this relay yet; set its sold-through setting to the relay ${relayName} before the first event, which ends dead without it.`;
+}
+
+/** The relay that a product or plan is sold through, by name; null for none. */
+async function findSeller(
+  tx: Reader,
+  environmentId: number,
+  kind: "product" | "plan",
+  name: string,
+): Promise<string | null> {
   const sql = `SELECT sold_through AS soldThrough FROM ${kind} WHERE environment_id = ?1 AND name = ?2`;
   const row = await tx.get<{ soldThrough: string | null }>(sql, environmentId, name);
   const soldThrough = row === null || row.soldThrough === null ? null : parseJson(row.soldThrough);
-  const here = isJsonObject(soldThrough) && soldThrough.kind === "relay" && soldThrough.relay === relayName;
-  if (here) return null;
-  return `\`${field}\`: the ${kind} ${name} is not sold through this relay yet; set its sold-through setting to the relay ${relayName} before the first event, which ends dead without it.`;
+  if (!isJsonObject(soldThrough) || soldThrough.kind !== "relay") return null;
+  return typeof soldThrough.relay === "string" ? soldThrough.relay : null;
 }

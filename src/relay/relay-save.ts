@@ -11,7 +11,7 @@ import { auditRelay } from "./relay-audit.ts";
 import type { RelayContext } from "./relay-context.ts";
 import { refuseKeptElsewhere } from "./relay-environment-secret.ts";
 import { settleRelayProblems } from "./relay-problem.ts";
-import { warnOfReferences } from "./relay-reference.ts";
+import { requireSellingRelays, warnOfReferences } from "./relay-reference.ts";
 import {
   type OriginKind,
   type RelayRow,
@@ -60,8 +60,8 @@ interface Shown {
 }
 
 /**
- * Creates a relay. Refuses with `invalid_definition`, `name_taken`, `relay_capped`, `invalid_input` (a secret that does not fit) or
- * `no_call_url` (a signing secret for nothing to sign).
+ * Creates a relay. Refuses with `invalid_definition`, `name_taken`, `relay_capped`, `invalid_input` (a secret that does not fit),
+ * `no_call_url` (a signing secret for nothing to sign) or `relay_missing` (a sale bound to a relay that does not exist).
  */
 export async function createRelay(tx: Writer, context: RelayContext, input: NewRelay): Promise<SavedRelay> {
   const { definition, warnings } = requireDefinition(input.definition);
@@ -85,7 +85,7 @@ export async function createRelay(tx: Writer, context: RelayContext, input: NewR
 
 /**
  * Replaces the definition of a relay that was read at `version`. Refuses with `invalid_definition` (also another name), `not_found`,
- * `version_conflict` (the current version in `details.version`) or `trigger_kind_fixed`.
+ * `version_conflict` (the current version in `details.version`), `trigger_kind_fixed` or `relay_missing`.
  */
 export async function updateRelay(
   tx: Writer,
@@ -125,6 +125,7 @@ async function finish(
   warnings: readonly string[],
   shown: Shown,
 ): Promise<SavedRelay> {
+  await requireSellingRelays(tx, after.environmentId, readDefinition(after));
   await settleRelayProblems(tx, after, context.sealer, context.nowMs);
   await auditRelay(tx, context, before === null ? "relay.created" : "relay.updated", before, after);
   const references = await warnOfReferences(tx, after.environmentId, readDefinition(after));
