@@ -4,7 +4,7 @@
  */
 import { type Json, type JsonObject, writeJson } from "../ground/json.ts";
 import { MAX_MAPPED_VALUE_BYTES, MAX_PREVIEW_BYTES, MAX_STORED_PAYLOAD_BYTES } from "../ground/limit.ts";
-import { cutUtf8, utf8Bytes } from "../ground/text.ts";
+import { cutUtf8, fitsUtf8 } from "../ground/text.ts";
 
 export interface StoredPayload {
   /** JSON text. */
@@ -17,7 +17,7 @@ export interface StoredPayload {
 /** `{ event, mapped }` from the JSON text of the event, kept as received, and the mapped values. */
 export function makeReceiverPayload(eventText: string, mapped: JsonObject): StoredPayload {
   const text = `{"event":${eventText},"mapped":${writeJson(mapped)}}`;
-  if (utf8Bytes(text) <= MAX_STORED_PAYLOAD_BYTES) return { text, truncated: false, preview: null };
+  if (fitsUtf8(text, MAX_STORED_PAYLOAD_BYTES)) return { text, truncated: false, preview: null };
   const kept: JsonObject = {};
   for (const [name, value] of Object.entries(mapped)) kept[name] = cutValue(value);
   return {
@@ -36,5 +36,5 @@ export function makeWholePayload(payload: JsonObject): StoredPayload {
 export function cutValue(value: Json): Json {
   if (typeof value === "string") return cutUtf8(value, MAX_MAPPED_VALUE_BYTES);
   const text = writeJson(value);
-  return utf8Bytes(text) <= MAX_MAPPED_VALUE_BYTES ? value : cutUtf8(text, MAX_MAPPED_VALUE_BYTES);
+  return fitsUtf8(text, MAX_MAPPED_VALUE_BYTES) ? value : cutUtf8(text, MAX_MAPPED_VALUE_BYTES);
 }

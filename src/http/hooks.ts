@@ -22,13 +22,13 @@ export function hooksRoute({ http, receiver, source }: HookRooms) {
   return new Elysia({ name: "hooks" }).post(
     "/hooks/:appId/:name",
     async ({ request, params, server }) => {
-      const from = source.sourceOf(
-        server?.requestIP(request)?.address ?? null,
-        request.headers.get("x-forwarded-for"),
-      );
+      const from = (): string =>
+        source.sourceOf(server?.requestIP(request)?.address ?? null, request.headers.get("x-forwarded-for"));
       try {
         await receiver.requireReceiver(params.appId, params.name, from);
-        const body = await readBody(request, () => receiver.refuseTooLarge(params.appId, params.name, from));
+        const body = await readBody(request, () =>
+          receiver.refuseTooLarge(params.appId, params.name, from()),
+        );
         const answer = await receiver.receive({
           appId: params.appId,
           name: params.name,

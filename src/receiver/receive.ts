@@ -30,8 +30,8 @@ export interface ReceiverRequest {
   body: Uint8Array;
   /** What followed the path, "?" included. */
   search: string;
-  /** The caller's address, as the cap counts it. */
-  source: string;
+  /** The caller's address, as the cap counts it; asked for only when it is needed. */
+  source: () => string;
 }
 
 export type ReceiverAnswer =
@@ -105,7 +105,11 @@ export class Receiver {
       const refusal = this.#asRefusal(error);
       if (accepted !== null) {
         const { code, message } = refusal;
-        this.#notebook.noteRefused({ relay: accepted.relay, code, cause: message }, request.source, refusal);
+        this.#notebook.noteRefused(
+          { relay: accepted.relay, code, cause: message },
+          request.source(),
+          refusal,
+        );
       }
       this.#rooms.onCall(refusal.code);
       throw refusal;
@@ -113,9 +117,10 @@ export class Receiver {
   }
 
   /** Whether the path names a receiver at all, so that a body is not read for one that does not exist. */
-  async requireReceiver(appId: string, name: string, source: string): Promise<void> {
+  async requireReceiver(appId: string, name: string, from: () => string): Promise<void> {
     const snapshot = await this.#rooms.relays.current();
     if (snapshot.receiversOf(appId, name).length > 0) return;
+    const source = from();
     const refusal = this.#refuseUnverified(
       source,
       new Refusal(
@@ -162,10 +167,10 @@ export class Receiver {
       if (verdict.verified) return { relay, receiver, call, verdict };
       refused.push(explainToOwner(relay, verdict));
     }
-    const refusal = this.#refuseUnverified(request.source, explainToCaller(refused));
+    const refusal = this.#refuseUnverified(request.source(), explainToCaller(refused));
     for (const by of refused) {
       this.#health.refuse(by.relay, by.cause);
-      this.#notebook.noteRefused(by, request.source, refusal);
+      this.#notebook.noteRefused(by, request.source(), refusal);
     }
     throw refusal;
   }
@@ -184,7 +189,7 @@ export class Receiver {
           };
     if (once !== null) {
       const earlier = await this.#rooms.store.read((tx) => findEarlierUse(tx, once));
-      if (earlier !== null) return this.#answerSecondUse(relay, earlier, request.source);
+      if (earlier !== null) return this.#answerSecondUse(relay, earlier, request.source());
     }
     const parsed = call.parsed();
     if (!parsed.ok) throw new Refusal("invalid_json", `The body cannot be read: ${parsed.message}`);
@@ -200,17 +205,17 @@ export class Receiver {
     const mismatch = matchesWhen(receiver.when, mapped);
     if (mismatch !== null) {
       if (once !== null) await this.#spendIgnored(once);
-      this.#notebook.noteIgnored(relay, request.source, tellIgnored(mismatch));
+      this.#notebook.noteIgnored(relay, request.source(), tellIgnored(mismatch));
       return { received: true, ignored: "when" };
     }
     const eventId = readEventId(mapped) ?? verdict.senderEventId;
     const stored = await this.#record(accepted, request, parsed, mapped, eventId, once);
-    if ("sameBody" in stored) return this.#answerSecondUse(relay, stored, request.source);
+    if ("sameBody" in stored) return this.#answerSecondUse(relay, stored, request.source());
     if (!stored.duplicate) {
       this.#health.receive(relay);
       return { received: true, eventId: stored.id };
     }
-    this.#notebook.noteDuplicate(relay, request.source, tellDuplicate(eventId), stored.id);
+    this.#notebook.noteDuplicate(relay, request.source(), tellDuplicate(eventId), stored.id);
     return { received: true, duplicate: true, eventId: stored.id };
   }
 

@@ -18,19 +18,35 @@ export class SqliteConnection implements Reader {
 
   /** Runs one statement at once, without a place in any queue. */
   exec(sql: string): void {
-    this.#guard(() => this.#statement(sql).run());
+    try {
+      this.#statement(sql).run();
+    } catch (error) {
+      throw tellApart(error);
+    }
   }
 
   async get<Row>(sql: string, ...values: SqlValue[]): Promise<Row | null> {
-    return this.#guard(() => this.#statement(sql).get(...values) as Row | null);
+    try {
+      return this.#statement(sql).get(...values) as Row | null;
+    } catch (error) {
+      throw tellApart(error);
+    }
   }
 
   async all<Row>(sql: string, ...values: SqlValue[]): Promise<Row[]> {
-    return this.#guard(() => this.#statement(sql).all(...values) as Row[]);
+    try {
+      return this.#statement(sql).all(...values) as Row[];
+    } catch (error) {
+      throw tellApart(error);
+    }
   }
 
   async run(sql: string, ...values: SqlValue[]): Promise<number> {
-    return this.#guard(() => this.#statement(sql).run(...values).changes);
+    try {
+      return this.#statement(sql).run(...values).changes;
+    } catch (error) {
+      throw tellApart(error);
+    }
   }
 
   get inTransaction(): boolean {
@@ -50,14 +66,6 @@ export class SqliteConnection implements Reader {
       this.#statements.set(sql, statement);
     }
     return statement;
-  }
-
-  #guard<Result>(work: () => Result): Result {
-    try {
-      return work();
-    } catch (error) {
-      throw tellApart(error);
-    }
   }
 }
 

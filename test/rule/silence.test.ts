@@ -60,7 +60,7 @@ function send(name = "orders", secret = SECRET): Promise<ReceiverAnswer | string
   const signature = createHmac("sha256", secret).update(body).digest("hex");
   const headers = new Headers({ "content-type": "application/json", "x-signature": signature });
   return receiving
-    .receive({ appId: "app_test", name, headers, body, search: "", source: "203.0.113.7" })
+    .receive({ appId: "app_test", name, headers, body, search: "", source: () => "203.0.113.7" })
     .catch((error: { code: string }) => error.code);
 }
 
