@@ -13,12 +13,19 @@ export function processWorld(parts: Pick<World, "startService" | "resetUrl">): W
     env: process.env,
     cwd: process.cwd(),
     interactive: process.stdout.isTTY === true && process.stdin.isTTY === true,
-    say: (text) => void process.stdout.write(`${text}\n`),
-    tell: (text) => void process.stderr.write(`${text}\n`),
+    say: (text) => void process.stdout.write(`${showControls(text)}\n`),
+    tell: (text) => void process.stderr.write(`${showControls(text)}\n`),
     readInput: () => Bun.stdin.text(),
     untilStopped,
     openBrowser,
   };
+}
+
+const CONTROL = /[^\P{Cc}\n\t]/gu;
+
+/** What others wrote (a name, a payload, a file's name) never steers the terminal; in JSON this writes the same text. */
+export function showControls(text: string): string {
+  return text.replace(CONTROL, (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
 function untilStopped(): Promise<void> {

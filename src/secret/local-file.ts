@@ -4,7 +4,7 @@
  * Source: the specification's "Secrets"; decisions, section 1.
  */
 import { randomBytes } from "node:crypto";
-import { mkdir, open, readFile, rename, rm, writeFile } from "node:fs/promises";
+import { mkdir, open, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { isJsonObject } from "../ground/json.ts";
 import { Refusal } from "../ground/refusal.ts";
@@ -17,6 +17,7 @@ export interface LocalSecrets {
 const FILE_NAME = ".secrets.json";
 const IGNORE_FILE_NAME = ".gitignore";
 const OWNER_ONLY = 0o600;
+const MAX_FILE_BYTES = 1024 * 1024;
 
 /** What the file holds for every relay; nothing when there is no file. Refuses with `invalid_input` a file that cannot be read. */
 export async function readLocalSecrets(serviceDir: string): Promise<Map<string, LocalSecrets>> {
@@ -69,6 +70,13 @@ function unreadable(): Refusal {
   return new Refusal(
     "invalid_input",
     `${FILE_NAME} is not a JSON object of relay names with receiverSecret and signingSecret: mend it, or remove it and rotate the secrets.`,
+  );
+}
+
+function unusable(path: string): Refusal {
+  return new Refusal(
+    "invalid_input",
+    `${path} is no file of at most 1 MiB: remove what lies there, and rotate the secrets if it was they.`,
   );
 }
 
@@ -135,6 +143,9 @@ async function ignoreFile(serviceDir: string): Promise<void> {
 
 async function readIfThere(path: string): Promise<string | null> {
   try {
+    const found = await stat(path);
+    // Opening a pipe waits for ever, and a device has no end.
+    if (!found.isFile() || found.size > MAX_FILE_BYTES) throw unusable(path);
     return await readFile(path, "utf8");
   } catch (error) {
     if (error instanceof Error && "code" in error && error.code === "ENOENT") return null;

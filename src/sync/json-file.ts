@@ -1,5 +1,5 @@
 /** Reads one JSON file that a person wrote: its value, or what is wrong with it and where. It judges JSON alone, never what it means. */
-import { readFile, stat } from "node:fs/promises";
+import { constants, open, stat } from "node:fs/promises";
 import { type Json, parseJson } from "../ground/json.ts";
 import type { Problem } from "../ground/problem.ts";
 import { type JsonPlaces, type Place, placeJson } from "./json-place.ts";
@@ -19,11 +19,44 @@ const MAX_FILE_BYTES = 1024 * 1024;
 /** The file's value, or one problem. Never throws; a file that is not there is a problem too. */
 export async function readJsonFile(file: string): Promise<JsonFile> {
   try {
-    const { size } = await stat(file);
+    const { size, isPlain } = await look(file);
+    if (!isPlain) return refused(null, "This is no file but a pipe, a device or a folder: put a file here.");
     if (size > MAX_FILE_BYTES) return refused(null, `The file is ${size} bytes long: keep it under 1 MiB.`);
-    return parseJsonText(await readFile(file, "utf8"));
+    const bytes = await readBeginning(file);
+    if (bytes.length > MAX_FILE_BYTES)
+      return refused(null, "The file grew while it was read: keep it under 1 MiB.");
+    const text = decodeUtf8(bytes);
+    return text === null
+      ? refused(null, "The file is not text in UTF-8: save it in that encoding.")
+      : parseJsonText(text);
   } catch (error) {
     return refused(null, `The file cannot be read (${(error as Error).message}): check its path and rights.`);
+  }
+}
+
+/** What lies there, looked at before it is opened: opening a pipe waits for somebody to write. */
+async function look(file: string): Promise<{ size: number; isPlain: boolean }> {
+  const found = await stat(file);
+  return { size: found.size, isPlain: found.isFile() };
+}
+
+/** At most one byte more than a file may have, whatever it says of its size. */
+async function readBeginning(file: string): Promise<Buffer> {
+  await using handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK);
+  const bytes = Buffer.alloc(MAX_FILE_BYTES + 1);
+  let length = 0;
+  for (;;) {
+    const { bytesRead } = await handle.read(bytes, length, bytes.length - length, null);
+    length += bytesRead;
+    if (bytesRead === 0 || length === bytes.length) return bytes.subarray(0, length);
+  }
+}
+
+function decodeUtf8(bytes: Buffer): string | null {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    return null;
   }
 }
 

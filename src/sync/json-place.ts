@@ -44,9 +44,14 @@ class Scan {
   readonly twice: string[] = [];
   readonly #text: string;
   #at = 0;
+  /** How far lines were counted: the place moves only forward, so each character is looked at once. */
+  #line = 1;
+  #lineStart = 0;
+  #lineEnd: number;
 
   constructor(text: string) {
     this.#text = text;
+    this.#lineEnd = this.#findLineEnd();
   }
 
   run(): JsonMistake | null {
@@ -122,8 +127,16 @@ class Scan {
   }
 
   #place(): Place {
-    const before = this.#text.slice(0, this.#at);
-    const lineStart = before.lastIndexOf("\n") + 1;
-    return { line: before.split("\n").length, column: this.#at - lineStart + 1 };
+    while (this.#lineEnd < this.#at) {
+      this.#line += 1;
+      this.#lineStart = this.#lineEnd + 1;
+      this.#lineEnd = this.#findLineEnd();
+    }
+    return { line: this.#line, column: this.#at - this.#lineStart + 1 };
+  }
+
+  #findLineEnd(): number {
+    const end = this.#text.indexOf("\n", this.#lineStart);
+    return end < 0 ? this.#text.length : end;
   }
 }

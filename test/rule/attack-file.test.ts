@@ -1,0 +1,113 @@
+/** Definition files as an unkind hand leaves them: whatever lies in the folder is told in one sentence, at once, and harms no other file. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { showControls } from "../../src/cli/process-world.ts";
+import { readLocalSecrets } from "../../src/secret/local-file.ts";
+import { listDefinitionFiles, readDefinitionFile } from "../../src/sync/definition-file.ts";
+import { parseJsonText } from "../../src/sync/json-file.ts";
+
+let serviceDir: string;
+let relays: string;
+
+beforeAll(() => {
+  serviceDir = mkdtempSync(join(tmpdir(), "relay-hostile-"));
+  relays = join(serviceDir, "relays");
+  mkdirSync(relays);
+  mkdirSync(join(relays, "folder.json"));
+});
+
+afterAll(() => rmSync(serviceDir, { recursive: true }));
+
+const definition = (name: string): string =>
+  JSON.stringify({
+    name,
+    trigger: { kind: "schedule", every: "1d" },
+    actions: [{ type: "call_url", url: "https://example.com/" }],
+  });
+
+function makePipe(path: string): void {
+  Bun.spawnSync(["mkfifo", path]);
+}
+
+const FILES: readonly [name: string, make: (path: string) => void, says: RegExp][] = [
+  [
+    "a file of 100 MB",
+    (path) => Bun.spawnSync(["truncate", "-s", "100M", path]),
+    /104857600 bytes long: keep it under 1 MiB/,
+  ],
+  ["a pipe nobody writes to", makePipe, /no file but a pipe/],
+  ["a link to a device without end", (path) => symlinkSync("/dev/zero", path), /no file but a pipe/],
+  ["a link to itself", (path) => symlinkSync(path, path), /cannot be read \(ELOOP/],
+  ["a link to nothing", (path) => symlinkSync("/nowhere/at/all", path), /cannot be read \(ENOENT/],
+  [
+    "bytes that are no UTF-8",
+    (path) => writeFileSync(path, Buffer.from('{"name":"\xff\xfe"}', "latin1")),
+    /not text in UTF-8/,
+  ],
+  ["nothing", (path) => writeFileSync(path, ""), /is empty/],
+  ["a hundred thousand brackets", (path) => writeFileSync(path, "[".repeat(100_000)), /at most 64 levels/],
+  [
+    "a name with a path in it",
+    (path) => writeFileSync(path, definition("../../evil")),
+    /`name` is not in the right form/,
+  ],
+  ["another relay's name", (path) => writeFileSync(path, definition("other")), /give both the same name/],
+  [
+    "a name twice",
+    (path) => writeFileSync(path, `{"name":"x",${definition("a-name").slice(1)}`),
+    /stands here twice/,
+  ],
+  [
+    "__proto__",
+    (path) => writeFileSync(path, '{"__proto__":{"name":"a-name"}}'),
+    /`__proto__` is a name that no object may have/,
+  ],
+];
+
+test.each(FILES)("%s", async (name, make, says) => {
+  const path = join(relays, `file-${FILES.findIndex(([one]) => one === name)}.json`);
+  make(path);
+  const read = await readDefinitionFile(path);
+  expect(read.ok ? "read" : read.problems.map(({ message }) => message).join("\n")).toMatch(says);
+});
+
+test("a good file among them is read, and a folder that is named like a file is none", async () => {
+  writeFileSync(join(relays, "good.json"), definition("good"));
+  expect((await readDefinitionFile(join(relays, "good.json"))).ok).toBe(true);
+  expect(await listDefinitionFiles(serviceDir)).not.toContain(join(relays, "folder.json"));
+});
+
+test.each([
+  ["on one line", ""],
+  ["on a line each", "\n"],
+])("seventy thousand fields %s are placed in one pass over the text", (_name, gap) => {
+  const text = `{${Array.from({ length: 70_000 }, (_, at) => `"k${at}":${gap}1`).join(",")}}`;
+  const before = process.cpuUsage();
+  const read = parseJsonText(text);
+  const { user } = process.cpuUsage(before);
+  expect(read.ok ? read.places.places.get("k69999") : null).toEqual(
+    gap === "" ? { line: 1, column: text.length - 1 } : { line: 70_001, column: 1 },
+  );
+  // One pass takes tens of milliseconds here; a look back for each field took minutes.
+  expect(user / 1_000).toBeLessThan(5_000);
+});
+
+test("a secrets file that is a pipe or a device is refused in a sentence", async () => {
+  for (const make of [makePipe, (path: string) => symlinkSync("/dev/zero", path)]) {
+    const path = join(serviceDir, ".secrets.json");
+    make(path);
+    const refused = await readLocalSecrets(serviceDir).catch((error: Error) => error.message);
+    expect(refused).toContain("is no file of at most 1 MiB");
+    rmSync(path);
+  }
+});
+
+test("what a name holds never steers the terminal, and in JSON it stays what it was", () => {
+  const name = "red\u001b[31m \u009b2J\u0007\u0000 end";
+  const shown = showControls(JSON.stringify({ name }));
+  expect(shown).not.toMatch(/\p{Cc}/u);
+  expect(JSON.parse(shown)).toEqual({ name });
+  expect(showControls("two\tcolumns\nand lines")).toBe("two\tcolumns\nand lines");
+});
