@@ -80,7 +80,7 @@ class LocalFiles {
     const catalogChanged = changed.some(([path]) => path === catalogFile);
     if (catalogChanged) await this.#catalog.apply(found.get(catalogFile) ?? "");
     let relaysChanged = false;
-    for (const [path, text] of changed) {
+    for (const [path, text] of catalogChanged ? this.#withRefused(found, changed) : changed) {
       if (path !== catalogFile && (await this.#applyRelay(path, text))) relaysChanged = true;
     }
     if (await this.#removeGone(found)) relaysChanged = true;
@@ -91,6 +91,15 @@ class LocalFiles {
     if (changed.length > 0 || relaysChanged || this.#first) await this.#settleProblems();
     if (relaysChanged || secretsChanged) this.#parts.changed();
     this.#first = false;
+  }
+
+  /** Another catalog may mend what a relay was refused for. */
+  #withRefused(
+    found: ReadonlyMap<string, string>,
+    changed: readonly [string, string][],
+  ): ReadonlyMap<string, string> {
+    const refused = [...found].filter(([path]) => this.#broken.has(relayTarget(relayNameOf(path))));
+    return new Map([...changed, ...refused]);
   }
 
   async #readFiles(): Promise<Map<string, string>> {

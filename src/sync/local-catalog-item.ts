@@ -6,9 +6,10 @@ import { actorWords, COMMAND_LINE } from "../account/actor.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { listAccessSlugs, putAccessSlug } from "../people/access-slug.ts";
 import { putCollection, viewCollection } from "../records/collection.ts";
+import { findRelay } from "../relay/relay-row.ts";
 import { findPlan, savePlan } from "../selling/plan.ts";
 import { type CatalogChange, findProduct, saveProduct } from "../selling/product.ts";
-import { parseSoldThrough, writeSoldThrough } from "../selling/sold-through.ts";
+import { parseSoldThrough, type SoldThrough, writeSoldThrough } from "../selling/sold-through.ts";
 import type { Writer } from "../store/port.ts";
 import { writeAudit } from "../watch/audit.ts";
 import type { Catalog } from "./catalog-file.ts";
@@ -22,7 +23,10 @@ export interface CatalogOutcome {
 
 type Step = (tx: Writer, change: CatalogChange, outcome: CatalogOutcome) => Promise<void>;
 
-/** Collections and access: what relays write to and grant. Applied before the relays. */
+/**
+ * Collections and access: what relays write to and grant. Applied before the relays; so is letting go of a relay that is gone, because a
+ * relay is not saved while what it sells is bound to one that does not exist.
+ */
 export function applyStock(parts: LocalParts, catalog: Catalog): Promise<CatalogOutcome> {
   return applySteps(parts, [
     ...catalog.collections.map((collection): [string, Step] => [
@@ -50,10 +54,47 @@ export function applyStock(parts: LocalParts, catalog: Catalog): Promise<Catalog
         );
         if (standing !== undefined && standing.title === (entry.title ?? entry.slug)) return;
         await putAccessSlug(tx, change.environmentId, entry, change.nowMs);
+        await writeAudit(tx, {
+          environmentId: change.environmentId,
+          atMs: change.nowMs,
+          actor: change.by,
+          action: "access.changed",
+          target: `access:${entry.slug}`,
+          before: standing === undefined ? null : { slug: entry.slug, title: standing.title },
+          after: { slug: entry.slug, title: entry.title ?? entry.slug },
+        });
         outcome.done.push(`access:${entry.slug} ${standing === undefined ? "created" : "changed"}`);
       },
     ]),
+    ...catalog.products.map(({ name, soldThrough }): [string, Step] => [
+      `products.${name}`,
+      async (tx, change) => {
+        const standing = await findProduct(tx, change.environmentId, name);
+        if (standing === null || !(await isLost(tx, change, standing.soldThrough, soldThrough))) return;
+        const { title, key, credits } = standing;
+        await saveProduct(tx, change, name, { title, key, credits });
+      },
+    ]),
+    ...catalog.plans.map(({ name, soldThrough }): [string, Step] => [
+      `plans.${name}`,
+      async (tx, change) => {
+        const standing = await findPlan(tx, change.environmentId, name);
+        if (standing === null || !(await isLost(tx, change, standing.soldThrough, soldThrough))) return;
+        await savePlan(tx, change, name, { title: standing.title, default: standing.default });
+      },
+    ]),
   ]);
+}
+
+/** Whether what is sold through a relay that is gone shall be sold another way. */
+async function isLost(
+  tx: Writer,
+  { environmentId }: CatalogChange,
+  standing: SoldThrough | null,
+  wanted: unknown,
+): Promise<boolean> {
+  if (standing?.kind !== "relay" || sameSale(standing, wanted)) return false;
+  return (await findRelay(tx, environmentId, standing.relay)) === null;
 }
 
 /** Products and plans, which may name a relay as the way they are sold. Applied after the relays. */
@@ -96,7 +137,7 @@ export function applyOffers(parts: LocalParts, catalog: Catalog): Promise<Catalo
   ]);
 }
 
-function sameSale(standing: Parameters<typeof writeSoldThrough>[0], wanted: unknown): boolean {
+function sameSale(standing: SoldThrough | null, wanted: unknown): boolean {
   return writeSoldThrough(standing) === writeSoldThrough(parseSoldThrough(wanted));
 }
 

@@ -17,6 +17,7 @@ import { findProduct } from "../../src/selling/product.ts";
 import type { Store } from "../../src/store/port.ts";
 import { openSqlite } from "../../src/store/sqlite.ts";
 import { type LocalSync, startLocalSync } from "../../src/sync/apply-local.ts";
+import { listAudit } from "../../src/watch/audit.ts";
 import { listProblems } from "../../src/watch/problem.ts";
 import { VirtualClock } from "../kit/virtual-clock.ts";
 
@@ -291,6 +292,58 @@ describe("the catalog", () => {
     await started.look();
     expect(await store.read((tx) => findProduct(tx, environment.id, "ebook"))).not.toBeNull();
     expect(await problems()).toEqual([]);
+  });
+
+  test.each([
+    ["before the catalog follows", true],
+    ["with the catalog at once", false],
+  ])("follows a relay that comes back under another name, %s", async (_when, relayFirst) => {
+    const sell = (name: string) =>
+      catalog({
+        products: { ebook: { credits: 5, soldThrough: { kind: "relay", relay: name } } },
+        plans: { free: {}, pro: { soldThrough: { kind: "relay", relay: name } } },
+      });
+    const actions = [
+      { type: "fulfil_product", product: "ebook", ref: "{{mapped.order}}" },
+      { type: "grant_plan", plan: "pro", ref: "{{mapped.order}}" },
+    ];
+    sell(NAME);
+    save({ actions });
+    const started = await start();
+    rmSync(relayFile());
+    await started.look();
+    await started.look();
+    expect(await relay()).toBeNull();
+    save({ actions }, "renamed");
+    if (relayFirst) {
+      await started.look();
+      expect(await relay("renamed")).toBeNull();
+      expect(await problems()).toMatchObject([{ code: "definition_broken", target: "relay:renamed" }]);
+    }
+    sell("renamed");
+    await started.look();
+    expect(await relay("renamed")).not.toBeNull();
+    const soldThrough = { kind: "relay", relay: "renamed" };
+    expect(await store.read((tx) => findProduct(tx, environment.id, "ebook"))).toMatchObject({
+      credits: 5,
+      soldThrough,
+    });
+    expect(await store.read((tx) => findPlan(tx, environment.id, "pro"))).toMatchObject({ soldThrough });
+    expect(await problems()).toEqual([]);
+  });
+
+  test("makes access slugs, each audited with before and after", async () => {
+    catalog({ access: { forum: { title: "Forum" } } });
+    const started = await start();
+    catalog({ access: { forum: { title: "The forum" } } });
+    await started.look();
+    const { items } = await store.read((tx) =>
+      listAudit(tx, environment.id, { target: "access:forum" }, { limit: 9, after: null }),
+    );
+    expect(items).toMatchObject([
+      { actor: "command line", before: { title: "Forum" }, after: { title: "The forum" } },
+      { before: null, after: { title: "Forum" } },
+    ]);
   });
 
   test("never deletes what it does not name", async () => {
