@@ -119,11 +119,13 @@ export const personRoutes = [
     async handle({ rooms, visit, params, nowMs }) {
       const erasure = { environmentId: visit.environment.id, personId: params.id, by: visit.by, nowMs };
       await rooms.store.write("erasure", async (tx) => {
+        const { status } = await requirePerson(tx, erasure.environmentId, erasure.personId);
         const erased = await erasePerson(tx, erasure);
         await auditVisit(tx, visit, nowMs, {
           action: "person.erased",
           target: `person:${params.id}`,
-          after: erased,
+          before: { status },
+          after: { status: "erased", ...erased },
         });
       });
       return undefined;
