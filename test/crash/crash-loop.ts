@@ -139,13 +139,13 @@ async function send(port: number, event: CrashEvent): Promise<boolean> {
   }
 }
 
-/** Mostly any moment of the first quarter of a second; every third time the moment a notice is out and its outcome is not recorded. */
+/** Mostly any moment of the first second, early ones more often; every third time the moment a notice is out and its outcome is not recorded. */
 async function chooseMoment(
   round: number,
   random: () => number,
   listen: (work: () => void) => void,
 ): Promise<void> {
-  const delayMs = random() * 250;
+  const delayMs = random() ** 2 * 900;
   if (round % 3 !== 2) return Bun.sleep(delayMs);
   let left = Math.floor(random() * 6) + 1;
   const reached = new Promise<void>((resolve) => {
