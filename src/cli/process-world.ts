@@ -5,8 +5,12 @@ import type { World } from "./world.ts";
 /** A terminal's Ctrl+C may arrive twice, once from the terminal and once through a package runner. */
 const SAME_SIGNAL_MS = 200;
 
+/** Files and folders that the process makes are its user's alone: most hold people's data, or secrets. */
+const OWNER_ONLY = 0o077;
+
 /** The process's streams, variables and signals; what it starts is given. */
 export function processWorld(parts: Pick<World, "startService" | "resetUrl">): World {
+  process.umask(OWNER_ONLY);
   return {
     ...parts,
     clock: systemClock,

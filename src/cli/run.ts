@@ -59,9 +59,9 @@ function explain(error: unknown, world: World): number {
   }
   if (isForPeople(error) || error instanceof DataDirectoryTaken || error instanceof MigrationRefused) {
     world.tell(error.message);
-  } else if (error instanceof StoreUnavailable) {
+  } else if (error instanceof StoreUnavailable || isDatabaseTrouble(error)) {
     world.tell(
-      `The database cannot be used now: ${error.message} Check the disk and the data directory's rights.`,
+      `The database cannot be used now: ${error.message.replace(/\.?$/, ".")} Check the disk and the data directory's rights.`,
     );
   } else if (isFileTrouble(error)) {
     world.tell(
@@ -72,6 +72,11 @@ function explain(error: unknown, world: World): number {
     world.tell(`Something went wrong that should not: ${message} (RELAY_DEBUG=1 shows where).`);
   }
   return 1;
+}
+
+/** The database's own error, from before there is a store to tell of it. */
+function isDatabaseTrouble(error: unknown): error is Error {
+  return error instanceof Error && "code" in error && /^SQLITE_/.test(String(error.code));
 }
 
 /** The system refused a file or folder that the person named, or that lies where they said. */

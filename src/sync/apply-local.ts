@@ -2,7 +2,7 @@
  * Local development: the files of the service directory are the relays and the catalog of the environment `local`, within a second of a
  * save. A broken edit changes nothing: the last good definition stays in force, and the problem is told and shown until it is mended.
  */
-import { readFile, stat } from "node:fs/promises";
+import { stat } from "node:fs/promises";
 import type { Definition } from "../relay/definition.ts";
 import { warnOfReferences } from "../relay/relay-reference.ts";
 import { listRelayRows, relayTarget } from "../relay/relay-row.ts";
@@ -10,7 +10,7 @@ import type { LocalSecrets } from "../secret/local-file.ts";
 import { clearProblem, listProblems, raiseProblem } from "../watch/problem.ts";
 import { catalogPath } from "./catalog-file.ts";
 import { checkDefinitionFile, listDefinitionFiles, relayNameOf, relaysFolder } from "./definition-file.ts";
-import { parseJsonText } from "./json-file.ts";
+import { type FileText, parseFileText, readFileText } from "./json-file.ts";
 import { LocalCatalog } from "./local-catalog.ts";
 import { type LocalParts, showFile, tellProblems } from "./local-parts.ts";
 import { applyDefinition, removeDefinition } from "./local-relay.ts";
@@ -59,8 +59,8 @@ class LocalFiles {
   readonly #parts: LocalParts;
   readonly #secrets: LocalSecretFile;
   readonly #catalog: LocalCatalog;
-  /** The text of each file as it was applied, or refused, last. */
-  readonly #texts = new Map<string, string>();
+  /** What stood in each file when it was applied, or refused, last. */
+  readonly #texts = new Map<string, FileText>();
   readonly #gone = new Set<string>();
   /** What stands as broken: the problem's target, and its sentence. */
   readonly #broken = new Map<string, string>();
@@ -75,18 +75,18 @@ class LocalFiles {
 
   async look(): Promise<void> {
     const found = await this.#readFiles();
-    const changed = [...found].filter(([path, text]) => this.#texts.get(path) !== text);
+    const changed = [...found].filter(([path, read]) => !isSame(this.#texts.get(path), read));
     const catalogFile = catalogPath(this.#parts.serviceDir);
     const catalogChanged = changed.some(([path]) => path === catalogFile);
-    if (catalogChanged) await this.#catalog.apply(found.get(catalogFile) ?? "");
+    if (catalogChanged) await this.#catalog.apply(found.get(catalogFile) ?? { text: "" });
     let relaysChanged = false;
-    for (const [path, text] of catalogChanged ? this.#withRefused(found, changed) : changed) {
-      if (path !== catalogFile && (await this.#applyRelay(path, text))) relaysChanged = true;
+    for (const [path, read] of catalogChanged ? this.#withRefused(found, changed) : changed) {
+      if (path !== catalogFile && (await this.#applyRelay(path, read))) relaysChanged = true;
     }
     if (await this.#removeGone(found)) relaysChanged = true;
     if (catalogChanged || relaysChanged) await this.#catalog.applyOffers();
     if (this.#saved.length > 0) await this.#tellReferences();
-    for (const [path, text] of changed) this.#texts.set(path, text);
+    for (const [path, read] of changed) this.#texts.set(path, read);
     const secretsChanged = await this.#reconcileSecrets();
     if (changed.length > 0 || relaysChanged || this.#first) await this.#settleProblems();
     if (relaysChanged || secretsChanged) this.#parts.changed();
@@ -95,29 +95,30 @@ class LocalFiles {
 
   /** Another catalog may mend what a relay was refused for. */
   #withRefused(
-    found: ReadonlyMap<string, string>,
-    changed: readonly [string, string][],
-  ): ReadonlyMap<string, string> {
+    found: ReadonlyMap<string, FileText>,
+    changed: readonly [string, FileText][],
+  ): ReadonlyMap<string, FileText> {
     const refused = [...found].filter(([path]) => this.#broken.has(relayTarget(relayNameOf(path))));
     return new Map([...changed, ...refused]);
   }
 
-  async #readFiles(): Promise<Map<string, string>> {
+  /** A file that cannot be read is there all the same: its relay stays as it is. */
+  async #readFiles(): Promise<Map<string, FileText>> {
     const { serviceDir } = this.#parts;
     const paths = [...(await listDefinitionFiles(serviceDir)), catalogPath(serviceDir)];
-    const found = new Map<string, string>();
+    const found = new Map<string, FileText>();
     for (const path of paths) {
-      const text = await readFile(path, "utf8").catch(() => null);
-      if (text !== null) found.set(path, text);
+      const read = await readFileText(path);
+      if (read !== null) found.set(path, read);
     }
     return found;
   }
 
   /** Answers whether the relay changed. */
-  async #applyRelay(path: string, text: string): Promise<boolean> {
+  async #applyRelay(path: string, read: FileText): Promise<boolean> {
     const name = relayNameOf(path);
     const target = relayTarget(name);
-    const file = checkDefinitionFile(name, parseJsonText(text));
+    const file = checkDefinitionFile(name, parseFileText(read));
     if (!file.ok) {
       tellProblems(this.#parts, path, file.problems);
       this.#break(target, file.problems.map(({ message }) => message).join(" "));
@@ -152,7 +153,7 @@ class LocalFiles {
   }
 
   /** Deletes relays whose file has been gone for two looks; at the first look, those whose file went while nothing ran. */
-  async #removeGone(found: ReadonlyMap<string, string>): Promise<boolean> {
+  async #removeGone(found: ReadonlyMap<string, FileText>): Promise<boolean> {
     let removed = false;
     const gone = this.#first
       ? await this.#listOrphans(found)
@@ -185,7 +186,7 @@ class LocalFiles {
     return removed;
   }
 
-  async #listOrphans(found: ReadonlyMap<string, string>): Promise<{ path: string; sure: boolean }[]> {
+  async #listOrphans(found: ReadonlyMap<string, FileText>): Promise<{ path: string; sure: boolean }[]> {
     const { store, environment, serviceDir } = this.#parts;
     const folder = relaysFolder(serviceDir);
     // Without the folder this is more likely the wrong place than a wish to delete every relay.
@@ -256,4 +257,11 @@ class LocalFiles {
       }
     });
   }
+}
+
+function isSame(last: FileText | undefined, now: FileText): boolean {
+  if (last === undefined) return false;
+  return "text" in now
+    ? "text" in last && last.text === now.text
+    : "refusal" in last && last.refusal === now.refusal;
 }

@@ -16,22 +16,37 @@ export type JsonFile =
 /** Far beyond any definition or catalog; a larger file is something else. */
 const MAX_FILE_BYTES = 1024 * 1024;
 
+/** A file's text, or the sentence that says why there is none. */
+export type FileText = { text: string } | { refusal: string };
+
 /** The file's value, or one problem. Never throws; a file that is not there is a problem too. */
 export async function readJsonFile(file: string): Promise<JsonFile> {
+  return parseFileText(
+    (await readFileText(file)) ?? { refusal: `There is no file ${file}: check its path and name.` },
+  );
+}
+
+/** What stands in the file, read at once whatever lies there; null where nothing does. Never throws. */
+export async function readFileText(file: string): Promise<FileText | null> {
   try {
     const { size, isPlain } = await look(file);
-    if (!isPlain) return refused(null, "This is no file but a pipe, a device or a folder: put a file here.");
-    if (size > MAX_FILE_BYTES) return refused(null, `The file is ${size} bytes long: keep it under 1 MiB.`);
-    const bytes = await readBeginning(file);
+    if (!isPlain) return { refusal: "This is no file but a pipe, a device or a folder: put a file here." };
+    if (size > MAX_FILE_BYTES) return { refusal: `The file is ${size} bytes long: keep it under 1 MiB.` };
+    const bytes = await readBeginning(file, size);
     if (bytes.length > MAX_FILE_BYTES)
-      return refused(null, "The file grew while it was read: keep it under 1 MiB.");
+      return { refusal: "The file grew while it was read: keep it under 1 MiB." };
     const text = decodeUtf8(bytes);
-    return text === null
-      ? refused(null, "The file is not text in UTF-8: save it in that encoding.")
-      : parseJsonText(text);
+    return text === null ? { refusal: "The file is not text in UTF-8: save it in that encoding." } : { text };
   } catch (error) {
-    return refused(null, `The file cannot be read (${(error as Error).message}): check its path and rights.`);
+    const { code, message } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT") return null;
+    return { refusal: `The file cannot be read (${message}): check its path and rights.` };
   }
+}
+
+/** As `readJsonFile`, of a file that was read already. */
+export function parseFileText(read: FileText): JsonFile {
+  return "text" in read ? parseJsonText(read.text) : refused(null, read.refusal);
 }
 
 /** What lies there, looked at before it is opened: opening a pipe waits for somebody to write. */
@@ -40,15 +55,16 @@ async function look(file: string): Promise<{ size: number; isPlain: boolean }> {
   return { size: found.size, isPlain: found.isFile() };
 }
 
-/** At most one byte more than a file may have, whatever it says of its size. */
-async function readBeginning(file: string): Promise<Buffer> {
+/** At most one byte more than a file may have, whatever it said of its size. */
+async function readBeginning(file: string, size: number): Promise<Buffer> {
   await using handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK);
-  const bytes = Buffer.alloc(MAX_FILE_BYTES + 1);
+  let bytes = Buffer.alloc(size + 1);
   let length = 0;
   for (;;) {
     const { bytesRead } = await handle.read(bytes, length, bytes.length - length, null);
     length += bytesRead;
-    if (bytesRead === 0 || length === bytes.length) return bytes.subarray(0, length);
+    if (bytesRead === 0 || length > MAX_FILE_BYTES) return bytes.subarray(0, length);
+    if (length === bytes.length) bytes = Buffer.concat([bytes], Math.min(2 * length, MAX_FILE_BYTES + 1));
   }
 }
 
@@ -60,7 +76,7 @@ function decodeUtf8(bytes: Buffer): string | null {
   }
 }
 
-/** As `readJsonFile`, of a text. A byte order mark at its beginning is ignored. */
+/** The value of a text that a file held. A byte order mark at its beginning is ignored. */
 export function parseJsonText(given: string): JsonFile {
   const text = given.startsWith("\uFEFF") ? given.slice(1) : given;
   const places = placeJson(text);

@@ -3,7 +3,7 @@
  * the last good catalog in force.
  */
 import { type Catalog, catalogPath, checkCatalogFile, EMPTY_CATALOG } from "./catalog-file.ts";
-import { parseJsonText } from "./json-file.ts";
+import { type FileText, parseFileText } from "./json-file.ts";
 import { applyOffers, applyStock, type CatalogOutcome } from "./local-catalog-item.ts";
 import { type LocalParts, showFile, tellProblems } from "./local-parts.ts";
 
@@ -20,8 +20,8 @@ export class LocalCatalog {
   }
 
   /** The first half, before the relays: collections and access. */
-  async apply(text: string): Promise<void> {
-    const file = checkCatalogFile(parseJsonText(text));
+  async apply(read: FileText): Promise<void> {
+    const file = checkCatalogFile(parseFileText(read));
     if (!file.ok) {
       tellProblems(this.#parts, catalogPath(this.#parts.serviceDir), file.problems);
       this.#broken = file.problems.map(({ message }) => message).join(" ");

@@ -179,6 +179,39 @@ test.each(["content-length: 500", "transfer-encoding: chunked"])(
   },
 );
 
+test("senders that never end their body hold neither the answer to others nor, longer than ten seconds, the stop", async () => {
+  const own = await startRunningService();
+  await saveRelay(own, receiverDefinition({ actions: [{ type: "call_url", url: "https://example.test/" }] }));
+  const port = Number(new URL(own.service.url).port);
+  const starts = [
+    `POST /hooks/${APP}/orders HTTP/1.1\r\nhost: x\r\ncontent-length: 1000\r\n\r\n{`,
+    `POST /hooks/${APP}/orders HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n1\r\n{\r\n`,
+    "POST /api/session HTTP/1.1\r\nhost: x\r\norigin: http://x\r\ncontent-length: 1000\r\n\r\n{",
+    "GET /healthz HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n",
+    "GET /healthz HT",
+  ];
+  const sockets = await Promise.all(
+    Array.from({ length: 100 }, (_, at) => {
+      const socket = connect(port, "127.0.0.1");
+      socket.on("error", () => undefined);
+      return new Promise<typeof socket>((resolve) =>
+        socket.on("connect", () => {
+          socket.write(starts[at % starts.length] ?? "", () => resolve(socket));
+        }),
+      );
+    }),
+  );
+  expect((await fetch(`${own.service.url}/healthz`)).status).toBe(200);
+  let stopped = false;
+  const stopping = own[Symbol.asyncDispose]().then(() => {
+    stopped = true;
+  });
+  for (let second = 0; second < 11 && !stopped; second++) await own.clock.advance(1_000);
+  await stopping;
+  for (const socket of sockets) socket.destroy();
+  expect(own.logged.filter((line) => line.includes('"level":"error"'))).toEqual([]);
+});
+
 describe("without a usable Host an answer is an answer all the same", () => {
   const paths: [string, number][] = [
     ["/healthz", 200],

@@ -1,6 +1,6 @@
 /** Local development from files: an edit applies, a broken one leaves the last good one, a file that goes takes its relay along. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createApp } from "../../src/account/app.ts";
@@ -240,6 +240,18 @@ describe("a file that goes", () => {
     expect(await relay()).not.toBeNull();
     await started.look();
     expect(await relay()).toBeNull();
+  });
+
+  test("in its own place, where something lies that cannot be read, leaves its relay as it is", async () => {
+    const started = await start();
+    rmSync(relayFile());
+    symlinkSync(relayFile(), relayFile());
+    for (let look = 0; look < 3; look++) await started.look();
+    expect(await relay()).not.toBeNull();
+    expect(told.filter((line) => line.includes("ELOOP"))).toHaveLength(1);
+    await started[Symbol.asyncDispose]();
+    await start();
+    expect(await relay()).not.toBeNull();
   });
 
   test("and comes back gets its old secret again", async () => {
