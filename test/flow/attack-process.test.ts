@@ -1,0 +1,125 @@
+/** The service as a process on a machine that is against it: directories that are none, databases that are none, rights too wide. */
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { startCli } from "../kit/cli-process.ts";
+
+const MAIN = join(import.meta.dir, "..", "..", "src", "main.ts");
+
+let cwd: string;
+
+beforeEach(() => {
+  cwd = mkdtempSync(join(tmpdir(), "relay-against-"));
+});
+
+afterEach(() => rmSync(cwd, { recursive: true, force: true }));
+
+const STARTS: readonly [name: string, make: () => void, line: string[], says: RegExp][] = [
+  [
+    "a data directory that is a file",
+    () => writeFileSync(join(cwd, "data"), ""),
+    ["serve"],
+    /data cannot be used \(EEXIST/,
+  ],
+  [
+    "a data directory below a file",
+    () => writeFileSync(join(cwd, "below"), ""),
+    ["serve", "--data-dir", "below/data"],
+    /cannot be used \(ENOTDIR/,
+  ],
+  [
+    "a database that is none",
+    () => {
+      mkdirSync(join(cwd, "data"));
+      writeFileSync(join(cwd, "data", "relay.db"), "no database at all ".repeat(500));
+    },
+    ["serve"],
+    /^The database cannot be used now: .*not a database/,
+  ],
+  [
+    "a database that is a folder",
+    () => mkdirSync(join(cwd, "data", "relay.db"), { recursive: true }),
+    ["serve"],
+    /^The database cannot be used now: .*unable to open/,
+  ],
+  [
+    "a lock that is a folder",
+    () => mkdirSync(join(cwd, "data", "runner.lock"), { recursive: true }),
+    ["serve"],
+    /^The database cannot be used now: .*unable to open/,
+  ],
+  [
+    "a master key that is none",
+    () => {
+      mkdirSync(join(cwd, "data"));
+      writeFileSync(join(cwd, "data", "master.key"), "hi");
+    },
+    ["serve"],
+    /is not a master key/,
+  ],
+  [
+    "a service directory that is a file",
+    () => writeFileSync(join(cwd, "service"), ""),
+    ["dev"],
+    /cannot be used \(ENOTDIR/,
+  ],
+];
+
+test.each(STARTS)("%s ends the start with one sentence", (_name, make, line, says) => {
+  make();
+  const all = [
+    process.execPath,
+    MAIN,
+    ...line,
+    "--port",
+    "0",
+    ...(line.includes("--data-dir") ? [] : ["--data-dir", "data"]),
+  ];
+  const run = Bun.spawnSync(all, { cwd, timeout: 20_000 });
+  const told = run.stderr.toString().trim().split("\n");
+  expect({ code: run.exitCode, lines: told.length }).toEqual({ code: 1, lines: 1 });
+  expect(told[0]).toMatch(says);
+  expect(told[0]).not.toContain("Something went wrong");
+});
+
+test("what it makes is its user's alone, also in a folder that everyone may read", async () => {
+  const data = join(cwd, "data");
+  mkdirSync(data);
+  chmodSync(data, 0o755);
+  await using serve = startCli(["serve", "--port", "0", "--data-dir", data], { cwd });
+  await serve.line("Set-up");
+  const open = readdirSync(data, { recursive: true, withFileTypes: true })
+    .map((entry) => join(entry.parentPath, entry.name))
+    .filter((path) => (statSync(path).mode & 0o077) !== 0);
+  expect(open).toEqual([]);
+  serve.kill("SIGTERM");
+  expect(await serve.exited).toBe(0);
+});
+
+test("development goes on beside files that are pipes, devices and loops, and runs the good one", async () => {
+  const relays = join(cwd, "service", "relays");
+  mkdirSync(relays, { recursive: true });
+  Bun.spawnSync(["mkfifo", join(relays, "pipe.json")]);
+  symlinkSync("/dev/zero", join(relays, "device.json"));
+  symlinkSync("loop.json", join(relays, "loop.json"));
+  const trigger = { kind: "receiver", verify: { scheme: "hooks" }, map: {} };
+  const actions = [{ type: "call_url", url: "https://example.com/" }];
+  writeFileSync(join(relays, "good.json"), JSON.stringify({ name: "good", trigger, actions }));
+  await using dev = startCli(["dev", "--port", "0"], { cwd });
+  expect(await dev.line("Receiver")).toEndWith("/hooks/local/good");
+  expect(await dev.line("device.json")).toContain("no file but a pipe, a device or a folder");
+  expect(await dev.line("pipe.json")).toContain("no file but a pipe, a device or a folder");
+  expect(await dev.line("loop.json")).toContain("ELOOP");
+  dev.kill("SIGTERM");
+  expect(await dev.exited).toBe(0);
+});
