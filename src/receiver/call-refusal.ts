@@ -58,3 +58,25 @@ export function explainToCaller(refused: readonly RefusedBy[]): Refusal {
     "The signature did not verify; check that the relay holds the sender's current secret and that its recipe is how the sender signs.",
   );
 }
+
+export function refuseUnknownReceiver(): Refusal {
+  return new Refusal(
+    "unknown_receiver",
+    "No receiver relay with this name exists on this app; compare the URL with the one on the relay's page.",
+  );
+}
+
+export function refuseLargeBody(): Refusal {
+  return new Refusal(
+    "body_too_large",
+    "The body is larger than 256 KB, the most a receiver accepts; ask the provider for a thinner event.",
+  );
+}
+
+/** A signature that counts once came again, with another body. */
+export function refuseSecondBody(): Refusal {
+  return new Refusal(
+    "bad_signature",
+    "This signature was accepted once before, with another body; each signature of this recipe counts once.",
+  );
+}

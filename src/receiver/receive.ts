@@ -18,7 +18,14 @@ import type { ParsedBody, ReceivedCall, Verdict } from "../verify/contract.ts";
 import { receiveCall } from "../verify/received-call.ts";
 import { tellDuplicate, tellIgnored } from "./call-cause.ts";
 import { CallNotebook } from "./call-notebook.ts";
-import { explainToCaller, explainToOwner, type RefusedBy } from "./call-refusal.ts";
+import {
+  explainToCaller,
+  explainToOwner,
+  type RefusedBy,
+  refuseLargeBody,
+  refuseSecondBody,
+  refuseUnknownReceiver,
+} from "./call-refusal.ts";
 import { MinuteCap } from "./minute-cap.ts";
 import { RelayHealth } from "./relay-health.ts";
 import { type EarlierUse, findEarlierUse, type OnceUse, spendSignature } from "./signature-memory.ts";
@@ -121,13 +128,7 @@ export class Receiver {
     const snapshot = await this.#rooms.relays.current();
     if (snapshot.receiversOf(appId, name).length > 0) return;
     const source = from();
-    const refusal = this.#refuseUnverified(
-      source,
-      new Refusal(
-        "unknown_receiver",
-        "No receiver relay with this name exists on this app; compare the URL with the one on the relay's page.",
-      ),
-    );
+    const refusal = this.#refuseUnverified(source, refuseUnknownReceiver());
     this.#rooms.onCall(refusal.code);
     if (refusal.code === "unknown_receiver")
       this.#notebook.noteUnknown({ appId, name, source, atMs: this.#rooms.clock.now() });
@@ -136,13 +137,7 @@ export class Receiver {
 
   /** The refusal of a body that was too large to read on. */
   async refuseTooLarge(appId: string, name: string, source: string): Promise<Refusal> {
-    const refusal = this.#refuseUnverified(
-      source,
-      new Refusal(
-        "body_too_large",
-        "The body is larger than 256 KB, the most a receiver accepts; ask the provider for a thinner event.",
-      ),
-    );
+    const refusal = this.#refuseUnverified(source, refuseLargeBody());
     this.#rooms.onCall(refusal.code);
     const cause = "the body is larger than 256 KB";
     for (const relay of (await this.#rooms.relays.current()).receiversOf(appId, name))
@@ -268,13 +263,7 @@ export class Receiver {
       this.#notebook.noteDuplicate(relay, source, cause, earlier.eventId);
       return { received: true, duplicate: true, eventId: earlier.eventId };
     }
-    throw this.#refuseUnverified(
-      source,
-      new Refusal(
-        "bad_signature",
-        "This signature was accepted once before, with another body; each signature of this recipe counts once.",
-      ),
-    );
+    throw this.#refuseUnverified(source, refuseSecondBody());
   }
 
   /** Counts an unverified call against its address; over the cap that is what it is told. */

@@ -22,7 +22,7 @@ import { Places } from "./place.ts";
 import { runSending } from "./sending.ts";
 
 /** Events of a database-only relay in one transaction; bounds how long others wait for the writer. */
-const BATCH_SIZE = 32;
+const BATCH_SIZE = 64;
 /** How long a graceful stop waits for what is out of the house; a call_url takes 10 seconds at most. */
 const STOP_WAIT_MS = 12_000;
 

@@ -16,6 +16,7 @@ import { createLog } from "../../src/ground/log.ts";
 import { createHttp } from "../../src/http/http.ts";
 import type { HttpRooms } from "../../src/http/rooms.ts";
 import type { MailOutcome, OutgoingMail } from "../../src/mail/mailer.ts";
+import { Metrics } from "../../src/metric/metrics.ts";
 import { Receiver } from "../../src/receiver/receive.ts";
 import { LiveRelays } from "../../src/relay/live-relay.ts";
 import { Sealer } from "../../src/secret/seal.ts";
@@ -94,6 +95,7 @@ export async function startApi(
   let base = "http://127.0.0.1";
   const baseUrl = () => config.baseUrl ?? base;
   const log = createLog({ clock, format: "json", sink: (line) => lines.push(line), level: "debug" });
+  const metrics = new Metrics({ dataDir: directory, clock });
   const receiver = new Receiver({
     ...limits,
     store,
@@ -114,6 +116,7 @@ export async function startApi(
     sealer,
     personSignin: new PersonSignin({ store, clock, sealer, mailer, limits, local: config.mode === "local" }),
     resolveTxt: async () => [],
+    metrics,
     recordsChanged: () => void woken.capture++,
     invalidateRelays: () => void woken.relays++,
     wakeRunner: () => void woken.runner++,

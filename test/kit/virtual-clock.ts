@@ -36,9 +36,17 @@ export class VirtualClock implements Clock {
   /** Moves on by `ms`, firing every timer on the way and letting what they started settle in between. */
   async advance(ms: number): Promise<void> {
     const end = this.#monotonic + ms;
+    let restless = true;
     for (;;) {
       const next = this.#nextUntil(end);
-      if (next === null) break;
+      if (next === null) {
+        // Work that is still on its way may set the next timer.
+        if (!restless) break;
+        restless = false;
+        await settle(LONG_TURNS);
+        continue;
+      }
+      restless = true;
       this.#moveTo(next.at);
       this.#timers = this.#timers.filter((timer) => timer !== next);
       next.work();
@@ -68,6 +76,8 @@ export class VirtualClock implements Clock {
     return next;
   }
 }
+
+const LONG_TURNS = 60;
 
 /** Lets promises, immediates and the store's groups run out. */
 export async function settle(turns = 8): Promise<void> {
