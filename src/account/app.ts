@@ -1,4 +1,6 @@
 /** Apps: an id that stands in every receiver URL, a name for people, and the environments each is made with. It never renames an id. */
+import { makeNameKey, parseNameKey } from "../ground/name-key.ts";
+import { makePage, type Page, type PageRequest } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { type Reader, UniqueViolation, type Writer } from "../store/port.ts";
 import { type Environment, type EnvironmentName, ensureEnvironment } from "./environment.ts";
@@ -55,6 +57,20 @@ export function findApp(tx: Reader, id: string): Promise<App | null> {
 /** Every app, oldest first. */
 export function listApps(tx: Reader): Promise<App[]> {
   return tx.all<App>(`SELECT ${COLUMNS} FROM app ORDER BY created_at, id`);
+}
+
+/** A page of the apps, newest first. */
+export async function pageApps(tx: Reader, request: PageRequest): Promise<Page<App>> {
+  const after = parseNameKey(request.after);
+  const sql = `SELECT ${COLUMNS} FROM app WHERE ?1 IS NULL OR created_at < ?1 OR (created_at = ?1 AND id > ?2)
+    ORDER BY created_at DESC, id LIMIT ?3`;
+  const rows = await tx.all<App>(sql, after.createdAt, after.name, request.limit + 1);
+  return makePage(
+    rows,
+    request,
+    ({ createdAt, id }) => makeNameKey({ createdAt, name: id }),
+    (row) => row,
+  );
 }
 
 async function chooseId(tx: Reader, explicit: string | undefined, name: string): Promise<string> {

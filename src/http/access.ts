@@ -1,14 +1,21 @@
 /** Access slugs of the catalog: the entitlements that are neither product nor plan. */
 import { t } from "elysia";
-import { deleteAccessSlug, listAccessSlugs, putAccessSlug, putAccessSlugs } from "../people/access-slug.ts";
+import { readPageRequest } from "../ground/page.ts";
+import {
+  deleteAccessSlug,
+  listAccessSlugs,
+  pageAccessSlugs,
+  putAccessSlug,
+  putAccessSlugs,
+} from "../people/access-slug.ts";
 import type { Reader } from "../store/port.ts";
 import { environmentRoute } from "./route.ts";
-import { fields, oneOf, time } from "./schema.ts";
+import { fields, oneOf, pageOf, pageQuery, time } from "./schema.ts";
 import { auditVisit } from "./visit-audit.ts";
 
-const slugs = t.Object({
-  items: t.Array(t.Object({ slug: t.String(), title: t.String(), entitlement: t.String(), createdAt: time })),
-});
+const slug = t.Object({ slug: t.String(), title: t.String(), entitlement: t.String(), createdAt: time });
+/** What a change answers: all of them, by name. */
+const slugs = t.Object({ items: t.Array(slug) });
 const title = t.Optional(t.String());
 const forceQuery = fields({ force: t.Optional(oneOf(["true", "false"])) });
 
@@ -26,9 +33,13 @@ export const accessRoutes = [
   environmentRoute({
     method: "GET",
     path: "/access",
-    summary: "Lists the access slugs by name.",
-    answer: slugs,
-    handle: ({ rooms, visit }) => rooms.store.read((tx) => showSlugs(tx, visit.environment.id)),
+    summary: "Lists the access slugs, newest first.",
+    query: fields(pageQuery),
+    answer: pageOf(slug),
+    handle({ rooms, visit, query }) {
+      const page = readPageRequest(query);
+      return rooms.store.read((tx) => pageAccessSlugs(tx, visit.environment.id, page));
+    },
   }),
   environmentRoute({
     method: "PUT",

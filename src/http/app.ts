@@ -1,12 +1,13 @@
 /** Apps: the owners' list, and making one. */
 import { t } from "elysia";
-import { createApp, listApps } from "../account/app.ts";
+import { createApp, pageApps } from "../account/app.ts";
 import { ENVIRONMENT_NAMES } from "../account/environment.ts";
 import { toIso } from "../ground/clock.ts";
+import { readPageRequest } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { WHOLE_SERVER, writeAudit } from "../watch/audit.ts";
 import { ownerRoute } from "./route.ts";
-import { fields, oneOf, time } from "./schema.ts";
+import { fields, oneOf, pageOf, pageQuery, time } from "./schema.ts";
 
 const app = t.Object({ id: t.String(), name: t.String(), createdAt: time });
 
@@ -14,11 +15,13 @@ export const appRoutes = [
   ownerRoute({
     method: "GET",
     path: "/api/apps",
-    summary: "Lists the apps of this server, oldest first.",
-    answer: t.Object({ items: t.Array(app) }),
-    async handle({ rooms }) {
-      const apps = await rooms.store.read(listApps);
-      return { items: apps.map((row) => ({ ...row, createdAt: toIso(row.createdAt) })) };
+    summary: "Lists the apps of this server, newest first.",
+    query: fields(pageQuery),
+    answer: pageOf(app),
+    async handle({ rooms, query }) {
+      const page = readPageRequest(query);
+      const { items, next } = await rooms.store.read((tx) => pageApps(tx, page));
+      return { items: items.map((row) => ({ ...row, createdAt: toIso(row.createdAt) })), next };
     },
   }),
   ownerRoute({

@@ -50,9 +50,9 @@ export const keyRoutes = [
   environmentRoute({
     method: "POST",
     path: "/keys",
-    summary: "Mints a key; its token is in this answer and never shown again.",
+    summary: "Mints a key, a secret one unless told; its token is in this answer and never shown again.",
     body: fields({
-      kind,
+      kind: t.Optional(kind),
       name: t.String(),
       origins: t.Optional(t.Array(t.String(), { description: "a list of https origins" })),
     }),
@@ -60,7 +60,8 @@ export const keyRoutes = [
     status: 201,
     async handle({ rooms, visit, body, nowMs }) {
       const minted = await rooms.store.write(visit.origin, async (tx) => {
-        const made = await mintApiKey(tx, { ...body, environment: visit.environment, nowMs });
+        const { kind = "secret" } = body;
+        const made = await mintApiKey(tx, { ...body, kind, environment: visit.environment, nowMs });
         await writeAudit(tx, {
           environmentId: visit.environment.id,
           atMs: nowMs,

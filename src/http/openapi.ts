@@ -1,4 +1,5 @@
-/** The OpenAPI document, made from the same route objects that are served, so that it cannot say anything else. */
+/** The OpenAPI document, made from the same route objects that are served, so that it cannot say anything else; the
+ * receiver, which no route object is, is written out here. */
 import type { TSchema } from "@sinclair/typebox";
 import { REFUSALS } from "../ground/refusal-code.ts";
 import { VERSION } from "../release/change.ts";
@@ -27,6 +28,45 @@ const SECURITY: Readonly<Record<Who, readonly object[]>> = {
   person: [{ appKey: [], personSession: [] }],
 };
 
+/** What a refusal answers, on every route. */
+const REFUSED = {
+  description: "A refusal.",
+  content: { "application/json": { schema: { $ref: "#/components/schemas/Error" } } },
+};
+
+/** The receiver reads its call itself, so it is no route of the list. */
+const RECEIVER = {
+  summary: "Receives a provider's webhook, signed as the relay's definition says.",
+  operationId: "postHooksAppIdName",
+  tags: ["hooks"],
+  security: [],
+  parameters: pathParameters("/hooks/{appId}/{name}"),
+  requestBody: {
+    required: true,
+    content: { "application/json": { schema: {} }, "application/x-www-form-urlencoded": { schema: {} } },
+  },
+  responses: {
+    200: {
+      description: "The event is stored, was stored before, or does not match the relay's when.",
+      content: {
+        "application/json": {
+          schema: {
+            type: "object",
+            required: ["received"],
+            properties: {
+              received: { type: "boolean", const: true },
+              eventId: { type: "string" },
+              duplicate: { type: "boolean", const: true },
+              ignored: { type: "string", const: "when" },
+            },
+          },
+        },
+      },
+    },
+    default: REFUSED,
+  },
+};
+
 /** The document of these routes, served under `baseUrl`. */
 export function writeOpenApi(routes: readonly Route[], baseUrl: string): object {
   const paths: Record<string, Record<string, object>> = {};
@@ -35,6 +75,7 @@ export function writeOpenApi(routes: readonly Route[], baseUrl: string): object 
     paths[path] ??= {};
     paths[path][route.method.toLowerCase()] = describeRoute(route, path);
   }
+  paths["/hooks/{appId}/{name}"] = { post: RECEIVER };
   return {
     openapi: "3.1.0",
     info: { title: "Relay Service", version: VERSION },
@@ -86,10 +127,7 @@ function describeRoute(route: Route, path: string): object {
           ? {}
           : { content: route.answer.type === "string" ? asText(route.answer) : asJson(route.answer) }),
       },
-      default: {
-        description: "A refusal.",
-        content: { "application/json": { schema: { $ref: "#/components/schemas/Error" } } },
-      },
+      default: REFUSED,
     },
   };
 }

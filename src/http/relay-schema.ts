@@ -10,6 +10,7 @@ const item = {
   name: t.String(),
   state: oneOf(["active", "paused"]),
   trigger: oneOf(["receiver", "schedule", "data_change"]),
+  triggerInWords: t.String(),
   actions: t.Integer(),
   version: t.Integer(),
   origin: t.Object({ kind: oneOf(["file", "dashboard"]), at: time }),
@@ -20,7 +21,7 @@ const item = {
     failed: t.Integer(),
     dead: t.Integer(),
     waiting: t.Integer(),
-    atLeast: t.Optional(t.Literal(true)),
+    approximate: t.Optional(t.Literal(true)),
   }),
 };
 

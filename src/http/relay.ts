@@ -1,5 +1,6 @@
 /** Relays: the list, making, saving, deleting, and looking at a definition without saving it. */
 import { t } from "elysia";
+import { readPageRequest } from "../ground/page.ts";
 import { checkDefinition } from "../relay/definition.ts";
 import { warnOfReferences } from "../relay/relay-reference.ts";
 import { deleteRelay } from "../relay/relay-remove.ts";
@@ -8,7 +9,7 @@ import { createRelay, updateRelay } from "../relay/relay-save.ts";
 import { listRelays, showRelay } from "../relay/relay-view.ts";
 import { definition, relay, relayContext, relayItem, savedRelay } from "./relay-schema.ts";
 import { environmentRoute } from "./route.ts";
-import { fields, orNull, pageOf } from "./schema.ts";
+import { fields, orNull, pageOf, pageQuery } from "./schema.ts";
 
 /** A save through the API counts as the dashboard's: a sync asks before it replaces it. */
 const SAVED_HERE = { kind: "dashboard", synced: false } as const;
@@ -17,11 +18,13 @@ export const relayRoutes = [
   environmentRoute({
     method: "GET",
     path: "/relays",
-    summary: "Lists the environment's relays by name, with how their events of the last 24 hours ended.",
+    summary: "Lists relays, newest first, each with how its events of the last 24 hours ended.",
+    query: fields(pageQuery),
     answer: pageOf(relayItem),
-    async handle({ rooms, visit, nowMs }) {
+    async handle({ rooms, visit, query, nowMs }) {
+      const page = readPageRequest(query);
       const context = relayContext(rooms, visit, nowMs);
-      return { items: await rooms.store.read((tx) => listRelays(tx, context)), next: null };
+      return await rooms.store.read((tx) => listRelays(tx, context, page));
     },
   }),
   environmentRoute({

@@ -4,6 +4,8 @@
  */
 import { toIso } from "../ground/clock.ts";
 import { MAX_TITLE_CHARS } from "../ground/limit.ts";
+import { makeNameKey, parseNameKey } from "../ground/name-key.ts";
+import { makePage, type Page, type PageRequest } from "../ground/page.ts";
 import { breaksOneLine, countChars } from "../ground/plain-text.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { CATALOG_NAME } from "../ground/shape.ts";
@@ -20,18 +22,43 @@ export interface AccessSlugView extends AccessSlug {
   createdAt: string;
 }
 
-/** By slug. */
+type AccessSlugRow = AccessSlug & { createdAt: number };
+
+/** All of them, by slug. */
 export async function listAccessSlugs(tx: Reader, environmentId: number): Promise<AccessSlugView[]> {
-  const rows = await tx.all<AccessSlug & { createdAt: number }>(
+  const rows = await tx.all<AccessSlugRow>(
     "SELECT slug, title, created_at AS createdAt FROM access_slug WHERE environment_id = ?1 ORDER BY slug",
     environmentId,
   );
-  return rows.map((row) => ({
-    slug: row.slug,
-    title: row.title,
-    entitlement: `access:${row.slug}`,
-    createdAt: toIso(row.createdAt),
-  }));
+  return rows.map(viewAccessSlug);
+}
+
+/** A page of them, newest first. */
+export async function pageAccessSlugs(
+  tx: Reader,
+  environmentId: number,
+  request: PageRequest,
+): Promise<Page<AccessSlugView>> {
+  const after = parseNameKey(request.after);
+  const rows = await tx.all<AccessSlugRow>(
+    `SELECT slug, title, created_at AS createdAt FROM access_slug
+     WHERE environment_id = ?1 AND (?2 IS NULL OR created_at < ?2 OR (created_at = ?2 AND slug > ?3))
+     ORDER BY created_at DESC, slug LIMIT ?4`,
+    environmentId,
+    after.createdAt,
+    after.name,
+    request.limit + 1,
+  );
+  return makePage(
+    rows,
+    request,
+    ({ createdAt, slug }) => makeNameKey({ createdAt, name: slug }),
+    viewAccessSlug,
+  );
+}
+
+function viewAccessSlug({ slug, title, createdAt }: AccessSlugRow): AccessSlugView {
+  return { slug, title, entitlement: `access:${slug}`, createdAt: toIso(createdAt) };
 }
 
 /** Creates a slug or changes its title. Refuses with `invalid_input`. */

@@ -1,5 +1,7 @@
 /** The relay's row and finding it. It decides the names under which a relay's secrets are sealed and its audit rows stand, nothing else. */
 import { parseJson } from "../ground/json.ts";
+import { parseNameKey } from "../ground/name-key.ts";
+import type { PageRequest } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
 import type { Reader } from "../store/port.ts";
 import type { Definition } from "./definition.ts";
@@ -62,6 +64,15 @@ export async function requireRelay(tx: Reader, environmentId: number, name: stri
 export function listRelayRows(tx: Reader, environmentId: number): Promise<RelayRow[]> {
   const sql = `SELECT ${RELAY_COLUMNS} FROM relay WHERE environment_id = ?1 ORDER BY name`;
   return tx.all<RelayRow>(sql, environmentId);
+}
+
+/** The rows of a page and one more, newest first. */
+export function pageRelayRows(tx: Reader, environmentId: number, request: PageRequest): Promise<RelayRow[]> {
+  const after = parseNameKey(request.after);
+  const sql = `SELECT ${RELAY_COLUMNS} FROM relay
+    WHERE environment_id = ?1 AND (?2 IS NULL OR created_at < ?2 OR (created_at = ?2 AND name > ?3))
+    ORDER BY created_at DESC, name LIMIT ?4`;
+  return tx.all<RelayRow>(sql, environmentId, after.createdAt, after.name, request.limit + 1);
 }
 
 /** The stored definition. One saved under an older version's rules may name a scheme that no longer exists. */

@@ -1,16 +1,19 @@
 /** Relays as the API shows them. A secret is shown by its kind, fingerprint and date alone; its value stands in no view. */
 import type { Environment } from "../account/environment.ts";
 import { toIso, toIsoOrNull } from "../ground/clock.ts";
+import { makeNameKey } from "../ground/name-key.ts";
+import { makePage, type Page, type PageRequest } from "../ground/page.ts";
 import type { Reader } from "../store/port.ts";
 import type { TriggerKind } from "../trigger/contract.ts";
+import { describeTrigger } from "../trigger/registry.ts";
 import { standingProblemsOf } from "../watch/problem.ts";
 import type { Definition } from "./definition.ts";
 import { countLastDay, findLastEventAt, type RelayCounts } from "./relay-count.ts";
 import { listRelayProblems } from "./relay-problem.ts";
 import {
-  listRelayRows,
   type OriginKind,
   overlaps,
+  pageRelayRows,
   type RelayRow,
   readDefinition,
   receiverUrl,
@@ -24,6 +27,8 @@ export interface RelayItem {
   name: string;
   state: "active" | "paused";
   trigger: TriggerKind;
+  /** "every Monday at 09:00 UTC", "when order.paid arrives". */
+  triggerInWords: string;
   /** How many. */
   actions: number;
   version: number;
@@ -53,10 +58,15 @@ export interface ViewContext {
   nowMs: number;
 }
 
-/** Every relay of the environment, by name. */
-export async function listRelays(tx: Reader, context: ViewContext): Promise<RelayItem[]> {
-  const rows = await listRelayRows(tx, context.environment.id);
-  return await showRows(tx, context, rows);
+/** A page of the environment's relays, newest first. */
+export async function listRelays(
+  tx: Reader,
+  context: ViewContext,
+  request: PageRequest,
+): Promise<Page<RelayItem>> {
+  const rows = await pageRelayRows(tx, context.environment.id, request);
+  const { items: shown, next } = makePage(rows, request, makeNameKey, (row) => row);
+  return { items: await showRows(tx, context, shown), next };
 }
 
 /** One relay in full. */
@@ -91,6 +101,7 @@ async function showRows(
       name: row.name,
       state: row.state,
       trigger: trigger.kind,
+      triggerInWords: describeTrigger(trigger),
       actions: actions.length,
       version: row.version,
       origin: { kind: row.originKind, at: toIso(row.originAt) },

@@ -3,12 +3,12 @@
  * its default, the one people without a subscription are on. It never touches a subscription.
  */
 import { toIso } from "../ground/clock.ts";
+import { makeNameKey, parseNameKey } from "../ground/name-key.ts";
 import { makePage, type Page, type PageRequest } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { writeAudit } from "../watch/audit.ts";
 import { readTitle, requireFreeName, requireItemVersion } from "./catalog-name.ts";
-import { makeNameKey, parseNameKey } from "./name-page.ts";
 import type { CatalogChange } from "./product.ts";
 import {
   parseSoldThrough,

@@ -4,12 +4,12 @@
  */
 import { toIso } from "../ground/clock.ts";
 import { MAX_CREDIT_LINE } from "../ground/limit.ts";
+import { makeNameKey, parseNameKey } from "../ground/name-key.ts";
 import { makePage, type Page, type PageRequest } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { writeAudit } from "../watch/audit.ts";
 import { readTitle, requireFreeName, requireItemVersion } from "./catalog-name.ts";
-import { makeNameKey, parseNameKey } from "./name-page.ts";
 import {
   parseSoldThrough,
   readSoldThrough,

@@ -8,6 +8,7 @@ import type { JsonObject } from "../ground/json.ts";
 import { CATALOG_NAME, FIELD_NAME } from "../ground/shape.ts";
 import { showNames } from "../ground/shape-sentence.ts";
 import type { TriggerType } from "./contract.ts";
+import { sayMatch } from "./match-words.ts";
 
 export const CHANGES = ["created", "updated", "deleted"] as const;
 export type Change = (typeof CHANGES)[number];
@@ -73,7 +74,8 @@ export const dataChangeTrigger: TriggerType<DataChangeTrigger> = {
   check: () => [],
   canHavePerson: true,
   templateRoots: ["record", "person"],
-  inWords: ({ collection, on }) => `a record in ${collection} is ${showNames(on).replace(" and ", " or ")}`,
+  inWords: ({ collection, on, where }) =>
+    `when a record of ${collection} is ${showNames(on).replace(" and ", " or ")}${sayMatch(where, "where")}`,
   examples: [
     { kind: "data_change", collection: "orders", on: ["created"] },
     { kind: "data_change", collection: "orders", on: ["created", "updated"], where: { status: "paid" } },

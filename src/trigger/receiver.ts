@@ -13,6 +13,7 @@ import { joinField, showName } from "../ground/shape-sentence.ts";
 import { MAX_PATH_CHARS, MAX_PATH_SEGMENTS, parsePath } from "../template/path.ts";
 import { findScheme, RENAMED_SCHEME, SCHEMES } from "../verify/registry.ts";
 import type { TriggerType } from "./contract.ts";
+import { sayMatch } from "./match-words.ts";
 
 export interface ReceiverTrigger {
   kind: "receiver";
@@ -180,7 +181,9 @@ function checkWhen(when: Readonly<Record<string, string>>, map: Readonly<Record<
 }
 
 function describeReceiver(trigger: ReceiverTrigger): string {
-  const wanted = Object.values(trigger.when ?? {});
-  const title = findScheme(trigger.verify.scheme)?.name ?? trigger.verify.scheme;
-  return wanted.length === 0 ? `a webhook (${title})` : `a webhook (${title}): ${wanted.join(", ")}`;
+  const { when = {} } = trigger;
+  const names = Object.keys(when);
+  return names.length === 1 && names[0] === "event_type"
+    ? `when ${when.event_type} arrives`
+    : `when a webhook arrives${sayMatch(when, "with")}`;
 }

@@ -14,7 +14,7 @@ export function findTrigger(kind: string): TriggerType | null {
   return TRIGGERS.find((trigger) => trigger.kind === kind) ?? null;
 }
 
-/** A trigger in words, for lists: "every Monday at 09:00 UTC". */
+/** A trigger in words, for lists: "every Monday at 09:00 UTC", "when order.paid arrives". */
 export function describeTrigger(trigger: Trigger): string {
   return findTrigger(trigger.kind)?.inWords(trigger) ?? trigger.kind;
 }

@@ -129,6 +129,26 @@ test("where matches an integer beyond 2^53 exactly", () => {
   expect(matchesWhere({ big: 9007199254740993n }, { big: 9007199254740992n })).toBe(false);
 });
 
+describe("a trigger in words", () => {
+  const verify = { scheme: "hooks" } as const;
+  const rows: [trigger: Trigger, words: string][] = [
+    [{ kind: "receiver", verify, map: {} }, "when a webhook arrives"],
+    [
+      { kind: "receiver", verify, map: { event_type: "type" }, when: { event_type: "order.paid" } },
+      "when order.paid arrives",
+    ],
+    [
+      { kind: "receiver", verify, map: { a: "a", b: "b" }, when: { a: "1", b: "x" } },
+      "when a webhook arrives with a = 1 and b = x",
+    ],
+    [
+      { kind: "data_change", collection: "orders", on: ["created", "updated"], where: { paid: true } },
+      "when a record of orders is created or updated where paid = true",
+    ],
+  ];
+  test.each(rows)("%j is %s", (trigger, words) => expect(describeTrigger(trigger)).toBe(words));
+});
+
 describe("a schedule's periods", () => {
   const rows: [trigger: Omit<ScheduleTrigger, "kind">, words: string, first: string][] = [
     [{ every: "15m" }, "every 15 minutes", "1970-01-01T00:00:00.000Z"],

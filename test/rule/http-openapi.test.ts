@@ -20,11 +20,12 @@ const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
   Object.entries(methods).map(([method, operation]) => ({ path, method, operation })),
 );
 
-test("it lists every route once", () => {
+test("it lists every route and the receiver once", () => {
   const listed = operations.map(
     ({ path, method }) => `${method.toUpperCase()} ${path.replaceAll(/\{(\w+)\}/g, ":$1")}`,
   );
-  expect(listed.sort()).toEqual(ROUTES.map(({ method, path }) => `${method} ${path}`).sort());
+  const served = [...ROUTES, { method: "POST", path: "/hooks/:appId/:name" }];
+  expect(listed.sort()).toEqual(served.map(({ method, path }) => `${method} ${path}`).sort());
 });
 
 test("every route says in one sentence what it does", () => {
@@ -52,6 +53,17 @@ test("every route of an environment names a key or a session, and every open one
     expect(operation?.security.length).toBe(
       { environment: 2, owner: 1, open: 0, client: 1, person: 1 }[route.who],
     );
+  }
+});
+
+test("every list takes limit and cursor and answers items and next", () => {
+  const lists = ROUTES.filter(({ answer }) => answer?.properties?.items !== undefined).filter(
+    ({ method }) => method === "GET",
+  );
+  expect(lists.length).toBeGreaterThan(20);
+  for (const { query, answer } of lists) {
+    expect(Object.keys(query?.properties ?? {})).toEqual(expect.arrayContaining(["limit", "cursor"]));
+    expect(answer?.required).toEqual(expect.arrayContaining(["items", "next"]));
   }
 });
 

@@ -404,7 +404,7 @@ describe("planted secrets", () => {
       );
     const views = [
       await kit.view(name),
-      await store.read((tx) => listRelays(tx, here)),
+      await store.read((tx) => listRelays(tx, here, { limit: 50, after: null })),
       { ...created, signingSecret: null },
       saved,
     ];

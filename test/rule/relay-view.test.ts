@@ -1,6 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { newId } from "../../src/ground/id.ts";
 import { DAY_MS } from "../../src/ground/limit.ts";
+import { readPageRequest } from "../../src/ground/page.ts";
 import { listRelays } from "../../src/relay/relay-view.ts";
 import { openFreshStore } from "../kit/fresh-store.ts";
 import { HOOKS, makeRelayKit, receiver, schedule } from "../kit/relay-kit.ts";
@@ -19,19 +20,21 @@ async function addEvents(name: string, state: string, atMs: number, count = 1): 
     for (let n = 0; n < count; n++) await tx.run(sql, newId("evt", atMs), environmentId, name, state, atMs);
   });
 }
+const FIRST = { limit: 50, after: null };
 const list = async () => {
   const here = await kit.context();
-  return store.read((tx) => listRelays(tx, here));
+  return (await store.read((tx) => listRelays(tx, here, FIRST))).items;
 };
 
 describe("the list of relays", () => {
-  test("gives each relay's kind, state, origin and receiver URL, by name, with no definition", async () => {
+  test("gives each relay's kind, state, origin, receiver URL and trigger in words, with no definition", async () => {
     expect(await list()).toEqual([
       {
         id: expect.stringMatching(/^rly_/),
         name: "busy",
         state: "active",
         trigger: "receiver",
+        triggerInWords: "when a webhook arrives",
         actions: 1,
         version: 1,
         origin: { kind: "dashboard", at: "2026-01-15T12:00:00.000Z" },
@@ -58,11 +61,27 @@ describe("the list of relays", () => {
     expect([quiet?.last24h, quiet?.lastEventAt]).toEqual([{ done: 0, failed: 0, dead: 0, waiting: 0 }, null]);
   });
 
+  test("comes in pages, newest first", async () => {
+    await clock.advance(1);
+    await kit.create(schedule("newest"));
+    const here = await kit.context();
+    const names: string[] = [];
+    for (let after: string | null = null, rounds = 0; rounds < 9; rounds++) {
+      const request = readPageRequest(after === null ? { limit: "1" } : { limit: "1", cursor: after });
+      const page = await store.read((tx) => listRelays(tx, here, request));
+      names.push(...page.items.map(({ name }) => name));
+      if (page.next === null) break;
+      after = page.next;
+    }
+    expect(names).toEqual(["newest", "busy", "quiet"]);
+  });
+
   test("shows another environment's relays and events to nobody", async () => {
     const here = await kit.context("production");
-    expect(await store.read((tx) => listRelays(tx, here))).toEqual([]);
+    const listHere = () => store.read((tx) => listRelays(tx, here, FIRST));
+    expect(await listHere()).toEqual({ items: [], next: null });
     await kit.create(receiver("busy", HOOKS), {}, "production");
-    const [busy] = await store.read((tx) => listRelays(tx, here));
+    const [busy] = (await listHere()).items;
     expect([busy?.lastEventAt, busy?.last24h.done]).toEqual([null, 0]);
   });
 

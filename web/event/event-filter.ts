@@ -46,8 +46,8 @@ export function clearFilter(): void {
 }
 
 export function EventFilter({ place, query }: { place: Place; query: URLSearchParams }): View {
-  const relays = useLoad<Page<RelayItem>>(apiPath(place, "relays"));
-  const names = (relays.data?.items ?? []).map(({ name }) => name);
+  const relays = useLoad<Page<RelayItem>>(`${apiPath(place, "relays")}?limit=200`);
+  const names = (relays.data?.items ?? []).map(({ name }) => name).sort();
   const chosen = query.get("relay") ?? "";
   const listed = chosen === "" || names.includes(chosen) ? names : [chosen, ...names];
   return html`<div class="filters" role="search" aria-label="Filter events">

@@ -7,9 +7,3 @@ export function sayCount(count: number, one: string, many = `${one}s`): string {
 export function sayNumber(count: number): string {
   return count.toLocaleString("en");
 }
-
-/** "a", "a and b", "a, b and c". */
-export function sayList(words: readonly string[]): string {
-  if (words.length < 2) return words.join("");
-  return `${words.slice(0, -1).join(", ")} and ${words.at(-1)}`;
-}

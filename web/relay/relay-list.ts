@@ -6,24 +6,26 @@ import type { PageProps } from "../ground/page.ts";
 import { apiPath, pagePath } from "../ground/place.ts";
 import { setQuery } from "../ground/route.ts";
 import { useLoad } from "../ground/use-load.ts";
+import { useOlder } from "../ground/use-older.ts";
 import { Icon } from "../part/icon.ts";
 import { EmptyState, ErrorState, Notice, Skeleton } from "../part/notice.ts";
+import { OlderButton } from "../part/older-button.ts";
 import { PageHead } from "../part/page-head.ts";
 import { SearchBox } from "../part/search-box.ts";
 import { StateMark } from "../part/state-mark.ts";
 import { Ago } from "../part/time.ts";
-import { useTriggerWords } from "./definition-load.ts";
 import { RelayBar, totalOf } from "./relay-bar.ts";
 import { RelayOrigin } from "./relay-origin.ts";
 
 const REFRESH_MS = 5_000;
 
 export function RelayListPage({ place, query }: PageProps): View {
-  const { data, error, reload } = useLoad<Page<RelayItem>>(apiPath(place, "relays"), REFRESH_MS);
+  const path = `${apiPath(place, "relays")}?limit=200`;
+  const { data, error, reload } = useLoad<Page<RelayItem>>(path, REFRESH_MS);
+  const older = useOlder(path, data);
   const wanted = (query.get("q") ?? "").toLowerCase();
-  const all = data?.items ?? [];
-  const words = useTriggerWords(place, all);
-  const shown = all.filter((relay) => `${relay.name} ${words(relay)}`.toLowerCase().includes(wanted));
+  const all = older.items.toSorted((left, right) => (left.name < right.name ? -1 : 1));
+  const shown = all.filter((relay) => `${relay.name} ${relay.triggerInWords}`.toLowerCase().includes(wanted));
   const most = Math.max(0, ...all.map(({ last24h }) => totalOf(last24h)));
   return html`<${PageHead} title="Relays" aside=${
     data !== undefined &&
@@ -52,14 +54,14 @@ export function RelayListPage({ place, query }: PageProps): View {
                 (relay) => html`<tr key=${relay.id}>
                   <td class="cell-main"><a data-row href=${pagePath(place, "relays", relay.name)}>${relay.name}</a>
                     <${RelayOrigin} origin=${relay.origin} /></td>
-                  <td class="cell-words"><span class="clip" title=${words(relay)}>${words(relay)}</span>
+                  <td class="cell-words"><span class="clip" title=${relay.triggerInWords}>${relay.triggerInWords}</span>
                     <span class="quiet">${sayCount(relay.actions, "action")}</span></td>
                   <td><${StateMark} state=${relay.state} /></td>
                   <td><${RelayBar} counts=${relay.last24h} most=${most} /></td>
                   <td class="cell-time"><${Ago} at=${relay.lastEventAt} /></td>
                 </tr>`,
               )}</tbody>
-            </table>`
+            </table>${older.next !== null && html`<${OlderButton} older=${older} none="" />`}`
     }`;
 }
 

@@ -25,7 +25,7 @@ import { RelayDelete } from "./relay-delete.ts";
 import { secretsOf } from "./relay-made.ts";
 import { RelayOrigin } from "./relay-origin.ts";
 import { RelaySecrets } from "./relay-secret.ts";
-import { sayAction, sayTrigger } from "./relay-words.ts";
+import { sayAction } from "./relay-words.ts";
 
 const REFRESH_MS = 5_000;
 const SHOWN_EVENTS = 8;
@@ -66,7 +66,7 @@ export function RelayPage({ place, params }: PageProps): View {
       <button type="button" class="quiet-danger" onClick=${() => setDeleting(true)}>
         <${Icon} name="trash" size=${14} />Delete</button>
     <//>
-    <p class="lead">${sentence(sayTrigger(relay.definition.trigger))}:</p>
+    <p class="lead">${sentence(relay.triggerInWords)}:</p>
     <ol class="steps">${relay.definition.actions.map((action, at) => html`<li key=${at}>${sayAction(action)}</li>`)}</ol>
     ${error !== null && html`<${Notice} kind="warn">${error} What you see is from before.<//>`}
     ${

@@ -1,65 +1,6 @@
-/** A relay in words: its trigger, its actions, where its definition came from. It says what a definition says and checks nothing. */
-import { sayCount, sayList } from "../ground/count-words.ts";
+/** A relay's actions in words; its trigger comes in words from the API. It says what a definition says and checks nothing. */
+import { sayCount } from "../ground/count-words.ts";
 import { isObject, type Json } from "../ground/exact-json.ts";
-
-const KIND_WORDS: Readonly<Record<string, string>> = {
-  receiver: "when a signed webhook arrives",
-  schedule: "on a schedule",
-  data_change: "when a record changes",
-};
-
-const PERIOD_WORDS: Readonly<Record<string, string>> = {
-  "15m": "every 15 minutes",
-  "30m": "every 30 minutes",
-  "1h": "every hour",
-  "6h": "every 6 hours",
-  "12h": "every 12 hours",
-};
-
-export function sayTriggerKind(kind: string): string {
-  return KIND_WORDS[kind] ?? kind;
-}
-
-/** The trigger of a definition: "every Monday at 09:00 UTC", "when order.paid arrives". */
-export function sayTrigger(trigger: unknown): string {
-  if (!isObject(trigger)) return "no trigger";
-  const kind = text(trigger.kind);
-  if (kind === "schedule") return saySchedule(trigger);
-  if (kind === "data_change") {
-    const on = Array.isArray(trigger.on) ? trigger.on.map(text) : [];
-    return `when a record of ${text(trigger.collection)} is ${sayOr(on)}${sayMatch(trigger.where, "where")}`;
-  }
-  if (kind === "receiver") return sayReceiver(trigger.when);
-  return kind;
-}
-
-function sayReceiver(when: unknown): string {
-  const names = isObject(when) ? Object.keys(when) : [];
-  if (isObject(when) && names.length === 1 && names[0] === "event_type")
-    return `when ${text(when.event_type)} arrives`;
-  return `when a webhook arrives${sayMatch(when, "with")}`;
-}
-
-function saySchedule(trigger: { [name: string]: Json }): string {
-  const every = text(trigger.every);
-  const at = text(trigger.at) || "00:00";
-  if (every === "1d") return `every day at ${at} UTC`;
-  if (every === "1w") {
-    const day = text(trigger.on) || "monday";
-    return `every ${day.slice(0, 1).toUpperCase()}${day.slice(1)} at ${at} UTC`;
-  }
-  return PERIOD_WORDS[every] ?? every;
-}
-
-function sayMatch(match: unknown, word: string): string {
-  if (!isObject(match)) return "";
-  const parts = Object.entries(match).map(([name, value]) => `${name} = ${text(value)}`);
-  return parts.length === 0 ? "" : ` ${word} ${sayList(parts)}`;
-}
-
-function sayOr(words: readonly string[]): string {
-  return words.length < 2 ? words.join("") : `${words.slice(0, -1).join(", ")} or ${words.at(-1)}`;
-}
 
 const ACTION_WORDS: Readonly<Record<string, (action: { [name: string]: Json }) => string>> = {
   write_record: ({ collection, to }) =>

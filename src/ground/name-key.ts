@@ -1,5 +1,5 @@
 /** Pages of what is known by name and listed newest first: the sort key is the moment it was created, then its name. */
-import { Refusal } from "../ground/refusal.ts";
+import { Refusal } from "./refusal.ts";
 
 /** The key of a row, such as `1767225600000:lamp`. */
 export function makeNameKey(row: { createdAt: number; name: string }): string {
