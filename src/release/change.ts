@@ -61,6 +61,31 @@ export const RELEASES: readonly [Release, ...Release[]] = [
         was: "Every relay had a signing secret.",
         now: "A relay without a call_url action has none, and asking for one is refused.",
       },
+      {
+        subject: "Rotation with an overlap",
+        was: "A rotated receiver secret stopped verifying at once.",
+        now: "It still does unless overlapSeconds is given: then the old and the new secret verify until the overlap ends.",
+      },
+      {
+        subject: "Recent calls",
+        was: null,
+        now: "Refused, ignored and duplicate receiver calls are listed with their cause, so that 'the provider says it sent it' can be answered.",
+      },
+      {
+        subject: "Relays that go silent or refuse every call",
+        was: null,
+        now: "Each raises an alert, relay_silent or relay_refusing, and relay_recovered when it is over; alerts are mailed to the owners, one mail for a burst.",
+      },
+      {
+        subject: "Backups and a look over",
+        was: null,
+        now: "relay backup copies a running server, relay restore puts a copy back, --backup-every makes them on a schedule, and relay doctor says what is wrong with a data directory.",
+      },
+      {
+        subject: "Metrics",
+        was: null,
+        now: "GET /metrics answers Prometheus text, open on loopback and with a secret key elsewhere.",
+      },
     ],
     codesAdded: [
       "scheme_renamed",
