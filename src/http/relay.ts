@@ -7,6 +7,7 @@ import { deleteRelay } from "../relay/relay-remove.ts";
 import { requireRelay } from "../relay/relay-row.ts";
 import { createRelay, updateRelay } from "../relay/relay-save.ts";
 import { listRelays, showRelay } from "../relay/relay-view.ts";
+import { checkWrites } from "../relay/write-reference.ts";
 import { definition, relay, relayContext, relayItem, savedRelay } from "./relay-schema.ts";
 import { environmentRoute } from "./route.ts";
 import { fields, orNull, pageOf, pageQuery } from "./schema.ts";
@@ -63,10 +64,13 @@ export const relayRoutes = [
     async handle({ rooms, visit, body }) {
       const checked = checkDefinition(body.definition);
       if ("problems" in checked) return { problems: checked.problems, warnings: [] };
-      const missing = await rooms.store.read((tx) =>
-        warnOfReferences(tx, visit.environment.id, checked.definition),
-      );
-      return { problems: [], warnings: [...checked.warnings, ...missing] };
+      return await rooms.store.read(async (tx) => ({
+        problems: await checkWrites(tx, visit.environment.id, checked.definition),
+        warnings: [
+          ...checked.warnings,
+          ...(await warnOfReferences(tx, visit.environment.id, checked.definition)),
+        ],
+      }));
     },
   }),
   environmentRoute({

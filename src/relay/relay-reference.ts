@@ -9,12 +9,13 @@ import { isJsonObject, parseJson } from "../ground/json.ts";
 import { Refusal } from "../ground/refusal.ts";
 import type { Reader } from "../store/port.ts";
 import type { Definition } from "./definition.ts";
+import { warnOfWrites } from "./write-reference.ts";
 
 /** Actions that sell: they work only on what names this relay as its way of being sold. */
 const SELLING: ReadonlySet<string> = new Set(["fulfil_product", "grant_plan"]);
 const ACCESS = "access:";
 
-/** One sentence for each name that is missing, or sold elsewhere, now. */
+/** One sentence for each name that is missing, or sold elsewhere, now, and for each record that its collection would refuse. */
 export async function warnOfReferences(
   tx: Reader,
   environmentId: number,
@@ -31,7 +32,7 @@ export async function warnOfReferences(
       if (warning !== null) warnings.push(warning);
     }
   }
-  return warnings;
+  return [...warnings, ...(await warnOfWrites(tx, environmentId, definition))];
 }
 
 /**

@@ -4,6 +4,7 @@
  */
 import { newId } from "../ground/id.ts";
 import { writeJson } from "../ground/json.ts";
+import { refuseDefinition } from "../ground/refusal.ts";
 import type { Writer } from "../store/port.ts";
 import { type Definition, requireDefinition } from "./definition.ts";
 import { type MadeSecret, makeFirstSecret, NO_SECRET } from "./receiver-secret.ts";
@@ -26,6 +27,7 @@ import { refuseCapped, refuseNameTaken, refuseOtherKind, refuseOtherName } from 
 import { followSecret, type SecretChange, warnOfSecret } from "./secret-change.ts";
 import { callsUrl, makeSigningSecret, refuseWithoutCallUrl } from "./signing-secret.ts";
 import { unsignedWarning, widensUnsigned } from "./unsigned-rule.ts";
+import { checkWrites } from "./write-reference.ts";
 
 /** Where a save comes from. `synced`: a sync or promote wrote it, after which the trigger's kind is fixed. */
 export interface SaveOrigin {
@@ -125,6 +127,8 @@ async function finish(
   warnings: readonly string[],
   shown: Shown,
 ): Promise<SavedRelay> {
+  const unfit = await checkWrites(tx, after.environmentId, readDefinition(after));
+  if (unfit.length > 0) throw refuseDefinition(unfit);
   await requireSellingRelays(tx, after.environmentId, readDefinition(after));
   await settleRelayProblems(tx, after, context.sealer, context.nowMs);
   await auditRelay(tx, context, before === null ? "relay.created" : "relay.updated", before, after);

@@ -226,6 +226,29 @@ describe("saving a definition", () => {
   });
 });
 
+describe("write_record on a collection whose records need a recipient", () => {
+  const fields = '{"id":{"type":"text"}}';
+  test.each(["addressed", "direct"])("without to is refused at save on kind %s", async (kind) => {
+    await store.write("app", (tx) =>
+      tx.run(
+        `INSERT INTO collection VALUES (${environmentId}, 'for-${kind}', '${kind}', '${fields}', 1, 1, 1)`,
+      ),
+    );
+    const map = { event_id: "id", person_id: "p" };
+    const of = (more: object) =>
+      receiver(`to-${kind}`, HOOKS, [CALL, { ...WRITE, collection: `for-${kind}`, ...more }], { map });
+    const refusal = await refusalOf(() => kit.create(of({})));
+    expect([refusal.code, refusal.extra.problems?.map(({ field }) => field)]).toEqual([
+      "invalid_definition",
+      ["actions.1.to"],
+    ]);
+    expect(await relayNames()).not.toContain(`to-${kind}`);
+    const saved = await kit.create(of({ to: "person" }));
+    expect(saved.warnings).toEqual([]);
+    expect((await refusalOf(() => kit.update(`to-${kind}`, of({}), 1))).code).toBe("invalid_definition");
+  });
+});
+
 describe("a save's warnings", () => {
   const write = (sql: string) => store.write("app", (tx) => tx.run(sql));
   const saveOf = async (actions: object[], name: string) =>
@@ -259,7 +282,7 @@ describe("a save's warnings", () => {
   test("fall silent once everything is there and sold through this relay", async () => {
     const at = "2000";
     await write(
-      `INSERT INTO collection VALUES (${environmentId}, 'orders', 'shared', '{}', 1, ${at}, ${at})`,
+      `INSERT INTO collection VALUES (${environmentId}, 'orders', 'shared', '{"id":{"type":"text"}}', 1, ${at}, ${at})`,
     );
     await write(`INSERT INTO access_slug VALUES (${environmentId}, 'pro', 'Pro', ${at})`);
     await write(
@@ -282,6 +305,18 @@ describe("a save's warnings", () => {
     expect(await saveOf([{ type: "grant_plan", plan: "team", ref: "{{mapped.event_id}}" }], "plans")).toEqual(
       [expect.stringContaining("not sold through this relay")],
     );
+  });
+
+  test("name each field of write_record that its collection has not, and each required one left out", async () => {
+    await write(
+      `INSERT INTO collection VALUES (${environmentId}, 'notes', 'shared',
+        '{"title":{"type":"text","required":true},"size":{"type":"number","required":true},"more":{"type":"text"}}', 1, 1, 1)`,
+    );
+    const data = { title: "{{mapped.event_id}}", titel: "x" };
+    expect(await saveOf([{ type: "write_record", collection: "notes", data }], "noting")).toEqual([
+      "`actions.0.data.titel` is not a field of the collection notes: remove it or add the field to the collection, or every event ends dead.",
+      "`actions.0.data` leaves out size, which the collection notes requires: fill it, or every event ends dead.",
+    ]);
   });
 
   test("look at this environment alone", async () => {
