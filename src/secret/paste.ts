@@ -41,8 +41,8 @@ export function readPastedSecret(fields: SecretFields, value: string): PastedSec
   // Before the other rules, so that a PEM block is refused as a key and not for its line breaks.
   if (KEYED_SCHEMES.includes(fields.scheme) && isKeyText(secret)) throw refuse(KEY_AS_SECRET);
   checkSecret(secret);
-  if (fields.scheme === "hooks") checkHooksSecret(secret);
-  return { kind: "pasted", stored: secret, fingerprint: fingerprintSecret(secret) };
+  const stored = fields.scheme === "hooks" ? readHooksSecret(secret) : secret;
+  return { kind: "pasted", stored, fingerprint: fingerprintSecret(stored) };
 }
 
 /** The schemes that use the secret's own text as an HMAC key. */
@@ -77,19 +77,22 @@ function checkSecret(secret: string): void {
 
 const REPEATED = "The secret is a repeated pattern, which is easy to guess: use a random one.";
 
-function checkHooksSecret(secret: string): void {
+/** With its padding, whether or not it was pasted so: two writings of one key must not pass for two secrets. */
+function readHooksSecret(secret: string): string {
   if (!secret.startsWith(HOOKS_PREFIX)) {
     throw refuse(
       `The secret does not start with ${HOOKS_PREFIX}, as a Standard Webhooks secret does: paste the sender's signing secret whole.`,
     );
   }
   const key = secret.slice(HOOKS_PREFIX.length);
-  if (key === "" || decodeText(key, "base64") === null) {
+  const bytes = decodeText(key, "base64");
+  if (key === "" || bytes === null) {
     throw refuse(
       `The secret is not base64 after ${HOOKS_PREFIX}, so no signature could match: paste the sender's signing secret whole.`,
     );
   }
   if (isRepeatedPattern(key)) throw refuse(REPEATED);
+  return `${HOOKS_PREFIX}${bytes.toString("base64")}`;
 }
 
 function isLongEnough(secret: string): boolean {
