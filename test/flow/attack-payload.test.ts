@@ -1,0 +1,168 @@
+/**
+ * Bodies made to cost or to confuse: depth, width, endless integers, names that every object has, broken text. Each is signed rightly, so
+ * that it goes the whole way; none takes long, none is a fault, and what was taken is shown again. `RELAY_FUZZ_RUNS=100000` for the long one.
+ */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { createHmac } from "node:crypto";
+import fc from "fast-check";
+import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
+import { HOOK_SECRET, makeOrders, receiverDefinition, saveRelay } from "../kit/relay-definition.ts";
+import { APP, type RunningService, START_MS, startRunningService } from "../kit/running-service.ts";
+
+const RUNS = Number(process.env["RELAY_FUZZ_RUNS"] ?? 200);
+const MOST = 256 * 1024;
+/** Far above what any body here takes, on any machine; what this guards against took seconds and more. */
+const MOST_MS = 2_000;
+const FORM = "application/x-www-form-urlencoded";
+
+let running: RunningService;
+
+beforeAll(async () => {
+  const most = 1_000_000_000;
+  const limits = { ...DEFAULT_LIMITS, verifiedEventsPerMinute: most, unverifiedCallsPerMinute: most };
+  running = await startRunningService({ config: { limits } });
+  await makeOrders(running);
+  const data = { order: "{{event.id}}{{mapped.event_id}}", amount: "{{event.a.b.0.c}}{{mapped.amount}}" };
+  const actions = [{ type: "write_record", collection: "orders", data }];
+  const map = { event_id: "id", amount: "a", proto: "__proto__.id", made: "constructor.name", deep: "0.0.0" };
+  await saveRelay(running, receiverDefinition({ actions, map }));
+  const field = {
+    scheme: "signature",
+    signatureField: "signature",
+    timestampField: "timestamp",
+    tokenField: "token",
+    signedPayload: "{timestamp}{token}",
+    encoding: "hex",
+  };
+  await saveRelay(running, receiverDefinition({ name: "field", verify: field, actions }));
+  const params = { scheme: "signature", header: "x-signature", signedPayload: "{params}", encoding: "hex" };
+  await saveRelay(running, receiverDefinition({ name: "params", verify: params, actions }));
+});
+
+afterAll(async () => {
+  await running[Symbol.asyncDispose]();
+});
+
+/** Sends the body, rightly signed to `orders`, and unsigned to a recipe that must read it first; the answer of the first. */
+async function send(
+  body: string | Uint8Array,
+  type = "application/json",
+): Promise<{ status: number; id: string | null }> {
+  const signature = createHmac("sha256", HOOK_SECRET).update(body).digest("hex");
+  const headers = { "content-type": type, "x-signature": signature };
+  const from = performance.now();
+  const answers = [];
+  for (const name of ["orders", "field", "params"]) answers.push(await running.hook(name, { headers, body }));
+  expect(performance.now() - from).toBeLessThan(MOST_MS);
+  for (const { status, body: said } of answers) {
+    expect(status).toBeLessThan(500);
+    if (status !== 200) expect(said.message).toBeString();
+  }
+  return { status: answers[0]?.status ?? 0, id: answers[0]?.body.eventId ?? null };
+}
+
+const deep = (levels: number): string => "[".repeat(levels) + "]".repeat(levels);
+const wide = (count: number): string =>
+  `{${Array.from({ length: count }, (_, at) => `"k${at}":${at}`).join(",")}}`;
+
+describe("a body is taken", () => {
+  test.each<[string, string | Uint8Array]>([
+    ["with an integer of a thousand digits", `{"id":"i1","a":${"9".repeat(1_000)}}`],
+    ["fourteen thousand names wide", wide(14_000)],
+    ["five hundred levels deep", deep(500)],
+    ["with one name forty thousand times", `{${'"a":1,'.repeat(40_000)}"a":2}`],
+    [
+      "with __proto__ and constructor as names",
+      '{"__proto__":{"id":"x"},"id":"p1","constructor":{"name":"x"}}',
+    ],
+    ["with a NUL in its id", '{"id":"a\\u0000b"}'],
+    ["with half a character in its id", '{"id":"\\ud800"}'],
+    ["with an id as long as the body", `{"id":"${"x".repeat(MOST - 20)}"}`],
+    ["with an id of forty thousand NULs", `{"id":"${"\\u0000".repeat(40_000)}"}`],
+    ["with a number beyond all numbers", '{"id":"n1","a":1e999}'],
+    ["of a text alone", '"x"'],
+    ["of null alone", "null"],
+    ["with a byte order mark", '\ufeff{"id":"bom"}'],
+  ])("%s, and shown again", async (_name, body) => {
+    const { status, id } = await send(body);
+    expect(status).toBe(200);
+    await running.drain();
+    expect((await running.api("GET", `/events/${id}`)).status).toBe(200);
+    expect(({} as Record<string, unknown>)["id"]).toBeUndefined();
+  });
+});
+
+describe("a body is refused as no JSON", () => {
+  test.each<[string, string | Uint8Array]>([
+    ["of 256 KB of digits", "9".repeat(MOST)],
+    ["with an integer of 256 KB", `{"id":${"9".repeat(MOST - 10)}}`],
+    [
+      "with an integer of 256 KB where a recipe reads its token",
+      `{"signature":"aa","timestamp":${START_MS / 1000},"token":${"9".repeat(MOST - 70)}}`,
+    ],
+    ["501 levels deep", deep(501)],
+    ["as deep as it is long", deep(MOST / 2)],
+    ["of open brackets alone", "[".repeat(MOST)],
+    ["of nothing", ""],
+    ["of spaces", " ".repeat(MOST)],
+    ["that is no UTF-8", Buffer.from('{"id":"\xff"}', "latin1")],
+    ["in UTF-16", Buffer.from('{"id":"u16"}', "utf16le")],
+    ["with a raw NUL", '{"id":"a\0b"}'],
+  ])("%s", async (_name, body) => {
+    expect((await send(body)).status).toBe(400);
+  });
+});
+
+describe("a form is taken", () => {
+  test.each([
+    ["of & alone", "&".repeat(MOST)],
+    ["of = alone", "=".repeat(MOST)],
+    ["of % alone", "%".repeat(MOST)],
+    [
+      "of thirty thousand names",
+      Array.from({ length: 30_000 }, (_, at) => `k${at}=1`)
+        .join("&")
+        .slice(0, MOST),
+    ],
+    [
+      "of one name with twenty thousand values",
+      Array.from({ length: 20_000 }, (_, at) => `a=${at}`).join("&"),
+    ],
+    ["of bytes that are no UTF-8", "%ff".repeat(80_000)],
+    ["with __proto__ and constructor as names", "__proto__=1&id=z&constructor=2"],
+    ["with a NUL", "id=%00"],
+  ])("%s", async (_name, body) => {
+    expect((await send(body, FORM)).status).toBe(200);
+  });
+});
+
+test("whatever JSON a sender signs is taken, and whatever else is refused; none is a fault", async () => {
+  const body = fc.oneof(
+    fc.json({ maxDepth: 6 }),
+    fc.string({ unit: "binary" }),
+    fc.record({ id: fc.jsonValue(), a: fc.jsonValue() }).map((value) => JSON.stringify(value)),
+    fc.uint8Array({ maxLength: 100 }),
+    fc.tuple(fc.json(), fc.nat(200)).map(([text, at]) => text.slice(0, at)),
+  );
+  const type = fc.constantFrom(
+    "application/json",
+    FORM,
+    "",
+    "text/plain",
+    "multipart/form-data; boundary=x",
+    "a/b;;=",
+  );
+  await fc.assert(
+    fc.asyncProperty(body, type, async (sent, contentType) => {
+      const { status } = await send(typeof sent === "string" ? sent.toWellFormed() : sent, contentType);
+      expect([200, 400]).toContain(status);
+    }),
+    { numRuns: RUNS },
+  );
+  await running.drain();
+  expect((await running.api("GET", "/events?limit=200")).status).toBe(200);
+  expect((await fetch(`${running.service.url}/hooks/${APP}/orders`, { method: "POST" })).status).toBeLessThan(
+    500,
+  );
+  expect(running.logged.filter((line) => line.includes('"level":"error"'))).toEqual([]);
+}, 600_000);
