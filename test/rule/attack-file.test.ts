@@ -1,6 +1,6 @@
 /** Definition files as an unkind hand leaves them: whatever lies in the folder is told in one sentence, at once, and harms no other file. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { showControls } from "../../src/cli/process-world.ts";
@@ -27,16 +27,17 @@ const definition = (name: string): string =>
     actions: [{ type: "call_url", url: "https://example.com/" }],
   });
 
+function makeLarge(path: string): void {
+  writeFileSync(path, "");
+  truncateSync(path, 100 * 2 ** 20);
+}
+
 function makePipe(path: string): void {
   Bun.spawnSync(["mkfifo", path]);
 }
 
 const FILES: readonly [name: string, make: (path: string) => void, says: RegExp][] = [
-  [
-    "a file of 100 MB",
-    (path) => Bun.spawnSync(["truncate", "-s", "100M", path]),
-    /104857600 bytes long: keep it under 1 MiB/,
-  ],
+  ["a file of 100 MB", (path) => makeLarge(path), /104857600 bytes long: keep it under 1 MiB/],
   ["a pipe nobody writes to", makePipe, /no file but a pipe/],
   ["a link to a device without end", (path) => symlinkSync("/dev/zero", path), /no file but a pipe/],
   ["a link to itself", (path) => symlinkSync(path, path), /cannot be read \(ELOOP/],
