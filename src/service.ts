@@ -172,7 +172,7 @@ export async function startService(config: ServiceConfig, doors: ServiceDoors = 
     invalidateRelays: () => relays.invalidate(),
     recordsChanged: () => capture.wake(),
     wakeRunner: () => runner.wake(),
-    checkReady: makeReadyCheck(store, runner, clock),
+    checkReady: makeReadyCheck({ store, runner, clock, log }),
   };
   const app = createHttp(http);
   // Elysia would share the port with whoever listens there; a taken one must be refused.
