@@ -44,12 +44,21 @@ export function makeSmtpMailer(rooms: SmtpRooms): Mailer {
           const message = "No SMTP server is set in this environment: set one in the mail settings.";
           return { kind: "failed", message, retry: true };
         }
-        return await handOver(rooms, server, mail, await compose(mail, rooms.clock.now()));
+        const outcome = await handOver(rooms, server, mail, await compose(mail, rooms.clock.now()));
+        return withoutPassword(outcome, server.clearPassword);
       } catch (error) {
         return { kind: "failed", message: inOneLine(error), retry: true };
       }
     },
   };
+}
+
+/** A server may repeat in its refusal what it was told; the row that keeps the sentence must not hold the password. */
+function withoutPassword(outcome: MailOutcome, password: string | null): MailOutcome {
+  if (password === null || password === "" || !("message" in outcome)) return outcome;
+  const spellings = [password, Buffer.from(password).toString("base64")];
+  const message = spellings.reduce((text, one) => text.replaceAll(one, "[password]"), outcome.message);
+  return { ...outcome, message };
 }
 
 async function findServer(rooms: SmtpRooms, environmentId: number): Promise<OpenServer | null> {

@@ -167,6 +167,18 @@ describe("a mail by SMTP", () => {
     expect(JSON.stringify(outcome)).not.toMatch(/wrong"|right"/);
   });
 
+  test.each([
+    ["as it is", "hunter2-hunter2"],
+    ["in base64", Buffer.from("hunter2-hunter2").toString("base64")],
+  ])("a server's refusal that repeats the password %s is kept without it", async (_rule, spelling) => {
+    const refuse = { at: "recipient", code: 550, message: `No, not with ${spelling} here` } as const;
+    const { outcome } = await sendTo({ security: "starttls", password: "hunter2-hunter2", refuse });
+    expect(outcome).toMatchObject({
+      kind: "failed",
+      message: expect.stringContaining("not with [password] here"),
+    });
+  });
+
   test("may have left when the connection ends after the text and before an answer", async () => {
     const { outcome } = await sendTo({ security: "none", hangUp: "text" });
     expect(outcome.kind).toBe("unknown");
