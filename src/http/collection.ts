@@ -27,7 +27,7 @@ export const collectionRoutes = [
   environmentRoute({
     method: "GET",
     path: "/collections",
-    summary: "Lists collections by name.",
+    summary: "Lists collections, newest first.",
     query: fields(pageQuery),
     answer: pageOf(collection),
     handle({ rooms, visit, query }) {

@@ -5,6 +5,7 @@
  */
 import { toIso } from "../ground/clock.ts";
 import { isJsonObject, type JsonObject, parseJson } from "../ground/json.ts";
+import { makeNameKey, parseNameKey } from "../ground/name-key.ts";
 import { makePage, type Page, type PageRequest } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
 import type { Reader, Writer } from "../store/port.ts";
@@ -73,19 +74,23 @@ export async function requireCollection(
   return row;
 }
 
-/** By name. */
+/** A page of them, newest first. */
 export async function listCollections(
   tx: Reader,
   environmentId: number,
   request: PageRequest,
 ): Promise<Page<CollectionView>> {
+  const after = parseNameKey(request.after);
   const rows = await tx.all<CollectionRow>(
-    `SELECT ${COLUMNS} FROM collection WHERE environment_id = ?1 AND name > ?2 ORDER BY name LIMIT ?3`,
+    `SELECT ${COLUMNS} FROM collection
+     WHERE environment_id = ?1 AND (?2 IS NULL OR created_at < ?2 OR (created_at = ?2 AND name > ?3))
+     ORDER BY created_at DESC, name LIMIT ?4`,
     environmentId,
-    request.after ?? "",
+    after.createdAt,
+    after.name,
     request.limit + 1,
   );
-  return makePage(rows, request, (row) => row.name, viewCollection);
+  return makePage(rows, request, makeNameKey, viewCollection);
 }
 
 /** Refuses with `name_taken`. */

@@ -221,10 +221,10 @@ describe("signing in over HTTP", () => {
     await using api = await startApi(LOCAL);
     const person = await signIn(api, "bo@example.com");
     for (let month = 0; month < 3; month++) {
-      await api.clock.advance(29 * 86_400_000);
+      api.clock.jump(29 * 86_400_000);
       expect((await person.call("GET", "/me")).status).toBe(200);
     }
-    await api.clock.advance(30 * 86_400_000);
+    api.clock.jump(30 * 86_400_000);
     expect((await person.call("GET", "/me")).json.code).toBe("signed_out");
   });
 

@@ -36,17 +36,12 @@ export class VirtualClock implements Clock {
   /** Moves on by `ms`, firing every timer on the way and letting what they started settle in between. */
   async advance(ms: number): Promise<void> {
     const end = this.#monotonic + ms;
-    let restless = true;
     for (;;) {
       const next = this.#nextUntil(end);
       if (next === null) {
-        // Work that is still on its way may set the next timer.
-        if (!restless) break;
-        restless = false;
-        await settle(LONG_TURNS);
-        continue;
+        if (await this.#waitForTimer(end)) continue;
+        break;
       }
-      restless = true;
       this.#moveTo(next.at);
       this.#timers = this.#timers.filter((timer) => timer !== next);
       next.work();
@@ -54,6 +49,15 @@ export class VirtualClock implements Clock {
     }
     this.#moveTo(end);
     await settle();
+  }
+
+  /** Work that is still on its way may set the next timer: whether it does. */
+  async #waitForTimer(end: number): Promise<boolean> {
+    for (let turn = 0; turn < LONG_TURNS; turn++) {
+      await settle(1);
+      if (this.#nextUntil(end) !== null) return true;
+    }
+    return false;
   }
 
   /** The wall clock alone jumps, either way, as when somebody sets it; timers keep their distance. */

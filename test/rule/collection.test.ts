@@ -187,7 +187,10 @@ describe("a collection", () => {
     ]);
   });
 
-  test("is listed by name in pages", async () => {
+  test("is listed in pages, newest first and those of one moment by name", async () => {
+    await clock.advance(1);
+    const newest = requireCollectionDefinition({ name: "zenith", kind: "shared", fields: {} });
+    await store.write("app", (tx) => createCollection(tx, environmentId, newest, clock.now()));
     const names: string[] = [];
     let cursor: string | undefined;
     do {
@@ -197,7 +200,7 @@ describe("a collection", () => {
       names.push(...page.items.map((item) => item.name));
       cursor = page.next ?? undefined;
     } while (cursor !== undefined);
-    expect(names).toEqual([...names].sort());
+    expect(names).toEqual(["zenith", ...names.slice(1).sort()]);
     expect(names).toContain("catalogued");
     expect(new Set(names).size).toBe(names.length);
   });

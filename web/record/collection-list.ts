@@ -48,14 +48,16 @@ export function CollectionListPage({ place }: PageProps): View {
             <//>`
           : html`<table class="list"><thead><tr><th scope="col">Collection</th><th scope="col">Kind</th>
             <th scope="col">Fields</th><th scope="col">Changed</th></tr></thead>
-            <tbody>${data.items.map(
-              ({ name, kind, fields, updatedAt }) => html`<tr key=${name}>
+            <tbody>${data.items
+              .toSorted((left, right) => (left.name < right.name ? -1 : 1))
+              .map(
+                ({ name, kind, fields, updatedAt }) => html`<tr key=${name}>
                 <td class="cell-main"><a data-row href=${pagePath(place, "collections", name)}>${name}</a></td>
                 <td>${kind} <span class="quiet">· ${KIND_WORDS[kind]}</span></td>
                 <td><span class="clip" title=${fieldNames(fields).join(", ")}>
                   ${sayCount(fieldNames(fields).length, "field")} <span class="quiet">
                   ${fieldNames(fields).join(", ")}</span></span></td>
                 <td class="cell-time"><${Ago} at=${updatedAt} /></td></tr>`,
-            )}</tbody></table>`
+              )}</tbody></table>`
     }`;
 }
