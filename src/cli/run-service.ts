@@ -1,5 +1,10 @@
-/** Running the service until it is told to stop: a free port where the usual one is taken, a note of where it answers, a graceful end. */
+/**
+ * Running the service until it is told to stop: a free port where the usual one is taken, a note of where it answers, a graceful end. A
+ * server tells its start and end in its log, as it tells everything else; in local development they are said to the person.
+ */
 import type { ServiceConfig } from "../config.ts";
+import { createLog, type Log } from "../ground/log.ts";
+import { VERSION } from "../release/change.ts";
 import { CommandFailure, type Input } from "./command.ts";
 import { noteRunningUrl } from "./running-file.ts";
 import type { RunningService, World } from "./world.ts";
@@ -14,13 +19,22 @@ export async function runService(
   const stopped = world.untilStopped();
   await using service = await start(config, input, world);
   const forget = noteRunningUrl(config.dataDir, service.baseUrl);
+  const log = logOf(config, world);
   try {
     await using _beside = await started(service);
+    log?.info("service started", { url: service.url, baseUrl: service.baseUrl, version: VERSION });
     await stopped;
-    world.tell("Stopping: what runs is finished first; press Ctrl+C again to end at once.");
+    if (log === null) world.tell("Stopping: what runs is finished first; press Ctrl+C again to end at once.");
+    else log.info("service stopping; what runs is finished first");
   } finally {
     forget();
   }
+}
+
+/** The server's own log; null where a person reads along. */
+function logOf({ mode, logFormat, clock }: ServiceConfig, world: World): Log | null {
+  if (mode === "local" && logFormat === "text") return null;
+  return createLog({ clock, format: logFormat, sink: (line) => world.tell(line) });
 }
 
 async function start(config: ServiceConfig, input: Input, world: World): Promise<RunningService> {

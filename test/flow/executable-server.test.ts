@@ -45,6 +45,17 @@ describe("relay serve", () => {
     ]);
   });
 
+  test("with --log-format json it writes one object a line on standard error, from its start to its end", async () => {
+    const folder = executable.makeFolder();
+    await using own = await executable.start(["serve", "--log-format", "json"], { cwd: folder });
+    expect(await own.end("SIGTERM")).toBe(0);
+    const entries = own.told.lines.map((line) => JSON.parse(line) as { level: string; message: string });
+    expect(entries).toMatchObject([
+      { level: "info", message: "service started", url: own.url },
+      { level: "info", message: "service stopping; what runs is finished first" },
+    ]);
+  });
+
   test("without a key, and with a key at another environment, the management API is closed", async () => {
     const { status } = await fetch(`${service.url}/api/apps/shop/development/relays`);
     expect(status).toBe(401);

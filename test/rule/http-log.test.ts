@@ -70,6 +70,9 @@ describe("is blanked", () => {
     ["a list's fields", { items: [{ secret: planted }] }],
     ["an API key inside a text", { url: `https://x.example/?k=sk_live_${planted}` }],
     ["a hooks secret inside a text", { note: `got whsec_${planted}==` }],
+    ["a minted receiver secret inside a text", { note: `got rcv_${planted}${"a".repeat(36)}` }],
+    ["a signing secret inside a text", { note: `got sgn_${planted}${"a".repeat(36)}` }],
+    ["a person's session inside a text", { note: `got ps_${planted}${"a".repeat(36)}` }],
     ["a bearer token inside an error", { error: new Error(`refused Bearer ${planted}`) }],
     [
       "a private key inside a text",
