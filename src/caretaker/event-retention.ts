@@ -3,6 +3,7 @@
  * relay is paused or its environment on hold is dropped without having run, and the owner is told. One that is running, or that an active
  * relay still has to run or retry, stays until that is over.
  */
+import { alertOn, findEnvironmentById } from "../account/environment.ts";
 import { forgetKey } from "../event/dedupe.ts";
 import { idFloor } from "../ground/id.ts";
 import { EVENT_RETENTION_MS } from "../ground/limit.ts";
@@ -52,7 +53,7 @@ async function deleteEvent(tx: Writer, { seq, dedupeHash }: OldRow): Promise<voi
   await tx.run("DELETE FROM event WHERE seq = ?1", seq);
 }
 
-/** One alert a relay; those of later batches join it, and its count is all of them. */
+/** One alert a relay, unless the owner switched it off; those of later batches join it, and its count is all of them. The log always says. */
 async function tellDropped(tx: Writer, dropped: readonly OldRow[], nowMs: number, log: Log): Promise<void> {
   const byRelay = Map.groupBy(dropped, (row) => `${row.environmentId} ${row.relayName}`);
   for (const rows of byRelay.values()) {
@@ -62,6 +63,8 @@ async function tellDropped(tx: Writer, dropped: readonly OldRow[], nowMs: number
     const held = heldAt !== null;
     const what = { environmentId, relay: relayName, held, count: rows.length };
     tx.afterCommit(() => log.warn("waiting events were dropped after 30 days", what));
+    const environment = await findEnvironmentById(tx, environmentId);
+    if (environment === null || !alertOn(environment, "events_dropped")) continue;
     await raiseAlert(tx, {
       environmentId,
       code: "events_dropped",

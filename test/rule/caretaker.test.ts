@@ -105,6 +105,23 @@ describe("events that waited for 30 days", () => {
     ]);
     expect(cared.logged.filter((line) => line.includes("dropped after 30 days"))).toHaveLength(3);
   });
+
+  test("are dropped and logged alone where the owner switched events_dropped off", async () => {
+    await using cared = await openCaredStore();
+    const { environmentId, clock } = cared;
+    await cared.addRelay("shop", "paused");
+    await cared.store.write("dashboard", (tx) =>
+      tx.run(
+        "UPDATE environment SET settings = ?2 WHERE id = ?1",
+        environmentId,
+        '{"alerts":{"events_dropped":false}}',
+      ),
+    );
+    await cared.put({ atMs: clock.now() - 31 * DAY_MS, state: "queued" });
+    await cared.round();
+    expect([await cared.count("event"), await cared.count("alert")]).toEqual([0, 0]);
+    expect(cared.logged.filter((line) => line.includes("dropped after 30 days"))).toHaveLength(1);
+  });
 });
 
 describe("beside events", () => {
