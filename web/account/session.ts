@@ -21,10 +21,14 @@ export interface Session {
 /** undefined: not known yet. */
 export const session = makeCell<Session | undefined>(undefined);
 
-/** Asks the service who is signed in; throws where it cannot be reached. */
+let asked = 0;
+
+/** Asks the service who is signed in; throws where it cannot be reached. An answer that a later question overtook is not believed. */
 export async function loadSession(): Promise<Session> {
+  asked += 1;
+  const question = asked;
   const found = await call<Session>("GET", "/api/session");
-  session.set(found);
+  if (question === asked) session.set(found);
   return found;
 }
 
