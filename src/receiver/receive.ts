@@ -187,7 +187,7 @@ export class Receiver {
       if (earlier !== null) return this.#answerSecondUse(relay, earlier, request.source());
     }
     const parsed = call.parsed();
-    if (!parsed.ok) throw new Refusal("invalid_json", `The body cannot be read: ${parsed.message}`);
+    if (!parsed.ok) throw new Refusal("invalid_json", parsed.message);
     const resetAtMs = this.#verified.take(relay.appId);
     if (resetAtMs !== null) {
       throw new Refusal(
