@@ -1,0 +1,67 @@
+/**
+ * What the four actions of relay-sold products and plans share: a catalog name, a ref and its rules, the event's person. Each action's file
+ * says what it does with them. Source: the specification's "Actions", "ref rules".
+ */
+import { Type } from "typebox";
+import type { Problem } from "../ground/problem.ts";
+import { type Occasion, readOccasion } from "../selling/occasion.ts";
+import { resolveRef } from "../selling/ref.ts";
+import type { Writer } from "../store/port.ts";
+import type { ActionOutcome, DatabaseAction } from "./contract.ts";
+import { catalogNameShape, checkTemplateText, refShape, words } from "./shape.ts";
+
+/** An action as written: `product` or `plan` by name, and perhaps a ref. */
+export type Sale<Name extends string, Item extends "product" | "plan"> = {
+  type: Name;
+  ref?: string;
+} & Record<Item, string>;
+
+export interface SaleWords<Name extends string, Item extends "product" | "plan"> {
+  type: Name;
+  item: Item;
+  /** For lists: "Fulfil a product". */
+  title: string;
+  effect: "gives" | "takes";
+  /** One sentence for editors. */
+  description: string;
+  examples: readonly Sale<Name, Item>[];
+  /** Does it for the person, the named item and the resolved ref. */
+  work(tx: Writer, occasion: Occasion, name: string, ref: string): Promise<ActionOutcome>;
+}
+
+export function makeSaleAction<const Name extends string, const Item extends "product" | "plan">(
+  sale: SaleWords<Name, Item>,
+): DatabaseAction<Sale<Name, Item>> {
+  const { type, item, title, effect, examples } = sale;
+  const shape = Type.Object(
+    {
+      type: Type.Literal(type, { ...words({ description: `${title}.`, expects: `"${type}"` }) }),
+      [item]: catalogNameShape(item),
+      ref: Type.Optional(refShape),
+    },
+    {
+      additionalProperties: false,
+      ...words({ description: sale.description, expects: "an action object" }),
+    },
+  );
+  return {
+    type,
+    title,
+    effect,
+    shape,
+    sends: false,
+    needsPerson: () => true,
+    check: ({ ref }): Problem[] => (ref === undefined ? [] : checkTemplateText("ref", ref)),
+    references: (action) => [{ kind: item, name: action[item], field: item }],
+    target: (action) => action[item],
+    examples,
+
+    async apply(tx, action, run) {
+      const found = await readOccasion(tx, run);
+      if ("failure" in found) return found.failure;
+      const target = resolveRef(action.ref, (text) => run.renderRef(text), run.event.id);
+      if ("failure" in target) return target.failure;
+      return sale.work(tx, found.occasion, action[item], target.ref);
+    },
+  };
+}
