@@ -5,7 +5,6 @@ import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
-import { settle } from "../kit/virtual-clock.ts";
 
 const ORDERS = {
   name: "orders",
@@ -102,15 +101,19 @@ describe("a record change in the running service", () => {
     expect((await notes(running)).map((text) => text.split(" rec_")[0])).toEqual(["meanwhile"]);
   });
 
-  test("waits while the relay is paused or the environment is on hold, then runs in order", async () => {
+  test.each(["paused", "held"] as const)("waits while it is %s, then runs in order", async (how) => {
     await using running = await startWatcher();
-    await running.api("POST", "/relays/watcher/pause");
+    const stop = (stopped: boolean): Promise<unknown> =>
+      how === "held"
+        ? hold(running, stopped)
+        : running.api("POST", `/relays/watcher/${stopped ? "pause" : "resume"}`);
+    await stop(true);
     for (const status of ["one", "two"])
       await running.api("POST", "/collections/orders/records", { data: { status } });
-    await settle(40);
+    await running.clock.advance(2_000);
     expect((await fired(running)).map((event) => event.state)).toEqual(["queued", "queued"]);
     expect(await notes(running)).toEqual([]);
-    await running.api("POST", "/relays/watcher/resume");
+    await stop(false);
     await running.drain();
     expect((await notes(running)).map((text) => text.split(" ")[0])).toEqual(["one", "two"]);
   });
@@ -130,6 +133,11 @@ async function startWatcher(): Promise<Watched> {
   }
   expect((await running.api("POST", "/relays", { definition: WATCHER })).status).toBe(201);
   return running;
+}
+
+async function hold(running: RunningService, held: boolean): Promise<void> {
+  const { version } = (await running.api("GET", "/settings")).body.settings;
+  expect((await running.api("PUT", "/settings", { version, held })).status).toBe(200);
 }
 
 function writeByHand({ dataDir }: Watched, sql: string): void {

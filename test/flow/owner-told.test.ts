@@ -1,0 +1,165 @@
+/** What the owner is told of, in the whole service: by which road it comes about, that it can be switched off, and that it is told when it is over. */
+import { describe, expect, test } from "bun:test";
+import { makeOrders, receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
+import { type RunningService, startRunningService } from "../kit/running-service.ts";
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+const DAY_MS = 24 * HOUR_MS;
+const STRANGER = "nobodysSecretOfTwentyFour1";
+
+let serial = 0;
+
+async function start(config = {}): Promise<RunningService> {
+  const running = await startRunningService({ config });
+  await makeOrders(running);
+  await saveRelay(running, receiverDefinition({}));
+  return running;
+}
+
+async function send(running: RunningService, secret?: string, name = "orders"): Promise<number> {
+  return (await running.hook(name, signedCall({ id: `call-${++serial}` }, secret))).status;
+}
+
+async function set(running: RunningService, change: object): Promise<void> {
+  const { version } = (await running.api("GET", "/settings")).body.settings;
+  expect((await running.api("PUT", "/settings", { version, ...change })).status).toBe(200);
+}
+
+/** Codes of the alerts, oldest first, and of the problems that stand. */
+async function told(running: RunningService): Promise<{ alerts: string[]; problems: string[] }> {
+  const codes = async (path: string): Promise<string[]> => {
+    const { body } = await running.api("GET", path);
+    return body.items.map((item: { code: string }) => item.code).reverse();
+  };
+  return { alerts: await codes("/alerts"), problems: await codes("/problems") };
+}
+
+async function refuseForLong(running: RunningService): Promise<void> {
+  for (let call = 0; call < 6; call++) {
+    expect(await send(running, STRANGER)).toBe(401);
+    await running.clock.advance(4 * MINUTE_MS);
+  }
+}
+
+/** Eight days of an event every six hours, and then none. */
+async function fallSilent(running: RunningService): Promise<void> {
+  for (let event = 0; event < 32; event++) {
+    expect(await send(running)).toBe(200);
+    running.clock.jump(6 * HOUR_MS);
+  }
+  running.clock.jump(DAY_MS);
+  // A clock that was set is trusted again after an hour.
+  await running.clock.advance(HOUR_MS + 10 * MINUTE_MS);
+}
+
+describe("an environment on hold", () => {
+  test("answers 200 and keeps what comes; what waited for 30 days is dropped, logged and told, the rest runs in order on release", async () => {
+    await using running = await start();
+    await set(running, { held: true });
+    for (let call = 0; call < 3; call++) expect(await send(running)).toBe(200);
+    running.clock.jump(29 * DAY_MS);
+    const kept = [await send(running), await send(running)];
+    expect(kept).toEqual([200, 200]);
+    running.clock.jump(2 * DAY_MS);
+    await running.clock.advance(3 * HOUR_MS);
+    const waiting = await running.rows<{ state: string; attempts: number }>(
+      "SELECT state, attempts FROM event ORDER BY seq",
+    );
+    expect(waiting).toEqual(Array(2).fill({ state: "queued", attempts: 0 }));
+    const { body } = await running.api("GET", "/alerts");
+    expect(body.items).toMatchObject([{ code: "events_dropped", count: 3 }]);
+    expect(running.logged.filter((line) => line.includes("dropped after 30 days"))).toHaveLength(1);
+    await set(running, { held: false });
+    await running.drain();
+    const written = await running.rows<{ data: string }>("SELECT data FROM record ORDER BY seq");
+    expect(written.map(({ data }) => JSON.parse(data).order)).toEqual([
+      `call-${serial - 1}`,
+      `call-${serial}`,
+    ]);
+  });
+
+  test("switched off, events_dropped is not told and still logged", async () => {
+    await using running = await start();
+    await set(running, { held: true, alerts: { events_dropped: false } });
+    await send(running);
+    running.clock.jump(31 * DAY_MS);
+    await running.clock.advance(3 * HOUR_MS);
+    expect(await running.rows("SELECT id FROM event")).toEqual([]);
+    expect(await told(running)).toEqual({ alerts: [], problems: [] });
+    expect(running.logged.filter((line) => line.includes("dropped after 30 days"))).toHaveLength(1);
+  });
+});
+
+describe("a relay that refuses every call", () => {
+  test("is a problem and one alert; the first call that verifies ends both with a notice", async () => {
+    await using running = await start();
+    await refuseForLong(running);
+    expect(await told(running)).toEqual({ alerts: ["relay_refusing"], problems: ["relay_refusing"] });
+    expect(await send(running)).toBe(200);
+    await running.clock.advance(MINUTE_MS);
+    expect(await told(running)).toEqual({ alerts: ["relay_refusing", "relay_recovered"], problems: [] });
+  });
+
+  test("switched off, it is a problem alone, and its end is no notice", async () => {
+    await using running = await start();
+    await set(running, { alerts: { relay_refusing: false } });
+    await refuseForLong(running);
+    expect(await told(running)).toEqual({ alerts: [], problems: ["relay_refusing"] });
+    expect(await send(running)).toBe(200);
+    await running.clock.advance(MINUTE_MS);
+    expect(await told(running)).toEqual({ alerts: [], problems: [] });
+  });
+});
+
+describe("a relay that went silent", () => {
+  test("is a problem and one alert, over a restart too; the next event ends both with a notice", async () => {
+    await using running = await start();
+    await fallSilent(running);
+    expect(await told(running)).toEqual({ alerts: ["relay_silent"], problems: ["relay_silent"] });
+    await running.restart();
+    await running.clock.advance(2 * HOUR_MS);
+    expect(await told(running)).toEqual({ alerts: ["relay_silent"], problems: ["relay_silent"] });
+    expect(await send(running)).toBe(200);
+    await running.clock.advance(MINUTE_MS);
+    expect(await told(running)).toEqual({ alerts: ["relay_silent", "relay_recovered"], problems: [] });
+  });
+});
+
+describe("an event that becomes dead", () => {
+  const unknown = receiverDefinition({
+    name: "granter",
+    map: { event_id: "id", person_email: "buyer" },
+    actions: [{ type: "grant_access", entitlement: "access:nothing" }],
+  });
+  const die = async (running: RunningService): Promise<void> => {
+    const event = { id: `dead-${++serial}`, buyer: "ada@example.com" };
+    expect((await running.hook("granter", signedCall(event))).status).toBe(200);
+    await running.drain();
+  };
+
+  test("is told once with its count and mailed, however many die within the hour", async () => {
+    await using running = await start({ mode: "local" });
+    await saveRelay(running, unknown);
+    for (let event = 0; event < 20; event++) await die(running);
+    await running.clock.advance(3 * MINUTE_MS);
+    for (let event = 0; event < 20; event++) await die(running);
+    await running.clock.advance(30 * MINUTE_MS);
+    const { body } = await running.api("GET", "/alerts");
+    expect(body.items).toMatchObject([{ code: "relay_failed", count: 40 }]);
+    expect(await running.rows("SELECT recipient, state FROM email WHERE kind = 'alert'")).toEqual([
+      { recipient: "owner@localhost", state: "mailbox" },
+    ]);
+  });
+
+  test("switched off, it is neither told nor mailed", async () => {
+    await using running = await start({ mode: "local" });
+    await saveRelay(running, unknown);
+    await set(running, { alerts: { relay_failed: false } });
+    await die(running);
+    await running.clock.advance(3 * MINUTE_MS);
+    expect(await running.rows("SELECT state FROM event")).toEqual([{ state: "dead" }]);
+    expect(await told(running)).toEqual({ alerts: [], problems: [] });
+    expect(await running.rows("SELECT id FROM email")).toEqual([]);
+  });
+});
