@@ -54,13 +54,16 @@ describe("a period begins", () => {
 test("a year has one tick a period, its leap day too", async () => {
   await using table = await openTimetable("2027-12-31T23:59:00Z", NEVER_LOOK_MS);
   const expected = {
-    hourly: ["1h", 366 * 24],
-    "six-hourly": ["6h", 366 * 4],
-    "half-daily": ["12h", 366 * 2],
-    daily: ["1d", 366],
-    weekly: ["1w", 53 - 1],
+    quarterly: [{ every: "15m" }, 366 * 96],
+    hourly: [{ every: "1h" }, 366 * 24],
+    "six-hourly": [{ every: "6h" }, 366 * 4],
+    "half-daily": [{ every: "12h" }, 366 * 2],
+    daily: [{ every: "1d" }, 366],
+    "daily-late": [{ every: "1d", at: "23:59" }, 366],
+    weekly: [{ every: "1w" }, 53 - 1],
+    "weekly-late": [{ every: "1w", on: "tuesday", at: "12:34" }, 52],
   } as const;
-  for (const [name, [every]] of Object.entries(expected)) await table.make(name, { every });
+  for (const [name, [trigger]] of Object.entries(expected)) await table.make(name, trigger);
   await table.start();
   await table.clock.advance(366 * DAY_MS);
   for (const [name, [, count]] of Object.entries(expected)) {
@@ -71,8 +74,12 @@ test("a year has one tick a period, its leap day too", async () => {
   const daily = starts(await table.ticks("daily"));
   expect(daily.slice(58, 61)).toEqual(["2028-02-28T00:00", "2028-02-29T00:00", "2028-03-01T00:00"].map(iso));
   expect([daily[0], daily.at(-1)]).toEqual(["2028-01-01T00:00", "2028-12-31T00:00"].map(iso));
+  const leapTuesday = starts(await table.ticks("weekly-late")).filter((start) =>
+    start.startsWith("2028-02-29"),
+  );
+  expect(leapTuesday).toEqual(["2028-02-29T12:34"].map(iso));
   expect(await table.alerts()).toEqual([]);
-}, 60_000);
+}, 120_000);
 
 describe("a relay", () => {
   test.each([
