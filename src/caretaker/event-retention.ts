@@ -69,7 +69,7 @@ async function tellDropped(tx: Writer, dropped: readonly OldRow[], nowMs: number
       environmentId,
       code: "events_dropped",
       target: relayTarget(relayName),
-      message: `Events of ${relayName} that waited for more than 30 days were dropped and never run: ${
+      message: `Events of ${relayName} that waited for more than 30 days were dropped and do not run: ${
         held
           ? "the environment is on hold, so release it to run what still waits."
           : "the relay is paused, so resume it to run what still waits."

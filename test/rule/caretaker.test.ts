@@ -95,7 +95,7 @@ describe("events that waited for 30 days", () => {
       {
         code: "events_dropped",
         target: "relay:shop",
-        message: `Events of shop that waited for more than 30 days were dropped and never run: ${
+        message: `Events of shop that waited for more than 30 days were dropped and do not run: ${
           why === "held"
             ? "the environment is on hold, so release it to run what still waits."
             : "the relay is paused, so resume it to run what still waits."
