@@ -1,5 +1,6 @@
 /** What the owner is told of, in the whole service: by which road it comes about, that it can be switched off, and that it is told when it is over. */
 import { describe, expect, test } from "bun:test";
+import { BROKEN, FakeCaller, OK } from "../kit/fake-caller.ts";
 import { makeOrders, receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
 
@@ -77,6 +78,30 @@ describe("an environment on hold", () => {
       `call-${serial - 1}`,
       `call-${serial}`,
     ]);
+  });
+
+  test("lets no retry run either, and a record change and a new event wait behind it", async () => {
+    const caller = new FakeCaller(BROKEN);
+    await using running = await startRunningService({ doors: { actions: { caller } } });
+    await makeOrders(running);
+    const actions = [{ type: "call_url", url: "https://example.com/notice" }];
+    await saveRelay(running, receiverDefinition({ actions }));
+    const trigger = { kind: "data_change", collection: "orders", on: ["created"] };
+    const definition = { name: "watcher", trigger, actions };
+    expect((await running.api("POST", "/relays", { definition })).status).toBe(201);
+    await send(running);
+    await running.drain();
+    await set(running, { held: true });
+    await send(running);
+    await running.api("POST", "/collections/orders/records", { data: { order: "by hand" } });
+    await running.clock.advance(HOUR_MS);
+    expect(caller.requests).toHaveLength(1);
+    caller.reply = () => OK;
+    await set(running, { held: false });
+    await running.drain();
+    const events = await running.rows("SELECT state, attempts FROM event ORDER BY seq");
+    expect(events).toEqual([2, 1, 1].map((attempts) => ({ state: "done", attempts })));
+    expect(new Set(caller.ids).size).toBe(3);
   });
 
   test("switched off, events_dropped is not told and still logged", async () => {
