@@ -81,7 +81,7 @@ describe("a call that became no event is listed with its cause", () => {
       {
         outcome: "refused",
         code: "invalid_json",
-        cause: "The body cannot be read: The body is not JSON in UTF-8: send JSON, or a form as a form post.",
+        cause: "The body is not JSON in UTF-8: send JSON, or a form as a form post.",
       },
     ],
     [
