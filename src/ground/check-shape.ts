@@ -55,8 +55,8 @@ function visitVariant(node: ShapeNode, value: unknown, field: string, problems: 
   const given = Object.hasOwn(value, discriminator) ? value[discriminator] : undefined;
   const place = joinField(field, discriminator);
   const renamed = typeof given === "string" ? findRenamed(node, given) : null;
-  const chosen = names.indexOf(renamed ?? String(given));
-  const variant = typeof given === "string" ? node.anyOf?.[chosen] : undefined;
+  // Only a text can name a variant; anything else a caller sends may not even turn into one.
+  const variant = typeof given === "string" ? node.anyOf?.[names.indexOf(renamed ?? given)] : undefined;
   if (variant === undefined) {
     problems.push({ field: place, message: refuseName(place, given, names) });
     return;
@@ -65,7 +65,7 @@ function visitVariant(node: ShapeNode, value: unknown, field: string, problems: 
     visit(variant, value, field, problems);
     return;
   }
-  const message = `${showName(place)} is ${String(given)}, the old name: write "${discriminator}": "${renamed}" instead.`;
+  const message = `${showName(place)} is ${given}, the old name: write "${discriminator}": "${renamed}" instead.`;
   problems.push({ field: place, message });
   visit(variant, { ...value, [discriminator]: renamed }, field, problems);
 }

@@ -68,6 +68,28 @@ test("a mutated trigger or action of a valid definition never makes the check th
   fc.assert(fc.property(definition, judge), { numRuns: RUNS });
 });
 
+test("a value that cannot even turn into a text never makes the check throw", () => {
+  for (const odd of [
+    { toString: "" },
+    [{ toString: "" }],
+    { valueOf: 1, toString: 1 },
+    [[{ toString: null }]],
+  ]) {
+    judge({ name: "paid", trigger: { kind: odd, verify: { scheme: "hooks" }, map: {} }, actions: [] });
+    judge({
+      name: odd,
+      trigger: { kind: "receiver", verify: { scheme: odd }, map: { a: odd } },
+      actions: [{ type: odd }],
+    });
+    judge({ name: "paid", trigger: { kind: "schedule", every: odd, at: odd, on: odd }, actions: odd });
+    judge({
+      name: "paid",
+      trigger: { kind: "data_change", collection: odd, on: [odd], where: { a: odd } },
+      actions: [],
+    });
+  }
+});
+
 test("a text of a hundred thousand open brackets is refused, not walked", () => {
   const depth = 5_000;
   judge(parseJson(`${"[".repeat(depth)}${"]".repeat(depth)}`));
