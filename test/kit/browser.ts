@@ -54,7 +54,7 @@ export async function openDashboard(options: RunningOptions = {}): Promise<Dashb
     timezoneId: "UTC",
   });
   stack.defer(() => context.close());
-  context.setDefaultTimeout(4_000);
+  context.setDefaultTimeout(15_000);
   const page = context.pages()[0] ?? (await context.newPage());
   const complaints = listen(page);
   const link = await running.service.makeSigninLink();
