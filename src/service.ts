@@ -100,7 +100,13 @@ export async function startService(config: ServiceConfig, doors: ServiceDoors = 
     runner.wake();
     scheduler.refresh();
   };
-  const relays = new LiveRelays({ store, sealer, baseUrl, onReload });
+  const relays = new LiveRelays({
+    store,
+    sealer,
+    baseUrl,
+    onReload,
+    onUnreadable: ({ id, name }, error) => log.error("a relay cannot be opened", { relay: name, id, error }),
+  });
   const mailer = createMailer({ store, sealer, clock, local: config.mode === "local" });
   const runner: Runner = new Runner({
     store,

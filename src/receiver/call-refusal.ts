@@ -3,7 +3,8 @@
  * did not verify, an owner the cause. It decides no refusal.
  */
 import { Refusal } from "../ground/refusal.ts";
-import type { Closed, LiveRelay, ReceiverRelay } from "../relay/live-relay.ts";
+import type { Closed } from "../relay/live-receiver.ts";
+import type { LiveRelay, ReceiverRelay } from "../relay/live-relay.ts";
 import type { Verdict } from "../verify/contract.ts";
 
 export type Refused = Extract<Verdict, { verified: false }>;
@@ -21,6 +22,7 @@ const CLOSED_CAUSES: Readonly<Record<Closed, string>> = {
     "the relay is stored under the old scheme name; save its definition with the scheme signature",
   relay_unsigned_event: "the relay breaks the unsigned-event rule, so it refuses every call",
   relay_key_as_secret: "the relay's recipe checks a shared secret but a key is stored",
+  unreadable: "the stored relay cannot be opened; the server's log says why",
   no_secret: "the relay holds no secret or key yet",
 };
 

@@ -5,36 +5,14 @@
 import type { ActionType } from "../action/contract.ts";
 import { findAction } from "../action/registry.ts";
 import { parseJson } from "../ground/json.ts";
-import { isKeyText } from "../ground/key-text.ts";
 import type { Sealer } from "../secret/seal.ts";
-import type { Reader, Store } from "../store/port.ts";
-import type { Verifier } from "../verify/contract.ts";
-import { findScheme, RENAMED_SCHEME } from "../verify/registry.ts";
+import type { Store } from "../store/port.ts";
 import type { Definition } from "./definition.ts";
-import { type CompiledMap, compileMap } from "./event-map.ts";
-import { overlapVerifiers } from "./overlap-verifier.ts";
-import {
-  processorSecretContext,
-  receiverSecretContext,
-  receiverUrl,
-  signingSecretContext,
-} from "./relay-row.ts";
-import { actsUnsigned, arrivesUnsigned } from "./unsigned-rule.ts";
-
-/** Why a receiver verifies nothing at all. */
-export type Closed = "scheme_renamed" | "relay_unsigned_event" | "relay_key_as_secret" | "no_secret";
-
-export interface LiveReceiver {
-  /** The receiver URL, byte for byte as the relay's page shows it. */
-  url: string;
-  /** null while closed. */
-  verifier: Verifier | null;
-  closed: Closed | null;
-  map: CompiledMap;
-  when: Readonly<Record<string, string>> | null;
-  /** Whether the sender does not sign the event itself. */
-  unsigned: boolean;
-}
+import { compileMap } from "./event-map.ts";
+import { type LiveReceiver, openReceiver } from "./live-receiver.ts";
+import { type LiveRow, listLiveRows } from "./live-row.ts";
+import { receiverUrl, signingSecretContext } from "./relay-row.ts";
+import { actsUnsigned } from "./unsigned-rule.ts";
 
 export interface LiveAction {
   type: ActionType;
@@ -93,28 +71,13 @@ export class Snapshot {
   }
 }
 
-interface LiveRow {
-  id: string;
-  name: string;
-  environmentId: number;
-  environmentName: string;
-  appId: string;
-  heldAt: number | null;
-  definition: string;
-  state: "active" | "paused";
-  secretKind: string;
-  secret: Uint8Array | null;
-  previousSecret: Uint8Array | null;
-  previousSecretUntil: number | null;
-  processorSecret: Uint8Array | null;
-  signingSecret: Uint8Array | null;
-}
-
 export interface LiveRelayRooms {
   store: Store;
   sealer: Sealer;
   /** Public origin without a trailing slash. */
   baseUrl: () => string;
+  /** Told of a relay that cannot be opened. */
+  onUnreadable?: (relay: { id: string; name: string }, error: unknown) => void;
   /** Told after every reload. */
   onReload?: (snapshot: Snapshot) => void;
 }
@@ -142,12 +105,22 @@ export class LiveRelays {
     void this.#load().catch(() => undefined);
   }
 
+  /** One that cannot be opened is closed alone: its events wait, and every other relay goes on. */
+  #open(row: LiveRow): LiveRelay {
+    try {
+      return openRelay(row, this.#rooms);
+    } catch (error) {
+      this.#rooms.onUnreadable?.(row, error);
+      return closeRelay(row, this.#rooms);
+    }
+  }
+
   #load(): Promise<Snapshot> {
     if (this.#loading !== null) return this.#loading;
     const generation = this.#generation;
     const loading = this.#rooms.store.read(listLiveRows).then(
       (rows) => {
-        const snapshot = new Snapshot(rows.map((row) => openRelay(row, this.#rooms)));
+        const snapshot = new Snapshot(rows.map((row) => this.#open(row)));
         if (generation === this.#generation) {
           this.#snapshot = snapshot;
           this.#loading = null;
@@ -165,21 +138,12 @@ export class LiveRelays {
   }
 }
 
-function listLiveRows(tx: Reader): Promise<LiveRow[]> {
-  return tx.all<LiveRow>(
-    `SELECT relay.id, relay.name, relay.environment_id AS environmentId, environment.name AS environmentName, environment.app_id AS appId,
-       environment.held_at AS heldAt, relay.definition, relay.state, relay.secret_kind AS secretKind, relay.secret,
-       relay.previous_secret AS previousSecret, relay.previous_secret_until AS previousSecretUntil,
-       environment.processor_secret AS processorSecret, relay.signing_secret AS signingSecret
-     FROM relay JOIN environment ON environment.id = relay.environment_id ORDER BY relay.id`,
-  );
-}
-
 function openRelay(row: LiveRow, rooms: LiveRelayRooms): LiveRelay {
   const definition = parseJson(row.definition) as unknown as Definition;
-  const actions = definition.actions.flatMap((action): LiveAction[] => {
+  const actions = definition.actions.map((action): LiveAction => {
     const type = findAction(action.type);
-    return type === null ? [] : [{ type, action, target: type.target(action as never) }];
+    if (type === null) throw new Error(`This version knows no action ${action.type}.`);
+    return { type, action, target: type.target(action as never) };
   });
   const trigger = definition.trigger;
   const trusted = trigger.kind === "receiver" && trigger.trustUnsignedEvents === true;
@@ -203,50 +167,28 @@ function openRelay(row: LiveRow, rooms: LiveRelayRooms): LiveRelay {
   };
 }
 
-function openReceiver(
-  row: LiveRow,
-  definition: Definition,
-  barsUnsigned: boolean,
-  rooms: LiveRelayRooms,
-): LiveReceiver | null {
-  const trigger = definition.trigger;
-  if (trigger.kind !== "receiver") return null;
-  const renamed = (trigger.verify as { scheme: string }).scheme === RENAMED_SCHEME;
-  const unsigned = !renamed && arrivesUnsigned(trigger);
-  const opened: Closed | Verifier = renamed
-    ? "scheme_renamed"
-    : unsigned && barsUnsigned
-      ? "relay_unsigned_event"
-      : openVerifier(row, trigger.verify, rooms.sealer);
+/** Stands for a relay of which nothing is known but that it is there. */
+function closeRelay(row: LiveRow, rooms: LiveRelayRooms): LiveRelay {
+  const trigger: Definition["trigger"] = { kind: "data_change", collection: "", on: [] };
   return {
-    url: receiverUrl(rooms.baseUrl(), row.appId, row.name),
-    verifier: typeof opened === "string" ? null : opened,
-    closed: typeof opened === "string" ? opened : null,
-    map: compileMap(trigger.map),
-    when: trigger.when ?? null,
-    unsigned,
+    id: row.id,
+    name: row.name,
+    environmentId: row.environmentId,
+    appId: row.appId,
+    local: row.environmentName === "local",
+    definition: { name: row.name, trigger, actions: [] },
+    actions: [],
+    sends: false,
+    barsUnsigned: true,
+    waiting: true,
+    receiver: {
+      url: receiverUrl(rooms.baseUrl(), row.appId, row.name),
+      verifier: null,
+      closed: "unreadable",
+      map: compileMap({}),
+      when: null,
+      unsigned: false,
+    },
+    signingSecret: null,
   };
-}
-
-function openVerifier(row: LiveRow, verify: { scheme: string }, sealer: Sealer): Closed | Verifier {
-  const scheme = findScheme(verify.scheme);
-  if (scheme === null) return "no_secret";
-  const need = scheme.secretNeed(verify as never);
-  if (need === "processor") {
-    if (row.processorSecret === null) return "no_secret";
-    return scheme.prepare(
-      verify as never,
-      sealer.unseal(row.processorSecret, processorSecretContext(row.environmentId)),
-    );
-  }
-  if (row.secret === null) return "no_secret";
-  if (need === "public_key" && row.secretKind !== "public_key") return "no_secret";
-  const secret = sealer.unseal(row.secret, receiverSecretContext(row.id));
-  if (need === "shared" && (row.secretKind === "public_key" || isKeyText(secret)))
-    return "relay_key_as_secret";
-  const verifier = scheme.prepare(verify as never, secret);
-  if (row.previousSecret === null || row.previousSecretUntil === null) return verifier;
-  const previous = sealer.unseal(row.previousSecret, receiverSecretContext(row.id));
-  if (need === "shared" && isKeyText(previous)) return verifier;
-  return overlapVerifiers(verifier, scheme.prepare(verify as never, previous), row.previousSecretUntil);
 }

@@ -546,3 +546,36 @@ test("the receiver knows one app from another", async () => {
   expect(response.status).toBe(404);
   expect(APP).not.toBe("other_app");
 });
+
+describe("a relay that cannot be opened", () => {
+  for (const [what, sql] of [
+    ["its sealed secret is damaged", "UPDATE relay SET secret = x'00' WHERE name = 'broken'"],
+    ["its stored definition is no definition", "UPDATE relay SET definition = '{}' WHERE name = 'broken'"],
+    [
+      "its definition names an action this version does not know",
+      `UPDATE relay SET definition = replace(definition, '"write_record"', '"do_magic"') WHERE name = 'broken'`,
+    ],
+  ] as const) {
+    test(`because ${what} is closed alone: its calls are refused, its events wait, the others go on`, async () => {
+      await saveRelay(running, receiverDefinition({}));
+      await saveRelay(running, receiverDefinition({ name: "broken" }), "anotherSecretOfTwentyFour1");
+      const call = signedCall({ id: "a" }, "anotherSecretOfTwentyFour1");
+      await running.api("POST", "/relays/broken/pause");
+      expect((await running.hook("broken", call)).status).toBe(200);
+      await running.service.store.write("app", (tx) => tx.run(sql));
+      await running.service.store.write("app", (tx) => tx.run("UPDATE relay SET state = 'active'"));
+      running.service.refresh();
+      const refused = await running.hook("broken", call);
+      expect([refused.status, refused.body.code]).toEqual([401, "bad_signature"]);
+      expect((await running.hook("orders", order("b"))).status).toBe(200);
+      await running.clock.advance(10_000);
+      const rows = await running.rows<{ name: string; state: string }>(
+        "SELECT relay_name AS name, state FROM event ORDER BY seq",
+      );
+      expect(rows[1]).toEqual({ name: "orders", state: "done" });
+      expect(
+        running.logged.some((line) => line.includes("a relay cannot be opened") && line.includes("broken")),
+      ).toBe(true);
+    });
+  }
+});

@@ -1,0 +1,83 @@
+/**
+ * A relay's receiver ready to verify: its verifier prepared with the unsealed secret, or the reason why it verifies nothing. It throws where
+ * a secret cannot be opened; it never shows one.
+ */
+import { isKeyText } from "../ground/key-text.ts";
+import type { Sealer } from "../secret/seal.ts";
+import type { Verifier } from "../verify/contract.ts";
+import { findScheme, RENAMED_SCHEME } from "../verify/registry.ts";
+import type { Definition } from "./definition.ts";
+import { type CompiledMap, compileMap } from "./event-map.ts";
+import type { LiveRow } from "./live-row.ts";
+import { overlapVerifiers } from "./overlap-verifier.ts";
+import { processorSecretContext, receiverSecretContext, receiverUrl } from "./relay-row.ts";
+import { arrivesUnsigned } from "./unsigned-rule.ts";
+
+/** Why a receiver verifies nothing at all. */
+export type Closed =
+  | "scheme_renamed"
+  | "relay_unsigned_event"
+  | "relay_key_as_secret"
+  | "no_secret"
+  /** The stored definition or secret cannot be opened; the log says why. */
+  | "unreadable";
+
+export interface LiveReceiver {
+  /** The receiver URL, byte for byte as the relay's page shows it. */
+  url: string;
+  /** null while closed. */
+  verifier: Verifier | null;
+  closed: Closed | null;
+  map: CompiledMap;
+  when: Readonly<Record<string, string>> | null;
+  /** Whether the sender does not sign the event itself. */
+  unsigned: boolean;
+}
+
+export function openReceiver(
+  row: LiveRow,
+  definition: Definition,
+  barsUnsigned: boolean,
+  rooms: { sealer: Sealer; baseUrl: () => string },
+): LiveReceiver | null {
+  const trigger = definition.trigger;
+  if (trigger.kind !== "receiver") return null;
+  const renamed = (trigger.verify as { scheme: string }).scheme === RENAMED_SCHEME;
+  const unsigned = !renamed && arrivesUnsigned(trigger);
+  const opened: Closed | Verifier = renamed
+    ? "scheme_renamed"
+    : unsigned && barsUnsigned
+      ? "relay_unsigned_event"
+      : openVerifier(row, trigger.verify, rooms.sealer);
+  return {
+    url: receiverUrl(rooms.baseUrl(), row.appId, row.name),
+    verifier: typeof opened === "string" ? null : opened,
+    closed: typeof opened === "string" ? opened : null,
+    map: compileMap(trigger.map),
+    when: trigger.when ?? null,
+    unsigned,
+  };
+}
+
+function openVerifier(row: LiveRow, verify: { scheme: string }, sealer: Sealer): Closed | Verifier {
+  const scheme = findScheme(verify.scheme);
+  if (scheme === null) return "no_secret";
+  const need = scheme.secretNeed(verify as never);
+  if (need === "processor") {
+    if (row.processorSecret === null) return "no_secret";
+    return scheme.prepare(
+      verify as never,
+      sealer.unseal(row.processorSecret, processorSecretContext(row.environmentId)),
+    );
+  }
+  if (row.secret === null) return "no_secret";
+  if (need === "public_key" && row.secretKind !== "public_key") return "no_secret";
+  const secret = sealer.unseal(row.secret, receiverSecretContext(row.id));
+  if (need === "shared" && (row.secretKind === "public_key" || isKeyText(secret)))
+    return "relay_key_as_secret";
+  const verifier = scheme.prepare(verify as never, secret);
+  if (row.previousSecret === null || row.previousSecretUntil === null) return verifier;
+  const previous = sealer.unseal(row.previousSecret, receiverSecretContext(row.id));
+  if (need === "shared" && isKeyText(previous)) return verifier;
+  return overlapVerifiers(verifier, scheme.prepare(verify as never, previous), row.previousSecretUntil);
+}
