@@ -94,10 +94,6 @@ export function findOwnerByEmail(tx: Reader, email: string): Promise<OwnerWithPa
   return tx.get<OwnerWithPassword>(sql, email.trim());
 }
 
-export function findOwnerById(tx: Reader, id: string): Promise<Owner | null> {
-  return tx.get<Owner>("SELECT id, email, created_at AS createdAt FROM owner WHERE id = ?1", id);
-}
-
 /** Every owner, oldest first. */
 export function listOwners(tx: Reader): Promise<Owner[]> {
   return tx.all<Owner>("SELECT id, email, created_at AS createdAt FROM owner ORDER BY created_at, id");

@@ -9,7 +9,7 @@ import type { RaisableLimits } from "../ground/limit.ts";
 import type { Problem } from "../ground/problem.ts";
 import type { Mailer } from "../mail/mailer.ts";
 import type { OutboundCaller } from "../outbound/call.ts";
-import type { Reader, Writer } from "../store/port.ts";
+import type { Writer } from "../store/port.ts";
 
 /** What an action does to the world; the unsigned-event rule reads it. */
 export type ActionEffect = "writes" | "gives" | "takes" | "mails" | "calls";
@@ -133,6 +133,3 @@ export interface SendingAction<Action = unknown, Plan = unknown, Sent = unknown>
 }
 
 export type ActionType<Action = unknown> = DatabaseAction<Action> | SendingAction<Action, unknown, unknown>;
-
-/** Whether something an action names exists in an environment now; for warnings at save. */
-export type ReferenceCheck = (tx: Reader, environmentId: number, reference: Reference) => Promise<boolean>;

@@ -3,9 +3,7 @@
  * product sold through this relay. Source: the specification's "Actions" and "Relay-sold products and plans".
  */
 import { fulfilByRelay } from "../selling/product-sale.ts";
-import { makeSaleAction, type Sale } from "./sale.ts";
-
-export type FulfilProduct = Sale<"fulfil_product", "product">;
+import { makeSaleAction } from "./sale.ts";
 
 export const fulfilProduct = makeSaleAction({
   type: "fulfil_product",

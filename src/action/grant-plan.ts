@@ -3,9 +3,7 @@
  * It never ends by itself. Source: the specification's "Actions".
  */
 import { grantByRelay } from "../selling/plan-sale.ts";
-import { makeSaleAction, type Sale } from "./sale.ts";
-
-export type GrantPlan = Sale<"grant_plan", "plan">;
+import { makeSaleAction } from "./sale.ts";
 
 export const grantPlan = makeSaleAction({
   type: "grant_plan",

@@ -3,9 +3,7 @@
  * relay of the environment, never a card purchase. Source: the specification's "Actions".
  */
 import { refundByRelay } from "../selling/product-sale.ts";
-import { makeSaleAction, type Sale } from "./sale.ts";
-
-export type RefundProduct = Sale<"refund_product", "product">;
+import { makeSaleAction } from "./sale.ts";
 
 export const refundProduct = makeSaleAction({
   type: "refund_product",

@@ -3,9 +3,7 @@
  * processor, never a by-hand or purchase grant. Source: the specification's "Actions".
  */
 import { revokeByRelay } from "../selling/plan-sale.ts";
-import { makeSaleAction, type Sale } from "./sale.ts";
-
-export type RevokePlan = Sale<"revoke_plan", "plan">;
+import { makeSaleAction } from "./sale.ts";
 
 export const revokePlan = makeSaleAction({
   type: "revoke_plan",

@@ -95,11 +95,3 @@ export function checkTemplateText(field: string, text: string): Problem[] {
   const message = `\`${field}\` opens a template with {{ and never closes it: write each path as {{mapped.name}}.`;
   return [{ field, message }];
 }
-
-/** Refuses a template where none is filled in. `why` completes "a template is refused in …": "call_url.url". */
-export function checkNoTemplate(field: string, text: string, why: string): Problem[] {
-  if (!text.includes("{{")) return [];
-  return [
-    { field, message: `\`${field}\` holds a template, which is refused in ${why}: write the value itself.` },
-  ];
-}

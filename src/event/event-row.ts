@@ -3,8 +3,6 @@
 export type EventState = "queued" | "running" | "done" | "failed" | "dead";
 export type EventTrigger = "receiver" | "schedule" | "data_change";
 
-export const EVENT_STATES: readonly EventState[] = ["queued", "running", "done", "failed", "dead"];
-
 /** Final states: nothing moves them but a replay. */
 export const FINAL_STATES: ReadonlySet<EventState> = new Set(["done", "failed", "dead"]);
 

@@ -37,8 +37,6 @@ export interface Store {
   write<Result>(origin: Origin, work: (tx: Writer) => Promise<Result>): Promise<Result>;
   /** Calls back after another process changed the database. The answer stops it. */
   onForeignChange(work: () => void): () => void;
-  /** Copies the whole store, consistent, to a new file, while others write. */
-  copyTo(file: string): Promise<void>;
   /** One small step of looking after the file: gives back room that deleted rows left. Answers whether there is more to do. */
   tend(): Promise<boolean>;
   /** Waits for what was begun, then closes. Later calls throw StoreUnavailable. */

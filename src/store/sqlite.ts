@@ -43,7 +43,7 @@ export async function openSqlite(file: string, options: SqliteOptions): Promise<
     const reader = new SqliteConnection(file, { readonly: false });
     await reader.get(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
     await reader.get("PRAGMA query_only = ON");
-    return new SqliteStore(file, writer, reader, options);
+    return new SqliteStore(writer, reader, options);
   } catch (error) {
     writer.close();
     throw error;
@@ -51,7 +51,6 @@ export async function openSqlite(file: string, options: SqliteOptions): Promise<
 }
 
 class SqliteStore implements Store {
-  readonly #file: string;
   readonly #writer: SqliteConnection;
   readonly #reader: SqliteConnection;
   readonly #clock: Clock;
@@ -59,8 +58,7 @@ class SqliteStore implements Store {
   #reads: Promise<unknown> = Promise.resolve();
   #closed = false;
 
-  constructor(file: string, writer: SqliteConnection, reader: SqliteConnection, options: SqliteOptions) {
-    this.#file = file;
+  constructor(writer: SqliteConnection, reader: SqliteConnection, options: SqliteOptions) {
     this.#writer = writer;
     this.#reader = reader;
     this.#clock = options.clock;
@@ -96,15 +94,6 @@ class SqliteStore implements Store {
       stopped = true;
       cancel();
     };
-  }
-
-  async copyTo(file: string): Promise<void> {
-    const copier = new SqliteConnection(this.#file, { readonly: false });
-    try {
-      await copier.run("VACUUM INTO ?1", file);
-    } finally {
-      copier.close();
-    }
   }
 
   async tend(): Promise<boolean> {

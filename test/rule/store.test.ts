@@ -275,20 +275,6 @@ test("another process's change is noticed, the store's own is not", async () => 
   await watched.close();
 });
 
-test("a copy made while others write is whole and consistent", async () => {
-  await store.write("app", addApp("a"));
-  const copy = join(directory, "copy.db");
-  const writing = Promise.all(
-    Array.from({ length: 50 }, (_, index) => store.write("app", addApp(`b${index}`))),
-  );
-  await store.copyTo(copy);
-  await writing;
-  const database = new Database(copy);
-  expect(database.query("PRAGMA integrity_check").get()).toEqual({ integrity_check: "ok" });
-  expect(database.query("SELECT id FROM app WHERE id = 'a'").all()).toHaveLength(1);
-  database.close();
-});
-
 describe("the data directory's lock", () => {
   test("the second process is refused with a sentence that names the first", () => {
     const lock = lockDataDirectory(directory, "relay serve", 0);
