@@ -13,6 +13,7 @@ const STEPS: readonly { name: string; command: readonly string[] }[] = [
   { name: "tests", command: [process.execPath, "scripts/test.ts"] },
   { name: "compile", command: [process.execPath, "scripts/build.ts"] },
   { name: "smoke", command: [process.execPath, "scripts/smoke.ts"] },
+  { name: "files an act opens", command: [process.execPath, "scripts/act/act-files.ts"] },
 ];
 
 for (const { name, command } of STEPS) {

@@ -1,0 +1,56 @@
+/**
+ * How many files of src execute lines for one act: the service runs once without the act and once with it, under coverage, and a file
+ * counts when a line of it ran more often. Prints a row an act beside its goal, with `--names` the files too; it judges nothing.
+ */
+import { mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+const ACTS = [
+  { act: "save", words: "save a relay", goal: 45 },
+  { act: "webhook", words: "webhook to result", goal: 38 },
+  { act: "tick", words: "a schedule's tick", goal: 30 },
+  { act: "show", words: "show an event", goal: 18 },
+] as const;
+
+type Hits = Map<string, number[]>;
+
+async function measure(act: string, times: number): Promise<Hits> {
+  const folder = mkdtempSync(join(tmpdir(), "relay-act-"));
+  const child = Bun.spawn(
+    [
+      process.execPath,
+      "test",
+      "--coverage",
+      "--coverage-reporter=lcov",
+      `--coverage-dir=${folder}`,
+      "./scripts/act/one-act.test.ts",
+    ],
+    { env: { ...process.env, ACT: act, TIMES: String(times) }, stdout: "ignore", stderr: "pipe" },
+  );
+  const said = await new Response(child.stderr).text();
+  if ((await child.exited) !== 0) throw new Error(`The act ${act} failed:\n${said}`);
+  const hits: Hits = new Map();
+  let file = "";
+  for (const line of readFileSync(join(folder, "lcov.info"), "utf8").split("\n")) {
+    if (line.startsWith("SF:")) file = line.slice(3);
+    if (!line.startsWith("DA:") || !file.startsWith("src/")) continue;
+    const [number = 0, count = 0] = line.slice(3).split(",").map(Number);
+    const counts = hits.get(file) ?? [];
+    counts[number] = count;
+    hits.set(file, counts);
+  }
+  rmSync(folder, { recursive: true });
+  return hits;
+}
+
+for (const { act, words, goal } of ACTS) {
+  const without = await measure(act, 0);
+  const once = await measure(act, 3);
+  const files = [...once].filter(([file, counts]) =>
+    counts.some((count, line) => count > (without.get(file)?.[line] ?? 0)),
+  );
+  const names = files.map(([file]) => file.slice(4)).sort();
+  console.log(`${words}: ${names.length} files (goal ${goal})`);
+  if (process.argv.includes("--names")) console.log(names.map((name) => `  ${name}`).join("\n"));
+}

@@ -1,0 +1,39 @@
+/** One act in the running service, or none: what `act-files.ts` measures by coverage. `ACT` names it, `TIMES` how often it happens. */
+import { test } from "bun:test";
+import {
+  HOOK_SECRET,
+  makeOrders,
+  receiverDefinition,
+  saveRelay,
+  signedCall,
+} from "../../test/kit/relay-definition.ts";
+import { startRunningService } from "../../test/kit/running-service.ts";
+
+const HOUR_MS = 3_600_000;
+
+test("one act", async () => {
+  await using running = await startRunningService();
+  const act = process.env.ACT;
+  const times = Number(process.env.TIMES);
+  await makeOrders(running);
+  await saveRelay(running, receiverDefinition({ name: "before" }));
+  const trigger = { kind: "schedule", every: times > 0 ? "1h" : "1w" };
+  const actions = [{ type: "write_record", collection: "orders", data: { order: "tick" } }];
+  if (act === "tick")
+    await running.api("POST", "/relays", { definition: { name: "hourly", trigger, actions } });
+  const first = await running.hook("before", signedCall({ id: "first", amount: "1" }));
+  await running.drain();
+  await running.clock.advance(2 * HOUR_MS);
+  await running.drain();
+  for (let time = 0; time < times; time++) {
+    if (act === "save") {
+      const definition = receiverDefinition({ name: `relay-${time}` });
+      await running.api("POST", "/relays", { definition, secret: `${HOOK_SECRET}${time}` });
+    }
+    if (act === "webhook") await running.hook("before", signedCall({ id: `more-${time}`, amount: "2" }));
+    if (act === "show") await running.api("GET", `/events/${first.body.eventId}`);
+    await running.drain();
+  }
+  if (act === "tick") await running.clock.advance(3 * HOUR_MS);
+  await running.drain();
+});
