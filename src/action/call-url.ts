@@ -3,7 +3,8 @@
  * id, so the called server deduplicates. It computes nothing and holds no template.
  *
  * The URL's rules are checked when the relay is saved, except those that depend on the server: http to localhost may be saved, because
- * a definition travels from local development to a server, and is refused there when it runs (`https_only`).
+ * a definition travels from local development to a server, and is refused there when it runs (`https_only`). What the URL itself breaks is
+ * final; what its name resolves to may be another answer at the next attempt.
  * Source: the specification's "Outbound" and "Outbound call body".
  */
 import { type Static, Type } from "typebox";
@@ -93,7 +94,8 @@ export function writeNotice(run: ActionRun): string {
 
 function judgeCall(sent: CallOutcome): ActionOutcome {
   if (sent.kind !== "answered") {
-    return { outcome: "failed", code: sent.code, message: sent.message, final: false };
+    const final = sent.kind === "refused" && sent.final === true;
+    return { outcome: "failed", code: sent.code, message: sent.message, final };
   }
   const answer = { status: sent.status, body: sent.body };
   if (sent.ok) return { outcome: "done", answer };

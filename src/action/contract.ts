@@ -77,7 +77,7 @@ export interface ActionRun {
   results: readonly ActionResult[];
   /** The text with its {{paths}} filled in; a path that names nothing becomes "" and a warning on the event. */
   render(text: string): string;
-  /** Like `render`, but answers null when the text holds a path that names nothing or renders empty: for refs. */
+  /** Like `render`, but answers null when a path in the text names nothing, or nothing that identifies: for refs. */
   renderRef(text: string): string | null;
   /** Every string inside the value rendered, its structure kept. */
   renderData(value: Json): Json;

@@ -13,7 +13,13 @@ export type CallOutcome =
   /** The URL answered: 2xx is `ok`. `body`: its first 4 KB as text. */
   | { kind: "answered"; ok: boolean; status: number; body: string }
   /** An address rule refused it: https_only, ip_literal, own_host, unresolvable, private_address. */
-  | { kind: "refused"; code: string; message: string }
+  | {
+      kind: "refused";
+      code: string;
+      message: string;
+      /** The URL as written breaks the rule, so that no other answer of the name servers mends it. */
+      final?: true;
+    }
   /** No answer: timeout, connection or TLS failure. */
   | { kind: "unreachable"; code: "timeout" | "connection_failed" | "tls_failed"; message: string };
 

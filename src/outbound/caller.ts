@@ -50,7 +50,7 @@ export function createCaller(options: CallerOptions): OutboundCaller {
   return {
     async call(request) {
       const target = readCallTarget(request.url, { local: request.local, ownHosts: ownHosts() });
-      if ("code" in target) return refuse(target.code, target.message);
+      if ("code" in target) return { ...refuse(target.code, target.message), final: true };
       const deadline = new AbortController();
       const cancel = clock.after(CALL_TIMEOUT_MS, () => deadline.abort(new Error("timed out")));
       try {
@@ -112,7 +112,7 @@ async function post(
   }
 }
 
-function refuse(code: string, message: string): CallOutcome {
+function refuse(code: string, message: string): CallOutcome & { kind: "refused" } {
   return { kind: "refused", code, message };
 }
 

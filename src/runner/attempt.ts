@@ -23,7 +23,7 @@ import type { RaisableLimits } from "../ground/limit.ts";
 import type { Log } from "../ground/log.ts";
 import type { LiveAction, LiveRelay } from "../relay/live-relay.ts";
 import { StoreUnavailable, type Writer } from "../store/port.ts";
-import { renderData, renderTemplate } from "../template/template.ts";
+import { renderData, renderIdentifier, renderTemplate } from "../template/template.ts";
 import { resolvePerson } from "./event-person.ts";
 
 /** Warnings kept on an event; a template can name many paths that are not there. */
@@ -219,7 +219,7 @@ export class Attempt {
       person: this.#person,
       results: [...this.results],
       render: (text) => renderTemplate(text, scope, warn),
-      renderRef: (text) => renderWhole(text, scope),
+      renderRef: (text) => renderIdentifier(text, scope),
       renderData: (value: Json) => renderData(value, scope, warn),
       signingSecret: relay.signingSecret,
       limits: this.#rooms.limits,
@@ -244,13 +244,4 @@ type AnyAction = Extract<LiveAction["type"], { sends: false }> | SendingAction<n
 
 function afterOf(after: Json | undefined): { after?: Json } {
   return after === undefined ? {} : { after };
-}
-
-/** The rendered text, or null when any of its paths names nothing or nothing is left. */
-function renderWhole(text: string, scope: JsonObject): string | null {
-  let whole = true;
-  const rendered = renderTemplate(text, scope, () => {
-    whole = false;
-  });
-  return whole && rendered.trim() !== "" ? rendered : null;
 }

@@ -8,7 +8,7 @@ import type { Reader, Writer } from "../store/port.ts";
 import { fail, type Occasion, type SaleOutcome } from "./occasion.ts";
 import { findPlan } from "./plan.ts";
 import { insertPurchase, type NewPurchase, newPurchaseId, type PurchaseData } from "./purchase.ts";
-import { claimRef } from "./ref.ts";
+import { claimRef, findOwnPurchase } from "./ref.ts";
 import { soldByRelay } from "./sold-through.ts";
 import {
   currentPlan,
@@ -19,7 +19,7 @@ import {
   startSubscription,
 } from "./subscription.ts";
 
-/** grant_plan: the plan must be sold through the relay that runs. */
+/** grant_plan: the plan must be sold through the relay that runs; a payment recorded under this ref before is skipped, wherever it is sold now. */
 export async function grantByRelay(
   tx: Writer,
   occasion: Occasion & { relayName: string },
@@ -27,8 +27,10 @@ export async function grantByRelay(
   ref: string,
 ): Promise<SaleOutcome> {
   const plan = await findPlan(tx, occasion.environmentId, name);
-  if (plan === null) return failUnknown(name);
-  if (!soldByRelay(plan.soldThrough, occasion.relayName)) {
+  if (plan === null || !soldByRelay(plan.soldThrough, occasion.relayName)) {
+    const own = await findOwnPurchase(tx, occasion, "plan", name, ref);
+    if (own !== null) return skipSold(own.id);
+    if (plan === null) return failUnknown(name);
     const message = `\`plan\` names ${name}, which is not sold through the relay ${occasion.relayName}: name that relay in the plan's soldThrough.`;
     return fail("plan_not_sold_here", message, true);
   }

@@ -16,10 +16,10 @@ import {
   type Purchase,
   type PurchaseData,
 } from "./purchase.ts";
-import { claimRef } from "./ref.ts";
+import { claimRef, findOwnPurchase } from "./ref.ts";
 import { soldByRelay } from "./sold-through.ts";
 
-/** fulfil_product: the product must be sold through the relay that runs. */
+/** fulfil_product: the product must be sold through the relay that runs; what this ref bought before stays bought, wherever it is sold now. */
 export async function fulfilByRelay(
   tx: Writer,
   occasion: Occasion & { relayName: string },
@@ -27,12 +27,14 @@ export async function fulfilByRelay(
   ref: string,
 ): Promise<SaleOutcome> {
   const product = await findProduct(tx, occasion.environmentId, name);
-  if (product === null) return failUnknown(name);
-  if (!soldByRelay(product.soldThrough, occasion.relayName)) {
-    const message = `\`product\` names ${name}, which is not sold through the relay ${occasion.relayName}: name that relay in the product's soldThrough.`;
-    return fail("product_not_sold_here", message, true);
+  if (product !== null && soldByRelay(product.soldThrough, occasion.relayName)) {
+    return sellProduct(tx, occasion, product, { ref });
   }
-  return sellProduct(tx, occasion, product, { ref });
+  const own = await findOwnPurchase(tx, occasion, "product", name, ref);
+  if (own !== null) return skipSold(tx, occasion, own);
+  if (product === null) return failUnknown(name);
+  const message = `\`product\` names ${name}, which is not sold through the relay ${occasion.relayName}: name that relay in the product's soldThrough.`;
+  return fail("product_not_sold_here", message, true);
 }
 
 /** Any sale of a product: `skipped` when this person bought it under this ref before, `ref_used` when the ref is another purchase's. */

@@ -1,6 +1,6 @@
 /**
  * Refs: the provider's unique payment identifier, under which a purchase is known for good. It decides which ref an action acts under and
- * whom a ref belongs to; a ref of another purchase is refused and audited, never shared.
+ * whom a ref belongs to; a ref of another purchase is refused and audited, never shared. Neither refusal heals by waiting: both are final.
  * Source: the specification's "`ref` rules".
  */
 import { MAX_REF_CHARS } from "../ground/limit.ts";
@@ -12,8 +12,8 @@ import { fail, type Occasion, type SaleFailure } from "./occasion.ts";
 import { findPurchase, type Purchase } from "./purchase.ts";
 
 /**
- * The ref to act under. `written`: the definition's text, undefined when absent; `render` answers null where a path names nothing.
- * Only an absent ref falls back to `rly:<eventId>`; a written one that resolves to nothing fails with `ref_unresolved`.
+ * The ref to act under. `written`: the definition's text, undefined when absent; `render` answers null where a path names nothing
+ * that identifies. Only an absent ref falls back to `rly:<eventId>`; a written one that resolves to nothing fails with `ref_unresolved`, finally.
  */
 export function resolveRef(
   written: string | undefined,
@@ -22,11 +22,12 @@ export function resolveRef(
 ): { ref: string } | { failure: SaleFailure } {
   if (written === undefined) return { ref: `rly:${eventId}` };
   const ref = render(written)?.trim() ?? "";
-  if (ref === "" || !everyPathResolves(written, render)) {
+  if (ref === "") {
     return {
       failure: fail(
         "ref_unresolved",
-        "`ref` resolves to nothing on this event: name a path that every such event carries.",
+        "`ref` resolves to no text or number on this event: name a path to the payment's identifier that every such event carries, then replay.",
+        true,
       ),
     };
   }
@@ -34,14 +35,23 @@ export function resolveRef(
   return {
     failure: fail(
       "ref_unresolved",
-      `\`ref\` is longer than ${MAX_REF_CHARS} characters on this event: name the payment's identifier alone.`,
+      `\`ref\` is longer than ${MAX_REF_CHARS} characters on this event: name the payment's identifier alone, then replay.`,
+      true,
     ),
   };
 }
 
-/** `pay-{{mapped.id}}` with an empty id would read `pay-` on every such event, and belong to whoever came first. */
-function everyPathResolves(written: string, render: (text: string) => string | null): boolean {
-  return (written.match(/\{\{[^{}]*\}\}/g) ?? []).every((path) => (render(path)?.trim() ?? "") !== "");
+/** The purchase under the ref where it is this person's of this item, else null; it refuses and audits nothing. */
+export async function findOwnPurchase(
+  tx: Reader,
+  { environmentId, personId }: Occasion,
+  itemKind: ItemKind,
+  item: string,
+  ref: string,
+): Promise<Purchase | null> {
+  const purchase = await findPurchase(tx, environmentId, "purchase", ref);
+  const own = purchase?.personId === personId && purchase.itemKind === itemKind && purchase.item === item;
+  return own ? purchase : null;
 }
 
 /** The purchase under the ref when it is this person's of this item; null when the ref is free; a failure when it is another's. */
@@ -59,7 +69,7 @@ export async function claimRef(
   if (same) return { own: purchase };
   await auditRefusedRef(tx, occasion, { itemKind, item, ref, purchase: purchase.id });
   const message = `\`ref\` already belongs to another purchase (${purchase.id}): use the provider's unique payment identifier.`;
-  return { failure: fail("ref_used", message) };
+  return { failure: fail("ref_used", message, true) };
 }
 
 /** One row an occasion and ref, however often the event is tried again. */

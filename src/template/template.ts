@@ -97,6 +97,30 @@ export function renderData(value: Json, scope: JsonObject, onMissing: (path: str
   return renderDepth(value, scope, onMissing, { charsLeft: MAX_RENDERED_CHARS }, 0);
 }
 
+/**
+ * The text of an identifier: as `renderTemplate`, but null when a path names nothing, or no text and no number (an object, a list, true and
+ * false identify nothing), or when a path or the whole has nothing to see: white space, control and invisible characters alone.
+ */
+export function renderIdentifier(text: string, scope: JsonObject): string | null {
+  const template = hasTemplate(text) ? parseCached(text) : text;
+  if (typeof template !== "string") {
+    for (const part of template.parts) {
+      if (typeof part === "string") continue;
+      const value = readScope(part, scope);
+      if (typeof value === "boolean" || !isVisible(scalarText(value))) return null;
+    }
+  }
+  const rendered = renderTemplate(text, scope, () => undefined);
+  return isVisible(rendered) ? rendered : null;
+}
+
+/** Control, format, unassigned and private characters, separators, what is ignorable by default, and the empty Braille pattern. */
+const INVISIBLE = /[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\u2800]+/gu;
+
+function isVisible(text: string | null): boolean {
+  return text !== null && text.replace(INVISIBLE, "") !== "";
+}
+
 interface Budget {
   charsLeft: number;
 }

@@ -88,10 +88,10 @@ describe("relay serve", () => {
       const changed = { ...sent, body: `${sent.body} ` };
       expect((await postHook(service, sender.provider, changed, "shop")).status).toBe(401);
 
-      // Its second action may not call this machine's plain http: the event says so and waits for a retry.
+      // Its second action may not call this machine's plain http: the event says so and, as no waiting mends it, is dead.
       await service.said.waitFor(`RELAY · ${sender.provider} · receiver · 2 actions · failed`);
       const { event } = (await shop.call("GET", `/events/${good.body.eventId}`)).body;
-      expect(event).toMatchObject({ attempts: 1 });
+      expect(event).toMatchObject({ state: "dead", reason: "https_only", attempts: 1 });
       expect(event.runs[0].results).toMatchObject([
         { type: "write_record", outcome: "done" },
         { type: "call_url", outcome: "failed", code: "https_only" },

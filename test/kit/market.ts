@@ -7,7 +7,7 @@ import { findPerson, type PersonRow } from "../../src/people/person.ts";
 import { type PlanInput, savePlan } from "../../src/selling/plan.ts";
 import { type ProductInput, saveProduct } from "../../src/selling/product.ts";
 import { currentPlan } from "../../src/selling/subscription.ts";
-import { renderData, renderTemplate } from "../../src/template/template.ts";
+import { renderData, renderIdentifier, renderTemplate } from "../../src/template/template.ts";
 import { openTown, type Town } from "./people.ts";
 
 export interface Occurrence {
@@ -88,13 +88,7 @@ export async function openMarket(): Promise<Market> {
         person,
         results: [],
         render: (text) => renderTemplate(text, scope, () => undefined),
-        renderRef(text) {
-          let missing = false;
-          const rendered = renderTemplate(text, scope, () => {
-            missing = true;
-          });
-          return missing || rendered.trim() === "" ? null : rendered;
-        },
+        renderRef: (text) => renderIdentifier(text, scope),
         renderData: (value) => renderData(value, scope, () => undefined),
         ...(occurrence.limits === undefined ? {} : { limits: occurrence.limits }),
         signingSecret: null,

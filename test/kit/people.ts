@@ -6,7 +6,7 @@ import { updatePerson } from "../../src/people/person.ts";
 import { invitePerson } from "../../src/people/person-invite.ts";
 import { createCollection } from "../../src/records/collection.ts";
 import { requireCollectionDefinition } from "../../src/records/collection-definition.ts";
-import { renderData, renderTemplate } from "../../src/template/template.ts";
+import { renderData, renderIdentifier, renderTemplate } from "../../src/template/template.ts";
 import { type FreshStore, openFreshStore } from "./fresh-store.ts";
 
 export interface Town extends FreshStore {
@@ -102,13 +102,7 @@ function makeRun(
     person,
     results: [],
     render: (text) => renderTemplate(text, scope, () => undefined),
-    renderRef(text) {
-      let missing = false;
-      const rendered = renderTemplate(text, scope, () => {
-        missing = true;
-      });
-      return missing || rendered === "" ? null : rendered;
-    },
+    renderRef: (text) => renderIdentifier(text, scope),
     renderData: (value) => renderData(value, scope, () => undefined),
     signingSecret: null,
   };

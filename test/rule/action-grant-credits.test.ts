@@ -87,15 +87,42 @@ describe("grant_credits", () => {
     ["of which one part names nothing", "{{mapped.a}}-{{mapped.b}}", { a: "1" }, "ref_unresolved"],
     ["that grows over 200 characters", "{{mapped.payment}}", { payment: "x".repeat(201) }, "ref_unresolved"],
     ["of which one part is empty beside a text", "pay-{{mapped.payment}}", { payment: "" }, "ref_unresolved"],
+    ["that is an object", "{{mapped.payment}}", { payment: { id: "pi_1" } }, "ref_unresolved"],
+    ["that is a list", "{{mapped.payment}}", { payment: ["pi_1"] }, "ref_unresolved"],
+    ["that is a boolean, beside a text", "pay-{{mapped.payment}}", { payment: true }, "ref_unresolved"],
+    ["that is null", "{{mapped.payment}}", { payment: null }, "ref_unresolved"],
+    [
+      "of control characters alone",
+      "{{mapped.payment}}",
+      { payment: "\u0000\u001f\u0085" },
+      "ref_unresolved",
+    ],
+    [
+      "of invisible characters alone",
+      "pay-{{mapped.payment}}",
+      { payment: "\u200b\u2060\ufeff\u3164\u2800" },
+      "ref_unresolved",
+    ],
   ];
   test.each(failures)("with a ref %s is refused, never replaced", async (_what, ref, mapped, code) => {
     const person = await town.newPerson();
     expect(await act(person, { amount: 1, ref }, mapped)).toMatchObject({
       outcome: "failed",
       code,
-      final: false,
+      final: true,
     });
     expect((await ledgerOf(person)).items).toEqual([]);
+  });
+
+  test.each([
+    ["a text", "pi_1"],
+    ["an integer, every digit of it", 9007199254740993n],
+    ["a text of another script beside invisible characters", "\u200f\u0645\u200d"],
+  ])("a ref may be %s", async (_what, payment) => {
+    const person = await town.newPerson();
+    const ref = "{{mapped.payment}}";
+    expect((await act(person, { amount: 1, ref }, { payment })).outcome).toBe("done");
+    expect((await act(person, { amount: 1, ref }, { payment })).outcome).toBe("skipped");
   });
 
   test("for a suspended person fails finally with person_suspended", async () => {

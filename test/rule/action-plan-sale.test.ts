@@ -167,14 +167,14 @@ describe("grant_plan", () => {
     const ref = newRef();
     await grant(buyer, "pro", ref);
     const audited = await market.count("audit");
-    expect(summary(await grant(other, "pro", ref))).toEqual(["ref_used", "tried again"]);
-    expect(summary(await grant(buyer, "team", ref))).toEqual(["ref_used", "tried again"]);
+    expect(summary(await grant(other, "pro", ref))).toEqual(["ref_used", "final"]);
+    expect(summary(await grant(buyer, "team", ref))).toEqual(["ref_used", "final"]);
     expect([await market.count("audit"), await market.holdings(buyer)]).toEqual([audited + 2, onPro]);
   });
 
   test("refuses a ref that resolves to nothing; only an absent one falls back", async () => {
     const person = await market.newPerson();
-    expect(summary(await grant(person, "pro", "{{mapped.id}}"))).toEqual(["ref_unresolved", "tried again"]);
+    expect(summary(await grant(person, "pro", "{{mapped.id}}"))).toEqual(["ref_unresolved", "final"]);
     await grant(person, "pro", undefined, { event: "evt_plan" });
     expect((await receipts(person)).map(({ ref }) => ref)).toEqual(["rly:evt_plan"]);
   });
@@ -245,8 +245,8 @@ describe("revoke_plan", () => {
     const ref = newRef();
     await grant(other, "pro", ref);
     await grant(person, "pro", newRef());
-    expect(summary(await revoke(person, "pro", ref))).toEqual(["ref_used", "tried again"]);
-    expect(summary(await revoke(person, "pro", "{{mapped.id}}"))).toEqual(["ref_unresolved", "tried again"]);
+    expect(summary(await revoke(person, "pro", ref))).toEqual(["ref_used", "final"]);
+    expect(summary(await revoke(person, "pro", "{{mapped.id}}"))).toEqual(["ref_unresolved", "final"]);
     expect(await market.holdings(person)).toEqual(onPro);
   });
 

@@ -95,6 +95,24 @@ describe("fulfil_product", () => {
     expect(await receipts(person)).toHaveLength(1);
   });
 
+  test.each([
+    ["the sale moved to another relay", { credits: 100, soldThrough: { kind: "relay", relay: "other" } }],
+    [
+      "the sale moved to a payment link",
+      { soldThrough: { kind: "payment_link", url: "https://pay.example.com/x" } },
+    ],
+    ["the product is not sold any more", {}],
+  ])("a ref fulfilled before is skipped although %s", async (_rule, moved) => {
+    await market.product("moved", { soldThrough: { kind: "relay", relay: "shop" } });
+    const person = await market.newPerson();
+    const ref = newRef();
+    await fulfil(person, "moved", ref);
+    await market.product("moved", moved);
+    expect(summary(await fulfil(person, "moved", ref))).toEqual(["skipped"]);
+    expect(summary(await fulfil(person, "moved", newRef()))).toEqual(["product_not_sold_here", "final"]);
+    expect(await receipts(person)).toHaveLength(1);
+  });
+
   test("fulfils again under another ref", async () => {
     const person = await market.newPerson();
     await fulfil(person, "lamp", newRef());
@@ -141,7 +159,7 @@ describe("a ref", () => {
       await fulfil(person, "lamp", ref, { payload }),
       await refund(person, "lamp", ref, { payload }),
     ]) {
-      expect(summary(outcome)).toEqual(["ref_unresolved", "tried again"]);
+      expect(summary(outcome)).toEqual(["ref_unresolved", "final"]);
     }
     expect([await market.holdings(person), await receipts(person)]).toEqual([nothing, []]);
   });
@@ -163,8 +181,8 @@ describe("a ref", () => {
     const ref = newRef();
     await fulfil(buyer, "lamp", ref);
     const on = { event: "evt_thief" };
-    expect(summary(await fulfil(thief, "lamp", ref, on))).toEqual(["ref_used", "tried again"]);
-    expect(summary(await fulfil(thief, "lamp", ref, on))).toEqual(["ref_used", "tried again"]);
+    expect(summary(await fulfil(thief, "lamp", ref, on))).toEqual(["ref_used", "final"]);
+    expect(summary(await fulfil(thief, "lamp", ref, on))).toEqual(["ref_used", "final"]);
     expect([await market.holdings(thief), await receipts(thief)]).toEqual([nothing, []]);
     const filter = { action: "ref_refused", target: `ref:${ref}` };
     const { items } = await store.read((tx) =>
@@ -179,7 +197,7 @@ describe("a ref", () => {
     const person = await market.newPerson();
     const ref = newRef();
     await fulfil(person, "lamp", ref);
-    expect(summary(await fulfil(person, "bundle", ref))).toEqual(["ref_used", "tried again"]);
+    expect(summary(await fulfil(person, "bundle", ref))).toEqual(["ref_used", "final"]);
     expect(await market.holdings(person)).toEqual(aLamp);
   });
 
@@ -314,7 +332,7 @@ describe("refund_product", () => {
     const ref = newRef();
     await fulfil(buyer, "lamp", ref);
     const audited = await market.count("audit");
-    expect(summary(await refund(other, "lamp", ref))).toEqual(["ref_used", "tried again"]);
+    expect(summary(await refund(other, "lamp", ref))).toEqual(["ref_used", "final"]);
     expect([await market.holdings(buyer), await market.count("audit")]).toEqual([aLamp, audited + 1]);
   });
 
@@ -322,7 +340,7 @@ describe("refund_product", () => {
     const person = await market.newPerson();
     const ref = newRef();
     await fulfil(person, "lamp", ref);
-    expect(summary(await refund(person, "bundle", ref))).toEqual(["ref_used", "tried again"]);
+    expect(summary(await refund(person, "bundle", ref))).toEqual(["ref_used", "final"]);
     expect(await market.holdings(person)).toEqual(aLamp);
   });
 

@@ -117,6 +117,11 @@ describe("the outcome", () => {
       failed("private_address", "why"),
     ],
     [
+      "a rule that the URL itself breaks, whatever its name resolves to, is final",
+      { kind: "refused", code: "own_host", message: "why", final: true },
+      { ...failed("own_host", "why"), final: true } as ActionOutcome,
+    ],
+    [
       "no answer is a failure",
       { kind: "unreachable", code: "timeout", message: "late" },
       failed("timeout", "late"),

@@ -103,11 +103,12 @@ describe("an action fails and attempts remain", () => {
   for (const road of ["sending", "database"] as const) {
     test(`on the ${road} road it runs again after 1 min, 5 min, 30 min, 2 h, 8 h, 16 h, each to the millisecond, then it is dead with an alert`, async () => {
       caller.reply = () => BROKEN;
-      const failing = road === "sending" ? CALL : { ...GRANT, ref: "{{mapped.nothing}}" };
-      const map = road === "sending" ? { event_id: "id" } : { ...PERSON_MAP, nothing: "no.where" };
+      if (road === "database") await running.api("PUT", "/products/lamp", {});
+      const failing = road === "sending" ? CALL : { type: "refund_product", product: "lamp" };
+      const map = road === "sending" ? { event_id: "id" } : PERSON_MAP;
       await saveRelay(running, receiverDefinition({ actions: [failing], map }));
       const event = await sendAndDrain("a", { email: "ada@example.com" });
-      const code = road === "sending" ? "http_error" : "ref_unresolved";
+      const code = road === "sending" ? "http_error" : "purchase_missing";
       for (const [index, [, delay]] of DELAYS.entries()) {
         const due = running.clock.now() + delay;
         expect(await showEvent(running, event)).toMatchObject({
@@ -216,6 +217,27 @@ describe("a definition-level failure is dead on the first attempt, with the aler
         given: () => running.api("PUT", "/plans/pro", { title: "Pro", default: true }),
       },
     ],
+    ["ref_unresolved", { actions: [{ ...GRANT, ref: "{{mapped.event_type}}" }] }],
+    [
+      "ref_used",
+      {
+        actions: [{ type: "refund_product", product: "book", ref: "taken" }],
+        given: async () => {
+          await running.api("PUT", "/products/book", { title: "A book" });
+          const { person } = (await running.api("POST", "/persons", { email: "eve@example.com" })).body;
+          await running.api("POST", "/receipts", { ref: "taken", person: person.id, product: "book" });
+        },
+      },
+    ],
+    ...["https_only", "ip_literal", "own_host"].map((code): (typeof rows)[number] => [
+      code,
+      {
+        actions: [CALL],
+        given: async () => {
+          caller.reply = () => ({ kind: "refused", code, message: `${code} it is.`, final: true });
+        },
+      },
+    ]),
     ["data_invalid", { actions: [{ ...WRITE, data: { order: "{{mapped.event_id}}", unheard: "x" } }] }],
   ];
   for (const [code, { actions, given }] of rows) {
@@ -227,7 +249,7 @@ describe("a definition-level failure is dead on the first attempt, with the aler
       expect(view.runs[0]?.results).toHaveLength(1);
       const alerts = await alertsOf(running);
       expect(alerts).toMatchObject([{ code: "relay_failed", target: "relay:orders", count: 1 }]);
-      expect(caller.requests).toEqual([]);
+      expect(caller.requests).toHaveLength(actions[0] === CALL ? 1 : 0);
     });
   }
 
