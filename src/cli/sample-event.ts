@@ -4,6 +4,7 @@
  */
 import { randomBytes } from "node:crypto";
 import { type Json, type JsonObject, writeJson } from "../ground/json.ts";
+import { showChoices, showText } from "../ground/shape-sentence.ts";
 import type { ReceiverTrigger } from "../trigger/receiver.ts";
 import { CommandFailure } from "./command.ts";
 
@@ -17,14 +18,16 @@ const NUMBERS = /amount|total|price|quantity|count|credits|cents/i;
 const IDS = /(^|_)(id|ref|order|payment|invoice|charge|transaction|number)$/i;
 /** A longer list is not built; an object with that name reads the same. */
 const MAX_LIST = 20;
+const MAX_SHOWN_CHOICES = 4;
 
 /** `person`: what the person key shall hold; null: a sample. Fails where no body can satisfy `when`. */
 export function makeSampleEvent(trigger: ReceiverTrigger, person: string | null): SampleEvent {
-  const values = Object.keys(trigger.map).map((name): [path: string, value: Json] => [
-    trigger.map[name] ?? "",
-    trigger.when?.[name] ?? sampleValue(name, person),
-  ]);
-  refuseContradiction(trigger);
+  const wanted = readWanted(trigger);
+  const values = Object.keys(trigger.map).map((name): [path: string, value: Json] => {
+    const path = trigger.map[name] ?? "";
+    const isWanted = trigger.when !== undefined && Object.hasOwn(trigger.when, name);
+    return [path, isWanted ? (wanted.get(path) ?? "") : sampleValue(name, person)];
+  });
   if (signsForm(trigger)) {
     const form = new URLSearchParams(values.map(([path, value]) => [path, String(value)]));
     return { body: Buffer.from(form.toString()), contentType: "application/x-www-form-urlencoded" };
@@ -56,19 +59,26 @@ function fresh(word: string): string {
   return `${word}_${randomBytes(8).toString("hex")}`;
 }
 
-/** Two names on one path cannot have two values. */
-function refuseContradiction({ map, when = {} }: ReceiverTrigger): void {
-  const byPath = new Map<string, string>();
+/** The text each path must have; of a list the first. Two names on one path cannot have two values. */
+function readWanted({ map, when = {} }: ReceiverTrigger): Map<string, string> {
+  const byPath = new Map<string, readonly string[]>();
   for (const [name, value] of Object.entries(when)) {
     const path = map[name] ?? "";
+    const choices = typeof value === "string" ? [value] : value;
     const other = byPath.get(path);
-    if (other !== undefined && other !== value) {
+    const both = other === undefined ? choices : other.filter((one) => choices.includes(one));
+    if (both.length === 0) {
       throw new CommandFailure(
-        `No event can match: \`when\` wants ${path} to be both ${JSON.stringify(other)} and ${JSON.stringify(value)}.`,
+        `No event can match: \`when\` wants ${path} to be both ${sayChoices(other ?? [])} and ${sayChoices(choices)}.`,
       );
     }
-    byPath.set(path, value);
+    byPath.set(path, both);
   }
+  return new Map([...byPath].map(([path, choices]) => [path, choices[0] ?? ""]));
+}
+
+function sayChoices(choices: readonly string[]): string {
+  return showChoices(choices.map(showText), MAX_SHOWN_CHOICES);
 }
 
 function signsForm({ verify }: ReceiverTrigger): boolean {

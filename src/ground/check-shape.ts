@@ -28,7 +28,10 @@ function visit(node: ShapeNode, value: unknown, field: string, problems: Problem
   } else if (node.items !== undefined) {
     visitList(node, value, field, problems);
   } else {
-    visitLeaf(node, value, field, problems);
+    const list = Array.isArray(value) ? node.anyOf?.find((one) => one.items !== undefined) : undefined;
+    // Of "one or a list of them", a list is told what is wrong in it.
+    if (list !== undefined) visitList(list, value, field, problems);
+    else visitLeaf(node, value, field, problems);
   }
 }
 

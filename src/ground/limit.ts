@@ -9,6 +9,8 @@ export const DAY_MS = 24 * HOUR_MS;
 
 export const MAX_ACTIONS_PER_RELAY = 10;
 export const MAX_MAP_NAMES = 20;
+/** Texts of which one name in `when` takes any. */
+export const MAX_WHEN_VALUES = 20;
 export const MAX_RECEIVER_BODY_BYTES = 256 * 1024;
 export const MAX_STORED_PAYLOAD_BYTES = 32 * 1024;
 export const MAX_PREVIEW_BYTES = 4 * 1024;

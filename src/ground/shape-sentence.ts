@@ -21,6 +21,14 @@ export function showNames(names: readonly string[]): string {
   return `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
 }
 
+/** "INITIAL_PURCHASE, RENEWAL or 3 more": any of them, at most `max` shown. */
+export function showChoices(choices: readonly string[], max: number): string {
+  const more = choices.length - max;
+  const shown = more > 0 ? [...choices.slice(0, max), `${more} more`] : choices;
+  if (shown.length < 2) return shown.join("");
+  return `${shown.slice(0, -1).join(", ")} or ${shown.at(-1)}`;
+}
+
 /** A text in quotes, cut where it is long. */
 export function showText(text: string): string {
   const shown = text.length > MAX_SHOWN_CHARS ? `${text.slice(0, MAX_SHOWN_CHARS)}…` : text;

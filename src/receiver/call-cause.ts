@@ -3,14 +3,17 @@
  * short; nothing of an unverified call ever comes here.
  */
 import { cutToLine } from "../ground/plain-text.ts";
+import { showChoices } from "../ground/shape-sentence.ts";
 import type { WhenMismatch } from "../relay/event-map.ts";
 
 const MAX_SHOWN_CHARS = 100;
+const MAX_SHOWN_CHOICES = 4;
 
 /** Which name of `when` did not match, and what the call says instead. */
 export function tellIgnored({ name, wanted, found }: WhenMismatch): string {
   const says = found === null ? "names nothing there" : `says ${show(found)}`;
-  return `when.${name} must be ${show(wanted)} and the call ${says}`;
+  const must = showChoices(typeof wanted === "string" ? [show(wanted)] : wanted.map(show), MAX_SHOWN_CHOICES);
+  return `when.${name} must be ${must} and the call ${says}`;
 }
 
 /** What the call was recognised by; null: it names no event of its own. */

@@ -5,6 +5,7 @@
  */
 import { type Json, type JsonObject, scalarText } from "../ground/json.ts";
 import { type Path, parsePath, readField, readPath } from "../template/path.ts";
+import type { When } from "../trigger/receiver.ts";
 
 /** A map with its paths parsed; made once per saved relay, used for every call. */
 export type CompiledMap = readonly (readonly [name: string, path: Path])[];
@@ -39,24 +40,22 @@ export function readMap(compiled: CompiledMap, body: ReadBody): JsonObject {
   return Object.fromEntries(found);
 }
 
-/** The first name of `when` that does not match, what it must be, and what the event says (null: nothing, or no scalar). */
+/** The first name of `when` that does not match, what it must be (a list: any of it), and what the event says (null: nothing, or no scalar). */
 export interface WhenMismatch {
   name: string;
-  wanted: string;
+  wanted: string | readonly string[];
   found: string | null;
 }
 
 /**
- * null when every name of `when` equals the mapped value's text (`4200` is "4200"), else the first that does not; an object, a list
- * or null never matches.
+ * null when every name of `when` equals the mapped value's text (`4200` is "4200") or holds it in its list, else the first that does not;
+ * a mapped object, list or null never matches.
  */
-export function matchesWhen(
-  when: Readonly<Record<string, string>> | null | undefined,
-  mapped: JsonObject,
-): WhenMismatch | null {
+export function matchesWhen(when: When | null | undefined, mapped: JsonObject): WhenMismatch | null {
   for (const [name, wanted] of Object.entries(when ?? {})) {
     const found = Object.hasOwn(mapped, name) ? scalarText(mapped[name]) : null;
-    if (found !== wanted) return { name, wanted, found };
+    const matches = typeof wanted === "string" ? found === wanted : found !== null && wanted.includes(found);
+    if (!matches) return { name, wanted, found };
   }
   return null;
 }

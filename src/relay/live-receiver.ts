@@ -4,6 +4,7 @@
  */
 import { isKeyText } from "../ground/key-text.ts";
 import type { Sealer } from "../secret/seal.ts";
+import type { When } from "../trigger/receiver.ts";
 import type { Verifier } from "../verify/contract.ts";
 import { findScheme, RENAMED_SCHEME } from "../verify/registry.ts";
 import type { Definition } from "./definition.ts";
@@ -29,7 +30,7 @@ export interface LiveReceiver {
   verifier: Verifier | null;
   closed: Closed | null;
   map: CompiledMap;
-  when: Readonly<Record<string, string>> | null;
+  when: When | null;
   /** Whether the sender does not sign the event itself. */
   unsigned: boolean;
 }

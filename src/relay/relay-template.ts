@@ -20,8 +20,11 @@ export interface RelayTemplate {
 }
 
 /**
- * App stores themselves sign with certificate chains, which no recipe checks; a service between them and the app (RevenueCat is the one
- * these fields are named after) sends a token of the app's own choosing, so that the opt-in to unsigned events is needed to act.
+ * App stores themselves send what no map reads and sign what no recipe checks (see THE_STORES_THEMSELVES); a service between them and the app
+ * (RevenueCat is the one these fields and types are named after) sends plain JSON and a token of the app's own choosing, so that the opt-in
+ * to unsigned events is needed to act. Its types: a subscription's first payment is INITIAL_PURCHASE and each later one, also after a lapse, a
+ * RENEWAL with a transaction of its own; CANCELLATION says only that it will not renew; access ends with EXPIRATION. PRODUCT_CHANGE and
+ * UNCANCELLATION move no money by themselves: a payment of their own follows.
  */
 const STORE_VERIFY = { scheme: "shared_token", header: "authorization" };
 const STORE_MAP = {
@@ -34,6 +37,8 @@ const FILE_TOKEN =
   "File the account token that your app gives the store for each person: PUT …/persons/{id}/tokens/{token}.";
 const PASTE_TOKEN =
   "Paste the same long random text here as the relay's secret and at the sender as its authorization header.";
+const THE_STORES_THEMSELVES =
+  "The stores' own notifications cannot be received here: Apple's are one signed text (JWS) and Google's carry their event in base64, and a map reads neither. Let a service between them and you send plain JSON, as this template expects.";
 const ONE_ENVIRONMENT =
   "Let the sender's sandbox purchases go to your development environment alone: they cost nothing.";
 
@@ -42,14 +47,14 @@ export const RELAY_TEMPLATES: readonly RelayTemplate[] = [
     name: "store-purchase",
     title: "App-store purchase",
     summary:
-      "A purchase in an app store fulfils a product for the person whose store account token it carries.",
+      "A purchase in an app store, and each renewal of it, fulfils a product for the person whose store account token it carries.",
     definition: {
       name: "store-purchase",
       trigger: {
         kind: "receiver",
         verify: STORE_VERIFY,
         map: STORE_MAP,
-        when: { event_type: "INITIAL_PURCHASE" },
+        when: { event_type: ["INITIAL_PURCHASE", "RENEWAL"] },
         trustUnsignedEvents: true,
       },
       actions: [{ type: "fulfil_product", product: "premium", ref: "{{mapped.transaction}}" }],
@@ -61,15 +66,18 @@ export const RELAY_TEMPLATES: readonly RelayTemplate[] = [
       FILE_TOKEN,
       PASTE_TOKEN,
       "Make the product and let its soldThrough name this relay.",
-      "For what is bought once, let `when` read NON_RENEWING_PURCHASE.",
+      "Each renewal has a transaction of its own, so that it is a purchase of its own: credits of the product are given every time.",
+      "For what is bought once, let `when` read NON_RENEWING_PURCHASE; nothing tells of its end.",
+      'If your app sells more than one thing, add "store_product": "event.product_id" to the map and the store\'s ids of this product to `when`, and make a relay a product; a PRODUCT_CHANGE then is a payment under the other id.',
       ONE_ENVIRONMENT,
+      THE_STORES_THEMSELVES,
     ],
   },
   {
     name: "store-expiry",
     title: "App-store expiry or cancellation",
     summary:
-      "A store subscription that expired or was cancelled ends the person's access to what it had given.",
+      "A store subscription that expired, also because it was cancelled, ends the person's access to what it had given.",
     definition: {
       name: "store-expiry",
       trigger: {
@@ -86,8 +94,11 @@ export const RELAY_TEMPLATES: readonly RelayTemplate[] = [
       FILE_TOKEN,
       PASTE_TOKEN,
       "Name the product that the purchase's relay fulfils.",
-      "To end access when a person cancels rather than when the paid time is over, let `when` read CANCELLATION.",
+      "A CANCELLATION ends nothing by itself: it says that the subscription will not renew, the time that was paid goes on, and EXPIRATION comes at its end; UNCANCELLATION takes it back.",
+      'A refund comes as a CANCELLATION too: for it make another relay with "cancel_reason": "event.cancel_reason" in its map, "when": { "event_type": "CANCELLATION", "cancel_reason": "CUSTOMER_SUPPORT" } and refund_product under the same ref as the purchase.',
+      "To end access as soon as a person cancels, although the time is paid, let `when` list both: EXPIRATION and CANCELLATION.",
       ONE_ENVIRONMENT,
+      THE_STORES_THEMSELVES,
     ],
   },
 ];

@@ -6,7 +6,7 @@
 import { Type } from "typebox";
 import type { JsonObject } from "../ground/json.ts";
 import { CATALOG_NAME, FIELD_NAME } from "../ground/shape.ts";
-import { showNames } from "../ground/shape-sentence.ts";
+import { showChoices } from "../ground/shape-sentence.ts";
 import type { TriggerType } from "./contract.ts";
 import { sayMatch } from "./match-words.ts";
 
@@ -75,7 +75,7 @@ export const dataChangeTrigger: TriggerType<DataChangeTrigger> = {
   canHavePerson: true,
   templateRoots: ["record", "person"],
   inWords: ({ collection, on, where }) =>
-    `when a record of ${collection} is ${showNames(on).replace(" and ", " or ")}${sayMatch(where, "where")}`,
+    `when a record of ${collection} is ${showChoices(on, on.length)}${sayMatch(where, "where")}`,
   examples: [
     { kind: "data_change", collection: "orders", on: ["created"] },
     { kind: "data_change", collection: "orders", on: ["created", "updated"], where: { status: "paid" } },

@@ -5,7 +5,7 @@
  */
 import { type TSchema, Type } from "typebox";
 import type { Json } from "../ground/json.ts";
-import { MAX_MAP_NAMES } from "../ground/limit.ts";
+import { MAX_MAP_NAMES, MAX_WHEN_VALUES } from "../ground/limit.ts";
 import { findNearestName } from "../ground/nearest-name.ts";
 import { type Problem, placeProblems } from "../ground/problem.ts";
 import { FIELD_NAME } from "../ground/shape.ts";
@@ -13,16 +13,19 @@ import { joinField, showName } from "../ground/shape-sentence.ts";
 import { MAX_PATH_CHARS, MAX_PATH_SEGMENTS, parsePath } from "../template/path.ts";
 import { findScheme, RENAMED_SCHEME, SCHEMES } from "../verify/registry.ts";
 import type { TriggerType } from "./contract.ts";
-import { sayMatch } from "./match-words.ts";
+import { sayMatch, sayWanted } from "./match-words.ts";
 
 export interface ReceiverTrigger {
   kind: "receiver";
   verify: VerifyFields;
   /** Name to dotted path. */
   map: Record<string, string>;
-  when?: Record<string, string>;
+  when?: When;
   trustUnsignedEvents?: boolean;
 }
+
+/** Mapped name to the text its value must have, or to several of which it must have one. */
+export type When = Readonly<Record<string, string | readonly string[]>>;
 
 /** `scheme` and the scheme's own fields. */
 export interface VerifyFields {
@@ -52,6 +55,18 @@ const verifyShape = Type.Unsafe<VerifyFields>(
   ),
 );
 
+const whenListShape = Type.Array(
+  Type.String({
+    expects: 'a text in quotes (a number or boolean is compared as its text: "4200", "true")',
+  }),
+  {
+    minItems: 1,
+    maxItems: MAX_WHEN_VALUES,
+    uniqueItems: true,
+    expects: `a list of 1 to ${MAX_WHEN_VALUES} texts, any of which matches`,
+  },
+);
+
 const shape = Type.Object(
   {
     kind: Type.Literal("receiver", {
@@ -76,14 +91,16 @@ const shape = Type.Object(
     when: Type.Optional(
       Type.Record(
         Type.String({ pattern: FIELD_NAME.source }),
-        Type.String({
-          description: "The exact text the mapped value must have.",
-          expects: 'a text in quotes (a number or boolean is compared as its text: "4200", "true")',
+        Type.Union([Type.String(), whenListShape], {
+          description:
+            "The exact text the mapped value must have, or a list of texts of which it must have one.",
+          expects: `a text in quotes, or a list of 1 to ${MAX_WHEN_VALUES} of them (a number or boolean is compared as its text: "4200", "true")`,
         }),
         {
           maxProperties: MAX_MAP_NAMES,
           description: "Only events whose mapped values equal these texts exactly are taken.",
-          expects: "an object of names that stand in map, each with the exact text to match",
+          expects:
+            "an object of names that stand in map, each with the exact text to match or a list of such texts",
           expectsName: "a name that stands in map",
         },
       ),
@@ -136,6 +153,12 @@ export const receiverTrigger: TriggerType<ReceiverTrigger> = {
     },
     {
       kind: "receiver",
+      verify: { scheme: "hooks" },
+      map: { event_type: "type", account: "data.account" },
+      when: { event_type: ["subscription.created", "subscription.renewed"], account: "main" },
+    },
+    {
+      kind: "receiver",
       verify: { scheme: "shared_token" },
       map: { event_id: "id", person_id: "user.id" },
       trustUnsignedEvents: true,
@@ -164,7 +187,7 @@ function checkMap(map: Readonly<Record<string, string>>): Problem[] {
   return problems;
 }
 
-function checkWhen(when: Readonly<Record<string, string>>, map: Readonly<Record<string, string>>): Problem[] {
+function checkWhen(when: When, map: Readonly<Record<string, string>>): Problem[] {
   const known = Object.keys(map);
   return Object.keys(when)
     .filter((name) => !Object.hasOwn(map, name))
@@ -182,8 +205,8 @@ function checkWhen(when: Readonly<Record<string, string>>, map: Readonly<Record<
 
 function describeReceiver(trigger: ReceiverTrigger): string {
   const { when = {} } = trigger;
-  const names = Object.keys(when);
-  return names.length === 1 && names[0] === "event_type"
-    ? `when ${when.event_type} arrives`
+  const { event_type: type, ...others } = when;
+  return type !== undefined && Object.keys(others).length === 0
+    ? `when ${sayWanted(type)} arrives`
     : `when a webhook arrives${sayMatch(when, "with")}`;
 }

@@ -101,6 +101,16 @@ describe("a call that became no event is listed with its cause", () => {
       },
     ],
     [
+      "an ignored call names each text of a list in when",
+      { when: { event_type: ["order.paid", "order.renewed"] } },
+      () => signedCall({ id: "a", type: "order.lost" }),
+      {
+        outcome: "ignored",
+        code: "when",
+        cause: 'when.event_type must be "order.paid" or "order.renewed" and the call says "order.lost"',
+      },
+    ],
+    [
       "an ignored call says when the field is not there",
       { when: { event_type: "order.paid" } },
       () => signedCall({ id: "a" }),

@@ -109,13 +109,37 @@ describe("a store purchase", () => {
     expect(other.body).toEqual({ received: true, ignored: "when" });
   });
 
+  test("is renewed under a transaction of its own, by the same relay", async () => {
+    const renewed = await tell("store-purchase", "RENEWAL", "st_r1", { transaction_id: "700002054157990" });
+    expect(renewed.runs[0]?.results).toMatchObject([{ type: "fulfil_product", outcome: "done" }]);
+    const { items } = (await running.api("GET", "/purchases")).body;
+    expect(items.map((item: { ref: string }) => item.ref)).toEqual(["700002054157990", "700002054157982"]);
+  });
+
+  test.each(["CANCELLATION", "UNCANCELLATION", "PRODUCT_CHANGE", "BILLING_ISSUE"])(
+    "%s is ignored by both: what was paid goes on until it expires",
+    async (type) => {
+      for (const relay of ["store-purchase", "store-expiry"]) {
+        const { body } = await running.hook(relay, {
+          headers: { "content-type": "application/json", authorization: TOKEN },
+          body: JSON.stringify({
+            event: { id: `st_${type}`, type, app_user_id: ACCOUNT, transaction_id: "1" },
+          }),
+        });
+        expect(body).toEqual({ received: true, ignored: "when" });
+      }
+      expect((await running.api("GET", `/persons/${ada}/access/premium`)).body.granted).toBe(true);
+    },
+  );
+
   test("ends when it expires: every live grant, and a check by the app says so at once", async () => {
     const expired = await tell("store-expiry", "EXPIRATION", "st_3");
     expect(expired.runs[0]?.results).toMatchObject([{ type: "revoke_access", outcome: "done" }]);
     const checked = await running.api("GET", `/persons/${ada}/access/premium`);
     expect(checked.body).toEqual({ granted: false, until: null, grants: [] });
     const { items } = (await running.api("GET", `/persons/${ada}/grants`)).body;
-    expect(items).toMatchObject([{ live: false, revokedBy: "relay:store-expiry", relay: "store-purchase" }]);
+    const ended = { live: false, revokedBy: "relay:store-expiry", relay: "store-purchase" };
+    expect(items).toMatchObject([ended, ended]);
   });
 
   test("of another transaction gives it again; a replay of the first does not", async () => {

@@ -50,7 +50,9 @@ describe("the body", () => {
   });
 
   test("a when that no event satisfies is refused", () => {
-    const made = trigger({ map: { one: "a", two: "a" }, when: { one: "x", two: "y" } });
+    const listed = trigger({ map: { one: "a", two: "a" }, when: { one: ["x", "y"], two: ["z", "y"] } });
+    expect(bodyOf(listed)).toEqual({ a: "y" });
+    const made = trigger({ map: { one: "a", two: "a" }, when: { one: ["x", "z"], two: "y" } });
     expect(() => makeSampleEvent(made, null)).toThrow(/No event can match/);
   });
 });

@@ -60,6 +60,21 @@ describe("when", () => {
   test.each(differing)("%p does not equal the text %p", (value, wanted, found) => {
     expect(matchesWhen({ a: wanted }, { a: value })).toEqual({ name: "a", wanted, found });
   });
+  test.each(["INITIAL_PURCHASE", "RENEWAL"])("a list takes %p, any of its texts", (value) => {
+    expect(matchesWhen({ a: ["INITIAL_PURCHASE", "RENEWAL"] }, { a: value })).toBeNull();
+  });
+  test.each<[Json, string | null]>([
+    ["EXPIRATION", "EXPIRATION"],
+    ["RENEW", "RENEW"],
+    [["RENEWAL"], null],
+    [null, null],
+  ])("a list does not take %p", (value, found) => {
+    const wanted = ["INITIAL_PURCHASE", "RENEWAL", "null"];
+    expect(matchesWhen({ a: wanted }, { a: value })).toEqual({ name: "a", wanted, found });
+  });
+  test("a list holds numbers and booleans as their texts", () => {
+    expect(matchesWhen({ a: ["1", "true"], b: ["2"] }, { a: true, b: 2 })).toBeNull();
+  });
   test("a name that the event lacks does not match", () => {
     expect(matchesWhen({ toString: "x" }, {})).toEqual({ name: "toString", wanted: "x", found: null });
   });
@@ -136,6 +151,19 @@ describe("a trigger in words", () => {
     [
       { kind: "receiver", verify, map: { event_type: "type" }, when: { event_type: "order.paid" } },
       "when order.paid arrives",
+    ],
+    [
+      {
+        kind: "receiver",
+        verify,
+        map: { event_type: "type" },
+        when: { event_type: ["paid", "renewed", "moved"] },
+      },
+      "when paid, renewed or moved arrives",
+    ],
+    [
+      { kind: "receiver", verify, map: { a: "a" }, when: { a: ["1", "2", "3", "4", "5", "6"] } },
+      "when a webhook arrives with a = 1, 2, 3, 4 or 2 more",
     ],
     [
       { kind: "receiver", verify, map: { a: "a", b: "b" }, when: { a: "1", b: "x" } },

@@ -1,18 +1,19 @@
 /** Makes a relay from a definition; what the service made for it is shown once, before anything else. */
 
 import { useState } from "preact/hooks";
-import type { SavedRelay } from "../ground/answer.ts";
+import type { Page, SavedRelay } from "../ground/answer.ts";
 import { ApiError, type ApiProblem, call, RawJson, sentenceOf } from "../ground/api.ts";
 import { writeExact } from "../ground/exact-json.ts";
 import { html, type View } from "../ground/html.ts";
 import type { PageProps } from "../ground/page.ts";
 import { apiPath, pagePath } from "../ground/place.ts";
+import { useLoad } from "../ground/use-load.ts";
 import { Notice } from "../part/notice.ts";
 import { PageHead } from "../part/page-head.ts";
 import { Sentence } from "../part/sentence.ts";
 import { DefinitionEditor } from "./definition-editor.ts";
 import { findJsonProblem } from "./definition-text.ts";
-import { EXAMPLES } from "./relay-example.ts";
+import { EXAMPLES, type RelayExample } from "./relay-example.ts";
 import { RelayMade } from "./relay-made.ts";
 
 interface Checked {
@@ -20,8 +21,19 @@ interface Checked {
   warnings: string[];
 }
 
+/** A template as the service offers it: an example with what is left to do. */
+interface Offered extends Omit<RelayExample, "hint"> {
+  summary: string;
+  steps: string[];
+}
+
 export function NewRelayPage({ place }: PageProps): View {
-  const [chosen, setChosen] = useState(EXAMPLES[0]);
+  const offered = useLoad<Page<Offered>>("/api/relay-templates").data?.items ?? [];
+  const starts: readonly (RelayExample & { steps?: string[] })[] = [
+    ...EXAMPLES,
+    ...offered.map(({ summary, ...one }) => ({ ...one, hint: summary })),
+  ];
+  const [chosen, setChosen] = useState<(typeof starts)[number]>(EXAMPLES[0]);
   const [text, setText] = useState(() => writeExact(EXAMPLES[0].definition, 2));
   const [secret, setSecret] = useState("");
   const [checked, setChecked] = useState<Checked | null>(null);
@@ -69,15 +81,19 @@ export function NewRelayPage({ place }: PageProps): View {
   return html`<${PageHead} title="New relay" back="Relays" backTo=${pagePath(place, "relays")} />
     <div class="stack narrow-page">
       <div class="choices" role="group" aria-label="Start from">
-        ${EXAMPLES.map(
+        ${starts.map(
           (example) =>
-            html`<button key=${example.title} type="button" aria-pressed=${chosen === example} onClick=${() => {
+            html`<button key=${example.title} type="button" aria-pressed=${chosen.title === example.title} onClick=${() => {
               setChosen(example);
               change(writeExact(example.definition, 2));
             }}>${example.title}</button>`,
         )}
       </div>
       <p class="quiet">${chosen.hint}</p>
+      ${
+        chosen.steps !== undefined &&
+        html`<ol class="quiet">${chosen.steps.map((step) => html`<li key=${step}><${Sentence} text=${step} /></li>`)}</ol>`
+      }
       <${DefinitionEditor} text=${text} onText=${change} problems=${checked?.problems ?? []} onSave=${create} />
       ${
         isReceiver &&
