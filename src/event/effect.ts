@@ -39,7 +39,10 @@ export async function intendEffect(tx: Writer, eventSeq: number, key: string): P
   await tx.run("INSERT INTO effect (event_seq, key, state) VALUES (?1, ?2, 'intended')", eventSeq, key);
 }
 
-/** In the transaction of the effect itself. `after` is shown again when a later run skips it. */
+/**
+ * In the transaction of the effect itself: a second one of the same key is refused by the primary key (UniqueViolation), so that work is
+ * never done twice even where two runners believe that it is theirs. `after` is shown again when a later run skips it.
+ */
 export async function completeEffect(
   tx: Writer,
   eventSeq: number,
@@ -47,15 +50,34 @@ export async function completeEffect(
   after: Json | undefined,
 ): Promise<void> {
   await tx.run(
-    `INSERT INTO effect (event_seq, key, state, result) VALUES (?1, ?2, 'done', ?3)
-     ON CONFLICT (event_seq, key) DO UPDATE SET state = 'done', result = excluded.result`,
+    "INSERT INTO effect (event_seq, key, state, result) VALUES (?1, ?2, 'done', ?3)",
     eventSeq,
     key,
-    after === undefined ? null : writeJson(after),
+    writeAfter(after),
   );
+}
+
+/** As `completeEffect`, of what was intended before. Throws where the intent is not there, or was settled by another. */
+export async function settleEffect(
+  tx: Writer,
+  eventSeq: number,
+  key: string,
+  after: Json | undefined,
+): Promise<void> {
+  const settled = await tx.run(
+    "UPDATE effect SET state = 'done', result = ?3 WHERE event_seq = ?1 AND key = ?2 AND state = 'intended'",
+    eventSeq,
+    key,
+    writeAfter(after),
+  );
+  if (settled !== 1) throw new Error("An effect was settled that is not intended any more.");
 }
 
 /** When it is certain that nothing left, so that a retry may try again. */
 export async function dropIntent(tx: Writer, eventSeq: number, key: string): Promise<void> {
   await tx.run("DELETE FROM effect WHERE event_seq = ?1 AND key = ?2 AND state = 'intended'", eventSeq, key);
+}
+
+function writeAfter(after: Json | undefined): string | null {
+  return after === undefined ? null : writeJson(after);
 }

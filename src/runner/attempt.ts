@@ -16,6 +16,7 @@ import {
   intendEffect,
   makeEffectKeys,
   readEffects,
+  settleEffect,
 } from "../event/effect.ts";
 import type { EventReason, EventToRun } from "../event/event-row.ts";
 import { type Json, type JsonObject, parseJson } from "../ground/json.ts";
@@ -133,7 +134,7 @@ export class Attempt {
     const step = await this.#guard(tx, live.type.type, async () => {
       const outcome = await pending.action.settle(tx, pending.plan, sent as never, pending.run);
       if (outcome.outcome === "failed" && !pending.action.repeats) await dropIntent(tx, this.event.seq, key);
-      return this.#complete(tx, live, key, outcome);
+      return this.#complete(tx, live, key, outcome, settleEffect);
     });
     const end = this.#take(live, "kind" in step ? asOutcome(step) : step);
     if (end !== null) return end;
@@ -173,7 +174,8 @@ export class Attempt {
     const type = live.type as AnyAction;
     if (!type.sends) return this.#complete(tx, live, key, await type.apply(tx, live.action as never, run));
     if (earlier?.state === "intended" && !type.repeats) {
-      return this.#complete(tx, live, key, await type.settleUnknown(tx, live.action as never, run));
+      const outcome = await type.settleUnknown(tx, live.action as never, run);
+      return this.#complete(tx, live, key, outcome, settleEffect);
     }
     const intended = await type.intend(tx, live.action as never, run);
     if ("outcome" in intended) return this.#complete(tx, live, key, intended.outcome);
@@ -182,10 +184,15 @@ export class Attempt {
   }
 
   /** Remembers finished work in the transaction that did it. */
-  async #complete(tx: Writer, live: LiveAction, key: string, outcome: ActionOutcome): Promise<ActionOutcome> {
+  async #complete(
+    tx: Writer,
+    live: LiveAction,
+    key: string,
+    outcome: ActionOutcome,
+    remember: typeof completeEffect = completeEffect,
+  ): Promise<ActionOutcome> {
     const repeats = live.type.sends && live.type.repeats;
-    if (outcome.outcome !== "failed" && !repeats)
-      await completeEffect(tx, this.event.seq, key, outcome.after);
+    if (outcome.outcome !== "failed" && !repeats) await remember(tx, this.event.seq, key, outcome.after);
     return outcome;
   }
 

@@ -9,6 +9,7 @@ import mail from "../../migrations/0007-mail.sql" with { type: "text" };
 import capture from "../../migrations/0008-capture.sql" with { type: "text" };
 import client from "../../migrations/0009-client.sql" with { type: "text" };
 import watch from "../../migrations/0010-watch.sql" with { type: "text" };
+import lease from "../../migrations/0011-lease.sql" with { type: "text" };
 
 export interface Migration {
   number: number;
@@ -27,4 +28,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 8, name: "capture", sql: capture },
   { number: 9, name: "client", sql: client },
   { number: 10, name: "watch", sql: watch },
+  { number: 11, name: "lease", sql: lease },
 ];

@@ -213,6 +213,8 @@ CREATE INDEX event_ready ON event (relay_id, seq) WHERE state = 'queued' AND nex
 
 CREATE INDEX event_retry ON event (next_attempt_at) WHERE state = 'queued' AND next_attempt_at IS NOT NULL;
 
+CREATE INDEX event_running ON event (seq) WHERE state = 'running';
+
 CREATE INDEX event_unfinished ON event (environment_id, state, seq) WHERE state IN ('queued', 'running');
 
 CREATE INDEX event_unhappy ON event (environment_id, state, seq) WHERE state IN ('failed', 'dead');
@@ -233,6 +235,11 @@ CREATE TABLE invite_count (
   count INTEGER NOT NULL,
   PRIMARY KEY (environment_id, utc_day)
 ) WITHOUT ROWID;
+
+CREATE TABLE master_key_proof (
+  one INTEGER PRIMARY KEY CHECK (one = 1),
+  sealed BLOB NOT NULL
+);
 
 CREATE TABLE owner (
   id TEXT PRIMARY KEY,
@@ -519,6 +526,24 @@ CREATE TABLE run (
   results TEXT NOT NULL DEFAULT '[]',
   PRIMARY KEY (event_seq, number)
 ) WITHOUT ROWID;
+
+CREATE TABLE runner_lease (
+  one INTEGER PRIMARY KEY CHECK (one = 1),
+  -- Each server that runs here has the next one; whoever holds a lower one runs nothing any more.
+  epoch INTEGER NOT NULL,
+  -- Who has it, in words for people; NULL once it was given back.
+  holder TEXT,
+  -- What tells whether the holder can still be there: its machine and process, its lock file, and the database file it has open.
+  host TEXT,
+  pid INTEGER,
+  lock_file TEXT,
+  database_file TEXT,
+  -- Another server asks whether the holder is there; it answers with the same number.
+  asked INTEGER NOT NULL DEFAULT 0,
+  answered INTEGER NOT NULL DEFAULT 0,
+  -- Counts the looks at whether a write reaches the disk, so that each one changes a page.
+  probes INTEGER NOT NULL DEFAULT 0
+);
 
 CREATE TABLE schedule_cursor (
   relay_id TEXT PRIMARY KEY REFERENCES relay (id) ON DELETE CASCADE,

@@ -149,6 +149,28 @@ const DEFINITIONS = [
 
 const WAITS = [1_000, 60_000, 300_000, 1_800_000];
 
+test("work that another runner did meanwhile is refused by its key, undone here, and found by the next attempt", async () => {
+  await saveRelay(running, define(mark("once"), GRANT));
+  const event = await sendAndDrain("a");
+  // As a runner sees it that read the event before the other one took it.
+  await running.service.store.write("app", (tx) =>
+    tx.run("UPDATE event SET state = 'queued', attempts = 0, runs = 0, next_attempt_at = NULL"),
+  );
+  running.service.refresh();
+  await running.drain();
+  expect(await marks()).toEqual(["once"]);
+  expect(await running.rows("SELECT sum(amount) AS given FROM credit")).toEqual([{ given: 5 }]);
+  await running.clock.advance(60_000);
+  await running.drain();
+  const { state, runs } = await showEvent(running, event);
+  expect([state, ...(runs.at(-1)?.results.map(({ outcome }) => outcome) ?? [])]).toEqual([
+    "done",
+    "skipped",
+    "skipped",
+  ]);
+  expect(await marks()).toEqual(["once"]);
+});
+
 test("any order of events, retries, replays, pauses, edits, restarts and clock jumps leaves each effect once an event", async () => {
   const step = fc.record({
     do: fc.constantFrom<Step["do"]>(
