@@ -56,7 +56,10 @@ function inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
   return result;
 }
 
-/** Creates an owner. Refuses with `invalid_input` (no address) or `name_taken` (the address has one). */
+/**
+ * Creates an owner, and ends every set-up link with it, whoever makes the owner and however: a link that would make the first one
+ * must not outlive the first one. Refuses with `invalid_input` (no address) or `name_taken` (the address has one).
+ */
 export async function createOwner(
   tx: Writer,
   input: { email: string; passwordHash: string | null; nowMs: number },
@@ -76,6 +79,7 @@ export async function createOwner(
       "An owner with this e-mail address exists: sign in, or reset the password.",
     );
   }
+  await tx.run("DELETE FROM signin_link WHERE kind = 'setup'");
   return owner;
 }
 

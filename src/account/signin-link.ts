@@ -34,10 +34,10 @@ export async function createSigninLink(
   return { token, expiresAt };
 }
 
-/** What the link would do, without using it; null when it is used, ended or was never made. */
+/** What the link would do, without using it; null when it is used, ended or was never made, and for set-up once there is an owner. */
 export function findSigninLink(tx: Reader, token: string, nowMs: number): Promise<SigninLink | null> {
   const sql = `SELECT kind, owner_id AS ownerId, expires_at AS expiresAt FROM signin_link
-    WHERE token_hash = ?1 AND expires_at > ?2`;
+    WHERE token_hash = ?1 AND expires_at > ?2 AND (kind <> 'setup' OR NOT EXISTS (SELECT 1 FROM owner))`;
   return tx.get<SigninLink>(sql, hashToken(token), nowMs);
 }
 

@@ -29,6 +29,15 @@ export async function admit(rooms: HttpRooms, caller: Caller, appId: string, nam
   return { environment, actor, by: actorWords(actor), origin: actorOrigin(actor) };
 }
 
+/** Refuses with `forbidden` a visit by key where only an owner may act: `what` says what that is. */
+export function requireOwnerVisit(visit: Visit, what: string): void {
+  if (visit.actor.kind !== "key") return;
+  throw new Refusal(
+    "forbidden",
+    `${what}, and no key may: sign in to the dashboard, or run relay keys on the server.`,
+  );
+}
+
 /** Lets an owner's session through, and no key. */
 export function requireOwner(caller: Caller): { id: string; email: string; sessionId: string } {
   if (caller.kind === "key") {

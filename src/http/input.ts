@@ -43,7 +43,7 @@ function compileOnce(schema: TSchema): TypeCheck<TSchema> {
 /** One problem a field; a field that is not known comes first, as it usually explains the missing one. */
 function listProblems(schema: TSchema, errors: Iterable<ValueError>): Problem[] {
   const problems = new Map<string, Problem & { unknown: boolean }>();
-  for (const error of errors) {
+  for (const error of openChoices(errors)) {
     const field = error.path.slice(1).replaceAll("/", ".");
     const unknown = error.type === ValueErrorType.ObjectAdditionalProperties;
     if (!problems.has(field))
@@ -53,6 +53,20 @@ function listProblems(schema: TSchema, errors: Iterable<ValueError>): Problem[] 
   return [...problems.values()]
     .sort((left, right) => Number(right.unknown) - Number(left.unknown))
     .map(({ field, message }) => ({ field, message }));
+}
+
+/** What may be null and is not is judged as what it then must be, so that a field inside it is told by its own name. */
+function* openChoices(errors: Iterable<ValueError>): Generator<ValueError> {
+  for (const error of errors) {
+    const options: TSchema[] = error.type === ValueErrorType.Union ? (error.schema.anyOf ?? []) : [];
+    const real = options.filter((option) => option.type !== "null");
+    const inner =
+      real.length === 1 && error.value !== null
+        ? error.errors[options.indexOf(real[0] as TSchema)]
+        : undefined;
+    if (inner === undefined) yield error;
+    else yield* openChoices(inner);
+  }
 }
 
 function writeSentence(root: TSchema, field: string, error: ValueError): string {

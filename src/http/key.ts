@@ -1,9 +1,13 @@
-/** API keys: list, mint (the token is shown once, here), revoke. */
+/**
+ * API keys: list, mint (the token is shown once, here), revoke. A key may read the list alone: one that mints outlives its own
+ * revocation, and one that revokes shuts the owner's servers out.
+ */
 import { t } from "elysia";
 import { type ApiKey, listApiKeys, mintApiKey, revokeApiKey } from "../account/api-key.ts";
 import { toIso, toIsoOrNull } from "../ground/clock.ts";
 import { readPageRequest } from "../ground/page.ts";
 import { writeAudit } from "../watch/audit.ts";
+import { requireOwnerVisit, type Visit } from "./admission.ts";
 import { environmentRoute } from "./route.ts";
 import { fields, oneOf, pageOf, pageQuery, time, timeOrNull } from "./schema.ts";
 
@@ -34,6 +38,10 @@ function auditedKey({ kind, name, hint, origins }: ApiKey) {
   return { kind, name, hint, origins };
 }
 
+function requireKeyOwner(visit: Visit): void {
+  requireOwnerVisit(visit, "Keys are minted and revoked by owners and on the command line alone");
+}
+
 export const keyRoutes = [
   environmentRoute({
     method: "GET",
@@ -50,7 +58,8 @@ export const keyRoutes = [
   environmentRoute({
     method: "POST",
     path: "/keys",
-    summary: "Mints a key, a secret one unless told; its token is in this answer and never shown again.",
+    summary:
+      "Mints a key, a secret one unless told, for a signed-in owner alone; its token is in this answer and never shown again.",
     body: fields({
       kind: t.Optional(kind),
       name: t.String(),
@@ -59,6 +68,7 @@ export const keyRoutes = [
     answer: t.Object({ key, token: t.String() }),
     status: 201,
     async handle({ rooms, visit, body, nowMs }) {
+      requireKeyOwner(visit);
       const minted = await rooms.store.write(visit.origin, async (tx) => {
         const { kind = "secret" } = body;
         const made = await mintApiKey(tx, { ...body, kind, environment: visit.environment, nowMs });
@@ -78,9 +88,10 @@ export const keyRoutes = [
   environmentRoute({
     method: "DELETE",
     path: "/keys/:id",
-    summary: "Revokes a key at once and for good.",
+    summary: "Revokes a key at once and for good, for a signed-in owner alone.",
     answer: null,
     async handle({ rooms, visit, params, nowMs }) {
+      requireKeyOwner(visit);
       await rooms.store.write(visit.origin, async (tx) => {
         const revoked = await revokeApiKey(tx, visit.environment.id, params.id, nowMs);
         await writeAudit(tx, {

@@ -1,7 +1,9 @@
 /** An environment's settings: what it is, the caps in force, the hold, the processor's secret (write only), mail, alerts. */
+import type { TBoolean, TOptional } from "@sinclair/typebox";
 import { t } from "elysia";
 import { findApp } from "../account/app.ts";
 import {
+  alertOn,
   ENVIRONMENT_NAMES,
   type Environment,
   findEnvironmentById,
@@ -21,6 +23,8 @@ import { environmentRoute } from "./route.ts";
 import { fields, oneOf, orNull, time, timeOrNull } from "./schema.ts";
 import { senderDomain } from "./sender-domain.ts";
 import { changeSettings } from "./setting-change.ts";
+
+const ALERT_SWITCHES = [...ALERT_CODES, ALERT_MAIL_SWITCH] as const;
 
 const security = oneOf(["tls", "starttls", "none"]);
 
@@ -67,6 +71,14 @@ const mailInput = fields({
   ),
 });
 
+/** Every switch there is, and no other: one that was misspelled would switch nothing off. */
+const alertsInput = fields(
+  Object.fromEntries(ALERT_SWITCHES.map((code) => [code, t.Optional(t.Boolean())])) as Record<
+    (typeof ALERT_SWITCHES)[number],
+    TOptional<TBoolean>
+  >,
+);
+
 async function showSettings(tx: Reader, rooms: HttpRooms, environment: Environment) {
   const app = await findApp(tx, environment.appId);
   const domain = await findSenderDomain(tx, environment.id);
@@ -96,12 +108,7 @@ function showProcessorSecret({ processorSecretFingerprint, processorSecretSetAt 
 
 /** Every alert code with its switch, and `mail`, whether they are mailed; one never touched is on. */
 function showAlerts(environment: Environment): Record<string, boolean> {
-  const never = [...ALERT_CODES, ALERT_MAIL_SWITCH].map((code) => [code, true]);
-  const touched = Object.entries(settingsSection(environment, "alerts")).map(([code, on]) => [
-    code,
-    on !== false,
-  ]);
-  return Object.fromEntries([...never, ...touched]);
+  return Object.fromEntries(ALERT_SWITCHES.map((code) => [code, alertOn(environment, code)]));
 }
 
 export const settingRoutes = [
@@ -127,9 +134,7 @@ export const settingRoutes = [
       held: t.Optional(t.Boolean()),
       processorSecret: t.Optional(orNull(t.String({ description: "the processor's secret, or null" }))),
       mail: t.Optional(mailInput),
-      alerts: t.Optional(
-        t.Record(t.String({ pattern: "^[a-z_]{1,63}$" }), t.Boolean(), { maxProperties: 50 }),
-      ),
+      alerts: t.Optional(alertsInput),
       receipts: t.Optional(fields({ collection: orNull(t.String()) })),
     }),
     answer: t.Object({ settings }),

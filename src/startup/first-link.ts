@@ -18,9 +18,11 @@ export async function makeSigninLink(
     );
     return localUrl(baseUrl, token);
   }
-  if ((await store.read(listOwners)).length > 0) return null;
-  const { token } = await store.write("app", (tx) =>
-    createSigninLink(tx, { kind: "setup", ownerId: null, nowMs }),
+  // In one transaction: an owner made on the command line meanwhile must not be followed by a set-up link.
+  const made = await store.write("app", async (tx) =>
+    (await listOwners(tx)).length > 0
+      ? null
+      : await createSigninLink(tx, { kind: "setup", ownerId: null, nowMs }),
   );
-  return setupUrl(baseUrl, token);
+  return made === null ? null : setupUrl(baseUrl, made.token);
 }

@@ -202,7 +202,7 @@ test("what belongs to one environment is not found from another, by id or by nam
   ] as const) {
     const reply = await own.call(live + path, {
       method,
-      key: own.keys.live,
+      ...(path.startsWith("/keys/") ? { session: true } : { key: own.keys.live }),
       ...(body === undefined ? {} : { body }),
     });
     expect(`${method} ${path} ${reply.status} ${reply.json?.code}`).toBe(`${method} ${path} 404 not_found`);

@@ -84,13 +84,52 @@ runScenarios([
   },
   {
     name: "an alert is switched off and the others stay",
-    given: (api) => put(api, { version: 1, alerts: { held_dropped: false } }),
+    given: (api) => put(api, { version: 1, alerts: { events_dropped: false } }),
     request: "PUT /settings",
     call: { body: { version: 2, alerts: { relay_failed: false } } },
     status: 200,
-    answer: { settings: { alerts: { relay_failed: false, held_dropped: false } } },
+    answer: { settings: { alerts: { relay_failed: false, events_dropped: false, relay_silent: true } } },
     changes: { environment: 0, audit: 1 },
   },
+  ...(
+    [
+      [
+        "an alert code that is none",
+        { alerts: { relay_faild: false } },
+        "alerts.relay_faild",
+        "relay_failed",
+      ],
+      ["a section that is none", { alert: { relay_failed: false } }, "alert", "alerts"],
+      ["a name in mail", { mail: { send: false } }, "mail.send", "sends"],
+      [
+        "a name in the mail server",
+        { mail: { smtp: { host: "smtp.example.com", user: "me", pasword: "x" } } },
+        "mail.smtp.pasword",
+        "password",
+      ],
+      [
+        "a name in receipts",
+        { receipts: { collection: null, colection: "x" } },
+        "receipts.colection",
+        "collection",
+      ],
+      ["a name that JavaScript knows", { alerts: { toString: false } }, "alerts.toString", null],
+    ] as const
+  ).map(([what, body, field, nearest]) => ({
+    name: `${what} is refused by name, and nothing is changed`,
+    request: "PUT /settings",
+    call: { body: { version: 1, held: true, ...body } },
+    status: 400,
+    answer: {
+      code: "invalid_input",
+      problems: expect.arrayContaining([
+        {
+          field,
+          message: `${field} is not a field here: ${nearest === null ? "remove it" : `did you mean ${nearest}`}.`,
+        },
+      ]),
+    },
+  })),
   {
     name: "a key's token is shown once and stored as a hash",
     request: "POST /keys",
@@ -101,6 +140,25 @@ runScenarios([
       expect(json.token).toMatch(/^sk_dev_\w{32}$/);
       const rest = await api.call(`${api.E}/keys`, { session: true });
       expect(rest.text + Bun.inspect([...(await api.snapshot())])).not.toContain(json.token);
+    },
+  },
+  {
+    name: "a secret key mints no key: one that leaked would leave others behind",
+    request: "POST /keys",
+    call: { body: { kind: "secret", name: "ci" } },
+    status: 403,
+    answer: {
+      code: "forbidden",
+      message: expect.stringContaining("by owners and on the command line alone"),
+    },
+  },
+  {
+    name: "a secret key revokes no key, not even itself",
+    request: "DELETE /keys/key_0",
+    status: 403,
+    answer: {
+      code: "forbidden",
+      message: expect.stringContaining("by owners and on the command line alone"),
     },
   },
   {

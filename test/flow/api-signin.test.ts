@@ -1,7 +1,8 @@
 /** Signing in to the dashboard: the ways in, the cookie, and what a page from elsewhere cannot do. */
 import { describe, expect, test } from "bun:test";
-import { createOwner, hashPassword } from "../../src/account/owner.ts";
+import { createOwner, hashPassword, listOwners } from "../../src/account/owner.ts";
 import { createSigninLink } from "../../src/account/signin-link.ts";
+import { hashToken } from "../../src/account/token.ts";
 import { Refusal } from "../../src/ground/refusal.ts";
 import { type ApiServer, changesBetween, type Reply, START_MS, startApi } from "../kit/api-server.ts";
 
@@ -12,6 +13,13 @@ async function withOwner(api: ApiServer, email = "bea@example.com"): Promise<str
   return (
     await api.store.write("dashboard", (tx) => createOwner(tx, { email, passwordHash, nowMs: START_MS }))
   ).id;
+}
+
+/** A server that nobody owns yet, as a first start finds it. */
+async function startUnowned(): Promise<ApiServer> {
+  const api = await startApi();
+  await api.store.write("dashboard", (tx) => tx.run("DELETE FROM owner"));
+  return api;
 }
 
 function makeLink(
@@ -101,7 +109,7 @@ describe("e-mail and password", () => {
 
 describe("a one-time link", () => {
   test("of set-up makes the first owner, once", async () => {
-    await using api = await startApi();
+    await using api = await startUnowned();
     const { token } = await makeLink(api, "setup");
     const body = { token, email: "cleo@example.com", password: PASSWORD };
     const reply = await post(api, "/api/setup", body);
@@ -112,11 +120,69 @@ describe("a one-time link", () => {
   });
 
   test("of set-up is not used up by a password that is too short", async () => {
-    await using api = await startApi();
+    await using api = await startUnowned();
     const { token } = await makeLink(api, "setup");
     const body = { token, email: "cleo@example.com", password: "short" };
     expect((await post(api, "/api/setup", body)).json.code).toBe("invalid_input");
     expect((await post(api, "/api/setup", { ...body, password: PASSWORD })).status).toBe(201);
+  });
+
+  test.each<[string, (api: ApiServer) => Promise<unknown>]>([
+    [
+      "by another set-up link",
+      async (api) => {
+        const nowMs = api.clock.now();
+        const token = "a".repeat(32);
+        await api.store.write("dashboard", (tx) =>
+          tx.run(
+            "INSERT INTO signin_link (token_hash, kind, owner_id, expires_at) VALUES (?1, 'setup', NULL, ?2)",
+            hashToken(token),
+            nowMs + 1_000,
+          ),
+        );
+        const body = { token, email: "cleo@example.com", password: PASSWORD };
+        expect((await post(api, "/api/setup", body)).status).toBe(201);
+      },
+    ],
+    ["as relay admin create makes one", (api) => withOwner(api)],
+    [
+      "by a local link",
+      async (api) => {
+        const { token } = await makeLink(api, "local");
+        expect((await post(api, "/api/session/link", { token })).status).toBe(200);
+      },
+    ],
+    [
+      "by a restored copy, which holds an owner and a link",
+      (api) =>
+        api.store.write("dashboard", (tx) =>
+          tx.run("INSERT INTO owner (id, email, created_at) VALUES ('own_1', 'a@example.com', 1)"),
+        ),
+    ],
+  ])("of set-up dies with the first owner made %s", async (_, makeOwner) => {
+    await using api = await startUnowned();
+    const { token } = await makeLink(api, "setup");
+    await makeOwner(api);
+    const owners = await api.store.read(listOwners);
+    const reply = await post(api, "/api/setup", { token, email: "eve@example.com", password: PASSWORD });
+    expect([reply.status, reply.json.code]).toEqual([401, "unauthenticated"]);
+    expect(await api.store.read(listOwners)).toEqual(owners);
+  });
+
+  test("of set-up is gone from the store in the transaction that made the owner, and stays where that failed", async () => {
+    await using api = await startUnowned();
+    await makeLink(api, "setup");
+    const links = () => api.store.read((tx) => tx.all("SELECT 1 FROM signin_link WHERE kind = 'setup'"));
+    await api.store
+      .write("dashboard", async (tx) => {
+        await createOwner(tx, { email: "bea@example.com", passwordHash: null, nowMs: START_MS });
+        expect(await tx.all("SELECT 1 FROM signin_link WHERE kind = 'setup'")).toEqual([]);
+        throw new Error("undone");
+      })
+      .catch(() => undefined);
+    expect(await links()).toHaveLength(1);
+    await withOwner(api);
+    expect(await links()).toEqual([]);
   });
 
   test("of reset sets the password and ends older sessions", async () => {

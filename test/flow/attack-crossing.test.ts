@@ -5,6 +5,9 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mintApiKey } from "../../src/account/api-key.ts";
 import { createApp } from "../../src/account/app.ts";
+import { requireEnvironment } from "../../src/account/environment.ts";
+import { createOwner } from "../../src/account/owner.ts";
+import { createSession } from "../../src/account/session.ts";
 import { createPersonSession } from "../../src/client/person-session.ts";
 import { ROUTES } from "../../src/http/route-list.ts";
 import { intendEmail } from "../../src/mail/email.ts";
@@ -20,6 +23,8 @@ const held: Record<string, string> = {};
 let recordId = "";
 let appKey = "";
 let session = "";
+/** Keys are revoked by owners alone, so it is an owner who asks for one in the wrong environment. */
+let ownerToken = "";
 
 interface Asker {
   /** Path of the environment it asks in. */
@@ -96,17 +101,15 @@ async function fillDevelopment(): Promise<void> {
   await running.drain();
   await running.clock.advance(2_000);
   held["/events"] = (await make("GET", "/events")).items[0].id;
-  held["/keys"] = (await make("POST", "/keys", { kind: "secret", name: MARK })).key.id;
-  appKey = (await make("POST", "/keys", { kind: "app", name: MARK })).token;
   await running.service.store.write("app", async (tx) => {
     const nowMs = running.clock.now();
-    const environmentId =
-      (
-        await tx.get<{ id: number }>(
-          "SELECT id FROM environment WHERE app_id = ?1 AND name = 'development'",
-          APP,
-        )
-      )?.id ?? 0;
+    const environment = await requireEnvironment(tx, APP, "development");
+    const environmentId = environment.id;
+    const mint = (kind: "secret" | "app") => mintApiKey(tx, { environment, kind, name: MARK, nowMs });
+    held["/keys"] = (await mint("secret")).key.id;
+    appKey = (await mint("app")).token;
+    const owner = await createOwner(tx, { email: "ann@example.com", passwordHash: null, nowMs });
+    ownerToken = (await createSession(tx, owner.id, nowMs)).token;
     const mail = { recipient: `${MARK}@example.com`, sender: "event@example.com", subject: MARK, text: MARK };
     const made = {
       environmentId,
@@ -159,9 +162,13 @@ async function ask(
   path: string,
   body?: unknown,
 ): Promise<{ status: number; text: string }> {
+  const by =
+    method === "DELETE" && path.startsWith("/keys/")
+      ? { cookie: `__Host-relay_session=${ownerToken}`, origin: running.service.baseUrl }
+      : { authorization: `Bearer ${asker.key}` };
   const answer = await fetch(`${running.service.url}${asker.at}${path}`, {
     method,
-    headers: { authorization: `Bearer ${asker.key}`, "content-type": "application/json" },
+    headers: { ...by, "content-type": "application/json" },
     ...(method === "GET" ? {} : { body: JSON.stringify(body ?? {}) }),
   });
   return { status: answer.status, text: await answer.text() };
@@ -270,11 +277,12 @@ describe.each(["another environment", "another app"])("from %s", (who) => {
 });
 
 test("a person's session of one environment is nobody's under another one's app key", async () => {
-  const production = { at: `/api/apps/${APP}/production`, key: running.keys["production"] ?? "" };
-  const origins = ["https://shop.example"];
-  const minted = JSON.parse(
-    (await ask(production, "POST", "/keys", { kind: "app", name: "app", origins })).text,
-  );
+  const minted = await running.service.store.write("app", async (tx) => {
+    const environment = await requireEnvironment(tx, APP, "production");
+    const nowMs = running.clock.now();
+    const origins = ["https://shop.example"];
+    return await mintApiKey(tx, { environment, kind: "app", name: "app", origins, nowMs });
+  });
   const call = async (key: string): Promise<string> => {
     const headers = { "x-app-key": key, "x-person-session": session, origin: "https://shop.example" };
     const answer = await fetch(`${running.service.url}/client/me`, { headers });

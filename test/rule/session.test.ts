@@ -108,9 +108,14 @@ describe("a one-time link", () => {
   });
 
   test("is replaced by the next set-up link; local ones stand beside each other", async () => {
-    const [old, next] = [await make("setup"), await make("setup")];
-    expect((await refusalOf(() => redeem(old.token, "setup"))).code).toBe("unauthenticated");
-    expect((await redeem(next.token, "setup")).kind).toBe("setup");
+    const unowned = (await openFreshStore()).store;
+    const setup = { kind: "setup", ownerId: null, nowMs: clock.now() } as const;
+    const old = await unowned.write("app", (tx) => createSigninLink(tx, setup));
+    const next = await unowned.write("app", (tx) => createSigninLink(tx, setup));
+    const use = ({ token }: { token: string }) =>
+      unowned.write("app", (tx) => redeemSigninLink(tx, { ...setup, token }));
+    expect((await refusalOf(() => use(old))).code).toBe("unauthenticated");
+    expect((await use(next)).kind).toBe("setup");
     const [one, two] = [await make("local"), await make("local")];
     expect([(await redeem(one.token, "local")).kind, (await redeem(two.token, "local")).kind]).toEqual([
       "local",
