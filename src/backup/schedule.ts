@@ -5,6 +5,7 @@
 import { rmSync } from "node:fs";
 import type { Clock } from "../ground/clock.ts";
 import type { Log } from "../ground/log.ts";
+import { Loop } from "../ground/loop.ts";
 import type { BackupProcess, StartBackup } from "./child.ts";
 import { backupFile, listScheduledBackups, listScheduledParts, type NamedBackup } from "./place.ts";
 
@@ -28,29 +29,33 @@ export interface BackupScheduleRooms {
 
 export class BackupSchedule {
   readonly #rooms: BackupScheduleRooms;
-  #cancel: () => void;
-  #running: { process: BackupProcess; ended: Promise<void> } | null = null;
-  #stopped = false;
+  readonly #loop: Loop;
+  #process: BackupProcess | null = null;
 
   /** Begins at once. */
   constructor(rooms: BackupScheduleRooms) {
     this.#rooms = rooms;
-    this.#cancel = rooms.clock.after(FIRST_LOOK_MS, () => this.#look());
+    this.#loop = new Loop({
+      clock: rooms.clock,
+      everyMs: LOOK_EVERY_MS,
+      turn: () => this.#turn(),
+      onError: (error) =>
+        rooms.log.error("the scheduled backup was not made", { cause: (error as Error).message }),
+    });
+    void this.#loop.start(FIRST_LOOK_MS);
   }
 
   /** Makes no more; one that is being made is ended. */
   async stop(): Promise<void> {
-    this.#stopped = true;
-    this.#cancel();
-    this.#running?.process.stop();
-    await this.#running?.ended;
+    const stopped = this.#loop.stop();
+    this.#process?.stop();
+    await stopped;
   }
 
-  #look(): void {
-    const { clock } = this.#rooms;
-    const waitMs = this.#dueInMs(clock.now());
-    if (waitMs <= 0) this.#begin();
-    else this.#cancel = clock.after(Math.min(waitMs, LOOK_EVERY_MS), () => this.#look());
+  async #turn(): Promise<number | undefined> {
+    const waitMs = this.#dueInMs(this.#rooms.clock.now());
+    if (waitMs > 0) return waitMs;
+    await this.#makeOne();
   }
 
   #dueInMs(nowMs: number): number {
@@ -59,35 +64,24 @@ export class BackupSchedule {
     return newest === undefined || newest.atMs > nowMs ? 0 : newest.atMs + everyMs - nowMs;
   }
 
-  #begin(): void {
-    const { dataDir, clock, start } = this.#rooms;
-    this.#removeParts();
-    const process = start(backupFile(dataDir, "scheduled", clock.now()));
-    this.#running = { process, ended: this.#follow(process) };
-  }
-
-  /** Never rejects. */
-  async #follow(process: BackupProcess): Promise<void> {
-    const { clock, log, onBackup } = this.#rooms;
+  async #makeOne(): Promise<void> {
+    const { dataDir, clock, log, start, onBackup } = this.#rooms;
     const startedMs = clock.monotonicMs();
-    let made = true;
+    this.#removeParts();
+    this.#process = start(backupFile(dataDir, "scheduled", clock.now()));
     try {
-      await process.done;
+      await this.#process.done;
     } catch (error) {
-      made = false;
-      if (!this.#stopped) log.error("the scheduled backup was not made", { cause: (error as Error).message });
+      if (this.#loop.running) onBackup?.(false);
+      else this.#removeParts();
+      throw error;
+    } finally {
+      this.#process = null;
     }
-    this.#running = null;
-    if (this.#stopped) {
-      this.#removeParts();
-      return;
-    }
-    if (made) {
-      log.info("backup made", { tookMs: Math.round(clock.monotonicMs() - startedMs) });
-      this.#prune();
-    }
-    onBackup?.(made);
-    this.#cancel = clock.after(LOOK_EVERY_MS, () => this.#look());
+    if (!this.#loop.running) return;
+    log.info("backup made", { tookMs: Math.round(clock.monotonicMs() - startedMs) });
+    this.#prune();
+    onBackup?.(true);
   }
 
   #prune(): void {

@@ -4,6 +4,7 @@
  */
 import type { Clock } from "../ground/clock.ts";
 import type { Log } from "../ground/log.ts";
+import { Loop } from "../ground/loop.ts";
 import type { Store } from "../store/port.ts";
 import { hasChanges } from "./change-row.ts";
 import { drainChanges } from "./drain.ts";
@@ -22,60 +23,40 @@ export interface CaptureRooms {
 
 export class Capture {
   readonly #rooms: CaptureRooms;
-  #cancelPoll: () => void = () => undefined;
-  #draining: Promise<void> | null = null;
-  #drainAgain = false;
-  #running = false;
+  readonly #loop: Loop;
 
   constructor(rooms: CaptureRooms) {
     this.#rooms = rooms;
+    this.#loop = new Loop({
+      clock: rooms.clock,
+      everyMs: POLL_MS,
+      turn: () => this.#drain(),
+      // The next look tries again.
+      onError: (error) =>
+        rooms.log.warn("record changes cannot be captured now", { cause: (error as Error).message }),
+    });
   }
 
   /** Begins: what was written while nothing ran becomes events first. Resolves after that. */
-  async start(): Promise<void> {
-    this.#running = true;
-    this.wake();
-    await this.#draining;
-    this.#arm();
+  start(): Promise<void> {
+    return this.#loop.start();
   }
 
   /** Records may have changed; call after the change is durable. */
   wake(): void {
-    if (!this.#running) return;
-    this.#drainAgain = this.#draining !== null;
-    if (this.#draining !== null) return;
-    this.#draining = this.#drain().finally(() => {
-      this.#draining = null;
-      if (this.#drainAgain) this.wake();
-    });
+    this.#loop.wake();
   }
 
   /** Drains nothing more; resolves when what was begun is stored. The rest of the log waits for the next start. */
-  async stop(): Promise<void> {
-    this.#running = false;
-    this.#cancelPoll();
-    await this.#draining;
+  stop(): Promise<void> {
+    return this.#loop.stop();
   }
 
-  #arm(): void {
-    if (!this.#running) return;
-    this.#cancelPoll = this.#rooms.clock.after(POLL_MS, () => {
-      this.wake();
-      this.#arm();
-    });
-  }
-
-  async #drain(): Promise<void> {
+  async #drain(): Promise<undefined> {
     const { store, clock, log, onEvent } = this.#rooms;
-    try {
-      while (this.#running && (await store.read(hasChanges))) {
-        const drained = await store.write("app", (tx) => drainChanges(tx, BATCH_SIZE, clock.now(), log));
-        for (const relayId of drained.relayIds) onEvent(relayId);
-      }
-    } catch (error) {
-      // The next look tries again.
-      if (this.#running)
-        log.warn("record changes cannot be captured now", { cause: (error as Error).message });
+    while (this.#loop.running && (await store.read(hasChanges))) {
+      const drained = await store.write("app", (tx) => drainChanges(tx, BATCH_SIZE, clock.now(), log));
+      for (const relayId of drained.relayIds) onEvent(relayId);
     }
   }
 }

@@ -1,7 +1,9 @@
 /**
  * Ticks: one event a period. The newest period that is due is queued, late or not; older ones were missed and are stored dead, to be
- * replayed if wanted, with one alert. All of it and the cursor are one transaction, so that a crash leaves a period ticked or not, never
- * twice. Source: the specification's "schedule"; decisions, "missed ticks".
+ * replayed if wanted, with one alert. A schedule's whole memory is one mark, `relay.active_since`: every period that began until then is
+ * settled (ticked, missed, or not the schedule's at all); the events' own keys see to it that a clock set back ticks no period twice. The
+ * events and the mark are one transaction, so that a crash leaves a period ticked or not, never twice.
+ * Source: the specification's "schedule"; decisions, "missed ticks".
  */
 import { alertOn, findEnvironmentById } from "../account/environment.ts";
 import { keyOfOccurrence } from "../event/dedupe.ts";
@@ -9,12 +11,12 @@ import { insertEvent } from "../event/event-insert.ts";
 import { makeWholePayload } from "../event/payload.ts";
 import { toIso } from "../ground/clock.ts";
 import { parseJson } from "../ground/json.ts";
+import { EVENT_RETENTION_MS } from "../ground/limit.ts";
 import type { Definition } from "../relay/definition.ts";
 import { relayTarget } from "../relay/relay-row.ts";
-import type { Writer } from "../store/port.ts";
-import { readPeriod } from "../trigger/schedule.ts";
+import type { Reader, Writer } from "../store/port.ts";
 import { raiseAlert } from "../watch/alert.ts";
-import { countFromNow, countsLater, findCursor, listDue, settleUntil } from "./cursor.ts";
+import { Period } from "./period.ts";
 
 export interface Ticked {
   /** Events queued: 0 or 1. */
@@ -28,29 +30,44 @@ interface ScheduleRelay {
   name: string;
   environmentId: number;
   definition: string;
+  mark: number;
+  heldAt: number | null;
 }
 
 const NOTHING: Ticked = { queued: 0, missed: 0 };
 
-/** Records the relay's periods that are due, by what the database says now: it may be edited, paused, held or gone since it was chosen. */
-export async function tickRelay(tx: Writer, relayId: string, nowMs: number): Promise<Ticked> {
-  const cursor = await findCursor(tx, relayId);
+/** The mark of every relay that ticks when it is due, by relay id: milliseconds since the epoch. */
+export async function listMarks(tx: Reader): Promise<Map<string, number>> {
+  const rows = await tx.all<{ id: string; mark: number }>(
+    "SELECT id, active_since AS mark FROM relay WHERE state = 'active'",
+  );
+  return new Map(rows.map(({ id, mark }) => [id, mark]));
+}
+
+/**
+ * Records the relay's periods that are due, by what the database says now: it may be edited, paused, held or gone since it was chosen.
+ * A mark that lies ahead is of a clock that was set back since: the schedule counts from then, `setAgoMs` milliseconds ago at most.
+ */
+export async function tickRelay(
+  tx: Writer,
+  relayId: string,
+  nowMs: number,
+  setAgoMs: number,
+): Promise<Ticked> {
   const relay = await tx.get<ScheduleRelay>(
-    "SELECT id, name, environment_id AS environmentId, definition FROM relay WHERE id = ?1",
+    `SELECT relay.id, relay.name, relay.environment_id AS environmentId, relay.definition, relay.active_since AS mark,
+       environment.held_at AS heldAt
+     FROM relay JOIN environment ON environment.id = relay.environment_id WHERE relay.id = ?1 AND relay.state = 'active'`,
     relayId,
   );
-  if (cursor === null || relay === null) return NOTHING;
+  if (relay === null) return NOTHING;
   const { trigger } = parseJson(relay.definition) as unknown as Definition;
   if (trigger.kind !== "schedule") return NOTHING;
-  if (countsLater(cursor, nowMs)) {
-    await countFromNow(tx, relayId, nowMs);
-    return NOTHING;
-  }
-  const period = readPeriod(trigger);
-  const due = listDue(cursor, period, nowMs);
-  if (due.length === 0) return NOTHING;
-  const ticked = cursor.held ? NOTHING : await recordTicks(tx, relay, due, nowMs);
-  await settleUntil(tx, cursor, period, nowMs);
+  const sinceMs = relay.mark <= nowMs ? relay.mark : nowMs - setAgoMs;
+  const due = new Period(trigger).list(Math.max(sinceMs, nowMs - EVENT_RETENTION_MS), nowMs);
+  if (due.length === 0 && relay.mark <= nowMs) return NOTHING;
+  const ticked = relay.heldAt === null ? await recordTicks(tx, relay, due, nowMs) : NOTHING;
+  await tx.run("UPDATE relay SET active_since = ?2 WHERE id = ?1", relayId, due.at(-1) ?? nowMs);
   return ticked;
 }
 
@@ -64,8 +81,8 @@ async function recordTicks(
   const missed: number[] = [];
   for (const [index, periodStartMs] of due.entries()) {
     const late = index < due.length - 1;
-    const { duplicate } = await recordTick(tx, relay, periodStartMs, late, nowMs);
-    if (duplicate) continue;
+    const { id, duplicate } = await recordTick(tx, relay, periodStartMs, late, nowMs);
+    if (duplicate && (late || !(await revive(tx, id)))) continue;
     if (late) missed.push(periodStartMs);
     else queued += 1;
   }
@@ -79,7 +96,7 @@ function recordTick(
   periodStartMs: number,
   missed: boolean,
   nowMs: number,
-): Promise<{ duplicate: boolean }> {
+): Promise<{ id: string; duplicate: boolean }> {
   const periodStart = toIso(periodStartMs);
   return insertEvent(tx, {
     environmentId: relay.environmentId,
@@ -92,6 +109,16 @@ function recordTick(
     nowMs,
     ...(missed ? { dead: "missed" } : {}),
   });
+}
+
+/** A period that counts as missed since the clock was ahead of it, and begins now after all; whether it is due by that. */
+async function revive(tx: Writer, eventId: string): Promise<boolean> {
+  const revived = await tx.run(
+    `UPDATE event SET state = 'queued', reason = NULL, finished_at = NULL
+     WHERE id = ?1 AND state = 'dead' AND reason = 'missed' AND runs = 0`,
+    eventId,
+  );
+  return revived === 1;
 }
 
 /** The missed are dead events, so it is `relay_failed` that tells of them, one for all, unless the owner switched it off. */

@@ -10,6 +10,7 @@ import capture from "../../migrations/0008-capture.sql" with { type: "text" };
 import client from "../../migrations/0009-client.sql" with { type: "text" };
 import watch from "../../migrations/0010-watch.sql" with { type: "text" };
 import lease from "../../migrations/0011-lease.sql" with { type: "text" };
+import scheduleMark from "../../migrations/0012-schedule-mark.sql" with { type: "text" };
 
 export interface Migration {
   number: number;
@@ -29,4 +30,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 9, name: "client", sql: client },
   { number: 10, name: "watch", sql: watch },
   { number: 11, name: "lease", sql: lease },
+  { number: 12, name: "schedule-mark", sql: scheduleMark },
 ];

@@ -7,22 +7,17 @@ import { Type } from "typebox";
 import type { Problem } from "../ground/problem.ts";
 import type { TriggerType } from "./contract.ts";
 
-const MINUTE_MS = 60_000;
-const HOUR_MS = 60 * MINUTE_MS;
-const DAY_MS = 24 * HOUR_MS;
+const EVERY = ["15m", "30m", "1h", "6h", "12h", "1d", "1w"] as const;
+export type Every = (typeof EVERY)[number];
 
-/** Lengths of the periods in milliseconds. */
-export const PERIODS_MS = {
-  "15m": 15 * MINUTE_MS,
-  "30m": 30 * MINUTE_MS,
-  "1h": HOUR_MS,
-  "6h": 6 * HOUR_MS,
-  "12h": 12 * HOUR_MS,
-  "1d": DAY_MS,
-  "1w": 7 * DAY_MS,
-} as const;
-
-export type Every = keyof typeof PERIODS_MS;
+/** Of the periods that need no `at` and no `on`. */
+const CRON: Readonly<Record<Exclude<Every, "1d" | "1w">, string>> = {
+  "15m": "0 */15 * * * *",
+  "30m": "0 */30 * * * *",
+  "1h": "0 0 * * * *",
+  "6h": "0 0 */6 * * *",
+  "12h": "0 0 */12 * * *",
+};
 
 /** In the order of `Date.prototype.getUTCDay`. */
 export const WEEKDAYS = [
@@ -44,7 +39,6 @@ export interface ScheduleTrigger {
   on?: Weekday;
 }
 
-const EVERY = Object.keys(PERIODS_MS) as Every[];
 const expectsEvery = "one of 15m, 30m, 1h, 6h, 12h, 1d and 1w (nothing shorter than 15 minutes)";
 
 const shape = Type.Object(
@@ -114,15 +108,12 @@ function checkPairs({ every, at, on }: Partial<ScheduleTrigger>): Problem[] {
   return problems;
 }
 
-/** When periods begin: every `periodMs`, counted from `anchorMs` (milliseconds since the epoch, UTC; at most one period after it). */
-export function readPeriod(trigger: ScheduleTrigger): { periodMs: number; anchorMs: number } {
-  const periodMs = PERIODS_MS[trigger.every];
-  const [hours = 0, minutes = 0] = (trigger.at ?? "00:00").split(":").map(Number);
-  const timeMs = hours * HOUR_MS + minutes * MINUTE_MS;
-  if (trigger.every !== "1w") return { periodMs, anchorMs: timeMs };
-  // The epoch was a Thursday.
-  const days = (WEEKDAYS.indexOf(trigger.on ?? "monday") - WEEKDAYS.indexOf("thursday") + 7) % 7;
-  return { periodMs, anchorMs: days * DAY_MS + timeMs };
+/** When periods begin, as a cron expression in UTC: second, minute, hour, day of month, month, weekday. */
+export function cronOf({ every, at = "00:00", on = "monday" }: ScheduleTrigger): string {
+  const [hour, minute] = at.split(":").map(Number);
+  if (every === "1d") return `0 ${minute} ${hour} * * *`;
+  if (every === "1w") return `0 ${minute} ${hour} * * ${WEEKDAYS.indexOf(on)}`;
+  return CRON[every];
 }
 
 const IN_WORDS: Readonly<Record<Exclude<Every, "1d" | "1w">, string>> = {

@@ -545,13 +545,6 @@ CREATE TABLE runner_lease (
   probes INTEGER NOT NULL DEFAULT 0
 );
 
-CREATE TABLE schedule_cursor (
-  relay_id TEXT PRIMARY KEY REFERENCES relay (id) ON DELETE CASCADE,
-  settled TEXT NOT NULL DEFAULT '[]',
-  -- Since when it counts while the clock stands before relay.active_since, having been set back.
-  counted_from INTEGER
-) WITHOUT ROWID;
-
 CREATE TABLE schema_migration (number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL);
 
 CREATE TABLE sender_domain (

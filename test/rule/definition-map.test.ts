@@ -5,7 +5,7 @@ import { compileMap, matchesWhen, readEventId, readMap } from "../../src/relay/e
 import { canHavePerson, findPersonKey } from "../../src/relay/person-key.ts";
 import { type DataChangeTrigger, matchesWhere } from "../../src/trigger/data-change.ts";
 import { describeTrigger, type Trigger } from "../../src/trigger/registry.ts";
-import { readPeriod, type ScheduleTrigger } from "../../src/trigger/schedule.ts";
+import { cronOf, type ScheduleTrigger } from "../../src/trigger/schedule.ts";
 
 function map(paths: Record<string, string>, body: string) {
   return readMap(compileMap(paths), { value: parseJson(body), form: null });
@@ -178,17 +178,18 @@ describe("a trigger in words", () => {
 });
 
 describe("a schedule's periods", () => {
-  const rows: [trigger: Omit<ScheduleTrigger, "kind">, words: string, first: string][] = [
-    [{ every: "15m" }, "every 15 minutes", "1970-01-01T00:00:00.000Z"],
-    [{ every: "1d" }, "every day at 00:00 UTC", "1970-01-01T00:00:00.000Z"],
-    [{ every: "1d", at: "06:30" }, "every day at 06:30 UTC", "1970-01-01T06:30:00.000Z"],
-    [{ every: "1w" }, "every Monday at 00:00 UTC", "1970-01-05T00:00:00.000Z"],
-    [{ every: "1w", on: "sunday", at: "23:59" }, "every Sunday at 23:59 UTC", "1970-01-04T23:59:00.000Z"],
-    [{ every: "1w", on: "thursday" }, "every Thursday at 00:00 UTC", "1970-01-01T00:00:00.000Z"],
+  const rows: [trigger: Omit<ScheduleTrigger, "kind">, words: string, cron: string][] = [
+    [{ every: "15m" }, "every 15 minutes", "0 */15 * * * *"],
+    [{ every: "12h" }, "every 12 hours, at 00:00 and 12:00 UTC", "0 0 */12 * * *"],
+    [{ every: "1d" }, "every day at 00:00 UTC", "0 0 0 * * *"],
+    [{ every: "1d", at: "06:30" }, "every day at 06:30 UTC", "0 30 6 * * *"],
+    [{ every: "1w" }, "every Monday at 00:00 UTC", "0 0 0 * * 1"],
+    [{ every: "1w", on: "sunday", at: "23:59" }, "every Sunday at 23:59 UTC", "0 59 23 * * 0"],
+    [{ every: "1w", on: "thursday" }, "every Thursday at 00:00 UTC", "0 0 0 * * 4"],
   ];
-  test.each(rows)("%j is %s", (trigger, words, first) => {
-    const schedule: Trigger = { kind: "schedule", ...trigger };
+  test.each(rows)("%j is %s", (trigger, words, cron) => {
+    const schedule: Trigger & ScheduleTrigger = { kind: "schedule", ...trigger };
     expect(describeTrigger(schedule)).toBe(words);
-    expect(new Date(readPeriod(schedule).anchorMs).toISOString()).toBe(first);
+    expect(cronOf(schedule)).toBe(cron);
   });
 });

@@ -8,10 +8,12 @@ const MINUTE_MS = 60_000;
 const START = "2026-01-15T12:59:00Z";
 
 describe("a wall clock that is set", () => {
-  test("forth is noticed within 5 seconds: the newest period runs late, those jumped over are dead", async () => {
+  test("forth is waited out for a minute: then the newest period runs late, those jumped over are dead", async () => {
     await using table = await hourly();
     await table.clock.advance(2 * MINUTE_MS);
     table.clock.jump(3 * HOUR_MS);
+    await table.clock.advance(MINUTE_MS);
+    expect(await states(table)).toEqual(["13:00 queued"]);
     await table.clock.advance(5_000);
     expect(await states(table)).toEqual(["13:00 queued", "14:00 dead", "15:00 dead", "16:00 queued"]);
   });
@@ -31,6 +33,32 @@ describe("a wall clock that is set", () => {
       table.clock.jump(-MINUTE_MS);
     }
     expect(await states(table)).toEqual(["13:00 queued"]);
+  });
+
+  test("forth by a day for ten seconds costs no tick: all that follow are on time", async () => {
+    await using table = await hourly();
+    await table.clock.advance(2 * MINUTE_MS);
+    table.clock.jump(DAY_MS);
+    await table.clock.advance(10_000);
+    table.clock.jump(-DAY_MS);
+    await table.clock.advance(DAY_MS);
+    const ticks = await table.ticks("beat");
+    expect(ticks.map(({ state }) => state)).toEqual(Array.from({ length: 25 }, () => "queued"));
+    expect(ticks.filter(({ periodStart, recordedAt }) => periodStart !== recordedAt)).toEqual([]);
+  });
+
+  test("forth by a day for an hour stores the day's periods as missed, and each runs when it really begins", async () => {
+    await using table = await hourly();
+    await table.clock.advance(2 * MINUTE_MS);
+    table.clock.jump(DAY_MS);
+    await table.clock.advance(30 * MINUTE_MS);
+    expect((await table.ticks("beat")).filter(({ state }) => state === "dead")).toHaveLength(23);
+    table.clock.jump(-DAY_MS);
+    await table.clock.advance(DAY_MS);
+    const ticks = await table.ticks("beat");
+    expect(ticks.map(({ state, reason }) => [state, reason])).toEqual(
+      Array.from({ length: 25 }, () => ["queued", null]),
+    );
   });
 
   test("forth and back by a day ticks no period twice, and none is lost", async () => {

@@ -3,7 +3,10 @@ import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { replayEvent } from "../../src/event/replay.ts";
 import { DAY_MS } from "../../src/ground/limit.ts";
+import { Period } from "../../src/schedule/period.ts";
 import { tickRelay } from "../../src/schedule/tick.ts";
+import { MIGRATIONS } from "../../src/store/migration.ts";
+import type { ScheduleTrigger } from "../../src/trigger/schedule.ts";
 import { openTimetable, type Tick, type Timetable } from "../kit/timetable.ts";
 
 const HOUR_MS = 3_600_000;
@@ -48,6 +51,72 @@ describe("a period begins", () => {
     expect(ticks.map((tick) => tick.recordedAt)).toEqual(expected);
     expect(ticks.every((tick) => tick.state === "queued")).toBe(true);
     expect(table.woken).toHaveLength(expected.length);
+  });
+});
+
+test("4,000 instants lie in the period that plain arithmetic on UTC gives", () => {
+  const hour = (hours: number): number => hours * HOUR_MS;
+  const schedules: [ScheduleTrigger, periodMs: number, anchorMs: number][] = [
+    [{ kind: "schedule", every: "15m" }, hour(1) / 4, 0],
+    [{ kind: "schedule", every: "30m" }, hour(1) / 2, 0],
+    [{ kind: "schedule", every: "1h" }, hour(1), 0],
+    [{ kind: "schedule", every: "6h" }, hour(6), 0],
+    [{ kind: "schedule", every: "12h" }, hour(12), 0],
+    [{ kind: "schedule", every: "1d", at: "23:59" }, DAY_MS, hour(24) - MINUTE_MS],
+    [{ kind: "schedule", every: "1w", on: "sunday", at: "06:30" }, 7 * DAY_MS, 3 * DAY_MS + hour(6.5)],
+    // The epoch was a Thursday.
+    [{ kind: "schedule", every: "1w", on: "thursday" }, 7 * DAY_MS, 0],
+  ];
+  for (const [trigger, periodMs, anchorMs] of schedules) {
+    const period = new Period(trigger);
+    for (let turn = 0; turn < 500; turn++) {
+      const ms = Math.floor(Math.random() * Date.parse("2060-01-01"));
+      const start = anchorMs + Math.floor((ms - anchorMs) / periodMs) * periodMs;
+      expect([period.startAt(ms), period.nextAfter(ms)]).toEqual([start, start + periodMs]);
+      expect(period.list(start - 2 * periodMs, ms)).toEqual(
+        [start - periodMs, start].filter((one) => one <= ms),
+      );
+    }
+  }
+});
+
+test("what was settled before there was one mark stays settled, and a span that lies ahead counts for nothing", () => {
+  const database = new Database(":memory:");
+  const [last, ...earlier] = MIGRATIONS.filter(({ number }) => number <= 12).reverse();
+  for (const { sql } of earlier.reverse()) database.exec(sql);
+  database.exec(
+    "INSERT INTO app (id, name, created_at) VALUES ('shop', 'Shop', 0); INSERT INTO environment (id, app_id, name, created_at) VALUES (1, 'shop', 'production', 0)",
+  );
+  const ahead = Date.now() + DAY_MS;
+  const relays = {
+    ticked: [100, [[100, 5_000]]],
+    ahead: [
+      100,
+      [
+        [100, 7_000],
+        [8_000, ahead],
+      ],
+    ],
+    resumed: [9_000, [[100, 5_000]]],
+    fresh: [300, null],
+  } as const;
+  for (const [name, [since, spans]] of Object.entries(relays)) {
+    database.exec(`INSERT INTO relay (id, environment_id, name, definition, origin_kind, origin_at, active_since, created_at, updated_at)
+      VALUES ('${name}', 1, '${name}', '{}', 'dashboard', 0, ${since}, 0, 0)`);
+    if (spans !== null)
+      database.exec(
+        `INSERT INTO schedule_cursor (relay_id, settled) VALUES ('${name}', '${JSON.stringify(spans)}')`,
+      );
+  }
+  database.exec(last?.sql ?? "");
+  const marks = database
+    .query<{ name: string; mark: number }, []>("SELECT name, active_since AS mark FROM relay")
+    .all();
+  expect(Object.fromEntries(marks.map(({ name, mark }) => [name, mark]))).toEqual({
+    ticked: 5_000,
+    ahead: 7_000,
+    resumed: 9_000,
+    fresh: 300,
   });
 });
 
@@ -127,8 +196,6 @@ describe("a relay", () => {
     await table.changed();
     await table.clock.advance(5 * HOUR_MS);
     expect(await table.ticks("beat")).toHaveLength(1);
-    const cursors = await table.store.read((tx) => tx.all("SELECT * FROM schedule_cursor"));
-    expect(cursors).toEqual([]);
   });
 
   test("whose trigger is edited starts from the new trigger's next period", async () => {
@@ -290,7 +357,7 @@ describe("whatever happens in the middle of a tick", () => {
     await table.clock.advance(2 * MINUTE_MS);
     const id = await relayId(table);
     const lost = table.store.write("relay", async (tx) => {
-      expect(await tickRelay(tx, id, table.clock.now())).toEqual({ queued: 1, missed: 0 });
+      expect(await tickRelay(tx, id, table.clock.now(), 0)).toEqual({ queued: 1, missed: 0 });
       throw new Error("killed before the commit");
     });
     await expect(lost).rejects.toThrow("killed");
@@ -304,7 +371,7 @@ describe("whatever happens in the middle of a tick", () => {
     await table.stop();
     await table.clock.advance(2 * MINUTE_MS);
     const id = await relayId(table);
-    const tickNow = () => table.store.write("relay", (tx) => tickRelay(tx, id, table.clock.now()));
+    const tickNow = () => table.store.write("relay", (tx) => tickRelay(tx, id, table.clock.now(), 0));
     expect(await Promise.all([tickNow(), tickNow(), tickNow()])).toEqual([
       { queued: 1, missed: 0 },
       { queued: 0, missed: 0 },
@@ -330,7 +397,7 @@ describe("whatever happens in the middle of a tick", () => {
     await table.make("other", { every: "1h" });
     const id = await relayId(table);
     await table.store.write("app", (tx) =>
-      tx.run(`CREATE TRIGGER broken BEFORE INSERT ON schedule_cursor WHEN NEW.relay_id = '${id}'
+      tx.run(`CREATE TRIGGER broken BEFORE INSERT ON event WHEN NEW.relay_id = '${id}'
         BEGIN SELECT raise(ABORT, 'no'); END`),
     );
     await table.clock.advance(MINUTE_MS);
