@@ -3,6 +3,7 @@
  * its hash is handed to the functions that write; nothing here ever stores, compares or shows a password itself.
  */
 import { newId } from "../ground/id.ts";
+import { MAX_WAITING_PASSWORDS } from "../ground/limit.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { type Reader, UniqueViolation, type Writer } from "../store/port.ts";
 
@@ -25,8 +26,58 @@ const MAX_EMAIL_CHARS = 254;
 /** OWASP's first choice for argon2id: 19 MiB, two passes. Modest memory, as the whole service fits in 200 MiB. */
 const ARGON2 = { algorithm: "argon2id", memoryCost: 19_456, timeCost: 2 } as const;
 
-/** One hash at a time, so that a burst of sign-ins cannot fill the memory or the cores. */
-let lastHash: Promise<unknown> = Promise.resolve();
+/** Who waits for a hash: an account's own device, session or one-time link, or anybody else. */
+export type PasswordLane = "known" | "stranger";
+
+/**
+ * A bounded queue before the hashing of passwords. A hash takes a core for some 20 ms and runs on the pool of threads that all of the
+ * process shares, so one runs at a time: of two cores one is always left for the event loop and the receivers. What waits is bounded, so
+ * that a flood is told to come again at once instead of holding memory and every later sign-in; those who are known wait in a lane of
+ * their own, which goes first, so that no flood of strangers keeps an owner waiting.
+ */
+export class PasswordQueue {
+  readonly #taken: Record<PasswordLane, number> = { known: 0, stranger: 0 };
+  readonly #waiting: Record<PasswordLane, (() => void)[]> = { known: [], stranger: [] };
+  #isRunning = false;
+
+  /** A place in the queue, given back when it is disposed of. Refuses with `signin_busy` where the lane is full. */
+  take(lane: PasswordLane): PasswordPlace {
+    if (this.#taken[lane] > MAX_WAITING_PASSWORDS) {
+      throw new Refusal(
+        "signin_busy",
+        "The server is checking as many passwords as it can at once: try again in a few seconds.",
+      );
+    }
+    this.#taken[lane] += 1;
+    return {
+      run: (work) => this.#run(lane, work),
+      [Symbol.dispose]: () => {
+        this.#taken[lane] -= 1;
+      },
+    };
+  }
+
+  async #run<Result>(lane: PasswordLane, work: () => Promise<Result>): Promise<Result> {
+    if (this.#isRunning) await new Promise<void>((resolve) => this.#waiting[lane].push(resolve));
+    this.#isRunning = true;
+    try {
+      return await work();
+    } finally {
+      const next = this.#waiting.known.shift() ?? this.#waiting.stranger.shift();
+      // The turn is handed over still running, so that nobody who comes now slips in between.
+      if (next === undefined) this.#isRunning = false;
+      else next();
+    }
+  }
+}
+
+export interface PasswordPlace extends Disposable {
+  /** Does the work when its turn has come. */
+  run<Result>(work: () => Promise<Result>): Promise<Result>;
+}
+
+/** The process's one queue: its cores are what is shared. */
+export const passwordQueue = new PasswordQueue();
 
 /** The argon2id hash of a new password. Refuses with `invalid_input` one that is too short or too long. Never inside a transaction. */
 export async function hashPassword(password: string): Promise<string> {
@@ -36,25 +87,30 @@ export async function hashPassword(password: string): Promise<string> {
       `password is not valid: use ${MIN_PASSWORD_CHARS} to ${MAX_PASSWORD_CHARS} characters.`,
     );
   }
-  return await inTurn(() => Bun.password.hash(password, ARGON2));
+  using place = passwordQueue.take("known");
+  return await place.run(() => Bun.password.hash(password, ARGON2));
 }
 
-/** Whether the password is the hash's. A null hash (no such owner, none set) costs the same time and is never right. */
-export async function verifyPassword(password: string, hash: string | null): Promise<boolean> {
+/**
+ * Whether the password is the hash's. A null hash (no such owner, none set) costs the same time and is never right. `place` is the
+ * caller's, taken before the attempt was counted; without one it waits among the known.
+ */
+export async function verifyPassword(
+  password: string,
+  hash: string | null,
+  place?: PasswordPlace,
+): Promise<boolean> {
   if (password.length > MAX_PASSWORD_CHARS) return false;
-  decoy ??= inTurn(() => Bun.password.hash("nobody's password", ARGON2));
-  const against = hash ?? (await decoy);
-  const right = await inTurn(() => Bun.password.verify(password, against).catch(() => false));
-  return right && hash !== null;
+  using own = place === undefined ? passwordQueue.take("known") : null;
+  const right = await (place ?? own)?.run(() =>
+    Bun.password.verify(password, hash ?? DECOY).catch(() => false),
+  );
+  return right === true && hash !== null;
 }
 
-let decoy: Promise<string> | undefined;
-
-function inTurn<Result>(work: () => Promise<Result>): Promise<Result> {
-  const result = lastHash.then(work);
-  lastHash = result.catch(() => undefined);
-  return result;
-}
+/** What a password is compared with where there is none: a hash of the same cost that no one's password has. */
+const DECOY =
+  "$argon2id$v=19$m=19456,t=2,p=1$kvlxR4zJbYN3NgBEwNBqAZc2eSHcjOu5VInpe5PVAIQ$hLY1ETGzrmogyuzMJ71fbt8lwzz+H3xRGhFfMHaxF1o";
 
 /**
  * Creates an owner, and ends every set-up link with it, whoever makes the owner and however: a link that would make the first one

@@ -1,100 +1,149 @@
 /**
- * Caps sign-in attempts, per address and per account, in memory. An attempt is counted before the password is looked at, so that
- * parallel guesses gain nothing, and given back when it was right. An address that the account once signed in from has a window of its own,
- * so that strangers who guess cannot lock the owner out. It never looks at a password, and it forgets with the process.
+ * Caps sign-in attempts in memory: per address, per IPv6 network, per account. An attempt is counted before the password is looked at, so
+ * that parallel guesses gain nothing, and given back when it was right; a refused one opens and counts nothing. A device that signed in to
+ * the account before (it shows a cookie signed here), or an address that did, has a window of its own and spends no other, so that
+ * strangers who guess cannot lock the owner out. It never looks at a password; the addresses are forgotten with the process, the devices not.
  */
 import type { Clock } from "../ground/clock.ts";
+import {
+  MAX_LINK_TRIES_PER_ADDRESS,
+  MAX_LINK_TRIES_PER_NETWORK,
+  MAX_PASSWORDS_PER_ACCOUNT,
+  MAX_PASSWORDS_PER_ADDRESS,
+  MAX_PASSWORDS_PER_NETWORK,
+  PASSWORD_WINDOW_MS,
+} from "../ground/limit.ts";
 import { Refusal } from "../ground/refusal.ts";
+import { WindowCap, wideNetworkOf } from "../ground/window-cap.ts";
 
-const WINDOW_MS = 15 * 60_000;
-const ATTEMPTS_PER_ACCOUNT = 10;
-const ATTEMPTS_PER_ADDRESS = 30;
-/** A bound on the memory; beyond it the oldest windows are forgotten. */
-const MAX_WINDOWS = 20_000;
+/** A bound on the memory; each one costs a right password. */
+const MAX_KNOWN = 20_000;
 
-interface Window {
-  attempts: number;
-  /** By the clock that never goes back, so that setting the wall clock frees nobody. */
-  endsAtMonotonicMs: number;
+/** One window that an attempt needs room in. */
+interface Need {
+  cap: WindowCap;
+  limit: number;
+  name: string;
+  where: string;
 }
 
 export class SigninCap {
-  readonly #clock: Clock;
-  readonly #windows = new Map<string, Window>();
-  /** Windows of addresses that signed in rightly, by their key. */
+  readonly #addresses: WindowCap;
+  readonly #networks: WindowCap;
+  readonly #accounts: WindowCap;
+  /** Devices and addresses that the account signed in from: strangers open none of these, so none of theirs crowds one out. */
+  readonly #places: WindowCap;
+  readonly #linkAddresses: WindowCap;
+  readonly #linkNetworks: WindowCap;
+  /** Accounts with an address they signed in from. */
   readonly #known = new Set<string>();
 
   constructor(clock: Clock) {
-    this.#clock = clock;
+    const cap = (limit: number) => new WindowCap(clock, limit, PASSWORD_WINDOW_MS);
+    this.#addresses = cap(MAX_PASSWORDS_PER_ADDRESS);
+    this.#networks = cap(MAX_PASSWORDS_PER_NETWORK);
+    this.#accounts = cap(MAX_PASSWORDS_PER_ACCOUNT);
+    this.#places = cap(MAX_PASSWORDS_PER_ACCOUNT);
+    this.#linkAddresses = cap(MAX_LINK_TRIES_PER_ADDRESS);
+    this.#linkNetworks = cap(MAX_LINK_TRIES_PER_NETWORK);
   }
 
-  /** Counts an attempt from `address` on `account`. Refuses with `signin_capped` and `resetAtMs`; a refused attempt is not counted. */
-  count(address: string, account: string): void {
-    const byAddress = this.#open(addressKey(address));
-    const byAccount = this.#open(this.#accountKey(address, account));
-    this.#refuseFull(byAddress, ATTEMPTS_PER_ADDRESS, "from this address");
-    this.#refuseFull(byAccount, ATTEMPTS_PER_ACCOUNT, "on this account");
-    byAddress.attempts += 1;
-    byAccount.attempts += 1;
+  /** Whether the account signed in from this device (its cookie's name, already verified; null: none) or address before. */
+  knows(address: string, account: string, device: string | null): boolean {
+    return device !== null || this.#known.has(placeKey(address, account));
   }
 
-  /** The attempt was right: the account starts afresh, and the address gets this attempt back. */
-  succeeded(address: string, account: string): void {
-    this.#windows.delete(this.#accountKey(address, account));
-    this.#remember(knownKey(address, account));
-    const byAddress = this.#windows.get(addressKey(address));
-    if (byAddress !== undefined && byAddress.attempts > 0) byAddress.attempts -= 1;
+  /** Counts a password for `account`. Refuses with `signin_capped` and `resetAtMs`, having counted nothing. */
+  count(address: string, account: string, device: string | null = null): void {
+    this.#take(this.#needs(address, account, device));
   }
 
-  #accountKey(address: string, account: string): string {
-    const known = knownKey(address, account);
-    return this.#known.has(known) ? known : accountKey(account);
+  /** The password was right: the attempt is given back, and the address is known from now on. */
+  succeeded(address: string, account: string, device: string | null = null): void {
+    for (const { cap, name } of this.#needs(address, account, device)) cap.giveBack(name);
+    this.#remember(placeKey(address, account));
+  }
+
+  /**
+   * Counts a try of a one-time link. Links are capped by address alone: nobody guesses one, and a cap on all of them would let anyone
+   * keep everyone out. Refuses as `count`.
+   */
+  countLink(address: string): void {
+    this.#take(this.#linkNeeds(address));
+  }
+
+  /** The link was good: the try is given back. */
+  linkWorked(address: string): void {
+    for (const { cap, name } of this.#linkNeeds(address)) cap.giveBack(name);
+  }
+
+  #needs(address: string, account: string, device: string | null): Need[] {
+    const limit = MAX_PASSWORDS_PER_ACCOUNT;
+    const cap = this.#places;
+    if (device !== null) return [{ cap, limit, name: placeKey(device, account), where: "from this device" }];
+    const place = placeKey(address, account);
+    if (this.#known.has(place)) return [{ cap, limit, name: place, where: "from this address" }];
+    return [
+      ...needAddress(
+        address,
+        this.#addresses,
+        MAX_PASSWORDS_PER_ADDRESS,
+        this.#networks,
+        MAX_PASSWORDS_PER_NETWORK,
+      ),
+      { cap: this.#accounts, limit, name: accountKey(account), where: "on this account" },
+    ];
+  }
+
+  #linkNeeds(address: string): Need[] {
+    return needAddress(
+      address,
+      this.#linkAddresses,
+      MAX_LINK_TRIES_PER_ADDRESS,
+      this.#linkNetworks,
+      MAX_LINK_TRIES_PER_NETWORK,
+    );
+  }
+
+  /** Looks at every window before it counts in any: a refused attempt must not open a window, nor fill another one. */
+  #take(needs: readonly Need[]): void {
+    for (const { cap, limit, name, where } of needs) {
+      const resetAtMs = cap.fullUntil(name);
+      if (resetAtMs === null) continue;
+      throw new Refusal(
+        "signin_capped",
+        `The limit of ${limit} sign-in attempts ${where} in ${PASSWORD_WINDOW_MS / 60_000} minutes is reached: wait until resetAt, or reset the password with relay admin reset.`,
+        { resetAtMs },
+      );
+    }
+    for (const { cap, name } of needs) cap.count(name);
   }
 
   #remember(key: string): void {
     this.#known.delete(key);
     this.#known.add(key);
     const [oldest] = this.#known;
-    if (this.#known.size > MAX_WINDOWS && oldest !== undefined) this.#known.delete(oldest);
-  }
-
-  #open(key: string): Window {
-    const nowMs = this.#clock.monotonicMs();
-    const known = this.#windows.get(key);
-    if (known !== undefined && known.endsAtMonotonicMs > nowMs) return known;
-    const fresh: Window = { attempts: 0, endsAtMonotonicMs: nowMs + WINDOW_MS };
-    this.#windows.delete(key);
-    this.#windows.set(key, fresh);
-    this.#forgetOldest();
-    return fresh;
-  }
-
-  #forgetOldest(): void {
-    for (const key of this.#windows.keys()) {
-      if (this.#windows.size <= MAX_WINDOWS) return;
-      this.#windows.delete(key);
-    }
-  }
-
-  #refuseFull(window: Window, limit: number, where: string): void {
-    if (window.attempts < limit) return;
-    const leftMs = window.endsAtMonotonicMs - this.#clock.monotonicMs();
-    throw new Refusal(
-      "signin_capped",
-      `The limit of ${limit} sign-in attempts ${where} in 15 minutes is reached: wait until resetAt, or reset the password with relay admin reset.`,
-      { resetAtMs: this.#clock.now() + leftMs },
-    );
+    if (this.#known.size > MAX_KNOWN && oldest !== undefined) this.#known.delete(oldest);
   }
 }
 
-function addressKey(address: string): string {
-  return `address ${address}`;
+function needAddress(
+  address: string,
+  byAddress: WindowCap,
+  addressLimit: number,
+  byNetwork: WindowCap,
+  networkLimit: number,
+): Need[] {
+  const own: Need = { cap: byAddress, limit: addressLimit, name: address, where: "from this address" };
+  const network = wideNetworkOf(address);
+  if (network === null) return [own];
+  return [own, { cap: byNetwork, limit: networkLimit, name: network, where: `from the network ${network}` }];
 }
 
-function knownKey(address: string, account: string): string {
-  return `${accountKey(account)} from ${address}`;
+function placeKey(place: string, account: string): string {
+  return `${accountKey(account)} from ${place}`;
 }
 
 function accountKey(account: string): string {
-  return `account ${account.trim().toLowerCase()}`;
+  return account.trim().toLowerCase();
 }

@@ -8,9 +8,11 @@ import {
   MAX_CODES_PER_EMAIL,
   MAX_SIGNINS_PER_ADDRESS,
   type RaisableLimits,
+  SIGNIN_WINDOW_MS,
 } from "../ground/limit.ts";
 import { Refusal } from "../ground/refusal.ts";
 import type { RefusalCode } from "../ground/refusal-code.ts";
+import { WindowCap } from "../ground/window-cap.ts";
 import { finishEmail } from "../mail/email.ts";
 import type { Mailer, MailOutcome } from "../mail/mailer.ts";
 import { parseEmailAddress, toEmailKey } from "../people/email-address.ts";
@@ -21,7 +23,6 @@ import type { Store, Writer } from "../store/port.ts";
 import { claimCodeMails, intendCodeMail, refuseCodeMail } from "./code-mail.ts";
 import { keepCode, makeCode, redeemCode } from "./person-code.ts";
 import { createPersonSession } from "./person-session.ts";
-import { WindowCap } from "./window-cap.ts";
 
 export interface SigninRooms {
   store: Store;
@@ -57,9 +58,9 @@ export class PersonSignin {
 
   constructor(rooms: SigninRooms) {
     this.#rooms = rooms;
-    this.#codesByEmail = new WindowCap(rooms.clock, MAX_CODES_PER_EMAIL);
-    this.#codesBySource = new WindowCap(rooms.clock, MAX_CODES_PER_ADDRESS);
-    this.#signinsBySource = new WindowCap(rooms.clock, MAX_SIGNINS_PER_ADDRESS);
+    this.#codesByEmail = new WindowCap(rooms.clock, MAX_CODES_PER_EMAIL, SIGNIN_WINDOW_MS);
+    this.#codesBySource = new WindowCap(rooms.clock, MAX_CODES_PER_ADDRESS, SIGNIN_WINDOW_MS);
+    this.#signinsBySource = new WindowCap(rooms.clock, MAX_SIGNINS_PER_ADDRESS, SIGNIN_WINDOW_MS);
   }
 
   /**

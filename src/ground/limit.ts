@@ -69,6 +69,18 @@ export const MAX_ACCOUNT_TOKEN_CHARS = 200;
 export const MAX_EMAIL_CHARS = 254;
 export const MAX_EMAIL_LOCAL_CHARS = 64;
 export const MAX_ONCE_KEY_CHARS = 200;
+/** Signing in to the dashboard: passwords of strangers to the account; a known device or address has a window of the account's size. */
+export const PASSWORD_WINDOW_MS = 15 * MINUTE_MS;
+export const MAX_PASSWORDS_PER_ACCOUNT = 10;
+export const MAX_PASSWORDS_PER_ADDRESS = 30;
+/** From one IPv6 /48; a caller's own address is its /64. */
+export const MAX_PASSWORDS_PER_NETWORK = 60;
+export const MAX_LINK_TRIES_PER_ADDRESS = 10;
+export const MAX_LINK_TRIES_PER_NETWORK = 30;
+/** Passwords that wait to be hashed: strangers', and beside them as many of known devices, sessions and one-time links. */
+export const MAX_WAITING_PASSWORDS = 16;
+/** How long a browser stays known to the account that signed in from it. */
+export const KNOWN_DEVICE_LIFE_MS = 400 * DAY_MS;
 /** Signing in to an app with an e-mailed code. */
 export const CODE_DIGITS = 6;
 export const CODE_LIFE_MS = 10 * MINUTE_MS;

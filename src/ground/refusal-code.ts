@@ -163,7 +163,12 @@ export const REFUSALS = {
   signin_capped: {
     status: 429,
     when: "Too many sign-in attempts failed.",
-    todo: "Wait until resetAt, or reset the password on the command line.",
+    todo: "Wait until resetAt, sign in from a browser that signed in before, or reset the password on the command line.",
+  },
+  signin_busy: {
+    status: 503,
+    when: "More passwords wait to be checked than the server checks at once.",
+    todo: "Try again in a few seconds; a flood of guesses is refused by its address, an owner's own device goes first.",
   },
   in_use: {
     status: 409,

@@ -1,12 +1,53 @@
 /**
- * The session's cookie: HttpOnly, SameSite=Strict, Secure where the service is reached over https. In local development its name
- * holds the port, as browsers share cookies between the ports of one host.
+ * The dashboard's cookies, HttpOnly, SameSite=Strict, Secure where the service is reached over https: the session's, whose name in local
+ * development holds the port, as browsers share cookies between the ports of one host; and the device's, by which a browser that signed
+ * in before is known again. A device's cookie signs nobody in: it is the account's address and a number signed with the master key, needs
+ * no row, and gives its holder a window of sign-in attempts that strangers cannot fill.
  */
+import { randomBytes, timingSafeEqual } from "node:crypto";
+import { KNOWN_DEVICE_LIFE_MS } from "../ground/limit.ts";
 import type { HttpRooms } from "./rooms.ts";
 
 /** The session token a request carries, or null. */
 export function readSessionCookie(rooms: HttpRooms, request: Request): string | null {
-  const name = cookieName(rooms);
+  return readCookie(request, cookieName(rooms));
+}
+
+/** The Set-Cookie value that keeps the session until `expiresAtMs`. */
+export function writeSessionCookie(rooms: HttpRooms, token: string, expiresAtMs: number): string {
+  return writeCookie(rooms, cookieName(rooms), token, expiresAtMs - rooms.clock.now());
+}
+
+/** The Set-Cookie value that forgets the session. */
+export function clearSessionCookie(rooms: HttpRooms): string {
+  return writeSessionCookie(rooms, "", rooms.clock.now());
+}
+
+const DEVICE = /^(\d{1,15})\.([A-Za-z0-9_-]{22})\.([A-Za-z0-9_-]{43})$/;
+const DEVICE_BYTES = 16;
+
+/** The device that this browser is to the account, where it signed in to it before; else null. */
+export function readDeviceCookie(rooms: HttpRooms, request: Request, account: string): string | null {
+  const cookie = readCookie(request, deviceCookieName(rooms));
+  const [, madeAt = "", device = "", mac = ""] = DEVICE.exec(cookie ?? "") ?? [];
+  if (device === "" || rooms.clock.now() - Number(madeAt) > KNOWN_DEVICE_LIFE_MS) return null;
+  const right = signDevice(rooms, account, madeAt, device);
+  return timingSafeEqual(Buffer.from(mac, "base64url"), right) ? device : null;
+}
+
+/** The Set-Cookie value that makes this browser known to the account. */
+export function writeDeviceCookie(rooms: HttpRooms, account: string): string {
+  const madeAt = String(rooms.clock.now());
+  const device = randomBytes(DEVICE_BYTES).toString("base64url");
+  const mac = Buffer.from(signDevice(rooms, account, madeAt, device)).toString("base64url");
+  return writeCookie(rooms, deviceCookieName(rooms), `${madeAt}.${device}.${mac}`, KNOWN_DEVICE_LIFE_MS);
+}
+
+function signDevice(rooms: HttpRooms, account: string, madeAt: string, device: string): Uint8Array {
+  return rooms.sealer.digest(`signin device\n${account.trim().toLowerCase()}\n${madeAt}\n${device}`);
+}
+
+function readCookie(request: Request, name: string): string | null {
   for (const part of (request.headers.get("cookie") ?? "").split(";")) {
     const equals = part.indexOf("=");
     if (equals > 0 && part.slice(0, equals).trim() === name) return part.slice(equals + 1).trim();
@@ -14,16 +55,14 @@ export function readSessionCookie(rooms: HttpRooms, request: Request): string | 
   return null;
 }
 
-/** The Set-Cookie value that keeps the session until `expiresAtMs`. */
-export function writeSessionCookie(rooms: HttpRooms, token: string, expiresAtMs: number): string {
-  const seconds = Math.max(0, Math.floor((expiresAtMs - rooms.clock.now()) / 1000));
+function writeCookie(rooms: HttpRooms, name: string, value: string, lifeMs: number): string {
+  const seconds = Math.max(0, Math.floor(lifeMs / 1000));
   const secure = isHttps(rooms) ? "; Secure" : "";
-  return `${cookieName(rooms)}=${token}; Path=/; Max-Age=${seconds}; HttpOnly; SameSite=Strict${secure}`;
+  return `${name}=${value}; Path=/; Max-Age=${seconds}; HttpOnly; SameSite=Strict${secure}`;
 }
 
-/** The Set-Cookie value that forgets the session. */
-export function clearSessionCookie(rooms: HttpRooms): string {
-  return writeSessionCookie(rooms, "", rooms.clock.now());
+function deviceCookieName(rooms: HttpRooms): string {
+  return isHttps(rooms) ? "__Host-relay_device" : "relay_device";
 }
 
 function cookieName(rooms: HttpRooms): string {

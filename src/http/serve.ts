@@ -42,8 +42,13 @@ export async function serveRoute(rooms: HttpRooms, route: Route, received: Recei
     ...who,
   });
   if (value instanceof Response) return value;
+  // Cookies alone come more than once under one name.
+  const cookies = headers.getSetCookie();
+  headers.delete("set-cookie");
   const extra = Object.fromEntries(headers);
-  return route.answer === null ? answerEmpty(extra) : answerJson(route.status, value, extra);
+  const answer = route.answer === null ? answerEmpty(extra) : answerJson(route.status, value, extra);
+  for (const cookie of cookies) answer.headers.append("set-cookie", cookie);
+  return answer;
 }
 
 async function whoCalls(

@@ -76,13 +76,14 @@ export const sessionRoutes = [
     }),
     answer: null,
     async handle({ rooms, owner, source, body, headers, nowMs }) {
-      rooms.signinCap.count(source, owner.email);
+      // The session is the device here: strangers who guess at the account must not keep its owner from a new password.
+      rooms.signinCap.count(source, owner.email, owner.sessionId);
       const known = await rooms.store.read((tx) => findOwnerByEmail(tx, owner.email));
       const hasPassword = known?.passwordHash != null;
       if (hasPassword && !(await verifyPassword(body.current, known.passwordHash))) {
         throw new Refusal("forbidden", "current is not the password you signed in with: type it again.");
       }
-      rooms.signinCap.succeeded(source, owner.email);
+      rooms.signinCap.succeeded(source, owner.email, owner.sessionId);
       const passwordHash = await hashPassword(body.password);
       const session = await rooms.store.write("dashboard", async (tx) => {
         await setOwnerPassword(tx, owner.id, passwordHash);

@@ -5,6 +5,7 @@ import {
   findOwnerByEmail,
   hashPassword,
   listOwners,
+  passwordQueue,
   setOwnerPassword,
   verifyPassword,
 } from "../account/owner.ts";
@@ -13,7 +14,7 @@ import { findSigninLink, redeemSigninLink } from "../account/signin-link.ts";
 import { Refusal } from "../ground/refusal.ts";
 import type { Writer } from "../store/port.ts";
 import { WHOLE_SERVER, writeAudit } from "../watch/audit.ts";
-import { writeSessionCookie } from "./cookie.ts";
+import { readDeviceCookie, writeDeviceCookie, writeSessionCookie } from "./cookie.ts";
 import { requireSameOrigin } from "./host.ts";
 import type { HttpRooms } from "./rooms.ts";
 import { openRoute } from "./route.ts";
@@ -21,8 +22,6 @@ import { fields } from "./schema.ts";
 
 /** Who the local dashboard's owner is while nobody set one up: local development has no passwords. */
 const LOCAL_OWNER = "owner@localhost";
-/** Links are capped by address alone: nobody guesses one, and a cap on all of them would let anyone keep everyone out. */
-const linkAccount = (source: string): string => `one-time link from ${source}`;
 
 const password = t.String({ description: "a password of 10 to 256 characters" });
 const email = t.String({ description: "an e-mail address" });
@@ -53,18 +52,26 @@ function answerSession(
   started: Awaited<ReturnType<typeof startSession>>,
 ) {
   headers.append("set-cookie", writeSessionCookie(rooms, started.session.token, started.session.expiresAt));
+  // Local development has no password to guess.
+  if (rooms.config.mode === "server")
+    headers.append("set-cookie", writeDeviceCookie(rooms, started.owner.email));
   return { owner: { email: started.owner.email } };
 }
 
-/** The owner that an e-mail and password belong to. The attempt is counted before the password is looked at. */
+/**
+ * The owner that an e-mail and password belong to. The attempt is counted before the password is looked at, and only once it has a place
+ * among those whose password will be: what is turned away as too much opens no window.
+ */
 async function checkPassword(
-  rooms: HttpRooms,
-  source: string,
+  { rooms, request, source }: { rooms: HttpRooms; request: Request; source: string },
   given: { email: string; password: string },
 ): Promise<SignedIn> {
-  rooms.signinCap.count(source, given.email);
+  const { signinCap } = rooms;
+  const device = readDeviceCookie(rooms, request, given.email);
+  using place = passwordQueue.take(signinCap.knows(source, given.email, device) ? "known" : "stranger");
+  signinCap.count(source, given.email, device);
   const owner = await rooms.store.read((tx) => findOwnerByEmail(tx, given.email));
-  const right = await verifyPassword(given.password, owner?.passwordHash ?? null);
+  const right = await verifyPassword(given.password, owner?.passwordHash ?? null, place);
   if (owner === null || !right) {
     rooms.log.warn("A sign-in attempt failed.", { source });
     throw new Refusal(
@@ -72,7 +79,7 @@ async function checkPassword(
       "The e-mail address or the password is wrong: try again, or reset the password with relay admin reset.",
     );
   }
-  rooms.signinCap.succeeded(source, given.email);
+  signinCap.succeeded(source, given.email, device);
   return owner;
 }
 
@@ -85,7 +92,7 @@ export const signinRoutes = [
     answer,
     async handle({ rooms, request, source, body, headers, nowMs }) {
       requireSameOrigin(rooms.config, request.headers);
-      const owner = await checkPassword(rooms, source, body);
+      const owner = await checkPassword({ rooms, request, source }, body);
       return answerSession(
         rooms,
         headers,
@@ -101,14 +108,14 @@ export const signinRoutes = [
     answer,
     async handle({ rooms, request, source, body, headers, nowMs }) {
       requireSameOrigin(rooms.config, request.headers);
-      rooms.signinCap.count(source, linkAccount(source));
+      rooms.signinCap.countLink(source);
       const started = await rooms.store.write("dashboard", async (tx) => {
         await redeemSigninLink(tx, { token: body.token, kind: "local", nowMs });
         const first = (await listOwners(tx))[0];
         const owner = first ?? (await createOwner(tx, { email: LOCAL_OWNER, passwordHash: null, nowMs }));
         return await startSession(tx, owner, "local link", nowMs);
       });
-      rooms.signinCap.succeeded(source, linkAccount(source));
+      rooms.signinCap.linkWorked(source);
       return answerSession(rooms, headers, started);
     },
   }),
@@ -162,7 +169,7 @@ async function requireLink(
   kind: string,
   nowMs: number,
 ): Promise<void> {
-  rooms.signinCap.count(source, linkAccount(source));
+  rooms.signinCap.countLink(source);
   const link = await rooms.store.read((tx) => findSigninLink(tx, given, nowMs));
   if (link?.kind !== kind) {
     throw new Refusal(
@@ -170,5 +177,5 @@ async function requireLink(
       "This link was used already or has ended: make a new one with relay admin reset.",
     );
   }
-  rooms.signinCap.succeeded(source, linkAccount(source));
+  rooms.signinCap.linkWorked(source);
 }

@@ -51,7 +51,7 @@ describe("e-mail and password", () => {
     await withOwner(api);
     const reply = await post(api, "/api/session", { email: "Bea@Example.com ", password: PASSWORD });
     expect([reply.status, reply.json]).toEqual([200, { owner: { email: "bea@example.com" } }]);
-    expect(reply.headers.get("set-cookie")).toMatch(
+    expect(reply.headers.getSetCookie()[0]).toMatch(
       /^relay_session=\w{43}; Path=\/; Max-Age=2592000; HttpOnly; SameSite=Strict$/,
     );
     const session = await api.call("/api/session", { headers: { cookie: cookieOf(reply) } });
@@ -89,7 +89,10 @@ describe("e-mail and password", () => {
     const body = { email: "bea@example.com", password: PASSWORD };
     expect((await post(api, "/api/session", body)).json.code).toBe("wrong_origin");
     const reply = await post(api, "/api/session", body, { origin: "https://relay.example.com" });
-    expect(reply.headers.get("set-cookie")).toMatch(/^__Host-relay_session=\w{43}; Path=\/; .*; Secure$/);
+    expect(reply.headers.getSetCookie()).toEqual([
+      expect.stringMatching(/^__Host-relay_session=\w{43}; Path=\/; .*; Secure$/),
+      expect.stringMatching(/^__Host-relay_device=[\w.-]+; Path=\/; .*; HttpOnly; SameSite=Strict; Secure$/),
+    ]);
   });
 
   test("give every sign-in a new token, whatever cookie came with it (no fixation)", async () => {

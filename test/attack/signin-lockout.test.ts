@@ -1,0 +1,283 @@
+/**
+ * Strangers at the dashboard's sign-in, who guess, crowd out what is counted, or shut the owner out: how many of their passwords are looked
+ * at, and whether the owner still gets in.
+ */
+import { describe, expect, setDefaultTimeout, test } from "bun:test";
+import { createOwner, hashPassword, PasswordQueue } from "../../src/account/owner.ts";
+import { SigninCap } from "../../src/account/signin-cap.ts";
+import { Refusal } from "../../src/ground/refusal.ts";
+import { WindowCap } from "../../src/ground/window-cap.ts";
+import { type ApiServer, type Reply, START_MS, startApi } from "../kit/api-server.ts";
+import { VirtualClock } from "../kit/virtual-clock.ts";
+
+/** A hash of a password takes a core for 20 ms, and a busy machine has none to give. */
+setDefaultTimeout(30_000);
+
+const OWNER = "bea@example.com";
+const PASSWORD = "correct horse battery";
+const MINUTE_MS = 60_000;
+
+/** Which of the attempts were let through to the password, as the cap answers each. */
+function countLooks(attempts: Iterable<() => void>): number {
+  let looks = 0;
+  for (const attempt of attempts) {
+    try {
+      attempt();
+      looks += 1;
+    } catch (error) {
+      if (!(error instanceof Refusal) || error.code !== "signin_capped") throw error;
+    }
+  }
+  return looks;
+}
+
+function* times<Result>(count: number, make: (n: number) => Result): Generator<Result> {
+  for (let n = 0; n < count; n++) yield make(n);
+}
+
+describe("of the guesses of one quarter of an hour are looked at", () => {
+  const rows: [string, number, number, (n: number) => [address: string, account: string]][] = [
+    ["30 of one address, on as many accounts", 25_000, 30, (n) => ["203.0.113.1", `a${n}@example.com`]],
+    ["10 on one account, from as many addresses", 25_000, 10, (n) => [`10.0.${n >> 8}.${n & 255}`, OWNER]],
+    [
+      "10 on one account, however it is written",
+      100,
+      10,
+      (n) => [`10.0.0.${n}`, n % 2 ? OWNER : " BEA@Example.com "],
+    ],
+    [
+      "60 of one IPv6 /48, from as many of its /64",
+      25_000,
+      60,
+      (n) => [`2001:db8:1:${n.toString(16)}::/64`, `a${n}@example.com`],
+    ],
+    ["30 of one IPv6 /64", 1_000, 30, (n) => ["2001:db8:1:1::/64", `a${n}@example.com`]],
+  ];
+  test.each(rows)("%s", (_, guesses, looked, at) => {
+    const cap = new SigninCap(new VirtualClock(START_MS));
+    expect(countLooks(times(guesses, (n) => () => cap.count(...at(n))))).toBe(looked);
+  });
+
+  test("10 on one account, though 25,000 refused ones on other accounts come in between", () => {
+    const cap = new SigninCap(new VirtualClock(START_MS));
+    const guess = (address: string) => countLooks(times(30, () => () => cap.count(address, OWNER)));
+    expect(guess("203.0.113.1")).toBe(10);
+    countLooks(times(25_000, (n) => () => cap.count("203.0.113.1", `a${n}@example.com`)));
+    expect(guess("203.0.113.2")).toBe(0);
+  });
+});
+
+describe("a window that is full", () => {
+  const WINDOW_MS = 15 * MINUTE_MS;
+  test("is not forgotten before it ends, however many other names come", async () => {
+    const clock = new VirtualClock(START_MS);
+    const cap = new WindowCap(clock, 2, WINDOW_MS, 100);
+    for (let n = 0; n < 2; n++) cap.count("full");
+    for (let n = 0; n < 10_000; n++) if (cap.fullUntil(`name ${n}`) === null) cap.count(`name ${n}`);
+    expect(cap.fullUntil("full")).toBe(START_MS + WINDOW_MS);
+    await clock.advance(WINDOW_MS);
+    expect(cap.fullUntil("full")).toBeNull();
+  });
+
+  test("refuses new names where every one there is room for is full, until the first of them ends", async () => {
+    const clock = new VirtualClock(START_MS);
+    const cap = new WindowCap(clock, 1, WINDOW_MS, 100);
+    for (let n = 0; n < 100; n++) cap.count(`full ${n}`);
+    expect(cap.fullUntil("new")).toBe(START_MS + WINDOW_MS);
+    await clock.advance(WINDOW_MS);
+    expect(cap.fullUntil("new")).toBeNull();
+    cap.count("new");
+    expect(cap.fullUntil("new")).toBe(START_MS + 2 * WINDOW_MS);
+  });
+});
+
+async function withOwner(api: ApiServer): Promise<void> {
+  const passwordHash = await hashPassword(PASSWORD);
+  await api.store.write("dashboard", (tx) =>
+    createOwner(tx, { email: OWNER, passwordHash, nowMs: START_MS }),
+  );
+}
+
+function signIn(
+  api: ApiServer,
+  from: { address: string; password?: string; email?: string; cookie?: string },
+): Promise<Reply> {
+  const { address, password = "not the password", email = OWNER, cookie } = from;
+  return api.call("/api/session", {
+    method: "POST",
+    body: { email, password },
+    headers: {
+      origin: api.base,
+      "x-forwarded-for": address,
+      ...(cookie === undefined ? {} : { cookie }),
+    },
+  });
+}
+
+function deviceOf(reply: Reply): string {
+  const cookie = reply.headers.getSetCookie().find((one) => one.startsWith("relay_device="));
+  return cookie?.split(";")[0] ?? "";
+}
+
+describe("the owner, while strangers hold the account's window full,", () => {
+  /** 40 guesses from 40 addresses: ten of them are looked at. */
+  async function besiege(api: ApiServer): Promise<void> {
+    const codes: string[] = [];
+    for (let n = 0; n < 40; n++) codes.push((await signIn(api, { address: `198.51.100.${n}` })).json.code);
+    expect(codes.filter((code) => code === "unauthenticated")).toHaveLength(10);
+  }
+
+  test("signs in from a browser that signed in before, also after a restart and from another address", async () => {
+    await using api = await startApi({ trustedProxies: ["127.0.0.1"] });
+    await withOwner(api);
+    const cookie = deviceOf(await signIn(api, { address: "203.0.113.1", password: PASSWORD }));
+    expect(cookie).toMatch(/^relay_device=\d+\.[\w-]{22}\.[\w-]{43}$/);
+    api.rooms.signinCap = new SigninCap(api.clock);
+    await besiege(api);
+    expect((await signIn(api, { address: "203.0.113.9", password: PASSWORD })).json.code).toBe(
+      "signin_capped",
+    );
+    expect((await signIn(api, { address: "203.0.113.9", password: PASSWORD, cookie })).status).toBe(200);
+  });
+
+  test("signs in from an address that signed in before", async () => {
+    await using api = await startApi({ trustedProxies: ["127.0.0.1"] });
+    await withOwner(api);
+    await signIn(api, { address: "203.0.113.1", password: PASSWORD });
+    await besiege(api);
+    expect((await signIn(api, { address: "203.0.113.1", password: PASSWORD })).status).toBe(200);
+  });
+
+  test("who is signed in still changes the password", async () => {
+    await using api = await startApi({ trustedProxies: ["127.0.0.1"] });
+    await withOwner(api);
+    const reply = await signIn(api, { address: "203.0.113.1", password: PASSWORD });
+    api.rooms.signinCap = new SigninCap(api.clock);
+    await besiege(api);
+    const changed = await api.call("/api/session/password", {
+      method: "PUT",
+      body: { current: PASSWORD, password: "another good one" },
+      headers: {
+        origin: api.base,
+        "x-forwarded-for": "203.0.113.9",
+        cookie: reply.headers.getSetCookie()[0]?.split(";")[0] ?? "",
+      },
+    });
+    expect(changed.status).toBe(204);
+  });
+});
+
+describe("a device's cookie", () => {
+  const forged: [string, (cookie: string) => string][] = [
+    ["of another account", (cookie) => cookie],
+    ["with another name", (cookie) => cookie.replace(/\.[\w-]{22}\./, `.${"A".repeat(22)}.`)],
+    ["with a later day", (cookie) => cookie.replace(/=\d+/, (time) => `=${Number(time.slice(1)) + 1}`)],
+    ["without its signature", (cookie) => cookie.replace(/[\w-]{43}$/, "A".repeat(43))],
+  ];
+  test.each(forged)("%s is nobody's", async (what, forge) => {
+    await using api = await startApi({ trustedProxies: ["127.0.0.1"] });
+    await withOwner(api);
+    const passwordHash = await hashPassword(PASSWORD);
+    await api.store.write("dashboard", (tx) =>
+      createOwner(tx, { email: "eve@example.com", passwordHash, nowMs: START_MS }),
+    );
+    const email = what === "of another account" ? "eve@example.com" : OWNER;
+    const cookie = forge(deviceOf(await signIn(api, { address: "203.0.113.1", password: PASSWORD, email })));
+    api.rooms.signinCap = new SigninCap(api.clock);
+    for (let n = 0; n < 10; n++) await signIn(api, { address: `198.51.100.${n}` });
+    expect((await signIn(api, { address: "203.0.113.9", cookie })).json.code).toBe("signin_capped");
+  });
+
+  test("gives ten guesses of its own and no more, and ends after 400 days", async () => {
+    await using api = await startApi({ trustedProxies: ["127.0.0.1"] });
+    await withOwner(api);
+    const cookie = deviceOf(await signIn(api, { address: "203.0.113.1", password: PASSWORD }));
+    const codes: string[] = [];
+    for (let n = 0; n < 12; n++)
+      codes.push((await signIn(api, { address: `10.0.0.${n}`, cookie })).json.code);
+    expect(codes.filter((code) => code === "unauthenticated")).toHaveLength(10);
+    expect((await signIn(api, { address: "203.0.113.7", password: PASSWORD })).status).toBe(200);
+    api.clock.jump(400 * 86_400_000 + 1);
+    for (let n = 0; n < 10; n++) await signIn(api, { address: `198.51.100.${n}` });
+    expect((await signIn(api, { address: "203.0.113.9", cookie, password: PASSWORD })).json.code).toBe(
+      "signin_capped",
+    );
+  });
+});
+
+describe("passwords that wait to be hashed", () => {
+  /** Work that ends when it is told to. */
+  const held = () => {
+    let end = (): void => undefined;
+    const done = new Promise<void>((resolve) => {
+      end = resolve;
+    });
+    return { work: () => done, end: () => end() };
+  };
+
+  test("are bounded: of 1,000 at once 17 are taken and the others told to come again", async () => {
+    const queue = new PasswordQueue();
+    const first = held();
+    const codes: string[] = [];
+    const running: Promise<void>[] = [];
+    for (let n = 0; n < 1_000; n++) {
+      try {
+        const place = queue.take("stranger");
+        running.push(place.run(first.work).finally(() => place[Symbol.dispose]()));
+      } catch (error) {
+        codes.push((error as Refusal).code);
+      }
+    }
+    expect([running.length, codes.length, new Set(codes)]).toEqual([17, 983, new Set(["signin_busy"])]);
+    first.end();
+    await Promise.all(running);
+    queue.take("stranger")[Symbol.dispose]();
+  });
+
+  test("run one at a time, and those of a known device before every stranger's", async () => {
+    const queue = new PasswordQueue();
+    const order: string[] = [];
+    let most = 0;
+    let now = 0;
+    const run = async (lane: "known" | "stranger", name: string) => {
+      using place = queue.take(lane);
+      await place.run(async () => {
+        now += 1;
+        most = Math.max(most, now);
+        await Promise.resolve();
+        order.push(name);
+        now -= 1;
+      });
+    };
+    await Promise.all([
+      run("stranger", "first"),
+      run("stranger", "second"),
+      run("stranger", "third"),
+      run("known", "owner"),
+    ]);
+    expect([order, most]).toEqual([["first", "owner", "second", "third"], 1]);
+  });
+
+  test("are refused over HTTP with a sentence, count nothing, and leave the loop and the owner alone", async () => {
+    await using api = await startApi({ trustedProxies: ["127.0.0.1"] });
+    await withOwner(api);
+    const cookie = deviceOf(await signIn(api, { address: "203.0.113.1", password: PASSWORD }));
+    const flood = Array.from({ length: 300 }, (_, n) =>
+      signIn(api, { address: `10.1.${n >> 7}.${n & 127}`, email: `a${n}@example.com` }),
+    );
+    const owner = signIn(api, { address: "203.0.113.9", password: PASSWORD, cookie });
+    const health = await api.call("/healthz");
+    const replies = await Promise.all(flood);
+    const busy = replies.filter(({ json }) => json.code === "signin_busy");
+    expect(busy.length).toBeGreaterThan(200);
+    expect([busy[0]?.status, busy[0]?.json.message]).toEqual([
+      503,
+      expect.stringContaining("try again in a few seconds"),
+    ]);
+    expect([health.status, (await owner).status]).toEqual([200, 200]);
+    const at = replies.findIndex(({ json }) => json.code === "signin_busy");
+    const turnedAway = { address: `10.1.${at >> 7}.${at & 127}`, email: `a${at}@example.com` };
+    for (let n = 0; n < 10; n++) expect((await signIn(api, turnedAway)).json.code).toBe("unauthenticated");
+    expect((await signIn(api, turnedAway)).json.code).toBe("signin_capped");
+  });
+});
