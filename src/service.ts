@@ -150,8 +150,7 @@ export async function startService(config: ServiceConfig, doors: ServiceDoors = 
     clock,
     relays,
     log,
-    verifiedEventsPerMinute: config.limits.verifiedEventsPerMinute,
-    unverifiedCallsPerMinute: config.limits.unverifiedCallsPerMinute,
+    limits: config.limits,
     onEvent,
     onCall: (outcome) => metrics.noteCall(outcome),
   });

@@ -35,6 +35,7 @@ const service = await startService(
       ...DEFAULT_LIMITS,
       relaysPerEnvironment: 1_000,
       verifiedEventsPerMinute: RAISED,
+      eventlessCallsPerMinute: RAISED,
       unverifiedCallsPerMinute: RAISED,
     },
     logFormat: "text",

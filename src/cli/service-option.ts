@@ -124,6 +124,7 @@ export const SERVER_OPTIONS: readonly Option[] = [
 export const LIMIT_VARIABLES: Readonly<Record<keyof RaisableLimits, string>> = {
   relaysPerEnvironment: "RELAY_LIMIT_RELAYS",
   verifiedEventsPerMinute: "RELAY_LIMIT_VERIFIED_EVENTS_PER_MINUTE",
+  eventlessCallsPerMinute: "RELAY_LIMIT_EVENTLESS_CALLS_PER_MINUTE",
   unverifiedCallsPerMinute: "RELAY_LIMIT_UNVERIFIED_CALLS_PER_MINUTE",
   invitesPerDay: "RELAY_LIMIT_INVITES_PER_DAY",
   emailsPerHour: "RELAY_LIMIT_EMAILS_PER_HOUR",

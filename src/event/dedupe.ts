@@ -16,7 +16,10 @@ export interface DedupeKey {
 
 /** The key of a sender's own event id, within one relay name of one environment. */
 export function keyOfEventId(environmentId: number, relayName: string, eventId: string): DedupeKey {
-  return { hash: digest(`${environmentId}\n${relayName}\nid\n`, eventId) };
+  const scope = `${environmentId}\n${relayName}\n`;
+  if (eventId.isWellFormed()) return { hash: digest(`${scope}id\n`, eventId) };
+  // Half surrogates are all alike in UTF-8, and two ids would be one.
+  return { hash: digest(`${scope}id in UTF-16\n`, Buffer.from(eventId, "utf16le")) };
 }
 
 /** The key of a body that carries no event id: it deduplicates within the UTC day of `nowMs`. */

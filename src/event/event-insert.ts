@@ -13,6 +13,8 @@ export interface EventDraft {
   payload: StoredPayload;
   /** Whether the sender did not sign the event itself. */
   unsigned: boolean;
+  /** Whether a receiver's body was a form, whose literal names win over paths. */
+  form?: boolean;
   dedupe: DedupeKey | null;
   nowMs: number;
   /** Set for an occurrence that is stored without a chance to run: dead from the start, replayable. */
@@ -31,8 +33,8 @@ export async function insertEvent(
   const id = newId("evt", draft.nowMs);
   const row = await tx.get<{ seq: number }>(
     `INSERT INTO event (id, environment_id, relay_id, relay_name, trigger, state, reason, payload, truncated, preview, unsigned,
-       dedupe_hash, created_at, finished_at)
-     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14) RETURNING seq`,
+       form, dedupe_hash, created_at, finished_at)
+     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15) RETURNING seq`,
     id,
     draft.environmentId,
     draft.relayId,
@@ -44,6 +46,7 @@ export async function insertEvent(
     draft.payload.truncated ? 1 : 0,
     draft.payload.preview,
     draft.unsigned ? 1 : 0,
+    draft.form === true ? 1 : 0,
     draft.dedupe?.hash ?? null,
     draft.nowMs,
     draft.dead === undefined ? null : draft.nowMs,

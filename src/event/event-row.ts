@@ -32,6 +32,8 @@ export interface EventToRun {
   runs: number;
   payload: string;
   unsigned: number;
+  /** 1: its body was a form; null: not known. */
+  form: number | null;
   /** Milliseconds since the epoch. */
   createdAt: number;
   /** Of earlier attempts, a JSON list; null: none. */
@@ -40,4 +42,4 @@ export interface EventToRun {
 
 /** Columns of EventToRun. */
 export const EVENT_TO_RUN_COLUMNS =
-  "seq, id, environment_id AS environmentId, relay_id AS relayId, relay_name AS relayName, trigger, attempts, runs, payload, unsigned, warnings, created_at AS createdAt";
+  "seq, id, environment_id AS environmentId, relay_id AS relayId, relay_name AS relayName, trigger, attempts, runs, payload, unsigned, form, warnings, created_at AS createdAt";

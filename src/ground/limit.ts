@@ -12,6 +12,10 @@ export const MAX_MAP_NAMES = 20;
 /** Texts of which one name in `when` takes any. */
 export const MAX_WHEN_VALUES = 20;
 export const MAX_RECEIVER_BODY_BYTES = 256 * 1024;
+/** Fields of a form that a receiver reads; each one costs, read or not signed. */
+export const MAX_FORM_FIELDS = 1_000;
+/** Work on a call that has not verified, before the cap of its address is looked at. */
+export const MAX_UNCOUNTED_US = 1_000;
 export const MAX_STORED_PAYLOAD_BYTES = 32 * 1024;
 export const MAX_PREVIEW_BYTES = 4 * 1024;
 export const MAX_MAPPED_VALUE_BYTES = 2 * 1024;
@@ -95,6 +99,8 @@ export const PERSON_SESSION_LIFE_MS = 30 * DAY_MS;
 export interface RaisableLimits {
   relaysPerEnvironment: number;
   verifiedEventsPerMinute: number;
+  /** Verified calls of one relay that become no event: duplicates, and those that `when` ignores. */
+  eventlessCallsPerMinute: number;
   unverifiedCallsPerMinute: number;
   invitesPerDay: number;
   emailsPerHour: number;
@@ -105,6 +111,7 @@ export interface RaisableLimits {
 export const DEFAULT_LIMITS: RaisableLimits = {
   relaysPerEnvironment: 20,
   verifiedEventsPerMinute: 120,
+  eventlessCallsPerMinute: 600,
   unverifiedCallsPerMinute: 60,
   invitesPerDay: 200,
   emailsPerHour: 200,

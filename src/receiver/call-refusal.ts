@@ -42,19 +42,14 @@ export function explainToCaller(refused: readonly RefusedBy[]): Refusal {
       'The relay is stored under the old scheme name hmac_sha256_header; save its definition with "scheme": "signature".',
     );
   }
-  const told = refused.find(({ code }) => code === "too_many_signatures" || code === "invalid_json")?.code;
-  if (told === "too_many_signatures") {
+  const told = refused.find(({ code }) => code === "too_many_signatures" || code === "invalid_json");
+  if (told?.code === "too_many_signatures") {
     return new Refusal(
       "too_many_signatures",
       "The signature header lists more than 8 signatures; send at most 8.",
     );
   }
-  if (told === "invalid_json") {
-    return new Refusal(
-      "invalid_json",
-      "The body cannot be read, and this recipe reads its signature from it; send valid JSON or a form.",
-    );
-  }
+  if (told?.code === "invalid_json") return new Refusal("invalid_json", told.cause);
   return new Refusal(
     "bad_signature",
     "The signature did not verify; check that the relay holds the sender's current secret and that its recipe is how the sender signs.",

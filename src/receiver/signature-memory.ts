@@ -3,7 +3,8 @@
  * the signed text, in the transaction of the event row. Source: recipes, "Signatures accepted once".
  */
 import { createHash } from "node:crypto";
-import type { Reader, Writer } from "../store/port.ts";
+import type { Reader, Store, Writer } from "../store/port.ts";
+import type { Verified } from "../verify/contract.ts";
 
 /** A margin past the window, for clocks that differ. */
 const MARGIN_MS = 60_000;
@@ -18,6 +19,15 @@ export interface OnceUse {
 }
 
 export type EarlierUse = { sameBody: true; eventId: string | null } | { sameBody: false };
+
+/** The one use of a call's signature; null where the signature may come again. */
+export function useOnce(
+  { environmentId, name: relayName }: { environmentId: number; name: string },
+  { onceText, expiresAtMs }: Verified,
+  body: Uint8Array,
+): OnceUse | null {
+  return onceText === null ? null : { environmentId, relayName, signedText: onceText, body, expiresAtMs };
+}
 
 /** How this signature was used before, or null for its first use. */
 export async function findEarlierUse(tx: Reader, use: OnceUse): Promise<EarlierUse | null> {
@@ -45,6 +55,13 @@ export async function spendSignature(tx: Writer, use: OnceUse, eventId: string |
     eventId,
     use.expiresAtMs === null ? null : use.expiresAtMs + MARGIN_MS,
   );
+}
+
+/** Spends the signature of a call that `when` ignores; one spent meanwhile stays as it is. */
+export function spendIgnored(store: Store, use: OnceUse): Promise<void> {
+  return store.write("app", async (tx) => {
+    if ((await findEarlierUse(tx, use)) === null) await spendSignature(tx, use, null);
+  });
 }
 
 function sha256(bytes: Uint8Array): Uint8Array {

@@ -60,10 +60,14 @@ export function matchesWhen(when: When | null | undefined, mapped: JsonObject): 
   return null;
 }
 
+const INTEGER = /^-?\d+$/;
+
 /** The mapped `event_id` as text: a non-empty string or an integer, all its digits kept; anything else is as if not mapped. */
 export function readEventId(mapped: JsonObject): string | null {
   const value = Object.hasOwn(mapped, "event_id") ? mapped.event_id : undefined;
   if (typeof value === "string") return value === "" ? null : value;
   if (typeof value === "bigint") return value.toString();
-  return typeof value === "number" && Number.isSafeInteger(value) ? String(value) : null;
+  if (typeof value === "number") return Number.isSafeInteger(value) ? String(value) : null;
+  const digits = scalarText(value);
+  return digits !== null && INTEGER.test(digits) ? digits : null;
 }

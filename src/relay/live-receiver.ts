@@ -5,7 +5,7 @@
 import { isKeyText } from "../ground/key-text.ts";
 import type { Sealer } from "../secret/seal.ts";
 import type { When } from "../trigger/receiver.ts";
-import type { Verifier } from "../verify/contract.ts";
+import type { BodyKinds, Verifier } from "../verify/contract.ts";
 import { findScheme, RENAMED_SCHEME } from "../verify/registry.ts";
 import type { Definition } from "./definition.ts";
 import { type CompiledMap, compileMap } from "./event-map.ts";
@@ -29,6 +29,8 @@ export interface LiveReceiver {
   /** null while closed. */
   verifier: Verifier | null;
   closed: Closed | null;
+  /** What bodies its scheme reads. */
+  bodies: BodyKinds;
   map: CompiledMap;
   when: When | null;
   /** Whether the sender does not sign the event itself. */
@@ -54,6 +56,7 @@ export function openReceiver(
     url: receiverUrl(rooms.baseUrl(), row.appId, row.name),
     verifier: typeof opened === "string" ? null : opened,
     closed: typeof opened === "string" ? opened : null,
+    bodies: findScheme(trigger.verify.scheme)?.bodies ?? "json_or_form",
     map: compileMap(trigger.map),
     when: trigger.when ?? null,
     unsigned,

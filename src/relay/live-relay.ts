@@ -185,6 +185,7 @@ function closeRelay(row: LiveRow, rooms: LiveRelayRooms): LiveRelay {
       url: receiverUrl(rooms.baseUrl(), row.appId, row.name),
       verifier: null,
       closed: "unreadable",
+      bodies: "json",
       map: compileMap({}),
       when: null,
       unsigned: false,

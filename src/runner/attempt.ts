@@ -211,6 +211,7 @@ export class Attempt {
   #makeRun(): ActionRun {
     const { relay, event } = this;
     const scope: JsonObject = { ...this.#payload };
+    const form = event.form === 1;
     if (this.#person !== null) scope.person = { id: this.#person.id, email: this.#person.email };
     const warn = (path: string): void => {
       if (this.warnings.size < MAX_WARNINGS)
@@ -225,9 +226,9 @@ export class Attempt {
       event: { id: event.id, trigger: event.trigger, payload: this.#payload },
       person: this.#person,
       results: [...this.results],
-      render: (text) => renderTemplate(text, scope, warn),
-      renderRef: (text) => renderIdentifier(text, scope),
-      renderData: (value: Json) => renderData(value, scope, warn),
+      render: (text) => renderTemplate(text, scope, warn, form),
+      renderRef: (text) => renderIdentifier(text, scope, form),
+      renderData: (value: Json) => renderData(value, scope, warn, form),
       signingSecret: relay.signingSecret,
       limits: this.#rooms.limits,
     };

@@ -11,6 +11,7 @@ import client from "../../migrations/0009-client.sql" with { type: "text" };
 import watch from "../../migrations/0010-watch.sql" with { type: "text" };
 import lease from "../../migrations/0011-lease.sql" with { type: "text" };
 import scheduleMark from "../../migrations/0012-schedule-mark.sql" with { type: "text" };
+import eventForm from "../../migrations/0013-event-form.sql" with { type: "text" };
 
 export interface Migration {
   number: number;
@@ -31,4 +32,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 10, name: "watch", sql: watch },
   { number: 11, name: "lease", sql: lease },
   { number: 12, name: "schedule-mark", sql: scheduleMark },
+  { number: 13, name: "event-form", sql: eventForm },
 ];

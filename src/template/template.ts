@@ -86,32 +86,43 @@ function checkDepth(
 /**
  * The text with its paths filled in from `scope` (`{ event, mapped, person, … }`). A path that names nothing, or null, renders empty
  * and is told to `onMissing`; an object or array renders as JSON; integers keep every digit. A text that is not a valid template is
- * answered as it is. The result is cut at MAX_RENDERED_CHARS.
+ * answered as it is. The result is cut at MAX_RENDERED_CHARS. `form`: `event` is a form's fields.
  */
-export function renderTemplate(text: string, scope: JsonObject, onMissing: (path: string) => void): string {
-  return render(text, scope, onMissing, { charsLeft: MAX_RENDERED_CHARS });
+export function renderTemplate(
+  text: string,
+  scope: JsonObject,
+  onMissing: (path: string) => void,
+  form = false,
+): string {
+  return render(text, { scope, form, onMissing, charsLeft: MAX_RENDERED_CHARS });
 }
 
 /** The value with every text inside rendered; names, numbers and structure stay as they are. */
-export function renderData(value: Json, scope: JsonObject, onMissing: (path: string) => void): Json {
-  return renderDepth(value, scope, onMissing, { charsLeft: MAX_RENDERED_CHARS }, 0);
+export function renderData(
+  value: Json,
+  scope: JsonObject,
+  onMissing: (path: string) => void,
+  form = false,
+): Json {
+  return renderDepth(value, { scope, form, onMissing, charsLeft: MAX_RENDERED_CHARS }, 0);
 }
 
 /**
  * The text of an identifier: as `renderTemplate`, but null when a path names nothing, or no text and no number (an object, a list, true and
  * false identify nothing), or when a path or the whole has nothing to see: white space, control and invisible characters alone.
  */
-export function renderIdentifier(text: string, scope: JsonObject): string | null {
+export function renderIdentifier(text: string, scope: JsonObject, form = false): string | null {
   const template = hasTemplate(text) ? parseCached(text) : text;
   if (typeof template !== "string") {
     for (const part of template.parts) {
       if (typeof part === "string") continue;
-      const value = readScope(part, scope);
+      const value = readScope(part, scope, form);
       if (typeof value === "boolean" || !isVisible(scalarText(value))) return null;
     }
   }
-  const rendered = renderTemplate(text, scope, () => undefined);
-  return isVisible(rendered) ? rendered : null;
+  const rendered = renderTemplate(text, scope, () => undefined, form);
+  // Half a surrogate pair is lost where text is stored, and two identifiers would be one.
+  return rendered.isWellFormed() && isVisible(rendered) ? rendered : null;
 }
 
 /** Control, format, unassigned and private characters, separators, what is ignorable by default, and the empty Braille pattern. */
@@ -121,40 +132,38 @@ function isVisible(text: string | null): boolean {
   return text !== null && text.replace(INVISIBLE, "") !== "";
 }
 
-interface Budget {
+interface Rendering {
+  readonly scope: JsonObject;
+  readonly form: boolean;
+  readonly onMissing: (path: string) => void;
   charsLeft: number;
 }
 
-function renderDepth(
-  value: Json,
-  scope: JsonObject,
-  onMissing: (path: string) => void,
-  budget: Budget,
-  depth: number,
-): Json {
-  if (typeof value === "string") return render(value, scope, onMissing, budget);
-  if (typeof value !== "object" || value === null || depth >= MAX_DATA_DEPTH) return value;
-  const inside = (inner: Json) => renderDepth(inner, scope, onMissing, budget, depth + 1);
+function renderDepth(value: Json, rendering: Rendering, depth: number): Json {
+  if (typeof value === "string") return render(value, rendering);
+  if (typeof value !== "object" || scalarText(value) !== null || value === null || depth >= MAX_DATA_DEPTH)
+    return value;
+  const inside = (inner: Json) => renderDepth(inner, rendering, depth + 1);
   if (Array.isArray(value)) return value.map(inside);
   return Object.fromEntries(Object.entries(value).map(([name, inner]) => [name, inside(inner)]));
 }
 
-function render(text: string, scope: JsonObject, onMissing: (path: string) => void, budget: Budget): string {
+function render(text: string, rendering: Rendering): string {
   const template = hasTemplate(text) ? parseCached(text) : text;
   if (typeof template === "string") return text;
   let rendered = "";
   for (const part of template.parts) {
-    const piece = typeof part === "string" ? part : renderPath(part, scope, onMissing);
-    const kept = cutChars(piece, budget.charsLeft);
+    const piece = typeof part === "string" ? part : renderPath(part, rendering);
+    const kept = cutChars(piece, rendering.charsLeft);
     rendered += kept;
-    budget.charsLeft -= kept.length;
+    rendering.charsLeft -= kept.length;
     if (kept.length < piece.length) break;
   }
   return rendered;
 }
 
-function renderPath(path: TemplatePath, scope: JsonObject, onMissing: (path: string) => void): string {
-  const value = readScope(path, scope);
+function renderPath(path: TemplatePath, { scope, form, onMissing }: Rendering): string {
+  const value = readScope(path, scope, form);
   if (value === undefined || value === null) {
     onMissing(path.text);
     return "";
@@ -162,22 +171,14 @@ function renderPath(path: TemplatePath, scope: JsonObject, onMissing: (path: str
   return scalarText(value) ?? writeJson(value);
 }
 
-function readScope(path: TemplatePath, scope: JsonObject): Json | undefined {
+/** In a form's fields a literal dotted name wins over the path; in JSON it never stands for one. */
+function readScope(path: TemplatePath, scope: JsonObject, form: boolean): Json | undefined {
   const root = Object.hasOwn(scope, path.root) ? scope[path.root] : undefined;
   if (root === undefined) return undefined;
   const literal = path.segments.join(".");
-  if (path.segments.length > 1 && isJsonObject(root) && Object.hasOwn(root, literal) && isForm(root)) {
+  if (form && path.root === "event" && isJsonObject(root) && Object.hasOwn(root, literal))
     return root[literal];
-  }
   return readSegments(root, path.segments);
-}
-
-/** A form's fields are texts and lists of texts, nothing deeper; there a literal dotted name wins over the path. */
-function isForm(value: JsonObject): boolean {
-  const isText = (one: Json) => typeof one === "string";
-  return Object.values(value).every(
-    (field) => isText(field) || (Array.isArray(field) && field.every(isText)),
-  );
 }
 
 function parseCached(text: string): Template | string {

@@ -12,14 +12,21 @@ export interface ReceivedCall {
   header(name: string): string | null;
   /** The bytes received, before any parsing. */
   body: Uint8Array;
+  /** Whether the body is a form and no JSON, told without parsing it. */
+  isForm(): boolean;
   /** The body parsed once, lazily: JSON, or a form's fields (a repeated name is a list). */
   parsed(): ParsedBody;
+  /** Tells of work, in microseconds of it, before it is done for a call that has not verified; throws where it may not be done. */
+  charge(microseconds: number): void;
   /** What followed the path, "?" included; "" when nothing was appended. */
   search: string;
   /** The stored receiver URL of the relay, byte for byte as its page shows it. */
   receiverUrl: string;
   nowMs: number;
 }
+
+/** Which bodies a scheme's senders send. */
+export type BodyKinds = "json" | "json_or_form";
 
 export type ParsedBody =
   | { ok: true; value: Json; form: null }
@@ -43,6 +50,8 @@ export type Verdict =
       /** Why, in words for the owner's eyes (never a secret, never a body): "header x-signature is missing". */
       cause: string;
     };
+
+export type Verified = Extract<Verdict, { verified: true }>;
 
 /** A verifier with its secret prepared; made once per saved relay, used for every call. */
 export interface Verifier {
@@ -73,6 +82,8 @@ export interface Scheme<Fields = never> {
   /** Rules beyond the shape; `field` relative to `verify`. Only called on a value that fits the shape. */
   check(fields: Fields): Problem[];
   secretNeed(fields: Fields): SecretNeed;
+  /** No header is signed, so a scheme whose senders send JSON alone reads nothing else. */
+  bodies: BodyKinds;
   /** Whether the sender signs the event itself; false falls under the unsigned-event rule. */
   signsEvent(fields: Fields): boolean;
   /** `secret` is the stored text: a secret as pasted or minted, or a public key in the stored (SPKI base64) form. */

@@ -77,8 +77,9 @@ function verifyCall(call: ReceivedCall, check: SignatureCheck): Verdict {
   const signatures = entries
     .filter((entry) => entry.startsWith(VERSION_PREFIX))
     .map((entry) => entry.slice(VERSION_PREFIX.length));
-  const text = { head: `${found.id}.${timestamp.digits}.`, tail: call.body };
-  if (!check(text, signatures))
+  const makeText = () => ({ head: `${found.id}.${timestamp.digits}.`, tail: call.body });
+  call.charge(check.costUs(call.body.byteLength, signatures.length));
+  if (!check.matches(makeText, signatures))
     return badSignature("the signature does not match; the secret differs from the sender's");
   return { verified: true, onceText: null, expiresAtMs: timestamp.expiresAtMs, senderEventId: found.id };
 }
@@ -111,6 +112,7 @@ export const hooks: Scheme<HooksFields> = {
   ),
   check: () => [],
   secretNeed: () => "shared",
+  bodies: "json",
   signsEvent: () => true,
   prepare,
   sign,

@@ -59,6 +59,7 @@ export const processor: Scheme<ProcessorFields> = {
   ),
   check: () => [],
   secretNeed: () => "processor",
+  bodies: "json",
   signsEvent: () => true,
   prepare,
   sign: (_fields, key, draft) => signByRecipe(recipe(HEADERS[0]), key, draft),

@@ -5,6 +5,7 @@
  */
 import { createPublicKey, type KeyObject, verify } from "node:crypto";
 import { decodeInto, decodeText, type Encoding } from "../ground/encoding.ts";
+import { HASH_US_PER_KB } from "./hmac.ts";
 import { joinSignedText, type SignatureCheck } from "./signed-text.ts";
 
 export type PublicKeyAlgorithm = "ed25519" | "ecdsa-p256-sha256";
@@ -13,6 +14,9 @@ const ED25519_BYTES = 64;
 const P1363_BYTES = 64;
 /** SEQUENCE of two INTEGERs of at most 33 bytes each. */
 const LONGEST_DER_BYTES = 72;
+
+/** One check on the curve, or the two that 64 bytes under ECDSA get. */
+const CURVE_US = 120;
 
 /** A check of public-key signatures, or null where the stored text is not a key for this algorithm (SPKI DER in base64). */
 export function preparePublicKey(
@@ -24,16 +28,19 @@ export function preparePublicKey(
   if (key === null) return null;
   const checkBytes = algorithm === "ed25519" ? isEd25519Signature : isEcdsaSignature;
   const scratch = Buffer.alloc(LONGEST_DER_BYTES);
-  return (text, candidates) => {
-    let signed: Buffer | null = null;
-    for (const candidate of candidates) {
-      if (candidate.length > LONGEST_DER_BYTES * 2) continue;
-      const bytes = decodeInto(candidate, encoding, scratch);
-      if (bytes <= 0) continue;
-      signed ??= joinSignedText(text);
-      if (checkBytes(signed, key, scratch.subarray(0, bytes))) return true;
-    }
-    return false;
+  return {
+    matches(makeText, candidates) {
+      let signed: Buffer | null = null;
+      for (const candidate of candidates) {
+        if (candidate.length > LONGEST_DER_BYTES * 2) continue;
+        const bytes = decodeInto(candidate, encoding, scratch);
+        if (bytes <= 0) continue;
+        signed ??= joinSignedText(makeText());
+        if (checkBytes(signed, key, scratch.subarray(0, bytes))) return true;
+      }
+      return false;
+    },
+    costUs: (signed, candidates) => candidates * (CURVE_US + (signed / 1024) * HASH_US_PER_KB),
   };
 }
 

@@ -9,7 +9,7 @@ import { parsePath } from "../template/path.ts";
 import type { SignedDraft } from "./contract.ts";
 import { joinFormParams } from "./form-params.ts";
 import { computeHmac, type HmacHash } from "./hmac.ts";
-import { isFormType, readBodyField, receiveCall } from "./received-call.ts";
+import { isFormBody, readBodyField, receiveCall } from "./received-call.ts";
 import {
   DEFAULT_ALGORITHM,
   DEFAULT_ENCODING,
@@ -97,7 +97,7 @@ class BodyWriter {
   }
 
   set(field: string, value: string): void {
-    if (isFormType(this.#contentType)) {
+    if (isFormBody(this.#contentType, this.body)) {
       const form = new URLSearchParams(this.#form().map(([name, text]) => [name, text]));
       form.set(field, value);
       this.body = Buffer.from(form.toString());

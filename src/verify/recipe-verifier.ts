@@ -9,24 +9,25 @@ import { type Path, parsePath } from "../template/path.ts";
 import type { ParsedBody, ReceivedCall, Verdict, Verifier } from "./contract.ts";
 import { joinFormParams } from "./form-params.ts";
 import { readHeaderParts } from "./header-part.ts";
-import { readBodyField } from "./received-call.ts";
+import { readBodyField, refuseManyFields } from "./received-call.ts";
 import { checkRecipe } from "./recipe-check.ts";
 import { DEFAULT_SEPARATOR, type SignatureFields, signedPayloadOf } from "./recipe-shape.ts";
 import { parseSignedPayload, type SignedPayload } from "./signed-payload.ts";
-import { joinSignedText, type SignatureCheck } from "./signed-text.ts";
+import { joinSignedText, type SignatureCheck, type SignedText } from "./signed-text.ts";
 import { readTimestamp, trimHttpSpace } from "./timestamp.ts";
 import { badSignature, refuseEveryCall } from "./verdict.ts";
 
 const TOO_MANY_CAUSE = "the signature header lists more than 8 signatures";
 const NO_SIGNATURE_CAUSE = "the signature is missing";
+const NO_FORM_CAUSE = "the body is not a form post, whose fields the sender signs";
 
-/** Makes the verifier of a recipe; `checkSignature` holds the key. A recipe that breaks its own rules refuses every call. */
-export function prepareRecipe(fields: SignatureFields, checkSignature: SignatureCheck): Verifier {
+/** Makes the verifier of a recipe; `check` holds the key. A recipe that breaks its own rules refuses every call. */
+export function prepareRecipe(fields: SignatureFields, check: SignatureCheck): Verifier {
   const payload = parseSignedPayload(signedPayloadOf(fields));
   if ("problems" in payload || checkRecipe(fields).length > 0) {
     return refuseEveryCall("the relay's recipe breaks a rule; save its definition again");
   }
-  return new RecipeVerifier(fields, payload, checkSignature);
+  return new RecipeVerifier(fields, payload, check);
 }
 
 interface Found {
@@ -37,7 +38,7 @@ interface Found {
 class RecipeVerifier implements Verifier {
   readonly #fields: SignatureFields;
   readonly #payload: SignedPayload;
-  readonly #checkSignature: SignatureCheck;
+  readonly #check: SignatureCheck;
   readonly #signaturePath: Path | null;
   readonly #timestampPath: Path | null;
   readonly #tokenPath: Path | null;
@@ -45,10 +46,10 @@ class RecipeVerifier implements Verifier {
   readonly #toleranceSeconds: number;
   readonly #once: boolean;
 
-  constructor(fields: SignatureFields, payload: SignedPayload, checkSignature: SignatureCheck) {
+  constructor(fields: SignatureFields, payload: SignedPayload, check: SignatureCheck) {
     this.#fields = fields;
     this.#payload = payload;
-    this.#checkSignature = checkSignature;
+    this.#check = check;
     this.#signaturePath = pathOf(fields.signatureField);
     this.#timestampPath = pathOf(fields.timestampField);
     this.#tokenPath = pathOf(fields.tokenField);
@@ -61,6 +62,9 @@ class RecipeVerifier implements Verifier {
   verify(call: ReceivedCall): Verdict {
     const body = this.#readsFields ? call.parsed() : null;
     if (body !== null && !body.ok) return { verified: false, code: "invalid_json", cause: body.message };
+    const signsForm = this.#payload.tail === "params" && call.isForm();
+    const tooMany = signsForm ? refuseManyFields(call.body) : null;
+    if (tooMany !== null) return { verified: false, code: "invalid_json", cause: tooMany };
 
     const found = this.#find(call, body);
     if (typeof found === "string") return badSignature(found);
@@ -77,16 +81,23 @@ class RecipeVerifier implements Verifier {
     if (this.#payload.usesUrl && call.search !== "") {
       return badSignature("something was appended to the receiver URL, which the sender signs");
     }
-    const tail = this.#tail(call, body);
-    if (typeof tail === "string") return badSignature(tail);
+    if (this.#payload.tail === "params" && !signsForm) return badSignature(NO_FORM_CAUSE);
+    const token = this.#payload.tail === "token" ? this.#token(body) : null;
+    if (token === "") return badSignature("the token is missing from the body");
 
-    const text = { head: this.#head(digits, call.receiverUrl), tail };
-    if (!this.#checkSignature(text, found.signatures)) {
+    const head = this.#head(digits, call.receiverUrl);
+    let text: SignedText | null = null;
+    const makeText = (): SignedText => {
+      text ??= { head, tail: token === null ? this.#tail(call) : Buffer.from(token) };
+      return text;
+    };
+    call.charge(this.#check.costUs(call.body.byteLength, found.signatures.length));
+    if (!this.#check.matches(makeText, found.signatures)) {
       return badSignature("the signature does not match; the secret or the recipe differs from the sender's");
     }
     return {
       verified: true,
-      onceText: this.#once ? joinSignedText(text) : null,
+      onceText: this.#once ? joinSignedText(makeText()) : null,
       expiresAtMs,
       senderEventId: null,
     };
@@ -131,19 +142,18 @@ class RecipeVerifier implements Verifier {
     return head;
   }
 
-  /** The bytes that end the signed text, or the cause of a refusal. */
-  #tail(call: ReceivedCall, body: ParsedBody | null): Uint8Array | string {
+  /** The bytes of {body} or {params}. */
+  #tail(call: ReceivedCall): Uint8Array {
     if (this.#payload.tail === "body") return call.body;
-    if (this.#payload.tail === "params") {
-      const parsed = call.parsed();
-      if (!parsed.ok || parsed.form === null)
-        return "the body is not a form post, whose fields the sender signs";
-      return joinFormParams(parsed.form);
-    }
+    const parsed = call.parsed();
+    return joinFormParams(parsed.ok && parsed.form !== null ? parsed.form : []);
+  }
+
+  /** The text of {token}; empty where there is none. */
+  #token(body: ParsedBody | null): string {
     const token =
       body === null || this.#tokenPath === null ? undefined : readBodyField(body, this.#tokenPath);
-    const text = typeof token === "boolean" ? null : scalarText(token);
-    return text === null || text === "" ? "the token is missing from the body" : Buffer.from(text);
+    return (typeof token === "boolean" ? null : scalarText(token)) ?? "";
   }
 }
 

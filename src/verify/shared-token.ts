@@ -63,6 +63,7 @@ export const sharedToken: Scheme<SharedTokenFields> = {
   ),
   check: () => [],
   secretNeed: () => "shared",
+  bodies: "json_or_form",
   signsEvent: () => false,
   prepare,
   sign: (fields, key, draft) => ({

@@ -45,6 +45,7 @@ export const signature: Scheme<SignatureFields> = {
   shape: signatureShape,
   check: checkRecipe,
   secretNeed,
+  bodies: "json_or_form",
   signsEvent: (fields) => !namesPlaceholder(signedPayloadOf(fields), "token"),
   prepare,
   sign: signByRecipe,

@@ -7,8 +7,15 @@ export interface SignedText {
   tail: Uint8Array;
 }
 
-/** Whether any of the candidates, still encoded, is a signature over the text. At most 8 of them; it never throws. */
-export type SignatureCheck = (text: SignedText, candidates: readonly string[]) => boolean;
+export interface SignatureCheck {
+  /**
+   * Whether any of the candidates, still encoded, is a signature over the text. At most 8 of them; it never throws by itself. The text
+   * is asked for when a candidate could be a signature at all, and not before.
+   */
+  matches(makeText: () => SignedText, candidates: readonly string[]): boolean;
+  /** What checking so many bytes against so many candidates takes at most. */
+  costUs(bytes: number, candidates: number): number;
+}
 
 /** Head and tail as one run of bytes. */
 export function joinSignedText(text: SignedText): Buffer {

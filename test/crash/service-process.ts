@@ -36,6 +36,7 @@ const config: ServiceConfig = {
   limits: {
     ...DEFAULT_LIMITS,
     verifiedEventsPerMinute: UNCAPPED,
+    eventlessCallsPerMinute: UNCAPPED,
     unverifiedCallsPerMinute: UNCAPPED,
     invitesPerDay: UNCAPPED,
     emailsPerHour: UNCAPPED,

@@ -29,8 +29,7 @@ function withMetrics(rooms: HttpRooms): HttpRooms {
     clock,
     relays,
     log,
-    verifiedEventsPerMinute: DEFAULT_LIMITS.verifiedEventsPerMinute,
-    unverifiedCallsPerMinute: DEFAULT_LIMITS.unverifiedCallsPerMinute,
+    limits: DEFAULT_LIMITS,
     onEvent: () => undefined,
     onCall: (outcome) => metrics.noteCall(outcome),
   });

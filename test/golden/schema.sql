@@ -201,7 +201,7 @@ CREATE TABLE event (
   -- When the present or last attempt began.
   started_at INTEGER,
   finished_at INTEGER
-);
+, form INTEGER);
 
 CREATE INDEX event_by_environment ON event (environment_id, seq);
 

@@ -97,7 +97,7 @@ export async function startApi(
   const log = createLog({ clock, format: "json", sink: (line) => lines.push(line), level: "debug" });
   const metrics = new Metrics({ dataDir: directory, clock });
   const receiver = new Receiver({
-    ...limits,
+    limits,
     store,
     clock,
     log,

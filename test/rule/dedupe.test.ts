@@ -55,6 +55,24 @@ describe("the same event", () => {
     ["another environment", keyOfEventId(1, "orders", "a"), keyOfEventId(2, "orders", "a"), false],
     ["an event_id in other letters", keyOfEventId(1, "orders", "a"), keyOfEventId(1, "orders", "A"), false],
     [
+      "one event_id with half a character",
+      keyOfEventId(1, "orders", "a\ud800"),
+      keyOfEventId(1, "orders", "a\ud800"),
+      true,
+    ],
+    [
+      "an event_id with another half of a character",
+      keyOfEventId(1, "orders", "a\ud800"),
+      keyOfEventId(1, "orders", "a\ud801"),
+      false,
+    ],
+    [
+      "an event_id with the character that stands for half of one",
+      keyOfEventId(1, "orders", "a\ud800"),
+      keyOfEventId(1, "orders", "a\ufffd"),
+      false,
+    ],
+    [
       "an event_id of digits with a leading zero",
       keyOfEventId(1, "orders", "1"),
       keyOfEventId(1, "orders", "01"),

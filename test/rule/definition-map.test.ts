@@ -1,8 +1,9 @@
 /** Reading a receiver's event: recipes, "Reading the event"; decisions section 3, `when`. */
 import { describe, expect, test } from "bun:test";
-import { type Json, parseJson } from "../../src/ground/json.ts";
+import { type Json, parseJson, writeJson } from "../../src/ground/json.ts";
 import { compileMap, matchesWhen, readEventId, readMap } from "../../src/relay/event-map.ts";
 import { canHavePerson, findPersonKey } from "../../src/relay/person-key.ts";
+import { renderTemplate } from "../../src/template/template.ts";
 import { type DataChangeTrigger, matchesWhere } from "../../src/trigger/data-change.ts";
 import { describeTrigger, type Trigger } from "../../src/trigger/registry.ts";
 import { cronOf, type ScheduleTrigger } from "../../src/trigger/schedule.ts";
@@ -20,6 +21,49 @@ describe("a map", () => {
   });
   test("keeps integers exactly, also beyond 2^53", () => {
     expect(map({ a: "x" }, '{"x":9007199254740993}')).toEqual({ a: 9007199254740993n });
+  });
+  const written = [
+    ["an integer of sixteen digits", "9007199254740993"],
+    ["an integer of a thousand digits", "9".repeat(1_000)],
+    ["an integer of a hundred thousand digits", "9".repeat(100_000)],
+    ["a negative one", `-${"9".repeat(100_000)}`],
+    ["an exponent that no number reaches", "1e999999"],
+    ["an exponent that no number reaches, written out", "-12.5E+999999"],
+    ["an exponent that leaves nothing", "1e-999999"],
+    ["an exponent of a hundred thousand digits", `1e${"9".repeat(100_000)}`],
+  ] as const;
+  test.each(written)(
+    "keeps %s as it was written: in the map, its text, `when` and what is sent on",
+    (_words, text) => {
+      const from = performance.now();
+      for (const body of [`{"x":${text}}`, `{"x": ${text} }`, `{"y":[1,"2",null],"x":\n${text}}`]) {
+        const mapped = map({ a: "x" }, body);
+        expect(writeJson(mapped)).toBe(`{"a":${text}}`);
+        expect(matchesWhen({ a: text }, mapped)).toBeNull();
+        expect(renderTemplate("{{mapped.a}}", { mapped }, () => undefined)).toBe(text);
+        expect(parseJson(writeJson(mapped))).toEqual(mapped);
+      }
+      expect(performance.now() - from).toBeLessThan(500);
+    },
+  );
+  test.each([
+    ["0", 0],
+    ["-0", -0],
+    ["0e-999999", 0],
+    ["1e21", 1e21],
+    ["1E2", 100],
+    ["5e-324", 5e-324],
+    ["1234567890123456", 1234567890123456],
+    ["1.2345678901234567", 1.2345678901234567],
+  ])("reads %s as the number it is", (text, value) => {
+    expect(map({ a: "x" }, `{"x":${text}}`)).toEqual({ a: value });
+  });
+  test("never takes a number in a text for a number", () => {
+    const text = "id:12345678901234567890, [1e999999]";
+    expect(map({ a: "x" }, JSON.stringify({ x: text, y: 1e300 }))).toEqual({ a: text });
+  });
+  test("reads nothing below a number", () => {
+    expect(map({ a: "x.rawJSON", b: "x.0" }, '{"x":1e999999}')).toEqual({});
   });
   test("reads own properties alone", () => {
     expect(map({ a: "constructor", b: "x.__proto__.y" }, '{"x":{}}')).toEqual({});

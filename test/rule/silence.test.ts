@@ -4,6 +4,7 @@ import { createHmac } from "node:crypto";
 import { saveSettings } from "../../src/account/environment.ts";
 import { insertEvent } from "../../src/event/event-insert.ts";
 import { makeWholePayload } from "../../src/event/payload.ts";
+import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
 import { createLog } from "../../src/ground/log.ts";
 import { Receiver, type ReceiverAnswer } from "../../src/receiver/receive.ts";
 import { learnRhythm } from "../../src/receiver/rhythm.ts";
@@ -39,8 +40,7 @@ async function startReceiver(): Promise<void> {
     clock: fresh.clock,
     relays,
     log: createLog({ clock: fresh.clock, format: "json", sink: (line) => logged.push(line) }),
-    verifiedEventsPerMinute: 1_000_000,
-    unverifiedCallsPerMinute: 1_000_000,
+    limits: { ...DEFAULT_LIMITS, verifiedEventsPerMinute: 1_000_000, unverifiedCallsPerMinute: 1_000_000 },
     onEvent: () => undefined,
     onCall: () => undefined,
   });

@@ -9,6 +9,7 @@ import {
   MAX_RENDERED_CHARS,
   parseTemplate,
   renderData,
+  renderIdentifier,
   renderTemplate,
 } from "../../src/template/template.ts";
 
@@ -66,7 +67,16 @@ describe("a template renders", () => {
 
   test("a form's literal name with dots wins over the path", () => {
     const form: JsonObject = { event: { "item.0": "literal", item: ["first", "second"] } };
-    expect(rendered("{{event.item.0}} {{event.item.1}}", form).text).toBe("literal second");
+    const render = (isForm: boolean) =>
+      renderTemplate("{{event.item.0}} {{event.item.1}}", form, () => undefined, isForm);
+    expect(render(true)).toBe("literal second");
+    expect(render(false)).toBe("first second");
+  });
+
+  test("no identifier with half a character, which another half could not be told from", () => {
+    const half: JsonObject = { event: { id: "a\ud800", whole: "a😀" } };
+    expect(renderIdentifier("{{event.id}}", half)).toBeNull();
+    expect(renderIdentifier("{{event.whole}}", half)).toBe("a😀");
   });
 
   test("a text no longer than the limit, cut between characters, in bounded time", () => {

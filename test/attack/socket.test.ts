@@ -5,6 +5,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { connect } from "node:net";
 import fc from "fast-check";
+import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
 import { HOOK_SECRET, receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
 import { APP, type RunningService, startRunningService } from "../kit/running-service.ts";
 
@@ -18,13 +19,10 @@ beforeAll(async () => {
   running = await startRunningService({
     config: {
       limits: {
-        relaysPerEnvironment: 20,
+        ...DEFAULT_LIMITS,
         verifiedEventsPerMinute: 1_000_000,
+        eventlessCallsPerMinute: 1_000_000,
         unverifiedCallsPerMinute: 1_000_000,
-        invitesPerDay: 200,
-        emailsPerHour: 200,
-        eventEmailsPerPersonPerDay: 5,
-        syncChangesPerMinute: 30,
       },
     },
   });

@@ -1,0 +1,165 @@
+/**
+ * The caps of receiver calls, in memory, in windows of one minute: unverified calls by address, new events by app, and by relay the verified
+ * calls that become no event. It never counts what it refuses, and decides what a refused caller is told.
+ */
+import type { Clock } from "../ground/clock.ts";
+import { CAP_WINDOW_MS, MAX_UNCOUNTED_US, type RaisableLimits } from "../ground/limit.ts";
+import { Refusal } from "../ground/refusal.ts";
+
+export type CallLimits = Pick<
+  RaisableLimits,
+  "verifiedEventsPerMinute" | "eventlessCallsPerMinute" | "unverifiedCallsPerMinute"
+>;
+
+export class CallCaps {
+  readonly #unverified: MinuteCap;
+  readonly #events: MinuteCap;
+  readonly #eventless: MinuteCap;
+
+  constructor(limits: CallLimits, clock: Clock) {
+    this.#unverified = new MinuteCap(limits.unverifiedCallsPerMinute, clock);
+    this.#events = new MinuteCap(limits.verifiedEventsPerMinute, clock);
+    this.#eventless = new MinuteCap(limits.eventlessCallsPerMinute, clock);
+  }
+
+  /** Counts an unverified call of the address; over the cap it is told that instead of `refusal`. */
+  countUnverified(source: string, refusal: Refusal): Refusal {
+    const resetAtMs = this.#unverified.take(source);
+    return resetAtMs === null ? refusal : this.#refuseSource(resetAtMs);
+  }
+
+  /** What an address is told whose minute is full, before anything costly is done for it; null: it is not full. */
+  findFullSource(source: string): Refusal | null {
+    const resetAtMs = this.#unverified.fullUntil(source);
+    return resetAtMs === null ? null : this.#refuseSource(resetAtMs);
+  }
+
+  #refuseSource(resetAtMs: number): Refusal {
+    return new Refusal(
+      "source_capped",
+      `More than ${this.#unverified.limit} unverified calls in a minute came from this address; fix the sender and try again after resetAt.`,
+      { resetAtMs },
+    );
+  }
+
+  /** What is told of an event that is one too many for the app; null: there is room for one. Counts nothing. */
+  findFullApp(appId: string): Refusal | null {
+    const resetAtMs = this.#events.fullUntil(appId);
+    if (resetAtMs === null) return null;
+    return new Refusal(
+      "receiver_capped",
+      `This app received more than ${this.#events.limit} verified events in a minute; send the event again after resetAt.`,
+      { resetAtMs },
+    );
+  }
+
+  countEvent(appId: string): void {
+    this.#events.take(appId);
+  }
+
+  /** An event that was counted was not stored after all. */
+  giveEventBack(appId: string): void {
+    this.#events.giveBack(appId);
+  }
+
+  /** Counts a verified call that becomes no event; refuses with `receiver_capped` over the relay's bound. */
+  countEventless(relayId: string): void {
+    const resetAtMs = this.#eventless.take(relayId);
+    if (resetAtMs === null) return;
+    throw new Refusal(
+      "receiver_capped",
+      `This relay received more than ${this.#eventless.limit} calls in a minute that are duplicates or that its when ignores; send the call again after resetAt.`,
+      { resetAtMs },
+    );
+  }
+}
+
+/** Work on a call that has not verified: past the bound it asks, once, whether it may go on; `look` throws where it may not. */
+export class WorkMeter {
+  readonly #look: () => void;
+  #spentUs = 0;
+  #asks = true;
+
+  constructor(look: () => void) {
+    this.#look = look;
+  }
+
+  charge(microseconds: number): void {
+    if (!this.#asks) return;
+    this.#spentUs += microseconds;
+    if (this.#spentUs <= MAX_UNCOUNTED_US) return;
+    this.#asks = false;
+    this.#look();
+  }
+
+  /** The call has verified: what it costs from here on is its own. */
+  stop(): void {
+    this.#asks = false;
+  }
+}
+
+/** A bound on memory when calls come from very many addresses; the oldest windows go first. */
+const MAX_KEYS = 50_000;
+
+interface Window {
+  startedAt: number;
+  count: number;
+}
+
+/** Counts per key. A window begins with its first count. */
+class MinuteCap {
+  readonly limit: number;
+  readonly #clock: Clock;
+  readonly #windows = new Map<string, Window>();
+
+  constructor(limit: number, clock: Clock) {
+    this.limit = limit;
+    this.#clock = clock;
+  }
+
+  /** Counts one; null when it is within the limit, else when the window ends (milliseconds since the epoch). */
+  take(key: string): number | null {
+    const now = this.#clock.monotonicMs();
+    const window = this.#present(key, now);
+    if (window === null) {
+      this.#begin(key, now);
+      return null;
+    }
+    if (window.count < this.limit) {
+      window.count += 1;
+      return null;
+    }
+    return this.#endOf(window, now);
+  }
+
+  /** When the key's window ends (milliseconds since the epoch) if it is full, else null. */
+  fullUntil(key: string): number | null {
+    const now = this.#clock.monotonicMs();
+    const window = this.#present(key, now);
+    return window === null || window.count < this.limit ? null : this.#endOf(window, now);
+  }
+
+  /** Takes one count back, where its window still runs. */
+  giveBack(key: string): void {
+    const window = this.#present(key, this.#clock.monotonicMs());
+    if (window !== null && window.count > 0) window.count -= 1;
+  }
+
+  #present(key: string, now: number): Window | null {
+    const window = this.#windows.get(key);
+    return window === undefined || now - window.startedAt >= CAP_WINDOW_MS ? null : window;
+  }
+
+  #endOf(window: Window, now: number): number {
+    return Math.ceil(this.#clock.now() + CAP_WINDOW_MS - (now - window.startedAt));
+  }
+
+  #begin(key: string, now: number): void {
+    this.#windows.delete(key);
+    this.#windows.set(key, { startedAt: now, count: 1 });
+    for (const [oldest, window] of this.#windows) {
+      if (now - window.startedAt < CAP_WINDOW_MS && this.#windows.size <= MAX_KEYS) break;
+      this.#windows.delete(oldest);
+    }
+  }
+}

@@ -1,0 +1,203 @@
+/**
+ * Floods of calls: those that cost much to look at, those that come again, those that `when` ignores. A cheap good call is never refused for
+ * the bad ones of its address, and only what becomes an event spends the app's minute.
+ */
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { createHmac } from "node:crypto";
+import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
+import { ReceivedBody, receiveCall } from "../../src/verify/received-call.ts";
+import { signature } from "../../src/verify/signature.ts";
+import { HOOK_SECRET, receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
+import { type Answer, type RunningService, START_MS, startRunningService } from "../kit/running-service.ts";
+import { bytes, FORM_TYPE, makeKeys, recipe } from "../kit/sender-call.ts";
+
+const CALL = [{ type: "call_url", url: "https://example.test/" }];
+const LIMITS = {
+  ...DEFAULT_LIMITS,
+  verifiedEventsPerMinute: 3,
+  eventlessCallsPerMinute: 5,
+  unverifiedCallsPerMinute: 10,
+};
+const FIELD = {
+  scheme: "signature",
+  signatureField: "signature",
+  timestampField: "timestamp",
+  tokenField: "token",
+  signedPayload: "{timestamp}{token}",
+  encoding: "hex",
+};
+const SECONDS = START_MS / 1_000;
+
+let running: RunningService;
+
+beforeEach(async () => {
+  running = await startRunningService({ config: { limits: LIMITS } });
+});
+
+afterEach(async () => {
+  await running[Symbol.asyncDispose]();
+});
+
+const told = ({ status, body }: Answer): string =>
+  status !== 200 ? `${status} ${body.code}` : body.duplicate ? "duplicate" : (body.ignored ?? "taken");
+
+describe("only what becomes an event spends the app's minute", () => {
+  beforeEach(async () => {
+    await saveRelay(running, receiverDefinition({ actions: CALL, when: { event_type: "paid" } }));
+  });
+  const send = async (id: string, type = "paid"): Promise<string> =>
+    told(await running.hook("orders", signedCall({ id, type })));
+
+  test("duplicates and ignored calls leave it whole", async () => {
+    expect(await send("1")).toBe("taken");
+    expect(await send("1")).toBe("duplicate");
+    expect(await send("1")).toBe("duplicate");
+    expect(await send("x", "open")).toBe("when");
+    expect(await send("x", "open")).toBe("when");
+    expect(await send("2")).toBe("taken");
+    expect(await send("3")).toBe("taken");
+    expect(await send("4")).toBe("429 receiver_capped");
+  });
+
+  test("a duplicate is told as one when the minute is full, and a new event has its place in the next one", async () => {
+    for (const id of ["1", "2", "3"]) expect(await send(id)).toBe("taken");
+    expect(await send("4")).toBe("429 receiver_capped");
+    expect(await send("2")).toBe("duplicate");
+    expect(await send("4")).toBe("429 receiver_capped");
+    await running.clock.advance(60_000);
+    expect(await send("4")).toBe("taken");
+  });
+
+  test("many at once never pass it, whatever order they come in", async () => {
+    const ids = Array.from({ length: 12 }, (_, at) => String(Math.floor(at / 2)));
+    const answers = await Promise.all(ids.map((id) => send(id)));
+    const rows = await running.rows<{ count: number }>("SELECT count(*) AS count FROM event");
+    expect(rows).toEqual([{ count: 3 }]);
+    expect(answers.filter((answer) => answer === "taken")).toHaveLength(3);
+    expect(answers.filter((answer) => answer === "duplicate").length).toBeGreaterThan(0);
+  });
+
+  test.each([
+    ["duplicates", "paid", "duplicate"],
+    ["ignored calls", "open", "when"],
+  ])("%s have a bound of their own, a relay each, with its own sentence", async (_words, type, answer) => {
+    await saveRelay(running, receiverDefinition({ name: "other", actions: CALL }));
+    expect(await send("1")).toBe("taken");
+    for (let turn = 0; turn < 5; turn++) expect(await send("1", type)).toBe(answer);
+    const capped = await running.hook("orders", signedCall({ id: "1", type }));
+    expect(told(capped)).toBe("429 receiver_capped");
+    expect(capped.body.message).toBe(
+      "This relay received more than 5 calls in a minute that are duplicates or that its when ignores; send the call again after resetAt.",
+    );
+    expect(capped.body.resetAt).toBe(new Date(START_MS + 60_000).toISOString());
+    expect(await send("2")).toBe("taken");
+    expect(told(await running.hook("other", signedCall({ id: "1" })))).toBe("taken");
+    expect(told(await running.hook("other", signedCall({ id: "1" })))).toBe("duplicate");
+    await running.clock.advance(60_000);
+    expect(await send("1", type)).toBe(answer);
+  });
+});
+
+describe("nothing that costs more than a millisecond is computed before the address's minute is looked at", () => {
+  const CALLS = {
+    "a body field in 200 KB of JSON": (good: boolean) => {
+      const signed = createHmac("sha256", HOOK_SECRET).update(`${SECONDS}tok`).digest("hex");
+      const found = good ? signed : "0".repeat(64);
+      const body = { signature: found, timestamp: SECONDS, token: "tok", more: "x".repeat(200_000) };
+      return { name: "field", headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
+    },
+    "the fields of a form of 200 KB": (good: boolean) => {
+      const more = "x".repeat(200_000);
+      const signed = createHmac("sha256", HOOK_SECRET).update(`more${more}`).digest("hex");
+      const headers = { "content-type": FORM_TYPE, "x-signature": good ? signed : "0".repeat(64) };
+      return { name: "params", headers, body: `more=${more}` };
+    },
+    "eight signatures over 200 KB by a public key": (good: boolean) => {
+      const body = `{"id":"${"x".repeat(200_000)}"}`;
+      const draft = { body: bytes(body), contentType: "", receiverUrl: "", nowMs: START_MS };
+      const { headers } = signature.sign(KEYED, keys.privateKey, draft);
+      const bad = Array.from({ length: 7 }, () => `v1=${Buffer.alloc(64).toString("hex")}`);
+      const all = [...bad, good ? headers["x-signature"] : bad[0]].join(",");
+      return { name: "keyed", headers: { "x-signature": all }, body };
+    },
+  };
+  const KEYED = recipe({
+    algorithm: "ed25519",
+    header: "x-signature",
+    signatureKey: "v1",
+    signedPayload: "{body}",
+  });
+  const keys = makeKeys("ed25519");
+  const params = { scheme: "signature", header: "x-signature", signedPayload: "{params}" };
+
+  beforeEach(async () => {
+    const of = (name: string, verify: object) =>
+      receiverDefinition({ name, actions: CALL, map: {}, verify: verify as Record<string, unknown> });
+    await saveRelay(running, of("field", FIELD));
+    await saveRelay(running, of("params", params));
+    await saveRelay(running, of("keyed", KEYED), keys.stored);
+    await saveRelay(running, receiverDefinition({ actions: CALL }));
+  });
+
+  test.each(Object.entries(CALLS))("%s", async (_words, make) => {
+    const send = async (good: boolean): Promise<string> => {
+      const { name, ...init } = make(good);
+      return told(await running.hook(name, init as Parameters<RunningService["hook"]>[1]));
+    };
+    for (let turn = 0; turn < 10; turn++) expect(await send(false)).toBe("401 bad_signature");
+    expect(await send(false)).toBe("429 source_capped");
+    expect(await send(true)).toBe("429 source_capped");
+    // A cheap good call of the same address is looked at all the same.
+    expect(told(await running.hook("orders", signedCall({ id: "1" })))).toBe("taken");
+    await running.clock.advance(2_000);
+    const { body } = await running.api("GET", "/calls?limit=3");
+    expect(body.items[0].code).toBe("source_capped");
+    await running.clock.advance(60_000);
+  });
+
+  test("a good one is taken while the minute has room", async () => {
+    for (const [words, make] of Object.entries(CALLS)) {
+      const { name, ...init } = make(true);
+      expect([words, told(await running.hook(name, init as Parameters<RunningService["hook"]>[1]))]).toEqual([
+        words,
+        "taken",
+      ]);
+    }
+  });
+});
+
+describe("what no signature could be is refused before a form's fields are read", () => {
+  const fields = recipe({ header: "x-signature", signedPayload: "{params}" });
+  const verifier = signature.prepare(fields, HOOK_SECRET);
+  const charged = (given: string, body: string): [string, number] => {
+    let us = 0;
+    const headers = new Headers({ "x-signature": given, "content-type": FORM_TYPE });
+    const received = new ReceivedBody(bytes(body), FORM_TYPE, (more) => {
+      us += more;
+    });
+    const call = receiveCall({ headers, body: received, search: "", receiverUrl: "", nowMs: START_MS });
+    const verdict = verifier.verify(call);
+    return [verdict.verified ? "verified" : verdict.code, us];
+  };
+  const wide = Array.from({ length: 900 }, (_, at) => `${at}=${"x".repeat(280)}`).join("&");
+  test.each(["", "zz", "0".repeat(63), "0".repeat(66), "g".repeat(64), `${"0".repeat(62)}é`])(
+    'a signature of "%s" costs no parsing',
+    (given) => {
+      const [code, us] = charged(given, wide);
+      expect(code).toBe("bad_signature");
+      expect(us).toBeLessThan(charged("0".repeat(64), wide)[1] / 2);
+    },
+  );
+  test("43,000 names are counted, not read, and refused with the sentence", async () => {
+    const many = Array.from({ length: 43_000 }, (_, at) => at.toString(36)).join("&");
+    expect(charged("0".repeat(64), many)).toEqual(["invalid_json", 0]);
+    await saveRelay(running, receiverDefinition({ name: "params", actions: CALL, verify: fields as never }));
+    const headers = { "content-type": FORM_TYPE, "x-signature": "0".repeat(64) };
+    const answer = await running.hook("params", { headers, body: many });
+    expect([answer.status, answer.body.code, answer.body.message]).toEqual([
+      400,
+      "invalid_json",
+      "The form has more than 1,000 fields, the most a receiver reads: send fewer, or JSON.",
+    ]);
+  });
+});

@@ -1,0 +1,235 @@
+/**
+ * No sender signs the Content-Type. Whatever header a captured call comes back under, its signed bytes are the same event: read the same way,
+ * and never a second one. Every scheme and every form of recipe stands here as its registry's example.
+ */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { createHmac } from "node:crypto";
+import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
+import type { Scheme } from "../../src/verify/contract.ts";
+import { SCHEMES } from "../../src/verify/registry.ts";
+import { HOOK_SECRET, makeOrders, receiverDefinition, saveRelay } from "../kit/relay-definition.ts";
+import { APP, type RunningService, START_MS, startRunningService } from "../kit/running-service.ts";
+import { makeKeys } from "../kit/sender-call.ts";
+
+const FORM = "application/x-www-form-urlencoded";
+const JSON_TYPE = "application/json";
+const SECRET = `whsec_${Buffer.from("a secret of forty bytes, for every scheme").toString("base64")}`;
+const TYPES = [
+  FORM,
+  `${FORM}; charset=utf-8`,
+  FORM.toUpperCase(),
+  ` ${FORM} ;boundary=x`,
+  `${FORM}, ${JSON_TYPE}`,
+  JSON_TYPE,
+  "text/plain",
+  "multipart/form-data; boundary=x",
+  "",
+];
+const MAP = { event_id: "id", event_type: "type", email: "data.object.email" };
+
+interface Sender {
+  name: string;
+  words: string;
+  key: string;
+  scheme: Scheme;
+  fields: Record<string, unknown>;
+  /** {params} signs a form's fields, so that its sender sends nothing else. */
+  forms: boolean;
+}
+
+let running: RunningService;
+const senders: Sender[] = SCHEMES.flatMap((scheme) =>
+  scheme.examples.map((example, at) => {
+    const fields = example as Record<string, unknown>;
+    return {
+      name: `${scheme.name.replaceAll("_", "-")}-${at}`,
+      words: JSON.stringify(fields),
+      key: SECRET,
+      scheme,
+      fields,
+      forms: String(fields["signedPayload"] ?? "").includes("{params}"),
+    };
+  }),
+);
+const ofJson = senders.filter(({ forms }) => !forms);
+
+beforeAll(async () => {
+  const most = 1_000_000;
+  const limits = { ...DEFAULT_LIMITS, relaysPerEnvironment: 50, verifiedEventsPerMinute: most };
+  running = await startRunningService({
+    config: { limits: { ...limits, eventlessCallsPerMinute: most, unverifiedCallsPerMinute: most } },
+  });
+  await makeOrders(running);
+  const settings = await running.api("GET", "/settings");
+  const { version } = settings.body.settings;
+  await running.api("PUT", "/settings", { version, processorSecret: SECRET });
+  const data = { order: "{{event.data.object.email}}", amount: "{{mapped.email}}" };
+  const actions = [{ type: "write_record", collection: "orders", data }];
+  for (const sender of senders) {
+    const { name, fields, scheme } = sender;
+    let secret: string | undefined = SECRET;
+    if (scheme.secretNeed(fields as never) === "processor") secret = undefined;
+    if (scheme.secretNeed(fields as never) === "public_key") {
+      const keys = makeKeys(fields["algorithm"] as "ed25519");
+      sender.key = keys.privateKey;
+      secret = keys.stored;
+    }
+    const definition = receiverDefinition({ name, verify: fields, map: MAP, actions });
+    const made = await running.api("POST", "/relays", {
+      definition,
+      ...(secret === undefined ? {} : { secret }),
+    });
+    expect(made.body.code).toBeUndefined();
+  }
+  await saveRelay(running, receiverDefinition({ map: MAP, actions }));
+});
+
+afterAll(async () => {
+  await running[Symbol.asyncDispose]();
+});
+
+function sign({ scheme, fields, key, name }: Sender, body: string, contentType: string) {
+  const receiverUrl = `https://relay.example.test/hooks/${APP}/${name}`;
+  const draft = { body: Buffer.from(body), contentType, receiverUrl, nowMs: START_MS };
+  return scheme.sign(fields as never, key, draft);
+}
+
+/** Sends what was signed under another type; `taken`, `duplicate`, or status and code. */
+async function send(
+  name: string,
+  { headers, body }: { headers: Record<string, string>; body: Uint8Array | string },
+  type: string,
+): Promise<string> {
+  const others = Object.entries(headers).filter(([header]) => header !== "content-type");
+  const answer = await running.hook(name, {
+    headers: { ...Object.fromEntries(others), ...(type === "" ? {} : { "content-type": type }) },
+    body,
+  });
+  if (answer.status !== 200) return `${answer.status} ${answer.body.code}`;
+  return answer.body.duplicate === true ? "duplicate" : "taken";
+}
+
+async function mappedOf(name: string): Promise<unknown[]> {
+  const rows = await running.rows<{ payload: string }>(
+    "SELECT payload FROM event WHERE relay_name = ?1 ORDER BY seq",
+    name,
+  );
+  return rows.map(({ payload }) => JSON.parse(payload).mapped);
+}
+
+let next = 0;
+const hostile = (id: string): string =>
+  JSON.stringify({
+    id,
+    type: "customer.updated",
+    data: {
+      object: {
+        email: "buyer@example.com",
+        name: "x&type=paid&id=evt_other&data.object.email=thief@example.com&y=",
+      },
+    },
+  });
+
+describe("the signed bytes of a JSON call are one event under every content type", () => {
+  for (const sender of ofJson) {
+    test.each(TYPES)(`${sender.words} sent first as "%s"`, async (type) => {
+      const { name } = sender;
+      const before = (await mappedOf(name)).length;
+      const id = `evt_${++next}`;
+      const signed = sign(sender, hostile(id), JSON_TYPE);
+      expect(await send(name, signed, type)).toBe("taken");
+      for (const other of TYPES) expect(await send(name, signed, other)).toBe("duplicate");
+      expect((await mappedOf(name)).slice(before)).toEqual([
+        { event_id: id, event_type: "customer.updated", email: "buyer@example.com" },
+      ]);
+    });
+  }
+});
+
+describe("what a sender signed as JSON and is none is never a form", () => {
+  const broken = [
+    ['{"id":"1","name":"x&type=paid&data.object.email=thief@example.com"', "cut off"],
+    [' \r\n\t[{"id":"1"},&type=paid', "after white space"],
+    ['\ufeff{"id":"1" "type":"&type=paid"}', "after a byte order mark"],
+    ['{"id":"1"}\n{"name":"&type=paid&id=2"}', "as two values"],
+    [`${"[".repeat(501)}"&type=paid"${"]".repeat(501)}`, "too deep"],
+  ] as const;
+  for (const [body, words] of broken) {
+    test.each(["orders", "processor-0", "hooks-0"])(`${words}, to %s`, async (name) => {
+      const sender = senders.find((one) => one.name === name);
+      const signed =
+        sender === undefined
+          ? { headers: { "x-signature": createHmac("sha256", HOOK_SECRET).update(body).digest("hex") }, body }
+          : sign(sender, body, JSON_TYPE);
+      for (const type of TYPES) expect(await send(name, signed, type)).toBe("400 invalid_json");
+    });
+  }
+  test("in bytes that are no UTF-8", async () => {
+    const body = Buffer.from('{"id":"\xff&type=paid"}', "latin1");
+    const headers = { "x-signature": createHmac("sha256", HOOK_SECRET).update(body).digest("hex") };
+    for (const type of TYPES) expect(await send("orders", { headers, body }, type)).toBe("400 invalid_json");
+  });
+});
+
+describe("a recipe that signs a form's fields", () => {
+  const phone = senders.find(({ forms }) => forms) as Sender;
+  test.each(TYPES)('never takes JSON bytes, as "%s"', async (type) => {
+    const body = hostile("evt_params");
+    const url = `https://relay.example.test/hooks/${APP}/${phone.name}`;
+    // As the bytes would be signed were they a form, and as they stand.
+    const fields = [...new URLSearchParams(body)].sort().map(([name, value]) => name + value);
+    for (const text of [url + fields.join(""), url + body, url]) {
+      const mac = createHmac("sha1", SECRET).update(text).digest("base64");
+      expect(await send(phone.name, { headers: { "x-phone-signature": mac }, body }, type)).toBe(
+        "401 bad_signature",
+      );
+    }
+  });
+  test("takes a form as a form alone, once", async () => {
+    const signed = sign(phone, "id=evt_form&type=paid&data.object.email=a@example.com", FORM);
+    expect(await send(phone.name, signed, JSON_TYPE)).toBe("401 bad_signature");
+    expect(await send(phone.name, signed, FORM)).toBe("taken");
+    expect(await send(phone.name, signed, `${FORM};charset=utf-8`)).toBe("duplicate");
+    expect(await send(phone.name, signed, JSON_TYPE)).toBe("401 bad_signature");
+  });
+});
+
+test.each(["processor-0", "hooks-0"])("%s reads JSON alone: a form it signed is no event", async (name) => {
+  const sender = senders.find((one) => one.name === name) as Sender;
+  const signed = sign(sender, "id=1&type=paid", JSON_TYPE);
+  for (const type of TYPES) expect(await send(name, signed, type)).toBe("400 invalid_json");
+});
+
+test("JSON under the form type that curl sends by default is read as JSON", async () => {
+  const body = '{"id":"curl","type":"paid","data":{"object":{"email":"a@example.com"}}}';
+  const headers = { "x-signature": createHmac("sha256", HOOK_SECRET).update(body).digest("hex") };
+  expect(await send("orders", { headers, body }, FORM)).toBe("taken");
+  expect((await mappedOf("orders")).at(-1)).toEqual({
+    event_id: "curl",
+    event_type: "paid",
+    email: "a@example.com",
+  });
+});
+
+describe("a literal dotted name stands for a path in forms alone", () => {
+  const written = async (body: string, type: string): Promise<unknown> => {
+    const headers = { "x-signature": createHmac("sha256", HOOK_SECRET).update(body).digest("hex") };
+    expect(await send("orders", { headers, body }, type)).toBe("taken");
+    await running.drain();
+    const [row] = await running.rows<{ data: string }>("SELECT data FROM record ORDER BY rowid DESC LIMIT 1");
+    return JSON.parse(row?.data ?? "null");
+  };
+  test.each([
+    ["a form", "id=f1&data.object.email=a@example.com", FORM, "a@example.com"],
+    ["JSON of texts alone", '{"id":"j1","data.object.email":"thief@example.com"}', JSON_TYPE, ""],
+    ["the same JSON as a form", '{"id":"j2","data.object.email":"thief@example.com"}', FORM, ""],
+    [
+      "JSON that has the path too",
+      '{"id":"j3","data.object.email":"thief@example.com","data":{"object":{"email":"a@example.com"}}}',
+      JSON_TYPE,
+      "a@example.com",
+    ],
+  ])("%s", async (_words, body, type, email) => {
+    expect(await written(body, type)).toEqual({ order: email, amount: email });
+  });
+});
