@@ -9,7 +9,7 @@ const STEPS: readonly { name: string; command: readonly string[] }[] = [
     name: "format and lint",
     command: toolCommand("@biomejs/biome/bin/biome", "check", "--error-on-warnings", "."),
   },
-  { name: "types", command: toolCommand("typescript/bin/tsc", "--noEmit") },
+  { name: "types", command: toolCommand("typescript-compiler/bin/tsc", "--noEmit") },
   { name: "tests", command: [process.execPath, "scripts/test.ts"] },
   { name: "compile", command: [process.execPath, "scripts/build.ts"] },
   { name: "smoke", command: [process.execPath, "scripts/smoke.ts"] },

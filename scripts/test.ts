@@ -1,40 +1,160 @@
 /**
- * Runs the test suite and ends with one plain line, `N passed, N failed`. Arguments are passed on to `bun test`, so that
- * `npm test -- test/rule/template.test.ts` runs one file. A run that died before its report counts as one failed.
+ * Runs the test suite, lists every failed test and every error outside a test, and ends with one plain line, `N passed, N failed`.
+ * Arguments are passed on to `bun test`, so that `npm test -- test/rule/template.test.ts` runs one file. It decides once which browser
+ * the browser tests drive; where there is none it leaves them out, says why and counts them as skipped, which in CI is a failure.
  */
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { runStep } from "./step.ts";
+import { BROWSER_VARIABLE, findBrowser } from "../test/kit/browser-program.ts";
 
-interface Counts {
+const BROWSER_TESTS = join("test", "browser");
+
+interface Outcome {
   passed: number;
-  failed: number;
+  /** One line each: file, test, and the first line of what went wrong. */
+  failures: string[];
+  skipped: number;
 }
 
-/** The root element's counts of a JUnit report. */
-function readCounts(report: string): Counts {
-  const root = /<testsuites\b[^>]*>/.exec(report)?.[0] ?? "";
-  const count = (name: string): number => Number(new RegExp(`\\b${name}="(\\d+)"`).exec(root)?.[1] ?? 0);
-  const failed = count("failures") + count("errors");
-  return { passed: count("tests") - failed - count("skipped"), failed };
+const words = process.argv.slice(2);
+const browserFiles = listBrowserFiles(words);
+const found = browserFiles.length === 0 ? null : await findBrowser();
+const leftOut = found?.ok === false ? browserFiles : [];
+const outcome = await runTests(words, {
+  leaveOut: leftOut.length > 0,
+  env: found?.ok === true ? { [BROWSER_VARIABLE]: JSON.stringify(found.browser) } : {},
+});
+if (found?.ok === false) {
+  const count = leftOut.reduce((sum, file) => sum + countTests(file), 0);
+  outcome.skipped += count;
+  console.log(`\nThe ${count} browser tests were left out, for there is no browser: ${found.why}.`);
+  console.log("Install Chrome, Chromium or Edge, or name one by CHROMIUM.");
+  if (process.env.CI === "true") outcome.failures.push(`${BROWSER_TESTS} > left out: ${found.why}`);
+}
+if (outcome.failures.length > 0) {
+  console.log(`\n${outcome.failures.length} failed:`);
+  for (const failure of outcome.failures) console.log(`  ${failure}`);
+  console.log("");
+}
+const skipped = outcome.skipped === 0 ? "" : `, ${outcome.skipped} skipped`;
+console.log(`${outcome.passed} passed, ${outcome.failures.length} failed${skipped}`);
+process.exit(outcome.failures.length === 0 ? 0 : 1);
+
+/** The files of browser tests that these arguments mean: all of them, or those that hold one as `bun test` reads it. */
+function listBrowserFiles(args: readonly string[]): string[] {
+  if (!existsSync(BROWSER_TESTS)) return [];
+  const named = args.filter((word) => !word.startsWith("-") && /[./]/.test(word));
+  return readdirSync(BROWSER_TESTS)
+    .filter((name) => name.endsWith(".test.ts"))
+    .map((name) => join(BROWSER_TESTS, name))
+    .filter((file) => named.length === 0 || named.some((word) => file.includes(word.replace(/^\.\//, ""))));
 }
 
-const folder = mkdtempSync(join(tmpdir(), "relay-test-"));
-const report = join(folder, "report.xml");
-const code = await runStep([
-  process.execPath,
-  "test",
-  "--parallel=2",
-  "--timeout=30000",
-  "--reporter=junit",
-  `--reporter-outfile=${report}`,
-  ...process.argv.slice(2),
-]);
-const counts = existsSync(report) ? readCounts(readFileSync(report, "utf8")) : { passed: 0, failed: 0 };
-rmSync(folder, { recursive: true });
+function countTests(file: string): number {
+  return readFileSync(file, "utf8").match(/^\s*test(\.each)?\(/gm)?.length ?? 0;
+}
 
-// An error outside a test has no place in the report, but it is a failure all the same.
-if (code !== 0 && counts.failed === 0) counts.failed = 1;
-console.log(`${counts.passed} passed, ${counts.failed} failed`);
-process.exit(counts.failed === 0 ? 0 : 1);
+async function runTests(
+  args: readonly string[],
+  { leaveOut, env }: { leaveOut: boolean; env: Record<string, string> },
+): Promise<Outcome> {
+  const folder = mkdtempSync(join(tmpdir(), "relay-test-"));
+  const report = join(folder, "report.xml");
+  const child = Bun.spawn(
+    [
+      process.execPath,
+      "test",
+      "--no-orphans",
+      "--parallel=2",
+      "--timeout=30000",
+      "--reporter=junit",
+      `--reporter-outfile=${report}`,
+      ...(leaveOut ? [`--path-ignore-patterns=${BROWSER_TESTS}/**`, "--pass-with-no-tests"] : []),
+      ...args,
+    ],
+    {
+      env: { ...process.env, ...(process.stderr.isTTY ? { FORCE_COLOR: "1" } : {}), ...env },
+      stdin: "ignore",
+      stdout: "inherit",
+      stderr: "pipe",
+    },
+  );
+  const talk = await passOn(child.stderr);
+  const code = await child.exited;
+  const outcome = readReport(existsSync(report) ? readFileSync(report, "utf8") : "");
+  outcome.failures.push(...readErrors(talk));
+  outcome.skipped = readSummary(talk, "skip") + readSummary(talk, "todo");
+  rmSync(folder, { recursive: true });
+  if (code !== 0 && outcome.failures.length === 0)
+    outcome.failures.push(`the test run itself ended with ${child.signalCode ?? `code ${code}`}`);
+  return outcome;
+}
+
+/** What the tests say is shown at once, and kept to be read. */
+async function passOn(stream: ReadableStream<Uint8Array>): Promise<string> {
+  let text = "";
+  const decoder = new TextDecoder();
+  for await (const chunk of stream) {
+    process.stderr.write(chunk);
+    text += decoder.decode(chunk, { stream: true });
+  }
+  return Bun.stripANSI(text);
+}
+
+/** The tests of a JUnit report. */
+function readReport(report: string): Outcome {
+  const outcome: Outcome = { passed: 0, failures: [], skipped: 0 };
+  for (const [, head = "", body = ""] of report.matchAll(
+    /<testcase\b([^>]*?)(?:\/>|>([\s\S]*?)<\/testcase>)/g,
+  )) {
+    const failure = /<(?:failure|error)\b([^>]*)/.exec(body)?.[1];
+    if (failure !== undefined) {
+      const name = readAttribute(head, "name");
+      const group = readAttribute(head, "classname");
+      // A hook has no name of its own; the tests after a broken beforeAll do not run.
+      const what = name === "(unnamed)" ? "a hook (beforeAll, afterAll, beforeEach or afterEach)" : name;
+      const why = readAttribute(failure, "message").trim().split("\n")[0] ?? "";
+      const place = [readAttribute(head, "file"), group, what].filter((part) => part !== "").join(" > ");
+      outcome.failures.push(why === "" ? place : `${place}: ${why}`);
+    } else if (!body.includes("<skipped")) outcome.passed += 1;
+  }
+  return outcome;
+}
+
+function readAttribute(text: string, name: string): string {
+  const raw = new RegExp(`\\b${name}="([^"]*)"`).exec(text)?.[1] ?? "";
+  return raw
+    .replace(/&#(\d+);/g, (_, code: string) => String.fromCodePoint(Number(code)))
+    .replace(/&lt;/g, "<")
+    .replace(/&gt;/g, ">")
+    .replace(/&quot;/g, '"')
+    .replace(/&apos;/g, "'")
+    .replace(/&amp;/g, "&");
+}
+
+/** Errors outside a test have no place in the report; they are told under the name of their file. */
+function readErrors(talk: string): string[] {
+  const errors: string[] = [];
+  let file = "";
+  let inside = false;
+  for (const line of talk.split("\n")) {
+    const heading = /^(\S+\.test\.tsx?):$/.exec(line)?.[1];
+    if (heading !== undefined) file = heading;
+    if (line.startsWith("# Unhandled error between tests")) {
+      errors.push(`${file === "" ? "an unnamed file" : file} > outside a test`);
+      inside = true;
+    } else if (inside && /^\w*[Ee]rror: /.test(line)) {
+      errors.push(`${errors.pop()}: ${line.replace(/^error: /, "")}`);
+      inside = false;
+    }
+  }
+  const told = Math.max(errors.length, readSummary(talk, "errors?"));
+  while (errors.length < told) errors.push("an error outside a test; see above");
+  return errors;
+}
+
+/** A number of the run's own summary, such as ` 3 errors`. */
+function readSummary(talk: string, word: string): number {
+  return Number([...talk.matchAll(new RegExp(`^ (\\d+) ${word}$`, "gm"))].at(-1)?.[1] ?? 0);
+}

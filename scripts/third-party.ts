@@ -45,7 +45,8 @@ export function writeThirdParty(root: string): string {
 function listPackages(root: string): Package[] {
   const own = readManifest(root);
   const found = new Map<string, Package>();
-  const tools = new Set(Object.keys(own.devDependencies ?? {}));
+  // The first lines of the page name Bun, whose parts are more than its package says.
+  const tools = new Set(["bun", ...Object.keys(own.devDependencies ?? {})]);
   const open = Object.keys(own.dependencies ?? {}).map((name) => ({ name, from: root }));
   for (let next = open.pop(); next !== undefined; next = open.pop()) {
     const { name, from } = next;

@@ -14,7 +14,8 @@ import { AlertMail } from "./caretaker/alert-mail.ts";
 import { Caretakers } from "./caretaker/caretakers.ts";
 import { PersonSignin } from "./client/person-signin.ts";
 import type { ServiceConfig } from "./config.ts";
-import { createLog, type Log, stderrSink } from "./ground/log.ts";
+import { createLog, type Log } from "./ground/log.ts";
+import { standardError, standardOutput } from "./ground/output.ts";
 import { createHttp } from "./http/http.ts";
 import type { HttpRooms } from "./http/rooms.ts";
 import { createMailer } from "./mail/environment-mailer.ts";
@@ -70,9 +71,21 @@ export interface Service extends AsyncDisposable {
 /** Starts everything; rejects with a sentence when the data directory is taken, newer, or cannot be used. */
 export async function startService(config: ServiceConfig, doors: ServiceDoors = {}): Promise<Service> {
   const { clock } = config;
-  const log = createLog({ clock, format: config.logFormat, sink: doors.logSink ?? stderrSink });
+  const log = createLog({
+    clock,
+    format: config.logFormat,
+    sink: doors.logSink ?? ((line) => standardError.write(line)),
+  });
   await mkdir(config.dataDir, { recursive: true, mode: 0o700 });
   await using started = new AsyncDisposableStack();
+  for (const [stream, output] of Object.entries({
+    "standard output": standardOutput,
+    "standard error": standardError,
+  })) {
+    started.defer(
+      output.onRecover((lines) => log.warn("lines could not be written and were dropped", { stream, lines })),
+    );
+  }
 
   const lock = lockDataDirectory(
     config.dataDir,
@@ -125,7 +138,7 @@ export async function startService(config: ServiceConfig, doors: ServiceDoors = 
       ...doors.actions,
     },
     onRun: (run) => metrics.noteRun(run),
-    printRun: doors.printRun ?? ((line) => process.stdout.write(`${line}\n`)),
+    printRun: doors.printRun ?? ((line) => standardOutput.write(line)),
   });
   started.defer(() => runner.stop());
   const onEvent = (relayId: string): void => runner.wake(relayId);

@@ -1,9 +1,14 @@
 /** The world of a real process. It is the only place of the command line that touches the process itself. */
 import { systemClock } from "../ground/clock.ts";
+import { showControls } from "../ground/log.ts";
+import { standardError, standardOutput } from "../ground/output.ts";
 import type { World } from "./world.ts";
 
 /** A terminal's Ctrl+C may arrive twice, once from the terminal and once through a package runner. */
 const SAME_SIGNAL_MS = 200;
+
+/** How often the launcher is looked for. */
+const LOOK_EVERY_MS = 500;
 
 /** Files and folders that the process makes are its user's alone: most hold people's data, or secrets. */
 const OWNER_ONLY = 0o077;
@@ -11,25 +16,26 @@ const OWNER_ONLY = 0o077;
 /** The process's streams, variables and signals; what it starts is given. */
 export function processWorld(parts: Pick<World, "startService" | "resetUrl">): World {
   process.umask(OWNER_ONLY);
+  let stays = false;
+  process.on("exit", (code) => {
+    // Whoever asked for data did not get it; a server that was asked for none goes on without its lines.
+    if (code === 0 && !stays && standardOutput.dropped > 0) process.exitCode = 1;
+  });
   return {
     ...parts,
     clock: systemClock,
     env: process.env,
     cwd: process.cwd(),
     interactive: process.stdout.isTTY === true && process.stdin.isTTY === true,
-    say: (text) => void process.stdout.write(`${showControls(text)}\n`),
-    tell: (text) => void process.stderr.write(`${showControls(text)}\n`),
+    say: (text) => standardOutput.write(showControls(text)),
+    tell: (text) => standardError.write(showControls(text)),
     readInput: () => Bun.stdin.text(),
-    untilStopped,
+    untilStopped: () => {
+      stays = true;
+      return untilStopped();
+    },
     openBrowser,
   };
-}
-
-const CONTROL = /[^\P{Cc}\n\t]/gu;
-
-/** What others wrote (a name, a payload, a file's name) never steers the terminal; in JSON this writes the same text. */
-export function showControls(text: string): string {
-  return text.replace(CONTROL, (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
 
 function untilStopped(): Promise<void> {
@@ -39,11 +45,35 @@ function untilStopped(): Promise<void> {
       const now = systemClock.monotonicMs();
       if (first !== null && now - first > SAME_SIGNAL_MS) process.exit(1);
       first ??= now;
+      stopLooking();
       resolve();
     };
     process.on("SIGINT", onSignal);
     process.on("SIGTERM", onSignal);
+    const stopLooking = watchLauncher(onSignal);
   });
+}
+
+/** Under the launcher of the package scripts: it may be killed without a word, and what it started is then stopped as by a signal. */
+function watchLauncher(stop: () => void): () => void {
+  const parent = Number(process.env.RELAY_PARENT_PID || Number.NaN);
+  if (Number.isNaN(parent)) return () => undefined;
+  const look = (): void => {
+    if (process.ppid === parent && isAlive(parent)) cancel = systemClock.after(LOOK_EVERY_MS, look);
+    else stop();
+  };
+  let cancel = systemClock.after(LOOK_EVERY_MS, look);
+  return () => cancel();
+}
+
+/** On Windows a process keeps the number of a parent that is gone. */
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 async function openBrowser(url: string): Promise<boolean> {

@@ -42,9 +42,11 @@ export function createLog(options: LogOptions): Log {
     const at = toIso(options.clock.now());
     const text = hideText(message);
     options.sink(
-      options.format === "json"
-        ? writeJson({ ...shown, at, level, message: text })
-        : `${at} ${level.toUpperCase().padEnd(5)} ${oneLine(text)}${textFields(shown)}`,
+      showControls(
+        options.format === "json"
+          ? writeJson({ ...shown, at, level, message: text })
+          : `${at} ${level.toUpperCase().padEnd(5)} ${oneLine(text)}${textFields(shown)}`,
+      ),
     );
   };
   return {
@@ -53,11 +55,6 @@ export function createLog(options: LogOptions): Log {
     warn: (message, fields) => write("warn", message, fields),
     error: (message, fields) => write("error", message, fields),
   };
-}
-
-/** The sink of a running process: its standard error. */
-export function stderrSink(line: string): void {
-  process.stderr.write(`${line}\n`);
 }
 
 function hide(value: unknown, depth: number): unknown {
@@ -86,7 +83,8 @@ function textFields(fields: Record<string, unknown>): string {
   for (const [name, value] of Object.entries(fields)) {
     if (name === "error" && isShownError(value)) {
       line += ` error=${JSON.stringify(value.message)}`;
-      stack = `\n${value.stack}`;
+      // Set in, so that a message of several lines never looks like entries of the log.
+      stack = `\n${value.stack}`.replace(/[\r\n]+/g, "\n    ");
     } else if (value !== undefined) {
       line += ` ${name}=${typeof value === "string" && /^[\w./:@-]+$/.test(value) ? value : writeJson(value)}`;
     }
@@ -100,4 +98,14 @@ function isShownError(value: unknown): value is { message: string; stack: string
 
 function oneLine(text: string): string {
   return text.replace(/[\r\n]+/g, " ");
+}
+
+const CONTROL = /[^\P{Cc}\n\t]|[\u2028\u2029]/gu;
+
+/**
+ * What others wrote (a name, a payload, a file's name) never steers a terminal, and never looks like a line of its own: control
+ * characters other than newline and tab, C1 and Unicode's line and paragraph separators included, are shown as JSON writes them.
+ */
+export function showControls(text: string): string {
+  return text.replace(CONTROL, (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }

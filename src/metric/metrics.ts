@@ -7,6 +7,7 @@ import { statfs } from "node:fs/promises";
 import { join } from "node:path";
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
 import type { Clock } from "../ground/clock.ts";
+import { standardError, standardOutput } from "../ground/output.ts";
 import { VERSION } from "../release/change.ts";
 import type { Store } from "../store/port.ts";
 import { watchEventLoop } from "./event-loop-lag.ts";
@@ -109,6 +110,12 @@ export class Metrics {
     help: "User and system CPU time of this process.",
     registers: this.#registers,
   });
+  readonly #lines = new Counter({
+    name: "relay_output_lines_dropped_total",
+    help: "Lines that could not be written to standard output or standard error.",
+    labelNames: ["stream"],
+    registers: this.#registers,
+  });
   readonly #stopLag: () => void;
   #last: { atMs: number; text: Promise<string> } | null = null;
 
@@ -173,6 +180,9 @@ export class Metrics {
 
   async #collect(store: Store): Promise<string> {
     await Promise.all([this.#readStore(store), this.#readDisk()]);
+    this.#lines.reset();
+    this.#lines.inc({ stream: "stdout" }, standardOutput.dropped);
+    this.#lines.inc({ stream: "stderr" }, standardError.dropped);
     this.#memory.set(process.memoryUsage.rss());
     const { user, system } = process.cpuUsage();
     setCounter(this.#processor, (user + system) / 1_000_000);

@@ -110,7 +110,7 @@ describe.each(MACHINES.map((machine, number) => [machine.what, machine, number] 
     });
 
     test(
-      "the start installs, listens, and the command it prints sends an event that is done",
+      "the start installs what running needs alone, listens, and the command it prints sends an event that is done",
       async () => {
         expect(existsSync(join(cwd, "node_modules"))).toBe(false);
         const started = spawn(machine.start);
@@ -134,6 +134,13 @@ describe.each(MACHINES.map((machine, number) => [machine.what, machine, number] 
           process.kill(-started.pid, "SIGINT");
           await Promise.all([started.exited, said.closed, told.closed]);
         }
+        expect(told.text).toContain("Installing what running needs, once");
+        for (const tool of ["playwright-core", "typescript", "@sparticuz", "@biomejs"]) {
+          expect({ tool, there: existsSync(join(cwd, "node_modules", tool)) }).toEqual({
+            tool,
+            there: false,
+          });
+        }
         expect(told.text).toContain("Stopping");
         expect(existsSync(join(cwd, ".relay/running.json"))).toBe(false);
       },
@@ -141,9 +148,10 @@ describe.each(MACHINES.map((machine, number) => [machine.what, machine, number] 
     );
 
     test(
-      "the tests run, and end with one plain line",
+      "the tests add what they need, run, and end with one plain line",
       async () => {
-        const { code, said } = await run([...machine.test, "test/rule/template-path.test.ts"]);
+        const { code, said, told } = await run([...machine.test, "test/rule/template-path.test.ts"]);
+        expect(told).toContain("only what running needs was installed so far");
         expect(said.trim().split("\n").at(-1)).toMatch(/^\d+ passed, 0 failed$/);
         expect(code).toBe(0);
       },
@@ -155,6 +163,7 @@ describe.each(MACHINES.map((machine, number) => [machine.what, machine, number] 
       async () => {
         const built = await run(machine.build);
         expect({ code: built.code, told: built.code === 0 ? "" : built.told }).toEqual({ code: 0, told: "" });
+        expect(built.told).not.toContain("Installing");
         const version = Bun.spawnSync([join(cwd, "dist/relay"), "--version"], { env: {}, cwd: place });
         expect(version.stdout.toString()).toBe(`${packageJson.version}\n`);
       },

@@ -1,5 +1,10 @@
-/** The launcher of the package scripts: it passes arguments, exit codes and signals on, and installs nothing that is there. */
+/**
+ * The launcher of the package scripts: it passes arguments, exit codes and signals on, installs nothing that is there, and leaves no process
+ * behind, however the package runner or the launcher itself ends.
+ */
 import { expect, test } from "bun:test";
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startCli } from "../kit/cli-process.ts";
 import { PROJECT_ROOT } from "./source-tree.ts";
@@ -7,6 +12,7 @@ import { PROJECT_ROOT } from "./source-tree.ts";
 const LAUNCHER = join(PROJECT_ROOT, "scripts", "with-bun.mjs");
 const node = Bun.which("node");
 const RUNTIMES = [["Bun", process.execPath] as const, ...(node === null ? [] : [["Node", node] as const])];
+const GONE_WITHIN_MS = 10_000;
 
 test.each(RUNTIMES)(
   "under %s it runs Bun with the arguments and ends with its code",
@@ -28,4 +34,75 @@ test.each(RUNTIMES)("under %s a signal reaches Bun, and its code comes back", as
   await run.line("up");
   run.kill("SIGTERM");
   expect(await run.exited).toBe(3);
+});
+
+/** A script with a process of its own, as the tests have many; it says every number. */
+const SCRIPT =
+  "const child = Bun.spawn(['sleep', '600']); setInterval(() => {}, 1000); console.log('pids', process.ppid, process.pid, child.pid)";
+
+/** What npm does: a shell that starts the launcher and stays, under a process that may be killed. */
+const RUNNER =
+  "const { spawn } = require('node:child_process'); spawn('sh', ['-c', process.argv.at(-1) + '; exit $?'], { stdio: 'inherit', env: { ...process.env, npm_lifecycle_event: 'test' } }); setInterval(() => {}, 1000)";
+
+const pidsOf = (line: string): number[] => line.split(" ").slice(1).map(Number);
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Those that are still there after a while; they are ended, so that a failing test leaves none. */
+async function listLeft(pids: readonly number[]): Promise<number[]> {
+  const deadline = performance.now() + GONE_WITHIN_MS;
+  while (performance.now() < deadline && pids.some(isAlive)) await Bun.sleep(50);
+  const left = pids.filter(isAlive);
+  for (const pid of left) process.kill(pid, "SIGKILL");
+  return left;
+}
+
+const onLinux = process.platform === "linux" ? RUNTIMES : [];
+
+test.each(onLinux)(
+  "under %s nothing is left when the package runner is killed before its shell",
+  async (_name, runtime) => {
+    const line = `'${runtime}' '${LAUNCHER}' -e "${SCRIPT}"`;
+    await using run = startCli(["-e", RUNNER, line], { cwd: PROJECT_ROOT, command: [runtime] });
+    const pids = pidsOf(await run.line("pids"));
+    expect(pids).toHaveLength(3);
+    run.kill("SIGKILL");
+    expect(await listLeft(pids)).toEqual([]);
+  },
+);
+
+test.each(onLinux)("under %s nothing is left when the launcher itself is killed", async (_name, runtime) => {
+  await using run = startCli(["-e", SCRIPT], { cwd: PROJECT_ROOT, command: [runtime, LAUNCHER] });
+  const pids = pidsOf(await run.line("pids"));
+  run.kill("SIGKILL");
+  expect(await listLeft(pids)).toEqual([]);
+});
+
+test("a service whose launcher is killed stops as by a signal, and forgets where it answered", async () => {
+  const cwd = mkdtempSync(join(tmpdir(), "relay-launched-"));
+  try {
+    await using run = startCli(
+      ["src/main.ts", "dev", "--port", "0", "--data-dir", cwd, "--service-dir", cwd],
+      {
+        cwd: PROJECT_ROOT,
+        command: [process.execPath, LAUNCHER],
+      },
+    );
+    await run.line("Press Ctrl+C");
+    expect(readdirSync(cwd)).toContain("running.json");
+    run.kill("SIGKILL");
+    await run.line("Stopping");
+    const deadline = performance.now() + GONE_WITHIN_MS;
+    while (performance.now() < deadline && readdirSync(cwd).includes("running.json")) await Bun.sleep(50);
+    expect(readdirSync(cwd)).not.toContain("running.json");
+  } finally {
+    rmSync(cwd, { recursive: true });
+  }
 });

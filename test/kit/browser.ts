@@ -1,5 +1,5 @@
 /**
- * A dashboard in Debian's Chromium, against a whole service in this process. One browser a file; every page keeps what its console said,
+ * A dashboard in a real browser, against a whole service in this process. One browser a file; every page keeps what its console said,
  * so that a test can hold that nothing was refused by the page's policy and nothing broke.
  */
 import { mkdtemp, rm } from "node:fs/promises";
@@ -7,18 +7,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type BrowserContext, chromium, type Page } from "playwright-core";
 import { systemClock } from "../../src/ground/clock.ts";
+import { BROWSER_ARGS, findBrowser } from "./browser-program.ts";
 import { APP, type RunningOptions, type RunningService, startRunningService } from "./running-service.ts";
-
-const CHROMIUM = process.env.CHROMIUM ?? "/usr/bin/chromium";
-const ARGS = [
-  "--no-sandbox",
-  "--disable-gpu",
-  "--disable-quic",
-  "--no-first-run",
-  "--disable-background-networking",
-  "--disable-component-update",
-  "--disable-sync",
-];
 
 export interface Dashboard extends AsyncDisposable {
   running: RunningService;
@@ -35,6 +25,8 @@ export interface Dashboard extends AsyncDisposable {
  * in by a one-time link.
  */
 export async function openDashboard(options: RunningOptions = {}): Promise<Dashboard> {
+  const found = await findBrowser();
+  if (!found.ok) throw new Error(`There is no browser to test with: ${found.why}.`);
   await using stack = new AsyncDisposableStack();
   const running = stack.use(
     await startRunningService({
@@ -46,9 +38,10 @@ export async function openDashboard(options: RunningOptions = {}): Promise<Dashb
   const profile = await mkdtemp(join(tmpdir(), "relay-browser-"));
   stack.defer(() => rm(profile, { recursive: true, force: true, maxRetries: 3 }));
   const context = await chromium.launchPersistentContext(profile, {
-    executablePath: CHROMIUM,
+    executablePath: found.browser.path,
     headless: true,
-    args: ARGS,
+    args: BROWSER_ARGS,
+    env: { ...process.env, ...found.browser.env } as Record<string, string>,
     viewport: { width: 1280, height: 860 },
     locale: "en-GB",
     timezoneId: "UTC",

@@ -6,7 +6,7 @@ const MAIN = join(import.meta.dir, "..", "..", "src", "main.ts");
 export interface CliProcess extends AsyncDisposable {
   /** Resolves with the first line (of either stream, seen or to come) that holds the text; rejects when the process ends before. */
   line(text: string): Promise<string>;
-  kill(signal: "SIGINT" | "SIGTERM"): void;
+  kill(signal: "SIGINT" | "SIGTERM" | "SIGKILL"): void;
   /** The exit code. */
   exited: Promise<number>;
 }

@@ -41,6 +41,23 @@ test("a line break in a message or a field cannot forge a second line", () => {
   expect(write("json", "a\nb", { field: "c\nd" }).split("\n")).toHaveLength(1);
 });
 
+test.each(["text", "json"] as const)(
+  "no control character and no Unicode line separator reaches a %s log",
+  (format) => {
+    const sly = "a\u009b2J\u0085b\u2028c\u2029d\u0007\u001b[31m\u007f";
+    const line = write(format, sly, { field: sly, error: new Error(sly) });
+    expect(line).not.toMatch(/[^\P{Cc}\n]|[\u2028\u2029]/u);
+    expect(line).toContain("\\u009b");
+  },
+);
+
+test("an error's message of several lines cannot forge an entry", () => {
+  const forged = "1970-01-01T00:00:00.000Z INFO  All is well.";
+  const lines = write("text", "Failed.", { error: new Error(`broken\n${forged}`) }).split("\n");
+  expect(lines).not.toContain(forged);
+  expect(lines.slice(1).every((line) => line.startsWith("    "))).toBe(true);
+});
+
 test("an error comes with its stack", () => {
   const error = new TypeError("broken");
   expect(JSON.parse(write("json", "Failed.", { error })).error).toMatchObject({
