@@ -9,18 +9,50 @@ import { isJsonObject } from "./json.ts";
 import { findNearestName } from "./nearest-name.ts";
 import type { Problem } from "./problem.ts";
 import type { ShapeNode } from "./shape.ts";
-import { joinField, saysWhy, showName, showNames, showText } from "./shape-sentence.ts";
+import { joinField, mustBe, saysWhy, showName, showNames, showText } from "./shape-sentence.ts";
 
-/** Every problem of `value`; `field` is where it stands, "" at the root. An empty list: it fits. */
-export function checkShape(shape: TSchema, value: unknown, field: string): Problem[] {
-  const problems: Problem[] = [];
-  visit(shape as ShapeNode, value, field, problems);
-  return problems;
+export interface ShapeCheck {
+  /** Whether a text may hold `{{` where no path is filled in; the default is that it may not. */
+  braces?: boolean;
+  /** Stops looking after so many problems; default: none. */
+  most?: number;
 }
 
-function visit(node: ShapeNode, value: unknown, field: string, problems: Problem[]): void {
+/** Every problem of `value`. An empty list: it fits. */
+export function checkShape(shape: TSchema, value: unknown, options: ShapeCheck = {}): Problem[] {
+  const found = new Found(options);
+  visit(shape as ShapeNode, value, "", found);
+  return found.problems;
+}
+
+/** The problems so far. */
+class Found {
+  readonly problems: Problem[] = [];
+  readonly braces: boolean;
+  readonly #most: number;
+
+  constructor({ braces = false, most = Number.POSITIVE_INFINITY }: ShapeCheck) {
+    this.braces = braces;
+    this.#most = most;
+  }
+
+  get isFull(): boolean {
+    return this.problems.length >= this.#most;
+  }
+
+  push(problem: Problem): void {
+    if (!this.isFull) this.problems.push(problem);
+  }
+}
+
+function visit(node: ShapeNode, value: unknown, field: string, problems: Found): void {
   if (node.anyOf !== undefined && node.discriminator !== undefined) {
     visitVariant(node, value, field, problems);
+  } else if (node.anyOf !== undefined && isJsonObject(value)) {
+    // Null or an object, say: what is wrong inside it is told at its place.
+    const inside = node.anyOf.filter((one) => one.properties ?? one.patternProperties);
+    if (inside.length === 1 && inside[0] !== undefined) visit(inside[0], value, field, problems);
+    else visitLeaf(node, value, field, problems);
   } else if (node.properties !== undefined) {
     visitObject(node, value, field, problems);
   } else if (node.patternProperties !== undefined) {
@@ -35,20 +67,15 @@ function visit(node: ShapeNode, value: unknown, field: string, problems: Problem
   }
 }
 
-function visitLeaf(node: ShapeNode, value: unknown, field: string, problems: Problem[]): void {
+function visitLeaf(node: ShapeNode, value: unknown, field: string, problems: Found): void {
   const fits = Check(node as TSchema, typeof value === "bigint" ? Number(value) : value);
-  const strayTemplate = typeof value === "string" && node.templated !== true && value.includes("{{");
+  const strayTemplate =
+    !problems.braces && typeof value === "string" && node.templated !== true && value.includes("{{");
   if (fits && !strayTemplate) return;
   problems.push({ field, message: `${showName(field)} ${saysWhy(node, value)}: ${mustBe(node)}.` });
 }
 
-function mustBe(node: ShapeNode): string {
-  return node.expects === undefined
-    ? "see the documentation for what it takes"
-    : `it must be ${node.expects}`;
-}
-
-function visitVariant(node: ShapeNode, value: unknown, field: string, problems: Problem[]): void {
+function visitVariant(node: ShapeNode, value: unknown, field: string, problems: Found): void {
   const discriminator = node.discriminator ?? "";
   if (!isJsonObject(value)) {
     problems.push({ field, message: `${showName(field)} ${saysWhy(node, value)}: ${mustBe(node)}.` });
@@ -88,7 +115,7 @@ function refuseName(field: string, given: unknown, names: readonly string[]): st
   return `${showName(field)} is ${showText(given)}, which is not a known name: ${todo} ${known}.`;
 }
 
-function visitObject(node: ShapeNode, value: unknown, field: string, problems: Problem[]): void {
+function visitObject(node: ShapeNode, value: unknown, field: string, problems: Found): void {
   if (!isJsonObject(value)) {
     problems.push({ field, message: `${showName(field)} ${saysWhy(node, value)}: ${mustBe(node)}.` });
     return;
@@ -104,6 +131,7 @@ function visitObject(node: ShapeNode, value: unknown, field: string, problems: P
     }
   }
   for (const name of Object.keys(value)) {
+    if (problems.isFull) return;
     if (Object.hasOwn(properties, name)) continue;
     const place = joinField(field, name);
     if (node.additionalProperties === false) {
@@ -128,7 +156,7 @@ function refuseField(place: string, name: string, node: ShapeNode, value: object
   return `${start}: remove it; ${all}.`;
 }
 
-function visitRecord(node: ShapeNode, value: unknown, field: string, problems: Problem[]): void {
+function visitRecord(node: ShapeNode, value: unknown, field: string, problems: Found): void {
   if (!isJsonObject(value)) {
     problems.push({ field, message: `${showName(field)} ${saysWhy(node, value)}: ${mustBe(node)}.` });
     return;
@@ -153,7 +181,7 @@ function visitRecord(node: ShapeNode, value: unknown, field: string, problems: P
   }
 }
 
-function visitList(node: ShapeNode, value: unknown, field: string, problems: Problem[]): void {
+function visitList(node: ShapeNode, value: unknown, field: string, problems: Found): void {
   if (!Array.isArray(value)) {
     problems.push({ field, message: `${showName(field)} ${saysWhy(node, value)}: ${mustBe(node)}.` });
     return;

@@ -76,3 +76,30 @@ function wants(node: ShapeNode, ...types: readonly string[]): boolean {
   if (node.type !== undefined) return types.includes(node.type);
   return node.anyOf?.some((one) => wants(one, ...types)) === true;
 }
+
+/** What the value must be instead, the end of a sentence: the shape's own words, else its type's. */
+export function mustBe(node: ShapeNode): string {
+  return `it must be ${expectation(node)}`;
+}
+
+function expectation(node: ShapeNode): string {
+  const words = node.expects ?? node.description;
+  if (words !== undefined) return words;
+  const options = (node.anyOf ?? []).filter((option) => option.type !== "null");
+  if (options.length > 0) {
+    return options.length > 1 && options.every((option) => option.const !== undefined)
+      ? `one of ${options.map((option) => option.const).join(", ")}`
+      : options.map(expectation).join(" or ");
+  }
+  if (node.const !== undefined) return JSON.stringify(node.const);
+  return TYPE_WORDS[node.type ?? ""] ?? "another value";
+}
+
+const TYPE_WORDS: Readonly<Record<string, string>> = {
+  string: "text",
+  integer: "an integer",
+  number: "a number",
+  boolean: "true or false",
+  object: "an object",
+  array: "a list",
+};

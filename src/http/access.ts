@@ -1,5 +1,5 @@
 /** Access slugs of the catalog: the entitlements that are neither product nor plan. */
-import { t } from "elysia";
+import { Type } from "typebox";
 import { readPageRequest } from "../ground/page.ts";
 import {
   deleteAccessSlug,
@@ -13,11 +13,16 @@ import { environmentRoute } from "./route.ts";
 import { fields, oneOf, pageOf, pageQuery, time } from "./schema.ts";
 import { auditVisit } from "./visit-audit.ts";
 
-const slug = t.Object({ slug: t.String(), title: t.String(), entitlement: t.String(), createdAt: time });
+const slug = Type.Object({
+  slug: Type.String(),
+  title: Type.String(),
+  entitlement: Type.String(),
+  createdAt: time,
+});
 /** What a change answers: all of them, by name. */
-const slugs = t.Object({ items: t.Array(slug) });
-const title = t.Optional(t.String());
-const forceQuery = fields({ force: t.Optional(oneOf(["true", "false"])) });
+const slugs = Type.Object({ items: Type.Array(slug) });
+const title = Type.Optional(Type.String());
+const forceQuery = fields({ force: Type.Optional(oneOf(["true", "false"])) });
 
 async function showSlugs(tx: Reader, environmentId: number) {
   return { items: await listAccessSlugs(tx, environmentId) };
@@ -46,7 +51,7 @@ export const accessRoutes = [
     path: "/access",
     summary: "Makes the access slugs exactly these; one that is held is only removed with force=true.",
     query: forceQuery,
-    body: fields({ items: t.Array(fields({ slug: t.String(), title })) }),
+    body: fields({ items: Type.Array(fields({ slug: Type.String(), title })) }),
     answer: slugs,
     handle({ rooms, visit, query, body, nowMs }) {
       const environmentId = visit.environment.id;

@@ -1,5 +1,5 @@
 /** Apps: the owners' list, and making one. */
-import { t } from "elysia";
+import { Type } from "typebox";
 import { createApp, pageApps } from "../account/app.ts";
 import { ENVIRONMENT_NAMES } from "../account/environment.ts";
 import { toIso } from "../ground/clock.ts";
@@ -9,7 +9,7 @@ import { WHOLE_SERVER, writeAudit } from "../watch/audit.ts";
 import { ownerRoute } from "./route.ts";
 import { fields, oneOf, pageOf, pageQuery, time } from "./schema.ts";
 
-const app = t.Object({ id: t.String(), name: t.String(), createdAt: time });
+const app = Type.Object({ id: Type.String(), name: Type.String(), createdAt: time });
 
 export const appRoutes = [
   ownerRoute({
@@ -28,8 +28,8 @@ export const appRoutes = [
     method: "POST",
     path: "/api/apps",
     summary: "Makes an app with its development and production environments.",
-    body: fields({ id: t.Optional(t.String()), name: t.String() }),
-    answer: t.Object({ app, environments: t.Array(oneOf(ENVIRONMENT_NAMES)) }),
+    body: fields({ id: Type.Optional(Type.String()), name: Type.String() }),
+    answer: Type.Object({ app, environments: Type.Array(oneOf(ENVIRONMENT_NAMES)) }),
     status: 201,
     async handle({ rooms, owner, body, nowMs }) {
       if (rooms.config.mode === "local") {

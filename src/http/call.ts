@@ -1,5 +1,5 @@
 /** Recent calls to the environment's receivers that became no event: refused, ignored, duplicate, each with its cause. A list alone. */
-import { t } from "elysia";
+import { Type } from "typebox";
 import { readPageRequest } from "../ground/page.ts";
 import { CALL_OUTCOMES, listRecentCalls } from "../receiver/recent-call.ts";
 import { environmentRoute } from "./route.ts";
@@ -13,18 +13,18 @@ export const callRoutes = [
     path: "/calls",
     summary:
       "Lists the last 1,000 receiver calls that were refused, ignored or duplicates, newest first, with the cause.",
-    query: fields({ ...pageQuery, relay: t.Optional(t.String()), outcome: t.Optional(outcome) }),
+    query: fields({ ...pageQuery, relay: Type.Optional(Type.String()), outcome: Type.Optional(outcome) }),
     answer: pageOf(
-      t.Object({
-        id: t.String(),
+      Type.Object({
+        id: Type.String(),
         at: time,
-        relay: t.String(),
+        relay: Type.String(),
         outcome,
-        code: t.String(),
-        cause: t.String(),
-        source: t.String(),
-        eventId: orNull(t.String()),
-        count: t.Integer(),
+        code: Type.String(),
+        cause: Type.String(),
+        source: Type.String(),
+        eventId: orNull(Type.String()),
+        count: Type.Integer(),
       }),
     ),
     async handle({ rooms, visit, query }) {

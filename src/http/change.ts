@@ -1,5 +1,5 @@
 /** The change feed, as JSON and as text, and the page of each error code. Open to anyone. */
-import { t } from "elysia";
+import { Type } from "typebox";
 import { Refusal } from "../ground/refusal.ts";
 import { REFUSALS, type RefusalCode } from "../ground/refusal-code.ts";
 import { VERSION } from "../release/change.ts";
@@ -9,14 +9,16 @@ import { openRoute } from "./route.ts";
 import { fields, orNull } from "./schema.ts";
 
 const sinceQuery = fields({
-  since: t.Optional(t.String({ description: "a version such as 0.1.0" })),
+  since: Type.Optional(Type.String({ description: "a version such as 0.1.0" })),
 });
 
-const release = t.Object({
-  version: t.String(),
-  changes: t.Array(t.Object({ subject: t.String(), was: orNull(t.String()), now: t.String() })),
-  codesAdded: t.Array(t.String()),
-  codesRemoved: t.Array(t.String()),
+const release = Type.Object({
+  version: Type.String(),
+  changes: Type.Array(
+    Type.Object({ subject: Type.String(), was: orNull(Type.String()), now: Type.String() }),
+  ),
+  codesAdded: Type.Array(Type.String()),
+  codesRemoved: Type.Array(Type.String()),
 });
 
 function requireChanges(since: string | undefined) {
@@ -31,7 +33,7 @@ export const changeRoutes = [
     path: "/changes.json",
     summary: "Lists what changed in each release, newest first.",
     query: sinceQuery,
-    answer: t.Object({ version: t.String(), releases: t.Array(release) }),
+    answer: Type.Object({ version: Type.String(), releases: Type.Array(release) }),
     handle({ query }) {
       const releases = requireChanges(query.since).map((entry) => ({
         ...entry,
@@ -47,14 +49,19 @@ export const changeRoutes = [
     path: "/changes.txt",
     summary: "Tells what changed in each release as plain text, newest first.",
     query: sinceQuery,
-    answer: t.String(),
+    answer: Type.String(),
     handle: ({ query }) => answerText(200, writeChanges(requireChanges(query.since))),
   }),
   openRoute({
     method: "GET",
     path: "/docs/errors/:code",
     summary: "Explains one error code: when it happens and what to do.",
-    answer: t.Object({ code: t.String(), status: t.Integer(), when: t.String(), todo: t.String() }),
+    answer: Type.Object({
+      code: Type.String(),
+      status: Type.Integer(),
+      when: Type.String(),
+      todo: Type.String(),
+    }),
     handle({ request, params }) {
       const { code } = params;
       if (!isRefusalCode(code)) throw new Refusal("not_found", "There is no error code of this name.");

@@ -1,17 +1,17 @@
 /** Where the signed-in person goes to pay for a product or a plan. Nothing is started or written: the provider's webhook is what counts. */
-import { t } from "elysia";
+import { Type } from "typebox";
 import { requirePlanLink, requireProductLink } from "../selling/payment-link.ts";
 import { personRoute } from "./client-route.ts";
 import { fields } from "./schema.ts";
 
-const answer = t.Object({ url: t.String() });
+const answer = Type.Object({ url: Type.String() });
 
 export const clientBuyRoutes = [
   personRoute({
     method: "POST",
     path: "/payments/buy",
     summary: "Answers a product's payment link; 409 product_not_sellable where a relay sells it.",
-    body: fields({ product: t.String({ description: "a product's name" }) }),
+    body: fields({ product: Type.String({ description: "a product's name" }) }),
     answer,
     async handle({ rooms, client, body }) {
       const { environmentId } = client;
@@ -22,7 +22,7 @@ export const clientBuyRoutes = [
     method: "POST",
     path: "/subscriptions/checkout",
     summary: "Answers a plan's payment link; 409 plan_not_sellable where a relay sells it.",
-    body: fields({ plan: t.String({ description: "a plan's name" }) }),
+    body: fields({ plan: Type.String({ description: "a plan's name" }) }),
     answer,
     async handle({ rooms, client, body }) {
       const { environmentId } = client;

@@ -1,5 +1,5 @@
 /** The client library itself, for pages of any origin: it holds nothing of anyone's. The same file is the published package's. */
-import { t } from "elysia";
+import { Type } from "typebox";
 import library from "../../client/g.js" with { type: "text" };
 import { openRoute } from "./route.ts";
 import { DATA_HEADERS } from "./security-header.ts";
@@ -20,7 +20,7 @@ export const clientLibraryRoutes = [
     method: "GET",
     path: "/client/g.js",
     summary: "Serves the client library, an ES module.",
-    answer: t.String(),
+    answer: Type.String(),
     handle({ request }) {
       const known = request.headers.get("if-none-match")?.includes(ETAG) ?? false;
       return known

@@ -1,5 +1,5 @@
 /** What a signed-in person may know of themselves: who they are, their plan, what they may use, their credits. */
-import { t } from "elysia";
+import { Type } from "typebox";
 import { toIso } from "../ground/clock.ts";
 import { checkAccess } from "../people/access-grant.ts";
 import { findBalance } from "../people/credit.ts";
@@ -9,7 +9,7 @@ import { currentPlan } from "../selling/subscription.ts";
 import { personRoute } from "./client-route.ts";
 import { oneOf, orNull, time, timeOrNull } from "./schema.ts";
 
-export const clientPerson = t.Object({ id: t.String(), email: t.String(), createdAt: time });
+export const clientPerson = Type.Object({ id: Type.String(), email: Type.String(), createdAt: time });
 
 /** Attributes stay inside: what an app notes about its people is not always for their eyes. */
 export function viewClientPerson({ id, email, createdAt }: PersonRow) {
@@ -21,7 +21,7 @@ export const clientMeRoutes = [
     method: "GET",
     path: "/me",
     summary: "Tells who is signed in and the plan they are on.",
-    answer: t.Object({ person: clientPerson, plan: orNull(t.String()) }),
+    answer: Type.Object({ person: clientPerson, plan: orNull(Type.String()) }),
     handle({ rooms, client, person }) {
       return rooms.store.read(async (tx) => {
         const row = await requirePerson(tx, client.environmentId, person.personId);
@@ -34,11 +34,11 @@ export const clientMeRoutes = [
     method: "GET",
     path: "/access/:entitlement",
     summary: "Tells whether the signed-in person may use one entitlement now, and until when.",
-    answer: t.Object({
-      granted: t.Boolean(),
+    answer: Type.Object({
+      granted: Type.Boolean(),
       until: timeOrNull,
-      grants: t.Array(
-        t.Object({
+      grants: Type.Array(
+        Type.Object({
           source: oneOf(["relay", "purchase", "plan", "hand"]),
           grantedAt: time,
           expiresAt: timeOrNull,
@@ -61,7 +61,7 @@ export const clientMeRoutes = [
     method: "GET",
     path: "/credits",
     summary: "Tells the signed-in person's credits.",
-    answer: t.Object({ balance: t.Integer() }),
+    answer: Type.Object({ balance: Type.Integer() }),
     async handle({ rooms, client, person }) {
       const { environmentId } = client;
       return { balance: await rooms.store.read((tx) => findBalance(tx, environmentId, person.personId)) };

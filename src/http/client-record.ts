@@ -1,5 +1,5 @@
 /** Records as the signed-in person reaches them. Their writes are the app's own, so they fire data_change. */
-import { t } from "elysia";
+import { Type } from "typebox";
 import {
   createPersonRecord,
   deletePersonRecord,
@@ -14,17 +14,17 @@ import type { ClientVisit, PersonVisit } from "./client-admission.ts";
 import { personRoute } from "./client-route.ts";
 import { fields, json, orNull, pageOf, pageQuery, time } from "./schema.ts";
 
-const record = t.Object({
-  id: t.String(),
-  collection: t.String(),
+const record = Type.Object({
+  id: Type.String(),
+  collection: Type.String(),
   data: json,
-  owner: orNull(t.String()),
-  recipient: orNull(t.String()),
+  owner: orNull(Type.String()),
+  recipient: orNull(Type.String()),
   createdAt: time,
   updatedAt: time,
 });
 
-const data = t.Unknown({ description: "an object with the collection's fields" });
+const data = Type.Unknown({ description: "an object with the collection's fields" });
 
 function at(visit: { client: ClientVisit; person: PersonVisit }, collection: string): PersonAt {
   const { environmentId } = visit.client;
@@ -47,8 +47,8 @@ export const clientRecordRoutes = [
     method: "POST",
     path: "/collections/:name/records",
     summary: "Writes a record of the signed-in person's own, in a direct collection to another person.",
-    body: fields({ data, to: t.Optional(orNull(t.String({ description: "a person's id" }))) }),
-    answer: t.Object({ record }),
+    body: fields({ data, to: Type.Optional(orNull(Type.String({ description: "a person's id" }))) }),
+    answer: Type.Object({ record }),
     status: 201,
     async handle({ rooms, params, body, nowMs, ...visit }) {
       const given = { data: body.data as Json, to: body.to ?? null };
@@ -63,7 +63,7 @@ export const clientRecordRoutes = [
     method: "GET",
     path: "/collections/:name/records/:id",
     summary: "Shows one record that the signed-in person may read.",
-    answer: t.Object({ record }),
+    answer: Type.Object({ record }),
     async handle({ rooms, params, ...visit }) {
       const found = await rooms.store.read((tx) => readPersonRecord(tx, at(visit, params.name), params.id));
       return { record: found };
@@ -74,7 +74,7 @@ export const clientRecordRoutes = [
     path: "/collections/:name/records/:id",
     summary: "Replaces the data of the signed-in person's own record.",
     body: fields({ data }),
-    answer: t.Object({ record }),
+    answer: Type.Object({ record }),
     async handle({ rooms, params, body, nowMs, ...visit }) {
       const changed = await rooms.store.write("app", (tx) =>
         updatePersonRecord(tx, at(visit, params.name), params.id, body.data as Json, nowMs),

@@ -2,7 +2,7 @@
  * Routes of the client library, below /client, and how they are served: as every other, with the CORS headers of exactly the origins
  * that may call. No management route is ever served here.
  */
-import type { TObject, TSchema } from "@sinclair/typebox";
+import type { TObject, TSchema } from "typebox";
 import { addressOf } from "./address.ts";
 import { answerEmpty } from "./answer.ts";
 import { type ClientVisit, isServedOrigin, mayReadAnswer, type PersonVisit } from "./client-admission.ts";

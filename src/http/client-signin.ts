@@ -1,5 +1,5 @@
 /** Signing people in to an app and out again. The session's token is in the answer alone: the library keeps it, no cookie does. */
-import { t } from "elysia";
+import { Type } from "typebox";
 import { endPersonSession, endPersonSessions } from "../client/person-session.ts";
 import type { SigninPlace } from "../client/person-signin.ts";
 import { toIso } from "../ground/clock.ts";
@@ -8,7 +8,7 @@ import { clientPerson, viewClientPerson } from "./client-me.ts";
 import { clientRoute, personRoute } from "./client-route.ts";
 import { fields, time } from "./schema.ts";
 
-const email = t.String({ description: "an e-mail address" });
+const email = Type.String({ description: "an e-mail address" });
 
 function placeOf({ key, environmentId }: ClientVisit, source: string): SigninPlace {
   return { appId: key.appId, environmentId, by: `key:${key.id}`, source };
@@ -20,7 +20,7 @@ export const clientSigninRoutes = [
     path: "/auth/code",
     summary: "Mails a sign-in code to an address; the answer is the same whether or not anybody has it.",
     body: fields({ email }),
-    answer: t.Object({ expiresAt: time }),
+    answer: Type.Object({ expiresAt: time }),
     status: 202,
     async handle({ rooms, client, source, body }) {
       const { expiresAt } = await rooms.personSignin.requestCode(placeOf(client, source), body.email);
@@ -31,8 +31,8 @@ export const clientSigninRoutes = [
     method: "POST",
     path: "/auth/session",
     summary: "Signs a person in with the code they were mailed; someone new is created first.",
-    body: fields({ email, code: t.String({ maxLength: 20, description: "the six digits of the code" }) }),
-    answer: t.Object({ token: t.String(), expiresAt: time, person: clientPerson }),
+    body: fields({ email, code: Type.String({ maxLength: 20, description: "the six digits of the code" }) }),
+    answer: Type.Object({ token: Type.String(), expiresAt: time, person: clientPerson }),
     status: 201,
     async handle({ rooms, client, source, body }) {
       const { person, token, expiresAt } = await rooms.personSignin.signIn(placeOf(client, source), body);

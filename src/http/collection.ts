@@ -1,5 +1,5 @@
 /** Collections: the shapes of what the app stores. */
-import { t } from "elysia";
+import { Type } from "typebox";
 import { readPageRequest } from "../ground/page.ts";
 import {
   createCollection,
@@ -14,11 +14,11 @@ import { environmentRoute } from "./route.ts";
 import { fields, json, oneOf, pageOf, pageQuery, time } from "./schema.ts";
 import { auditVisit } from "./visit-audit.ts";
 
-const collection = t.Object({
-  name: t.String(),
+const collection = Type.Object({
+  name: Type.String(),
   kind: oneOf(COLLECTION_KINDS),
   fields: json,
-  version: t.Integer(),
+  version: Type.Integer(),
   createdAt: time,
   updatedAt: time,
 });
@@ -39,8 +39,8 @@ export const collectionRoutes = [
     method: "POST",
     path: "/collections",
     summary: "Makes a collection.",
-    body: fields({ name: t.String(), kind: oneOf(COLLECTION_KINDS), fields: json }),
-    answer: t.Object({ collection }),
+    body: fields({ name: Type.String(), kind: oneOf(COLLECTION_KINDS), fields: json }),
+    answer: Type.Object({ collection }),
     status: 201,
     async handle({ rooms, visit, body, nowMs }) {
       const definition = requireCollectionDefinition(body);
@@ -60,7 +60,7 @@ export const collectionRoutes = [
     method: "GET",
     path: "/collections/:name",
     summary: "Shows one collection.",
-    answer: t.Object({ collection }),
+    answer: Type.Object({ collection }),
     async handle({ rooms, visit, params }) {
       const row = await rooms.store.read((tx) => requireCollection(tx, visit.environment.id, params.name));
       return { collection: viewCollection(row) };
@@ -70,8 +70,8 @@ export const collectionRoutes = [
     method: "PUT",
     path: "/collections/:name",
     summary: "Changes a collection; its kind is fixed while it holds records.",
-    body: fields({ kind: oneOf(COLLECTION_KINDS), fields: json, version: t.Optional(t.Integer()) }),
-    answer: t.Object({ collection }),
+    body: fields({ kind: oneOf(COLLECTION_KINDS), fields: json, version: Type.Optional(Type.Integer()) }),
+    answer: Type.Object({ collection }),
     async handle({ rooms, visit, params, body, nowMs }) {
       const definition = requireCollectionDefinition({
         name: params.name,
@@ -104,7 +104,7 @@ export const collectionRoutes = [
     method: "DELETE",
     path: "/collections/:name",
     summary: "Deletes a collection; one that holds records only with force=true, and they go with it.",
-    query: fields({ force: t.Optional(oneOf(["true", "false"])) }),
+    query: fields({ force: Type.Optional(oneOf(["true", "false"])) }),
     answer: null,
     async handle({ rooms, visit, params, query, nowMs }) {
       await rooms.store.write(visit.origin, async (tx) => {

@@ -1,5 +1,5 @@
 /** A person's credits: the balance with its ledger, and adding or spending by hand under an idempotency key. */
-import { t } from "elysia";
+import { Type } from "typebox";
 import { readPageRequest } from "../ground/page.ts";
 import { listCredits, viewCredit } from "../people/credit.ts";
 import { addCreditsByHand } from "../people/hand-credit.ts";
@@ -8,15 +8,15 @@ import { environmentRoute } from "./route.ts";
 import { fields, oneOf, orNull, pageQuery, time } from "./schema.ts";
 import { auditVisit } from "./visit-audit.ts";
 
-const line = t.Object({
-  id: t.String(),
-  amount: t.Integer(),
-  balance: t.Integer(),
-  reason: t.String(),
+const line = Type.Object({
+  id: Type.String(),
+  amount: Type.Integer(),
+  balance: Type.Integer(),
+  reason: Type.String(),
   source: oneOf(["relay", "purchase", "refund", "hand"]),
-  relay: orNull(t.String()),
-  eventId: orNull(t.String()),
-  key: orNull(t.String()),
+  relay: orNull(Type.String()),
+  eventId: orNull(Type.String()),
+  key: orNull(Type.String()),
   createdAt: time,
 });
 
@@ -26,7 +26,7 @@ export const creditRoutes = [
     path: "/persons/:id/credits",
     summary: "Tells a person's balance, with the ledger newest first.",
     query: fields(pageQuery),
-    answer: t.Object({ balance: t.Integer(), items: t.Array(line), next: orNull(t.String()) }),
+    answer: Type.Object({ balance: Type.Integer(), items: Type.Array(line), next: orNull(Type.String()) }),
     handle({ rooms, visit, params, query }) {
       const page = readPageRequest(query);
       const at = { environmentId: visit.environment.id, personId: params.id };
@@ -41,11 +41,11 @@ export const creditRoutes = [
     path: "/persons/:id/credits",
     summary: "Adds credits, or spends with a negative amount; the same key applies once.",
     body: fields({
-      amount: t.Integer({ description: "an integer other than 0; a negative one spends" }),
-      reason: t.String(),
-      key: t.String({ description: "your own key for this change, so that a repeat applies once" }),
+      amount: Type.Integer({ description: "an integer other than 0; a negative one spends" }),
+      reason: Type.String(),
+      key: Type.String({ description: "your own key for this change, so that a repeat applies once" }),
     }),
-    answer: t.Object({ credit: line, balance: t.Integer(), applied: t.Boolean() }),
+    answer: Type.Object({ credit: line, balance: Type.Integer(), applied: Type.Boolean() }),
     status: 201,
     async handle({ rooms, visit, params, body, nowMs }) {
       const change = { environmentId: visit.environment.id, personId: params.id, nowMs, ...body };

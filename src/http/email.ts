@@ -1,5 +1,5 @@
 /** Mail that was sent, or in local development kept: the mailbox. */
-import { t } from "elysia";
+import { Type } from "typebox";
 import { readPageRequest } from "../ground/page.ts";
 import { listEmails, requireEmailView } from "../mail/email.ts";
 import { environmentRoute } from "./route.ts";
@@ -8,18 +8,18 @@ import { fields, oneOf, orNull, pageOf, pageQuery, time, timeOrNull } from "./sc
 const kind = oneOf(["event", "account", "alert", "signin"]);
 const state = oneOf(["intended", "sent", "failed", "mailbox", "unknown"]);
 
-const email = t.Object({
-  id: t.String(),
-  person: orNull(t.String()),
-  to: t.String(),
-  from: t.String(),
+const email = Type.Object({
+  id: Type.String(),
+  person: orNull(Type.String()),
+  to: Type.String(),
+  from: Type.String(),
   kind,
-  subject: t.String(),
-  text: t.String(),
+  subject: Type.String(),
+  text: Type.String(),
   state,
-  message: orNull(t.String()),
-  relay: orNull(t.String()),
-  eventId: orNull(t.String()),
+  message: orNull(Type.String()),
+  relay: orNull(Type.String()),
+  eventId: orNull(Type.String()),
   createdAt: time,
   finishedAt: timeOrNull,
 });
@@ -31,9 +31,9 @@ export const emailRoutes = [
     summary: "Lists mail with what became of it, newest first.",
     query: fields({
       ...pageQuery,
-      person: t.Optional(t.String()),
-      kind: t.Optional(kind),
-      state: t.Optional(state),
+      person: Type.Optional(Type.String()),
+      kind: Type.Optional(kind),
+      state: Type.Optional(state),
     }),
     answer: pageOf(email),
     handle({ rooms, visit, query }) {
@@ -46,7 +46,7 @@ export const emailRoutes = [
     method: "GET",
     path: "/emails/:id",
     summary: "Shows one mail.",
-    answer: t.Object({ email }),
+    answer: Type.Object({ email }),
     async handle({ rooms, visit, params }) {
       const environmentId = visit.environment.id;
       return { email: await rooms.store.read((tx) => requireEmailView(tx, environmentId, params.id)) };

@@ -1,5 +1,5 @@
 /** Events: the list, one with its runs, and replay. */
-import { t } from "elysia";
+import { Type } from "typebox";
 import { listEvents } from "../event/event-list.ts";
 import { findEventView } from "../event/event-view.ts";
 import { replayEvent } from "../event/replay.ts";
@@ -11,38 +11,38 @@ import { fields, json, oneOf, orNull, pageOf, pageQuery, readTime, time, timeOrN
 
 const state = oneOf(["queued", "running", "done", "failed", "dead"]);
 const trigger = oneOf(["receiver", "schedule", "data_change"]);
-const person = orNull(t.Object({ id: t.String(), email: orNull(t.String()) }));
+const person = orNull(Type.Object({ id: Type.String(), email: orNull(Type.String()) }));
 
 const summary = {
-  id: t.String(),
-  relay: t.Object({ id: t.String(), name: t.String() }),
+  id: Type.String(),
+  relay: Type.Object({ id: Type.String(), name: Type.String() }),
   trigger,
   state,
-  reason: orNull(t.String()),
-  attempts: t.Integer(),
+  reason: orNull(Type.String()),
+  attempts: Type.Integer(),
   nextAttemptAt: timeOrNull,
   person,
-  truncated: t.Boolean(),
+  truncated: Type.Boolean(),
   createdAt: time,
   finishedAt: timeOrNull,
 };
 
-const run = t.Object({
-  attempt: t.Integer(),
+const run = Type.Object({
+  attempt: Type.Integer(),
   startedAt: time,
   finishedAt: timeOrNull,
   outcome: orNull(oneOf(["ok", "failed", "interrupted"])),
   results: json,
 });
 
-const event = t.Object({
+const event = Type.Object({
   ...summary,
-  replays: t.Integer(),
+  replays: Type.Integer(),
   payload: json,
-  preview: orNull(t.String()),
-  unsigned: t.Boolean(),
+  preview: orNull(Type.String()),
+  unsigned: Type.Boolean(),
   warnings: json,
-  runs: t.Array(run),
+  runs: Type.Array(run),
 });
 
 async function requireEvent(tx: Reader, environmentId: number, id: string) {
@@ -61,15 +61,15 @@ export const eventRoutes = [
     summary: "Lists events without their payloads, newest first.",
     query: fields({
       ...pageQuery,
-      relay: t.Optional(t.String()),
-      state: t.Optional(state),
-      trigger: t.Optional(trigger),
-      person: t.Optional(t.String()),
-      since: t.Optional(t.String()),
-      until: t.Optional(t.String()),
-      q: t.Optional(t.String({ maxLength: 200, description: "text of at most 200 characters" })),
+      relay: Type.Optional(Type.String()),
+      state: Type.Optional(state),
+      trigger: Type.Optional(trigger),
+      person: Type.Optional(Type.String()),
+      since: Type.Optional(Type.String()),
+      until: Type.Optional(Type.String()),
+      q: Type.Optional(Type.String({ maxLength: 200, description: "text of at most 200 characters" })),
     }),
-    answer: pageOf(t.Object({ ...summary, warnings: t.Integer() })),
+    answer: pageOf(Type.Object({ ...summary, warnings: Type.Integer() })),
     handle({ rooms, visit, query }) {
       const { limit, cursor, since, until, ...filter } = query;
       const page = readPageRequest({ limit, cursor });
@@ -81,7 +81,7 @@ export const eventRoutes = [
     method: "GET",
     path: "/events/:id",
     summary: "Shows one event with its payload and what each action of each attempt did.",
-    answer: t.Object({ event }),
+    answer: Type.Object({ event }),
     async handle({ rooms, visit, params }) {
       return { event: await rooms.store.read((tx) => requireEvent(tx, visit.environment.id, params.id)) };
     },
@@ -90,7 +90,7 @@ export const eventRoutes = [
     method: "POST",
     path: "/events/:id/replay",
     summary: "Queues a finished event again with its attempts reset.",
-    answer: t.Object({ event }),
+    answer: Type.Object({ event }),
     status: 202,
     async handle({ rooms, visit, params, nowMs }) {
       const environmentId = visit.environment.id;

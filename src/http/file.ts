@@ -1,5 +1,5 @@
 /** Files that records may hold: uploaded as raw bytes, always handed out as a download, never as a page. */
-import { t } from "elysia";
+import { Type } from "typebox";
 import { MAX_FILE_BYTES } from "../ground/limit.ts";
 import { readPageRequest } from "../ground/page.ts";
 import { deleteFile, listFiles, readFile, uploadFile, viewFile } from "../records/file.ts";
@@ -7,11 +7,11 @@ import { environmentRoute } from "./route.ts";
 import { fields, pageOf, pageQuery, time } from "./schema.ts";
 import { DATA_HEADERS } from "./security-header.ts";
 
-const file = t.Object({
-  id: t.String(),
-  name: t.String(),
-  mediaType: t.String(),
-  bytes: t.Integer(),
+const file = Type.Object({
+  id: Type.String(),
+  name: Type.String(),
+  mediaType: Type.String(),
+  bytes: Type.Integer(),
   createdAt: time,
 });
 
@@ -31,9 +31,9 @@ export const fileRoutes = [
     method: "POST",
     path: "/files",
     summary: "Keeps the body's bytes as a file; its media type is the content-type header's.",
-    query: fields({ name: t.String({ description: "the file's name" }) }),
+    query: fields({ name: Type.String({ description: "the file's name" }) }),
     rawBytes: MAX_FILE_BYTES,
-    answer: t.Object({ file }),
+    answer: Type.Object({ file }),
     status: 201,
     async handle({ rooms, visit, request, query, bytes, nowMs }) {
       const upload = {
@@ -50,7 +50,7 @@ export const fileRoutes = [
     method: "GET",
     path: "/files/:id",
     summary: "Downloads a file's bytes.",
-    answer: t.String(),
+    answer: Type.String(),
     async handle({ rooms, visit, params }) {
       const found = await rooms.store.read((tx) => readFile(tx, visit.environment.id, params.id));
       return new Response(new Uint8Array(found.content), {

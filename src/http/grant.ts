@@ -1,5 +1,5 @@
 /** What a person may use: checking an entitlement, granting by hand, ending a grant. */
-import { t } from "elysia";
+import { Type } from "typebox";
 import { readPageRequest } from "../ground/page.ts";
 import { checkAccess, listGrants, revokeGrant, viewGrant } from "../people/access-grant.ts";
 import { resolveEntitlementKey } from "../people/entitlement.ts";
@@ -9,23 +9,23 @@ import { environmentRoute } from "./route.ts";
 import { fields, oneOf, orNull, pageOf, pageQuery, readTime, time, timeOrNull } from "./schema.ts";
 import { auditVisit } from "./visit-audit.ts";
 
-const grant = t.Object({
-  id: t.String(),
-  person: t.String(),
-  entitlement: t.String(),
+const grant = Type.Object({
+  id: Type.String(),
+  person: Type.String(),
+  entitlement: Type.String(),
   source: oneOf(["relay", "purchase", "plan", "hand"]),
-  sourceRef: orNull(t.String()),
-  relay: orNull(t.String()),
-  eventId: orNull(t.String()),
-  reason: orNull(t.String()),
-  live: t.Boolean(),
+  sourceRef: orNull(Type.String()),
+  relay: orNull(Type.String()),
+  eventId: orNull(Type.String()),
+  reason: orNull(Type.String()),
+  live: Type.Boolean(),
   grantedAt: time,
   expiresAt: timeOrNull,
   revokedAt: timeOrNull,
-  revokedBy: orNull(t.String()),
+  revokedBy: orNull(Type.String()),
 });
 
-const access = t.Object({ granted: t.Boolean(), until: timeOrNull, grants: t.Array(grant) });
+const access = Type.Object({ granted: Type.Boolean(), until: timeOrNull, grants: Type.Array(grant) });
 
 export const grantRoutes = [
   environmentRoute({
@@ -75,11 +75,11 @@ export const grantRoutes = [
     path: "/persons/:id/grants",
     summary: "Grants an entitlement by hand.",
     body: fields({
-      entitlement: t.String({ description: "a product or plan name, or access:<slug>" }),
-      expiresAt: t.Optional(orNull(t.String({ description: "a time such as 2026-01-31T12:00:00Z" }))),
-      reason: t.Optional(orNull(t.String())),
+      entitlement: Type.String({ description: "a product or plan name, or access:<slug>" }),
+      expiresAt: Type.Optional(orNull(Type.String({ description: "a time such as 2026-01-31T12:00:00Z" }))),
+      reason: Type.Optional(orNull(Type.String())),
     }),
-    answer: t.Object({ grant }),
+    answer: Type.Object({ grant }),
     status: 201,
     async handle({ rooms, visit, params, body, nowMs }) {
       const wanted = {

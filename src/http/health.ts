@@ -1,5 +1,5 @@
 /** Whether the process is up, and whether it can do its work now. Open to anyone; says nothing else about the service. */
-import { t } from "elysia";
+import { Type } from "typebox";
 import { answerJson } from "./answer.ts";
 import { openRoute } from "./route.ts";
 
@@ -8,14 +8,14 @@ export const healthRoutes = [
     method: "GET",
     path: "/healthz",
     summary: "Answers while the process is up.",
-    answer: t.Object({ ok: t.Boolean() }),
+    answer: Type.Object({ ok: Type.Boolean() }),
     handle: () => ({ ok: true }),
   }),
   openRoute({
     method: "GET",
     path: "/readyz",
     summary: "Answers 200 while the store takes writes and the runner is alive, else 503 with the problem.",
-    answer: t.Object({ ready: t.Boolean(), problem: t.Optional(t.String()) }),
+    answer: Type.Object({ ready: Type.Boolean(), problem: Type.Optional(Type.String()) }),
     async handle({ rooms }) {
       const state = await rooms.checkReady();
       return state.ready ? state : answerJson(503, state);

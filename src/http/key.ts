@@ -2,7 +2,7 @@
  * API keys: list, mint (the token is shown once, here), revoke. A key may read the list alone: one that mints outlives its own
  * revocation, and one that revokes shuts the owner's servers out.
  */
-import { t } from "elysia";
+import { Type } from "typebox";
 import { type ApiKey, listApiKeys, mintApiKey, revokeApiKey } from "../account/api-key.ts";
 import { toIso, toIsoOrNull } from "../ground/clock.ts";
 import { readPageRequest } from "../ground/page.ts";
@@ -13,12 +13,12 @@ import { fields, oneOf, pageOf, pageQuery, time, timeOrNull } from "./schema.ts"
 
 const kind = oneOf(["secret", "app"]);
 
-const key = t.Object({
-  id: t.String(),
+const key = Type.Object({
+  id: Type.String(),
   kind,
-  name: t.String(),
-  hint: t.String(),
-  origins: t.Array(t.String()),
+  name: Type.String(),
+  hint: Type.String(),
+  origins: Type.Array(Type.String()),
   createdAt: time,
   lastUsedAt: timeOrNull,
   revokedAt: timeOrNull,
@@ -61,11 +61,11 @@ export const keyRoutes = [
     summary:
       "Mints a key, a secret one unless told, for a signed-in owner alone; its token is in this answer and never shown again.",
     body: fields({
-      kind: t.Optional(kind),
-      name: t.String(),
-      origins: t.Optional(t.Array(t.String(), { description: "a list of https origins" })),
+      kind: Type.Optional(kind),
+      name: Type.String(),
+      origins: Type.Optional(Type.Array(Type.String(), { description: "a list of https origins" })),
     }),
-    answer: t.Object({ key, token: t.String() }),
+    answer: Type.Object({ key, token: Type.String() }),
     status: 201,
     async handle({ rooms, visit, body, nowMs }) {
       requireKeyOwner(visit);

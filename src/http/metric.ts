@@ -2,7 +2,7 @@
  * The metrics in Prometheus' text format. Open to this machine's own callers; anyone else needs a secret key, of whatever environment, or
  * an owner's session. What came through a proxy is never this machine's own, wherever the proxy stands.
  */
-import { t } from "elysia";
+import { Type } from "typebox";
 import { Refusal } from "../ground/refusal.ts";
 import { answerText } from "./answer.ts";
 import { identifyCaller } from "./caller.ts";
@@ -18,7 +18,7 @@ export const metricRoutes = [
     path: "/metrics",
     summary:
       "Tells the service's metrics in Prometheus' text format; off loopback with a secret key of any environment.",
-    answer: t.String(),
+    answer: Type.String(),
     async handle({ rooms, request, source, headers }) {
       if (!isOwnMachine(request, source)) {
         const caller = await identifyCaller(rooms, request, headers);

@@ -1,6 +1,6 @@
 /** The OpenAPI document, made from the same route objects that are served, so that it cannot say anything else; the
  * receiver, which no route object is, is written out here. */
-import type { TSchema } from "@sinclair/typebox";
+import { IsString, type TSchema } from "typebox";
 import { REFUSALS } from "../ground/refusal-code.ts";
 import { VERSION } from "../release/change.ts";
 import type { Route, Who } from "./route.ts";
@@ -125,7 +125,7 @@ function describeRoute(route: Route, path: string): object {
         description: route.summary,
         ...(route.answer === null
           ? {}
-          : { content: route.answer.type === "string" ? asText(route.answer) : asJson(route.answer) }),
+          : { content: IsString(route.answer) ? asText(route.answer) : asJson(route.answer) }),
       },
       default: REFUSED,
     },

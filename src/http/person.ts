@@ -1,5 +1,5 @@
 /** People: the list, inviting, one with their plan and tokens, changing, erasing. */
-import { t } from "elysia";
+import { Type } from "typebox";
 import { readPageRequest } from "../ground/page.ts";
 import { findPersonByEmail, listPersons, requirePerson, updatePerson, viewPerson } from "../people/person.ts";
 import { erasePerson } from "../people/person-erase.ts";
@@ -12,12 +12,12 @@ import { auditVisit } from "./visit-audit.ts";
 
 const status = oneOf(["invited", "active", "suspended"]);
 
-const person = t.Object({
-  id: t.String(),
-  email: t.String(),
+const person = Type.Object({
+  id: Type.String(),
+  email: Type.String(),
   status,
   attributes: json,
-  createdBy: t.String(),
+  createdBy: Type.String(),
   createdAt: time,
   updatedAt: time,
 });
@@ -29,9 +29,9 @@ export const personRoutes = [
     summary: "Lists people, newest first; q finds by a part of the address.",
     query: fields({
       ...pageQuery,
-      q: t.Optional(t.String()),
-      email: t.Optional(t.String({ description: "a whole e-mail address" })),
-      status: t.Optional(status),
+      q: Type.Optional(Type.String()),
+      email: Type.Optional(Type.String({ description: "a whole e-mail address" })),
+      status: Type.Optional(status),
     }),
     answer: pageOf(person),
     async handle({ rooms, visit, query }) {
@@ -49,8 +49,8 @@ export const personRoutes = [
     method: "POST",
     path: "/persons",
     summary: "Invites a person by address; someone who exists already is answered as they are.",
-    body: fields({ email: t.String({ description: "an e-mail address" }) }),
-    answer: t.Object({ person, created: t.Boolean() }),
+    body: fields({ email: Type.String({ description: "an e-mail address" }) }),
+    answer: Type.Object({ person, created: Type.Boolean() }),
     status: 201,
     async handle({ rooms, visit, body, nowMs }) {
       const { invitesPerDay } = rooms.config.limits;
@@ -69,10 +69,10 @@ export const personRoutes = [
     method: "GET",
     path: "/persons/:id",
     summary: "Shows one person with the plan they are on and their store account tokens.",
-    answer: t.Object({
+    answer: Type.Object({
       person,
-      plan: orNull(t.String()),
-      tokens: t.Array(t.Object({ token: t.String(), createdAt: time })),
+      plan: orNull(Type.String()),
+      tokens: Type.Array(Type.Object({ token: Type.String(), createdAt: time })),
     }),
     async handle({ rooms, visit, params }) {
       const environmentId = visit.environment.id;
@@ -88,10 +88,10 @@ export const personRoutes = [
     path: "/persons/:id",
     summary: "Suspends or activates a person, or changes attributes; an attribute given as null is removed.",
     body: fields({
-      status: t.Optional(oneOf(["active", "suspended"])),
-      attributes: t.Optional(t.Record(t.String(), json)),
+      status: Type.Optional(oneOf(["active", "suspended"])),
+      attributes: Type.Optional(Type.Record(Type.String(), json)),
     }),
-    answer: t.Object({ person }),
+    answer: Type.Object({ person }),
     async handle({ rooms, visit, params, body, nowMs }) {
       const at = { environmentId: visit.environment.id, personId: params.id, nowMs };
       const change = { status: body.status, attributes: body.attributes as never };

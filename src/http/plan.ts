@@ -1,17 +1,17 @@
 /** Plans of the catalog. */
-import { t } from "elysia";
+import { Type } from "typebox";
 import { readPageRequest } from "../ground/page.ts";
 import { deletePlan, listPlans, requirePlan, savePlan, viewPlan } from "../selling/plan.ts";
 import { environmentRoute } from "./route.ts";
 import { fields, orNull, pageOf, pageQuery, time } from "./schema.ts";
 import { readVersion, soldThrough, versionQuery } from "./selling-schema.ts";
 
-const plan = t.Object({
-  name: t.String(),
-  title: t.String(),
-  default: t.Boolean(),
+const plan = Type.Object({
+  name: Type.String(),
+  title: Type.String(),
+  default: Type.Boolean(),
   soldThrough: orNull(soldThrough),
-  version: t.Integer(),
+  version: Type.Integer(),
   createdAt: time,
   updatedAt: time,
 });
@@ -32,7 +32,7 @@ export const planRoutes = [
     method: "GET",
     path: "/plans/:name",
     summary: "Shows one plan.",
-    answer: t.Object({ plan }),
+    answer: Type.Object({ plan }),
     async handle({ rooms, visit, params }) {
       const found = await rooms.store.read((tx) => requirePlan(tx, visit.environment.id, params.name));
       return { plan: viewPlan(found) };
@@ -43,12 +43,12 @@ export const planRoutes = [
     path: "/plans/:name",
     summary: "Makes or replaces a plan; one saved with default true takes the default over.",
     body: fields({
-      title: t.Optional(t.String()),
-      default: t.Optional(t.Boolean()),
-      soldThrough: t.Optional(t.Unknown()),
-      version: t.Optional(t.Integer()),
+      title: Type.Optional(Type.String()),
+      default: Type.Optional(Type.Boolean()),
+      soldThrough: Type.Optional(Type.Unknown()),
+      version: Type.Optional(Type.Integer()),
     }),
-    answer: t.Object({ plan, created: t.Boolean() }),
+    answer: Type.Object({ plan, created: Type.Boolean() }),
     async handle({ rooms, visit, params, body, nowMs }) {
       const change = { environmentId: visit.environment.id, by: visit.by, nowMs };
       const saved = await rooms.store.write(visit.origin, (tx) => savePlan(tx, change, params.name, body));

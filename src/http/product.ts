@@ -1,18 +1,18 @@
 /** Products of the catalog. */
-import { t } from "elysia";
+import { Type } from "typebox";
 import { readPageRequest } from "../ground/page.ts";
 import { deleteProduct, listProducts, requireProduct, saveProduct, viewProduct } from "../selling/product.ts";
 import { environmentRoute } from "./route.ts";
 import { fields, orNull, pageOf, pageQuery, time } from "./schema.ts";
 import { readVersion, soldThrough, versionQuery } from "./selling-schema.ts";
 
-const product = t.Object({
-  name: t.String(),
-  title: t.String(),
-  key: t.String(),
-  credits: t.Integer(),
+const product = Type.Object({
+  name: Type.String(),
+  title: Type.String(),
+  key: Type.String(),
+  credits: Type.Integer(),
   soldThrough: orNull(soldThrough),
-  version: t.Integer(),
+  version: Type.Integer(),
   createdAt: time,
   updatedAt: time,
 });
@@ -33,7 +33,7 @@ export const productRoutes = [
     method: "GET",
     path: "/products/:name",
     summary: "Shows one product.",
-    answer: t.Object({ product }),
+    answer: Type.Object({ product }),
     async handle({ rooms, visit, params }) {
       const found = await rooms.store.read((tx) => requireProduct(tx, visit.environment.id, params.name));
       return { product: viewProduct(found) };
@@ -44,13 +44,15 @@ export const productRoutes = [
     path: "/products/:name",
     summary: "Makes or replaces a product: the entitlement and credits it gives, and how it is sold.",
     body: fields({
-      title: t.Optional(t.String()),
-      key: t.Optional(t.String({ description: "an entitlement: a product or plan name, or access:<slug>" })),
-      credits: t.Optional(t.Integer()),
-      soldThrough: t.Optional(t.Unknown()),
-      version: t.Optional(t.Integer()),
+      title: Type.Optional(Type.String()),
+      key: Type.Optional(
+        Type.String({ description: "an entitlement: a product or plan name, or access:<slug>" }),
+      ),
+      credits: Type.Optional(Type.Integer()),
+      soldThrough: Type.Optional(Type.Unknown()),
+      version: Type.Optional(Type.Integer()),
     }),
-    answer: t.Object({ product, created: t.Boolean() }),
+    answer: Type.Object({ product, created: Type.Boolean() }),
     async handle({ rooms, visit, params, body, nowMs }) {
       const change = { environmentId: visit.environment.id, by: visit.by, nowMs };
       const saved = await rooms.store.write(visit.origin, (tx) => saveProduct(tx, change, params.name, body));

@@ -1,5 +1,5 @@
 /** What was sold: receipts with their refunds, and subscriptions. */
-import { t } from "elysia";
+import { Type } from "typebox";
 import { readPageRequest } from "../ground/page.ts";
 import { listPurchases, requirePurchaseView } from "../selling/purchase.ts";
 import { endSubscriptionByHand, listSubscriptions, viewSubscription } from "../selling/subscription.ts";
@@ -8,20 +8,20 @@ import { fields, json, oneOf, orNull, pageOf, pageQuery, time, timeOrNull } from
 
 const purchaseKind = oneOf(["purchase", "refund"]);
 
-export const purchase = t.Object({
-  id: t.String(),
+export const purchase = Type.Object({
+  id: Type.String(),
   kind: purchaseKind,
-  ref: t.String(),
+  ref: Type.String(),
   itemKind: oneOf(["product", "plan"]),
-  item: t.String(),
-  person: t.String(),
+  item: Type.String(),
+  person: Type.String(),
   origin: oneOf(["relay", "payment"]),
-  relay: orNull(t.String()),
-  eventId: orNull(t.String()),
-  refunds: orNull(t.String()),
-  refundedBy: orNull(t.String()),
-  amountMinor: orNull(t.Integer()),
-  currency: orNull(t.String()),
+  relay: orNull(Type.String()),
+  eventId: orNull(Type.String()),
+  refunds: orNull(Type.String()),
+  refundedBy: orNull(Type.String()),
+  amountMinor: orNull(Type.Integer()),
+  currency: orNull(Type.String()),
   granted: json,
   takenBack: json,
   data: json,
@@ -30,14 +30,14 @@ export const purchase = t.Object({
 
 const status = oneOf(["active", "ended"]);
 
-const subscription = t.Object({
-  id: t.String(),
-  person: t.String(),
-  plan: t.String(),
+const subscription = Type.Object({
+  id: Type.String(),
+  person: Type.String(),
+  plan: Type.String(),
   status,
   billedBy: oneOf(["relay", "processor"]),
-  relay: orNull(t.String()),
-  eventId: orNull(t.String()),
+  relay: orNull(Type.String()),
+  eventId: orNull(Type.String()),
   startedAt: time,
   renewedAt: timeOrNull,
   endedAt: timeOrNull,
@@ -48,7 +48,7 @@ export const purchaseRoutes = [
     method: "GET",
     path: "/purchases",
     summary: "Lists receipts and refunds, newest first.",
-    query: fields({ ...pageQuery, person: t.Optional(t.String()), kind: t.Optional(purchaseKind) }),
+    query: fields({ ...pageQuery, person: Type.Optional(Type.String()), kind: Type.Optional(purchaseKind) }),
     answer: pageOf(purchase),
     handle({ rooms, visit, query }) {
       const { limit, cursor, ...filter } = query;
@@ -60,7 +60,7 @@ export const purchaseRoutes = [
     method: "GET",
     path: "/purchases/:id",
     summary: "Shows one receipt or refund.",
-    answer: t.Object({ purchase }),
+    answer: Type.Object({ purchase }),
     async handle({ rooms, visit, params }) {
       const environmentId = visit.environment.id;
       return { purchase: await rooms.store.read((tx) => requirePurchaseView(tx, environmentId, params.id)) };
@@ -70,7 +70,7 @@ export const purchaseRoutes = [
     method: "GET",
     path: "/subscriptions",
     summary: "Lists subscriptions, newest first.",
-    query: fields({ ...pageQuery, person: t.Optional(t.String()), status: t.Optional(status) }),
+    query: fields({ ...pageQuery, person: Type.Optional(Type.String()), status: Type.Optional(status) }),
     answer: pageOf(subscription),
     handle({ rooms, visit, query }) {
       const { limit, cursor, ...filter } = query;
@@ -82,7 +82,7 @@ export const purchaseRoutes = [
     method: "POST",
     path: "/subscriptions/:id/end",
     summary: "Ends a subscription with its own grants; the person lands on the default plan.",
-    answer: t.Object({ subscription }),
+    answer: Type.Object({ subscription }),
     async handle({ rooms, visit, params, nowMs }) {
       const change = { environmentId: visit.environment.id, by: visit.by, nowMs };
       const row = await rooms.store.write(visit.origin, (tx) => endSubscriptionByHand(tx, change, params.id));

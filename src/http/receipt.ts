@@ -1,5 +1,5 @@
 /** Receipts: payments the app's own processor took, told by the app's server. */
-import { t } from "elysia";
+import { Type } from "typebox";
 import type { JsonObject } from "../ground/json.ts";
 import { recordReceipt } from "../selling/receipt.ts";
 import { purchase } from "./purchase.ts";
@@ -13,17 +13,17 @@ export const receiptRoutes = [
     summary:
       "Records a payment or refund the app's processor took, once per ref, and gives or takes back what it is for.",
     body: fields({
-      kind: t.Optional(oneOf(["purchase", "refund"])),
-      ref: t.String({ description: "the processor's unique payment identifier" }),
-      person: t.String({ description: "a person's id" }),
-      product: t.Optional(t.String()),
-      plan: t.Optional(t.String()),
-      amountMinor: t.Optional(t.Integer({ description: "an integer in the currency's smallest unit" })),
-      currency: t.Optional(t.String()),
-      processorCustomerId: t.Optional(t.String()),
-      data: t.Optional(t.Record(t.String(), t.Unknown())),
+      kind: Type.Optional(oneOf(["purchase", "refund"])),
+      ref: Type.String({ description: "the processor's unique payment identifier" }),
+      person: Type.String({ description: "a person's id" }),
+      product: Type.Optional(Type.String()),
+      plan: Type.Optional(Type.String()),
+      amountMinor: Type.Optional(Type.Integer({ description: "an integer in the currency's smallest unit" })),
+      currency: Type.Optional(Type.String()),
+      processorCustomerId: Type.Optional(Type.String()),
+      data: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
     }),
-    answer: t.Object({ receipt: purchase, created: t.Boolean() }),
+    answer: Type.Object({ receipt: purchase, created: Type.Boolean() }),
     status: 201,
     async handle({ rooms, visit, body, nowMs }) {
       const change = { environmentId: visit.environment.id, by: visit.by, nowMs };

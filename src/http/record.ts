@@ -2,7 +2,7 @@
  * Records of a collection. A key is the app, so its writes fire data_change and say so on the record; an owner edits at the
  * dashboard, which fires too and is audited besides, by field names alone, since an audit row outlives an erasure.
  */
-import { t } from "elysia";
+import { Type } from "typebox";
 import type { Json } from "../ground/json.ts";
 import { isJsonObject, parseJson } from "../ground/json.ts";
 import { readPageRequest } from "../ground/page.ts";
@@ -22,21 +22,21 @@ import { environmentRoute } from "./route.ts";
 import { fields, json, orNull, pageOf, pageQuery, time } from "./schema.ts";
 import { auditVisit } from "./visit-audit.ts";
 
-const record = t.Object({
-  id: t.String(),
-  collection: t.String(),
+const record = Type.Object({
+  id: Type.String(),
+  collection: Type.String(),
   data: json,
-  owner: orNull(t.String()),
-  recipient: orNull(t.String()),
+  owner: orNull(Type.String()),
+  recipient: orNull(Type.String()),
   createdAt: time,
   updatedAt: time,
-  by: t.String(),
+  by: Type.String(),
 });
 
 const written = {
-  data: t.Unknown({ description: "an object with the collection's fields" }),
-  owner: t.Optional(orNull(t.String({ description: "a person's id" }))),
-  to: t.Optional(orNull(t.String({ description: "a person's id" }))),
+  data: Type.Unknown({ description: "an object with the collection's fields" }),
+  owner: Type.Optional(orNull(Type.String({ description: "a person's id" }))),
+  to: Type.Optional(orNull(Type.String({ description: "a person's id" }))),
 };
 
 async function auditRecord(
@@ -60,7 +60,7 @@ export const recordRoutes = [
     method: "GET",
     path: "/collections/:name/records",
     summary: "Lists a collection's records, newest first.",
-    query: fields({ ...pageQuery, owner: t.Optional(t.String()), to: t.Optional(t.String()) }),
+    query: fields({ ...pageQuery, owner: Type.Optional(Type.String()), to: Type.Optional(Type.String()) }),
     answer: pageOf(record),
     handle({ rooms, visit, params, query }) {
       const { limit, cursor, ...filter } = query;
@@ -77,7 +77,7 @@ export const recordRoutes = [
     summary:
       "Writes a record, for an owner or addressed to a person where the collection's kind asks for one.",
     body: fields(written),
-    answer: t.Object({ record }),
+    answer: Type.Object({ record }),
     status: 201,
     async handle({ rooms, visit, params, body, nowMs }) {
       const row = await rooms.store.write(visit.origin, async (tx) => {
@@ -101,7 +101,7 @@ export const recordRoutes = [
     method: "GET",
     path: "/collections/:name/records/:id",
     summary: "Shows one record.",
-    answer: t.Object({ record }),
+    answer: Type.Object({ record }),
     async handle({ rooms, visit, params }) {
       const row = await rooms.store.read((tx) =>
         requireRecord(tx, visit.environment.id, params.name, params.id),
@@ -114,7 +114,7 @@ export const recordRoutes = [
     path: "/collections/:name/records/:id",
     summary: "Replaces a record's data; owner and recipient stay unless given.",
     body: fields(written),
-    answer: t.Object({ record }),
+    answer: Type.Object({ record }),
     async handle({ rooms, visit, params, body, nowMs }) {
       const row = await rooms.store.write(visit.origin, async (tx) => {
         const { after } = await updateRecord(tx, {

@@ -1,57 +1,57 @@
 /** Shapes that the routes of relays share, and the context their changes are made in. */
-import { t } from "elysia";
+import { Type } from "typebox";
 import type { RelayContext } from "../relay/relay-context.ts";
 import type { Visit } from "./admission.ts";
 import type { HttpRooms } from "./rooms.ts";
 import { oneOf, time, timeOrNull } from "./schema.ts";
 
 const item = {
-  id: t.String(),
-  name: t.String(),
+  id: Type.String(),
+  name: Type.String(),
   state: oneOf(["active", "paused"]),
   trigger: oneOf(["receiver", "schedule", "data_change"]),
-  triggerInWords: t.String(),
-  actions: t.Integer(),
-  version: t.Integer(),
-  origin: t.Object({ kind: oneOf(["file", "dashboard"]), at: time }),
-  receiverUrl: t.Optional(t.String()),
+  triggerInWords: Type.String(),
+  actions: Type.Integer(),
+  version: Type.Integer(),
+  origin: Type.Object({ kind: oneOf(["file", "dashboard"]), at: time }),
+  receiverUrl: Type.Optional(Type.String()),
   lastEventAt: timeOrNull,
-  last24h: t.Object({
-    done: t.Integer(),
-    failed: t.Integer(),
-    dead: t.Integer(),
-    waiting: t.Integer(),
-    approximate: t.Optional(t.Literal(true)),
+  last24h: Type.Object({
+    done: Type.Integer(),
+    failed: Type.Integer(),
+    dead: Type.Integer(),
+    waiting: Type.Integer(),
+    approximate: Type.Optional(Type.Literal(true)),
   }),
 };
 
-export const relayItem = t.Object(item);
+export const relayItem = Type.Object(item);
 
-export const relay = t.Object({
+export const relay = Type.Object({
   ...item,
-  definition: t.Unknown(),
+  definition: Type.Unknown(),
   createdAt: time,
   updatedAt: time,
-  secret: t.Object({
+  secret: Type.Object({
     kind: oneOf(["minted", "pasted", "public_key", "processor", "none"]),
-    fingerprint: t.Optional(t.String()),
+    fingerprint: Type.Optional(Type.String()),
     setAt: timeOrNull,
-    previousUntil: t.Optional(time),
+    previousUntil: Type.Optional(time),
   }),
-  signingSecret: t.Optional(t.Object({ setAt: time })),
-  problems: t.Array(t.Object({ code: t.String(), message: t.String() })),
+  signingSecret: Type.Optional(Type.Object({ setAt: time })),
+  problems: Type.Array(Type.Object({ code: Type.String(), message: Type.String() })),
 });
 
 /** What a save answers; a secret that it made stands in it and in no later answer. */
-export const savedRelay = t.Object({
+export const savedRelay = Type.Object({
   relay,
-  receiverUrl: t.Optional(t.String()),
-  receiverSecret: t.Optional(t.String()),
-  signingSecret: t.Optional(t.String()),
-  warnings: t.Array(t.String()),
+  receiverUrl: Type.Optional(Type.String()),
+  receiverSecret: Type.Optional(Type.String()),
+  signingSecret: Type.Optional(Type.String()),
+  warnings: Type.Array(Type.String()),
 });
 
-export const definition = t.Unknown({ description: "a relay definition, a JSON object" });
+export const definition = Type.Unknown({ description: "a relay definition, a JSON object" });
 
 export function relayContext(rooms: HttpRooms, visit: Visit, nowMs: number): RelayContext {
   const { config, sealer } = rooms;

@@ -1,5 +1,5 @@
 /** The secrets of a relay: pasting or minting the receiver's, rotating the one that signs notices. A made one is answered once. */
-import { t } from "elysia";
+import { Type } from "typebox";
 import { MAX_SECRET_OVERLAP_SECONDS } from "../ground/limit.ts";
 import { prepareSecret, readSecretSlot, storeSecret } from "../relay/relay-secret.ts";
 import { rotateSigningSecret } from "../relay/signing-secret.ts";
@@ -14,16 +14,16 @@ export const relaySecretRoutes = [
     summary:
       "Stores the sender's secret or public key, or without a value mints a new secret; the old one may verify a while longer.",
     body: fields({
-      value: t.Optional(orNull(t.String({ description: "the value the sender shows" }))),
-      overlapSeconds: t.Optional(
-        t.Integer({
+      value: Type.Optional(orNull(Type.String({ description: "the value the sender shows" }))),
+      overlapSeconds: Type.Optional(
+        Type.Integer({
           minimum: 0,
           maximum: MAX_SECRET_OVERLAP_SECONDS,
           description: `for how many seconds the old secret verifies too, an integer from 0 to ${MAX_SECRET_OVERLAP_SECONDS} (7 days)`,
         }),
       ),
     }),
-    answer: t.Object({ receiverSecret: t.Optional(t.String()), previousUntil: t.Optional(time) }),
+    answer: Type.Object({ receiverSecret: Type.Optional(Type.String()), previousUntil: Type.Optional(time) }),
     async handle({ rooms, visit, params, body, nowMs }) {
       const context = relayContext(rooms, visit, nowMs);
       const slot = await rooms.store.read((tx) => readSecretSlot(tx, visit.environment.id, params.name));
@@ -39,7 +39,7 @@ export const relaySecretRoutes = [
     method: "PUT",
     path: "/relays/:name/signing-secret",
     summary: "Mints a new signing secret; the next notice is signed with it.",
-    answer: t.Object({ signingSecret: t.String() }),
+    answer: Type.Object({ signingSecret: Type.String() }),
     async handle({ rooms, visit, params, nowMs }) {
       const context = relayContext(rooms, visit, nowMs);
       const shown = await rooms.store.write(visit.origin, (tx) =>

@@ -1,5 +1,5 @@
 /** Pausing and resuming a relay. */
-import { t } from "elysia";
+import { Type } from "typebox";
 import { pauseRelay, resumeRelay } from "../relay/relay-state.ts";
 import { relay, relayContext } from "./relay-schema.ts";
 import { environmentRoute } from "./route.ts";
@@ -9,7 +9,7 @@ export const relayStateRoutes = [
     method: "POST",
     path: "/relays/:name/pause",
     summary: "Pauses a relay: what arrives is recorded and waits, ticks are not recorded.",
-    answer: t.Object({ relay }),
+    answer: Type.Object({ relay }),
     async handle({ rooms, visit, params, nowMs }) {
       const context = relayContext(rooms, visit, nowMs);
       const view = await rooms.store.write(visit.origin, (tx) => pauseRelay(tx, context, params.name));
@@ -21,7 +21,7 @@ export const relayStateRoutes = [
     method: "POST",
     path: "/relays/:name/resume",
     summary: "Resumes a relay: what waited runs in order.",
-    answer: t.Object({ relay }),
+    answer: Type.Object({ relay }),
     async handle({ rooms, visit, params, nowMs }) {
       const context = relayContext(rooms, visit, nowMs);
       const view = await rooms.store.write(visit.origin, (tx) => resumeRelay(tx, context, params.name));

@@ -1,5 +1,5 @@
 /** The templates a relay may start from. Open to anyone: they hold nothing of anyone's. */
-import { t } from "elysia";
+import { Type } from "typebox";
 import { makePage, readPageRequest } from "../ground/page.ts";
 import { RELAY_TEMPLATES } from "../relay/relay-template.ts";
 import { openRoute } from "./route.ts";
@@ -12,13 +12,13 @@ export const relayTemplateRoutes = [
     summary: "Lists definitions to start from, each with what it names and what is left to do.",
     query: fields(pageQuery),
     answer: pageOf(
-      t.Object({
-        name: t.String(),
-        title: t.String(),
-        summary: t.String(),
-        definition: t.Unknown(),
-        catalog: t.Unknown({ description: "in the shape of catalog.json" }),
-        steps: t.Array(t.String()),
+      Type.Object({
+        name: Type.String(),
+        title: Type.String(),
+        summary: Type.String(),
+        definition: Type.Unknown(),
+        catalog: Type.Unknown({ description: "in the shape of catalog.json" }),
+        steps: Type.Array(Type.String()),
       }),
     ),
     handle({ query }) {

@@ -1,5 +1,5 @@
 /** Relays: the list, making, saving, deleting, and looking at a definition without saving it. */
-import { t } from "elysia";
+import { Type } from "typebox";
 import { readPageRequest } from "../ground/page.ts";
 import { checkDefinition } from "../relay/definition.ts";
 import { warnOfReferences } from "../relay/relay-reference.ts";
@@ -34,8 +34,8 @@ export const relayRoutes = [
     summary: "Makes a relay; a secret that is minted stands in this answer and in no other.",
     body: fields({
       definition,
-      secret: t.Optional(orNull(t.String({ description: "the sender's secret or public key" }))),
-      signingSecret: t.Optional(orNull(t.String({ description: "a secret to sign notices with" }))),
+      secret: Type.Optional(orNull(Type.String({ description: "the sender's secret or public key" }))),
+      signingSecret: Type.Optional(orNull(Type.String({ description: "a secret to sign notices with" }))),
     }),
     answer: savedRelay,
     status: 201,
@@ -57,9 +57,9 @@ export const relayRoutes = [
     path: "/relays/validate",
     summary: "Tells every problem and warning of a definition without saving it.",
     body: fields({ definition }),
-    answer: t.Object({
-      problems: t.Array(t.Object({ field: t.String(), message: t.String() })),
-      warnings: t.Array(t.String()),
+    answer: Type.Object({
+      problems: Type.Array(Type.Object({ field: Type.String(), message: Type.String() })),
+      warnings: Type.Array(Type.String()),
     }),
     async handle({ rooms, visit, body }) {
       const checked = checkDefinition(body.definition);
@@ -77,7 +77,7 @@ export const relayRoutes = [
     method: "GET",
     path: "/relays/:name",
     summary: "Shows one relay with its definition, what is known of its secrets, and its problems.",
-    answer: t.Object({ relay }),
+    answer: Type.Object({ relay }),
     async handle({ rooms, visit, params, nowMs }) {
       const context = relayContext(rooms, visit, nowMs);
       return await rooms.store.read(async (tx) => {
@@ -90,7 +90,7 @@ export const relayRoutes = [
     method: "PUT",
     path: "/relays/:name",
     summary: "Replaces a relay's definition, which was read at the given version.",
-    body: fields({ definition, version: t.Integer({ description: "the version you read, an integer" }) }),
+    body: fields({ definition, version: Type.Integer({ description: "the version you read, an integer" }) }),
     answer: savedRelay,
     async handle({ rooms, visit, params, body, nowMs }) {
       const context = relayContext(rooms, visit, nowMs);

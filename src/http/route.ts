@@ -3,7 +3,7 @@
  * document and walked by the tests. By who may call they are an environment's (key or session), an owner's, open ones, and the client
  * library's (an app key, with or without a signed-in person; see client-route.ts).
  */
-import type { Static, TObject, TSchema } from "@sinclair/typebox";
+import type { Static, TObject, TSchema } from "typebox";
 import type { Visit } from "./admission.ts";
 import type { HttpRooms } from "./rooms.ts";
 

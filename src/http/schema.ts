@@ -1,38 +1,38 @@
 /** Shapes that many routes share. Objects take no field they do not name; a `description` completes "it must be …". */
-import type { TProperties, TSchema } from "@sinclair/typebox";
-import { t } from "elysia";
+import type { TProperties, TSchema } from "typebox";
+import { Type } from "typebox";
 import { Refusal } from "../ground/refusal.ts";
 
 /** An object that takes these fields and no other. */
 export function fields<Properties extends TProperties>(properties: Properties) {
-  return t.Object(properties, { additionalProperties: false });
+  return Type.Object(properties, { additionalProperties: false });
 }
 
 /** A list answer: `{ items, next }`. */
 export function pageOf<Item extends TSchema>(item: Item) {
-  return t.Object({ items: t.Array(item), next: orNull(t.String()) });
+  return Type.Object({ items: Type.Array(item), next: orNull(Type.String()) });
 }
 
 export function orNull<Schema extends TSchema>(schema: Schema) {
-  return t.Union([schema, t.Null()]);
+  return Type.Union([schema, Type.Null()]);
 }
 
 /** One of these words. */
 export function oneOf<const Words extends readonly string[]>(words: Words) {
-  const schema = t.Union(words.map((word) => t.Literal(word)));
-  return t.Unsafe<Words[number]>(schema);
+  const schema = Type.Union(words.map((word) => Type.Literal(word)));
+  return Type.Unsafe<Words[number]>(schema);
 }
 
 /** ISO 8601 UTC with milliseconds. */
-export const time = t.String({ format: "date-time" });
+export const time = Type.String({ format: "date-time" });
 export const timeOrNull = orNull(time);
 
 /** Any JSON value. */
-export const json = t.Unknown();
+export const json = Type.Unknown();
 
 export const pageQuery = {
-  limit: t.Optional(t.String({ description: "an integer from 1 to 200" })),
-  cursor: t.Optional(t.String({ description: "the next value of the page before" })),
+  limit: Type.Optional(Type.String({ description: "an integer from 1 to 200" })),
+  cursor: Type.Optional(Type.String({ description: "the next value of the page before" })),
 };
 
 /** Milliseconds since the epoch of an ISO 8601 text in a query. Refuses with `invalid_input`; undefined stays undefined. */

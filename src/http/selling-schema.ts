@@ -1,16 +1,16 @@
 /** Shapes that products and plans share. */
-import { t } from "elysia";
+import { Type } from "typebox";
 import { Refusal } from "../ground/refusal.ts";
 import { fields } from "./schema.ts";
 
-export const soldThrough = t.Union([
-  t.Object({ kind: t.Literal("payment_link"), url: t.String() }),
-  t.Object({ kind: t.Literal("relay"), relay: t.String() }),
+export const soldThrough = Type.Union([
+  Type.Object({ kind: Type.Literal("payment_link"), url: Type.String() }),
+  Type.Object({ kind: Type.Literal("relay"), relay: Type.String() }),
 ]);
 
 /** The version a deletion was decided on; absent deletes whatever is there. */
 export const versionQuery = fields({
-  version: t.Optional(t.String({ description: "the version you read" })),
+  version: Type.Optional(Type.String({ description: "the version you read" })),
 });
 
 export function readVersion(text: string | undefined): number | undefined {

@@ -1,5 +1,5 @@
 /** The domain mail is sent from: setting it, checking its DNS record, removing it. */
-import { t } from "elysia";
+import { Type } from "typebox";
 import {
   findSenderDomain,
   removeSenderDomain,
@@ -10,14 +10,14 @@ import {
 import { environmentRoute } from "./route.ts";
 import { fields, orNull, timeOrNull } from "./schema.ts";
 
-export const senderDomain = t.Object({
-  domain: t.String(),
-  verified: t.Boolean(),
+export const senderDomain = Type.Object({
+  domain: Type.String(),
+  verified: Type.Boolean(),
   verifiedAt: timeOrNull,
   checkedAt: timeOrNull,
-  eventWord: t.String(),
-  accountWord: t.String(),
-  record: t.Object({ type: t.Literal("TXT"), name: t.String(), value: t.String() }),
+  eventWord: Type.String(),
+  accountWord: Type.String(),
+  record: Type.Object({ type: Type.Literal("TXT"), name: Type.String(), value: Type.String() }),
 });
 
 export const senderDomainRoutes = [
@@ -25,7 +25,7 @@ export const senderDomainRoutes = [
     method: "GET",
     path: "/sender-domain",
     summary: "Shows the domain mail is sent from, with the DNS record that verifies it.",
-    answer: t.Object({ senderDomain: orNull(senderDomain) }),
+    answer: Type.Object({ senderDomain: orNull(senderDomain) }),
     async handle({ rooms, visit }) {
       const row = await rooms.store.read((tx) => findSenderDomain(tx, visit.environment.id));
       return { senderDomain: row === null ? null : viewSenderDomain(row) };
@@ -36,11 +36,11 @@ export const senderDomainRoutes = [
     path: "/sender-domain",
     summary: "Sets the domain mail is sent from and its words; another domain starts unverified.",
     body: fields({
-      domain: t.String({ description: "a domain such as example.com" }),
-      eventWord: t.Optional(t.String()),
-      accountWord: t.Optional(t.String()),
+      domain: Type.String({ description: "a domain such as example.com" }),
+      eventWord: Type.Optional(Type.String()),
+      accountWord: Type.Optional(Type.String()),
     }),
-    answer: t.Object({ senderDomain }),
+    answer: Type.Object({ senderDomain }),
     async handle({ rooms, visit, body, nowMs }) {
       const change = { environmentId: visit.environment.id, by: visit.by, nowMs };
       const row = await rooms.store.write(visit.origin, (tx) => saveSenderDomain(tx, change, body));
@@ -51,7 +51,7 @@ export const senderDomainRoutes = [
     method: "POST",
     path: "/sender-domain/verify",
     summary: "Looks the domain's DNS record up now and remembers what it found.",
-    answer: t.Object({ senderDomain, message: t.String() }),
+    answer: Type.Object({ senderDomain, message: Type.String() }),
     async handle({ rooms, visit }) {
       const change = { environmentId: visit.environment.id, by: visit.by };
       const { domain, message } = await verifySenderDomain(rooms.store, rooms, change);

@@ -1,5 +1,5 @@
 /** Serves one call of one route, step by step: who calls, where, with what, the work, the answer. Refusals pass through it thrown. */
-import { type TSchema, Type } from "@sinclair/typebox";
+import { type TSchema, Type } from "typebox";
 import { addressOf } from "./address.ts";
 import { admit, requireOwner } from "./admission.ts";
 import { answerEmpty, answerJson } from "./answer.ts";
@@ -25,7 +25,10 @@ export async function serveRoute(rooms: HttpRooms, route: Route, received: Recei
   const { request, params, source } = received;
   const headers = new Headers();
   const who = await whoCalls(rooms, route, received, headers);
-  const query = checkQuery(route.query ?? NOTHING, addressOf(request).searchParams);
+  const query = checkQuery(route.query ?? NOTHING, addressOf(request).searchParams) as Record<
+    string,
+    unknown
+  >;
   const bytes = route.rawBytes === null ? NO_BYTES : await readBytes(request, route.rawBytes);
   const body = route.rawBytes === null ? await readInput(route.body ?? NOTHING, request) : {};
   const nowMs = rooms.clock.now();

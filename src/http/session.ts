@@ -1,5 +1,5 @@
 /** The session: who is signed in and what they may open, a new password, signing out. */
-import { t } from "elysia";
+import { Type } from "typebox";
 import { listApps } from "../account/app.ts";
 import { ENVIRONMENT_NAMES, listEnvironments } from "../account/environment.ts";
 import {
@@ -18,7 +18,11 @@ import { openRoute, ownerRoute } from "./route.ts";
 import { fields, oneOf, orNull } from "./schema.ts";
 
 const environmentName = oneOf(ENVIRONMENT_NAMES);
-const app = t.Object({ id: t.String(), name: t.String(), environments: t.Array(environmentName) });
+const app = Type.Object({
+  id: Type.String(),
+  name: Type.String(),
+  environments: Type.Array(environmentName),
+});
 
 async function listOpenApps(tx: Reader) {
   const environments = await listEnvironments(tx, null);
@@ -34,12 +38,12 @@ export const sessionRoutes = [
     method: "GET",
     path: "/api/session",
     summary: "Tells who is signed in, and to them the apps and environments they may open.",
-    answer: t.Object({
-      owner: orNull(t.Object({ email: t.String() })),
-      setupNeeded: t.Boolean(),
+    answer: Type.Object({
+      owner: orNull(Type.Object({ email: Type.String() })),
+      setupNeeded: Type.Boolean(),
       mode: oneOf(["local", "server"]),
-      version: orNull(t.String()),
-      apps: t.Array(app),
+      version: orNull(Type.String()),
+      apps: Type.Array(app),
     }),
     async handle({ rooms, request, nowMs }) {
       const { mode } = rooms.config;
@@ -71,8 +75,8 @@ export const sessionRoutes = [
     path: "/api/session/password",
     summary: "Changes the owner's password and ends every other session.",
     body: fields({
-      current: t.String(),
-      password: t.String({ description: "a password of 10 to 256 characters" }),
+      current: Type.String(),
+      password: Type.String({ description: "a password of 10 to 256 characters" }),
     }),
     answer: null,
     async handle({ rooms, owner, source, body, headers, nowMs }) {

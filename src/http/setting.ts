@@ -1,6 +1,6 @@
 /** An environment's settings: what it is, the caps in force, the hold, the processor's secret (write only), mail, alerts. */
-import type { TBoolean, TOptional } from "@sinclair/typebox";
-import { t } from "elysia";
+import type { TBoolean, TOptional } from "typebox";
+import { Type } from "typebox";
 import { findApp } from "../account/app.ts";
 import {
   alertOn,
@@ -28,44 +28,44 @@ const ALERT_SWITCHES = [...ALERT_CODES, ALERT_MAIL_SWITCH] as const;
 
 const security = oneOf(["tls", "starttls", "none"]);
 
-const settings = t.Object({
-  app: t.Object({ id: t.String(), name: t.String() }),
+const settings = Type.Object({
+  app: Type.Object({ id: Type.String(), name: Type.String() }),
   environment: oneOf(ENVIRONMENT_NAMES),
-  baseUrl: t.String(),
-  docsUrl: t.String(),
+  baseUrl: Type.String(),
+  docsUrl: Type.String(),
   mode: oneOf(["local", "server"]),
-  serviceVersion: t.String(),
-  version: t.Integer(),
+  serviceVersion: Type.String(),
+  version: Type.Integer(),
   heldAt: timeOrNull,
-  processorSecret: orNull(t.Object({ fingerprint: t.String(), setAt: time })),
-  limits: t.Record(t.String(), t.Integer()),
-  mail: t.Object({
-    sends: t.Boolean(),
+  processorSecret: orNull(Type.Object({ fingerprint: Type.String(), setAt: time })),
+  limits: Type.Record(Type.String(), Type.Integer()),
+  mail: Type.Object({
+    sends: Type.Boolean(),
     smtp: orNull(
-      t.Object({
-        host: t.String(),
-        port: t.Integer(),
+      Type.Object({
+        host: Type.String(),
+        port: Type.Integer(),
         security,
-        username: orNull(t.String()),
+        username: orNull(Type.String()),
         passwordSetAt: timeOrNull,
       }),
     ),
   }),
   senderDomain: orNull(senderDomain),
-  alerts: t.Record(t.String(), t.Boolean()),
-  receipts: t.Object({ collection: orNull(t.String()) }),
+  alerts: Type.Record(Type.String(), Type.Boolean()),
+  receipts: Type.Object({ collection: orNull(Type.String()) }),
 });
 
 const mailInput = fields({
-  sends: t.Optional(t.Boolean()),
-  smtp: t.Optional(
+  sends: Type.Optional(Type.Boolean()),
+  smtp: Type.Optional(
     orNull(
       fields({
-        host: t.String(),
-        port: t.Optional(t.Integer()),
-        security: t.Optional(security),
-        username: t.Optional(orNull(t.String())),
-        password: t.Optional(orNull(t.String())),
+        host: Type.String(),
+        port: Type.Optional(Type.Integer()),
+        security: Type.Optional(security),
+        username: Type.Optional(orNull(Type.String())),
+        password: Type.Optional(orNull(Type.String())),
       }),
     ),
   ),
@@ -73,7 +73,7 @@ const mailInput = fields({
 
 /** Every switch there is, and no other: one that was misspelled would switch nothing off. */
 const alertsInput = fields(
-  Object.fromEntries(ALERT_SWITCHES.map((code) => [code, t.Optional(t.Boolean())])) as Record<
+  Object.fromEntries(ALERT_SWITCHES.map((code) => [code, Type.Optional(Type.Boolean())])) as Record<
     (typeof ALERT_SWITCHES)[number],
     TOptional<TBoolean>
   >,
@@ -116,7 +116,7 @@ export const settingRoutes = [
     method: "GET",
     path: "/settings",
     summary: "Shows the environment's settings and the caps in force; no secret is ever shown.",
-    answer: t.Object({ settings }),
+    answer: Type.Object({ settings }),
     async handle({ rooms, visit }) {
       return await rooms.store.read(async (tx) => {
         const environment = (await findEnvironmentById(tx, visit.environment.id)) ?? visit.environment;
@@ -130,14 +130,14 @@ export const settingRoutes = [
     summary:
       "Changes settings read at the given version: hold, processor secret, mail, alerts; what is absent stays.",
     body: fields({
-      version: t.Integer({ description: "the version you read, an integer" }),
-      held: t.Optional(t.Boolean()),
-      processorSecret: t.Optional(orNull(t.String({ description: "the processor's secret, or null" }))),
-      mail: t.Optional(mailInput),
-      alerts: t.Optional(alertsInput),
-      receipts: t.Optional(fields({ collection: orNull(t.String()) })),
+      version: Type.Integer({ description: "the version you read, an integer" }),
+      held: Type.Optional(Type.Boolean()),
+      processorSecret: Type.Optional(orNull(Type.String({ description: "the processor's secret, or null" }))),
+      mail: Type.Optional(mailInput),
+      alerts: Type.Optional(alertsInput),
+      receipts: Type.Optional(fields({ collection: orNull(Type.String()) })),
     }),
-    answer: t.Object({ settings }),
+    answer: Type.Object({ settings }),
     async handle({ rooms, visit, body, nowMs }) {
       const shown = await rooms.store.write(visit.origin, async (tx) => {
         const after = await changeSettings(tx, visit, body, rooms.sealer, nowMs);

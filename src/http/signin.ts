@@ -1,5 +1,5 @@
 /** Signing in: with e-mail and password, by a one-time link, and for the first time. Every way ends in a fresh session's cookie. */
-import { t } from "elysia";
+import { Type } from "typebox";
 import {
   createOwner,
   findOwnerByEmail,
@@ -23,10 +23,10 @@ import { fields } from "./schema.ts";
 /** Who the local dashboard's owner is while nobody set one up: local development has no passwords. */
 const LOCAL_OWNER = "owner@localhost";
 
-const password = t.String({ description: "a password of 10 to 256 characters" });
-const email = t.String({ description: "an e-mail address" });
-const token = t.String({ maxLength: 100, description: "the token of a one-time link" });
-const answer = t.Object({ owner: t.Object({ email: t.String() }) });
+const password = Type.String({ description: "a password of 10 to 256 characters" });
+const email = Type.String({ description: "an e-mail address" });
+const token = Type.String({ maxLength: 100, description: "the token of a one-time link" });
+const answer = Type.Object({ owner: Type.Object({ email: Type.String() }) });
 
 interface SignedIn {
   id: string;

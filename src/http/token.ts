@@ -1,5 +1,5 @@
 /** Store account tokens of a person: filed by the app, so that a store's purchase finds its person. The audit gets fingerprints alone. */
-import { t } from "elysia";
+import { Type } from "typebox";
 import { fileToken, findPersonByToken, removeToken } from "../people/person-token.ts";
 import { fingerprintSecret } from "../secret/fingerprint.ts";
 import { environmentRoute } from "./route.ts";
@@ -11,7 +11,7 @@ export const tokenRoutes = [
     method: "PUT",
     path: "/persons/:id/tokens/:token",
     summary: "Files a store account token for a person; filing it again changes nothing.",
-    answer: t.Object({ token: t.Object({ token: t.String(), createdAt: time }) }),
+    answer: Type.Object({ token: Type.Object({ token: Type.String(), createdAt: time }) }),
     async handle({ rooms, visit, params, nowMs }) {
       const filing = { environmentId: visit.environment.id, personId: params.id, token: params.token, nowMs };
       const token = await rooms.store.write(visit.origin, async (tx) => {

@@ -1,5 +1,5 @@
 /** What the house noticed: the audit, standing problems, alerts. Lists alone. */
-import { t } from "elysia";
+import { Type } from "typebox";
 import { toIso, toIsoOrNull } from "../ground/clock.ts";
 import { readPageRequest } from "../ground/page.ts";
 import { listAlerts } from "../watch/alert.ts";
@@ -15,19 +15,19 @@ export const watchRoutes = [
     summary: "Lists management changes and runs, newest first, each with its actor, before and after.",
     query: fields({
       ...pageQuery,
-      kind: t.Optional(oneOf(["change", "run"])),
-      target: t.Optional(t.String()),
-      actor: t.Optional(t.String()),
-      action: t.Optional(t.String()),
+      kind: Type.Optional(oneOf(["change", "run"])),
+      target: Type.Optional(Type.String()),
+      actor: Type.Optional(Type.String()),
+      action: Type.Optional(Type.String()),
     }),
     answer: pageOf(
-      t.Object({
-        id: t.String(),
+      Type.Object({
+        id: Type.String(),
         at: time,
-        actor: t.String(),
-        action: t.String(),
-        target: t.String(),
-        eventId: orNull(t.String()),
+        actor: Type.String(),
+        action: Type.String(),
+        target: Type.String(),
+        eventId: orNull(Type.String()),
         before: json,
         after: json,
       }),
@@ -48,13 +48,13 @@ export const watchRoutes = [
     method: "GET",
     path: "/problems",
     summary: "Lists the problems that stand now, newest first; with all=true the cleared ones too.",
-    query: fields({ ...pageQuery, all: t.Optional(oneOf(["true", "false"])) }),
+    query: fields({ ...pageQuery, all: Type.Optional(oneOf(["true", "false"])) }),
     answer: pageOf(
-      t.Object({
-        id: t.String(),
-        code: t.String(),
-        target: t.String(),
-        message: t.String(),
+      Type.Object({
+        id: Type.String(),
+        code: Type.String(),
+        target: Type.String(),
+        message: Type.String(),
         raisedAt: time,
         clearedAt: timeOrNull,
       }),
@@ -77,12 +77,12 @@ export const watchRoutes = [
     summary: "Lists the alerts the owner was told of, newest first; a burst is one alert with a count.",
     query: fields(pageQuery),
     answer: pageOf(
-      t.Object({
-        id: t.String(),
-        code: t.String(),
-        target: t.String(),
-        message: t.String(),
-        count: t.Integer(),
+      Type.Object({
+        id: Type.String(),
+        code: Type.String(),
+        target: Type.String(),
+        message: Type.String(),
+        count: Type.Integer(),
         at: time,
         lastAt: time,
         mailedAt: timeOrNull,

@@ -93,7 +93,7 @@ function fitsScheme(verify: JsonObject): boolean {
 }
 
 function fits(shape: TSchema, value: unknown): boolean {
-  return checkShape(shape, value, "").length === 0;
+  return checkShape(shape, value).length === 0;
 }
 
 function propertiesOf(shape: TSchema): Record<string, TSchema> {

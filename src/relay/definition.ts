@@ -36,7 +36,7 @@ export function checkDefinition(value: unknown): CheckedDefinition {
       'The definition is not a JSON object: write { "name": …, "trigger": { … }, "actions": [ … ] }.';
     return { problems: [{ field: "", message }] };
   }
-  const misfits = checkShape(definitionShape, value, "");
+  const misfits = checkShape(definitionShape, value);
   const problems = sortProblems([...misfits, ...checkRules(value, misfits)]);
   if (problems.length > 0) return { problems: capProblems(problems) };
   const definition = value as unknown as Definition;

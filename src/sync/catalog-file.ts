@@ -157,7 +157,7 @@ export async function readCatalogFile(path: string): Promise<CatalogFile> {
 /** As `readCatalogFile`, of a file that was read already. */
 export function checkCatalogFile(file: JsonFile): CatalogFile {
   if (!file.ok) return file;
-  const problems = [...refuseTwice(file.places), ...checkShape(catalogShape, file.value, "")];
+  const problems = [...refuseTwice(file.places), ...checkShape(catalogShape, file.value)];
   const value = isJsonObject(file.value) ? file.value : {};
   const collections = readCollections(section(value, "collections"), problems);
   problems.push(...checkDefaults(section(value, "plans")), ...checkShared(value));

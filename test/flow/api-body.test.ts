@@ -56,7 +56,7 @@ const SCENARIOS: readonly Scenario[] = [
     name: "an empty body reads as no fields, and the missing one is named",
     request: "POST /persons",
     status: 400,
-    answer: { code: "invalid_input", message: "email is missing: it must be an e-mail address." },
+    answer: { code: "invalid_input", message: "`email` is missing: it must be an e-mail address." },
   },
   {
     name: "an unknown field is refused by name with the one that was meant, before the missing one",
@@ -65,7 +65,7 @@ const SCENARIOS: readonly Scenario[] = [
     status: 400,
     answer: {
       code: "invalid_input",
-      message: "emial is not a field here: did you mean email.",
+      message: "`emial` is not a known field: rename it to `email`, or remove it.",
       problems: [{ field: "emial" }, { field: "email" }],
     },
   },
@@ -81,14 +81,17 @@ const SCENARIOS: readonly Scenario[] = [
     request: "POST /persons",
     call: { body: '{"email":"bo@example.com","__proto__":{"admin":true}}' },
     status: 400,
-    answer: { code: "invalid_input", message: "__proto__ is not a field here: remove it." },
+    answer: {
+      code: "invalid_input",
+      message: "`__proto__` is not a known field: remove it; the only field here is email.",
+    },
   },
   {
     name: "an integer beyond 2^53 where text is asked for is refused, not a fault",
     request: "POST /persons",
     call: { body: '{"email":12345678901234567890}' },
     status: 400,
-    answer: { code: "invalid_input", message: "email is not valid: it must be an e-mail address." },
+    answer: { code: "invalid_input", message: "`email` is a number: it must be an e-mail address." },
   },
   {
     name: "an integer beyond 2^53 comes back digit by digit",

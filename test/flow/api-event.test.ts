@@ -70,7 +70,7 @@ runScenarios([
     status: 400,
     answer: {
       code: "invalid_input",
-      message: "state is not valid: it must be one of queued, running, done, failed, dead.",
+      message: '`state` is "lost": it must be one of queued, running, done, failed, dead.',
     },
   },
   {

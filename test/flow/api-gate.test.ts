@@ -122,7 +122,7 @@ describe("a route of an environment is refused", () => {
         expect(`${route.method} ${route.path} ${reply.status} ${reply.json.code}`).toBe(
           `${route.method} ${route.path} 400 invalid_input`,
         );
-        expect(reply.json.message).toStartWith("qqqq is not a field here");
+        expect(reply.json.message).toStartWith("`qqqq` is not a known field: remove it");
       }
     });
   });
@@ -133,7 +133,7 @@ describe("a route of an environment is refused", () => {
         key: api.keys.dev,
       });
       expect(`${route.path} ${reply.status}`).toBe(`${route.path} 400`);
-      expect(reply.json.message).toStartWith("qqqq is not a field here");
+      expect(reply.json.message).toStartWith("`qqqq` is not a known field: remove it");
     }
   });
 });

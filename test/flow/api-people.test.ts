@@ -86,7 +86,11 @@ runScenarios([
     request: () => `POST /persons/${id}/grants`,
     call: { body: { entitlement: "access:beta", source: "relay" } },
     status: 400,
-    answer: { code: "invalid_input", message: "source is not a field here: remove it." },
+    answer: {
+      code: "invalid_input",
+      message:
+        "`source` is not a known field: remove it; the fields here are entitlement, expiresAt and reason.",
+    },
   },
   {
     name: "credits added under a key apply once",

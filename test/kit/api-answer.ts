@@ -1,5 +1,5 @@
 /** Holds every successful answer against the schema that the OpenAPI document gives for its route. */
-import { Value } from "@sinclair/typebox/value";
+import { Value } from "typebox/value";
 import { matchesPath } from "../../src/http/missing.ts";
 import type { Route } from "../../src/http/route.ts";
 import { ROUTES } from "../../src/http/route-list.ts";
@@ -14,10 +14,10 @@ export function routeOf(method: string, pathname: string): Route | null {
 export function checkAnswer(method: string, pathname: string, status: number, json: unknown): void {
   const route = routeOf(method, pathname);
   if (route === null || route.answer === null || route.status !== status || json === null) return;
-  const error = Value.Errors(route.answer, json).First();
+  const [error] = Value.Errors(route.answer, json);
   if (error !== undefined) {
     throw new Error(
-      `${method} ${pathname} answers what its schema does not allow: ${error.path} ${error.message}`,
+      `${method} ${pathname} answers what its schema does not allow: ${error.instancePath} ${error.message}`,
     );
   }
 }

@@ -186,10 +186,10 @@ describe("revoke_access", () => {
 
 describe("in a definition", () => {
   const checkGrant = (action: unknown) => {
-    const problems = checkShape(grantAccess.shape, action, "");
+    const problems = checkShape(grantAccess.shape, action);
     return problems.length > 0 ? problems : grantAccess.check(action as GrantAccess);
   };
-  const checkRevoke = (action: unknown) => checkShape(revokeAccess.shape, action, "");
+  const checkRevoke = (action: unknown) => checkShape(revokeAccess.shape, action);
 
   test.each(grantAccess.examples.map((example) => [example]))("%j is valid", (example) => {
     expect(checkGrant(example)).toEqual([]);

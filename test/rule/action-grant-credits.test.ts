@@ -137,7 +137,7 @@ describe("grant_credits", () => {
 
 describe("grant_credits in a definition", () => {
   const check = (action: unknown) => {
-    const problems = checkShape(grantCredits.shape, action, "");
+    const problems = checkShape(grantCredits.shape, action);
     return problems.length > 0 ? problems : grantCredits.check(action as GrantCredits);
   };
 

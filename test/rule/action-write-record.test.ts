@@ -160,7 +160,7 @@ describe("write_record", () => {
 
 describe("write_record in a definition", () => {
   const check = (action: unknown) => {
-    const problems = checkShape(writeRecord.shape, action, "");
+    const problems = checkShape(writeRecord.shape, action);
     return problems.length > 0 ? problems : writeRecord.check(action as WriteRecord);
   };
 

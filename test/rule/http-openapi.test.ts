@@ -1,5 +1,6 @@
 /** The OpenAPI document: every route with a sentence, its parameters and its schemas, and nothing the library put there for itself. */
 import { expect, test } from "bun:test";
+import type { ShapeNode } from "../../src/ground/shape.ts";
 import { writeOpenApi } from "../../src/http/openapi.ts";
 import { ROUTES } from "../../src/http/route-list.ts";
 
@@ -57,19 +58,20 @@ test("every route of an environment names a key or a session, and every open one
 });
 
 test("every list takes limit and cursor and answers items and next", () => {
-  const lists = ROUTES.filter(({ answer }) => answer?.properties?.items !== undefined).filter(
-    ({ method }) => method === "GET",
+  const lists = ROUTES.filter(
+    ({ method, answer }) => method === "GET" && (answer as ShapeNode | null)?.properties?.items !== undefined,
   );
   expect(lists.length).toBeGreaterThan(20);
   for (const { query, answer } of lists) {
     expect(Object.keys(query?.properties ?? {})).toEqual(expect.arrayContaining(["limit", "cursor"]));
-    expect(answer?.required).toEqual(expect.arrayContaining(["items", "next"]));
+    expect((answer as ShapeNode | null)?.required).toEqual(expect.arrayContaining(["items", "next"]));
   }
 });
 
 test("every object that is sent refuses fields it does not name", () => {
   for (const { body, query } of ROUTES) {
-    for (const schema of [body, query]) if (schema !== null) expect(schema.additionalProperties).toBe(false);
+    for (const schema of [body, query])
+      if (schema !== null) expect((schema as ShapeNode).additionalProperties).toBe(false);
   }
 });
 
