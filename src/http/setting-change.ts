@@ -9,7 +9,6 @@ import {
   requireVersion,
   saveSettings,
   setHold,
-  setProcessorSecret,
   settingsSection,
 } from "../account/environment.ts";
 import type { Json } from "../ground/json.ts";
@@ -21,6 +20,7 @@ import {
   readMailSettings,
   viewMailSettings,
 } from "../mail/mail-settings.ts";
+import { keepProcessorSecret } from "../relay/relay-environment-secret.ts";
 import { processorSecretContext } from "../relay/relay-row.ts";
 import { readPastedSecret } from "../secret/paste.ts";
 import type { Sealer } from "../secret/seal.ts";
@@ -56,8 +56,8 @@ export async function changeSettings(
   if (input.held !== undefined) await setHold(tx, before.id, input.held ? nowMs : null);
   if (input.processorSecret !== undefined) {
     const kept =
-      input.processorSecret === null ? null : keepProcessorSecret(before, input.processorSecret, sealer);
-    await setProcessorSecret(tx, before, kept, nowMs);
+      input.processorSecret === null ? null : sealProcessorSecret(before, input.processorSecret, sealer);
+    await keepProcessorSecret(tx, { environment: before, nowMs }, kept);
   }
   const after = await requireNow(tx, before.id);
   await auditVisit(tx, visit, nowMs, {
@@ -87,7 +87,7 @@ function changeSections(
   return sections;
 }
 
-function keepProcessorSecret(environment: Environment, value: string, sealer: Sealer): KeptProcessorSecret {
+function sealProcessorSecret(environment: Environment, value: string, sealer: Sealer): KeptProcessorSecret {
   const { stored, fingerprint } = readPastedSecret({ scheme: "processor" }, value);
   const sealed = sealer.seal(stored, processorSecretContext(environment.id));
   return { sealed, fingerprint, digest: sealer.digest(stored) };
