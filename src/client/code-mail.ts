@@ -3,11 +3,13 @@
  * as rows are read by keys and backups; local development's mailbox is how the code arrives, so there it stands.
  * Source: decisions, section 5 ("e-mail"); the specification's "Limits".
  */
+import { randomInt } from "node:crypto";
 import { findApp } from "../account/app.ts";
-import { findEnvironmentById } from "../account/environment.ts";
-import { CODE_DIGITS, CODE_LIFE_MS, type RaisableLimits } from "../ground/limit.ts";
+import type { Environment } from "../account/environment.ts";
+import { type Clock, sleep } from "../ground/clock.ts";
+import { CODE_DIGITS, CODE_LIFE_MS } from "../ground/limit.ts";
 import { Refusal } from "../ground/refusal.ts";
-import { findBrokenCap, intendEmail } from "../mail/email.ts";
+import { intendEmail } from "../mail/email.ts";
 import { readMailSettings } from "../mail/mail-settings.ts";
 import { makeSubject, makeText } from "../mail/mail-text.ts";
 import type { OutgoingMail } from "../mail/mailer.ts";
@@ -24,21 +26,15 @@ export interface CodeMail {
   nowMs: number;
 }
 
-export interface MailRules {
-  /** Local development sends nothing: mail stays in the mailbox. */
-  local: boolean;
-  limits: Pick<RaisableLimits, "emailsPerHour" | "eventEmailsPerPersonPerDay">;
-}
-
-/** Writes the mail as intended; answers what to hand to the mailer. Refuses with `code_not_sent` where none can leave. */
-export async function intendCodeMail(tx: Writer, mail: CodeMail, rules: MailRules): Promise<OutgoingMail> {
+/** Writes the mail as intended, to leave from this address; answers what to hand to the mailer. */
+export async function intendCodeMail(
+  tx: Writer,
+  mail: CodeMail,
+  from: string,
+  local: boolean,
+): Promise<OutgoingMail> {
   const { environmentId, appId, email, nowMs } = mail;
-  const from = await requireSender(tx, environmentId, rules.local);
   const person = await findPersonByEmail(tx, environmentId, email);
-  const cap = { appId, personId: person?.id ?? "", kind: "account", nowMs } as const;
-  if ((await findBrokenCap(tx, cap, rules.limits)) !== null) {
-    throw refuseCodeMail("the app has sent as many mails within an hour as its limit", "try again later");
-  }
   const name = (await findApp(tx, appId))?.name ?? appId;
   const subject = makeSubject(`Your code to sign in to ${name}`);
   const text = writeText(name, mail.code);
@@ -50,7 +46,7 @@ export async function intendCodeMail(tx: Writer, mail: CodeMail, rules: MailRule
     sender: from,
     kind: "account",
     subject,
-    text: rules.local ? text : writeText(name, "•".repeat(CODE_DIGITS)),
+    text: local ? text : writeText(name, "•".repeat(CODE_DIGITS)),
     relayName: null,
     eventId: null,
     nowMs,
@@ -79,10 +75,18 @@ export function refuseCodeMail(why: string, todo: string): Refusal {
   return new Refusal("code_not_sent", `The sign-in code was not sent, as ${why}: ${todo}.`);
 }
 
-async function requireSender(tx: Reader, environmentId: number, local: boolean): Promise<string> {
-  const environment = await findEnvironmentById(tx, environmentId);
-  const settings = environment === null ? null : readMailSettings(environment);
-  if (settings?.sends !== true) {
+/**
+ * The address that codes leave from, where `local` is whether mail stays in the mailbox. Refuses with `code_not_sent` where none can
+ * leave, before anyone looks at whose code it would be.
+ */
+export async function requireCodeSender(
+  tx: Reader,
+  environment: Environment,
+  local: boolean,
+): Promise<string> {
+  const environmentId = environment.id;
+  const settings = readMailSettings(environment);
+  if (!settings.sends) {
     throw refuseCodeMail("the owner's sends switch is off", "turn it on in the mail settings");
   }
   const verified = await findSenderAddress(tx, environmentId, "account");
@@ -97,4 +101,34 @@ function writeText(appName: string, code: string): string {
   return makeText(
     `${code} is your code to sign in to ${appName}.\n\nIt works once, for ${CODE_LIFE_MS / 60_000} minutes. If you did not ask for it, ignore this mail: nobody signs in without the code.\n`,
   );
+}
+
+/** Of so many of the newest sends is remembered how they went. */
+const SENDS_REMEMBERED = 20;
+
+/**
+ * How the newest codes were sent, so that a code that is held back is answered just as one that left: as late, and as well. Without it
+ * the time of an answer would tell whether anybody has the address.
+ */
+export class SendPace {
+  readonly #clock: Clock;
+  readonly #sends: { tookMs: number; failed: boolean }[] = [];
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Notes a send that began at `startedAt` by the clock that never goes back. */
+  note(startedAt: number, failed: boolean): void {
+    this.#sends.push({ tookMs: this.#clock.monotonicMs() - startedAt, failed });
+    if (this.#sends.length > SENDS_REMEMBERED) this.#sends.shift();
+  }
+
+  /** Waits as long as one of the newest sends, and answers whether that one failed. */
+  async pretend(): Promise<boolean> {
+    const like = this.#sends[randomInt(Math.max(1, this.#sends.length))];
+    if (like === undefined) return false;
+    if (like.tookMs > 0) await sleep(this.#clock, like.tookMs);
+    return like.failed;
+  }
 }

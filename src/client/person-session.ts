@@ -78,8 +78,32 @@ export function endPersonSessions(tx: Writer, personId: string): Promise<number>
   return tx.run("DELETE FROM person_session WHERE person_id = ?1", personId);
 }
 
-/** Forgets sessions and codes that have ended; for the daily cleaning. */
+/** Whether the person signed in from this network (its digest) within the last 30 days. */
+export async function knowsNetwork(
+  tx: Reader,
+  of: { personId: string; network: Uint8Array; nowMs: number },
+): Promise<boolean> {
+  const sql = "SELECT 1 FROM person_network WHERE person_id = ?1 AND network_digest = ?2 AND seen_at > ?3";
+  return (await tx.get(sql, of.personId, of.network, of.nowMs - PERSON_SESSION_LIFE_MS)) !== null;
+}
+
+/** Notes that the person signed in from this network. */
+export async function rememberNetwork(
+  tx: Writer,
+  of: { personId: string; network: Uint8Array; nowMs: number },
+): Promise<void> {
+  await tx.run(
+    `INSERT INTO person_network (person_id, network_digest, seen_at) VALUES (?1, ?2, ?3)
+     ON CONFLICT (person_id, network_digest) DO UPDATE SET seen_at = excluded.seen_at`,
+    of.personId,
+    of.network,
+    of.nowMs,
+  );
+}
+
+/** Forgets sessions, codes and networks that have ended; for the daily cleaning. */
 export async function forgetEndedPersonSessions(tx: Writer, nowMs: number): Promise<void> {
   await tx.run("DELETE FROM person_session WHERE expires_at <= ?1", nowMs);
   await tx.run("DELETE FROM person_code WHERE expires_at <= ?1", nowMs);
+  await tx.run("DELETE FROM person_network WHERE seen_at <= ?1", nowMs - PERSON_SESSION_LIFE_MS);
 }

@@ -1,28 +1,33 @@
 /**
- * Signing in to an app with an e-mailed code. Asking for a code goes the same way for every address, so that it tells nobody who
- * exists; a person is created only once a code came back from their mailbox, through the door of every invite and under its cap.
+ * Signing in to an app with an e-mailed code. Asking for a code goes the same way for every address and is answered the same, so that it
+ * tells nobody who exists, also where a code is held back: for an address that nobody has, once strangers used up what an hour holds for
+ * them, or where only invited people sign in. A person is created only once a code came back from their mailbox.
  */
+import { alertOn, type Environment, findEnvironmentById, settingsSection } from "../account/environment.ts";
 import type { Clock } from "../ground/clock.ts";
-import {
-  MAX_CODES_PER_ADDRESS,
-  MAX_CODES_PER_EMAIL,
-  MAX_SIGNINS_PER_ADDRESS,
-  type RaisableLimits,
-  SIGNIN_WINDOW_MS,
-} from "../ground/limit.ts";
+import { type RaisableLimits, SIGNIN_WINDOW_MS } from "../ground/limit.ts";
 import { Refusal } from "../ground/refusal.ts";
-import type { RefusalCode } from "../ground/refusal-code.ts";
-import { WindowCap } from "../ground/window-cap.ts";
+import { WindowCap, wideNetworkOf } from "../ground/window-cap.ts";
 import { finishEmail } from "../mail/email.ts";
-import type { Mailer, MailOutcome } from "../mail/mailer.ts";
-import { parseEmailAddress, toEmailKey } from "../people/email-address.ts";
-import { markSignedIn, type PersonRow } from "../people/person.ts";
-import { invitePerson } from "../people/person-invite.ts";
+import type { Mailer, OutgoingMail } from "../mail/mailer.ts";
+import { parseEmailAddress } from "../people/email-address.ts";
+import { findPersonByEmail, markSignedIn, type PersonRow } from "../people/person.ts";
+import { signUpPerson } from "../people/person-invite.ts";
 import type { Sealer } from "../secret/seal.ts";
-import type { Store, Writer } from "../store/port.ts";
-import { claimCodeMails, intendCodeMail, refuseCodeMail } from "./code-mail.ts";
-import { keepCode, makeCode, redeemCode } from "./person-code.ts";
-import { createPersonSession } from "./person-session.ts";
+import type { Reader, Store, Writer } from "../store/port.ts";
+import { raiseAlert } from "../watch/alert.ts";
+import { claimCodeMails, intendCodeMail, refuseCodeMail, requireCodeSender, SendPace } from "./code-mail.ts";
+import { type CodeHolder, digestNetwork, keepCode, makeCode, redeemCode } from "./person-code.ts";
+import { createPersonSession, knowsNetwork, rememberNetwork } from "./person-session.ts";
+import { PersonSigninCap } from "./person-signin-cap.ts";
+
+/** The name of the settings' section. */
+export const SIGNIN_SECTION = "signin";
+
+/** Whether only people who exist (invited, or made by an event) may sign in; off unless set. */
+export function isInvitedOnly(environment: Pick<Environment, "settings">): boolean {
+  return settingsSection(environment, SIGNIN_SECTION).invitedOnly === true;
+}
 
 export interface SigninRooms {
   store: Store;
@@ -50,48 +55,62 @@ export interface SignedIn {
   expiresAt: number;
 }
 
+/** Who asks for a code: the person that has the address, and whether they signed in from this network before. */
+interface Asker {
+  environment: Environment;
+  person: PersonRow | null;
+  isKnown: boolean;
+}
+
 export class PersonSignin {
   readonly #rooms: SigninRooms;
-  readonly #codesByEmail: WindowCap;
-  readonly #codesBySource: WindowCap;
-  readonly #signinsBySource: WindowCap;
+  readonly #pace: SendPace;
+  readonly #cap: PersonSigninCap;
+  /** Which owners were told of a budget within the hour: a flood of refused calls writes nothing. */
+  readonly #told: WindowCap;
 
   constructor(rooms: SigninRooms) {
     this.#rooms = rooms;
-    this.#codesByEmail = new WindowCap(rooms.clock, MAX_CODES_PER_EMAIL, SIGNIN_WINDOW_MS);
-    this.#codesBySource = new WindowCap(rooms.clock, MAX_CODES_PER_ADDRESS, SIGNIN_WINDOW_MS);
-    this.#signinsBySource = new WindowCap(rooms.clock, MAX_SIGNINS_PER_ADDRESS, SIGNIN_WINDOW_MS);
+    this.#pace = new SendPace(rooms.clock);
+    this.#cap = new PersonSigninCap(rooms.clock, rooms.limits);
+    this.#told = new WindowCap(rooms.clock, 1, SIGNIN_WINDOW_MS);
   }
 
   /**
-   * Mails a code to the address, whether or not anybody has it; an earlier code ends. Answers when the code ends. Refuses with
+   * Mails a code to the address, whether or not anybody has it; earlier ones go on. Answers when the code ends. Refuses with
    * `invalid_input` (no address), `code_capped` and `code_not_sent`.
    */
   async requestCode(place: SigninPlace, given: string): Promise<{ expiresAt: number }> {
-    const { store, sealer, mailer, clock, local, limits } = this.#rooms;
+    const { store, clock, local } = this.#rooms;
     const email = requireAddress(given);
-    this.#countRequest(place, email);
-    const code = makeCode();
-    const nowMs = clock.now();
-    const { appId, environmentId } = place;
-    const { mail, expiresAt } = await store.write("app", async (tx) => ({
-      mail: await intendCodeMail(tx, { appId, environmentId, email, code, nowMs }, { local, limits }),
-      expiresAt: await keepCode(tx, sealer, { environmentId, email }, code, nowMs),
-    }));
-    const sent = await mailer.send(mail);
-    const end = { state: sent.kind, message: "message" in sent ? sent.message : null };
-    await store.write("app", (tx) => finishEmail(tx, mail.emailId, end, clock.now()));
-    refuseUnsent(sent);
-    return { expiresAt };
+    const holder = holderOf(place, email);
+    const asker = await store.read((tx) => this.#findAsker(tx, holder));
+    const { environment, person, isKnown } = asker;
+    if (!isKnown && this.#cap.isUsedUp(holder)) {
+      await store.write("app", (tx) => this.#tellOwner(tx, environment, "codesPerHour"));
+    }
+    this.#cap.countCode(place.source, holder, isKnown);
+    // What is held back is counted as what is sent, so that no limit that is reached sooner or later tells which it was.
+    const isCrowded = person === null && !this.#cap.countStranger(holder);
+    const isClosed = person === null && isInvitedOnly(environment);
+    const kept = await store.write("app", async (tx) => {
+      const from = await requireCodeSender(tx, environment, local);
+      if (isCrowded && !isClosed) await this.#tellOwner(tx, environment, "strangerCodesPerHour");
+      return await this.#keep(tx, place.appId, holder, isCrowded || isClosed ? null : from);
+    });
+    const startedAt = clock.monotonicMs();
+    const failed = kept.mail === null ? await this.#pace.pretend() : await this.#send(kept.mail, startedAt);
+    if (failed) throw refuseCodeMail("the mail server did not take it", "ask for another one in a moment");
+    return { expiresAt: kept.expiresAt };
   }
 
   /**
    * Starts a session for whoever holds the address's code, which is used up. Refuses with `invalid_input`, `signin_capped`,
-   * `code_invalid`, and to the holder of a right code alone with `person_suspended` and `invite_capped`.
+   * `code_invalid`, and to the holder of a right code alone with `person_suspended` and `signup_capped`.
    */
   async signIn(place: SigninPlace, given: { email: string; code: string }): Promise<SignedIn> {
     const email = requireAddress(given.email);
-    this.#countSignin(place);
+    this.#cap.countTry(place.source);
     const code = given.code.replaceAll(/\s/g, "");
     const done = await this.#rooms.store.write("app", (tx) => this.#redeem(tx, place, email, code));
     if (done instanceof Refusal) throw done;
@@ -102,20 +121,19 @@ export class PersonSignin {
   async #redeem(tx: Writer, place: SigninPlace, email: string, code: string): Promise<SignedIn | Refusal> {
     const { sealer, clock, limits } = this.#rooms;
     const { environmentId } = place;
+    const holder = holderOf(place, email);
     const nowMs = clock.now();
-    if (!(await redeemCode(tx, sealer, { environmentId, email }, code, nowMs))) {
+    const { person: known, environment } = await this.#findAsker(tx, holder);
+    const isRight = await redeemCode(tx, sealer, holder, code, nowMs);
+    // A code mailed before the owner closed the door makes nobody new.
+    if (!isRight || (known === null && isInvitedOnly(environment))) {
       return new Refusal(
         "code_invalid",
         "The code is wrong, used, older than ten minutes or was tried too often: type the newest one, or ask for another.",
       );
     }
-    const { person } = await invitePerson(tx, {
-      environmentId,
-      email,
-      createdBy: place.by,
-      nowMs,
-      invitesPerDay: limits.invitesPerDay,
-    });
+    const signUp = { environmentId, email, createdBy: place.by, nowMs, signupsPerDay: limits.signupsPerDay };
+    const { person } = await signUpPerson(tx, signUp);
     if (person.status === "suspended") {
       return new Refusal(
         "person_suspended",
@@ -125,33 +143,78 @@ export class PersonSignin {
     const at = { environmentId, personId: person.id, nowMs };
     await claimCodeMails(tx, { ...at, email });
     await markSignedIn(tx, at);
+    await rememberNetwork(tx, { personId: person.id, network: digestNetwork(sealer, holder), nowMs });
     return { person: { ...person, status: "active" }, ...(await createPersonSession(tx, at)) };
   }
 
-  #countRequest({ environmentId, source }: SigninPlace, email: string): void {
-    const name = `${environmentId} ${toEmailKey(email)}`;
-    refuseFull(
-      this.#codesBySource.fullUntil(source),
-      "code_capped",
-      `The limit of ${MAX_CODES_PER_ADDRESS} sign-in codes an hour from this network address is reached: wait until resetAt.`,
-    );
-    refuseFull(
-      this.#codesByEmail.fullUntil(name),
-      "code_capped",
-      `The limit of ${MAX_CODES_PER_EMAIL} sign-in codes an hour for this e-mail address is reached: use the newest one, or wait until resetAt.`,
-    );
-    this.#codesBySource.count(source);
-    this.#codesByEmail.count(name);
+  async #findAsker(tx: Reader, holder: CodeHolder): Promise<Asker> {
+    const environment = await findEnvironmentById(tx, holder.environmentId);
+    if (environment === null) throw new Refusal("not_found", "There is no such environment any more.");
+    const person = await findPersonByEmail(tx, holder.environmentId, holder.email);
+    const nowMs = this.#rooms.clock.now();
+    const network = digestNetwork(this.#rooms.sealer, holder);
+    const isKnown = person !== null && (await knowsNetwork(tx, { personId: person.id, network, nowMs }));
+    return { environment, person, isKnown };
   }
 
-  #countSignin({ source }: SigninPlace): void {
-    refuseFull(
-      this.#signinsBySource.fullUntil(source),
-      "signin_capped",
-      `The limit of ${MAX_SIGNINS_PER_ADDRESS} sign-ins an hour from this network address is reached: wait until resetAt.`,
-    );
-    this.#signinsBySource.count(source);
+  /** The code in the store and, unless it is held back (no sender), its mail. */
+  async #keep(
+    tx: Writer,
+    appId: string,
+    holder: CodeHolder,
+    from: string | null,
+  ): Promise<{ mail: OutgoingMail | null; expiresAt: number }> {
+    const { sealer, clock, local } = this.#rooms;
+    const { environmentId, email } = holder;
+    const nowMs = clock.now();
+    const code = from === null ? null : makeCode();
+    const mail =
+      from === null || code === null
+        ? null
+        : await intendCodeMail(tx, { appId, environmentId, email, code, nowMs }, from, local);
+    return { mail, expiresAt: await keepCode(tx, sealer, holder, code, nowMs) };
   }
+
+  /** Whether the mail certainly did not leave; one whose end is not known may well have, so it counts as sent. */
+  async #send(mail: OutgoingMail, startedAt: number): Promise<boolean> {
+    const { store, mailer, clock } = this.#rooms;
+    const sent = await mailer.send(mail);
+    const end = { state: sent.kind, message: "message" in sent ? sent.message : null };
+    await store.write("app", (tx) => finishEmail(tx, mail.emailId, end, clock.now()));
+    this.#pace.note(startedAt, sent.kind === "failed");
+    return sent.kind === "failed";
+  }
+
+  /** A budget of codes is used up: the owner hears of it once an hour, as nobody else is told. */
+  async #tellOwner(
+    tx: Writer,
+    environment: Environment,
+    limit: "codesPerHour" | "strangerCodesPerHour",
+  ): Promise<void> {
+    const told = `${environment.id} ${limit}`;
+    if (!alertOn(environment, "codes_capped") || this.#told.fullUntil(told) !== null) return;
+    this.#told.count(told);
+    const { clock, limits } = this.#rooms;
+    await raiseAlert(tx, {
+      environmentId: environment.id,
+      code: "codes_capped",
+      target: "signin:codes",
+      message: USED_UP[limit](limits[limit]),
+      nowMs: clock.now(),
+    });
+  }
+}
+
+const USED_UP = {
+  codesPerHour: (limit: number) =>
+    `More than ${limit} sign-in codes were asked for within an hour, the limit of this environment: until the hour is over people sign in only where they did before. Raise RELAY_LIMIT_CODES_PER_HOUR if these are your visitors.`,
+  strangerCodesPerHour: (limit: number) =>
+    `Codes were asked for more than ${limit} times within an hour for addresses that nobody has, the limit of this environment: until the hour is over such addresses are mailed no code and nobody new signs up; whoever you know still signs in. Raise RELAY_LIMIT_STRANGER_CODES_PER_HOUR if these are your visitors.`,
+};
+
+/** An IPv6 network is the /48: whoever holds one changes addresses at will. */
+function holderOf({ environmentId, source }: SigninPlace, email: string): CodeHolder {
+  return { environmentId, email, network: wideNetworkOf(source) ?? source };
 }
 
 /** In one composition, so that two spellings that count as one address are one mailbox too. */
@@ -159,14 +222,4 @@ function requireAddress(given: string): string {
   const email = parseEmailAddress(given.normalize("NFC"));
   if (email !== null) return email;
   throw new Refusal("invalid_input", "`email` is not an e-mail address: use one such as name@example.com.");
-}
-
-function refuseFull(resetAtMs: number | null, code: RefusalCode, sentence: string): void {
-  if (resetAtMs !== null) throw new Refusal(code, sentence, { resetAtMs });
-}
-
-/** A mail whose end is not known may well have left, so it counts as sent. */
-function refuseUnsent(sent: MailOutcome): void {
-  if (sent.kind !== "failed") return;
-  throw refuseCodeMail("the mail server did not take it", "ask for another one in a moment");
 }

@@ -85,14 +85,20 @@ export const MAX_LINK_TRIES_PER_NETWORK = 30;
 export const MAX_WAITING_PASSWORDS = 16;
 /** How long a browser stays known to the account that signed in from it. */
 export const KNOWN_DEVICE_LIFE_MS = 400 * DAY_MS;
-/** Signing in to an app with an e-mailed code. */
+/** Signing in to an app with an e-mailed code; `client/person-code.ts` shows what guessing costs. */
 export const CODE_DIGITS = 6;
 export const CODE_LIFE_MS = 10 * MINUTE_MS;
+/** Wrong tries that a code takes from the network that asked for it, and from all others together. */
 export const MAX_CODE_TRIES = 5;
+export const MAX_FOREIGN_CODE_TRIES = 3;
 export const SIGNIN_WINDOW_MS = HOUR_MS;
-export const MAX_CODES_PER_EMAIL = 5;
+/** Codes an hour for one e-mail address: from one network, and from all that its person never signed in from. */
+export const MAX_CODES_PER_EMAIL_AND_NETWORK = 5;
+export const MAX_CODES_PER_EMAIL = 10;
 export const MAX_CODES_PER_ADDRESS = 30;
+export const MAX_CODES_PER_NETWORK = 60;
 export const MAX_SIGNINS_PER_ADDRESS = 60;
+export const MAX_SIGNINS_PER_NETWORK = 120;
 export const PERSON_SESSION_LIFE_MS = 30 * DAY_MS;
 
 /** The limits a configuration may raise ("Limits are raised on request"). */
@@ -103,6 +109,9 @@ export interface RaisableLimits {
   eventlessCallsPerMinute: number;
   unverifiedCallsPerMinute: number;
   invitesPerDay: number;
+  signupsPerDay: number;
+  codesPerHour: number;
+  strangerCodesPerHour: number;
   emailsPerHour: number;
   eventEmailsPerPersonPerDay: number;
   syncChangesPerMinute: number;
@@ -114,6 +123,9 @@ export const DEFAULT_LIMITS: RaisableLimits = {
   eventlessCallsPerMinute: 600,
   unverifiedCallsPerMinute: 60,
   invitesPerDay: 200,
+  signupsPerDay: 200,
+  codesPerHour: 100,
+  strangerCodesPerHour: 50,
   emailsPerHour: 200,
   eventEmailsPerPersonPerDay: 5,
   syncChangesPerMinute: 30,

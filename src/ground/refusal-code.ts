@@ -190,6 +190,11 @@ export const REFUSALS = {
     when: "The environment created as many people by address today as its limit.",
     todo: "Wait until resetAt, or raise the limit in the server's configuration.",
   },
+  signup_capped: {
+    status: 429,
+    when: "As many people signed up in the environment today as its limit.",
+    todo: "Wait until resetAt, or raise the limit in the server's configuration; people who were invited or bought sign in all the same.",
+  },
   ref_used: {
     status: 409,
     when: "This ref already belongs to another purchase.",
@@ -212,7 +217,7 @@ export const REFUSALS = {
   },
   code_capped: {
     status: 429,
-    when: "More sign-in codes were asked for, for one e-mail address or from one network address, than the limit.",
+    when: "More sign-in codes were asked for, for one e-mail address, from one network address or in the whole environment, than the limit.",
     todo: "Wait until resetAt; a code that was sent works for ten minutes.",
   },
   code_invalid: {

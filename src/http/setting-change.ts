@@ -1,6 +1,6 @@
 /**
  * One change of an environment's settings, all of it in one transaction and one audit row: the hold, the processor's secret, mail,
- * alerts, the collection receipts are mapped to. It keeps secrets sealed and tells the audit their fingerprint alone.
+ * alerts, the collection receipts are mapped to, who may sign in. It keeps secrets sealed and tells the audit their fingerprint alone.
  */
 import {
   type Environment,
@@ -11,6 +11,7 @@ import {
   setHold,
   settingsSection,
 } from "../account/environment.ts";
+import { isInvitedOnly, SIGNIN_SECTION } from "../client/person-signin.ts";
 import type { Json } from "../ground/json.ts";
 import { Refusal } from "../ground/refusal.ts";
 import {
@@ -39,6 +40,7 @@ export interface SettingsInput {
   /** Alert codes switched on or off; absent ones stay. */
   alerts?: Record<string, boolean> | undefined;
   receipts?: { collection: string | null } | undefined;
+  signin?: { invitedOnly: boolean } | undefined;
 }
 
 /** Makes the change. Refuses with `version_conflict` or `invalid_input`, having written nothing. */
@@ -84,6 +86,7 @@ function changeSections(
     const { collection } = input.receipts;
     sections[RECEIPTS_SECTION] = collection === null ? null : { collection };
   }
+  if (input.signin !== undefined) sections[SIGNIN_SECTION] = { ...input.signin };
   return sections;
 }
 
@@ -102,6 +105,7 @@ function tellSettings(environment: Environment, input: SettingsInput): Record<st
     ...(input.processorSecret === undefined ? {} : { processorSecret: processorSecretFingerprint }),
     ...(input.mail === undefined ? {} : { mail: viewMailSettings(readMailSettings(environment)) }),
     ...(input.alerts === undefined ? {} : { alerts: settingsSection(environment, "alerts") }),
+    ...(input.signin === undefined ? {} : { signin: { invitedOnly: isInvitedOnly(environment) } }),
     ...(input.receipts === undefined ? {} : { receipts: settingsSection(environment, RECEIPTS_SECTION) }),
   };
 }

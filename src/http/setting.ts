@@ -9,6 +9,7 @@ import {
   findEnvironmentById,
   settingsSection,
 } from "../account/environment.ts";
+import { isInvitedOnly } from "../client/person-signin.ts";
 import { toIso, toIsoOrNull } from "../ground/clock.ts";
 import { DEFAULT_LIMITS } from "../ground/limit.ts";
 import { readMailSettings, viewMailSettings } from "../mail/mail-settings.ts";
@@ -54,6 +55,7 @@ const settings = Type.Object({
   senderDomain: orNull(senderDomain),
   alerts: Type.Record(Type.String(), Type.Boolean()),
   receipts: Type.Object({ collection: orNull(Type.String()) }),
+  signin: Type.Object({ invitedOnly: Type.Boolean() }),
 });
 
 const mailInput = fields({
@@ -98,6 +100,7 @@ async function showSettings(tx: Reader, rooms: HttpRooms, environment: Environme
     senderDomain: domain === null ? null : viewSenderDomain(domain),
     alerts: showAlerts(environment),
     receipts: { collection: typeof collection === "string" ? collection : null },
+    signin: { invitedOnly: isInvitedOnly(environment) },
   };
 }
 
@@ -128,7 +131,7 @@ export const settingRoutes = [
     method: "PUT",
     path: "/settings",
     summary:
-      "Changes settings read at the given version: hold, processor secret, mail, alerts; what is absent stays.",
+      "Changes settings read at the given version: hold, processor secret, mail, alerts, who signs in; what is absent stays.",
     body: fields({
       version: Type.Integer({ description: "the version you read, an integer" }),
       held: Type.Optional(Type.Boolean()),
@@ -136,6 +139,13 @@ export const settingRoutes = [
       mail: Type.Optional(mailInput),
       alerts: Type.Optional(alertsInput),
       receipts: Type.Optional(fields({ collection: orNull(Type.String()) })),
+      signin: Type.Optional(
+        fields({
+          invitedOnly: Type.Boolean({
+            description: "true or false: whether only people who exist may sign in",
+          }),
+        }),
+      ),
     }),
     answer: Type.Object({ settings }),
     async handle({ rooms, visit, body, nowMs }) {

@@ -139,8 +139,9 @@ export function findUnfinishedEmail(
 }
 
 /**
- * One sentence naming the cap that one more mail would break, or null. An app's mails (all its environments) count for a rolling hour,
- * a person's event mails for a UTC day; a mail that failed did not leave and does not count.
+ * One sentence naming the cap that one more mail would break, or null. Mails of an app's relays (in all its environments) count for a
+ * rolling hour, a person's event mails for a UTC day; a mail that failed did not leave and does not count. Sign-in codes have a budget of
+ * their own (`client/person-signin.ts`), so that strangers who ask for codes never keep an event's mail from leaving.
  */
 export async function findBrokenCap(
   tx: Reader,
@@ -149,7 +150,7 @@ export async function findBrokenCap(
 ): Promise<string | null> {
   const hour = await tx.get<{ count: number }>(
     `SELECT COUNT(*) AS count FROM email WHERE environment_id IN (SELECT id FROM environment WHERE app_id = ?1)
-       AND created_at > ?2 AND state <> 'failed' AND kind IN ('event', 'account')`,
+       AND created_at > ?2 AND state <> 'failed' AND kind IN ('event', 'account') AND relay_name IS NOT NULL`,
     mail.appId,
     mail.nowMs - HOUR_MS,
   );

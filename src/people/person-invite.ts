@@ -1,6 +1,7 @@
 /**
- * The one door through which people are created: by an invite, or by an event whose map names `person_email`. Both spend the same
- * cap per environment and UTC day, and each new person is audited here. It never sends mail and never changes a person who exists.
+ * The one door through which people are created: by an invite, by an event whose map names `person_email`, or by signing up with a code.
+ * Invites and events spend one cap per environment and UTC day, sign-ups another, so that strangers who sign up never keep a buyer's paid
+ * event from its person. Each new person is audited here. It never sends mail and never changes a person who exists.
  */
 import { toIso } from "../ground/clock.ts";
 import { newId } from "../ground/id.ts";
@@ -11,23 +12,65 @@ import { writeAudit } from "../watch/audit.ts";
 import { parseEmailAddress, toEmailKey } from "./email-address.ts";
 import { findPersonByEmail, type PersonRow } from "./person.ts";
 
-export interface Invite {
+interface NewPerson {
   environmentId: number;
   email: string;
   /** In words: `relay:<name>`, `key:<id>`, `owner:<email>`. */
   createdBy: string;
   nowMs: number;
+}
+
+export interface Invite extends NewPerson {
   /** The cap, from the configuration's limits. */
   invitesPerDay: number;
+}
+
+export interface SignUp extends NewPerson {
+  /** The cap, from the configuration's limits. */
+  signupsPerDay: number;
+}
+
+/** A daily counter: its column and how its cap is refused. */
+interface DayCount {
+  column: "count" | "signups";
+  perDay: number;
+  code: "invite_capped" | "signup_capped";
+  sentence: string;
 }
 
 /**
  * The person with this address: the one who exists, else a new one with status `invited`.
  * Refuses with `invalid_input` (not an address) and `invite_capped` (with `resetAt`), having written nothing.
  */
-export async function invitePerson(
+export function invitePerson(
   tx: Writer,
-  invite: Invite,
+  { invitesPerDay, ...invite }: Invite,
+): Promise<{ person: PersonRow; created: boolean }> {
+  return findOrCreate(tx, invite, {
+    column: "count",
+    perDay: invitesPerDay,
+    code: "invite_capped",
+    sentence: `This environment created ${invitesPerDay} people by address today, its limit`,
+  });
+}
+
+/** As `invitePerson`, for somebody who proved that the address is theirs; refuses with `signup_capped`. */
+export function signUpPerson(
+  tx: Writer,
+  { signupsPerDay, ...person }: SignUp,
+): Promise<{ person: PersonRow; created: boolean }> {
+  return findOrCreate(tx, person, {
+    column: "signups",
+    perDay: signupsPerDay,
+    code: "signup_capped",
+    sentence: `${signupsPerDay} people signed up here today, the limit`,
+  });
+}
+
+async function findOrCreate(
+  tx: Writer,
+  invite: NewPerson,
+  count: DayCount,
 ): Promise<{ person: PersonRow; created: boolean }> {
   const email = parseEmailAddress(invite.email);
   if (email === null) {
@@ -35,7 +78,7 @@ export async function invitePerson(
   }
   const existing = await findPersonByEmail(tx, invite.environmentId, email);
   if (existing !== null) return { person: existing, created: false };
-  await countInvite(tx, invite);
+  await countOne(tx, invite, count);
   const person: PersonRow = {
     id: newId("per", invite.nowMs),
     email,
@@ -69,30 +112,39 @@ export async function invitePerson(
   return { person, created: true };
 }
 
-/** How many people were created by address in the UTC day of `nowMs`. */
-export async function countInvites(tx: Reader, environmentId: number, nowMs: number): Promise<number> {
+/** How many people were created by invites and events, or by signing up, in the UTC day of `nowMs`. */
+export async function countInvites(
+  tx: Reader,
+  environmentId: number,
+  nowMs: number,
+  column: DayCount["column"] = "count",
+): Promise<number> {
   const row = await tx.get<{ count: number }>(
-    "SELECT count FROM invite_count WHERE environment_id = ?1 AND utc_day = ?2",
+    `SELECT ${column} AS count FROM invite_count WHERE environment_id = ?1 AND utc_day = ?2`,
     environmentId,
     toUtcDay(nowMs),
   );
   return row?.count ?? 0;
 }
 
-async function countInvite(tx: Writer, invite: Invite): Promise<void> {
-  const { environmentId, nowMs, invitesPerDay } = invite;
-  if ((await countInvites(tx, environmentId, nowMs)) >= invitesPerDay) {
+async function countOne(
+  tx: Writer,
+  { environmentId, nowMs }: NewPerson,
+  { column, perDay, code, sentence }: DayCount,
+): Promise<void> {
+  if ((await countInvites(tx, environmentId, nowMs, column)) >= perDay) {
     throw new Refusal(
-      "invite_capped",
-      `This environment created ${invitesPerDay} people by address today, its limit: wait until the next UTC day or raise the limit in the server's configuration.`,
+      code,
+      `${sentence}: wait until the next UTC day or raise the limit in the server's configuration.`,
       { resetAtMs: (Math.floor(nowMs / DAY_MS) + 1) * DAY_MS },
     );
   }
   await tx.run(
-    `INSERT INTO invite_count (environment_id, utc_day, count) VALUES (?1, ?2, 1)
-     ON CONFLICT (environment_id, utc_day) DO UPDATE SET count = invite_count.count + 1`,
+    `INSERT INTO invite_count (environment_id, utc_day, count, signups) VALUES (?1, ?2, ?3, 1 - ?3)
+     ON CONFLICT (environment_id, utc_day) DO UPDATE SET ${column} = invite_count.${column} + 1`,
     environmentId,
     toUtcDay(nowMs),
+    column === "count" ? 1 : 0,
   );
   // Counts of days long past serve nobody; two days' grace for a clock that was set back.
   await tx.run(

@@ -12,6 +12,7 @@ import watch from "../../migrations/0010-watch.sql" with { type: "text" };
 import lease from "../../migrations/0011-lease.sql" with { type: "text" };
 import scheduleMark from "../../migrations/0012-schedule-mark.sql" with { type: "text" };
 import eventForm from "../../migrations/0013-event-form.sql" with { type: "text" };
+import signin from "../../migrations/0014-signin.sql" with { type: "text" };
 
 export interface Migration {
   number: number;
@@ -33,4 +34,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 11, name: "lease", sql: lease },
   { number: 12, name: "schedule-mark", sql: scheduleMark },
   { number: 13, name: "event-form", sql: eventForm },
+  { number: 14, name: "signin", sql: signin },
 ];

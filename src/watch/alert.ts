@@ -14,6 +14,7 @@ export const ALERT_CODES = [
   "relay_silent",
   "relay_recovered",
   "events_dropped",
+  "codes_capped",
 ] as const;
 
 /** The switch of alerts by mail, beside the codes' own. */

@@ -91,6 +91,23 @@ runScenarios([
     answer: { settings: { alerts: { relay_failed: false, events_dropped: false, relay_silent: true } } },
     changes: { environment: 0, audit: 1 },
   },
+  {
+    name: "sign-in is for invited people only where the owner says so, and the audit tells it",
+    request: "PUT /settings",
+    call: { session: true, body: { version: 1, signin: { invitedOnly: true } } },
+    status: 200,
+    answer: { settings: { signin: { invitedOnly: true } } },
+    changes: { environment: 0, audit: 1 },
+    also: async (api) => {
+      const shown = await api.call(`${api.E}/settings`, { session: true });
+      expect(shown.json.settings.signin).toEqual({ invitedOnly: true });
+      const audit = await api.call(`${api.E}/audit`, { session: true });
+      expect(audit.json.items[0]).toMatchObject({
+        before: { signin: { invitedOnly: false } },
+        after: { signin: { invitedOnly: true } },
+      });
+    },
+  },
   ...(
     [
       [

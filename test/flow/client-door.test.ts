@@ -195,6 +195,7 @@ describe("signing in over HTTP", () => {
       email: 1,
       person: 1,
       person_session: 1,
+      person_network: 1,
       invite_count: 1,
       audit: 1,
     });

@@ -232,7 +232,7 @@ CREATE TABLE file (
 CREATE TABLE invite_count (
   environment_id INTEGER NOT NULL,
   utc_day TEXT NOT NULL,
-  count INTEGER NOT NULL,
+  count INTEGER NOT NULL, signups INTEGER NOT NULL DEFAULT 0,
   PRIMARY KEY (environment_id, utc_day)
 ) WITHOUT ROWID;
 
@@ -251,6 +251,7 @@ CREATE TABLE owner (
 CREATE TRIGGER person_session_ends AFTER UPDATE OF status ON person
 WHEN NEW.status IN ('suspended', 'erased') BEGIN
   DELETE FROM person_session WHERE person_id = NEW.id;
+  DELETE FROM person_network WHERE person_id = NEW.id;
   DELETE FROM person_code WHERE environment_id = OLD.environment_id AND email_key = OLD.email_key;
 END;
 
@@ -273,16 +274,31 @@ CREATE UNIQUE INDEX person_by_email ON person (environment_id, email_key) WHERE 
 CREATE INDEX person_by_environment ON person (environment_id, id);
 
 CREATE TABLE person_code (
+  id INTEGER PRIMARY KEY,
   environment_id INTEGER NOT NULL REFERENCES environment (id) ON DELETE CASCADE,
   email_key TEXT NOT NULL,
   -- A keyed hash: six digits would be found again from a plain one.
   code_digest BLOB NOT NULL,
+  -- A keyed hash of the network that asked for the code and of its address.
+  network_digest BLOB NOT NULL,
   wrong_tries INTEGER NOT NULL DEFAULT 0,
-  expires_at INTEGER NOT NULL,
-  PRIMARY KEY (environment_id, email_key)
-) WITHOUT ROWID;
+  -- Wrong tries from networks that had not asked for it.
+  foreign_tries INTEGER NOT NULL DEFAULT 0,
+  expires_at INTEGER NOT NULL
+);
+
+CREATE INDEX person_code_by_email ON person_code (environment_id, email_key);
 
 CREATE INDEX person_code_by_end ON person_code (expires_at);
+
+CREATE TABLE person_network (
+  person_id TEXT NOT NULL REFERENCES person (id) ON DELETE CASCADE,
+  network_digest BLOB NOT NULL,
+  seen_at INTEGER NOT NULL,
+  PRIMARY KEY (person_id, network_digest)
+) WITHOUT ROWID;
+
+CREATE INDEX person_network_by_time ON person_network (seen_at);
 
 CREATE TABLE person_session (
   token_hash BLOB PRIMARY KEY,

@@ -165,8 +165,8 @@ describe("email_person", () => {
     await store.write("app", async (tx) => {
       for (let number = 0; number < 199; number++) {
         await tx.run(
-          `INSERT INTO email (id, environment_id, recipient, sender, kind, subject, text, state, created_at)
-           VALUES (?1, ?2, 'a', 'b', 'account', '', '', 'sent', ?3)`,
+          `INSERT INTO email (id, environment_id, recipient, sender, kind, subject, text, state, relay_name, created_at)
+           VALUES (?1, ?2, 'a', 'b', 'account', '', '', 'sent', 'shop', ?3)`,
           `eml_bulk${number}`,
           otherEnvironmentId,
           clock.now(),

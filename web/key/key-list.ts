@@ -17,6 +17,7 @@ import { StateMark } from "../part/state-mark.ts";
 import { Ago } from "../part/time.ts";
 import { tellDone } from "../part/toast.ts";
 import { NewKeyDialog } from "./new-key.ts";
+import { SigninSetting } from "./signin-setting.ts";
 
 export interface Key {
   id: string;
@@ -67,6 +68,7 @@ export function KeyListPage({ place }: PageProps): View {
                   </td></tr>`,
             )}</tbody></table>`
     }
+    <${SigninSetting} place=${place} />
     ${isMaking && html`<${NewKeyDialog} place=${place} onClose=${() => setMaking(false)} onMade=${reload} />`}
     ${revoking !== null && html`<${RevokeDialog} place=${place} shown=${revoking} onClose=${() => setRevoking(null)} onRevoked=${reload} />`}`;
 }

@@ -1,0 +1,311 @@
+/**
+ * Strangers at an app's sign-in by code: how often a code can be guessed at, who is kept out by it, and what they use up of what the app's
+ * own events need.
+ */
+import { describe, expect, test } from "bun:test";
+import { PersonSignin, SIGNIN_SECTION } from "../../src/client/person-signin.ts";
+import { DAY_MS, DEFAULT_LIMITS, type RaisableLimits } from "../../src/ground/limit.ts";
+import { findBrokenCap, intendEmail } from "../../src/mail/email.ts";
+import type { MailOutcome, OutgoingMail } from "../../src/mail/mailer.ts";
+import { invitePerson } from "../../src/people/person-invite.ts";
+import { Sealer } from "../../src/secret/seal.ts";
+import { listAlerts } from "../../src/watch/alert.ts";
+import { type FreshStore, openFreshStore, refusalOf } from "../kit/fresh-store.ts";
+
+const HOUR_MS = 3_600_000;
+const OWN = "203.0.113.7";
+
+interface Town extends FreshStore {
+  environmentId: number;
+  signin: PersonSignin;
+  mails: OutgoingMail[];
+  /** What the mail server says, and how long it takes. */
+  outcome: MailOutcome;
+  takesMs: number;
+  ask(email: string, source?: string): Promise<{ expiresAt: number }>;
+  /** The newest code that was mailed to the address. */
+  codeOf(email: string): string;
+  enter(email: string, code: string, source?: string): ReturnType<PersonSignin["signIn"]>;
+  invite(email: string, invitesPerDay?: number): ReturnType<typeof invitePerson>;
+}
+
+async function openTown(limits: Partial<RaisableLimits> = {}): Promise<Town> {
+  const fresh = await openFreshStore();
+  const { store, clock } = fresh;
+  const environmentId = (await fresh.environment("development")).id;
+  const mails: OutgoingMail[] = [];
+  const sealer = new Sealer(new Uint8Array(32).fill(7));
+  const place = { appId: "app_test", environmentId, by: "key:key_page" };
+  const mailer = {
+    async send(mail: OutgoingMail): Promise<MailOutcome> {
+      mails.push(mail);
+      if (town.takesMs > 0) await clock.advance(town.takesMs);
+      return town.outcome;
+    },
+  };
+  const signin = new PersonSignin({
+    store,
+    clock,
+    sealer,
+    mailer,
+    local: true,
+    limits: { ...DEFAULT_LIMITS, ...limits },
+  });
+  const town: Town = {
+    ...fresh,
+    environmentId,
+    signin,
+    mails,
+    outcome: { kind: "mailbox" },
+    takesMs: 0,
+    ask: (email, source = OWN) => signin.requestCode({ ...place, source }, email),
+    codeOf: (email) => mails.findLast(({ to }) => to === email)?.text.slice(0, 6) ?? "",
+    enter: (email, code, source = OWN) => signin.signIn({ ...place, source }, { email, code }),
+    invite: (email, invitesPerDay = 1_000) =>
+      store.write("app", (tx) =>
+        invitePerson(tx, {
+          environmentId,
+          email,
+          createdBy: "relay:shop",
+          nowMs: clock.now(),
+          invitesPerDay,
+        }),
+      ),
+  };
+  return town;
+}
+
+/** Does it, whatever the answer; its code where it was refused. */
+const tried = (work: Promise<unknown>): Promise<string> =>
+  work.then(
+    () => "taken",
+    (error: { code?: string }) => String(error.code),
+  );
+
+const wrongOf = (codes: readonly string[]): string => {
+  for (let n = 0; ; n++) {
+    const code = String(n).padStart(6, "0");
+    if (!codes.includes(code)) return code;
+  }
+};
+
+describe("six digits", () => {
+  test("are compared at most 80 times an hour for one address, from any number of networks", async () => {
+    const town = await openTown();
+    const email = "ada@example.com";
+    let compared = 0;
+    // Ten minutes a round, in which the attackers ask for all the codes there are and then guess from 400 networks, five times each.
+    for (let round = 0; round < 6; round++) {
+      for (let n = 0; n < 40; n++) await tried(town.ask(email, `10.${round}.0.${n}`));
+      const codes = town.mails.map(({ text }) => text.slice(0, 6));
+      for (let n = 0; n < 400; n++) {
+        for (let guess = 0; guess < 5; guess++)
+          await tried(town.enter(email, wrongOf(codes), `10.${round}.${n >> 7}.${n & 127}`));
+      }
+      const sql =
+        "SELECT coalesce(sum(wrong_tries + foreign_tries), 0) AS tries FROM person_code WHERE expires_at > ?1";
+      compared +=
+        (await town.store.read((tx) => tx.get<{ tries: number }>(sql, town.clock.now())))?.tries ?? 0;
+      await town.clock.advance(10 * 60_000);
+    }
+    expect(town.mails).toHaveLength(10);
+    expect(compared).toBe(10 * (5 + 3));
+    // Each is right once in a million: an even chance takes a year of it.
+    const evenAfterHours = Math.log(0.5) / Math.log(1 - compared / 1_000_000);
+    expect(Math.round(evenAfterHours / 24)).toBe(361);
+  }, 60_000);
+
+  test("are compared at most 800 times an hour in a whole environment", async () => {
+    const town = await openTown();
+    for (let n = 0; n < 60; n++) await town.invite(`p${n}@example.com`);
+    for (let n = 0; n < 600; n++) await tried(town.ask(`p${n % 60}@example.com`, `10.0.${n >> 5}.1`));
+    expect(town.mails).toHaveLength(100);
+    expect(town.mails.length * (5 + 3)).toBe(800);
+  });
+});
+
+describe("a person signs in", () => {
+  test("with the code they asked for, whatever strangers ask for their address and type", async () => {
+    const town = await openTown();
+    const email = "ada@example.com";
+    await town.invite(email);
+    await town.ask(email);
+    const code = town.codeOf(email);
+    for (let n = 0; n < 9; n++) await tried(town.ask(email, `198.51.100.${n}`));
+    for (let n = 0; n < 200; n++) await tried(town.enter(email, wrongOf([code]), `198.51.100.${n}`));
+    expect((await town.enter(email, code)).person.email).toBe(email);
+  });
+
+  test("where they did before, though strangers used up every code of the address and of the hour", async () => {
+    const town = await openTown();
+    const email = "ada@example.com";
+    await town.invite(email);
+    await town.ask(email);
+    await town.enter(email, town.codeOf(email));
+    for (let n = 0; n < 20; n++) await tried(town.ask(email, `198.51.100.${n}`));
+    expect(await tried(town.ask(email, "198.51.100.99"))).toBe("code_capped");
+    for (let n = 0; n < 300; n++) await tried(town.ask(`nobody${n}@example.com`, `192.0.${n}.1`));
+    for (let n = 0; n < 4; n++) await town.ask(email);
+    expect((await town.enter(email, town.codeOf(email))).person.email).toBe(email);
+  });
+
+  test("whom a code was mailed to before, though 300 strangers asked", async () => {
+    const town = await openTown();
+    const email = "ada@example.com";
+    await town.invite(email);
+    for (let n = 0; n < 90; n++) await tried(town.ask(`nobody${n}@example.com`, `192.0.${n}.1`));
+    await town.ask(email);
+    expect((await town.enter(email, town.codeOf(email))).person.email).toBe(email);
+  });
+});
+
+describe("strangers use up nothing of the app's own", () => {
+  test("199 who sign up leave all of a day's invites to paid events", async () => {
+    const town = await openTown({ codesPerHour: 1_000, strangerCodesPerHour: 1_000 });
+    for (let n = 0; n < 199; n++) {
+      const [email, source] = [`s${n}@example.com`, `192.0.${n}.1`];
+      await town.ask(email, source);
+      await town.enter(email, town.codeOf(email), source);
+    }
+    expect((await town.invite("buyer@example.com", 1)).created).toBe(true);
+    expect((await refusalOf(() => town.invite("late@example.com", 1))).code).toBe("invite_capped");
+  });
+
+  test("400 who ask for codes leave every mail of the hour to events, and are mailed 50", async () => {
+    const town = await openTown();
+    for (let n = 0; n < 400; n++) await tried(town.ask(`s${n}@example.com`, `192.0.${n >> 1}.${n & 1}`));
+    expect(town.mails).toHaveLength(50);
+    const nowMs = town.clock.now();
+    const limits = { emailsPerHour: 1, eventEmailsPerPersonPerDay: 5 };
+    const mail = { appId: "app_test", personId: "per_1", kind: "event", nowMs } as const;
+    const isRoom = () => town.store.read((tx) => findBrokenCap(tx, mail, limits));
+    expect(await isRoom()).toBeNull();
+    await town.store.write("relay", (tx) =>
+      intendEmail(tx, {
+        environmentId: town.environmentId,
+        personId: null,
+        recipient: "a@example.com",
+        sender: "event@example.com",
+        kind: "event",
+        subject: "",
+        text: "",
+        relayName: "shop",
+        eventId: null,
+        nowMs,
+      }),
+    );
+    expect(await isRoom()).toContain("1 mails within an hour");
+  });
+
+  test("and the owner is told once which limit was reached", async () => {
+    const town = await openTown();
+    for (let n = 0; n < 120; n++) await tried(town.ask(`s${n}@example.com`, `192.0.${n}.1`));
+    const alerts = await town.store.read((tx) =>
+      listAlerts(tx, town.environmentId, { limit: 10, after: null }),
+    );
+    expect(alerts.items.map(({ code }) => code)).toEqual(["codes_capped"]);
+    expect(alerts.items[0]?.message).toContain("RELAY_LIMIT_CODES_PER_HOUR");
+  });
+});
+
+describe("nobody learns who exists", () => {
+  const closings: [string, (town: Town) => Promise<unknown>][] = [
+    [
+      "where only invited people sign in",
+      (town) =>
+        town.store.write("app", (tx) =>
+          tx.run(
+            "UPDATE environment SET settings = ?1 WHERE id = ?2",
+            JSON.stringify({ [SIGNIN_SECTION]: { invitedOnly: true } }),
+            town.environmentId,
+          ),
+        ),
+    ],
+    [
+      "once strangers used up their codes of the hour",
+      async (town) => {
+        for (let n = 0; n < 60; n++) await town.ask(`s${n}@example.com`, `192.0.${n}.1`);
+      },
+    ],
+  ];
+  describe.each(closings)("%s", (_, close) => {
+    test("a stranger is answered as anyone, as late and as well, and nothing is mailed and nobody made", async () => {
+      const town = await openTown({ codesPerHour: 1_000 });
+      await town.invite("ada@example.com");
+      await close(town);
+      const count = async (table: string) =>
+        (await town.store.read((tx) => tx.all(`SELECT * FROM ${table}`))).length;
+      for (const [outcome, expected] of [
+        [{ kind: "mailbox" }, "taken"],
+        [{ kind: "failed", message: "no", retry: true, reason: "unreachable" }, "code_not_sent"],
+      ] as const) {
+        // What goes before is forgotten by what comes: twenty sends are remembered.
+        const known = await openKnown(town, outcome as MailOutcome);
+        const before = [await count("email"), await count("person"), town.mails.length];
+        const startMs = town.clock.monotonicMs();
+        const asking = tried(town.ask("stranger@example.com", "198.51.100.1"));
+        await town.clock.advance(known.tookMs);
+        expect([await asking, town.clock.monotonicMs() - startMs]).toEqual([expected, known.tookMs]);
+        expect([known.answer, expected]).toEqual([expected, expected]);
+        expect([await count("email"), await count("person"), town.mails.length]).toEqual(before);
+      }
+      expect(await tried(town.enter("stranger@example.com", "000000", "198.51.100.1"))).toBe("code_invalid");
+      expect(await count("person_session")).toBe(0);
+    });
+  });
+
+  /** Twenty sends to people who exist, 300 ms each, that end so. */
+  async function openKnown(town: Town, outcome: MailOutcome): Promise<{ answer: string; tookMs: number }> {
+    town.outcome = outcome;
+    town.takesMs = 300;
+    let answer = "";
+    for (let n = 0; n < 20; n++) {
+      const email = `known${n}${outcome.kind}@example.com`;
+      await town.invite(email);
+      answer = await tried(town.ask(email, `203.0.113.${n}`));
+    }
+    return { answer, tookMs: 300 };
+  }
+
+  test("by which limit is reached first: what is held back is counted as what is sent", async () => {
+    const answers = async (known: boolean): Promise<string[]> => {
+      const town = await openTown({ codesPerHour: 10, strangerCodesPerHour: 3 });
+      const got: string[] = [];
+      for (let n = 0; n < 12; n++) {
+        const email = `a${n}@example.com`;
+        if (known) await town.invite(email);
+        got.push(await tried(town.ask(email, `192.0.${n}.1`)));
+      }
+      return got;
+    };
+    expect(await answers(true)).toEqual(await answers(false));
+  });
+
+  test("and a code mailed before the door was closed makes nobody new", async () => {
+    const town = await openTown();
+    await town.ask("stranger@example.com");
+    await closings[0]?.[1](town);
+    expect(await tried(town.enter("stranger@example.com", town.codeOf("stranger@example.com")))).toBe(
+      "code_invalid",
+    );
+    expect(await town.store.read((tx) => tx.all("SELECT id FROM person"))).toEqual([]);
+  });
+});
+
+test("every budget is whole again after its hour or day", async () => {
+  const town = await openTown({ codesPerHour: 2, strangerCodesPerHour: 1, signupsPerDay: 1 });
+  await town.ask("a@example.com");
+  await town.enter("a@example.com", town.codeOf("a@example.com"));
+  await town.ask("b@example.com", "192.0.2.1");
+  expect(town.codeOf("b@example.com")).toBe("");
+  expect(await tried(town.ask("c@example.com", "192.0.2.2"))).toBe("code_capped");
+  await town.clock.advance(HOUR_MS);
+  await town.ask("b@example.com", "192.0.2.1");
+  const code = town.codeOf("b@example.com");
+  expect(await tried(town.enter("b@example.com", code, "192.0.2.1"))).toBe("signup_capped");
+  await town.clock.advance(DAY_MS);
+  await town.ask("b@example.com", "192.0.2.1");
+  expect((await town.enter("b@example.com", town.codeOf("b@example.com"), "192.0.2.1")).person.email).toBe(
+    "b@example.com",
+  );
+});

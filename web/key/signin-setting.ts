@@ -1,0 +1,41 @@
+/** Who may sign in to the app that the app keys belong to: anyone with an address, or invited people only. */
+
+import { useState } from "preact/hooks";
+import { call, sentenceOf } from "../ground/api.ts";
+import { html, type View } from "../ground/html.ts";
+import { apiPath, type Place } from "../ground/place.ts";
+import { useLoad } from "../ground/use-load.ts";
+import { Notice } from "../part/notice.ts";
+import { Sentence } from "../part/sentence.ts";
+import { tellDone } from "../part/toast.ts";
+
+interface Settings {
+  settings: { version: number; signin: { invitedOnly: boolean } };
+}
+
+export function SigninSetting({ place }: { place: Place }): View {
+  const path = apiPath(place, "settings");
+  const { data, reload, put } = useLoad<Settings>(path);
+  const [error, setError] = useState<string | null>(null);
+  const [isSending, setSending] = useState(false);
+  if (data === undefined) return null;
+  const { version, signin } = data.settings;
+  const set = async (invitedOnly: boolean): Promise<void> => {
+    setSending(true);
+    setError(null);
+    try {
+      put(await call<Settings>("PUT", path, { version, signin: { invitedOnly } }));
+      tellDone(invitedOnly ? "Only invited people sign in now." : "Anyone may sign up now.");
+    } catch (thrown) {
+      setError(sentenceOf(thrown));
+      reload();
+    }
+    setSending(false);
+  };
+  return html`<section class="stack"><h2>Signing in to your app</h2>
+    <label><input type="checkbox" checked=${signin.invitedOnly} disabled=${isSending}
+      onChange=${(event: Event) => void set((event.target as HTMLInputElement).checked)} /> Invited people only</label>
+    <p class="quiet">People whom you invited, or whom an event made, sign in with a code. Anyone else is answered the same, gets no mail and is not signed up.</p>
+    ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
+  </section>`;
+}
