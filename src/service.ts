@@ -29,13 +29,15 @@ import { LiveRelays } from "./relay/live-relay.ts";
 import { settleEveryRelayProblem } from "./relay/relay-problem.ts";
 import { Runner } from "./runner/runner.ts";
 import { Scheduler } from "./schedule/scheduler.ts";
-import { loadMasterKey } from "./secret/master-key.ts";
-import { Sealer } from "./secret/seal.ts";
+import { findMasterKey } from "./secret/master-key.ts";
+import type { Sealer } from "./secret/seal.ts";
 import { makeSigninLink } from "./startup/first-link.ts";
 import { ensureLocalApp, requireMode } from "./startup/local-app.ts";
-import { requireMasterKey } from "./startup/master-key-check.ts";
+import { openSealer } from "./startup/master-key-check.ts";
 import { makeReadyCheck } from "./startup/readiness.ts";
 import { stopListening } from "./startup/stop-listening.ts";
+import { refuseLostDatabase } from "./store/file-place.ts";
+import { RunnerLease } from "./store/lease.ts";
 import { lockDataDirectory } from "./store/lock.ts";
 import type { Store } from "./store/port.ts";
 import { openSqlite } from "./store/sqlite.ts";
@@ -93,16 +95,23 @@ export async function startService(config: ServiceConfig, doors: ServiceDoors = 
     clock.now(),
   );
   started.defer(() => lock.release());
-  const sealer = new Sealer(await loadMasterKey(config.dataDir, config.masterKey));
+  await findMasterKey(config.dataDir, config.masterKey);
+  refuseLostDatabase(config.dataDir);
   const metrics = new Metrics({ dataDir: config.dataDir, clock });
   started.defer(() => metrics.stop());
-  const store = await openSqlite(join(config.dataDir, "relay.db"), {
+  const file = join(config.dataDir, "relay.db");
+  const store = await openSqlite(file, {
     clock,
     onGroup: (size) => metrics.noteGroup(size),
+    onTrouble: (trouble) => tellTrouble(log, trouble),
   });
-  removeParts(config.dataDir);
   started.defer(() => store.close());
-  await requireMasterKey(store, sealer);
+  removeParts(config.dataDir);
+  const lease = await RunnerLease.take({ store, file, lock, clock });
+  started.defer(() => lease.release());
+  /** For what happens by itself: it writes nothing once another server has the lease. */
+  const own = store.behind(lease.fence);
+  const sealer = await openSealer(store, config);
   await requireMode(store, config);
   if (config.mode === "local") await ensureLocalApp(store, clock.now());
   await store.write("app", (tx) => settleEveryRelayProblem(tx, sealer, clock.now()));
@@ -122,7 +131,7 @@ export async function startService(config: ServiceConfig, doors: ServiceDoors = 
   });
   const mailer = createMailer({ store, sealer, clock, local: config.mode === "local" });
   const runner: Runner = new Runner({
-    store,
+    store: own,
     clock,
     relays,
     log,
@@ -142,20 +151,28 @@ export async function startService(config: ServiceConfig, doors: ServiceDoors = 
   });
   started.defer(() => runner.stop());
   const onEvent = (relayId: string): void => runner.wake(relayId);
-  const scheduler: Scheduler = new Scheduler({ store, clock, relays, log, onEvent });
+  const scheduler: Scheduler = new Scheduler({ store: own, clock, relays, log, onEvent });
   started.defer(() => scheduler.stop());
-  const capture = new Capture({ store, clock, log, onEvent });
+  const capture = new Capture({ store: own, clock, log, onEvent });
   started.defer(() => capture.stop());
-  const caretakers = new Caretakers({ store, clock, log });
+  const caretakers = new Caretakers({ store: own, clock, log });
   started.defer(() => caretakers.stop());
   started.defer(
-    store.onForeignChange(() => {
+    store.watch(({ foreignChange }) => {
+      if (!foreignChange) return;
       relays.invalidate();
       capture.wake();
     }),
   );
 
-  const alertMail = new AlertMail({ store, clock, log, mailer, local: config.mode === "local", baseUrl });
+  const alertMail = new AlertMail({
+    store: own,
+    clock,
+    log,
+    mailer,
+    local: config.mode === "local",
+    baseUrl,
+  });
   started.defer(() => alertMail.stop());
 
   const receiver = new Receiver({
@@ -190,7 +207,7 @@ export async function startService(config: ServiceConfig, doors: ServiceDoors = 
     invalidateRelays: () => relays.invalidate(),
     recordsChanged: () => capture.wake(),
     wakeRunner: () => runner.wake(),
-    checkReady: makeReadyCheck({ store, runner, clock, log }),
+    checkReady: makeReadyCheck({ store, lease, runner, clock, log }),
   };
   const app = createHttp(http);
   // Elysia would share the port with whoever listens there; a taken one must be refused.
@@ -204,10 +221,11 @@ export async function startService(config: ServiceConfig, doors: ServiceDoors = 
   await capture.start();
   caretakers.start();
   alertMail.start();
+  let backups: BackupSchedule | null = null;
   if (config.backup !== null) {
     const start = backupInChild(config.dataDir);
     const onBackup = (made: boolean): void => metrics.noteBackup(made);
-    const backups = new BackupSchedule({
+    const made = new BackupSchedule({
       dataDir: config.dataDir,
       ...config.backup,
       clock,
@@ -215,8 +233,19 @@ export async function startService(config: ServiceConfig, doors: ServiceDoors = 
       start,
       onBackup,
     });
-    started.defer(() => backups.stop());
+    started.defer(() => made.stop());
+    backups = made;
   }
+
+  lease.watch({
+    lost(by) {
+      log.error("this server runs nothing any more, because another one took over its data directory", {
+        by,
+      });
+      for (const one of [runner, scheduler, capture, caretakers, alertMail, backups]) void one?.stop();
+    },
+    renewed: () => log.warn("runner.lock was removed while the server runs, and was made again"),
+  });
 
   const url = listening;
   const running = started.move();
@@ -238,4 +267,9 @@ export async function startService(config: ServiceConfig, doors: ServiceDoors = 
 /** The service's own hosts, which call_url never calls. */
 function ownHosts(baseUrl: string, listening: string | null): string[] {
   return [baseUrl, listening].flatMap((url) => (url === null ? [] : [ownHostOf(url)]));
+}
+
+function tellTrouble(log: Log, trouble: string | null): void {
+  if (trouble === null) log.info("the database is in its place again, and writes go on");
+  else log.error("the database is not where it was opened", { cause: trouble });
 }

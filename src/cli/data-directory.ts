@@ -7,6 +7,7 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { listApps } from "../account/app.ts";
 import { type Environment, listEnvironments } from "../account/environment.ts";
+import { refuseLostDatabase } from "../store/file-place.ts";
 import type { Reader, Store } from "../store/port.ts";
 import { openSqlite } from "../store/sqlite.ts";
 import { CommandFailure, type Input, type Option } from "./command.ts";
@@ -43,6 +44,7 @@ export async function withStore<Result>(
       `There is no data directory at ${folder}: name the server's with --data-dir or RELAY_DATA_DIR, or start one with relay dev or relay serve.`,
     );
   }
+  refuseLostDatabase(folder);
   await mkdir(folder, { recursive: true, mode: 0o700 });
   const store = await openSqlite(file, { clock: world.clock });
   try {

@@ -3,6 +3,7 @@
  * standard error; a stack only where RELAY_DEBUG is set.
  */
 import { VERSION } from "../release/change.ts";
+import { DatabaseRefused } from "../store/database-file.ts";
 import { DataDirectoryTaken } from "../store/lock.ts";
 import { MigrationRefused } from "../store/migrate.ts";
 import { StoreUnavailable } from "../store/port.ts";
@@ -52,12 +53,17 @@ function show(world: World, text: string): number {
   return 0;
 }
 
+/** The store's own refusals, whose message is a sentence for a person. */
+function isOfStore(error: unknown): error is Error {
+  return [DataDirectoryTaken, DatabaseRefused, MigrationRefused].some((kind) => error instanceof kind);
+}
+
 function explain(error: unknown, world: World): number {
   if (error instanceof UsageError) {
     world.tell(error.message);
     return 2;
   }
-  if (isForPeople(error) || error instanceof DataDirectoryTaken || error instanceof MigrationRefused) {
+  if (isForPeople(error) || isOfStore(error)) {
     world.tell(error.message);
   } else if (error instanceof StoreUnavailable || isDatabaseTrouble(error)) {
     world.tell(

@@ -1,6 +1,6 @@
-/** Finds out whether a master key is the one that a database's secrets were sealed under. It shows no secret and writes nothing. */
+/** Finds out whether a master key is the one that a database's secrets were sealed under. It shows no secret. */
 import type { Sealer } from "../secret/seal.ts";
-import type { Reader } from "../store/port.ts";
+import type { Reader, Store } from "../store/port.ts";
 import { processorSecretContext, receiverSecretContext, signingSecretContext } from "./relay-row.ts";
 
 interface Sealed {
@@ -36,8 +36,32 @@ async function findSamples(tx: Reader): Promise<Sealed[]> {
     return rows.map(({ id, bytes }) => ({ bytes, context: context(id) }));
   };
   return [
+    ...(await findProof(tx)),
     ...(await newest("relay", "secret", receiverSecretContext)),
     ...(await newest("relay", "signing_secret", signingSecretContext)),
     ...(await newest("environment", "processor_secret", processorSecretContext)),
   ];
+}
+
+const PROOF = "master key proof";
+
+/** What the master key sealed when the database had its first; a database of an earlier schema has no place for it. */
+async function findProof(tx: Reader): Promise<Sealed[]> {
+  const table = await tx.get(
+    "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'master_key_proof'",
+  );
+  if (table === null) return [];
+  const rows = await tx.all<{ bytes: Uint8Array }>("SELECT sealed AS bytes FROM master_key_proof");
+  return rows.map(({ bytes }) => ({ bytes, context: PROOF }));
+}
+
+/** Binds the database to the master key, so that another one is known as such before anything is sealed; unless it is bound already. */
+export async function keepProof(store: Store, sealer: Sealer): Promise<void> {
+  if ((await store.read(findProof)).length > 0) return;
+  await store.write("app", (tx) =>
+    tx.run(
+      "INSERT INTO master_key_proof (one, sealed) VALUES (1, ?1) ON CONFLICT DO NOTHING",
+      sealer.seal(PROOF, PROOF),
+    ),
+  );
 }

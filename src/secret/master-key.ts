@@ -3,8 +3,10 @@
  * not at all and never over one that exists. It never changes a key. Source: decisions, sections 1 and 6.
  */
 import { randomBytes } from "node:crypto";
-import { constants, copyFile, link, mkdir, open, readFile, rm } from "node:fs/promises";
+import { rmSync, writeFileSync } from "node:fs";
+import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { partOf, placeFile, syncFile } from "../ground/durable-file.ts";
 import { decodeText } from "../ground/encoding.ts";
 import { Refusal } from "../ground/refusal.ts";
 
@@ -19,7 +21,7 @@ export async function loadMasterKey(dataDir: string, fromEnvironment: string | n
   const found = await readIfThere(path);
   if (found !== null) return readKey(found, path);
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
-  await createKeyFile(dataDir, path);
+  createKeyFile(path);
   return readKey(await readFile(path, "utf8"), path);
 }
 
@@ -59,38 +61,15 @@ async function readIfThere(path: string): Promise<string | null> {
   }
 }
 
-/** Writes the key beside its place, then links it there, which fails where another process was first. */
-async function createKeyFile(dataDir: string, path: string): Promise<void> {
-  const draft = join(dataDir, `.${FILE_NAME}.${randomBytes(6).toString("hex")}`);
+/** Writes the key beside its place, then puts it there, which fails where another process was first. */
+function createKeyFile(path: string): void {
+  const part = partOf(path);
   try {
-    const file = await open(draft, "wx", OWNER_ONLY);
-    try {
-      await file.writeFile(`${randomBytes(KEY_BYTES).toString("hex")}\n`);
-      await file.sync();
-    } finally {
-      await file.close();
-    }
-    await place(draft, path);
+    writeFileSync(part, `${randomBytes(KEY_BYTES).toString("hex")}\n`, { mode: OWNER_ONLY, flag: "wx" });
+    syncFile(part);
+    placeFile(part, path, { replace: false });
   } finally {
-    await rm(draft, { force: true });
-  }
-}
-
-async function place(draft: string, path: string): Promise<void> {
-  try {
-    await link(draft, path);
-  } catch (error) {
-    if (hasCode(error, "EEXIST")) return;
-    await placeWithoutLinks(draft, path);
-  }
-}
-
-/** Some file systems have no hard links. */
-async function placeWithoutLinks(draft: string, path: string): Promise<void> {
-  try {
-    await copyFile(draft, path, constants.COPYFILE_EXCL);
-  } catch (error) {
-    if (!hasCode(error, "EEXIST")) throw error;
+    rmSync(part, { force: true });
   }
 }
 

@@ -1,14 +1,31 @@
-/** Whether the master key at hand is the one this database was sealed under. It never shows a secret. */
-import { receiverSecretContext } from "../relay/relay-row.ts";
-import type { Sealer } from "../secret/seal.ts";
+/**
+ * The master key of a start: the one this database's secrets were sealed under, or a first one for a database that has sealed nothing. It
+ * never shows a secret, and never makes a key in the place of one that is missing.
+ */
+import type { ServiceConfig } from "../config.ts";
+import { Refusal } from "../ground/refusal.ts";
+import { keepProof, trySealed } from "../relay/sealed-sample.ts";
+import { findMasterKey, loadMasterKey, masterKeyFile } from "../secret/master-key.ts";
+import { Sealer } from "../secret/seal.ts";
 import type { Store } from "../store/port.ts";
 
-/** Refuses to start over secrets that this master key cannot open, instead of failing at every call. */
-export async function requireMasterKey(store: Store, sealer: Sealer): Promise<void> {
-  const relay = await store.read((tx) =>
-    tx.get<{ id: string; secret: Uint8Array }>(
-      "SELECT id, secret FROM relay WHERE secret IS NOT NULL LIMIT 1",
-    ),
-  );
-  if (relay !== null) sealer.unseal(relay.secret, receiverSecretContext(relay.id));
+/** Refuses with `invalid_input` a key that is missing, another one than the database's, or no key at all. */
+export async function openSealer(
+  store: Store,
+  { dataDir, masterKey }: Pick<ServiceConfig, "dataDir" | "masterKey">,
+): Promise<Sealer> {
+  const found = await findMasterKey(dataDir, masterKey);
+  const state = await store.read((tx) => trySealed(tx, found === null ? null : new Sealer(found)));
+  if (state === "foreign") {
+    const file = masterKeyFile(dataDir);
+    throw new Refusal(
+      "invalid_input",
+      found === null
+        ? `${file} is missing, and this database's secrets were sealed under it: put the key back that was kept with it, or name it in RELAY_MASTER_KEY.`
+        : `${masterKey === null ? file : "RELAY_MASTER_KEY"} is not the master key that this database's secrets were sealed under: put the one back that was kept with it.`,
+    );
+  }
+  const sealer = new Sealer(found ?? (await loadMasterKey(dataDir, masterKey)));
+  await keepProof(store, sealer);
+  return sealer;
 }

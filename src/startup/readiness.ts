@@ -3,12 +3,16 @@ import type { Clock } from "../ground/clock.ts";
 import type { Log } from "../ground/log.ts";
 import type { HttpRooms } from "../http/rooms.ts";
 import type { Runner } from "../runner/runner.ts";
+import type { RunnerLease } from "../store/lease.ts";
 import type { Store } from "../store/port.ts";
 
 const READY_KEPT_MS = 1_000;
+const TAKEN_OVER =
+  "Another server took over this data directory, so this one runs nothing: stop one of the two, and restart the one that stays.";
 
 export interface ReadyRooms {
   store: Store;
+  lease: RunnerLease;
   runner: Runner;
   clock: Clock;
   log: Log;
@@ -16,12 +20,14 @@ export interface ReadyRooms {
 
 type Readiness = Awaited<ReturnType<HttpRooms["checkReady"]>>;
 
-/** Whether the store takes a write and the runner reaches it; asked at most once a second, since anyone may ask. */
-export function makeReadyCheck({ store, runner, clock, log }: ReadyRooms): () => Promise<Readiness> {
+/** Whether a write reaches the disk and the runner reaches it; asked at most once a second, since anyone may ask. */
+export function makeReadyCheck({ store, lease, runner, clock, log }: ReadyRooms): () => Promise<Readiness> {
   let last: { at: number; answer: Promise<Readiness> } | null = null;
   const look = async (): Promise<Readiness> => {
+    if (lease.lostTo !== null) return { ready: false, problem: TAKEN_OVER };
     try {
-      await store.write("app", (tx) => tx.run("UPDATE capture_switch SET captured = captured"));
+      // A new value, because SQLite writes no page that stays as it is.
+      await store.write("app", (tx) => tx.run("UPDATE runner_lease SET probes = probes + 1"));
     } catch (error) {
       log.warn("the store cannot be written", { cause: (error as Error).message });
       return { ready: false, problem: "The store cannot be written now: the server's log says why." };

@@ -3,11 +3,13 @@
  * commit. The group runs plainly first; when anything in it fails, it is undone and run again with a savepoint a work, so that one that
  * throws is undone alone. It never lets two transactions overlap.
  */
-import { type Origin, StoreUnavailable, type Writer } from "./port.ts";
-import { type SqliteConnection, SqliteWriter } from "./sqlite-connection.ts";
+import { sleep, systemClock } from "../ground/clock.ts";
+import { type Fence, type Origin, StoreUnavailable, type Writer } from "./port.ts";
+import { isBusy, type SqliteConnection, SqliteWriter } from "./sqlite-connection.ts";
 
 interface Waiting {
   origin: Origin;
+  fence: Fence | null;
   work: (tx: Writer) => Promise<unknown>;
   resolve: (value: unknown) => void;
   reject: (error: unknown) => void;
@@ -19,6 +21,13 @@ type Outcome = { ok: true; value: unknown } | { ok: false; error: unknown };
 /** A bound on one transaction, so that a burst cannot make the first writer wait for the last. */
 const MAX_GROUP = 512;
 
+/**
+ * How long a group waits for another process that holds the write lock. A command beside the server holds it for milliseconds. The wait is
+ * for a real process, so it is a real one under any clock, and it is never SQLite's own, which would hold the event loop.
+ */
+const LOCK_WAIT_MS = 1_000;
+const LOCK_RETRY_MS: readonly number[] = [1, 2, 5, 10, 15, 20, 25];
+
 /** Writes of these origins are not captured; the flag is down again before the commit, so direct SQL is captured. */
 const UNCAPTURED: ReadonlySet<Origin> = new Set(["relay", "erasure"]);
 
@@ -26,19 +35,29 @@ export class GroupCommit {
   readonly #connection: SqliteConnection;
   readonly #writer: { scheduled: boolean; running: boolean } = { scheduled: false, running: false };
   readonly #onGroup: (size: number) => void;
+  readonly #place: { look(): string | null; readonly trouble: string | null };
   #waiting: Waiting[] = [];
   #closed = false;
   #idle: (() => void)[] = [];
 
-  constructor(connection: SqliteConnection, onGroup: (size: number) => void) {
+  constructor(
+    connection: SqliteConnection,
+    place: { look(): string | null; readonly trouble: string | null },
+    onGroup: (size: number) => void,
+  ) {
     this.#connection = connection;
+    this.#place = place;
     this.#onGroup = onGroup;
   }
 
-  add<Result>(origin: Origin, work: (tx: Writer) => Promise<Result>): Promise<Result> {
+  add<Result>(
+    origin: Origin,
+    work: (tx: Writer) => Promise<Result>,
+    fence: Fence | null = null,
+  ): Promise<Result> {
     if (this.#closed) return Promise.reject(new StoreUnavailable("The store is closed."));
     return new Promise<Result>((resolve, reject) => {
-      this.#waiting.push({ origin, work, resolve: resolve as (value: unknown) => void, reject });
+      this.#waiting.push({ origin, fence, work, resolve: resolve as (value: unknown) => void, reject });
       this.#schedule();
     });
   }
@@ -65,6 +84,7 @@ export class GroupCommit {
     this.#writer.running = true;
     const committed: (() => void)[] = [];
     try {
+      if (this.#place.trouble !== null) this.#requirePlace();
       const outcomes =
         (await this.#runGroup(group, { careful: false }, committed)) ??
         (await this.#runGroup(group, { careful: true }, committed)) ??
@@ -97,12 +117,19 @@ export class GroupCommit {
     committed: (() => void)[],
   ): Promise<Outcome[] | null> {
     const outcomes: Outcome[] = [];
-    const watch = watchForForeignAwait();
+    const passed = new Set<Fence>();
     committed.length = 0;
-    this.#connection.exec("BEGIN IMMEDIATE");
+    await this.#begin();
+    const watch = watchForForeignAwait();
     let captured = true;
     try {
-      for (const { origin, work } of group) {
+      for (const { origin, work, fence } of group) {
+        const refused = fence === null || passed.has(fence) ? null : await this.#ask(fence);
+        if (refused !== null) {
+          outcomes.push(refused);
+          continue;
+        }
+        if (fence !== null) passed.add(fence);
         const capture = !UNCAPTURED.has(origin);
         if (capture !== captured) {
           this.#setCaptured(capture);
@@ -119,6 +146,8 @@ export class GroupCommit {
       }
       if (!captured) this.#setCaptured(true);
       this.#connection.exec("COMMIT");
+      // Looked at after the commit and before anyone is answered, so that what was written past the directory is never acknowledged.
+      this.#requirePlace();
     } catch (error) {
       if (this.#connection.inTransaction) this.#connection.exec("ROLLBACK");
       throw error;
@@ -126,6 +155,35 @@ export class GroupCommit {
       watch.stop();
     }
     return outcomes;
+  }
+
+  /** Takes the write lock; another process that has it is waited for without holding the event loop. */
+  async #begin(): Promise<void> {
+    const startedMs = systemClock.monotonicMs();
+    for (let turn = 0; ; turn++) {
+      try {
+        return this.#connection.exec("BEGIN IMMEDIATE");
+      } catch (error) {
+        if (!isBusy(error) || systemClock.monotonicMs() - startedMs >= LOCK_WAIT_MS) throw error;
+      }
+      await sleep(systemClock, LOCK_RETRY_MS[turn] ?? 50);
+    }
+  }
+
+  /** null when the fence lets its works pass. */
+  async #ask(fence: Fence): Promise<Outcome | null> {
+    try {
+      await fence(this.#connection);
+      return null;
+    } catch (error) {
+      if (!this.#connection.inTransaction) throw error;
+      return { ok: false, error };
+    }
+  }
+
+  #requirePlace(): void {
+    const trouble = this.#place.look();
+    if (trouble !== null) throw new StoreUnavailable(trouble);
   }
 
   /** How the work ended; null when it went on after a failed attempt that nothing undid. */

@@ -26,6 +26,9 @@ export interface Writer extends Reader {
 /** Who writes. Change capture skips `relay` and `erasure`. */
 export type Origin = "app" | "dashboard" | "receipt" | "relay" | "erasure";
 
+/** Throws unless the writes behind it may go on; nothing of them is done then. */
+export type Fence = (tx: Reader) => Promise<void>;
+
 export interface Store {
   /** A consistent read; never sees an open transaction and never waits for a writer. */
   read<Result>(work: (tx: Reader) => Promise<Result>): Promise<Result>;
@@ -35,8 +38,12 @@ export interface Store {
    * transaction must not add up. Throws StoreUnavailable when the database itself cannot write.
    */
   write<Result>(origin: Origin, work: (tx: Writer) => Promise<Result>): Promise<Result>;
-  /** Calls back after another process changed the database. The answer stops it. */
-  onForeignChange(work: () => void): () => void;
+  /** The same store for writes that are allowed only while `fence` passes; it is asked inside their transaction, once for those that share it. */
+  behind(fence: Fence): Store;
+  /** Why every write is refused at present, in a sentence for the log; null while the database stands where it was opened. */
+  readonly trouble: string | null;
+  /** Calls back every second: whether another process changed the database since. The answer stops it. */
+  watch(work: (seen: { foreignChange: boolean }) => void): () => void;
   /** One small step of looking after the file: gives back room that deleted rows left. Answers whether there is more to do. */
   tend(): Promise<boolean>;
   /** Waits for what was begun, then closes. Later calls throw StoreUnavailable. */

@@ -2,7 +2,7 @@
  * One SQLite connection with its prepared statements, speaking the port's Reader and Writer.
  * It decides how SQLite's errors are told apart, and never when a transaction begins or ends.
  */
-import { Database, type Statement } from "bun:sqlite";
+import { constants, Database, type Statement } from "bun:sqlite";
 import { type Reader, type SqlValue, StoreUnavailable, UniqueViolation, type Writer } from "./port.ts";
 
 export class SqliteConnection implements Reader {
@@ -51,6 +51,12 @@ export class SqliteConnection implements Reader {
 
   get inTransaction(): boolean {
     return this.database.inTransaction;
+  }
+
+  /** Closes it and leaves the log's files alone: those that stand under their names are not this connection's any more. */
+  abandon(): void {
+    this.database.fileControl(constants.SQLITE_FCNTL_PERSIST_WAL, new Int32Array([1, 0]));
+    this.close();
   }
 
   close(): void {
@@ -153,6 +159,13 @@ function ended(): Error {
 /** Result codes that say the database itself cannot be used now (sqlite.org/rescode.html). */
 const UNAVAILABLE =
   /^SQLITE_(FULL|BUSY|LOCKED|READONLY|IOERR|CANTOPEN|CORRUPT|NOTADB|NOMEM|PROTOCOL|PERM|AUTH|INTERRUPT)/;
+
+/** Whether another process holds the lock that was wanted. */
+export function isBusy(error: unknown): boolean {
+  const cause =
+    error instanceof StoreUnavailable ? (error.cause as { code?: string } | undefined) : undefined;
+  return /^SQLITE_(BUSY|LOCKED)/.test(cause?.code ?? "");
+}
 
 function tellApart(error: unknown): unknown {
   if (!(error instanceof Error)) return error;

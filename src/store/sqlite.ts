@@ -3,16 +3,17 @@
  * One connection writes, in groups; another reads, so that a read never sees an open transaction.
  */
 import type { Clock } from "../ground/clock.ts";
+import { FilePlace } from "./file-place.ts";
 import { GroupCommit } from "./group-commit.ts";
 import { migrate } from "./migrate.ts";
 import { backupBeforeMigration } from "./migration-backup.ts";
-import { type Origin, type Reader, type Store, StoreUnavailable, type Writer } from "./port.ts";
+import { type Fence, type Origin, type Reader, type Store, StoreUnavailable, type Writer } from "./port.ts";
 import { SqliteConnection } from "./sqlite-connection.ts";
 import { emptyLog, giveBackPages } from "./tend.ts";
 
-/** Another process (a command beside the server) holds the write lock for milliseconds; a wait blocks this process. */
+/** While opening, and for reads, which hardly ever wait; a write waits in group-commit.ts. */
 const BUSY_TIMEOUT_MS = 1_000;
-const FOREIGN_CHANGE_POLL_MS = 1_000;
+const LOOK_EVERY_MS = 1_000;
 /** The dedupe index is written at random places: with SQLite's default of 2 MiB its pages fall out between two uses (measured: +40 % CPU). */
 const WRITER_CACHE_KIB = 16 * 1024;
 const WAL_KEPT_BYTES = 64 * 1024 * 1024;
@@ -21,6 +22,8 @@ export interface SqliteOptions {
   clock: Clock;
   /** Told the size of every committed group, for metrics. */
   onGroup?: (size: number) => void;
+  /** Told when the database's files are found deleted, moved or replaced (why, in a sentence), and null when they are back. */
+  onTrouble?: (trouble: string | null) => void;
 }
 
 /** Opens the database file, creating and migrating it as needed; a used one is copied into backups/ before. Throws StoreUnavailable or a MigrationRefused. */
@@ -43,7 +46,13 @@ export async function openSqlite(file: string, options: SqliteOptions): Promise<
     const reader = new SqliteConnection(file, { readonly: false });
     await reader.get(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
     await reader.get("PRAGMA query_only = ON");
-    return new SqliteStore(writer, reader, options);
+    await writer.get("PRAGMA busy_timeout = 0");
+    return new SqliteStore(
+      writer,
+      reader,
+      new FilePlace(file, options.onTrouble ?? (() => undefined)),
+      options,
+    );
   } catch (error) {
     writer.close();
     throw error;
@@ -54,15 +63,25 @@ class SqliteStore implements Store {
   readonly #writer: SqliteConnection;
   readonly #reader: SqliteConnection;
   readonly #clock: Clock;
+  readonly #place: FilePlace;
   readonly #group: GroupCommit;
+  readonly #watchers = new Set<(seen: { foreignChange: boolean }) => void>();
+  #cancelLook: () => void = () => undefined;
+  #version: number | null = null;
   #reads: Promise<unknown> = Promise.resolve();
   #closed = false;
 
-  constructor(writer: SqliteConnection, reader: SqliteConnection, options: SqliteOptions) {
+  constructor(
+    writer: SqliteConnection,
+    reader: SqliteConnection,
+    place: FilePlace,
+    { clock, onGroup = () => undefined }: SqliteOptions,
+  ) {
     this.#writer = writer;
     this.#reader = reader;
-    this.#clock = options.clock;
-    this.#group = new GroupCommit(writer, options.onGroup ?? (() => undefined));
+    this.#place = place;
+    this.#clock = clock;
+    this.#group = new GroupCommit(writer, place, onGroup);
   }
 
   read<Result>(work: (tx: Reader) => Promise<Result>): Promise<Result> {
@@ -75,31 +94,38 @@ class SqliteStore implements Store {
     return this.#group.add(origin, work);
   }
 
-  onForeignChange(work: () => void): () => void {
-    let last: number | undefined;
-    let stopped = false;
-    let cancel = (): void => undefined;
-    const look = async (): Promise<void> => {
-      if (this.#closed) return;
-      const row = await this.#writer.get<{ data_version: number }>("PRAGMA data_version").catch(() => null);
-      if (this.#closed || stopped) return;
-      if (row !== null) {
-        if (last !== undefined && row.data_version !== last) work();
-        last = row.data_version;
-      }
-      cancel = this.#clock.after(FOREIGN_CHANGE_POLL_MS, () => void look());
-    };
-    void look();
+  behind(fence: Fence): Store {
+    return new FencedStore(this, (origin, work) => this.#group.add(origin, work, fence));
+  }
+
+  get trouble(): string | null {
+    return this.#place.trouble;
+  }
+
+  watch(work: (seen: { foreignChange: boolean }) => void): () => void {
+    this.#watchers.add(work);
+    if (this.#watchers.size === 1) void this.#look();
     return () => {
-      stopped = true;
-      cancel();
+      this.#watchers.delete(work);
+      if (this.#watchers.size === 0) this.#cancelLook();
     };
+  }
+
+  async #look(): Promise<void> {
+    this.#place.look();
+    const row = await this.#writer.get<{ data_version: number }>("PRAGMA data_version").catch(() => null);
+    if (this.#closed || this.#watchers.size === 0) return;
+    const before = this.#version;
+    this.#version = row?.data_version ?? before;
+    const foreignChange = before !== null && this.#version !== before;
+    for (const work of [...this.#watchers]) work({ foreignChange });
+    this.#cancelLook = this.#clock.after(LOOK_EVERY_MS, () => void this.#look());
   }
 
   async tend(): Promise<boolean> {
     if (await this.write("app", giveBackPages)) return true;
     const emptied = this.#reads.then(() => {
-      if (!this.#closed) emptyLog(this.#writer, BUSY_TIMEOUT_MS);
+      if (!this.#closed) emptyLog(this.#writer);
     });
     this.#reads = emptied.catch(() => undefined);
     await emptied;
@@ -111,8 +137,12 @@ class SqliteStore implements Store {
     await this.#group.close();
     await this.#reads;
     this.#closed = true;
-    this.#reader.close();
-    this.#writer.close();
+    this.#cancelLook();
+    const lost = this.#place.look() !== null;
+    for (const connection of [this.#reader, this.#writer]) {
+      if (lost) connection.abandon();
+      else connection.close();
+    }
   }
 
   async #readAlone<Result>(work: (tx: Reader) => Promise<Result>): Promise<Result> {
@@ -123,5 +153,40 @@ class SqliteStore implements Store {
     } finally {
       if (this.#reader.inTransaction) this.#reader.exec("COMMIT");
     }
+  }
+}
+
+/** The same store; its writes pass a fence. */
+class FencedStore implements Store {
+  readonly #store: Store;
+  readonly write: Store["write"];
+
+  constructor(store: Store, write: Store["write"]) {
+    this.#store = store;
+    this.write = write;
+  }
+
+  get trouble(): string | null {
+    return this.#store.trouble;
+  }
+
+  read<Result>(work: (tx: Reader) => Promise<Result>): Promise<Result> {
+    return this.#store.read(work);
+  }
+
+  behind(fence: Fence): Store {
+    return this.#store.behind(fence);
+  }
+
+  watch(work: (seen: { foreignChange: boolean }) => void): () => void {
+    return this.#store.watch(work);
+  }
+
+  tend(): Promise<boolean> {
+    return this.#store.tend();
+  }
+
+  close(): Promise<void> {
+    return this.#store.close();
   }
 }

@@ -25,14 +25,8 @@ export async function giveBackPages(tx: Writer): Promise<boolean> {
  * Moves the whole log into the database and cuts it to nothing, unless a transaction is open or another process reads from the log: then
  * the next time does it. Call while no read of this process is open; it waits for nobody.
  */
-export function emptyLog(writer: SqliteConnection, busyTimeoutMs: number): void {
-  if (writer.inTransaction) return;
-  writer.exec("PRAGMA busy_timeout = 0");
-  try {
-    writer.exec("PRAGMA wal_checkpoint(TRUNCATE)");
-  } finally {
-    writer.exec(`PRAGMA busy_timeout = ${busyTimeoutMs}`);
-  }
+export function emptyLog(writer: SqliteConnection): void {
+  if (!writer.inTransaction) writer.exec("PRAGMA wal_checkpoint(TRUNCATE)");
 }
 
 function keptOf(pages: number): number {

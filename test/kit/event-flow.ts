@@ -89,11 +89,15 @@ export async function editRelay(running: RunningService, definition: Record<stri
   if (saved.status !== 200) throw new Error(`The edit was refused: ${JSON.stringify(saved.body)}`);
 }
 
+/** Longer than a write waits for another process's lock, which is a real wait. */
+const UNTIL_MS = 15_000;
+
 /** Lets the service work until `done`, without moving the clock. */
 export async function until(what: string, done: () => boolean | Promise<boolean>): Promise<void> {
-  for (let turn = 0; turn < 3_000; turn++) {
+  const deadline = performance.now() + UNTIL_MS;
+  while (performance.now() < deadline) {
     if (await done()) return;
-    await new Promise<void>((resolve) => setImmediate(resolve));
+    await Bun.sleep(1);
   }
   throw new Error(`It never came about: ${what}.`);
 }

@@ -6,6 +6,7 @@ import { MAX_PREVIEW_BYTES, MAX_STORED_PAYLOAD_BYTES } from "../../src/ground/li
 import { erasePerson } from "../../src/people/person-erase.ts";
 import { deleteCollection } from "../../src/records/collection.ts";
 import type { Origin } from "../../src/store/port.ts";
+import { until } from "../kit/event-flow.ts";
 import { openWatchedRecords, type WatchedRecords } from "../kit/watched-records.ts";
 
 const ALL = { on: ["created", "updated", "deleted"] };
@@ -432,6 +433,7 @@ describe("whatever happens in the middle", () => {
     const other = new Database(records.file);
     other.exec("BEGIN IMMEDIATE");
     await records.drain();
+    await until("capture says so", () => records.logged.join().includes("cannot be captured now"));
     other.exec("ROLLBACK");
     other.close();
     expect(await records.count("event")).toBe(0);

@@ -55,7 +55,6 @@ async function cutOff(): Promise<void> {
 /** Another process holds the write lock while `work` runs. */
 async function whileLocked(work: () => Promise<void>): Promise<void> {
   const [file] = await running.rows<{ file: string }>("PRAGMA database_list");
-  await running.service.store.write("app", (tx) => tx.get("PRAGMA busy_timeout = 0"));
   const other = new Database(file?.file ?? "missing");
   other.exec("BEGIN IMMEDIATE");
   try {

@@ -259,8 +259,8 @@ test("another process's change is noticed, the store's own is not", async () => 
   const clock = new VirtualClock(0);
   const watched = await openSqlite(join(directory, "watched.db"), { clock });
   let changes = 0;
-  const stop = watched.onForeignChange(() => {
-    changes += 1;
+  const stop = watched.watch(({ foreignChange }) => {
+    if (foreignChange) changes += 1;
   });
   await clock.advance(1_000);
   await watched.write("app", addApp("own"));

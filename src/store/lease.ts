@@ -1,0 +1,181 @@
+/**
+ * Who runs what happens by itself: a row in the database with an epoch, one higher for each server. Every transaction of the runner, the
+ * scheduler, capture and the caretakers asks in itself whether the epoch is still theirs, so that a server that lost it changes nothing
+ * more, whatever it believes. The directory's lock (lock.ts) refuses a second server at once; where its file was removed, the lease does.
+ * It never looks at a wall clock.
+ */
+import { hostname } from "node:os";
+import { dirname } from "node:path";
+import { type Clock, sleep } from "../ground/clock.ts";
+import { identityOf } from "./file-place.ts";
+import { type DirectoryLock, refuseTaken } from "./lock.ts";
+import { type Reader, type Store, StoreUnavailable } from "./port.ts";
+
+/** How long one that asks waits for an answer: a holder that runs looks every second. */
+const ANSWER_WITHIN_MS = 3_000;
+const ASK_EVERY_MS = 100;
+
+interface LeaseRow {
+  epoch: number;
+  /** null: given back. */
+  holder: string | null;
+  host: string | null;
+  pid: number | null;
+  lockFile: string | null;
+  databaseFile: string | null;
+  asked: number;
+  answered: number;
+}
+
+const SELECT = `SELECT epoch, holder, host, pid, lock_file AS lockFile, database_file AS databaseFile, asked, answered FROM runner_lease`;
+
+/** This server runs nothing any more. */
+export class LeaseLost extends StoreUnavailable {}
+
+export interface LeaseRooms {
+  store: Store;
+  /** The database file. */
+  file: string;
+  lock: DirectoryLock;
+  clock: Clock;
+}
+
+export class RunnerLease {
+  readonly #rooms: LeaseRooms;
+  readonly #epoch: number;
+  #onLost: (by: string) => void = () => undefined;
+  #onRenewed: () => void = () => undefined;
+  #lostTo: string | null = null;
+  #unwatch: () => void = () => undefined;
+
+  private constructor(rooms: LeaseRooms, epoch: number) {
+    this.#rooms = rooms;
+    this.#epoch = epoch;
+  }
+
+  /**
+   * Takes the lease. A holder that did not give it back is gone where its lock file is the one held now, where it had another database
+   * file open (this one is a copy), or where its process is; else it is asked, and who answers is named in a DataDirectoryTaken.
+   */
+  static async take(rooms: LeaseRooms): Promise<RunnerLease> {
+    const { store, file, lock } = rooms;
+    const before = await store.read(readLease);
+    if (before.holder !== null && !isGone(before, rooms) && (await answers(before, rooms)))
+      throw refuseTaken(dirname(file), before.holder);
+    const epoch = before.epoch + 1;
+    const taken = await store.write("app", (tx) =>
+      tx.run(
+        `UPDATE runner_lease SET epoch = ?1, holder = ?2, host = ?3, pid = ?4, lock_file = ?5, database_file = ?6, asked = 0, answered = 0
+         WHERE epoch = ?7`,
+        epoch,
+        lock.holder,
+        hostname(),
+        process.pid,
+        lock.identity,
+        identityOf(file),
+        before.epoch,
+      ),
+    );
+    if (taken !== 1) throw refuseTaken(dirname(file), "another process that started at the same time");
+    return new RunnerLease(rooms, epoch);
+  }
+
+  /** Throws LeaseLost unless the lease is this server's; asked in the transaction that it guards. */
+  readonly fence = async (tx: Reader): Promise<void> => {
+    if (this.#lostTo === null) {
+      const row = await tx.get<{ epoch: number }>("SELECT epoch FROM runner_lease");
+      if (row?.epoch === this.#epoch) return;
+      this.#lose((await readLease(tx)).holder);
+    }
+    throw new LeaseLost(`This server runs nothing any more, because ${this.#lostTo} took over.`);
+  };
+
+  /** Who took over, in words; null while the lease is this server's. */
+  get lostTo(): string | null {
+    return this.#lostTo;
+  }
+
+  /** Looks every second from now on: `lost` is told once who took over, `renewed` after a removed lock file was made anew. */
+  watch(on: { lost: (by: string) => void; renewed: () => void }): void {
+    this.#onLost = on.lost;
+    this.#onRenewed = on.renewed;
+    this.#unwatch = this.#rooms.store.watch(({ foreignChange }) => {
+      // A store that cannot be used now says so by itself; the next look comes.
+      void this.#look(foreignChange).catch(() => undefined);
+    });
+  }
+
+  /** Gives the lease back, where it still can, so that the next server need not ask. */
+  async release(): Promise<void> {
+    this.#unwatch();
+    if (this.#lostTo !== null) return;
+    const { store } = this.#rooms;
+    await store
+      .write("app", (tx) => tx.run("UPDATE runner_lease SET holder = NULL WHERE epoch = ?1", this.#epoch))
+      .catch(() => undefined);
+  }
+
+  async #look(foreignChange: boolean): Promise<void> {
+    const { store, lock } = this.#rooms;
+    if (this.#lostTo !== null) return;
+    if (foreignChange) await this.#readOthers();
+    if (this.#lostTo !== null || lock.stands() || store.trouble !== null || !lock.renew()) return;
+    await store.write("app", (tx) =>
+      tx.run("UPDATE runner_lease SET lock_file = ?2 WHERE epoch = ?1", this.#epoch, lock.identity),
+    );
+    this.#onRenewed();
+  }
+
+  /** Whether somebody took over, or asks whether this server is there. */
+  async #readOthers(): Promise<void> {
+    const { store } = this.#rooms;
+    const { epoch, holder, asked, answered } = await store.read(readLease);
+    if (epoch !== this.#epoch) return this.#lose(holder);
+    if (asked === answered) return;
+    await store.write("app", (tx) =>
+      tx.run("UPDATE runner_lease SET answered = asked WHERE epoch = ?1", this.#epoch),
+    );
+  }
+
+  #lose(by: string | null): void {
+    if (this.#lostTo !== null) return;
+    this.#lostTo = by ?? "another server";
+    this.#onLost(this.#lostTo);
+  }
+}
+
+async function readLease(tx: Reader): Promise<LeaseRow> {
+  const row = await tx.get<LeaseRow>(SELECT);
+  if (row === null) throw new StoreUnavailable("The database has lost the row that says who runs it.");
+  return row;
+}
+
+/** Whether it is certain, without asking, that the holder is gone or was never of this file. */
+function isGone({ lockFile, databaseFile, host, pid }: LeaseRow, { lock, file }: LeaseRooms): boolean {
+  if (lockFile === lock.identity || databaseFile !== identityOf(file)) return true;
+  return host === hostname() && pid !== null && pid !== process.pid && !runs(pid);
+}
+
+function runs(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as { code?: string }).code !== "ESRCH";
+  }
+}
+
+/** Asks the holder and waits for its answer. */
+async function answers({ epoch }: LeaseRow, { store, clock }: LeaseRooms): Promise<boolean> {
+  const asked = await store.write("app", async (tx) => {
+    await tx.run("UPDATE runner_lease SET asked = asked + 1");
+    return (await readLease(tx)).asked;
+  });
+  for (let waited = 0; waited < ANSWER_WITHIN_MS; waited += ASK_EVERY_MS) {
+    await sleep(clock, ASK_EVERY_MS);
+    const now = await store.read(readLease);
+    if (now.epoch !== epoch || now.holder === null) return now.holder !== null;
+    if (now.answered >= asked) return true;
+  }
+  return false;
+}

@@ -1,0 +1,253 @@
+/** Somebody takes the data directory, or a file of it, from under a running server: what is acknowledged is kept, and nothing happens twice. */
+import { Database } from "bun:sqlite";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { systemClock } from "../../src/ground/clock.ts";
+import { RunnerLease } from "../../src/store/lease.ts";
+import { DataDirectoryTaken, lockDataDirectory } from "../../src/store/lock.ts";
+import { openSqlite } from "../../src/store/sqlite.ts";
+import { until } from "../kit/event-flow.ts";
+import { FakeCaller } from "../kit/fake-caller.ts";
+import { makeOrders, receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
+import { type RunningService, startRunningService } from "../kit/running-service.ts";
+
+let folder: string;
+let dataDir: string;
+let running: RunningService | null;
+let caller: FakeCaller;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "relay-taken-"));
+  dataDir = join(folder, "data");
+  running = null;
+  caller = new FakeCaller();
+});
+
+afterEach(async () => {
+  await running?.service[Symbol.asyncDispose]();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+async function start(): Promise<RunningService> {
+  mkdirSync(dataDir, { recursive: true });
+  running = await startRunningService({ config: { dataDir }, doors: { actions: { caller } } });
+  await makeOrders(running);
+  await saveRelay(running, receiverDefinition({}));
+  return running;
+}
+
+const send = (service: RunningService, id: string) => service.hook("orders", signedCall({ id, amount: 1 }));
+const ready = async ({ service }: RunningService) => (await fetch(`${service.url}/readyz`)).status;
+const told = ({ logged }: RunningService, what: string) =>
+  logged.filter((line) => line.includes(what)).length;
+
+const listNames = (directory: string) => (existsSync(directory) ? readdirSync(directory).sort() : null);
+
+/** What stands there: names and sizes. */
+const listFiles = (directory: string) =>
+  listNames(directory)?.map((name) => `${name} ${statSync(join(directory, name)).size}`);
+
+describe("under a running server", () => {
+  for (const { rule, take } of [
+    {
+      rule: "a data directory that is deleted",
+      take: () => rmSync(dataDir, { recursive: true }),
+    },
+    {
+      rule: "a data directory that is replaced by an empty one",
+      take: () => {
+        rmSync(dataDir, { recursive: true });
+        mkdirSync(dataDir);
+      },
+    },
+    { rule: "a database that is deleted", take: () => rmSync(join(dataDir, "relay.db")) },
+    { rule: "a log that is deleted", take: () => rmSync(join(dataDir, "relay.db-wal")) },
+    { rule: "a log's index that is deleted", take: () => rmSync(join(dataDir, "relay.db-shm")) },
+    {
+      rule: "a database that is replaced by an older copy",
+      take: () => {
+        const copy = join(folder, "copy.db");
+        using database = new Database(join(dataDir, "relay.db"));
+        database.query("VACUUM INTO ?1").run(copy);
+        renameSync(copy, join(dataDir, "relay.db"));
+      },
+    },
+  ]) {
+    test(`${rule} takes no more events: 503 at once, not ready, one line in the log, no new file`, async () => {
+      const service = await start();
+      expect((await send(service, "before")).status).toBe(200);
+      take();
+      const left = listNames(dataDir);
+      for (let number = 0; number < 20; number++) {
+        const { status, body } = await send(service, `after-${number}`);
+        expect([status, body.code]).toEqual([503, "not_recorded"]);
+      }
+      expect(await ready(service)).toBe(503);
+      await service.clock.advance(5_000);
+      expect(told(service, "the database is not where it was opened")).toBe(1);
+      expect((await fetch(`${service.service.url}/healthz`)).status).toBe(200);
+      expect(listNames(dataDir)).toEqual(left);
+      await service.service[Symbol.asyncDispose]();
+      running = null;
+      expect(listNames(dataDir)).toEqual(left);
+    });
+  }
+
+  test("it is noticed within a second without any call, and a directory that is put back goes on", async () => {
+    const service = await start();
+    renameSync(dataDir, `${dataDir}-moved`);
+    await service.clock.advance(1_000);
+    expect(told(service, "the database is not where it was opened")).toBe(1);
+    expect(await ready(service)).toBe(503);
+    renameSync(`${dataDir}-moved`, dataDir);
+    await service.clock.advance(2_000);
+    expect(told(service, "the database is in its place again")).toBe(1);
+    expect((await send(service, "a")).status).toBe(200);
+    await service.drain();
+    expect(await ready(service)).toBe(200);
+    expect(await service.rows("SELECT state FROM event")).toEqual([{ state: "done" }]);
+  });
+
+  test("another server's directory in its place loses nothing, also when this one stops", async () => {
+    const service = await start();
+    renameSync(dataDir, `${dataDir}-moved`);
+    mkdirSync(dataDir);
+    const other = await openSqlite(join(dataDir, "relay.db"), { clock: systemClock });
+    await other.write("app", (tx) => tx.run("INSERT INTO app (id, name, created_at) VALUES ('o', 'o', 0)"));
+    expect((await send(service, "a")).status).toBe(503);
+    const files = listFiles(dataDir);
+    await service.service[Symbol.asyncDispose]();
+    running = null;
+    expect(listFiles(dataDir)).toEqual(files);
+    using reader = new Database(join(dataDir, "relay.db"), { readonly: true });
+    expect(reader.query("SELECT id FROM app").all()).toEqual([{ id: "o" }]);
+    await other.close();
+  });
+});
+
+describe("a start", () => {
+  for (const name of ["master.key", "relay.db-wal"]) {
+    test(`beside ${name} without its database is refused with one sentence, and makes nothing`, async () => {
+      mkdirSync(dataDir);
+      writeFileSync(join(dataDir, name), `${"ab".repeat(32)}\n`);
+      await expect(startRunningService({ config: { dataDir } })).rejects.toThrow(
+        `${join(dataDir, name)} is here without its relay.db: put the database back`,
+      );
+      expect(readdirSync(dataDir).filter((file) => !file.startsWith("runner."))).toEqual([name]);
+      rmSync(join(dataDir, name));
+      await start();
+    });
+  }
+});
+
+describe("runner.lock is removed under a running server", () => {
+  test("a second start is refused all the same, naming the first, and the lock is made again", async () => {
+    const service = await start();
+    rmSync(join(dataDir, "runner.lock"));
+    const second = startRunningService({ config: { dataDir, clock: systemClock } });
+    const refused = second.then(
+      () => "started",
+      (error: unknown) => error,
+    );
+    for (let turn = 0; turn < 40 && !Bun.peek.status(refused).startsWith("f"); turn++) {
+      await service.clock.advance(1_000);
+      await Bun.sleep(50);
+    }
+    const error = await refused;
+    expect(error).toBeInstanceOf(DataDirectoryTaken);
+    expect((error as Error).message).toContain(`relay serve, process ${process.pid}`);
+    await service.clock.advance(2_000);
+    await until("the lock stands again", () => existsSync(join(dataDir, "runner.lock")));
+    expect(() => lockDataDirectory(dataDir, "relay serve", 0)).toThrow(DataDirectoryTaken);
+    expect((await send(service, "a")).status).toBe(200);
+    await service.drain();
+    expect(await service.rows("SELECT state FROM event")).toEqual([{ state: "done" }]);
+  });
+
+  test("a server that lost its lease while it was frozen runs nothing more, says so, and still records", async () => {
+    const service = await start();
+    await saveRelay(service, { ...receiverDefinition({}), name: "second" } as never);
+    using other = new Database(join(dataDir, "relay.db"));
+    other.run("UPDATE runner_lease SET epoch = epoch + 1, holder = 'relay serve, process 7'");
+    expect((await send(service, "a")).status).toBe(200);
+    await until("it says so", () => told(service, "this server runs nothing any more") === 1);
+    await service.clock.advance(60_000);
+    expect(await service.rows("SELECT state, runs FROM event")).toEqual([{ state: "queued", runs: 0 }]);
+    expect(await service.rows("SELECT id FROM record")).toEqual([]);
+    const answer = await fetch(`${service.service.url}/readyz`);
+    expect([answer.status, ((await answer.json()) as { problem: string }).problem]).toEqual([
+      503,
+      expect.stringContaining("Another server took over this data directory"),
+    ]);
+    expect(told(service, "this server runs nothing any more")).toBe(1);
+  });
+
+  test("a clock that is set a year forth or back changes nothing of it", async () => {
+    const service = await start();
+    for (const years of [1, -2]) {
+      service.clock.jump(years * 365 * 86_400_000);
+      await service.clock.advance(2_000);
+      expect((await send(service, `year ${years}`)).status).toBe(200);
+      await service.drain();
+    }
+    expect(await service.rows("SELECT DISTINCT state FROM event")).toEqual([{ state: "done" }]);
+    expect(await ready(service)).toBe(200);
+  });
+});
+
+describe("the lease of a server that was killed is taken", () => {
+  const openLease = async (change: string | null, lock = lockDataDirectory(folder, "relay serve", 0)) => {
+    const file = join(folder, "relay.db");
+    const store = await openSqlite(file, { clock: systemClock });
+    if (change !== null) await store.write("app", (tx) => tx.run(`UPDATE runner_lease SET ${change}`));
+    const startedMs = performance.now();
+    try {
+      await RunnerLease.take({ store, file, lock, clock: systemClock });
+      const [row] = await store.read((tx) =>
+        tx.all<{ epoch: number; asked: number }>("SELECT epoch, asked FROM runner_lease"),
+      );
+      return { ...row, tookMs: performance.now() - startedMs };
+    } finally {
+      lock.release();
+      await store.close();
+    }
+  };
+
+  for (const { rule, change, asks } of [
+    { rule: "at once where its lock file is still there", change: null, asks: false },
+    {
+      rule: "at once where its process is gone",
+      change: `lock_file = 'removed', pid = ${Bun.spawnSync(["true"]).pid}`,
+      asks: false,
+    },
+    {
+      rule: "at once where the database is a copy",
+      change: "lock_file = 'removed', database_file = 'other'",
+      asks: false,
+    },
+    {
+      rule: "within three seconds where nothing tells but that it does not answer",
+      change: "lock_file = 'removed', host = 'elsewhere'",
+      asks: true,
+    },
+  ]) {
+    test(rule, async () => {
+      expect(await openLease(null)).toMatchObject({ epoch: 1 });
+      const { epoch, tookMs } = await openLease(change);
+      expect(epoch).toBe(2);
+      if (asks) expect(tookMs).toBeGreaterThan(2_900);
+      else expect(tookMs).toBeLessThan(2_500);
+    });
+  }
+});
