@@ -2,7 +2,9 @@
  * Compiles the service to one executable: `dist/relay` for this machine, or with --all one file for each system that is released.
  * The version is package.json's, packed in by the bundler. It never tests what it made; `npm run check` does.
  */
-import { mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { runStep } from "./step.ts";
 
 /** The maps are packed into the executable; what the bundler leaves beside it is not needed. */
@@ -25,7 +27,51 @@ interface Build {
   file: string;
 }
 
+/**
+ * Variables by which whoever sets the environment makes a compiled executable something else before any of our code runs: plain Bun, Bun with
+ * options of theirs, Bun with an open debugger (and every longer name that begins with that). No option of the build turns them off.
+ */
+const TAKEN_OVER_BY = ["BUN_BE_BUN", "BUN_OPTIONS", "BUN_INSPECT"];
+
+/** A Bun to build on that no longer looks for these names: each begins with a NUL, which no variable's name holds. */
+function makeBase(bun: string, folder: string): string {
+  const bytes = readFileSync(bun);
+  for (const name of TAKEN_OVER_BY) {
+    let at = bytes.indexOf(name);
+    if (at < 0)
+      throw new Error(
+        `${bun} does not hold ${name}: find out how this Bun reads its variables, and mend build.ts.`,
+      );
+    for (; at >= 0; at = bytes.indexOf(name, at)) bytes[at] = 0;
+  }
+  const base = join(folder, "base");
+  writeFileSync(base, bytes, { mode: 0o755 });
+  return base;
+}
+
+/** The Bun of the build's system: this one, else what Bun fetches for a first build of it. Null where that did not work. */
+async function findBun({ target }: Build, folder: string): Promise<string | null> {
+  if (target === undefined) return process.execPath;
+  const outfile = join(folder, "first");
+  const code = await runStep(
+    [process.execPath, "build", "scripts/step.ts", "--compile", `--target=${target}`, `--outfile=${outfile}`],
+    { env: { BUN_INSTALL_CACHE_DIR: folder } },
+  );
+  const fetched = readdirSync(folder).find((name) => name.startsWith("bun-"));
+  return code !== 0 || fetched === undefined ? null : join(folder, fetched);
+}
+
 async function compile(build: Build): Promise<number> {
+  const folder = mkdtempSync(join(tmpdir(), "relay-build-"));
+  try {
+    const bun = await findBun(build, folder);
+    return bun === null ? 1 : await compileOn(makeBase(bun, folder), build);
+  } finally {
+    rmSync(folder, { recursive: true });
+  }
+}
+
+async function compileOn(base: string, build: Build): Promise<number> {
   const outfile = `dist/${build.file}`;
   const code = await runStep([
     process.execPath,
@@ -38,6 +84,7 @@ async function compile(build: Build): Promise<number> {
     // The executable reads its own configuration only, never what lies about in the working directory.
     "--no-compile-autoload-dotenv",
     "--no-compile-autoload-bunfig",
+    `--compile-executable-path=${base}`,
     ...(build.target === undefined ? [] : [`--target=${build.target}`]),
     `--outfile=${outfile}`,
   ]);

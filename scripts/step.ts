@@ -1,9 +1,13 @@
 /** Running one command of a script as a named step: what it prints goes to this terminal. It never decides what follows a failure. */
 
-/** Runs the command with this Bun's environment; answers its exit code. `cwd`: where, the project's root by default. */
-export async function runStep(command: readonly string[], options: { cwd?: string } = {}): Promise<number> {
+/** Runs the command with this Bun's environment; answers its exit code. `cwd`: where, the project's root by default; `env`: what it adds. */
+export async function runStep(
+  command: readonly string[],
+  options: { cwd?: string; env?: Record<string, string> } = {},
+): Promise<number> {
   const child = Bun.spawn([...command], {
     cwd: options.cwd ?? process.cwd(),
+    env: { ...process.env, ...options.env },
     stdin: "ignore",
     stdout: "inherit",
     stderr: "inherit",

@@ -5,7 +5,7 @@
  */
 import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { join, relative, resolve } from "node:path";
 import { BROWSER_VARIABLE, findBrowser } from "../test/kit/browser-program.ts";
 
 const BROWSER_TESTS = join("test", "browser");
@@ -133,25 +133,32 @@ function readAttribute(text: string, name: string): string {
     .replace(/&amp;/g, "&");
 }
 
-/** Errors outside a test have no place in the report; they are told under the name of their file. */
+/**
+ * Errors outside a test have no place in the report. Each is told under the test file that it names itself, for of two files that load
+ * at once the heading may be the other's; else under the heading.
+ */
 function readErrors(talk: string): string[] {
   const errors: string[] = [];
-  let file = "";
-  let inside = false;
+  let heading = "an unnamed file";
+  let block: string[] | null = null;
   for (const line of talk.split("\n")) {
-    const heading = /^(\S+\.test\.tsx?):$/.exec(line)?.[1];
-    if (heading !== undefined) file = heading;
-    if (line.startsWith("# Unhandled error between tests")) {
-      errors.push(`${file === "" ? "an unnamed file" : file} > outside a test`);
-      inside = true;
-    } else if (inside && /^\w*[Ee]rror: /.test(line)) {
-      errors.push(`${errors.pop()}: ${line.replace(/^error: /, "")}`);
-      inside = false;
-    }
+    heading = /^(\S+\.test\.tsx?):$/.exec(line)?.[1] ?? heading;
+    if (line.startsWith("# Unhandled error between tests")) block = [];
+    else if (block !== null && /^-{20,}$/.test(line) && block.length > 0) {
+      errors.push(sayError(block, heading));
+      block = null;
+    } else if (!/^-{20,}$/.test(line)) block?.push(line);
   }
   const told = Math.max(errors.length, readSummary(talk, "errors?"));
   while (errors.length < told) errors.push("an error outside a test; see above");
   return errors;
+}
+
+function sayError(block: readonly string[], heading: string): string {
+  const named = /([^\s'"(]+\.test\.tsx?)\b/.exec(block.join("\n"))?.[1];
+  const file = named === undefined ? heading : relative(process.cwd(), resolve(named));
+  const why = block.find((line) => /^\w*[Ee]rror: /.test(line))?.replace(/^error: /, "") ?? "see above";
+  return `${file} > outside a test: ${why}`;
 }
 
 /** A number of the run's own summary, such as ` 3 errors`. */

@@ -51,7 +51,7 @@ export const dev: Command = {
       const link = await service.makeSigninLink();
       if (link !== null) {
         world.say(`Dashboard  ${link}  (opens once, within 10 minutes)`);
-        if (input.on("open") && !(await world.openBrowser(link))) {
+        if (input.on("open") && !(await world.openBrowser(link, config.dataDir))) {
           world.tell("No browser could be opened here: open the dashboard's address yourself.");
         }
       }
@@ -66,7 +66,7 @@ export const dev: Command = {
 async function keepOutOfGit(dataDir: string): Promise<void> {
   if (existsSync(dataDir)) return;
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
-  await writeFile(join(dataDir, ".gitignore"), "*\n");
+  await writeFile(join(dataDir, ".gitignore"), "*\n", { flag: "wx" });
 }
 
 async function readLocalEnvironment({ store }: RunningService) {

@@ -1,4 +1,7 @@
 /** The world of a real process. It is the only place of the command line that touches the process itself. */
+import { rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { pathToFileURL } from "node:url";
 import { systemClock } from "../ground/clock.ts";
 import { showControls } from "../ground/log.ts";
 import { standardError, standardOutput } from "../ground/output.ts";
@@ -76,14 +79,19 @@ function isAlive(pid: number): boolean {
   }
 }
 
-async function openBrowser(url: string): Promise<boolean> {
+/**
+ * A one-time link opens the dashboard, and whoever is on this machine can read the arguments of every process: what is opened is a page of
+ * the user's own that leads on to it.
+ */
+async function openBrowser(link: string, folder: string): Promise<boolean> {
+  if (process.platform === "linux" && !process.env.DISPLAY && !process.env.WAYLAND_DISPLAY) return false;
+  const url = pathToFileURL(writeLeadingPage(link, folder)).href;
   const command =
     process.platform === "darwin"
       ? ["open", url]
       : process.platform === "win32"
         ? ["rundll32", "url.dll,FileProtocolHandler", url]
         : ["xdg-open", url];
-  if (process.platform === "linux" && !process.env.DISPLAY && !process.env.WAYLAND_DISPLAY) return false;
   try {
     const child = Bun.spawn(command, { stdin: "ignore", stdout: "ignore", stderr: "ignore" });
     child.unref();
@@ -91,4 +99,17 @@ async function openBrowser(url: string): Promise<boolean> {
   } catch {
     return false;
   }
+}
+
+/** Written anew beside the data, readable for its user alone; it is worth nothing once the link was opened. */
+function writeLeadingPage(link: string, folder: string): string {
+  const file = join(folder, "open.html");
+  const target = JSON.stringify(link).replaceAll("<", "\\u003c");
+  rmSync(file, { force: true });
+  writeFileSync(
+    file,
+    `<!doctype html><meta charset="utf-8"><meta name="referrer" content="no-referrer"><title>Relay</title><script>location.replace(${target})</script>\n`,
+    { flag: "wx", mode: 0o600 },
+  );
+  return file;
 }

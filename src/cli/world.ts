@@ -35,8 +35,8 @@ export interface World {
   readInput(): Promise<string>;
   /** Resolves on SIGINT or SIGTERM; a second one ends the process at once. */
   untilStopped(): Promise<void>;
-  /** Opens an address in the person's browser; answers whether something opened it. */
-  openBrowser(url: string): Promise<boolean>;
+  /** Opens a one-time link in the person's browser, over a page in this folder of theirs; answers whether something opened it. */
+  openBrowser(link: string, folder: string): Promise<boolean>;
   startService: StartService;
   /** The address under which an owner sets a new password with this one-time token. */
   resetUrl(baseUrl: string, token: string): string;

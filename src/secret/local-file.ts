@@ -4,7 +4,7 @@
  * Source: the specification's "Secrets"; decisions, section 1.
  */
 import { randomBytes } from "node:crypto";
-import { mkdir, open, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { lstat, mkdir, open, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { isJsonObject } from "../ground/json.ts";
 import { Refusal } from "../ground/refusal.ts";
@@ -136,9 +136,21 @@ async function ignoreFile(serviceDir: string): Promise<void> {
   const path = join(serviceDir, IGNORE_FILE_NAME);
   const text = (await readIfThere(path)) ?? "";
   if (text.split(/\r?\n/).includes(FILE_NAME)) return;
+  // What a link names may lie anywhere, and whoever placed the link may have meant a file that is not theirs to change.
+  if (await isLink(path)) {
+    throw new Refusal(
+      "invalid_input",
+      `${path} is a link, and nothing is written through one: add the line ${FILE_NAME} to the file it names, or remove the link.`,
+    );
+  }
   const gap = text === "" || text.endsWith("\n") ? "" : "\n";
   // The second line covers a draft that a crash left behind.
   await writeFile(path, `${text}${gap}${FILE_NAME}\n${FILE_NAME}.*\n`);
+}
+
+async function isLink(path: string): Promise<boolean> {
+  const found = await lstat(path).catch(() => null);
+  return found?.isSymbolicLink() === true;
 }
 
 async function readIfThere(path: string): Promise<string | null> {

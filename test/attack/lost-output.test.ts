@@ -4,6 +4,7 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { LineOutput } from "../../src/ground/output.ts";
+import { findFreePort } from "../kit/cli-process.ts";
 
 type Done = (error?: Error | null) => void;
 
@@ -112,13 +113,6 @@ describe("relay serve", () => {
     }
   });
 });
-
-async function findFreePort(): Promise<number> {
-  const server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
-  const { port } = server;
-  await server.stop(true);
-  return port ?? 0;
-}
 
 function isAlive(pid: number): boolean {
   try {

@@ -1,8 +1,18 @@
 /** The command line as processes: local development from an empty folder, a server with commands beside it, signals and exit codes. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { startCli } from "../kit/cli-process.ts";
 
 let cwd: string;
@@ -41,6 +51,33 @@ describe("relay dev", () => {
     dev.kill("SIGINT");
     expect(await dev.exited).toBe(0);
     expect(readdirSync(join(cwd, ".relay"))).not.toContain("running.json");
+  });
+
+  test("--open hands the browser a page of the user's own: the one-time link stands in no argument", async () => {
+    // What opens a browser here, as it keeps what it was given.
+    const programs = join(cwd, "programs");
+    const note = join(cwd, "opened");
+    mkdirSync(programs);
+    for (const name of ["xdg-open", "open"]) {
+      writeFileSync(
+        join(programs, name),
+        `#!/bin/sh\necho "$*" > '${note}.part' && mv '${note}.part' '${note}'\n`,
+        {
+          mode: 0o755,
+        },
+      );
+    }
+    const env = { PATH: `${programs}:${process.env.PATH}`, DISPLAY: ":none" };
+    await using dev = startCli(["dev", "--open", "--port", "0"], { cwd, env });
+    const link = /http\S+/.exec(await dev.line("Dashboard"))?.[0] ?? "";
+    await dev.line("Press Ctrl+C");
+    while (!existsSync(note)) await Bun.sleep(20);
+    const given = readFileSync(note, "utf8").trim();
+    expect(given).toStartWith("file:///");
+    expect(given).not.toContain(link.split("#")[1] ?? link);
+    const page = fileURLToPath(given);
+    expect(statSync(page).mode & 0o777).toBe(0o600);
+    expect(readFileSync(page, "utf8")).toContain(`location.replace("${link}")`);
   });
 
   test("a second one on the same data directory is refused, naming the first", async () => {

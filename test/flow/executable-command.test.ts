@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import packageJson from "../../package.json";
+import { findFreePort } from "../kit/cli-process.ts";
 import { type Executable, placeExecutable, type StartedExecutable } from "../kit/executable.ts";
 import { openEnvironment } from "../kit/executable-api.ts";
 
@@ -31,6 +32,27 @@ describe("alone in an empty folder", () => {
       told: "",
     });
     expect(listFiles(cwd)).toEqual([]);
+  });
+
+  test.each([
+    ["BUN_BE_BUN", "1"],
+    ["BUN_OPTIONS", "--print=1"],
+    ["BUN_INSPECT_PRELOAD", "/nowhere.js"],
+  ])(
+    "%s in the environment changes nothing: it is never plain Bun, nor takes its options",
+    async (name, value) => {
+      const cwd = executable.makeFolder();
+      const ran = await executable.run(["--version"], { cwd, env: { [name]: value } });
+      expect(ran).toEqual({ code: 0, said: `${packageJson.version}\n`, told: "" });
+    },
+  );
+
+  test("BUN_INSPECT opens no debugger", async () => {
+    const port = await findFreePort();
+    const env = { BUN_INSPECT: `ws://127.0.0.1:${port}/debug` };
+    await using started = await executable.start(["serve"], { cwd: executable.makeFolder(), env });
+    await expect(fetch(`http://127.0.0.1:${port}/`)).rejects.toThrow();
+    expect((await fetch(`${started.url}/healthz`)).status).toBe(200);
   });
 
   test("--help lists the commands on standard output", async () => {

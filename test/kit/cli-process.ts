@@ -79,3 +79,11 @@ class Lines {
     });
   }
 }
+
+/** A port of this machine that nobody listens on now. */
+export async function findFreePort(): Promise<number> {
+  const server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
+  const { port } = server;
+  await server.stop(true);
+  return port ?? 0;
+}

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "bun:test";
-import { mkdtemp, readdir, readFile, stat, writeFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { mkdir, mkdtemp, readdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { readLocalSecrets, removeLocalSecrets, setLocalSecrets } from "../../src/secret/local-file.ts";
 
 const newDir = async () => join(await mkdtemp(join(tmpdir(), "relay-secrets-")), "service");
@@ -24,6 +25,39 @@ describe("the local secrets file", () => {
     expect(JSON.parse(await readFile(join(dir, ".secrets.json"), "utf8"))).toEqual({
       orders: { receiverSecret: "rcv_1" },
     });
+  });
+
+  test.each([
+    ["another file", "elsewhere"],
+    ["nothing yet", "not-there"],
+  ])(
+    "nothing is written through a .gitignore that is a link to %s, and no secret without it",
+    async (_, name) => {
+      const service = await newDir();
+      const dir = dirname(service);
+      await mkdir(service);
+      const target = join(dir, name);
+      if (name === "elsewhere") await writeFile(target, "mine\n");
+      await symlink(target, join(service, ".gitignore"));
+      const refused = await setLocalSecrets(service, "orders", { receiverSecret: "s" }).catch(
+        (error) => error,
+      );
+      expect(refused).toMatchObject({ code: "invalid_input", message: expect.stringContaining("is a link") });
+      expect(existsSync(target) ? await readFile(target, "utf8") : "").toBe(
+        name === "elsewhere" ? "mine\n" : "",
+      );
+      expect(await readdir(service)).toEqual([".gitignore"]);
+    },
+  );
+
+  test("a link to a file that says the line already is left as it is", async () => {
+    const service = await newDir();
+    const dir = dirname(service);
+    await mkdir(service);
+    await writeFile(join(dir, "said"), ".secrets.json\n");
+    await symlink(join(dir, "said"), join(service, ".gitignore"));
+    await setLocalSecrets(service, "orders", { receiverSecret: "s" });
+    expect((await readLocalSecrets(service)).get("orders")).toEqual({ receiverSecret: "s" });
   });
 
   test("keeps what .gitignore already says, and does not say it twice", async () => {
