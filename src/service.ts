@@ -19,6 +19,7 @@ import { standardError, standardOutput } from "./ground/output.ts";
 import { createHttp } from "./http/http.ts";
 import type { HttpRooms } from "./http/rooms.ts";
 import { createMailer } from "./mail/environment-mailer.ts";
+import { endInterruptedMails } from "./mail/interrupted-mail.ts";
 import type { TxtResolver } from "./mail/sender-domain.ts";
 import { resolveTxt } from "./mail/txt-lookup.ts";
 import { Metrics } from "./metric/metrics.ts";
@@ -115,6 +116,9 @@ export async function startService(config: ServiceConfig, doors: ServiceDoors = 
   await requireMode(store, config);
   if (config.mode === "local") await ensureLocalApp(store, clock.now());
   await store.write("app", (tx) => settleEveryRelayProblem(tx, sealer, clock.now()));
+  const interrupted = await store.write("app", (tx) => endInterruptedMails(tx, clock.now()));
+  if (interrupted.unknown + interrupted.notLeft > 0)
+    log.warn("mails of an earlier process had no end", interrupted);
 
   let listening: string | null = null;
   const baseUrl = (): string => config.baseUrl ?? listening ?? `http://${config.host}:${config.port}`;
@@ -129,7 +133,8 @@ export async function startService(config: ServiceConfig, doors: ServiceDoors = 
     onReload,
     onUnreadable: ({ id, name }, error) => log.error("a relay cannot be opened", { relay: name, id, error }),
   });
-  const mailer = createMailer({ store, sealer, clock, local: config.mode === "local" });
+  const { allowPrivate } = config;
+  const mailer = createMailer({ store, sealer, clock, log, allowPrivate, local: config.mode === "local" });
   const runner: Runner = new Runner({
     store: own,
     clock,
@@ -202,6 +207,7 @@ export async function startService(config: ServiceConfig, doors: ServiceDoors = 
       local: config.mode === "local",
       limits: config.limits,
     }),
+    mailer,
     resolveTxt: doors.resolveTxt ?? resolveTxt,
     baseUrl,
     invalidateRelays: () => relays.invalidate(),
@@ -248,6 +254,11 @@ export async function startService(config: ServiceConfig, doors: ServiceDoors = 
   });
 
   const url = listening;
+  // First of all: mail that waits for its server ends at once, so that nothing below waits for it, and the runner takes nothing new.
+  started.defer(() => {
+    mailer.stop();
+    void runner.stop();
+  });
   const running = started.move();
   return {
     url,

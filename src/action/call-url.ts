@@ -67,16 +67,6 @@ export const callUrl: SendingAction<CallUrl, CallPlan, CallOutcome> = {
   async settle(_tx, _plan, sent) {
     return judgeCall(sent);
   },
-
-  /** Never asked for, because the call repeats; it says what is known all the same. */
-  async settleUnknown() {
-    return {
-      outcome: "failed",
-      code: "interrupted",
-      message: "The service stopped during the call, so its answer is not known.",
-      final: false,
-    };
-  },
 };
 
 /** The notice, serialised once: what is posted is what is signed. Integers of the payload keep every digit. */

@@ -120,7 +120,8 @@ export interface DatabaseAction<Action = unknown> extends ActionBase<Action> {
 /**
  * Sends something out of the house. `intend` commits before `send` starts: it refuses (an outcome) or answers a plan that holds
  * all that `send` needs; `send` touches no database; `settle` records how it went. `repeats`: true sends again on every attempt and
- * replay; false never sends twice: after a crash between intend and settle it counts as sent, its outcome unknown.
+ * replay; false never sends twice: after a crash between intend and settle, `resume` sends what certainly did not leave, and what may
+ * have left counts as sent.
  */
 export interface SendingAction<Action = unknown, Plan = unknown, Sent = unknown> extends ActionBase<Action> {
   sends: true;
@@ -128,8 +129,8 @@ export interface SendingAction<Action = unknown, Plan = unknown, Sent = unknown>
   intend(tx: Writer, action: Action, run: ActionRun): Promise<{ plan: Plan } | { outcome: ActionOutcome }>;
   send(plan: Plan, run: ActionRun, doors: ActionDoors): Promise<Sent>;
   settle(tx: Writer, plan: Plan, sent: Sent, run: ActionRun): Promise<ActionOutcome>;
-  /** For `repeats: false`: what to record when an earlier attempt began and its end is not known. */
-  settleUnknown(tx: Writer, action: Action, run: ActionRun): Promise<ActionOutcome>;
+  /** For `repeats: false`: goes on where an earlier attempt intended this and its end was never written down; answers as `intend` does. */
+  resume?(tx: Writer, action: Action, run: ActionRun): Promise<{ plan: Plan } | { outcome: ActionOutcome }>;
 }
 
 export type ActionType<Action = unknown> = DatabaseAction<Action> | SendingAction<Action, unknown, unknown>;

@@ -6,13 +6,22 @@
 import { type Static, Type } from "typebox";
 import { findEnvironmentById } from "../account/environment.ts";
 import { DEFAULT_LIMITS, MAX_EMAIL_TEXT_CHARS, MAX_SUBJECT_CHARS } from "../ground/limit.ts";
-import { findBrokenCap, findUnfinishedEmail, finishEmail, intendEmail } from "../mail/email.ts";
+import {
+  endOf,
+  findBrokenCap,
+  findEventEmail,
+  finishEmail,
+  intendEmail,
+  withdrawEmail,
+} from "../mail/email.ts";
+import { alertUnknownMail, MAY_HAVE_LEFT } from "../mail/interrupted-mail.ts";
 import { readMailSettings } from "../mail/mail-settings.ts";
 import { makeSubject, makeText } from "../mail/mail-text.ts";
 import type { MailOutcome, OutgoingMail } from "../mail/mailer.ts";
 import { findSenderAddress } from "../mail/sender-domain.ts";
+import type { Writer } from "../store/port.ts";
 import { findActingPerson } from "./acting-person.ts";
-import type { ActionOutcome, ActionPerson, ActionRun, SendingAction } from "./contract.ts";
+import type { ActionOutcome, ActionRun, SendingAction } from "./contract.ts";
 import { checkTemplateText, words } from "./shape.ts";
 
 const shape = Type.Object(
@@ -123,8 +132,7 @@ export const emailPerson: SendingAction<EmailPerson, OutgoingMail, MailOutcome> 
   send: (plan, _run, doors) => doors.mailer.send(plan),
 
   async settle(tx, plan, sent, run) {
-    const message = "message" in sent ? sent.message : null;
-    await finishEmail(tx, plan.emailId, { state: sent.kind, message }, run.nowMs);
+    await finishEmail(tx, plan.emailId, endOf(sent), run.nowMs);
     const after = { email: plan.emailId, from: plan.from, to: plan.to, subject: plan.subject };
     switch (sent.kind) {
       case "sent":
@@ -132,34 +140,43 @@ export const emailPerson: SendingAction<EmailPerson, OutgoingMail, MailOutcome> 
       case "mailbox":
         return { outcome: "done", message: "Kept in the mailbox: local development sends nothing.", after };
       case "unknown":
-        return { outcome: "done", message: `${MAY_NOT_HAVE_LEFT} (${sent.message})`, after };
+        await tellUnknown(tx, run);
+        return { outcome: "done", message: `${MAY_HAVE_LEFT} ${sent.message}`, after };
       case "failed":
         return {
           outcome: "failed",
           code: sent.retry ? "mail_not_sent" : "mail_refused",
-          message: `The mail was not sent: ${sent.message}.`,
-          final: false,
+          message: sent.message,
+          // A refusal for good stays one however long one waits (decisions, "definition-level failures").
+          final: !sent.retry,
         };
     }
   },
 
-  async settleUnknown(tx, _action, run) {
-    const person = requirePerson(run);
+  async resume(tx, action, run) {
+    const { person, failure } = await findActingPerson(tx, run);
+    if (failure !== null) return { outcome: failure };
     const of = { environmentId: run.environmentId, personId: person.id, eventId: run.event.id };
-    const row = await findUnfinishedEmail(tx, of);
-    if (row === null) return { outcome: "done", message: MAY_NOT_HAVE_LEFT };
-    await finishEmail(tx, row.id, { state: "unknown", message: MAY_NOT_HAVE_LEFT }, run.nowMs);
+    const row = await findEventEmail(tx, of);
+    const left =
+      row !== null && (row.leftAt !== null || !(row.state === "intended" || row.state === "failed"));
+    if (!left) {
+      if (row !== null) await withdrawEmail(tx, row.id);
+      return this.intend(tx, action, run);
+    }
     const after = { email: row.id, from: row.sender, to: row.recipient, subject: row.subject };
-    return { outcome: "done", message: MAY_NOT_HAVE_LEFT, after };
+    if (row.state === "sent" || row.state === "mailbox") return { outcome: { outcome: "done", after } };
+    if (row.state === "intended") {
+      const end = { state: "unknown", reason: "stopped", message: MAY_HAVE_LEFT } as const;
+      await finishEmail(tx, row.id, end, run.nowMs);
+      await tellUnknown(tx, run);
+    }
+    return { outcome: { outcome: "done", message: MAY_HAVE_LEFT, after } };
   },
 };
 
-const MAY_NOT_HAVE_LEFT =
-  "It is not known whether this mail left, so it counts as sent and is not sent again.";
-
-function requirePerson(run: ActionRun): ActionPerson {
-  if (run.person === null) throw new Error("email_person ran without a person.");
-  return run.person;
+function tellUnknown(tx: Writer, { environmentId, relay, nowMs }: ActionRun): Promise<void> {
+  return alertUnknownMail(tx, { environmentId, relayName: relay.name, count: 1, nowMs });
 }
 
 function refuse(code: string, message: string): { outcome: ActionOutcome } {

@@ -9,9 +9,9 @@ import { listOwners } from "../account/owner.ts";
 import type { Clock } from "../ground/clock.ts";
 import { DAY_MS } from "../ground/limit.ts";
 import type { Log } from "../ground/log.ts";
-import { finishEmail, finishInterruptedAlertMails, intendEmail } from "../mail/email.ts";
+import { endOf, finishEmail, intendEmail } from "../mail/email.ts";
 import { readMailSettings } from "../mail/mail-settings.ts";
-import type { Mailer, MailOutcome, OutgoingMail } from "../mail/mailer.ts";
+import { MAIL_TROUBLES, type Mailer, type MailOutcome, type OutgoingMail } from "../mail/mailer.ts";
 import { findSenderAddress } from "../mail/sender-domain.ts";
 import { type Reader, type Store, StoreUnavailable, type Writer } from "../store/port.ts";
 import {
@@ -37,7 +37,8 @@ const LOCAL_SENDER = "account@localhost";
 
 const STOPPED: MailOutcome = {
   kind: "failed",
-  message: "the service stopped before it was sent",
+  reason: "stopped",
+  message: MAIL_TROUBLES.stopped,
   retry: true,
 };
 
@@ -70,7 +71,6 @@ export class AlertMail {
   #cancelTimer: () => void = () => undefined;
   #looking: Promise<void> = Promise.resolve();
   #running = false;
-  #cleared = false;
 
   constructor(rooms: AlertMailRooms) {
     this.#rooms = rooms;
@@ -104,8 +104,6 @@ export class AlertMail {
   async #look(): Promise<void> {
     const { store, clock, log } = this.#rooms;
     try {
-      if (!this.#cleared) await store.write("app", (tx) => finishInterruptedAlertMails(tx, clock.now()));
-      this.#cleared = true;
       const nowMs = clock.now();
       const waiting = await store.read((tx) => listUnmailedEnvironments(tx, nowMs - MAX_AGE_MS));
       for (const { environmentId, oldestAt, lastMailedAt } of waiting) {
@@ -135,10 +133,7 @@ export class AlertMail {
     const again =
       ended.length > 0 && ended.every(({ outcome }) => outcome.kind === "failed" && outcome.retry);
     await store.write("app", async (tx) => {
-      for (const { mail, outcome } of ended) {
-        const message = "message" in outcome ? outcome.message : null;
-        await finishEmail(tx, mail.emailId, { state: outcome.kind, message }, clock.now());
-      }
+      for (const { mail, outcome } of ended) await finishEmail(tx, mail.emailId, endOf(outcome), clock.now());
       if (again) for (const id of mails.alertIds) await markAlertUnmailed(tx, id);
     });
     if (again) this.#retryAt.set(environmentId, clock.monotonicMs() + PACE_MS);

@@ -8,6 +8,7 @@ import { changes } from "./changes.ts";
 import type { Command } from "./command.ts";
 import { dev } from "./dev.ts";
 import { doctor } from "./doctor.ts";
+import { emailsList, emailsSendAgain, emailsTest } from "./emails.ts";
 import { eventsList } from "./events-list.ts";
 import { eventsReplay } from "./events-replay.ts";
 import { eventsShow } from "./events-show.ts";
@@ -33,6 +34,9 @@ export const COMMANDS: readonly Command[] = [
   eventsShow,
   eventsReplay,
   eventsTail,
+  emailsList,
+  emailsSendAgain,
+  emailsTest,
   appsCreate,
   appsList,
   keysCreate,

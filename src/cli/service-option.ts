@@ -57,6 +57,15 @@ const HOST: Option = {
   help: "the address to listen on",
 };
 
+export const ALLOW_PRIVATE: Option = {
+  name: "allow-private",
+  value: "<host or range>",
+  list: true,
+  env: "RELAY_ALLOW_PRIVATE",
+  otherwise: "none",
+  help: "private hosts or ranges that call_url and mail may reach",
+};
+
 /** What `dev` and `serve` share. */
 export const RUN_OPTIONS: readonly Option[] = [
   {
@@ -68,14 +77,7 @@ export const RUN_OPTIONS: readonly Option[] = [
   },
   DATA_DIR,
   BASE_URL,
-  {
-    name: "allow-private",
-    value: "<host or range>",
-    list: true,
-    env: "RELAY_ALLOW_PRIVATE",
-    otherwise: "none",
-    help: "private hosts or ranges that call_url may reach",
-  },
+  ALLOW_PRIVATE,
   {
     name: "concurrency",
     value: "<number>",
@@ -196,7 +198,8 @@ function readOrigin(name: string, text: string | null): string | null {
   );
 }
 
-function readLimits(env: World["env"]): RaisableLimits {
+/** The limits, raised where a variable raises them. Throws UsageError. */
+export function readLimits(env: World["env"]): RaisableLimits {
   const limits = { ...DEFAULT_LIMITS };
   for (const name of Object.keys(limits) as (keyof RaisableLimits)[]) {
     const text = env[LIMIT_VARIABLES[name]];

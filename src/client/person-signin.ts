@@ -8,7 +8,7 @@ import type { Clock } from "../ground/clock.ts";
 import { type RaisableLimits, SIGNIN_WINDOW_MS } from "../ground/limit.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { WindowCap, wideNetworkOf } from "../ground/window-cap.ts";
-import { finishEmail } from "../mail/email.ts";
+import { endOf, finishEmail } from "../mail/email.ts";
 import type { Mailer, OutgoingMail } from "../mail/mailer.ts";
 import { parseEmailAddress } from "../people/email-address.ts";
 import { findPersonByEmail, markSignedIn, type PersonRow } from "../people/person.ts";
@@ -28,6 +28,9 @@ export const SIGNIN_SECTION = "signin";
 export function isInvitedOnly(environment: Pick<Environment, "settings">): boolean {
   return settingsSection(environment, SIGNIN_SECTION).invitedOnly === true;
 }
+
+/** Somebody waits for the answer, and a connection without one ends after 30 seconds. */
+const CODE_MAIL_WITHIN_MS = 20_000;
 
 export interface SigninRooms {
   store: Store;
@@ -178,9 +181,8 @@ export class PersonSignin {
   /** Whether the mail certainly did not leave; one whose end is not known may well have, so it counts as sent. */
   async #send(mail: OutgoingMail, startedAt: number): Promise<boolean> {
     const { store, mailer, clock } = this.#rooms;
-    const sent = await mailer.send(mail);
-    const end = { state: sent.kind, message: "message" in sent ? sent.message : null };
-    await store.write("app", (tx) => finishEmail(tx, mail.emailId, end, clock.now()));
+    const sent = await mailer.send(mail, { withinMs: CODE_MAIL_WITHIN_MS });
+    await store.write("app", (tx) => finishEmail(tx, mail.emailId, endOf(sent), clock.now()));
     this.#pace.note(startedAt, sent.kind === "failed");
     return sent.kind === "failed";
   }

@@ -230,6 +230,16 @@ export const REFUSALS = {
     when: "The mail with the sign-in code could not be sent.",
     todo: "Set the SMTP server, the sender domain and the sends switch in the mail settings; the list of emails says what the mail server answered.",
   },
+  mail_settled: {
+    status: 409,
+    when: "A mail was to be sent again by hand whose end is known.",
+    todo: "Send again only mail of a relay whose state is unknown; replay the event of a mail that failed.",
+  },
+  mail_not_possible: {
+    status: 409,
+    when: "This environment may not send mail now: the owner's switch is off, no sender domain is verified, or a cap is reached.",
+    todo: "Set what the message names in the mail settings, or try again later.",
+  },
   signed_out: {
     status: 401,
     when: "The person's session has ended or was never there.",

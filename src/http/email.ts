@@ -1,12 +1,16 @@
-/** Mail that was sent, or in local development kept: the mailbox. */
+/** Mail that was sent, or in local development kept: the mailbox; sending again by hand, and a test of the settings. */
 import { Type } from "typebox";
 import { readPageRequest } from "../ground/page.ts";
-import { listEmails, requireEmailView } from "../mail/email.ts";
+import { EMAIL_STATES, listEmails, requireEmailView } from "../mail/email.ts";
+import { type HandMailRooms, sendEmailAgain, sendTestMail } from "../mail/hand-mail.ts";
+import { MAIL_TROUBLES, type MailTrouble } from "../mail/mailer.ts";
+import { requireActingPerson } from "../people/person.ts";
+import type { HttpRooms } from "./rooms.ts";
 import { environmentRoute } from "./route.ts";
 import { fields, oneOf, orNull, pageOf, pageQuery, time, timeOrNull } from "./schema.ts";
 
 const kind = oneOf(["event", "account", "alert", "signin"]);
-const state = oneOf(["intended", "sent", "failed", "mailbox", "unknown"]);
+const state = oneOf(EMAIL_STATES);
 
 const email = Type.Object({
   id: Type.String(),
@@ -18,11 +22,16 @@ const email = Type.Object({
   text: Type.String(),
   state,
   message: orNull(Type.String()),
+  reason: orNull(oneOf(Object.keys(MAIL_TROUBLES) as MailTrouble[])),
   relay: orNull(Type.String()),
   eventId: orNull(Type.String()),
   createdAt: time,
   finishedAt: timeOrNull,
 });
+
+function handRooms({ store, clock, mailer, config }: HttpRooms): HandMailRooms {
+  return { store, clock, mailer, local: config.mode === "local" };
+}
 
 export const emailRoutes = [
   environmentRoute({
@@ -50,6 +59,36 @@ export const emailRoutes = [
     async handle({ rooms, visit, params }) {
       const environmentId = visit.environment.id;
       return { email: await rooms.store.read((tx) => requireEmailView(tx, environmentId, params.id)) };
+    },
+  }),
+  environmentRoute({
+    method: "POST",
+    path: "/emails/:id/send-again",
+    summary:
+      "Sends a mail again whose end is unknown, in the same words; its state says afterwards whether it was taken.",
+    answer: Type.Object({ email }),
+    async handle({ rooms, visit, params }) {
+      const environmentId = visit.environment.id;
+      const hand = { environmentId, by: visit.by, origin: visit.origin };
+      const mail = await sendEmailAgain(handRooms(rooms), hand, params.id, (tx, personId) =>
+        requireActingPerson(tx, environmentId, personId),
+      );
+      return { email: mail };
+    },
+  }),
+  environmentRoute({
+    method: "POST",
+    path: "/mail/test",
+    summary: "Mails an owner a test of the mail settings; the mail's state and reason say how that ended.",
+    body: fields({ to: Type.Optional(Type.String({ description: "an owner's e-mail address" })) }),
+    answer: Type.Object({ email }),
+    async handle({ rooms, visit, body }) {
+      const hand = { environmentId: visit.environment.id, by: visit.by, origin: visit.origin };
+      const { appId } = visit.environment;
+      const to = body.to ?? (visit.actor.kind === "owner" ? visit.actor.email : undefined);
+      return {
+        email: await sendTestMail(handRooms(rooms), hand, { appId, to, limits: rooms.config.limits }),
+      };
     },
   }),
 ];

@@ -4,6 +4,7 @@ import type { PersonSignin } from "../client/person-signin.ts";
 import type { ServiceConfig } from "../config.ts";
 import type { Clock } from "../ground/clock.ts";
 import type { Log } from "../ground/log.ts";
+import type { Mailer } from "../mail/mailer.ts";
 import type { TxtResolver } from "../mail/sender-domain.ts";
 import type { Metrics } from "../metric/metrics.ts";
 import type { Receiver } from "../receiver/receive.ts";
@@ -18,6 +19,8 @@ export interface HttpRooms {
   signinCap: SigninCap;
   /** People's sign-in to their app with an e-mailed code. */
   personSignin: PersonSignin;
+  /** For mail sent by hand. */
+  mailer: Mailer;
   receiver: Receiver;
   sealer: Sealer;
   /** DNS, for verifying a sender domain. */

@@ -21,6 +21,7 @@ import {
   readMailSettings,
   viewMailSettings,
 } from "../mail/mail-settings.ts";
+import { parseAllowList } from "../outbound/address.ts";
 import { keepProcessorSecret } from "../relay/relay-environment-secret.ts";
 import { processorSecretContext } from "../relay/relay-row.ts";
 import { readPastedSecret } from "../secret/paste.ts";
@@ -43,17 +44,23 @@ export interface SettingsInput {
   signin?: { invitedOnly: boolean } | undefined;
 }
 
+export interface SettingRooms {
+  sealer: Sealer;
+  /** Private mail servers that the operator allows. */
+  allowPrivate: readonly string[];
+}
+
 /** Makes the change. Refuses with `version_conflict` or `invalid_input`, having written nothing. */
 export async function changeSettings(
   tx: Writer,
   visit: Visit,
   input: SettingsInput,
-  sealer: Sealer,
+  { sealer, allowPrivate }: SettingRooms,
   nowMs: number,
 ): Promise<Environment> {
   const before = await requireNow(tx, visit.environment.id);
   requireVersion(before, input.version);
-  const sections = changeSections(before, input, sealer, nowMs);
+  const sections = changeSections(before, input, { sealer, allowPrivate }, nowMs);
   if (Object.keys(sections).length > 0) await saveSettings(tx, before, sections, before.version);
   if (input.held !== undefined) await setHold(tx, before.id, input.held ? nowMs : null);
   if (input.processorSecret !== undefined) {
@@ -74,12 +81,18 @@ export async function changeSettings(
 function changeSections(
   environment: Environment,
   input: SettingsInput,
-  sealer: Sealer,
+  { sealer, allowPrivate }: SettingRooms,
   nowMs: number,
 ): Record<string, Json> {
   const sections: Record<string, Json> = {};
   if (input.mail !== undefined)
-    sections[MAIL_SECTION] = changeMailSettings(environment, input.mail, sealer, nowMs);
+    sections[MAIL_SECTION] = changeMailSettings(
+      environment,
+      input.mail,
+      sealer,
+      nowMs,
+      parseAllowList(allowPrivate),
+    );
   if (input.alerts !== undefined)
     sections.alerts = { ...settingsSection(environment, "alerts"), ...input.alerts };
   if (input.receipts !== undefined) {

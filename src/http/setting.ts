@@ -150,7 +150,13 @@ export const settingRoutes = [
     answer: Type.Object({ settings }),
     async handle({ rooms, visit, body, nowMs }) {
       const shown = await rooms.store.write(visit.origin, async (tx) => {
-        const after = await changeSettings(tx, visit, body, rooms.sealer, nowMs);
+        const after = await changeSettings(
+          tx,
+          visit,
+          body,
+          { sealer: rooms.sealer, allowPrivate: rooms.config.allowPrivate },
+          nowMs,
+        );
         return { settings: await showSettings(tx, rooms, after) };
       });
       rooms.invalidateRelays();

@@ -8,9 +8,11 @@ import { DAY_MS, type RaisableLimits } from "../ground/limit.ts";
 import { makePage, type Page, type PageRequest } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
 import type { Reader, Writer } from "../store/port.ts";
+import type { MailOutcome, MailTrouble } from "./mailer.ts";
 
 export type EmailKind = "event" | "account" | "alert" | "signin";
-export type EmailState = "intended" | "sent" | "failed" | "mailbox" | "unknown";
+export const EMAIL_STATES = ["intended", "sent", "failed", "mailbox", "unknown"] as const;
+export type EmailState = (typeof EMAIL_STATES)[number];
 
 export interface EmailRow {
   seq: number;
@@ -22,11 +24,14 @@ export interface EmailRow {
   subject: string;
   text: string;
   state: EmailState;
-  /** What the mail server said, or why it is not known. */
+  /** One sentence: why it was not sent, or why that is not known. */
   message: string | null;
+  reason: MailTrouble | null;
   relayName: string | null;
   eventId: string | null;
   createdAt: number;
+  /** When its text began to leave; null: it did not. */
+  leftAt: number | null;
   finishedAt: number | null;
 }
 
@@ -40,14 +45,15 @@ export interface EmailView {
   text: string;
   state: EmailState;
   message: string | null;
+  reason: MailTrouble | null;
   relay: string | null;
   eventId: string | null;
   createdAt: string;
   finishedAt: string | null;
 }
 
-const COLUMNS = `seq, id, person_id AS personId, recipient, sender, kind, subject, text, state, message,
-  relay_name AS relayName, event_id AS eventId, created_at AS createdAt, finished_at AS finishedAt`;
+const COLUMNS = `seq, id, person_id AS personId, recipient, sender, kind, subject, text, state, message, reason,
+  relay_name AS relayName, event_id AS eventId, created_at AS createdAt, left_at AS leftAt, finished_at AS finishedAt`;
 const HOUR_MS = DAY_MS / 24;
 
 /** The mail as the API shows it. */
@@ -62,6 +68,7 @@ export function viewEmail(row: EmailRow): EmailView {
     text: row.text,
     state: row.state,
     message: row.message,
+    reason: row.reason,
     relay: row.relayName,
     eventId: row.eventId,
     createdAt: toIso(row.createdAt),
@@ -105,37 +112,57 @@ export async function intendEmail(tx: Writer, email: NewEmail): Promise<string> 
   return id;
 }
 
+/**
+ * Marks that the mail's text is about to leave; durable before its first byte does, so that a crash tells a mail that certainly did not
+ * leave from one that may have. Answers whether it may leave: its row must still be there and wait for its end.
+ */
+export async function markTextLeft(tx: Writer, id: string, nowMs: number): Promise<boolean> {
+  const sql = "UPDATE email SET left_at = ?2 WHERE id = ?1 AND state = 'intended'";
+  return (await tx.run(sql, id, nowMs)) > 0;
+}
+
+/** How a mail ended. */
+export interface EmailEnd {
+  state: Exclude<EmailState, "intended">;
+  /** One sentence of ours, never a mail server's words. */
+  message?: string | null;
+  reason?: MailTrouble | null;
+}
+
 /** What became of an intended mail. */
-export async function finishEmail(
-  tx: Writer,
-  id: string,
-  end: { state: Exclude<EmailState, "intended">; message: string | null },
-  nowMs: number,
-): Promise<void> {
+export async function finishEmail(tx: Writer, id: string, end: EmailEnd, nowMs: number): Promise<void> {
   const sql =
-    "UPDATE email SET state = ?2, message = ?3, finished_at = ?4 WHERE id = ?1 AND state = 'intended'";
-  await tx.run(sql, id, end.state, end.message, nowMs);
+    "UPDATE email SET state = ?2, message = ?3, reason = ?4, finished_at = ?5 WHERE id = ?1 AND state = 'intended'";
+  await tx.run(sql, id, end.state, end.message ?? null, end.reason ?? null, nowMs);
 }
 
-/** Among this many of the newest mails an interrupted one is looked for; a start is never longer ago. */
-const LOOKED_BACK = 10_000;
-
-/** Ends alert mails whose process ended before they did: it is not known whether they left, so they are not sent again. */
-export async function finishInterruptedAlertMails(tx: Writer, nowMs: number): Promise<void> {
-  const sql = `UPDATE email SET state = 'unknown', message = ?1, finished_at = ?2
-    WHERE seq > (SELECT coalesce(max(seq), 0) FROM email) - ?3 AND kind = 'alert' AND state = 'intended'`;
-  const message = "The service stopped while this mail was on its way, so it is not known whether it left.";
-  await tx.run(sql, message, nowMs, LOOKED_BACK);
+/** Takes a mail whose end is unknown to be sent once more; its `leftAt` stays, so that a crash on the way leaves it unknown again. */
+export async function retakeUnknownEmail(tx: Writer, id: string, sender: string): Promise<void> {
+  const sql = `UPDATE email SET state = 'intended', sender = ?2, message = NULL, reason = NULL, finished_at = NULL
+    WHERE id = ?1 AND state = 'unknown'`;
+  await tx.run(sql, id, sender);
 }
 
-/** The mail a person was intended to get from an event, its end never recorded; null when every one has an end. */
-export function findUnfinishedEmail(
+/** The end that a mailer's outcome is. */
+export function endOf(outcome: MailOutcome): EmailEnd {
+  if (!("message" in outcome)) return { state: outcome.kind };
+  return { state: outcome.kind, message: outcome.message, reason: outcome.reason };
+}
+
+/** The newest mail a person was intended to get from an event, or null. */
+export function findEventEmail(
   tx: Reader,
   of: { environmentId: number; personId: string; eventId: string },
 ): Promise<EmailRow | null> {
   const sql = `SELECT ${COLUMNS} FROM email
-    WHERE person_id = ?1 AND environment_id = ?2 AND event_id = ?3 AND state = 'intended' ORDER BY seq DESC LIMIT 1`;
+    WHERE person_id = ?1 AND environment_id = ?2 AND event_id = ?3 ORDER BY seq DESC LIMIT 1`;
   return tx.get<EmailRow>(sql, of.personId, of.environmentId, of.eventId);
+}
+
+/** Removes a mail that certainly did not leave and makes room for the one that is intended in its place. */
+export async function withdrawEmail(tx: Writer, id: string): Promise<void> {
+  const sql = "DELETE FROM email WHERE id = ?1 AND left_at IS NULL AND state IN ('intended', 'failed')";
+  await tx.run(sql, id);
 }
 
 /**

@@ -2,10 +2,13 @@
  * How mail leaves an environment: its SMTP server and the owner's sends switch, kept as the section `mail` of its settings. The password
  * is sealed, bound to the environment, and never shown again. It never connects to anything.
  */
+
+import { isIP } from "node:net";
 import { type Environment, settingsSection } from "../account/environment.ts";
 import { toIsoOrNull } from "../ground/clock.ts";
 import { isJsonObject, type Json, type JsonObject } from "../ground/json.ts";
 import { Refusal } from "../ground/refusal.ts";
+import { type AllowList, judgeAddress, parseAllowList } from "../outbound/address.ts";
 import type { Sealer } from "../secret/seal.ts";
 
 /** The name of the settings' section. */
@@ -60,6 +63,7 @@ const DEFAULT_PORT: Readonly<Record<MailSecurity, number>> = { tls: 465, starttl
 const HOST = /^(?=.{1,253}$)[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?$|^[0-9a-f:.]*:[0-9a-f:.]*$/i;
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|::1)$/i;
 const MAX_CREDENTIAL_CHARS = 1_000;
+const NOTHING_PRIVATE = parseAllowList([]);
 
 /** The environment's settings; sends on and no server where nothing was ever saved. */
 export function readMailSettings(environment: Pick<Environment, "settings">): MailSettings {
@@ -74,18 +78,20 @@ export function viewMailSettings({ sends, smtp }: MailSettings): MailSettingsVie
   return { sends, smtp: { host, port, security, username, passwordSetAt: toIsoOrNull(passwordSetAt) } };
 }
 
-/** The section to save (`saveSettings(tx, environment, { mail: … }, version)`). Refuses with `invalid_input`. */
+/** The section to save (`saveSettings(tx, environment, { mail: … }, version)`); `allow`: private mail servers the operator allows. Refuses with `invalid_input`. */
 export function changeMailSettings(
   environment: Environment,
   input: MailSettingsInput,
   sealer: Sealer,
   nowMs: number,
+  allow: AllowList = NOTHING_PRIVATE,
 ): JsonObject {
   const current = readMailSettings(environment);
   const smtp =
     input.smtp === undefined
       ? current.smtp
       : changeSmtp(environment.id, current.smtp, input.smtp, sealer, nowMs);
+  if (input.smtp !== undefined && smtp !== null) refusePrivateAddress(smtp.host, allow);
   return { sends: input.sends ?? current.sends, smtp: smtp === null ? null : { ...smtp } };
 }
 
@@ -140,6 +146,17 @@ function readHost(host: string): string {
   const trimmed = host.trim().toLowerCase();
   if (HOST.test(trimmed)) return trimmed;
   throw new Refusal("invalid_input", "`smtp.host` is not a host: write a name such as smtp.example.com.");
+}
+
+/** A name is judged by its addresses at each connect; an address as such can be judged now. */
+function refusePrivateAddress(host: string, allow: AllowList): void {
+  if (isIP(host) === 0) return;
+  const verdict = judgeAddress(host, host, allow);
+  if (verdict.allowed) return;
+  throw new Refusal(
+    "invalid_input",
+    `\`smtp.host\` is ${verdict.kind}, and mail goes to public servers alone: name one, or ask the operator to allow this one (--allow-private, RELAY_ALLOW_PRIVATE).`,
+  );
 }
 
 function readPort(port: number): number {

@@ -1,23 +1,30 @@
 /**
- * The mailer of a server: hands one plain-text mail to the environment's SMTP server and says how that ended. It tells a mail that
- * certainly did not leave from one whose end is not known, so that nothing is sent twice. It never chooses a sender or a recipient.
- * Source: RFC 5321 (replies), RFC 3834 (Auto-Submitted).
+ * The mailer of a server: hands mails to the environment's SMTP server and says how that ended. What a server says in its own words is
+ * logged, cleaned, and told to nobody else. It never chooses a sender or a recipient.
+ * Source: RFC 3834 (Auto-Submitted).
  */
-import { Readable } from "node:stream";
 import MailComposer from "nodemailer/lib/mail-composer";
-import SMTPConnection from "nodemailer/lib/smtp-connection";
 import { findEnvironmentById } from "../account/environment.ts";
 import type { Clock } from "../ground/clock.ts";
+import type { Log } from "../ground/log.ts";
 import { cutToLine } from "../ground/plain-text.ts";
+import { parseAllowList } from "../outbound/address.ts";
+import { type AddressLookup, lookupAll } from "../outbound/resolve.ts";
 import type { Sealer } from "../secret/seal.ts";
 import type { Store } from "../store/port.ts";
+import { markTextLeft } from "./email.ts";
 import { openSmtpPassword, readMailSettings, type SmtpSettings } from "./mail-settings.ts";
-import type { Mailer, MailOutcome, OutgoingMail } from "./mailer.ts";
+import {
+  MAIL_TROUBLES,
+  type MailOutcome,
+  type MailTrouble,
+  type OutgoingMail,
+  type StoppableMailer,
+} from "./mailer.ts";
+import { Handover, type HandoverEnd, type HandoverRooms } from "./smtp-handover.ts";
 
-const CONNECT_TIMEOUT_MS = 10_000;
-const SILENCE_TIMEOUT_MS = 30_000;
 const WHOLE_TIMEOUT_MS = 60_000;
-const MAX_MESSAGE_CHARS = 300;
+const MAX_DETAIL_CHARS = 300;
 /** One address without anything that means something in a header or an SMTP line. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: exactly these would end a line of the protocol.
 const ADDRESS = /^[^\s"(),:;<>@[\]\\\u0000-\u001f\u007f]+@[^\s"(),:;<>@[\]\\\u0000-\u001f\u007f]+$/u;
@@ -26,6 +33,11 @@ export interface SmtpRooms {
   store: Store;
   sealer: Sealer;
   clock: Clock;
+  log: Log;
+  /** Private mail servers that the operator allows: exact host names, or ranges such as `10.1.0.0/16`. */
+  allowPrivate: readonly string[];
+  /** Every address of a host name; the system's resolver unless given. */
+  lookup?: AddressLookup;
   /** Certificate authorities to trust instead of the system's (PEM). */
   authorities?: string[];
 }
@@ -35,30 +47,91 @@ interface OpenServer extends SmtpSettings {
   clearPassword: string | null;
 }
 
-export function makeSmtpMailer(rooms: SmtpRooms): Mailer {
+/** Throws on a malformed range in `allowPrivate`. */
+export function makeSmtpMailer(rooms: SmtpRooms): StoppableMailer {
+  const { store, clock, log, lookup = lookupAll, authorities } = rooms;
+  const doors: HandoverRooms = { clock, lookup, allow: parseAllowList(rooms.allowPrivate), authorities };
+  const running = new Set<Handover>();
+  let stopping = false;
+
+  async function handOver(server: OpenServer, mail: OutgoingMail, withinMs: number): Promise<MailOutcome> {
+    const { from, to, emailId } = mail;
+    const message = await compose(mail, clock.now());
+    if (stopping) return failed("stopped");
+    const handover = new Handover(doors, {
+      server,
+      from,
+      to,
+      message,
+      withinMs,
+      markTextLeft: () => store.write("app", (tx) => markTextLeft(tx, emailId, clock.now())),
+    });
+    running.add(handover);
+    const end = await handover.run();
+    running.delete(handover);
+    if (end.kind !== "sent") note(mail, server, end);
+    return judge(end);
+  }
+
+  function note(
+    mail: OutgoingMail,
+    server: OpenServer,
+    { kind, reason, retry, code, detail }: HandoverEnd,
+  ): void {
+    const { environmentId, emailId: email } = mail;
+    const said = cleanWords(detail, mail, server);
+    log.warn("a mail was not taken by its mail server", {
+      environmentId,
+      email,
+      end: kind,
+      reason,
+      retry,
+      code,
+      said,
+    });
+  }
+
   return {
-    async send(mail) {
+    async send(mail, { withinMs = WHOLE_TIMEOUT_MS } = {}) {
+      if (stopping) return failed("stopped");
       try {
         const server = await findServer(rooms, mail.environmentId);
-        if (server === null) {
-          const message = "No SMTP server is set in this environment: set one in the mail settings.";
-          return { kind: "failed", message, retry: true };
-        }
-        const outcome = await handOver(rooms, server, mail, await compose(mail, rooms.clock.now()));
-        return withoutPassword(outcome, server.clearPassword);
+        return server === null ? failed("no_server") : await handOver(server, mail, withinMs);
       } catch (error) {
-        return { kind: "failed", message: inOneLine(error), retry: true };
+        log.error("a mail could not be handed over", { email: mail.emailId, error });
+        return failed("not_composed");
       }
+    },
+    stop() {
+      stopping = true;
+      for (const handover of running) handover.stop();
     },
   };
 }
 
-/** A server may repeat in its refusal what it was told; the row that keeps the sentence must not hold the password. */
-function withoutPassword(outcome: MailOutcome, password: string | null): MailOutcome {
-  if (password === null || password === "" || !("message" in outcome)) return outcome;
-  const spellings = [password, Buffer.from(password).toString("base64")];
-  const message = spellings.reduce((text, one) => text.replaceAll(one, "[password]"), outcome.message);
-  return { ...outcome, message };
+function failed(reason: MailTrouble): MailOutcome {
+  return { kind: "failed", reason, message: MAIL_TROUBLES[reason], retry: true };
+}
+
+function judge({ kind, reason, retry, code }: HandoverEnd): MailOutcome {
+  if (kind === "sent") return { kind };
+  const message = code === null ? MAIL_TROUBLES[reason] : `${MAIL_TROUBLES[reason]} (${code})`;
+  return kind === "unknown" ? { kind, reason, message } : { kind, reason, message, retry };
+}
+
+/** A server may repeat in its refusal what it was told: neither the password nor an address goes into the log. */
+function cleanWords(words: string, mail: OutgoingMail, { username, clearPassword }: OpenServer): string {
+  const hidden = new Map([
+    [mail.to, "[recipient]"],
+    [mail.from, "[sender]"],
+  ]);
+  if (clearPassword !== null && clearPassword !== "") {
+    const signedIn = `\u0000${username ?? ""}\u0000${clearPassword}`;
+    const spellings = [signedIn, clearPassword].map((text) => Buffer.from(text).toString("base64"));
+    for (const spelling of [...spellings, clearPassword]) hidden.set(spelling, "[password]");
+  }
+  const clean = [...hidden].reduce((text, [said, instead]) => text.replaceAll(said, instead), words);
+  return cutToLine(clean, MAX_DETAIL_CHARS);
 }
 
 async function findServer(rooms: SmtpRooms, environmentId: number): Promise<OpenServer | null> {
@@ -86,82 +159,4 @@ async function compose(mail: OutgoingMail, nowMs: number): Promise<Buffer> {
     newline: "win",
   });
   return await composer.compile().build();
-}
-
-/** One connection, one mail. */
-function handOver(
-  rooms: SmtpRooms,
-  server: OpenServer,
-  mail: OutgoingMail,
-  message: Buffer,
-): Promise<MailOutcome> {
-  let textLeft = false;
-  const connection = new SMTPConnection({
-    host: server.host,
-    port: server.port,
-    secure: server.security === "tls",
-    requireTLS: server.security === "starttls",
-    ignoreTLS: server.security === "none",
-    name: mail.from.slice(mail.from.indexOf("@") + 1),
-    connectionTimeout: CONNECT_TIMEOUT_MS,
-    greetingTimeout: CONNECT_TIMEOUT_MS,
-    dnsTimeout: CONNECT_TIMEOUT_MS,
-    socketTimeout: SILENCE_TIMEOUT_MS,
-    ...(rooms.authorities === undefined ? {} : { tls: { ca: rooms.authorities } }),
-  });
-  const body = new Readable({
-    // Read only once the server has said that it waits for the text.
-    read() {
-      textLeft = true;
-      this.push(message);
-      this.push(null);
-    },
-  });
-  return new Promise((resolve) => {
-    const cancel = rooms.clock.after(WHOLE_TIMEOUT_MS, () =>
-      end(failed(new Error("the mail server took too long"), textLeft)),
-    );
-    let ended = false;
-    const end = (outcome: MailOutcome): void => {
-      if (ended) return;
-      ended = true;
-      cancel();
-      if (outcome.kind === "sent") connection.quit();
-      else connection.close();
-      resolve(outcome);
-    };
-    const step =
-      (next: () => void) =>
-      (error?: Error | null): void =>
-        error ? end(failed(error, textLeft)) : next();
-    connection.on("error", (error: Error) => end(failed(error, textLeft)));
-    connection.once("end", () => end(failed(new Error("the mail server closed the connection"), textLeft)));
-    const send = (): void =>
-      connection.send(
-        { from: mail.from, to: [mail.to], size: message.length },
-        body,
-        step(() => end({ kind: "sent" })),
-      );
-    connection.connect(
-      step(() => {
-        if (server.username === null) send();
-        else connection.login({ user: server.username, pass: server.clearPassword ?? "" }, step(send));
-      }),
-    );
-  });
-}
-
-/** What an error means: a reply of the server is certain; anything else, once the text has left, is not. */
-function failed(
-  error: Error & { responseCode?: number; permanent?: boolean; code?: string },
-  textLeft: boolean,
-): MailOutcome {
-  const message = inOneLine(error);
-  if (error.responseCode === undefined && textLeft) return { kind: "unknown", message };
-  const refused = error.permanent === true && (error.code === "EENVELOPE" || error.code === "EMESSAGE");
-  return { kind: "failed", message, retry: !refused };
-}
-
-function inOneLine(error: unknown): string {
-  return cutToLine(error instanceof Error ? error.message : String(error), MAX_MESSAGE_CHARS);
 }

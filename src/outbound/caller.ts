@@ -40,7 +40,9 @@ export function createCaller(options: CallerOptions): OutboundCaller {
     if ("code" in addresses) return refuse(addresses.code, addresses.message);
     let socket: Socket;
     try {
-      socket = await connectPinned(target, addresses, { clock, trust, signal });
+      const { host, port, url } = target;
+      const open = { host, port, tls: url.protocol === "https:" };
+      socket = await connectPinned(open, addresses, { clock, trust, signal });
     } catch (error) {
       return explainConnect(target, error, signal);
     }

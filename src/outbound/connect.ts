@@ -6,7 +6,6 @@ import { isIP, connect as netConnect, type Socket } from "node:net";
 import { createSecureContext, rootCertificates, type SecureContext, connect as tlsConnect } from "node:tls";
 import type { Clock } from "../ground/clock.ts";
 import { canonicalAddress } from "./address.ts";
-import type { CallTarget } from "./url-rule.ts";
 
 /** How long one of several addresses may take to connect before the next is tried. */
 const NEXT_ADDRESS_AFTER_MS = 2_500;
@@ -19,6 +18,14 @@ export function makeTrust(certificateAuthorities: readonly string[]): SecureCont
   );
 }
 
+/** What to connect to: the host's name is for the certificate alone. */
+export interface ConnectTarget {
+  host: string;
+  port: number;
+  /** TLS from the first byte. */
+  tls: boolean;
+}
+
 export interface ConnectOptions {
   clock: Clock;
   trust: SecureContext;
@@ -28,7 +35,7 @@ export interface ConnectOptions {
 
 /** An open connection to the first of `addresses` that takes one. Rejects with the last one's error; a TLS error ends it at once. */
 export async function connectPinned(
-  target: CallTarget,
+  target: ConnectTarget,
   addresses: readonly string[],
   options: ConnectOptions,
 ): Promise<Socket> {
@@ -47,14 +54,15 @@ export async function connectPinned(
 }
 
 function connectOne(
-  target: CallTarget,
+  target: ConnectTarget,
   address: string,
   waitMs: number | null,
   { clock, trust, signal }: ConnectOptions,
 ): Promise<Socket> {
   return new Promise((resolve, reject) => {
-    const isTls = target.url.protocol === "https:";
-    const socket = isTls ? openTls(target, address, trust) : netConnect({ host: address, port: target.port });
+    const socket = target.tls
+      ? openTls(target, address, trust)
+      : netConnect({ host: address, port: target.port });
     const fail = (error: unknown): void => {
       stopWaiting();
       socket.destroy();
@@ -71,7 +79,7 @@ function connectOne(
     socket.setNoDelay(true);
     socket.on("error", fail);
     socket.once("close", () => fail(new Error("the connection was closed")));
-    socket.once(isTls ? "secureConnect" : "connect", () => {
+    socket.once(target.tls ? "secureConnect" : "connect", () => {
       if (!isPinned(socket, address)) return fail(new Error("the connection left its pinned address"));
       stopWaiting();
       resolve(socket);
@@ -80,7 +88,7 @@ function connectOne(
   });
 }
 
-function openTls(target: CallTarget, address: string, trust: SecureContext): Socket {
+function openTls(target: ConnectTarget, address: string, trust: SecureContext): Socket {
   const named = isIP(target.host) === 0 ? { servername: target.host } : {};
   return tlsConnect({
     host: address,

@@ -173,13 +173,15 @@ export class Attempt {
     if (earlier?.state === "done") return { outcome: "skipped", ...afterOf(earlier.after) };
     const type = live.type as AnyAction;
     if (!type.sends) return this.#complete(tx, live, key, await type.apply(tx, live.action as never, run));
-    if (earlier?.state === "intended" && !type.repeats) {
-      const outcome = await type.settleUnknown(tx, live.action as never, run);
-      return this.#complete(tx, live, key, outcome, settleEffect);
+    const cutOff = earlier?.state === "intended" && type.resume !== undefined;
+    const action = live.action as never;
+    const intended =
+      (cutOff ? await type.resume?.(tx, action, run) : null) ?? (await type.intend(tx, action, run));
+    if ("outcome" in intended) {
+      if (cutOff && intended.outcome.outcome === "failed") await dropIntent(tx, this.event.seq, key);
+      return this.#complete(tx, live, key, intended.outcome, cutOff ? settleEffect : completeEffect);
     }
-    const intended = await type.intend(tx, live.action as never, run);
-    if ("outcome" in intended) return this.#complete(tx, live, key, intended.outcome);
-    if (!type.repeats) await intendEffect(tx, this.event.seq, key);
+    if (!type.repeats && !cutOff) await intendEffect(tx, this.event.seq, key);
     return { action: type, plan: intended.plan, run };
   }
 

@@ -52,6 +52,7 @@ export class Runner {
   /** Somebody asked while a pump was on its way. */
   #pumpAgain = false;
   #stopped = false;
+  #stopping: Promise<void> | null = null;
   #whenIdle: (() => void)[] = [];
 
   constructor(rooms: RunnerRooms) {
@@ -86,8 +87,13 @@ export class Runner {
     return this.#places.taken;
   }
 
-  /** Takes nothing new; what runs may finish, and what does not is rescued at the next start. */
-  async stop(): Promise<void> {
+  /** Takes nothing new; what runs may finish, and what does not is rescued at the next start. A second call waits for the first. */
+  stop(): Promise<void> {
+    this.#stopping ??= this.#stop();
+    return this.#stopping;
+  }
+
+  async #stop(): Promise<void> {
     this.#stopped = true;
     this.#lookout.stop();
     if (this.#idle) return;

@@ -13,6 +13,7 @@ import lease from "../../migrations/0011-lease.sql" with { type: "text" };
 import scheduleMark from "../../migrations/0012-schedule-mark.sql" with { type: "text" };
 import eventForm from "../../migrations/0013-event-form.sql" with { type: "text" };
 import signin from "../../migrations/0014-signin.sql" with { type: "text" };
+import mailEnd from "../../migrations/0015-mail-end.sql" with { type: "text" };
 
 export interface Migration {
   number: number;
@@ -35,4 +36,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 12, name: "schedule-mark", sql: scheduleMark },
   { number: 13, name: "event-form", sql: eventForm },
   { number: 14, name: "signin", sql: signin },
+  { number: 15, name: "mail-end", sql: mailEnd },
 ];

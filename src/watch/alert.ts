@@ -15,6 +15,7 @@ export const ALERT_CODES = [
   "relay_recovered",
   "events_dropped",
   "codes_capped",
+  "mail_unknown",
 ] as const;
 
 /** The switch of alerts by mail, beside the codes' own. */

@@ -17,7 +17,10 @@ let running: RunningService;
 let ada: string;
 
 beforeAll(async () => {
-  running = await startRunningService({ doors: { resolveTxt: async () => txt } });
+  running = await startRunningService({
+    config: { allowPrivate: ["127.0.0.1"] },
+    doors: { resolveTxt: async () => txt },
+  });
   await openShop(running);
   const { settings } = (await running.api("GET", "/settings")).body;
   const smtp = { host: "127.0.0.1", port: mails.port, security: "none" };

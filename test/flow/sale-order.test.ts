@@ -31,8 +31,8 @@ const RELAYS = Object.keys(ACTIONS);
 const PEOPLE = ["ada@example.com", "bob@example.com"];
 const OUTCOMES: readonly MailOutcome[] = [
   { kind: "sent" },
-  { kind: "failed", message: "try later", retry: true },
-  { kind: "unknown", message: "gone" },
+  { kind: "failed", reason: "text_refused", message: "try later", retry: true },
+  { kind: "unknown", reason: "connection_lost", message: "gone" },
 ];
 const MARK = { type: "write_record", collection: "log", data: { id: "{{mapped.event_id}}" } };
 

@@ -149,13 +149,17 @@ CREATE TABLE email (
   event_id TEXT,
   created_at INTEGER NOT NULL,
   finished_at INTEGER
-);
+, left_at INTEGER, reason TEXT);
 
 CREATE INDEX email_by_app_hour ON email (environment_id, created_at);
 
 CREATE INDEX email_by_environment ON email (environment_id, seq);
 
 CREATE INDEX email_by_person_day ON email (person_id, created_at) WHERE person_id IS NOT NULL;
+
+CREATE INDEX email_intended ON email (seq) WHERE state = 'intended';
+
+CREATE INDEX email_unknown ON email (environment_id, seq) WHERE state = 'unknown';
 
 CREATE TABLE environment (
   id INTEGER PRIMARY KEY,
@@ -235,6 +239,14 @@ CREATE TABLE invite_count (
   count INTEGER NOT NULL, signups INTEGER NOT NULL DEFAULT 0,
   PRIMARY KEY (environment_id, utc_day)
 ) WITHOUT ROWID;
+
+CREATE TABLE mail_stop (
+  person_id TEXT PRIMARY KEY,
+  environment_id INTEGER NOT NULL REFERENCES environment (id) ON DELETE CASCADE,
+  stopped_at INTEGER NOT NULL
+);
+
+CREATE INDEX mail_stop_by_environment ON mail_stop (environment_id, stopped_at);
 
 CREATE TABLE master_key_proof (
   one INTEGER PRIMARY KEY CHECK (one = 1),

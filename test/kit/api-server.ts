@@ -115,6 +115,7 @@ export async function startApi(
     baseUrl,
     sealer,
     personSignin: new PersonSignin({ store, clock, sealer, mailer, limits, local: config.mode === "local" }),
+    mailer,
     resolveTxt: async () => [],
     metrics,
     recordsChanged: () => void woken.capture++,

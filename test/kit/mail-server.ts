@@ -21,24 +21,44 @@ export interface MailServerOptions {
   /** The password everybody has; null: nobody signs in. */
   password?: string | null;
   /** Answers RCPT TO, or the text, with this. */
-  refuse?: { at: "recipient" | "text"; code: number; message: string };
+  refuse?: { at: "sender" | "recipient" | "text"; code: number; message: string };
   /** Hangs up at RCPT TO, or after the whole text. */
   hangUp?: "recipient" | "text";
+  /** Done before RCPT TO is answered, and when the first byte of a text has come. */
+  onRecipient?: () => Promise<void>;
+  onText?: () => Promise<void>;
 }
+
+/** Where a server answers nothing any more. */
+export type Hold = "none" | "greeting" | "recipient" | "text";
 
 export interface MailServer {
   port: number;
+  /** Mails whose text came whole and was not refused, also while its answer is held. */
   taken: Taken[];
+  /** From now on holds every mail there; `letGo` answers what is held and holds nothing more. */
+  hold: Hold;
+  held(): number;
+  untilHeld(count: number): Promise<void>;
+  letGo(): void;
+  /** Connections so far. */
+  connections(): number;
 }
 
 export async function startMailServer(options: MailServerOptions): Promise<MailServer> {
   const taken: Taken[] = [];
   const { cert, key } = options.authority.issue(options.names ?? ["localhost"]);
   const password = options.password ?? null;
-  const refusal = (at: "recipient" | "text"): Error | null =>
+  const refusal = (at: "sender" | "recipient" | "text"): Error | null =>
     options.refuse?.at === at
       ? Object.assign(new Error(options.refuse.message), { responseCode: options.refuse.code })
       : null;
+  let connections = 0;
+  const held: (() => Promise<void>)[] = [];
+  const holdAt = (at: Hold, goOn: () => Promise<void>): void => {
+    if (made.hold === at) held.push(goOn);
+    else void goOn();
+  };
   const settings: SMTPServerOptions = {
     secure: options.security === "tls",
     cert,
@@ -54,29 +74,46 @@ export async function startMailServer(options: MailServerOptions): Promise<MailS
       if (auth.password === password) done(null, { user: auth.username ?? "" });
       else done(Object.assign(new Error("Invalid username or password"), { responseCode: 535 }));
     },
+    onConnect(_session, done) {
+      connections += 1;
+      holdAt("greeting", async () => done());
+    },
+    onMailFrom(_address, _session, done) {
+      done(refusal("sender"));
+    },
     onRcptTo(_address, session, done) {
       if (options.hangUp === "recipient") hangUp(session);
-      else done(refusal("recipient"));
+      else
+        holdAt("recipient", async () => {
+          await options.onRecipient?.();
+          done(refusal("recipient"));
+        });
     },
     onData(stream, session, done) {
       const chunks: Buffer[] = [];
-      stream.on("data", (chunk: Buffer) => chunks.push(chunk));
+      let told: Promise<void> | undefined;
+      stream.on("data", (chunk: Buffer) => {
+        told ??= options.onText?.();
+        chunks.push(chunk);
+      });
       stream.on("end", () => {
         if (options.hangUp === "text") {
           hangUp(session);
           return;
         }
         const refused = refusal("text");
-        if (refused === null) {
-          taken.push({
-            from: session.envelope.mailFrom === false ? "" : (session.envelope.mailFrom?.address ?? ""),
-            to: session.envelope.rcptTo.map(({ address }) => address),
-            raw: Buffer.concat(chunks).toString(),
-            secure: session.secure,
-            user: typeof session.user === "string" ? session.user : null,
-          });
-        }
-        done(refused);
+        const one: Taken = {
+          from: session.envelope.mailFrom === false ? "" : (session.envelope.mailFrom?.address ?? ""),
+          to: session.envelope.rcptTo.map(({ address }) => address),
+          raw: Buffer.concat(chunks).toString(),
+          secure: session.secure,
+          user: typeof session.user === "string" ? session.user : null,
+        };
+        if (refused === null) taken.push(one);
+        holdAt("text", async () => {
+          await told;
+          done(refused);
+        });
       });
     },
   };
@@ -91,5 +128,22 @@ export async function startMailServer(options: MailServerOptions): Promise<MailS
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   afterAll(() => new Promise<void>((resolve) => server.close(() => resolve())));
   const address = server.server.address();
-  return { port: typeof address === "object" && address !== null ? address.port : 0, taken };
+  const made: MailServer = {
+    port: typeof address === "object" && address !== null ? address.port : 0,
+    taken,
+    hold: "none",
+    held: () => held.length,
+    async untilHeld(count) {
+      for (let turn = 0; held.length < count; turn++) {
+        if (turn === 2_000) throw new Error(`${held.length} mails are held instead of ${count}.`);
+        await Bun.sleep(5);
+      }
+    },
+    letGo() {
+      made.hold = "none";
+      for (const goOn of held.splice(0)) void goOn();
+    },
+    connections: () => connections,
+  };
+  return made;
 }

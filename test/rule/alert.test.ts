@@ -5,9 +5,10 @@ import { createOwner } from "../../src/account/owner.ts";
 import { AlertMail } from "../../src/caretaker/alert-mail.ts";
 import type { JsonObject } from "../../src/ground/json.ts";
 import { createLog } from "../../src/ground/log.ts";
-import { intendEmail } from "../../src/mail/email.ts";
+import { intendEmail, markTextLeft } from "../../src/mail/email.ts";
+import { endInterruptedMails } from "../../src/mail/interrupted-mail.ts";
 import type { MailOutcome, OutgoingMail } from "../../src/mail/mailer.ts";
-import { raiseAlert } from "../../src/watch/alert.ts";
+import { markAlertMailed, raiseAlert } from "../../src/watch/alert.ts";
 import { type FreshStore, openFreshStore } from "../kit/fresh-store.ts";
 
 const MINUTE_MS = 60_000;
@@ -176,19 +177,19 @@ describe("at most once", () => {
     ["a mail that left is not sent again", { kind: "sent" }, { mailed: 1, emails: ["alert sent"] }, 1],
     [
       "a mail that may have left is not sent again",
-      { kind: "unknown", message: "the connection ended" },
+      { kind: "unknown", reason: "connection_lost", message: "the connection ended" },
       { mailed: 1, emails: ["alert unknown"] },
       1,
     ],
     [
       "a mail that the server refused for good is not sent again",
-      { kind: "failed", message: "550", retry: false },
+      { kind: "failed", reason: "recipient_refused", message: "550", retry: false },
       { mailed: 1, emails: ["alert failed"] },
       1,
     ],
     [
       "a mail that certainly did not leave is tried again a quarter of an hour later",
-      { kind: "failed", message: "no connection", retry: true },
+      { kind: "failed", reason: "not_connected", message: "no connection", retry: true },
       { mailed: 1, emails: ["alert failed", "alert sent"] },
       2,
     ],
@@ -227,19 +228,29 @@ describe("at most once", () => {
     expect(seen).toEqual({ mailed: 1, emails: ["alert intended"] });
   });
 
-  test("a mail whose end a crash took is ended as unknown", async () => {
+  test.each<[string, boolean, string[]]>([
+    ["had not begun to leave is mailed again after the start", false, ["alert failed", "alert sent"]],
+    ["may have left is not mailed again", true, ["alert unknown"]],
+  ])("a mail whose end a crash took and which %s", async (_rule, mayHaveLeft, emails) => {
+    await makeReady();
+    const alert = (await raise()) as { id: string };
+    const nowMs = fresh.clock.now();
     const bare = { personId: null, sender: "a@b.c", subject: "s", text: "t", relayName: null, eventId: null };
-    await fresh.store.write("app", (tx) =>
-      intendEmail(tx, {
+    await fresh.store.write("app", async (tx) => {
+      const id = await intendEmail(tx, {
         ...bare,
         environmentId,
         recipient: "ada@example.com",
         kind: "alert",
-        nowMs: fresh.clock.now(),
-      }),
-    );
-    await fresh.clock.advance(MINUTE_MS);
-    expect((await rows()).emails).toEqual(["alert unknown"]);
+        nowMs,
+      });
+      if (mayHaveLeft) await markTextLeft(tx, id, nowMs);
+      await markAlertMailed(tx, alert.id, nowMs);
+    });
+    await fresh.store.write("app", (tx) => endInterruptedMails(tx, nowMs));
+    await fresh.clock.advance(2 * MINUTE_MS);
+    expect((await rows()).emails).toEqual(emails);
+    expect((await rows()).mailed).toBe(1);
   });
 });
 

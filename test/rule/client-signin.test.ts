@@ -349,7 +349,14 @@ describe("asking for a code", () => {
   });
 
   test("tells when the mail server did not take it, and keeps its words on the row alone", async () => {
-    const door = openDoor({ outcome: { kind: "failed", message: "550 no such user here", retry: false } });
+    const door = openDoor({
+      outcome: {
+        kind: "failed",
+        reason: "recipient_refused",
+        message: "550 no such user here",
+        retry: false,
+      },
+    });
     const email = newEmail();
     const refusal = await refusalOf(() => door.signin.requestCode(door.place, email));
     expect(refusal.code).toBe("code_not_sent");

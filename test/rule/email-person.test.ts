@@ -1,10 +1,11 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import { saveSettings } from "../../src/account/environment.ts";
-import type { ActionDoors, ActionOutcome } from "../../src/action/contract.ts";
+import type { ActionDoors, ActionOutcome, ActionRun } from "../../src/action/contract.ts";
 import { type EmailPerson, emailPerson } from "../../src/action/email-person.ts";
 import { checkShape } from "../../src/ground/check-shape.ts";
 import { DAY_MS, DEFAULT_LIMITS } from "../../src/ground/limit.ts";
-import { listEmails } from "../../src/mail/email.ts";
+import { listEmails, markTextLeft } from "../../src/mail/email.ts";
+import { endInterruptedMails } from "../../src/mail/interrupted-mail.ts";
 import type { MailOutcome, OutgoingMail } from "../../src/mail/mailer.ts";
 import type { PersonRow } from "../../src/people/person.ts";
 import { type Occurrence, openMarket } from "../kit/market.ts";
@@ -29,6 +30,7 @@ beforeEach(async () => {
   left = [];
   await store.write("app", async (tx) => {
     await tx.run("DELETE FROM email");
+    await tx.run("DELETE FROM alert");
     await tx.run("DELETE FROM sender_domain");
     await tx.run(
       "INSERT INTO sender_domain (environment_id, domain, verification_token, verified_at) VALUES (?1, 'shop.example', 't', 1)",
@@ -57,6 +59,12 @@ async function mail(
 }
 const emails = async () =>
   (await store.read((tx) => listEmails(tx, environmentId, { limit: 200, after: null }))).items;
+const mailAlerts = () =>
+  store.read((tx) =>
+    tx.all<{ target: string; message: string; count: number }>(
+      "SELECT target, message, count FROM alert WHERE code = 'mail_unknown'",
+    ),
+  );
 const summary = (outcome: ActionOutcome) =>
   outcome.outcome === "failed" ? [outcome.code, outcome.final ? "final" : "tried again"] : [outcome.outcome];
 async function mailTimes(times: number, person: PersonRow, more: Partial<EmailPerson> = {}) {
@@ -202,38 +210,96 @@ describe("email_person", () => {
     expect(summary(await mail(person, {}, { limits }))).toEqual(["email_capped", "tried again"]);
   });
 
-  test.each<[string, boolean, string]>([
-    ["may take it later", true, "mail_not_sent"],
-    ["never will", false, "mail_refused"],
-  ])("a mail server that %s fails the action, which is tried again", async (_rule, retry, code) => {
+  test.each<[string, boolean, string[]]>([
+    ["may take it later is tried again", true, ["mail_not_sent", "tried again"]],
+    ["refuses it for good is final", false, ["mail_refused", "final"]],
+  ])("a mail that its server %s", async (_rule, retry, ends) => {
     const person = await market.newPerson();
-    answer = { kind: "failed", message: "451 Later", retry };
-    expect(summary(await mail(person))).toEqual([code, "tried again"]);
-    expect(await emails()).toMatchObject([{ state: "failed", message: "451 Later" }]);
+    answer = { kind: "failed", reason: "recipient_refused", message: "Refused (451).", retry };
+    expect(summary(await mail(person))).toEqual(ends);
+    expect(await emails()).toMatchObject([
+      { state: "failed", message: "Refused (451).", reason: "recipient_refused" },
+    ]);
   });
 
-  test("a mail whose end is not known counts as sent, and says that it may not have left", async () => {
+  test("a mail whose end is not known counts as sent, says that it may not have left, and owners are told which", async () => {
     const person = await market.newPerson();
-    answer = { kind: "unknown", message: "Connection closed" };
-    const outcome = await mail(person);
-    expect(outcome).toMatchObject({
+    answer = { kind: "unknown", reason: "connection_lost", message: "Connection closed" };
+    expect(await mail(person)).toMatchObject({
       outcome: "done",
       message: expect.stringContaining("not known whether this mail left"),
     });
-    expect(await emails()).toMatchObject([{ state: "unknown" }]);
+    await mail(person);
+    const kept = await emails();
+    expect(kept.map(({ state }) => state)).toEqual(["unknown", "unknown"]);
+    const [told, ...more] = await mailAlerts();
+    expect(more).toEqual([]);
+    expect(told).toMatchObject({ target: "relay:shop", count: 2 });
+    for (const { id } of kept) expect(told?.message).toContain(id);
   });
 
-  test("after a crash between intending and settling it counts as sent, and is never sent again", async () => {
-    const person = await market.newPerson();
-    const run = market.makeRun(person, { event: "evt_crash" });
-    await store.write("relay", (tx) => emailPerson.intend(tx, action, run));
-    expect(await emails()).toMatchObject([{ state: "intended" }]);
-    const outcome = await store.write("relay", (tx) => emailPerson.settleUnknown(tx, action, run));
-    expect(outcome).toMatchObject({
-      outcome: "done",
-      message: expect.stringContaining("not known whether this mail left"),
+  test("switched off, mail_unknown is not told", async () => {
+    const now = await environment("development");
+    const off = { mail: { sends: true }, alerts: { mail_unknown: false } };
+    await store.write("dashboard", (tx) => saveSettings(tx, now, off, now.version));
+    answer = { kind: "unknown", reason: "connection_lost", message: "Connection closed" };
+    await mail(await market.newPerson());
+    expect(await mailAlerts()).toEqual([]);
+    const after = await environment("development");
+    await store.write("dashboard", (tx) => saveSettings(tx, after, { alerts: {} }, after.version));
+  });
+
+  describe("cut off between intending and settling", () => {
+    /** Intends a mail as an attempt that is cut off does; `how` says what had happened to it, and whether the process died. */
+    async function cutOff(how: { left: boolean; died: boolean }) {
+      const person = await market.newPerson();
+      const run = market.makeRun(person, { event: `evt_${person.id}` });
+      await store.write("relay", async (tx) => {
+        const intent = await emailPerson.intend(tx, action, run);
+        if (!("plan" in intent)) throw new Error("The mail was refused.");
+        if (how.left) await markTextLeft(tx, intent.plan.emailId, clock.now());
+      });
+      if (how.died) await store.write("app", (tx) => endInterruptedMails(tx, clock.now()));
+      return run;
+    }
+    const resume = (run: ActionRun, present = action) =>
+      store.write("relay", async (tx) => await emailPerson.resume?.(tx, present, run));
+
+    for (const [who, died] of [
+      ["by a crash", true],
+      ["by a store that could not be written", false],
+    ] as const) {
+      test(`${who}: a mail whose text had not left is sent after all, once, as the relay says it now`, async () => {
+        const run = await cutOff({ left: false, died });
+        const intent = await resume(run, { ...action, text: "Corrected" });
+        if (intent === undefined || !("plan" in intent)) throw new Error("It was not sent after all.");
+        await store.write("relay", (tx) => emailPerson.settle(tx, intent.plan, { kind: "sent" }, run));
+        expect(await emails()).toMatchObject([{ id: intent.plan.emailId, state: "sent", text: "Corrected" }]);
+        expect(await mailAlerts()).toEqual([]);
+      });
+
+      test(`${who}: a mail whose text may have left counts as sent, is never sent again, and owners are told which`, async () => {
+        const run = await cutOff({ left: true, died });
+        expect(await resume(run)).toMatchObject({
+          outcome: { outcome: "done", message: expect.stringContaining("not known whether this mail left") },
+        });
+        const kept = await emails();
+        expect([left, kept.map(({ state }) => state)]).toEqual([[], ["unknown"]]);
+        expect(await mailAlerts()).toMatchObject([
+          { count: 1, message: expect.stringContaining(kept[0]?.id ?? "?") },
+        ]);
+      });
+    }
+
+    test("a mail that is sent after all is held to its caps like every other, and spends them once", async () => {
+      const run = await cutOff({ left: false, died: false });
+      const limits = { ...DEFAULT_LIMITS, eventEmailsPerPersonPerDay: 1 };
+      expect(await resume({ ...run, limits })).toHaveProperty("plan");
+      expect(await resume({ ...run, limits })).toHaveProperty("plan");
+      await switchSends(false);
+      expect(await resume({ ...run, limits })).toMatchObject({ outcome: { code: "sends_off" } });
+      expect(await emails()).toEqual([]);
     });
-    expect([left, (await emails()).map(({ state }) => state)]).toEqual([[], ["unknown"]]);
   });
 
   test("an intended mail spends its caps before it left, so that two at once cannot both be the last", async () => {

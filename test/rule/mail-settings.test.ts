@@ -8,6 +8,7 @@ import {
   viewMailSettings,
 } from "../../src/mail/mail-settings.ts";
 import { makeSubject, makeText } from "../../src/mail/mail-text.ts";
+import { parseAllowList } from "../../src/outbound/address.ts";
 import { Sealer } from "../../src/secret/seal.ts";
 import { openFreshStore, refusalOf } from "../kit/fresh-store.ts";
 
@@ -15,9 +16,9 @@ const { store, clock, environment } = await openFreshStore();
 const sealer = new Sealer(Buffer.alloc(32, 1));
 const signIn = { host: "smtp.example.com", username: "shop", password: "planted-secret" };
 
-async function save(input: MailSettingsInput) {
+async function save(input: MailSettingsInput, allowed: readonly string[] = []) {
   const now = await environment("production");
-  const section = changeMailSettings(now, input, sealer, clock.now());
+  const section = changeMailSettings(now, input, sealer, clock.now(), parseAllowList(allowed));
   const after = await store.write("dashboard", (tx) => saveSettings(tx, now, { mail: section }, now.version));
   return readMailSettings(after);
 }
@@ -92,9 +93,23 @@ describe("mail settings", () => {
     expect((await refusalOf(() => save({ smtp }))).code).toBe("invalid_input");
   });
 
-  test("take a server on this machine without TLS, and an IPv6 address", async () => {
-    expect((await save({ smtp: { host: "127.0.0.1", security: "none" } })).smtp?.port).toBe(25);
-    expect((await save({ smtp: { host: "2001:db8::1" } })).smtp?.host).toBe("2001:db8::1");
+  test.each([
+    ["loopback", "127.0.0.1", []],
+    ["a private address", "10.1.2.3", ["10.2.0.0/16"]],
+    ["a metadata address, even where the operator allows it", "169.254.169.254", ["169.254.0.0/16"]],
+    ["a link-local address, even where the operator allows it", "fe80::1", ["fe80::/10"]],
+    ["an IPv4 address inside an IPv6 one", "::ffff:127.0.0.1", []],
+  ])("refuse %s as the server's address", async (_rule, host, allowed) => {
+    const refusal = await refusalOf(() => save({ smtp: { host, security: "none" } }, allowed));
+    expect([refusal.code, refusal.message]).toEqual(["invalid_input", expect.stringContaining("smtp.host")]);
+  });
+
+  test("take a server on this machine without TLS where the operator allows it, and an IPv6 address", async () => {
+    expect((await save({ smtp: { host: "127.0.0.1", security: "none" } }, ["127.0.0.1"])).smtp?.port).toBe(
+      25,
+    );
+    expect((await save({ smtp: { host: "localhost", security: "none" } })).smtp?.port).toBe(25);
+    expect((await save({ smtp: { host: "2606:4700::1" } })).smtp?.host).toBe("2606:4700::1");
   });
 });
 

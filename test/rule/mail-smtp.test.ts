@@ -1,14 +1,16 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { createServer, type Socket } from "node:net";
 import { saveSettings } from "../../src/account/environment.ts";
+import { createLog } from "../../src/ground/log.ts";
 import {
   changeMailSettings,
   type MailSecurity,
   type MailSettingsInput,
 } from "../../src/mail/mail-settings.ts";
 import { mailboxMailer } from "../../src/mail/mailbox-mailer.ts";
-import type { OutgoingMail } from "../../src/mail/mailer.ts";
+import { MAIL_TROUBLES, type MailTrouble, type OutgoingMail } from "../../src/mail/mailer.ts";
 import { makeSmtpMailer } from "../../src/mail/smtp-mailer.ts";
+import { parseAllowList } from "../../src/outbound/address.ts";
 import { Sealer } from "../../src/secret/seal.ts";
 import { makeAuthority } from "../kit/certificate.ts";
 import { openFreshStore } from "../kit/fresh-store.ts";
@@ -18,8 +20,13 @@ const { store, clock, environment } = await openFreshStore();
 const environmentId = (await environment("production")).id;
 const sealer = new Sealer(Buffer.alloc(32, 7));
 const authority = makeAuthority("Test authority");
-const mailer = makeSmtpMailer({ store, sealer, clock, authorities: [authority.cert] });
+const said: string[] = [];
+const log = createLog({ clock, format: "json", sink: (line) => said.push(line) });
+const rooms = { store, sealer, clock, log, allowPrivate: ["localhost", "127.0.0.1"] };
+const mailer = makeSmtpMailer({ ...rooms, authorities: [authority.cert] });
 
+/** What a mail server says in its own words. */
+const PEER = "words of the peer";
 const mail: OutgoingMail = {
   environmentId,
   emailId: "eml_1",
@@ -29,11 +36,29 @@ const mail: OutgoingMail = {
   text: "Your order is on its way.",
 };
 
+const LOOPBACK = parseAllowList(["127.0.0.0/8", "::1"]);
+
 async function use(input: MailSettingsInput): Promise<void> {
   const now = await environment("production");
-  const section = changeMailSettings(now, input, sealer, clock.now());
+  const section = changeMailSettings(now, input, sealer, clock.now(), LOOPBACK);
   await store.write("dashboard", (tx) => saveSettings(tx, now, { mail: section }, now.version));
 }
+
+/** The mail's row, intended, as whoever sends writes it before. */
+async function intend(): Promise<void> {
+  await store.write("app", async (tx) => {
+    await tx.run("DELETE FROM email");
+    await tx.run(
+      `INSERT INTO email (id, environment_id, recipient, sender, kind, subject, text, state, created_at)
+       VALUES (?1, ?2, '', '', 'event', '', '', 'intended', ?3)`,
+      mail.emailId,
+      environmentId,
+      clock.now(),
+    );
+  });
+}
+const isMarked = async () =>
+  (await store.read((tx) => tx.get("SELECT 1 FROM email WHERE left_at IS NOT NULL"))) !== null;
 
 /** Starts a server, points the environment at it, sends one mail. */
 async function sendTo(
@@ -51,6 +76,7 @@ async function sendTo(
       ...(password === null ? {} : { username: "shop", password }),
     },
   });
+  await intend();
   return { outcome: await mailer.send({ ...mail, ...more }), taken: server.taken };
 }
 
@@ -125,63 +151,149 @@ describe("a mail by SMTP", () => {
   });
 
   test.each<
-    [string, Omit<MailServerOptions, "authority">, { security?: MailSecurity; password?: string }, boolean]
+    [
+      string,
+      Omit<MailServerOptions, "authority">,
+      { security?: MailSecurity; password?: string },
+      [MailTrouble, "tried again" | "for good"],
+    ]
   >([
     [
-      "a recipient refused for good",
-      { security: "none", refuse: { at: "recipient", code: 550, message: "No such user" } },
+      "a sender refused for good",
+      { security: "none", refuse: { at: "sender", code: 550, message: PEER } },
       {},
-      false,
+      ["sender_refused", "for good"],
+    ],
+    [
+      "a sender put off until somebody signs in",
+      { security: "none", refuse: { at: "sender", code: 530, message: PEER } },
+      {},
+      ["auth_refused", "tried again"],
+    ],
+    [
+      "a recipient refused for good",
+      { security: "none", refuse: { at: "recipient", code: 550, message: PEER } },
+      {},
+      ["recipient_refused", "for good"],
     ],
     [
       "a text refused for good",
-      { security: "none", refuse: { at: "text", code: 554, message: "Spam" } },
+      { security: "none", refuse: { at: "text", code: 554, message: PEER } },
       {},
-      false,
+      ["text_refused", "for good"],
     ],
     [
       "a recipient put off",
-      { security: "none", refuse: { at: "recipient", code: 451, message: "Later" } },
+      { security: "none", refuse: { at: "recipient", code: 451, message: PEER } },
       {},
-      true,
+      ["recipient_refused", "tried again"],
     ],
-    ["a text put off", { security: "none", refuse: { at: "text", code: 452, message: "Full" } }, {}, true],
+    [
+      "a text put off",
+      { security: "none", refuse: { at: "text", code: 452, message: PEER } },
+      {},
+      ["text_refused", "tried again"],
+    ],
     [
       "a wrong password, which the owner can set right",
       { security: "starttls", password: "right" },
       { password: "wrong" },
-      true,
+      ["auth_refused", "tried again"],
     ],
     [
       "a server that offers no STARTTLS where it is asked for",
       { security: "none" },
       { security: "starttls" },
-      true,
+      ["tls_failed", "tried again"],
     ],
-    ["a certificate of another name", { security: "tls", names: ["elsewhere.example"] }, {}, true],
-    ["a connection that ends before the text", { security: "none", hangUp: "recipient" }, {}, true],
-  ])("certainly did not leave after %s", async (_rule, options, smtp, retry) => {
-    const { outcome, taken } = await sendTo(options, {}, smtp);
-    expect(outcome).toMatchObject({ kind: "failed", retry });
-    expect(taken).toEqual([]);
-    expect(JSON.stringify(outcome)).not.toMatch(/wrong"|right"/);
+    [
+      "a certificate of another name",
+      { security: "tls", names: ["elsewhere.example"] },
+      {},
+      ["tls_failed", "tried again"],
+    ],
+    [
+      "a connection that ends before the text",
+      { security: "none", hangUp: "recipient" },
+      {},
+      ["connection_lost", "tried again"],
+    ],
+  ])(
+    "certainly did not leave after %s, and the class of that is told",
+    async (_rule, options, smtp, ends) => {
+      said.length = 0;
+      const { outcome, taken } = await sendTo(options, {}, smtp);
+      const [reason, again] = ends;
+      expect(outcome).toMatchObject({ kind: "failed", reason, retry: again === "tried again" });
+      expect(taken).toEqual([]);
+      expect("message" in outcome && outcome.message).toStartWith(MAIL_TROUBLES[reason]);
+      expect(JSON.stringify(outcome)).not.toMatch(/wrong"|right"|words of the peer/);
+      if (options.refuse !== undefined) expect(said.join()).toContain("words of the peer");
+    },
+  );
+
+  test("a refusal is told with the reply's numbers and with no word of it", async () => {
+    const refuse = { at: "recipient", code: 550, message: `5.1.1 ${PEER}` } as const;
+    const { outcome } = await sendTo({ security: "none", refuse });
+    expect("message" in outcome && outcome.message).toBe(
+      "The mail server refused the recipient's address. (550 5.1.1)",
+    );
   });
 
   test.each([
-    ["as it is", "hunter2-hunter2"],
-    ["in base64", Buffer.from("hunter2-hunter2").toString("base64")],
-  ])("a server's refusal that repeats the password %s is kept without it", async (_rule, spelling) => {
+    ["the password as it is", "hunter2-hunter2"],
+    ["the password in base64", Buffer.from("hunter2-hunter2").toString("base64")],
+    ["what was said to sign in", Buffer.from("\u0000shop\u0000hunter2-hunter2").toString("base64")],
+    ["the recipient", mail.to],
+    ["the sender", mail.from],
+  ])("a server's refusal that repeats %s is logged without it, in one line", async (_rule, spelling) => {
+    said.length = 0;
     const refuse = { at: "recipient", code: 550, message: `No, not with ${spelling} here` } as const;
     const { outcome } = await sendTo({ security: "starttls", password: "hunter2-hunter2", refuse });
-    expect(outcome).toMatchObject({
-      kind: "failed",
-      message: expect.stringContaining("not with [password] here"),
-    });
+    expect(outcome.kind).toBe("failed");
+    expect(said).toHaveLength(1);
+    expect(said[0]).toMatch(/No, not with \[(password|recipient|sender)\] here/);
+    expect(said[0]).not.toContain(spelling);
+  });
+
+  test("is marked durably before the server gets the first byte of its text, and not before it asks for it", async () => {
+    const { outcome } = await sendTo({ security: "none", hangUp: "recipient" });
+    expect([outcome.kind, await isMarked()]).toEqual(["failed", false]);
+    let marked: boolean | null = null;
+    const onText = async (): Promise<void> => {
+      marked = await isMarked();
+    };
+    await sendTo({ security: "none", onText });
+    expect<boolean | null>(marked).toBe(true);
+  });
+
+  test("does not leave when its row is gone by then: somebody was erased meanwhile", async () => {
+    const erase = (): Promise<void> =>
+      store.write("app", async (tx) => void (await tx.run("DELETE FROM email")));
+    const { outcome, taken } = await sendTo({ security: "none", onRecipient: erase });
+    expect([outcome.kind, taken]).toEqual(["failed", []]);
   });
 
   test("may have left when the connection ends after the text and before an answer", async () => {
     const { outcome } = await sendTo({ security: "none", hangUp: "text" });
-    expect(outcome.kind).toBe("unknown");
+    expect(outcome).toMatchObject({ kind: "unknown", reason: "connection_lost" });
+  });
+
+  test("may have left when no answer to the text comes in time; it certainly did not when the server never asked for it", async () => {
+    for (const [hold, kind] of [
+      ["text", "unknown"],
+      ["recipient", "failed"],
+    ] as const) {
+      const server = await startMailServer({ authority, security: "none" });
+      server.hold = hold;
+      await use({ smtp: { host: "localhost", port: server.port, security: "none" } });
+      await intend();
+      const sending = mailer.send(mail);
+      await server.untilHeld(1);
+      await clock.advance(60_000);
+      expect(await sending).toMatchObject({ kind, reason: "timed_out" });
+      server.letGo();
+    }
   });
 
   test("trusts no authority that nobody named", async () => {
@@ -192,12 +304,52 @@ describe("a mail by SMTP", () => {
 
   test("fails where nothing listens, and where no server is set", async () => {
     await use({ smtp: { host: "127.0.0.1", port: 1, security: "none" } });
-    expect(await mailer.send(mail)).toMatchObject({ kind: "failed", retry: true });
-    await use({ smtp: null });
     expect(await mailer.send(mail)).toMatchObject({
       kind: "failed",
-      message: expect.stringContaining("No SMTP server is set"),
+      reason: "connection_refused",
+      retry: true,
     });
+    await use({ smtp: null });
+    expect(await mailer.send(mail)).toMatchObject({ kind: "failed", reason: "no_server", retry: true });
+  });
+
+  test.each<[string, string, string[], string[], MailTrouble]>([
+    ["loopback that the operator did not allow", "mail.example", ["127.0.0.1"], [], "address_refused"],
+    ["a private address", "mail.example", ["10.1.2.3"], [], "address_refused"],
+    ["a private address beside a public one", "mail.example", ["8.8.8.8", "10.1.2.3"], [], "address_refused"],
+    ["loopback as an address", "127.0.0.1", [], [], "address_refused"],
+    ["IPv6 loopback as an address", "::1", [], [], "address_refused"],
+    [
+      "metadata, allowed by range",
+      "mail.example",
+      ["169.254.169.254"],
+      ["169.254.0.0/16"],
+      "address_refused",
+    ],
+    ["metadata, allowed by name", "mail.example", ["169.254.169.254"], ["mail.example"], "address_refused"],
+    ["link-local, allowed by range", "mail.example", ["fe80::1"], ["fe80::/10"], "address_refused"],
+    ["no address at all", "mail.example", [], [], "name_not_found"],
+  ])("connects to nothing where the server is %s", async (_rule, host, found, allowPrivate, reason) => {
+    const server = await startMailServer({ authority, security: "none" });
+    await use({ smtp: { host, port: server.port, security: "none" } });
+    const judged = makeSmtpMailer({ ...rooms, allowPrivate, lookup: async () => found });
+    expect(await judged.send(mail)).toMatchObject({ kind: "failed", reason, retry: true });
+    expect(server.connections()).toBe(0);
+  });
+
+  test("is looked up at each connect and connects to the address that was judged, whatever the name says a moment later", async () => {
+    const server = await startMailServer({ authority, security: "none" });
+    await use({ smtp: { host: "mail.example", port: server.port, security: "none" } });
+    const answers = [["127.0.0.1"], ["10.1.2.3"]];
+    const pinned = makeSmtpMailer({
+      ...rooms,
+      allowPrivate: ["127.0.0.1/32"],
+      lookup: async () => answers.shift() ?? [],
+    });
+    await intend();
+    expect(await pinned.send(mail)).toEqual({ kind: "sent" });
+    expect(await pinned.send(mail)).toMatchObject({ kind: "failed", reason: "address_refused" });
+    expect(server.taken).toHaveLength(1);
   });
 
   test("a server that never speaks is given up after a minute", async () => {
@@ -215,7 +367,12 @@ describe("a mail by SMTP", () => {
     const sending = mailer.send(mail);
     await connected;
     await clock.advance(60_000);
-    expect(await sending).toEqual({ kind: "failed", message: "the mail server took too long", retry: true });
+    expect(await sending).toEqual({
+      kind: "failed",
+      reason: "timed_out",
+      message: MAIL_TROUBLES.timed_out,
+      retry: true,
+    });
   });
 
   test("a password sealed under another master key fails, and shows nothing of it", async () => {
@@ -228,7 +385,7 @@ describe("a mail by SMTP", () => {
         password: "planted-secret",
       },
     });
-    const other = makeSmtpMailer({ store, sealer: new Sealer(Buffer.alloc(32, 8)), clock });
+    const other = makeSmtpMailer({ ...rooms, sealer: new Sealer(Buffer.alloc(32, 8)) });
     const outcome = await other.send(mail);
     expect(outcome).toMatchObject({ kind: "failed", retry: true });
     expect(JSON.stringify(outcome)).not.toContain("planted-secret");

@@ -3,6 +3,7 @@ import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { toIso } from "../../src/ground/clock.ts";
 import { DAY_MS, DEFAULT_LIMITS } from "../../src/ground/limit.ts";
+import { markTextLeft } from "../../src/mail/email.ts";
 import type { MailOutcome, OutgoingMail } from "../../src/mail/mailer.ts";
 import { Runner } from "../../src/runner/runner.ts";
 import { alertsOf, CALL, GRANT, putEvents, sendEvent, showEvent, until, WRITE } from "../kit/event-flow.ts";
@@ -18,15 +19,20 @@ let running: RunningService;
 let caller: FakeCaller;
 let mails: OutgoingMail[];
 let mailOutcome: () => Promise<MailOutcome>;
+/** Whether the mailer comes as far as the mail's text. */
+let textLeaves: boolean;
 
 beforeEach(async () => {
   caller = new FakeCaller();
   mails = [];
   mailOutcome = async () => ({ kind: "sent" });
+  textLeaves = true;
   const mailer = {
-    send: (mail: OutgoingMail) => {
+    async send(mail: OutgoingMail) {
+      const { store } = running.service;
+      if (textLeaves) await store.write("app", (tx) => markTextLeft(tx, mail.emailId, running.clock.now()));
       mails.push(mail);
-      return mailOutcome();
+      return await mailOutcome();
     },
   };
   running = await startRunningService({ doors: { actions: { caller, mailer } } });
@@ -148,7 +154,25 @@ describe("an attempt cut off by a crash", () => {
     expect(await alertsOf(running)).toEqual([]);
   });
 
-  test("email_person recorded its intent before it sent: a mail whose end is not known counts as sent", async () => {
+  test("a mail that had not begun to leave is sent by the next attempt, once", async () => {
+    await saveRelay(running, receiverDefinition({ actions: [MAIL], map: PERSON_MAP }));
+    textLeaves = false;
+    mailOutcome = () => new Promise(() => undefined);
+    const event = await sendEvent(running, "a", { email: "ada@example.com" });
+    await until("the mail waits", () => mails.length === 1);
+    textLeaves = true;
+    mailOutcome = async () => ({ kind: "sent" });
+    await cutOff();
+    await running.drain();
+    expect(await showEvent(running, event)).toMatchObject({ state: "done", attempts: 2 });
+    expect(mails).toHaveLength(2);
+    expect(await running.rows("SELECT id, state FROM email")).toEqual([
+      { id: mails[1]?.emailId, state: "sent" },
+    ]);
+    expect(await alertsOf(running)).toEqual([]);
+  });
+
+  test("a mail that may have left counts as sent, and owners are told which it is", async () => {
     await saveRelay(running, receiverDefinition({ actions: [MAIL], map: PERSON_MAP }));
     mailOutcome = () => new Promise(() => undefined);
     const event = await sendEvent(running, "a", { email: "ada@example.com" });
@@ -159,6 +183,9 @@ describe("an attempt cut off by a crash", () => {
     expect(await showEvent(running, event)).toMatchObject({ state: "done", attempts: 2 });
     expect(mails).toHaveLength(1);
     expect(await running.rows("SELECT state FROM email")).toEqual([{ state: "unknown" }]);
+    expect(await alertsOf(running)).toMatchObject([
+      { code: "mail_unknown", message: expect.stringContaining(mails[0]?.emailId ?? "?") },
+    ]);
   });
 
   test("a retry that waited through a restart comes when it is due, to the millisecond", async () => {

@@ -1,0 +1,124 @@
+/**
+ * `relay emails …`: what became of mail, and mail sent by hand. They work on the data directory and send by themselves, with the settings of
+ * the environment, beside a running server or without one.
+ */
+import { actorOrigin, actorWords, COMMAND_LINE } from "../account/actor.ts";
+import { createLog } from "../ground/log.ts";
+import { MAX_PAGE_SIZE } from "../ground/page.ts";
+import { EMAIL_STATES, type EmailView, listEmails } from "../mail/email.ts";
+import { createMailer } from "../mail/environment-mailer.ts";
+import { type Hand, type HandMailRooms, sendEmailAgain, sendTestMail } from "../mail/hand-mail.ts";
+import { requireActingPerson } from "../people/person.ts";
+import { loadMasterKey } from "../secret/master-key.ts";
+import { Sealer } from "../secret/seal.ts";
+import type { Command, Input } from "./command.ts";
+import { APP, chooseEnvironment, ENVIRONMENT, JSON_OUTPUT, withStore } from "./data-directory.ts";
+import { ALLOW_PRIVATE, DATA_DIR, readDataDir, readLimits } from "./service-option.ts";
+import { sayList } from "./table.ts";
+import type { World } from "./world.ts";
+
+const DEFAULT_LIMIT = 20;
+const SEND_OPTIONS = [APP, ENVIRONMENT, DATA_DIR, ALLOW_PRIVATE];
+
+export const emailsList: Command = {
+  words: ["emails", "list"],
+  summary: "list mail with what became of it, newest first",
+  options: [
+    { name: "state", value: "<state>", help: EMAIL_STATES.join(", ") },
+    { name: "limit", value: "<number>", otherwise: String(DEFAULT_LIMIT), help: "how many at most" },
+    JSON_OUTPUT,
+    APP,
+    ENVIRONMENT,
+    DATA_DIR,
+  ],
+  examples: ["relay emails list --state unknown"],
+  async run(input, world) {
+    const limit = input.number("limit", { from: 1, to: MAX_PAGE_SIZE }) ?? DEFAULT_LIMIT;
+    const state = input.choice("state", EMAIL_STATES) ?? undefined;
+    const { items } = await withStore(input, world, (store) =>
+      store.read(async (tx) =>
+        listEmails(tx, (await chooseEnvironment(tx, input)).id, { limit, after: null }, { state }),
+      ),
+    );
+    sayList(world, {
+      json: input.on("json"),
+      items,
+      headings: ["MADE", "STATE", "TO", "SUBJECT", "ID", "WHY"],
+      row: (mail) => [mail.createdAt, mail.state, mail.to, mail.subject, mail.id, mail.message ?? ""],
+      none: "No mail matches.",
+    });
+    return 0;
+  },
+};
+
+export const emailsSendAgain: Command = {
+  words: ["emails", "send-again"],
+  summary: "send mail again whose end is unknown",
+  details: "Mail that failed is sent by a replay of its event: relay events replay.",
+  arguments: [{ name: "mail id", help: "as relay emails list --state unknown shows it", many: true }],
+  options: SEND_OPTIONS,
+  async run(input, world) {
+    return await withMailer(input, world, async (rooms, hand) => {
+      let code = 0;
+      for (const id of input.positionals) {
+        const mail = await sendEmailAgain(rooms, hand, id, (tx, personId) =>
+          requireActingPerson(tx, hand.environmentId, personId),
+        );
+        code = Math.max(code, sayEnd(world, mail));
+      }
+      return code;
+    });
+  },
+};
+
+export const emailsTest: Command = {
+  words: ["emails", "test"],
+  summary: "mail an owner a test of the environment's mail settings",
+  options: [
+    { name: "to", value: "<address>", otherwise: "the first owner's", help: "an owner's e-mail address" },
+    ...SEND_OPTIONS,
+  ],
+  async run(input, world) {
+    return await withMailer(input, world, async (rooms, hand, appId) => {
+      const limits = readLimits(world.env);
+      const mail = await sendTestMail(rooms, hand, { appId, to: input.text("to") ?? undefined, limits });
+      return sayEnd(world, mail);
+    });
+  },
+};
+
+/** 0 when the mail was taken, or kept in the mailbox of local development. */
+function sayEnd(world: World, { id, to, state, message }: EmailView): number {
+  world.say(`${id} to ${to}: ${state}${message === null ? "" : `. ${message}`}`);
+  return state === "sent" || state === "mailbox" ? 0 : 1;
+}
+
+async function withMailer(
+  input: Input,
+  world: World,
+  work: (rooms: HandMailRooms, hand: Hand, appId: string) => Promise<number>,
+): Promise<number> {
+  return await withStore(input, world, async (store) => {
+    const { clock } = world;
+    const environment = await store.read((tx) => chooseEnvironment(tx, input));
+    const sealer = new Sealer(
+      await loadMasterKey(readDataDir(input, world), world.env.RELAY_MASTER_KEY || null),
+    );
+    const log = createLog({ clock, format: "text", sink: (line) => world.tell(line) });
+    const local = environment.name === "local";
+    const mailer = createMailer({
+      store,
+      sealer,
+      clock,
+      log,
+      allowPrivate: input.list("allow-private"),
+      local,
+    });
+    const hand = {
+      environmentId: environment.id,
+      by: actorWords(COMMAND_LINE),
+      origin: actorOrigin(COMMAND_LINE),
+    };
+    return await work({ store, clock, mailer, local }, hand, environment.appId);
+  });
+}

@@ -1,0 +1,99 @@
+/**
+ * Mails whose end nobody wrote down, because the process died or its store could not be written: what certainly did not leave is failed and
+ * may be sent again, what may have left is unknown and never is by itself; owners are told how many and which. It never sends.
+ */
+import { alertOn, findEnvironmentById } from "../account/environment.ts";
+import type { Writer } from "../store/port.ts";
+import { raiseAlert } from "../watch/alert.ts";
+import { MAIL_TROUBLES } from "./mailer.ts";
+
+/** Ids that one alert names. */
+const MAX_NAMED = 20;
+const NAMED_WITHIN_MS = 3_600_000;
+
+export const MAY_HAVE_LEFT =
+  "It is not known whether this mail left, so it counts as sent and is not sent again by itself.";
+
+interface Interrupted {
+  id: string;
+  environmentId: number;
+  kind: string;
+  relayName: string | null;
+  createdAt: number;
+}
+
+const TOLD = "id, environment_id AS environmentId, kind, relay_name AS relayName, created_at AS createdAt";
+
+/**
+ * At the start, before anything sends: every mail without an end is one of a process that died. An event's mail that did not leave is sent
+ * by the event's next attempt, an alert's by the next look; a sign-in code is asked for again. Answers how many there were of each.
+ */
+export async function endInterruptedMails(
+  tx: Writer,
+  nowMs: number,
+): Promise<{ unknown: number; notLeft: number }> {
+  const unknown = await tx.all<Interrupted>(
+    `UPDATE email SET state = 'unknown', reason = 'stopped', message = ?1, finished_at = ?2
+     WHERE state = 'intended' AND left_at IS NOT NULL RETURNING ${TOLD}`,
+    MAY_HAVE_LEFT,
+    nowMs,
+  );
+  const notLeft = await tx.all<Interrupted>(
+    `UPDATE email SET state = 'failed', reason = 'stopped', message = ?1, finished_at = ?2
+     WHERE state = 'intended' RETURNING ${TOLD}`,
+    MAIL_TROUBLES.stopped,
+    nowMs,
+  );
+  for (const mail of notLeft) if (mail.kind === "alert") await unmarkAlerts(tx, mail);
+  const relays = new Map(unknown.map((mail) => [`${mail.environmentId} ${mail.relayName}`, mail]));
+  for (const { environmentId, relayName } of relays.values()) {
+    const count = unknown.filter(
+      (mail) => mail.environmentId === environmentId && mail.relayName === relayName,
+    );
+    await alertUnknownMail(tx, { environmentId, relayName, count: count.length, nowMs });
+  }
+  return { unknown: unknown.length, notLeft: notLeft.length };
+}
+
+/** The alert `mail_unknown`, in the transaction that ends the mails: how many of a relay's there are, and which. */
+export async function alertUnknownMail(
+  tx: Writer,
+  {
+    environmentId,
+    relayName,
+    count,
+    nowMs,
+  }: { environmentId: number; relayName: string | null; count: number; nowMs: number },
+): Promise<void> {
+  if (relayName === null) return;
+  const environment = await findEnvironmentById(tx, environmentId);
+  if (environment === null || !alertOn(environment, "mail_unknown")) return;
+  const named = await tx.all<{ id: string }>(
+    `SELECT id FROM email WHERE state = 'unknown' AND environment_id = ?1 AND relay_name = ?2 AND finished_at > ?3
+     ORDER BY seq DESC LIMIT ?4`,
+    environmentId,
+    relayName,
+    nowMs - NAMED_WITHIN_MS,
+    MAX_NAMED + 1,
+  );
+  const ids = named.slice(0, MAX_NAMED).map(({ id }) => id);
+  const more = named.length > MAX_NAMED ? " and older ones" : "";
+  await raiseAlert(tx, {
+    environmentId,
+    code: "mail_unknown",
+    target: `relay:${relayName}`,
+    message: `It is not known whether mail of ${relayName} left: ${ids.join(", ")}${more}. It is not sent again by itself; send again by hand what did not arrive, in the dashboard's mail room or with relay emails send-again.`,
+    count,
+    nowMs,
+  });
+}
+
+/** An alert's mail that did not leave leaves its alerts to be mailed, unless another owner got or may have got them. */
+async function unmarkAlerts(tx: Writer, { environmentId, createdAt }: Interrupted): Promise<void> {
+  await tx.run(
+    `UPDATE alert SET mailed_at = NULL WHERE environment_id = ?1 AND mailed_at = ?2 AND NOT EXISTS (
+       SELECT 1 FROM email WHERE environment_id = ?1 AND created_at = ?2 AND kind = 'alert' AND state IN ('sent', 'unknown'))`,
+    environmentId,
+    createdAt,
+  );
+}

@@ -1,0 +1,230 @@
+/**
+ * Mails and the end of the process that sends them: a real `relay serve`, a real SMTP server, real signals. A mail is taken once, or its end
+ * is unknown and told; none is silently unsent, none doubled. `RELAY_CRASH_KILLS` makes the loop longer, `RELAY_CRASH_SEED` repeats one.
+ */
+import { Database } from "bun:sqlite";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { makeAuthority } from "../kit/certificate.ts";
+import { type CliProcess, startCli } from "../kit/cli-process.ts";
+import { type Hold, type MailServer, startMailServer } from "../kit/mail-server.ts";
+import { receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
+import { APP, startRunningService } from "../kit/running-service.ts";
+
+/** The runner's own bound is 12 seconds; starting and ending a process takes a moment. */
+const MAX_STOP_MS = 12_000;
+const MANY = "1000000";
+const ENV = {
+  RELAY_LIMIT_VERIFIED_EVENTS_PER_MINUTE: MANY,
+  RELAY_LIMIT_INVITES_PER_DAY: MANY,
+  RELAY_LIMIT_EMAILS_PER_HOUR: MANY,
+  RELAY_LIMIT_EVENT_EMAILS_PER_PERSON_PER_DAY: MANY,
+};
+const MAIL = { type: "email_person", subject: "{{mapped.event_id}}", text: "Thank you." };
+const seed = Number(process.env.RELAY_CRASH_SEED ?? Date.now() % 1_000_000);
+/** Fewer than an event's seven attempts, so that no event can be dead of being cut off. */
+const kills = Number(process.env.RELAY_CRASH_KILLS ?? 5);
+
+let folder: string;
+let key: string;
+let server: MailServer;
+let url: string;
+let child: CliProcess | null = null;
+
+beforeEach(async () => {
+  folder = mkdtempSync(join(tmpdir(), "relay-mail-"));
+  server = await startMailServer({ authority: makeAuthority("Nobody"), security: "none" });
+  const running = await startRunningService({ config: { dataDir: join(folder, "data") } });
+  key = running.keys.development ?? "";
+  await running.service.store.write("app", (tx) =>
+    tx.run(
+      "INSERT INTO sender_domain (environment_id, domain, verification_token, verified_at) SELECT id, 'shop.example', 't', 1 FROM environment",
+    ),
+  );
+  const smtp = { host: "localhost", port: server.port, security: "none" };
+  expect((await running.api("PUT", "/settings", { version: 1, mail: { smtp } })).status).toBe(200);
+  await saveRelay(
+    running,
+    receiverDefinition({ actions: [MAIL], map: { event_id: "id", person_email: "email" } }),
+  );
+  await running.service[Symbol.asyncDispose]();
+});
+
+afterEach(async () => {
+  server.letGo();
+  await kill();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+async function start(): Promise<void> {
+  const line = ["serve", "--port", "0", "--data-dir", join(folder, "data"), "--allow-private", "localhost"];
+  child = startCli(line, { cwd: folder, env: ENV });
+  url = (await child.line("Listening")).split(/\s+/)[1] ?? "";
+}
+
+/** SIGKILL. */
+async function kill(): Promise<void> {
+  await child?.[Symbol.asyncDispose]();
+  child = null;
+}
+
+/** Sends the nth event; whether it was acknowledged. */
+async function send(number: number): Promise<boolean> {
+  const { headers, body } = signedCall({ id: `e${number}`, email: `p${number % 10}@example.com` });
+  try {
+    return (await fetch(`${url}/hooks/${APP}/orders`, { method: "POST", headers, body })).ok;
+  } catch {
+    return false;
+  }
+}
+
+async function sendAgain(id: string): Promise<{ status: number; body: unknown }> {
+  const address = `${url}/api/apps/${APP}/development/emails/${id}/send-again`;
+  const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
+  const response = await fetch(address, { method: "POST", headers, body: "{}" });
+  return { status: response.status, body: await response.json() };
+}
+
+function rows<Row>(sql: string): Row[] {
+  using database = new Database(join(folder, "data", "relay.db"), { readonly: true });
+  return database.query<Row, []>(sql).all();
+}
+const states = () =>
+  rows<{ state: string }>("SELECT DISTINCT state FROM email ORDER BY state").map(({ state }) => state);
+const alerts = () => rows<{ count: number; message: string }>("SELECT count, message FROM alert");
+
+async function untilRest(): Promise<void> {
+  for (let turn = 0; turn < 1_000; turn++) {
+    const [open] = rows<{ count: number }>(
+      "SELECT count(*) AS count FROM event WHERE state IN ('queued', 'running')",
+    );
+    if (open?.count === 0) return;
+    await Bun.sleep(30);
+  }
+  const left = rows("SELECT state, reason, count(*) AS count FROM event GROUP BY 1, 2");
+  throw new Error(`The service did not come to rest: ${JSON.stringify(left)}`);
+}
+
+/** How often the server took the mail of each event. */
+function taken(): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const { raw } of server.taken) {
+    const id = /^Subject: (\S+)/m.exec(raw)?.[1] ?? "?";
+    counts.set(id, (counts.get(id) ?? 0) + 1);
+  }
+  return counts;
+}
+
+describe("a process that is killed while mails are on their way", () => {
+  for (const hold of ["greeting", "recipient"] as const) {
+    test(`at a server that holds them at the ${hold}: all are sent after the start, each once`, async () => {
+      server.hold = hold;
+      await start();
+      for (let number = 0; number < 20; number++) expect(await send(number)).toBe(true);
+      await server.untilHeld(8);
+      await kill();
+      server.letGo();
+      await start();
+      await untilRest();
+      expect([...taken().values()]).toEqual(Array(20).fill(1));
+      expect([states(), alerts()]).toEqual([["sent"], []]);
+    });
+  }
+
+  test("at a server that has the text and has not answered: not sent again by itself, told with count and ids, sent again by hand", async () => {
+    server.hold = "text";
+    await start();
+    for (let number = 0; number < 8; number++) expect(await send(number)).toBe(true);
+    await server.untilHeld(8);
+    await kill();
+    server.letGo();
+    await start();
+    await untilRest();
+    expect([...taken().values()]).toEqual(Array(8).fill(1));
+    expect(states()).toEqual(["unknown"]);
+    const [alert, ...more] = alerts();
+    expect([alert?.count, more]).toEqual([8, []]);
+    const ids = rows<{ id: string }>("SELECT id FROM email").map(({ id }) => id);
+    for (const id of ids) expect(alert?.message).toContain(id);
+    const [first = "", ...others] = ids;
+    expect(await sendAgain(first)).toMatchObject({
+      status: 200,
+      body: { email: { id: first, state: "sent" } },
+    });
+    expect(await sendAgain(first)).toMatchObject({ status: 409, body: { code: "mail_settled" } });
+    const command = startCli(
+      ["emails", "send-again", ...others, "--data-dir", join(folder, "data"), "--allow-private", "localhost"],
+      { cwd: folder, env: ENV },
+    );
+    expect(await command.exited).toBe(0);
+    expect([...taken().values()]).toEqual(Array(8).fill(2));
+    expect(states()).toEqual(["sent"]);
+  });
+
+  test(`${kills} times at any moment: every acknowledged mail is taken once, or unknown and told (seed ${seed})`, async () => {
+    const random = makeRandom(seed);
+    const acknowledged: string[] = [];
+    let number = 0;
+    for (let round = 0; round < kills; round++) {
+      await start();
+      let over = false;
+      const senders = Array.from({ length: 6 }, async () => {
+        while (!over) {
+          const mine = number++;
+          if (await send(mine)) acknowledged.push(`e${mine}`);
+          await Bun.sleep(20);
+        }
+      });
+      await Bun.sleep(100 + random() * 700);
+      over = true;
+      await kill();
+      await Promise.all(senders);
+    }
+    await start();
+    await untilRest();
+    const came = taken();
+    const unknown = rows<{ subject: string }>("SELECT subject FROM email WHERE state = 'unknown'").map(
+      ({ subject }) => subject,
+    );
+    expect([...came].filter(([, count]) => count > 1)).toEqual([]);
+    expect(acknowledged.filter((id) => !came.has(id) && !unknown.includes(id))).toEqual([]);
+    expect(states().filter((state) => state !== "sent" && state !== "unknown")).toEqual([]);
+    expect(alerts().reduce((sum, { count }) => sum + count, 0)).toBe(unknown.length);
+    expect(acknowledged.length).toBeGreaterThan(kills);
+  });
+});
+
+describe("a process that is asked to end while a mail server hangs", () => {
+  test.each<[Hold, string, string[]]>([
+    ["greeting", "queued", ["failed"]],
+    ["recipient", "queued", ["failed"]],
+    ["text", "done", ["unknown"]],
+  ])(
+    "at the %s: it ends within 12 seconds, and what became of event and mail is right afterwards",
+    async (hold, event, mail) => {
+      server.hold = hold;
+      await start();
+      expect(await send(1)).toBe(true);
+      await server.untilHeld(1);
+      const from = performance.now();
+      child?.kill("SIGTERM");
+      expect(await child?.exited).toBe(0);
+      expect(performance.now() - from).toBeLessThan(MAX_STOP_MS);
+      expect(rows("SELECT state FROM event")).toEqual([{ state: event }]);
+      expect(states()).toEqual(mail);
+    },
+  );
+});
+
+/** mulberry32: small, seeded, good enough to choose moments. */
+function makeRandom(start: number): () => number {
+  let state = start;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
+  };
+}
