@@ -16,6 +16,7 @@ import { PersonSignin } from "./client/person-signin.ts";
 import type { ServiceConfig } from "./config.ts";
 import { createLog, type Log } from "./ground/log.ts";
 import { standardError, standardOutput } from "./ground/output.ts";
+import { BodyRoom } from "./http/body-room.ts";
 import { createHttp } from "./http/http.ts";
 import type { HttpRooms } from "./http/rooms.ts";
 import { createMailer } from "./mail/environment-mailer.ts";
@@ -199,6 +200,7 @@ export async function startService(config: ServiceConfig, doors: ServiceDoors = 
     receiver,
     metrics,
     signinCap: new SigninCap(clock),
+    bodies: new BodyRoom(clock),
     personSignin: new PersonSignin({
       store,
       clock,

@@ -12,6 +12,12 @@ export const MAX_MAP_NAMES = 20;
 /** Texts of which one name in `when` takes any. */
 export const MAX_WHEN_VALUES = 20;
 export const MAX_RECEIVER_BODY_BYTES = 256 * 1024;
+/** Bodies that are still arriving hold at most this much memory, altogether and from one address. */
+export const MAX_BODIES_BYTES = 64 * 1024 * 1024;
+export const MAX_BODIES_PER_ADDRESS_BYTES = 16 * 1024 * 1024;
+/** How long a body may take: this, and its bytes at this pace. */
+export const BODY_PATIENCE_MS = 30_000;
+export const MIN_BODY_BYTES_PER_SECOND = 16 * 1024;
 /** Fields of a form that a receiver reads; each one costs, read or not signed. */
 export const MAX_FORM_FIELDS = 1_000;
 /** Work on a call that has not verified, before the cap of its address is looked at. */

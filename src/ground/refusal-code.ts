@@ -38,6 +38,16 @@ export const REFUSALS = {
     when: "The connection ended before the request body did.",
     todo: "Send the request again, whole.",
   },
+  body_capped: {
+    status: 429,
+    when: "More request bodies were arriving at once, from one address or altogether, than the service holds.",
+    todo: "Send the request again after resetAt. Behind a proxy, set the trusted proxy so that addresses are told apart.",
+  },
+  body_slow: {
+    status: 408,
+    when: "The request body did not arrive in time, or so slowly that others needed its room.",
+    todo: "Send the request again, whole and without pauses.",
+  },
   invalid_json: {
     status: 400,
     when: "The request body is not JSON (nor a form post where a form is read).",

@@ -4,11 +4,15 @@
  */
 import { toIso } from "../ground/clock.ts";
 import { Refusal } from "../ground/refusal.ts";
+import type { RefusalCode } from "../ground/refusal-code.ts";
 import { StoreUnavailable } from "../store/port.ts";
 import { addressOf } from "./address.ts";
 import { answerJson } from "./answer.ts";
 import { callerOf } from "./caller.ts";
 import type { HttpRooms } from "./rooms.ts";
+
+/** The rest of such a body stays unread, so the connection cannot carry another call. */
+const UNREAD: readonly RefusalCode[] = ["body_too_large", "body_capped", "body_slow"];
 
 /** The answer to a thrown error. */
 export function answerError(rooms: HttpRooms, request: Request, error: unknown): Response {
@@ -22,8 +26,7 @@ export function answerError(rooms: HttpRooms, request: Request, error: unknown):
     body.resetAt = toIso(extra.resetAtMs);
     headers["retry-after"] = String(Math.max(1, Math.ceil((extra.resetAtMs - rooms.clock.now()) / 1000)));
   }
-  // The rest of such a body stays unread, so the connection cannot carry another call.
-  if (code === "body_too_large") headers.connection = "close";
+  if (UNREAD.includes(code)) headers.connection = "close";
   if (code === "unauthenticated") headers["www-authenticate"] = "Bearer";
   if (code === "method_not_allowed") headers.allow = String(extra.details?.allow ?? "");
   return answerJson(status, { ...body, ...extra.details }, headers);

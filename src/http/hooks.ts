@@ -6,7 +6,7 @@ import { Elysia } from "elysia";
 import { MAX_RECEIVER_BODY_BYTES } from "../ground/limit.ts";
 import { Refusal } from "../ground/refusal.ts";
 import type { Receiver } from "../receiver/receive.ts";
-import { readBytes, readDeclared } from "./body.ts";
+import { readBytes } from "./body.ts";
 import { answerError } from "./error.ts";
 import type { HttpRooms } from "./rooms.ts";
 import type { SourceReader } from "./source.ts";
@@ -22,19 +22,28 @@ export function hooksRoute({ http, receiver, source }: HookRooms) {
   return new Elysia({ name: "hooks" }).post(
     "/hooks/:appId/:name",
     async ({ request, params, server }) => {
-      const from = (): string =>
-        source.sourceOf(server?.requestIP(request)?.address ?? null, request.headers.get("x-forwarded-for"));
+      let known: string | null = null;
+      const from = (): string => {
+        if (known !== null) return known;
+        const peer = server?.requestIP(request)?.address ?? null;
+        known = source.sourceOf(peer, request.headers.get("x-forwarded-for"));
+        return known;
+      };
+      const { appId, name } = params;
       try {
-        await receiver.requireReceiver(params.appId, params.name, from);
-        const body = await readBody(request, () =>
-          receiver.refuseTooLarge(params.appId, params.name, from()),
+        await receiver.requireReceiver(appId, name, from);
+        const reader = { room: http.bodies, source: from };
+        const body = await readBytes(request, MAX_RECEIVER_BODY_BYTES, reader).catch(
+          async (error: unknown) => {
+            throw error instanceof Refusal ? await receiver.refuseUnread(appId, name, from(), error) : error;
+          },
         );
         const answer = await receiver.receive({
-          appId: params.appId,
-          name: params.name,
+          appId,
+          name,
           headers: request.headers,
           body,
-          search: appendedTo(`/hooks/${params.appId}/${params.name}`, request.url),
+          search: appendedTo(`/hooks/${appId}/${name}`, request.url),
           source: from,
         });
         return Response.json(answer, ANSWERED);
@@ -47,20 +56,6 @@ export function hooksRoute({ http, receiver, source }: HookRooms) {
 }
 
 const ANSWERED: ResponseInit = { headers: { "cache-control": "no-store" } };
-
-/** A declared length is read in one go; an undeclared one piece by piece, up to the limit. */
-async function readBody(request: Request, tooLarge: () => Promise<Error>): Promise<Uint8Array> {
-  const declared = request.headers.get("content-length");
-  if (declared !== null) {
-    if (Number(declared) > MAX_RECEIVER_BODY_BYTES) throw await tooLarge();
-    return await readDeclared(request);
-  }
-  try {
-    return await readBytes(request, MAX_RECEIVER_BODY_BYTES);
-  } catch (error) {
-    throw error instanceof Refusal && error.code === "body_too_large" ? await tooLarge() : error;
-  }
-}
 
 /** What was appended to the receiver's path: a query string, a bare "?", a slash. */
 function appendedTo(path: string, url: string): string {

@@ -10,6 +10,7 @@ import type { Metrics } from "../metric/metrics.ts";
 import type { Receiver } from "../receiver/receive.ts";
 import type { Sealer } from "../secret/seal.ts";
 import type { Store } from "../store/port.ts";
+import type { BodyRoom } from "./body-room.ts";
 
 export interface HttpRooms {
   config: ServiceConfig;
@@ -17,6 +18,7 @@ export interface HttpRooms {
   store: Store;
   log: Log;
   signinCap: SigninCap;
+  bodies: BodyRoom;
   /** People's sign-in to their app with an e-mailed code. */
   personSignin: PersonSignin;
   /** For mail sent by hand. */

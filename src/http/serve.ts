@@ -3,7 +3,7 @@ import { type TSchema, Type } from "typebox";
 import { addressOf } from "./address.ts";
 import { admit, requireOwner } from "./admission.ts";
 import { answerEmpty, answerJson } from "./answer.ts";
-import { readBytes, readJsonBody } from "./body.ts";
+import { type BodyReader, readBytes, readJsonBody } from "./body.ts";
 import { identifyCaller } from "./caller.ts";
 import { admitClient } from "./client-admission.ts";
 import { checkInput, checkQuery } from "./input.ts";
@@ -29,8 +29,9 @@ export async function serveRoute(rooms: HttpRooms, route: Route, received: Recei
     string,
     unknown
   >;
-  const bytes = route.rawBytes === null ? NO_BYTES : await readBytes(request, route.rawBytes);
-  const body = route.rawBytes === null ? await readInput(route.body ?? NOTHING, request) : {};
+  const reader: BodyReader = { room: rooms.bodies, source: () => source };
+  const bytes = route.rawBytes === null ? NO_BYTES : await readBytes(request, route.rawBytes, reader);
+  const body = route.rawBytes === null ? await readInput(route.body ?? NOTHING, request, reader) : {};
   const nowMs = rooms.clock.now();
   const value = await route.handle({
     rooms,
@@ -68,7 +69,7 @@ async function whoCalls(
 }
 
 /** The body where the method has one; an absent body reads as no fields. */
-async function readInput(schema: TSchema, request: Request): Promise<unknown> {
+async function readInput(schema: TSchema, request: Request, reader: BodyReader): Promise<unknown> {
   if (request.method === "GET" || request.method === "HEAD") return {};
-  return checkInput(schema, (await readJsonBody(request)) ?? {});
+  return checkInput(schema, (await readJsonBody(request, reader)) ?? {});
 }

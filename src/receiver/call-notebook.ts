@@ -7,6 +7,7 @@ import { MAX_RECENT_CALLS } from "../ground/limit.ts";
 import type { Log } from "../ground/log.ts";
 import { cutToLine } from "../ground/plain-text.ts";
 import type { Refusal } from "../ground/refusal.ts";
+import type { RefusalCode } from "../ground/refusal-code.ts";
 import type { LiveRelay } from "../relay/live-relay.ts";
 import type { Store, Writer } from "../store/port.ts";
 import type { RefusedBy } from "./call-refusal.ts";
@@ -18,6 +19,8 @@ const FLUSH_AFTER_MS = 1_000;
 const MAX_UNKNOWN_CALLS = 50;
 const MAX_CAUSE_CHARS = 500;
 const RELAY_NAME = /^[a-z][a-z0-9-]{1,62}$/;
+
+const CAPS: readonly RefusalCode[] = ["source_capped", "receiver_capped", "body_capped"];
 
 export interface UnknownCall {
   appId: string;
@@ -53,7 +56,7 @@ export class CallNotebook {
    * those of one address that wait are told together.
    */
   noteRefused({ relay, code, cause }: RefusedBy, source: string, refusal: Refusal): void {
-    const capped = refusal.code === "source_capped" || refusal.code === "receiver_capped";
+    const capped = CAPS.includes(refusal.code);
     const call = this.#call(relay, source, "refused", capped ? refusal.code : code, cause);
     if (capped) this.#noteCapped(call);
     else this.#note(call);

@@ -126,13 +126,16 @@ export class Receiver {
     throw refusal;
   }
 
-  /** The refusal of a body that was too large to read on. */
-  async refuseTooLarge(appId: string, name: string, source: string): Promise<Refusal> {
-    const refusal = this.#caps.countUnverified(source, refuseLargeBody());
+  /** What is told of a call whose body was not read to its end, and noted for the relay's owner; one that broke off is nobody's fault. */
+  async refuseUnread(appId: string, name: string, source: string, unread: Refusal): Promise<Refusal> {
+    const tooLarge = unread.code === "body_too_large";
+    const refusal = tooLarge ? this.#caps.countUnverified(source, refuseLargeBody()) : unread;
     this.#rooms.onCall(refusal.code);
-    const cause = "the body is larger than 256 KB";
+    if (unread.code === "body_incomplete") return refusal;
+    const { code, message } = unread;
+    const cause = tooLarge ? "the body is larger than 256 KB" : message;
     for (const relay of (await this.#rooms.relays.current()).receiversOf(appId, name))
-      this.#notebook.noteRefused({ relay, code: "body_too_large", cause }, source, refusal);
+      this.#notebook.noteRefused({ relay, code, cause }, source, refusal);
     return refusal;
   }
 

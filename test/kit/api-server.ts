@@ -13,6 +13,7 @@ import type { ServiceConfig } from "../../src/config.ts";
 import { type Json, parseJson } from "../../src/ground/json.ts";
 import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
 import { createLog } from "../../src/ground/log.ts";
+import { BodyRoom } from "../../src/http/body-room.ts";
 import { createHttp } from "../../src/http/http.ts";
 import type { HttpRooms } from "../../src/http/rooms.ts";
 import type { MailOutcome, OutgoingMail } from "../../src/mail/mailer.ts";
@@ -112,6 +113,7 @@ export async function startApi(
     log,
     receiver,
     signinCap: new SigninCap(clock),
+    bodies: new BodyRoom(clock),
     baseUrl,
     sealer,
     personSignin: new PersonSignin({ store, clock, sealer, mailer, limits, local: config.mode === "local" }),

@@ -1,0 +1,201 @@
+/**
+ * Floods of half-sent bodies over raw sockets: 1,500 of them hold no more than their share of memory, others are answered meanwhile, and a
+ * slow honest sender gets through. Time is the virtual clock's, the sockets are real.
+ */
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { connect, type Socket } from "node:net";
+import { MAX_BODIES_PER_ADDRESS_BYTES, MAX_RECEIVER_BODY_BYTES } from "../../src/ground/limit.ts";
+import { Refusal } from "../../src/ground/refusal.ts";
+import { BodyRoom } from "../../src/http/body-room.ts";
+import { receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
+import { APP, type RunningService, startRunningService } from "../kit/running-service.ts";
+import { settle, VirtualClock } from "../kit/virtual-clock.ts";
+
+const CALL = [{ type: "call_url", url: "https://example.test/" }];
+const LONGEST = MAX_RECEIVER_BODY_BYTES;
+const FITS = Math.floor(MAX_BODIES_PER_ADDRESS_BYTES / (LONGEST + 4_096));
+
+let running: RunningService;
+let sockets: Socket[];
+
+beforeEach(async () => {
+  running = await startRunningService({ config: { trustedProxies: ["127.0.0.1"] } });
+  await saveRelay(running, receiverDefinition({ actions: CALL }));
+  sockets = [];
+});
+
+afterEach(async () => {
+  for (const socket of sockets) socket.destroy();
+  await running[Symbol.asyncDispose]();
+});
+
+interface Sender {
+  socket: Socket;
+  /** What came back so far. */
+  heard(): string;
+  status(): number;
+}
+
+/** Sends the beginning of a call and keeps the socket open. */
+function begin(head: string, body: string | Uint8Array, from = "203.0.113.1"): Promise<Sender> {
+  return new Promise((resolve, reject) => {
+    let text = "";
+    const socket = connect(Number(new URL(running.service.url).port), "127.0.0.1");
+    sockets.push(socket);
+    socket.on("error", () => undefined);
+    socket.on("data", (chunk) => {
+      text += chunk.toString("latin1");
+    });
+    const heard = (): string => text;
+    const status = (): number => Number(/^HTTP\/1\.1 (\d{3})/.exec(text)?.[1] ?? 0);
+    socket.on("connect", () => {
+      socket.write(
+        `POST /hooks/${APP}/orders HTTP/1.1\r\nhost: x\r\nx-forwarded-for: ${from}\r\n${head}\r\n\r\n`,
+      );
+      socket.write(body, () => resolve({ socket, heard, status }));
+    });
+    socket.on("close", () => resolve({ socket, heard, status }));
+    setTimeout(() => reject(new Error("The socket never connected.")), 20_000).unref();
+  });
+}
+
+const HALF = Buffer.alloc(LONGEST / 2, 0x61);
+const declared = (from?: string): Promise<Sender> => begin(`content-length: ${LONGEST}`, HALF, from);
+const chunked = (from?: string): Promise<Sender> =>
+  begin("transfer-encoding: chunked", Buffer.concat([Buffer.from("20000\r\n"), HALF]), from);
+
+/** Waits, in real time, until what the sockets sent was taken in. */
+async function until(done: () => boolean): Promise<void> {
+  for (let turn = 0; turn < 2_000 && !done(); turn++) await Bun.sleep(5);
+  expect(done()).toBe(true);
+}
+
+const good = async (id: string): Promise<number> => (await running.hook("orders", signedCall({ id }))).status;
+
+describe("of 1,500 half-sent bodies", () => {
+  test.each([
+    ["of one address", "a declared length", declared, () => undefined, FITS],
+    ["of one address", "chunks", chunked, () => undefined, FITS],
+    ["of many addresses", "a declared length", declared, (at: number) => `198.51.${at % 250}.7`, 4 * FITS],
+  ] as const)(
+    "%s, with %s, few are held, the rest refused unread",
+    async (_whose, _how, send, from, most) => {
+      const senders: Sender[] = [];
+      for (let at = 0; at < 1_500; at += 50) {
+        senders.push(...(await Promise.all(Array.from({ length: 50 }, (_, more) => send(from(at + more))))));
+      }
+      const refused = (): Sender[] => senders.filter(({ status }) => status() !== 0);
+      await until(() => refused().length >= senders.length - most - 4);
+      expect(senders.length - refused().length).toBeGreaterThan(0);
+      expect(senders.length - refused().length).toBeLessThanOrEqual(most + 4);
+      for (const { status, heard } of refused()) {
+        expect(status()).toBe(429);
+        expect(heard()).toContain('"code":"body_capped"');
+        expect(heard()).toContain("at once; send the request again after resetAt.");
+        expect(heard().toLowerCase()).toContain("connection: close");
+      }
+      // Those that have been half-sent for long make room for whoever comes.
+      await running.clock.advance(2_500);
+      expect(await good("1")).toBe(200);
+    },
+  );
+});
+
+test("a full address keeps no other address out, at no moment", async () => {
+  const held = await Promise.all(Array.from({ length: FITS + 1 }, () => declared()));
+  await until(() => held.some(({ status }) => status() === 429));
+  const { headers, body } = signedCall({ id: "other" });
+  const answer = await running.hook("orders", {
+    headers: { ...headers, "x-forwarded-for": "203.0.113.9" },
+    body,
+  });
+  expect(answer.status).toBe(200);
+});
+
+test("a slow honest sender is taken, and one that never ends is told so in time", async () => {
+  const { headers, body } = signedCall({ id: "slow", more: "x".repeat(LONGEST - 100) });
+  const head = `x-signature: ${headers["x-signature"]}\r\ncontent-length: ${body.length}`;
+  const slow = await begin(head, body.slice(0, 10));
+  const endless = await begin(`content-length: ${LONGEST}`, "{");
+  for (let piece = 1; piece <= 9; piece++) {
+    await running.clock.advance(4_000);
+    slow.socket.write(body.slice(piece * 10, piece * 10 + 10));
+  }
+  slow.socket.write(body.slice(100));
+  await until(() => slow.status() !== 0);
+  expect(slow.status()).toBe(200);
+  expect(endless.status()).toBe(0);
+  await running.clock.advance(20_000);
+  await until(() => endless.status() !== 0);
+  expect(endless.heard()).toContain('"code":"body_slow"');
+  expect(endless.status()).toBe(408);
+  const { body: calls } = await running.api("GET", "/calls");
+  expect(calls.items.map(({ code }: { code: string }) => code)).toEqual(["body_slow"]);
+});
+
+test("management bodies have the same room: half-sent ones of strangers are refused too", async () => {
+  const port = Number(new URL(running.service.url).port);
+  const statuses = await Promise.all(
+    Array.from(
+      { length: 40 },
+      () =>
+        new Promise<number>((resolve) => {
+          const socket = connect(port, "127.0.0.1");
+          sockets.push(socket);
+          socket.on("error", () => undefined);
+          socket.on("data", (chunk) => resolve(Number(/ (\d{3})/.exec(chunk.toString("latin1"))?.[1])));
+          socket.on("connect", () =>
+            socket.write("POST /api/session HTTP/1.1\r\nhost: x\r\ncontent-length: 1000000\r\n\r\n{"),
+          );
+          setTimeout(() => resolve(0), 1_500);
+        }),
+    ),
+  );
+  expect(statuses.filter((status) => status === 429).length).toBeGreaterThan(20);
+});
+
+describe("the room for bodies", () => {
+  const clock = new VirtualClock(0);
+  const never = (): Promise<never> => new Promise(() => undefined);
+  const refusalOf = async (held: Promise<unknown>): Promise<string | null> => {
+    const settled = await Promise.race([
+      held.then(
+        () => "read",
+        (error: unknown) => (error instanceof Refusal ? error.code : String(error)),
+      ),
+      settle(2).then(() => null),
+    ]);
+    return settled;
+  };
+
+  test("is given back when a body is read, when it breaks off, and when it is too slow", async () => {
+    const room = new BodyRoom(clock);
+    const whole = MAX_BODIES_PER_ADDRESS_BYTES - 4_096;
+    expect(await refusalOf(room.hold("a", whole, async () => "x"))).toBe("read");
+    expect(
+      await refusalOf(
+        room.hold("a", whole, async () => {
+          throw new Error("gone");
+        }),
+      ),
+    ).toBe("Error: gone");
+    const slow = refusalOf(room.hold("a", whole, never));
+    expect(await refusalOf(room.hold("a", 1, never))).toBe("body_capped");
+    expect(await refusalOf(room.hold("b", 1, async () => "x"))).toBe("read");
+    expect(await slow).toBeNull();
+  });
+
+  test("is made by the oldest of the same address first, and never by one that just came", async () => {
+    const room = new BodyRoom(clock);
+    const half = MAX_BODIES_PER_ADDRESS_BYTES / 2 - 4_096;
+    const other = room.hold("b", half, never);
+    const first = room.hold("a", half, never);
+    await clock.advance(1_000);
+    const second = room.hold("a", half, never);
+    expect(await refusalOf(room.hold("a", half, never))).toBe("body_capped");
+    await clock.advance(1_500);
+    const third = room.hold("a", half, never);
+    expect(await refusalOf(first)).toBe("body_slow");
+    for (const held of [other, second, third]) expect(await refusalOf(held)).toBeNull();
+  });
+});
