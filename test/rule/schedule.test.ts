@@ -122,10 +122,7 @@ test("what was settled before there was one mark stays settled, and a span that 
 });
 
 test("a year has one tick a period, its leap day too", async () => {
-  await using table = await openTimetable("2027-12-31T23:59:00Z", NEVER_LOOK_MS);
   const expected = {
-    quarterly: [{ every: "15m" }, 366 * 96],
-    hourly: [{ every: "1h" }, 366 * 24],
     "six-hourly": [{ every: "6h" }, 366 * 4],
     "half-daily": [{ every: "12h" }, 366 * 2],
     daily: [{ every: "1d" }, 366],
@@ -133,14 +130,7 @@ test("a year has one tick a period, its leap day too", async () => {
     weekly: [{ every: "1w" }, 53 - 1],
     "weekly-late": [{ every: "1w", on: "tuesday", at: "12:34" }, 52],
   } as const;
-  for (const [name, [trigger]] of Object.entries(expected)) await table.make(name, trigger);
-  await table.start();
-  await table.clock.advance(366 * DAY_MS);
-  for (const [name, [, count]] of Object.entries(expected)) {
-    const ticks = await table.ticks(name);
-    expect([name, ticks.length, new Set(starts(ticks)).size]).toEqual([name, count, count]);
-    expect(ticks.filter((tick) => tick.recordedAt !== tick.periodStart)).toEqual([]);
-  }
+  await using table = await tickFor(366, "2027-12-31T23:59:00Z", expected);
   const daily = starts(await table.ticks("daily"));
   expect(daily.slice(58, 61)).toEqual(["2028-02-28T00:00", "2028-02-29T00:00", "2028-03-01T00:00"].map(iso));
   expect([daily[0], daily.at(-1)]).toEqual(["2028-01-01T00:00", "2028-12-31T00:00"].map(iso));
@@ -148,8 +138,35 @@ test("a year has one tick a period, its leap day too", async () => {
     start.startsWith("2028-02-29"),
   );
   expect(leapTuesday).toEqual(["2028-02-29T12:34"].map(iso));
-  expect(await table.alerts()).toEqual([]);
 }, 120_000);
+
+test("a month around a leap day has one tick an hour, half an hour and a quarter", async () => {
+  const expected = {
+    quarterly: [{ every: "15m" }, 30 * 96],
+    "half-hourly": [{ every: "30m" }, 30 * 48],
+    hourly: [{ every: "1h" }, 30 * 24],
+  } as const;
+  await using _table = await tickFor(30, "2028-02-14T23:59:00Z", expected);
+}, 60_000);
+
+/** Lets so many days pass over schedules that must tick so often, each on time and once, and nothing be told. */
+async function tickFor(
+  days: number,
+  from: string,
+  expected: Readonly<Record<string, readonly [trigger: object, count: number]>>,
+): Promise<Timetable> {
+  const table = await openTimetable(from, NEVER_LOOK_MS);
+  for (const [name, [trigger]] of Object.entries(expected)) await table.make(name, trigger);
+  await table.start();
+  await table.clock.advance(days * DAY_MS);
+  for (const [name, [, count]] of Object.entries(expected)) {
+    const ticks = await table.ticks(name);
+    expect([name, ticks.length, new Set(starts(ticks)).size]).toEqual([name, count, count]);
+    expect(ticks.filter((tick) => tick.recordedAt !== tick.periodStart)).toEqual([]);
+  }
+  expect(await table.alerts()).toEqual([]);
+  return table;
+}
 
 describe("a relay", () => {
   test.each([
