@@ -29,6 +29,7 @@ import { ownHostOf } from "./outbound/url-rule.ts";
 import { Receiver } from "./receiver/receive.ts";
 import { LiveRelays } from "./relay/live-relay.ts";
 import { settleEveryRelayProblem } from "./relay/relay-problem.ts";
+import { rekeyFingerprints } from "./relay/relay-secret.ts";
 import { Runner } from "./runner/runner.ts";
 import { Scheduler } from "./schedule/scheduler.ts";
 import { findMasterKey } from "./secret/master-key.ts";
@@ -116,7 +117,10 @@ export async function startService(config: ServiceConfig, doors: ServiceDoors = 
   const sealer = await openSealer(store, config);
   await requireMode(store, config);
   if (config.mode === "local") await ensureLocalApp(store, clock.now());
-  await store.write("app", (tx) => settleEveryRelayProblem(tx, sealer, clock.now()));
+  await store.write("app", async (tx) => {
+    await rekeyFingerprints(tx, sealer);
+    await settleEveryRelayProblem(tx, sealer, clock.now());
+  });
   const interrupted = await store.write("app", (tx) => endInterruptedMails(tx, clock.now()));
   if (interrupted.unknown + interrupted.notLeft > 0)
     log.warn("mails of an earlier process had no end", interrupted);

@@ -104,9 +104,9 @@ function changeSections(
 }
 
 function sealProcessorSecret(environment: Environment, value: string, sealer: Sealer): KeptProcessorSecret {
-  const { stored, fingerprint } = readPastedSecret({ scheme: "processor" }, value);
+  const { stored } = readPastedSecret({ scheme: "processor" }, value);
   const sealed = sealer.seal(stored, processorSecretContext(environment.id));
-  return { sealed, fingerprint, digest: sealer.digest(stored) };
+  return { sealed, fingerprint: sealer.fingerprint(stored), digest: sealer.digest(stored) };
 }
 
 /** What the audit is told of the sections that were changed. */

@@ -1,50 +1,87 @@
-/** Store account tokens of a person: filed by the app, so that a store's purchase finds its person. The audit gets fingerprints alone. */
+/**
+ * Store account tokens of a person: filed by the app, so that a store's purchase finds its person. The audit gets fingerprints alone. A
+ * token is taken in the body, where no proxy or log on the way keeps it; the older routes that name one in their path stay.
+ */
 import { Type } from "typebox";
 import { fileToken, findPersonByToken, removeToken } from "../people/person-token.ts";
-import { fingerprintSecret } from "../secret/fingerprint.ts";
+import type { Visit } from "./admission.ts";
+import type { HttpRooms } from "./rooms.ts";
 import { environmentRoute } from "./route.ts";
-import { time } from "./schema.ts";
+import { fields, time } from "./schema.ts";
 import { auditVisit } from "./visit-audit.ts";
+
+const token = Type.Object({ token: Type.Object({ token: Type.String(), createdAt: time }) });
+const body = fields({ token: Type.String({ description: "the token as the store gives it back" }) });
+const IN_PATH = "a path stands in the logs of whatever it passes, so send the token in the body";
+
+interface TokenCall {
+  rooms: HttpRooms;
+  visit: Visit;
+  nowMs: number;
+}
+
+async function file({ rooms, visit, nowMs }: TokenCall, personId: string, given: string) {
+  const filing = { environmentId: visit.environment.id, personId, token: given, nowMs };
+  const filed = await rooms.store.write(visit.origin, async (tx) => {
+    const earlier = await findPersonByToken(tx, filing.environmentId, given);
+    const filed = await fileToken(tx, filing);
+    if (earlier === null) {
+      await auditVisit(tx, visit, nowMs, {
+        action: "person.token_filed",
+        target: `person:${personId}`,
+        after: { token: rooms.sealer.fingerprint(given) },
+      });
+    }
+    return filed;
+  });
+  return { token: filed };
+}
+
+async function remove(
+  { rooms, visit, nowMs }: TokenCall,
+  personId: string,
+  given: string,
+): Promise<undefined> {
+  await rooms.store.write(visit.origin, async (tx) => {
+    await removeToken(tx, { environmentId: visit.environment.id, personId, token: given });
+    await auditVisit(tx, visit, nowMs, {
+      action: "person.token_removed",
+      target: `person:${personId}`,
+      before: { token: rooms.sealer.fingerprint(given) },
+    });
+  });
+  return undefined;
+}
 
 export const tokenRoutes = [
   environmentRoute({
     method: "PUT",
-    path: "/persons/:id/tokens/:token",
+    path: "/persons/:id/tokens",
     summary: "Files a store account token for a person; filing it again changes nothing.",
-    answer: Type.Object({ token: Type.Object({ token: Type.String(), createdAt: time }) }),
-    async handle({ rooms, visit, params, nowMs }) {
-      const filing = { environmentId: visit.environment.id, personId: params.id, token: params.token, nowMs };
-      const token = await rooms.store.write(visit.origin, async (tx) => {
-        const earlier = await findPersonByToken(tx, filing.environmentId, filing.token);
-        const filed = await fileToken(tx, filing);
-        if (earlier === null) {
-          await auditVisit(tx, visit, nowMs, {
-            action: "person.token_filed",
-            target: `person:${params.id}`,
-            after: { token: fingerprintSecret(params.token) },
-          });
-        }
-        return filed;
-      });
-      return { token };
-    },
+    body,
+    answer: token,
+    handle: (call) => file(call, call.params.id, call.body.token),
+  }),
+  environmentRoute({
+    method: "POST",
+    path: "/persons/:id/tokens/remove",
+    summary: "Takes a person's store account token back.",
+    body,
+    answer: null,
+    handle: (call) => remove(call, call.params.id, call.body.token),
+  }),
+  environmentRoute({
+    method: "PUT",
+    path: "/persons/:id/tokens/:token",
+    summary: `As PUT /persons/{id}/tokens, which is better: ${IN_PATH}.`,
+    answer: token,
+    handle: (call) => file(call, call.params.id, call.params.token),
   }),
   environmentRoute({
     method: "DELETE",
     path: "/persons/:id/tokens/:token",
-    summary: "Takes a person's store account token back.",
+    summary: `As POST /persons/{id}/tokens/remove, which is better: ${IN_PATH}.`,
     answer: null,
-    async handle({ rooms, visit, params, nowMs }) {
-      const filing = { environmentId: visit.environment.id, personId: params.id, token: params.token };
-      await rooms.store.write(visit.origin, async (tx) => {
-        await removeToken(tx, filing);
-        await auditVisit(tx, visit, nowMs, {
-          action: "person.token_removed",
-          target: `person:${params.id}`,
-          before: { token: fingerprintSecret(params.token) },
-        });
-      });
-      return undefined;
-    },
+    handle: (call) => remove(call, call.params.id, call.params.token),
   }),
 ];

@@ -5,7 +5,7 @@
  */
 import { isKeyText } from "../ground/key-text.ts";
 import { Refusal } from "../ground/refusal.ts";
-import { fingerprintSecret } from "../secret/fingerprint.ts";
+import { fingerprintStored } from "../secret/fingerprint.ts";
 import { mintReceiverSecret } from "../secret/mint.ts";
 import { readPastedSecret } from "../secret/paste.ts";
 import type { Sealer } from "../secret/seal.ts";
@@ -134,18 +134,19 @@ function fits(verify: VerifyFields, need: SecretNeed, text: string): boolean {
 }
 
 function keepPasted(making: SecretMaking, verify: VerifyFields, value: string): KeptSecret {
-  const { kind, stored, fingerprint } = readPastedSecret(verify, value);
-  return keep(making, kind, stored, fingerprint);
+  const { kind, stored } = readPastedSecret(verify, value);
+  return keep(making, kind, stored);
 }
 
 function mintSecret(making: SecretMaking): MadeSecret {
   const minted = mintReceiverSecret(verifyOf(making.definition)?.scheme ?? "");
-  return { kept: keep(making, "minted", minted, fingerprintSecret(minted)), minted };
+  return { kept: keep(making, "minted", minted), minted };
 }
 
-function keep(making: SecretMaking, kind: SecretKind, text: string, fingerprint: string): KeptSecret {
+function keep(making: SecretMaking, kind: "minted" | "pasted" | "public_key", text: string): KeptSecret {
   const { sealer, relayId, nowMs } = making;
   const sealed = sealer.seal(text, receiverSecretContext(relayId));
+  const fingerprint = fingerprintStored(sealer, kind, text);
   return { kind, sealed, fingerprint, digest: sealer.digest(text), setAt: nowMs };
 }
 

@@ -6,6 +6,7 @@
 import { toIso } from "../ground/clock.ts";
 import { SIGNATURE_MEMORY_AFTER_DELETE_MS } from "../ground/limit.ts";
 import { Refusal } from "../ground/refusal.ts";
+import { UNKEYED_FINGERPRINT } from "../secret/fingerprint.ts";
 import type { Sealer } from "../secret/seal.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import type { Definition } from "./definition.ts";
@@ -14,7 +15,15 @@ import { auditRelay } from "./relay-audit.ts";
 import type { RelayContext } from "./relay-context.ts";
 import { refuseKeptElsewhere } from "./relay-environment-secret.ts";
 import { settleRelayProblems } from "./relay-problem.ts";
-import { overlaps, type RelayRow, readDefinition, requireRelay, requireRelayVersion } from "./relay-row.ts";
+import {
+  overlaps,
+  processorSecretContext,
+  type RelayRow,
+  readDefinition,
+  receiverSecretContext,
+  requireRelay,
+  requireRelayVersion,
+} from "./relay-row.ts";
 import { updateRelayRow } from "./relay-write.ts";
 
 /** The place for a secret, as it was when the value was read. */
@@ -148,4 +157,35 @@ function refuseReplaced(name: string, version: number): Refusal {
     `The relay ${name} was deleted and made again since you read it: read it again and paste the secret once more.`,
     { details: { version } },
   );
+}
+
+/**
+ * Shows secrets kept by an earlier version by a keyed fingerprint instead of a plain hash, against which guesses could be tested. A secret
+ * that cannot be opened keeps its own: the relay's problem tells of it.
+ */
+export async function rekeyFingerprints(tx: Writer, sealer: Sealer): Promise<void> {
+  // GLOB, as LIKE would take a public key's SHA256 for one too.
+  const old = `${UNKEYED_FINGERPRINT}*`;
+  const relays =
+    "SELECT id, secret AS sealed FROM relay WHERE secret_fingerprint GLOB ?1 AND secret IS NOT NULL";
+  for (const { id, sealed } of await tx.all<{ id: string; sealed: Uint8Array }>(relays, old)) {
+    const fingerprint = fingerprintSealed(sealer, sealed, receiverSecretContext(id));
+    if (fingerprint !== null)
+      await tx.run("UPDATE relay SET secret_fingerprint = ?2 WHERE id = ?1", id, fingerprint);
+  }
+  const environments = `SELECT id, processor_secret AS sealed FROM environment
+    WHERE processor_secret_fingerprint GLOB ?1 AND processor_secret IS NOT NULL`;
+  for (const { id, sealed } of await tx.all<{ id: number; sealed: Uint8Array }>(environments, old)) {
+    const fingerprint = fingerprintSealed(sealer, sealed, processorSecretContext(id));
+    if (fingerprint !== null)
+      await tx.run("UPDATE environment SET processor_secret_fingerprint = ?2 WHERE id = ?1", id, fingerprint);
+  }
+}
+
+function fingerprintSealed(sealer: Sealer, sealed: Uint8Array, context: string): string | null {
+  try {
+    return sealer.fingerprint(sealer.unseal(sealed, context));
+  } catch {
+    return null;
+  }
 }

@@ -6,7 +6,6 @@ import { decodeText } from "../ground/encoding.ts";
 import { isKeyText } from "../ground/key-text.ts";
 import { MIN_MIXED_PASTED_SECRET_CHARS, MIN_PASTED_SECRET_CHARS } from "../ground/limit.ts";
 import { Refusal } from "../ground/refusal.ts";
-import { fingerprintPublicKey, fingerprintSecret } from "./fingerprint.ts";
 import { type PublicKeyAlgorithm, readPublicKey } from "./public-key.ts";
 
 /** The fields of `verify` that say what its secret is. */
@@ -19,7 +18,6 @@ export interface PastedSecret {
   kind: "pasted" | "public_key";
   /** The text to seal: the secret itself, or the public key's SPKI DER in base64. */
   stored: string;
-  fingerprint: string;
 }
 
 const HOOKS_PREFIX = "whsec_";
@@ -30,19 +28,14 @@ const PLAIN_ASCII = /^[\x20-\x7e]*$/;
 export function readPastedSecret(fields: SecretFields, value: string): PastedSecret {
   const algorithm = publicKeyAlgorithm(fields);
   if (algorithm !== null) {
-    const spki = readPublicKey(algorithm, value);
-    return {
-      kind: "public_key",
-      stored: spki.toString("base64"),
-      fingerprint: fingerprintPublicKey(spki),
-    };
+    return { kind: "public_key", stored: readPublicKey(algorithm, value).toString("base64") };
   }
   const secret = value.trim();
   // Before the other rules, so that a PEM block is refused as a key and not for its line breaks.
   if (KEYED_SCHEMES.includes(fields.scheme) && isKeyText(secret)) throw refuse(KEY_AS_SECRET);
   checkSecret(secret);
   const stored = fields.scheme === "hooks" ? readHooksSecret(secret) : secret;
-  return { kind: "pasted", stored, fingerprint: fingerprintSecret(stored) };
+  return { kind: "pasted", stored };
 }
 
 /** The schemes that use the secret's own text as an HMAC key. */

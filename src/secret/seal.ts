@@ -1,6 +1,6 @@
 /**
  * Secrets at rest: AES-256-GCM under keys derived from the master key, each sealed text bound to what it belongs to, and a keyed
- * digest that compares two secrets without opening either. It never writes anything and never shows a key.
+ * digest that compares two secrets without opening either, and a shorter one that may be shown. It never writes anything and never shows a key.
  * Source: decisions, section 6 ("secrets at rest"); NIST SP 800-38D; RFC 5869.
  */
 import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from "node:crypto";
@@ -9,15 +9,18 @@ const FORMAT = 1;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 const KEY_BYTES = 32;
+const SHOWN_HEX = 16;
 
 export class Sealer {
   readonly #sealKey: Buffer;
   readonly #digestKey: Buffer;
+  readonly #fingerprintKey: Buffer;
 
   /** `masterKey`: 32 bytes, as `loadMasterKey` gives them. */
   constructor(masterKey: Uint8Array) {
     this.#sealKey = deriveKey(masterKey, "seal");
     this.#digestKey = deriveKey(masterKey, "digest");
+    this.#fingerprintKey = deriveKey(masterKey, "fingerprint");
   }
 
   /** Seals a text. `context` says what it belongs to (`receiver:<relay id>`), and the same is needed to unseal it. */
@@ -44,6 +47,12 @@ export class Sealer {
     } catch {
       throw new Error(UNREADABLE);
     }
+  }
+
+  /** What may be shown of a secret: `hmac:` and the first 64 bits, in hex, of a keyed hash that is used for nothing else. */
+  fingerprint(text: string): string {
+    const hash = createHmac("sha256", this.#fingerprintKey).update(text).digest("hex");
+    return `hmac:${hash.slice(0, SHOWN_HEX)}`;
   }
 
   /** A keyed hash of a text, the same for the same text: 32 bytes. */

@@ -44,7 +44,7 @@ test("a new relay's secret is shown once, with the warning that it will not be s
   expect(await page.locator("main").innerText()).toContain("will not be shown again");
   await page.getByRole("link", { name: /I have stored it/ }).click();
   await page.getByRole("heading", { name: "order-paid" }).waitFor();
-  await page.getByText(/^sha256:/).waitFor();
+  await page.getByText(/^hmac:/).waitFor();
   expect(await page.content()).not.toContain(secret);
 });
 

@@ -120,6 +120,40 @@ runScenarios([
     changes: { person_token: 1, audit: 1 },
   },
   {
+    name: "a store account token is filed from the body, where no log of a path keeps it, and audited by a keyed fingerprint",
+    given: withPerson,
+    request: () => `PUT /persons/${id}/tokens`,
+    call: { body: { token: "store-1" } },
+    status: 200,
+    answer: { token: { token: "store-1" } },
+    changes: { person_token: 1, audit: 1 },
+    also: async (api) => {
+      const audit = await api.call(`${api.E}/audit`, { key: api.keys.dev });
+      expect(audit.json.items[0].after).toEqual({ token: api.rooms.sealer.fingerprint("store-1") });
+      const again = await send(api, "PUT", `/persons/${id}/tokens`, { token: "store-1" });
+      expect(again.token.token).toBe("store-1");
+    },
+  },
+  {
+    name: "a store account token in a body keeps the rules of one in a path",
+    given: withPerson,
+    request: () => `PUT /persons/${id}/tokens`,
+    call: { body: { token: "two\nlines" } },
+    status: 400,
+    answer: { code: "invalid_input" },
+  },
+  {
+    name: "a store account token is taken back from the body",
+    given: async (api) => {
+      await withPerson(api);
+      await send(api, "PUT", `/persons/${id}/tokens`, { token: "store-1" });
+    },
+    request: () => `POST /persons/${id}/tokens/remove`,
+    call: { body: { token: "store-1" } },
+    status: 204,
+    changes: { person_token: -1, audit: 1 },
+  },
+  {
     name: "a product is made with its way of being sold, and audited",
     request: "PUT /products/book",
     call: {

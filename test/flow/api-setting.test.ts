@@ -32,7 +32,12 @@ runScenarios([
     request: "PUT /settings",
     call: { body: { version: 1, processorSecret: SECRET } },
     status: 200,
-    answer: { settings: { version: 2, processorSecret: { fingerprint: expect.stringMatching(/^sha256:/) } } },
+    answer: {
+      settings: {
+        version: 2,
+        processorSecret: { fingerprint: expect.stringMatching(/^hmac:[0-9a-f]{16}$/) },
+      },
+    },
     changes: { environment: 0, audit: 1 },
     also: async (api, { text }) => {
       const rest = Bun.inspect([...(await api.snapshot())]) + api.lines.join();

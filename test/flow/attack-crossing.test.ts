@@ -128,6 +128,8 @@ const BODIES: Readonly<Record<string, () => unknown>> = {
   "PATCH /persons/:id": () => ({ status: "suspended" }),
   "POST /persons/:id/grants": () => ({ entitlement: "access:mine" }),
   "POST /persons/:id/credits": () => ({ amount: 1, reason: "", key: "k" }),
+  "PUT /persons/:id/tokens": () => ({ token: "mine" }),
+  "POST /persons/:id/tokens/remove": () => ({ token: MARK }),
   "PUT /collections/:name": () => ({ kind: "shared", fields: {} }),
   "POST /collections/:name/records": () => ({ data: { order: "mine" } }),
   "PUT /collections/:name/records/:id": () => ({ data: { order: "mine" } }),

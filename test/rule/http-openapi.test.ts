@@ -99,6 +99,8 @@ test("the routes that the interface promises are there", () => {
     `DELETE ${E}/grants/:id`,
     ...["GET", "POST"].map((method) => `${method} ${E}/persons/:id/credits`),
     `PUT ${E}/persons/:id/tokens/:token`,
+    `PUT ${E}/persons/:id/tokens`,
+    `POST ${E}/persons/:id/tokens/remove`,
     ...["GET", "PUT", "DELETE"].map((method) => `${method} ${E}/collections/:name`),
     ...["GET", "POST"].map((method) => `${method} ${E}/collections/:name/records`),
     ...["GET", "PUT", "DELETE"].map((method) => `${method} ${E}/collections/:name/records/:id`),

@@ -7,7 +7,12 @@ import {
   receiverSecretContext,
   signingSecretContext,
 } from "../../src/relay/relay-row.ts";
-import { prepareSecret, readSecretSlot, storeSecret } from "../../src/relay/relay-secret.ts";
+import {
+  prepareSecret,
+  readSecretSlot,
+  rekeyFingerprints,
+  storeSecret,
+} from "../../src/relay/relay-secret.ts";
 import { listRelays } from "../../src/relay/relay-view.ts";
 import { rotateSigningSecret } from "../../src/relay/signing-secret.ts";
 import { openFreshStore, refusalOf } from "../kit/fresh-store.ts";
@@ -411,5 +416,43 @@ describe("planted secrets", () => {
     const everything = asText([rows, views]);
     for (const secret of secrets) expect(everything).not.toContain(secret);
     expect(asText(rows)).toContain("SHA256:");
+  });
+});
+
+describe("a fingerprint that an earlier version kept as a plain hash", () => {
+  test("is keyed at the next start, of relays and of the processor's secret, and the rest stays as it is", async () => {
+    const [name, broken, keyed] = [newName(), newName(), newName()];
+    for (const one of [name, broken, keyed])
+      await kit.create(receiver(one, ED25519), { secret: pem(ed.publicKey) });
+    await kit.create(receiver(newName(), HMAC), { secret: PASTED });
+    const old = newName();
+    await kit.create(receiver(old, HMAC), { secret: `${PASTED}z` });
+    await store.write("app", async (tx) => {
+      await tx.run(
+        "UPDATE relay SET secret_fingerprint = 'sha256:0123456789abcdef' WHERE name IN (?1, ?2)",
+        old,
+        broken,
+      );
+      await tx.run("UPDATE relay SET secret = x'01' WHERE name = ?1", broken);
+      const processor = sealer.seal(PASTED, processorSecretContext(environmentId));
+      await tx.run(
+        "UPDATE environment SET processor_secret = ?2, processor_secret_fingerprint = 'sha256:f' WHERE id = ?1",
+        environmentId,
+        processor,
+      );
+    });
+    const read = () =>
+      store.read((tx) =>
+        tx.all<{ name: string; fingerprint: string | null }>(
+          "SELECT name, secret_fingerprint AS fingerprint FROM relay ORDER BY name",
+        ),
+      );
+    const before = new Map((await read()).map((row) => [row.name, row.fingerprint]));
+    await store.write("app", (tx) => rekeyFingerprints(tx, sealer));
+    const expected = new Map(before).set(old, sealer.fingerprint(`${PASTED}z`));
+    expect(new Map((await read()).map((row) => [row.name, row.fingerprint]))).toEqual(expected);
+    expect(before.get(broken)).toBe("sha256:0123456789abcdef");
+    expect(before.get(keyed)).toStartWith("SHA256:");
+    expect((await environment("development")).processorSecretFingerprint).toBe(sealer.fingerprint(PASTED));
   });
 });

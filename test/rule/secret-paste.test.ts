@@ -1,8 +1,10 @@
 import { describe, expect, test } from "bun:test";
 import { createHash } from "node:crypto";
 import { Refusal } from "../../src/ground/refusal.ts";
+import { fingerprintStored } from "../../src/secret/fingerprint.ts";
 import { mintReceiverSecret, mintSigningSecret } from "../../src/secret/mint.ts";
 import { isRepeatedPattern, readPastedSecret, type SecretFields } from "../../src/secret/paste.ts";
+import { Sealer } from "../../src/secret/seal.ts";
 import { makeKeys, SECRET } from "../kit/sender-call.ts";
 
 const hmac: SecretFields = { scheme: "signature" };
@@ -121,12 +123,21 @@ describe("a repeated pattern", () => {
 });
 
 describe("a fingerprint", () => {
-  test("of a secret is short, the same for the same secret, and not a plain hash of it", () => {
-    const { fingerprint } = readPastedSecret(hmac, SECRET);
-    expect(fingerprint).toMatch(/^sha256:[0-9a-f]{16}$/);
-    expect(readPastedSecret(token, ` ${SECRET}`).fingerprint).toBe(fingerprint);
-    expect(fingerprint).not.toContain(createHash("sha256").update(SECRET).digest("hex").slice(0, 16));
-    expect(readPastedSecret(hmac, `${SECRET}x`).fingerprint).not.toBe(fingerprint);
+  const sealer = new Sealer(new Uint8Array(32).fill(7));
+  const fingerprintOf = (fields: SecretFields, value: string, by = sealer): string => {
+    const { kind, stored } = readPastedSecret(fields, value);
+    return fingerprintStored(by, kind, stored);
+  };
+
+  test("of a secret is short, the same for the same secret, and nothing without the master key", () => {
+    const fingerprint = fingerprintOf(hmac, SECRET);
+    expect(fingerprint).toMatch(/^hmac:[0-9a-f]{16}$/);
+    expect(fingerprintOf(token, ` ${SECRET}`)).toBe(fingerprint);
+    expect(fingerprintOf(hmac, `${SECRET}x`)).not.toBe(fingerprint);
+    expect(fingerprintOf(hmac, SECRET, new Sealer(new Uint8Array(32).fill(8)))).not.toBe(fingerprint);
+    const plain = [SECRET, `relay-service secret fingerprint\n${SECRET}`];
+    for (const text of plain)
+      expect(fingerprint).not.toContain(createHash("sha256").update(text).digest("hex").slice(0, 16));
   });
 
   test("of a public key is the SHA-256 of its SPKI, however it was pasted", () => {
@@ -136,7 +147,7 @@ describe("a fingerprint", () => {
       .digest("base64")
       .replace("=", "");
     for (const value of [ed.stored, edPem]) {
-      expect(readPastedSecret(fields, value).fingerprint).toBe(`SHA256:${expected}`);
+      expect(fingerprintOf(fields, value)).toBe(`SHA256:${expected}`);
     }
   });
 });
