@@ -12,6 +12,7 @@ import { BackupSchedule } from "./backup/schedule.ts";
 import { Capture } from "./capture/capture.ts";
 import { AlertMail } from "./caretaker/alert-mail.ts";
 import { Caretakers } from "./caretaker/caretakers.ts";
+import { ErasureSweep } from "./caretaker/erasure-sweep.ts";
 import { PersonSignin } from "./client/person-signin.ts";
 import type { ServiceConfig } from "./config.ts";
 import { createLog, type Log } from "./ground/log.ts";
@@ -165,6 +166,8 @@ export async function startService(config: ServiceConfig, doors: ServiceDoors = 
   started.defer(() => scheduler.stop());
   const capture = new Capture({ store: own, clock, log, onEvent });
   started.defer(() => capture.stop());
+  const erasures = new ErasureSweep({ store: own, clock, log, sealer });
+  started.defer(() => erasures.stop());
   const caretakers = new Caretakers({ store: own, clock, log });
   started.defer(() => caretakers.stop());
   started.defer(
@@ -219,6 +222,7 @@ export async function startService(config: ServiceConfig, doors: ServiceDoors = 
     invalidateRelays: () => relays.invalidate(),
     recordsChanged: () => capture.wake(),
     wakeRunner: () => runner.wake(),
+    wakeSweep: () => erasures.wake(),
     checkReady: makeReadyCheck({ store, lease, runner, clock, log }),
   };
   const app = createHttp(http);
@@ -232,6 +236,7 @@ export async function startService(config: ServiceConfig, doors: ServiceDoors = 
   await scheduler.start();
   await capture.start();
   caretakers.start();
+  erasures.start();
   alertMail.start();
   let backups: BackupSchedule | null = null;
   if (config.backup !== null) {

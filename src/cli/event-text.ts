@@ -14,11 +14,15 @@ export function writeEvent(event: EventView): string {
     `  arrived   ${event.createdAt}`,
     ...(event.person === null ? [] : [`  person    ${event.person.id} ${plain(event.person.email ?? "")}`]),
     ...(event.nextAttemptAt === null ? [] : [`  next try  ${event.nextAttemptAt}`]),
-    `  payload   ${cut(event.truncated ? `(cut) ${event.preview ?? ""}` : writeJson(event.payload))}`,
+    `  payload   ${event.expunged !== null ? `(${sayExpunged(event.expunged)})` : cut(event.truncated ? `(cut) ${event.preview ?? ""}` : writeJson(event.payload))}`,
     ...asList(event.warnings).map((warning) => `  warning   ${cut(show(warning))}`),
     ...event.runs.flatMap(writeRun),
   ];
   return lines.join("\n");
+}
+
+function sayExpunged(why: NonNullable<EventView["expunged"]>): string {
+  return why === "person_erased" ? "expunged: its person was erased" : "expunged by hand";
 }
 
 /** One line without its full stop: how it ended, and what each action of the last attempt said. */

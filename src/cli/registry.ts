@@ -9,6 +9,7 @@ import type { Command } from "./command.ts";
 import { dev } from "./dev.ts";
 import { doctor } from "./doctor.ts";
 import { emailsList, emailsSendAgain, emailsTest } from "./emails.ts";
+import { eventsExpunge } from "./events-expunge.ts";
 import { eventsList } from "./events-list.ts";
 import { eventsReplay } from "./events-replay.ts";
 import { eventsShow } from "./events-show.ts";
@@ -33,6 +34,7 @@ export const COMMANDS: readonly Command[] = [
   eventsList,
   eventsShow,
   eventsReplay,
+  eventsExpunge,
   eventsTail,
   emailsList,
   emailsSendAgain,

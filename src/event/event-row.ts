@@ -12,6 +12,8 @@ export const FINAL_STATES: ReadonlySet<EventState> = new Set(["done", "failed", 
  */
 export type EventReason =
   | "person_not_found"
+  | "person_erased"
+  | "payload_expunged"
   | "unsigned_event"
   | "relay_deleted"
   | "trigger_changed"

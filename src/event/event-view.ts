@@ -3,6 +3,7 @@ import { toIso, toIsoOrNull } from "../ground/clock.ts";
 import { type Json, parseJson } from "../ground/json.ts";
 import type { Reader } from "../store/port.ts";
 import type { EventState, EventTrigger } from "./event-row.ts";
+import { type Expunged, readExpunged } from "./expunge.ts";
 
 export interface EventView {
   id: string;
@@ -14,7 +15,10 @@ export interface EventView {
   replays: number;
   nextAttemptAt: string | null;
   person: { id: string; email: string | null } | null;
+  /** null once it is expunged. */
   payload: Json;
+  /** Why the payload is not there any more, or null. */
+  expunged: Expunged | null;
   truncated: boolean;
   preview: string | null;
   /** Whether the sender did not sign the event itself. */
@@ -85,6 +89,8 @@ export async function findEventView(
     `SELECT number, started_at AS startedAt, finished_at AS finishedAt, outcome, results FROM run WHERE event_seq = ?1 ORDER BY number`,
     row.seq,
   );
+  const payload = parseJson(row.payload);
+  const expunged = readExpunged(payload);
   return {
     id: row.id,
     relay: { id: row.relayId, name: row.relayName },
@@ -95,7 +101,8 @@ export async function findEventView(
     replays: row.replays,
     nextAttemptAt: toIsoOrNull(row.nextAttemptAt),
     person: row.personId === null ? null : { id: row.personId, email: row.personEmail },
-    payload: parseJson(row.payload),
+    payload: expunged === null ? payload : null,
+    expunged,
     truncated: row.truncated === 1,
     preview: row.preview,
     unsigned: row.unsigned === 1,

@@ -6,6 +6,7 @@ import { actsUnsigned } from "../relay/unsigned-rule.ts";
 import type { Writer } from "../store/port.ts";
 import { writeAudit } from "../watch/audit.ts";
 import { type EventState, FINAL_STATES } from "./event-row.ts";
+import type { Expunged } from "./expunge.ts";
 
 interface ReplayRow {
   seq: number;
@@ -13,6 +14,7 @@ interface ReplayRow {
   relayId: string;
   relayName: string;
   unsigned: number;
+  expunged: Expunged | null;
 }
 
 export interface ReplayRequest {
@@ -25,11 +27,12 @@ export interface ReplayRequest {
 
 /**
  * Queues the event again; answers its relay's id, so that the runner can be woken after the commit.
- * Refuses with not_found, not_replayable (queued or running) or unsigned_event.
+ * Refuses with not_found, not_replayable (queued or running), payload_expunged or unsigned_event.
  */
 export async function replayEvent(tx: Writer, request: ReplayRequest): Promise<{ relayId: string }> {
   const event = await tx.get<ReplayRow>(
-    `SELECT seq, state, relay_id AS relayId, relay_name AS relayName, unsigned FROM event WHERE id = ?1 AND environment_id = ?2`,
+    `SELECT seq, state, relay_id AS relayId, relay_name AS relayName, unsigned,
+       payload ->> '$.expunged' AS expunged FROM event WHERE id = ?1 AND environment_id = ?2`,
     request.id,
     request.environmentId,
   );
@@ -43,6 +46,13 @@ export async function replayEvent(tx: Writer, request: ReplayRequest): Promise<{
     throw new Refusal(
       "not_replayable",
       `The event is ${event.state}, so it cannot be replayed now; wait until it is done, failed or dead.`,
+    );
+  }
+  if (event.expunged !== null) {
+    const why = event.expunged === "person_erased" ? "its person was erased" : "somebody expunged it";
+    throw new Refusal(
+      "payload_expunged",
+      `The event's payload is not there any more, because ${why}: it cannot run again; what it should have done is done by hand.`,
     );
   }
   // A relay that was deleted and made again under its name takes its earlier events up.

@@ -104,6 +104,16 @@ export const REFUSALS = {
     when: "The event is queued or running, so it cannot be replayed.",
     todo: "Wait until it is done, failed or dead.",
   },
+  payload_expunged: {
+    status: 409,
+    when: "The event's payload was expunged, by hand or because its person was erased.",
+    todo: "It cannot run again; do by hand what it should have done, or let the provider send a new event.",
+  },
+  not_expungeable: {
+    status: 409,
+    when: "The event is running, so its payload is in use.",
+    todo: "Wait until its attempt has ended, then expunge it.",
+  },
   unsigned_event: {
     status: 409,
     when: "The event arrived unsigned and its relay now acts without trustUnsignedEvents.",

@@ -2,6 +2,7 @@
 import { Type } from "typebox";
 import { listEvents } from "../event/event-list.ts";
 import { findEventView } from "../event/event-view.ts";
+import { expungeByHand } from "../event/expunge.ts";
 import { replayEvent } from "../event/replay.ts";
 import { readPageRequest } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
@@ -39,6 +40,7 @@ const event = Type.Object({
   ...summary,
   replays: Type.Integer(),
   payload: json,
+  expunged: orNull(oneOf(["person_erased", "payload_expunged"])),
   preview: orNull(Type.String()),
   unsigned: Type.Boolean(),
   warnings: json,
@@ -100,6 +102,22 @@ export const eventRoutes = [
       });
       rooms.wakeRunner();
       return { event: replayed };
+    },
+  }),
+  environmentRoute({
+    method: "POST",
+    path: "/events/:id/expunge",
+    summary:
+      "Takes the payload and what results quote out of an event for good, audited; it never runs again, and one that waits ends failed.",
+    answer: Type.Object({ event }),
+    async handle({ rooms, visit, params, nowMs }) {
+      const environmentId = visit.environment.id;
+      const expunged = await rooms.store.write("erasure", async (tx) => {
+        await expungeByHand(tx, { environmentId, id: params.id, actor: visit.by, nowMs });
+        return await requireEvent(tx, environmentId, params.id);
+      });
+      rooms.wakeSweep();
+      return { event: expunged };
     },
   }),
 ];

@@ -2,13 +2,16 @@
 import { Type } from "typebox";
 import { readPageRequest } from "../ground/page.ts";
 import { findPersonByEmail, listPersons, requirePerson, updatePerson, viewPerson } from "../people/person.ts";
-import { erasePerson } from "../people/person-erase.ts";
+import { type EraseCursor, erasePerson, eraseRows } from "../people/person-erase.ts";
 import { invitePerson } from "../people/person-invite.ts";
 import { listTokens } from "../people/person-token.ts";
 import { currentPlan } from "../selling/subscription.ts";
 import { environmentRoute } from "./route.ts";
 import { fields, json, oneOf, orNull, pageOf, pageQuery, time } from "./schema.ts";
 import { auditVisit } from "./visit-audit.ts";
+
+/** What a person has of their own goes before the answer, up to some thousand rows; the sweep goes on with more. */
+const STEPS_IN_A_REQUEST = 25;
 
 const status = oneOf(["invited", "active", "suspended"]);
 
@@ -114,20 +117,25 @@ export const personRoutes = [
     method: "DELETE",
     path: "/persons/:id",
     summary:
-      "Erases a person with their records; ledger and receipts keep only the id, and no relay hears of it.",
+      "Erases a person at once; their records, payloads, calls and mails go in the minutes after. Ledger and receipts keep only the id, and no relay hears of it.",
     answer: null,
     async handle({ rooms, visit, params, nowMs }) {
       const erasure = { environmentId: visit.environment.id, personId: params.id, by: visit.by, nowMs };
       await rooms.store.write("erasure", async (tx) => {
-        const { status } = await requirePerson(tx, erasure.environmentId, erasure.personId);
-        const erased = await erasePerson(tx, erasure);
+        const status = await erasePerson(tx, erasure, rooms.sealer);
         await auditVisit(tx, visit, nowMs, {
           action: "person.erased",
           target: `person:${params.id}`,
           before: { status },
-          after: { status: "erased", ...erased },
+          after: { status: "erased" },
         });
       });
+      let cursor: EraseCursor | null = { recordSeq: 0 };
+      for (let step = 0; cursor !== null && step < STEPS_IN_A_REQUEST; step++) {
+        const from: EraseCursor = cursor;
+        cursor = (await rooms.store.write("erasure", (tx) => eraseRows(tx, erasure, from)))?.cursor ?? null;
+      }
+      rooms.wakeSweep();
       return undefined;
     },
   }),

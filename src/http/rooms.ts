@@ -36,6 +36,8 @@ export interface HttpRooms {
   recordsChanged(): void;
   /** Tells the runner that events may be due; called after what made them due is durable. */
   wakeRunner(): void;
+  /** Tells the sweep that somebody was erased, or a payload expunged; called after it is durable. */
+  wakeSweep(): void;
   /** Whether the store takes writes and the runner is alive; `problem` says in one sentence what is not. */
   checkReady(): Promise<{ ready: true } | { ready: false; problem: string }>;
 }

@@ -1,8 +1,12 @@
 /**
- * Erasing a person: everything personal goes, what the books need keeps a tombstone id. The one list of what an erasure touches, which
- * is why it reaches into tables of other rooms. The caller writes with origin `erasure`, so that no relay hears of it.
+ * Erasing a person: everything personal goes, what the books need keeps a tombstone id. First, in one transaction, the person is nobody and
+ * the address cannot come back with an event that arrived before; then the rows that are theirs go in steps, so that a person with a hundred
+ * thousand of them holds nobody up. What others hold of the address is the sweep's (caretaker/erasure-sweep.ts). The one list of what an
+ * erasure touches, which is why it reaches into tables of other rooms. The caller writes with origin `erasure`, so that no relay hears of it.
  */
-import type { Writer } from "../store/port.ts";
+import type { Sealer } from "../secret/seal.ts";
+import type { Reader, Writer } from "../store/port.ts";
+import { toEmailKey } from "./email-address.ts";
 import { requirePerson } from "./person.ts";
 
 export interface Erasure {
@@ -13,54 +17,64 @@ export interface Erasure {
   nowMs: number;
 }
 
-/** How many of each an erasure touched, for the audit. */
+/** What an erasure looks for, wherever it may stand. */
+export interface Sought {
+  personId: string;
+  email: string;
+  tokens: string[];
+  /** Who asked for it, in words. */
+  by: string;
+}
+
+/** An erasure that is not over. */
+export interface OpenErasure {
+  seq: number;
+  environmentId: number;
+  /** Events up to this one arrived before. */
+  eventSeq: number;
+  /** Milliseconds since the epoch. */
+  erasedAt: number;
+  sought: Sought;
+}
+
+/** How many of each a step touched. */
 export interface ErasureCount {
   records: number;
-  files: number;
   grants: number;
   subscriptions: number;
   tokens: number;
+  mails: number;
 }
 
+/** Rows a step deletes or blanks, and bytes of records it reads: a few milliseconds. */
+const STEP_ROWS = 200;
+const STEP_BYTES = 256 * 1024;
+const MAX_SOUGHT_TOKENS = 200;
+
 /**
- * Deletes the records the person owns and those the app addressed to them (a record another person wrote to them stays that
- * person's), and the files only those records held; removes address, attributes and tokens; ends grants and subscriptions; blanks
- * mail. Ledger, grants and receipts stay under the id. Refuses with `not_found`.
+ * The person is nobody from here on, and what is left to do is written down. Refuses with `not_found`. Answers the status they had.
  */
-export async function erasePerson(tx: Writer, erasure: Erasure): Promise<ErasureCount> {
-  const { environmentId, personId, by, nowMs } = erasure;
-  await requirePerson(tx, environmentId, personId);
-  const held = await tx.all<{ data: string }>(
-    `SELECT data FROM record WHERE ${THEIRS} AND instr(data, 'fil_') > 0`,
+export async function erasePerson(
+  tx: Writer,
+  { environmentId, personId, by, nowMs }: Erasure,
+  sealer: Pick<Sealer, "seal" | "digest">,
+): Promise<string> {
+  const { email, status } = await requirePerson(tx, environmentId, personId);
+  const tokens = await tx.all<{ token: string }>(
+    "SELECT token FROM person_token WHERE person_id = ?1 AND environment_id = ?2 LIMIT ?3",
     personId,
     environmentId,
+    MAX_SOUGHT_TOKENS,
   );
-  const records = await tx.run(`DELETE FROM record WHERE ${THEIRS}`, personId, environmentId);
-  const files = await deleteFilesHeldBy(tx, environmentId, held);
-  const grants = await tx.run(
-    `UPDATE access_grant SET revoked_at = ?3, revoked_by = ?4
-     WHERE person_id = ?1 AND environment_id = ?2 AND revoked_at IS NULL`,
-    personId,
-    environmentId,
-    nowMs,
-    by,
-  );
-  const subscriptions = await tx.run(
-    `UPDATE subscription SET status = 'ended', ended_at = ?3
-     WHERE person_id = ?1 AND environment_id = ?2 AND status = 'active'`,
-    personId,
-    environmentId,
-    nowMs,
-  );
-  const tokens = await tx.run(
-    "DELETE FROM person_token WHERE person_id = ?1 AND environment_id = ?2",
-    personId,
-    environmentId,
-  );
+  const sought: Sought = { personId, email, tokens: tokens.map(({ token }) => token), by };
   await tx.run(
-    "UPDATE email SET recipient = 'erased', subject = '', text = '' WHERE person_id = ?1 AND environment_id = ?2",
-    personId,
+    `INSERT INTO erasure (environment_id, person_id, email_digest, event_seq, sought, erased_at)
+     VALUES (?1, ?2, ?3, (SELECT coalesce(max(seq), 0) FROM event), ?4, ?5)`,
     environmentId,
+    personId,
+    digestAddress(sealer, email),
+    sealer.seal(JSON.stringify(sought), contextOf(environmentId)),
+    nowMs,
   );
   await tx.run(
     `UPDATE person SET email = NULL, email_key = NULL, status = 'erased', attributes = '{}', updated_at = ?3
@@ -69,33 +83,173 @@ export async function erasePerson(tx: Writer, erasure: Erasure): Promise<Erasure
     environmentId,
     nowMs,
   );
-  return { records, files, grants, subscriptions, tokens };
+  await tx.run("DELETE FROM mail_stop WHERE person_id = ?1", personId);
+  return status;
 }
 
-/** Two searches by index instead of one scan. */
-const THEIRS = `seq IN (
-  SELECT seq FROM record WHERE owner_id = ?1 AND environment_id = ?2
-  UNION ALL
-  SELECT seq FROM record WHERE recipient_id = ?1 AND environment_id = ?2 AND owner_id IS NULL)`;
+/** Whether an event that arrived as `eventSeq` names an address that was erased since. */
+export async function isErasedAddress(
+  tx: Reader,
+  environmentId: number,
+  digest: Uint8Array,
+  eventSeq: number,
+): Promise<boolean> {
+  const sql =
+    "SELECT 1 FROM erasure WHERE environment_id = ?1 AND email_digest = ?2 AND event_seq >= ?3 LIMIT 1";
+  return (await tx.get(sql, environmentId, digest, eventSeq)) !== null;
+}
+
+/** Whether this id is the tombstone of someone who was erased. */
+export async function isErasedPerson(tx: Reader, environmentId: number, personId: string): Promise<boolean> {
+  const sql = "SELECT 1 FROM person WHERE id = ?1 AND environment_id = ?2 AND status = 'erased'";
+  return (await tx.get(sql, personId, environmentId)) !== null;
+}
+
+/** Whether the token is still filed for someone who was erased; it goes with the rows that were theirs. */
+export async function isErasedToken(tx: Reader, environmentId: number, token: string): Promise<boolean> {
+  const sql = `SELECT 1 FROM person_token JOIN person ON person.id = person_id
+    WHERE person_token.environment_id = ?1 AND token = ?2 AND status = 'erased'`;
+  return (await tx.get(sql, environmentId, token)) !== null;
+}
+
+/** What an address is compared by once it is erased: a keyed hash, so that a copy of the database does not tell it. */
+export function digestAddress(sealer: Pick<Sealer, "digest">, email: string): Uint8Array {
+  return sealer.digest(`erased address: ${toEmailKey(email.trim())}`);
+}
+
+/** The erasures that are not over, oldest first, at most `limit`. */
+export async function listOpenErasures(tx: Reader, sealer: Sealer, limit: number): Promise<OpenErasure[]> {
+  const rows = await tx.all<Omit<OpenErasure, "sought"> & { sought: Uint8Array }>(
+    `SELECT seq, environment_id AS environmentId, event_seq AS eventSeq, erased_at AS erasedAt, sought FROM erasure
+     WHERE sought IS NOT NULL ORDER BY seq LIMIT ?1`,
+    limit,
+  );
+  return rows.map((row) => {
+    const sought = JSON.parse(sealer.unseal(row.sought, contextOf(row.environmentId))) as Sought;
+    return { ...row, sought };
+  });
+}
+
+/** Nothing of it is left: what was looked for is forgotten too, and only the keyed hash stays. */
+export async function endErasure(tx: Writer, seq: number): Promise<void> {
+  await tx.run("DELETE FROM erasure_file WHERE erasure_seq = ?1", seq);
+  await tx.run("UPDATE erasure SET sought = NULL WHERE seq = ?1", seq);
+}
+
+/** A hash lives as long as events that arrived before it do. */
+export async function forgetErasures(tx: Writer): Promise<void> {
+  await tx.run(
+    `DELETE FROM erasure WHERE sought IS NULL AND event_seq < coalesce((SELECT min(seq) FROM event), event_seq + 1)`,
+  );
+}
+
+/** Where the steps stand: the last record addressed to them that was looked at. */
+export interface EraseCursor {
+  recordSeq: number;
+}
+
+/**
+ * One step of erasing the rows that are theirs: the records they own and those the app addressed to them (a record another person wrote to
+ * them stays that person's), tokens, live grants, subscriptions, the text of their mails. Answers what it touched and where to go on, or null
+ * at the end. Ledger, grants and receipts stay under the id.
+ */
+export async function eraseRows(
+  tx: Writer,
+  erasure: Erasure,
+  { recordSeq }: EraseCursor,
+): Promise<{ touched: Partial<ErasureCount>; cursor: EraseCursor } | null> {
+  const { environmentId, personId, by, nowMs } = erasure;
+  const owned = await deleteRecords(tx, erasure, "owner_id = ?1", 0);
+  if (owned !== null) return { touched: { records: owned.deleted }, cursor: { recordSeq } };
+  const addressed = await deleteRecords(tx, erasure, "recipient_id = ?1", recordSeq);
+  if (addressed !== null) {
+    return { touched: { records: addressed.deleted }, cursor: { recordSeq: addressed.seq } };
+  }
+  const step = async (what: keyof ErasureCount, sql: string, ...values: (string | number)[]) => {
+    const count = await tx.run(sql, personId, environmentId, STEP_ROWS, ...values);
+    return count === 0 ? null : { touched: { [what]: count }, cursor: { recordSeq } };
+  };
+  return (
+    (await step(
+      "tokens",
+      `DELETE FROM person_token WHERE person_id = ?1 AND environment_id = ?2 AND token IN
+         (SELECT token FROM person_token WHERE person_id = ?1 AND environment_id = ?2 LIMIT ?3)`,
+    )) ??
+    (await step(
+      "grants",
+      `UPDATE access_grant SET revoked_at = ?4, revoked_by = ?5 WHERE id IN
+         (SELECT id FROM access_grant WHERE person_id = ?1 AND environment_id = ?2 AND revoked_at IS NULL LIMIT ?3)`,
+      nowMs,
+      by,
+    )) ??
+    (await step(
+      "subscriptions",
+      `UPDATE subscription SET status = 'ended', ended_at = ?4 WHERE id IN
+         (SELECT id FROM subscription WHERE person_id = ?1 AND environment_id = ?2 AND status = 'active' LIMIT ?3)`,
+      nowMs,
+    )) ??
+    (await step(
+      "mails",
+      `UPDATE email SET recipient = 'erased', subject = '', text = '', message = NULL, person_id = NULL WHERE seq IN
+         (SELECT seq FROM email WHERE person_id = ?1 AND environment_id = ?2 LIMIT ?3)`,
+    ))
+  );
+}
 
 const FILE_ID = /"(fil_[0-9a-f]{32})"/g;
 
-async function deleteFilesHeldBy(
+interface HeldRecord {
+  seq: number;
+  environmentId: number;
+  ownerId: string | null;
+  bytes: number;
+}
+
+/** Looks at the next of their records, deletes those that are theirs and notes the files they held; null: there are no more. */
+async function deleteRecords(
   tx: Writer,
-  environmentId: number,
-  held: readonly { data: string }[],
-): Promise<number> {
-  const ids = new Set(
-    held.flatMap(({ data }) => Array.from(data.matchAll(FILE_ID), (found) => found[1] ?? "")),
+  { environmentId, personId }: Erasure,
+  which: "owner_id = ?1" | "recipient_id = ?1",
+  afterSeq: number,
+): Promise<{ deleted: number; seq: number } | null> {
+  const found = await tx.all<HeldRecord>(
+    `SELECT seq, environment_id AS environmentId, owner_id AS ownerId, octet_length(data) AS bytes FROM record
+     WHERE ${which} AND seq > ?2 ORDER BY seq LIMIT ?3`,
+    personId,
+    afterSeq,
+    STEP_ROWS,
   );
-  let deleted = 0;
-  for (const id of ids) {
-    deleted += await tx.run(
-      `DELETE FROM file WHERE id = ?1 AND environment_id = ?2
-       AND NOT EXISTS (SELECT 1 FROM record WHERE environment_id = ?2 AND instr(data, ?1) > 0)`,
-      id,
+  if (found.length === 0) return null;
+  let bytesLeft = STEP_BYTES;
+  let step = { deleted: 0, seq: afterSeq };
+  for (const row of found) {
+    if (step.seq > afterSeq && row.bytes > bytesLeft) break;
+    bytesLeft -= row.bytes;
+    step = { ...step, seq: row.seq };
+    if (row.environmentId !== environmentId || (row.ownerId !== null && row.ownerId !== personId)) continue;
+    await noteFiles(tx, environmentId, personId, row.seq);
+    step.deleted += await tx.run("DELETE FROM record WHERE seq = ?1", row.seq);
+  }
+  return step;
+}
+
+async function noteFiles(tx: Writer, environmentId: number, personId: string, seq: number): Promise<void> {
+  const row = await tx.get<{ data: string }>(
+    "SELECT data FROM record WHERE seq = ?1 AND instr(data, 'fil_') > 0",
+    seq,
+  );
+  for (const [, id] of row?.data.matchAll(FILE_ID) ?? []) {
+    await tx.run(
+      `INSERT INTO erasure_file (erasure_seq, file_id)
+       SELECT seq, ?3 FROM erasure WHERE environment_id = ?1 AND person_id = ?2 AND sought IS NOT NULL
+       ON CONFLICT DO NOTHING`,
       environmentId,
+      personId,
+      id ?? "",
     );
   }
-  return deleted;
+}
+
+function contextOf(environmentId: number): string {
+  return `erasure:${environmentId}`;
 }

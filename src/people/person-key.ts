@@ -4,7 +4,8 @@
  */
 import type { Writer } from "../store/port.ts";
 import { parseEmailAddress } from "./email-address.ts";
-import { findPerson, type PersonRow } from "./person.ts";
+import { findPerson, findPersonByEmail, type PersonRow } from "./person.ts";
+import { isErasedAddress, isErasedPerson, isErasedToken } from "./person-erase.ts";
 import { invitePerson } from "./person-invite.ts";
 import { findPersonByToken } from "./person-token.ts";
 
@@ -19,19 +20,53 @@ export interface PersonKeyLookup {
   createdBy: string;
   nowMs: number;
   invitesPerDay: number;
+  event: Arrival;
+  /** Of an address, as erased ones are kept. */
+  digestAddress: (email: string) => Uint8Array;
 }
 
-/** The person, suspended ones too; null: nobody (`person_not_found`). Throws the refusal `invite_capped`, having written nothing. */
-export async function resolvePersonKey(tx: Writer, lookup: PersonKeyLookup): Promise<PersonRow | null> {
+/** When the event that names a person arrived. */
+export interface Arrival {
+  seq: number;
+  /** Milliseconds since the epoch. */
+  createdAt: number;
+}
+
+/**
+ * The person, suspended ones too; null: nobody (`person_not_found`); `erased`: someone who was erased since the event arrived, and is not
+ * made anew. Throws the refusal `invite_capped`, having written nothing.
+ */
+export async function resolvePersonKey(
+  tx: Writer,
+  lookup: PersonKeyLookup,
+): Promise<PersonRow | "erased" | null> {
+  const { environmentId } = lookup;
   const value = lookup.value?.trim() ?? "";
   if (value === "") return null;
   switch (lookup.key) {
-    case "person_id":
-      return findPerson(tx, lookup.environmentId, value);
-    case "person_token":
-      return findPersonByToken(tx, lookup.environmentId, value);
+    case "person_id": {
+      const person = await findPerson(tx, environmentId, value);
+      return person === null && (await isErasedPerson(tx, environmentId, value)) ? "erased" : person;
+    }
+    case "person_token": {
+      const person = await findPersonByToken(tx, environmentId, value);
+      return person === null && (await isErasedToken(tx, environmentId, value)) ? "erased" : person;
+    }
     case "person_email":
       if (parseEmailAddress(value) === null) return null;
-      return (await invitePerson(tx, { ...lookup, email: value })).person;
+      return await resolveAddress(tx, lookup, value);
   }
+}
+
+/** Who was there when the event arrived and still is, was not erased in between; about anyone else the erasures are asked. */
+async function resolveAddress(
+  tx: Writer,
+  lookup: PersonKeyLookup,
+  email: string,
+): Promise<PersonRow | "erased"> {
+  const { environmentId, event } = lookup;
+  const person = await findPersonByEmail(tx, environmentId, email);
+  if (person !== null && person.createdAt <= event.createdAt) return person;
+  if (await isErasedAddress(tx, environmentId, lookup.digestAddress(email), event.seq)) return "erased";
+  return person ?? (await invitePerson(tx, { ...lookup, email })).person;
 }

@@ -5,6 +5,7 @@
 import type { ActionType } from "../action/contract.ts";
 import { findAction } from "../action/registry.ts";
 import { parseJson } from "../ground/json.ts";
+import { digestAddress } from "../people/person-erase.ts";
 import type { Sealer } from "../secret/seal.ts";
 import type { Store } from "../store/port.ts";
 import type { Definition } from "./definition.ts";
@@ -37,6 +38,8 @@ export interface LiveRelay {
   waiting: boolean;
   receiver: LiveReceiver | null;
   signingSecret: string | null;
+  /** What an erased address is kept as. */
+  digestAddress: (email: string) => Uint8Array;
 }
 
 export type ReceiverRelay = LiveRelay & { receiver: LiveReceiver };
@@ -164,6 +167,7 @@ function openRelay(row: LiveRow, rooms: LiveRelayRooms): LiveRelay {
       row.signingSecret === null
         ? null
         : rooms.sealer.unseal(row.signingSecret, signingSecretContext(row.id)),
+    digestAddress: (email) => digestAddress(rooms.sealer, email),
   };
 }
 
@@ -191,5 +195,6 @@ function closeRelay(row: LiveRow, rooms: LiveRelayRooms): LiveRelay {
       unsigned: false,
     },
     signingSecret: null,
+    digestAddress: (email) => digestAddress(rooms.sealer, email),
   };
 }

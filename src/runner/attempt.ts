@@ -19,6 +19,7 @@ import {
   settleEffect,
 } from "../event/effect.ts";
 import type { EventReason, EventToRun } from "../event/event-row.ts";
+import { readExpunged } from "../event/expunge.ts";
 import { type Json, type JsonObject, parseJson } from "../ground/json.ts";
 import type { RaisableLimits } from "../ground/limit.ts";
 import type { Log } from "../ground/log.ts";
@@ -93,19 +94,22 @@ export class Attempt {
     const { event, relay } = this;
     if (relay.definition.trigger.kind !== event.trigger)
       return { outcome: "not_run", reason: "trigger_changed" };
+    const expunged = readExpunged(this.#payload);
+    if (expunged !== null) return { outcome: "not_run", reason: expunged };
     if (event.unsigned === 1 && relay.barsUnsigned) return { outcome: "not_run", reason: "unsigned_event" };
     const found = await this.#guard(tx, "person", () =>
       resolvePerson(tx, {
         relay,
         payload: this.#payload,
+        event,
         nowMs: this.startedAtMs,
         invitesPerDay: this.#rooms.limits.invitesPerDay,
       }),
     );
     if (found.kind === "failed") {
       this.results.push({ type: "person", outcome: "failed", code: found.code, message: found.message });
-      return found.code === "person_not_found"
-        ? { outcome: "not_run", reason: "person_not_found" }
+      return found.code === "person_not_found" || found.code === "person_erased"
+        ? { outcome: "not_run", reason: found.code }
         : { outcome: "failed", code: found.code, final: false };
     }
     this.#person = found.person;

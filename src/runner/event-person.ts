@@ -6,18 +6,24 @@ import type { ActionPerson } from "../action/contract.ts";
 import { isJsonObject, type JsonObject, scalarText } from "../ground/json.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { findPerson } from "../people/person.ts";
-import { resolvePersonKey } from "../people/person-key.ts";
+import { isErasedPerson } from "../people/person-erase.ts";
+import { type Arrival, resolvePersonKey } from "../people/person-key.ts";
 import type { LiveRelay } from "../relay/live-relay.ts";
 import { findPersonKey } from "../relay/person-key.ts";
 import type { Writer } from "../store/port.ts";
 
 export type FoundPerson =
   | { kind: "person"; person: ActionPerson | null }
-  | { kind: "failed"; code: "person_not_found" | "invite_capped" | "internal"; message: string };
+  | {
+      kind: "failed";
+      code: "person_not_found" | "person_erased" | "invite_capped" | "internal";
+      message: string;
+    };
 
 export interface PersonQuestion {
   relay: LiveRelay;
   payload: JsonObject;
+  event: Arrival;
   nowMs: number;
   invitesPerDay: number;
 }
@@ -39,7 +45,10 @@ export async function resolvePerson(tx: Writer, question: PersonQuestion): Promi
       createdBy: `relay:${question.relay.name}`,
       nowMs: question.nowMs,
       invitesPerDay: question.invitesPerDay,
+      event: question.event,
+      digestAddress: question.relay.digestAddress,
     });
+    if (person === "erased") return erased(key);
     if (person !== null) return { kind: "person", person: asActionPerson(person) };
   } catch (error) {
     if (!(error instanceof Refusal) || error.code !== "invite_capped") throw error;
@@ -54,6 +63,7 @@ async function personOfRecord(tx: Writer, { relay, payload }: PersonQuestion): P
   const id = isJsonObject(record) ? (scalarText(record.owner) ?? scalarText(record.recipient)) : null;
   const person = id === null ? null : await findPerson(tx, relay.environmentId, id);
   if (person !== null) return { kind: "person", person: asActionPerson(person) };
+  if (id !== null && (await isErasedPerson(tx, relay.environmentId, id))) return erased("the record");
   return withoutPerson(relay, "the record has neither an owner nor a recipient who still exists");
 }
 
@@ -66,6 +76,11 @@ function withoutPerson(relay: LiveRelay, why: string): FoundPerson {
     code: "person_not_found",
     message: `${needing.type.type} needs a person and ${why}, so no action ran.`,
   };
+}
+
+function erased(what: string): FoundPerson {
+  const message = `${what} names a person who was erased after this event arrived, so no action ran and none ever will.`;
+  return { kind: "failed", code: "person_erased", message };
 }
 
 function asActionPerson(person: { id: string; email: string | null; status: string }): ActionPerson {

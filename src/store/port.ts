@@ -44,8 +44,11 @@ export interface Store {
   readonly trouble: string | null;
   /** Calls back every second: whether another process changed the database since. The answer stops it. */
   watch(work: (seen: { foreignChange: boolean }) => void): () => void;
-  /** One small step of looking after the file: gives back room that deleted rows left. Answers whether there is more to do. */
-  tend(): Promise<boolean>;
+  /**
+   * One small step of looking after the file: gives back room that deleted rows left, `everything` of it where nothing they held may be left.
+   * Answers whether there is more to do.
+   */
+  tend(options?: { everything?: boolean }): Promise<boolean>;
   /** Waits for what was begun, then closes. Later calls throw StoreUnavailable. */
   close(): Promise<void>;
 }

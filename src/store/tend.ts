@@ -11,8 +11,12 @@ const PAGES_A_STEP = 128;
 const PAGES_KEPT = 256;
 const PART_KEPT = 1 / 16;
 
-/** Gives back up to `PAGES_A_STEP` pages; answers whether there are more to give. */
-export async function giveBackPages(tx: Writer): Promise<boolean> {
+/** Gives back up to `PAGES_A_STEP` pages; answers whether there are more to give. `everything`: it keeps none. */
+export async function giveBackPages(
+  tx: Writer,
+  { everything = false }: { everything?: boolean } = {},
+): Promise<boolean> {
+  const keptOf = everything ? () => 0 : keptPagesOf;
   const before = await countPages(tx);
   if (before.free <= keptOf(before.all)) return false;
   await tx.all(`PRAGMA incremental_vacuum(${PAGES_A_STEP})`);
@@ -29,7 +33,7 @@ export function emptyLog(writer: SqliteConnection): void {
   if (!writer.inTransaction) writer.exec("PRAGMA wal_checkpoint(TRUNCATE)");
 }
 
-function keptOf(pages: number): number {
+function keptPagesOf(pages: number): number {
   return Math.max(PAGES_KEPT, Math.floor(pages * PART_KEPT));
 }
 

@@ -53,7 +53,7 @@ runScenarios([
     given: withPerson,
     request: () => `DELETE /persons/${id}`,
     status: 204,
-    changes: { person: 0, audit: 1 },
+    changes: { person: 0, audit: 1, erasure: 1 },
     also: async (api) => expect(Bun.inspect([...(await api.snapshot())])).not.toContain("bo@example.com"),
   },
   {

@@ -123,6 +123,7 @@ export async function startApi(
     recordsChanged: () => void woken.capture++,
     invalidateRelays: () => void woken.relays++,
     wakeRunner: () => void woken.runner++,
+    wakeSweep: () => undefined,
     checkReady: async () => ({ ready: true }),
   } as unknown as HttpRooms);
   const app = createHttp(rooms);

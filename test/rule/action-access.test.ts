@@ -9,7 +9,7 @@ import { checkAccess, listGrants } from "../../src/people/access-grant.ts";
 import { putAccessSlug } from "../../src/people/access-slug.ts";
 import { grantByHand } from "../../src/people/hand-grant.ts";
 import type { PersonRow } from "../../src/people/person.ts";
-import { erasePerson } from "../../src/people/person-erase.ts";
+import { erase } from "../kit/erasing.ts";
 import { openTown } from "../kit/people.ts";
 
 const town = await openTown();
@@ -121,7 +121,7 @@ describe("grant_access", () => {
   test("for someone erased since fails with person_not_found and gives nothing", async () => {
     const person = await town.newPerson();
     const erasure = { environmentId, personId: person.id, by: "key:x", nowMs: clock.now() };
-    await store.write("erasure", (tx) => erasePerson(tx, erasure));
+    await erase(store, erasure);
     expect(await grant(person, { entitlement: MEMBERS })).toMatchObject({
       code: "person_not_found",
       final: false,

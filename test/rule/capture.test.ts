@@ -3,9 +3,9 @@ import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { drainChanges } from "../../src/capture/drain.ts";
 import { MAX_PREVIEW_BYTES, MAX_STORED_PAYLOAD_BYTES } from "../../src/ground/limit.ts";
-import { erasePerson } from "../../src/people/person-erase.ts";
 import { deleteCollection } from "../../src/records/collection.ts";
 import type { Origin } from "../../src/store/port.ts";
+import { erase } from "../kit/erasing.ts";
 import { until } from "../kit/event-flow.ts";
 import { openWatchedRecords, type WatchedRecords } from "../kit/watched-records.ts";
 
@@ -156,7 +156,7 @@ describe("who writes", () => {
     );
     await records.write({ title: "theirs" }, "app", { ownerId: "per_1" });
     const erasure = { environmentId, personId: "per_1", by: "key:1", nowMs: records.clock.now() };
-    await records.store.write("erasure", (tx) => erasePerson(tx, erasure));
+    await erase(records.store, erasure);
     await records.drain();
     expect([await records.count("record"), await relays(records)]).toEqual([0, []]);
   });

@@ -9,9 +9,9 @@ import { PersonSignin, type SigninPlace } from "../../src/client/person-signin.t
 import { DAY_MS, DEFAULT_LIMITS, type RaisableLimits } from "../../src/ground/limit.ts";
 import type { MailOutcome, OutgoingMail } from "../../src/mail/mailer.ts";
 import { findPersonByEmail, updatePerson } from "../../src/people/person.ts";
-import { erasePerson } from "../../src/people/person-erase.ts";
 import { invitePerson } from "../../src/people/person-invite.ts";
 import { Sealer } from "../../src/secret/seal.ts";
+import { erase } from "../kit/erasing.ts";
 import { openFreshStore, refusalOf } from "../kit/fresh-store.ts";
 
 const { store, clock, environment } = await openFreshStore();
@@ -423,9 +423,7 @@ describe("signing in", () => {
     const email = newEmail();
     await door.code(email.toUpperCase());
     const { person } = await door.signin.signIn(door.place, { email, code: await door.code(email) });
-    await store.write("erasure", (tx) =>
-      erasePerson(tx, { environmentId, personId: person.id, by: "key:test", nowMs: clock.now() }),
-    );
+    await erase(store, { environmentId, personId: person.id, by: "key:test", nowMs: clock.now() });
     expect(Bun.inspect([await rows("email"), await rows("person_code")]).toLowerCase()).not.toContain(email);
   });
 });
@@ -470,10 +468,7 @@ describe("a session", () => {
     ],
     [
       "when the person is erased",
-      (personId) =>
-        store.write("erasure", (tx) =>
-          erasePerson(tx, { environmentId, personId, by: "key:test", nowMs: clock.now() }),
-        ),
+      (personId) => erase(store, { environmentId, personId, by: "key:test", nowMs: clock.now() }),
     ],
     [
       "when the person signs out everywhere",

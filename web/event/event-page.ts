@@ -26,7 +26,7 @@ import { explainEvent } from "./reason-words.ts";
 const WAITING_REFRESH_MS = 700;
 const FINAL_REFRESH_MS = 4_000;
 const FINAL = new Set(["done", "failed", "dead"]);
-const WAIT_WORDS = "It can be replayed once it is done, failed or dead.";
+const WAIT_WORDS = "It can be replayed once it is done, failed or dead, while its payload is there.";
 const ICONS = { good: "check", waiting: "clock", bad: "attention", neutral: "help" } as const;
 
 export function EventPage({ place, params }: PageProps): View {
@@ -57,7 +57,7 @@ function Shown({
   const isHeld = useHeldAt(place) !== null;
   const relay = useLoad<{ relay: Relay }>(apiPath(place, "relays", event.relay.name)).data?.relay;
   const [isReplaying, setReplaying] = useState(false);
-  const isFinal = FINAL.has(event.state);
+  const isFinal = FINAL.has(event.state) && event.expunged === null;
   const reason = explainEvent(event, isHeld ? "held" : relay?.state === "paused" ? "paused" : null, now);
   const title = `${event.relay.name} event`;
   return html`<${PageHead} title=${title} ...${back} aside=${html`<${StateMark} state=${event.state} />`}>
@@ -103,7 +103,7 @@ function Shown({
               )}</ol>`
       }
     </section>
-    <${EventPayload} event=${event} />
+    <${EventPayload} place=${place} event=${event} onExpunged=${(event: Event) => put({ event })} />
     ${
       isReplaying &&
       html`<${EventReplay} place=${place} event=${event} relay=${relay} onClose=${() => setReplaying(false)} onReplayed=${(

@@ -1,16 +1,37 @@
-/** The payload of an event, exactly as it is stored; a cut one says so and shows what was kept of it. */
+/** The payload of an event, exactly as it is stored; a cut one says so and shows what was kept of it. It can be expunged here, for good. */
+
+import { useState } from "preact/hooks";
 import type { Event } from "../ground/answer.ts";
+import { call, sentenceOf } from "../ground/api.ts";
 import { writeExact } from "../ground/exact-json.ts";
 import { html, type View } from "../ground/html.ts";
+import { apiPath, type Place } from "../ground/place.ts";
 import { CopyButton } from "../part/copy-button.ts";
+import { Dialog } from "../part/dialog.ts";
 import { JsonView } from "../part/json-view.ts";
 import { Notice } from "../part/notice.ts";
 import { SafeText } from "../part/safe-text.ts";
+import { Sentence } from "../part/sentence.ts";
+import { tellDone } from "../part/toast.ts";
 
-export function EventPayload({ event }: { event: Event }): View {
+interface PayloadProps {
+  place: Place;
+  event: Event;
+  onExpunged: (event: Event) => void;
+}
+
+export function EventPayload({ place, event, onExpunged }: PayloadProps): View {
+  const [isAsking, setAsking] = useState(false);
+  if (event.expunged !== null) {
+    const why = event.expunged === "person_erased" ? "its person was erased" : "somebody expunged it";
+    return html`<section class="block" aria-label="Payload"><div class="block-head"><h2>Payload</h2></div>
+      <p class="none">It is not there any more, because ${why}.</p></section>`;
+  }
   return html`<section class="block" aria-label="Payload">
     <div class="block-head"><h2>Payload</h2><div class="page-actions">
-      <${CopyButton} text=${copyOf(event)} label="Copy the payload as JSON" /></div></div>
+      <${CopyButton} text=${copyOf(event)} label="Copy the payload as JSON" />
+      <button type="button" disabled=${event.state === "running"} onClick=${() => setAsking(true)}>Expunge…</button></div></div>
+    ${isAsking && html`<${Expunge} place=${place} event=${event} onExpunged=${onExpunged} onClose=${() => setAsking(false)} />`}
     ${event.truncated && html`<${Notice} kind="info">It was larger than 32 KB: the mapped values were kept whole or cut at 2 KB each, and this is how the rest began.<//>`}
     <${JsonView} value=${event.payload} label="Payload" />
     ${
@@ -19,6 +40,30 @@ export function EventPayload({ event }: { event: Event }): View {
       <${SafeText} text=${event.preview} limit=${4096} /></pre>`
     }
   </section>`;
+}
+
+function Expunge({ place, event, onExpunged, onClose }: PayloadProps & { onClose: () => void }): View {
+  const [error, setError] = useState<string | null>(null);
+  const [isSending, setSending] = useState(false);
+  const expunge = async (): Promise<void> => {
+    setSending(true);
+    try {
+      const path = apiPath(place, "events", event.id, "expunge");
+      onExpunged((await call<{ event: Event }>("POST", path, {})).event);
+      tellDone("The payload is gone for good.");
+      onClose();
+    } catch (thrown) {
+      setError(sentenceOf(thrown));
+      setSending(false);
+    }
+  };
+  return html`<${Dialog} title="Expunge this payload?" onClose=${onClose}>
+    <p>The payload and what results quote of it go for good, and the event never runs again${event.state === "queued" && ": it ends failed now"}. That is audited. Mails it caused, and backups made before, are not touched.</p>
+    ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
+    <div class="dialog-actions"><button type="button" onClick=${onClose}>Cancel</button>
+      <button type="button" class="danger" disabled=${isSending} onClick=${expunge}>
+        ${isSending ? "Expunging…" : "Expunge for good"}</button></div>
+  <//>`;
 }
 
 function copyOf({ payload }: Event): string {

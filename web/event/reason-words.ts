@@ -19,6 +19,8 @@ export interface Reason {
 /** Short words for a reason's code, for lists. */
 const CODE_WORDS: Readonly<Record<string, string>> = {
   person_not_found: "person not found",
+  person_erased: "person erased",
+  payload_expunged: "payload expunged",
   unsigned_event: "arrived unsigned",
   relay_deleted: "relay deleted",
   trigger_changed: "trigger changed",
@@ -95,6 +97,8 @@ function whySkipped(skipped: readonly Result[]): string {
 
 const FAILED_WORDS: Readonly<Record<string, string>> = {
   person_not_found: "Nothing ran, because the event’s person was not found",
+  person_erased: "Nothing ran, because the event’s person was erased after it arrived; it never runs again.",
+  payload_expunged: "It was ended because its payload was expunged; it never runs again.",
   unsigned_event:
     "Nothing ran, because the event arrived unsigned and its relay now acts without trustUnsignedEvents.",
   relay_deleted: "Nothing ran, because the relay was deleted while the event waited.",

@@ -1,0 +1,256 @@
+/**
+ * What an erasure leaves to do beyond the person's own rows: every stored text of the environment is read once, in small steps with pauses. An
+ * event that is about the person is expunged; anywhere else the address is written over. It goes on after a restart from the beginning, and
+ * forgets what it looked for when nothing is left; then the file's free pages and its log are given back, so that no copy stays in them.
+ * Backups made before, and records that other people wrote, are not touched.
+ */
+import { type Open, readEvents, readSweptEvent, STEP_ROWS, sweepEvent } from "../event/event-sweep.ts";
+import type { Clock } from "../ground/clock.ts";
+import type { Log } from "../ground/log.ts";
+import {
+  type EraseCursor,
+  endErasure,
+  eraseRows,
+  forgetErasures,
+  listOpenErasures,
+  type OpenErasure,
+} from "../people/person-erase.ts";
+import { SoughtText } from "../people/sought-text.ts";
+import type { Sealer } from "../secret/seal.ts";
+import type { Store, Writer } from "../store/port.ts";
+import { writeAudit } from "../watch/audit.ts";
+import { EVERY_RECORD, readRows, redactRow, type SweptRow, type SweptTable, TABLES } from "./swept-table.ts";
+
+/** Between two steps. */
+const PAUSE_MS = 10;
+const FIRST_LOOK_AFTER_MS = 1_000;
+/** After a failure: the store cannot be written just now. */
+const RETRY_AFTER_MS = 60_000;
+/** Erasures that one walk serves. */
+const MAX_AT_ONCE = 50;
+
+export interface SweepRooms {
+  store: Store;
+  clock: Clock;
+  log: Log;
+  sealer: Sealer;
+}
+
+export class ErasureSweep {
+  readonly #rooms: SweepRooms;
+  #cancel: () => void = () => undefined;
+  #endPause: () => void = () => undefined;
+  #walking: Promise<void> | null = null;
+  #again = false;
+  #isFreed = false;
+  #running = false;
+
+  constructor(rooms: SweepRooms) {
+    this.#rooms = rooms;
+  }
+
+  start(): void {
+    this.#running = true;
+    this.#cancel = this.#rooms.clock.after(FIRST_LOOK_AFTER_MS, () => this.#look());
+  }
+
+  /** Somebody was erased, or a payload was expunged: what that freed is given back too. */
+  wake(): void {
+    this.#isFreed = true;
+    this.#look();
+  }
+
+  #look(): void {
+    if (!this.#running) return;
+    this.#again = true;
+    this.#walking ??= this.#work().finally(() => {
+      this.#walking = null;
+    });
+  }
+
+  /** Ends after the step that is on its way; the next start goes on. */
+  async stop(): Promise<void> {
+    this.#running = false;
+    this.#cancel();
+    this.#endPause();
+    await this.#walking;
+  }
+
+  async #work(): Promise<void> {
+    const { store, log, clock, sealer } = this.#rooms;
+    while (this.#again && this.#running) {
+      this.#again = false;
+      try {
+        const open = await store.read((tx) => listOpenErasures(tx, sealer, MAX_AT_ONCE));
+        if (open.length > 0) await this.#sweep(open);
+        this.#again ||= open.length === MAX_AT_ONCE;
+        if (this.#isFreed || open.length > 0) await this.#giveBack();
+      } catch (error) {
+        if (!this.#running) return;
+        log.error("an erasure could not go on and is tried again", { error });
+        this.#cancel = clock.after(RETRY_AFTER_MS, () => this.#look());
+        return;
+      }
+    }
+  }
+
+  async #sweep(open: readonly OpenErasure[]): Promise<void> {
+    for (const erasure of open) await this.#eraseRows(erasure);
+    for (const [environmentId, erasures] of Map.groupBy(open, (one) => one.environmentId)) {
+      const sought = erasures.map((one): Open => ({ ...one, text: new SoughtText(one.sought) }));
+      await this.#dropChanges(sought);
+      const running = await this.#sweepEvents(environmentId, sought);
+      await this.#sweepRunning(running, sought);
+      for (const table of TABLES) await this.#sweepTable(environmentId, table, sought);
+    }
+    for (const erasure of open) {
+      await this.#deleteFiles(erasure);
+      if (!this.#running) return;
+      await this.#write((tx) => this.#end(tx, erasure));
+    }
+    await this.#write(forgetErasures);
+  }
+
+  async #giveBack(): Promise<void> {
+    this.#isFreed = false;
+    while (this.#running && (await this.#rooms.store.tend({ everything: true }))) await this.#pause();
+  }
+
+  /** Those the request itself did not come to. */
+  async #eraseRows({ environmentId, sought: { personId, by } }: OpenErasure): Promise<void> {
+    const erasure = { environmentId, personId, by, nowMs: this.#rooms.clock.now() };
+    let cursor: EraseCursor | null = { recordSeq: 0 };
+    while (cursor !== null && this.#running) {
+      const from: EraseCursor = cursor;
+      cursor = (await this.#write((tx) => eraseRows(tx, erasure, from)))?.cursor ?? null;
+    }
+  }
+
+  /** Changes of the person's records that became no event yet. */
+  async #dropChanges(sought: readonly Open[]): Promise<void> {
+    const ids = new Set<string | null>(sought.map(({ text }) => text.personId));
+    let after: number | null = 0;
+    while (after !== null && this.#running) {
+      const from: number = after;
+      after = await this.#write(async (tx) => {
+        const rows = await tx.all<{ seq: number; person: string | null }>(
+          "SELECT seq, coalesce(owner_id, recipient_id) AS person FROM record_change WHERE seq > ?1 ORDER BY seq LIMIT ?2",
+          from,
+          STEP_ROWS,
+        );
+        for (const { seq, person } of rows) {
+          if (ids.has(person)) await tx.run("DELETE FROM record_change WHERE seq = ?1", seq);
+        }
+        return rows.length < STEP_ROWS ? null : (rows.at(-1)?.seq ?? null);
+      });
+    }
+  }
+
+  /** Answers the events that were running, whose attempt still has to write its end. */
+  async #sweepEvents(environmentId: number, sought: readonly Open[]): Promise<number[]> {
+    const running: number[] = [];
+    let after: number | null = 0;
+    while (after !== null && this.#running) {
+      const from: number = after;
+      after = await this.#write(async (tx) => {
+        const events = await readEvents(tx, environmentId, from);
+        for (const event of events) {
+          await sweepEvent(tx, event, sought);
+          if (event.state === "running") running.push(event.seq);
+        }
+        return events.at(-1)?.seq ?? null;
+      });
+    }
+    return running;
+  }
+
+  async #sweepRunning(running: readonly number[], sought: readonly Open[]): Promise<void> {
+    for (const seq of running) {
+      let isRunning = true;
+      while (isRunning && this.#running) {
+        isRunning = await this.#write(async (tx) => {
+          const event = await readSweptEvent(tx, seq);
+          if (event?.state === "running") return true;
+          if (event !== null) await sweepEvent(tx, event, sought);
+          return false;
+        });
+      }
+    }
+  }
+
+  async #sweepTable(environmentId: number, table: SweptTable, sought: readonly Open[]): Promise<void> {
+    await this.#walk(environmentId, table, (tx, row) => redactRow(tx, environmentId, table, row, sought));
+  }
+
+  /** Every row of the table in steps of bounded rows and bytes. */
+  async #walk(
+    environmentId: number,
+    table: SweptTable,
+    work: (tx: Writer, row: SweptRow) => Promise<void>,
+  ): Promise<void> {
+    let after: string | number | null = table.key === "id" ? "" : -1;
+    while (after !== null && this.#running) {
+      const from: string | number = after;
+      after = await this.#write(async (tx) => {
+        const rows = await readRows(tx, environmentId, table, from);
+        for (const row of rows) await work(tx, row);
+        return rows.at(-1)?.key ?? null;
+      });
+    }
+  }
+
+  /** Files that no other record names; one file a step, because it may be megabytes. */
+  async #deleteFiles({ seq, environmentId }: OpenErasure): Promise<void> {
+    const sql = "SELECT 1 FROM erasure_file WHERE erasure_seq = ?1 LIMIT 1";
+    if ((await this.#rooms.store.read((tx) => tx.get(sql, seq))) === null) return;
+    await this.#walk(environmentId, EVERY_RECORD, async (tx, row) => {
+      for (const [id] of (row.texts.data ?? "").matchAll(FILE_ID)) {
+        await tx.run("DELETE FROM erasure_file WHERE erasure_seq = ?1 AND file_id = ?2", seq, id);
+      }
+    });
+    let deleted = 1;
+    while (deleted > 0 && this.#running) {
+      deleted = await this.#write(async (tx) => {
+        const file = await tx.get<{ id: string }>(
+          "SELECT file_id AS id FROM erasure_file WHERE erasure_seq = ?1 LIMIT 1",
+          seq,
+        );
+        if (file === null) return 0;
+        await tx.run("DELETE FROM file WHERE id = ?1 AND environment_id = ?2", file.id, environmentId);
+        return await tx.run("DELETE FROM erasure_file WHERE erasure_seq = ?1 AND file_id = ?2", seq, file.id);
+      });
+    }
+  }
+
+  async #end(tx: Writer, { seq, environmentId, sought }: OpenErasure): Promise<void> {
+    await endErasure(tx, seq);
+    await writeAudit(tx, {
+      environmentId,
+      atMs: this.#rooms.clock.now(),
+      actor: sought.by,
+      action: "person.expunged",
+      target: `person:${sought.personId}`,
+      after: { status: "erased", expunged: true },
+    });
+  }
+
+  /** One step in a transaction that no relay hears of, and a pause. */
+  async #write<Result>(work: (tx: Writer) => Promise<Result>): Promise<Result> {
+    const result = await this.#rooms.store.write("erasure", work);
+    await this.#pause();
+    return result;
+  }
+
+  #pause(): Promise<void> {
+    if (!this.#running) return Promise.resolve();
+    return new Promise((resolve) => {
+      const cancel = this.#rooms.clock.after(PAUSE_MS, resolve);
+      this.#endPause = () => {
+        cancel();
+        resolve();
+      };
+    });
+  }
+}
+
+const FILE_ID = /fil_[0-9a-f]{32}/g;

@@ -1,0 +1,236 @@
+/** An erased address never comes back with an event that arrived before, and is found nowhere afterwards. Decisions, section 5, "account erasure". */
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { mkdtempSync, readdirSync, readFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { editRelay, replay, sendEvent, showEvent } from "../kit/event-flow.ts";
+import { BROKEN, FakeCaller, OK } from "../kit/fake-caller.ts";
+import { makeOrders, receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
+import { type RunningService, startRunningService } from "../kit/running-service.ts";
+
+const ADA = "Ada.Lovelace@example.com";
+const MAP = { event_id: "id", event_type: "type", person_email: "email" };
+const CREDITS = { type: "grant_credits", amount: 5, reason: "for {{person.email}}" };
+const WRITE = {
+  type: "write_record",
+  collection: "orders",
+  data: { order: "{{mapped.event_id}} of {{person.email}}" },
+};
+const CALL = { type: "call_url", url: "https://example.com/notice" };
+const MAIL = { type: "email_person", subject: "To {{person.email}}", text: "Dear {{person.email}}" };
+const MINUTE = 60_000;
+
+let dataDir: string;
+let running: RunningService;
+let caller: FakeCaller;
+
+beforeEach(async () => {
+  dataDir = mkdtempSync(join(tmpdir(), "relay-erase-"));
+  caller = new FakeCaller();
+  running = await startRunningService({ config: { dataDir }, doors: { actions: { caller } } });
+  await makeOrders(running);
+});
+afterEach(() => running[Symbol.asyncDispose]());
+
+async function personId(email = ADA): Promise<string> {
+  const { items } = (await running.api("GET", `/persons?email=${encodeURIComponent(email)}`)).body;
+  return items[0]?.id;
+}
+
+async function erase(id: string): Promise<void> {
+  expect((await running.api("DELETE", `/persons/${id}`)).status).toBe(204);
+}
+
+/** The sweep walks with pauses of the clock. */
+async function sweep(): Promise<void> {
+  for (let turn = 0; turn < 200; turn++) {
+    await running.clock.advance(100);
+    const [open] = await running.rows<{ count: number }>(
+      "SELECT count(*) AS count FROM erasure WHERE sought IS NOT NULL",
+    );
+    if (open?.count === 0) break;
+  }
+  await running.clock.advance(1_000);
+}
+
+const people = () =>
+  running.rows<{ email: string }>("SELECT email FROM person WHERE email IS NOT NULL ORDER BY email");
+
+/** Files below the data directory that hold the text, in any letters' case. */
+async function filesThatHold(text: string): Promise<string[]> {
+  await running.service.store.tend({ everything: true });
+  const files = readdirSync(dataDir).filter((name) => name.startsWith("relay.db"));
+  const needle = text.toLowerCase();
+  return files.filter((name) =>
+    readFileSync(join(dataDir, name)).toString("latin1").toLowerCase().includes(needle),
+  );
+}
+
+describe("an event that arrived before the erasure", () => {
+  const rows: [what: string, make: () => Promise<string>][] = [
+    [
+      "and waits because its relay is paused",
+      async () => {
+        await running.api("POST", "/relays/orders/pause");
+        return sendEvent(running, "waiting", { email: ADA.toUpperCase() });
+      },
+    ],
+    [
+      "and waits for its retry",
+      async () => {
+        caller.reply = () => BROKEN;
+        await editRelay(running, receiverDefinition({ map: MAP, actions: [CREDITS, CALL] }) as never);
+        const event = await sendEvent(running, "retry", { email: ADA });
+        await running.drain();
+        caller.reply = () => OK;
+        return event;
+      },
+    ],
+  ];
+  for (const swept of [false, true]) {
+    test.each(rows)(
+      `%s ends failed, person_erased, ${swept ? "after" : "before"} the sweep came to it`,
+      async (_what, make) => {
+        await saveRelay(running, receiverDefinition({ map: MAP, actions: [CREDITS] }));
+        await sendEvent(running, "first", { email: ADA });
+        await running.drain();
+        const event = await make();
+        await erase(await personId());
+        if (swept) await sweep();
+        await running.api("POST", "/relays/orders/resume");
+        await running.clock.advance(2 * MINUTE);
+        await running.drain();
+        expect(await showEvent(running, event)).toMatchObject({ state: "failed", reason: "person_erased" });
+        expect(await people()).toEqual([]);
+        expect(caller.requests.length).toBeLessThanOrEqual(1);
+      },
+    );
+  }
+
+  test("is replayed in vain: it ends person_erased, and once expunged the replay is refused", async () => {
+    await saveRelay(running, receiverDefinition({ map: MAP, actions: [CREDITS] }));
+    const event = await sendEvent(running, "first", { email: ADA });
+    await running.drain();
+    await erase(await personId());
+    expect((await replay(running, event)).status).toBe(202);
+    await running.drain();
+    expect(await showEvent(running, event)).toMatchObject({ state: "failed", reason: "person_erased" });
+    await sweep();
+    const refused = await replay(running, event);
+    expect([refused.status, refused.body.code]).toEqual([409, "payload_expunged"]);
+    const shown = await showEvent(running, event);
+    expect(shown).toMatchObject({ payload: null, expunged: "person_erased" } as object);
+    expect(await people()).toEqual([]);
+  });
+
+  test("and was for the address goes on failing beside a new event, which makes a new person", async () => {
+    await saveRelay(running, receiverDefinition({ map: MAP, actions: [CREDITS] }));
+    await sendEvent(running, "first", { email: ADA });
+    await running.drain();
+    const gone = await personId();
+    await running.api("POST", "/relays/orders/pause");
+    const old = await sendEvent(running, "old", { email: ADA });
+    await erase(gone);
+    const fresh = await sendEvent(running, "fresh", { email: ADA });
+    await running.api("POST", "/relays/orders/resume");
+    await running.drain();
+    expect(await showEvent(running, old)).toMatchObject({ state: "failed", reason: "person_erased" });
+    const made = await showEvent(running, fresh);
+    expect(made).toMatchObject({ state: "done" });
+    expect(made.person?.id).not.toBe(gone);
+    await sweep();
+    expect(await showEvent(running, fresh)).toMatchObject({ state: "done", person: { email: ADA } });
+    expect((await replay(running, fresh)).status).toBe(202);
+  });
+
+  test("and names them by id or by token ends person_erased too", async () => {
+    const { person } = (await running.api("POST", "/persons", { email: ADA })).body;
+    await running.api("PUT", `/persons/${person.id}/tokens/tok-ada`);
+    const events: string[] = [];
+    for (const [key, value] of [
+      ["person_id", person.id],
+      ["person_token", "tok-ada"],
+    ]) {
+      const name = key?.replace("_", "-") ?? "";
+      await saveRelay(
+        running,
+        receiverDefinition({ name, map: { event_id: "id", [key ?? ""]: "who" }, actions: [CREDITS] }),
+      );
+      await running.api("POST", `/relays/${name}/pause`);
+      events.push(await sendEvent(running, name, { who: value }, name));
+    }
+    await erase(person.id);
+    await sweep();
+    for (const name of ["person-id", "person-token"]) await running.api("POST", `/relays/${name}/resume`);
+    await running.drain();
+    for (const event of events)
+      expect(await showEvent(running, event)).toMatchObject({ state: "failed", reason: "person_erased" });
+  });
+});
+
+describe("the address is found nowhere afterwards", () => {
+  async function liveALife(): Promise<{ id: string; of: string; about: string }> {
+    const body = JSON.stringify({ heard: `thank you, ${ADA}` });
+    caller.reply = () => ({ kind: "answered", ok: true, status: 200, body });
+    await running.api("POST", "/collections", {
+      name: "notes",
+      kind: "private",
+      fields: { text: { type: "text" } },
+    });
+    await saveRelay(running, receiverDefinition({ map: MAP, actions: [CREDITS, WRITE, CALL] }));
+    await saveRelay(running, receiverDefinition({ name: "mailing", map: MAP, actions: [MAIL] }));
+    const gift = { ...MAP, friend: "friend" };
+    await saveRelay(
+      running,
+      receiverDefinition({
+        name: "gifts",
+        map: gift,
+        actions: [{ ...CREDITS, reason: "from {{mapped.friend}}" }, WRITE],
+      }),
+    );
+    await saveRelay(
+      running,
+      receiverDefinition({ name: "picky", map: { ...MAP, to: "email" }, when: { to: "nobody" } }),
+    );
+    const of = await sendEvent(running, "mine", { email: ADA });
+    await sendEvent(running, "long", { email: ADA, filler: `${ADA} `.repeat(3_000) });
+    await sendEvent(running, "mailed", { email: ADA }, "mailing");
+    const about = await sendEvent(
+      running,
+      "bob",
+      { email: "bob@example.com", friend: ADA, link: `https://x.example/?e=${encodeURIComponent(ADA)}` },
+      "gifts",
+    );
+    const escaped = JSON.stringify({ id: "escaped", email: "eve@example.com", friend: "ADDRESS" });
+    await running.hook("gifts", signedCall(escaped.replace("ADDRESS", ADA.replace("@", "\\u0040"))));
+    await running.hook("picky", signedCall({ id: "ignored", email: ADA }));
+    await running.drain();
+    const id = await personId();
+    await running.api("POST", "/collections/notes/records", { data: { text: `I am ${ADA}` }, owner: id });
+    await running.api("PATCH", `/persons/${id}`, { attributes: { also: ADA } });
+    await running.clock.advance(10_000);
+    return { id, of, about };
+  }
+
+  test("in the database and its log, whatever held it", async () => {
+    const { id, of, about } = await liveALife();
+    expect(await filesThatHold(ADA)).not.toEqual([]);
+    await erase(id);
+    await sweep();
+    expect(await showEvent(running, of)).toMatchObject({ payload: null } as object);
+    const others = await showEvent(running, about);
+    expect(others).toMatchObject({
+      state: "done",
+      payload: { mapped: { friend: "erased" }, event: { link: "https://x.example/?e=erased" } },
+    } as object);
+  });
+
+  test("also when the service stopped in the middle: the next start goes on", async () => {
+    const { id } = await liveALife();
+    await erase(id);
+    await running.restart();
+    await running.clock.advance(2_000);
+    await sweep();
+    expect(await filesThatHold(ADA)).toEqual([]);
+  });
+});

@@ -1,0 +1,28 @@
+/** An erasure in tests: the person is nobody, then their own rows go, as a request does it; and all of it, as the sweep does. */
+import {
+  type EraseCursor,
+  type Erasure,
+  type ErasureCount,
+  erasePerson,
+  eraseRows,
+} from "../../src/people/person-erase.ts";
+import { Sealer } from "../../src/secret/seal.ts";
+import type { Store } from "../../src/store/port.ts";
+
+export const eraseSealer = new Sealer(new Uint8Array(32).fill(7));
+
+/** Answers how many rows of each kind went. */
+export async function erase(store: Store, erasure: Erasure): Promise<Partial<ErasureCount>> {
+  await store.write("erasure", (tx) => erasePerson(tx, erasure, eraseSealer));
+  const count: Partial<ErasureCount> = {};
+  let cursor: EraseCursor | null = { recordSeq: 0 };
+  while (cursor !== null) {
+    const from: EraseCursor = cursor;
+    const step = await store.write("erasure", (tx) => eraseRows(tx, erasure, from));
+    for (const [what, more] of Object.entries(step?.touched ?? {})) {
+      count[what as keyof ErasureCount] = (count[what as keyof ErasureCount] ?? 0) + more;
+    }
+    cursor = step?.cursor ?? null;
+  }
+  return count;
+}

@@ -1,0 +1,172 @@
+/** What an erasure looks for and how it goes in steps, and expunging one event by hand. Decisions, section 5, "account erasure". */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { type EraseCursor, eraseRows } from "../../src/people/person-erase.ts";
+import { SoughtText } from "../../src/people/sought-text.ts";
+import { erase } from "../kit/erasing.ts";
+import { replay, sendEvent, showEvent } from "../kit/event-flow.ts";
+import { BROKEN, FakeCaller, OK } from "../kit/fake-caller.ts";
+import { openTown } from "../kit/people.ts";
+import { makeOrders, receiverDefinition, saveRelay } from "../kit/relay-definition.ts";
+import { type RunningService, startRunningService } from "../kit/running-service.ts";
+
+describe("an erased address in a text", () => {
+  const ada = new SoughtText({ personId: "per_ada", email: "Ada@Example.com", tokens: ["tok"], by: "key:x" });
+  const rows: [what: string, text: string, redacted: string][] = [
+    ["by itself", "ada@example.com", "erased"],
+    ["in other letters' case, in a sentence", "Dear ADA@example.COM, hello", "Dear erased, hello"],
+    ["in brackets", "Ada <ada@example.com>", "Ada <erased>"],
+    ["at the end of a sentence", "Write to ada@example.com.", "Write to erased."],
+    ["percent-encoded, behind an encoded sign", "?e%3Dada%40example.com&x=1", "?e%3Derased&x=1"],
+    ["after a name that a JSON escape ends", '{"a":"line\\nada@example.com"}', '{"a":"line\\nerased"}'],
+    ["behind JSON escapes", '{"a":"\\u0061da\\u0040example.com"}', '{"a":"erased"}'],
+    [
+      "as a name in JSON",
+      '{"ada@example.com":[1,12345678901234567890]}',
+      '{"erased":[1,12345678901234567890]}',
+    ],
+    [
+      "never as a part of a longer one",
+      "bada@example.com ada@example.com.au x.ada@example.com",
+      "bada@example.com ada@example.com.au x.ada@example.com",
+    ],
+    ["never in a text without it", "nobody", "nobody"],
+  ];
+  test.each(rows)("%s", (_what, text, redacted) => {
+    expect(ada.holdsAddress(text) ? ada.redactStored(text) : text).toBe(redacted);
+  });
+
+  test("holds letters beyond ASCII in either composition", () => {
+    const zoe = new SoughtText({ personId: "p", email: "zo\u00eb@example.com", tokens: [], by: "key:x" });
+    expect(zoe.redactStored("to ZOE\u0308@example.com")).toBe("to erased");
+  });
+});
+
+describe("the rows of a person", () => {
+  test("go in steps of bounded size, however many they are", async () => {
+    const { store, environmentId, clock, newPerson, newCollection } = await openTown();
+    await newCollection("diary", "private", { text: "text" });
+    const person = await newPerson();
+    await store.write("app", (tx) =>
+      tx.run(
+        `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100000)
+         INSERT INTO record (id, environment_id, collection, data, owner_id, recipient_id, written_by, created_at, updated_at)
+         SELECT 'rec_' || i, ?1, 'diary', '{"text":"x"}', iif(i % 2, ?2, NULL), ?2, 'key:x', 0, 0 FROM n`,
+        environmentId,
+        person.id,
+      ),
+    );
+    const erasure = { environmentId, personId: person.id, by: "key:x", nowMs: clock.now() };
+    const sizes: number[] = [];
+    let cursor: EraseCursor | null = { recordSeq: 0 };
+    while (cursor !== null) {
+      const from: EraseCursor = cursor;
+      const step = await store.write("erasure", (tx) => eraseRows(tx, erasure, from));
+      sizes.push(step?.touched.records ?? 0);
+      cursor = step?.cursor ?? null;
+    }
+    expect(sizes.reduce((sum, size) => sum + size, 0)).toBe(100_000);
+    expect(Math.max(...sizes)).toBe(200);
+  });
+
+  test("of large records go by their bytes", async () => {
+    const { store, environmentId, clock, newPerson } = await openTown();
+    const person = await newPerson();
+    await store.write("app", (tx) =>
+      tx.run(
+        `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 10)
+         INSERT INTO record (id, environment_id, collection, data, owner_id, written_by, created_at, updated_at)
+         SELECT 'big_' || i, ?1, 'diary', '"' || replace(hex(zeroblob(50000)), '0', 'x') || '"', ?2, 'key:x', 0, 0 FROM n`,
+        environmentId,
+        person.id,
+      ),
+    );
+    const erasure = { environmentId, personId: person.id, by: "key:x", nowMs: clock.now() };
+    const step = await store.write("erasure", (tx) => eraseRows(tx, erasure, { recordSeq: 0 }));
+    expect(step?.touched).toEqual({ records: 2 });
+    expect(await erase(store, erasure)).toEqual({ records: 8 });
+  });
+});
+
+describe("expunging one event by hand", () => {
+  let running: RunningService;
+  const caller = new FakeCaller();
+  const CALL = { type: "call_url", url: "https://example.com/notice" };
+  beforeAll(async () => {
+    running = await startRunningService({ doors: { actions: { caller } } });
+    await makeOrders(running);
+    const write = { type: "write_record", collection: "orders", data: { order: "{{mapped.event_id}}" } };
+    await saveRelay(running, receiverDefinition({ actions: [write, CALL] }));
+  });
+  afterAll(() => running[Symbol.asyncDispose]());
+  const expunge = (id: string) => running.api("POST", `/events/${id}/expunge`);
+
+  test("takes the payload and what results quote, keeps how it ended, and is audited", async () => {
+    caller.reply = () => ({ kind: "answered", ok: true, status: 200, body: "heard of secret-4711" });
+    const event = await sendEvent(running, "a", { note: "secret-4711" });
+    await running.drain();
+    const { status, body } = await expunge(event);
+    expect(status).toBe(200);
+    expect(body.event).toMatchObject({ state: "done", payload: null, expunged: "payload_expunged" });
+    expect(body.event.runs[0].results).toEqual([
+      { type: "write_record", outcome: "done" },
+      { type: "call_url", outcome: "done" },
+    ]);
+    const stored = await running.rows("SELECT * FROM event, run WHERE run.event_seq = event.seq");
+    expect(JSON.stringify(stored)).not.toContain("secret-4711");
+    const { items } = (await running.api("GET", `/audit?target=event:${event}`)).body;
+    expect(items).toMatchObject([
+      { action: "event.expunged", before: { state: "done" }, after: { payload: null } },
+    ]);
+  });
+
+  test("twice is once", async () => {
+    const event = await sendEvent(running, "twice");
+    await running.drain();
+    expect([(await expunge(event)).status, (await expunge(event)).status]).toEqual([200, 200]);
+    expect((await running.api("GET", `/audit?target=event:${event}`)).body.items).toHaveLength(1);
+  });
+
+  test("its replay is refused with payload_expunged", async () => {
+    const event = await sendEvent(running, "b");
+    await running.drain();
+    await expunge(event);
+    const refused = await replay(running, event);
+    expect([refused.status, refused.body.code]).toEqual([409, "payload_expunged"]);
+  });
+
+  test("one that waits for its retry ends failed, and is never tried again", async () => {
+    caller.reply = () => BROKEN;
+    const event = await sendEvent(running, "c");
+    await running.drain();
+    caller.reply = () => OK;
+    const sent = caller.requests.length;
+    expect((await expunge(event)).body.event).toMatchObject({ state: "failed", reason: "payload_expunged" });
+    await running.clock.advance(120_000);
+    await running.drain();
+    expect(caller.requests.length).toBe(sent);
+    expect(await showEvent(running, event)).toMatchObject({ state: "failed", attempts: 1 });
+  });
+
+  test("one that is running is refused, and can be afterwards", async () => {
+    caller.reply = () => "hang";
+    const event = await sendEvent(running, "d");
+    for (let turn = 0; turn < 100 && caller.hanging() === 0; turn++)
+      await new Promise<void>((resolve) => setImmediate(resolve));
+    const refused = await expunge(event);
+    expect([refused.status, refused.body.code]).toEqual([409, "not_expungeable"]);
+    caller.letGo();
+    await running.drain();
+    expect((await expunge(event)).status).toBe(200);
+  });
+
+  test("what is not there is not_found", async () => {
+    expect((await expunge("evt_0199b7a1f3c07d3e8a5b6c7d8e9f0a1b")).body.code).toBe("not_found");
+  });
+
+  test("a sender cannot make its event look expunged", async () => {
+    caller.reply = () => OK;
+    const event = await sendEvent(running, "e", { expunged: "person_erased" });
+    await running.drain();
+    expect(await showEvent(running, event)).toMatchObject({ state: "done", expunged: null } as object);
+  });
+});
