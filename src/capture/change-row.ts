@@ -4,6 +4,7 @@
  */
 import { type RecordView, viewRecord } from "../records/record.ts";
 import type { Reader, Writer } from "../store/port.ts";
+import { type LookedAt, reach } from "../store/walk.ts";
 import type { Change } from "../trigger/data-change.ts";
 
 export interface ChangeRow {
@@ -32,9 +33,15 @@ const COLUMNS = `seq, change, relays, record_id AS recordId, collection, created
   previous_owner_id AS previousOwnerId, previous_recipient_id AS previousRecipientId, previous_written_by AS previousWrittenBy,
   previous_updated_at AS previousUpdatedAt`;
 
-/** The oldest changes, in the order they were written. */
-export function listChanges(tx: Reader, limit: number): Promise<ChangeRow[]> {
-  return tx.all<ChangeRow>(`SELECT ${COLUMNS} FROM record_change ORDER BY seq LIMIT ?1`, limit);
+/** The oldest changes, in the order they were written: at most `limit`, and no more data than one step takes. */
+export async function listChanges(tx: Reader, limit: number): Promise<ChangeRow[]> {
+  const oldest = await tx.all<LookedAt>(
+    `SELECT seq AS key, octet_length(data) + coalesce(octet_length(previous_data), 0) AS cost FROM record_change ORDER BY seq LIMIT ?1`,
+    limit,
+  );
+  const { floor } = reach(oldest, limit);
+  if (floor === null) return [];
+  return await tx.all<ChangeRow>(`SELECT ${COLUMNS} FROM record_change WHERE seq <= ?1 ORDER BY seq`, floor);
 }
 
 /** Whether any change waits. */

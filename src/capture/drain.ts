@@ -4,6 +4,7 @@
  * its events, never in both. A paused relay's events wait; that is the runner's. It never asks who wrote: what must not fire was not logged.
  */
 import { insertEvent } from "../event/event-insert.ts";
+import type { StoredPayload } from "../event/payload.ts";
 import { parseJson } from "../ground/json.ts";
 import type { Log } from "../ground/log.ts";
 import type { RecordView } from "../records/record.ts";
@@ -36,9 +37,12 @@ export async function drainChanges(tx: Writer, limit: number, nowMs: number, log
     const views = view(tx, change, log);
     if (views === null || saysNothing(views)) continue;
     const watching = change.relays.split(" ").flatMap((id) => watchers.get(id) ?? []);
-    for (const watcher of watching) {
-      if (!wants(watcher.trigger, change, views.record)) continue;
-      await recordChange(tx, watcher, change, views, nowMs);
+    const wanting = watching.filter(({ trigger }) => wants(trigger, change, views.record));
+    if (wanting.length === 0) continue;
+    const { record, previous } = views;
+    const payload = makeChangePayload(record, change.change === "deleted" ? record : previous);
+    for (const watcher of wanting) {
+      await recordChange(tx, watcher, payload, nowMs);
       relayIds.add(watcher.id);
     }
   }
@@ -84,8 +88,7 @@ function wants(trigger: DataChangeTrigger, change: ChangeRow, record: RecordView
 async function recordChange(
   tx: Writer,
   watcher: Watcher,
-  change: ChangeRow,
-  { record, previous }: Views,
+  payload: StoredPayload,
   nowMs: number,
 ): Promise<void> {
   await insertEvent(tx, {
@@ -93,7 +96,7 @@ async function recordChange(
     relayId: watcher.id,
     relayName: watcher.name,
     trigger: "data_change",
-    payload: makeChangePayload(record, change.change === "deleted" ? record : previous),
+    payload,
     unsigned: false,
     dedupe: null,
     nowMs,

@@ -1,6 +1,7 @@
 /** `relay events list`: what happened, newest first. */
 import { type EventItem, listEvents } from "../event/event-list.ts";
 import { MAX_PAGE_SIZE } from "../ground/page.ts";
+import { readPage } from "../store/walk.ts";
 import type { Command } from "./command.ts";
 import { APP, chooseEnvironment, ENVIRONMENT, JSON_OUTPUT, withStore } from "./data-directory.ts";
 import { EVENT_FILTERS, readEventFilter } from "./event-option.ts";
@@ -27,11 +28,10 @@ export const eventsList: Command = {
   async run(input, world) {
     const limit = input.number("limit", { from: 1, to: MAX_PAGE_SIZE }) ?? DEFAULT_LIMIT;
     const filter = readEventFilter(input);
-    const { items } = await withStore(input, world, (store) =>
-      store.read(async (tx) =>
-        listEvents(tx, (await chooseEnvironment(tx, input)).id, filter, { limit, after: null }),
-      ),
-    );
+    const { items } = await withStore(input, world, async (store) => {
+      const { id } = await store.read((tx) => chooseEnvironment(tx, input));
+      return await readPage(store, { limit, after: null }, (tx, part) => listEvents(tx, id, filter, part));
+    });
     sayList(world, {
       json: input.on("json"),
       items,

@@ -2,6 +2,7 @@
 import { type EventItem, listEvents } from "../event/event-list.ts";
 import { sleep } from "../ground/clock.ts";
 import { writeJson } from "../ground/json.ts";
+import { readPage } from "../store/walk.ts";
 import type { Command } from "./command.ts";
 import { APP, chooseEnvironment, ENVIRONMENT, JSON_OUTPUT, withStore } from "./data-directory.ts";
 import { EVENT_FILTERS, readEventFilter } from "./event-option.ts";
@@ -24,7 +25,7 @@ export const eventsTail: Command = {
     });
     await withStore(input, world, async (store) => {
       const environment = await store.read((tx) => chooseEnvironment(tx, input));
-      const look = () => store.read((tx) => listEvents(tx, environment.id, filter, PAGE));
+      const look = () => readPage(store, PAGE, (tx, part) => listEvents(tx, environment.id, filter, part));
       let seen = new Map((await look()).items.map((event) => [event.id, phaseOf(event)]));
       world.tell("Waiting for events; press Ctrl+C to stop.");
       while (!stop.now) {

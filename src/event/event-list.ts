@@ -4,9 +4,9 @@
  */
 import { toIso, toIsoOrNull } from "../ground/clock.ts";
 import { isId } from "../ground/id.ts";
-import { makeCursor, type Page, type PageRequest } from "../ground/page.ts";
-import { Refusal } from "../ground/refusal.ts";
-import type { Reader, SqlValue } from "../store/port.ts";
+import { type Page, type PageRequest, readSeq } from "../ground/page.ts";
+import type { Reader } from "../store/port.ts";
+import { type Condition, equals, walkPage } from "../store/walk.ts";
 import type { EventState, EventTrigger } from "./event-row.ts";
 import { endSeqUntil, firstSeqSince } from "./event-time.ts";
 
@@ -41,8 +41,9 @@ export interface EventItem {
   finishedAt: string | null;
 }
 
-/** Rows looked at for one page at most. */
-const MAX_LOOKED_AT = 4_000;
+const COLUMNS = `event.seq, event.id, event.relay_id AS relayId, event.relay_name AS relayName, event.trigger, event.state, event.reason,
+  event.attempts, event.next_attempt_at AS nextAttemptAt, event.person_id AS personId, person.email AS personEmail, event.truncated,
+  coalesce(json_array_length(event.warnings), 0) AS warnings, event.created_at AS createdAt, event.finished_at AS finishedAt`;
 
 interface ListRow {
   seq: number;
@@ -68,105 +69,89 @@ export async function listEvents(
   filter: EventFilter,
   page: PageRequest,
 ): Promise<Page<EventItem>> {
-  const walk = await planWalk(tx, environmentId, filter, page);
-  const looked = await tx.get<{ count: number; last: number | null }>(
-    `SELECT count(*) AS count, min(seq) AS last FROM (SELECT seq FROM event ${walk.index} WHERE ${walk.where} ORDER BY seq DESC LIMIT ${MAX_LOOKED_AT})`,
-    ...walk.values,
+  const { index, led } = await planWalk(tx, environmentId, filter);
+  return await walkPage<ListRow, EventItem>(
+    tx,
+    {
+      from: `event INDEXED BY ${index}`,
+      join: "LEFT JOIN person ON person.id = event.person_id",
+      columns: COLUMNS,
+      key: "event.seq",
+      led,
+      fits: [
+        equals("event.relay_name", filter.relay),
+        equals("event.state", filter.state),
+        equals("event.trigger", filter.trigger),
+        since(filter.sinceMs),
+        until(filter.untilMs),
+        search(filter.q),
+      ],
+      ...(filter.q === undefined || filter.q === ""
+        ? {}
+        : { cost: "octet_length(event.payload) + coalesce(octet_length(event.preview), 0)" }),
+      after: readSeq(page.after),
+      limit: page.limit,
+    },
+    toItem,
   );
-  const floor = looked?.last ?? null;
-  if (looked === null || floor === null) return { items: [], next: null };
-  const rest = restOf(filter, walk.values.length + 1);
-  const rows = await tx.all<ListRow>(
-    `SELECT event.seq, event.id, event.relay_id AS relayId, event.relay_name AS relayName, event.trigger, event.state, event.reason, event.attempts,
-       event.next_attempt_at AS nextAttemptAt, event.person_id AS personId, person.email AS personEmail, event.truncated,
-       coalesce(json_array_length(event.warnings), 0) AS warnings, event.created_at AS createdAt, event.finished_at AS finishedAt
-     FROM event ${walk.index} LEFT JOIN person ON person.id = event.person_id
-     WHERE ${walk.where.replaceAll(/\b(environment_id|relay_name|person_id|state|seq)\b/g, "event.$1")} AND event.seq >= ?${walk.values.length + 1} ${rest.where}
-     ORDER BY event.seq DESC LIMIT ${page.limit + 1}`,
-    ...walk.values,
-    floor,
-    ...rest.values,
-  );
-  const shown = rows.slice(0, page.limit);
-  const lastShown = shown.at(-1);
-  const next =
-    rows.length > page.limit && lastShown !== undefined
-      ? lastShown.seq
-      : looked.count === MAX_LOOKED_AT
-        ? floor
-        : null;
-  return { items: shown.map(toItem), next: next === null ? null : makeCursor(String(next)) };
 }
 
-interface Walk {
-  index: string;
-  where: string;
-  values: SqlValue[];
-}
-
-/** Chooses the index to walk and its bounds. A partial index is taken only where its own condition stands word for word. */
+/** Chooses the index to walk and what leads it. A partial index is taken only where its own condition stands word for word. */
 async function planWalk(
   tx: Reader,
   environmentId: number,
   filter: EventFilter,
-  page: PageRequest,
-): Promise<Walk> {
-  const values: SqlValue[] = [environmentId];
-  const where = ["environment_id = ?1"];
-  const bind = (value: SqlValue): string => `?${values.push(value)}`;
-  let index = "INDEXED BY event_by_environment";
+): Promise<{ index: string; led: (Condition | undefined)[] }> {
+  const led = [equals("event.environment_id", environmentId)];
+  let index = "event_by_environment";
   if (filter.person !== undefined) {
-    index = "INDEXED BY event_by_person";
-    where.push(`person_id = ${bind(filter.person)}`);
+    index = "event_by_person";
+    led.push(equals("event.person_id", filter.person));
   } else if (filter.state === "failed" || filter.state === "dead") {
-    index = "INDEXED BY event_unhappy";
-    where.push("state IN ('failed', 'dead')", `state = '${filter.state}'`);
+    index = "event_unhappy";
+    led.push({ sql: "event.state IN ('failed', 'dead')", values: [] }, isState(filter.state));
   } else if (filter.state === "queued" || filter.state === "running") {
-    index = "INDEXED BY event_unfinished";
-    where.push("state IN ('queued', 'running')", `state = '${filter.state}'`);
+    index = "event_unfinished";
+    led.push({ sql: "event.state IN ('queued', 'running')", values: [] }, isState(filter.state));
   } else if (filter.relay !== undefined) {
-    index = "INDEXED BY event_by_relay";
-    where.push(`relay_name = ${bind(filter.relay)}`);
+    index = "event_by_relay";
+    led.push(equals("event.relay_name", filter.relay));
   }
-  if (page.after !== null) where.push(`seq < ${bind(readAfter(page.after))}`);
-  if (filter.sinceMs !== undefined) where.push(`seq >= ${bind(await firstSeqSince(tx, filter.sinceMs))}`);
-  if (filter.untilMs !== undefined) where.push(`seq < ${bind(await endSeqUntil(tx, filter.untilMs))}`);
+  const { sinceMs, untilMs } = filter;
+  if (sinceMs !== undefined) led.push({ sql: "event.seq >= ?", values: [await firstSeqSince(tx, sinceMs)] });
+  if (untilMs !== undefined) led.push({ sql: "event.seq < ?", values: [await endSeqUntil(tx, untilMs)] });
   if (filter.q !== undefined && isId("evt", filter.q)) {
     const seq = await findSeq(tx, filter.q);
-    if (seq !== null) where.push(`seq = ${bind(seq)}`);
+    if (seq !== null) led.push(equals("event.seq", seq));
   }
-  return { index, where: where.join(" AND "), values };
+  return { index, led };
 }
 
-function readAfter(after: string): number {
-  const seq = Number(after);
-  if (Number.isSafeInteger(seq)) return seq;
-  throw new Refusal(
-    "invalid_input",
-    "cursor is not one of this list: use the next value of the page before.",
-  );
+/** Written out, so that the planner sees that the index's own condition holds. */
+function isState(state: EventState): Condition {
+  return { sql: `event.state = '${state}'`, values: [] };
 }
 
 async function findSeq(tx: Reader, id: string): Promise<number | null> {
   return (await tx.get<{ seq: number }>("SELECT seq FROM event WHERE id = ?1", id))?.seq ?? null;
 }
 
-function restOf(filter: EventFilter, taken: number): { where: string; values: SqlValue[] } {
-  const values: SqlValue[] = [];
-  const where: string[] = [];
-  const bind = (value: SqlValue): string => `?${taken + values.push(value)}`;
-  if (filter.relay !== undefined) where.push(`event.relay_name = ${bind(filter.relay)}`);
-  if (filter.state !== undefined) where.push(`event.state = ${bind(filter.state)}`);
-  if (filter.trigger !== undefined) where.push(`event.trigger = ${bind(filter.trigger)}`);
-  if (filter.sinceMs !== undefined) where.push(`event.created_at >= ${bind(filter.sinceMs)}`);
-  if (filter.untilMs !== undefined) where.push(`event.created_at < ${bind(filter.untilMs)}`);
-  if (filter.q !== undefined && filter.q !== "") {
-    const text = bind(`%${filter.q.replaceAll(/[\\%_]/g, "\\$&")}%`);
-    where.push(
-      `(event.id = ${bind(filter.q)} OR event.payload LIKE ${text} ESCAPE '\\' OR event.preview LIKE ${text} ESCAPE '\\')`,
-    );
-  }
-  return { where: where.map((part) => `AND ${part}`).join(" "), values };
+function since(ms: number | undefined): Condition | undefined {
+  return ms === undefined ? undefined : { sql: "event.created_at >= ?", values: [ms] };
+}
+
+function until(ms: number | undefined): Condition | undefined {
+  return ms === undefined ? undefined : { sql: "event.created_at < ?", values: [ms] };
+}
+
+/** `instr` looks at each place once; LIKE would try again from each place that begins alike. */
+function search(q: string | undefined): Condition | undefined {
+  if (q === undefined || q === "") return undefined;
+  const found = (column: string) => `instr(lower(${column}), lower(?)) > 0`;
+  return {
+    sql: `(event.id = ? OR ${found("event.payload")} OR ${found("event.preview")})`,
+    values: [q, q, q],
+  };
 }
 
 function toItem(row: ListRow): EventItem {

@@ -2,8 +2,11 @@
 import { toIso, toIsoOrNull } from "../ground/clock.ts";
 import { type Json, parseJson } from "../ground/json.ts";
 import type { Reader } from "../store/port.ts";
+import { type LookedAt, reach } from "../store/walk.ts";
 import type { EventState, EventTrigger } from "./event-row.ts";
 import { type Expunged, readExpunged } from "./expunge.ts";
+
+const MAX_SHOWN_RUNS = 100;
 
 export interface EventView {
   id: string;
@@ -26,7 +29,10 @@ export interface EventView {
   warnings: Json;
   createdAt: string;
   finishedAt: string | null;
+  /** The latest; long lists of attempts are cut at their beginning. */
   runs: RunView[];
+  /** Earlier attempts that are not shown. */
+  runsLeftOut: number;
 }
 
 export interface RunView {
@@ -85,10 +91,7 @@ export async function findEventView(
     environmentId,
   );
   if (row === null) return null;
-  const runs = await tx.all<RunRow>(
-    `SELECT number, started_at AS startedAt, finished_at AS finishedAt, outcome, results FROM run WHERE event_seq = ?1 ORDER BY number`,
-    row.seq,
-  );
+  const runs = await findLatestRuns(tx, row.seq);
   const payload = parseJson(row.payload);
   const expunged = readExpunged(payload);
   return {
@@ -110,7 +113,25 @@ export async function findEventView(
     createdAt: toIso(row.createdAt),
     finishedAt: toIsoOrNull(row.finishedAt),
     runs: runs.map(toRunView),
+    runsLeftOut: Math.max(0, (runs[0]?.number ?? 1) - 1),
   };
+}
+
+/** The latest attempts, oldest first: as many as one step reads. */
+async function findLatestRuns(tx: Reader, seq: number): Promise<RunRow[]> {
+  const looked = await tx.all<LookedAt>(
+    "SELECT number AS key, octet_length(results) AS cost FROM run WHERE event_seq = ?1 ORDER BY number DESC LIMIT ?2",
+    seq,
+    MAX_SHOWN_RUNS,
+  );
+  const { floor } = reach(looked, MAX_SHOWN_RUNS);
+  if (floor === null) return [];
+  return await tx.all<RunRow>(
+    `SELECT number, started_at AS startedAt, finished_at AS finishedAt, outcome, results FROM run
+     WHERE event_seq = ?1 AND number >= ?2 ORDER BY number`,
+    seq,
+    floor,
+  );
 }
 
 function toRunView(run: RunRow): RunView {

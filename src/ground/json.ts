@@ -3,13 +3,16 @@
  * is too small for is its characters alone.
  * Source: recipes, "Reading the event". It never accepts anything that JSON.parse refuses.
  */
+import { randomUUID } from "node:crypto";
 
 export type Json = null | boolean | number | bigint | string | Json[] | { [name: string]: Json };
 export type JsonObject = { [name: string]: Json };
 
 /** A number that a double may not hold: sixteen digits in a row, or an exponent of three. */
 const MAY_BE_BEYOND_DOUBLE = /(?:^|[\s:,[])-?(?:\d{16}|[\d.]+[eE][+-]?\d{3})/;
-const INTEGER = /^-?\d+$/;
+/** As JSON writes them: no zero before another digit. */
+const INTEGER = /^-?(?:0|[1-9]\d*)$/;
+const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 /** Reading and writing a bigint costs the square of its length; a longer integer is kept as its digits alone. */
 const MAX_BIGINT_CHARS = 1_000;
 
@@ -21,27 +24,141 @@ const { rawJSON, isRawJSON } = JSON as unknown as {
   isRawJSON(value: unknown): value is RawJson;
 };
 
+/** Stands for a number as it was written, between reading and walking; nobody can write it who did not see it. */
+const MARK = `number ${randomUUID()} `;
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const MINUS = 0x2d;
+
 /** The value of a JSON text. Throws SyntaxError on what is not JSON. */
 export function parseJson(text: string): Json {
   if (!MAY_BE_BEYOND_DOUBLE.test(text)) return JSON.parse(text) as Json;
-  return JSON.parse(text, keepNumber as (this: unknown, key: string, value: unknown) => unknown) as Json;
+  const marked = markNumbers(text);
+  const value = JSON.parse(marked) as Json;
+  return marked === text ? value : unmark(value);
 }
 
 /**
- * The number as it was written where a double would lose it: an integer beyond 2^53 as a bigint, and one without end, or an exponent that
- * makes it infinite or nothing, as an opaque value that is shown and written as its characters.
+ * The text with every number that a double would lose as a marked string. A reviver would be told the digits too, at ten times the cost,
+ * and every receiver waits meanwhile.
  */
-function keepNumber(_key: string, value: unknown, context: { source?: string }): unknown {
-  if (typeof value !== "number" || (Number.isSafeInteger(value) && value !== 0)) return value;
-  const source = context.source;
-  if (source === undefined) return value;
-  if (INTEGER.test(source)) {
-    if (value === 0) return value;
-    return source.length > MAX_BIGINT_CHARS ? rawJSON(source) : BigInt(source);
+function markNumbers(text: string): string {
+  let marked = "";
+  let copied = 0;
+  for (let at = 0; at < text.length; at++) {
+    const char = text.charCodeAt(at);
+    if (char === QUOTE) {
+      at = endOfString(text, at);
+    } else if (char === MINUS || isDigit(char)) {
+      const end = endOfNumber(text, at);
+      const written = text.slice(at, end);
+      if (isLost(written) && !isName(text, end)) {
+        marked += `${text.slice(copied, at)}"${MARK}${written}"`;
+        copied = end;
+      }
+      at = end - 1;
+    }
   }
-  const isLost = !Number.isFinite(value) || (value === 0 && /^[^eE]*[1-9]/.test(source));
-  return isLost ? rawJSON(source) : value;
+  return copied === 0 ? text : marked + text.slice(copied);
 }
+
+/** Where the string that begins at `at` has its closing quote, or the end of the text. */
+function endOfString(text: string, at: number): number {
+  for (let next = at + 1; next < text.length; next++) {
+    const char = text.charCodeAt(next);
+    if (char === QUOTE) return next;
+    if (char === BACKSLASH) next += 1;
+  }
+  return text.length;
+}
+
+/** Behind the last character that a number may hold: fractions and exponents are part of it. */
+function endOfNumber(text: string, at: number): number {
+  let end = at + 1;
+  while (end < text.length && NUMBER_CHAR[text.charCodeAt(end)] === 1) end += 1;
+  return end;
+}
+
+const NUMBER_CHAR = new Uint8Array(0x1_0000);
+for (const char of "0123456789+-.eE") NUMBER_CHAR[char.charCodeAt(0)] = 1;
+
+function isDigit(char: number): boolean {
+  return char >= 0x30 && char <= 0x39;
+}
+
+/** An integer beyond 2^53, or a number that a double makes infinite or nothing. What is no number of JSON is left for it to refuse. */
+function isLost(written: string): boolean {
+  const isInteger = INTEGER.test(written);
+  if (isInteger ? written.length < 16 : !NUMBER.test(written)) return false;
+  const value = Number(written);
+  if (isInteger) return !Number.isSafeInteger(value);
+  return !Number.isFinite(value) || (value === 0 && /^[^eE]*[1-9]/.test(written));
+}
+
+/** The integer as a bigint; one without end, or an exponent beyond a double, as an opaque value that is shown and written as its characters. */
+function keepNumber(written: string): Json {
+  const isBigint = INTEGER.test(written) && written.length <= MAX_BIGINT_CHARS;
+  return (isBigint ? BigInt(written) : rawJSON(written)) as Json;
+}
+
+/** A number in the place of a name is no JSON; marked, it would be. */
+function isName(text: string, end: number): boolean {
+  let at = end;
+  while (/\s/.test(text.charAt(at))) at += 1;
+  return text.charAt(at) === ":";
+}
+
+/** The value with its marked strings as the numbers they stand for, changed in place and without recursion. */
+function unmark(root: Json): Json {
+  if (typeof root !== "object" || root === null) return unmarkScalar(root);
+  const open: (Json[] | { [name: string]: Json })[] = [root];
+  const look = (value: Json): Json => {
+    if (typeof value !== "object" || value === null) return unmarkScalar(value);
+    open.push(value);
+    return value;
+  };
+  for (let inside = open.pop(); inside !== undefined; inside = open.pop()) {
+    if (Array.isArray(inside)) {
+      for (let at = 0; at < inside.length; at++) inside[at] = look(inside[at] as Json);
+    } else {
+      for (const name of Object.keys(inside)) inside[name] = look(inside[name] as Json);
+    }
+  }
+  return root;
+}
+
+function unmarkScalar(value: Json): Json {
+  return typeof value === "string" && value.startsWith(MARK) ? keepNumber(value.slice(MARK.length)) : value;
+}
+
+/** How deep a JSON text is nested and how many values it holds, about; counted before anything is made of it. Stops past either bound. */
+export function measureJson(
+  bytes: Uint8Array,
+  most: { depth: number; values: number },
+): { depth: number; values: number } {
+  let level = 0;
+  let depth = 0;
+  let values = 1;
+  for (let at = 0; at < bytes.length && depth <= most.depth && values <= most.values; at++) {
+    const byte = bytes[at];
+    if (byte === QUOTE) {
+      for (at += 1; at < bytes.length && bytes[at] !== QUOTE; at++) if (bytes[at] === BACKSLASH) at += 1;
+    } else if (byte === OPEN_OBJECT || byte === OPEN_LIST) {
+      level += 1;
+      depth = Math.max(depth, level);
+      values += 1;
+    } else if (byte === CLOSE_OBJECT || byte === CLOSE_LIST) level -= 1;
+    else if (byte === COMMA) values += 1;
+  }
+  return { depth, values };
+}
+
+const OPEN_OBJECT = 0x7b;
+const CLOSE_OBJECT = 0x7d;
+const OPEN_LIST = 0x5b;
+const CLOSE_LIST = 0x5d;
+const COMMA = 0x2c;
 
 function writeBigInteger(_key: string, value: unknown): unknown {
   return typeof value === "bigint" ? rawJSON(value.toString()) : value;

@@ -62,6 +62,8 @@ export const MAX_RECENT_CALLS = 1_000;
 /** How long an earlier receiver secret may go on verifying after a rotation. */
 export const MAX_SECRET_OVERLAP_SECONDS = 7 * 86_400;
 export const MAX_MANAGEMENT_BODY_BYTES = 1024 * 1024;
+/** Scalars, lists and objects of such a body together: reading it then takes milliseconds. */
+export const MAX_BODY_VALUES = 25_000;
 /** An uploaded file, kept in the database. */
 export const MAX_FILE_BYTES = 5 * 1024 * 1024;
 export const MAX_FILE_NAME_CHARS = 200;
@@ -69,6 +71,7 @@ export const MAX_FILE_NAME_CHARS = 200;
 export const MAX_RECORD_BYTES = 256 * 1024;
 export const MAX_JSON_DEPTH = 32;
 export const MAX_COLLECTION_FIELDS = 100;
+export const MAX_ACCESS_SLUGS = 1_000;
 export const MAX_TITLE_CHARS = 200;
 /** One line of the ledger by API, either way; a relay's grant_credits has its own, smaller bounds. */
 export const MAX_CREDIT_LINE = 1_000_000_000;

@@ -45,11 +45,23 @@ export function makePage<Row, Item>(
   return { items: shown.map(toItem), next };
 }
 
+/** The row number that a cursor of a list by row numbers holds; null: from the newest. Refuses with `invalid_input`. */
+export function readSeq(after: string | null): number | null {
+  if (after === null) return null;
+  const seq = Number(after);
+  if (after.trim() !== "" && Number.isSafeInteger(seq)) return seq;
+  throw new Refusal(
+    "invalid_input",
+    "cursor is not one of this list: use the next value of the page before, unchanged.",
+  );
+}
+
 export function makeCursor(key: string): string {
   return Buffer.from(key).toString("base64url");
 }
 
-function readCursor(cursor: string): string {
+/** The key that a cursor holds. Refuses with `invalid_input`. */
+export function readCursor(cursor: string): string {
   const key = Buffer.from(cursor, "base64url").toString();
   if (cursor === "" || makeCursor(key) !== cursor) {
     throw new Refusal(

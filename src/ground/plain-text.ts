@@ -43,7 +43,11 @@ export function cutToLine(text: string, maxChars: number): string {
 
 /** Unicode characters (code points) of a text: what a limit "in characters" counts. */
 export function countChars(text: string): number {
-  let count = 0;
-  for (const _ of text) count += 1;
+  let count = text.length;
+  for (let at = 1; at < text.length; at++) {
+    // The second half of a pair counts with the first.
+    if ((text.charCodeAt(at) & 0xfc00) === 0xdc00 && (text.charCodeAt(at - 1) & 0xfc00) === 0xd800)
+      count -= 1;
+  }
   return count;
 }

@@ -1,11 +1,12 @@
 /** The words of a shape's refusals: how a field, a list of names and a wrong value are shown. A value is shown only where it is short. */
+import { countChars } from "./plain-text.ts";
 import type { ShapeNode } from "./shape.ts";
 
 const MAX_SHOWN_CHARS = 40;
 
 /** `trigger` and `map` as `trigger.map`; a name of the writer's own is cut and stripped of control characters. */
 export function joinField(field: string, name: string): string {
-  const plain = name.replaceAll(/\p{C}/gu, "?");
+  const plain = name.slice(0, MAX_SHOWN_CHARS + 1).replaceAll(/\p{C}/gu, "?");
   const shown = plain.length > MAX_SHOWN_CHARS ? `${plain.slice(0, MAX_SHOWN_CHARS)}…` : plain;
   return field === "" ? shown : `${field}.${shown}`;
 }
@@ -53,7 +54,7 @@ function saysWhyText(node: ShapeNode, text: string): string {
   if (isChoice(node)) return `is ${showText(text)}`;
   if (!wants(node, "string")) return "is a text";
   if (text === "") return "is empty";
-  const chars = Array.from(text).length;
+  const chars = countChars(text);
   if (node.maxLength !== undefined && chars > node.maxLength) return `is ${chars} characters long`;
   if (node.minLength !== undefined && chars < node.minLength) return `is ${chars} characters long`;
   return "is not in the right form";

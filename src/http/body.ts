@@ -2,8 +2,8 @@
  * Reads the bytes of a request's body, and the JSON of a management call: at most 1 MB, UTF-8, lossless, not nested without end. The limit
  * is enforced while reading, as the server's own 413 has no body. It never decides which fields a route takes.
  */
-import { type Json, parseJson } from "../ground/json.ts";
-import { MAX_MANAGEMENT_BODY_BYTES } from "../ground/limit.ts";
+import { type Json, measureJson, parseJson } from "../ground/json.ts";
+import { MAX_BODY_VALUES, MAX_MANAGEMENT_BODY_BYTES } from "../ground/limit.ts";
 import { Refusal } from "../ground/refusal.ts";
 import type { BodyRoom } from "./body-room.ts";
 
@@ -75,32 +75,25 @@ function brokenOff(): Refusal {
 }
 
 function parseBody(bytes: Uint8Array): Json {
-  let value: Json;
-  try {
-    value = parseJson(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
-  } catch {
-    throw new Refusal("invalid_json", "The request body is not JSON: send one JSON object in UTF-8.");
-  }
-  if (depthOf(value) > MAX_DEPTH) {
+  // Before anything is made of it: reading a megabyte of brackets would hold up every other call.
+  const { depth, values } = measureJson(bytes, { depth: MAX_DEPTH, values: MAX_BODY_VALUES });
+  if (depth > MAX_DEPTH) {
     throw new Refusal(
       "invalid_json",
       `The request body is nested deeper than ${MAX_DEPTH} levels: send it flatter.`,
     );
   }
-  return value;
-}
-
-/** Levels of nesting, counted up to one more than the limit and without recursion. */
-function depthOf(root: Json): number {
-  let level: Json[] = [root];
-  let depth = 0;
-  while (level.length > 0 && depth <= MAX_DEPTH) {
-    level = level.flatMap((value) =>
-      typeof value === "object" && value !== null ? Object.values(value) : [],
+  if (values > MAX_BODY_VALUES) {
+    throw new Refusal(
+      "invalid_json",
+      `The request body holds more than ${MAX_BODY_VALUES.toLocaleString("en")} values: send less at once.`,
     );
-    depth += 1;
   }
-  return depth;
+  try {
+    return parseJson(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+  } catch {
+    throw new Refusal("invalid_json", "The request body is not JSON: send one JSON object in UTF-8.");
+  }
 }
 
 function tooLarge(maxBytes: number): Refusal {

@@ -4,12 +4,16 @@ import { readPageRequest } from "../ground/page.ts";
 import {
   createCollection,
   deleteCollection,
+  deleteRecordsOf,
   listCollections,
   requireCollection,
   updateCollection,
   viewCollection,
 } from "../records/collection.ts";
 import { COLLECTION_KINDS, requireCollectionDefinition } from "../records/collection-definition.ts";
+import { turnLoop } from "../store/walk.ts";
+import type { Visit } from "./admission.ts";
+import type { HttpRooms } from "./rooms.ts";
 import { environmentRoute } from "./route.ts";
 import { fields, json, oneOf, pageOf, pageQuery, time } from "./schema.ts";
 import { auditVisit } from "./visit-audit.ts";
@@ -22,6 +26,18 @@ const collection = Type.Object({
   createdAt: time,
   updatedAt: time,
 });
+
+/** Deletes the records in steps, so that a large collection holds nobody up; cut off in the middle, it has fewer records and stands. */
+async function emptyCollection(rooms: HttpRooms, visit: Visit, name: string): Promise<number> {
+  for (let deleted = 0; ; await turnLoop()) {
+    const step = await rooms.store.write(visit.origin, (tx) =>
+      deleteRecordsOf(tx, visit.environment.id, name),
+    );
+    deleted += step.deleted;
+    if (step.ended) return deleted;
+    rooms.recordsChanged();
+  }
+}
 
 export const collectionRoutes = [
   environmentRoute({
@@ -107,14 +123,15 @@ export const collectionRoutes = [
     query: fields({ force: Type.Optional(oneOf(["true", "false"])) }),
     answer: null,
     async handle({ rooms, visit, params, query, nowMs }) {
+      const options = { force: query.force === "true" };
+      const emptied = options.force ? await emptyCollection(rooms, visit, params.name) : 0;
       await rooms.store.write(visit.origin, async (tx) => {
-        const options = { force: query.force === "true" };
         const gone = await deleteCollection(tx, visit.environment.id, params.name, options);
         await auditVisit(tx, visit, nowMs, {
           action: "collection.deleted",
           target: `collection:${params.name}`,
           before: viewCollection(gone.before),
-          after: { recordsDeleted: gone.recordsDeleted },
+          after: { recordsDeleted: emptied + gone.recordsDeleted },
         });
       });
       rooms.recordsChanged();

@@ -1,10 +1,12 @@
 /** Mail that was sent, or in local development kept: the mailbox; sending again by hand, and a test of the settings. */
 import { Type } from "typebox";
-import { readPageRequest } from "../ground/page.ts";
+import { type PageRequest, readPageRequest } from "../ground/page.ts";
 import { EMAIL_STATES, listEmails, requireEmailView } from "../mail/email.ts";
 import { type HandMailRooms, sendEmailAgain, sendTestMail } from "../mail/hand-mail.ts";
 import { MAIL_TROUBLES, type MailTrouble } from "../mail/mailer.ts";
 import { requireActingPerson } from "../people/person.ts";
+import type { Reader } from "../store/port.ts";
+import { readPage } from "../store/walk.ts";
 import type { HttpRooms } from "./rooms.ts";
 import { environmentRoute } from "./route.ts";
 import { fields, oneOf, orNull, pageOf, pageQuery, time, timeOrNull } from "./schema.ts";
@@ -48,7 +50,8 @@ export const emailRoutes = [
     handle({ rooms, visit, query }) {
       const { limit, cursor, ...filter } = query;
       const page = readPageRequest({ limit, cursor });
-      return rooms.store.read((tx) => listEmails(tx, visit.environment.id, page, filter));
+      const step = (tx: Reader, part: PageRequest) => listEmails(tx, visit.environment.id, part, filter);
+      return readPage(rooms.store, page, step, { large: true });
     },
   }),
   environmentRoute({

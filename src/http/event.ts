@@ -7,6 +7,7 @@ import { replayEvent } from "../event/replay.ts";
 import { readPageRequest } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
 import type { Reader } from "../store/port.ts";
+import { readPage } from "../store/walk.ts";
 import { environmentRoute } from "./route.ts";
 import { fields, json, oneOf, orNull, pageOf, pageQuery, readTime, time, timeOrNull } from "./schema.ts";
 
@@ -45,6 +46,7 @@ const event = Type.Object({
   unsigned: Type.Boolean(),
   warnings: json,
   runs: Type.Array(run),
+  runsLeftOut: Type.Integer(),
 });
 
 async function requireEvent(tx: Reader, environmentId: number, id: string) {
@@ -76,7 +78,7 @@ export const eventRoutes = [
       const { limit, cursor, since, until, ...filter } = query;
       const page = readPageRequest({ limit, cursor });
       const wanted = { ...filter, sinceMs: readTime("since", since), untilMs: readTime("until", until) };
-      return rooms.store.read((tx) => listEvents(tx, visit.environment.id, wanted, page));
+      return readPage(rooms.store, page, (tx, part) => listEvents(tx, visit.environment.id, wanted, part));
     },
   }),
   environmentRoute({

@@ -1,10 +1,11 @@
 /** What a person may use: checking an entitlement, granting by hand, ending a grant. */
 import { Type } from "typebox";
 import { readPageRequest } from "../ground/page.ts";
-import { checkAccess, listGrants, revokeGrant, viewGrant } from "../people/access-grant.ts";
+import { checkAccess, listGrants, listHolders, revokeGrant, viewGrant } from "../people/access-grant.ts";
 import { resolveEntitlementKey } from "../people/entitlement.ts";
 import { grantByHand } from "../people/hand-grant.ts";
 import { requirePerson } from "../people/person.ts";
+import { readPage } from "../store/walk.ts";
 import { environmentRoute } from "./route.ts";
 import { fields, oneOf, orNull, pageOf, pageQuery, readTime, time, timeOrNull } from "./schema.ts";
 import { auditVisit } from "./visit-audit.ts";
@@ -67,6 +68,26 @@ export const grantRoutes = [
       return rooms.store.read(async (tx) => {
         await requirePerson(tx, at.environmentId, params.id);
         return await listGrants(tx, at, page);
+      });
+    },
+  }),
+  environmentRoute({
+    method: "GET",
+    path: "/grants",
+    summary:
+      "Lists the live grants of an entitlement with who holds it, from what and until when, newest first.",
+    query: fields({
+      ...pageQuery,
+      entitlement: Type.Optional(Type.String({ description: "a product or plan name, or access:<slug>" })),
+    }),
+    answer: pageOf(grant),
+    async handle({ rooms, visit, query, nowMs }) {
+      const { entitlement: name, ...paging } = query;
+      const environmentId = visit.environment.id;
+      return await readPage(rooms.store, readPageRequest(paging), async (tx, part) => {
+        const entitlement =
+          name === undefined ? undefined : await resolveEntitlementKey(tx, environmentId, name);
+        return await listHolders(tx, { environmentId, entitlement, nowMs }, part);
       });
     },
   }),

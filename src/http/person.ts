@@ -6,6 +6,7 @@ import { type EraseCursor, erasePerson, eraseRows } from "../people/person-erase
 import { invitePerson } from "../people/person-invite.ts";
 import { listTokens } from "../people/person-token.ts";
 import { currentPlan } from "../selling/subscription.ts";
+import { readPage } from "../store/walk.ts";
 import { environmentRoute } from "./route.ts";
 import { fields, json, oneOf, orNull, pageOf, pageQuery, time } from "./schema.ts";
 import { auditVisit } from "./visit-audit.ts";
@@ -41,11 +42,11 @@ export const personRoutes = [
       const { limit, cursor, email, ...filter } = query;
       const page = readPageRequest({ limit, cursor });
       const environmentId = visit.environment.id;
-      return await rooms.store.read(async (tx) => {
-        if (email === undefined) return await listPersons(tx, environmentId, page, filter);
-        const found = await findPersonByEmail(tx, environmentId, email);
-        return { items: found === null ? [] : [viewPerson(found)], next: null };
-      });
+      if (email === undefined) {
+        return await readPage(rooms.store, page, (tx, part) => listPersons(tx, environmentId, part, filter));
+      }
+      const found = await rooms.store.read((tx) => findPersonByEmail(tx, environmentId, email));
+      return { items: found === null ? [] : [viewPerson(found)], next: null };
     },
   }),
   environmentRoute({

@@ -3,6 +3,7 @@ import { Type } from "typebox";
 import { readPageRequest } from "../ground/page.ts";
 import { listPurchases, requirePurchaseView } from "../selling/purchase.ts";
 import { endSubscriptionByHand, listSubscriptions, viewSubscription } from "../selling/subscription.ts";
+import { readPage } from "../store/walk.ts";
 import { environmentRoute } from "./route.ts";
 import { fields, json, oneOf, orNull, pageOf, pageQuery, time, timeOrNull } from "./schema.ts";
 
@@ -47,13 +48,18 @@ export const purchaseRoutes = [
   environmentRoute({
     method: "GET",
     path: "/purchases",
-    summary: "Lists receipts and refunds, newest first.",
-    query: fields({ ...pageQuery, person: Type.Optional(Type.String()), kind: Type.Optional(purchaseKind) }),
+    summary: "Lists receipts and refunds, newest first; ref finds a receipt with its refund.",
+    query: fields({
+      ...pageQuery,
+      ref: Type.Optional(Type.String({ description: "the ref of a receipt" })),
+      person: Type.Optional(Type.String()),
+      kind: Type.Optional(purchaseKind),
+    }),
     answer: pageOf(purchase),
     handle({ rooms, visit, query }) {
       const { limit, cursor, ...filter } = query;
       const page = readPageRequest({ limit, cursor });
-      return rooms.store.read((tx) => listPurchases(tx, visit.environment.id, page, filter));
+      return readPage(rooms.store, page, (tx, part) => listPurchases(tx, visit.environment.id, part, filter));
     },
   }),
   environmentRoute({
@@ -75,7 +81,9 @@ export const purchaseRoutes = [
     handle({ rooms, visit, query }) {
       const { limit, cursor, ...filter } = query;
       const page = readPageRequest({ limit, cursor });
-      return rooms.store.read((tx) => listSubscriptions(tx, visit.environment.id, page, filter));
+      return readPage(rooms.store, page, (tx, part) =>
+        listSubscriptions(tx, visit.environment.id, part, filter),
+      );
     },
   }),
   environmentRoute({

@@ -5,7 +5,7 @@
 import { Type } from "typebox";
 import type { Json } from "../ground/json.ts";
 import { isJsonObject, parseJson } from "../ground/json.ts";
-import { readPageRequest } from "../ground/page.ts";
+import { type PageRequest, readPageRequest } from "../ground/page.ts";
 import { requireCollection } from "../records/collection.ts";
 import {
   deleteRecord,
@@ -16,7 +16,8 @@ import {
   writeRecord,
 } from "../records/record.ts";
 import { listRecords } from "../records/record-list.ts";
-import type { Writer } from "../store/port.ts";
+import type { Reader, Writer } from "../store/port.ts";
+import { readPage } from "../store/walk.ts";
 import type { Visit } from "./admission.ts";
 import { environmentRoute } from "./route.ts";
 import { fields, json, orNull, pageOf, pageQuery, time } from "./schema.ts";
@@ -65,10 +66,11 @@ export const recordRoutes = [
     handle({ rooms, visit, params, query }) {
       const { limit, cursor, ...filter } = query;
       const page = readPageRequest({ limit, cursor });
-      return rooms.store.read(async (tx) => {
+      const step = async (tx: Reader, part: PageRequest) => {
         const collection = await requireCollection(tx, visit.environment.id, params.name);
-        return await listRecords(tx, visit.environment.id, collection, page, filter);
-      });
+        return await listRecords(tx, visit.environment.id, collection, part, filter);
+      };
+      return readPage(rooms.store, page, step, { large: true });
     },
   }),
   environmentRoute({

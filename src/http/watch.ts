@@ -1,7 +1,9 @@
 /** What the house noticed: the audit, standing problems, alerts. Lists alone. */
 import { Type } from "typebox";
 import { toIso, toIsoOrNull } from "../ground/clock.ts";
-import { readPageRequest } from "../ground/page.ts";
+import { type PageRequest, readPageRequest } from "../ground/page.ts";
+import type { Reader } from "../store/port.ts";
+import { readPage } from "../store/walk.ts";
 import { listAlerts } from "../watch/alert.ts";
 import { auditId, listAudit } from "../watch/audit.ts";
 import { listProblems } from "../watch/problem.ts";
@@ -35,7 +37,8 @@ export const watchRoutes = [
     async handle({ rooms, visit, query }) {
       const { limit, cursor, ...filter } = query;
       const page = readPageRequest({ limit, cursor });
-      const found = await rooms.store.read((tx) => listAudit(tx, visit.environment.id, filter, page));
+      const step = (tx: Reader, part: PageRequest) => listAudit(tx, visit.environment.id, filter, part);
+      const found = await readPage(rooms.store, page, step, { large: true });
       const items = found.items.map(({ seq, at, ...row }) => ({
         id: auditId({ at, seq }),
         at: toIso(at),

@@ -5,9 +5,10 @@
 import { toIso, toIsoOrNull } from "../ground/clock.ts";
 import { newId } from "../ground/id.ts";
 import { DAY_MS, type RaisableLimits } from "../ground/limit.ts";
-import { makePage, type Page, type PageRequest } from "../ground/page.ts";
+import { type Page, type PageRequest, readSeq } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
 import type { Reader, Writer } from "../store/port.ts";
+import { equals, walkPage } from "../store/walk.ts";
 import type { MailOutcome, MailTrouble } from "./mailer.ts";
 
 export type EmailKind = "event" | "account" | "alert" | "signin";
@@ -207,19 +208,21 @@ export async function listEmails(
   request: PageRequest,
   filter: EmailFilter = {},
 ): Promise<Page<EmailView>> {
-  const rows = await tx.all<EmailRow>(
-    `SELECT ${COLUMNS} FROM email
-     WHERE environment_id = ?1 AND (?2 IS NULL OR seq < ?2) AND (?3 IS NULL OR person_id = ?3)
-       AND (?4 IS NULL OR kind = ?4) AND (?5 IS NULL OR state = ?5)
-     ORDER BY seq DESC LIMIT ?6`,
-    environmentId,
-    request.after === null ? null : Number(request.after),
-    filter.person ?? null,
-    filter.kind ?? null,
-    filter.state ?? null,
-    request.limit + 1,
+  const { person, kind, state } = filter;
+  return await walkPage<EmailRow, EmailView>(
+    tx,
+    {
+      from: `email INDEXED BY ${person === undefined ? "email_by_environment" : "email_by_person"}`,
+      columns: COLUMNS,
+      key: "seq",
+      led: [equals("environment_id", environmentId), equals("person_id", person)],
+      fits: [equals("kind", kind), equals("state", state)],
+      cost: "octet_length(text)",
+      after: readSeq(request.after),
+      limit: request.limit,
+    },
+    viewEmail,
   );
-  return makePage(rows, request, (row) => row.seq, viewEmail);
 }
 
 /** One mail as the API shows it. Refuses with `not_found`. */

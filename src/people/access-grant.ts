@@ -4,9 +4,10 @@
  */
 import { toIso, toIsoOrNull } from "../ground/clock.ts";
 import { newId } from "../ground/id.ts";
-import { makePage, type Page, type PageRequest } from "../ground/page.ts";
+import type { Page, PageRequest } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
 import type { Reader, Writer } from "../store/port.ts";
+import { equals, walkPage } from "../store/walk.ts";
 
 export type GrantSource = "relay" | "purchase" | "plan" | "hand";
 
@@ -135,32 +136,66 @@ interface Holding {
 }
 
 /** The live grants, the newest first. */
-export function listLiveGrants(tx: Reader, holding: Holding): Promise<GrantRow[]> {
+export function listLiveGrants(tx: Reader, holding: Holding, limit = -1): Promise<GrantRow[]> {
   return tx.all<GrantRow>(
-    `SELECT ${COLUMNS} FROM access_grant
-     WHERE person_id = ?1 AND environment_id = ?2 AND (?3 IS NULL OR entitlement = ?3)
+    `SELECT ${COLUMNS} FROM access_grant INDEXED BY ${holding.entitlement === null ? "access_grant_by_person" : "access_grant_live"}
+     WHERE person_id = ?1 AND environment_id = ?2 AND ${holding.entitlement === null ? "?3 IS NULL" : "entitlement = ?3"}
        AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?4)
-     ORDER BY granted_at DESC, id DESC`,
+     ORDER BY granted_at DESC, id DESC LIMIT ?5`,
     holding.personId,
     holding.environmentId,
     holding.entitlement,
     holding.nowMs,
+    limit,
   );
 }
 
-/** Answers `GET …/access` and `…/access/{entitlement}`: the live grants and what they amount to. */
+/** Of someone who holds very many, the newest are shown; `granted` and `until` are of all. */
+const MAX_SHOWN_GRANTS = 200;
+
+/** Answers `GET …/access` and `…/access/{entitlement}`: what the live grants amount to, and the newest of them. */
 export async function checkAccess(tx: Reader, holding: Holding): Promise<AccessView> {
-  return viewAccess(await listLiveGrants(tx, holding), holding.nowMs);
+  const { granted, until } = await findEnd(tx, holding);
+  const live = granted ? await listLiveGrants(tx, holding, MAX_SHOWN_GRANTS) : [];
+  return { granted, until: toIsoOrNull(until), grants: live.map((row) => viewGrant(row, holding.nowMs)) };
 }
 
-function viewAccess(live: readonly GrantRow[], nowMs: number): AccessView {
-  const ends = live.map((row) => row.expiresAt);
-  const until = ends.length === 0 || ends.includes(null) ? null : Math.max(...ends.map((end) => end ?? 0));
-  return {
-    granted: live.length > 0,
-    until: toIsoOrNull(until),
-    grants: live.map((row) => viewGrant(row, nowMs)),
-  };
+/** Out of an index alone, so that it costs little whatever a person was granted. */
+async function findEnd(tx: Reader, holding: Holding): Promise<{ granted: boolean; until: number | null }> {
+  const { personId, environmentId, entitlement, nowMs } = holding;
+  const named = entitlement === null ? "" : "AND entitlement = ?3";
+  const values = entitlement === null ? [personId, environmentId] : [personId, environmentId, entitlement];
+  const row = await tx.get<{ endless: number; until: number | null }>(
+    `SELECT EXISTS (SELECT 1 FROM ${ENDS} ${named} AND expires_at IS NULL) AS endless,
+       (SELECT max(expires_at) FROM ${ENDS} ${named}) AS until`,
+    ...values,
+  );
+  if (row?.endless === 1) return { granted: true, until: null };
+  const until = row?.until ?? null;
+  return until !== null && until > nowMs ? { granted: true, until } : { granted: false, until: null };
+}
+
+const ENDS = `access_grant INDEXED BY access_grant_ends
+  WHERE person_id = ?1 AND environment_id = ?2 AND revoked_at IS NULL`;
+
+/** How many live grants of the entitlement there are, counted no further than `most`. */
+export async function countHolders(
+  tx: Reader,
+  at: { environmentId: number; entitlement: string; nowMs: number },
+  most: number,
+): Promise<number> {
+  const held = `SELECT person_id FROM access_grant INDEXED BY access_grant_held
+    WHERE environment_id = ?1 AND entitlement = ?2 AND revoked_at IS NULL`;
+  const row = await tx.get<{ count: number }>(
+    `SELECT count(DISTINCT person_id) AS count FROM (
+       SELECT * FROM (${held} AND expires_at IS NULL LIMIT ?4)
+       UNION ALL SELECT * FROM (${held} AND expires_at > ?3 LIMIT ?4))`,
+    at.environmentId,
+    at.entitlement,
+    at.nowMs,
+    most,
+  );
+  return Math.min(most, row?.count ?? 0);
 }
 
 /** Every grant a person ever had, ended ones too, newest first. */
@@ -169,19 +204,43 @@ export async function listGrants(
   at: { environmentId: number; personId: string; nowMs: number },
   request: PageRequest,
 ): Promise<Page<GrantView>> {
-  const rows = await tx.all<GrantRow>(
-    `SELECT ${COLUMNS} FROM access_grant
-     WHERE person_id = ?1 AND environment_id = ?2 AND id < ?3 ORDER BY id DESC LIMIT ?4`,
-    at.personId,
-    at.environmentId,
-    request.after ?? "~",
-    request.limit + 1,
-  );
-  return makePage(
-    rows,
-    request,
-    (row) => row.id,
+  return await walkPage<GrantRow, GrantView>(
+    tx,
+    {
+      from: "access_grant INDEXED BY access_grant_by_person_id",
+      columns: COLUMNS,
+      key: "id",
+      led: [equals("person_id", at.personId), equals("environment_id", at.environmentId)],
+      after: request.after,
+      limit: request.limit,
+    },
     (row) => viewGrant(row, at.nowMs),
+  );
+}
+
+/** Who holds an entitlement now: its live grants, or all live grants where none is named, newest first. */
+export async function listHolders(
+  tx: Reader,
+  at: { environmentId: number; entitlement: string | undefined; nowMs: number },
+  request: PageRequest,
+): Promise<Page<GrantView>> {
+  const { environmentId, entitlement, nowMs } = at;
+  return await walkPage<GrantRow, GrantView>(
+    tx,
+    {
+      from: `access_grant INDEXED BY ${entitlement === undefined ? "access_grant_unrevoked" : "access_grant_by_entitlement"}`,
+      columns: COLUMNS,
+      key: "id",
+      led: [
+        equals("environment_id", environmentId),
+        { sql: "revoked_at IS NULL", values: [] },
+        equals("entitlement", entitlement),
+      ],
+      fits: [{ sql: "(expires_at IS NULL OR expires_at > ?)", values: [nowMs] }],
+      after: request.after,
+      limit: request.limit,
+    },
+    (row) => viewGrant(row, nowMs),
   );
 }
 

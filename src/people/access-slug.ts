@@ -3,13 +3,14 @@
  * it, it is refused unless asked for with `force`.
  */
 import { toIso } from "../ground/clock.ts";
-import { MAX_TITLE_CHARS } from "../ground/limit.ts";
+import { MAX_ACCESS_SLUGS, MAX_TITLE_CHARS } from "../ground/limit.ts";
 import { makeNameKey, parseNameKey } from "../ground/name-key.ts";
 import { makePage, type Page, type PageRequest } from "../ground/page.ts";
 import { breaksOneLine, countChars } from "../ground/plain-text.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { CATALOG_NAME } from "../ground/shape.ts";
 import type { Reader, Writer } from "../store/port.ts";
+import { countHolders } from "./access-grant.ts";
 
 export interface AccessSlug {
   slug: string;
@@ -21,6 +22,9 @@ export interface AccessSlugView extends AccessSlug {
   entitlement: string;
   createdAt: string;
 }
+
+/** Holders are counted so far; nobody needs the exact number of more. */
+const MAX_COUNTED = 1_000;
 
 type AccessSlugRow = AccessSlug & { createdAt: number };
 
@@ -61,8 +65,29 @@ function viewAccessSlug({ slug, title, createdAt }: AccessSlugRow): AccessSlugVi
   return { slug, title, entitlement: `access:${slug}`, createdAt: toIso(createdAt) };
 }
 
-/** Creates a slug or changes its title. Refuses with `invalid_input`. */
+/** Creates a slug or changes its title. Refuses with `invalid_input`, also a slug too many. */
 export async function putAccessSlug(
+  tx: Writer,
+  environmentId: number,
+  entry: { slug: string; title?: string | undefined },
+  nowMs: number,
+): Promise<void> {
+  await writeAccessSlug(tx, environmentId, entry, nowMs);
+  const row = await tx.get<{ count: number }>(
+    "SELECT count(*) AS count FROM access_slug WHERE environment_id = ?1",
+    environmentId,
+  );
+  if ((row?.count ?? 0) > MAX_ACCESS_SLUGS) throw refuseTooMany();
+}
+
+function refuseTooMany(): Refusal {
+  return new Refusal(
+    "invalid_input",
+    `\`access\` would hold more than ${MAX_ACCESS_SLUGS.toLocaleString("en")} slugs, the limit of an environment: take out those that nothing grants any more.`,
+  );
+}
+
+async function writeAccessSlug(
   tx: Writer,
   environmentId: number,
   entry: { slug: string; title?: string | undefined },
@@ -103,10 +128,11 @@ export async function putAccessSlugs(
   if (wanted.size < entries.length) {
     throw new Refusal("invalid_input", "`access` names a slug twice: list each slug once.");
   }
+  if (entries.length > MAX_ACCESS_SLUGS) throw refuseTooMany();
   const before = new Set((await listAccessSlugs(tx, environmentId)).map((entry) => entry.slug));
   const removed = [...before].filter((slug) => !wanted.has(slug));
   for (const slug of removed) await deleteAccessSlug(tx, environmentId, slug, nowMs, options);
-  for (const entry of entries) await putAccessSlug(tx, environmentId, entry, nowMs);
+  for (const entry of entries) await writeAccessSlug(tx, environmentId, entry, nowMs);
   return { added: [...wanted].filter((slug) => !before.has(slug)), removed };
 }
 
@@ -119,17 +145,12 @@ export async function deleteAccessSlug(
   options: { force?: boolean } = {},
 ): Promise<void> {
   if (options.force !== true) {
-    const held = await tx.get<{ count: number }>(
-      `SELECT count(DISTINCT person_id) AS count FROM access_grant
-       WHERE environment_id = ?1 AND entitlement = ?2 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?3)`,
-      environmentId,
-      `access:${slug}`,
-      nowMs,
-    );
-    if (held !== null && held.count > 0) {
+    const held = await countHolders(tx, { environmentId, entitlement: `access:${slug}`, nowMs }, MAX_COUNTED);
+    if (held > 0) {
+      const people = held === MAX_COUNTED ? `${MAX_COUNTED} people or more` : `${held} people`;
       throw new Refusal(
         "in_use",
-        `access:${slug} is held by ${held.count} people: revoke their grants first, or delete it with force and leave them their grants.`,
+        `access:${slug} is held by ${people}: revoke their grants first, or delete it with force and leave them their grants.`,
       );
     }
   }

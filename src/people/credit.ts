@@ -5,7 +5,7 @@
 import { toIso } from "../ground/clock.ts";
 import { newId } from "../ground/id.ts";
 import { MAX_CREDIT_LINE } from "../ground/limit.ts";
-import { makePage, type Page, type PageRequest } from "../ground/page.ts";
+import { makePage, type Page, type PageRequest, readSeq } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
 import type { Reader, Writer } from "../store/port.ts";
 
@@ -158,23 +158,11 @@ export async function listCredits(
      WHERE person_id = ?1 AND environment_id = ?2 AND seq < ?3 ORDER BY seq DESC LIMIT ?4`,
     at.personId,
     at.environmentId,
-    readSeq(request.after),
+    readSeq(request.after) ?? Number.MAX_SAFE_INTEGER,
     request.limit + 1,
   );
   const page = makePage(rows, request, (row) => row.seq, viewCredit);
   return { balance: await findBalance(tx, at.environmentId, at.personId), ...page };
-}
-
-function readSeq(after: string | null): number {
-  if (after === null) return Number.MAX_SAFE_INTEGER;
-  const seq = Number(after);
-  if (!Number.isSafeInteger(seq)) {
-    throw new Refusal(
-      "invalid_input",
-      "cursor is not valid: use the next value of the page before, unchanged.",
-    );
-  }
-  return seq;
 }
 
 async function insertLine(tx: Writer, line: CreditLine, balance: number): Promise<CreditRow> {

@@ -5,11 +5,12 @@
 import { toIso } from "../ground/clock.ts";
 import { isJsonObject, type Json, type JsonObject, parseJson, writeJson } from "../ground/json.ts";
 import { MAX_ATTRIBUTES_BYTES, MAX_JSON_DEPTH } from "../ground/limit.ts";
-import { makePage, type Page, type PageRequest } from "../ground/page.ts";
+import type { Page, PageRequest } from "../ground/page.ts";
 import { breaksPlainText } from "../ground/plain-text.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { utf8Bytes } from "../ground/text.ts";
 import type { Reader, Writer } from "../store/port.ts";
+import { equals, walkPage } from "../store/walk.ts";
 import { toEmailKey } from "./email-address.ts";
 
 export type PersonStatus = "invited" | "active" | "suspended";
@@ -107,20 +108,25 @@ export async function listPersons(
   request: PageRequest,
   filter: PersonFilter = {},
 ): Promise<Page<PersonView>> {
-  const q = filter.q === undefined || filter.q.trim() === "" ? null : toEmailKey(filter.q.trim());
-  const rows = await tx.all<PersonRow>(
-    `SELECT ${PERSON_COLUMNS} FROM person
-     WHERE environment_id = ?1 AND id < ?2 AND status <> 'erased'
-       AND (?3 IS NULL OR instr(email_key, ?3) > 0 OR substr(id, 1, length(?3)) = ?3)
-       AND (?4 IS NULL OR status = ?4)
-     ORDER BY id DESC LIMIT ?5`,
-    environmentId,
-    request.after ?? "~",
-    q,
-    filter.status ?? null,
-    request.limit + 1,
+  const q = toEmailKey(filter.q?.trim() ?? "");
+  const sought = { sql: "(instr(email_key, ?) > 0 OR substr(id, 1, length(?)) = ?)", values: [q, q, q] };
+  return await walkPage<PersonRow, PersonView>(
+    tx,
+    {
+      from: "person INDEXED BY person_by_environment",
+      columns: PERSON_COLUMNS,
+      key: "id",
+      led: [equals("environment_id", environmentId)],
+      fits: [
+        { sql: "status <> 'erased'", values: [] },
+        q === "" ? undefined : sought,
+        equals("status", filter.status),
+      ],
+      after: request.after,
+      limit: request.limit,
+    },
+    viewPerson,
   );
-  return makePage(rows, request, (row) => row.id, viewPerson);
 }
 
 export interface PersonChange {

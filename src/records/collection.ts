@@ -9,6 +9,7 @@ import { makeNameKey, parseNameKey } from "../ground/name-key.ts";
 import { makePage, type Page, type PageRequest } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
 import type { Reader, Writer } from "../store/port.ts";
+import { type LookedAt, reach } from "../store/walk.ts";
 import type { CollectionDefinition, CollectionKind } from "./collection-definition.ts";
 import { type FieldRules, readFieldRules, writeFieldRules } from "./collection-field.ts";
 
@@ -179,7 +180,10 @@ export async function putCollection(
   return { before: null, after: await createCollection(tx, environmentId, definition, nowMs) };
 }
 
-/** Refuses with `not_found`, and with `in_use` while it holds records, unless forced: then they go with it. */
+/**
+ * Deletes it with the last of its records. Refuses with `not_found`, and with `in_use` while it holds records, unless forced; of many,
+ * `deleteRecordsOf` takes all but the last step's first.
+ */
 export async function deleteCollection(
   tx: Writer,
   environmentId: number,
@@ -200,6 +204,27 @@ export async function deleteCollection(
   );
   await tx.run("DELETE FROM collection WHERE environment_id = ?1 AND name = ?2", environmentId, name);
   return { before, recordsDeleted };
+}
+
+/** Records that one step deletes at most; each may also leave its change in the log. */
+const MAX_DELETED = 200;
+
+/** Deletes a step's worth of the collection's oldest records; answers how many, and whether none is left. */
+export async function deleteRecordsOf(
+  tx: Writer,
+  environmentId: number,
+  name: string,
+): Promise<{ deleted: number; ended: boolean }> {
+  const oldest = await tx.all<LookedAt>(
+    "SELECT seq AS key, octet_length(data) AS cost FROM record WHERE environment_id = ?1 AND collection = ?2 ORDER BY seq LIMIT ?3",
+    environmentId,
+    name,
+    MAX_DELETED,
+  );
+  const { floor, ended } = reach(oldest, MAX_DELETED);
+  if (floor === null) return { deleted: 0, ended };
+  const sql = "DELETE FROM record WHERE environment_id = ?1 AND collection = ?2 AND seq <= ?3";
+  return { deleted: await tx.run(sql, environmentId, name, floor), ended };
 }
 
 async function holdsRecords(tx: Reader, environmentId: number, name: string): Promise<boolean> {

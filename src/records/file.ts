@@ -5,10 +5,11 @@
 import { toIso } from "../ground/clock.ts";
 import { newId } from "../ground/id.ts";
 import { MAX_FILE_BYTES, MAX_FILE_NAME_CHARS } from "../ground/limit.ts";
-import { makePage, type Page, type PageRequest } from "../ground/page.ts";
+import type { Page, PageRequest } from "../ground/page.ts";
 import { breaksOneLine, countChars } from "../ground/plain-text.ts";
 import { Refusal } from "../ground/refusal.ts";
 import type { Reader, Writer } from "../store/port.ts";
+import { equals, walkPage } from "../store/walk.ts";
 
 export interface FileRow {
   id: string;
@@ -115,13 +116,18 @@ export async function listFiles(
   environmentId: number,
   request: PageRequest,
 ): Promise<Page<FileView>> {
-  const rows = await tx.all<FileRow>(
-    `SELECT ${COLUMNS} FROM file WHERE environment_id = ?1 AND id < ?2 ORDER BY id DESC LIMIT ?3`,
-    environmentId,
-    request.after ?? "~",
-    request.limit + 1,
+  return await walkPage<FileRow, FileView>(
+    tx,
+    {
+      from: "file INDEXED BY file_by_environment",
+      columns: COLUMNS,
+      key: "id",
+      led: [equals("environment_id", environmentId)],
+      after: request.after,
+      limit: request.limit,
+    },
+    viewFile,
   );
-  return makePage(rows, request, (row) => row.id, viewFile);
 }
 
 /** Refuses with `not_found`, and with `in_use` while a record holds it. */
@@ -129,8 +135,7 @@ export async function deleteFile(tx: Writer, environmentId: number, fileId: stri
   const file = await findFile(tx, environmentId, fileId);
   if (file === null) throw new Refusal("not_found", "No file with this id exists in this environment.");
   const holder = await tx.get<{ id: string }>(
-    "SELECT id FROM record WHERE environment_id = ?1 AND instr(data, ?2) > 0 LIMIT 1",
-    environmentId,
+    "SELECT record.id FROM record_file JOIN record ON record.seq = record_file.record_seq WHERE record_file.file_id = ?1 LIMIT 1",
     fileId,
   );
   if (holder !== null) {

@@ -2,9 +2,9 @@
  * Lists of records, newest first: all of a collection for the app, or what one person may see of it. It never decides who may see
  * what; record-right.ts does, and this file's SQL says the same.
  */
-import { makePage, type Page, type PageRequest } from "../ground/page.ts";
-import { Refusal } from "../ground/refusal.ts";
-import type { Reader, SqlValue } from "../store/port.ts";
+import { makeCursor, makePage, type Page, type PageRequest, readCursor, readSeq } from "../ground/page.ts";
+import type { Reader } from "../store/port.ts";
+import { equals, type Walk, walkPage } from "../store/walk.ts";
 import type { CollectionRow } from "./collection.ts";
 import { RECORD_COLUMNS, type RecordRow, type RecordView, viewRecord } from "./record.ts";
 
@@ -23,17 +23,20 @@ export async function listRecords(
   request: PageRequest,
   filter: RecordFilter = {},
 ): Promise<Page<RecordView>> {
-  const values: SqlValue[] = [environmentId, collection.name, readSeq(request.after), request.limit + 1];
-  // Conditions only where asked for, so that a filter finds its own index.
-  const owned = filter.owner === undefined ? "" : ` AND owner_id = ?${values.push(filter.owner)}`;
-  const addressed = filter.to === undefined ? "" : ` AND recipient_id = ?${values.push(filter.to)}`;
-  const rows = await tx.all<RecordRow>(
-    `SELECT ${RECORD_COLUMNS} FROM record
-     WHERE environment_id = ?1 AND collection = ?2 AND seq < ?3${owned}${addressed}
-     ORDER BY seq DESC LIMIT ?4`,
-    ...values,
+  return await walkPage<RecordRow, RecordView>(
+    tx,
+    {
+      ...walkOf(environmentId, collection, request),
+      from: `record INDEXED BY ${indexOf(filter)}`,
+      led: [
+        ...inCollection(environmentId, collection),
+        equals("owner_id", filter.owner),
+        filter.owner === undefined ? equals("recipient_id", filter.to) : undefined,
+      ],
+      fits: [filter.owner === undefined ? undefined : equals("recipient_id", filter.to)],
+    },
+    viewRecord,
   );
-  return makePage(rows, request, (row) => row.seq, viewRecord);
 }
 
 /** The records of the collection that a signed-in person may read. */
@@ -45,26 +48,47 @@ export async function listRecordsFor(
   request: PageRequest,
 ): Promise<Page<RecordView>> {
   if (collection.kind === "shared") return listRecords(tx, environmentId, collection, request);
-  const rows = await tx.all<RecordRow>(
-    `SELECT ${RECORD_COLUMNS} FROM record
-     WHERE seq IN (SELECT seq FROM record WHERE owner_id = ?4 UNION SELECT seq FROM record WHERE recipient_id = ?4)
-       AND environment_id = ?1 AND collection = ?2 AND seq < ?3
-     ORDER BY seq DESC LIMIT ?5`,
-    environmentId,
-    collection.name,
-    readSeq(request.after),
-    personId,
-    request.limit + 1,
-  );
-  return makePage(rows, request, (row) => row.seq, viewRecord);
+  const walk = walkOf(environmentId, collection, request);
+  // Two lists in one order, each through its own index; the nearer end of the two is how far both were looked at.
+  const pages = [
+    await walkPage<RecordRow, RecordRow>(tx, walkOfPerson(walk, "owner_id", personId), (row) => row),
+    await walkPage<RecordRow, RecordRow>(tx, walkOfPerson(walk, "recipient_id", personId), (row) => row),
+  ];
+  const floor = Math.max(...pages.map(({ next }) => (next === null ? 0 : (readSeq(readCursor(next)) ?? 0))));
+  const found = new Map(pages.flatMap(({ items }) => items).map((row) => [row.seq, row]));
+  const rows = [...found.values()]
+    .filter(({ seq }) => seq >= floor)
+    .sort((left, right) => right.seq - left.seq);
+  const page = makePage(rows, request, ({ seq }) => seq, viewRecord);
+  return page.next === null && floor > 0 ? { items: page.items, next: makeCursor(String(floor)) } : page;
 }
 
-function readSeq(after: string | null): number {
-  if (after === null) return Number.MAX_SAFE_INTEGER;
-  const seq = Number(after);
-  if (Number.isSafeInteger(seq)) return seq;
-  throw new Refusal(
-    "invalid_input",
-    "cursor is not valid: use the next value of the page before, unchanged.",
-  );
+function walkOf(environmentId: number, collection: CollectionRow, request: PageRequest): Walk {
+  return {
+    from: "record INDEXED BY record_by_collection",
+    columns: RECORD_COLUMNS,
+    key: "seq",
+    led: inCollection(environmentId, collection),
+    // Data goes into the answer whole.
+    cost: "octet_length(data)",
+    after: readSeq(request.after),
+    limit: request.limit,
+  };
+}
+
+function walkOfPerson(walk: Walk, column: "owner_id" | "recipient_id", personId: string): Walk {
+  const index = column === "owner_id" ? OWNER_INDEX : RECIPIENT_INDEX;
+  return { ...walk, from: `record INDEXED BY ${index}`, led: [...walk.led, equals(column, personId)] };
+}
+
+function inCollection(environmentId: number, collection: CollectionRow) {
+  return [equals("environment_id", environmentId), equals("collection", collection.name)];
+}
+
+const OWNER_INDEX = "record_by_collection_owner";
+const RECIPIENT_INDEX = "record_by_collection_recipient";
+
+function indexOf({ owner, to }: RecordFilter): string {
+  if (owner !== undefined) return OWNER_INDEX;
+  return to === undefined ? "record_by_collection" : RECIPIENT_INDEX;
 }

@@ -9,9 +9,12 @@ import { joinField } from "../ground/shape-sentence.ts";
 /** Nesting below the definition itself. */
 export const MAX_DEFINITION_DEPTH = 32;
 /** Objects, lists and scalars together. */
-export const MAX_DEFINITION_VALUES = 5_000;
+export const MAX_DEFINITION_VALUES = 2_500;
 /** Characters of all names and texts together: ten of the longest e-mails and as much again. */
 export const MAX_DEFINITION_CHARS = 256 * 1024;
+
+/** Openings of templates, `{{`, in all texts together: each is parsed and judged several times in a save. */
+export const MAX_DEFINITION_TEMPLATES = 2_000;
 
 const RESERVED = "__proto__";
 
@@ -27,10 +30,17 @@ export function checkBounds(root: unknown): Problem[] {
   const problems: Problem[] = [];
   let values = 0;
   let chars = 0;
+  let templates = 0;
   for (let place = open.pop(); place !== undefined; place = open.pop()) {
     const { value, depth, field } = place;
     values += 1;
-    if (typeof value === "string") chars += value.length;
+    if (typeof value === "string") {
+      chars += value.length;
+      templates += countOpenings(value, MAX_DEFINITION_TEMPLATES - templates);
+    }
+    if (templates > MAX_DEFINITION_TEMPLATES) {
+      return [tooLarge(`more than ${MAX_DEFINITION_TEMPLATES.toLocaleString("en")} templates`)];
+    }
     if (typeof value === "bigint" && isLong(value)) return [tooLarge("a number of more than 300 digits")];
     if (depth > MAX_DEFINITION_DEPTH)
       return [tooLarge(`nested more than ${MAX_DEFINITION_DEPTH} levels deep`)];
@@ -58,6 +68,13 @@ export function checkBounds(root: unknown): Problem[] {
     }
   }
   return problems;
+}
+
+/** Stops counting behind `most`. */
+function countOpenings(text: string, most: number): number {
+  let count = 0;
+  for (let at = text.indexOf("{{"); at >= 0 && count <= most; at = text.indexOf("{{", at + 2)) count += 1;
+  return count;
 }
 
 /** Comparing is cheap, writing its digits is not. */

@@ -15,10 +15,10 @@ export interface RelayCounts {
   approximate?: true;
 }
 
-/** More than a day at the default cap of 120 verified events a minute. */
+/** Of all the relays together: more than a day at the default cap of 120 verified events a minute. */
 const MAX_COUNTED = 200_000;
 /** Failed and waiting events are few; of a flood this many are counted. */
-const MAX_UNHAPPY = 10_000;
+const MAX_UNHAPPY = 2_000;
 
 interface StateCount {
   relayName: string;
@@ -51,13 +51,15 @@ export async function countLastDay(
     await countStates(tx, environmentId, since, "event_unfinished", "'queued', 'running'"),
   ];
   const counts = new Map<string, RelayCounts>();
+  let left = MAX_COUNTED;
   for (const name of names) {
-    const all = await countAll(tx, environmentId, name, since);
+    const all = await countAll(tx, environmentId, name, since, left);
     const failed = countOf(unhappy.rows, name, ["failed"]);
     const dead = countOf(unhappy.rows, name, ["dead"]);
     const waiting = countOf(unfinished.rows, name, ["queued", "running"]);
     const done = Math.max(0, all - failed - dead - waiting);
-    const bounded = all === MAX_COUNTED || unhappy.bounded || unfinished.bounded;
+    const bounded = all === left || unhappy.bounded || unfinished.bounded;
+    left -= all;
     counts.set(name, { done, failed, dead, waiting, ...(bounded ? { approximate: true } : {}) });
   }
   return counts;
@@ -73,10 +75,16 @@ async function findFirstSeqSince(tx: Reader, sinceMs: number): Promise<number> {
   return row?.seq ?? Number.MAX_SAFE_INTEGER;
 }
 
-async function countAll(tx: Reader, environmentId: number, name: string, since: number): Promise<number> {
+async function countAll(
+  tx: Reader,
+  environmentId: number,
+  name: string,
+  since: number,
+  most: number,
+): Promise<number> {
   const sql = `SELECT count(*) AS count FROM (SELECT 1 FROM event INDEXED BY event_by_relay
-    WHERE environment_id = ?1 AND relay_name = ?2 AND seq >= ?3 LIMIT ${MAX_COUNTED})`;
-  return (await tx.get<{ count: number }>(sql, environmentId, name, since))?.count ?? 0;
+    WHERE environment_id = ?1 AND relay_name = ?2 AND seq >= ?3 LIMIT ?4)`;
+  return (await tx.get<{ count: number }>(sql, environmentId, name, since, most))?.count ?? 0;
 }
 
 /** Counts by relay and state over one of the partial indexes, whose condition is `state IN (states)`. */

@@ -5,9 +5,10 @@
 import { toIso } from "../ground/clock.ts";
 import { newId } from "../ground/id.ts";
 import { isJsonObject, type JsonObject, parseJson, writeJson } from "../ground/json.ts";
-import { makePage, type Page, type PageRequest } from "../ground/page.ts";
+import type { Page, PageRequest } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
 import type { Reader, Writer } from "../store/port.ts";
+import { equals, walkPage } from "../store/walk.ts";
 import type { ItemKind } from "./catalog-name.ts";
 import type { Occasion } from "./occasion.ts";
 
@@ -131,6 +132,8 @@ export async function insertPurchase(
 }
 
 export interface PurchaseFilter {
+  /** The ref of a receipt, which its refund bears too. */
+  ref?: string | undefined;
   person?: string | undefined;
   kind?: PurchaseKind | undefined;
 }
@@ -142,20 +145,24 @@ export async function listPurchases(
   request: PageRequest,
   filter: PurchaseFilter = {},
 ): Promise<Page<PurchaseView>> {
-  const rows = await tx.all<PurchaseRow>(
-    `SELECT ${COLUMNS}, ${REFUNDED_BY} FROM purchase p
-     WHERE p.environment_id = ?1 AND p.id < ?2 AND (?3 IS NULL OR p.person_id = ?3) AND (?4 IS NULL OR p.kind = ?4)
-     ORDER BY p.id DESC LIMIT ?5`,
-    environmentId,
-    request.after ?? "~",
-    filter.person ?? null,
-    filter.kind ?? null,
-    request.limit + 1,
-  );
-  return makePage(
-    rows,
-    request,
-    (row) => row.id,
+  const { person, kind, ref } = filter;
+  const index = ref !== undefined ? "by_ref" : person !== undefined ? "by_person_id" : "by_environment";
+  return await walkPage<PurchaseRow, PurchaseView>(
+    tx,
+    {
+      from: `purchase p INDEXED BY purchase_${index}`,
+      columns: `${COLUMNS}, ${REFUNDED_BY}`,
+      key: "p.id",
+      led: [
+        equals("p.environment_id", environmentId),
+        equals("p.ref", ref),
+        ref === undefined ? equals("p.person_id", person) : undefined,
+      ],
+      fits: [equals("p.kind", kind), ref === undefined ? undefined : equals("p.person_id", person)],
+      cost: "octet_length(p.data)",
+      after: request.after,
+      limit: request.limit,
+    },
     (row) => viewPurchase(toPurchase(row), row.refundedBy),
   );
 }

@@ -4,10 +4,11 @@
  */
 import { toIso, toIsoOrNull } from "../ground/clock.ts";
 import { newId } from "../ground/id.ts";
-import { makePage, type Page, type PageRequest } from "../ground/page.ts";
+import type { Page, PageRequest } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { grantAccess, listLiveGrants, revokeGrantsOfSource } from "../people/access-grant.ts";
 import type { Reader, Writer } from "../store/port.ts";
+import { equals, walkPage } from "../store/walk.ts";
 import { writeAudit } from "../watch/audit.ts";
 import type { Occasion } from "./occasion.ts";
 import { findDefaultPlan } from "./plan.ts";
@@ -95,17 +96,19 @@ export async function listSubscriptions(
   request: PageRequest,
   filter: SubscriptionFilter = {},
 ): Promise<Page<SubscriptionView>> {
-  const rows = await tx.all<Subscription>(
-    `SELECT ${COLUMNS} FROM subscription
-     WHERE environment_id = ?1 AND id < ?2 AND (?3 IS NULL OR person_id = ?3) AND (?4 IS NULL OR status = ?4)
-     ORDER BY id DESC LIMIT ?5`,
-    environmentId,
-    request.after ?? "~",
-    filter.person ?? null,
-    filter.status ?? null,
-    request.limit + 1,
+  return await walkPage<Subscription, SubscriptionView>(
+    tx,
+    {
+      from: `subscription INDEXED BY subscription_by_${filter.person === undefined ? "environment" : "person"}`,
+      columns: COLUMNS,
+      key: "id",
+      led: [equals("environment_id", environmentId), equals("person_id", filter.person)],
+      fits: [equals("status", filter.status)],
+      after: request.after,
+      limit: request.limit,
+    },
+    viewSubscription,
   );
-  return makePage(rows, request, (row) => row.id, viewSubscription);
 }
 
 /** Starts one and grants its plan's key, sourced on it. There must be no active one. Answers its id and the grant's. */

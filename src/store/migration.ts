@@ -14,6 +14,7 @@ import scheduleMark from "../../migrations/0012-schedule-mark.sql" with { type: 
 import eventForm from "../../migrations/0013-event-form.sql" with { type: "text" };
 import signin from "../../migrations/0014-signin.sql" with { type: "text" };
 import mailEnd from "../../migrations/0015-mail-end.sql" with { type: "text" };
+import walk from "../../migrations/0016-walk.sql" with { type: "text" };
 import erasure from "../../migrations/0017-erasure.sql" with { type: "text" };
 
 export interface Migration {
@@ -38,5 +39,6 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 13, name: "event-form", sql: eventForm },
   { number: 14, name: "signin", sql: signin },
   { number: 15, name: "mail-end", sql: mailEnd },
+  { number: 16, name: "walk", sql: walk },
   { number: 17, name: "erasure", sql: erasure },
 ];

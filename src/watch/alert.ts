@@ -4,8 +4,9 @@
  */
 import { newId } from "../ground/id.ts";
 import { DAY_MS } from "../ground/limit.ts";
-import { makePage, type Page, type PageRequest } from "../ground/page.ts";
+import type { Page, PageRequest } from "../ground/page.ts";
 import type { Reader, Writer } from "../store/port.ts";
+import { equals, walkPage } from "../store/walk.ts";
 
 /** Everything an owner can be alerted of, each with its switch on the Alerts page. */
 export const ALERT_CODES = [
@@ -121,13 +122,16 @@ export async function listAlerts(
   environmentId: number,
   request: PageRequest,
 ): Promise<Page<AlertRow>> {
-  const sql = `SELECT ${COLUMNS} FROM alert WHERE environment_id = ?1 AND (?2 IS NULL OR id < ?2)
-    ORDER BY id DESC LIMIT ?3`;
-  const rows = await tx.all<AlertRow>(sql, environmentId, request.after, request.limit + 1);
-  return makePage(
-    rows,
-    request,
-    (row) => row.id,
+  return await walkPage<AlertRow, AlertRow>(
+    tx,
+    {
+      from: "alert INDEXED BY alert_by_environment_id",
+      columns: COLUMNS,
+      key: "id",
+      led: [equals("environment_id", environmentId)],
+      after: request.after,
+      limit: request.limit,
+    },
     (row) => row,
   );
 }

@@ -3,8 +3,9 @@
  * nothing; what is a secret must come here as a fingerprint.
  */
 import { type Json, parseJson, writeJson } from "../ground/json.ts";
-import { makePage, type Page, type PageRequest } from "../ground/page.ts";
-import type { Reader, SqlValue, Writer } from "../store/port.ts";
+import { type Page, type PageRequest, readSeq } from "../ground/page.ts";
+import type { Reader, Writer } from "../store/port.ts";
+import { equals, walkPage } from "../store/walk.ts";
 
 /** Stands for an environment in rows about the server itself: its owners and apps. */
 export const WHOLE_SERVER = 0;
@@ -73,21 +74,33 @@ export async function listAudit(
   filter: AuditFilter,
   request: PageRequest,
 ): Promise<Page<AuditRow>> {
-  const values: SqlValue[] = [environmentId, request.limit + 1];
-  const where = ["environment_id = ?1"];
-  const equals = (column: string, value: string | undefined): void => {
-    if (value !== undefined) where.push(`${column} = ?${values.push(value)}`);
-  };
-  equals("target", filter.target);
-  equals("actor", filter.actor);
-  equals("action", filter.action);
-  const changesOnly = where.length > 1 || filter.kind === "change";
-  if (filter.kind === "run") where.push("event_id IS NOT NULL");
-  else if (changesOnly) where.push("event_id IS NULL");
-  if (request.after !== null) where.push(`seq < ?${values.push(Number(request.after))}`);
-  const sql = `SELECT seq, at, actor, action, target, event_id AS eventId, before, after FROM audit
-    WHERE ${where.join(" AND ")} ORDER BY seq DESC LIMIT ?2`;
-  return makePage(await tx.all<StoredRow>(sql, ...values), request, (row) => row.seq, toRow);
+  const { kind, target, actor, action } = filter;
+  const changesOnly =
+    kind === "change" || target !== undefined || actor !== undefined || action !== undefined;
+  const index =
+    target !== undefined ? "audit_by_target" : changesOnly ? "audit_changes" : "audit_by_environment";
+  return await walkPage<StoredRow, AuditRow>(
+    tx,
+    {
+      from: `audit INDEXED BY ${index}`,
+      columns: "seq, at, actor, action, target, event_id AS eventId, before, after",
+      key: "seq",
+      led: [
+        equals("environment_id", environmentId),
+        equals("target", target),
+        changesOnly ? { sql: "event_id IS NULL", values: [] } : undefined,
+      ],
+      fits: [
+        kind === "run" ? { sql: "event_id IS NOT NULL", values: [] } : undefined,
+        equals("actor", actor),
+        equals("action", action),
+      ],
+      cost: "octet_length(before) + octet_length(after)",
+      after: readSeq(request.after),
+      limit: request.limit,
+    },
+    toRow,
+  );
 }
 
 function toText(value: unknown): string | null {

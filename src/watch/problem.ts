@@ -3,8 +3,9 @@
  * It never finds a problem itself; the rooms that know do.
  */
 import { newId } from "../ground/id.ts";
-import { makePage, type Page, type PageRequest } from "../ground/page.ts";
+import type { Page, PageRequest } from "../ground/page.ts";
 import type { Reader, Writer } from "../store/port.ts";
+import { equals, walkPage } from "../store/walk.ts";
 
 export interface ProblemRow {
   id: string;
@@ -78,13 +79,19 @@ export async function listProblems(
   standing: boolean,
   request: PageRequest,
 ): Promise<Page<ProblemRow>> {
-  const sql = `SELECT ${COLUMNS} FROM problem WHERE environment_id = ?1 ${standing ? "AND cleared_at IS NULL" : ""}
-    AND (?2 IS NULL OR id < ?2) ORDER BY id DESC LIMIT ?3`;
-  const rows = await tx.all<ProblemRow>(sql, environmentId, request.after, request.limit + 1);
-  return makePage(
-    rows,
-    request,
-    (row) => row.id,
+  return await walkPage<ProblemRow, ProblemRow>(
+    tx,
+    {
+      from: `problem INDEXED BY ${standing ? "problem_by_standing" : "problem_by_environment"}`,
+      columns: COLUMNS,
+      key: "id",
+      led: [
+        equals("environment_id", environmentId),
+        standing ? { sql: "cleared_at IS NULL", values: [] } : undefined,
+      ],
+      after: request.after,
+      limit: request.limit,
+    },
     (row) => row,
   );
 }

@@ -193,4 +193,67 @@ runScenarios([
     answer: { created: true, receipt: { ref: "ch_1", origin: "payment", amountMinor: 990 } },
     changes: { purchase: 1, access_grant: 1, credit: 1, audit: 1 },
   },
+  {
+    name: "a receipt is found by its ref, with its refund",
+    given: async (api) => {
+      await withPerson(api);
+      await send(api, "PUT", "/products/book", {});
+      for (const ref of ["ch_1", "ch_2"]) {
+        await send(api, "POST", "/receipts", { ref, person: id, product: "book" });
+      }
+      await send(api, "POST", "/receipts", { kind: "refund", ref: "ch_1", person: id, product: "book" });
+    },
+    request: "GET /purchases?ref=ch_1",
+    status: 200,
+    answer: {
+      items: [
+        { kind: "refund", ref: "ch_1" },
+        { kind: "purchase", ref: "ch_1", person: expect.stringMatching(/^per_/) },
+      ],
+      next: null,
+    },
+  },
+  {
+    name: "a ref that nobody used finds nothing",
+    request: "GET /purchases?ref=ch_9",
+    status: 200,
+    answer: { items: [], next: null },
+  },
+  {
+    name: "who holds an entitlement is listed with source and end, without those who lost it",
+    given: async (api) => {
+      await withPerson(api);
+      await send(api, "PUT", "/products/book", { key: "reader" });
+      const give = (entitlement: string, expiresAt?: string) =>
+        send(api, "POST", `/persons/${id}/grants`, { entitlement, expiresAt });
+      await give("access:beta");
+      const { grant } = await give("book");
+      await api.call(`${api.E}/grants/${grant.id}`, { method: "DELETE", key: api.keys.dev });
+      await give("book", "2026-02-01T00:00:00Z");
+    },
+    // By the product's name, which stands for the key it grants.
+    request: "GET /grants?entitlement=book",
+    status: 200,
+    answer: {
+      items: [
+        {
+          person: expect.stringMatching(/^per_/),
+          entitlement: "reader",
+          source: "hand",
+          live: true,
+          expiresAt: "2026-02-01T00:00:00.000Z",
+        },
+      ],
+      next: null,
+    },
+    also: async (api) => {
+      const all = await send(api, "GET", "/grants");
+      expect(all.items.map((one: { entitlement: string }) => one.entitlement)).toEqual([
+        "reader",
+        "access:beta",
+      ]);
+      const other = await api.call("/api/apps/shop/production/grants", { key: api.keys.live });
+      expect(other.json.items).toEqual([]);
+    },
+  },
 ]);

@@ -16,11 +16,21 @@ CREATE TABLE access_grant (
   revoked_by TEXT
 );
 
+CREATE INDEX access_grant_by_entitlement ON access_grant (environment_id, entitlement, id) WHERE revoked_at IS NULL;
+
 CREATE INDEX access_grant_by_person ON access_grant (person_id, granted_at);
+
+CREATE INDEX access_grant_by_person_id ON access_grant (person_id, id);
 
 CREATE INDEX access_grant_by_source ON access_grant (source_ref) WHERE source_ref IS NOT NULL;
 
+CREATE INDEX access_grant_ends ON access_grant (person_id, environment_id, entitlement, expires_at) WHERE revoked_at IS NULL;
+
+CREATE INDEX access_grant_held ON access_grant (environment_id, entitlement, expires_at, person_id) WHERE revoked_at IS NULL;
+
 CREATE INDEX access_grant_live ON access_grant (person_id, entitlement) WHERE revoked_at IS NULL;
+
+CREATE INDEX access_grant_unrevoked ON access_grant (environment_id, id) WHERE revoked_at IS NULL;
 
 CREATE TABLE access_slug (
   environment_id INTEGER NOT NULL REFERENCES environment (id) ON DELETE CASCADE,
@@ -43,6 +53,8 @@ CREATE TABLE alert (
 );
 
 CREATE INDEX alert_by_environment ON alert (environment_id, last_at);
+
+CREATE INDEX alert_by_environment_id ON alert (environment_id, id);
 
 CREATE INDEX alert_unmailed ON alert (at) WHERE mailed_at IS NULL;
 
@@ -155,6 +167,8 @@ CREATE INDEX email_by_app_hour ON email (environment_id, created_at);
 
 CREATE INDEX email_by_environment ON email (environment_id, seq);
 
+CREATE INDEX email_by_person ON email (person_id, seq) WHERE person_id IS NOT NULL;
+
 CREATE INDEX email_by_person_day ON email (person_id, created_at) WHERE person_id IS NOT NULL;
 
 CREATE INDEX email_intended ON email (seq) WHERE state = 'intended';
@@ -255,6 +269,8 @@ CREATE TABLE file (
   content BLOB NOT NULL,
   created_at INTEGER NOT NULL
 );
+
+CREATE INDEX file_by_environment ON file (environment_id, id);
 
 CREATE TABLE invite_count (
   environment_id INTEGER NOT NULL,
@@ -382,6 +398,10 @@ CREATE TABLE problem (
   cleared_at INTEGER
 );
 
+CREATE INDEX problem_by_environment ON problem (environment_id, id);
+
+CREATE INDEX problem_by_standing ON problem (environment_id, id) WHERE cleared_at IS NULL;
+
 CREATE UNIQUE INDEX problem_standing ON problem (environment_id, code, target) WHERE cleared_at IS NULL;
 
 CREATE TABLE product (
@@ -421,6 +441,10 @@ CREATE TABLE purchase (
 CREATE INDEX purchase_by_environment ON purchase (environment_id, id);
 
 CREATE INDEX purchase_by_person ON purchase (person_id, created_at);
+
+CREATE INDEX purchase_by_person_id ON purchase (person_id, id);
+
+CREATE INDEX purchase_by_ref ON purchase (environment_id, ref, id);
 
 CREATE TABLE recent_call (
   environment_id INTEGER NOT NULL,
@@ -472,6 +496,29 @@ BEGIN
   HAVING count(*) > 0;
 END;
 
+CREATE TRIGGER record_file_changed AFTER UPDATE OF data ON record
+WHEN instr(OLD.data, '"fil_') > 0 OR instr(NEW.data, '"fil_') > 0
+BEGIN
+  DELETE FROM record_file WHERE record_seq = OLD.seq;
+  INSERT OR IGNORE INTO record_file (file_id, record_seq)
+  SELECT held.atom, NEW.seq FROM json_each(CASE WHEN json_valid(NEW.data) THEN NEW.data ELSE 'null' END) AS held
+  WHERE held.type = 'text' AND substr(held.atom, 1, 4) = 'fil_';
+END;
+
+CREATE TRIGGER record_file_created AFTER INSERT ON record
+WHEN instr(NEW.data, '"fil_') > 0
+BEGIN
+  INSERT OR IGNORE INTO record_file (file_id, record_seq)
+  SELECT held.atom, NEW.seq FROM json_each(CASE WHEN json_valid(NEW.data) THEN NEW.data ELSE 'null' END) AS held
+  WHERE held.type = 'text' AND substr(held.atom, 1, 4) = 'fil_';
+END;
+
+CREATE TRIGGER record_file_deleted AFTER DELETE ON record
+WHEN instr(OLD.data, '"fil_') > 0
+BEGIN
+  DELETE FROM record_file WHERE record_seq = OLD.seq;
+END;
+
 CREATE TABLE record (
   seq INTEGER PRIMARY KEY AUTOINCREMENT,
   id TEXT NOT NULL UNIQUE,
@@ -487,6 +534,10 @@ CREATE TABLE record (
 );
 
 CREATE INDEX record_by_collection ON record (environment_id, collection, seq);
+
+CREATE INDEX record_by_collection_owner ON record (environment_id, collection, owner_id, seq) WHERE owner_id IS NOT NULL;
+
+CREATE INDEX record_by_collection_recipient ON record (environment_id, collection, recipient_id, seq) WHERE recipient_id IS NOT NULL;
 
 CREATE INDEX record_by_owner ON record (owner_id) WHERE owner_id IS NOT NULL;
 
@@ -513,6 +564,14 @@ CREATE TABLE record_change (
   previous_written_by TEXT,
   previous_updated_at INTEGER
 );
+
+CREATE TABLE record_file (
+  file_id TEXT NOT NULL,
+  record_seq INTEGER NOT NULL,
+  PRIMARY KEY (file_id, record_seq)
+) WITHOUT ROWID;
+
+CREATE INDEX record_file_by_record ON record_file (record_seq);
 
 CREATE TABLE record_watch (
   environment_id INTEGER NOT NULL,
@@ -656,3 +715,7 @@ CREATE TABLE subscription (
 CREATE UNIQUE INDEX subscription_active ON subscription (environment_id, person_id) WHERE status = 'active';
 
 CREATE INDEX subscription_by_environment ON subscription (environment_id, id);
+
+CREATE INDEX subscription_by_person ON subscription (person_id, id);
+
+CREATE INDEX subscription_by_plan ON subscription (environment_id, plan) WHERE status = 'active';

@@ -188,7 +188,7 @@ describe("pages", () => {
       await seed(many);
       const { items, pages } = await listAll(filter, "2");
       expect(idsOf(items)).toEqual(rares.toReversed());
-      expect(pages).toBeLessThan(8);
+      expect(pages).toBeLessThan(14);
     });
   }
 

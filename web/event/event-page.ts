@@ -102,6 +102,7 @@ function Shown({
                   html`<${EventRun} key=${run.attempt} run=${run} isOpen=${at === 0} planned=${relay?.definition.actions.length ?? null} />`,
               )}</ol>`
       }
+      ${event.runsLeftOut > 0 && html`<p class="none">Its first ${event.runsLeftOut} attempts are not shown.</p>`}
     </section>
     <${EventPayload} place=${place} event=${event} onExpunged=${(event: Event) => put({ event })} />
     ${

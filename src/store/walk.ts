@@ -1,0 +1,134 @@
+/**
+ * Lists that stay quick however many rows there are: a step walks an index from the newest row on, looks at a bounded number of rows and
+ * bytes, and answers those that fit; what is left follows by cursor. A page is made of a bounded number of steps, and the loop turns
+ * between two, so that no list holds up a receiver. It never knows what is listed.
+ */
+import { makeCursor, makePage, type Page, type PageRequest, readCursor } from "../ground/page.ts";
+import type { Reader, SqlValue, Store } from "./port.ts";
+
+/** Rows that one step looks at. */
+const MAX_LOOKED_AT = 1_000;
+/** Bytes that one step reads: searched, or parsed and written into the answer. */
+const MAX_STEP_BYTES = 256 * 1024;
+const MAX_STEPS = 40;
+
+/** Part of a WHERE: each `?` of its text stands for the next of its values. */
+export interface Condition {
+  sql: string;
+  values: readonly SqlValue[];
+}
+
+export interface Walk {
+  /** The table, with an `INDEXED BY` where the planner needs one. */
+  from: string;
+  columns: string;
+  /** Orders the list, the newest highest; unique in it. */
+  key: string;
+  /** What the index is led by: it yields no row that fails these. */
+  led: readonly (Condition | undefined)[];
+  /** What is asked of each row that the index yields. */
+  fits?: readonly (Condition | undefined)[];
+  /** Bytes that it costs to look at a row, an expression. */
+  cost?: string;
+  /** Joined for the rows of the answer alone. */
+  join?: string;
+  /** The key of the last row seen, as the key's own type; null: from the newest. */
+  after: SqlValue;
+  limit: number;
+}
+
+/** `column = value`, or undefined where nothing is asked. */
+export function equals(column: string, value: SqlValue | undefined): Condition | undefined {
+  return value === undefined ? undefined : { sql: `${column} = ?`, values: [value] };
+}
+
+/** One step of a list: a page that may be short, or empty, and still have a next one. */
+export async function walkPage<Row, Item>(
+  tx: Reader,
+  walk: Walk,
+  toItem: (row: Row) => Item,
+): Promise<Page<Item>> {
+  const { from, key, limit } = walk;
+  const fits = (walk.fits ?? []).filter((one) => one !== undefined);
+  const led = [
+    ...walk.led.filter((one) => one !== undefined),
+    ...(walk.after === null ? [] : [{ sql: `${key} < ?`, values: [walk.after] }]),
+  ];
+  const most = fits.length === 0 ? limit + 1 : MAX_LOOKED_AT;
+  const looked = await tx.all<LookedAt>(
+    `SELECT ${key} AS key, ${walk.cost ?? "0"} AS cost FROM ${from} WHERE ${textOf(led)} ORDER BY ${key} DESC LIMIT ${most}`,
+    ...valuesOf(led),
+  );
+  const { floor, ended } = reach(looked, most);
+  if (floor === null) return { items: [], next: null };
+  const asked = [...led, { sql: `${key} >= ?`, values: [floor] }, ...fits];
+  const rows = await tx.all<Row & { walkKey: string | number }>(
+    `SELECT ${walk.columns}, ${key} AS walkKey FROM ${from} ${walk.join ?? ""}
+     WHERE ${textOf(asked)} ORDER BY ${key} DESC LIMIT ${limit + 1}`,
+    ...valuesOf(asked),
+  );
+  const page = makePage(
+    rows,
+    { limit, after: null },
+    (row) => row.walkKey,
+    ({ walkKey: _, ...row }) => toItem(row as Row),
+  );
+  return page.next === null && !ended ? { items: page.items, next: makeCursor(String(floor)) } : page;
+}
+
+/** A row that a step might take: its key and what it costs. */
+export interface LookedAt {
+  key: string | number;
+  cost: number | null;
+}
+
+/** The last row that one step's bytes reach, at least one; `ended`: there were fewer than `most`, so no row lies beyond. */
+export function reach(
+  looked: readonly LookedAt[],
+  most: number,
+): { floor: string | number | null; ended: boolean } {
+  let bytes = 0;
+  let floor: string | number | null = null;
+  for (const { key, cost } of looked) {
+    bytes += cost ?? 0;
+    if (bytes > MAX_STEP_BYTES && floor !== null) return { floor, ended: false };
+    floor = key;
+  }
+  return { floor, ended: looked.length < most };
+}
+
+function textOf(conditions: readonly Condition[]): string {
+  let number = 0;
+  return conditions.map(({ sql }) => sql.replaceAll("?", () => `?${++number}`)).join(" AND ");
+}
+
+function valuesOf(conditions: readonly Condition[]): SqlValue[] {
+  return conditions.flatMap(({ values }) => values);
+}
+
+/**
+ * A whole page of a list, step by step, each a read of its own; short where the steps were spent. Large items are not gathered: their page
+ * ends with the first step that finds any.
+ */
+export async function readPage<Item>(
+  store: Store,
+  request: PageRequest,
+  step: (tx: Reader, request: PageRequest) => Promise<Page<Item>>,
+  { large = false }: { large?: boolean } = {},
+): Promise<Page<Item>> {
+  const items: Item[] = [];
+  let after = request.after;
+  for (let steps = 1; ; steps++) {
+    const page = await store.read((tx) => step(tx, { limit: request.limit - items.length, after }));
+    items.push(...page.items);
+    const enough = large ? items.length > 0 : items.length === request.limit;
+    if (page.next === null || enough || steps === MAX_STEPS) return { items, next: page.next };
+    after = readCursor(page.next);
+    await turnLoop();
+  }
+}
+
+/** Lets every other call of this process have its turn. */
+export function turnLoop(): Promise<void> {
+  return new Promise((resolve) => setImmediate(resolve));
+}

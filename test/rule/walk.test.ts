@@ -1,0 +1,125 @@
+/** A list looks at a bounded number of rows and bytes at a time, loses no row and tells none twice, however rarely a row fits. */
+import { expect, test } from "bun:test";
+import { type Page, readCursor } from "../../src/ground/page.ts";
+import type { Reader } from "../../src/store/port.ts";
+import { equals, reach, readPage, walkPage } from "../../src/store/walk.ts";
+import { openFreshStore } from "../kit/fresh-store.ts";
+
+const { store } = await openFreshStore();
+
+const ROWS = 5_000;
+/** Counts the rows that each statement of a read answers. */
+const most = { rows: 0 };
+
+await store.write("app", async (tx) => {
+  await tx.run("CREATE TABLE thing (seq INTEGER PRIMARY KEY, kind TEXT NOT NULL, text TEXT NOT NULL)");
+  await tx.run(
+    `INSERT INTO thing WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1)
+     SELECT i, CASE WHEN i % 1700 = 3 THEN 'rare' ELSE 'plain' END, CASE WHEN i < 20 THEN hex(zeroblob(60000)) ELSE 'x' END FROM n`,
+    ROWS,
+  );
+});
+
+interface Asked {
+  kind?: string;
+  limit: number;
+  cost?: string;
+}
+
+function step({ kind, cost }: Asked) {
+  return (tx: Reader, { limit, after }: { limit: number; after: string | null }) => {
+    const counting: Reader = {
+      get: (sql, ...values) => tx.get(sql, ...values),
+      all: async <Row>(sql: string, ...values: never[]) => {
+        const rows = await tx.all<Row>(sql, ...values);
+        most.rows = Math.max(most.rows, rows.length);
+        return rows;
+      },
+    };
+    const walk = {
+      from: "thing",
+      columns: "seq, length(text) AS size",
+      key: "seq",
+      led: [{ sql: "seq > ?", values: [0] }],
+      fits: [equals("kind", kind)],
+      limit,
+    };
+    const at = { after: after === null ? null : Number(after), ...(cost === undefined ? {} : { cost }) };
+    return walkPage<{ seq: number; size: number }, number>(counting, { ...walk, ...at }, ({ seq }) => seq);
+  };
+}
+
+async function listAll(
+  asked: Asked,
+  read: (after: string | null) => Promise<Page<number>>,
+): Promise<{ seqs: number[]; pages: number[] }> {
+  const pages: number[] = [];
+  const seqs: number[] = [];
+  let after: string | null = null;
+  for (;;) {
+    const page: Page<number> = await read(after);
+    seqs.push(...page.items);
+    pages.push(page.items.length);
+    if (page.next === null) return { seqs, pages };
+    expect(pages.length).toBeLessThan(ROWS);
+    expect(page.items.length).toBeLessThanOrEqual(asked.limit);
+    after = readCursor(page.next);
+  }
+}
+
+const rare = [4_000 + 3 - 600, 1_703, 3];
+const all = Array.from({ length: ROWS }, (_, at) => ROWS - at);
+
+for (const [name, asked, wanted, least, mostPages] of [
+  ["every row of an unfiltered list comes once, in order", { limit: 190 }, all, 27, 27],
+  ["rows that fit rarely are found over pages that may be empty", { limit: 2, kind: "rare" }, rare, 5, 7],
+  ["a filter that fits nothing ends", { limit: 200, kind: "nothing" }, [], 5, 6],
+  ["a page ends where its bytes are spent", { limit: 5_000, cost: "octet_length(text)" }, all, 9, 12],
+] as const) {
+  test(name, async () => {
+    most.rows = 0;
+    const one = step(asked);
+    const { seqs, pages } = await listAll(asked, (after) =>
+      store.read((tx) => one(tx, { limit: asked.limit, after })),
+    );
+    expect(seqs).toEqual([...wanted]);
+    expect(pages.length).toBeGreaterThanOrEqual(least);
+    expect(pages.length).toBeLessThanOrEqual(mostPages);
+    if (asked.limit <= 200) expect(most.rows).toBeLessThanOrEqual(1_000);
+  });
+}
+
+test("a page gathers its steps, each a read of its own, and other work has its turn between", async () => {
+  let turns = 0;
+  const count = (): void => {
+    turns += 1;
+    if (turns < 1_000) setImmediate(count);
+  };
+  setImmediate(count);
+  const asked = { limit: 200, kind: "rare" };
+  const page = await readPage(store, { limit: 200, after: null }, step(asked));
+  expect(page).toEqual({ items: rare, next: null });
+  expect(turns).toBeGreaterThan(3);
+  turns = 1_000;
+});
+
+test("large items are not gathered beyond the step that found some", async () => {
+  const asked = { limit: 200, kind: "rare" };
+  const page = await readPage(store, { limit: 200, after: null }, step(asked), { large: true });
+  expect(page.items).toEqual(rare.slice(0, 1));
+  expect(page.next).not.toBeNull();
+});
+
+test("a step reaches at least one row, whatever it costs", () => {
+  expect(
+    reach(
+      [
+        { key: 9, cost: 1e9 },
+        { key: 8, cost: 1 },
+      ],
+      2,
+    ),
+  ).toEqual({ floor: 9, ended: false });
+  expect(reach([{ key: 9, cost: null }], 2)).toEqual({ floor: 9, ended: true });
+  expect(reach([], 2)).toEqual({ floor: null, ended: true });
+});
