@@ -77,6 +77,7 @@ export function writeNotice(run: ActionRun): string {
     relay: { id: relay.id, name: relay.name },
     trigger: event.trigger,
     event: event.payload,
+    ...(event.truncated === true ? { truncated: true } : {}),
     person: person === null ? null : { id: person.id, email: person.email },
     results: run.results,
   });

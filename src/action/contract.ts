@@ -27,15 +27,25 @@ export interface Reference {
  * `final` failure makes the event dead at once.
  */
 export type ActionOutcome =
+  | ActionSuccess
   | {
-      outcome: "done" | "skipped";
-      code?: string;
-      message?: string;
-      before?: Json;
-      after?: Json;
+      outcome: "failed";
+      code: string;
+      message: string;
+      final: boolean;
+      /** It refuses itself alone: the actions after it run, and the event is tried again for it. */
+      alone?: true;
       answer?: Answer;
-    }
-  | { outcome: "failed"; code: string; message: string; final: boolean; answer?: Answer };
+    };
+
+export interface ActionSuccess {
+  outcome: "done" | "skipped";
+  code?: string;
+  message?: string;
+  before?: Json;
+  after?: Json;
+  answer?: Answer;
+}
 
 /** What a called URL said: status, and the first 4 KB as text. */
 export interface Answer {
@@ -45,14 +55,7 @@ export interface Answer {
 
 /** One entry of a run's results, as stored, shown, and posted in `results` of a later call_url. */
 export type ActionResult = { type: string } & (
-  | {
-      outcome: "done" | "skipped";
-      code?: string;
-      message?: string;
-      before?: Json;
-      after?: Json;
-      answer?: Answer;
-    }
+  | ActionSuccess
   | { outcome: "failed"; code: string; message: string; answer?: Answer }
 );
 
@@ -70,7 +73,12 @@ export interface ActionRun {
   local: boolean;
   nowMs: number;
   relay: { id: string; name: string };
-  event: { id: string; trigger: "receiver" | "schedule" | "data_change"; payload: JsonObject };
+  event: {
+    id: string;
+    trigger: "receiver" | "schedule" | "data_change";
+    payload: JsonObject;
+    truncated?: boolean;
+  };
   /** null: the event has none. An action whose type needs a person never runs without one. */
   person: ActionPerson | null;
   /** Results of the actions that ran before this one. */
@@ -81,6 +89,8 @@ export interface ActionRun {
   renderRef(text: string): string | null;
   /** Every string inside the value rendered, its structure kept. */
   renderData(value: Json): Json;
+  /** Adds a sentence to the event's warnings, once. */
+  warn?(sentence: string): void;
   /** The server's limits; absent: the defaults. */
   limits?: RaisableLimits;
   /** The raw signing secret of the relay, for call_url; null when it has none. */
@@ -105,7 +115,7 @@ interface ActionBase<Action> {
   /** Rules beyond the shape; `field` is relative to the action (`ref`, `expiresAt`). Only called on a value that fits the shape. */
   check(action: Action): Problem[];
   references(action: Action): Reference[];
-  /** What it acts on, by name: with the type and an ordinal, the key under which its work is done once per event. */
+  /** What it acts on, by name: with the type, what later attempts know an edited action by. */
   target(action: Action): string;
   /** Valid examples, the first one minimal. */
   examples: readonly Action[];
@@ -120,8 +130,8 @@ export interface DatabaseAction<Action = unknown> extends ActionBase<Action> {
 /**
  * Sends something out of the house. `intend` commits before `send` starts: it refuses (an outcome) or answers a plan that holds
  * all that `send` needs; `send` touches no database; `settle` records how it went. `repeats`: true sends again on every attempt and
- * replay; false never sends twice: after a crash between intend and settle, `resume` sends what certainly did not leave, and what may
- * have left counts as sent.
+ * replay; false never sends twice: after a crash between intend and settle, `conclude` tells what certainly did not leave, which is sent,
+ * from what may have left, which counts as sent.
  */
 export interface SendingAction<Action = unknown, Plan = unknown, Sent = unknown> extends ActionBase<Action> {
   sends: true;
@@ -129,8 +139,11 @@ export interface SendingAction<Action = unknown, Plan = unknown, Sent = unknown>
   intend(tx: Writer, action: Action, run: ActionRun): Promise<{ plan: Plan } | { outcome: ActionOutcome }>;
   send(plan: Plan, run: ActionRun, doors: ActionDoors): Promise<Sent>;
   settle(tx: Writer, plan: Plan, sent: Sent, run: ActionRun): Promise<ActionOutcome>;
-  /** For `repeats: false`: goes on where an earlier attempt intended this and its end was never written down; answers as `intend` does. */
-  resume?(tx: Writer, action: Action, run: ActionRun): Promise<{ plan: Plan } | { outcome: ActionOutcome }>;
+  /**
+   * For `repeats: false`: what became of what an earlier attempt intended and nobody wrote the end of. Its outcome where it may have left;
+   * null where it certainly did not, and then nothing of it stands any more.
+   */
+  conclude?(tx: Writer, run: ActionRun): Promise<ActionSuccess | null>;
 }
 
 export type ActionType<Action = unknown> = DatabaseAction<Action> | SendingAction<Action, unknown, unknown>;

@@ -22,6 +22,7 @@ import { findSenderAddress } from "../mail/sender-domain.ts";
 import type { Writer } from "../store/port.ts";
 import { findActingPerson } from "./acting-person.ts";
 import type { ActionOutcome, ActionRun, SendingAction } from "./contract.ts";
+import { failForNow } from "./failure.ts";
 import { checkTemplateText, words } from "./shape.ts";
 
 const shape = Type.Object(
@@ -101,10 +102,9 @@ export const emailPerson: SendingAction<EmailPerson, OutgoingMail, MailOutcome> 
     const kind = action.kind ?? "event";
     const verified = await findSenderAddress(tx, run.environmentId, kind);
     if (verified === null && !run.local) {
-      return refuse(
-        "sender_domain_required",
-        "E-mail goes only from a verified sender domain, and this environment has none: verify one in the mail settings.",
-      );
+      const message =
+        "E-mail goes only from a verified sender domain, and this environment has none: verify one in the mail settings.";
+      return { outcome: { ...failForNow("sender_domain_required", message), alone: true } };
     }
     const cap = { appId: run.appId, personId: person.id, kind, nowMs: run.nowMs };
     const broken = await findBrokenCap(tx, cap, run.limits ?? DEFAULT_LIMITS);
@@ -153,25 +153,24 @@ export const emailPerson: SendingAction<EmailPerson, OutgoingMail, MailOutcome> 
     }
   },
 
-  async resume(tx, action, run) {
-    const { person, failure } = await findActingPerson(tx, run);
-    if (failure !== null) return { outcome: failure };
-    const of = { environmentId: run.environmentId, personId: person.id, eventId: run.event.id };
+  async conclude(tx, run) {
+    if (run.person === null) throw new Error("email_person began without a person.");
+    const of = { environmentId: run.environmentId, personId: run.person.id, eventId: run.event.id };
     const row = await findEventEmail(tx, of);
     const left =
       row !== null && (row.leftAt !== null || !(row.state === "intended" || row.state === "failed"));
     if (!left) {
       if (row !== null) await withdrawEmail(tx, row.id);
-      return this.intend(tx, action, run);
+      return null;
     }
     const after = { email: row.id, from: row.sender, to: row.recipient, subject: row.subject };
-    if (row.state === "sent" || row.state === "mailbox") return { outcome: { outcome: "done", after } };
+    if (row.state === "sent" || row.state === "mailbox") return { outcome: "done", after };
     if (row.state === "intended") {
       const end = { state: "unknown", reason: "stopped", message: MAY_HAVE_LEFT } as const;
       await finishEmail(tx, row.id, end, run.nowMs);
       await tellUnknown(tx, run);
     }
-    return { outcome: { outcome: "done", message: MAY_HAVE_LEFT, after } };
+    return { outcome: "done", message: MAY_HAVE_LEFT, after };
   },
 };
 

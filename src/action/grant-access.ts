@@ -4,8 +4,6 @@
  */
 import { type Static, Type } from "typebox";
 import { toIso } from "../ground/clock.ts";
-import { MAX_REASON_CHARS } from "../ground/limit.ts";
-import { cutToLine } from "../ground/plain-text.ts";
 import { checkAccess, grantAccess as writeGrant } from "../people/access-grant.ts";
 import { findEntitlement, sayEntitlementUnknown } from "../people/entitlement.ts";
 import { findActingPerson } from "./acting-person.ts";
@@ -18,6 +16,7 @@ import {
   expiresAtShape,
   parseExpiry,
   reasonShape,
+  renderReason,
   words,
 } from "./shape.ts";
 
@@ -77,7 +76,7 @@ export const grantAccess: DatabaseAction<GrantAccess> = {
     }
     const holding = { environmentId, personId, entitlement: entitlement.key, nowMs };
     const before = await checkAccess(tx, holding);
-    const reason = action.reason === undefined ? "" : cutToLine(run.render(action.reason), MAX_REASON_CHARS);
+    const reason = renderReason(action.reason, run);
     const grant = await writeGrant(tx, {
       environmentId,
       personId,

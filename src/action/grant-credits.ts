@@ -3,13 +3,12 @@
  * never spends. Source: the specification's "Actions".
  */
 import { type Static, Type } from "typebox";
-import { MAX_CREDITS, MAX_REASON_CHARS, MIN_CREDITS } from "../ground/limit.ts";
-import { cutToLine } from "../ground/plain-text.ts";
+import { MAX_CREDITS, MIN_CREDITS } from "../ground/limit.ts";
 import { addCredits, findCreditByKey } from "../people/credit.ts";
 import { resolveRef } from "../selling/ref.ts";
 import { findActingPerson } from "./acting-person.ts";
 import type { DatabaseAction } from "./contract.ts";
-import { checkTemplateText, reasonShape, refShape, words } from "./shape.ts";
+import { checkTemplateText, reasonShape, refShape, renderReason, words } from "./shape.ts";
 
 const shape = Type.Object(
   {
@@ -73,7 +72,7 @@ export const grantCredits: DatabaseAction<GrantCredits> = {
       const message = "Credits were added under this ref before, so none were added again.";
       return { outcome: "skipped", message, after: { line: first.id, amount: first.amount } };
     }
-    const reason = action.reason === undefined ? "" : cutToLine(run.render(action.reason), MAX_REASON_CHARS);
+    const reason = renderReason(action.reason, run);
     const { line } = await addCredits(tx, {
       environmentId: run.environmentId,
       personId: person.id,

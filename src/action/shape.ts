@@ -1,13 +1,15 @@
 /**
  * The pieces of shape that several actions share: entitlement, reason, ref, expiresAt, names, and what a text with {{paths}} may say.
- * It decides what may be written in a definition; it never resolves a path and never looks anything up.
+ * It decides what may be written in a definition; it never looks anything up.
  * Source: the specification's "Actions" and "Templates".
  */
 import { Type } from "typebox";
 import { MAX_REASON_CHARS, MAX_REF_CHARS } from "../ground/limit.ts";
+import { cutToLine } from "../ground/plain-text.ts";
 import type { Problem } from "../ground/problem.ts";
 import { CATALOG_NAME, type ShapeWords } from "../ground/shape.ts";
 import { parseTemplate } from "../template/template.ts";
+import type { ActionRun } from "./contract.ts";
 
 /** Words of a shape, checked: `Type.String({ maxLength: 5, ...words({ … }) })`. */
 export function words<Given extends ShapeWords>(given: Given): Given {
@@ -38,6 +40,21 @@ export const reasonShape = Type.String({
   expects: `a text of 1 to ${MAX_REASON_CHARS} characters`,
   templated: true,
 });
+
+/** The reason as one line, "" where there is none; what is over the limit once it is filled in is cut, with a warning. */
+export function renderReason(
+  reason: string | undefined,
+  { render, warn }: Pick<ActionRun, "render" | "warn">,
+): string {
+  if (reason === undefined) return "";
+  const whole = cutToLine(render(reason), Number.POSITIVE_INFINITY);
+  const line = cutToLine(whole, MAX_REASON_CHARS);
+  if (line !== whole)
+    warn?.(
+      `reason was cut: filled in it has more than ${MAX_REASON_CHARS} characters, so its beginning was kept.`,
+    );
+  return line;
+}
 
 /** The provider's unique payment identifier; templated. Its absence is the action's to decide. */
 export const refShape = Type.String({

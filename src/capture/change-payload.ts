@@ -9,11 +9,11 @@
  *
  * A deleted record stands under `record`, because that is what {{record.data.<field>}} reads; equal sides mean that it is gone, since an
  * update that changes nothing is no change. Over 32 KB both keep everything but their data, of which the fields stay that fit, each
- * value cut at 2 KB as a receiver's mapped values are. Source: decisions, "truncation".
+ * value cut at 2 KB. Source: decisions, "truncation".
  */
 import { cutValue, makeWholePayload, type StoredPayload } from "../event/payload.ts";
 import { type Json, type JsonObject, writeJson } from "../ground/json.ts";
-import { MAX_PREVIEW_BYTES, MAX_STORED_PAYLOAD_BYTES } from "../ground/limit.ts";
+import { MAX_CHANGED_VALUE_BYTES, MAX_PREVIEW_BYTES, MAX_STORED_PAYLOAD_BYTES } from "../ground/limit.ts";
 import { cutUtf8, utf8Bytes } from "../ground/text.ts";
 import type { RecordView } from "../records/record.ts";
 
@@ -30,6 +30,7 @@ export function makeChangePayload(record: RecordView, previous: RecordView | nul
   return {
     text: writeJson({ record: cutRecord(record), previous: previous === null ? null : cutRecord(previous) }),
     truncated: true,
+    warnings: [],
     preview: cutUtf8(writeJson(record.data), MAX_PREVIEW_BYTES),
   };
 }
@@ -42,7 +43,7 @@ function cutData(data: JsonObject): JsonObject {
   const kept: [string, Json][] = [];
   let bytes = 2;
   for (const [name, value] of Object.entries(data)) {
-    const short = cutValue(value);
+    const short = cutValue(value, MAX_CHANGED_VALUE_BYTES);
     const cost = utf8Bytes(writeJson(name)) + utf8Bytes(writeJson(short)) + 2;
     if (bytes + cost > MAX_CUT_DATA_BYTES) continue;
     bytes += cost;

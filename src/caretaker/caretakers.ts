@@ -5,6 +5,7 @@
  */
 import { forgetEndedSessions } from "../account/session.ts";
 import { forgetEndedPersonSessions } from "../client/person-session.ts";
+import { forgetRanActions } from "../event/effect.ts";
 import type { Clock } from "../ground/clock.ts";
 import type { Log } from "../ground/log.ts";
 import { forgetPreviousSecrets } from "../relay/relay-secret.ts";
@@ -47,6 +48,7 @@ function once(step: (tx: Writer, nowMs: number) => Promise<unknown>): Step {
 
 const CARETAKERS: Readonly<Record<string, Step>> = {
   events: again(retireEvents),
+  "ran actions": once(forgetRanActions),
   signatures: again(forgetSignatures),
   sessions: once(forgetEndedSessions),
   "people's sessions": once(forgetEndedPersonSessions),

@@ -1,37 +1,158 @@
 /**
- * The memory of what an event has already done, so that a retry or a replay finds its own earlier work. The key is the action's type,
- * its target and its ordinal among equals, so that an action inserted before it does not make the wrong one look done.
+ * The memory of what an event has already done, so that a retry or a replay finds its own earlier work through every edit of the
+ * definition. Work is remembered under the action's type, target and fingerprint and its ordinal among equals; each attempt remembers which
+ * list of actions it ran and which work each of them stands for. What that means for the next attempt is alignment.ts's to decide.
  */
 import { type Json, parseJson, writeJson } from "../ground/json.ts";
+import { DAY_MS, EVENT_RETENTION_MS } from "../ground/limit.ts";
+import { type LiveAction, type LiveRelay, openActions } from "../relay/live-relay.ts";
 import type { Reader, Writer } from "../store/port.ts";
+import type { EventToRun } from "./event-row.ts";
 
-export type Effect = { state: "intended" } | { state: "done"; after: Json | undefined };
+/** One piece of work, done or begun. */
+export interface Work {
+  key: string;
+  type: string;
+  target: string;
+  /** Of the action that did it; null: it was kept before fingerprints were. */
+  fingerprint: string | null;
+  /** Among equals, from 1. */
+  ordinal: number;
+  /** `intended`: it began to leave the house, and its end was not written down. */
+  state: "intended" | "done";
+  /** What it left, shown again where a later run skips it. */
+  after: Json | undefined;
+  /** When the attempt that did it began, milliseconds since the epoch; null: not known, or not done. */
+  doneAt: number | null;
+}
 
-/** Keys of a relay's actions in their order: `type\ntarget\nordinal`. */
-export function makeEffectKeys(actions: readonly { type: string; target: string }[]): string[] {
-  const seen = new Map<string, number>();
-  return actions.map(({ type, target }) => {
-    const name = `${type}\n${target}`;
-    const ordinal = (seen.get(name) ?? 0) + 1;
-    seen.set(name, ordinal);
-    return `${name}\n${ordinal}`;
+/** The attempt that works: the event and its run's number. */
+export type Working = Pick<EventToRun, "seq" | "runs">;
+
+/** One action of an earlier attempt, and the work it stood for whether or not that was done. */
+export interface Slot extends LiveAction {
+  key: string;
+}
+
+/** A key, or the key of work that was chosen to be done anew with the one that stands until then. */
+export type BoundKey = string | readonly [chosen: string, over: string];
+
+/** The key an action stands for, given what was done. */
+export function resolveKey(bound: BoundKey, works: ReadonlyMap<string, Work>): string {
+  if (typeof bound === "string") return bound;
+  return works.has(bound[0]) ? bound[0] : bound[1];
+}
+
+/** All that an event remembers. */
+export interface Memory {
+  works: ReadonlyMap<string, Work>;
+  /** Of the last attempt that came to its actions; none where no attempt did. */
+  slots: readonly Slot[];
+  /** Actions of every attempt, by fingerprint. */
+  actions: ReadonlyMap<string, unknown>;
+}
+
+export type Keyed = Pick<LiveAction, "target" | "fingerprint"> & { type: { type: string } };
+
+export function makeWorkKey({ type, target, fingerprint }: Keyed, ordinal: number): string {
+  return `${type.type}\n${target}\n${fingerprint}\n${ordinal}`;
+}
+
+/** The keys of a list of actions in their order where each is its own first work and none is taken. */
+export function makeFreshKeys(actions: readonly Keyed[], taken: Iterable<string> = []): string[] {
+  const used = new Set(taken);
+  return actions.map((action) => {
+    let ordinal = 1;
+    while (used.has(makeWorkKey(action, ordinal))) ordinal += 1;
+    const key = makeWorkKey(action, ordinal);
+    used.add(key);
+    return key;
   });
 }
 
-/** Every effect of an event, by key. */
-export async function readEffects(tx: Reader, eventSeq: number): Promise<Map<string, Effect>> {
-  const rows = await tx.all<{ key: string; state: "intended" | "done"; result: string | null }>(
-    "SELECT key, state, result FROM effect WHERE event_seq = ?1",
+/** Everything the event's attempts left behind. */
+export async function readMemory(tx: Reader, eventSeq: number): Promise<Memory> {
+  const effects = await tx.all<EffectRow>(
+    `SELECT effect.key, effect.state, effect.result, run.started_at AS doneAt FROM effect
+     LEFT JOIN run ON run.event_seq = effect.event_seq AND run.number = effect.run WHERE effect.event_seq = ?1 ORDER BY effect.key`,
     eventSeq,
   );
-  return new Map(
-    rows.map((row) => [
-      row.key,
-      row.state === "intended"
-        ? { state: "intended" }
-        : { state: "done", after: row.result === null ? undefined : parseJson(row.result) },
-    ]),
+  const lists = await tx.all<{ text: string }>(
+    `SELECT actions AS text FROM ran_actions WHERE fingerprint IN
+       (SELECT actions FROM run WHERE event_seq = ?1 AND actions IS NOT NULL)`,
+    eventSeq,
   );
+  const actions = lists.flatMap(({ text }) => openList(text));
+  const works = new Map(effects.map((row) => [row.key, readWork(row)]));
+  return {
+    works,
+    slots: await readLastSlots(tx, eventSeq, works),
+    actions: new Map(actions.map(({ fingerprint, action }) => [fingerprint, action])),
+  };
+}
+
+interface EffectRow {
+  key: string;
+  state: "intended" | "done";
+  result: string | null;
+  doneAt: number | null;
+}
+
+function readWork({ key, state, result, doneAt }: EffectRow): Work {
+  const [type = "", target = "", ...rest] = key.split("\n");
+  const [fingerprint, ordinal] = rest.length > 1 ? rest : [null, rest[0]];
+  return {
+    key,
+    type,
+    target,
+    fingerprint: fingerprint ?? null,
+    ordinal: Number(ordinal ?? 1),
+    state,
+    after: result === null ? undefined : parseJson(result),
+    doneAt,
+  };
+}
+
+async function readLastSlots(
+  tx: Reader,
+  eventSeq: number,
+  works: ReadonlyMap<string, Work>,
+): Promise<Slot[]> {
+  const last = await tx.get<{ list: string; work: string | null }>(
+    `SELECT ran_actions.actions AS list, run.work FROM run JOIN ran_actions ON ran_actions.fingerprint = run.actions
+     WHERE run.event_seq = ?1 ORDER BY run.number DESC LIMIT 1`,
+    eventSeq,
+  );
+  if (last === null) return [];
+  const actions = openList(last.list);
+  const keys = last.work === null ? makeFreshKeys(actions) : (parseJson(last.work) as unknown as BoundKey[]);
+  return actions.map((action, at) => ({ ...action, key: resolveKey(keys[at] ?? "", works) }));
+}
+
+function openList(text: string): LiveAction[] {
+  return openActions(parseJson(text) as unknown as { type: string }[]);
+}
+
+/** When each relay's list was last written down by this process; a reload of the relays forgets it. */
+const keptAt = new WeakMap<LiveRelay, number>();
+
+/** Writes the relay's list of actions down under its fingerprint, unless this process did so within the day. */
+export async function keepActionList(tx: Writer, relay: LiveRelay, nowMs: number): Promise<void> {
+  if (Math.abs(nowMs - (keptAt.get(relay) ?? Number.NEGATIVE_INFINITY)) < DAY_MS) return;
+  const { fingerprint, text } = relay.actionList;
+  await tx.run(
+    `INSERT INTO ran_actions (fingerprint, actions, used_at) VALUES (?1, ?2, ?3)
+     ON CONFLICT (fingerprint) DO UPDATE SET used_at = max(used_at, excluded.used_at)`,
+    fingerprint,
+    text,
+    nowMs,
+  );
+  tx.afterCommit(() => keptAt.set(relay, nowMs));
+}
+
+/** Forgets lists that no attempt of an event still kept can have run. */
+export function forgetRanActions(tx: Writer, nowMs: number): Promise<number> {
+  return tx.run("DELETE FROM ran_actions WHERE used_at < ?1", nowMs - 2 * EVENT_RETENTION_MS);
 }
 
 /** Before something leaves the house that must not leave twice. */
@@ -45,30 +166,32 @@ export async function intendEffect(tx: Writer, eventSeq: number, key: string): P
  */
 export async function completeEffect(
   tx: Writer,
-  eventSeq: number,
+  { seq, runs }: Working,
   key: string,
   after: Json | undefined,
 ): Promise<void> {
   await tx.run(
-    "INSERT INTO effect (event_seq, key, state, result) VALUES (?1, ?2, 'done', ?3)",
-    eventSeq,
+    "INSERT INTO effect (event_seq, key, state, result, run) VALUES (?1, ?2, 'done', ?3, ?4)",
+    seq,
     key,
     writeAfter(after),
+    runs,
   );
 }
 
 /** As `completeEffect`, of what was intended before. Throws where the intent is not there, or was settled by another. */
 export async function settleEffect(
   tx: Writer,
-  eventSeq: number,
+  { seq, runs }: Working,
   key: string,
   after: Json | undefined,
 ): Promise<void> {
   const settled = await tx.run(
-    "UPDATE effect SET state = 'done', result = ?3 WHERE event_seq = ?1 AND key = ?2 AND state = 'intended'",
-    eventSeq,
+    "UPDATE effect SET state = 'done', result = ?3, run = ?4 WHERE event_seq = ?1 AND key = ?2 AND state = 'intended'",
+    seq,
     key,
     writeAfter(after),
+    runs,
   );
   if (settled !== 1) throw new Error("An effect was settled that is not intended any more.");
 }

@@ -33,6 +33,15 @@ export interface EventToRun {
   /** Runs ever, replays included. */
   runs: number;
   payload: string;
+  truncated: number;
+  /** The relay's version whose map made `mapped`; null: not known. */
+  mapVersion: number | null;
+  /** Whom an earlier attempt found; null: nobody. */
+  personId: string | null;
+  /** Of the last attempt, while it waits for its retry; null when it runs for the first time or as a replay. */
+  reason: string | null;
+  /** Work keys the last replay runs although they were edited after their work, a JSON list; null: none. */
+  chosen: string | null;
   unsigned: number;
   /** 1: its body was a form; null: not known. */
   form: number | null;
@@ -44,4 +53,4 @@ export interface EventToRun {
 
 /** Columns of EventToRun. */
 export const EVENT_TO_RUN_COLUMNS =
-  "seq, id, environment_id AS environmentId, relay_id AS relayId, relay_name AS relayName, trigger, attempts, runs, payload, unsigned, form, warnings, created_at AS createdAt";
+  "seq, id, environment_id AS environmentId, relay_id AS relayId, relay_name AS relayName, trigger, attempts, runs, payload, truncated, form, map_version AS mapVersion, reason, person_id AS personId, chosen, unsigned, warnings, created_at AS createdAt";

@@ -18,6 +18,10 @@ export interface EventView {
   replays: number;
   nextAttemptAt: string | null;
   person: { id: string; email: string | null } | null;
+  /** The relay's version whose map made `mapped`; null: not known, or not a receiver's event. */
+  mapVersion: number | null;
+  /** Whether a later version than the one at its arrival made `mapped` anew, and otherwise. */
+  mappedAgain: boolean;
   /** null once it is expunged. */
   payload: Json;
   /** Why the payload is not there any more, or null. */
@@ -56,6 +60,8 @@ interface ViewRow {
   nextAttemptAt: number | null;
   personId: string | null;
   personEmail: string | null;
+  mapVersion: number | null;
+  mappedAgain: number;
   payload: string;
   truncated: number;
   preview: string | null;
@@ -84,7 +90,7 @@ export async function findEventView(
   const row = await tx.get<ViewRow>(
     `SELECT event.seq, event.id, event.relay_id AS relayId, event.relay_name AS relayName, event.trigger, event.state, event.reason,
        event.attempts, event.replays, event.next_attempt_at AS nextAttemptAt, event.person_id AS personId, person.email AS personEmail,
-       event.payload, event.truncated, event.preview, event.unsigned, event.warnings, event.created_at AS createdAt,
+       event.map_version AS mapVersion, event.mapped_again AS mappedAgain, event.payload, event.truncated, event.preview, event.unsigned, event.warnings, event.created_at AS createdAt,
        event.started_at AS startedAt, event.finished_at AS finishedAt, event.runs
      FROM event LEFT JOIN person ON person.id = event.person_id WHERE event.id = ?1 AND event.environment_id = ?2`,
     id,
@@ -104,6 +110,8 @@ export async function findEventView(
     replays: row.replays,
     nextAttemptAt: toIsoOrNull(row.nextAttemptAt),
     person: row.personId === null ? null : { id: row.personId, email: row.personEmail },
+    mapVersion: row.mapVersion,
+    mappedAgain: row.mappedAgain === 1,
     payload: expunged === null ? payload : null,
     expunged,
     truncated: row.truncated === 1,

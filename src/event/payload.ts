@@ -1,10 +1,18 @@
 /**
- * The payload an event row stores: JSON text, at most 32 KB. A larger receiver payload keeps its mapped values, each cut at 2 KB, and a
- * preview of its beginning; its `event` becomes null. Source: decisions, "truncation".
+ * The payload an event row stores: JSON text, at most 32 KB. A larger receiver payload keeps its mapped values and a preview of its
+ * beginning; its `event` becomes null. Mapped values are whole up to 32 KB each and 64 KB together, and a cut is told. It also decides how
+ * a stored body is mapped again by a later map. Source: decisions, "truncation" and "which definition runs".
  */
-import { type Json, type JsonObject, writeJson } from "../ground/json.ts";
-import { MAX_MAPPED_VALUE_BYTES, MAX_PREVIEW_BYTES, MAX_STORED_PAYLOAD_BYTES } from "../ground/limit.ts";
-import { cutUtf8, fitsUtf8 } from "../ground/text.ts";
+import { isJsonObject, type Json, type JsonObject, writeCanonicalJson, writeJson } from "../ground/json.ts";
+import {
+  MAX_MAPPED_BYTES,
+  MAX_MAPPED_VALUE_BYTES,
+  MAX_PREVIEW_BYTES,
+  MAX_STORED_PAYLOAD_BYTES,
+} from "../ground/limit.ts";
+import { cutUtf8, fitsUtf8, utf8Bytes } from "../ground/text.ts";
+import { type CompiledMap, readMap } from "../relay/event-map.ts";
+import type { EventToRun } from "./event-row.ts";
 
 export interface StoredPayload {
   /** JSON text. */
@@ -12,29 +20,99 @@ export interface StoredPayload {
   truncated: boolean;
   /** The beginning of what was cut away, or null. */
   preview: string | null;
+  /** Sentences about mapped values that were cut. */
+  warnings: readonly string[];
 }
 
 /** `{ event, mapped }` from the JSON text of the event, kept as received, and the mapped values. */
 export function makeReceiverPayload(eventText: string, mapped: JsonObject): StoredPayload {
   const text = `{"event":${eventText},"mapped":${writeJson(mapped)}}`;
-  if (fitsUtf8(text, MAX_STORED_PAYLOAD_BYTES)) return { text, truncated: false, preview: null };
-  const kept: JsonObject = {};
-  for (const [name, value] of Object.entries(mapped)) kept[name] = cutValue(value);
+  if (fitsUtf8(text, MAX_STORED_PAYLOAD_BYTES))
+    return { text, truncated: false, preview: null, warnings: [] };
+  const { kept, warnings } = keepMapped(mapped);
   return {
     text: `{"event":null,"mapped":${writeJson(kept)}}`,
     truncated: true,
     preview: cutUtf8(eventText, MAX_PREVIEW_BYTES),
+    warnings,
   };
 }
 
 /** A payload that is stored whole. */
 export function makeWholePayload(payload: JsonObject): StoredPayload {
-  return { text: writeJson(payload), truncated: false, preview: null };
+  return { text: writeJson(payload), truncated: false, preview: null, warnings: [] };
 }
 
-/** The value, or its beginning as text where it takes more than 2 KB. */
-export function cutValue(value: Json): Json {
-  if (typeof value === "string") return cutUtf8(value, MAX_MAPPED_VALUE_BYTES);
+/** The value, or its beginning as text where it takes more than `maxBytes`. */
+export function cutValue(value: Json, maxBytes: number): Json {
+  if (typeof value === "string") return cutUtf8(value, maxBytes);
   const text = writeJson(value);
-  return fitsUtf8(text, MAX_MAPPED_VALUE_BYTES) ? value : cutUtf8(text, MAX_MAPPED_VALUE_BYTES);
+  return fitsUtf8(text, maxBytes) ? value : cutUtf8(text, maxBytes);
+}
+
+/** The values as they are kept: where all of them take too much, the largest give way to the others. */
+function keepMapped(mapped: JsonObject): { kept: JsonObject; warnings: string[] } {
+  const sizes = Object.entries(mapped).map(([name, value]) => ({ name, value, bytes: sizeOf(value) }));
+  const rooms = shareRoom(sizes);
+  const most = (name: string): number => rooms.get(name) ?? 0;
+  return {
+    kept: Object.fromEntries(sizes.map(({ name, value }) => [name, cutValue(value, most(name))])),
+    warnings: sizes
+      .filter(({ name, bytes }) => bytes > most(name))
+      .map(({ name, bytes }) => tellCut(name, bytes, most(name))),
+  };
+}
+
+function tellCut(name: string, bytes: number, kept: number): string {
+  const [whole, first] = [bytes, kept].map((count) => count.toLocaleString("en"));
+  return `mapped.${name} was cut: it takes ${whole} bytes and its first ${first} were kept (32 KB a value, 64 KB together).`;
+}
+
+function shareRoom(sizes: readonly { name: string; bytes: number }[]): Map<string, number> {
+  const rooms = new Map<string, number>();
+  let left = MAX_MAPPED_BYTES;
+  for (const [at, { name, bytes }] of sizes.toSorted((one, other) => one.bytes - other.bytes).entries()) {
+    const most = Math.min(MAX_MAPPED_VALUE_BYTES, Math.floor(left / (sizes.length - at)));
+    rooms.set(name, most);
+    left -= Math.min(bytes, most);
+  }
+  return rooms;
+}
+
+function sizeOf(value: Json): number {
+  return utf8Bytes(typeof value === "string" ? value : writeJson(value));
+}
+
+/**
+ * The payload with `mapped` made again by this map, or null where it comes out as it is, and where there is no whole body to read: it was
+ * truncated, or is gone. `payload` is the value of the event's own.
+ */
+export function mapAgain(
+  stored: Pick<EventToRun, "payload" | "truncated" | "form">,
+  payload: JsonObject,
+  map: CompiledMap,
+): { text: string; payload: JsonObject; warnings: string[] } | null {
+  const { event = null, mapped = null } = payload;
+  if (stored.truncated === 1 || event === null || !isJsonObject(mapped)) return null;
+  const isForm = stored.form === null ? looksLikeForm(event) : stored.form === 1;
+  const { kept, warnings } = keepMapped(readMap(map, { value: event, form: isForm ? [] : null }));
+  if (writeCanonicalJson(kept) === writeCanonicalJson(mapped)) return null;
+  const tail = `,"mapped":${writeJson(mapped)}}`;
+  const head = stored.payload.endsWith(tail)
+    ? stored.payload.slice(0, -tail.length)
+    : `{"event":${writeJson(event)}`;
+  return {
+    text: `${head},"mapped":${writeJson(kept)}}`,
+    payload: { ...payload, mapped: kept },
+    warnings,
+  };
+}
+
+/** A form's fields are texts and lists of texts, nothing deeper. */
+function looksLikeForm(event: Json): boolean {
+  const isText = (one: Json) => typeof one === "string";
+  return (
+    isJsonObject(event) &&
+    Object.values(event).every((field) => isText(field) || (Array.isArray(field) && field.every(isText)))
+  );
 }

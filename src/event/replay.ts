@@ -1,10 +1,17 @@
-/** Replay: a final event is queued again with its attempts reset. It decides what may be replayed, never what a run then skips. */
-import { parseJson } from "../ground/json.ts";
+/**
+ * Replay: a final event is queued again with its attempts reset. It decides what may be replayed, and says before what each action will do,
+ * by the same alignment that a run then follows; what was edited after its work is skipped unless the replay chooses it.
+ */
+import { toIsoOrNull } from "../ground/clock.ts";
+import { type Json, parseJson, writeJson } from "../ground/json.ts";
 import { Refusal } from "../ground/refusal.ts";
 import type { Definition } from "../relay/definition.ts";
+import { type LiveAction, openActions } from "../relay/live-relay.ts";
 import { actsUnsigned } from "../relay/unsigned-rule.ts";
-import type { Writer } from "../store/port.ts";
+import type { Reader, Writer } from "../store/port.ts";
 import { writeAudit } from "../watch/audit.ts";
+import { alignActions, mayChoose, type Step, tellDifference } from "./alignment.ts";
+import { readMemory } from "./effect.ts";
 import { type EventState, FINAL_STATES } from "./event-row.ts";
 import type { Expunged } from "./expunge.ts";
 
@@ -17,29 +24,109 @@ interface ReplayRow {
   expunged: Expunged | null;
 }
 
+interface RelayToRun {
+  id: string;
+  version: number;
+  definition: Definition;
+}
+
+/** What a replay would do, action by action; `relay` is null where there is none of that name, and then nothing would run. */
+export interface ReplayPlan {
+  relay: { id: string; name: string; version: number } | null;
+  actions: PlannedAction[];
+}
+
+export interface PlannedAction {
+  /** In the definition's list, from 0. */
+  index: number;
+  type: string;
+  /**
+   * `run`: it is new or had not done its work. `skip`: its work is done. `again`: it is sent again, with the same id. `edited`: its work
+   * was done under another text, so it is skipped unless it is chosen. `settle`: its mail's end is not known yet, and is looked at first.
+   */
+  will: "run" | "skip" | "again" | "edited" | "settle";
+  /** Whether `run` may name it, to have it run although work was done for it. */
+  mayChoose: boolean;
+  /** When its work was done, ISO 8601; null: it was not, or the time was not kept. */
+  doneAt: string | null;
+  /** One sentence. */
+  message: string;
+  /** The action as it is, and as it was when its work was done; `was` only where that is another text and was kept. */
+  action: Json;
+  was?: Json;
+}
+
 export interface ReplayRequest {
   environmentId: number;
   id: string;
   /** Who asks, in the audit's words. */
   actor: string;
   nowMs: number;
+  /** Indexes of actions the plan offers to run although work was done for them. */
+  run?: readonly number[] | undefined;
+  /** The relay's version the plan was read at; absent: any. */
+  version?: number | undefined;
+}
+
+/** The plan of a replay. Refuses as `replayEvent`. */
+export async function planReplay(
+  tx: Reader,
+  request: Pick<ReplayRequest, "environmentId" | "id">,
+): Promise<ReplayPlan> {
+  const { event, relay } = await requireReplayable(tx, request);
+  if (relay === null) return { relay: null, actions: [] };
+  const { steps, actions } = await readSteps(tx, event.seq, relay.definition);
+  return {
+    relay: { id: relay.id, name: event.relayName, version: relay.version },
+    actions: actions.map((live, index) => planAction(live, index, steps[index] as Step)),
+  };
 }
 
 /**
- * Queues the event again; answers its relay's id, so that the runner can be woken after the commit.
- * Refuses with not_found, not_replayable (queued or running), payload_expunged or unsigned_event.
+ * Queues the event again; answers its relay's id, so that the runner can be woken after the commit. Refuses with not_found, not_replayable
+ * (queued or running), payload_expunged, unsigned_event, version_conflict (the relay moved since the plan) and invalid_input (`run` names what is not offered).
  */
 export async function replayEvent(tx: Writer, request: ReplayRequest): Promise<{ relayId: string }> {
+  const { event, relay } = await requireReplayable(tx, request);
+  const chosen = await chooseWork(tx, event, relay, request);
+  const relayId = relay?.id ?? event.relayId;
+  // A relay made again under its name counts its versions anew, so whose map was followed is not known any more.
+  await tx.run(
+    `UPDATE event SET state = 'queued', reason = NULL, attempts = 0, next_attempt_at = NULL, replays = replays + 1, finished_at = NULL,
+       relay_id = ?2, chosen = ?3, map_version = CASE WHEN relay_id = ?2 THEN map_version END WHERE seq = ?1`,
+    event.seq,
+    relayId,
+    chosen.length === 0 ? null : writeJson(chosen),
+  );
+  await writeAudit(tx, {
+    environmentId: request.environmentId,
+    atMs: request.nowMs,
+    actor: request.actor,
+    action: "event.replayed",
+    target: `event:${request.id}`,
+    before: { state: event.state },
+    after: {
+      state: "queued",
+      ...(chosen.length === 0 ? {} : { run: [...(request.run ?? [])], version: relay?.version ?? null }),
+    },
+  });
+  return { relayId };
+}
+
+async function requireReplayable(
+  tx: Reader,
+  { environmentId, id }: Pick<ReplayRequest, "environmentId" | "id">,
+): Promise<{ event: ReplayRow; relay: RelayToRun | null }> {
   const event = await tx.get<ReplayRow>(
     `SELECT seq, state, relay_id AS relayId, relay_name AS relayName, unsigned,
        payload ->> '$.expunged' AS expunged FROM event WHERE id = ?1 AND environment_id = ?2`,
-    request.id,
-    request.environmentId,
+    id,
+    environmentId,
   );
   if (event === null) {
     throw new Refusal(
       "not_found",
-      `There is no event ${request.id} in this environment; events are kept for 30 days.`,
+      `There is no event ${id} in this environment; events are kept for 30 days.`,
     );
   }
   if (!FINAL_STATES.has(event.state)) {
@@ -56,39 +143,101 @@ export async function replayEvent(tx: Writer, request: ReplayRequest): Promise<{
     );
   }
   // A relay that was deleted and made again under its name takes its earlier events up.
-  const relay = await tx.get<{ id: string; definition: string }>(
-    "SELECT id, definition FROM relay WHERE environment_id = ?1 AND name = ?2",
-    request.environmentId,
+  const row = await tx.get<{ id: string; version: number; definition: string }>(
+    "SELECT id, version, definition FROM relay WHERE environment_id = ?1 AND name = ?2",
+    environmentId,
     event.relayName,
   );
-  if (relay !== null && event.unsigned === 1 && mayNoLongerAct(relay.definition)) {
+  if (row === null) return { event, relay: null };
+  const definition = parseJson(row.definition) as unknown as Definition;
+  if (event.unsigned === 1 && mayNoLongerAct(definition)) {
     throw new Refusal(
       "unsigned_event",
       "The event arrived unsigned and its relay now acts without trustUnsignedEvents, so it never runs; set trigger.trustUnsignedEvents if you accept that, or handle it by hand.",
     );
   }
-  const relayId = relay?.id ?? event.relayId;
-  await tx.run(
-    `UPDATE event SET state = 'queued', reason = NULL, attempts = 0, next_attempt_at = NULL, replays = replays + 1, finished_at = NULL,
-       relay_id = ?2 WHERE seq = ?1`,
-    event.seq,
-    relayId,
-  );
-  await writeAudit(tx, {
-    environmentId: request.environmentId,
-    atMs: request.nowMs,
-    actor: request.actor,
-    action: "event.replayed",
-    target: `event:${request.id}`,
-    before: { state: event.state },
-    after: { state: "queued" },
-  });
-  return { relayId };
+  return { event, relay: { id: row.id, version: row.version, definition } };
 }
 
 /** Whether an unsigned event of a relay with this definition may not act (the unsigned-event rule, 5). */
-function mayNoLongerAct(definitionText: string): boolean {
-  const definition = parseJson(definitionText) as unknown as Definition;
+function mayNoLongerAct(definition: Definition): boolean {
   if (!actsUnsigned(definition)) return false;
   return !(definition.trigger.kind === "receiver" && definition.trigger.trustUnsignedEvents === true);
+}
+
+async function readSteps(
+  tx: Reader,
+  eventSeq: number,
+  definition: Definition,
+): Promise<{ steps: Step[]; actions: LiveAction[] }> {
+  const actions = openActions(definition.actions);
+  return { actions, steps: alignActions(actions, await readMemory(tx, eventSeq)) };
+}
+
+/** The keys of the work that `run` chooses. */
+async function chooseWork(
+  tx: Reader,
+  event: ReplayRow,
+  relay: RelayToRun | null,
+  { run = [], version }: ReplayRequest,
+): Promise<string[]> {
+  if (relay !== null && version !== undefined && version !== relay.version) {
+    throw new Refusal(
+      "version_conflict",
+      `The relay ${event.relayName} is at version ${relay.version} and the plan was read at version ${version}: read the plan again, then choose.`,
+      { details: { version: relay.version } },
+    );
+  }
+  if (run.length === 0) return [];
+  const { steps } = relay === null ? { steps: [] } : await readSteps(tx, event.seq, relay.definition);
+  return [...new Set(run)].map((index) => {
+    const step = steps[index];
+    if (step !== undefined && mayChoose(step)) return step.key;
+    const offered = steps.flatMap((one, at) => (mayChoose(one) ? [at] : []));
+    const choice =
+      offered.length === 0
+        ? "no action of this event is, so leave run out"
+        : `choose among ${offered.join(", ")}`;
+    throw new Refusal(
+      "invalid_input",
+      `run names ${index}, and only an action that was edited after it had done its work can be chosen: ${choice}.`,
+    );
+  });
+}
+
+function planAction({ type, action }: LiveAction, index: number, step: Step): PlannedAction {
+  const will = type.sends && type.repeats ? "again" : step.does;
+  const was = step.does === "edited" ? step.was : undefined;
+  const doneAt = "work" in step ? toIsoOrNull(step.work.doneAt) : null;
+  return {
+    index,
+    type: type.type,
+    will,
+    mayChoose: mayChoose(step),
+    doneAt,
+    message: sayPlan(will, step, doneAt, action),
+    action: action as Json,
+    ...(was === undefined ? {} : { was: was as Json }),
+  };
+}
+
+function sayPlan(will: PlannedAction["will"], step: Step, doneAt: string | null, action: unknown): string {
+  const when = doneAt === null ? "" : ` at ${doneAt}`;
+  switch (will) {
+    case "run":
+      return "Runs.";
+    case "again":
+      return "Is sent again, with the same id.";
+    case "settle":
+      return "May have left before the service stopped: that is looked at first, and what may have left is not sent again.";
+    case "skip":
+      return step.does === "skip" && !step.sure
+        ? `Is skipped: its work was done${when} under a text that was not kept, so it is not known whether it was edited since. Choose it to run it all the same.`
+        : `Is skipped: its work was done${when}.`;
+    case "edited": {
+      const was = step.does === "edited" ? step.was : undefined;
+      const texts = was === undefined ? "the text it ran with was not kept" : tellDifference(was, action);
+      return `Is skipped unless you choose it: it was edited after it had done its work${when} (${texts}).`;
+    }
+  }
 }

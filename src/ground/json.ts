@@ -175,6 +175,18 @@ export function writeJson(value: unknown, indent?: number): string {
   }
 }
 
+/** The one JSON text of a value, whatever the order its names were written in: what equal things have in common. */
+export function writeCanonicalJson(value: Json): string {
+  return writeJson(sortNames(value));
+}
+
+function sortNames(value: Json): Json {
+  if (Array.isArray(value)) return value.map(sortNames);
+  if (!isJsonObject(value)) return value;
+  const names = Object.keys(value).sort();
+  return Object.fromEntries(names.map((name) => [name, sortNames(value[name] as Json)]));
+}
+
 /** Whether the value is an object with names (not null, not an array). */
 export function isJsonObject(value: unknown): value is JsonObject {
   return typeof value === "object" && value !== null && !Array.isArray(value) && !isRawJSON(value);

@@ -24,7 +24,11 @@ export const MAX_FORM_FIELDS = 1_000;
 export const MAX_UNCOUNTED_US = 1_000;
 export const MAX_STORED_PAYLOAD_BYTES = 32 * 1024;
 export const MAX_PREVIEW_BYTES = 4 * 1024;
-export const MAX_MAPPED_VALUE_BYTES = 2 * 1024;
+/** A mapped value of a payload that is larger, and all of them together. */
+export const MAX_MAPPED_VALUE_BYTES = 32 * 1024;
+export const MAX_MAPPED_BYTES = 64 * 1024;
+/** A field's value of a record change that is larger. */
+export const MAX_CHANGED_VALUE_BYTES = 2 * 1024;
 export const MAX_SIGNATURES = 8;
 export const MAX_TIMESTAMP_DIGITS = 13;
 export const MAX_TOLERANCE_SECONDS = 300;

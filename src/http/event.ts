@@ -3,7 +3,8 @@ import { Type } from "typebox";
 import { listEvents } from "../event/event-list.ts";
 import { findEventView } from "../event/event-view.ts";
 import { expungeByHand } from "../event/expunge.ts";
-import { replayEvent } from "../event/replay.ts";
+import { planReplay, replayEvent } from "../event/replay.ts";
+import { MAX_ACTIONS_PER_RELAY } from "../ground/limit.ts";
 import { readPageRequest } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
 import type { Reader } from "../store/port.ts";
@@ -40,6 +41,8 @@ const run = Type.Object({
 const event = Type.Object({
   ...summary,
   replays: Type.Integer(),
+  mapVersion: orNull(Type.Integer()),
+  mappedAgain: Type.Boolean(),
   payload: json,
   expunged: orNull(oneOf(["person_erased", "payload_expunged"])),
   preview: orNull(Type.String()),
@@ -47,6 +50,22 @@ const event = Type.Object({
   warnings: json,
   runs: Type.Array(run),
   runsLeftOut: Type.Integer(),
+});
+
+const plan = Type.Object({
+  relay: orNull(Type.Object({ id: Type.String(), name: Type.String(), version: Type.Integer() })),
+  actions: Type.Array(
+    Type.Object({
+      index: Type.Integer(),
+      type: Type.String(),
+      will: oneOf(["run", "skip", "again", "edited", "settle"]),
+      mayChoose: Type.Boolean(),
+      doneAt: timeOrNull,
+      message: Type.String(),
+      action: json,
+      was: Type.Optional(json),
+    }),
+  ),
 });
 
 async function requireEvent(tx: Reader, environmentId: number, id: string) {
@@ -91,15 +110,37 @@ export const eventRoutes = [
     },
   }),
   environmentRoute({
+    method: "GET",
+    path: "/events/:id/replay",
+    summary:
+      "Says what a replay of a finished event would do with each action of its relay's present definition.",
+    answer: Type.Object({ plan }),
+    async handle({ rooms, visit, params }) {
+      const event = { environmentId: visit.environment.id, id: params.id };
+      return { plan: await rooms.store.read((tx) => planReplay(tx, event)) };
+    },
+  }),
+  environmentRoute({
     method: "POST",
     path: "/events/:id/replay",
-    summary: "Queues a finished event again with its attempts reset.",
+    summary:
+      "Queues a finished event again with its attempts reset; run names actions that were edited after their work and run all the same.",
+    body: fields({
+      run: Type.Optional(
+        Type.Array(Type.Integer({ minimum: 0 }), {
+          maxItems: MAX_ACTIONS_PER_RELAY,
+          description: "a list of indexes that the plan lets you choose",
+        }),
+      ),
+      version: Type.Optional(Type.Integer({ description: "the relay's version of the plan" })),
+    }),
     answer: Type.Object({ event }),
     status: 202,
-    async handle({ rooms, visit, params, nowMs }) {
+    async handle({ rooms, visit, params, body, nowMs }) {
       const environmentId = visit.environment.id;
+      const { run, version } = body;
       const replayed = await rooms.store.write(visit.origin, async (tx) => {
-        await replayEvent(tx, { environmentId, id: params.id, actor: visit.by, nowMs });
+        await replayEvent(tx, { environmentId, id: params.id, actor: visit.by, nowMs, run, version });
         return await requireEvent(tx, environmentId, params.id);
       });
       rooms.wakeRunner();

@@ -48,7 +48,8 @@ export async function recordEvent(
   const form = parsed.form !== null;
   const payload = makeReceiverPayload(form ? writeJson(parsed.value) : decoder.decode(body), mapped);
   const { unsigned } = relay.receiver;
-  const draft = { environmentId, relayId: relay.id, relayName, payload, unsigned, form, dedupe, nowMs };
+  const { id: relayId, version: mapVersion } = relay;
+  const draft = { environmentId, relayId, relayName, payload, mapVersion, unsigned, form, dedupe, nowMs };
   const seat = new EventSeat(caps, relay.appId);
   const work = async (tx: Writer) => {
     if (once !== null) {

@@ -4,7 +4,7 @@
  */
 import type { ActionType } from "../action/contract.ts";
 import { findAction } from "../action/registry.ts";
-import { parseJson } from "../ground/json.ts";
+import { type Json, parseJson, writeCanonicalJson } from "../ground/json.ts";
 import { digestAddress } from "../people/person-erase.ts";
 import type { Sealer } from "../secret/seal.ts";
 import type { Store } from "../store/port.ts";
@@ -19,6 +19,8 @@ export interface LiveAction {
   type: ActionType;
   action: unknown;
   target: string;
+  /** Of its canonical JSON: equal actions have the same one, whatever the order of their fields. */
+  fingerprint: string;
 }
 
 export interface LiveRelay {
@@ -29,7 +31,11 @@ export interface LiveRelay {
   /** Local development. */
   local: boolean;
   definition: Definition;
+  /** Counts the saves of the definition. */
+  version: number;
   actions: readonly LiveAction[];
+  /** The list of actions as canonical JSON, and its fingerprint. */
+  actionList: { text: string; fingerprint: string };
   /** Whether any action leaves the house. */
   sends: boolean;
   /** Whether an unsigned event may not act: it has acting actions and no opt-in. */
@@ -141,13 +147,31 @@ export class LiveRelays {
   }
 }
 
-function openRelay(row: LiveRow, rooms: LiveRelayRooms): LiveRelay {
-  const definition = parseJson(row.definition) as unknown as Definition;
-  const actions = definition.actions.map((action): LiveAction => {
+/** The actions of a definition, ready to run. Throws on a type this version does not know. */
+export function openActions(actions: readonly { type: string }[]): LiveAction[] {
+  return actions.map((action) => {
     const type = findAction(action.type);
     if (type === null) throw new Error(`This version knows no action ${action.type}.`);
-    return { type, action, target: type.target(action as never) };
+    const fingerprint = fingerprintOf(writeCanonicalJson(action as unknown as Json));
+    return { type, action, target: type.target(action as never), fingerprint };
   });
+}
+
+/** The list as it is remembered of an attempt. */
+export function listActions(actions: readonly unknown[]): LiveRelay["actionList"] {
+  const text = writeCanonicalJson(actions as Json[]);
+  return { text, fingerprint: fingerprintOf(text) };
+}
+
+/** 128 bits of SHA-256, 22 characters. */
+function fingerprintOf(text: string): string {
+  const digest = Bun.CryptoHasher.hash("sha256", text) as Buffer;
+  return digest.subarray(0, 16).toString("base64url");
+}
+
+function openRelay(row: LiveRow, rooms: LiveRelayRooms): LiveRelay {
+  const definition = parseJson(row.definition) as unknown as Definition;
+  const actions = openActions(definition.actions);
   const trigger = definition.trigger;
   const trusted = trigger.kind === "receiver" && trigger.trustUnsignedEvents === true;
   const barsUnsigned = actsUnsigned(definition) && !trusted;
@@ -158,7 +182,9 @@ function openRelay(row: LiveRow, rooms: LiveRelayRooms): LiveRelay {
     appId: row.appId,
     local: row.environmentName === "local",
     definition,
+    version: row.version,
     actions,
+    actionList: listActions(definition.actions),
     sends: actions.some(({ type }) => type.sends),
     barsUnsigned,
     waiting: row.state === "paused" || row.heldAt !== null,
@@ -181,7 +207,9 @@ function closeRelay(row: LiveRow, rooms: LiveRelayRooms): LiveRelay {
     appId: row.appId,
     local: row.environmentName === "local",
     definition: { name: row.name, trigger, actions: [] },
+    version: row.version,
     actions: [],
+    actionList: listActions([]),
     sends: false,
     barsUnsigned: true,
     waiting: true,

@@ -9,6 +9,7 @@ export interface LiveRow {
   appId: string;
   heldAt: number | null;
   definition: string;
+  version: number;
   state: "active" | "paused";
   secretKind: string;
   secret: Uint8Array | null;
@@ -21,7 +22,7 @@ export interface LiveRow {
 export function listLiveRows(tx: Reader): Promise<LiveRow[]> {
   return tx.all<LiveRow>(
     `SELECT relay.id, relay.name, relay.environment_id AS environmentId, environment.name AS environmentName, environment.app_id AS appId,
-       environment.held_at AS heldAt, relay.definition, relay.state, relay.secret_kind AS secretKind, relay.secret,
+       environment.held_at AS heldAt, relay.definition, relay.version, relay.state, relay.secret_kind AS secretKind, relay.secret,
        relay.previous_secret AS previousSecret, relay.previous_secret_until AS previousSecretUntil,
        environment.processor_secret AS processorSecret, relay.signing_secret AS signingSecret
      FROM relay JOIN environment ON environment.id = relay.environment_id ORDER BY relay.id`,

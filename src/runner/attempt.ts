@@ -9,23 +9,26 @@ import type {
   ActionRun,
   SendingAction,
 } from "../action/contract.ts";
+import { bindKeys, type Step, tellEdited } from "../event/alignment.ts";
 import {
   completeEffect,
   dropIntent,
-  type Effect,
   intendEffect,
-  makeEffectKeys,
-  readEffects,
+  keepActionList,
+  makeFreshKeys,
   settleEffect,
 } from "../event/effect.ts";
 import type { EventReason, EventToRun } from "../event/event-row.ts";
 import { readExpunged } from "../event/expunge.ts";
+import { mapAgain } from "../event/payload.ts";
+import { keepMappedAgain, type RanActions } from "../event/run-row.ts";
 import { type Json, type JsonObject, parseJson } from "../ground/json.ts";
 import type { RaisableLimits } from "../ground/limit.ts";
 import type { Log } from "../ground/log.ts";
 import type { LiveAction, LiveRelay } from "../relay/live-relay.ts";
 import { StoreUnavailable, type Writer } from "../store/port.ts";
-import { renderData, renderIdentifier, renderTemplate } from "../template/template.ts";
+import { makeActionRun } from "./action-run.ts";
+import { alignWithEarlier, makeFreshSteps } from "./earlier-work.ts";
 import { resolvePerson } from "./event-person.ts";
 
 /** Warnings kept on an event; a template can name many paths that are not there. */
@@ -35,6 +38,9 @@ export interface AttemptRooms {
   limits: RaisableLimits;
   log: Log;
 }
+
+const PERSON_CHANGED =
+  "The event is about another person than at its attempt before: what was done then stays with that person and is not done again.";
 
 /** How an attempt ended. `reason` is an EventReason (no action ran) or the failure's code. */
 export type AttemptEnd =
@@ -57,9 +63,10 @@ export class Attempt {
   /** Those of earlier attempts too: what those wrote stands. */
   readonly warnings: Set<string>;
   readonly #rooms: AttemptRooms;
-  readonly #payload: JsonObject;
-  readonly #keys: readonly string[];
-  #effects: ReadonlyMap<string, Effect> = new Map();
+  #payload: JsonObject;
+  /** What each action has to do; none before the actions are come to. */
+  #steps: readonly Step[] = [];
+  #mapVersion: number | null = null;
   #person: ActionPerson | null = null;
   #next = 0;
 
@@ -71,7 +78,6 @@ export class Attempt {
     this.#rooms = rooms;
     this.#payload = parseJson(event.payload) as JsonObject;
     this.warnings = new Set(event.warnings === null ? [] : (parseJson(event.warnings) as string[]));
-    this.#keys = makeEffectKeys(relay.actions.map(({ type, target }) => ({ type: type.type, target })));
   }
 
   /** The attempt as it is now, to go on with in a transaction that may be run again. */
@@ -79,7 +85,9 @@ export class Attempt {
     const copy = new Attempt(this.event, this.relay, this.startedAtMs, this.#rooms);
     copy.results.push(...this.results);
     for (const warning of this.warnings) copy.warnings.add(warning);
-    copy.#effects = this.#effects;
+    copy.#payload = this.#payload;
+    copy.#steps = this.#steps;
+    copy.#mapVersion = this.#mapVersion;
     copy.#person = this.#person;
     copy.#next = this.#next;
     return copy;
@@ -89,7 +97,23 @@ export class Attempt {
     return this.#person?.id ?? null;
   }
 
-  /** Decides whether the event may run and finds its person; null: go on with `advance`. */
+  /** The relay's version whose map `mapped` follows; null: it was not looked at. */
+  get mapVersion(): number | null {
+    return this.#mapVersion;
+  }
+
+  /** Which list of actions this attempt runs; null: it ended before them. */
+  get ran(): RanActions | null {
+    if (this.#steps.length === 0) return null;
+    const { actionList, actions } = this.relay;
+    const { fingerprint } = actionList;
+    if (this.event.runs === 1) return { fingerprint, keys: null };
+    const keys = bindKeys(this.#steps);
+    const own = makeFreshKeys(actions);
+    return { fingerprint, keys: keys.every((key, at) => key === own[at]) ? null : keys };
+  }
+
+  /** Decides whether the event may run, maps it again where the map moved, and finds its person; null: go on with `advance`. */
   async begin(tx: Writer): Promise<AttemptEnd | null> {
     const { event, relay } = this;
     if (relay.definition.trigger.kind !== event.trigger)
@@ -97,6 +121,7 @@ export class Attempt {
     const expunged = readExpunged(this.#payload);
     if (expunged !== null) return { outcome: "not_run", reason: expunged };
     if (event.unsigned === 1 && relay.barsUnsigned) return { outcome: "not_run", reason: "unsigned_event" };
+    await this.#mapAgain(tx);
     const found = await this.#guard(tx, "person", () =>
       resolvePerson(tx, {
         relay,
@@ -110,35 +135,56 @@ export class Attempt {
       this.results.push({ type: "person", outcome: "failed", code: found.code, message: found.message });
       return found.code === "person_not_found" || found.code === "person_erased"
         ? { outcome: "not_run", reason: found.code }
-        : { outcome: "failed", code: found.code, final: false };
+        : { outcome: "failed", code: found.code, final: found.code === "person_suspended" };
     }
     this.#person = found.person;
+    if (event.personId !== null && found.person?.id !== event.personId) this.#warn(PERSON_CHANGED);
     // Only an event that ran before can have earlier work; a first run need not look.
-    if (event.runs > 1) this.#effects = await readEffects(tx, event.seq);
+    this.#steps =
+      event.runs > 1 ? await alignWithEarlier(tx, relay, event, this.#makeRun()) : makeFreshSteps(relay);
+    await keepActionList(tx, relay, this.startedAtMs);
     return null;
+  }
+
+  /** A map that was corrected reaches the event while its stored body is whole; `when` is not judged again, because the event was accepted. */
+  async #mapAgain(tx: Writer): Promise<void> {
+    const { event, relay } = this;
+    if (relay.receiver === null || event.mapVersion === relay.version) return;
+    this.#mapVersion = relay.version;
+    const again = mapAgain(event, this.#payload, relay.receiver.map);
+    if (again === null) return;
+    this.#payload = again.payload;
+    for (const warning of again.warnings) this.#warn(warning);
+    await keepMappedAgain(tx, event.seq, again.text);
   }
 
   /** Runs actions until the end, a failure, or one that has to leave the house. */
   async advance(tx: Writer): Promise<AttemptEnd | PendingSend> {
     for (; this.#next < this.relay.actions.length; this.#next++) {
       const live = this.relay.actions[this.#next] as LiveAction;
-      const key = this.#keys[this.#next] as string;
-      const step = await this.#guard(tx, live.type.type, () => this.#runAction(tx, live, key));
-      if ("plan" in step) return step;
-      const end = this.#take(live, "kind" in step ? asOutcome(step) : step);
+      const step = this.#steps[this.#next] as Step;
+      const outcome = await this.#guard(tx, live.type.type, () => this.#runAction(tx, live, step));
+      if ("plan" in outcome) return outcome;
+      const end = this.#take(live, "kind" in outcome ? asOutcome(outcome) : outcome);
       if (end !== null) return end;
     }
-    return { outcome: "ok" };
+    // What failed without stopping the others is tried again all the same.
+    const refused = this.results.find((result) => result.outcome === "failed");
+    return refused === undefined
+      ? { outcome: "ok" }
+      : { outcome: "failed", code: refused.code, final: false };
   }
 
   /** Records how a send went and goes on after it. */
   async settle(tx: Writer, pending: PendingSend, sent: unknown): Promise<AttemptEnd | PendingSend> {
     const live = this.relay.actions[this.#next] as LiveAction;
-    const key = this.#keys[this.#next] as string;
+    const { key } = this.#steps[this.#next] as Step;
     const step = await this.#guard(tx, live.type.type, async () => {
       const outcome = await pending.action.settle(tx, pending.plan, sent as never, pending.run);
-      if (outcome.outcome === "failed" && !pending.action.repeats) await dropIntent(tx, this.event.seq, key);
-      return this.#complete(tx, live, key, outcome, settleEffect);
+      if (pending.action.repeats) return outcome;
+      if (outcome.outcome === "failed") await dropIntent(tx, this.event.seq, key);
+      else await settleEffect(tx, this.event, key, outcome.after);
+      return outcome;
     });
     const end = this.#take(live, "kind" in step ? asOutcome(step) : step);
     if (end !== null) return end;
@@ -171,34 +217,35 @@ export class Attempt {
     this.#rooms.log.error("action failed unexpectedly", { relay: relay.name, event: event.id, type, error });
   }
 
-  async #runAction(tx: Writer, live: LiveAction, key: string): Promise<ActionOutcome | PendingSend> {
-    const run = this.#makeRun();
-    const earlier = this.#effects.get(key);
-    if (earlier?.state === "done") return { outcome: "skipped", ...afterOf(earlier.after) };
-    const type = live.type as AnyAction;
-    if (!type.sends) return this.#complete(tx, live, key, await type.apply(tx, live.action as never, run));
-    const cutOff = earlier?.state === "intended" && type.resume !== undefined;
-    const action = live.action as never;
-    const intended =
-      (cutOff ? await type.resume?.(tx, action, run) : null) ?? (await type.intend(tx, action, run));
-    if ("outcome" in intended) {
-      if (cutOff && intended.outcome.outcome === "failed") await dropIntent(tx, this.event.seq, key);
-      return this.#complete(tx, live, key, intended.outcome, cutOff ? settleEffect : completeEffect);
+  async #runAction(tx: Writer, live: LiveAction, step: Step): Promise<ActionOutcome | PendingSend> {
+    if (step.does === "skip") return { outcome: "skipped", ...afterOf(step.work.after) };
+    if (step.does === "edited") {
+      const message = tellEdited(this.#next, live.action, step.was);
+      this.#warn(message);
+      return { outcome: "skipped", code: "edited_after", message, ...afterOf(step.work.after) };
     }
-    if (!type.repeats && !cutOff) await intendEffect(tx, this.event.seq, key);
+    const run = this.#makeRun();
+    const type = live.type as AnyAction;
+    if (!type.sends)
+      return this.#complete(tx, live, step.key, await type.apply(tx, live.action as never, run));
+    if (step.does === "settle" && type.conclude !== undefined) {
+      const outcome = await type.conclude(tx, run);
+      if (outcome !== null) {
+        await settleEffect(tx, this.event, step.key, outcome.after);
+        return outcome;
+      }
+      await dropIntent(tx, this.event.seq, step.key);
+    }
+    const intended = await type.intend(tx, live.action as never, run);
+    if ("outcome" in intended) return this.#complete(tx, live, step.key, intended.outcome);
+    if (!type.repeats) await intendEffect(tx, this.event.seq, step.key);
     return { action: type, plan: intended.plan, run };
   }
 
   /** Remembers finished work in the transaction that did it. */
-  async #complete(
-    tx: Writer,
-    live: LiveAction,
-    key: string,
-    outcome: ActionOutcome,
-    remember: typeof completeEffect = completeEffect,
-  ): Promise<ActionOutcome> {
+  async #complete(tx: Writer, live: LiveAction, key: string, outcome: ActionOutcome): Promise<ActionOutcome> {
     const repeats = live.type.sends && live.type.repeats;
-    if (outcome.outcome !== "failed" && !repeats) await remember(tx, this.event.seq, key, outcome.after);
+    if (outcome.outcome !== "failed" && !repeats) await completeEffect(tx, this.event, key, outcome.after);
     return outcome;
   }
 
@@ -209,35 +256,26 @@ export class Attempt {
       this.results.push({ type, ...outcome });
       return null;
     }
-    const { final, ...result } = outcome;
+    const { final, alone, ...result } = outcome;
     this.results.push({ type, ...result });
-    return { outcome: "failed", code: outcome.code, final };
+    return alone === true ? null : { outcome: "failed", code: outcome.code, final };
+  }
+
+  #warn(sentence: string): void {
+    if (this.warnings.size < MAX_WARNINGS) this.warnings.add(sentence);
   }
 
   #makeRun(): ActionRun {
-    const { relay, event } = this;
-    const scope: JsonObject = { ...this.#payload };
-    const form = event.form === 1;
-    if (this.#person !== null) scope.person = { id: this.#person.id, email: this.#person.email };
-    const warn = (path: string): void => {
-      if (this.warnings.size < MAX_WARNINGS)
-        this.warnings.add(`{{${path}}} names nothing in this event and was left empty.`);
-    };
-    return {
-      environmentId: relay.environmentId,
-      appId: relay.appId,
-      local: relay.local,
-      nowMs: this.startedAtMs,
-      relay: { id: relay.id, name: relay.name },
-      event: { id: event.id, trigger: event.trigger, payload: this.#payload },
+    return makeActionRun({
+      relay: this.relay,
+      event: this.event,
+      payload: this.#payload,
       person: this.#person,
       results: [...this.results],
-      render: (text) => renderTemplate(text, scope, warn, form),
-      renderRef: (text) => renderIdentifier(text, scope, form),
-      renderData: (value: Json) => renderData(value, scope, warn, form),
-      signingSecret: relay.signingSecret,
+      nowMs: this.startedAtMs,
       limits: this.#rooms.limits,
-    };
+      warn: (sentence) => this.#warn(sentence),
+    });
   }
 }
 

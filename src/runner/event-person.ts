@@ -16,7 +16,7 @@ export type FoundPerson =
   | { kind: "person"; person: ActionPerson | null }
   | {
       kind: "failed";
-      code: "person_not_found" | "person_erased" | "invite_capped" | "internal";
+      code: "person_not_found" | "person_erased" | "person_suspended" | "invite_capped" | "internal";
       message: string;
     };
 
@@ -49,7 +49,7 @@ export async function resolvePerson(tx: Writer, question: PersonQuestion): Promi
       digestAddress: question.relay.digestAddress,
     });
     if (person === "erased") return erased(key);
-    if (person !== null) return { kind: "person", person: asActionPerson(person) };
+    if (person !== null) return takePerson(person);
   } catch (error) {
     if (!(error instanceof Refusal) || error.code !== "invite_capped") throw error;
     return { kind: "failed", code: "invite_capped", message: error.message };
@@ -62,7 +62,7 @@ async function personOfRecord(tx: Writer, { relay, payload }: PersonQuestion): P
   const record = isJsonObject(payload.record) ? payload.record : payload.previous;
   const id = isJsonObject(record) ? (scalarText(record.owner) ?? scalarText(record.recipient)) : null;
   const person = id === null ? null : await findPerson(tx, relay.environmentId, id);
-  if (person !== null) return { kind: "person", person: asActionPerson(person) };
+  if (person !== null) return takePerson(person);
   if (id !== null && (await isErasedPerson(tx, relay.environmentId, id))) return erased("the record");
   return withoutPerson(relay, "the record has neither an owner nor a recipient who still exists");
 }
@@ -83,6 +83,14 @@ function erased(what: string): FoundPerson {
   return { kind: "failed", code: "person_erased", message };
 }
 
-function asActionPerson(person: { id: string; email: string | null; status: string }): ActionPerson {
-  return { id: person.id, email: person.email ?? "", status: person.status };
+/** A suspended person ends the event whatever its actions are. */
+function takePerson(person: { id: string; email: string | null; status: string }): FoundPerson {
+  const { id, email, status } = person;
+  if (status !== "suspended") return { kind: "person", person: { id, email: email ?? "", status } };
+  return {
+    kind: "failed",
+    code: "person_suspended",
+    message:
+      "The event's person is suspended, so no action ran: make the person active again, then replay the event.",
+  };
 }

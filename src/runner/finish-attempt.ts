@@ -2,12 +2,12 @@
 import type { ActionResult } from "../action/contract.ts";
 import type { EventToRun, EventTrigger } from "../event/event-row.ts";
 import { auditRun } from "../event/run-audit.ts";
-import { finishRun, type RunEnd } from "../event/run-row.ts";
+import { finishRun, type RanActions, type RunEnd } from "../event/run-row.ts";
 import { MAX_ATTEMPTS, RETRY_DELAYS_MS } from "../ground/limit.ts";
 import type { LiveRelay } from "../relay/live-relay.ts";
 import type { Writer } from "../store/port.ts";
 import { type AttemptEnd, UNFORESEEN } from "./attempt.ts";
-import { alertDead } from "./dead-alert.ts";
+import { alertDead, alertWaiting, WAITING_CODES } from "./dead-alert.ts";
 
 /** What the runner does after the commit. */
 export interface Finished {
@@ -35,6 +35,10 @@ export interface EndedAttempt {
   results: readonly ActionResult[];
   warnings: Iterable<string>;
   personId: string | null;
+  /** The list of actions it ran; null: it ended before them. */
+  ran: RanActions | null;
+  /** The relay's version whose map the event now follows; null: as it was. */
+  mapVersion: number | null;
 }
 
 export async function finishAttempt(
@@ -47,7 +51,13 @@ export async function finishAttempt(
   const next = nextStateOf(end, event.attempts, nowMs);
   await finishRun(
     tx,
-    { eventSeq: event.seq, number: event.runs, startedAtMs: attempt.startedAtMs, results: attempt.results },
+    {
+      eventSeq: event.seq,
+      number: event.runs,
+      startedAtMs: attempt.startedAtMs,
+      results: attempt.results,
+      ran: attempt.ran,
+    },
     {
       ...next,
       outcome: end.outcome === "ok" ? "ok" : "failed",
@@ -55,6 +65,7 @@ export async function finishAttempt(
       personId: attempt.personId,
       warnings: [...attempt.warnings],
       finishedAtMs: nowMs,
+      mapVersion: attempt.mapVersion,
     },
   );
   await auditRun(tx, {
@@ -67,7 +78,7 @@ export async function finishAttempt(
   if (next.state === "dead") {
     const why = ` (${next.reason ?? "failed"}): ${lastMessage(attempt.results)}`;
     await alertDead(tx, { environmentId: event.environmentId, relayName: relay.name, why, nowMs });
-  }
+  } else if (next.state === "queued") await tellWaiting(tx, attempt, nowMs);
   const run: EndedRun = {
     trigger: event.trigger,
     outcome: end.outcome,
@@ -75,6 +86,20 @@ export async function finishAttempt(
     tookMs: nowMs - attempt.startedAtMs,
   };
   return { retryAtMs: next.nextAttemptAtMs, line: runLine(relay, event, end.outcome === "ok"), run };
+}
+
+/** The owner is told of each cause once an event, when it first fails for it. */
+async function tellWaiting(
+  tx: Writer,
+  { event, relay, results }: EndedAttempt,
+  nowMs: number,
+): Promise<void> {
+  for (const code of WAITING_CODES) {
+    const failed = results.find((result) => result.outcome === "failed" && result.code === code);
+    if (failed?.outcome !== "failed" || (event.attempts > 1 && event.reason === code)) continue;
+    const { environmentId } = event;
+    await alertWaiting(tx, { environmentId, relayName: relay.name, code, message: failed.message, nowMs });
+  }
 }
 
 /** Ends an attempt that an error nobody foresaw broke outside its actions, so that the event neither blocks its relay nor is lost. */
@@ -87,7 +112,8 @@ export function finishBroken(
   const results: ActionResult[] = [
     { type: "event", outcome: "failed", code: "internal", message: UNFORESEEN },
   ];
-  const attempt: EndedAttempt = { event, relay, startedAtMs: nowMs, results, warnings: [], personId: null };
+  const unknown = { warnings: [], personId: null, ran: null, mapVersion: null };
+  const attempt: EndedAttempt = { event, relay, startedAtMs: nowMs, results, ...unknown };
   return finishAttempt(tx, attempt, { outcome: "failed", code: "internal", final: false }, nowMs);
 }
 
@@ -107,7 +133,7 @@ export function nextStateOf(
 }
 
 function lastMessage(results: readonly ActionResult[]): string {
-  const last = results.at(-1);
+  const last = results.findLast(({ outcome }) => outcome === "failed");
   return last?.outcome === "failed" ? last.message : "no action ran.";
 }
 

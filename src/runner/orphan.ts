@@ -21,7 +21,7 @@ export async function failOrphanedEvents(
   for (const event of due) {
     await finishRun(
       tx,
-      { eventSeq: event.seq, number: event.runs + 1, startedAtMs: nowMs, results: [] },
+      { eventSeq: event.seq, number: event.runs + 1, startedAtMs: nowMs, results: [], ran: null },
       {
         outcome: "failed",
         state: "failed",
@@ -31,6 +31,7 @@ export async function failOrphanedEvents(
         personId: null,
         warnings: [],
         finishedAtMs: nowMs,
+        mapVersion: null,
       },
     );
     const { environmentId, id: eventId, relayName } = event;

@@ -51,8 +51,8 @@ async function keepStep(
   rooms: SendingRooms,
 ): Promise<Finished | PendingSend> {
   if (!("plan" in step)) return finishAttempt(tx, trial, step, rooms.clock.now());
-  const { event, startedAtMs, results } = trial;
-  await keepRunProgress(tx, { eventSeq: event.seq, number: event.runs, startedAtMs, results });
+  const { event, startedAtMs, results, ran } = trial;
+  await keepRunProgress(tx, { eventSeq: event.seq, number: event.runs, startedAtMs, results, ran });
   return step;
 }
 

@@ -16,6 +16,7 @@ import signin from "../../migrations/0014-signin.sql" with { type: "text" };
 import mailEnd from "../../migrations/0015-mail-end.sql" with { type: "text" };
 import walk from "../../migrations/0016-walk.sql" with { type: "text" };
 import erasure from "../../migrations/0017-erasure.sql" with { type: "text" };
+import memory from "../../migrations/0018-memory.sql" with { type: "text" };
 
 export interface Migration {
   number: number;
@@ -41,4 +42,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 15, name: "mail-end", sql: mailEnd },
   { number: 16, name: "walk", sql: walk },
   { number: 17, name: "erasure", sql: erasure },
+  { number: 18, name: "memory", sql: memory },
 ];

@@ -17,6 +17,8 @@ export const ALERT_CODES = [
   "events_dropped",
   "codes_capped",
   "mail_unknown",
+  "sender_domain_required",
+  "invite_capped",
 ] as const;
 
 /** The switch of alerts by mail, beside the codes' own. */
@@ -47,6 +49,8 @@ export interface NewAlert {
   message: string;
   /** How many occurrences this one tells of at once (missed ticks); 1 when absent. */
   count?: number | undefined;
+  /** How long a burst gathers; an hour when absent. */
+  burstMs?: number;
   nowMs: number;
 }
 
@@ -58,7 +62,13 @@ export async function raiseAlert(tx: Writer, alert: NewAlert): Promise<{ id: str
   const count = alert.count ?? 1;
   const find = `SELECT id FROM alert WHERE environment_id = ?1 AND last_at > ?4 AND code = ?2 AND target = ?3 AND at > ?4
     ORDER BY last_at DESC LIMIT 1`;
-  const burst = await tx.get<{ id: string }>(find, environmentId, code, target, nowMs - BURST_MS);
+  const burst = await tx.get<{ id: string }>(
+    find,
+    environmentId,
+    code,
+    target,
+    nowMs - (alert.burstMs ?? BURST_MS),
+  );
   if (burst !== null) {
     const sql = "UPDATE alert SET count = count + ?2, last_at = ?3, message = ?4 WHERE id = ?1";
     await tx.run(sql, burst.id, count, nowMs, message);

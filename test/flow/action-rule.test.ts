@@ -1,7 +1,7 @@
 /** What the specification says of people, access, credits and sales that only shows with the whole service running: through API and runner. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
-import { type EventView, replay, sendEvent, showEvent, until } from "../kit/event-flow.ts";
+import { alertsOf, type EventView, replay, sendEvent, showEvent, until } from "../kit/event-flow.ts";
 import { FakeCaller } from "../kit/fake-caller.ts";
 import { type ActionLike, receiverDefinition, saveRelay } from "../kit/relay-definition.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
@@ -63,6 +63,11 @@ describe("people", () => {
     expect((await send("a", "bob@example.com")).state).toBe("done");
     const capped = await send("b", "eve@example.com");
     expect(ended(capped)).toEqual(["queued", "invite_capped"]);
+    await running.clock.advance(60_000);
+    await running.drain();
+    expect(await alertsOf(running)).toMatchObject([
+      { code: "invite_capped", target: "relay:orders", count: 1 },
+    ]);
     const invited = await running.api("POST", "/persons", { email: "zoe@example.com" });
     expect([invited.status, invited.body.code]).toEqual([429, "invite_capped"]);
     expect((await send("c", ADA)).state).toBe("done");
@@ -96,11 +101,24 @@ describe("people", () => {
     expect((await lookAt(running, ada)).grants).toEqual(["access:club from relay"]);
   });
 
+  test("suspended: dead at the first attempt whatever the actions are, and none of them runs", async () => {
+    const fields = { order: { type: "text" } };
+    await running.api("POST", "/collections", { name: "orders", kind: "shared", fields });
+    await relay([{ type: "write_record", collection: "orders", data: { order: "{{mapped.event_id}}" } }]);
+    await running.api("PATCH", `/persons/${ada}`, { status: "suspended" });
+    const dead = await send("a", ADA);
+    expect([...ended(dead), dead.attempts]).toEqual(["dead", "person_suspended", 1]);
+    expect(dead.runs[0]?.results.map(({ type, code }) => [type, code])).toEqual([
+      ["person", "person_suspended"],
+    ]);
+    expect(await running.rows("SELECT id FROM record")).toEqual([]);
+  });
+
   test("erased: nobody to find, and the books keep the id alone", async () => {
     await relay([CLUB, { type: "grant_credits", amount: 7 }], "person_id");
     await send("a", ada);
     expect((await running.api("DELETE", `/persons/${ada}`)).status).toBe(204);
-    expect(ended(await send("b", ada))).toEqual(["failed", "person_not_found"]);
+    expect(ended(await send("b", ada))).toEqual(["failed", "person_erased"]);
     expect(await running.rows("SELECT person_id AS id, balance FROM credit")).toEqual([
       { id: ada, balance: 7 },
     ]);

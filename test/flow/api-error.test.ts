@@ -69,7 +69,7 @@ test("an address that nothing serves is 404 in JSON, and a method that it does n
     ["GET", "/hooks/shop/orders", "POST"],
     ["POST", "/openapi.json", "GET"],
     ["PATCH", `${api.E}/relays`, "GET, POST"],
-    ["GET", `${api.E}/events/x/replay`, "POST"],
+    ["DELETE", `${api.E}/events/x/replay`, "GET, POST"],
     ["OPTIONS", `${api.E}/relays`, "GET, POST"],
   ] as const) {
     const reply = await api.call(path, { method });

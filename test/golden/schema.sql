@@ -140,7 +140,7 @@ CREATE TABLE effect (
   key TEXT NOT NULL,
   -- 'intended' before something leaves the house, 'done' with the result afterwards.
   state TEXT NOT NULL CHECK (state IN ('intended', 'done')),
-  result TEXT,
+  result TEXT, run INTEGER,
   PRIMARY KEY (event_seq, key)
 ) WITHOUT ROWID;
 
@@ -242,7 +242,7 @@ CREATE TABLE event (
   -- When the present or last attempt began.
   started_at INTEGER,
   finished_at INTEGER
-, form INTEGER);
+, form INTEGER, map_version INTEGER, mapped_again INTEGER NOT NULL DEFAULT 0, chosen TEXT);
 
 CREATE INDEX event_by_environment ON event (environment_id, seq);
 
@@ -446,6 +446,14 @@ CREATE INDEX purchase_by_person_id ON purchase (person_id, id);
 
 CREATE INDEX purchase_by_ref ON purchase (environment_id, ref, id);
 
+CREATE TABLE ran_actions (
+  fingerprint TEXT PRIMARY KEY,
+  -- JSON list, canonical.
+  actions TEXT NOT NULL,
+  -- When an attempt ran them last, to within a day.
+  used_at INTEGER NOT NULL
+) WITHOUT ROWID;
+
 CREATE TABLE recent_call (
   environment_id INTEGER NOT NULL,
   slot INTEGER NOT NULL,
@@ -633,7 +641,7 @@ CREATE TABLE run (
   started_at INTEGER NOT NULL,
   finished_at INTEGER,
   outcome TEXT CHECK (outcome IN ('ok', 'failed', 'interrupted')),
-  results TEXT NOT NULL DEFAULT '[]',
+  results TEXT NOT NULL DEFAULT '[]', actions TEXT, work TEXT,
   PRIMARY KEY (event_seq, number)
 ) WITHOUT ROWID;
 

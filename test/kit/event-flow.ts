@@ -2,7 +2,6 @@
 import { keyOfEventId } from "../../src/event/dedupe.ts";
 import { insertEvent } from "../../src/event/event-insert.ts";
 import { makeReceiverPayload } from "../../src/event/payload.ts";
-import type { JsonObject } from "../../src/ground/json.ts";
 import { signedCall } from "./relay-definition.ts";
 import type { RunningService } from "./running-service.ts";
 
@@ -41,7 +40,7 @@ export async function sendEvent(
 export async function putEvents(
   running: RunningService,
   ids: readonly string[],
-  options: { relay?: string; mapped?: JsonObject; nowMs?: number } = {},
+  options: { relay?: string; email?: string; nowMs?: number } = {},
 ): Promise<string[]> {
   const relayName = options.relay ?? "orders";
   const nowMs = options.nowMs ?? running.clock.now();
@@ -58,7 +57,10 @@ export async function putEvents(
         relayId: relay.id,
         relayName,
         trigger: "receiver",
-        payload: makeReceiverPayload(JSON.stringify({ id }), { event_id: id, ...options.mapped }),
+        payload: makeReceiverPayload(JSON.stringify({ id, email: options.email }), {
+          event_id: id,
+          ...(options.email === undefined ? {} : { person_email: options.email }),
+        }),
         unsigned: false,
         dedupe: keyOfEventId(relay.environmentId, relayName, id),
         nowMs,

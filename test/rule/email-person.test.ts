@@ -263,7 +263,10 @@ describe("email_person", () => {
       return run;
     }
     const resume = (run: ActionRun, present = action) =>
-      store.write("relay", async (tx) => await emailPerson.resume?.(tx, present, run));
+      store.write("relay", async (tx) => {
+        const outcome = await emailPerson.conclude?.(tx, run);
+        return outcome == null ? await emailPerson.intend(tx, present, run) : { outcome };
+      });
 
     for (const [who, died] of [
       ["by a crash", true],

@@ -118,23 +118,94 @@ describe("truncation", () => {
   });
 
   test("counts bytes of UTF-8, and cuts no character in two", () => {
-    const cut = makeReceiverPayload(`"a${"é".repeat(20_000)}"`, { note: `b${"é".repeat(2_000)}` });
+    const cut = makeReceiverPayload(`"a${"é".repeat(20_000)}"`, { note: `b${"é".repeat(20_000)}` });
     expect(cut.truncated).toBe(true);
     expect(cut.preview).toBe(`"a${"é".repeat(2_047)}`);
-    expect((JSON.parse(cut.text) as { mapped: { note: string } }).mapped.note).toBe(`b${"é".repeat(1_023)}`);
+    expect(mappedOf(cut).note).toBe(`b${"é".repeat(16_383)}`);
   });
 
-  test("the mapped fields survive and templates read them; a path into what was cut away warns", async () => {
+  const KB = 1024;
+  const sizes: [rule: string, given: Record<string, number>, kept: Record<string, number>][] = [
+    ["a mapped value of 32 KB is whole", { a: 32 * KB }, { a: 32 * KB }],
+    ["one byte more is cut to 32 KB", { a: 32 * KB + 1, b: 10 }, { a: 32 * KB, b: 10 }],
+    ["64 KB together are whole", { a: 32 * KB, b: 32 * KB }, { a: 32 * KB, b: 32 * KB }],
+    ["over 64 KB together the largest give way", { a: 40 * KB, b: 10 * KB, c: 40 * KB }, { a: 27 * KB, b: 10 * KB, c: 27 * KB }],
+    ["small ones stay whole however many large ones there are", { id: 20, a: 200 * KB, b: 200 * KB, c: 200 * KB }, { id: 20, a: 21_838, b: 21_839, c: 21_839 }],
+  ]; // biome-ignore format: one row a line
+  test.each(sizes)("%s", (_rule, given, kept) => {
+    const mapped = Object.fromEntries(Object.entries(given).map(([name, size]) => [name, "x".repeat(size)]));
+    const payload = makeReceiverPayload(`"${"x".repeat(40 * KB)}"`, mapped);
+    const left = mappedOf(payload);
+    expect(Object.fromEntries(Object.entries(left).map(([name, text]) => [name, text.length]))).toEqual(kept);
+    const cut = Object.keys(given).filter((name) => given[name] !== kept[name]);
+    expect(
+      payload.warnings.map((warning) => /^mapped\.(\w+) was cut: it takes [\d,]+ bytes/.exec(warning)?.[1]),
+    ).toEqual(cut);
+  });
+
+  const mappedOf = (payload: { text: string }) =>
+    (JSON.parse(payload.text) as { mapped: Record<string, string> }).mapped;
+
+  test("the mapped fields survive and templates read them; a path into what was cut away says that it can no longer be read", async () => {
     await saveRelay(
       running,
       receiverDefinition({ actions: [{ ...WRITE, data: { order: "{{mapped.event_id}}{{event.id}}" } }] }),
     );
     const view = await showEvent(running, await sendAndDrain("a", { filler: "x".repeat(40_000) }));
     expect(view).toMatchObject({ state: "done", truncated: true } as object);
-    expect(view.warnings).toEqual(["{{event.id}} names nothing in this event and was left empty."]);
+    expect(view.warnings).toEqual([
+      "{{event.id}} can no longer be read and was left empty: the event is larger than 32 KB, so only its mapped values are kept; name the path in the map.",
+    ]);
     expect(await running.rows("SELECT json_extract(data, '$.order') AS found FROM record")).toEqual([
       { found: "a" },
     ]);
+  });
+
+  test("a mapped text of 12,000 characters is used whole, and one that was cut is a warning from the start", async () => {
+    const map = { event_id: "id", note: "note" };
+    await saveRelay(
+      running,
+      receiverDefinition({ map, actions: [{ ...WRITE, data: { order: "{{mapped.note}}" } }] }),
+    );
+    const filler = "y".repeat(30_000);
+    await sendAndDrain("a", { note: "n".repeat(12_000), filler });
+    expect(await running.rows("SELECT length(json_extract(data, '$.order')) AS chars FROM record")).toEqual([
+      { chars: 12_000 },
+    ]);
+    const cut = await showEvent(running, await sendAndDrain("b", { note: "n".repeat(40_000) }));
+    expect(cut.warnings).toEqual([
+      "mapped.note was cut: it takes 40,000 bytes and its first 32,768 were kept (32 KB a value, 64 KB together).",
+    ]);
+  });
+
+  test("the notice of a truncated event says so beside the event, and no other notice does", async () => {
+    await saveRelay(running, receiverDefinition({ actions: [CALL] }));
+    await sendAndDrain("a");
+    await sendAndDrain("b", { filler: "x".repeat(40_000) });
+    const notices = caller.requests.map(({ body }) => JSON.parse(body) as Record<string, unknown>);
+    expect(notices.map((notice) => notice.truncated)).toEqual([undefined, true]);
+    expect(notices[1]?.event).toEqual({
+      event: null,
+      mapped: { event_id: "b", event_type: "order.paid", amount: 4200 },
+    });
+  });
+
+  test("a reason that is over 200 characters once it is filled in is cut with a warning", async () => {
+    const action = { type: "grant_credits", amount: 5, reason: "For {{event.why}}" };
+    await saveRelay(running, receiverDefinition({ actions: [action], map: PERSON_MAP }));
+    const whole = await showEvent(
+      running,
+      await sendAndDrain("a", { email: "ada@example.com", why: "w".repeat(196) }),
+    );
+    expect(whole.warnings).toEqual([]);
+    const cut = await showEvent(
+      running,
+      await sendAndDrain("b", { email: "ada@example.com", why: "w".repeat(197) }),
+    );
+    expect(cut.warnings).toEqual([
+      "reason was cut: filled in it has more than 200 characters, so its beginning was kept.",
+    ]);
+    expect(await running.rows("SELECT max(length(reason)) AS chars FROM credit")).toEqual([{ chars: 207 }]);
   });
 });
 

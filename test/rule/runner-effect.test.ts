@@ -213,7 +213,7 @@ async function follow(steps: readonly Step[]): Promise<void> {
         break;
       case "burst": {
         const ids = Array.from({ length: 1 + (number % 12) }, (_, n) => `b${index}-${n}`);
-        events.push(...(await putEvents(running, ids, { mapped: { person_email: EMAIL } })));
+        events.push(...(await putEvents(running, ids, { email: EMAIL })));
         break;
       }
       case "replay": {

@@ -259,7 +259,7 @@ describe("a definition change applies within 5 seconds", () => {
     await other.close();
   };
   const INSERT_EVENT = `INSERT INTO event (id, environment_id, relay_id, relay_name, trigger, state, payload, created_at)
-    SELECT 'evt_' || hex(randomblob(16)), environment_id, id, name, 'receiver', 'queued', '{"event":{},"mapped":{"event_id":"foreign"}}', 0 FROM relay`;
+    SELECT 'evt_' || hex(randomblob(16)), environment_id, id, name, 'receiver', 'queued', '{"event":{"id":"foreign"},"mapped":{"event_id":"foreign"}}', 0 FROM relay`;
 
   test("when another process wrote the definition", async () => {
     await saveRelay(running, receiverDefinition({}));

@@ -1,0 +1,185 @@
+/**
+ * What the present list of actions has to do after earlier attempts. The slots of the last attempt and the work done before it are laid
+ * beside the list: equal actions first whatever their place, done ones before others; then, among the rest of the same type and target, in
+ * order, slots that had not done their work before those that had; what is left is new. An action that falls on work done under another
+ * text was edited after the fact: it is skipped, with both texts told, unless a replay chose it. It reads nothing and writes nothing.
+ * Source: decisions section 3, "same work on retry and replay".
+ */
+import { isJsonObject, type Json, writeCanonicalJson } from "../ground/json.ts";
+import { cutUtf8 } from "../ground/text.ts";
+import type { LiveAction } from "../relay/live-relay.ts";
+import { type BoundKey, type Memory, makeFreshKeys, type Work } from "./effect.ts";
+
+/** What an action does in this attempt. `key`: the work it does or would do if it ran. */
+export type Step =
+  /** `instead`: it was chosen to run although this work was done for it. */
+  | { does: "run"; key: string; instead?: Work }
+  /** Its work is done. `sure` is false for work kept before fingerprints were, whose text is not known. */
+  | { does: "skip"; key: string; work: Work; sure: boolean }
+  /** Its work began to leave the house, and how that ended was not written down. */
+  | { does: "settle"; key: string; work: Work }
+  /** Its work was done under another text: `was`, or undefined where that was not kept. */
+  | { does: "edited"; key: string; work: Work; was: unknown };
+
+/** A slot of the last attempt, or work done before it. */
+interface Entry {
+  type: string;
+  target: string;
+  /** The text it last stood under; null: not known. */
+  shown: string | null;
+  /** null: it had not done its work. */
+  work: Work | null;
+  isFree: boolean;
+}
+
+/** One step an action. `chosen`: keys that run although they were edited after their work. */
+export function alignActions(
+  actions: readonly LiveAction[],
+  memory: Memory,
+  chosen: ReadonlySet<string> = new Set(),
+): Step[] {
+  const entries = listEntries(memory);
+  const places = countPlaces(actions);
+  const found: (Entry | null)[] = actions.map(() => null);
+  const match = (fits: (entry: Entry, action: LiveAction, at: number) => boolean): void => {
+    for (const [at, action] of actions.entries()) {
+      if (found[at] !== null || repeats(action)) continue;
+      const entry = entries.find((one) => one.isFree && isAlike(one, action) && fits(one, action, at));
+      if (entry === undefined) continue;
+      entry.isFree = false;
+      found[at] = entry;
+    }
+  };
+  match(({ work }, { fingerprint }) => work?.state === "done" && work.fingerprint === fingerprint);
+  match(({ work }, { fingerprint }) => work?.state === "intended" && work.fingerprint === fingerprint);
+  match(({ work, shown }, { fingerprint }) => work !== null && shown === fingerprint);
+  match(({ work, shown }, { fingerprint }) => work === null && shown === fingerprint);
+  match(
+    ({ work, shown }, _action, at) =>
+      work?.fingerprint === null && shown === null && work.ordinal === places[at],
+  );
+  match(({ work }) => work === null);
+  match(() => true);
+  const keys = makeKeys(actions, found, memory);
+  return actions.map((action, at) => {
+    const step = judge(action, found[at] ?? null, keys[at] as string, places[at] as number, memory);
+    return mayChoose(step) && chosen.has(step.key)
+      ? { does: "run", key: step.key, instead: step.work }
+      : step;
+  });
+}
+
+/** Whether a replay may choose the action to run although work was done for it. */
+export function mayChoose(step: Step): step is Extract<Step, { does: "skip" | "edited" }> {
+  return step.does === "edited" || (step.does === "skip" && !step.sure);
+}
+
+function judge(action: LiveAction, entry: Entry | null, key: string, place: number, memory: Memory): Step {
+  const { work = null, shown = null } = entry ?? {};
+  if (work === null) return { does: "run", key };
+  const isOld = work.fingerprint === null;
+  const isSame = isOld
+    ? shown === action.fingerprint || (shown === null && work.ordinal === place)
+    : work.fingerprint === action.fingerprint;
+  if (!isSame) return { does: "edited", key, work, was: memory.actions.get(work.fingerprint ?? shown ?? "") };
+  return work.state === "intended"
+    ? { does: "settle", key: work.key, work }
+    : { does: "skip", key, work, sure: !isOld };
+}
+
+/** Work that began to leave the house for an action that is no longer in the list, and is to be settled before the list is aligned. */
+export function listStrayIntents(actions: readonly LiveAction[], memory: Memory): Work[] {
+  const intended = [...memory.works.values()].filter(({ state }) => state === "intended");
+  if (intended.length === 0) return [];
+  const settled = new Set(
+    alignActions(actions, memory).flatMap((step) => (step.does === "settle" ? [step.work.key] : [])),
+  );
+  return intended.filter(({ key }) => !settled.has(key));
+}
+
+/** The work each action stands for from this attempt on; one that was chosen stands for what it was chosen over until it has done its own. */
+export function bindKeys(steps: readonly Step[]): BoundKey[] {
+  return steps.map((step) => {
+    if (step.does === "skip" || step.does === "edited") return step.work.key;
+    return step.does === "run" && step.instead !== undefined ? [step.key, step.instead.key] : step.key;
+  });
+}
+
+function listEntries({ works, slots }: Memory): Entry[] {
+  const left = new Map(works);
+  const entries = slots
+    .filter((slot) => !repeats(slot))
+    .map(({ type, target, fingerprint, key }): Entry => {
+      const work = left.get(key) ?? null;
+      left.delete(key);
+      return { type: type.type, target, shown: fingerprint, work, isFree: true };
+    });
+  for (const work of left.values()) {
+    entries.push({ type: work.type, target: work.target, shown: work.fingerprint, work, isFree: true });
+  }
+  return entries;
+}
+
+function isAlike(entry: Entry, { type, target }: LiveAction): boolean {
+  return entry.type === type.type && entry.target === target;
+}
+
+function repeats({ type }: LiveAction): boolean {
+  return type.sends && type.repeats;
+}
+
+/** The place of each action among those of its type and target, from 1: how work was known before fingerprints. */
+function countPlaces(actions: readonly LiveAction[]): number[] {
+  const seen = new Map<string, number>();
+  return actions.map(({ type, target }) => {
+    const name = `${type.type}\n${target}`;
+    const place = (seen.get(name) ?? 0) + 1;
+    seen.set(name, place);
+    return place;
+  });
+}
+
+/** A key nothing stands under, for every action that does or would do new work; the work's own for the others. */
+function makeKeys(
+  actions: readonly LiveAction[],
+  found: readonly (Entry | null)[],
+  { works }: Memory,
+): string[] {
+  const isOwn = (at: number): boolean =>
+    found[at]?.work?.fingerprint !== undefined && found[at]?.work?.fingerprint === actions[at]?.fingerprint;
+  const fresh = actions.filter((_, at) => !isOwn(at));
+  const keys = makeFreshKeys(fresh, works.keys());
+  return actions.map((_, at) => (isOwn(at) ? (found[at]?.work?.key ?? "") : (keys.shift() ?? "")));
+}
+
+const MAX_TOLD_BYTES = 160;
+const MAX_TOLD_FIELDS = 3;
+
+/** One sentence: which action was edited after its work, both texts, and what to do. `at`: its place in the list, from 0. */
+export function tellEdited(at: number, action: unknown, was: unknown): string {
+  const name = `actions.${at} (${isJsonObject(action) ? String(action.type) : "unknown"})`;
+  const texts = was === undefined ? "the text it ran with was not kept" : tellDifference(was, action);
+  return `${name} was edited after it had done its work, so it is skipped: ${texts}. To run it as well, replay the event and choose it.`;
+}
+
+/** `subject was "Old" and is "New"`, for the fields that differ. */
+export function tellDifference(was: unknown, is: unknown): string {
+  const [before, after] = [was, is].map((value) => (isJsonObject(value) ? value : {})) as [
+    { [name: string]: Json },
+    { [name: string]: Json },
+  ];
+  const names = [...new Set([...Object.keys(before), ...Object.keys(after)])].sort();
+  const told = names.flatMap((name) => {
+    const [old, present] = [tell(before[name]), tell(after[name])];
+    return old.text === present.text ? [] : [`${name} was ${old.shown} and is ${present.shown}`];
+  });
+  const more = told.length - MAX_TOLD_FIELDS;
+  return `${told.slice(0, MAX_TOLD_FIELDS).join("; ")}${more > 0 ? `; and ${more} more fields differ` : ""}`;
+}
+
+function tell(value: Json | undefined): { text: string; shown: string } {
+  if (value === undefined) return { text: "", shown: "absent" };
+  const text = writeCanonicalJson(value);
+  const shown = cutUtf8(text, MAX_TOLD_BYTES);
+  return { text, shown: shown.length < text.length ? `${shown}…` : shown };
+}

@@ -1,0 +1,461 @@
+/** A relay is mended and its events run again: what was done stays done, what is edited is told, and a corrected map reaches stored events. */
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { createHmac } from "node:crypto";
+import type { OutgoingMail } from "../../src/mail/mailer.ts";
+import { alertsOf, editRelay, replay, sendEvent, showEvent, until, WRITE } from "../kit/event-flow.ts";
+import { BROKEN, FakeCaller, OK } from "../kit/fake-caller.ts";
+import {
+  type ActionLike,
+  HOOK_SECRET,
+  makeOrders,
+  receiverDefinition,
+  saveRelay,
+  signedCall,
+} from "../kit/relay-definition.ts";
+import { type RunningService, startRunningService } from "../kit/running-service.ts";
+
+const ADA = "ada@example.com";
+const MAP = { event_id: "id", person_email: "email" };
+const CALL: ActionLike = { type: "call_url", url: "https://example.com/notice" };
+/** Fails for good until its collection is made. */
+const NOWHERE: ActionLike = { ...WRITE, collection: "nowhere" };
+
+const give = (amount: number): ActionLike => ({ type: "grant_credits", amount });
+const mail = (subject: string): ActionLike => ({ type: "email_person", subject, text: "Hello" });
+const mark = (amount: string): ActionLike => ({ ...WRITE, data: { order: "{{mapped.event_id}}", amount } });
+
+let running: RunningService;
+let caller: FakeCaller;
+let mailed: string[];
+
+beforeEach(async () => {
+  caller = new FakeCaller();
+  mailed = [];
+  const mailer = {
+    async send({ subject }: OutgoingMail) {
+      mailed.push(subject);
+      return { kind: "sent" as const };
+    },
+  };
+  running = await startRunningService({ doors: { actions: { caller, mailer } } });
+  await makeOrders(running);
+});
+afterEach(() => running[Symbol.asyncDispose]());
+
+const verifyDomain = () =>
+  running.service.store.write("app", (tx) =>
+    tx.run(
+      "INSERT INTO sender_domain (environment_id, domain, verification_token, verified_at) SELECT id, 'shop.example', 't', 1 FROM environment",
+    ),
+  );
+const define = (...actions: ActionLike[]) => receiverDefinition({ actions, map: MAP });
+
+async function send(id: string, more: object = {}): Promise<string> {
+  const event = await sendEvent(running, id, { email: ADA, ...more });
+  await running.drain();
+  return event;
+}
+
+async function runAgain(event: string, body?: object) {
+  const answer = await running.api("POST", `/events/${event}/replay`, body);
+  expect([answer.status, answer.body.code]).toEqual([202, undefined]);
+  await running.drain();
+  return told(event);
+}
+
+async function retry(event: string, afterMs = 60_000) {
+  running.clock.jump(afterMs);
+  await running.clock.advance(5_000);
+  await running.drain();
+  return told(event);
+}
+
+async function told(event: string): Promise<string[]> {
+  const { runs } = await showEvent(running, event);
+  return (runs.at(-1)?.results ?? []).map(({ outcome, code }) => (code === undefined ? outcome : code));
+}
+
+const plan = (event: string) => running.api("GET", `/events/${event}/replay`);
+const credits = async () =>
+  (await running.rows<{ amount: number }>("SELECT amount FROM credit")).map((row) => row.amount);
+const marks = async () =>
+  (await running.rows<{ mark: string }>("SELECT json_extract(data, '$.amount') AS mark FROM record")).map(
+    (row) => row.mark,
+  );
+
+describe("actions are edited before a replay or a retry", () => {
+  test("credits put before the ones that were given are given too: 705, not 5", async () => {
+    await saveRelay(running, define(give(5), NOWHERE));
+    const event = await send("a");
+    expect((await showEvent(running, event)).state).toBe("dead");
+    await editRelay(running, define(give(700), give(5), mark("x")));
+    expect(await runAgain(event)).toEqual(["done", "skipped", "done"]);
+    expect([(await credits()).sort(), await marks()]).toEqual([[5, 700], ["x"]]);
+    expect((await showEvent(running, event)).warnings).toEqual([]);
+  });
+
+  test("a record put before the one that was written duplicates nothing at a plain retry", async () => {
+    caller.reply = () => BROKEN;
+    await saveRelay(running, define(mark("x"), CALL));
+    const event = await send("a");
+    await editRelay(running, define(mark("y"), mark("x"), CALL));
+    caller.reply = () => OK;
+    expect(await retry(event)).toEqual(["done", "skipped", "done"]);
+    expect((await marks()).sort()).toEqual(["x", "y"]);
+  });
+
+  test("a customer who got the old mail gets the new one when the replay chooses it, and neither twice", async () => {
+    await verifyDomain();
+    await saveRelay(running, define(mail("Old"), NOWHERE));
+    const event = await send("a");
+    await editRelay(running, define(mail("New"), mark("x")));
+    expect(await runAgain(event)).toEqual(["edited_after", "done"]);
+    const warning =
+      'actions.0 (email_person) was edited after it had done its work, so it is skipped: subject was "Old" and is "New". To run it as well, replay the event and choose it.';
+    expect((await showEvent(running, event)).warnings).toEqual([warning]);
+    expect(await runAgain(event)).toEqual(["edited_after", "skipped"]);
+    expect(mailed).toEqual(["Old"]);
+    expect((await plan(event)).body.plan.actions[0]).toMatchObject({ will: "edited", mayChoose: true });
+    expect(await runAgain(event, { run: [0] })).toEqual(["done", "skipped"]);
+    expect(await runAgain(event)).toEqual(["skipped", "skipped"]);
+    expect(mailed).toEqual(["Old", "New"]);
+  });
+
+  test("a mail that failed and was mended is sent under its new text, whatever was sent before it", async () => {
+    await verifyDomain();
+    await saveRelay(running, define(mail("One"), NOWHERE, mail("Two")));
+    const event = await send("a");
+    await editRelay(running, define(mail("One"), mail("Second")));
+    expect(await runAgain(event)).toEqual(["skipped", "done"]);
+    expect(mailed).toEqual(["One", "Second"]);
+  });
+
+  test("what a replay chose is still chosen at its retries, and not at the next replay", async () => {
+    await saveRelay(running, define(give(5)));
+    const event = await send("a");
+    caller.reply = () => BROKEN;
+    await editRelay(running, define(CALL, give(6)));
+    expect(await runAgain(event, { run: [1] })).toEqual(["http_error"]);
+    for (let attempt = 2; attempt <= 6; attempt++) await retry(event, 17 * 3_600_000);
+    caller.reply = () => OK;
+    expect(await retry(event, 17 * 3_600_000)).toEqual(["done", "done"]);
+    expect((await credits()).sort()).toEqual([5, 6]);
+    await editRelay(running, define(CALL, give(7)));
+    caller.reply = () => BROKEN;
+    expect(await runAgain(event, { run: [1] })).toEqual(["http_error"]);
+    for (let attempt = 2; attempt <= 7; attempt++) await retry(event, 17 * 3_600_000);
+    expect((await showEvent(running, event)).state).toBe("dead");
+    caller.reply = () => OK;
+    expect(await runAgain(event)).toEqual(["done", "edited_after"]);
+    expect((await credits()).sort()).toEqual([5, 6]);
+  });
+
+  test("work stored before the upgrade is found", async () => {
+    await saveRelay(running, define(give(5), mark("x"), NOWHERE));
+    const event = await send("a");
+    await running.service.store.write("app", async (tx) => {
+      await tx.run(
+        "UPDATE effect SET run = NULL, key = substr(key, 1, instr(key, char(10))) || CASE WHEN key LIKE 'grant%' THEN 'credits' ELSE 'orders' END || char(10) || '1'",
+      );
+      await tx.run("UPDATE run SET actions = NULL");
+      await tx.run("DELETE FROM ran_actions");
+    });
+    await editRelay(running, define(give(5), mark("x"), give(7)));
+    expect((await plan(event)).body.plan.actions).toMatchObject([
+      { will: "skip", mayChoose: true, doneAt: null },
+      { will: "skip", mayChoose: true },
+      { will: "run", mayChoose: false },
+    ]);
+    expect(await runAgain(event)).toEqual(["skipped", "skipped", "done"]);
+    expect([(await credits()).sort(), await marks()]).toEqual([[5, 7], ["x"]]);
+  });
+});
+
+describe("the plan of a replay", () => {
+  test("says of each action whether it runs, is skipped and since when, is sent again, or was edited after its work", async () => {
+    await saveRelay(running, define(give(5), mark("x"), CALL));
+    const event = await send("a");
+    await editRelay(running, define(give(6), mark("x"), CALL, give(9)));
+    const answer = await plan(event);
+    const { relay } = (await running.api("GET", "/relays/orders")).body;
+    expect(answer.status).toBe(200);
+    expect(answer.body.plan.relay).toEqual({ id: relay.id, name: "orders", version: 2 });
+    const doneAt = "2026-01-15T12:00:00.000Z";
+    expect(answer.body.plan.actions).toEqual([
+      {
+        index: 0,
+        type: "grant_credits",
+        will: "edited",
+        mayChoose: true,
+        doneAt,
+        message: `Is skipped unless you choose it: it was edited after it had done its work at ${doneAt} (amount was 5 and is 6).`,
+        action: give(6),
+        was: give(5),
+      },
+      {
+        index: 1,
+        type: "write_record",
+        will: "skip",
+        mayChoose: false,
+        doneAt,
+        message: `Is skipped: its work was done at ${doneAt}.`,
+        action: mark("x"),
+      },
+      {
+        index: 2,
+        type: "call_url",
+        will: "again",
+        mayChoose: false,
+        doneAt: null,
+        message: "Is sent again, with the same id.",
+        action: CALL,
+      },
+      {
+        index: 3,
+        type: "grant_credits",
+        will: "run",
+        mayChoose: false,
+        doneAt: null,
+        message: "Runs.",
+        action: give(9),
+      },
+    ]);
+    expect(await runAgain(event, { run: [0], version: 2 })).toEqual(["done", "skipped", "done", "done"]);
+    expect((await credits()).sort()).toEqual([5, 6, 9]);
+    const [audit] = await running.rows<{ after: string }>(
+      "SELECT after FROM audit WHERE action = 'event.replayed'",
+    );
+    expect(JSON.parse(audit?.after ?? "")).toEqual({ state: "queued", run: [0], version: 2 });
+  });
+
+  test("without a relay of that name names none, and nothing would run", async () => {
+    await saveRelay(running, define(give(5)));
+    const event = await send("a");
+    await running.api("DELETE", "/relays/orders");
+    expect((await plan(event)).body).toEqual({ plan: { relay: null, actions: [] } });
+    const refused = await running.api("POST", `/events/${event}/replay`, { run: [0] });
+    expect([refused.status, refused.body.code]).toEqual([400, "invalid_input"]);
+  });
+
+  const refusals: [rule: string, body: object, status: number, code: string, words: string][] = [
+    ["an index that is not offered", { run: [1] }, 400, "invalid_input", "run names 1, and only an action that was edited after it had done its work can be chosen: choose among 0."],
+    ["an index out of the list", { run: [9] }, 400, "invalid_input", "run names 9"],
+    ["an index that is none", { run: [-1] }, 400, "invalid_input", "run"],
+    ["a plan of another version", { run: [0], version: 1 }, 409, "version_conflict", "version 2"],
+    ["an unknown field", { rnu: [0] }, 400, "invalid_input", "rnu"],
+  ]; // biome-ignore format: one row a line
+  test.each(refusals)(
+    "a replay is refused for %s, and nothing changes",
+    async (_rule, body, status, code, words) => {
+      await saveRelay(running, define(give(5), mark("x")));
+      const event = await send("a");
+      await editRelay(running, define(give(6), mark("x")));
+      const refused = await running.api("POST", `/events/${event}/replay`, body);
+      expect([refused.status, refused.body.code]).toEqual([status, code]);
+      expect(refused.body.message).toContain(words);
+      expect(await showEvent(running, event)).toMatchObject({ state: "done", replays: 0 });
+    },
+  );
+
+  test("is refused as a replay would be: 404, and 409 while it waits", async () => {
+    await saveRelay(running, define(give(5), CALL));
+    expect((await plan("evt_nothing")).status).toBe(404);
+    caller.reply = () => BROKEN;
+    const refused = await plan(await send("a"));
+    expect([refused.status, refused.body.code]).toEqual([409, "not_replayable"]);
+  });
+});
+
+describe("a corrected map", () => {
+  const WRONG = { event_id: "id", amount: "no.such.path" };
+  const RIGHT = { event_id: "id", amount: "amount" };
+  const AMOUNT = { ...WRITE, data: { order: "{{mapped.event_id}}", amount: "{{mapped.amount}}" } };
+  const mapped = (map: Record<string, string>, ...actions: ActionLike[]) =>
+    receiverDefinition({ map, actions });
+  const view = async (event: string) => (await running.api("GET", `/events/${event}`)).body.event;
+
+  test("reaches an event that waits for its retry, and is kept on it with the version", async () => {
+    caller.reply = () => BROKEN;
+    await saveRelay(running, mapped(WRONG, CALL, AMOUNT));
+    const event = await send("a", { amount: 4200 });
+    expect(await view(event)).toMatchObject({
+      mapVersion: 1,
+      mappedAgain: false,
+      payload: { mapped: { event_id: "a" } },
+    });
+    await editRelay(running, mapped(RIGHT, CALL, AMOUNT));
+    caller.reply = () => OK;
+    expect(await retry(event)).toEqual(["done", "done"]);
+    expect(await marks()).toEqual(["4200"]);
+    expect(await view(event)).toMatchObject({
+      mapVersion: 2,
+      mappedAgain: true,
+      payload: { event: { id: "a", amount: 4200 }, mapped: { event_id: "a", amount: 4200 } },
+    });
+    expect(JSON.parse(caller.requests.at(-1)?.body ?? "").event.mapped).toEqual({
+      event_id: "a",
+      amount: 4200,
+    });
+  });
+
+  test("reaches a replayed event and finds its person; the stored body keeps every byte", async () => {
+    const body = `{"id":"a","email":"${ADA}","big":123456789012345678901234,"point":1.50,"mapped":{"event_id":1}}`;
+    await saveRelay(running, mapped({ event_id: "id", person_email: "mail" }, give(5)));
+    const signature = createHmac("sha256", HOOK_SECRET).update(body).digest("hex");
+    const headers = { "content-type": "application/json", "x-signature": signature };
+    const { eventId } = (await running.hook("orders", { headers, body })).body;
+    await running.drain();
+    expect(await showEvent(running, eventId)).toMatchObject({ state: "failed", reason: "person_not_found" });
+    await editRelay(running, mapped({ event_id: "id", person_email: "email" }, give(5)));
+    expect(await runAgain(eventId)).toEqual(["done"]);
+    expect(await showEvent(running, eventId)).toMatchObject({ person: { email: ADA } });
+    const [row] = await running.rows<{ payload: string }>("SELECT payload FROM event");
+    expect(row?.payload).toBe(`{"event":${body},"mapped":{"event_id":"a","person_email":"${ADA}"}}`);
+  });
+
+  test("leaves the dedupe key as it was, and judges `when` not again", async () => {
+    await saveRelay(
+      running,
+      receiverDefinition({
+        map: { event_id: "id", kind: "type" },
+        when: { kind: "order.paid" },
+        actions: [mark("x")],
+      }),
+    );
+    const event = await send("a");
+    await editRelay(
+      running,
+      receiverDefinition({
+        map: { event_id: "other", kind: "no.kind" },
+        when: { kind: "order.paid" },
+        actions: [mark("x"), mark("y")],
+      }),
+    );
+    expect(await runAgain(event)).toEqual(["skipped", "done"]);
+    expect(await view(event)).toMatchObject({ payload: { mapped: {} }, mappedAgain: true });
+    await editRelay(
+      running,
+      receiverDefinition({
+        map: { event_id: "id", kind: "type" },
+        when: { kind: "order.paid" },
+        actions: [mark("x")],
+      }),
+    );
+    const again = await running.hook("orders", signedCall({ id: "a", type: "order.paid", amount: 1 }));
+    expect(again.body).toMatchObject({ duplicate: true, eventId: event });
+  });
+
+  test("does not touch an event whose body is not whole", async () => {
+    await saveRelay(running, mapped(WRONG, AMOUNT));
+    const event = await send("a", { amount: 4200, filler: "x".repeat(40_000) });
+    await editRelay(running, mapped(RIGHT, AMOUNT, mark("y")));
+    await runAgain(event);
+    expect(await view(event)).toMatchObject({
+      mappedAgain: false,
+      payload: { event: null, mapped: { event_id: "a" } },
+    });
+  });
+
+  test("reads a stored form by its fields, a literal dotted name before a path", async () => {
+    await saveRelay(running, mapped(WRONG, AMOUNT));
+    const body = "id=a&amount=12&deep.name=literal";
+    const signature = createHmac("sha256", HOOK_SECRET).update(body).digest("hex");
+    const headers = { "content-type": "application/x-www-form-urlencoded", "x-signature": signature };
+    const { eventId } = (await running.hook("orders", { headers, body })).body;
+    await running.drain();
+    await editRelay(running, mapped({ ...RIGHT, deep: "deep.name" }, AMOUNT));
+    await runAgain(eventId);
+    expect((await view(eventId)).payload.mapped).toEqual({ event_id: "a", amount: "12", deep: "literal" });
+  });
+
+  test("that names much of a small body keeps 32 KB a value and says what it cut", async () => {
+    await saveRelay(running, mapped({ event_id: "id" }, mark("x")));
+    const event = await send("a", { note: "n".repeat(30_000) });
+    const names = Object.fromEntries(["a", "b", "c"].map((name) => [name, "note"]));
+    await editRelay(running, mapped({ event_id: "id", ...names }, mark("x")));
+    await runAgain(event);
+    const { payload, warnings } = await view(event);
+    expect(Object.values(payload.mapped).map((value) => String(value).length)).toEqual([
+      1, 21_845, 21_845, 21_845,
+    ]);
+    expect(warnings).toHaveLength(3);
+  });
+
+  test("of a relay that was made again under its name reaches its earlier events", async () => {
+    await saveRelay(running, mapped(WRONG, AMOUNT));
+    const event = await send("a", { amount: 7 });
+    await running.api("DELETE", "/relays/orders");
+    await saveRelay(running, mapped(RIGHT, AMOUNT, mark("y")));
+    expect(await runAgain(event)).toEqual(["skipped", "done"]);
+    expect(await view(event)).toMatchObject({
+      mapVersion: 1,
+      mappedAgain: true,
+      payload: { mapped: { amount: 7 } },
+    });
+  });
+});
+
+describe("sender_domain_required refuses its own action alone", () => {
+  test("those after it run, the event is retried for the mail, and then it alone is done", async () => {
+    await saveRelay(running, define(give(5), mail("Thanks"), mark("x"), CALL));
+    const event = await send("a");
+    expect(await told(event)).toEqual(["done", "sender_domain_required", "done", "done"]);
+    expect(await showEvent(running, event)).toMatchObject({
+      state: "queued",
+      reason: "sender_domain_required",
+      attempts: 1,
+    });
+    expect([await credits(), await marks(), mailed]).toEqual([[5], ["x"], []]);
+    await verifyDomain();
+    expect(await retry(event)).toEqual(["skipped", "done", "skipped", "done"]);
+    expect(await showEvent(running, event)).toMatchObject({ state: "done", attempts: 2 });
+    expect([await credits(), await marks(), mailed]).toEqual([[5], ["x"], ["Thanks"]]);
+  });
+
+  test("a failure after it stops the event under its own code; the mail is told all the same", async () => {
+    await saveRelay(running, define(mail("Thanks"), NOWHERE, mark("x")));
+    const event = await send("a");
+    expect(await showEvent(running, event)).toMatchObject({ state: "dead", reason: "collection_missing" });
+    expect(await told(event)).toEqual(["sender_domain_required", "collection_missing"]);
+    expect((await alertsOf(running)).map(({ code }) => code)).toEqual(["relay_failed"]);
+  });
+
+  test("the owner is told at the first failure, once for each relay however many events and attempts", async () => {
+    await saveRelay(running, define(mail("Thanks")));
+    const first = await send("a");
+    await send("b");
+    await retry(first);
+    await retry(first, 300_000);
+    const alerts = await alertsOf(running);
+    expect(alerts).toMatchObject([{ code: "sender_domain_required", target: "relay:orders", count: 2 }]);
+    expect(alerts[0]?.message).toContain("verify one in the mail settings");
+  });
+
+  test("switched off it tells nobody", async () => {
+    const { settings } = (await running.api("GET", "/settings")).body;
+    const off = { version: settings.version, alerts: { sender_domain_required: false } };
+    expect((await running.api("PUT", "/settings", off)).status).toBe(200);
+    await saveRelay(running, define(mail("Thanks")));
+    await send("a");
+    expect(await alertsOf(running)).toEqual([]);
+  });
+});
+
+test("a replay that is called twice at once with a choice runs it once", async () => {
+  await saveRelay(running, define(give(5), CALL));
+  const event = await send("a");
+  await editRelay(running, define(give(6), CALL));
+  caller.reply = () => "hang";
+  const body = { run: [0], version: 2 };
+  const answers = await Promise.all([1, 2].map(() => running.api("POST", `/events/${event}/replay`, body)));
+  expect(answers.map(({ status }) => status).sort()).toEqual([202, 409]);
+  await until("the call is out", () => caller.hanging() === 1);
+  caller.letGo();
+  await running.drain();
+  expect((await credits()).sort()).toEqual([5, 6]);
+  expect((await replay(running, event)).status).toBe(202);
+  await until("the call is out again", () => caller.hanging() === 1);
+  caller.letGo();
+  await running.drain();
+  expect((await credits()).sort()).toEqual([5, 6]);
+});
