@@ -29,3 +29,15 @@ export interface ServiceConfig {
   masterKey: string | null;
   clock: Clock;
 }
+
+/**
+ * Whether the dashboard serves cookies and so can be signed in to: not on the network without a base URL, where a session would go over
+ * plain http under any name.
+ */
+export function servesCookies({
+  mode,
+  host,
+  baseUrl,
+}: Pick<ServiceConfig, "mode" | "host" | "baseUrl">): boolean {
+  return mode === "local" || baseUrl !== null || /^(?:localhost|::1|127(?:\.\d{1,3}){3})$/i.test(host);
+}

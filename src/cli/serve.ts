@@ -1,4 +1,5 @@
 /** `relay serve`: the server, for any number of apps with their development and production environments. */
+import { servesCookies } from "../config.ts";
 import type { Command } from "./command.ts";
 import { runService } from "./run-service.ts";
 import { RUN_OPTIONS, readServiceConfig, SERVER_OPTIONS } from "./service-option.ts";
@@ -17,6 +18,11 @@ export const serve: Command = {
     await runService(config, input, world, async (service) => {
       world.say(`Listening  ${service.url}`);
       if (service.baseUrl !== service.url) world.say(`Public     ${service.baseUrl}`);
+      if (!servesCookies(config)) {
+        world.say(
+          `Dashboard  nobody can sign in: on ${config.host} without --base-url a session would go over plain http; give the https origin that browsers open`,
+        );
+      }
       const link = await service.makeSigninLink();
       if (link !== null) world.say(`Set-up     ${link}  (works once, within a day)`);
       return null;

@@ -1,6 +1,7 @@
 /** The options of a running service, and the configuration they make: flag, then RELAY_… variable, then default. */
 import { isAbsolute, resolve } from "node:path";
 import type { ServiceConfig } from "../config.ts";
+import { readIpRange } from "../ground/ip-range.ts";
 import { DAY_MS, DEFAULT_LIMITS, type RaisableLimits } from "../ground/limit.ts";
 import { type Input, type Option, UsageError } from "./command.ts";
 import type { World } from "./world.ts";
@@ -146,7 +147,7 @@ export function readServiceConfig(mode: ServiceConfig["mode"], input: Input, wor
     dataDir: readDataDir(input, world),
     baseUrl: readBaseUrl(input),
     serviceDir: mode === "local" ? readServiceDir(input, world) : null,
-    trustedProxies: mode === "local" ? [] : input.list("trusted-proxy"),
+    trustedProxies: mode === "local" ? [] : readProxies(input),
     allowPrivate: input.list("allow-private"),
     concurrency: input.number("concurrency", { from: 1, to: MAX_CONCURRENCY }) ?? 32,
     limits: readLimits(world.env),
@@ -156,6 +157,16 @@ export function readServiceConfig(mode: ServiceConfig["mode"], input: Input, wor
     masterKey: world.env.RELAY_MASTER_KEY || null,
     clock: world.clock,
   };
+}
+
+/** The proxies whose word counts. Throws UsageError. */
+function readProxies(input: Input): string[] {
+  const proxies = input.list("trusted-proxy");
+  for (const text of proxies) {
+    const range = readIpRange(text);
+    if (typeof range === "string") throw new UsageError(`--trusted-proxy ${range}`);
+  }
+  return proxies;
 }
 
 /** How often backups are made and how many are kept; null: off. Throws UsageError. */

@@ -150,6 +150,16 @@ export const REFUSALS = {
     todo: "Add a call_url action first; it gets its signing secret when saved.",
   },
   // Everyone
+  ambiguous_request: {
+    status: 400,
+    when: "The request names two hosts, or writes its path so that it could be read in two ways.",
+    todo: "Send one Host, and a path without backslashes, dot segments, or encoded dots and slashes.",
+  },
+  base_url_needed: {
+    status: 403,
+    when: "The server listens on the network without a base URL, so nobody can sign in to it safely.",
+    todo: "Start it with --base-url and the https origin that browsers open.",
+  },
   unauthenticated: {
     status: 401,
     when: "The request carries no valid key or session.",

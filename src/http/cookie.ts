@@ -5,12 +5,13 @@
  * no row, and gives its holder a window of sign-in attempts that strangers cannot fill.
  */
 import { randomBytes, timingSafeEqual } from "node:crypto";
+import { servesCookies } from "../config.ts";
 import { KNOWN_DEVICE_LIFE_MS } from "../ground/limit.ts";
 import type { HttpRooms } from "./rooms.ts";
 
 /** The session token a request carries, or null. */
 export function readSessionCookie(rooms: HttpRooms, request: Request): string | null {
-  return readCookie(request, cookieName(rooms));
+  return servesCookies(rooms.config) ? readCookie(request, cookieName(rooms)) : null;
 }
 
 /** The Set-Cookie value that keeps the session until `expiresAtMs`. */

@@ -8,6 +8,7 @@ import { Refusal } from "../ground/refusal.ts";
 import type { Receiver } from "../receiver/receive.ts";
 import { readBytes } from "./body.ts";
 import { answerError } from "./error.ts";
+import { requireOneReading } from "./host.ts";
 import type { HttpRooms } from "./rooms.ts";
 import type { SourceReader } from "./source.ts";
 
@@ -31,6 +32,7 @@ export function hooksRoute({ http, receiver, source }: HookRooms) {
       };
       const { appId, name } = params;
       try {
+        requireOneReading(request, params);
         await receiver.requireReceiver(appId, name, from);
         const reader = { room: http.bodies, source: from };
         const body = await readBytes(request, MAX_RECEIVER_BODY_BYTES, reader).catch(

@@ -1,8 +1,9 @@
 /**
- * Which Host and Origin a call may carry. In local development only loopback names reach the service, so that a web page whose name
+ * Which Host, path and Origin a call may carry. What could be read in two ways, here and in a proxy before it, is refused before any rule
+ * reads it. In local development only loopback names reach the service, so that a web page whose name
  * was pointed at this machine (DNS rebinding) gets nothing; a write with the session's cookie must come from the dashboard itself.
  */
-import type { ServiceConfig } from "../config.ts";
+import { type ServiceConfig, servesCookies } from "../config.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { addressOf } from "./address.ts";
 
@@ -24,11 +25,71 @@ export function requireLocalHost(request: Request, port: number, baseUrl: string
   );
 }
 
+/** What is left of an encoded dot or backslash in a URL that was made of it. */
+const ENCODED = /%2e|%5c/i;
+/** The one name in a path that is anyone's text: a store's account token. */
+const FREE_NAME = "token";
+
+/**
+ * Refuses with `ambiguous_request` a request with two Host headers, or a path with a backslash, a dot segment, or encoded dots and slashes:
+ * `url` has them resolved already, `params` holds the names of the path as they came, decoded.
+ */
+export function requireOneReading(request: Request, params: Readonly<Record<string, string>>): void {
+  if (request.headers.get("host")?.includes(",") === true) {
+    throw new Refusal("ambiguous_request", "The request names more than one host: send one Host header.");
+  }
+  for (const name in params) {
+    const part = params[name] ?? "";
+    if (part === "." || part === ".." || part.includes("\\") || (part.includes("/") && name !== FREE_NAME))
+      throw refusePath();
+  }
+  const { url } = request;
+  const query = url.indexOf("?");
+  if (ENCODED.test(query < 0 ? url : url.slice(0, query))) throw refusePath();
+}
+
+function refusePath(): Refusal {
+  return new Refusal(
+    "ambiguous_request",
+    "The path holds a backslash, a dot segment, or an encoded dot or slash, which a proxy may read another way: write it plainly.",
+  );
+}
+
+const DEEPEST_PARTS = 8;
+
+/** Paths by their depth, for what no route names: there too the parts are seen as they came, before dots and backslashes are resolved. */
+export const UNNAMED_PATHS: readonly string[] = Array.from({ length: DEEPEST_PARTS }, (_, at) =>
+  Array.from({ length: at + 1 }, (_part, index) => `/:part${index}`).join(""),
+);
+/** Deeper than anything that is served. */
+export const DEEP_PATH = `${UNNAMED_PATHS.at(-1)}/*`;
+
+/** As `requireOneReading`, of a deep path: it stays deep unless dots in it were resolved. */
+export function requireDeep(request: Request): void {
+  if (addressOf(request).pathname.split("/").length - 1 <= DEEPEST_PARTS) throw refusePath();
+}
+
+/**
+ * Refuses with `base_url_needed` where no cookie is served: on the network without a base URL, where a session would go over plain http
+ * under any name.
+ */
+export function requireCookieHome(config: Pick<ServiceConfig, "mode" | "host" | "baseUrl">): void {
+  if (servesCookies(config)) return;
+  throw new Refusal(
+    "base_url_needed",
+    `The server listens on ${config.host} without a base URL, so a session would go over plain http and no cookie is served: start it with --base-url and the https origin that browsers open, such as https://relay.example.com.`,
+  );
+}
+
 /**
  * Refuses with `wrong_origin` unless the Origin header is the dashboard's own: the configured base URL, else (and always in local
- * development) the Host that was called over plain http.
+ * development) the Host that was called over plain http; or as `requireCookieHome`.
  */
-export function requireSameOrigin(config: Pick<ServiceConfig, "mode" | "baseUrl">, headers: Headers): void {
+export function requireSameOrigin(
+  config: Pick<ServiceConfig, "mode" | "host" | "baseUrl">,
+  headers: Headers,
+): void {
+  requireCookieHome(config);
   const named = config.mode === "server" ? config.baseUrl : null;
   const own = named === null ? `http://${headers.get("host") ?? ""}` : new URL(named).origin;
   if (headers.get("origin") === own) return;

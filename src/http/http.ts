@@ -2,6 +2,7 @@
  * The HTTP face: every route on one Elysia app. It wires, and decides nothing: who may call is admission's, what is said when it
  * fails is error's. Bodies are read by our own readers (parse "none"), so that limits and refusals are ours.
  */
+import type { BunRequest } from "bun";
 import { Elysia } from "elysia";
 import { addressOf } from "./address.ts";
 import { answerJson } from "./answer.ts";
@@ -9,7 +10,7 @@ import { answerPreflight, isClientRoute, serveClientRoute } from "./client-route
 import { answerDashboard } from "./dashboard.ts";
 import { answerError, answerFault } from "./error.ts";
 import { hooksRoute } from "./hooks.ts";
-import { requireLocalHost } from "./host.ts";
+import { DEEP_PATH, requireDeep, requireLocalHost, requireOneReading, UNNAMED_PATHS } from "./host.ts";
 import { refuseMissing, type Served } from "./missing.ts";
 import { writeOpenApi } from "./openapi.ts";
 import type { HttpRooms } from "./rooms.ts";
@@ -27,10 +28,33 @@ const SERVED: readonly Served[] = [
 /** The app of these rooms, not listening yet. */
 export function createHttp(rooms: HttpRooms) {
   const sources = new SourceReader(rooms.config.trustedProxies);
+  const answerUnnamed = (request: BunRequest): Response | Promise<Response> => {
+    try {
+      requireOneReading(request, request.params);
+    } catch (error) {
+      return answerError(rooms, request, error);
+    }
+    return app.fetch(request);
+  };
+  const answerDeep = (request: BunRequest): Response | Promise<Response> => {
+    try {
+      requireDeep(request);
+    } catch (error) {
+      return answerError(rooms, request, error);
+    }
+    return answerUnnamed(request);
+  };
   const app = new Elysia({
     normalize: false,
     // Left to itself the framework shows the sources and stacks of errors that nothing caught, as a page, to anyone.
-    serve: { development: false, error: (error) => answerFault(rooms, error) },
+    serve: {
+      development: false,
+      error: (error) => answerFault(rooms, error),
+      routes: {
+        ...Object.fromEntries(UNNAMED_PATHS.map((path) => [path, answerUnnamed])),
+        [DEEP_PATH]: answerDeep,
+      },
+    },
   });
   if (rooms.config.mode === "local") {
     app.onRequest(({ request, server }) =>
@@ -51,6 +75,7 @@ export function createHttp(rooms: HttpRooms) {
       route.method,
       route.path,
       ({ request, params, server }) => {
+        requireOneReading(request, params);
         const peer = server?.requestIP(request)?.address ?? null;
         const source = sources.sourceOf(peer, request.headers.get("x-forwarded-for"));
         const serve = isClientRoute(route) ? serveClientRoute : serveRoute;
@@ -59,9 +84,16 @@ export function createHttp(rooms: HttpRooms) {
       { parse: "none" },
     );
   }
-  app.options("/client/*", ({ request }) => answerPreflight(rooms, ROUTES, request));
-  app.get("/openapi.json", () => answerJson(200, writeOpenApi(ROUTES, rooms.baseUrl())));
+  app.options("/client/*", ({ request }) => {
+    requireOneReading(request, {});
+    return answerPreflight(rooms, ROUTES, request);
+  });
+  app.get("/openapi.json", ({ request }) => {
+    requireOneReading(request, {});
+    return answerJson(200, writeOpenApi(ROUTES, rooms.baseUrl()));
+  });
   app.get("/*", async ({ request }) => {
+    requireOneReading(request, {});
     const { pathname } = addressOf(request);
     return (
       (await answerDashboard(request)) ??

@@ -35,6 +35,34 @@ const ROWS: readonly [
     "::ffff:198.51.100.1",
     "198.51.100.1",
   ],
+  ["a hop with a port counts without it", ["10.0.0.1"], "10.0.0.1", "198.51.100.1:52811", "198.51.100.1"],
+  [
+    "a hop in brackets counts without them and without its port",
+    ["10.0.0.1"],
+    "10.0.0.1",
+    "[2001:db8:1:2::9]:443",
+    "2001:db8:1:2::/64",
+  ],
+  ["a bare IPv6 hop counts", ["10.0.0.1"], "10.0.0.1", "2001:db8:1:2::9", "2001:db8:1:2::/64"],
+  [
+    "a quoted hop counts without its quotes",
+    ["10.0.0.1"],
+    "10.0.0.1",
+    '"[2001:db8:1:2::9]:443"',
+    "2001:db8:1:2::/64",
+  ],
+  [
+    "a proxy in the row may write its port too",
+    ["10.0.0.0/8"],
+    "10.0.0.1",
+    "198.51.100.1:80, 10.9.9.9:81",
+    "198.51.100.1",
+  ],
+  ["a hop of white space ends the trust", ["10.0.0.1"], "10.0.0.1", "198.51.100.1,  ", "10.0.0.1"],
+  ["a hop with a port alone ends the trust", ["10.0.0.1"], "10.0.0.1", "198.51.100.1, :80", "10.0.0.1"],
+  ["a hop with two ports ends the trust", ["10.0.0.1"], "10.0.0.1", "198.51.100.1:80:81", "10.0.0.1"],
+  ["a hop in octal ends the trust", ["10.0.0.1"], "10.0.0.1", "0306.51.100.1", "10.0.0.1"],
+  ["a hop that is one number ends the trust", ["10.0.0.1"], "10.0.0.1", "3325256705", "10.0.0.1"],
   ["an IPv6 caller counts as its /64", [], "2001:db8:1:2:3:4:5:6", null, "2001:db8:1:2::/64"],
   ["an IPv6 proxy range is trusted", ["fd00::/8"], "fd00::1", "198.51.100.1", "198.51.100.1"],
   ["without a connection there is no address", [], null, "198.51.100.1", "unknown"],
@@ -46,6 +74,41 @@ describe("the source of a call", () => {
   }
 });
 
-test("a malformed proxy is refused by name, not ignored", () => {
-  expect(() => new SourceReader(["everyone"])).toThrow("everyone is not an address or a range");
+describe("an odd proxy is refused by name, not ignored", () => {
+  test.each([
+    ["everyone", "everyone is not an address or a range: write it like 10.0.0.0/8 or 203.0.113.7."],
+    ["proxy.example.com", "proxy.example.com is not an address or a range"],
+    ["", " is not an address or a range"],
+    ["10.0.0", "10.0.0 is not an address or a range"],
+    ["1", "1 is not an address or a range"],
+    ["0x0a.0.0.1", "0x0a.0.0.1 is not an address or a range"],
+    ["010.0.0.1", "010.0.0.1 is not an address or a range"],
+    ["10.0.0.1:80", "10.0.0.1:80 is not an address or a range"],
+    ["[fd00::1]", "[fd00::1] is not an address or a range"],
+    ["fe80::1%eth0", "fe80::1%eth0 is not an address or a range"],
+    ["10.0.0.0/08", "10.0.0.0/08 is not an address or a range"],
+    ["10.0.0.0/-1", "10.0.0.0/-1 is not an address or a range"],
+    ["10.0.0.0/8/8", "10.0.0.0/8/8 is not an address or a range"],
+    ["10.0.0.0/255.0.0.0", "10.0.0.0/255.0.0.0 is not an address or a range"],
+    ["10.0.0.0/40", "10.0.0.0/40 has more than 32 bits"],
+    ["fd00::/129", "fd00::/129 has more than 128 bits"],
+    ["0.0.0.0/0", "0.0.0.0/0 holds more of the internet than one network has"],
+    ["128.0.0.0/1", "128.0.0.0/1 holds more of the internet than one network has"],
+    ["::/0", "::/0 holds more of the internet than one network has"],
+    ["2000::/3", "2000::/3 holds more of the internet than one network has"],
+    [
+      "10.0.0.1/8",
+      "10.0.0.1/8 sets bits behind its /8: write 10.0.0.0/8 for the range, or the address alone.",
+    ],
+    ["fd00::1/8", "fd00::1/8 sets bits behind its /8: write fd00::/8"],
+    ["::ffff:10.0.0.0/104", "::ffff:10.0.0.0/104 is an IPv4 range in IPv6 dress: write it as IPv4"],
+  ])("%s", (text, sentence) => {
+    expect(() => new SourceReader([text])).toThrow(`The trusted proxy ${sentence}`);
+  });
+  test.each(["203.0.113.7", "10.0.0.0/8", "10.0.0.1/32", "fd00::/8", "fc00::/7", "::1", "::ffff:10.0.0.1"])(
+    "but %s is taken",
+    (text) => {
+      expect(new SourceReader([text])).toBeInstanceOf(SourceReader);
+    },
+  );
 });

@@ -1,0 +1,62 @@
+/**
+ * Addresses and ranges of addresses as people and proxies write them. It decides which writings are taken and which range is too odd to
+ * mean anything but a mistake; it never looks anything up.
+ */
+import ipaddr from "ipaddr.js";
+
+export type IpAddress = ReturnType<typeof ipaddr.process>;
+export type IpRange = ReturnType<typeof ipaddr.parseCIDR>;
+
+/** Shorter prefixes hold more than any one network does. */
+const SHORTEST_IPV4_BITS = 8;
+const SHORTEST_IPV6_BITS = 7;
+
+const HOP =
+  /^"?(?:\[([^\]]*)\](?::\d{1,5})?|(\d{1,3}(?:\.\d{1,3}){3})(?::\d{1,5})?|([0-9a-f:.]*(?:%[^"]*)?))"?$/i;
+
+/**
+ * The address in a hop of X-Forwarded-For: with or without a port, in brackets or quotes, an IPv4 address in IPv6 dress as itself; null for
+ * anything else, such as a name, `unknown`, or the octal and one-number writings that some take for IPv4.
+ */
+export function readHop(text: string): IpAddress | null {
+  const [, inBrackets, withPort, bare] = HOP.exec(text.trim()) ?? [];
+  return readAddress((inBrackets ?? withPort ?? bare ?? "").replace(/%.*$/, ""));
+}
+
+function readAddress(text: string): IpAddress | null {
+  const isAddress = text.includes(":") ? ipaddr.IPv6.isValid(text) : ipaddr.IPv4.isValidFourPartDecimal(text);
+  return isAddress ? ipaddr.process(text) : null;
+}
+
+/** The range of one address or of CIDR, or the sentence that says why it is none, beginning with the range itself. */
+export function readIpRange(text: string): IpRange | string {
+  const [address = "", bits, ...more] = text.split("/");
+  const network = address.includes("%") ? null : readAddress(address);
+  const longest = address.includes(":") ? 128 : 32;
+  if (network === null || more.length > 0 || (bits !== undefined && !/^(?:0|[1-9]\d{0,2})$/.test(bits))) {
+    return `${text} is not an address or a range: write it like 10.0.0.0/8 or 203.0.113.7.`;
+  }
+  const prefix = bits === undefined ? longest : Number(bits);
+  if (prefix > longest) return `${text} has more than ${longest} bits: write it like 10.0.0.0/8.`;
+  if (longest === 128 && network.kind() === "ipv4") {
+    return prefix === 128
+      ? [network, 32]
+      : `${text} is an IPv4 range in IPv6 dress: write it as IPv4, like 10.0.0.0/8.`;
+  }
+  const shortest = longest === 32 ? SHORTEST_IPV4_BITS : SHORTEST_IPV6_BITS;
+  if (prefix < shortest) {
+    return `${text} holds more of the internet than one network has, and anyone in it could claim any address: name your own proxies, with /${shortest} at the least.`;
+  }
+  const range: IpRange = [network, prefix];
+  const first = firstOf(range);
+  if (first !== network.toString())
+    return `${text} sets bits behind its /${prefix}: write ${first}/${prefix} for the range, or the address alone.`;
+  return range;
+}
+
+function firstOf([network, prefix]: IpRange): string {
+  const text = `${network.toString()}/${prefix}`;
+  return network.kind() === "ipv4"
+    ? ipaddr.IPv4.networkAddressFromCIDR(text).toString()
+    : ipaddr.IPv6.networkAddressFromCIDR(text).toString();
+}

@@ -1,0 +1,205 @@
+/**
+ * Requests that two readers could take for different ones: two hosts, two lengths, a length and chunks, a path that a proxy reads another
+ * way. Spoken over raw sockets, refused before any rule reads them, and nothing that hides behind one is ever answered.
+ */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtempSync } from "node:fs";
+import { connect } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
+import { APP, type RunningService, startRunningService } from "../kit/running-service.ts";
+
+let running: RunningService;
+
+beforeAll(async () => {
+  running = await startRunningService();
+  const actions = [{ type: "call_url", url: "https://example.test/" }];
+  await saveRelay(running, receiverDefinition({ actions }));
+});
+
+afterAll(async () => {
+  await running[Symbol.asyncDispose]();
+});
+
+/** Everything that comes back within a moment. */
+function speak(text: string, to = running): Promise<string> {
+  return new Promise((resolve) => {
+    let heard = "";
+    const socket = connect(Number(new URL(to.service.url).port), "127.0.0.1");
+    const end = (): void => {
+      socket.destroy();
+      resolve(heard);
+    };
+    const timer = setTimeout(end, 400);
+    socket.on("data", (chunk) => {
+      heard += chunk.toString("latin1");
+    });
+    socket.on("error", end);
+    socket.on("close", () => {
+      clearTimeout(timer);
+      end();
+    });
+    socket.on("connect", () => socket.write(Buffer.from(text, "latin1")));
+  });
+}
+
+const statuses = (heard: string): number[] =>
+  [...heard.matchAll(/HTTP\/1\.1 (\d{3})/g)].map(([, code]) => Number(code));
+const codeOf = (heard: string): string | undefined => /"code":"([a-z_]+)"/.exec(heard)?.[1];
+
+let next = 0;
+/** A rightly signed call with these lines in the place of its Host and its length. */
+function call(lines: (length: number) => string, path = `/hooks/${APP}/orders`, body?: string): string {
+  const signed = signedCall(body ?? { id: `smuggled-${next++}` });
+  return `POST ${path} HTTP/1.1\r\n${lines(signed.body.length)}\r\nx-signature: ${signed.headers["x-signature"]}\r\n\r\n${signed.body}`;
+}
+
+describe("two hosts are one too many", () => {
+  test.each(["a.test", "b.test", ""])("another Host of %s", async (other) => {
+    for (const target of [
+      `GET /healthz HTTP/1.1\r\n`,
+      `GET / HTTP/1.1\r\n`,
+      `GET /openapi.json HTTP/1.1\r\n`,
+      `GET /nothing/at/all HTTP/1.1\r\n`,
+      `OPTIONS /client/me HTTP/1.1\r\n`,
+    ]) {
+      const heard = await speak(`${target}connection: close\r\nhost: a.test\r\nhost: ${other}\r\n\r\n`);
+      expect([target, statuses(heard), codeOf(heard)]).toEqual([target, [400], "ambiguous_request"]);
+    }
+    const heard = await speak(
+      call((length) => `host: a.test\r\nHOST: ${other}\r\ncontent-length: ${length}`),
+    );
+    expect([statuses(heard), codeOf(heard)]).toEqual([[400], "ambiguous_request"]);
+  });
+  test("and so are two in one line", async () => {
+    const heard = await speak("GET /healthz HTTP/1.1\r\nhost: a.test, b.test\r\n\r\n");
+    expect([statuses(heard), codeOf(heard)]).toEqual([[400], "ambiguous_request"]);
+  });
+});
+
+describe("a path that could be read another way is refused before any rule reads it", () => {
+  const paths = [
+    "/hooks\\..\\healthz",
+    "/hooks/..\\healthz",
+    "/hooks/../healthz",
+    "/hooks/./../healthz",
+    "/hooks/%2e%2e/healthz",
+    "/hooks/%2E./healthz",
+    "/hooks/..%2fhealthz",
+    "/hooks/..%5chealthz",
+    "/%2e/healthz",
+    "/.\\healthz",
+    "/health%2ez",
+    "/api\\session",
+    "/api%2fsession",
+    "/api/%2e%2e/api/session",
+    `/hooks/${APP}\\orders`,
+    `/hooks/${APP}%5corders`,
+    `/hooks/${APP}%2forders`,
+    `/hooks/${APP}/x\\..\\orders`,
+    `/hooks/${APP}/orders\\`,
+    `/hooks/${APP}/%2e%2e/orders`,
+    `/hooks/${APP}/orders/%2e`,
+    `/hooks/${APP}/orders/.`,
+    `/hooks/${APP}/../${APP}/orders`,
+    `/api/apps/${APP}/..\\..\\..\\hooks\\x/relays`,
+    `/api/apps/${APP}/%2e%2e%2f%2e%2e/relays`,
+    `/a/b/c/d/e/f/g/h/i/j${"/..".repeat(10)}/healthz`,
+    `/a/b/c/d/e/f/g/h/i/j${"/..".repeat(10)}/`,
+    `/hooks/..\\setup`,
+  ];
+  test.each(paths)("%s", async (path) => {
+    const got = await speak(`GET ${path} HTTP/1.1\r\nhost: a.test\r\nconnection: close\r\n\r\n`);
+    expect([statuses(got), codeOf(got)]).toEqual([[400], "ambiguous_request"]);
+    const posted = await speak(
+      call((length) => `host: a.test\r\nconnection: close\r\ncontent-length: ${length}`, path),
+    );
+    expect([statuses(posted), codeOf(posted)]).toEqual([[400], "ambiguous_request"]);
+  });
+  test("what is written plainly is served, dots and slashes in the query and a token's slash included", async () => {
+    for (const path of ["/healthz", "/healthz?a=..%2f..%5c", "/"]) {
+      const heard = await speak(`GET ${path} HTTP/1.1\r\nhost: a.test\r\nconnection: close\r\n\r\n`);
+      expect(statuses(heard)).toHaveLength(1);
+      expect(codeOf(heard)).not.toBe("ambiguous_request");
+    }
+    const path = `/api/apps/${APP}/development/persons/per_none/tokens/a%2Fb`;
+    const heard = await speak(`PUT ${path} HTTP/1.1\r\nhost: a.test\r\ncontent-length: 0\r\n\r\n`);
+    expect([statuses(heard), codeOf(heard)]).toEqual([[401], "unauthenticated"]);
+  });
+});
+
+describe("a body has one end", () => {
+  const hidden = "GET /openapi.json HTTP/1.1\r\nhost: a.test\r\n\r\n";
+  test.each<[string, string]>([
+    ["two lengths", call((length) => `host: a.test\r\ncontent-length: 4\r\ncontent-length: ${length}`)],
+    ["a list of lengths", call((length) => `host: a.test\r\ncontent-length: 4, ${length}`)],
+    [
+      "a length and chunks",
+      call((length) => `host: a.test\r\ncontent-length: ${length}\r\ntransfer-encoding: chunked`),
+    ],
+    [
+      "chunks and a length",
+      call((length) => `host: a.test\r\ntransfer-encoding: chunked\r\ncontent-length: ${length}`),
+    ],
+    [
+      "chunks that another reader does not see",
+      call((length) => `host: a.test\r\ntransfer-encoding : chunked\r\ncontent-length: ${length}`),
+    ],
+    ["chunks twice over", call(() => "host: a.test\r\ntransfer-encoding: chunked, chunked")],
+    ["chunks under another name", call(() => "host: a.test\r\ntransfer-encoding: identity, xchunked")],
+    [
+      "a chunk's size with white space before it",
+      `POST /hooks/${APP}/orders HTTP/1.1\r\nhost: a.test\r\ntransfer-encoding: chunked\r\n\r\n 1\r\n{\r\n0\r\n\r\n`,
+    ],
+  ])("not with %s, and what is hidden behind it is not answered", async (_words, sent) => {
+    const before = (await running.rows("SELECT id FROM event")).length;
+    const heard = await speak(sent + hidden);
+    expect(statuses(heard)[0]).toBeGreaterThanOrEqual(400);
+    expect(statuses(heard)[0]).toBeLessThan(500);
+    expect(heard).not.toContain('"openapi"');
+    expect((await running.rows("SELECT id FROM event")).length).toBe(before);
+  });
+});
+
+describe("on the network without a base URL no cookie is served", () => {
+  const start = (host: string, baseUrl: string | null): Promise<RunningService> =>
+    startRunningService({
+      config: { host, baseUrl, dataDir: mkdtempSync(join(tmpdir(), "relay-cookie-")) },
+    });
+  const signIns = ["/api/session", "/api/session/link", "/api/setup", "/api/session/reset"];
+  const secrets = { email: "owner@example.com", password: "a long password of mine", token: "x".repeat(32) };
+
+  test("the answer says so and how to mend it, and no guess is looked at", async () => {
+    await using open = await start("0.0.0.0", null);
+    for (const path of signIns) {
+      const url = `http://127.0.0.1:${open.service.port}`;
+      const { email, password, token } = secrets;
+      const fields = path === "/api/session" ? { email, password } : { token };
+      const more = path === "/api/setup" ? { email, password } : path.endsWith("reset") ? { password } : {};
+      const response = await fetch(`${url}${path}`, {
+        method: "POST",
+        headers: { origin: url, "content-type": "application/json" },
+        body: JSON.stringify({ ...fields, ...more }),
+      });
+      const said = (await response.json()) as { code: string; message: string };
+      expect([path, response.status, said.code]).toEqual([path, 403, "base_url_needed"]);
+      expect(said.message).toContain("start it with --base-url");
+      expect(response.headers.get("set-cookie")).toBeNull();
+    }
+  });
+
+  test.each<[string, string | null]>([
+    ["127.0.0.1", null],
+    ["0.0.0.0", "https://relay.example.test"],
+  ])("on %s with the base URL %s it is as ever", async (host, baseUrl) => {
+    await using open = await start(host, baseUrl);
+    const url = `http://127.0.0.1:${open.service.port}`;
+    const response = await fetch(`${url}/api/session`, {
+      method: "POST",
+      headers: { origin: baseUrl ?? url, "content-type": "application/json" },
+      body: JSON.stringify({ email: secrets.email, password: secrets.password }),
+    });
+    expect(((await response.json()) as { code: string }).code).toBe("unauthenticated");
+  });
+});
