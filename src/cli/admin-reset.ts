@@ -16,7 +16,7 @@ export const adminReset: Command = {
       store.write("dashboard", async (tx) => {
         const owner = await findOwnerByEmail(tx, email);
         if (owner === null) {
-          throw new CommandFailure(`There is no owner ${email}: relay admin create makes one.`);
+          throw new CommandFailure("not_found", `There is no owner ${email}: relay admin create makes one.`);
         }
         if (passwordHash !== null) await setOwnerPassword(tx, owner.id, passwordHash);
         await auditOwner(tx, "owner.reset", owner, nowMs);

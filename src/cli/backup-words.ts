@@ -9,7 +9,7 @@ export async function explained<Result>(work: () => Promise<Result>): Promise<Re
     return await work();
   } catch (error) {
     if (error instanceof BackupRefused || error instanceof DatabaseRefused) {
-      throw new CommandFailure(error.message);
+      throw new CommandFailure("backup_refused", error.message);
     }
     throw error;
   }

@@ -1,5 +1,5 @@
 /** What a command is: its words, its arguments and options, and what it does. One file a command, one line in registry.ts. */
-import { Refusal } from "../ground/refusal.ts";
+import type { RefusalCode } from "../ground/refusal-code.ts";
 import type { World } from "./world.ts";
 
 export interface Option {
@@ -118,9 +118,11 @@ export class Input {
 export class UsageError extends Error {}
 
 /** Refused or failed in one sentence that is meant for a person: exit code 1. */
-export class CommandFailure extends Error {}
+export class CommandFailure extends Error {
+  readonly code: RefusalCode;
 
-/** Whether the error's message is a sentence for a person. */
-export function isForPeople(error: unknown): error is Error {
-  return error instanceof CommandFailure || error instanceof Refusal;
+  constructor(code: RefusalCode, message: string) {
+    super(message);
+    this.code = code;
+  }
 }

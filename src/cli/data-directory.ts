@@ -41,6 +41,7 @@ export async function withStore<Result>(
   const file = join(folder, "relay.db");
   if (!existsSync(file) && options.create !== true) {
     throw new CommandFailure(
+      "not_found",
       `There is no data directory at ${folder}: name the server's with --data-dir or RELAY_DATA_DIR, or start one with relay dev or relay serve.`,
     );
   }
@@ -58,10 +59,11 @@ export async function withStore<Result>(
 export async function chooseEnvironment(tx: Reader, input: Input): Promise<Environment> {
   const apps = await listApps(tx);
   const appId = input.text("app") ?? (apps.length === 1 ? apps[0]?.id : undefined);
-  if (appId === undefined) throw new CommandFailure(refuseApp(apps));
+  if (appId === undefined) throw new CommandFailure("not_found", refuseApp(apps));
   const environments = await listEnvironments(tx, appId);
   if (environments.length === 0) {
     throw new CommandFailure(
+      "not_found",
       `There is no app with the id ${appId}: relay apps list shows the ones that exist.`,
     );
   }
@@ -71,6 +73,7 @@ export async function chooseEnvironment(tx: Reader, input: Input): Promise<Envir
   if (found !== undefined) return found;
   const known = environments.map((environment) => environment.name).join(", ");
   throw new CommandFailure(
+    "not_found",
     `The app ${appId} has no environment ${name}: name one of ${known} with --environment.`,
   );
 }

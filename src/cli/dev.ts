@@ -74,6 +74,7 @@ async function readLocalEnvironment({ store }: RunningService) {
     const local = (await listEnvironments(tx, null)).find(({ name }) => name === "local");
     if (local !== undefined) return local;
     throw new CommandFailure(
+      "wrong_environment",
       "This data directory belongs to a server, not to local development: give another one with --data-dir.",
     );
   });

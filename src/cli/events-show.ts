@@ -17,7 +17,10 @@ export const eventsShow: Command = {
       store.read(async (tx) => findEventView(tx, (await chooseEnvironment(tx, input)).id, id)),
     );
     if (event === null) {
-      throw new CommandFailure(`There is no event ${id} in this environment; events are kept for 30 days.`);
+      throw new CommandFailure(
+        "not_found",
+        `There is no event ${id} in this environment; events are kept for 30 days.`,
+      );
     }
     world.say(input.on("json") ? writeJson({ event }, 2) : writeEvent(event));
     return 0;

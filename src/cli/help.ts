@@ -1,4 +1,5 @@
 /** The words of help: the list of commands, and one command's own page. */
+import { REFUSALS } from "../ground/refusal-code.ts";
 import type { Command, Option } from "./command.ts";
 import { HELP, showArgument } from "./parse.ts";
 
@@ -52,4 +53,10 @@ function columns(rows: readonly (readonly [string, string])[]): string[] {
 
 function capital(text: string): string {
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
+}
+
+/** What a refusal's code means and what to do, as its page says; null for what is no code. */
+export function writeCodeHelp(word: string): string | null {
+  const entry = Object.entries(REFUSALS).find(([code]) => code === word)?.[1];
+  return entry === undefined ? null : `${word}\n\n${entry.when}\n${entry.todo}`;
 }

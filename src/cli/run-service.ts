@@ -43,6 +43,7 @@ async function start(config: ServiceConfig, input: Input, world: World): Promise
   } catch (error) {
     if (isAddressTrouble(error)) {
       throw new CommandFailure(
+        "address_taken",
         `${config.host} port ${config.port} cannot be listened on (${String((error as { code?: string }).code)}): choose an address of this machine with --host and a port that you may open with --port.`,
       );
     }
@@ -50,6 +51,7 @@ async function start(config: ServiceConfig, input: Input, world: World): Promise
     const chosen = input.text("port") !== null || config.mode === "server";
     if (chosen) {
       throw new CommandFailure(
+        "address_taken",
         `Port ${config.port} of ${config.host} is in use: stop what listens there, or choose another with --port.`,
       );
     }

@@ -69,6 +69,7 @@ function readWanted({ map, when = {} }: ReceiverTrigger): Map<string, string> {
     const both = other === undefined ? choices : other.filter((one) => choices.includes(one));
     if (both.length === 0) {
       throw new CommandFailure(
+        "invalid_definition",
         `No event can match: \`when\` wants ${path} to be both ${sayChoices(other ?? [])} and ${sayChoices(choices)}.`,
       );
     }

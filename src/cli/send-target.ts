@@ -27,6 +27,7 @@ export async function findSendTarget(name: string, input: Input, world: World): 
   const trigger = stored?.trigger ?? (await readFileTrigger(name, input, world));
   if (trigger.kind !== "receiver") {
     throw new CommandFailure(
+      "invalid_input",
       `The relay ${name} waits for a ${trigger.kind}, not for a call: there is nothing to send.`,
     );
   }
@@ -58,11 +59,14 @@ async function findStored(name: string, input: Input, world: World) {
 async function readFileTrigger(name: string, input: Input, world: World): Promise<Trigger> {
   const path = definitionPath(readServiceDir(input, world), name);
   if (!existsSync(path)) {
-    throw new CommandFailure(`There is no relay ${name}, neither stored nor at ${path}: check the name.`);
+    throw new CommandFailure(
+      "not_found",
+      `There is no relay ${name}, neither stored nor at ${path}: check the name.`,
+    );
   }
   const file = await readDefinitionFile(path);
   if (file.ok) return file.definition.trigger;
-  throw new CommandFailure(`${path} is broken: relay validate shows where.`);
+  throw new CommandFailure("invalid_definition", `${path} is broken: relay validate shows where.`);
 }
 
 function chooseUrl(name: string, appId: string | null, input: Input, world: World): string {
@@ -71,11 +75,15 @@ function chooseUrl(name: string, appId: string | null, input: Input, world: Worl
   const baseUrl = readBaseUrl(input) ?? readRunningUrl(readDataDir(input, world));
   if (baseUrl === null) {
     throw new CommandFailure(
+      "service_not_running",
       "No service runs here: start one with relay dev, or name the receiver URL with --url.",
     );
   }
   if (appId === null)
-    throw new CommandFailure("The app is not known: name it with --app, or give the whole --url.");
+    throw new CommandFailure(
+      "invalid_input",
+      "The app is not known: name it with --app, or give the whole --url.",
+    );
   return `${baseUrl}/hooks/${appId}/${name}`;
 }
 
@@ -87,6 +95,7 @@ async function readSecret(name: string, input: Input, world: World): Promise<str
   const local = (await readLocalSecrets(serviceDir)).get(name)?.receiverSecret;
   if (local !== undefined) return local;
   throw new CommandFailure(
+    "invalid_input",
     `The secret of ${name} is not in ${join(serviceDir, ".secrets.json")}: give it by RELAY_SECRET, or with --secret-stdin.`,
   );
 }

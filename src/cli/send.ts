@@ -9,6 +9,7 @@ import { isJsonObject, type Json, parseJson, writeJson } from "../ground/json.ts
 import { findScheme } from "../verify/registry.ts";
 import { type Command, CommandFailure, type Input } from "./command.ts";
 import { APP, ENVIRONMENT, JSON_OUTPUT } from "./data-directory.ts";
+import { toRefusalCode, writeCodeLine } from "./refusal-words.ts";
 import { makeSampleEvent, type SampleEvent } from "./sample-event.ts";
 import { waitForEvent } from "./send-outcome.ts";
 import { findSendTarget, type SendTarget } from "./send-target.ts";
@@ -66,6 +67,7 @@ async function readEvent(target: SendTarget, input: Input, world: World): Promis
   if (data === null) return makeSampleEvent(target.trigger, input.text("person"));
   if (data === "-" && input.on("secret-stdin")) {
     throw new CommandFailure(
+      "invalid_input",
       "--data - and --secret-stdin both read standard input: give the secret by RELAY_SECRET.",
     );
   }
@@ -77,7 +79,10 @@ async function readEvent(target: SendTarget, input: Input, world: World): Promis
 
 async function readDataFile(file: string): Promise<Buffer> {
   return await readFile(file).catch((error: Error) => {
-    throw new CommandFailure(`--data ${file} cannot be read (${error.message}): name a file that is there.`);
+    throw new CommandFailure(
+      "file_unusable",
+      `--data ${file} cannot be read (${error.message}): name a file that is there.`,
+    );
   });
 }
 
@@ -85,7 +90,10 @@ async function post(target: SendTarget, event: SampleEvent, world: World): Promi
   const { trigger, url, secret } = target;
   const scheme = findScheme(trigger.verify.scheme);
   if (scheme === null)
-    throw new CommandFailure(`The scheme ${trigger.verify.scheme} is not known: save the relay again.`);
+    throw new CommandFailure(
+      "invalid_input",
+      `The scheme ${trigger.verify.scheme} is not known: save the relay again.`,
+    );
   const draft = { ...event, receiverUrl: url, nowMs: world.clock.now() };
   const signed = scheme.sign(trigger.verify as never, secret, draft);
   try {
@@ -98,6 +106,7 @@ async function post(target: SendTarget, event: SampleEvent, world: World): Promi
     });
   } catch (error) {
     throw new CommandFailure(
+      "service_not_running",
       `Nothing answered at ${url} (${(error as Error).message}): start the service with relay dev, or name the address with --url.`,
     );
   }
@@ -113,7 +122,9 @@ async function explain(
 ): Promise<number> {
   const answer = isJsonObject(body) ? body : {};
   if (!response.ok) {
-    world.tell(NEXT[String(answer.code)] ?? "The event was not taken; the answer says why.");
+    const code = toRefusalCode(answer.code);
+    world.tell(NEXT[code] ?? "The event was not taken; the answer says why.");
+    world.tell(writeCodeLine(code, ["--data-dir", readDataDir(input, world)], world));
     return 1;
   }
   if (answer.ignored === "when") {

@@ -60,6 +60,7 @@ async function listServiceFiles(serviceDir: string): Promise<string[]> {
   const files = [...(await listDefinitionFiles(serviceDir)), ...(existsSync(catalog) ? [catalog] : [])];
   if (files.length > 0) return files;
   throw new CommandFailure(
+    "not_found",
     `There is nothing to check in ${serviceDir}: relay init writes an example there, or name the folder with --service-dir.`,
   );
 }

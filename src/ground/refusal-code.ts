@@ -3,13 +3,7 @@
  * the OpenAPI document and the tests read it. Source: the specification's "Errors", decisions section 6.
  */
 
-export interface RefusalEntry {
-  status: number;
-  /** One sentence: when it happens. */
-  when: string;
-  /** One sentence: what to do about it. */
-  todo: string;
-}
+import { COMMAND_REFUSALS, type RefusalEntry } from "./command-refusal.ts";
 
 export const REFUSALS = {
   // Receiver
@@ -280,6 +274,7 @@ export const REFUSALS = {
     when: "Something went wrong in the service itself.",
     todo: "Look at the server's log for this time; please report it.",
   },
+  ...COMMAND_REFUSALS,
 } as const satisfies Record<string, RefusalEntry>;
 
 export type RefusalCode = keyof typeof REFUSALS;

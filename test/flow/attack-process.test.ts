@@ -87,7 +87,8 @@ test.each(STARTS)("%s ends the start with one sentence", (_name, make, line, say
   ];
   const run = Bun.spawnSync(all, { cwd, timeout: 20_000 });
   const told = run.stderr.toString().trim().split("\n");
-  expect({ code: run.exitCode, lines: told.length }).toEqual({ code: 1, lines: 1 });
+  // The sentence, and below it the code with the place that explains it.
+  expect({ code: run.exitCode, lines: told.length }).toEqual({ code: 1, lines: 2 });
   expect(told[0]).toMatch(says);
   expect(told[0]).not.toContain("Something went wrong");
 });

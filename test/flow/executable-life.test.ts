@@ -40,7 +40,9 @@ describe("one data directory", () => {
     await using first = await executable.start(["dev"], { cwd });
     const second = await executable.run(["dev", "--port", "0"], { cwd });
     expect({ code: second.code, said: second.said }).toEqual({ code: 1, said: "" });
-    expect(second.told.trim().split("\n")).toHaveLength(1);
+    expect(second.told.trim().split("\n").slice(1)).toEqual([
+      expect.stringMatching(/^directory_taken {2}http/),
+    ]);
     expect(second.told).toContain(`in use by relay dev, process ${first.pid}`);
     const server = await executable.run(["serve", "--port", "0"], { cwd });
     expect(server.told).toContain(`in use by relay dev, process ${first.pid}`);
@@ -174,7 +176,7 @@ describe("a port that is taken", () => {
     const cwd = executable.makeFolder();
     const { code, said, told } = await executable.run([word, "--port", String(taken.port)], { cwd });
     expect({ code, said }).toEqual({ code: 1, said: "" });
-    const sentence = told.trim().split("\n").at(-1);
+    const sentence = told.trim().split("\n").at(-2);
     expect(sentence).toBe(
       `Port ${taken.port} of 127.0.0.1 is in use: stop what listens there, or choose another with --port.`,
     );

@@ -1,12 +1,13 @@
 /** The command line: exit codes 0, 1 and 2, data on standard output, talk on standard error, the nearest word for a mistyped one. */
-import { afterAll, describe, expect, test } from "bun:test";
-import { mkdtempSync, rmSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Input, type Option } from "../../src/cli/command.ts";
 import { COMMANDS } from "../../src/cli/registry.ts";
 import { RUN_OPTIONS, readServiceConfig, SERVER_OPTIONS } from "../../src/cli/service-option.ts";
 import type { World } from "../../src/cli/world.ts";
+import { REFUSALS, type RefusalCode } from "../../src/ground/refusal-code.ts";
 import { VERSION } from "../../src/release/change.ts";
 import { runCommand } from "../kit/cli-world.ts";
 
@@ -43,8 +44,9 @@ describe("a wrongly written line", () => {
   test.each(WRONG)("%s", async (_rule, line, sentence) => {
     const { code, said, told } = await runCommand(line.split(" "), { cwd });
     expect({ code, said }).toEqual({ code: 2, said: "" });
-    expect(told).toMatch(sentence);
-    expect(told.split("\n")).toHaveLength(1);
+    const [first, ...codeLines] = told.split("\n");
+    expect(first).toMatch(sentence);
+    expect(codeLines).toEqual([expect.stringMatching(/^usage {2}http:\S+\/docs\/errors\/usage {2}/)]);
   });
 
   test("a raised limit that is no number is refused by its variable's name", async () => {
@@ -53,6 +55,66 @@ describe("a wrongly written line", () => {
     expect(code).toBe(2);
     expect(told).toMatch(/^RELAY_LIMIT_RELAYS is "many"/);
   });
+});
+
+const REFUSED: readonly [rule: string, line: string, code: RefusalCode][] = [
+  ["a data directory that is not there", "events list --data-dir nowhere", "not_found"],
+  ["a folder without anything to check", "validate --service-dir nowhere", "not_found"],
+  ["a relay that is nowhere", "send nobody --data-dir nowhere", "not_found"],
+  ["a backup of what is not there", "backup copy.db --data-dir nowhere", "backup_refused"],
+  ["an owner's address that is none", "admin create --email nobody", "invalid_input"],
+  ["a file in the place of the data directory", "apps create Shop --data-dir file/below", "file_unusable"],
+  ["a line that is wrong", "keys list --limit", "usage"],
+];
+
+describe("a refusal", () => {
+  beforeAll(() => writeFileSync(join(cwd, "file"), ""));
+
+  test.each(REFUSED)(
+    "%s: the sentence, then the code and where it is explained",
+    async (_rule, line, code) => {
+      const { code: exit, told } = await runCommand(line.split(" "), { cwd });
+      const [sentence, codeLine, ...rest] = told.split("\n");
+      expect({ exit, rest }).toEqual({ exit: code === "usage" ? 2 : 1, rest: [] });
+      expect(sentence).toMatch(/\.$/);
+      expect(codeLine).toBe(`${code}  http://127.0.0.1:4747/docs/errors/${code}  (or: relay help ${code})`);
+    },
+  );
+
+  test.each(REFUSED)(
+    "%s: with --json the same as an object on standard output",
+    async (_rule, line, code) => {
+      const { said, told } = await runCommand([...line.split(" "), "--json"], { cwd });
+      const docs = `http://127.0.0.1:4747/docs/errors/${code}`;
+      expect(JSON.parse(said)).toEqual({ code, message: told.split("\n")[0], docs });
+    },
+  );
+
+  test("points to --docs-url, then RELAY_DOCS_URL, then the service that runs", async () => {
+    const running = join(cwd, "running");
+    mkdirSync(running);
+    writeFileSync(join(running, "running.json"), JSON.stringify({ url: "http://127.0.0.1:5000" }));
+    const pointsTo = async (line: string, env = {}) =>
+      /http\S+/.exec((await runCommand(line.split(" "), { cwd, env })).told.split("\n")[1] ?? "")?.[0];
+    expect(await pointsTo("events list --data-dir running")).toBe(
+      "http://127.0.0.1:5000/docs/errors/not_found",
+    );
+    const env = { RELAY_DOCS_URL: "https://docs.example/relay/" };
+    expect(await pointsTo("events list --data-dir running", env)).toBe(
+      "https://docs.example/relay/errors/not_found",
+    );
+    expect(await pointsTo("serve --docs-url=https://two.example --port x", env)).toBe(
+      "https://two.example/errors/usage",
+    );
+  });
+
+  test.each(Object.entries(REFUSALS))(
+    "relay help %s says what it means and what to do",
+    async (code, entry) => {
+      const { code: exit, said } = await runCommand(["help", code], { cwd });
+      expect({ exit, said }).toEqual({ exit: 0, said: `${code}\n\n${entry.when}\n${entry.todo}` });
+    },
+  );
 });
 
 describe("help", () => {

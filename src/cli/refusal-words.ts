@@ -1,0 +1,101 @@
+/**
+ * How a command says that it refused or failed: one sentence, then the registered code and where it is explained, on standard error; with
+ * --json the same as an object on standard output, for the script that reads it. It never decides the exit code.
+ */
+import { resolve } from "node:path";
+import { toIso } from "../ground/clock.ts";
+import { writeJson } from "../ground/json.ts";
+import { Refusal } from "../ground/refusal.ts";
+import { REFUSALS, type RefusalCode } from "../ground/refusal-code.ts";
+import { DatabaseRefused } from "../store/database-file.ts";
+import { DataDirectoryTaken } from "../store/lock.ts";
+import { MigrationRefused } from "../store/migrate.ts";
+import { StoreUnavailable } from "../store/port.ts";
+import { CommandFailure, UsageError } from "./command.ts";
+import { programWord } from "./program-word.ts";
+import { readRunningUrl } from "./running-file.ts";
+import { DEFAULT_PORT } from "./service-option.ts";
+import type { World } from "./world.ts";
+
+/** Says it of an error that ended a command. The line may be wrong elsewhere, so its options are read from its words. */
+export function sayRefusal(error: unknown, line: readonly string[], world: World): void {
+  const { code, message } = describeError(error);
+  world.tell(message);
+  world.tell(writeCodeLine(code, line, world));
+  if (!line.includes("--json")) return;
+  const { problems, resetAtMs, details } = error instanceof Refusal ? error.extra : {};
+  const more = {
+    ...(problems === undefined ? {} : { problems }),
+    ...(resetAtMs === undefined ? {} : { resetAt: toIso(resetAtMs) }),
+    ...details,
+  };
+  world.say(writeJson({ code, message, docs: docsOf(code, line, world), ...more }, 2));
+}
+
+/** The code and where it is explained, which `relay help` does without a running service too. */
+export function writeCodeLine(code: RefusalCode, line: readonly string[], world: World): string {
+  return `${code}  ${docsOf(code, line, world)}  (or: ${programWord(world)} help ${code})`;
+}
+
+/** The registered code of a text; `internal` for what is none. */
+export function toRefusalCode(text: unknown): RefusalCode {
+  return Object.keys(REFUSALS).find((code): code is RefusalCode => code === text) ?? "internal";
+}
+
+/** As --docs-url or RELAY_DOCS_URL say, else in the running service, else in one at the usual address. */
+export function docsOf(code: RefusalCode, line: readonly string[], world: World): string {
+  const dataDir = resolve(world.cwd, readOption(line, "data-dir") || world.env.RELAY_DATA_DIR || ".relay");
+  const base =
+    readOption(line, "docs-url") ||
+    world.env.RELAY_DOCS_URL ||
+    `${readRunningUrl(dataDir) ?? `http://127.0.0.1:${DEFAULT_PORT}`}/docs`;
+  return `${base.replace(/\/+$/, "")}/errors/${code}`;
+}
+
+function readOption(line: readonly string[], name: string): string | undefined {
+  const at = line.findLastIndex((word) => word === `--${name}` || word.startsWith(`--${name}=`));
+  const word = line[at];
+  return word?.includes("=") ? word.slice(name.length + 3) : line[at + 1 || line.length];
+}
+
+/** The registered code, and the sentence for a person. */
+function describeError(error: unknown): { code: RefusalCode; message: string } {
+  if (error instanceof UsageError) return { code: "usage", message: error.message };
+  if (error instanceof CommandFailure || error instanceof Refusal)
+    return { code: error.code, message: error.message };
+  if (error instanceof DataDirectoryTaken) return { code: "directory_taken", message: error.message };
+  if (error instanceof DatabaseRefused) return { code: "database_refused", message: error.message };
+  if (error instanceof MigrationRefused) return { code: "newer_schema", message: error.message };
+  if (error instanceof StoreUnavailable || isDatabaseTrouble(error)) {
+    return {
+      code: "store_unavailable",
+      message: `The database cannot be used now: ${error.message.replace(/\.?$/, ".")} Check the disk and the data directory's rights.`,
+    };
+  }
+  if (isFileTrouble(error)) {
+    return {
+      code: "file_unusable",
+      message: `${error.path} cannot be used (${error.message}): check that the path is right and may be written.`,
+    };
+  }
+  const message = error instanceof Error ? error.message : String(error);
+  return {
+    code: "internal",
+    message: `Something went wrong that should not: ${message} (RELAY_DEBUG=1 shows where).`,
+  };
+}
+
+/** The database's own error, from before there is a store to tell of it. */
+function isDatabaseTrouble(error: unknown): error is Error {
+  return error instanceof Error && "code" in error && /^SQLITE_/.test(String(error.code));
+}
+
+/** The system refused a file or folder that the person named, or that lies where they said. */
+function isFileTrouble(error: unknown): error is Error & { path: string } {
+  const { code, path } = error as { code?: unknown; path?: unknown };
+  return (
+    error instanceof Error &&
+    typeof path === "string" &&
+    /^(EACCES|EEXIST|EISDIR|ENOENT|ENOTDIR|EPERM|EROFS|ENOSPC)$/.test(String(code))
+  );
+}
