@@ -32,6 +32,16 @@ export function checkOrigins(
   return [...new Set(origins.map(readOrigin))];
 }
 
+/** One sentence for each origin that no browser ever sends: a `*` is a letter like any other here, and stands for nothing. */
+export function warnOfOrigins(origins: readonly string[]): string[] {
+  return origins
+    .filter((origin) => origin.includes("*"))
+    .map(
+      (origin) =>
+        `origins holds ${origin}, which no page has: a * stands for nothing here, so name each origin as a browser sends it, such as https://shop.example.com.`,
+    );
+}
+
 /** Whether a page of `origin` (as the browser sends it) may use a key of this environment that names `origins`. */
 export function isAllowedOrigin(
   environment: EnvironmentName,

@@ -1,6 +1,7 @@
 /** `relay keys create`: mints a key, writes it to standard output once, and stores only its hash. */
 import { actorWords, COMMAND_LINE } from "../account/actor.ts";
 import { mintApiKey } from "../account/api-key.ts";
+import { warnOfOrigins } from "../account/key-origin.ts";
 import { writeJson } from "../ground/json.ts";
 import { writeAudit } from "../watch/audit.ts";
 import type { Command } from "./command.ts";
@@ -46,6 +47,7 @@ export const keysCreate: Command = {
       }),
     );
     const { key, token, app, environment } = made;
+    for (const warning of warnOfOrigins(key.origins)) world.tell(`warning: ${warning}`);
     if (input.on("json")) {
       world.say(writeJson({ id: key.id, kind, name: key.name, app, environment, key: token }, 2));
       return 0;

@@ -34,7 +34,7 @@ export const validate: Command = {
         ? input.positionals.map((file) => resolve(world.cwd, file))
         : await listServiceFiles(readServiceDir(input, world));
     const checked: Checked[] = [];
-    for (const file of files) checked.push(await check(file, relative(world.cwd, file)));
+    for (const file of files) checked.push(await check(file, relative(world.cwd, file), world.clock.now()));
     const broken = checked.filter(({ problems }) => problems.length > 0);
     if (input.on("json")) {
       world.say(writeJson({ files: checked.map(view) }, 2));
@@ -65,8 +65,10 @@ async function listServiceFiles(serviceDir: string): Promise<string[]> {
   );
 }
 
-async function check(path: string, file: string): Promise<Checked> {
-  const read = isCatalogFile(basename(path)) ? await readCatalogFile(path) : await readDefinitionFile(path);
+async function check(path: string, file: string, nowMs: number): Promise<Checked> {
+  const read = isCatalogFile(basename(path))
+    ? await readCatalogFile(path)
+    : await readDefinitionFile(path, nowMs);
   if (!read.ok) return { file, problems: read.problems, warnings: [] };
   return { file, problems: [], warnings: "warnings" in read ? read.warnings : [] };
 }

@@ -199,6 +199,11 @@ export const REFUSALS = {
     when: "Something else still needs what you are deleting.",
     todo: "Remove what the message names first.",
   },
+  key_in_use: {
+    status: 409,
+    when: "A product's key cannot change while live grants of it hang on the product.",
+    todo: "Revoke those grants first, or make another product with the new key and sell that one.",
+  },
   data_invalid: {
     status: 400,
     when: "A record's data breaks its collection's field rules.",

@@ -1,10 +1,17 @@
 /** What a person may use: checking an entitlement, granting by hand, ending a grant. */
 import { Type } from "typebox";
 import { readPageRequest } from "../ground/page.ts";
-import { checkAccess, listGrants, listHolders, revokeGrant, viewGrant } from "../people/access-grant.ts";
+import {
+  type AccessView,
+  checkAccess,
+  listGrants,
+  listHolders,
+  revokeGrant,
+  viewGrant,
+} from "../people/access-grant.ts";
 import { resolveEntitlementKey } from "../people/entitlement.ts";
 import { grantByHand } from "../people/hand-grant.ts";
-import { requirePerson } from "../people/person.ts";
+import { type PersonStatus, requirePerson } from "../people/person.ts";
 import { readPage } from "../store/walk.ts";
 import { environmentRoute } from "./route.ts";
 import { fields, oneOf, orNull, pageOf, pageQuery, readTime, time, timeOrNull } from "./schema.ts";
@@ -26,19 +33,31 @@ const grant = Type.Object({
   revokedBy: orNull(Type.String()),
 });
 
-const access = Type.Object({ granted: Type.Boolean(), until: timeOrNull, grants: Type.Array(grant) });
+const access = Type.Object({
+  granted: Type.Boolean(),
+  suspended: Type.Boolean(),
+  until: timeOrNull,
+  grants: Type.Array(grant),
+});
+
+/** A suspended person may use nothing, whatever they hold; it is theirs again when they are active. */
+function viewAccessOf(status: PersonStatus, held: AccessView) {
+  if (status !== "suspended") return { suspended: false, ...held };
+  return { suspended: true, granted: false, until: null, grants: held.grants };
+}
 
 export const grantRoutes = [
   environmentRoute({
     method: "GET",
     path: "/persons/:id/access",
-    summary: "Tells everything a person may use now, with the grants behind it.",
+    summary:
+      "Tells everything a person may use now, with the grants behind it; a suspended person may use nothing.",
     answer: access,
     handle({ rooms, visit, params, nowMs }) {
       const holding = { environmentId: visit.environment.id, personId: params.id, entitlement: null, nowMs };
       return rooms.store.read(async (tx) => {
-        await requirePerson(tx, holding.environmentId, params.id);
-        return await checkAccess(tx, holding);
+        const { status } = await requirePerson(tx, holding.environmentId, params.id);
+        return viewAccessOf(status, await checkAccess(tx, holding));
       });
     },
   }),
@@ -50,9 +69,10 @@ export const grantRoutes = [
     handle({ rooms, visit, params, nowMs }) {
       const environmentId = visit.environment.id;
       return rooms.store.read(async (tx) => {
-        await requirePerson(tx, environmentId, params.id);
+        const { status } = await requirePerson(tx, environmentId, params.id);
         const entitlement = await resolveEntitlementKey(tx, environmentId, params.entitlement);
-        return await checkAccess(tx, { environmentId, personId: params.id, entitlement, nowMs });
+        const held = await checkAccess(tx, { environmentId, personId: params.id, entitlement, nowMs });
+        return viewAccessOf(status, held);
       });
     },
   }),

@@ -4,6 +4,7 @@
  */
 import { Type } from "typebox";
 import { type ApiKey, listApiKeys, mintApiKey, revokeApiKey } from "../account/api-key.ts";
+import { warnOfOrigins } from "../account/key-origin.ts";
 import { toIso, toIsoOrNull } from "../ground/clock.ts";
 import { readPageRequest } from "../ground/page.ts";
 import { writeAudit } from "../watch/audit.ts";
@@ -65,7 +66,7 @@ export const keyRoutes = [
       name: Type.String(),
       origins: Type.Optional(Type.Array(Type.String(), { description: "a list of https origins" })),
     }),
-    answer: Type.Object({ key, token: Type.String() }),
+    answer: Type.Object({ key, token: Type.String(), warnings: Type.Array(Type.String()) }),
     status: 201,
     async handle({ rooms, visit, body, nowMs }) {
       requireKeyOwner(visit);
@@ -82,7 +83,7 @@ export const keyRoutes = [
         });
         return made;
       });
-      return { key: showKey(minted.key), token: minted.token };
+      return { key: showKey(minted.key), token: minted.token, warnings: warnOfOrigins(minted.key.origins) };
     },
   }),
   environmentRoute({

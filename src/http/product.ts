@@ -52,11 +52,11 @@ export const productRoutes = [
       soldThrough: Type.Optional(Type.Unknown()),
       version: Type.Optional(Type.Integer()),
     }),
-    answer: Type.Object({ product, created: Type.Boolean() }),
+    answer: Type.Object({ product, created: Type.Boolean(), warnings: Type.Array(Type.String()) }),
     async handle({ rooms, visit, params, body, nowMs }) {
       const change = { environmentId: visit.environment.id, by: visit.by, nowMs };
       const saved = await rooms.store.write(visit.origin, (tx) => saveProduct(tx, change, params.name, body));
-      return { product: viewProduct(saved.product), created: saved.created };
+      return { ...saved, product: viewProduct(saved.product) };
     },
   }),
   environmentRoute({

@@ -61,8 +61,8 @@ export const relayRoutes = [
       problems: Type.Array(Type.Object({ field: Type.String(), message: Type.String() })),
       warnings: Type.Array(Type.String()),
     }),
-    async handle({ rooms, visit, body }) {
-      const checked = checkDefinition(body.definition);
+    async handle({ rooms, visit, body, nowMs }) {
+      const checked = checkDefinition(body.definition, nowMs);
       if ("problems" in checked) return { problems: checked.problems, warnings: [] };
       return await rooms.store.read(async (tx) => ({
         problems: await checkWrites(tx, visit.environment.id, checked.definition),

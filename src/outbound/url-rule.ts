@@ -36,6 +36,7 @@ export const MAX_CALL_URL_CHARS = 2_000;
 const WEB_URL = /^https?:\/\/[^/?#]/i;
 const NOT_IN_A_URL = /[\s\\\p{Cc}]/u;
 const LOOPBACK_NAMES = new Set(["localhost", "127.0.0.1", "::1"]);
+const PRIVATE_SUFFIX = /\.(local|internal|lan|home|corp|intranet|private|home\.arpa)$/;
 const EVERY_ADDRESS = new Set(["0.0.0.0", "::"]);
 const NUMERIC_HOST = /^https?:\/\/(?:[^/?#]*@)?(?:\[|(?:[^/?#:]*\.)?(?:\d+|0x[0-9a-f]*)\.?(?:[:/?#]|$))/i;
 
@@ -43,6 +44,17 @@ const NUMERIC_HOST = /^https?:\/\/(?:[^/?#]*@)?(?:\[|(?:[^/?#:]*\.)?(?:\d+|0x[0-
 export function checkCallUrl(text: string, context: UrlContext): UrlBreak | null {
   const target = readCallTarget(text, context);
   return "code" in target ? target : null;
+}
+
+/**
+ * Whether no server calls this URL unless its operator allows the name: plain http, a loopback name, a name without a dot, or one under a
+ * suffix that public name servers never answer for (RFC 6762, RFC 8375, ICANN's .internal). It resolves nothing, so a public name may still
+ * turn out to be private.
+ */
+export function isCalledLocallyAlone(text: string): boolean {
+  const target = readCallTarget(text, { local: false, ownHosts: [] });
+  if ("code" in target) return true;
+  return isLoopbackName(target.host) || !target.host.includes(".") || PRIVATE_SUFFIX.test(target.host);
 }
 
 /** The target to call, or the first rule the URL breaks. */

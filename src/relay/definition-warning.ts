@@ -1,27 +1,73 @@
 /**
- * What may be saved and is probably not meant: an action that never finds a person, a template path that always renders empty, the opt-in
- * to unsigned events. One sentence each; a warning never refuses.
+ * What may be saved and is probably not meant: an action that never finds a person, a template path that always renders empty, refs that
+ * cannot tell payments apart, an end that is past, a URL that no server calls, the opt-in to unsigned events. One sentence each; a warning
+ * never refuses.
  */
 
 import { findAction } from "../action/registry.ts";
+import { parseExpiry } from "../action/shape.ts";
 import type { Json } from "../ground/json.ts";
 import { findNearestName } from "../ground/nearest-name.ts";
 import { joinField, showNames, showText } from "../ground/shape-sentence.ts";
-import { listTemplatePaths } from "../template/template.ts";
+import { isCalledLocallyAlone } from "../outbound/url-rule.ts";
+import { hasTemplate, listTemplatePaths } from "../template/template.ts";
 import { findTrigger, type Trigger } from "../trigger/registry.ts";
 import type { ActionDefinition, Definition } from "./definition-type.ts";
 import { canHavePerson } from "./person-key.ts";
 import { unsignedWarning } from "./unsigned-rule.ts";
 
-/** Every warning of a definition that has no problems. */
-export function listWarnings(definition: Definition): string[] {
+/** Every warning of a definition that has no problems; what is past is told where a time is given. */
+export function listWarnings(definition: Definition, nowMs: number | null): string[] {
   const optIn = unsignedWarning(definition);
   return [
     ...(optIn === null ? [] : [optIn]),
     ...definition.actions.flatMap((action, index) => [
       ...warnPerson(definition.trigger, action, index),
       ...warnPaths(definition.trigger, action, `actions.${index}`),
+      ...warnRef(definition.actions, index),
+      ...warnExpiry(action, index, nowMs),
+      ...warnUrl(action, index),
     ]),
+  ];
+}
+
+/** Actions that record a payment under their ref, which belongs to one purchase for good. */
+const SALES: ReadonlySet<string> = new Set(["fulfil_product", "grant_plan"]);
+
+function warnRef(actions: readonly ActionDefinition[], index: number): string[] {
+  const { type, ref } = actions[index] as ActionDefinition;
+  const field = `actions.${index}.ref`;
+  if (typeof ref === "string" && !hasTemplate(ref)) {
+    const what =
+      type === "grant_credits"
+        ? "each person gets these credits once, whatever else they pay"
+        : "it can name one payment alone, and every other one is refused";
+    return [
+      `\`${field}\` is the same for every event, so that ${what}: write the provider's payment identifier, such as {{mapped.payment_id}}.`,
+    ];
+  }
+  if (!SALES.has(type)) return [];
+  const earlier = actions.findIndex((one) => SALES.has(one.type) && one.ref === ref);
+  if (earlier === index) return [];
+  const what = ref === undefined ? "is absent as in" : "is the ref of";
+  return [
+    `\`${field}\` ${what} actions.${earlier} too, and a ref belongs to one purchase, so that the second sale never happens: give each its own ref, such as "{{mapped.payment_id}}-${index}".`,
+  ];
+}
+
+function warnExpiry({ expiresAt }: ActionDefinition, index: number, nowMs: number | null): string[] {
+  if (nowMs === null || typeof expiresAt !== "string") return [];
+  const ends = parseExpiry(expiresAt, nowMs);
+  if (ends === null || ends > nowMs) return [];
+  return [
+    `\`actions.${index}.expiresAt\` is past (${expiresAt}), so that every grant ends before it begins: write a later date, or a duration such as "30d".`,
+  ];
+}
+
+function warnUrl({ type, url }: ActionDefinition, index: number): string[] {
+  if (type !== "call_url" || typeof url !== "string" || !isCalledLocallyAlone(url)) return [];
+  return [
+    `\`actions.${index}.url\` is an address that local development alone calls; a server refuses it on every event: name a public https address before the relay goes there, or have the operator allow a private name.`,
   ];
 }
 

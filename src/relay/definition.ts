@@ -26,9 +26,9 @@ const MAX_PROBLEMS = 50;
 
 /**
  * The definition with its warnings, or every problem. Never throws and takes bounded time on any JSON value. `definition` is the value
- * itself, not a copy.
+ * itself, not a copy. `nowMs`: what is past by then is warned of; null: no time is known.
  */
-export function checkDefinition(value: unknown): CheckedDefinition {
+export function checkDefinition(value: unknown, nowMs: number | null = null): CheckedDefinition {
   const unbounded = checkBounds(value);
   if (unbounded.length > 0) return { problems: unbounded };
   if (!isJsonObject(value)) {
@@ -40,12 +40,15 @@ export function checkDefinition(value: unknown): CheckedDefinition {
   const problems = sortProblems([...misfits, ...checkRules(value, misfits)]);
   if (problems.length > 0) return { problems: capProblems(problems) };
   const definition = value as unknown as Definition;
-  return { definition, warnings: listWarnings(definition) };
+  return { definition, warnings: listWarnings(definition, nowMs) };
 }
 
 /** As `checkDefinition`; throws the Refusal `invalid_definition` with every problem. */
-export function requireDefinition(value: unknown): { definition: Definition; warnings: string[] } {
-  const checked = checkDefinition(value);
+export function requireDefinition(
+  value: unknown,
+  nowMs: number | null = null,
+): { definition: Definition; warnings: string[] } {
+  const checked = checkDefinition(value, nowMs);
   if ("problems" in checked) throw refuseDefinition(checked.problems);
   return checked;
 }

@@ -66,7 +66,7 @@ interface Shown {
  * `no_call_url` (a signing secret for nothing to sign) or `relay_missing` (a sale bound to a relay that does not exist).
  */
 export async function createRelay(tx: Writer, context: RelayContext, input: NewRelay): Promise<SavedRelay> {
-  const { definition, warnings } = requireDefinition(input.definition);
+  const { definition, warnings } = requireDefinition(input.definition, context.nowMs);
   await refuseNameTaken(tx, context, definition.name);
   await refuseCapped(tx, context);
   const { nowMs, sealer } = context;
@@ -96,7 +96,7 @@ export async function updateRelay(
   input: { definition: unknown; version: number; origin: SaveOrigin },
 ): Promise<SavedRelay> {
   const before = await requireRelay(tx, context.environment.id, name);
-  const { definition, warnings } = requireDefinition(input.definition);
+  const { definition, warnings } = requireDefinition(input.definition, context.nowMs);
   refuseOtherName(name, definition);
   requireRelayVersion(before, input.version);
   const earlier = readDefinition(before);

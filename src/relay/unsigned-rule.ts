@@ -8,8 +8,7 @@ import { findAction } from "../action/registry.ts";
 import { isJsonObject } from "../ground/json.ts";
 import type { Problem } from "../ground/problem.ts";
 import { showNames } from "../ground/shape-sentence.ts";
-import type { ReceiverTrigger } from "../trigger/receiver.ts";
-import { RENAMED_SCHEMES } from "../trigger/receiver.ts";
+import { PERSON_KEYS, RENAMED_SCHEMES, type ReceiverTrigger } from "../trigger/receiver.ts";
 import type { Trigger } from "../trigger/registry.ts";
 import { findScheme } from "../verify/registry.ts";
 import type { Definition } from "./definition-type.ts";
@@ -107,13 +106,14 @@ export function unsignedWarning(definition: Definition): string | null {
 }
 
 /**
- * Whether `after` buys more than `before` did with a captured call: the opt-in is new, a person is now created by address, or an acting
- * action is new, changed, or larger in a number. false where `after` takes no opt-in.
+ * Whether `after` buys more than `before` did with a captured call: the opt-in is new, a person is newly named (by address, id or token), a
+ * captured call is good for longer, more events match `when`, or an acting action is new, changed, or larger in a number. false where `after`
+ * takes no opt-in.
  */
 export function widensUnsigned(before: Definition | null, after: Definition): boolean {
   if (unsignedWarning(after) === null) return false;
   if (before === null || unsignedWarning(before) === null) return true;
-  if (mapsAddress(after.trigger) && !mapsAddress(before.trigger)) return true;
+  if (widensTrigger(before.trigger as ReceiverTrigger, after.trigger as ReceiverTrigger)) return true;
   const left = before.actions.filter((action) => acts(action.type));
   return after.actions.some((action) => {
     if (!acts(action.type)) return false;
@@ -122,6 +122,23 @@ export function widensUnsigned(before: Definition | null, after: Definition): bo
     left.splice(found, 1);
     return false;
   });
+}
+
+function widensTrigger(before: ReceiverTrigger, after: ReceiverTrigger): boolean {
+  if (PERSON_KEYS.some((key) => Object.hasOwn(after.map, key) && !Object.hasOwn(before.map, key)))
+    return true;
+  if (isTimed(before) && !isTimed(after)) return true;
+  return Object.entries(before.when ?? {}).some(([name, wanted]) => {
+    const later = after.when !== undefined && Object.hasOwn(after.when, name) ? after.when[name] : undefined;
+    if (later === undefined) return true;
+    const taken = typeof wanted === "string" ? [wanted] : wanted;
+    return (typeof later === "string" ? [later] : later).some((value) => !taken.includes(value));
+  });
+}
+
+/** Whether a captured call is refused once its timestamp is old. */
+function isTimed({ verify }: ReceiverTrigger): boolean {
+  return ["timestampHeader", "timestampKey", "timestampField"].some((name) => Object.hasOwn(verify, name));
 }
 
 /** Whether `later` is `earlier`, or the same with smaller numbers. */

@@ -96,25 +96,27 @@ export async function listProducts(
 }
 
 /**
- * Creates or replaces a product and audits it. Refuses with `invalid_input`, `name_taken` (a plan has the name), `relay_missing` and
- * `version_conflict`.
+ * Creates or replaces a product and audits it. Refuses with `invalid_input`, `name_taken` (a plan has the name), `relay_missing`,
+ * `version_conflict`, and with `key_in_use` another key while people hold the one it has. `warnings`: one sentence each.
  */
 export async function saveProduct(
   tx: Writer,
   change: CatalogChange,
   name: string,
   input: ProductInput,
-): Promise<{ product: Product; created: boolean }> {
+): Promise<{ product: Product; created: boolean; warnings: string[] }> {
   const { environmentId, nowMs } = change;
   await requireFreeName(tx, environmentId, "product", name);
   const before = await findProduct(tx, environmentId, name);
   requireItemVersion("product", name, before?.version ?? null, input.version);
   const soldThrough = parseSoldThrough(input.soldThrough);
   await requireSellingRelay(tx, environmentId, soldThrough);
+  const key = readKey(input.key ?? name);
+  if (before !== null && before.key !== key) await requireFreeKey(tx, change, before);
   const product: Product = {
     name,
     title: readTitle(input.title, name),
-    key: readKey(input.key ?? name),
+    key,
     credits: readCredits(input.credits ?? 0),
     soldThrough,
     version: (before?.version ?? 0) + 1,
@@ -138,7 +140,7 @@ export async function saveProduct(
     nowMs,
   );
   await auditProduct(tx, change, before, product);
-  return { product, created: before === null };
+  return { product, created: before === null, warnings: await warnOfKey(tx, environmentId, product) };
 }
 
 /** Deletes a product and audits it; what people bought stays theirs. Refuses with `not_found` and `version_conflict`. */
@@ -152,6 +154,43 @@ export async function deleteProduct(
   requireItemVersion("product", name, before.version, version);
   await tx.run("DELETE FROM product WHERE environment_id = ?1 AND name = ?2", change.environmentId, name);
   await auditProduct(tx, change, before, null);
+}
+
+/** A purchase, an action and a check name the product and mean its key: those who hold the old one would fall between them. */
+async function requireFreeKey(
+  tx: Reader,
+  { environmentId, nowMs }: CatalogChange,
+  { name, key }: Product,
+): Promise<void> {
+  const held = await tx.get<{ count: number }>(
+    `SELECT count(*) AS count FROM access_grant
+     WHERE environment_id = ?1 AND entitlement = ?2 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?3)
+       AND (?2 = ?4 OR EXISTS (SELECT 1 FROM purchase WHERE purchase.id = source_ref AND item_kind = 'product' AND item = ?4))`,
+    environmentId,
+    key,
+    nowMs,
+    name,
+  );
+  if (held === null || held.count === 0) return;
+  const hang = held.count === 1 ? `1 live grant of ${key} hangs` : `${held.count} live grants of ${key} hang`;
+  throw new Refusal(
+    "key_in_use",
+    `\`key\` cannot change while ${hang} on the product ${name}: revoke them first, or make another product with the new key and sell that one.`,
+    { details: { grants: held.count } },
+  );
+}
+
+async function warnOfKey(tx: Reader, environmentId: number, { name, key }: Product): Promise<string[]> {
+  if (key === name) return [];
+  const sql = key.startsWith("access:")
+    ? "SELECT 1 FROM access_slug WHERE environment_id = ?1 AND slug = substr(?2, 8)"
+    : `SELECT 1 FROM product WHERE environment_id = ?1 AND name = ?2
+       UNION ALL SELECT 1 FROM plan WHERE environment_id = ?1 AND name = ?2`;
+  if ((await tx.get(sql, environmentId, key)) !== null) return [];
+  const what = key.startsWith("access:") ? "access slug" : "product or plan";
+  return [
+    `\`key\` names ${key}, and there is no such ${what} here yet: create it, or nothing can ask for what a purchase grants.`,
+  ];
 }
 
 async function auditProduct(

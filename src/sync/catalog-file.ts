@@ -21,7 +21,9 @@ export interface Catalog {
   plans: readonly (PlanInput & { name: string })[];
 }
 
-export type CatalogFile = { ok: true; catalog: Catalog } | { ok: false; problems: FileProblem[] };
+export type CatalogFile =
+  | { ok: true; catalog: Catalog; warnings: string[] }
+  | { ok: false; problems: FileProblem[] };
 
 export const EMPTY_CATALOG: Catalog = { collections: [], access: [], products: [], plans: [] };
 
@@ -171,7 +173,24 @@ export function checkCatalogFile(file: JsonFile): CatalogFile {
       products: entries("products").map(([name, entry]) => ({ ...entry, name })),
       plans: entries("plans").map(([name, entry]) => ({ ...entry, name })),
     },
+    warnings: warnOfKeys(value),
   };
+}
+
+/** A key is looked for in the file alone; what it names may stand in the environment all the same. */
+function warnOfKeys(value: JsonObject): string[] {
+  const [access, products, plans] = ["access", "products", "plans"].map((name) => section(value, name));
+  const known = new Set([
+    ...Object.keys(access ?? {}).map((slug) => `access:${slug}`),
+    ...Object.keys({ ...products, ...plans }),
+  ]);
+  return Object.entries(products ?? {}).flatMap(([name, product]) => {
+    const key = isJsonObject(product) ? product.key : undefined;
+    if (typeof key !== "string" || known.has(key)) return [];
+    return [
+      `\`products.${name}.key\` names ${key}, which stands nowhere in this file: add it, unless the environment has it already.`,
+    ];
+  });
 }
 
 function readCollections(collections: JsonObject, problems: Problem[]): CollectionDefinition[] {

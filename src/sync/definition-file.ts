@@ -50,14 +50,18 @@ export function relayNameOf(path: string): string {
 }
 
 /** Reads one file and checks it as every save does. Never throws. */
-export async function readDefinitionFile(path: string): Promise<DefinitionFile> {
-  return checkDefinitionFile(relayNameOf(path), await readJsonFile(path));
+export async function readDefinitionFile(path: string, nowMs: number | null = null): Promise<DefinitionFile> {
+  return checkDefinitionFile(relayNameOf(path), await readJsonFile(path), nowMs);
 }
 
 /** As `readDefinitionFile`, of a file that was read already. */
-export function checkDefinitionFile(name: string, file: JsonFile): DefinitionFile {
+export function checkDefinitionFile(
+  name: string,
+  file: JsonFile,
+  nowMs: number | null = null,
+): DefinitionFile {
   if (!file.ok) return { ok: false, name, problems: file.problems };
-  const checked = checkDefinition(file.value);
+  const checked = checkDefinition(file.value, nowMs);
   const problems = [
     ...refuseTwice(file.places),
     ...checkName(name, file.value),

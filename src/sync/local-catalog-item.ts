@@ -115,8 +115,9 @@ export function applyOffers(parts: LocalParts, catalog: Catalog): Promise<Catalo
           standing.credits === credits &&
           sameSale(standing.soldThrough, soldThrough);
         if (same) return;
-        const { created } = await saveProduct(tx, change, name, { title, key, credits, soldThrough });
-        outcome.done.push(`product ${name} ${created ? "created" : "changed"}`);
+        const saved = await saveProduct(tx, change, name, { title, key, credits, soldThrough });
+        outcome.done.push(`product ${name} ${saved.created ? "created" : "changed"}`);
+        outcome.done.push(...saved.warnings.map((warning) => `product ${name}: warning: ${warning}`));
       },
     ]),
     ...plans.map((plan): [string, Step] => [

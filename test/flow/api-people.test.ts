@@ -49,6 +49,29 @@ runScenarios([
     changes: { person: 0, audit: 1 },
   },
   {
+    name: "a suspended person may use nothing, and the check says why",
+    given: withPerson,
+    request: () => `PATCH /persons/${id}`,
+    call: { session: true, body: { status: "suspended" } },
+    status: 200,
+    changes: { person: 0, audit: 1 },
+    also: async (api) => {
+      const held = { grants: [{ source: "hand", live: true }] };
+      await send(api, "PATCH", `/persons/${id}`, { status: "active" });
+      await send(api, "POST", `/persons/${id}/grants`, { entitlement: "access:beta" });
+      const of = `/persons/${id}/access`;
+      expect(await send(api, "GET", of)).toMatchObject({ granted: true, suspended: false, ...held });
+      await send(api, "PATCH", `/persons/${id}`, { status: "suspended" });
+      for (const path of [of, `${of}/access:beta`])
+        expect(await send(api, "GET", path)).toMatchObject({
+          granted: false,
+          suspended: true,
+          until: null,
+          ...held,
+        });
+    },
+  },
+  {
     name: "erasing leaves a tombstone and no address anywhere",
     given: withPerson,
     request: () => `DELETE /persons/${id}`,

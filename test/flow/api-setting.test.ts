@@ -162,6 +162,19 @@ runScenarios([
     },
   },
   {
+    name: "an app key for an origin with a star is warned of, because no page has it",
+    request: "POST /keys",
+    call: {
+      session: true,
+      body: { kind: "app", name: "web", origins: ["https://*.shop.example", "https://shop.example"] },
+    },
+    status: 201,
+    changes: { api_key: 1, audit: 1 },
+    also: async (_api, { json }) => {
+      expect(json.warnings).toEqual([expect.stringContaining("https://*.shop.example, which no page has")]);
+    },
+  },
+  {
     name: "a secret key mints no key: one that leaked would leave others behind",
     request: "POST /keys",
     call: { body: { kind: "secret", name: "ci" } },

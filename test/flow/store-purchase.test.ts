@@ -136,7 +136,7 @@ describe("a store purchase", () => {
     const expired = await tell("store-expiry", "EXPIRATION", "st_3");
     expect(expired.runs[0]?.results).toMatchObject([{ type: "revoke_access", outcome: "done" }]);
     const checked = await running.api("GET", `/persons/${ada}/access/premium`);
-    expect(checked.body).toEqual({ granted: false, until: null, grants: [] });
+    expect(checked.body).toEqual({ granted: false, suspended: false, until: null, grants: [] });
     const { items } = (await running.api("GET", `/persons/${ada}/grants`)).body;
     const ended = { live: false, revokedBy: "relay:store-expiry", relay: "store-purchase" };
     expect(items).toMatchObject([ended, ended]);

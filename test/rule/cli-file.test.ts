@@ -193,6 +193,26 @@ describe("a catalog file", () => {
 });
 
 describe("relay validate", () => {
+  test("tells the warnings that a save would: an end that is past, a key that names nothing in the catalog", async () => {
+    const cwd = mkdtempSync(join(tmpdir(), "relay-validate-"));
+    mkdirSync(join(cwd, "service/relays"), { recursive: true });
+    const late = { type: "grant_access", entitlement: "access:a", expiresAt: "2020-01-01" };
+    const trigger = { kind: "receiver", verify: { scheme: "hooks" }, map: { person_id: "p" } };
+    writeFileSync(
+      join(cwd, "service/relays/late.json"),
+      JSON.stringify({ name: "late", trigger, actions: [late] }),
+    );
+    writeFileSync(
+      join(cwd, "service/catalog.json"),
+      JSON.stringify({ products: { lamp: { key: "access:light" } } }),
+    );
+    const { code, told } = await runCommand(["validate"], { cwd });
+    rmSync(cwd, { recursive: true });
+    expect(code).toBe(0);
+    expect(told).toContain("late.json  warning: `actions.0.expiresAt` is past (2020-01-01)");
+    expect(told).toContain("catalog.json  warning: `products.lamp.key` names access:light");
+  });
+
   const cwd = mkdtempSync(join(tmpdir(), "relay-cli-"));
   afterAll(() => rmSync(cwd, { recursive: true }));
 

@@ -552,6 +552,8 @@ describe("every example is a valid definition", () => {
   });
 });
 
+const SALE = { type: "fulfil_product", product: "lamp", ref: "{{mapped.order}}" };
+
 describe("a definition is taken, with", () => {
   const warned: [title: string, definition: JsonObject, says: string][] = [
     [
@@ -587,14 +589,79 @@ describe("a definition is taken, with", () => {
       relay({ trigger: CHANGE, actions: [{ ...GRANT, reason: "{{record.title}}" }] }),
       "record offers data and id",
     ],
+    [
+      "a warning for two sales under equal refs",
+      relay({ actions: [SALE, { type: "grant_plan", plan: "pro", ref: SALE.ref }] }),
+      "`actions.1.ref` is the ref of actions.0 too",
+    ],
+    [
+      "a warning for two sales without refs",
+      relay({
+        actions: [
+          { type: "fulfil_product", product: "lamp" },
+          { type: "fulfil_product", product: "book" },
+        ],
+      }),
+      "`actions.1.ref` is absent as in actions.0 too",
+    ],
+    [
+      "a warning for a constant ref of a sale",
+      action({ ...SALE, ref: "order" }),
+      "can name one payment alone",
+    ],
+    [
+      "a warning for a constant ref of credits",
+      action({ type: "grant_credits", amount: 1, ref: "welcome" }),
+      "each person gets these credits once",
+    ],
+    [
+      "a warning for an end that is past",
+      action({ ...GRANT, expiresAt: "2026-01-14" }),
+      "is past (2026-01-14)",
+    ],
+    ...[
+      "http://localhost:3000/x",
+      "http://127.0.0.1/x",
+      "https://localhost/x",
+      "https://app.localhost/x",
+      "https://database/x",
+      "https://printer.local/x",
+      "https://api.internal/x",
+      "https://nas.home.arpa/x",
+    ].map((url): (typeof warned)[number] => [
+      `a warning for ${url}, which no server calls by itself`,
+      action({ type: "call_url", url }),
+      "an address that local development alone calls",
+    ]),
   ];
   test.each(warned)("%s", (_title, definition, says) => {
     expect(listProblems(definition)).toEqual([]);
-    const checked = checkDefinition(definition);
+    const checked = checkDefinition(definition, Date.parse("2026-01-15T00:00:00Z"));
     expect("warnings" in checked && checked.warnings.join("\n")).toContain(says);
   });
 
   const clean: [title: string, definition: JsonObject][] = [
+    [
+      "no warning for two sales under refs of their own",
+      relay({ actions: [SALE, { ...SALE, ref: "{{mapped.order}}-2" }] }),
+    ],
+    [
+      "no warning for a sale and its refund under one ref",
+      relay({ actions: [SALE, { ...SALE, type: "refund_product" }] }),
+    ],
+    [
+      "no warning for an end to come, or a duration",
+      relay({
+        actions: [
+          { ...GRANT, expiresAt: "2126-01-14" },
+          { ...GRANT, expiresAt: "1h" },
+        ],
+      }),
+    ],
+    [
+      "no warning for a public address",
+      action({ type: "call_url", url: "https://internal.example.com/local" }),
+    ],
     [
       "no warning for any path that a receiver offers",
       action({

@@ -1,5 +1,7 @@
 import { describe, expect, test } from "bun:test";
+import { fulfilProduct } from "../../src/action/fulfil-product.ts";
 import { grantPlan } from "../../src/action/grant-plan.ts";
+import { refundProduct } from "../../src/action/refund-product.ts";
 import type { RefusalCode } from "../../src/ground/refusal-code.ts";
 import {
   deletePlan,
@@ -114,6 +116,38 @@ describe("a product", () => {
   ])("refuses %s", async (_rule, name, input, code) => {
     expect((await refusalOf(() => product(name, input))).code).toBe(code);
     expect(await store.read((tx) => findProduct(tx, environmentId, "bad"))).toBeNull();
+  });
+
+  test("keeps its key while live grants of it hang on the product: the refusal says how many", async () => {
+    await product("keyed", { key: "access:members", soldThrough: { kind: "relay", relay: "shop" } });
+    const person = await market.newPerson();
+    await market.sell(fulfilProduct, { type: "fulfil_product", product: "keyed", ref: "keyed-1" }, person);
+    await product("keyed", {
+      key: "access:members",
+      title: "Other words",
+      soldThrough: { kind: "relay", relay: "shop" },
+    });
+    const refused = await refusalOf(() => product("keyed", { key: "access:other" }));
+    expect([refused.code, refused.status, refused.extra.details]).toEqual(["key_in_use", 409, { grants: 1 }]);
+    expect(refused.message).toContain("while 1 live grant of access:members hangs on the product keyed");
+    await market.sell(refundProduct, { type: "refund_product", product: "keyed", ref: "keyed-1" }, person);
+    expect((await product("keyed", { key: "access:other" })).product.key).toBe("access:other");
+  });
+
+  test("may change a key that people hold from elsewhere alone", async () => {
+    await product("shared-key", { key: "access:members" });
+    const person = await market.newPerson();
+    await market.sell(fulfilProduct, { type: "fulfil_product", product: "lamp", ref: "lamp-1" }, person);
+    expect((await product("shared-key", { key: "lamp" })).product.key).toBe("lamp");
+    expect((await product("shared-key", { key: "shared-key" })).product.key).toBe("shared-key");
+  });
+
+  test.each([
+    ["an access slug that is not there", "access:nowhere", "no such access slug"],
+    ["a product or plan that is not there", "nothing", "no such product or plan"],
+  ])("is saved with a warning when its key names %s", async (_rule, key, says) => {
+    expect((await product("warned", { key })).warnings).toEqual([expect.stringContaining(says)]);
+    expect((await product("warned")).warnings).toEqual([]);
   });
 
   test("a relay of another environment does not exist here", async () => {

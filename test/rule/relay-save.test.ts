@@ -261,7 +261,7 @@ describe("a save's warnings", () => {
         { type: "grant_access", entitlement: "access:pro" },
         { type: "revoke_access", entitlement: "gold" },
         { type: "fulfil_product", product: "lamp", ref: "{{mapped.event_id}}" },
-        { type: "grant_plan", plan: "team", ref: "{{mapped.event_id}}" },
+        { type: "grant_plan", plan: "team", ref: "{{mapped.event_id}}-plan" },
       ],
       "missing",
     );

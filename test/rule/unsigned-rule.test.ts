@@ -151,6 +151,18 @@ describe("the opt-in", () => {
   });
 });
 
+const SHARED: JsonObject = { scheme: "shared_token" };
+const TIMED: JsonObject = { ...TOKEN_RECIPE, timestampField: "at", signedPayload: "{timestamp}.{token}" };
+
+function withTrigger(change: JsonObject): Definition {
+  const { trigger, ...rest } = relay({
+    trust: true,
+    actions: [CREDITS],
+    map: { person_id: "user", user: "u", other: "o" },
+  });
+  return { ...rest, trigger: { ...trigger, ...change } } as unknown as Definition;
+}
+
 describe("a save widens what a captured call buys when", () => {
   const before = relay({ trust: true, actions: [CREDITS] });
   const rows: [title: string, before: Definition | null, after: Definition, widens: boolean][] = [
@@ -169,6 +181,55 @@ describe("a save widens what a captured call buys when", () => {
       before,
       relay({ trust: true, actions: [CREDITS], map: { person_email: "e" } }),
       true,
+    ],
+    ...["person_id", "person_token"].map((key): (typeof rows)[number] => [
+      `a person is newly named by ${key}`,
+      relay({ trust: true, actions: [CREDITS], map: {} }),
+      relay({ trust: true, actions: [CREDITS], map: { [key]: "user" } }),
+      true,
+    ]),
+    [
+      "a timed recipe becomes a shared token",
+      withTrigger({ verify: TIMED }),
+      withTrigger({ verify: SHARED }),
+      true,
+    ],
+    [
+      "a timed recipe loses its timestamp",
+      withTrigger({ verify: TIMED }),
+      withTrigger({ verify: TOKEN_RECIPE }),
+      true,
+    ],
+    ["when is removed", withTrigger({ when: { user: "a" } }), withTrigger({}), true],
+    [
+      "a name of when is removed",
+      withTrigger({ when: { user: "a", other: "b" } }),
+      withTrigger({ when: { user: "a" } }),
+      true,
+    ],
+    [
+      "a name of when takes another text",
+      withTrigger({ when: { user: "a" } }),
+      withTrigger({ when: { user: "b" } }),
+      true,
+    ],
+    [
+      "a name of when takes one text more",
+      withTrigger({ when: { user: "a" } }),
+      withTrigger({ when: { user: ["a", "b"] } }),
+      true,
+    ],
+    [
+      "not when when is narrowed",
+      withTrigger({ when: { user: ["a", "b"] } }),
+      withTrigger({ when: { user: "b", other: "c" } }),
+      false,
+    ],
+    [
+      "not when a token gets a timestamp",
+      withTrigger({ verify: SHARED }),
+      withTrigger({ verify: TIMED }),
+      false,
     ],
     ["not when nothing changes", before, before, false],
     [

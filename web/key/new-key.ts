@@ -26,7 +26,7 @@ export function NewKeyDialog({
   const [kind, setKind] = useState<"secret" | "app">("secret");
   const [error, setError] = useState<string | null>(null);
   const [isSending, setSending] = useState(false);
-  const [token, setToken] = useState<string | null>(null);
+  const [made, setMade] = useState<{ token: string; warnings: string[] } | null>(null);
   const make = async (event: SubmitEvent): Promise<void> => {
     event.preventDefault();
     const data = new FormData(event.target as HTMLFormElement);
@@ -37,16 +37,17 @@ export function NewKeyDialog({
     setError(null);
     try {
       const body = { kind, name: String(data.get("name") ?? ""), ...(kind === "app" ? { origins } : {}) };
-      setToken((await call<{ token: string }>("POST", apiPath(place, "keys"), body)).token);
+      setMade(await call<{ token: string; warnings: string[] }>("POST", apiPath(place, "keys"), body));
       onMade();
     } catch (thrown) {
       setError(sentenceOf(thrown));
       setSending(false);
     }
   };
-  if (token !== null) {
+  if (made !== null) {
     return html`<${Dialog} title="The new key" onClose=${onClose} mustAnswer>
-      <${SecretOnce} secrets=${[{ label: "Key", hint: HINTS[kind], value: token }]} />
+      <${SecretOnce} secrets=${[{ label: "Key", hint: HINTS[kind], value: made.token }]} />
+      ${made.warnings.map((warning) => html`<${Notice} key=${warning} kind="warn"><${Sentence} text=${warning} /><//>`)}
       <div class="dialog-actions"><button type="button" class="primary" onClick=${onClose}>I have stored it</button></div>
     <//>`;
   }
