@@ -21,7 +21,9 @@ export function requireLocalHost(request: Request, port: number, baseUrl: string
   if (isTunnel && addressOf(request).pathname.startsWith("/hooks/")) return;
   throw new Refusal(
     "wrong_origin",
-    `In local development the service answers only to 127.0.0.1, localhost and [::1] on port ${port}: open it under one of these.`,
+    isTunnel
+      ? `In local development this address brings providers' calls to the receivers alone: open the dashboard at http://127.0.0.1:${port} on the machine it runs on.`
+      : `In local development the service answers only to 127.0.0.1, localhost and [::1] on port ${port}: open http://127.0.0.1:${port} on the machine it runs on.`,
   );
 }
 
@@ -81,6 +83,11 @@ export function requireCookieHome(config: Pick<ServiceConfig, "mode" | "host" | 
   );
 }
 
+/** The dashboard's one address, where the configuration names it; null: it is wherever it was called over plain http. */
+export function dashboardOrigin({ mode, baseUrl }: Pick<ServiceConfig, "mode" | "baseUrl">): string | null {
+  return mode === "server" && baseUrl !== null ? new URL(baseUrl).origin : null;
+}
+
 /**
  * Refuses with `wrong_origin` unless the Origin header is the dashboard's own: the configured base URL, else (and always in local
  * development) the Host that was called over plain http; or as `requireCookieHome`.
@@ -90,11 +97,15 @@ export function requireSameOrigin(
   headers: Headers,
 ): void {
   requireCookieHome(config);
-  const named = config.mode === "server" ? config.baseUrl : null;
-  const own = named === null ? `http://${headers.get("host") ?? ""}` : new URL(named).origin;
-  if (headers.get("origin") === own) return;
+  const host = headers.get("host") ?? "";
+  const own = dashboardOrigin(config) ?? `http://${host}`;
+  const origin = headers.get("origin");
+  if (origin === own) return;
+  const shown = URL.parse(own)?.origin ?? "its own address";
   throw new Refusal(
     "wrong_origin",
-    "A change made with the dashboard's session must come from the dashboard's own page: open the dashboard at its own address.",
+    origin === `https://${host}` && dashboardOrigin(config) === null
+      ? `The dashboard was opened at ${URL.parse(origin)?.origin ?? "an https address"}, which this server does not know as its own: start it with --base-url and that address, or open the dashboard at ${shown}.`
+      : `A change made with the dashboard's session must come from the dashboard's own page: open the dashboard at ${shown}.`,
   );
 }

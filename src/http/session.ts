@@ -10,10 +10,12 @@ import {
   verifyPassword,
 } from "../account/owner.ts";
 import { createSession, findSession, signOut } from "../account/session.ts";
+import { servesCookies } from "../config.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { VERSION } from "../release/change.ts";
 import type { Reader } from "../store/port.ts";
 import { clearSessionCookie, readSessionCookie, writeSessionCookie } from "./cookie.ts";
+import { dashboardOrigin } from "./host.ts";
 import { openRoute, ownerRoute } from "./route.ts";
 import { fields, oneOf, orNull } from "./schema.ts";
 
@@ -42,20 +44,25 @@ export const sessionRoutes = [
       owner: orNull(Type.Object({ email: Type.String() })),
       setupNeeded: Type.Boolean(),
       mode: oneOf(["local", "server"]),
+      address: orNull(Type.String({ description: "the dashboard's one address, where the server knows it" })),
+      cookies: Type.Boolean({
+        description: "whether anyone can sign in: not on the network without a base URL",
+      }),
       version: orNull(Type.String()),
       apps: Type.Array(app),
     }),
     async handle({ rooms, request, nowMs }) {
       const { mode } = rooms.config;
+      const where = { mode, address: dashboardOrigin(rooms.config), cookies: servesCookies(rooms.config) };
       const token = readSessionCookie(rooms, request);
       return await rooms.store.read(async (tx) => {
         const session = token === null ? null : await findSession(tx, token, nowMs);
         if (session === null) {
           const setupNeeded = mode === "server" && (await listOwners(tx)).length === 0;
-          return { owner: null, setupNeeded, mode, version: null, apps: [] };
+          return { owner: null, setupNeeded, ...where, version: null, apps: [] };
         }
         const owner = { email: session.ownerEmail };
-        return { owner, setupNeeded: false, mode, version: VERSION, apps: await listOpenApps(tx) };
+        return { owner, setupNeeded: false, ...where, version: VERSION, apps: await listOpenApps(tx) };
       });
     },
   }),

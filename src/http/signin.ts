@@ -10,7 +10,7 @@ import {
   verifyPassword,
 } from "../account/owner.ts";
 import { createSession } from "../account/session.ts";
-import { findSigninLink, redeemSigninLink } from "../account/signin-link.ts";
+import { findSigninLink, redeemSigninLink, type SigninLinkKind } from "../account/signin-link.ts";
 import { Refusal } from "../ground/refusal.ts";
 import type { Writer } from "../store/port.ts";
 import { WHOLE_SERVER, writeAudit } from "../watch/audit.ts";
@@ -18,7 +18,7 @@ import { readDeviceCookie, writeDeviceCookie, writeSessionCookie } from "./cooki
 import { requireSameOrigin } from "./host.ts";
 import type { HttpRooms } from "./rooms.ts";
 import { openRoute } from "./route.ts";
-import { fields } from "./schema.ts";
+import { fields, oneOf } from "./schema.ts";
 
 /** Who the local dashboard's owner is while nobody set one up: local development has no passwords. */
 const LOCAL_OWNER = "owner@localhost";
@@ -121,6 +121,17 @@ export const signinRoutes = [
   }),
   openRoute({
     method: "POST",
+    path: "/api/link",
+    summary: "Tells whether a one-time link still works, without using it and without saying whose it is.",
+    body: fields({ kind: oneOf(["setup", "reset", "local"]), token }),
+    answer: Type.Object({ live: Type.Boolean() }),
+    async handle({ rooms, request, source, body, nowMs }) {
+      requireSameOrigin(rooms.config, request.headers);
+      return { live: await isLinkLive(rooms, source, body.token, body.kind, nowMs) };
+    },
+  }),
+  openRoute({
+    method: "POST",
     path: "/api/setup",
     summary: "Makes the first owner with the one-time set-up link, and signs in.",
     body: fields({ token, email, password }),
@@ -161,21 +172,32 @@ export const signinRoutes = [
   }),
 ];
 
-/** Looks at the link before the costly hash, and counts the attempt; the transaction uses it up later. */
+/** Looks at the link without using it. The look is counted as a try, and given back where the link is good: nobody looks for one. */
+async function isLinkLive(
+  rooms: HttpRooms,
+  source: string,
+  given: string,
+  kind: SigninLinkKind,
+  nowMs: number,
+): Promise<boolean> {
+  rooms.signinCap.countLink(source);
+  const link = await rooms.store.read((tx) => findSigninLink(tx, given, nowMs));
+  if (link?.kind !== kind) return false;
+  rooms.signinCap.linkWorked(source);
+  return true;
+}
+
+/** Looks at the link before the costly hash; the transaction uses it up later. */
 async function requireLink(
   rooms: HttpRooms,
   source: string,
   given: string,
-  kind: string,
+  kind: SigninLinkKind,
   nowMs: number,
 ): Promise<void> {
-  rooms.signinCap.countLink(source);
-  const link = await rooms.store.read((tx) => findSigninLink(tx, given, nowMs));
-  if (link?.kind !== kind) {
-    throw new Refusal(
-      "unauthenticated",
-      "This link was used already or has ended: make a new one with relay admin reset.",
-    );
-  }
-  rooms.signinCap.linkWorked(source);
+  if (await isLinkLive(rooms, source, given, kind, nowMs)) return;
+  throw new Refusal(
+    "unauthenticated",
+    "This link was used already or has ended: make a new one with relay admin reset.",
+  );
 }

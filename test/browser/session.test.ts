@@ -54,6 +54,20 @@ test("a key is shown once, listed by its hint, and refused once it is revoked", 
   expect(await page.content()).not.toContain(token);
 });
 
+test("who signs in to the app is switched on the keys page, and stays so", async () => {
+  await page.goto(at("keys"));
+  const invitedOnly = page.getByLabel("Invited people only");
+  expect(await invitedOnly.isChecked()).toBe(false);
+  await invitedOnly.check();
+  await page.getByText("Only invited people sign in now.").waitFor();
+  const rows = await running.rows<{ settings: string }>("SELECT settings FROM environment");
+  expect(rows.filter(({ settings }) => settings.includes('"invitedOnly":true'))).toHaveLength(1);
+  await page.reload();
+  expect(await invitedOnly.isChecked()).toBe(true);
+  await invitedOnly.uncheck();
+  await page.getByText("Anyone may sign up now.").waitFor();
+});
+
 test("a session lost on the way is asked for in front of the page, and what was written is still there", async () => {
   await page.goto(at("relays/new"));
   const editor = page.getByLabel("Definition as JSON");

@@ -83,6 +83,63 @@ describe("e-mail and password", () => {
     expect((await api.call("/api/session", { method: "POST", body })).json.code).toBe("wrong_origin");
   });
 
+  const addresses: [
+    string,
+    Parameters<typeof startApi>[0],
+    (base: string) => [origin: string, host?: string],
+    RegExp,
+  ][] = [
+    [
+      "another host than the base URL's",
+      { baseUrl: "https://relay.example.com" },
+      (base) => [base],
+      /open the dashboard at https:\/\/relay\.example\.com\.$/,
+    ],
+    [
+      "a tunnel that the server knows nothing of",
+      {},
+      () => ["https://tunnel.example", "tunnel.example"],
+      /opened at https:\/\/tunnel\.example, which this server does not know as its own: start it with --base-url/,
+    ],
+    [
+      "another page",
+      {},
+      () => ["https://evil.example"],
+      /open the dashboard at http:\/\/127\.0\.0\.1:\d+\.$/,
+    ],
+    [
+      "the tunnel of local development",
+      { mode: "local", baseUrl: "https://tunnel.example" },
+      () => ["https://tunnel.example", "tunnel.example"],
+      /to the receivers alone: open the dashboard at http:\/\/127\.0\.0\.1:\d+ on the machine it runs on\.$/,
+    ],
+    [
+      "another host in local development",
+      { mode: "local" },
+      () => ["http://relay.lan", "relay.lan"],
+      /open http:\/\/127\.0\.0\.1:\d+ on the machine it runs on\.$/,
+    ],
+  ];
+  test.each(addresses)(
+    "from %s are told which address is the right one",
+    async (_, config, from, sentence) => {
+      await using api = await startApi(config);
+      const [origin, host] = from(api.base);
+      const headers = { origin, ...(host === undefined ? {} : { host }) };
+      const reply = await post(
+        api,
+        "/api/session",
+        { email: "bea@example.com", password: PASSWORD },
+        headers,
+      );
+      expect([reply.status, reply.json.code, reply.json.message]).toEqual([
+        403,
+        "wrong_origin",
+        expect.stringMatching(sentence),
+      ]);
+    },
+  );
+
   test("over https set a Secure cookie bound to the host, and want https in the Origin", async () => {
     await using api = await startApi({ baseUrl: "https://relay.example.com" });
     await withOwner(api);
@@ -219,6 +276,41 @@ describe("a one-time link", () => {
     expect(setup.json.code).toBe("unauthenticated");
   });
 
+  test("is looked at without being used, and the look tells nothing but whether it works", async () => {
+    await using api = await startUnowned();
+    const look = async (kind: string, token: string) => {
+      const { status, json } = await post(api, "/api/link", { kind, token });
+      return [status, json];
+    };
+    const setup = await makeLink(api, "setup");
+    for (let n = 0; n < 20; n++) expect(await look("setup", setup.token)).toEqual([200, { live: true }]);
+    expect(await look("reset", setup.token)).toEqual([200, { live: false }]);
+    expect(await look("setup", "x".repeat(32))).toEqual([200, { live: false }]);
+    const ownerId = await withOwner(api);
+    expect(await look("setup", setup.token)).toEqual([200, { live: false }]);
+    const reset = await makeLink(api, "reset", ownerId);
+    const before = await api.snapshot();
+    expect(await look("reset", reset.token)).toEqual([200, { live: true }]);
+    expect(changesBetween(before, await api.snapshot())).toEqual({});
+    await api.clock.advance(3_600_001);
+    expect(await look("reset", reset.token)).toEqual([200, { live: false }]);
+  });
+
+  test("is looked for no oftener than it is tried", async () => {
+    await using api = await startApi();
+    const codes: (string | undefined)[] = [];
+    for (let n = 0; n < 12; n++)
+      codes.push((await post(api, "/api/link", { kind: "reset", token: `guess${n}` })).json.code);
+    expect(codes).toEqual([...Array(10).fill(undefined), "signin_capped", "signin_capped"]);
+    const foreign = await post(
+      api,
+      "/api/link",
+      { kind: "reset", token: "x" },
+      { origin: "https://evil.example" },
+    );
+    expect(foreign.json.code).toBe("wrong_origin");
+  });
+
   test("cannot be guessed at without end", async () => {
     await using api = await startApi();
     const codes: string[] = [];
@@ -255,6 +347,8 @@ describe("a session", () => {
       owner: null,
       setupNeeded: false,
       mode: "server",
+      address: null,
+      cookies: true,
       version: null,
       apps: [],
     });

@@ -1,14 +1,20 @@
-/** The pages that one-time links open. The token stands after the `#`, which no server and no log sees, and leaves the address at once. */
+/**
+ * The pages that one-time links open. The token stands after the `#`, which no server and no log sees, and leaves the address at once, also
+ * where a fresh link is opened in the tab of an old one. A link that has ended, and a page at another address than the dashboard's, say so
+ * before anything is typed.
+ */
 
 import { useEffect, useState } from "preact/hooks";
 import { call, sentenceOf } from "../ground/api.ts";
+import { useCell } from "../ground/cell.ts";
 import { html, type View } from "../ground/html.ts";
 import { navigate } from "../ground/route.ts";
-import { Notice } from "../part/notice.ts";
+import { ErrorState, Notice } from "../part/notice.ts";
 import { Sentence } from "../part/sentence.ts";
-import { enterSession } from "./session.ts";
+import { enterSession, session } from "./session.ts";
 import { SigninCard } from "./signin-card.ts";
 import { type FormField, SigninForm } from "./signin-form.ts";
+import { sayWrongAddress } from "./wrong-address.ts";
 
 const MIN_PASSWORD_CHARS = 10;
 /** The token of each link page, kept while the page stands, so that a refused form can be sent again. */
@@ -21,6 +27,17 @@ function takeToken(path: string): string {
     history.replaceState(null, "", path);
   }
   return tokens.get(path) ?? "";
+}
+
+/** The page's token; another one when a fresh link is opened in this tab, which loads no page anew. */
+function useToken(path: string): string {
+  const [token, setToken] = useState(() => takeToken(path));
+  useEffect(() => {
+    const take = (): void => setToken(takeToken(path));
+    addEventListener("hashchange", take);
+    return () => removeEventListener("hashchange", take);
+  }, [path]);
+  return token;
 }
 
 async function enter(path: string): Promise<void> {
@@ -45,10 +62,11 @@ function Missing({ title, command }: { title: string; command: string }): View {
 }
 
 export function SigninLinkPage(): View {
-  const [token] = useState(() => takeToken("/signin"));
+  const token = useToken("/signin");
   const [error, setError] = useState<string | null>(null);
   useEffect(() => {
     if (token === "") return;
+    setError(null);
     call("POST", "/api/session/link", { token })
       .then(() => enter("/signin"))
       .catch((thrown) => setError(sentenceOf(thrown)));
@@ -63,31 +81,103 @@ export function SigninLinkPage(): View {
   <//>`;
 }
 
-export function SetupPage(): View {
-  const [token] = useState(() => takeToken("/setup"));
-  if (token === "") return html`<${Missing} title="Set up this server" command="relay admin create" />`;
-  return html`<${SigninCard} title="Set up this server">
-    <p>You are the first here. Choose how you will sign in.</p>
-    <${SigninForm} button="Create the owner and sign in" fields=${[
-      { name: "email", label: "E-mail", type: "email", autocomplete: "username" },
-      newPassword,
-    ]} onSend=${async ({ email, password }: Record<string, string>) => {
-      await call("POST", "/api/setup", { token, email, password });
-      await enter("/setup");
+/** Who is signed in could not be asked. */
+interface LinkPageProps {
+  error: string | null;
+  onRetry: () => void;
+}
+
+export function SetupPage({ error, onRetry }: LinkPageProps): View {
+  return html`<${LinkForm} error=${error} onRetry=${onRetry} kind="setup" title="Set up this server" command="relay admin create"
+    intro="You are the first here. Choose how you will sign in." button="Create the owner and sign in"
+    fields=${[{ name: "email", label: "E-mail", type: "email", autocomplete: "username" }, newPassword]} />`;
+}
+
+export function ResetPage({ error, onRetry }: LinkPageProps): View {
+  return html`<${LinkForm} error=${error} onRetry=${onRetry} kind="reset" title="Choose a new password" command="relay admin reset"
+    intro="Every device that is signed in will be signed out." button="Set the password and sign in"
+    fields=${[newPassword]} />`;
+}
+
+const PLACES = {
+  setup: { page: "/setup", send: "/api/setup" },
+  reset: { page: "/reset", send: "/api/session/reset" },
+} as const;
+
+interface LinkFormProps extends LinkPageProps {
+  kind: keyof typeof PLACES;
+  title: string;
+  /** Makes a new link. */
+  command: string;
+  intro: string;
+  button: string;
+  fields: readonly FormField[];
+}
+
+/** The form behind a link, once the server said that the link still works. */
+function LinkForm({ kind, title, command, intro, button, fields, error, onRetry }: LinkFormProps): View {
+  const { page, send } = PLACES[kind];
+  const token = useToken(page);
+  const known = useCell(session);
+  const elsewhere = known === undefined ? null : sayWrongAddress(known, `${page}#${token}`);
+  const link = useLink(kind, token, known !== undefined && elsewhere === null);
+  if (token === "") return html`<${Missing} title=${title} command=${command} />`;
+  if (elsewhere !== null) return html`<${SigninCard} title=${title}>${elsewhere}<//>`;
+  const failed = known === undefined ? error : link.error;
+  if (failed !== null) {
+    const retry = known === undefined ? onRetry : link.retry;
+    return html`<${SigninCard} title=${title}><${ErrorState} error=${failed} onRetry=${retry} /><//>`;
+  }
+  if (link.isLive === null) return html`<${SigninCard} title=${title}><p class="quiet">One moment…</p><//>`;
+  if (!link.isLive) {
+    const isOwned = kind === "setup" && known?.setupNeeded === false;
+    return html`<${SigninCard} title="This link has ended">
+      ${
+        isOwned
+          ? html`<p>This server has its owner, and a set-up link ends with the first one. <a href="/">Sign in</a>, or run <code>${command}</code> on the server for a further owner.</p>`
+          : html`<p>It was used already, a newer one took its place, or its time is over. Run <code>${command}</code> on the server for a new one.</p>`
+      }
+    <//>`;
+  }
+  return html`<${SigninCard} key=${token} title=${title}>
+    <p>${intro}</p>
+    <${SigninForm} button=${button} fields=${fields} onSend=${async (values: Record<string, string>) => {
+      await call("POST", send, { ...values, token });
+      await enter(page);
     }} />
   <//>`;
 }
 
-export function ResetPage(): View {
-  const [token] = useState(() => takeToken("/reset"));
-  if (token === "") return html`<${Missing} title="Reset your password" command="relay admin reset" />`;
-  return html`<${SigninCard} title="Choose a new password">
-    <p>Every device that is signed in will be signed out.</p>
-    <${SigninForm} button="Set the password and sign in" fields=${[newPassword]} onSend=${async ({
-      password,
-    }: Record<string, string>) => {
-      await call("POST", "/api/session/reset", { token, password });
-      await enter("/reset");
-    }} />
-  <//>`;
+interface Link {
+  /** null: not known yet. */
+  isLive: boolean | null;
+  error: string | null;
+  retry(): void;
+}
+
+/** Asks the server whether the link still works, which uses nothing up. */
+function useLink(kind: string, token: string, isAsked: boolean): Link {
+  const [answer, setAnswer] = useState<{ token: string; isLive: boolean | null; error: string | null }>({
+    token: "",
+    isLive: null,
+    error: null,
+  });
+  const [turn, setTurn] = useState(0);
+  useEffect(() => {
+    if (token === "" || !isAsked) return;
+    let isWanted = true;
+    const take = (isLive: boolean | null, error: string | null): void => {
+      if (isWanted) setAnswer({ token, isLive, error });
+    };
+    take(null, null);
+    call<{ live: boolean }>("POST", "/api/link", { kind, token })
+      .then(({ live }) => take(live, null))
+      .catch((thrown) => take(null, sentenceOf(thrown)));
+    // An answer to an earlier token says nothing of the next one.
+    return () => {
+      isWanted = false;
+    };
+  }, [kind, token, isAsked, turn]);
+  const retry = (): void => setTurn(turn + 1);
+  return answer.token === token ? { ...answer, retry } : { isLive: null, error: null, retry };
 }

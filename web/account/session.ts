@@ -14,6 +14,10 @@ export interface Session {
   owner: { email: string } | null;
   setupNeeded: boolean;
   mode: "local" | "server";
+  /** The dashboard's one address, where the server knows it. */
+  address: string | null;
+  /** Whether anyone can sign in: not on the network without a base URL. */
+  cookies: boolean;
   version: string | null;
   apps: App[];
 }

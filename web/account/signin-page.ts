@@ -4,6 +4,7 @@ import { html, type View } from "../ground/html.ts";
 import { enterSession, type Session } from "./session.ts";
 import { SigninCard } from "./signin-card.ts";
 import { SigninForm } from "./signin-form.ts";
+import { sayWrongAddress } from "./wrong-address.ts";
 
 export function SigninPage({ session }: { session: Session }): View {
   if (session.mode === "local") {
@@ -16,6 +17,8 @@ export function SigninPage({ session }: { session: Session }): View {
       <p>Nobody owns this server yet. Open the set-up link that <code>relay serve</code> printed when it started, or run <code>relay admin create</code>.</p>
     <//>`;
   }
+  const elsewhere = sayWrongAddress(session, location.pathname + location.search);
+  if (elsewhere !== null) return html`<${SigninCard} title="Sign in">${elsewhere}<//>`;
   return html`<${SigninCard} title="Sign in">
     <${SigninForm} button="Sign in" fields=${[
       { name: "email", label: "E-mail", type: "email", autocomplete: "username" },

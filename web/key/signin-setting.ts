@@ -17,11 +17,12 @@ export function SigninSetting({ place }: { place: Place }): View {
   const path = apiPath(place, "settings");
   const { data, reload, put } = useLoad<Settings>(path);
   const [error, setError] = useState<string | null>(null);
-  const [isSending, setSending] = useState(false);
+  // What is being set; null: nothing.
+  const [wanted, setWanted] = useState<boolean | null>(null);
   if (data === undefined) return null;
   const { version, signin } = data.settings;
   const set = async (invitedOnly: boolean): Promise<void> => {
-    setSending(true);
+    setWanted(invitedOnly);
     setError(null);
     try {
       put(await call<Settings>("PUT", path, { version, signin: { invitedOnly } }));
@@ -30,10 +31,10 @@ export function SigninSetting({ place }: { place: Place }): View {
       setError(sentenceOf(thrown));
       reload();
     }
-    setSending(false);
+    setWanted(null);
   };
   return html`<section class="stack"><h2>Signing in to your app</h2>
-    <label><input type="checkbox" checked=${signin.invitedOnly} disabled=${isSending}
+    <label><input type="checkbox" checked=${wanted ?? signin.invitedOnly} disabled=${wanted !== null}
       onChange=${(event: Event) => void set((event.target as HTMLInputElement).checked)} /> Invited people only</label>
     <p class="quiet">People whom you invited, or whom an event made, sign in with a code. Anyone else is answered the same, gets no mail and is not signed up.</p>
     ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}

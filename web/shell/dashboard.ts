@@ -28,8 +28,8 @@ function Content(): View {
   // Each refused call asks who is signed in; the answer decides.
   useEffect(load, [refusals]);
   if (path === "/signin") return html`<${SigninLinkPage} />`;
-  if (path === "/setup") return html`<${SetupPage} />`;
-  if (path === "/reset") return html`<${ResetPage} />`;
+  if (path === "/setup") return html`<${SetupPage} error=${error} onRetry=${load} />`;
+  if (path === "/reset") return html`<${ResetPage} error=${error} onRetry=${load} />`;
   if (known === undefined)
     return error === null ? null : html`<${ErrorState} error=${error} onRetry=${load} />`;
   return html`<${Signed} path=${path} />`;

@@ -1,0 +1,101 @@
+/** The pages that one-time links open: what they say before anything is typed, and where the token goes. */
+import { afterAll, expect, test } from "bun:test";
+import { createOwner } from "../../src/account/owner.ts";
+import { createSigninLink, type SigninLinkKind } from "../../src/account/signin-link.ts";
+import { systemClock } from "../../src/ground/clock.ts";
+import { openDashboard } from "../kit/browser.ts";
+import { type RunningService, startRunningService } from "../kit/running-service.ts";
+
+const dashboard = await openDashboard({ config: { mode: "server" }, environments: ["development"] });
+const { page, running, complaints } = dashboard;
+afterAll(() => dashboard[Symbol.asyncDispose]());
+
+const PASSWORD = "a long enough password";
+let ownerId = "";
+
+async function makeLink(
+  kind: SigninLinkKind,
+  { service }: RunningService = running,
+  nowMs = systemClock.now(),
+): Promise<string> {
+  const { store, url } = service;
+  const owner = kind === "reset" ? ownerId : null;
+  const { token } = await store.write("app", (tx) => createSigninLink(tx, { kind, ownerId: owner, nowMs }));
+  return `${url}/${kind}#${token}`;
+}
+
+test("a fresh set-up link works in the tab of one that ended, which says so before the form, and no token stays in the address", async () => {
+  await page.getByRole("heading", { name: "Set up this server" }).waitFor();
+  const ended = await makeLink("setup");
+  const fresh = await makeLink("setup");
+  await page.goto(ended);
+  await page.getByRole("heading", { name: "This link has ended" }).waitFor();
+  expect(page.url()).toEndWith("/setup");
+  expect(await page.getByLabel("Password").count()).toBe(0);
+  await page.getByText("relay admin create").waitFor();
+  await page.goto(fresh);
+  await page.getByLabel("E-mail").waitFor();
+  expect(page.url()).toEndWith("/setup");
+  await page.getByLabel("E-mail").fill("owner@example.com");
+  await page.getByLabel("Password").fill(PASSWORD);
+  await page.getByRole("button", { name: "Create the owner and sign in" }).click();
+  await page.getByRole("heading", { name: "No relays yet" }).waitFor();
+});
+
+test("a set-up link that outlived the first owner says that there is one", async () => {
+  await page.goto(await makeLink("setup"));
+  await page.getByText("This server has its owner").waitFor();
+  await page.getByRole("link", { name: "Sign in" }).waitFor();
+});
+
+test("a reset link that ended says so before the form, and a fresh one opened over it works, whatever was typed", async () => {
+  const { store } = running.service;
+  const nowMs = systemClock.now();
+  const made = { email: "second@example.com", passwordHash: null, nowMs };
+  ownerId = (await store.write("app", (tx) => createOwner(tx, made))).id;
+  const first = await makeLink("reset");
+  await page.goto(first);
+  await page.getByLabel("Password").fill("typed under the old link");
+  const second = await makeLink("reset");
+  await page.goto(second);
+  await page.waitForFunction(() => document.querySelector("input")?.value === "");
+  expect(page.url()).toEndWith("/reset");
+  await page.getByLabel("Password").fill(PASSWORD);
+  await page.getByRole("button", { name: "Set the password and sign in" }).click();
+  await page.getByRole("heading", { name: "No relays yet" }).waitFor();
+  await page.goto(second);
+  await page.getByRole("heading", { name: "This link has ended" }).waitFor();
+  await page.getByText("relay admin reset").waitFor();
+});
+
+test("a link page whose service cannot be reached says so, and goes on once it can", async () => {
+  const link = await makeLink("reset");
+  await page.route("**/api/**", (route) => route.abort());
+  await page.goto(link);
+  await page.getByText("The service cannot be reached").waitFor();
+  expect(page.url()).toEndWith("/reset");
+  await page.unroute("**/api/**");
+  await page.getByRole("button", { name: "Try again" }).click();
+  await page.getByLabel("Password").waitFor();
+});
+
+test("at another host than the dashboard's, a link page says which address is the right one and takes the token there", async () => {
+  await using other = await startRunningService({
+    config: { mode: "server", baseUrl: "https://relay.example.com" },
+    environments: ["development"],
+  });
+  const link = await makeLink("setup", other, other.clock.now());
+  const token = link.split("#").at(-1);
+  await page.goto(link);
+  await page.getByText("this server’s dashboard is at https://relay.example.com").waitFor();
+  const goOn = page.getByRole("link", { name: "Go on at https://relay.example.com" });
+  expect(await goOn.getAttribute("href")).toBe(`https://relay.example.com/setup#${token}`);
+  expect(await page.locator("form").count()).toBe(0);
+  expect(page.url()).toEndWith("/setup");
+  await page.goto(other.service.url);
+  await page.getByText("Set up this server").waitFor();
+});
+
+test("nothing of all this was refused by the page's policy or broke in its console", () => {
+  expect(complaints.filter((text) => !text.includes("net::ERR_FAILED"))).toEqual([]);
+});

@@ -1,0 +1,19 @@
+/** Says, before anything is typed, that the dashboard was opened at an address where it does not work: through a tunnel, by another host. */
+import { html, type View } from "../ground/html.ts";
+import { Notice } from "../part/notice.ts";
+import type { Session } from "./session.ts";
+
+/** What to do instead, or null at the right address. `path` is where to go on there, a one-time link's token with it. */
+export function sayWrongAddress({ address, mode, cookies }: Session, path: string): View | null {
+  const here = location.origin;
+  if (address !== null && address !== here) {
+    return html`<${Notice} kind="warn">You are at ${here}, but this server’s dashboard is at ${address} and works there alone.<//>
+      <p><a href=${address + path}>Go on at ${address}</a></p>`;
+  }
+  const isHttps = location.protocol === "https:";
+  if (address === null && mode === "server" && (isHttps || !cookies)) {
+    return html`<${Notice} kind="warn">You are at ${here}, which this server does not know as its own address, so nobody can sign in here.<//>
+      <p>Start it with <code>--base-url ${isHttps ? here : "https://…"}</code>, the https address that browsers open, or open it on the machine it runs on.</p>`;
+  }
+  return null;
+}
