@@ -13,6 +13,7 @@ import { Capture } from "./capture/capture.ts";
 import { AlertMail } from "./caretaker/alert-mail.ts";
 import { Caretakers } from "./caretaker/caretakers.ts";
 import { ErasureSweep } from "./caretaker/erasure-sweep.ts";
+import { ClientWrites } from "./client/client-write.ts";
 import { PersonSignin } from "./client/person-signin.ts";
 import type { ServiceConfig } from "./config.ts";
 import { createLog, type Log } from "./ground/log.ts";
@@ -208,6 +209,7 @@ export async function startService(config: ServiceConfig, doors: ServiceDoors = 
     metrics,
     signinCap: new SigninCap(clock),
     bodies: new BodyRoom(clock),
+    clientWrites: new ClientWrites({ store, clock, limits: config.limits }),
     personSignin: new PersonSignin({
       store,
       clock,

@@ -136,6 +136,13 @@ export const LIMIT_VARIABLES: Readonly<Record<keyof RaisableLimits, string>> = {
   emailsPerHour: "RELAY_LIMIT_EMAILS_PER_HOUR",
   eventEmailsPerPersonPerDay: "RELAY_LIMIT_EVENT_EMAILS_PER_PERSON_PER_DAY",
   syncChangesPerMinute: "RELAY_LIMIT_SYNC_CHANGES_PER_MINUTE",
+  clientWritesPerPersonPerMinute: "RELAY_LIMIT_CLIENT_WRITES_PER_PERSON_PER_MINUTE",
+  clientWritesPerAddressPerMinute: "RELAY_LIMIT_CLIENT_WRITES_PER_ADDRESS_PER_MINUTE",
+  clientWritesPerAppPerMinute: "RELAY_LIMIT_CLIENT_WRITES_PER_APP_PER_MINUTE",
+  clientEventsPerPersonPerMinute: "RELAY_LIMIT_CLIENT_EVENTS_PER_PERSON_PER_MINUTE",
+  clientEventsPerAppPerMinute: "RELAY_LIMIT_CLIENT_EVENTS_PER_APP_PER_MINUTE",
+  storedPerPersonMb: "RELAY_LIMIT_STORED_PER_PERSON_MB",
+  storedPerEnvironmentMb: "RELAY_LIMIT_STORED_PER_ENVIRONMENT_MB",
 };
 
 /** The configuration of a service in this mode. Throws UsageError. */

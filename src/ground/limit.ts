@@ -128,6 +128,16 @@ export interface RaisableLimits {
   emailsPerHour: number;
   eventEmailsPerPersonPerDay: number;
   syncChangesPerMinute: number;
+  /** Records that people write, change or delete through the client library. */
+  clientWritesPerPersonPerMinute: number;
+  clientWritesPerAddressPerMinute: number;
+  clientWritesPerAppPerMinute: number;
+  /** Events that such writes make, where relays watch the collection. */
+  clientEventsPerPersonPerMinute: number;
+  clientEventsPerAppPerMinute: number;
+  /** What a person's records take, and all records and files of an environment; in units of 1,048,576 bytes. */
+  storedPerPersonMb: number;
+  storedPerEnvironmentMb: number;
 }
 
 export const DEFAULT_LIMITS: RaisableLimits = {
@@ -142,4 +152,11 @@ export const DEFAULT_LIMITS: RaisableLimits = {
   emailsPerHour: 200,
   eventEmailsPerPersonPerDay: 5,
   syncChangesPerMinute: 30,
+  clientWritesPerPersonPerMinute: 60,
+  clientWritesPerAddressPerMinute: 300,
+  clientWritesPerAppPerMinute: 3_000,
+  clientEventsPerPersonPerMinute: 60,
+  clientEventsPerAppPerMinute: 600,
+  storedPerPersonMb: 50,
+  storedPerEnvironmentMb: 10_000,
 };

@@ -244,6 +244,16 @@ export const REFUSALS = {
     when: "The store account token is filed for another person.",
     todo: "File each token for one person only; erase the other person first if the account moved.",
   },
+  writes_capped: {
+    status: 429,
+    when: "A person, a network address or all people of the app wrote more records through the client library within a minute, or made more events by that, than the limit.",
+    todo: "Wait until resetAt; write less often. The limits can be raised in the server's configuration.",
+  },
+  storage_capped: {
+    status: 400,
+    when: "A person's records, or all records and files of the environment, would take more room than the limit.",
+    todo: "Delete records or files that are no longer needed, or raise the limit in the server's configuration.",
+  },
   code_capped: {
     status: 429,
     when: "More sign-in codes were asked for, for one e-mail address, from one network address or in the whole environment, than the limit.",

@@ -38,17 +38,17 @@ export class WindowCap {
     return blocking === null ? null : this.#clock.now() + blocking.endsAtMonotonicMs - nowMs;
   }
 
-  /** Counts one; the first opens the name's window. */
-  count(name: string): void {
+  /** Counts one, or `amount` at once; the first opens the name's window. */
+  count(name: string, amount = 1): void {
     const nowMs = this.#clock.monotonicMs();
     const window = this.#find(name, nowMs);
     if (window !== undefined) {
-      window.count += 1;
+      window.count += amount;
       return;
     }
     this.#makeRoom(nowMs);
     this.#windows.delete(name);
-    this.#windows.set(name, { count: 1, endsAtMonotonicMs: nowMs + this.#windowMs });
+    this.#windows.set(name, { count: amount, endsAtMonotonicMs: nowMs + this.#windowMs });
   }
 
   /** Takes one count back. */

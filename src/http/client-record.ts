@@ -10,6 +10,7 @@ import {
 } from "../client/person-record.ts";
 import type { Json } from "../ground/json.ts";
 import { readPageRequest } from "../ground/page.ts";
+import { withinStorage } from "../records/record-budget.ts";
 import type { ClientVisit, PersonVisit } from "./client-admission.ts";
 import { personRoute } from "./client-route.ts";
 import { fields, json, orNull, pageOf, pageQuery, time } from "./schema.ts";
@@ -50,10 +51,12 @@ export const clientRecordRoutes = [
     body: fields({ data, to: Type.Optional(orNull(Type.String({ description: "a person's id" }))) }),
     answer: Type.Object({ record }),
     status: 201,
-    async handle({ rooms, params, body, nowMs, ...visit }) {
+    async handle({ rooms, params, body, source, nowMs, ...visit }) {
       const given = { data: body.data as Json, to: body.to ?? null };
+      const place = at(visit, params.name);
+      await rooms.clientWrites.count(source, place, "created");
       const made = await rooms.store.write("app", (tx) =>
-        createPersonRecord(tx, at(visit, params.name), given, nowMs),
+        withinStorage(tx, place, rooms.config.limits, () => createPersonRecord(tx, place, given, nowMs)),
       );
       rooms.recordsChanged();
       return { record: made };
@@ -75,9 +78,13 @@ export const clientRecordRoutes = [
     summary: "Replaces the data of the signed-in person's own record.",
     body: fields({ data }),
     answer: Type.Object({ record }),
-    async handle({ rooms, params, body, nowMs, ...visit }) {
+    async handle({ rooms, params, body, source, nowMs, ...visit }) {
+      const place = at(visit, params.name);
+      await rooms.clientWrites.count(source, place, "updated");
       const changed = await rooms.store.write("app", (tx) =>
-        updatePersonRecord(tx, at(visit, params.name), params.id, body.data as Json, nowMs),
+        withinStorage(tx, place, rooms.config.limits, () =>
+          updatePersonRecord(tx, place, params.id, body.data as Json, nowMs),
+        ),
       );
       rooms.recordsChanged();
       return { record: changed };
@@ -88,8 +95,10 @@ export const clientRecordRoutes = [
     path: "/collections/:name/records/:id",
     summary: "Deletes the signed-in person's own record.",
     answer: null,
-    async handle({ rooms, params, ...visit }) {
-      await rooms.store.write("app", (tx) => deletePersonRecord(tx, at(visit, params.name), params.id));
+    async handle({ rooms, params, source, ...visit }) {
+      const place = at(visit, params.name);
+      await rooms.clientWrites.count(source, place, "deleted");
+      await rooms.store.write("app", (tx) => deletePersonRecord(tx, place, params.id));
       rooms.recordsChanged();
       return undefined;
     },

@@ -3,6 +3,7 @@ import { Type } from "typebox";
 import { MAX_FILE_BYTES } from "../ground/limit.ts";
 import { readPageRequest } from "../ground/page.ts";
 import { deleteFile, listFiles, readFile, uploadFile, viewFile } from "../records/file.ts";
+import { withinStorage } from "../records/record-budget.ts";
 import { environmentRoute } from "./route.ts";
 import { fields, pageOf, pageQuery, time } from "./schema.ts";
 import { DATA_HEADERS } from "./security-header.ts";
@@ -43,7 +44,11 @@ export const fileRoutes = [
         content: bytes,
         nowMs,
       };
-      return { file: viewFile(await rooms.store.write(visit.origin, (tx) => uploadFile(tx, upload))) };
+      const storer = { environmentId: visit.environment.id, personId: null };
+      const row = await rooms.store.write(visit.origin, (tx) =>
+        withinStorage(tx, storer, rooms.config.limits, () => uploadFile(tx, upload)),
+      );
+      return { file: viewFile(row) };
     },
   }),
   environmentRoute({

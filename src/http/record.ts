@@ -15,6 +15,7 @@ import {
   viewRecord,
   writeRecord,
 } from "../records/record.ts";
+import { type Storer, withinStorage } from "../records/record-budget.ts";
 import { listRecords } from "../records/record-list.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { readPage } from "../store/walk.ts";
@@ -56,6 +57,11 @@ async function auditRecord(
   });
 }
 
+/** The app itself: the environment's room bounds it, and no person's. */
+function storerOf(visit: Visit): Storer {
+  return { environmentId: visit.environment.id, personId: null };
+}
+
 export const recordRoutes = [
   environmentRoute({
     method: "GET",
@@ -83,15 +89,17 @@ export const recordRoutes = [
     status: 201,
     async handle({ rooms, visit, params, body, nowMs }) {
       const row = await rooms.store.write(visit.origin, async (tx) => {
-        const made = await writeRecord(tx, {
-          environmentId: visit.environment.id,
-          collection: params.name,
-          data: body.data as Json,
-          ownerId: body.owner ?? null,
-          recipientId: body.to ?? null,
-          by: visit.by,
-          nowMs,
-        });
+        const made = await withinStorage(tx, storerOf(visit), rooms.config.limits, () =>
+          writeRecord(tx, {
+            environmentId: visit.environment.id,
+            collection: params.name,
+            data: body.data as Json,
+            ownerId: body.owner ?? null,
+            recipientId: body.to ?? null,
+            by: visit.by,
+            nowMs,
+          }),
+        );
         await auditRecord(tx, visit, nowMs, "record.created", made);
         return made;
       });
@@ -119,16 +127,18 @@ export const recordRoutes = [
     answer: Type.Object({ record }),
     async handle({ rooms, visit, params, body, nowMs }) {
       const row = await rooms.store.write(visit.origin, async (tx) => {
-        const { after } = await updateRecord(tx, {
-          environmentId: visit.environment.id,
-          collection: params.name,
-          recordId: params.id,
-          data: body.data as Json,
-          ownerId: body.owner,
-          recipientId: body.to,
-          by: visit.by,
-          nowMs,
-        });
+        const { after } = await withinStorage(tx, storerOf(visit), rooms.config.limits, () =>
+          updateRecord(tx, {
+            environmentId: visit.environment.id,
+            collection: params.name,
+            recordId: params.id,
+            data: body.data as Json,
+            ownerId: body.owner,
+            recipientId: body.to,
+            by: visit.by,
+            nowMs,
+          }),
+        );
         await auditRecord(tx, visit, nowMs, "record.changed", after);
         return after;
       });

@@ -1,5 +1,6 @@
 /** What the HTTP face is handed: the rooms below it, already wired together by service.ts. It makes nothing of this itself. */
 import type { SigninCap } from "../account/signin-cap.ts";
+import type { ClientWrites } from "../client/client-write.ts";
 import type { PersonSignin } from "../client/person-signin.ts";
 import type { ServiceConfig } from "../config.ts";
 import type { Clock } from "../ground/clock.ts";
@@ -21,6 +22,8 @@ export interface HttpRooms {
   bodies: BodyRoom;
   /** People's sign-in to their app with an e-mailed code. */
   personSignin: PersonSignin;
+  /** The caps on what people write. */
+  clientWrites: ClientWrites;
   /** For mail sent by hand. */
   mailer: Mailer;
   receiver: Receiver;

@@ -17,6 +17,7 @@ import mailEnd from "../../migrations/0015-mail-end.sql" with { type: "text" };
 import walk from "../../migrations/0016-walk.sql" with { type: "text" };
 import erasure from "../../migrations/0017-erasure.sql" with { type: "text" };
 import memory from "../../migrations/0018-memory.sql" with { type: "text" };
+import stored from "../../migrations/0019-stored.sql" with { type: "text" };
 
 export interface Migration {
   number: number;
@@ -43,4 +44,5 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 16, name: "walk", sql: walk },
   { number: 17, name: "erasure", sql: erasure },
   { number: 18, name: "memory", sql: memory },
+  { number: 19, name: "stored", sql: stored },
 ];

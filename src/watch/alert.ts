@@ -16,6 +16,7 @@ export const ALERT_CODES = [
   "relay_recovered",
   "events_dropped",
   "codes_capped",
+  "writes_capped",
   "mail_unknown",
   "sender_domain_required",
   "invite_capped",

@@ -260,6 +260,17 @@ CREATE INDEX event_unfinished ON event (environment_id, state, seq) WHERE state 
 
 CREATE INDEX event_unhappy ON event (environment_id, state, seq) WHERE state IN ('failed', 'dead');
 
+CREATE TRIGGER stored_file_created AFTER INSERT ON file
+BEGIN
+  INSERT INTO stored_bytes (environment_id, owner_id, bytes) VALUES (NEW.environment_id, '', NEW.bytes)
+  ON CONFLICT (environment_id, owner_id) DO UPDATE SET bytes = bytes + excluded.bytes;
+END;
+
+CREATE TRIGGER stored_file_deleted AFTER DELETE ON file
+BEGIN
+  UPDATE stored_bytes SET bytes = bytes - OLD.bytes WHERE environment_id = OLD.environment_id AND owner_id = '';
+END;
+
 CREATE TABLE file (
   id TEXT PRIMARY KEY,
   environment_id INTEGER NOT NULL REFERENCES environment (id) ON DELETE CASCADE,
@@ -527,6 +538,35 @@ BEGIN
   DELETE FROM record_file WHERE record_seq = OLD.seq;
 END;
 
+CREATE TRIGGER stored_record_changed AFTER UPDATE OF data, owner_id ON record
+BEGIN
+  UPDATE stored_bytes SET bytes = bytes + octet_length(NEW.data) - octet_length(OLD.data)
+  WHERE environment_id = NEW.environment_id AND owner_id = '';
+  UPDATE stored_bytes SET bytes = bytes - octet_length(OLD.data) WHERE environment_id = OLD.environment_id AND owner_id = OLD.owner_id;
+  INSERT INTO stored_bytes (environment_id, owner_id, bytes)
+  SELECT NEW.environment_id, NEW.owner_id, octet_length(NEW.data) WHERE NEW.owner_id IS NOT NULL
+  ON CONFLICT (environment_id, owner_id) DO UPDATE SET bytes = bytes + excluded.bytes;
+END;
+
+CREATE TRIGGER stored_record_created AFTER INSERT ON record
+BEGIN
+  INSERT INTO stored_bytes (environment_id, owner_id, bytes) VALUES (NEW.environment_id, '', octet_length(NEW.data))
+  ON CONFLICT (environment_id, owner_id) DO UPDATE SET bytes = bytes + excluded.bytes;
+END;
+
+CREATE TRIGGER stored_record_created_owned AFTER INSERT ON record WHEN NEW.owner_id IS NOT NULL
+BEGIN
+  INSERT INTO stored_bytes (environment_id, owner_id, bytes) VALUES (NEW.environment_id, NEW.owner_id, octet_length(NEW.data))
+  ON CONFLICT (environment_id, owner_id) DO UPDATE SET bytes = bytes + excluded.bytes;
+END;
+
+CREATE TRIGGER stored_record_deleted AFTER DELETE ON record
+BEGIN
+  UPDATE stored_bytes SET bytes = bytes - octet_length(OLD.data) WHERE environment_id = OLD.environment_id AND owner_id = '';
+  UPDATE stored_bytes SET bytes = bytes - octet_length(OLD.data) WHERE environment_id = OLD.environment_id AND owner_id = OLD.owner_id;
+  DELETE FROM stored_bytes WHERE environment_id = OLD.environment_id AND owner_id = OLD.owner_id AND bytes <= 0;
+END;
+
 CREATE TABLE record (
   seq INTEGER PRIMARY KEY AUTOINCREMENT,
   id TEXT NOT NULL UNIQUE,
@@ -704,6 +744,13 @@ CREATE TABLE signin_link (
 ) WITHOUT ROWID;
 
 CREATE TABLE sqlite_sequence(name,seq);
+
+CREATE TABLE stored_bytes (
+  environment_id INTEGER NOT NULL,
+  owner_id TEXT NOT NULL,
+  bytes INTEGER NOT NULL,
+  PRIMARY KEY (environment_id, owner_id)
+) WITHOUT ROWID;
 
 CREATE TABLE subscription (
   id TEXT PRIMARY KEY,

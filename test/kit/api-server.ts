@@ -8,6 +8,7 @@ import type { Environment, EnvironmentName } from "../../src/account/environment
 import { createOwner } from "../../src/account/owner.ts";
 import { createSession } from "../../src/account/session.ts";
 import { SigninCap } from "../../src/account/signin-cap.ts";
+import { ClientWrites } from "../../src/client/client-write.ts";
 import { PersonSignin } from "../../src/client/person-signin.ts";
 import type { ServiceConfig } from "../../src/config.ts";
 import { type Json, parseJson } from "../../src/ground/json.ts";
@@ -116,6 +117,7 @@ export async function startApi(
     bodies: new BodyRoom(clock),
     baseUrl,
     sealer,
+    clientWrites: new ClientWrites({ store, clock, limits }),
     personSignin: new PersonSignin({ store, clock, sealer, mailer, limits, local: config.mode === "local" }),
     mailer,
     resolveTxt: async () => [],
@@ -214,8 +216,8 @@ async function send(base: string, cookie: string, path: string, call: Call): Pro
   return { status: response.status, headers: response.headers, text, json };
 }
 
-/** SQLite's own tables, and what capture keeps by SQL triggers whoever writes. */
-const OTHERS = /^(sqlite_|capture|record_)|change/;
+/** SQLite's own tables, and what is kept by SQL triggers whoever writes. */
+const OTHERS = /^(sqlite_|capture|record_|stored_)|change/;
 
 /** Table name to its rows, each as text. */
 export type Snapshot = Map<string, string[]>;

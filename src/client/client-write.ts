@@ -1,0 +1,105 @@
+/**
+ * How much the people of an app may write through the client library in a minute, counted in memory: by person, by address (of IPv6 the
+ * /64) and by app, and the events that such writes make where relays watch the collection. A write is counted before it is judged, so
+ * that refused ones cost their sender too. It forgets with the process, and never sees what is written.
+ */
+import { alertOn, findEnvironmentById } from "../account/environment.ts";
+import type { Clock } from "../ground/clock.ts";
+import { CAP_WINDOW_MS, type RaisableLimits, SIGNIN_WINDOW_MS } from "../ground/limit.ts";
+import { Refusal } from "../ground/refusal.ts";
+import { WindowCap } from "../ground/window-cap.ts";
+import { countWatchers } from "../records/record-budget.ts";
+import type { Store } from "../store/port.ts";
+import { raiseAlert } from "../watch/alert.ts";
+import type { PersonAt } from "./person-record.ts";
+
+export interface ClientWriteRooms {
+  store: Store;
+  clock: Clock;
+  limits: RaisableLimits;
+}
+
+/** The caps in the order they are looked at, each with what it counts in words and the variable that raises it. */
+const CAPS = {
+  clientWritesPerPersonPerMinute: ["writes of one person", "RELAY_LIMIT_CLIENT_WRITES_PER_PERSON_PER_MINUTE"],
+  clientWritesPerAddressPerMinute: [
+    "writes from one network address",
+    "RELAY_LIMIT_CLIENT_WRITES_PER_ADDRESS_PER_MINUTE",
+  ],
+  clientWritesPerAppPerMinute: [
+    "writes of all people of the app",
+    "RELAY_LIMIT_CLIENT_WRITES_PER_APP_PER_MINUTE",
+  ],
+  clientEventsPerPersonPerMinute: [
+    "events that one person's writes make",
+    "RELAY_LIMIT_CLIENT_EVENTS_PER_PERSON_PER_MINUTE",
+  ],
+  clientEventsPerAppPerMinute: [
+    "events that the writes of all people of the app make",
+    "RELAY_LIMIT_CLIENT_EVENTS_PER_APP_PER_MINUTE",
+  ],
+} as const;
+type CapName = keyof typeof CAPS;
+
+export class ClientWrites {
+  readonly #rooms: ClientWriteRooms;
+  readonly #caps: Readonly<Record<CapName, WindowCap>>;
+  /** Which caps of which environment the owner was told of within the hour. */
+  readonly #told: WindowCap;
+
+  constructor(rooms: ClientWriteRooms) {
+    this.#rooms = rooms;
+    const caps = Object.keys(CAPS).map((name) => [
+      name,
+      new WindowCap(rooms.clock, rooms.limits[name as CapName], CAP_WINDOW_MS),
+    ]);
+    this.#caps = Object.fromEntries(caps) as Record<CapName, WindowCap>;
+    this.#told = new WindowCap(rooms.clock, 1, SIGNIN_WINDOW_MS);
+  }
+
+  /** Counts a write in every window; refuses with `writes_capped`, having counted nothing, where one is full. */
+  async count(source: string, at: PersonAt, change: "created" | "updated" | "deleted"): Promise<void> {
+    const events = await this.#rooms.store.read((tx) => countWatchers(tx, at, change));
+    const app = String(at.environmentId);
+    const person = `${app} ${at.personId}`;
+    const needs: [CapName, string, number][] = [
+      ["clientWritesPerPersonPerMinute", person, 1],
+      ["clientWritesPerAddressPerMinute", `${app} ${source}`, 1],
+      ["clientWritesPerAppPerMinute", app, 1],
+      ["clientEventsPerPersonPerMinute", person, events],
+      ["clientEventsPerAppPerMinute", app, events],
+    ];
+    const asked = needs.filter(([, , amount]) => amount > 0);
+    for (const [name, key] of asked) {
+      const resetAtMs = this.#caps[name].fullUntil(key);
+      if (resetAtMs === null) continue;
+      await this.#tellOwner(at, name);
+      throw new Refusal(
+        "writes_capped",
+        `The limit of ${this.#rooms.limits[name]} ${CAPS[name][0]} within a minute is reached: write again after resetAt.`,
+        { resetAtMs },
+      );
+    }
+    for (const [name, key, amount] of asked) this.#caps[name].count(key, amount);
+  }
+
+  /** The owner hears of a full window once an hour, whoever filled it. */
+  async #tellOwner({ environmentId, personId }: PersonAt, name: CapName): Promise<void> {
+    const told = `${environmentId} ${name}`;
+    if (this.#told.fullUntil(told) !== null) return;
+    this.#told.count(told);
+    const { store, clock, limits } = this.#rooms;
+    const [what, variable] = CAPS[name];
+    await store.write("app", async (tx) => {
+      const environment = await findEnvironmentById(tx, environmentId);
+      if (environment === null || !alertOn(environment, "writes_capped")) return;
+      await raiseAlert(tx, {
+        environmentId,
+        code: "writes_capped",
+        target: name.includes("PerApp") ? "client:writes" : `person:${personId}`,
+        message: `More than ${limits[name]} ${what} within a minute came through the client library, the limit: further ones are refused until the minute is over. Suspend whoever floods, or raise ${variable} if this is what your people do.`,
+        nowMs: clock.now(),
+      });
+    });
+  }
+}
