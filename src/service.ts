@@ -141,7 +141,8 @@ export async function startService(config: ServiceConfig, doors: ServiceDoors = 
     onUnreadable: ({ id, name }, error) => log.error("a relay cannot be opened", { relay: name, id, error }),
   });
   const { allowPrivate } = config;
-  const mailer = createMailer({ store, sealer, clock, log, allowPrivate, local: config.mode === "local" });
+  const local = config.mode === "local";
+  const mailer = createMailer({ store, sealer, clock, log, allowPrivate, baseUrl, local });
   const runner: Runner = new Runner({
     store: own,
     clock,

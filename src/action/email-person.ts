@@ -1,5 +1,5 @@
 /**
- * email_person: a plain-text mail to the event's person, from the verified sender domain's word for its kind. Caps, the owner's switch and
+ * email_person: a mail to the event's person, from the verified sender domain's word for its kind. Caps, the owner's switch and
  * the sender rule are checked before the mail is intended; it is never sent twice, and never to anyone but the person.
  * Source: the specification's "Actions" and "Limits", decisions section 5.
  */
@@ -16,13 +16,15 @@ import {
 } from "../mail/email.ts";
 import { alertUnknownMail, MAY_HAVE_LEFT } from "../mail/interrupted-mail.ts";
 import { readMailSettings } from "../mail/mail-settings.ts";
-import { makeSubject, makeText } from "../mail/mail-text.ts";
+import { findMailStop } from "../mail/mail-stop.ts";
+import { listCuts, makeSubject, makeText } from "../mail/mail-text.ts";
 import type { MailOutcome, OutgoingMail } from "../mail/mailer.ts";
 import { findSenderAddress } from "../mail/sender-domain.ts";
 import type { Writer } from "../store/port.ts";
+import { isVisible } from "../template/template.ts";
 import { findActingPerson } from "./acting-person.ts";
 import type { ActionOutcome, ActionRun, SendingAction } from "./contract.ts";
-import { failForNow } from "./failure.ts";
+import { failFinally, failForNow } from "./failure.ts";
 import { checkTemplateText, words } from "./shape.ts";
 
 const shape = Type.Object(
@@ -95,11 +97,23 @@ export const emailPerson: SendingAction<EmailPerson, OutgoingMail, MailOutcome> 
   async intend(tx, action, run) {
     const { person, failure } = await findActingPerson(tx, run);
     if (failure !== null) return { outcome: failure };
+    const rendered = { subject: run.render(action.subject), text: run.render(action.text) };
+    const [subject, text] = [makeSubject(rendered.subject), makeText(rendered.text)];
+    const blank = isVisible(subject) ? (isVisible(text) ? null : "text") : "subject";
+    if (blank !== null) {
+      const message = `The mail's ${blank} is empty once its {{paths}} are filled in: correct the relay's ${blank} or its map, then replay the event.`;
+      return { outcome: failFinally("mail_empty", message) };
+    }
+    for (const cut of listCuts(rendered)) run.warn?.(cut);
     const environment = await findEnvironmentById(tx, run.environmentId);
     if (environment === null || !readMailSettings(environment).sends) {
       return refuse("sends_off", "The owner's sends switch is off: turn it on in the mail settings.");
     }
     const kind = action.kind ?? "event";
+    const stop = { environmentId: run.environmentId, personId: person.id };
+    if (kind === "event" && (await findMailStop(tx, stop)) !== null) {
+      return { outcome: { outcome: "skipped", code: "mail_unsubscribed", message: UNSUBSCRIBED } };
+    }
     const verified = await findSenderAddress(tx, run.environmentId, kind);
     if (verified === null && !run.local) {
       const message =
@@ -113,8 +127,9 @@ export const emailPerson: SendingAction<EmailPerson, OutgoingMail, MailOutcome> 
       environmentId: run.environmentId,
       from: verified ?? `${kind}@localhost`,
       to: person.email,
-      subject: makeSubject(run.render(action.subject)),
-      text: makeText(run.render(action.text)),
+      subject,
+      text,
+      ...(kind === "event" ? { stopFor: person.id } : {}),
     };
     const emailId = await intendEmail(tx, {
       ...mail,
@@ -173,6 +188,9 @@ export const emailPerson: SendingAction<EmailPerson, OutgoingMail, MailOutcome> 
     return { outcome: "done", message: MAY_HAVE_LEFT, after };
   },
 };
+
+const UNSUBSCRIBED =
+  "The person wants no mail of kind event: they stopped it, and an owner can allow it again in the mail room.";
 
 function tellUnknown(tx: Writer, { environmentId, relay, nowMs }: ActionRun): Promise<void> {
   return alertUnknownMail(tx, { environmentId, relayName: relay.name, count: 1, nowMs });

@@ -13,12 +13,12 @@ import { loadMasterKey } from "../secret/master-key.ts";
 import { Sealer } from "../secret/seal.ts";
 import type { Command, Input } from "./command.ts";
 import { APP, chooseEnvironment, ENVIRONMENT, JSON_OUTPUT, withStore } from "./data-directory.ts";
-import { ALLOW_PRIVATE, DATA_DIR, readDataDir, readLimits } from "./service-option.ts";
+import { ALLOW_PRIVATE, BASE_URL, DATA_DIR, readBaseUrl, readDataDir, readLimits } from "./service-option.ts";
 import { sayList } from "./table.ts";
 import type { World } from "./world.ts";
 
 const DEFAULT_LIMIT = 20;
-const SEND_OPTIONS = [APP, ENVIRONMENT, DATA_DIR, ALLOW_PRIVATE];
+const SEND_OPTIONS = [APP, ENVIRONMENT, DATA_DIR, BASE_URL, ALLOW_PRIVATE];
 
 export const emailsList: Command = {
   words: ["emails", "list"],
@@ -112,6 +112,7 @@ async function withMailer(
       clock,
       log,
       allowPrivate: input.list("allow-private"),
+      baseUrl: () => readBaseUrl(input),
       local,
     });
     const hand = {

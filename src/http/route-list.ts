@@ -16,6 +16,7 @@ import { fileRoutes } from "./file.ts";
 import { grantRoutes } from "./grant.ts";
 import { healthRoutes } from "./health.ts";
 import { keyRoutes } from "./key.ts";
+import { mailStopRoutes } from "./mail-stop.ts";
 import { metricRoutes } from "./metric.ts";
 import { personRoutes } from "./person.ts";
 import { planRoutes } from "./plan.ts";
@@ -61,6 +62,7 @@ export const ROUTES: readonly Route[] = [
   ...receiptRoutes,
   ...purchaseRoutes,
   ...emailRoutes,
+  ...mailStopRoutes,
   ...senderDomainRoutes,
   ...settingRoutes,
   ...keyRoutes,

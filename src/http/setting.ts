@@ -42,6 +42,8 @@ const settings = Type.Object({
   limits: Type.Record(Type.String(), Type.Integer()),
   mail: Type.Object({
     sends: Type.Boolean(),
+    fromName: orNull(Type.String()),
+    replyTo: orNull(Type.String()),
     smtp: orNull(
       Type.Object({
         host: Type.String(),
@@ -60,6 +62,8 @@ const settings = Type.Object({
 
 const mailInput = fields({
   sends: Type.Optional(Type.Boolean()),
+  fromName: Type.Optional(orNull(Type.String({ description: "a name, or null" }))),
+  replyTo: Type.Optional(orNull(Type.String({ description: "an e-mail address, or null" }))),
   smtp: Type.Optional(
     orNull(
       fields({

@@ -115,10 +115,11 @@ export async function intendEmail(tx: Writer, email: NewEmail): Promise<string> 
 
 /**
  * Marks that the mail's text is about to leave; durable before its first byte does, so that a crash tells a mail that certainly did not
- * leave from one that may have. Answers whether it may leave: its row must still be there and wait for its end.
+ * leave from one that may have. Answers whether it may leave: its row must still wait for its end, and its person must not be erased.
  */
 export async function markTextLeft(tx: Writer, id: string, nowMs: number): Promise<boolean> {
-  const sql = "UPDATE email SET left_at = ?2 WHERE id = ?1 AND state = 'intended'";
+  const sql = `UPDATE email SET left_at = ?2 WHERE id = ?1 AND state = 'intended' AND recipient <> 'erased'
+    AND NOT EXISTS (SELECT 1 FROM person WHERE person.id = email.person_id AND person.status = 'erased')`;
   return (await tx.run(sql, id, nowMs)) > 0;
 }
 

@@ -70,7 +70,8 @@ export async function sendEmailAgain(
       target: `email:${id}`,
       after: { relay: row.relay, person: row.person },
     });
-    return { environmentId, emailId: id, from, to: row.to, subject: row.subject, text: row.text };
+    const stop = row.kind === "event" ? { stopFor: row.person } : {};
+    return { environmentId, emailId: id, from, to: row.to, subject: row.subject, text: row.text, ...stop };
   });
   const outcome = await mailer.send(mail, { withinMs: WITHIN_MS });
   const end = endOf(outcome);

@@ -7,9 +7,12 @@ import { isIP } from "node:net";
 import { type Environment, settingsSection } from "../account/environment.ts";
 import { toIsoOrNull } from "../ground/clock.ts";
 import { isJsonObject, type Json, type JsonObject } from "../ground/json.ts";
+import { MAX_EMAIL_CHARS } from "../ground/limit.ts";
+import { breaksOneLine, countChars } from "../ground/plain-text.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { type AllowList, judgeAddress, parseAllowList } from "../outbound/address.ts";
 import type { Sealer } from "../secret/seal.ts";
+import { isVisible } from "../template/template.ts";
 
 /** The name of the settings' section. */
 export const MAIL_SECTION = "mail";
@@ -30,11 +33,17 @@ export interface SmtpSettings {
 export interface MailSettings {
   /** The owner's switch: while false, email_person sends nothing. */
   sends: boolean;
+  /** The name beside the sender's address; null: the address alone. */
+  fromName: string | null;
+  /** Where answers go; null: to the sender. */
+  replyTo: string | null;
   smtp: SmtpSettings | null;
 }
 
 export interface MailSettingsView {
   sends: boolean;
+  fromName: string | null;
+  replyTo: string | null;
   smtp: {
     host: string;
     port: number;
@@ -47,6 +56,9 @@ export interface MailSettingsView {
 /** A change: what is absent stays; `smtp: null` removes the server. An absent password stays for the same host and username only. */
 export interface MailSettingsInput {
   sends?: boolean | undefined;
+  /** null or "" removes it. */
+  fromName?: string | null | undefined;
+  replyTo?: string | null | undefined;
   smtp?:
     | {
         host: string;
@@ -63,19 +75,28 @@ const DEFAULT_PORT: Readonly<Record<MailSecurity, number>> = { tls: 465, starttl
 const HOST = /^(?=.{1,253}$)[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?$|^[0-9a-f:.]*:[0-9a-f:.]*$/i;
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|::1)$/i;
 const MAX_CREDENTIAL_CHARS = 1_000;
+const MAX_FROM_NAME_CHARS = 100;
+/** One address without anything that means something in a header or an SMTP line. */
+export const PLAIN_ADDRESS = /^[^\s"(),:;<>@[\]\\\p{Cc}]+@[^\s"(),:;<>@[\]\\\p{Cc}]+$/u;
 const NOTHING_PRIVATE = parseAllowList([]);
 
 /** The environment's settings; sends on and no server where nothing was ever saved. */
 export function readMailSettings(environment: Pick<Environment, "settings">): MailSettings {
   const section = settingsSection(environment, MAIL_SECTION);
-  return { sends: section.sends !== false, smtp: readSmtp(section.smtp) };
+  const { sends, fromName, replyTo } = section;
+  return {
+    sends: sends !== false,
+    fromName: typeof fromName === "string" ? fromName : null,
+    replyTo: typeof replyTo === "string" ? replyTo : null,
+    smtp: readSmtp(section.smtp),
+  };
 }
 
 /** The settings as the API shows them: no password, only since when there is one. */
-export function viewMailSettings({ sends, smtp }: MailSettings): MailSettingsView {
-  if (smtp === null) return { sends, smtp };
+export function viewMailSettings({ smtp, ...rest }: MailSettings): MailSettingsView {
+  if (smtp === null) return { ...rest, smtp };
   const { host, port, security, username, passwordSetAt } = smtp;
-  return { sends, smtp: { host, port, security, username, passwordSetAt: toIsoOrNull(passwordSetAt) } };
+  return { ...rest, smtp: { host, port, security, username, passwordSetAt: toIsoOrNull(passwordSetAt) } };
 }
 
 /** The section to save (`saveSettings(tx, environment, { mail: … }, version)`); `allow`: private mail servers the operator allows. Refuses with `invalid_input`. */
@@ -92,7 +113,12 @@ export function changeMailSettings(
       ? current.smtp
       : changeSmtp(environment.id, current.smtp, input.smtp, sealer, nowMs);
   if (input.smtp !== undefined && smtp !== null) refusePrivateAddress(smtp.host, allow);
-  return { sends: input.sends ?? current.sends, smtp: smtp === null ? null : { ...smtp } };
+  return {
+    sends: input.sends ?? current.sends,
+    fromName: input.fromName === undefined ? current.fromName : readFromName(input.fromName),
+    replyTo: input.replyTo === undefined ? current.replyTo : readReplyTo(input.replyTo),
+    smtp: smtp === null ? null : { ...smtp },
+  };
 }
 
 /** The SMTP password in clear, for the moment of sending; null where there is none. Throws when it was sealed under another key. */
@@ -140,6 +166,25 @@ function refuseHalfSignIn(smtp: SmtpSettings): void {
       '`smtp.security` "none" would send the password in clear: choose "starttls" or "tls", or a server on this machine.',
     );
   }
+}
+
+function readFromName(text: string | null): string | null {
+  const name = text?.trim() ?? "";
+  if (name === "") return null;
+  const broken = breaksOneLine(name);
+  if (broken === null && countChars(name) <= MAX_FROM_NAME_CHARS && isVisible(name)) return name;
+  const why = broken ?? `is longer than ${MAX_FROM_NAME_CHARS} characters, or shows nothing`;
+  throw new Refusal("invalid_input", `\`fromName\` ${why}: write a name such as Ada's Shop.`);
+}
+
+function readReplyTo(text: string | null): string | null {
+  const address = text?.trim() ?? "";
+  if (address === "") return null;
+  if (address.length <= MAX_EMAIL_CHARS && PLAIN_ADDRESS.test(address)) return address;
+  throw new Refusal(
+    "invalid_input",
+    "`replyTo` is not an e-mail address: write one such as help@example.com, without a name.",
+  );
 }
 
 function readHost(host: string): string {

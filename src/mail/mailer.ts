@@ -11,6 +11,8 @@ export interface OutgoingMail {
   to: string;
   subject: string;
   text: string;
+  /** The person whose event mail this is one of: it says how to stop them. */
+  stopFor?: string;
 }
 
 /** Every class of what keeps a mail from being sent, each with its sentence. */

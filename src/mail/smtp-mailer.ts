@@ -1,7 +1,7 @@
 /**
  * The mailer of a server: hands mails to the environment's SMTP server and says how that ended. What a server says in its own words is
  * logged, cleaned, and told to nobody else. It never chooses a sender or a recipient.
- * Source: RFC 3834 (Auto-Submitted).
+ * Source: RFC 3834 (Auto-Submitted), RFC 8058 (List-Unsubscribe-Post).
  */
 import MailComposer from "nodemailer/lib/mail-composer";
 import { findEnvironmentById } from "../account/environment.ts";
@@ -13,7 +13,9 @@ import { type AddressLookup, lookupAll } from "../outbound/resolve.ts";
 import type { Sealer } from "../secret/seal.ts";
 import type { Store } from "../store/port.ts";
 import { markTextLeft } from "./email.ts";
-import { openSmtpPassword, readMailSettings, type SmtpSettings } from "./mail-settings.ts";
+import { openSmtpPassword, PLAIN_ADDRESS, readMailSettings, type SmtpSettings } from "./mail-settings.ts";
+import { makeStopUrl } from "./mail-stop.ts";
+import { makeHtml } from "./mail-text.ts";
 import {
   MAIL_TROUBLES,
   type MailOutcome,
@@ -25,10 +27,6 @@ import { Handover, type HandoverEnd, type HandoverRooms } from "./smtp-handover.
 
 const WHOLE_TIMEOUT_MS = 60_000;
 const MAX_DETAIL_CHARS = 300;
-/** One address without anything that means something in a header or an SMTP line. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: exactly these would end a line of the protocol.
-const ADDRESS = /^[^\s"(),:;<>@[\]\\\u0000-\u001f\u007f]+@[^\s"(),:;<>@[\]\\\u0000-\u001f\u007f]+$/u;
-
 export interface SmtpRooms {
   store: Store;
   sealer: Sealer;
@@ -36,6 +34,8 @@ export interface SmtpRooms {
   log: Log;
   /** Private mail servers that the operator allows: exact host names, or ranges such as `10.1.0.0/16`. */
   allowPrivate: readonly string[];
+  /** The public origin without a trailing slash; null where it is not known. */
+  baseUrl: () => string | null;
   /** Every address of a host name; the system's resolver unless given. */
   lookup?: AddressLookup;
   /** Certificate authorities to trust instead of the system's (PEM). */
@@ -45,6 +45,8 @@ export interface SmtpRooms {
 /** The SMTP server with its password in clear, for one sending. */
 interface OpenServer extends SmtpSettings {
   clearPassword: string | null;
+  fromName: string | null;
+  replyTo: string | null;
 }
 
 /** Throws on a malformed range in `allowPrivate`. */
@@ -56,7 +58,8 @@ export function makeSmtpMailer(rooms: SmtpRooms): StoppableMailer {
 
   async function handOver(server: OpenServer, mail: OutgoingMail, withinMs: number): Promise<MailOutcome> {
     const { from, to, emailId } = mail;
-    const message = await compose(mail, clock.now());
+    const { fromName, replyTo } = server;
+    const message = await compose(mail, { fromName, replyTo, stopUrl: stopUrlOf(mail) }, clock.now());
     if (stopping) return failed("stopped");
     const handover = new Handover(doors, {
       server,
@@ -71,6 +74,13 @@ export function makeSmtpMailer(rooms: SmtpRooms): StoppableMailer {
     running.delete(handover);
     if (end.kind !== "sent") note(mail, server, end);
     return judge(end);
+  }
+
+  function stopUrlOf({ environmentId, stopFor }: OutgoingMail): string | null {
+    const baseUrl = rooms.baseUrl();
+    return stopFor === undefined || baseUrl === null
+      ? null
+      : makeStopUrl(rooms.sealer, baseUrl, { environmentId, personId: stopFor });
   }
 
   function note(
@@ -115,7 +125,8 @@ function failed(reason: MailTrouble): MailOutcome {
 
 function judge({ kind, reason, retry, code }: HandoverEnd): MailOutcome {
   if (kind === "sent") return { kind };
-  const message = code === null ? MAIL_TROUBLES[reason] : `${MAIL_TROUBLES[reason]} (${code})`;
+  const sentence = MAIL_TROUBLES[reason];
+  const message = code === null ? sentence : `${sentence.replace(/\.$/, "")} (${code}).`;
   return kind === "unknown" ? { kind, reason, message } : { kind, reason, message, retry };
 }
 
@@ -136,24 +147,41 @@ function cleanWords(words: string, mail: OutgoingMail, { username, clearPassword
 
 async function findServer(rooms: SmtpRooms, environmentId: number): Promise<OpenServer | null> {
   const environment = await rooms.store.read((tx) => findEnvironmentById(tx, environmentId));
-  const smtp = environment === null ? null : readMailSettings(environment).smtp;
+  if (environment === null) return null;
+  const { smtp, fromName, replyTo } = readMailSettings(environment);
   if (smtp === null) return null;
-  return { ...smtp, clearPassword: openSmtpPassword(rooms.sealer, environmentId, smtp) };
+  return { ...smtp, fromName, replyTo, clearPassword: openSmtpPassword(rooms.sealer, environmentId, smtp) };
+}
+
+/** What the environment and the service add to each of its mails. */
+interface Envelope {
+  fromName: string | null;
+  replyTo: string | null;
+  /** The one-click address that stops such mail to this person. */
+  stopUrl: string | null;
 }
 
 /** The message as it goes over the wire. Throws on an address that is not one. */
-async function compose(mail: OutgoingMail, nowMs: number): Promise<Buffer> {
-  for (const address of [mail.from, mail.to]) {
-    if (!ADDRESS.test(address)) throw new Error("An address of this mail is not one, so it was not sent.");
+async function compose(
+  mail: OutgoingMail,
+  { fromName, replyTo, stopUrl }: Envelope,
+  nowMs: number,
+): Promise<Buffer> {
+  for (const address of [mail.from, mail.to, ...(replyTo === null ? [] : [replyTo])]) {
+    if (!PLAIN_ADDRESS.test(address))
+      throw new Error("An address of this mail is not one, so it was not sent.");
   }
+  const stop = { "List-Unsubscribe": `<${stopUrl}>`, "List-Unsubscribe-Post": "List-Unsubscribe=One-Click" };
   const composer = new MailComposer({
-    from: { name: "", address: mail.from },
+    from: { name: fromName ?? "", address: mail.from },
     to: { name: "", address: mail.to },
+    ...(replyTo === null ? {} : { replyTo: { name: "", address: replyTo } }),
     subject: cutToLine(mail.subject, mail.subject.length),
     text: mail.text,
+    html: makeHtml(mail.text),
     messageId: `<${mail.emailId}@${mail.from.slice(mail.from.indexOf("@") + 1)}>`,
     date: new Date(nowMs),
-    headers: { "Auto-Submitted": "auto-generated" },
+    headers: { "Auto-Submitted": "auto-generated", ...(stopUrl === null ? {} : stop) },
     disableFileAccess: true,
     disableUrlAccess: true,
     newline: "win",

@@ -128,7 +128,8 @@ export function renderIdentifier(text: string, scope: JsonObject, form = false):
 /** Control, format, unassigned and private characters, separators, what is ignorable by default, and the empty Braille pattern. */
 const INVISIBLE = /[\p{C}\p{Z}\p{Default_Ignorable_Code_Point}\u2800]+/gu;
 
-function isVisible(text: string | null): boolean {
+/** Whether a text shows anything: more than white space, control and invisible characters. */
+export function isVisible(text: string | null): boolean {
   return text !== null && text.replace(INVISIBLE, "") !== "";
 }
 

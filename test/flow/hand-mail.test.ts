@@ -8,7 +8,7 @@ import { type ApiServer, startApi } from "../kit/api-server.ts";
 const FAILED: MailOutcome = {
   kind: "failed",
   reason: "recipient_refused",
-  message: "The mail server refused the recipient's address. (550 5.1.1)",
+  message: "The mail server refused the recipient's address (550 5.1.1).",
   retry: false,
 };
 
@@ -125,7 +125,7 @@ describe("sending again by hand", () => {
         ).toBe(204);
         return id;
       },
-      [404, "not_found"],
+      [409, "mail_settled"],
     ],
     [
       "has no verified sender any more",
@@ -156,7 +156,7 @@ describe("a test mail", () => {
     expect((await testMail({}, { key: api.keys.dev })).json.email).toMatchObject({
       state: "failed",
       reason: "recipient_refused",
-      message: "The mail server refused the recipient's address. (550 5.1.1)",
+      message: "The mail server refused the recipient's address (550 5.1.1).",
     });
   });
 

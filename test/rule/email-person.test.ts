@@ -6,6 +6,7 @@ import { checkShape } from "../../src/ground/check-shape.ts";
 import { DAY_MS, DEFAULT_LIMITS } from "../../src/ground/limit.ts";
 import { listEmails, markTextLeft } from "../../src/mail/email.ts";
 import { endInterruptedMails } from "../../src/mail/interrupted-mail.ts";
+import { setMailStop } from "../../src/mail/mail-stop.ts";
 import type { MailOutcome, OutgoingMail } from "../../src/mail/mailer.ts";
 import type { PersonRow } from "../../src/people/person.ts";
 import { type Occurrence, openMarket } from "../kit/market.ts";
@@ -114,6 +115,58 @@ describe("email_person", () => {
       text: `a\nBcc: eve@example.com for ${person.email}`,
     });
     expect([left[1]?.subject.length, left[1]?.text.length]).toEqual([300, 10_000]);
+  });
+
+  test.each([
+    ["a subject whose only path names nothing", { subject: "{{mapped.none}}", text: "Text" }, "subject"],
+    ["a text of spaces", { subject: "Hello", text: " \n {{mapped.none}} " }, "text"],
+    ["a text of characters that show nothing", { subject: "Hello", text: "{{mapped.hidden}}" }, "text"],
+  ])(
+    "a mail that is empty once its paths are filled in never leaves, for good: %s",
+    async (_rule, words, which) => {
+      const person = await market.newPerson();
+      const outcome = await mail(person, words, { payload: { mapped: { hidden: "\u200b\u3164" } } });
+      expect(summary(outcome)).toEqual(["mail_empty", "final"]);
+      expect("message" in outcome && outcome.message).toContain(`The mail's ${which} is empty`);
+      expect([left, await emails()]).toEqual([[], []]);
+    },
+  );
+
+  test("what its limit cuts is a warning that says so, and what fits is none", async () => {
+    const warnings = async (length: number) => {
+      const told: string[] = [];
+      const person = await market.newPerson();
+      const payload = { mapped: { long: "x".repeat(length) } };
+      const run = {
+        ...market.makeRun(person, { payload }),
+        warn: (sentence: string) => void told.push(sentence),
+      };
+      const words = { subject: "{{mapped.long}}", text: "{{mapped.long}}" };
+      await store.write("relay", (tx) => emailPerson.intend(tx, { ...action, ...words }, run));
+      return told;
+    };
+    expect(await warnings(300)).toEqual([]);
+    expect(await warnings(301)).toEqual(["The mail's subject was cut to its limit of 300 characters."]);
+    expect(await warnings(10_001)).toEqual([
+      "The mail's subject was cut to its limit of 300 characters.",
+      "The mail's text was cut to its limit of 10,000 characters.",
+    ]);
+  });
+
+  test("a person who stopped event mail gets none and the event goes on; account mail still comes, and allowing it again lets it through", async () => {
+    const [person, other] = [await market.newPerson(), await market.newPerson()];
+    const stop = (stopped: boolean) =>
+      store.write("app", (tx) =>
+        setMailStop(tx, { environmentId, personId: person.id }, { stopped, by: "test", nowMs: clock.now() }),
+      );
+    await stop(true);
+    expect(await mail(person)).toMatchObject({ outcome: "skipped", code: "mail_unsubscribed" });
+    expect([left, await emails()]).toEqual([[], []]);
+    await mailTimes(1, person, { kind: "account" });
+    await mailTimes(1, other);
+    await stop(false);
+    await mailTimes(1, person);
+    expect(left.map(({ stopFor }) => stopFor)).toEqual([undefined, other.id, person.id]);
   });
 
   test("is refused until a sending domain is verified, and the result says so", async () => {

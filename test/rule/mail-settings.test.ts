@@ -7,13 +7,15 @@ import {
   readMailSettings,
   viewMailSettings,
 } from "../../src/mail/mail-settings.ts";
-import { makeSubject, makeText } from "../../src/mail/mail-text.ts";
+import { makeHtml, makeSubject, makeText } from "../../src/mail/mail-text.ts";
 import { parseAllowList } from "../../src/outbound/address.ts";
 import { Sealer } from "../../src/secret/seal.ts";
 import { openFreshStore, refusalOf } from "../kit/fresh-store.ts";
 
 const { store, clock, environment } = await openFreshStore();
 const sealer = new Sealer(Buffer.alloc(32, 1));
+/** Neither a name nor another address for answers. */
+const PLAIN = { fromName: null, replyTo: null };
 const signIn = { host: "smtp.example.com", username: "shop", password: "planted-secret" };
 
 async function save(input: MailSettingsInput, allowed: readonly string[] = []) {
@@ -30,7 +32,7 @@ const passwordOf = async () => {
 
 describe("mail settings", () => {
   test("send by default, through no server", async () => {
-    expect(readMailSettings(await environment("development"))).toEqual({ sends: true, smtp: null });
+    expect(readMailSettings(await environment("development"))).toEqual({ ...PLAIN, sends: true, smtp: null });
   });
 
   test("seal the password and never show it", async () => {
@@ -38,6 +40,7 @@ describe("mail settings", () => {
     const stored = JSON.stringify((await environment("production")).settings);
     expect(stored + JSON.stringify(viewMailSettings(saved))).not.toContain("planted-secret");
     expect(viewMailSettings(saved)).toEqual({
+      ...PLAIN,
       sends: true,
       smtp: {
         host: "smtp.example.com",
@@ -77,7 +80,7 @@ describe("mail settings", () => {
   test("the sends switch alone changes nothing else, and removing the server keeps the switch", async () => {
     await save({ smtp: signIn, sends: true });
     expect((await save({ sends: false })).smtp?.host).toBe("smtp.example.com");
-    expect(await save({ smtp: null })).toEqual({ sends: false, smtp: null });
+    expect(await save({ smtp: null })).toEqual({ ...PLAIN, sends: false, smtp: null });
   });
 
   test.each<[string, NonNullable<MailSettingsInput["smtp"]>]>([
@@ -91,6 +94,28 @@ describe("mail settings", () => {
     ["a password with a line break", { ...signIn, password: "a\nb" }],
   ])("refuse %s", async (_rule, smtp) => {
     expect((await refusalOf(() => save({ smtp }))).code).toBe("invalid_input");
+  });
+
+  test("hold a From name and a Reply-To, each by itself, and give them up again", async () => {
+    expect(await save({ fromName: " Ada's Shop ", replyTo: "help@shop.example" })).toMatchObject({
+      fromName: "Ada's Shop",
+      replyTo: "help@shop.example",
+    });
+    expect(await save({ fromName: null })).toMatchObject({ fromName: null, replyTo: "help@shop.example" });
+    expect(await save({ replyTo: "" })).toMatchObject(PLAIN);
+  });
+
+  test.each<[string, MailSettingsInput]>([
+    ["a From name with a line break", { fromName: "Ada\r\nBcc: eve@example.com" }],
+    ["a From name with a control character", { fromName: "Ada\u0000" }],
+    ["a From name that shows nothing", { fromName: "\u200b\u2060" }],
+    ["a From name of 101 characters", { fromName: "x".repeat(101) }],
+    ["a Reply-To that is none", { replyTo: "help" }],
+    ["a Reply-To with a name", { replyTo: "Help <help@example.com>" }],
+    ["two addresses as Reply-To", { replyTo: "a@example.com,b@example.com" }],
+    ["a Reply-To with a line break", { replyTo: "a@example.com\r\nBcc: eve@example.com" }],
+  ])("refuse %s", async (_rule, input) => {
+    expect((await refusalOf(() => save(input))).code).toBe("invalid_input");
   });
 
   test.each([
@@ -129,5 +154,45 @@ describe("what a template renders to", () => {
     ["it is cut to 10,000 characters, never inside one", "👋".repeat(10_001), "👋".repeat(10_000)],
   ])("as a text: %s", (_rule, rendered, expected) => {
     expect(makeText(rendered)).toBe(expected);
+  });
+});
+
+describe("the HTML part of a mail", () => {
+  const body = (text: string): string =>
+    /<body>\n([\s\S]*)\n<\/body>/.exec(makeHtml(text))?.[1]?.replaceAll("<br>\n", "|") ?? "";
+
+  test.each([
+    ["keeps lines and paragraphs", "one\ntwo\n\nthree", "<p>one|two</p>\n<p>three</p>"],
+    [
+      "shows markup as text",
+      `<script>alert("1")</script> & 'x'`,
+      "<p>&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt; &amp; &#39;x&#39;</p>",
+    ],
+    [
+      "makes web addresses clickable under their own words",
+      "See https://shop.example/a?b=1&c=2, please.",
+      '<p>See <a href="https://shop.example/a?b=1&amp;c=2">https://shop.example/a?b=1&amp;c=2</a>, please.</p>',
+    ],
+    ["leaves other schemes as text", "javascript:alert(1) data:text/html,x mailto:a@b.example", null],
+    ["leaves an address with a user name as text", "https://bank.example@evil.example/", null],
+    ["leaves what is no address as text", "https://", null],
+    [
+      "ends an address before a quote",
+      'https://a.example/"onclick=alert(1)',
+      '<p><a href="https://a.example/">https://a.example/</a>&quot;onclick=alert(1)</p>',
+    ],
+    [
+      "ends an address before a bracket",
+      "(https://a.example/b)<b>",
+      '<p>(<a href="https://a.example/b">https://a.example/b</a>)&lt;b&gt;</p>',
+    ],
+  ])("%s", (_rule, text, expected) => {
+    expect(body(text)).toBe(expected ?? `<p>${text}</p>`);
+  });
+
+  test("loads nothing and holds no address but those of the text", () => {
+    const html = makeHtml("Hello https://a.example/");
+    expect(html.match(/(src|href|url|action)\s*[=(]/g)).toEqual(["href="]);
+    expect(html).not.toMatch(/<(img|link|script|style|iframe)/);
   });
 });

@@ -7,6 +7,8 @@ import {
   type MailSecurity,
   type MailSettingsInput,
 } from "../../src/mail/mail-settings.ts";
+import { makeStopUrl } from "../../src/mail/mail-stop.ts";
+import { makeHtml } from "../../src/mail/mail-text.ts";
 import { mailboxMailer } from "../../src/mail/mailbox-mailer.ts";
 import { MAIL_TROUBLES, type MailTrouble, type OutgoingMail } from "../../src/mail/mailer.ts";
 import { makeSmtpMailer } from "../../src/mail/smtp-mailer.ts";
@@ -22,7 +24,15 @@ const sealer = new Sealer(Buffer.alloc(32, 7));
 const authority = makeAuthority("Test authority");
 const said: string[] = [];
 const log = createLog({ clock, format: "json", sink: (line) => said.push(line) });
-const rooms = { store, sealer, clock, log, allowPrivate: ["localhost", "127.0.0.1"] };
+let baseUrl = "https://relay.example";
+const rooms = {
+  store,
+  sealer,
+  clock,
+  log,
+  allowPrivate: ["localhost", "127.0.0.1"],
+  baseUrl: () => baseUrl,
+};
 const mailer = makeSmtpMailer({ ...rooms, authorities: [authority.cert] });
 
 /** What a mail server says in its own words. */
@@ -49,8 +59,13 @@ async function intend(): Promise<void> {
   await store.write("app", async (tx) => {
     await tx.run("DELETE FROM email");
     await tx.run(
-      `INSERT INTO email (id, environment_id, recipient, sender, kind, subject, text, state, created_at)
-       VALUES (?1, ?2, '', '', 'event', '', '', 'intended', ?3)`,
+      `INSERT OR REPLACE INTO person (id, environment_id, email, email_key, status, attributes, created_by, created_at, updated_at)
+       VALUES ('per_1', ?1, 'ada@example.com', 'ada@example.com', 'active', '{}', 'test', 0, 0)`,
+      environmentId,
+    );
+    await tx.run(
+      `INSERT INTO email (id, environment_id, person_id, recipient, sender, kind, subject, text, state, created_at)
+       VALUES (?1, ?2, 'per_1', '', '', 'event', '', '', 'intended', ?3)`,
       mail.emailId,
       environmentId,
       clock.now(),
@@ -103,8 +118,7 @@ describe("a mail by SMTP", () => {
     const { taken } = await sendTo({ security: "none" });
     expect(headersOf(taken[0]?.raw ?? "").toSorted()).toEqual([
       "Auto-Submitted: auto-generated",
-      "Content-Transfer-Encoding: 7bit",
-      "Content-Type: text/plain; charset=utf-8",
+      expect.stringMatching(/^Content-Type: multipart\/alternative; boundary="[^"]+"$/),
       "Date: Thu, 15 Jan 2026 12:00:00 +0000",
       "From: event@shop.example",
       "MIME-Version: 1.0",
@@ -112,21 +126,66 @@ describe("a mail by SMTP", () => {
       "Subject: Thank you",
       "To: ada@example.com",
     ]);
-    expect(textOf(taken[0]?.raw ?? "")).toBe(mail.text);
+    expect(partsOf(taken[0]?.raw ?? "").map(({ type }) => type)).toEqual([
+      "text/plain; charset=utf-8",
+      "text/html; charset=utf-8",
+    ]);
   });
 
-  test("is plain text, whatever it holds: dots, markup, other alphabets", async () => {
+  test("carries its text as plain text, whatever it holds, and once more as HTML that shows the same", async () => {
     const text = "first\n.\n..two\n<b>Grüße</b> 你好 👋";
     const { outcome, taken } = await sendTo({ security: "none" }, { text, subject: "Grüße 👋" });
     expect(outcome).toEqual({ kind: "sent" });
-    const raw = taken[0]?.raw ?? "";
-    const base64 = /base64/i.test(raw.slice(0, raw.indexOf("\r\n\r\n")));
-    const decoded = base64
-      ? Buffer.from(textOf(raw), "base64").toString()
-      : Buffer.from(unquote(textOf(raw)), "latin1").toString();
-    expect(decoded.replaceAll("\r\n", "\n")).toBe(text);
-    expect(headersOf(raw).some((line) => line.startsWith("Subject: =?UTF-8?"))).toBe(true);
-    expect(headersOf(raw)).toContain("Content-Type: text/plain; charset=utf-8");
+    const [plain, html] = partsOf(taken[0]?.raw ?? "");
+    expect(plain?.text).toBe(text);
+    expect(html?.text.trimEnd()).toBe(makeHtml(text).trimEnd());
+    expect(headersOf(taken[0]?.raw ?? "").some((line) => line.startsWith("Subject: =?UTF-8?"))).toBe(true);
+  });
+
+  test.each([
+    ["a plain name", "Shop", "From: Shop <event@shop.example>"],
+    ["a name with quotes and a comma", 'Ada, "the" Shop', 'From: "Ada, \\"the\\" Shop" <event@shop.example>'],
+    ["a name in another alphabet", "Grüße", /^From: =\?UTF-8\?\S+\?= <event@shop\.example>$/],
+    [
+      "a name that looks like an address",
+      "eve@evil.example",
+      'From: "eve@evil.example" <event@shop.example>',
+    ],
+  ])("carries the From name of its environment: %s", async (_rule, fromName, expected) => {
+    await use({ fromName });
+    const { taken } = await sendTo({ security: "none" });
+    await use({ fromName: null });
+    const from = headersOf(taken[0]?.raw ?? "").filter((line) => /^from:/i.test(line));
+    expect(from).toEqual([typeof expected === "string" ? expected : expect.stringMatching(expected)]);
+    expect(taken[0]?.from).toBe(mail.from);
+  });
+
+  test("carries the Reply-To of its environment", async () => {
+    await use({ replyTo: "help@shop.example" });
+    const { taken } = await sendTo({ security: "none" });
+    await use({ replyTo: null });
+    expect(headersOf(taken[0]?.raw ?? "")).toContain("Reply-To: help@shop.example");
+  });
+
+  describe("that may be stopped", () => {
+    const stopHeaders = (raw: string) => headersOf(raw).filter((line) => /^list-/i.test(line));
+
+    test("carries the one-click address of exactly its person, and says that one click is enough", async () => {
+      const { taken } = await sendTo({ security: "none" }, { stopFor: "per_1" });
+      const address = makeStopUrl(sealer, baseUrl, { environmentId, personId: "per_1" });
+      expect(stopHeaders(taken[0]?.raw ?? "")).toEqual([
+        `List-Unsubscribe: <${address}>`,
+        "List-Unsubscribe-Post: List-Unsubscribe=One-Click",
+      ]);
+    });
+
+    test("carries none where the public origin is not https, and neither does any other mail", async () => {
+      baseUrl = "http://127.0.0.1:4747";
+      const { taken: plain } = await sendTo({ security: "none" }, { stopFor: "per_1" });
+      baseUrl = "https://relay.example";
+      const { taken: other } = await sendTo({ security: "none" });
+      expect([plain, other].flatMap((one) => stopHeaders(one[0]?.raw ?? ""))).toEqual([]);
+    });
   });
 
   test.each([
@@ -226,7 +285,7 @@ describe("a mail by SMTP", () => {
       const [reason, again] = ends;
       expect(outcome).toMatchObject({ kind: "failed", reason, retry: again === "tried again" });
       expect(taken).toEqual([]);
-      expect("message" in outcome && outcome.message).toStartWith(MAIL_TROUBLES[reason]);
+      expect("message" in outcome && outcome.message).toStartWith(MAIL_TROUBLES[reason].slice(0, -1));
       expect(JSON.stringify(outcome)).not.toMatch(/wrong"|right"|words of the peer/);
       if (options.refuse !== undefined) expect(said.join()).toContain("words of the peer");
     },
@@ -236,7 +295,7 @@ describe("a mail by SMTP", () => {
     const refuse = { at: "recipient", code: 550, message: `5.1.1 ${PEER}` } as const;
     const { outcome } = await sendTo({ security: "none", refuse });
     expect("message" in outcome && outcome.message).toBe(
-      "The mail server refused the recipient's address. (550 5.1.1)",
+      "The mail server refused the recipient's address (550 5.1.1).",
     );
   });
 
@@ -267,9 +326,12 @@ describe("a mail by SMTP", () => {
     expect<boolean | null>(marked).toBe(true);
   });
 
-  test("does not leave when its row is gone by then: somebody was erased meanwhile", async () => {
-    const erase = (): Promise<void> =>
-      store.write("app", async (tx) => void (await tx.run("DELETE FROM email")));
+  test.each([
+    ["its row is gone", "DELETE FROM email"],
+    ["its row was blanked by an erasure", "UPDATE email SET recipient = 'erased'"],
+    ["its person was erased", "UPDATE person SET status = 'erased'"],
+  ])("does not leave when %s by then", async (_rule, sql) => {
+    const erase = (): Promise<void> => store.write("app", async (tx) => void (await tx.run(sql)));
     const { outcome, taken } = await sendTo({ security: "none", onRecipient: erase });
     expect([outcome.kind, taken]).toEqual(["failed", []]);
   });
@@ -395,6 +457,29 @@ describe("a mail by SMTP", () => {
 test("in local development every mail stays in the mailbox", async () => {
   expect(await mailboxMailer.send(mail)).toEqual({ kind: "mailbox" });
 });
+
+/** The parts of a multipart mail, decoded, newlines as `\n`. */
+function partsOf(raw: string): { type: string; text: string }[] {
+  const boundary = /boundary="([^"]+)"/.exec(raw)?.[1] ?? "?";
+  return raw
+    .split(`--${boundary}`)
+    .slice(1, -1)
+    .map((part) => {
+      const headers = headersOf(part.trimStart());
+      const find = (name: string): string =>
+        headers
+          .find((line) => line.toLowerCase().startsWith(name))
+          ?.slice(name.length)
+          .trim() ?? "";
+      const content = textOf(part.trimStart());
+      const bytes = Buffer.from(
+        ...((/base64/i.test(find("content-transfer-encoding:"))
+          ? [content, "base64"]
+          : [unquote(content), "latin1"]) as [string, BufferEncoding]),
+      );
+      return { type: find("content-type:"), text: bytes.toString().replaceAll("\r\n", "\n") };
+    });
+}
 
 /** Quoted-printable to bytes, as latin1 text. */
 function unquote(text: string): string {

@@ -71,7 +71,7 @@ export function MailboxPage({ place, query }: PageProps): View {
             : html`<ul class="mails">
             ${older.items.map((email) => html`<${Mail} key=${email.id} place=${place} email=${email} onSent=${first.reload} />`)}</ul>
             <${OlderButton} older=${older} none="These are all." />`
-    }`;
+    }<${MailStops} place=${place} />`;
 }
 
 function Mail({ place, email, onSent }: { place: Place; email: Email; onSent: () => void }): View {
@@ -145,4 +145,30 @@ function TestMail({ place, onSent }: { place: Place; onSent: () => void }): View
   };
   return html`<button type="button" disabled=${isSending} onClick=${send}>
     ${isSending ? "Sending…" : "Send me a test mail"}</button>`;
+}
+
+/** People who want no event mail; nothing where there are none. */
+function MailStops({ place }: { place: Place }): View {
+  const stops = useLoad<Page<{ person: string; email: string; stoppedAt: string }>>(
+    `${apiPath(place, "mail", "stops")}?limit=200`,
+  );
+  const items = stops.data?.items ?? [];
+  const allow = async (person: string, email: string): Promise<void> => {
+    try {
+      await call("PUT", apiPath(place, "persons", person, "mail-stop"), { stopped: false });
+      tellDone(`${email} gets event mail again.`);
+      stops.reload();
+    } catch (thrown) {
+      tellFailed(sentenceOf(thrown));
+    }
+  };
+  if (items.length === 0) return null;
+  return html`<section class="block" aria-label="No event mail"><div class="block-head"><h2>No event mail</h2>
+    <span class="quiet">They stopped it with the link that such mail carries.</span></div>
+    <ul class="watch">${items.map(
+      ({ person, email, stoppedAt }) =>
+        html`<li key=${person}><div class="watch-head"><b><${SafeText} text=${email} limit=${80} /></b>
+          <span class="quiet">since <${Ago} at=${stoppedAt} /></span>
+          <button type="button" onClick=${() => allow(person, email)}>Allow again</button></div></li>`,
+    )}</ul></section>`;
 }

@@ -1,0 +1,133 @@
+/**
+ * Who wants no more mail of kind event: the page and the one-click address that such a mail carries, open to whoever holds it; and for
+ * owners who they are, and taking it back. Opening the page changes nothing, because mail scanners open every address.
+ * Source: RFC 8058.
+ */
+import { Type } from "typebox";
+import { findApp } from "../account/app.ts";
+import { findEnvironmentById } from "../account/environment.ts";
+import { toIsoOrNull } from "../ground/clock.ts";
+import { readPageRequest } from "../ground/page.ts";
+import { Refusal } from "../ground/refusal.ts";
+import {
+  findMailStop,
+  listMailStops,
+  MAIL_STOP_PATH,
+  type MailStop,
+  readStopToken,
+  setMailStop,
+} from "../mail/mail-stop.ts";
+import { escapeHtml } from "../mail/mail-text.ts";
+import { findPerson, requirePerson } from "../people/person.ts";
+import type { Reader } from "../store/port.ts";
+import type { HttpRooms } from "./rooms.ts";
+import { environmentRoute, openRoute } from "./route.ts";
+import { fields, pageOf, pageQuery, time, timeOrNull } from "./schema.ts";
+import { PAGE_HEADERS } from "./security-header.ts";
+
+/** A one-click body is one short field. */
+const MAX_CLICK_BYTES = 1024;
+
+/** Whose mail the token stops, and the app's name. Refuses with `not_found`. */
+async function requireStop(
+  tx: Reader,
+  rooms: HttpRooms,
+  token: string,
+): Promise<{ stop: MailStop; app: string }> {
+  const stop = readStopToken(rooms.sealer, token);
+  const environment = stop === null ? null : await findEnvironmentById(tx, stop.environmentId);
+  if (
+    stop !== null &&
+    environment !== null &&
+    (await findPerson(tx, stop.environmentId, stop.personId)) !== null
+  )
+    return { stop, app: (await findApp(tx, environment.appId))?.name ?? environment.appId };
+  throw new Refusal(
+    "not_found",
+    "This address stops nobody's mail: it is cut short, or the person is not known here any more.",
+  );
+}
+
+function answerPage(title: string, body: string): Response {
+  const page = `<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${escapeHtml(title)}</title></head>\n<body><main><h1>${escapeHtml(title)}</h1>\n${body}\n</main></body></html>\n`;
+  const headers = {
+    ...PAGE_HEADERS,
+    "content-type": "text/html; charset=utf-8",
+    "cache-control": "no-store",
+  };
+  return new Response(page, { headers });
+}
+
+const stopAnswer = Type.Object({ mailStop: Type.Object({ person: Type.String(), stoppedAt: timeOrNull }) });
+
+async function showStop(tx: Reader, stop: MailStop) {
+  return { mailStop: { person: stop.personId, stoppedAt: toIsoOrNull(await findMailStop(tx, stop)) } };
+}
+
+export const mailStopRoutes = [
+  openRoute({
+    method: "GET",
+    path: `${MAIL_STOP_PATH}:token`,
+    summary: "Asks the holder of a mail's address whether to stop such mail; opening it changes nothing.",
+    answer: Type.String(),
+    async handle({ rooms, params }) {
+      const { app } = await rooms.store.read((tx) => requireStop(tx, rooms, params.token));
+      const ask = `<p>You get no more mail about events from ${escapeHtml(app)}. Mail about your account still comes.</p>\n<form method="post"><button>Stop these mails</button></form>`;
+      return answerPage(`Stop mail from ${app}?`, ask);
+    },
+  }),
+  openRoute({
+    method: "POST",
+    path: `${MAIL_STOP_PATH}:token`,
+    summary: "Stops mail of kind event to the person whom the mail went to, in one click (RFC 8058).",
+    rawBytes: MAX_CLICK_BYTES,
+    answer: Type.String(),
+    async handle({ rooms, params, nowMs }) {
+      const app = await rooms.store.write("app", async (tx) => {
+        const found = await requireStop(tx, rooms, params.token);
+        await setMailStop(tx, found.stop, { stopped: true, by: `person:${found.stop.personId}`, nowMs });
+        return found.app;
+      });
+      return answerPage("Stopped", `<p>You get no more mail about events from ${escapeHtml(app)}.</p>`);
+    },
+  }),
+  environmentRoute({
+    method: "GET",
+    path: "/mail/stops",
+    summary: "Lists people who want no mail of kind event, the newest first.",
+    query: fields(pageQuery),
+    answer: pageOf(Type.Object({ person: Type.String(), email: Type.String(), stoppedAt: time })),
+    handle({ rooms, visit, query }) {
+      const page = readPageRequest(query);
+      return rooms.store.read((tx) => listMailStops(tx, visit.environment.id, page));
+    },
+  }),
+  environmentRoute({
+    method: "GET",
+    path: "/persons/:id/mail-stop",
+    summary: "Shows since when a person wants no mail of kind event.",
+    answer: stopAnswer,
+    handle({ rooms, visit, params }) {
+      const stop = { environmentId: visit.environment.id, personId: params.id };
+      return rooms.store.read(async (tx) => {
+        await requirePerson(tx, stop.environmentId, stop.personId);
+        return showStop(tx, stop);
+      });
+    },
+  }),
+  environmentRoute({
+    method: "PUT",
+    path: "/persons/:id/mail-stop",
+    summary: "Stops mail of kind event to a person, or allows it again.",
+    body: fields({ stopped: Type.Boolean() }),
+    answer: stopAnswer,
+    handle({ rooms, visit, params, body, nowMs }) {
+      const stop = { environmentId: visit.environment.id, personId: params.id };
+      return rooms.store.write(visit.origin, async (tx) => {
+        await requirePerson(tx, stop.environmentId, stop.personId);
+        await setMailStop(tx, stop, { ...body, by: visit.by, nowMs });
+        return showStop(tx, stop);
+      });
+    },
+  }),
+];

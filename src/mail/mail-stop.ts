@@ -1,0 +1,104 @@
+/**
+ * Who wants no more mail of kind `event` in an environment: by the one-click address that each such mail carries, or by an owner's hand. Mail
+ * of kind `account` is about the account itself and is not stopped. The address holds a person's id under a keyed digest, so that nobody can
+ * stop another's mail by guessing. Source: RFC 2369 (List-Unsubscribe), RFC 8058 (one click).
+ */
+import { timingSafeEqual } from "node:crypto";
+import { toIso } from "../ground/clock.ts";
+import { makePage, type Page, type PageRequest } from "../ground/page.ts";
+import type { Sealer } from "../secret/seal.ts";
+import type { Reader, Writer } from "../store/port.ts";
+import { writeAudit } from "../watch/audit.ts";
+
+export interface MailStop {
+  environmentId: number;
+  personId: string;
+}
+
+/** Below the public origin. */
+export const MAIL_STOP_PATH = "/mail/stop/";
+const TOKEN = /^(\d{1,15})\.(per_[0-9a-z]{1,64})\.([\w-]{43})$/;
+
+/** The address that stops a person's event mail; null without a public https origin, which one click needs. */
+export function makeStopUrl(sealer: Sealer, baseUrl: string, stop: MailStop): string | null {
+  if (!baseUrl.startsWith("https://")) return null;
+  const digest = Buffer.from(digestStop(sealer, stop)).toString("base64url");
+  return `${baseUrl}${MAIL_STOP_PATH}${stop.environmentId}.${stop.personId}.${digest}`;
+}
+
+/** Whose mail a token stops; null when it is not one of ours. */
+export function readStopToken(sealer: Sealer, token: string): MailStop | null {
+  const [, environmentId = "", personId = "", digest = ""] = TOKEN.exec(token) ?? [];
+  const stop = { environmentId: Number(environmentId), personId };
+  const given = Buffer.from(digest, "base64url");
+  const right = digestStop(sealer, stop);
+  return given.length === right.length && timingSafeEqual(given, right) ? stop : null;
+}
+
+/** Since when the person wants no event mail, milliseconds since the epoch; null: they take it. */
+export async function findMailStop(
+  tx: Reader,
+  { environmentId, personId }: MailStop,
+): Promise<number | null> {
+  const sql = "SELECT stopped_at AS at FROM mail_stop WHERE person_id = ?1 AND environment_id = ?2";
+  return (await tx.get<{ at: number }>(sql, personId, environmentId))?.at ?? null;
+}
+
+/** Stops the person's event mail, or takes the stop back; audited where it changes anything. */
+export async function setMailStop(
+  tx: Writer,
+  { environmentId, personId }: MailStop,
+  change: { stopped: boolean; by: string; nowMs: number },
+): Promise<void> {
+  const { stopped, by, nowMs } = change;
+  const changed = stopped
+    ? await tx.run(
+        `INSERT INTO mail_stop (person_id, environment_id, stopped_at) VALUES (?1, ?2, ?3)
+         ON CONFLICT (person_id) DO NOTHING`,
+        personId,
+        environmentId,
+        nowMs,
+      )
+    : await tx.run(
+        "DELETE FROM mail_stop WHERE person_id = ?1 AND environment_id = ?2",
+        personId,
+        environmentId,
+      );
+  if (changed === 0) return;
+  await writeAudit(tx, {
+    environmentId,
+    atMs: nowMs,
+    actor: by,
+    action: stopped ? "person.mail_stopped" : "person.mail_allowed",
+    target: `person:${personId}`,
+  });
+}
+
+/** People who want no event mail, the newest stop first. */
+export async function listMailStops(
+  tx: Reader,
+  environmentId: number,
+  request: PageRequest,
+): Promise<Page<{ person: string; email: string; stoppedAt: string }>> {
+  const [at = null, personId = null] = request.after?.split(" ") ?? [];
+  const rows = await tx.all<{ personId: string; email: string; at: number }>(
+    `SELECT person_id AS personId, person.email, stopped_at AS at
+     FROM mail_stop JOIN person ON person.id = person_id AND person.status <> 'erased'
+     WHERE mail_stop.environment_id = ?1 AND (?2 IS NULL OR (stopped_at, person_id) < (CAST(?2 AS INTEGER), ?3))
+     ORDER BY stopped_at DESC, person_id DESC LIMIT ?4`,
+    environmentId,
+    at,
+    personId,
+    request.limit + 1,
+  );
+  return makePage(
+    rows,
+    request,
+    (row) => `${row.at} ${row.personId}`,
+    (row) => ({ person: row.personId, email: row.email, stoppedAt: toIso(row.at) }),
+  );
+}
+
+function digestStop(sealer: Sealer, { environmentId, personId }: MailStop): Uint8Array {
+  return sealer.digest(`mail stop\n${environmentId}\n${personId}`);
+}
