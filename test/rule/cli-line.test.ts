@@ -31,6 +31,11 @@ const WRONG: readonly [rule: string, line: string, sentence: RegExp][] = [
     "serve --base-url relay.example.com",
     /write an http or https address/,
   ],
+  [
+    "a trusted proxy that means everyone is refused",
+    "serve --trusted-proxy 127.0.0.1,0.0.0.0/0",
+    /^--trusted-proxy 0\.0\.0\.0\/0 holds more of the internet than one network has/,
+  ],
   ["a base URL with a path is refused", "serve --base-url https://a.example/x", /write the origin alone/],
   ["a word of a fixed set is checked", "serve --log-format xml", /write one of text, json/],
   ["a missing argument is named", "send", /needs <name>/],
