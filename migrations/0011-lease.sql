@@ -28,3 +28,9 @@ CREATE TABLE master_key_proof (
   one INTEGER PRIMARY KEY CHECK (one = 1),
   sealed BLOB NOT NULL
 );
+
+-- What the caretakers look for, so that a round walks through none of these tables.
+CREATE INDEX session_by_end ON session (expires_at);
+CREATE INDEX signin_link_by_end ON signin_link (expires_at);
+CREATE INDEX alert_by_end ON alert (last_at);
+CREATE INDEX problem_cleared ON problem (cleared_at) WHERE cleared_at IS NOT NULL;

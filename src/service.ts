@@ -16,7 +16,7 @@ import { ErasureSweep } from "./caretaker/erasure-sweep.ts";
 import { ClientWrites } from "./client/client-write.ts";
 import { PersonSignin } from "./client/person-signin.ts";
 import type { ServiceConfig } from "./config.ts";
-import { createLog, type Log } from "./ground/log.ts";
+import { createLog, foldRepeats, type Log } from "./ground/log.ts";
 import { standardError, standardOutput } from "./ground/output.ts";
 import { BodyRoom } from "./http/body-room.ts";
 import { createHttp } from "./http/http.ts";
@@ -41,6 +41,7 @@ import { ensureLocalApp, requireMode } from "./startup/local-app.ts";
 import { openSealer } from "./startup/master-key-check.ts";
 import { makeReadyCheck } from "./startup/readiness.ts";
 import { stopListening } from "./startup/stop-listening.ts";
+import { mayMend, untilNextTry, WaitingPort } from "./startup/waiting.ts";
 import { refuseLostDatabase } from "./store/file-place.ts";
 import { RunnerLease } from "./store/lease.ts";
 import { lockDataDirectory } from "./store/lock.ts";
@@ -56,6 +57,8 @@ export interface ServiceDoors {
   printRun?: (line: string) => void;
   /** Takes the log's lines; default: standard error. */
   logSink?: (line: string) => void;
+  /** Ends a start that waits for its disk. */
+  stopped?: Promise<unknown>;
 }
 
 export interface Service extends AsyncDisposable {
@@ -75,14 +78,53 @@ export interface Service extends AsyncDisposable {
   makeSigninLink(): Promise<string | null>;
 }
 
-/** Starts everything; rejects with a sentence when the data directory is taken, newer, or cannot be used. */
+/**
+ * Starts everything; rejects with a sentence when the data directory is taken, newer, or cannot be used. Where the disk is full or fails it
+ * answers on the port meanwhile and tries again, until it succeeds or `doors.stopped` says that nobody wants it any more.
+ */
 export async function startService(config: ServiceConfig, doors: ServiceDoors = {}): Promise<Service> {
+  await using began = new AsyncDisposableStack();
+  const log = foldRepeats(
+    createLog({
+      clock: config.clock,
+      format: config.logFormat,
+      sink: doors.logSink ?? ((line) => standardError.write(line)),
+    }),
+    config.clock,
+  );
+  began.defer(() => log.stop());
+  let waiting: WaitingPort | null = null;
+  began.defer(() => waiting?.[Symbol.asyncDispose]());
+  for (;;) {
+    try {
+      const port = waiting?.port ?? config.port;
+      const service = await startOnce({ ...config, port }, doors, log, async () => {
+        await waiting?.[Symbol.asyncDispose]();
+        waiting = null;
+      });
+      const kept = began.move();
+      return { ...service, [Symbol.asyncDispose]: () => endAll(service, kept) };
+    } catch (error) {
+      if (!mayMend(error, config.dataDir)) throw error;
+      waiting ??= new WaitingPort(config, log, error);
+      if (!(await untilNextTry(config, doors.stopped ?? new Promise(() => undefined)))) throw error;
+    }
+  }
+}
+
+async function endAll(service: AsyncDisposable, began: AsyncDisposable): Promise<void> {
+  await service[Symbol.asyncDispose]();
+  await began[Symbol.asyncDispose]();
+}
+
+/** One try of a start; `beforeListening` frees the port. */
+async function startOnce(
+  config: ServiceConfig,
+  doors: ServiceDoors,
+  log: Log,
+  beforeListening: () => Promise<void>,
+): Promise<Service> {
   const { clock } = config;
-  const log = createLog({
-    clock,
-    format: config.logFormat,
-    sink: doors.logSink ?? ((line) => standardError.write(line)),
-  });
   await mkdir(config.dataDir, { recursive: true, mode: 0o700 });
   await using started = new AsyncDisposableStack();
   for (const [stream, output] of Object.entries({
@@ -229,13 +271,15 @@ export async function startService(config: ServiceConfig, doors: ServiceDoors = 
     checkReady: makeReadyCheck({ store, lease, runner, clock, log }),
   };
   const app = createHttp(http);
+  await receiver.start();
+  await runner.rescue();
+  await beforeListening();
   // Elysia would share the port with whoever listens there; a taken one must be refused.
   app.listen({ port: config.port, hostname: config.host, idleTimeout: 30, reusePort: false });
   const port = app.server?.port ?? config.port;
   listening = `http://${config.host.includes(":") ? `[${config.host}]` : config.host}:${port}`;
   started.defer(() => stopListening(app.server, clock));
   await runner.start();
-  await receiver.start();
   await scheduler.start();
   await capture.start();
   caretakers.start();

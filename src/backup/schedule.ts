@@ -95,8 +95,13 @@ export class BackupSchedule {
     }
   }
 
+  /** What a disk that takes nothing keeps is removed by the next one. */
   #removeParts(): void {
-    for (const file of listScheduledParts(this.#rooms.dataDir)) rmSync(file, { force: true });
+    for (const file of listScheduledParts(this.#rooms.dataDir)) {
+      try {
+        rmSync(file, { force: true });
+      } catch {}
+    }
   }
 }
 

@@ -55,7 +55,7 @@ const CARETAKERS: Readonly<Record<string, Step>> = {
   audit: (tx, cursor, nowMs) => trimAudit(tx, cursor, nowMs),
   mails: (tx, cursor, nowMs) => trimEmails(tx, cursor, nowMs),
   notices: again(forgetNotices),
-  "recent calls": once(forgetRecentCalls),
+  "recent calls": (tx, cursor, nowMs) => forgetRecentCalls(tx, cursor, nowMs),
   "previous secrets": once(forgetPreviousSecrets),
 };
 

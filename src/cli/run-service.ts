@@ -16,8 +16,19 @@ export async function runService(
   world: World,
   started: (service: RunningService) => Promise<AsyncDisposable | null>,
 ): Promise<void> {
-  const stopped = world.untilStopped();
-  await using service = await start(config, input, world);
+  let stopping = false;
+  const stopped = world.untilStopped().then(() => {
+    stopping = true;
+  });
+  let service: RunningService;
+  try {
+    service = await start(config, input, world, stopped);
+  } catch (error) {
+    // Whoever stops a start that still waits for its disk is not told that it failed.
+    if (stopping) return;
+    throw error;
+  }
+  await using _service = service;
   const forget = noteRunningUrl(config.dataDir, service.baseUrl);
   const log = logOf(config, world);
   try {
@@ -37,9 +48,14 @@ function logOf({ mode, logFormat, clock }: ServiceConfig, world: World): Log | n
   return createLog({ clock, format: logFormat, sink: (line) => world.tell(line) });
 }
 
-async function start(config: ServiceConfig, input: Input, world: World): Promise<RunningService> {
+async function start(
+  config: ServiceConfig,
+  input: Input,
+  world: World,
+  stopped: Promise<void>,
+): Promise<RunningService> {
   try {
-    return await world.startService(config);
+    return await world.startService(config, { stopped });
   } catch (error) {
     if (isAddressTrouble(error)) {
       throw new CommandFailure(
@@ -56,7 +72,7 @@ async function start(config: ServiceConfig, input: Input, world: World): Promise
       );
     }
     world.tell(`Port ${config.port} is in use, so a free one is taken; --port chooses one for good.`);
-    return await world.startService({ ...config, port: 0 });
+    return await world.startService({ ...config, port: 0 }, { stopped });
   }
 }
 

@@ -7,11 +7,16 @@ import { join } from "node:path";
 
 const FILE_NAME = "running.json";
 
-/** Notes the public origin; the answer removes the note. */
+/** Notes the public origin; the answer removes the note. A disk that takes neither leaves the commands without an address, and nothing else. */
 export function noteRunningUrl(dataDir: string, url: string): () => void {
   const file = join(dataDir, FILE_NAME);
-  writeFileSync(file, `${JSON.stringify({ url })}\n`);
-  return () => rmSync(file, { force: true });
+  const quietly = (work: () => void): void => {
+    try {
+      work();
+    } catch {}
+  };
+  quietly(() => writeFileSync(file, `${JSON.stringify({ url })}\n`));
+  return () => quietly(() => rmSync(file, { force: true }));
 }
 
 /** The origin that was noted last, or null. */

@@ -19,7 +19,11 @@ export interface RunningService extends AsyncDisposable {
   makeSigninLink(): Promise<string | null>;
 }
 
-export type StartService = (config: ServiceConfig) => Promise<RunningService>;
+/** `stopped` ends a start that waits for its disk; it rejects then. */
+export type StartService = (
+  config: ServiceConfig,
+  doors: { stopped: Promise<unknown> },
+) => Promise<RunningService>;
 
 export interface World {
   clock: Clock;

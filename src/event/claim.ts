@@ -7,25 +7,47 @@ import { RETRY_DELAYS_MS } from "../ground/limit.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { EVENT_TO_RUN_COLUMNS, type EventToRun } from "./event-row.ts";
 
-/** Makes the retries whose time has come due; answers how many. */
-export function promoteDueRetries(tx: Writer, nowMs: number): Promise<number> {
+/** Makes up to `limit` retries whose time has come due, the earliest first; answers how many. */
+export function promoteDueRetries(tx: Writer, limit: number, nowMs: number): Promise<number> {
   return tx.run(
-    "UPDATE event SET next_attempt_at = NULL WHERE state = 'queued' AND next_attempt_at IS NOT NULL AND next_attempt_at <= ?1",
+    `UPDATE event SET next_attempt_at = NULL WHERE seq IN (
+       SELECT seq FROM event INDEXED BY event_retry
+       WHERE state = 'queued' AND next_attempt_at IS NOT NULL AND next_attempt_at <= ?1 ORDER BY next_attempt_at LIMIT ?2)`,
     nowMs,
+    limit,
   );
 }
 
+/** How far a walk through the waiting retries has come. */
+export interface RetryCursor {
+  atMs: number;
+  seq: number;
+}
+
 /**
- * After the wall clock went back: no retry waits longer than its own delay from now. Answers how many were brought forward.
+ * After the wall clock went back: no retry waits longer than its own delay from now. Looks at the next `limit` after `from`; answers where
+ * to go on, or null at the end.
  */
-export function shortenRetries(tx: Writer, nowMs: number): Promise<number> {
-  const delays = RETRY_DELAYS_MS.map((delayMs, index) => `WHEN ${index + 1} THEN ${delayMs}`).join(" ");
-  const longest = `?1 + CASE attempts ${delays} ELSE 0 END`;
-  return tx.run(
-    `UPDATE event SET next_attempt_at = ${longest}
-     WHERE state = 'queued' AND next_attempt_at IS NOT NULL AND next_attempt_at > ?1 AND next_attempt_at > ${longest}`,
-    nowMs,
+export async function shortenRetries(
+  tx: Writer,
+  from: RetryCursor,
+  limit: number,
+  nowMs: number,
+): Promise<RetryCursor | null> {
+  const waiting = await tx.all<RetryCursor & { attempts: number }>(
+    `SELECT seq, next_attempt_at AS atMs, attempts FROM event INDEXED BY event_retry
+     WHERE state = 'queued' AND next_attempt_at IS NOT NULL AND (next_attempt_at, seq) > (?1, ?2)
+     ORDER BY next_attempt_at, seq LIMIT ?3`,
+    from.atMs,
+    from.seq,
+    limit,
   );
+  for (const { seq, atMs, attempts } of waiting) {
+    const longestMs = nowMs + (RETRY_DELAYS_MS[attempts - 1] ?? 0);
+    if (atMs > longestMs)
+      await tx.run("UPDATE event SET next_attempt_at = ?2 WHERE seq = ?1", seq, longestMs);
+  }
+  return waiting.length === limit ? (waiting.at(-1) ?? null) : null;
 }
 
 /** When the next retry is due (milliseconds since the epoch), or null. */

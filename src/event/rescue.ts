@@ -37,9 +37,9 @@ const SELECT = `SELECT event.seq, event.runs, event.id, event.environment_id AS 
     event.attempts, coalesce(event.started_at, event.created_at) AS startedAt, run.results
   FROM event LEFT JOIN run ON run.event_seq = event.seq AND run.number = event.runs WHERE event.state = 'running'`;
 
-/** At start-up every `running` row is an orphan of a process that died. */
-export async function rescueOrphans(tx: Writer, nowMs: number): Promise<Rescued> {
-  return endCutOff(tx, await tx.all<CutOffRow>(`${SELECT} ORDER BY event.seq`), nowMs);
+/** At start-up every `running` row is an orphan of a process that died; rescues up to `limit` of them. */
+export async function rescueOrphans(tx: Writer, limit: number, nowMs: number): Promise<Rescued> {
+  return endCutOff(tx, await tx.all<CutOffRow>(`${SELECT} ORDER BY event.seq LIMIT ?1`, limit), nowMs);
 }
 
 /** Rescues one attempt of this process that could not be written down; nothing, when it is not running any more. */

@@ -109,3 +109,71 @@ const CONTROL = /[^\P{Cc}\n\t]|[\u2028\u2029]/gu;
 export function showControls(text: string): string {
   return text.replace(CONTROL, (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
+
+const FOLD_MS = 60_000;
+/** Kinds of lines told apart at a time; on top of them, lines of one message are one kind. */
+const MAX_FOLDED = 500;
+/** What makes two lines of one message different things; an id, a path or a count does not. */
+const TELLING_FIELDS = ["relay", "app", "environmentId", "caretaker", "source", "type", "code", "cause"];
+
+export interface FoldedLog extends Log {
+  /** Writes the counts that are still open and folds nothing more. */
+  stop(): void;
+}
+
+/**
+ * A log whose warnings and errors are told at once the first time; the same ones within the next minute are counted and told once at its
+ * end, with how many and the last one's fields, so that a full disk or a flood writes a line a minute and not one a call.
+ */
+export function foldRepeats(log: Log, clock: Clock): FoldedLog {
+  const open = new Map<string, { again: number; last: LogFields; tell: () => void; cancel: () => void }>();
+  const fold = (level: "warn" | "error", message: string, fields: LogFields = {}): void => {
+    const exact = keyOf(level, message, fields);
+    const key = open.has(exact) || open.size < MAX_FOLDED ? exact : `${level} ${message}`;
+    const known = open.get(key);
+    if (known !== undefined) {
+      known.again += 1;
+      known.last = fields;
+      return;
+    }
+    log[level](message, fields);
+    const entry = {
+      again: 0,
+      last: fields,
+      tell: () => {
+        if (entry.again > 0)
+          log[level](`${message}: ${entry.again} more in the last minute`, { ...entry.last });
+      },
+      cancel: clock.after(FOLD_MS, () => onMinute(key)),
+    };
+    open.set(key, entry);
+  };
+  /** A kind that still comes is counted for another minute; one that is over is told at once again. */
+  const onMinute = (key: string): void => {
+    const entry = open.get(key);
+    if (entry === undefined) return;
+    entry.tell();
+    if (entry.again === 0) open.delete(key);
+    else entry.cancel = clock.after(FOLD_MS, () => onMinute(key));
+    entry.again = 0;
+  };
+  return {
+    debug: (message, fields) => log.debug(message, fields),
+    info: (message, fields) => log.info(message, fields),
+    warn: (message, fields) => fold("warn", message, fields),
+    error: (message, fields) => fold("error", message, fields),
+    stop() {
+      for (const entry of open.values()) {
+        entry.cancel();
+        entry.tell();
+      }
+      open.clear();
+    },
+  };
+}
+
+function keyOf(level: string, message: string, fields: LogFields): string {
+  const telling = TELLING_FIELDS.map((name) => (fields[name] === undefined ? "" : String(fields[name])));
+  const error = fields.error instanceof Error ? `${fields.error.name} ${fields.error.message}` : "";
+  return [level, message, ...telling, error].join("\n").slice(0, 1_000);
+}

@@ -2,7 +2,13 @@
  * When the runner looks into the store: at once on a poll's tick, when the earliest retry is due, and when it is asked. Looking makes due
  * retries due, rescues attempts this process could not write down, and finds the relays with something to do. It never runs an event.
  */
-import { findNextRetry, listReadyRelays, promoteDueRetries, shortenRetries } from "../event/claim.ts";
+import {
+  findNextRetry,
+  listReadyRelays,
+  promoteDueRetries,
+  type RetryCursor,
+  shortenRetries,
+} from "../event/claim.ts";
 import { type ClaimedRun, type Rescued, rescueOrphans, rescueRun } from "../event/rescue.ts";
 import type { Clock } from "../ground/clock.ts";
 import type { Log } from "../ground/log.ts";
@@ -11,6 +17,9 @@ import { ClockWatch } from "./clock-watch.ts";
 import { alertDead } from "./dead-alert.ts";
 
 const POLL_MS = 5_000;
+/** Events in one transaction: a few milliseconds. */
+const RESCUE_SIZE = 100;
+const RETRY_SIZE = 500;
 
 export interface LookoutRooms {
   store: Store;
@@ -28,6 +37,8 @@ export class Lookout {
   #cancelRetry: () => void = () => undefined;
   #retryAt: number | null = null;
   #reachesStore = true;
+  /** The wall clock may have been set back since retries were timed. */
+  #mayBeBack = false;
   #stopped = false;
 
   constructor(rooms: LookoutRooms, onReady: (relayIds: readonly string[]) => void) {
@@ -36,17 +47,26 @@ export class Lookout {
     this.#clockWatch = new ClockWatch(rooms.clock);
   }
 
-  /** Rescues what a dead process left running, then looks for the first time and from then on. */
-  async start(): Promise<void> {
+  /** Rescues what a dead process left running: a few events, however many there are. Throws StoreUnavailable. */
+  async rescue(): Promise<void> {
     const { store, clock, log } = this.#rooms;
-    const nowMs = clock.now();
-    const { queued, dead } = await store.write("relay", async (tx) => {
-      // The clock may have been set back while nothing ran.
-      await shortenRetries(tx, nowMs);
-      return alertRescued(tx, await rescueOrphans(tx, nowMs), nowMs);
-    });
-    if (queued + dead.length > 0)
-      log.info("rescued events of an earlier process", { queued, dead: dead.length });
+    let queued = 0;
+    let dead = 0;
+    for (let more = true; more; ) {
+      const nowMs = clock.now();
+      const rescued = await store.write("relay", async (tx) =>
+        alertRescued(tx, await rescueOrphans(tx, RESCUE_SIZE, nowMs), nowMs),
+      );
+      queued += rescued.queued;
+      dead += rescued.dead.length;
+      more = rescued.queued + rescued.dead.length === RESCUE_SIZE;
+    }
+    if (queued + dead > 0) log.info("rescued events of an earlier process", { queued, dead });
+  }
+
+  /** Looks for the first time and from then on. The clock may have been set back while nothing ran. */
+  async start(): Promise<void> {
+    this.#mayBeBack = true;
     await this.#poll();
   }
 
@@ -75,11 +95,11 @@ export class Lookout {
     const { store, clock, log } = this.#rooms;
     try {
       await this.#rescueCutOff();
-      if (this.#clockWatch.wentBack()) await store.write("relay", (tx) => shortenRetries(tx, clock.now()));
+      if (this.#clockWatch.wentBack()) this.#mayBeBack = true;
+      if (this.#mayBeBack) await this.#shortenRetries();
       const nowMs = clock.now();
       const nextRetry = await store.read(findNextRetry);
-      if (nextRetry !== null && nextRetry <= nowMs)
-        await store.write("relay", (tx) => promoteDueRetries(tx, nowMs));
+      if (nextRetry !== null && nextRetry <= nowMs) await this.#promoteRetries(nowMs);
       const { ready, retryAt } = await store.read(async (tx) => ({
         ready: await listReadyRelays(tx),
         retryAt: await findNextRetry(tx),
@@ -109,6 +129,26 @@ export class Lookout {
     await this.look();
     if (this.#stopped) return;
     this.#cancelPoll = this.#rooms.clock.after(POLL_MS, () => void this.#poll());
+  }
+
+  /** In small transactions, because any number of events may wait. */
+  async #shortenRetries(): Promise<void> {
+    const { store, clock } = this.#rooms;
+    const nowMs = clock.now();
+    let from: RetryCursor | null = { atMs: nowMs, seq: 0 };
+    while (from !== null && !this.#stopped) {
+      const cursor: RetryCursor = from;
+      from = await store.write("relay", (tx) => shortenRetries(tx, cursor, RETRY_SIZE, nowMs));
+    }
+    this.#mayBeBack = false;
+  }
+
+  async #promoteRetries(nowMs: number): Promise<void> {
+    const { store } = this.#rooms;
+    while (!this.#stopped) {
+      const promoted = await store.write("relay", (tx) => promoteDueRetries(tx, RETRY_SIZE, nowMs));
+      if (promoted < RETRY_SIZE) return;
+    }
   }
 
   async #rescueCutOff(): Promise<void> {

@@ -64,7 +64,12 @@ export class Runner {
     });
   }
 
-  /** Rescues what a dead process left running, then begins. */
+  /** Rescues what a dead process left running. Throws StoreUnavailable. */
+  rescue(): Promise<void> {
+    return this.#lookout.rescue();
+  }
+
+  /** Begins. */
   start(): Promise<void> {
     return this.#lookout.start();
   }

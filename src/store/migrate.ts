@@ -1,5 +1,5 @@
 /**
- * Forward-only numbered migrations, embedded in the executable, each applied in one transaction.
+ * Forward-only numbered migrations, embedded in the executable, each applied in one transaction, a new database's all in one.
  * A database written by a newer version is refused, never touched.
  */
 import type { Clock } from "../ground/clock.ts";
@@ -30,25 +30,25 @@ export async function migrate(
   }
   const due = MIGRATIONS.filter((migration) => migration.number > current);
   if (due.length > 0 && current > 0 && before !== undefined) await before();
-  for (const migration of due) apply(connection, migration, clock.now());
+  // A new database gets its schema whole or not at all: a start that is killed leaves nothing that looks used.
+  for (const together of current === 0 ? [due] : due.map((one) => [one]))
+    apply(connection, together, clock.now());
   return due.map((migration) => migration.number);
 }
 
-function apply(connection: SqliteConnection, migration: Migration, nowMs: number): void {
+/** One transaction. */
+function apply(connection: SqliteConnection, migrations: readonly Migration[], nowMs: number): void {
   connection.exec("BEGIN IMMEDIATE");
   try {
-    const applied = connection.database
-      .query("SELECT 1 FROM schema_migration WHERE number = ?1")
-      .get(migration.number);
-    if (applied !== null) {
+    for (const { number, name, sql } of migrations) {
+      const { database } = connection;
       // Another process was faster.
-      connection.exec("ROLLBACK");
-      return;
+      if (database.query("SELECT 1 FROM schema_migration WHERE number = ?1").get(number) !== null) continue;
+      database.exec(sql);
+      database
+        .query("INSERT INTO schema_migration (number, name, applied_at) VALUES (?1, ?2, ?3)")
+        .run(number, name, nowMs);
     }
-    connection.database.exec(migration.sql);
-    connection.database
-      .query("INSERT INTO schema_migration (number, name, applied_at) VALUES (?1, ?2, ?3)")
-      .run(migration.number, migration.name, nowMs);
     connection.exec("COMMIT");
   } catch (error) {
     if (connection.inTransaction) connection.exec("ROLLBACK");

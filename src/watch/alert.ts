@@ -101,7 +101,7 @@ export function listUnmailedEnvironments(
   return tx.all(
     `SELECT waiting.environment_id AS environmentId, min(waiting.at) AS oldestAt,
        (SELECT max(mailed_at) FROM alert WHERE alert.environment_id = waiting.environment_id AND last_at > ?1 - ${DAY_MS}) AS lastMailedAt
-     FROM alert AS waiting WHERE waiting.mailed_at IS NULL AND waiting.at > ?1 GROUP BY waiting.environment_id`,
+     FROM alert AS waiting INDEXED BY alert_unmailed WHERE waiting.mailed_at IS NULL AND waiting.at > ?1 GROUP BY waiting.environment_id`,
     sinceMs,
   );
 }

@@ -52,6 +52,8 @@ CREATE TABLE alert (
   mailed_at INTEGER
 );
 
+CREATE INDEX alert_by_end ON alert (last_at);
+
 CREATE INDEX alert_by_environment ON alert (environment_id, last_at);
 
 CREATE INDEX alert_by_environment_id ON alert (environment_id, id);
@@ -413,6 +415,8 @@ CREATE INDEX problem_by_environment ON problem (environment_id, id);
 
 CREATE INDEX problem_by_standing ON problem (environment_id, id) WHERE cleared_at IS NULL;
 
+CREATE INDEX problem_cleared ON problem (cleared_at) WHERE cleared_at IS NOT NULL;
+
 CREATE UNIQUE INDEX problem_standing ON problem (environment_id, code, target) WHERE cleared_at IS NULL;
 
 CREATE TABLE product (
@@ -723,6 +727,8 @@ CREATE TABLE session (
   expires_at INTEGER NOT NULL
 ) WITHOUT ROWID;
 
+CREATE INDEX session_by_end ON session (expires_at);
+
 CREATE TABLE signature_memory (
   environment_id INTEGER NOT NULL,
   relay_name TEXT NOT NULL,
@@ -742,6 +748,8 @@ CREATE TABLE signin_link (
   owner_id TEXT REFERENCES owner (id) ON DELETE CASCADE,
   expires_at INTEGER NOT NULL
 ) WITHOUT ROWID;
+
+CREATE INDEX signin_link_by_end ON signin_link (expires_at);
 
 CREATE TABLE sqlite_sequence(name,seq);
 

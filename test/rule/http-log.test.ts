@@ -1,6 +1,6 @@
 /** The log: one line an entry, and never a secret or a body in it. */
 import { describe, expect, test } from "bun:test";
-import { createLog, type LogFields, type LogLevel } from "../../src/ground/log.ts";
+import { createLog, foldRepeats, type LogFields, type LogLevel } from "../../src/ground/log.ts";
 import { VirtualClock } from "../kit/virtual-clock.ts";
 
 function write(
@@ -108,4 +108,57 @@ describe("is blanked", () => {
   }
   test("a key inside the message itself", () =>
     expect(write("text", `bad key ak_dev_${planted}`)).not.toContain(planted));
+});
+
+describe("lines that repeat", () => {
+  const open = () => {
+    const lines: string[] = [];
+    const clock = new VirtualClock(0);
+    const log = foldRepeats(createLog({ clock, format: "json", sink: (line) => lines.push(line) }), clock);
+    const told = () => lines.splice(0).map((line) => (JSON.parse(line) as { message: string }).message);
+    return { clock, log, told };
+  };
+
+  test("are told at once the first time, then once a minute with their count, then at once again", async () => {
+    const { clock, log, told } = open();
+    for (let n = 0; n < 469; n++) log.error("event not recorded", { cause: "full", event: n });
+    expect(told()).toEqual(["event not recorded"]);
+    await clock.advance(60_000);
+    expect(told()).toEqual(["event not recorded: 468 more in the last minute"]);
+    log.error("event not recorded", { cause: "full" });
+    expect(told()).toEqual([]);
+    await clock.advance(60_000);
+    expect(told()).toEqual(["event not recorded: 1 more in the last minute"]);
+    await clock.advance(60_000);
+    log.error("event not recorded", { cause: "full" });
+    expect(told()).toEqual(["event not recorded"]);
+  });
+
+  test("are told apart by level, message, relay, cause, source and the error's words, and not by an id or a path", () => {
+    const { log, told } = open();
+    log.warn("a", { relay: "one", path: "/x" });
+    log.warn("a", { relay: "one", path: "/y" });
+    log.warn("a", { relay: "two" });
+    log.error("a", { relay: "one" });
+    log.error("a", { relay: "one", error: new Error("no") });
+    log.error("a", { relay: "one", error: new Error("yes") });
+    log.error("a", { relay: "one", error: new Error("no") });
+    expect(told()).toHaveLength(5);
+  });
+
+  test("of any number of sources are one kind once there are many", () => {
+    const { log, told } = open();
+    for (let n = 0; n < 2_000; n++) log.warn("A sign-in attempt failed.", { source: `10.0.0.${n}` });
+    expect(told()).toHaveLength(501);
+  });
+
+  test("are counted out at the end; what is only told is never folded", () => {
+    const { log, told } = open();
+    for (let n = 0; n < 3; n++) {
+      log.warn("a");
+      log.info("b");
+    }
+    log.stop();
+    expect(told()).toEqual(["a", "b", "b", "b", "a: 2 more in the last minute"]);
+  });
 });

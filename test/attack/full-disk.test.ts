@@ -1,0 +1,263 @@
+/** A disk that takes nothing, a lock that another process holds, a start that is killed: the service says so, goes on, and recovers by itself. */
+
+import { dlopen, FFIType } from "bun:ffi";
+import { Database } from "bun:sqlite";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
+import { until } from "../kit/event-flow.ts";
+import { makeOrders, receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
+import { startRunningService } from "../kit/running-service.ts";
+
+const PROJECT = join(import.meta.dir, "../..");
+const limits = { ...DEFAULT_LIMITS, verifiedEventsPerMinute: 1_000_000 };
+
+let folder: string;
+let dataDir: string;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "relay-full-"));
+  dataDir = join(folder, "data");
+  mkdirSync(dataDir);
+});
+
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+const send = (url: string, id: string) => {
+  const { headers, body } = signedCall({ id, amount: 1 });
+  return fetch(`${url}/hooks/app_test/orders`, { method: "POST", headers, body });
+};
+
+/** A data directory that a server used, and what it held. */
+async function fill(): Promise<void> {
+  const running = await startRunningService({ config: { dataDir, limits } });
+  await makeOrders(running);
+  await saveRelay(running, receiverDefinition({}));
+  expect((await send(running.service.url, "before")).status).toBe(200);
+  await running.drain();
+  await running.service[Symbol.asyncDispose]();
+}
+
+/** Under this every write to a file fails, as on a disk that is full; what the process prints goes to a pipe and is no file. */
+const NO_ROOM = 'ulimit -S -f 0 && trap "" XFSZ && exec "$@"';
+
+/** Lets a process that was started without room write again. */
+function makeRoom(pid: number): void {
+  const RLIMIT_FSIZE = 1;
+  const libc = dlopen("libc.so.6", {
+    prlimit: { args: [FFIType.i32, FFIType.i32, FFIType.ptr, FFIType.ptr], returns: FFIType.i32 },
+  });
+  const unlimited = new BigUint64Array([2n ** 64n - 1n, 2n ** 64n - 1n]);
+  expect(libc.symbols.prlimit(pid, RLIMIT_FSIZE, unlimited, null)).toBe(0);
+}
+
+/** The command line's server in a process of its own. */
+function serve(wrap: readonly string[] = []) {
+  const child = Bun.spawn(
+    [...wrap, process.execPath, join(PROJECT, "src/main.ts"), "serve", "--port", "0", "--data-dir", dataDir],
+    { cwd: folder, stdout: "pipe", stderr: "pipe", env: { PATH: process.env["PATH"] ?? "", HOME: folder } },
+  );
+  let told = "";
+  const read = async (): Promise<void> => {
+    for await (const bytes of child.stderr) told += new TextDecoder().decode(bytes);
+  };
+  const reading = read();
+  return {
+    child,
+    /** All that it wrote to standard error until its end. */
+    ended: async () => {
+      const code = await child.exited;
+      await reading;
+      return { code, told };
+    },
+    told: () => told,
+  };
+}
+
+describe("a start on a full disk", () => {
+  test("answers on its port, receivers with 503, says so once, and goes on by itself when there is room", async () => {
+    await fill();
+    const server = serve(["sh", "-c", NO_ROOM, "sh"]);
+    const told = (what: string) => server.told().split(what).length - 1;
+    await until("it waits", () => told("the start waits for the disk") === 1);
+    const url = `http://127.0.0.1:${/ port=(\d+)/.exec(server.told())?.[1]}`;
+    await Bun.sleep(2_500);
+    const answers = [await send(url, "a"), await fetch(`${url}/readyz`), await fetch(`${url}/healthz`)];
+    expect(answers.map(({ status }) => status)).toEqual([503, 503, 200]);
+    expect(await answers[0]?.json()).toMatchObject({ code: "not_recorded" });
+    expect(told("\n")).toBe(1);
+    makeRoom(server.child.pid);
+    await until("it runs", () => told(`service started url=${url}`) === 1);
+    expect((await send(url, "a")).status).toBe(200);
+    expect((await fetch(`${url}/readyz`)).status).toBe(200);
+    server.child.kill("SIGTERM");
+    expect((await server.ended()).code).toBe(0);
+    using database = new Database(join(dataDir, "relay.db"));
+    expect(database.query("SELECT count(*) AS count FROM event").get()).toEqual({ count: 2 });
+  }, 30_000);
+
+  test("that is told to stop while it waits ends at once, with code 0", async () => {
+    await fill();
+    using other = new Database(join(dataDir, "relay.db"));
+    other.run("BEGIN IMMEDIATE");
+    const server = serve();
+    await until("it waits", () => server.told().includes("the start waits for the disk"));
+    server.child.kill("SIGTERM");
+    expect((await server.ended()).code).toBe(0);
+  }, 30_000);
+});
+
+describe("while it runs", () => {
+  test("a full disk writes two lines a minute to the log for any number of calls, and readiness is told", async () => {
+    await using running = await startRunningService({ config: { dataDir, limits } });
+    await makeOrders(running);
+    await saveRelay(running, receiverDefinition({}));
+    const pages = (await running.rows<{ page_count: number }>("PRAGMA page_count"))[0]?.page_count ?? 0;
+    const leave = (room: number) =>
+      running.service.store.write("app", (tx) => tx.get(`PRAGMA max_page_count = ${room}`));
+    await leave(pages);
+    const big = (id: string) => running.hook("orders", signedCall({ id, pad: "x".repeat(30_000) }));
+    const statuses: number[] = [];
+    for (let n = 0; n < 100; n++) statuses.push((await big(`e${n}`)).status);
+    expect(statuses.filter((status) => status === 503).length).toBeGreaterThan(90);
+    const lines = () => running.logged.filter((line) => line.includes("event not recorded"));
+    expect(lines()).toHaveLength(1);
+    await running.clock.advance(60_000);
+    expect(lines()).toHaveLength(2);
+    expect(lines()[1]).toMatch(/event not recorded: \d+ more in the last minute/);
+    await leave(1_000_000);
+  });
+
+  test("readiness writes and syncs: it changes a page of the log", async () => {
+    await using running = await startRunningService({ config: { dataDir } });
+    const probes = () => running.rows<{ probes: number }>("SELECT probes FROM runner_lease");
+    const [before] = await probes();
+    for (let n = 0; n < 3; n++) {
+      expect((await fetch(`${running.service.url}/readyz`)).status).toBe(200);
+      await running.clock.advance(1_000);
+    }
+    expect((await probes())[0]?.probes).toBe((before?.probes ?? 0) + 3);
+  });
+
+  test("another process's write lock holds no call up that only reads, and a write waits for it and is done", async () => {
+    await using running = await startRunningService({ config: { dataDir } });
+    await makeOrders(running);
+    await saveRelay(running, receiverDefinition({}));
+    using other = new Database(join(dataDir, "relay.db"));
+    other.run("BEGIN IMMEDIATE");
+    const waiting = Array.from({ length: 20 }, (_, n) => send(running.service.url, `e${n}`));
+    const took: number[] = [];
+    for (let n = 0; n < 40; n++) {
+      const startedMs = performance.now();
+      const answers = await Promise.all([
+        fetch(`${running.service.url}/healthz`),
+        running.api("GET", "/events"),
+      ]);
+      expect(answers.map(({ status }) => status)).toEqual([200, 200]);
+      took.push(performance.now() - startedMs);
+      if (n === 10) other.run("ROLLBACK");
+      if (n === 10)
+        expect((await Promise.all(waiting)).map(({ status }) => status)).toEqual(Array(20).fill(200));
+    }
+    expect(took.sort((a, b) => a - b)[20]).toBeLessThan(200);
+  });
+});
+
+describe("a first start that was killed", () => {
+  for (const { rule, leave } of [
+    { rule: "before it had made anything", leave: () => undefined },
+    {
+      rule: "when the database was an empty file",
+      leave: () => writeFileSync(join(dataDir, "relay.db"), ""),
+    },
+    {
+      rule: "when the database had its modes and no table",
+      leave: () => {
+        using database = new Database(join(dataDir, "relay.db"));
+        for (const pragma of ["auto_vacuum = INCREMENTAL", "journal_mode = WAL"])
+          database.run(`PRAGMA ${pragma}`);
+        database.run(
+          "CREATE TABLE schema_migration (number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL)",
+        );
+      },
+    },
+    {
+      rule: "while it made the master key",
+      leave: () => {
+        writeFileSync(join(dataDir, "relay.db"), "");
+        writeFileSync(join(dataDir, ".master.key.0123456789ab.part"), "00");
+      },
+    },
+  ]) {
+    test(`${rule} leaves nothing that hinders the next, nor a file of its own`, async () => {
+      leave();
+      await using running = await startRunningService({ config: { dataDir } });
+      await makeOrders(running);
+      await saveRelay(running, receiverDefinition({}));
+      expect((await send(running.service.url, "a")).status).toBe(200);
+      expect(await running.rows("PRAGMA auto_vacuum")).toEqual([{ auto_vacuum: 2 }]);
+      const names = readdirSync(dataDir).filter(
+        (name) => !/^(relay\.db(-wal|-shm)?|master\.key|runner\.(lock|txt))$/.test(name),
+      );
+      expect(names).toEqual([]);
+    });
+  }
+
+  test("at any moment: the next one starts", async () => {
+    for (const afterMs of [120, 180, 240, 300, 380, 480]) {
+      const server = serve();
+      await Bun.sleep(afterMs);
+      server.child.kill("SIGKILL");
+      await server.ended();
+    }
+    const server = serve();
+    await until("it runs", () => server.told().includes("service started"));
+    server.child.kill("SIGTERM");
+    expect((await server.ended()).code).toBe(0);
+    expect(readdirSync(dataDir).sort()).toEqual(["master.key", "relay.db", "runner.lock", "runner.txt"]);
+  }, 60_000);
+});
+
+describe("the master key of a database that was used", () => {
+  for (const { rule, change, sentence } of [
+    {
+      rule: "missing",
+      change: (file: string) => rmSync(file),
+      sentence: "is missing, and this database's secrets were sealed under it",
+    },
+    {
+      rule: "another one",
+      change: (file: string) => writeFileSync(file, `${"ab".repeat(32)}\n`),
+      sentence: "is not the master key that this database's secrets were sealed under",
+    },
+  ]) {
+    test(`${rule} is one clear sentence, and nothing is replaced`, async () => {
+      // Nothing was ever sealed in it but the proof.
+      const running = await startRunningService({ config: { dataDir } });
+      await running.service[Symbol.asyncDispose]();
+      const file = join(dataDir, "master.key");
+      const key = readFileSync(file, "utf8");
+      change(file);
+      const left = existsSync(file) ? readFileSync(file, "utf8") : null;
+      const { code, told } = await serve().ended();
+      expect({ code, lines: told.trim().split("\n").length }).toEqual({ code: 1, lines: 1 });
+      expect(told).toContain(`${file} ${sentence}`);
+      expect(existsSync(file) ? readFileSync(file, "utf8") : null).toBe(left);
+      writeFileSync(file, key);
+      const again = serve();
+      await until("it runs with its own key", () => again.told().includes("service started"));
+      again.child.kill("SIGTERM");
+      expect((await again.ended()).code).toBe(0);
+    }, 30_000);
+  }
+});
