@@ -6,6 +6,7 @@ import {
   mkdirSync,
   mkdtempSync,
   readdirSync,
+  readFileSync,
   renameSync,
   rmSync,
   statSync,
@@ -17,10 +18,13 @@ import { systemClock } from "../../src/ground/clock.ts";
 import { RunnerLease } from "../../src/store/lease.ts";
 import { DataDirectoryTaken, lockDataDirectory } from "../../src/store/lock.ts";
 import { openSqlite } from "../../src/store/sqlite.ts";
+import { startCli } from "../kit/cli-process.ts";
 import { until } from "../kit/event-flow.ts";
 import { FakeCaller } from "../kit/fake-caller.ts";
 import { makeOrders, receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
+
+const MAIN = join(import.meta.dir, "../../src/main.ts");
 
 let folder: string;
 let dataDir: string;
@@ -204,6 +208,49 @@ describe("runner.lock is removed under a running server", () => {
     expect(await service.rows("SELECT DISTINCT state FROM event")).toEqual([{ state: "done" }]);
     expect(await ready(service)).toBe(200);
   });
+});
+
+describe("runner.lock is removed beside a server in a process of its own", () => {
+  const PID_KEPT = 'echo $$ > "$0" && exec "$@"';
+  const serve = (name: string) =>
+    startCli(["serve", "--port", "0", "--data-dir", dataDir], {
+      cwd: folder,
+      command: ["sh", "-c", PID_KEPT, join(folder, name), process.execPath, MAIN],
+    });
+  const pidOf = (name: string) => Number(readFileSync(join(folder, name), "utf8"));
+
+  test("a second one ends with code 1 and names the first; the first goes on", async () => {
+    await using first = serve("first");
+    await first.line("service started");
+    rmSync(join(dataDir, "runner.lock"));
+    await using second = serve("second");
+    expect(await second.line("is in use by")).toContain(`relay serve, process ${pidOf("first")}, since`);
+    expect(await second.exited).toBe(1);
+    await first.line("runner.lock was removed while the server runs, and was made again");
+  }, 30_000);
+
+  test("a first one that was frozen wakes up without its lease and runs nothing more", async () => {
+    await using first = serve("first");
+    await first.line("service started");
+    process.kill(pidOf("first"), "SIGSTOP");
+    rmSync(join(dataDir, "runner.lock"));
+    await using second = serve("second");
+    await second.line("service started");
+    process.kill(pidOf("first"), "SIGCONT");
+    expect(await first.line("this server runs nothing any more")).toContain(`process ${pidOf("second")}`);
+  }, 30_000);
+
+  test("one that is killed delays the next start by nothing", async () => {
+    await using first = serve("first");
+    await first.line("service started");
+    rmSync(join(dataDir, "runner.lock"));
+    first.kill("SIGKILL");
+    await first.exited;
+    await using second = serve("second");
+    await second.line("service started");
+    using database = new Database(join(dataDir, "relay.db"), { readonly: true });
+    expect(database.query("SELECT epoch, asked FROM runner_lease").get()).toEqual({ epoch: 2, asked: 0 });
+  }, 30_000);
 });
 
 describe("the lease of a server that was killed is taken", () => {
