@@ -33,7 +33,7 @@ const SMALL = new Set([
 ]);
 
 /** Walks that end soon although their table grows: how the plan says it, how the statement goes on, and why. */
-const BOUNDED: readonly { step: string; sql: RegExp; why: string }[] = [
+const BOUNDED: readonly { step: RegExp; sql: RegExp; why: string }[] = [
   {
     step: /^SCAN event USING INDEX event_running$/,
     sql: /WHERE event\.state = 'running' ORDER BY event\.seq LIMIT/,
