@@ -2,12 +2,9 @@
  * The one place where rooms are wired together. It starts the store, the runner and the HTTP face in the order they need each other, and
  * stops them in the reverse one: answer what was accepted, let running actions finish, close the store.
  */
-import { mkdir } from "node:fs/promises";
-import { join } from "node:path";
 import { SigninCap } from "./account/signin-cap.ts";
 import type { ActionDoors } from "./action/contract.ts";
 import { backupInChild } from "./backup/child.ts";
-import { removeParts } from "./backup/restore.ts";
 import { BackupSchedule } from "./backup/schedule.ts";
 import { Capture } from "./capture/capture.ts";
 import { AlertMail } from "./caretaker/alert-mail.ts";
@@ -22,7 +19,6 @@ import { BodyRoom } from "./http/body-room.ts";
 import { createHttp } from "./http/http.ts";
 import type { HttpRooms } from "./http/rooms.ts";
 import { createMailer } from "./mail/environment-mailer.ts";
-import { endInterruptedMails } from "./mail/interrupted-mail.ts";
 import type { TxtResolver } from "./mail/sender-domain.ts";
 import { resolveTxt } from "./mail/txt-lookup.ts";
 import { Metrics } from "./metric/metrics.ts";
@@ -30,23 +26,15 @@ import { createCaller } from "./outbound/caller.ts";
 import { ownHostOf } from "./outbound/url-rule.ts";
 import { Receiver } from "./receiver/receive.ts";
 import { LiveRelays } from "./relay/live-relay.ts";
-import { settleEveryRelayProblem } from "./relay/relay-problem.ts";
-import { rekeyFingerprints } from "./relay/relay-secret.ts";
 import { Runner } from "./runner/runner.ts";
 import { Scheduler } from "./schedule/scheduler.ts";
-import { findMasterKey } from "./secret/master-key.ts";
 import type { Sealer } from "./secret/seal.ts";
 import { makeSigninLink } from "./startup/first-link.ts";
-import { ensureLocalApp, requireMode } from "./startup/local-app.ts";
-import { openSealer } from "./startup/master-key-check.ts";
+import { openData } from "./startup/open-data.ts";
 import { makeReadyCheck } from "./startup/readiness.ts";
 import { stopListening } from "./startup/stop-listening.ts";
-import { mayMend, untilNextTry, WaitingPort } from "./startup/waiting.ts";
-import { refuseLostDatabase } from "./store/file-place.ts";
-import { RunnerLease } from "./store/lease.ts";
-import { lockDataDirectory } from "./store/lock.ts";
+import { startWithRoom } from "./startup/waiting.ts";
 import type { Store } from "./store/port.ts";
-import { openSqlite } from "./store/sqlite.ts";
 
 /** What a test may put in the place of the world outside. */
 export interface ServiceDoors {
@@ -93,28 +81,15 @@ export async function startService(config: ServiceConfig, doors: ServiceDoors = 
     config.clock,
   );
   began.defer(() => log.stop());
-  let waiting: WaitingPort | null = null;
-  began.defer(() => waiting?.[Symbol.asyncDispose]());
-  for (;;) {
-    try {
-      const port = waiting?.port ?? config.port;
-      const service = await startOnce({ ...config, port }, doors, log, async () => {
-        await waiting?.[Symbol.asyncDispose]();
-        waiting = null;
-      });
-      const kept = began.move();
-      return { ...service, [Symbol.asyncDispose]: () => endAll(service, kept) };
-    } catch (error) {
-      if (!mayMend(error, config.dataDir)) throw error;
-      waiting ??= new WaitingPort(config, log, error);
-      if (!(await untilNextTry(config, doors.stopped ?? new Promise(() => undefined)))) throw error;
-    }
-  }
-}
-
-async function endAll(service: AsyncDisposable, began: AsyncDisposable): Promise<void> {
-  await service[Symbol.asyncDispose]();
-  await began[Symbol.asyncDispose]();
+  const service = await startWithRoom(config, log, doors.stopped, (one, beforeListening) =>
+    startOnce(one, doors, log, beforeListening),
+  );
+  const kept = began.move();
+  const end = async (): Promise<void> => {
+    await service[Symbol.asyncDispose]();
+    await kept[Symbol.asyncDispose]();
+  };
+  return { ...service, [Symbol.asyncDispose]: end };
 }
 
 /** One try of a start; `beforeListening` frees the port. */
@@ -125,7 +100,6 @@ async function startOnce(
   beforeListening: () => Promise<void>,
 ): Promise<Service> {
   const { clock } = config;
-  await mkdir(config.dataDir, { recursive: true, mode: 0o700 });
   await using started = new AsyncDisposableStack();
   for (const [stream, output] of Object.entries({
     "standard output": standardOutput,
@@ -136,38 +110,10 @@ async function startOnce(
     );
   }
 
-  const lock = lockDataDirectory(
-    config.dataDir,
-    `relay ${config.mode === "local" ? "dev" : "serve"}`,
-    clock.now(),
-  );
-  started.defer(() => lock.release());
-  await findMasterKey(config.dataDir, config.masterKey);
-  refuseLostDatabase(config.dataDir);
   const metrics = new Metrics({ dataDir: config.dataDir, clock });
   started.defer(() => metrics.stop());
-  const file = join(config.dataDir, "relay.db");
-  const store = await openSqlite(file, {
-    clock,
-    onGroup: (size) => metrics.noteGroup(size),
-    onTrouble: (trouble) => tellTrouble(log, trouble),
-  });
-  started.defer(() => store.close());
-  removeParts(config.dataDir);
-  const lease = await RunnerLease.take({ store, file, lock, clock });
-  started.defer(() => lease.release());
-  /** For what happens by itself: it writes nothing once another server has the lease. */
-  const own = store.behind(lease.fence);
-  const sealer = await openSealer(store, config);
-  await requireMode(store, config);
-  if (config.mode === "local") await ensureLocalApp(store, clock.now());
-  await store.write("app", async (tx) => {
-    await rekeyFingerprints(tx, sealer);
-    await settleEveryRelayProblem(tx, sealer, clock.now());
-  });
-  const interrupted = await store.write("app", (tx) => endInterruptedMails(tx, clock.now()));
-  if (interrupted.unknown + interrupted.notLeft > 0)
-    log.warn("mails of an earlier process had no end", interrupted);
+  const onGroup = (size: number): void => metrics.noteGroup(size);
+  const { store, own, lease, sealer } = await openData(config, log, onGroup, started);
 
   let listening: string | null = null;
   const baseUrl = (): string => config.baseUrl ?? listening ?? `http://${config.host}:${config.port}`;
@@ -306,7 +252,8 @@ async function startOnce(
       log.error("this server runs nothing any more, because another one took over its data directory", {
         by,
       });
-      for (const one of [runner, scheduler, capture, caretakers, alertMail, backups]) void one?.stop();
+      for (const one of [runner, scheduler, capture, caretakers, erasures, alertMail, backups])
+        void one?.stop();
     },
     renewed: () => log.warn("runner.lock was removed while the server runs, and was made again"),
   });
@@ -336,9 +283,4 @@ async function startOnce(
 /** The service's own hosts, which call_url never calls. */
 function ownHosts(baseUrl: string, listening: string | null): string[] {
   return [baseUrl, listening].flatMap((url) => (url === null ? [] : [ownHostOf(url)]));
-}
-
-function tellTrouble(log: Log, trouble: string | null): void {
-  if (trouble === null) log.info("the database is in its place again, and writes go on");
-  else log.error("the database is not where it was opened", { cause: trouble });
 }

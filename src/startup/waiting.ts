@@ -16,8 +16,49 @@ const NOT_RECORDED = "The service cannot use its disk yet, so nothing was record
 /** Full disks, failing ones, quotas and size limits, and another process's lock on the database. */
 const MENDS = /^(SQLITE_(FULL|IOERR|BUSY|LOCKED)|ENOSPC$|EDQUOT$|EFBIG$|EIO$)/;
 
+/**
+ * Starts with `startOnce`, again and again where only room is wanting; it is given the port that is answered meanwhile and frees it with
+ * `beforeListening`. Throws what the start failed with, also where `stopped` ends the waiting.
+ */
+export async function startWithRoom<Started>(
+  config: ServiceConfig,
+  log: Log,
+  stopped: Promise<unknown> = new Promise(() => undefined),
+  startOnce: (config: ServiceConfig, beforeListening: () => Promise<void>) => Promise<Started>,
+): Promise<Started> {
+  let waiting: ReturnType<typeof Bun.serve> | null = null;
+  const beforeListening = async (): Promise<void> => {
+    await waiting?.stop(true);
+    waiting = null;
+  };
+  try {
+    for (;;) {
+      try {
+        const port: number = waiting?.port ?? config.port;
+        return await startOnce({ ...config, port }, beforeListening);
+      } catch (error) {
+        if (!mayMend(error, config.dataDir)) throw error;
+        waiting ??= answerMeanwhile(config, log, error);
+        if (!(await untilNextTry(config, stopped))) throw error;
+      }
+    }
+  } finally {
+    await beforeListening();
+  }
+}
+
+/** Throws where the port cannot be listened on. */
+function answerMeanwhile({ host, port }: ServiceConfig, log: Log, error: unknown) {
+  const server = Bun.serve({ hostname: host, port, reusePort: false, fetch: answer });
+  log.error("the start waits for the disk; receivers answer 503 until then", {
+    cause: error instanceof Error ? error.message : String(error),
+    port: server.port,
+  });
+  return server;
+}
+
 /** Whether what a start failed with can pass, itself or what caused it. */
-export function mayMend(error: unknown, dataDir: string): boolean {
+function mayMend(error: unknown, dataDir: string): boolean {
   const code = fileErrorCode(error);
   // A disk that has no entry left for a file looks like one that must not be opened.
   if (MENDS.test(code) || (code.startsWith("SQLITE_CANTOPEN") && isFull(dataDir))) return true;
@@ -34,29 +75,8 @@ function isFull(dataDir: string): boolean {
   }
 }
 
-/** The port while a start waits. Throws where it cannot be listened on. */
-export class WaitingPort implements AsyncDisposable {
-  readonly #server: ReturnType<typeof Bun.serve>;
-
-  constructor({ host, port }: ServiceConfig, log: Log, error: unknown) {
-    this.#server = Bun.serve({ hostname: host, port, reusePort: false, fetch: answer });
-    log.error("the start waits for the disk; receivers answer 503 until then", {
-      cause: error instanceof Error ? error.message : String(error),
-      port: this.port,
-    });
-  }
-
-  get port(): number {
-    return this.#server.port ?? 0;
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.#server.stop(true);
-  }
-}
-
 /** Resolves when the start is to be tried again; false where it was told to stop instead. */
-export async function untilNextTry({ clock }: ServiceConfig, stopped: Promise<unknown>): Promise<boolean> {
+async function untilNextTry({ clock }: ServiceConfig, stopped: Promise<unknown>): Promise<boolean> {
   let cancel = (): void => undefined;
   const again = new Promise<boolean>((resolve) => {
     cancel = clock.after(TRY_EVERY_MS, () => resolve(true));

@@ -250,8 +250,9 @@ describe("the master key of a database that was used", () => {
       change(file);
       const left = existsSync(file) ? readFileSync(file, "utf8") : null;
       const { code, told } = await serve().ended();
-      expect({ code, lines: told.trim().split("\n").length }).toEqual({ code: 1, lines: 1 });
-      expect(told).toContain(`${file} ${sentence}`);
+      expect(code).toBe(1);
+      expect(told.split("\n")[0]).toContain(`${file} ${sentence}`);
+      expect(told).not.toContain("went wrong");
       expect(existsSync(file) ? readFileSync(file, "utf8") : null).toBe(left);
       writeFileSync(file, key);
       const again = serve();
