@@ -14,14 +14,17 @@ import { Refusal } from "../ground/refusal.ts";
 
 /** What one body takes beside its bytes. */
 const PLACE_BYTES = 4 * 1024;
-/** A body that has been arriving for less than this makes no room for another: an honest one is whole by then. */
+/** A body makes room for others once an honest one would be whole: after this, and its bytes at this pace. */
 const YOUNG_MS = 2_000;
+const HONEST_BYTES_PER_SECOND = 128 * 1024;
 const LOOK_EVERY_MS = 1_000;
 
 interface Place {
   source: string;
   bytes: number;
   sinceMs: number;
+  /** From when it makes room for others, and when it is given up. */
+  oldMs: number;
   untilMs: number;
   /** Ends the waiting for the rest of the body. */
   drop(refusal: Refusal): void;
@@ -65,8 +68,9 @@ export class BodyRoom {
     const size = PLACE_BYTES + bytes;
     this.#makeRoom(sinceMs, size, source);
     this.#makeRoom(sinceMs, size, null);
+    const oldMs = sinceMs + YOUNG_MS + (bytes / HONEST_BYTES_PER_SECOND) * 1_000;
     const untilMs = sinceMs + BODY_PATIENCE_MS + (bytes / MIN_BODY_BYTES_PER_SECOND) * 1_000;
-    const place = { source, bytes: size, sinceMs, untilMs, drop };
+    const place = { source, bytes: size, sinceMs, oldMs, untilMs, drop };
     this.#places.add(place);
     this.#bytes += size;
     this.#byAddress.set(source, (this.#byAddress.get(source) ?? 0) + size);
@@ -81,7 +85,7 @@ export class BodyRoom {
     if (held() + bytes <= most) return;
     for (const place of this.#places) {
       if (nowMs - place.sinceMs < YOUNG_MS) break;
-      if (source !== null && place.source !== source) continue;
+      if (nowMs < place.oldMs || (source !== null && place.source !== source)) continue;
       this.#drop(place, "The request body arrived so slowly that others needed its room");
       if (held() + bytes <= most) return;
     }

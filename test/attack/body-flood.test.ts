@@ -95,7 +95,7 @@ describe("of 1,500 half-sent bodies", () => {
         expect(heard().toLowerCase()).toContain("connection: close");
       }
       // Those that have been half-sent for long make room for whoever comes.
-      await running.clock.advance(2_500);
+      await running.clock.advance(4_500);
       expect(await good("1")).toBe(200);
     },
   );
@@ -193,7 +193,10 @@ describe("the room for bodies", () => {
     await clock.advance(1_000);
     const second = room.hold("a", half, never);
     expect(await refusalOf(room.hold("a", half, never))).toBe("body_capped");
-    await clock.advance(1_500);
+    // An upload of eight megabytes is honest for a minute.
+    await clock.advance(60_000);
+    expect(await refusalOf(room.hold("a", half, never))).toBe("body_capped");
+    await clock.advance(5_500);
     const third = room.hold("a", half, never);
     expect(await refusalOf(first)).toBe("body_slow");
     for (const held of [other, second, third]) expect(await refusalOf(held)).toBeNull();
