@@ -1,11 +1,13 @@
 /**
  * Kills a loaded service again and again, restarts it, lets it come to rest, and holds what it did against a model made from the
- * acknowledged events alone.
+ * acknowledged events alone. On the way the lock file is removed at random, and second servers are started on the same directory: each is
+ * refused, or it has taken over from one that is dead or stopped, and that one changes nothing more.
  */
 import { Database } from "bun:sqlite";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import type { MailServer } from "../kit/mail-server.ts";
 import { compareStore } from "./crash-model.ts";
 import { type CrashEvent, makeCrashEvent, signCrashEvent } from "./crash-relay.ts";
 
@@ -14,17 +16,40 @@ const REST_WITHIN_MS = 60_000;
 /** Past the longest wait between two attempts: what waits for a retry is due. */
 const LATER_MS = 17 * 3_600_000;
 
+/** A busy machine takes its time; the moment itself is worth waiting for. */
+const MOMENT_WITHIN_MS = 5_000;
+/** Every so many rounds another server is started beside the first, and every so many of these the first is stopped and let go on. */
+const RIVAL_EVERY = 11;
+const STOPPED_EVERY = 3;
+/** Beyond what a server that asks waits for an answer. */
+const STOPPED_MS = 4_000;
+
 export interface CrashReport {
   kills: number;
   acknowledged: number;
+  mails: { taken: number; unknown: number };
+  locksRemoved: number;
+  rivals: { refused: number; tookOver: number };
   /** One sentence each; empty when every promise was kept. */
   broken: string[];
 }
 
 interface ServiceProcess {
   port: number;
+  signal(signal: "SIGSTOP" | "SIGCONT"): void;
   kill(signal: "SIGKILL" | "SIGTERM"): Promise<void>;
 }
+
+/** Where the services of one loop are, and what they reach. */
+interface Place {
+  executable: string;
+  dataDir: string;
+  sinkUrl: string;
+  mailPort: number;
+}
+
+/** Those that are ended where a loop fails. */
+const running = new Set<Bun.Subprocess>();
 
 /** Compiles test/crash/service-process.ts, so that what is killed is an executable and starts as fast as one. */
 async function compileService(executable: string): Promise<void> {
@@ -35,14 +60,10 @@ async function compileService(executable: string): Promise<void> {
     throw new Error(`The service did not compile: ${await new Response(build.stderr).text()}`);
 }
 
-/** Starts it and waits until it listens. */
-async function startProcess(
-  executable: string,
-  dataDir: string,
-  sinkUrl: string,
-  aheadMs = 0,
-): Promise<ServiceProcess> {
-  const child = Bun.spawn([executable, dataDir, sinkUrl, String(aheadMs)], {
+/** Starts it and waits until it listens; null where it is refused because another server uses the directory or its database. */
+async function startProcess(place: Place, aheadMs = 0): Promise<ServiceProcess | null> {
+  const { executable, dataDir, sinkUrl, mailPort } = place;
+  const child = Bun.spawn([executable, dataDir, sinkUrl, String(mailPort), String(aheadMs)], {
     stdout: "pipe",
     stderr: "pipe",
   });
@@ -50,15 +71,23 @@ async function startProcess(
   let text = "";
   while (!text.includes("\n")) {
     const { value, done } = await reader.read();
-    if (done) throw new Error(`The service did not start: ${await new Response(child.stderr).text()}`);
+    if (done) {
+      const said = await new Response(child.stderr).text();
+      // One that is stopped in the middle of a transaction holds the database itself.
+      if (/is in use by|database is locked/.test(said)) return null;
+      throw new Error(`The service did not start: ${said}`);
+    }
     text += new TextDecoder().decode(value);
   }
   const rest = async (): Promise<void> => {
     for (;;) if ((await reader.read()).done) return;
   };
   void rest().catch(() => undefined);
+  running.add(child);
+  void child.exited.then(() => running.delete(child));
   return {
     port: (JSON.parse(text.split("\n")[0] ?? "{}") as { port: number }).port,
+    signal: (signal) => child.kill(signal),
     async kill(signal) {
       child.kill(signal);
       await child.exited;
@@ -66,15 +95,26 @@ async function startProcess(
   };
 }
 
+async function requireProcess(place: Place, aheadMs = 0): Promise<ServiceProcess> {
+  const service = await startProcess(place, aheadMs);
+  if (service === null) throw new Error("The service was refused, and nobody else uses its directory.");
+  return service;
+}
+
 /** Runs `kills` rounds: start, load, SIGKILL at a random moment; then the last start, the rest, the comparison. */
-export async function runCrashLoop(kills: number, random: () => number): Promise<CrashReport> {
+export async function runCrashLoop(
+  kills: number,
+  random: () => number,
+  mailServer: MailServer,
+  mailHooks: { onText: () => void },
+): Promise<CrashReport> {
   const folder = mkdtempSync(join(tmpdir(), "relay-crash-"));
   const dataDir = join(folder, "data");
   const executable = join(folder, "service");
   await compileService(executable);
   const acknowledged = new Map<string, CrashEvent>();
   const delivered = new Map<string, number>();
-  let onDelivery: (() => void) | null = null;
+  let onDelivery: () => void = () => undefined;
   const sink = Bun.serve({
     port: 0,
     hostname: "127.0.0.1",
@@ -82,47 +122,114 @@ export async function runCrashLoop(kills: number, random: () => number): Promise
       const notice = (await request.json()) as { event: { mapped: { event_id: string } } };
       const id = notice.event.mapped.event_id;
       delivered.set(id, (delivered.get(id) ?? 0) + 1);
-      onDelivery?.();
+      onDelivery();
       return new Response("ok");
     },
   });
-  const sinkUrl = `http://127.0.0.1:${sink.port}/`;
+  const place = {
+    executable,
+    dataDir,
+    sinkUrl: `http://127.0.0.1:${sink.port}/`,
+    mailPort: mailServer.port,
+  };
+  const rivals = { refused: 0, tookOver: 0 };
+  let locksRemoved = 0;
   let number = 0;
+  /** Sends to the service until the answer is called; then it resolves once nothing is on its way. */
+  const load = (service: ServiceProcess): (() => Promise<unknown>) => {
+    let over = false;
+    const senders = Array.from({ length: SENDERS }, async () => {
+      while (!over) {
+        const event = makeCrashEvent(number++);
+        if (await send(service.port, event)) acknowledged.set(event.id, event);
+      }
+    });
+    return () => {
+      over = true;
+      return Promise.all(senders);
+    };
+  };
+  const removeLock = (): void => {
+    rmSync(join(dataDir, "runner.lock"), { force: true });
+    locksRemoved += 1;
+  };
   try {
     for (let round = 0; round < kills; round++) {
-      const service = await startProcess(executable, dataDir, sinkUrl);
-      let killed = false;
-      const senders = Array.from({ length: SENDERS }, async () => {
-        while (!killed) {
-          const event = makeCrashEvent(number++);
-          if (await send(service.port, event)) acknowledged.set(event.id, event);
+      if (random() < 0.3) removeLock();
+      const service = await requireProcess(place);
+      const endLoad = load(service);
+      await chooseMoment(round, random, {
+        delivery: (work) => {
+          onDelivery = work;
+        },
+        text: (work) => {
+          mailHooks.onText = work;
+        },
+      });
+      onDelivery = () => undefined;
+      mailHooks.onText = () => undefined;
+      if (random() < 0.3) removeLock();
+      let rival: ServiceProcess | null = null;
+      let endRivalLoad: () => Promise<unknown> = async () => undefined;
+      if (round % RIVAL_EVERY === RIVAL_EVERY - 1) {
+        removeLock();
+        const started = startProcess(place);
+        if (Math.floor(round / RIVAL_EVERY) % STOPPED_EVERY === 1) {
+          // One that does not answer is taken for dead; when it goes on, nothing it had begun may come to be.
+          service.signal("SIGSTOP");
+          rival = await Promise.race([started, Bun.sleep(STOPPED_MS).then(() => null)]);
+          service.signal("SIGCONT");
+        } else await Bun.sleep(random() * 1_500);
+        if (rival !== null) {
+          endRivalLoad = load(rival);
+          await Bun.sleep(random() * 800);
         }
-      });
-      await chooseMoment(round, random, (work) => {
-        onDelivery = work;
-      });
-      onDelivery = null;
-      const dead = service.kill("SIGKILL");
-      killed = true;
-      await dead;
-      await Promise.all(senders);
+        const dead = service.kill("SIGKILL");
+        rival = await started;
+        if (rival === null) rivals.refused += 1;
+        else {
+          rivals.tookOver += 1;
+          await Bun.sleep(random() * 300);
+        }
+        await dead;
+      }
+      await Promise.all([service.kill("SIGKILL"), rival?.kill("SIGKILL")]);
+      await Promise.all([endLoad(), endRivalLoad()]);
     }
     // Once as it is, and once so much later that a refund which came before its payment is tried again; then all is replayed.
     for (const aheadMs of [0, LATER_MS]) {
-      const service = await startProcess(executable, dataDir, sinkUrl, aheadMs);
+      const service = await requireProcess(place, aheadMs);
       await waitForRest(join(dataDir, "relay.db"), aheadMs);
       await service.kill("SIGTERM");
     }
     using database = new Database(join(dataDir, "relay.db"), { readonly: true });
+    const taken = countTaken(mailServer);
+    const unknown = database
+      .query<{ count: number }, []>("SELECT count(*) AS count FROM email WHERE state = 'unknown'")
+      .get();
     return {
       kills,
       acknowledged: acknowledged.size,
-      broken: compareStore(database, acknowledged, delivered),
+      mails: { taken: taken.size, unknown: unknown?.count ?? 0 },
+      locksRemoved,
+      rivals,
+      broken: compareStore(database, acknowledged, delivered, taken),
     };
   } finally {
+    for (const child of running) child.kill("SIGKILL");
     await sink.stop(true);
     rmSync(folder, { recursive: true, force: true });
   }
+}
+
+/** How often the mail server took the mail of each event. */
+function countTaken({ taken }: MailServer): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const { raw } of taken) {
+    const id = /^Subject: (\S+)/m.exec(raw)?.[1] ?? "?";
+    counts.set(id, (counts.get(id) ?? 0) + 1);
+  }
+  return counts;
 }
 
 async function send(port: number, event: CrashEvent): Promise<boolean> {
@@ -139,22 +246,26 @@ async function send(port: number, event: CrashEvent): Promise<boolean> {
   }
 }
 
-/** Mostly any moment of the first second, early ones more often; every third time the moment a notice is out and its outcome is not recorded. */
+/**
+ * Mostly any moment of the first second, early ones more often; every third time the moment a notice is out and its outcome is not
+ * recorded, and every third the moment a mail's text has begun.
+ */
 async function chooseMoment(
   round: number,
   random: () => number,
-  listen: (work: () => void) => void,
+  listen: { delivery: (work: () => void) => void; text: (work: () => void) => void },
 ): Promise<void> {
   const delayMs = random() ** 2 * 900;
-  if (round % 3 !== 2) return Bun.sleep(delayMs);
+  if (round % 3 === 0) return Bun.sleep(delayMs);
   let left = Math.floor(random() * 6) + 1;
   const reached = new Promise<void>((resolve) => {
-    listen(() => {
+    (round % 3 === 1 ? listen.text : listen.delivery)(() => {
       left -= 1;
       if (left === 0) resolve();
     });
   });
-  await Promise.race([reached, Bun.sleep(1_000)]);
+  await Promise.race([reached, Bun.sleep(MOMENT_WITHIN_MS)]);
+  await Bun.sleep(random() * 20);
 }
 
 async function waitForRest(file: string, aheadMs: number): Promise<void> {

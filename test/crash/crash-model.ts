@@ -7,6 +7,9 @@ import { CRASH_PRODUCTS, type CrashEvent, type CrashRelay, readCrashEvent } from
 
 type Counts = Map<string, number>;
 
+/** How many unknown mails one alert names at most. */
+const NAMED_MAILS = 20;
+
 interface StoredEvent {
   id: string;
   state: string;
@@ -18,6 +21,7 @@ export function compareStore(
   database: Database,
   acknowledged: ReadonlyMap<string, CrashEvent>,
   delivered: ReadonlyMap<string, number>,
+  taken: ReadonlyMap<string, number>,
 ): string[] {
   const stored = database
     .query<StoredEvent, []>(
@@ -36,6 +40,7 @@ export function compareStore(
       .of("sends", "lapses")
       .filter(({ id }) => !delivered.has(id))
       .map(({ id }) => `the notice of ${id} never arrived`),
+    ...judgeMails(database, model, taken),
     ...COMPARED.flatMap(([what, sql, expect]) => differ(what, expect(model), read(database, sql))),
   ];
 }
@@ -46,6 +51,46 @@ function judgeState({ id, state, reason }: StoredEvent, model: Model): string[] 
   const early = relay === "refunds" && !model.payments("sales").has(payment);
   const right = early ? reason === "purchase_missing" && state !== "done" : state === "done";
   return right ? [] : [`${id} of ${relay} is ${state} (${reason})`];
+}
+
+/**
+ * Each mail that an event owes was taken by the mail server once and is told as sent, or it is unknown: then it was taken once or never,
+ * and an alert counts it and names it (the newest twenty by their ids).
+ */
+function judgeMails(database: Database, model: Model, taken: ReadonlyMap<string, number>): string[] {
+  const rows = database
+    .query<{ id: string; subject: string; state: string }, []>(
+      "SELECT id, subject, state FROM email WHERE kind = 'event' ORDER BY seq",
+    )
+    .all();
+  const owed = new Set(model.of("mails").map(({ id }) => id));
+  const sent = new Set(rows.filter(({ state }) => state === "sent").map(({ subject }) => subject));
+  const unknown = rows.filter(({ state }) => state === "unknown");
+  const alerts = database
+    .query<{ count: number; message: string }, []>(
+      "SELECT count, message FROM alert WHERE code = 'mail_unknown' ORDER BY at",
+    )
+    .all();
+  const counted = alerts.reduce((sum, { count }) => sum + count, 0);
+  const told = alerts.map(({ message }) => message).join(" ");
+  return [
+    ...[...taken]
+      .filter(([, count]) => count > 1)
+      .map(([id, count]) => `the mail of ${id} was taken ${count} times`),
+    ...[...taken.keys()]
+      .filter((id) => !owed.has(id))
+      .map((id) => `a mail of ${id} was taken that nobody owes`),
+    ...[...sent]
+      .filter((id) => !taken.has(id))
+      .map((id) => `the mail of ${id} is told as sent and never came`),
+    ...(counted === unknown.length
+      ? []
+      : [`${unknown.length} mails are unknown, and alerts count ${counted}`]),
+    ...unknown
+      .slice(-NAMED_MAILS)
+      .filter(({ id }) => !told.includes(id))
+      .map(({ id }) => `the unknown mail ${id} is named by no alert`),
+  ];
 }
 
 class Model {
@@ -186,13 +231,13 @@ const COMPARED: readonly (readonly [string, string, (model: Model) => Counts])[]
   ],
   ["person", "SELECT email || ' ' || status AS key, 1 AS value FROM person", (model) => model.people()],
   [
-    "mail that may have left",
-    "SELECT subject AS key, 1 AS value FROM email WHERE state IN ('mailbox', 'unknown') AND kind = 'event'",
+    "mail that left, or may have",
+    "SELECT subject AS key, 1 AS value FROM email WHERE state IN ('sent', 'unknown') AND kind = 'event'",
     (model) => once(model.of("mails").map(({ id }) => id)),
   ],
   [
     "mail without an end",
-    "SELECT subject AS key, 1 AS value FROM email WHERE state NOT IN ('mailbox', 'unknown')",
+    "SELECT subject AS key, 1 AS value FROM email WHERE state NOT IN ('sent', 'unknown')",
     () => new Map(),
   ],
 ];

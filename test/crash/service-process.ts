@@ -1,14 +1,18 @@
 /**
- * A whole service in a process of its own, to be killed: `bun test/crash/service-process.ts <data folder> <sink url> [ms ahead]`.
+ * A whole service in a process of its own, to be killed: `bun test/crash/service-process.ts <data folder> <sink url> <mail port> [ms ahead]`.
  * Prints `{ port }` when it listens. With its clock ahead it first replays every event that has ended. It runs in local mode, where
- * call_url may reach the loopback sink and mail stays in the mailbox.
+ * call_url may reach the loopback sink; its mails leave all the same, as a server's do, to the mail server on loopback.
  */
 import { COMMAND_LINE } from "../../src/account/actor.ts";
-import { requireEnvironment } from "../../src/account/environment.ts";
+import { requireEnvironment, saveSettings } from "../../src/account/environment.ts";
 import type { ServiceConfig } from "../../src/config.ts";
 import { replayEvent } from "../../src/event/replay.ts";
 import { type Clock, systemClock } from "../../src/ground/clock.ts";
 import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
+import { changeMailSettings, MAIL_SECTION } from "../../src/mail/mail-settings.ts";
+import type { Mailer } from "../../src/mail/mailer.ts";
+import { makeSmtpMailer } from "../../src/mail/smtp-mailer.ts";
+import { parseAllowList } from "../../src/outbound/address.ts";
 import { putAccessSlug } from "../../src/people/access-slug.ts";
 import { createCollection } from "../../src/records/collection.ts";
 import { requireCollectionDefinition } from "../../src/records/collection-definition.ts";
@@ -19,7 +23,7 @@ import { type Service, startService } from "../../src/service.ts";
 import { LOCAL_APP } from "../../src/startup/local-app.ts";
 import { CRASH_PLANS, CRASH_PRODUCTS, CRASH_SECRET, crashRelays } from "./crash-relay.ts";
 
-const [dataDir = "", sinkUrl = "", aheadMs = "0"] = process.argv.slice(2);
+const [dataDir = "", sinkUrl = "", mailPort = "0", aheadMs = "0"] = process.argv.slice(2);
 const clock: Clock = { ...systemClock, now: () => systemClock.now() + Number(aheadMs) };
 const UNCAPPED = 1_000_000_000;
 
@@ -48,7 +52,12 @@ const config: ServiceConfig = {
   masterKey: null,
   clock,
 };
-const service = await startService(config, { printRun: () => undefined });
+const allowPrivate = ["localhost"];
+/** There is no store to send from before the service has started, and events may run before that is told. */
+const opened = Promise.withResolvers<Mailer>();
+const mailer: Mailer = { send: async (mail, options) => (await opened.promise).send(mail, options) };
+const service = await startService(config, { printRun: () => undefined, actions: { mailer } });
+opened.resolve(makeSmtpMailer({ ...service, baseUrl: () => service.baseUrl, clock, allowPrivate }));
 await seed(service);
 if (Number(aheadMs) > 0) await replayAll(service);
 console.log(JSON.stringify({ port: service.port }));
@@ -67,6 +76,9 @@ async function seed({ store, sealer, baseUrl, refresh }: Service): Promise<void>
     });
     await createCollection(tx, environment.id, orders, at.nowMs);
     for (const slug of ["pro", "trial"]) await putAccessSlug(tx, environment.id, { slug }, at.nowMs);
+    const smtp = { host: "localhost", port: Number(mailPort), security: "none" } as const;
+    const mail = changeMailSettings(environment, { smtp }, sealer, at.nowMs, parseAllowList(allowPrivate));
+    await saveSettings(tx, environment, { [MAIL_SECTION]: mail }, environment.version);
     const limits = DEFAULT_LIMITS;
     const context = { environment, actor: COMMAND_LINE, nowMs: at.nowMs, limits, sealer, baseUrl };
     for (const definition of crashRelays(sinkUrl)) {
