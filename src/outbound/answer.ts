@@ -7,25 +7,39 @@ import { cutUtf8 } from "../ground/text.ts";
 
 export type AnswerHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
-/** The kept text of an answer's body. Rejects when the body breaks off before its end or before it is enough. */
-export async function readAnswer(headers: AnswerHeaders, body: AsyncIterable<Uint8Array>): Promise<string> {
-  const coding = headerText(headers, "content-encoding").trim().toLowerCase();
-  if (coding !== "" && coding !== "identity") return `[a ${cutUtf8(coding, 40)} compressed answer, not kept]`;
-  const { bytes, isCut } = await readBeginning(body);
-  const text = decoderOf(headerText(headers, "content-type")).decode(bytes, { stream: isCut });
-  return cutUtf8(text.replaceAll("\0", "\ufffd"), MAX_KEPT_ANSWER_BYTES);
-}
+/** What is kept of an answer's body, as far as it has come. */
+export class KeptBody {
+  readonly #headers: AnswerHeaders;
+  readonly #chunks: Uint8Array[] = [];
+  #size = 0;
 
-async function readBeginning(body: AsyncIterable<Uint8Array>): Promise<{ bytes: Buffer; isCut: boolean }> {
-  const chunks: Uint8Array[] = [];
-  let size = 0;
-  for await (const chunk of body) {
-    chunks.push(chunk);
-    size += chunk.byteLength;
-    if (size > MAX_KEPT_ANSWER_BYTES) break;
+  constructor(headers: AnswerHeaders) {
+    this.#headers = headers;
   }
-  const isCut = size > MAX_KEPT_ANSWER_BYTES;
-  return { bytes: Buffer.concat(chunks).subarray(0, MAX_KEPT_ANSWER_BYTES), isCut };
+
+  /** Reads until the body ends or is enough. Rejects when it breaks off before; what had come is kept. */
+  async read(body: AsyncIterable<Uint8Array>): Promise<void> {
+    if (this.#coding !== null) return;
+    for await (const chunk of body) {
+      this.#chunks.push(chunk);
+      this.#size += chunk.byteLength;
+      if (this.#size > MAX_KEPT_ANSWER_BYTES) return;
+    }
+  }
+
+  /** The text of what has come. */
+  get text(): string {
+    if (this.#coding !== null) return `[a ${this.#coding} compressed answer, not kept]`;
+    const bytes = Buffer.concat(this.#chunks).subarray(0, MAX_KEPT_ANSWER_BYTES);
+    const isCut = this.#size > MAX_KEPT_ANSWER_BYTES;
+    const text = decoderOf(headerText(this.#headers, "content-type")).decode(bytes, { stream: isCut });
+    return cutUtf8(text.replaceAll("\0", "\ufffd"), MAX_KEPT_ANSWER_BYTES);
+  }
+
+  get #coding(): string | null {
+    const coding = headerText(this.#headers, "content-encoding").trim().toLowerCase();
+    return coding === "" || coding === "identity" ? null : cutUtf8(coding, 40);
+  }
 }
 
 /** The declared charset's decoder; UTF-8 where none is declared or it is not known. */

@@ -1,14 +1,14 @@
 /**
  * The one way out to a called URL: rules, addresses, one pinned connection, one signed POST, the beginning of the answer, all within
  * 10 seconds. A connection serves one call and is closed, so that every attempt checks its address. It follows no redirect, uses no
- * proxy and stores nothing. Source: the specification's "Outbound".
+ * proxy and stores nothing. A status that arrived counts, also where the body after it drips on past the 10 seconds. Source: the specification's "Outbound".
  */
 import type { Socket } from "node:net";
 import type { buildConnector } from "undici/index.js";
 import type { Clock } from "../ground/clock.ts";
 import { CALL_TIMEOUT_MS } from "../ground/limit.ts";
 import { parseAllowList } from "./address.ts";
-import { readAnswer } from "./answer.ts";
+import { KeptBody } from "./answer.ts";
 import type { CallOutcome, CallRequest, OutboundCaller } from "./call.ts";
 import { connectPinned, errorCode, isTlsError, makeTrust } from "./connect.ts";
 import { type AddressLookup, lookupAll, resolveTarget } from "./resolve.ts";
@@ -33,7 +33,12 @@ export function createCaller(options: CallerOptions): OutboundCaller {
   const allow = parseAllowList(options.allowPrivate);
   const trust = makeTrust(certificateAuthorities);
 
-  async function callWithin(request: CallRequest, target: CallTarget, signal: AbortSignal) {
+  async function callWithin(
+    request: CallRequest,
+    target: CallTarget,
+    signal: AbortSignal,
+    onStatus: OnStatus,
+  ) {
     const context = { lookup, allow, ownHosts: ownHosts() };
     const addresses = await resolveTarget(target, context);
     if (signal.aborted) throw signal.reason;
@@ -46,7 +51,7 @@ export function createCaller(options: CallerOptions): OutboundCaller {
     } catch (error) {
       return explainConnect(target, error, signal);
     }
-    return post(request, target, socket, clock.now(), signal);
+    return post(request, target, socket, clock.now(), signal, onStatus);
   }
 
   return {
@@ -55,16 +60,25 @@ export function createCaller(options: CallerOptions): OutboundCaller {
       if ("code" in target) return { ...refuse(target.code, target.message), final: true };
       const deadline = new AbortController();
       const cancel = clock.after(CALL_TIMEOUT_MS, () => deadline.abort(new Error("timed out")));
+      const { signal } = deadline;
+      let arrived: (() => CallOutcome) | null = null;
+      const onStatus: OnStatus = (outcome) => {
+        arrived = outcome;
+      };
       try {
-        return await unlessAborted(callWithin(request, target, deadline.signal), deadline.signal);
+        return await unlessAborted(callWithin(request, target, signal, onStatus), signal);
       } catch (error) {
-        return explain(target, error, deadline.signal);
+        const late = arrived as (() => CallOutcome) | null;
+        return signal.aborted && late !== null ? late() : explain(target, error, signal);
       } finally {
         cancel();
       }
     },
   };
 }
+
+/** Told when the status has arrived: how the call stands with what came of the body until then. */
+type OnStatus = (outcome: () => CallOutcome) => void;
 
 /** Loaded at the first call: it is half of the time and much of the memory of a start. */
 const loadUndici = (): Promise<typeof import("undici/index.js")> => import("undici/index.js");
@@ -80,6 +94,7 @@ async function post(
   socket: Socket,
   nowMs: number,
   signal: AbortSignal,
+  onStatus: OnStatus,
 ): Promise<CallOutcome> {
   const { default: undici } = await loadUndici();
   const client = new undici.Client(target.url.origin, {
@@ -104,8 +119,13 @@ async function post(
     });
     response.body.on("error", () => {});
     const { statusCode: status } = response;
-    const body = await readAnswer(response.headers, response.body);
-    return { kind: "answered", ok: status >= 200 && status < 300, status, body };
+    const kept = new KeptBody(response.headers);
+    const answer = (): CallOutcome => {
+      return { kind: "answered", ok: status >= 200 && status < 300, status, body: kept.text };
+    };
+    onStatus(answer);
+    await kept.read(response.body);
+    return answer();
   } catch (error) {
     return explain(target, error, signal);
   } finally {

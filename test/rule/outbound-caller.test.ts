@@ -175,7 +175,10 @@ describe("the answer", () => {
 describe("no answer", () => {
   const silent: [rule: string, handler: Handler][] = [
     ["a server that never answers is a timeout after 10 seconds", () => {}],
-    ["a server that never ends a short answer is a timeout", (_q, r) => void r.write("begun")],
+    [
+      "a server that hangs after an early hint is a timeout",
+      (_q, r) => r.writeEarlyHints({ link: "</a>; rel=preload" }),
+    ],
   ];
   test.each(silent)("%s", async (_rule, handler) => {
     const clock = new VirtualClock(0);
@@ -195,6 +198,32 @@ describe("no answer", () => {
     expect(await Promise.race([outcome, Promise.resolve("waiting")])).toBe("waiting");
     await clock.advance(1);
     expect(await outcome).toMatchObject({ kind: "unreachable", code: "timeout" });
+  });
+
+  const dripping: [rule: string, status: number, ok: boolean][] = [
+    ["a 200 that drips past the 10 seconds is success, with what came until then", 200, true],
+    ["a 500 that drips past the 10 seconds is a failure by its status", 500, false],
+  ];
+  test.each(dripping)("%s", async (_rule, status, ok) => {
+    const clock = new VirtualClock(0);
+    let begun: () => void = () => {};
+    const arrival = new Promise<void>((resolve) => {
+      begun = resolve;
+    });
+    const outcome = callSink(
+      (_q, r) => {
+        r.writeHead(status);
+        r.write("begun", () => begun());
+      },
+      { clock },
+    );
+    await arrival;
+    await clock.advance(CALL_TIMEOUT_MS - 1);
+    // The answer crosses a real socket; the clock of the call does not.
+    await Bun.sleep(50);
+    expect(await Promise.race([outcome, Promise.resolve("waiting")])).toBe("waiting");
+    await clock.advance(1);
+    expect(await outcome).toEqual({ kind: "answered", ok, status, body: "begun" });
   });
 
   test("a name whose lookup hangs is a timeout", async () => {
