@@ -15,6 +15,7 @@ export function writeEvent(event: EventView): string {
     ...(event.person === null ? [] : [`  person    ${event.person.id} ${plain(event.person.email ?? "")}`]),
     ...(event.nextAttemptAt === null ? [] : [`  next try  ${event.nextAttemptAt}`]),
     `  payload   ${event.expunged !== null ? `(${sayExpunged(event.expunged)})` : cut(event.truncated ? `(cut) ${event.preview ?? ""}` : writeJson(event.payload))}`,
+    ...(event.mappedAgain ? [`  mapped    again with version ${event.mapVersion ?? "?"} of the relay`] : []),
     ...asList(event.warnings).map((warning) => `  warning   ${cut(show(warning))}`),
     ...event.runs.flatMap(writeRun),
   ];

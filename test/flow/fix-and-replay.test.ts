@@ -1,7 +1,12 @@
 /** A relay is mended and its events run again: what was done stays done, what is edited is told, and a corrected map reaches stored events. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
+import { dirname } from "node:path";
+import fc from "fast-check";
+import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
 import type { OutgoingMail } from "../../src/mail/mailer.ts";
+import { runCommand } from "../kit/cli-world.ts";
+import { EditModel, type ModelAction } from "../kit/edit-model.ts";
 import { alertsOf, editRelay, replay, sendEvent, showEvent, until, WRITE } from "../kit/event-flow.ts";
 import { BROKEN, FakeCaller, OK } from "../kit/fake-caller.ts";
 import {
@@ -27,17 +32,26 @@ const mark = (amount: string): ActionLike => ({ ...WRITE, data: { order: "{{mapp
 let running: RunningService;
 let caller: FakeCaller;
 let mailed: string[];
+let letters: OutgoingMail[];
 
 beforeEach(async () => {
   caller = new FakeCaller();
   mailed = [];
+  letters = [];
   const mailer = {
-    async send({ subject }: OutgoingMail) {
-      mailed.push(subject);
+    async send(letter: OutgoingMail) {
+      letters.push(letter);
+      mailed.push(letter.subject);
       return { kind: "sent" as const };
     },
   };
-  running = await startRunningService({ doors: { actions: { caller, mailer } } });
+  const limits = {
+    ...DEFAULT_LIMITS,
+    eventEmailsPerPersonPerDay: 1_000,
+    emailsPerHour: 10_000,
+    relaysPerEnvironment: 1_000,
+  };
+  running = await startRunningService({ doors: { actions: { caller, mailer } }, config: { limits } });
   await makeOrders(running);
 });
 afterEach(() => running[Symbol.asyncDispose]());
@@ -441,6 +455,58 @@ describe("sender_domain_required refuses its own action alone", () => {
   });
 });
 
+describe("on the command line", () => {
+  const command = async (...line: string[]) => {
+    const [file] = await running.rows<{ file: string }>("PRAGMA database_list");
+    const dir = dirname(file?.file ?? "");
+    return runCommand([...line, "--data-dir", dir], { cwd: dir });
+  };
+
+  test("the plan is shown, and an action that it offers is chosen", async () => {
+    await saveRelay(running, define(give(5), mark("x")));
+    const event = await send("a");
+    await editRelay(running, define(give(6), mark("x")));
+    const { code, said } = await command("events", "replay", event, "--plan");
+    expect(code).toBe(0);
+    expect(said).toBe(
+      [
+        "orders, version 2",
+        "  actions.0  grant_credits  Is skipped unless you choose it: it was edited after it had done its work at 2026-01-15T12:00:00.000Z (amount was 5 and is 6). (--run 0)",
+        "  actions.1  write_record  Is skipped: its work was done at 2026-01-15T12:00:00.000Z.",
+      ].join("\n"),
+    );
+    expect(
+      JSON.parse((await command("events", "replay", event, "--plan", "--json")).said).plan.actions,
+    ).toHaveLength(2);
+    expect((await command("events", "replay", event, "--run", "0")).code).toBe(0);
+    running.service.runner.wake();
+    await running.drain();
+    expect((await credits()).sort()).toEqual([5, 6]);
+  });
+
+  test("what is not offered is refused in a sentence, and what is no index by the command itself", async () => {
+    await saveRelay(running, define(give(5)));
+    const event = await send("a");
+    const refused = await command("events", "replay", event, "--run", "0");
+    expect([refused.code, refused.told.includes("run names 0")]).toEqual([1, true]);
+    const odd = await command("events", "replay", event, "--run", "first");
+    expect([odd.code, odd.told.includes("from 0 to 9, as --plan shows it")]).toEqual([2, true]);
+  });
+
+  test("an event that was mapped again says with which version", async () => {
+    await saveRelay(running, receiverDefinition({ map: { event_id: "id" }, actions: [mark("x")] }));
+    const event = await send("a");
+    await editRelay(
+      running,
+      receiverDefinition({ map: { event_id: "id", kind: "type" }, actions: [mark("x")] }),
+    );
+    await runAgain(event);
+    expect((await command("events", "show", event)).said).toContain(
+      "mapped    again with version 2 of the relay",
+    );
+  });
+});
+
 test("a replay that is called twice at once with a choice runs it once", async () => {
   await saveRelay(running, define(give(5), CALL));
   const event = await send("a");
@@ -459,3 +525,183 @@ test("a replay that is called twice at once with a choice runs it once", async (
   await running.drain();
   expect((await credits()).sort()).toEqual([5, 6]);
 });
+
+/** Words of the random lists: credits, records, mails, a call that can fail or hang. */
+const WORDS = ["1", "2", "3", "x", "y", "m1", "m2", "c"];
+const actionOf = (word: string): ActionLike =>
+  word === "c" ? CALL : word.startsWith("m") ? mail(word) : /\d/.test(word) ? give(Number(word)) : mark(word);
+const modelOf = (word: string): ModelAction => {
+  const of = word === "c" ? "call" : word.startsWith("m") ? "mail" : /\d/.test(word) ? "credits" : "record";
+  return { of, text: word, repeats: word === "c" };
+};
+
+type Turn =
+  | { do: "list"; list: string[] }
+  | { do: "insert" | "delete" | "exchange" | "change"; at: number; to: number; word: string }
+  | { do: "again" | "crash"; works: boolean; choose: number };
+
+const wordsOf = fc.array(fc.constantFrom(...WORDS), { minLength: 1, maxLength: 5 });
+const turn: fc.Arbitrary<Turn> = fc.oneof(
+  { weight: 1, arbitrary: fc.record({ do: fc.constant("list" as const), list: wordsOf }) },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      do: fc.constantFrom("insert" as const, "delete" as const, "exchange" as const, "change" as const),
+      at: fc.nat(5),
+      to: fc.nat(5),
+      word: fc.constantFrom(...WORDS),
+    }),
+  },
+  {
+    weight: 5,
+    arbitrary: fc.record({
+      do: fc.constantFrom("again" as const, "again" as const, "crash" as const),
+      works: fc.boolean(),
+      choose: fc.nat(31),
+    }),
+  },
+);
+
+type Edit = Exclude<Turn, { do: "again" | "crash" }>;
+
+function edited(before: readonly string[], by: Edit): string[] {
+  const after = [...before];
+  if (by.do === "list") return by.list;
+  const place = by.at % after.length;
+  if (by.do === "insert") after.splice(place, 0, by.word);
+  else if (by.do === "delete" && after.length > 1) after.splice(place, 1);
+  else if (by.do === "change") after[place] = by.word;
+  else if (by.do === "exchange") after.push(...after.splice(place, 1));
+  return after.slice(0, 8);
+}
+
+test("any edits between attempts, retries, replays and crashes leave what the model says, and each loss is told", async () => {
+  let cases = 0;
+  await fc.assert(
+    fc.asyncProperty(wordsOf, fc.array(turn, { minLength: 3, maxLength: 12 }), async (first, turns) => {
+      cases += 1;
+      await verifyOneLife(`life${cases}`, first, turns);
+    }),
+    { numRuns: Number(process.env.RELAY_EDIT_RUNS ?? 15), endOnFailure: true },
+  );
+}, 240_000);
+
+/** One event of a relay of its own, from its arrival to its last attempt. */
+async function verifyOneLife(name: string, first: string[], turns: readonly Turn[]): Promise<void> {
+  if (name === "life1") await verifyDomain();
+  const model = new EditModel();
+  const email = `${name}@example.com`;
+  const definition = (words: readonly string[]) =>
+    receiverDefinition({ name, actions: words.map(actionOf), map: MAP });
+  let list = first;
+  await saveRelay(running, definition(list));
+  caller.reply = () => OK;
+  const event = await sendEvent(running, name, { email }, name);
+  await running.drain();
+  let seen = await check(0, [{ list, stopAt: list.length }]);
+  for (const one of turns) {
+    if (!("works" in one)) {
+      list = edited(list, one);
+      await editRelay(running, definition(list));
+      continue;
+    }
+    const stopAt = list.includes("c") ? list.indexOf("c") : list.length;
+    const { state, attempts } = await showEvent(running, event);
+    const chosen = state === "queued" || !one.works || one.do === "crash" ? [] : await choose(one.choose);
+    caller.reply = () => (one.do === "crash" ? "hang" : one.works ? OK : BROKEN);
+    if (state === "queued") {
+      running.clock.jump(17 * 3_600_000);
+      await running.clock.advance(5_000);
+    } else {
+      const body = chosen.length === 0 ? {} : { run: chosen };
+      expect((await running.api("POST", `/events/${event}/replay`, body)).status).toBe(202);
+    }
+    if (one.do === "crash" && stopAt < list.length) {
+      await until("the call is out", () => caller.hanging() > 0);
+      await crash(one.works);
+      await running.drain();
+      const after = { list, stopAt: one.works ? list.length : stopAt };
+      // A seventh attempt that is cut off is the last one.
+      const isLast = state === "queued" && attempts === 6;
+      seen = await check(seen, [{ list, stopAt, cutOff: true }, ...(isLast ? [] : [after])]);
+    } else {
+      await running.drain();
+      const all = one.do === "crash" || one.works;
+      seen = await check(seen, [{ list, stopAt: all ? list.length : stopAt, chosen }]);
+    }
+  }
+
+  await running.api("DELETE", `/relays/${name}`);
+
+  async function choose(bits: number): Promise<number[]> {
+    const offered = (await plan(event)).body.plan.actions.filter(
+      (one: { mayChoose: boolean }) => one.mayChoose,
+    );
+    const foreseen = model.foresee(list.map(modelOf));
+    expect(offered.map((one: { index: number }) => one.index)).toEqual(
+      foreseen.flatMap((fate, index) => (typeof fate === "object" ? [index] : [])),
+    );
+    return offered
+      .map((one: { index: number }) => one.index)
+      .filter((index: number) => (bits >> index) % 2 === 1);
+  }
+
+  interface Lived {
+    list: string[];
+    stopAt: number;
+    chosen?: number[];
+    cutOff?: boolean;
+  }
+
+  /** Lets the model live the attempts since `from`, and compares everything. */
+  async function check(from: number, lived: readonly Lived[]): Promise<number> {
+    const view = await showEvent(running, event);
+    const runs = view.runs.slice(from);
+    expect(runs).toHaveLength(lived.length);
+    for (const [at, { list: words, stopAt, chosen = [], cutOff = false }] of lived.entries()) {
+      const foreseen = model.foresee(words.map(modelOf));
+      const expected = model.attempt(words.map(modelOf), stopAt, new Set(chosen));
+      const results = runs[at]?.results ?? [];
+      const said = results
+        .filter(({ outcome }) => outcome !== "failed")
+        .map(({ outcome, code }) => (code === "edited_after" ? "edited" : outcome));
+      expect([words, stopAt, said]).toEqual([words, stopAt, expected]);
+      expect(runs[at]?.outcome).toBe(cutOff ? "interrupted" : stopAt < words.length ? "failed" : "ok");
+      for (const [index, word] of expected.entries()) {
+        if (word !== "edited" || typeof foreseen[index] !== "object") continue;
+        expect(view.warnings.some((warning) => warning.startsWith(`actions.${index} `))).toBe(true);
+      }
+    }
+    const texts = (of: string) =>
+      model.works
+        .filter((work) => work.of === of)
+        .map(({ text }) => text)
+        .sort();
+    const amounts = await running.rows<{ amount: number }>(
+      "SELECT amount FROM credit WHERE event_id = ?1",
+      event,
+    );
+    expect(amounts.map(({ amount }) => String(amount)).sort()).toEqual(texts("credits"));
+    const written = await running.rows<{ mark: string }>(
+      "SELECT json_extract(data, '$.amount') AS mark FROM record WHERE json_extract(data, '$.order') = ?1",
+      name,
+    );
+    expect(written.map((row) => row.mark).sort()).toEqual(texts("record"));
+    const got = letters.filter(({ to }) => to === email).map(({ subject }) => subject);
+    expect(got.sort()).toEqual(texts("mail"));
+    return view.runs.length;
+  }
+}
+
+/** Stops while the call is out, and starts on what is left. */
+async function crash(works: boolean): Promise<void> {
+  let over = false;
+  const restarted = running.restart().finally(() => {
+    over = true;
+  });
+  caller.reply = () => (works ? OK : BROKEN);
+  while (!over) await running.clock.advance(1_000);
+  await restarted;
+  // The answer comes to nobody any more.
+  caller.letGo();
+}

@@ -51,7 +51,7 @@ async function marks(collection = "orders"): Promise<string[]> {
   return items.map((item: { data: { amount: string } }) => item.data.amount).sort();
 }
 
-describe("same work is known by type, target and its ordinal among equals", () => {
+describe("same work is known by its action, whatever its place", () => {
   test("an action inserted before one that ran does not make the wrong one look done", async () => {
     await saveRelay(running, define(mark("first")));
     const event = await sendAndDrain("a");

@@ -32,7 +32,8 @@ export function EventPayload({ place, event, onExpunged }: PayloadProps): View {
       <${CopyButton} text=${copyOf(event)} label="Copy the payload as JSON" />
       <button type="button" disabled=${event.state === "running"} onClick=${() => setAsking(true)}>Expunge…</button></div></div>
     ${isAsking && html`<${Expunge} place=${place} event=${event} onExpunged=${onExpunged} onClose=${() => setAsking(false)} />`}
-    ${event.truncated && html`<${Notice} kind="info">It was larger than 32 KB: the mapped values were kept whole or cut at 2 KB each, and this is how the rest began.<//>`}
+    ${event.truncated && html`<${Notice} kind="info">It was larger than 32 KB: its mapped values were kept, up to 32 KB each and 64 KB together, and this is how the rest began.<//>`}
+    ${event.mappedAgain && html`<${Notice} kind="info">Its mapped values were made again with version ${event.mapVersion} of the relay; when was not judged again, because the event was accepted.<//>`}
     <${JsonView} value=${event.payload} label="Payload" />
     ${
       event.preview !== null &&

@@ -91,6 +91,9 @@ function explainDone(event: Event): string {
 
 function whySkipped(skipped: readonly Result[]): string {
   const [first] = skipped;
+  const edited = skipped.filter(({ code }) => code === "edited_after").length;
+  if (skipped.length > 1 && edited > 0)
+    return `${edited === 1 ? "one was" : `${edited} were`} edited after it had done its work, as the warning says`;
   if (skipped.length > 1) return "each found its own earlier work, or nothing to do";
   return first?.message === undefined ? "it found its own earlier work" : lower(trim(first));
 }
