@@ -9,7 +9,7 @@ import { DEFAULT_LIMITS, MAX_EMAIL_TEXT_CHARS, MAX_SUBJECT_CHARS } from "../grou
 import {
   endOf,
   findBrokenCap,
-  findEventEmail,
+  findCutOffEmail,
   finishEmail,
   intendEmail,
   withdrawEmail,
@@ -170,8 +170,9 @@ export const emailPerson: SendingAction<EmailPerson, OutgoingMail, MailOutcome> 
 
   async conclude(tx, run) {
     if (run.person === null) throw new Error("email_person began without a person.");
-    const of = { environmentId: run.environmentId, personId: run.person.id, eventId: run.event.id };
-    const row = await findEventEmail(tx, of);
+    const { environmentId, event, nowMs: startedAtMs } = run;
+    const of = { environmentId, personId: run.person.id, eventId: event.id, startedAtMs };
+    const row = await findCutOffEmail(tx, of);
     const left =
       row !== null && (row.leftAt !== null || !(row.state === "intended" || row.state === "failed"));
     if (!left) {

@@ -151,14 +151,18 @@ export function endOf(outcome: MailOutcome): EmailEnd {
   return { state: outcome.kind, message: outcome.message, reason: outcome.reason };
 }
 
-/** The newest mail a person was intended to get from an event, or null. */
-export function findEventEmail(
+/**
+ * The mail to a person at which an event's earlier attempt was cut off: its newest one, apart from those that the attempt which began at
+ * `startedAtMs` has itself sent; null where there is none.
+ */
+export function findCutOffEmail(
   tx: Reader,
-  of: { environmentId: number; personId: string; eventId: string },
+  of: { environmentId: number; personId: string; eventId: string; startedAtMs: number },
 ): Promise<EmailRow | null> {
   const sql = `SELECT ${COLUMNS} FROM email
-    WHERE person_id = ?1 AND environment_id = ?2 AND event_id = ?3 ORDER BY seq DESC LIMIT 1`;
-  return tx.get<EmailRow>(sql, of.personId, of.environmentId, of.eventId);
+    WHERE person_id = ?1 AND environment_id = ?2 AND event_id = ?3
+      AND (state = 'intended' OR reason = 'stopped' OR created_at < ?4) ORDER BY seq DESC LIMIT 1`;
+  return tx.get<EmailRow>(sql, of.personId, of.environmentId, of.eventId, of.startedAtMs);
 }
 
 /** Removes a mail that certainly did not leave and makes room for the one that is intended in its place. */

@@ -1,6 +1,7 @@
 /** What the specification says of people, access, credits and sales that only shows with the whole service running: through API and runner. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
+import type { MailOutcome } from "../../src/mail/mailer.ts";
 import { alertsOf, type EventView, replay, sendEvent, showEvent, until } from "../kit/event-flow.ts";
 import { FakeCaller } from "../kit/fake-caller.ts";
 import { type ActionLike, receiverDefinition, saveRelay } from "../kit/relay-definition.ts";
@@ -16,15 +17,17 @@ const MAIL: ActionLike = { type: "email_person", subject: "Hello", text: "Text" 
 let running: RunningService;
 let caller: FakeCaller;
 let mailed: string[];
+let mailEnds: MailOutcome;
 let ada: string;
 
 beforeEach(async () => {
   caller = new FakeCaller();
   mailed = [];
+  mailEnds = { kind: "sent" };
   const mailer = {
     async send({ to }: { to: string }) {
       mailed.push(to);
-      return { kind: "sent" as const };
+      return mailEnds;
     },
   };
   running = await startRunningService({
@@ -291,5 +294,38 @@ describe("mail", () => {
     await running.clock.advance(61_000);
     await running.drain();
     expect([(await showEvent(running, held.id)).state, mailed]).toEqual(["done", [ADA]]);
+  });
+
+  test("refused for good is dead at the first attempt, with its alert; put off is tried again", async () => {
+    await relay([MAIL]);
+    mailEnds = { kind: "failed", reason: "recipient_refused", message: "Refused (451).", retry: true };
+    expect(ended(await send("a", ADA))).toEqual(["queued", "mail_not_sent"]);
+    expect(await alertsOf(running)).toEqual([]);
+    mailEnds = { ...mailEnds, message: "Refused (550).", retry: false };
+    const refused = await send("b", ADA);
+    expect([...ended(refused), refused.attempts]).toEqual(["dead", "mail_refused", 1]);
+    expect(await alertsOf(running)).toMatchObject([
+      { code: "relay_failed", message: expect.stringContaining("Refused (550).") },
+    ]);
+  });
+
+  test("empty once its paths are filled in is dead at the first attempt; what a limit cuts leaves with a warning", async () => {
+    await relay([{ ...MAIL, text: "{{mapped.ref}}" }]);
+    const empty = await send("a", ADA);
+    expect([...ended(empty), empty.attempts, mailed]).toEqual(["dead", "mail_empty", 1, []]);
+    const long = await send("b", ADA, { ref: "x".repeat(12_000) });
+    expect([long.state, mailed]).toEqual(["done", [ADA]]);
+    expect(long.warnings).toContain("The mail's text was cut to its limit of 10,000 characters.");
+  });
+
+  test("to somebody who stopped event mail is skipped, and what follows it runs", async () => {
+    await relay([MAIL, CLUB]);
+    await running.api("PUT", `/persons/${ada}/mail-stop`, { stopped: true });
+    const event = await send("a", ADA);
+    expect([event.state, outcomes(event), mailed]).toEqual([
+      "done",
+      ["email_person mail_unsubscribed", "grant_access done"],
+      [],
+    ]);
   });
 });

@@ -347,6 +347,25 @@ describe("email_person", () => {
       });
     }
 
+    test.each([
+      ["did not leave is sent after all", false, "plan"],
+      ["may have left counts as sent", true, "outcome"],
+    ])("a mail that %s, also where the next attempt sent another before it", async (_rule, hadLeft, ends) => {
+      const cut = await cutOff({ left: hadLeft, died: true });
+      clock.jump(1_000);
+      const run = { ...cut, nowMs: clock.now() };
+      await store.write("relay", async (tx) => {
+        const intent = await emailPerson.intend(tx, { ...action, subject: "Put before it" }, run);
+        if (!("plan" in intent)) throw new Error("The mail was refused.");
+        await emailPerson.settle(tx, intent.plan, { kind: "sent" }, run);
+      });
+      expect(await resume(run)).toHaveProperty(ends);
+      expect((await emails()).map(({ subject, state }) => `${subject}: ${state}`).toSorted()).toEqual([
+        hadLeft ? "Hello: unknown" : "Hello: intended",
+        "Put before it: sent",
+      ]);
+    });
+
     test("a mail that is sent after all is held to its caps like every other, and spends them once", async () => {
       const run = await cutOff({ left: false, died: false });
       const limits = { ...DEFAULT_LIMITS, eventEmailsPerPersonPerDay: 1 };
