@@ -185,23 +185,26 @@ export class Runner {
   }
 
   async #runBatch(relay: LiveRelay): Promise<boolean> {
-    let finished: Finished[];
+    let batch: { finished: Finished[]; more: boolean };
     try {
-      finished = await this.#commitBatch(relay, runBatch);
+      batch = await this.#commitBatch(relay, runBatch);
     } catch (error) {
       if (error instanceof StoreUnavailable) throw error;
       this.#rooms.log.error("a batch broke; its events run one by one", { relay: relay.name, error });
-      finished = await this.#commitBatch(relay, runBatchCarefully);
+      batch = await this.#commitBatch(relay, runBatchCarefully);
     }
-    for (const one of finished) this.#onFinished(one);
-    return finished.length === BATCH_SIZE;
+    for (const one of batch.finished) this.#onFinished(one);
+    return batch.more;
   }
 
-  #commitBatch(relay: LiveRelay, run: typeof runBatch): Promise<Finished[]> {
+  /** `more`: events of the relay may be due that this batch did not take. */
+  #commitBatch(relay: LiveRelay, run: typeof runBatch): Promise<{ finished: Finished[]; more: boolean }> {
     const { store, clock } = this.#rooms;
     return store.write("relay", async (tx) => {
       const due = await listDueEvents(tx, relay.id, BATCH_SIZE);
-      return run(tx, relay, due, { rooms: this.#rooms, nowMs: clock.now() });
+      const rooms = { rooms: this.#rooms, nowMs: clock.now(), monotonicMs: () => clock.monotonicMs() };
+      const finished = await run(tx, relay, due, rooms);
+      return { finished, more: due.length === BATCH_SIZE || finished.length < due.length };
     });
   }
 

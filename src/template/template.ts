@@ -94,7 +94,7 @@ export function renderTemplate(
   onMissing: (path: string) => void,
   form = false,
 ): string {
-  return render(text, { scope, form, onMissing, charsLeft: MAX_RENDERED_CHARS });
+  return render(text, { scope, form, onMissing, written: new Map(), charsLeft: MAX_RENDERED_CHARS });
 }
 
 /** The value with every text inside rendered; names, numbers and structure stay as they are. */
@@ -104,7 +104,7 @@ export function renderData(
   onMissing: (path: string) => void,
   form = false,
 ): Json {
-  return renderDepth(value, { scope, form, onMissing, charsLeft: MAX_RENDERED_CHARS }, 0);
+  return renderDepth(value, { scope, form, onMissing, written: new Map(), charsLeft: MAX_RENDERED_CHARS }, 0);
 }
 
 /**
@@ -137,6 +137,8 @@ interface Rendering {
   readonly scope: JsonObject;
   readonly form: boolean;
   readonly onMissing: (path: string) => void;
+  /** JSON texts of objects and lists by their path: a text may name one a hundred times. */
+  readonly written: Map<string, string>;
   charsLeft: number;
 }
 
@@ -152,6 +154,7 @@ function renderDepth(value: Json, rendering: Rendering, depth: number): Json {
 function render(text: string, rendering: Rendering): string {
   const template = hasTemplate(text) ? parseCached(text) : text;
   if (typeof template === "string") return text;
+  if (rendering.charsLeft === 0) return "";
   let rendered = "";
   for (const part of template.parts) {
     const piece = typeof part === "string" ? part : renderPath(part, rendering);
@@ -163,13 +166,17 @@ function render(text: string, rendering: Rendering): string {
   return rendered;
 }
 
-function renderPath(path: TemplatePath, { scope, form, onMissing }: Rendering): string {
+function renderPath(path: TemplatePath, { scope, form, onMissing, written }: Rendering): string {
   const value = readScope(path, scope, form);
   if (value === undefined || value === null) {
     onMissing(path.text);
     return "";
   }
-  return scalarText(value) ?? writeJson(value);
+  const scalar = scalarText(value);
+  if (scalar !== null) return scalar;
+  const known = written.get(path.text) ?? writeJson(value);
+  written.set(path.text, known);
+  return known;
 }
 
 /** In a form's fields a literal dotted name wins over the path; in JSON it never stands for one. */
