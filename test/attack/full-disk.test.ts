@@ -48,17 +48,20 @@ async function fill(): Promise<void> {
   await running.service[Symbol.asyncDispose]();
 }
 
-/** Under this every write to a file fails, as on a disk that is full; what the process prints goes to a pipe and is no file. */
+/** As on a disk that is full: every write to a file fails. What the process prints goes to a pipe, which is none. */
 const NO_ROOM = 'ulimit -S -f 0 && trap "" XFSZ && exec "$@"';
+/** A process whose room can be taken later. */
+const ROOM_TO_TAKE = 'trap "" XFSZ && exec "$@"';
 
-/** Lets a process that was started without room write again. */
-function makeRoom(pid: number): void {
+/** Takes all room from a process, or lets it write again. */
+function setRoom(pid: number, room: "none" | "any"): void {
   const RLIMIT_FSIZE = 1;
   const libc = dlopen("libc.so.6", {
     prlimit: { args: [FFIType.i32, FFIType.i32, FFIType.ptr, FFIType.ptr], returns: FFIType.i32 },
   });
-  const unlimited = new BigUint64Array([2n ** 64n - 1n, 2n ** 64n - 1n]);
-  expect(libc.symbols.prlimit(pid, RLIMIT_FSIZE, unlimited, null)).toBe(0);
+  const unlimited = 2n ** 64n - 1n;
+  const limits = new BigUint64Array([room === "none" ? 0n : unlimited, unlimited]);
+  expect(libc.symbols.prlimit(pid, RLIMIT_FSIZE, limits, null)).toBe(0);
 }
 
 /** The command line's server in a process of its own. */
@@ -96,7 +99,7 @@ describe("a start on a full disk", () => {
     expect(answers.map(({ status }) => status)).toEqual([503, 503, 200]);
     expect(await answers[0]?.json()).toMatchObject({ code: "not_recorded" });
     expect(told("\n")).toBe(1);
-    makeRoom(server.child.pid);
+    setRoom(server.child.pid, "any");
     await until("it runs", () => told(`service started url=${url}`) === 1);
     expect((await send(url, "a")).status).toBe(200);
     expect((await fetch(`${url}/readyz`)).status).toBe(200);
@@ -137,6 +140,23 @@ describe("while it runs", () => {
     expect(lines()[1]).toMatch(/event not recorded: \d+ more in the last minute/);
     await leave(1_000_000);
   });
+
+  test("a disk that takes nothing any more makes it not ready although nobody sends, and SIGTERM still ends with code 0", async () => {
+    await fill();
+    const server = serve(["sh", "-c", ROOM_TO_TAKE, "sh"]);
+    await until("it runs", () => server.told().includes("service started"));
+    const url = / url=(\S+)/.exec(server.told())?.[1];
+    const ready = async () => (await fetch(`${url}/readyz`)).status;
+    expect(await ready()).toBe(200);
+    setRoom(server.child.pid, "none");
+    await until("it is not ready", async () => (await ready()) === 503);
+    setRoom(server.child.pid, "any");
+    await until("it is ready again", async () => (await ready()) === 200);
+    setRoom(server.child.pid, "none");
+    server.child.kill("SIGTERM");
+    expect((await server.ended()).code).toBe(0);
+    expect(server.told()).not.toContain("went wrong");
+  }, 30_000);
 
   test("readiness writes and syncs: it changes a page of the log", async () => {
     await using running = await startRunningService({ config: { dataDir } });
