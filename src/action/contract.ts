@@ -7,6 +7,7 @@ import type { TSchema } from "typebox";
 import type { Json, JsonObject } from "../ground/json.ts";
 import type { RaisableLimits } from "../ground/limit.ts";
 import type { Problem } from "../ground/problem.ts";
+import type { ResultCode } from "../ground/result-code.ts";
 import type { Mailer } from "../mail/mailer.ts";
 import type { OutboundCaller } from "../outbound/call.ts";
 import type { Writer } from "../store/port.ts";
@@ -30,7 +31,7 @@ export type ActionOutcome =
   | ActionSuccess
   | {
       outcome: "failed";
-      code: string;
+      code: ResultCode;
       message: string;
       final: boolean;
       /** It refuses itself alone: the actions after it run, and the event is tried again for it. */
@@ -40,7 +41,7 @@ export type ActionOutcome =
 
 export interface ActionSuccess {
   outcome: "done" | "skipped";
-  code?: string;
+  code?: ResultCode;
   message?: string;
   before?: Json;
   after?: Json;
@@ -56,7 +57,7 @@ export interface Answer {
 /** One entry of a run's results, as stored, shown, and posted in `results` of a later call_url. */
 export type ActionResult = { type: string } & (
   | ActionSuccess
-  | { outcome: "failed"; code: string; message: string; answer?: Answer }
+  | { outcome: "failed"; code: ResultCode; message: string; answer?: Answer }
 );
 
 export interface ActionPerson {

@@ -6,6 +6,7 @@
 import { type Static, Type } from "typebox";
 import { findEnvironmentById } from "../account/environment.ts";
 import { DEFAULT_LIMITS, MAX_EMAIL_TEXT_CHARS, MAX_SUBJECT_CHARS } from "../ground/limit.ts";
+import type { ResultCode } from "../ground/result-code.ts";
 import {
   endOf,
   findBrokenCap,
@@ -118,7 +119,8 @@ export const emailPerson: SendingAction<EmailPerson, OutgoingMail, MailOutcome> 
     if (verified === null && !run.local) {
       const message =
         "E-mail goes only from a verified sender domain, and this environment has none: verify one in the mail settings.";
-      return { outcome: { ...failForNow("sender_domain_required", message), alone: true } };
+      const outcome = { ...failForNow("sender_domain_required", message), alone: true as const };
+      return { outcome };
     }
     const cap = { appId: run.appId, personId: person.id, kind, nowMs: run.nowMs };
     const broken = await findBrokenCap(tx, cap, run.limits ?? DEFAULT_LIMITS);
@@ -197,6 +199,6 @@ function tellUnknown(tx: Writer, { environmentId, relay, nowMs }: ActionRun): Pr
   return alertUnknownMail(tx, { environmentId, relayName: relay.name, count: 1, nowMs });
 }
 
-function refuse(code: string, message: string): { outcome: ActionOutcome } {
+function refuse(code: ResultCode, message: string): { outcome: ActionOutcome } {
   return { outcome: { outcome: "failed", code, message, final: false } };
 }

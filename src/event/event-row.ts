@@ -1,5 +1,7 @@
 /** The event row and its states, as the other files of this room and the runner see them. It runs no SQL. */
 
+import type { ResultCode } from "../ground/result-code.ts";
+
 export type EventState = "queued" | "running" | "done" | "failed" | "dead";
 export type EventTrigger = "receiver" | "schedule" | "data_change";
 
@@ -10,7 +12,8 @@ export const FINAL_STATES: ReadonlySet<EventState> = new Set(["done", "failed", 
  * Why an event ended without running any action (`failed`), or why it is dead although no action failed. An event that an action
  * failed holds that failure's code as its reason, while it waits for its retry too.
  */
-export type EventReason =
+export type EventReason = Extract<
+  ResultCode,
   | "person_not_found"
   | "person_erased"
   | "payload_expunged"
@@ -18,7 +21,8 @@ export type EventReason =
   | "relay_deleted"
   | "trigger_changed"
   | "missed"
-  | "interrupted";
+  | "interrupted"
+>;
 
 /** What a run needs of an event. */
 export interface EventToRun {

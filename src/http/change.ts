@@ -1,7 +1,8 @@
 /** The change feed, as JSON and as text, and the page of each error code. Open to anyone. */
 import { Type } from "typebox";
 import { Refusal } from "../ground/refusal.ts";
-import { REFUSALS, type RefusalCode } from "../ground/refusal-code.ts";
+import { REFUSALS } from "../ground/refusal-code.ts";
+import { RESULTS } from "../ground/result-code.ts";
 import { VERSION } from "../release/change.ts";
 import { listChanges, writeChanges } from "../release/feed.ts";
 import { answerText } from "./answer.ts";
@@ -58,20 +59,26 @@ export const changeRoutes = [
     summary: "Explains one error code: when it happens and what to do.",
     answer: Type.Object({
       code: Type.String(),
-      status: Type.Integer(),
+      status: orNull(Type.Integer()),
       when: Type.String(),
       todo: Type.String(),
     }),
     handle({ request, params }) {
       const { code } = params;
-      if (!isRefusalCode(code)) throw new Refusal("not_found", "There is no error code of this name.");
-      const { status, when, todo } = REFUSALS[code];
+      const found = findCode(code);
+      if (found === null) throw new Refusal("not_found", "There is no error code of this name.");
+      const { status, when, todo } = found;
       if (!(request.headers.get("accept") ?? "").includes("text/")) return { code, status, when, todo };
-      return answerText(200, `${code} (${status})\n\nWhen: ${when}\nWhat to do: ${todo}\n`);
+      return answerText(
+        200,
+        `${code} (${status ?? "in an event's results"})\n\nWhen: ${when}\nWhat to do: ${todo}\n`,
+      );
     },
   }),
 ];
 
-function isRefusalCode(code: string): code is RefusalCode {
-  return Object.hasOwn(REFUSALS, code);
+/** `status`: null for a code that stands in an event's results alone. */
+function findCode(code: string): { status: number | null; when: string; todo: string } | null {
+  if (Object.hasOwn(REFUSALS, code)) return REFUSALS[code as keyof typeof REFUSALS];
+  return Object.hasOwn(RESULTS, code) ? { status: null, ...RESULTS[code as keyof typeof RESULTS] } : null;
 }

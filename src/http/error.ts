@@ -37,6 +37,11 @@ export function docsUrl(rooms: HttpRooms): string {
   return rooms.config.docsUrl ?? `${rooms.baseUrl()}/docs`;
 }
 
+/** The page of a code, or null for a caller who is told of none. */
+export function docsOf(rooms: HttpRooms, request: Request, code: string): string | null {
+  return mayReadDocs(request) ? `${docsUrl(rooms)}/errors/${code}` : null;
+}
+
 /** `docs` is for those who build: a development key or an owner's session, never a live key and never a stranger. */
 function mayReadDocs(request: Request): boolean {
   const caller = callerOf(request);

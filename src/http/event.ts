@@ -1,14 +1,17 @@
 /** Events: the list, one with its runs, and replay. */
 import { Type } from "typebox";
 import { listEvents } from "../event/event-list.ts";
-import { findEventView } from "../event/event-view.ts";
+import { type EventView, findEventView } from "../event/event-view.ts";
 import { expungeByHand } from "../event/expunge.ts";
 import { planReplay, replayEvent } from "../event/replay.ts";
+import { isJsonObject } from "../ground/json.ts";
 import { MAX_ACTIONS_PER_RELAY } from "../ground/limit.ts";
 import { readPageRequest } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
 import type { Reader } from "../store/port.ts";
 import { readPage } from "../store/walk.ts";
+import { docsOf } from "./error.ts";
+import type { HttpRooms } from "./rooms.ts";
 import { environmentRoute } from "./route.ts";
 import { fields, json, oneOf, orNull, pageOf, pageQuery, readTime, time, timeOrNull } from "./schema.ts";
 
@@ -68,6 +71,20 @@ const plan = Type.Object({
   ),
 });
 
+/** The event as a caller is shown it: each result with a code has the page that explains it, where the caller is one who is told of pages. */
+function showEvent({ rooms, request }: { rooms: HttpRooms; request: Request }, event: EventView): EventView {
+  const runs = event.runs.map((run) => {
+    const results = Array.isArray(run.results) ? run.results : [];
+    const shown = results.map((result) => {
+      const code = isJsonObject(result) ? result.code : undefined;
+      const docs = typeof code === "string" ? docsOf(rooms, request, code) : null;
+      return docs === null || !isJsonObject(result) ? result : { ...result, docs };
+    });
+    return { ...run, results: shown };
+  });
+  return { ...event, runs };
+}
+
 async function requireEvent(tx: Reader, environmentId: number, id: string) {
   const found = await findEventView(tx, environmentId, id);
   if (found !== null) return found;
@@ -105,8 +122,10 @@ export const eventRoutes = [
     path: "/events/:id",
     summary: "Shows one event with its payload and what each action of each attempt did.",
     answer: Type.Object({ event }),
-    async handle({ rooms, visit, params }) {
-      return { event: await rooms.store.read((tx) => requireEvent(tx, visit.environment.id, params.id)) };
+    async handle(call) {
+      const { rooms, visit, params } = call;
+      const found = await rooms.store.read((tx) => requireEvent(tx, visit.environment.id, params.id));
+      return { event: showEvent(call, found) };
     },
   }),
   environmentRoute({
@@ -136,7 +155,8 @@ export const eventRoutes = [
     }),
     answer: Type.Object({ event }),
     status: 202,
-    async handle({ rooms, visit, params, body, nowMs }) {
+    async handle(call) {
+      const { rooms, visit, params, body, nowMs } = call;
       const environmentId = visit.environment.id;
       const { run, version } = body;
       const replayed = await rooms.store.write(visit.origin, async (tx) => {
@@ -144,7 +164,7 @@ export const eventRoutes = [
         return await requireEvent(tx, environmentId, params.id);
       });
       rooms.wakeRunner();
-      return { event: replayed };
+      return { event: showEvent(call, replayed) };
     },
   }),
   environmentRoute({
@@ -153,14 +173,15 @@ export const eventRoutes = [
     summary:
       "Takes the payload and what results quote out of an event for good, audited; it never runs again, and one that waits ends failed.",
     answer: Type.Object({ event }),
-    async handle({ rooms, visit, params, nowMs }) {
+    async handle(call) {
+      const { rooms, visit, params, nowMs } = call;
       const environmentId = visit.environment.id;
       const expunged = await rooms.store.write("erasure", async (tx) => {
         await expungeByHand(tx, { environmentId, id: params.id, actor: visit.by, nowMs });
         return await requireEvent(tx, environmentId, params.id);
       });
       rooms.wakeSweep();
-      return { event: expunged };
+      return { event: showEvent(call, expunged) };
     },
   }),
 ];

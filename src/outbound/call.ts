@@ -1,5 +1,7 @@
 /** The signed call out of the house. See OutboundCaller; the address rules are in address.ts. */
 
+import type { UrlRule } from "./url-rule.ts";
+
 export interface CallRequest {
   url: string;
   /** The exact bytes to post, signed as they are. */
@@ -15,7 +17,7 @@ export type CallOutcome =
   /** An address rule refused it: https_only, ip_literal, own_host, unresolvable, private_address. */
   | {
       kind: "refused";
-      code: string;
+      code: UrlRule;
       message: string;
       /** The URL as written breaks the rule, so that no other answer of the name servers mends it. */
       final?: true;

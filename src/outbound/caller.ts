@@ -13,7 +13,7 @@ import type { CallOutcome, CallRequest, OutboundCaller } from "./call.ts";
 import { connectPinned, errorCode, isTlsError, makeTrust } from "./connect.ts";
 import { type AddressLookup, lookupAll, resolveTarget } from "./resolve.ts";
 import { signNotice } from "./signature.ts";
-import { type CallTarget, readCallTarget } from "./url-rule.ts";
+import { type CallTarget, readCallTarget, type UrlRule } from "./url-rule.ts";
 
 export interface CallerOptions {
   /** The service's own hosts as of now: `name` (every port) or `name:port`; see `ownHostOf`. */
@@ -134,7 +134,7 @@ async function post(
   }
 }
 
-function refuse(code: string, message: string): CallOutcome & { kind: "refused" } {
+function refuse(code: UrlRule, message: string): CallOutcome & { kind: "refused" } {
   return { kind: "refused", code, message };
 }
 

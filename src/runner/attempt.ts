@@ -25,6 +25,7 @@ import { keepMappedAgain, type RanActions } from "../event/run-row.ts";
 import { type Json, type JsonObject, parseJson } from "../ground/json.ts";
 import type { RaisableLimits } from "../ground/limit.ts";
 import type { Log } from "../ground/log.ts";
+import type { ResultCode } from "../ground/result-code.ts";
 import type { LiveAction, LiveRelay } from "../relay/live-relay.ts";
 import { StoreUnavailable, type Writer } from "../store/port.ts";
 import { makeActionRun } from "./action-run.ts";
@@ -45,7 +46,7 @@ const PERSON_CHANGED =
 /** How an attempt ended. `reason` is an EventReason (no action ran) or the failure's code. */
 export type AttemptEnd =
   | { outcome: "ok" }
-  | { outcome: "failed"; code: string; final: boolean }
+  | { outcome: "failed"; code: ResultCode; final: boolean }
   | { outcome: "not_run"; reason: EventReason };
 
 /** What is to leave the house before the attempt can go on. */

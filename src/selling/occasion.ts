@@ -1,5 +1,6 @@
 /** On what occasion something is sold or taken back, and how that ended. The shape of an end is an action's outcome. */
 import type { Json } from "../ground/json.ts";
+import type { ResultCode } from "../ground/result-code.ts";
 import { findPerson } from "../people/person.ts";
 import type { Reader } from "../store/port.ts";
 
@@ -16,18 +17,18 @@ export interface Occasion {
 
 export interface SaleFailure {
   outcome: "failed";
-  code: string;
+  code: ResultCode;
   message: string;
   /** Trying again cannot help: the event is dead at once. */
   final: boolean;
 }
 
 export type SaleOutcome =
-  | { outcome: "done" | "skipped"; code?: string; message?: string; before?: Json; after?: Json }
+  | { outcome: "done" | "skipped"; code?: ResultCode; message?: string; before?: Json; after?: Json }
   | SaleFailure;
 
 /** A failure that a retry may overcome, unless `final`. */
-export function fail(code: string, message: string, final = false): SaleFailure {
+export function fail(code: ResultCode, message: string, final = false): SaleFailure {
   return { outcome: "failed", code, message, final };
 }
 

@@ -1,5 +1,7 @@
 /** Errors are rendered in one place: code and message, docs for those who build, resetAt for caps, and never a stack. */
 import { expect, test } from "bun:test";
+import { REFUSALS } from "../../src/ground/refusal-code.ts";
+import { RESULTS } from "../../src/ground/result-code.ts";
 import { StoreUnavailable } from "../../src/store/port.ts";
 import { startApi } from "../kit/api-server.ts";
 
@@ -32,6 +34,16 @@ test("docs begins with the configured address, and the page behind the default o
   const page = await own.call("/docs/errors/not_found", { headers: { accept: "text/html" } });
   expect(page.text).toContain("not_found (404)");
   expect((await own.call("/docs/errors/constructor")).json.code).toBe("not_found");
+});
+
+test("every code that may stand in an event's results has its page, as text and as JSON", async () => {
+  await using own = await startApi();
+  for (const [code, { when, todo }] of Object.entries({ ...REFUSALS, ...RESULTS })) {
+    const page = await own.call(`/docs/errors/${code}`);
+    expect([page.status, page.json]).toEqual([200, expect.objectContaining({ code, when, todo })]);
+  }
+  const text = await own.call("/docs/errors/http_error", { headers: { accept: "text/html" } });
+  expect(text.text).toContain("http_error (in an event's results)");
 });
 
 test("a cap answers resetAt and Retry-After", async () => {

@@ -1,11 +1,12 @@
-/** The registry of refusal codes and the code that refuses: neither knows a code the other does not. */
+/** The registry of codes, of refusals and of results, and the code that uses them: neither knows a code the other does not. */
 import { describe, expect, test } from "bun:test";
 import { REFUSALS } from "../../src/ground/refusal-code.ts";
+import { RESULTS } from "../../src/ground/result-code.ts";
 import { codeOf, readSources } from "./source-tree.ts";
 
-const REGISTRY = "src/ground/refusal-code.ts";
+const REGISTRIES = ["src/ground/refusal-code.ts", "src/ground/result-code.ts"];
 const code = readSources("src")
-  .filter((source) => source.path !== REGISTRY)
+  .filter((source) => !REGISTRIES.includes(source.path))
   .map(codeOf)
   .join("\n");
 const registered = Object.keys(REFUSALS);
@@ -31,6 +32,40 @@ describe("the refusal codes", () => {
       expect(entry.todo).toMatch(/^[A-Z].*\.$/s);
       expect(entry.status).toBeGreaterThanOrEqual(400);
       expect(entry.status).toBeLessThan(600);
+    },
+  );
+});
+
+describe("the codes of an event's results", () => {
+  const results = Object.keys(RESULTS);
+  const known = new Set([...registered, ...results]);
+  /** Alerts' codes and a mail's trouble stand beside results in these rooms. */
+  const others = new Set(["relay_failed", "mail_unknown", "stopped"]);
+  const rooms = readSources("src").filter(({ path }) =>
+    /^src\/(action|selling|runner|outbound|event)\//.test(path),
+  );
+
+  test("every code that an action, a sale, a run or a call may end with has its page", () => {
+    const used = rooms.flatMap((source) => [
+      ...codeOf(source).matchAll(/\b(?:code|reason): (?:[\w.!? ]*[?:] )*"([a-z_]+)"/g),
+      ...codeOf(source).matchAll(/\b(?:fail|failFinally|failForNow|refuse)\(\s*"([a-z_]+)"/g),
+    ]);
+    const codes = new Set(used.map(([, name = ""]) => name).filter((name) => !others.has(name)));
+    expect([...codes].filter((name) => !known.has(name))).toEqual([]);
+    expect(codes.size).toBeGreaterThan(20);
+  });
+
+  test("every one of them is used, and none is a refusal as well", () => {
+    expect(results.filter((name) => !code.includes(`"${name}"`))).toEqual([]);
+    expect(results.filter((name) => registered.includes(name))).toEqual([]);
+  });
+
+  test.each(Object.entries(RESULTS))(
+    "%s says when it happens and what to do, each in a sentence",
+    (name, entry) => {
+      expect(name).toMatch(/^[a-z]+(_[a-z]+)*$/);
+      expect(entry.when).toMatch(/^[A-Z].*\.$/s);
+      expect(entry.todo).toMatch(/^[A-Z].*\.$/s);
     },
   );
 });

@@ -229,7 +229,7 @@ describe("a definition-level failure is dead on the first attempt, with the aler
         },
       },
     ],
-    ...["https_only", "ip_literal", "own_host"].map((code): (typeof rows)[number] => [
+    ...(["https_only", "ip_literal", "own_host"] as const).map((code): (typeof rows)[number] => [
       code,
       {
         actions: [CALL],
@@ -247,6 +247,7 @@ describe("a definition-level failure is dead on the first attempt, with the aler
       const view = await showEvent(running, await sendAndDrain("a", PERSON));
       expect(view).toMatchObject({ state: "dead", reason: code, attempts: 1, nextAttemptAt: null });
       expect(view.runs[0]?.results).toHaveLength(1);
+      expect(view.runs[0]?.results[0]?.docs).toBe(`https://relay.example.test/docs/errors/${code}`);
       const alerts = await alertsOf(running);
       expect(alerts).toMatchObject([{ code: "relay_failed", target: "relay:orders", count: 1 }]);
       expect(caller.requests).toHaveLength(actions[0] === CALL ? 1 : 0);

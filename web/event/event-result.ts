@@ -13,17 +13,23 @@ import { sayActionType } from "../relay/relay-words.ts";
 const ICONS = { done: "check", skipped: "skip", failed: "cross" } as const;
 
 export function EventResult({ result }: { result: Result }): View {
-  const { type, outcome, code, message, before, after, answer } = result;
+  const { type, outcome, code, docs, message, before, after, answer } = result;
   return html`<li class="result result-${outcome}">
     <span class="result-icon"><${Icon} name=${ICONS[outcome]} size=${13} /></span>
     <div class="result-body">
       <div class="result-head"><b>${sayActionType(type)}</b><code class="quiet">${type}</code>
-        <${StateMark} state=${outcome} />${code !== undefined && html`<code class="code">${code}</code>`}</div>
+        <${StateMark} state=${outcome} />${code !== undefined && html`<${Code} code=${code} docs=${docs} />`}</div>
       ${message !== undefined && html`<p><${Sentence} text=${message} /></p>`}
       ${answer !== undefined && html`<${AnswerView} answer=${answer} />`}
       ${(isSomething(before) || isSomething(after)) && html`<${Change} before=${before ?? null} after=${after ?? null} />`}
     </div>
   </li>`;
+}
+
+function Code({ code, docs }: { code: string; docs: string | undefined }): View {
+  const shown = html`<code class="code">${code}</code>`;
+  if (docs === undefined || !/^https?:/.test(docs)) return shown;
+  return html`<a href=${docs} target="_blank" rel="noreferrer">${shown}</a>`;
 }
 
 function isSomething(value: Json | undefined): boolean {

@@ -19,6 +19,8 @@ export interface Page<Item> {
 /** What an action did in a run; `type` is `person` where the person could not be found. */
 export type Result = Pick<ActionResult, "type" | "outcome"> & {
   code?: string;
+  /** The page that explains the code. */
+  docs?: string;
   message?: string;
   before?: Json;
   after?: Json;

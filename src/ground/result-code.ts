@@ -1,0 +1,148 @@
+/**
+ * The registry of codes that no caller is refused with: they stand in an action's result, or say why an event ended. Together with the
+ * refusals they are all that may stand there; the error pages and the tests read it.
+ * Source: the specification's "Action-level errors", decisions, sections 3 and 5.
+ */
+import type { RefusalCode } from "./refusal-code.ts";
+
+export const RESULTS = {
+  person_not_found: {
+    when: "The event's person key resolved to nobody, or an action needs a person and the event has none.",
+    todo: "Compare the map's person key with what the event carries; file the token or invite the person, then replay the event.",
+  },
+  person_erased: {
+    when: "The event's person was erased after the event arrived.",
+    todo: "Nothing: it never runs again, and an erased address never comes back by itself; a new event makes a new person.",
+  },
+  collection_missing: {
+    when: "A record was to be written into a collection that does not exist here.",
+    todo: "Create the collection, or name one that exists, then replay the event.",
+  },
+  product_unknown: {
+    when: "The action names a product that does not exist here.",
+    todo: "Create the product, or name one that exists, then replay the event.",
+  },
+  plan_unknown: {
+    when: "The action names a plan that does not exist here.",
+    todo: "Create the plan, or name one that exists, then replay the event.",
+  },
+  product_not_sold_here: {
+    when: "The product is not sold through the relay that was to fulfil it.",
+    todo: "Name that relay in the product's soldThrough, then replay the event.",
+  },
+  plan_not_sold_here: {
+    when: "The plan is not sold through the relay that was to grant it.",
+    todo: "Name that relay in the plan's soldThrough, then replay the event.",
+  },
+  ref_unresolved: {
+    when: "The action's ref resolves to no text or number on this event, or to more than 200 characters.",
+    todo: "Name a path to the payment's identifier that every such event carries, then replay the event.",
+  },
+  purchase_missing: {
+    when: "Nothing was fulfilled under the ref of this refund yet.",
+    todo: "Nothing if the payment's event is still to come: the refund is tried again; else compare the refs of the two relays.",
+  },
+  purchase_not_by_relay: {
+    when: "The purchase under this ref was not fulfilled by a relay, and a relay refunds no other.",
+    todo: "Refund it where it was paid.",
+  },
+  billed_by_processor: {
+    when: "The person's subscription is billed by the card processor, which a relay never changes.",
+    todo: "End it at the processor; to grant another plan, replay the event afterwards.",
+  },
+  sends_off: {
+    when: "The owner's sends switch is off, so no mail leaves.",
+    todo: "Turn it on in the mail settings; the event is tried again.",
+  },
+  sender_domain_required: {
+    when: "The environment has no verified sender domain, from which alone mail goes.",
+    todo: "Verify a sender domain in the mail settings; the actions after it ran, and the mail is tried again.",
+  },
+  email_capped: {
+    when: "A cap on mails is reached: of the app in an hour, or of the person in a day.",
+    todo: "Wait, the event is tried again; the caps can be raised in the server's configuration.",
+  },
+  mail_not_sent: {
+    when: "The mail could not be handed over to the mail server.",
+    todo: "Nothing at once, it is tried again; the message and the list of emails name the class of what went wrong.",
+  },
+  mail_refused: {
+    when: "The mail server refused the mail for good.",
+    todo: "Look at the person's address and at what the mail server refuses; replay the event once it is mended.",
+  },
+  mail_unsubscribed: {
+    when: "The person wants no more mails of kind event from this app, so none was sent.",
+    todo: "Nothing: it is the person's choice; what they must know goes as kind account.",
+  },
+  mail_empty: {
+    when: "Nothing is left of the mail's subject or text on this event.",
+    todo: "Name paths that every such event carries, or add words of your own, then replay the event.",
+  },
+  no_signing_secret: {
+    when: "The relay has no signing secret to sign its call with.",
+    todo: "Make one on the relay's page, then replay the event.",
+  },
+  http_error: {
+    when: "The called URL answered with another status than 2xx.",
+    todo: "Look at the answer on the event; the call is tried again with the same id.",
+  },
+  redirect: {
+    when: "The called URL answered with a redirect, which is never followed.",
+    todo: "Name the final address in url.",
+  },
+  https_only: {
+    when: "The called URL is not https.",
+    todo: "Write an https address; http to localhost works in local development alone.",
+  },
+  ip_literal: {
+    when: "The called URL names an IP address.",
+    todo: "Use a host name.",
+  },
+  own_host: {
+    when: "The called URL is this service's own host.",
+    todo: "Call a server of yours instead.",
+  },
+  unresolvable: {
+    when: "The called URL's host has no address.",
+    todo: "Check its spelling and its DNS records; the call is tried again.",
+  },
+  private_address: {
+    when: "The called URL's host resolves to an address that is not public.",
+    todo: "Call a public host, or have the operator allow this one.",
+  },
+  timeout: {
+    when: "The called URL did not answer within 10 seconds.",
+    todo: "Answer first and do long work afterwards; the call is tried again with the same id.",
+  },
+  connection_failed: {
+    when: "No connection to the called URL's host came about.",
+    todo: "Check that the server runs and answers there; the call is tried again.",
+  },
+  tls_failed: {
+    when: "No trusted connection to the called URL's host came about.",
+    todo: "Check its certificate, its chain and its host name; the call is tried again.",
+  },
+  edited_after: {
+    when: "The action was edited after it had done its work on this event, so it was not done again.",
+    todo: "Nothing if the earlier work was right; else replay the event and choose to run this action.",
+  },
+  trigger_changed: {
+    when: "The relay's trigger became another kind while the event waited.",
+    todo: "Handle the event by hand, or give the relay its trigger back and replay the event.",
+  },
+  relay_deleted: {
+    when: "The relay was deleted while the event waited.",
+    todo: "Make a relay of that name again, then replay the event.",
+  },
+  missed: {
+    when: "The schedule's tick was missed while the service was down; only the newest missed one runs late.",
+    todo: "Replay the event if it is still wanted.",
+  },
+  interrupted: {
+    when: "The service stopped in the middle of the last attempt that the event had.",
+    todo: "Look at what was done, then replay the event.",
+  },
+} as const satisfies Record<string, { when: string; todo: string }>;
+
+/** What may stand as the code of a result or the reason of an event. */
+export type ResultCode = RefusalCode | keyof typeof RESULTS;
