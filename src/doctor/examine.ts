@@ -7,7 +7,7 @@ import { checkKey, checkSchema, checkWhole } from "./database-check.ts";
 import { checkDisk, checkLog, checkRights } from "./directory-check.ts";
 import { checkClock, checkDead, checkProblems, checkQueue } from "./event-check.ts";
 import { type Finding, failure, type Patient } from "./finding.ts";
-import { checkBackups, checkBaseUrl, checkSenderDomain } from "./setup-check.ts";
+import { checkBackups, checkBaseUrl, checkSecrets, checkSenderDomain } from "./setup-check.ts";
 
 type RowCheck = (database: DatabaseFile, patient: Patient) => Promise<Finding>;
 
@@ -19,6 +19,7 @@ const ROW_CHECKS: readonly RowCheck[] = [
   checkProblems,
   checkClock,
   checkBaseUrl,
+  checkSecrets,
   checkSenderDomain,
 ];
 

@@ -2,6 +2,7 @@
 import { readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { listEnvironments } from "../account/environment.ts";
+import { listSharedSecrets } from "../relay/relay-environment-secret.ts";
 import type { Reader } from "../store/port.ts";
 import { type Finding, fine, type Patient, worry } from "./finding.ts";
 import { writeDuration } from "./size-words.ts";
@@ -23,6 +24,17 @@ export async function checkBaseUrl(tx: Reader, { baseUrl }: Patient): Promise<Fi
     return worry("base URL", `${baseUrl} is not https: events and sessions travel in the clear.`, todo);
   }
   return fine("base URL", `${baseUrl}, https.`);
+}
+
+/** A call names no environment: its secret alone decides which one receives. */
+export async function checkSecrets(tx: Reader, { clock }: Patient): Promise<Finding> {
+  const shared = await listSharedSecrets(tx, clock.now());
+  if (shared.length === 0) return fine("secrets", "Each verifies its relay name in one environment alone.");
+  return worry(
+    "secrets",
+    `One secret verifies ${shared.join(", ")} in two environments, so that one of them takes the other's events.`,
+    "make a webhook endpoint of its own for each environment at the sender, and paste or set that one's secret",
+  );
 }
 
 /** Only where a relay mails people; local development sends nothing. */

@@ -46,6 +46,18 @@ export async function keepProcessorSecret(
   for (const { name } of relays) await refuseDigestElsewhere(tx, { environment, nowMs }, name, secret.digest);
 }
 
+/** Relay names, with their app, that one secret verifies in two environments: from before this was refused. */
+export async function listSharedSecrets(tx: Reader, nowMs: number): Promise<string[]> {
+  const sql = `WITH verifying AS (${VERIFYING}), placed AS (
+      SELECT environmentId, environment.app_id AS appId, verifying.name AS name, digest FROM verifying
+      JOIN environment ON environment.id = environmentId WHERE digest IS NOT NULL)
+    SELECT DISTINCT one.appId || '/' || one.name AS name FROM placed AS one JOIN placed AS other
+      ON other.appId = one.appId AND other.name = one.name AND other.digest = one.digest
+        AND other.environmentId > one.environmentId
+    ORDER BY 1`;
+  return (await tx.all<{ name: string }>(sql, nowMs)).map(({ name }) => name);
+}
+
 async function findProcessorDigest(tx: Reader, environmentId: number): Promise<Uint8Array | null> {
   const sql = "SELECT processor_secret_digest AS digest FROM environment WHERE id = ?1";
   return (await tx.get<{ digest: Uint8Array | null }>(sql, environmentId))?.digest ?? null;

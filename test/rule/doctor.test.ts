@@ -73,6 +73,7 @@ describe("the doctor", () => {
       "problems ok",
       "clock ok",
       "base URL ok",
+      "secrets ok",
       "sender domain ok",
       "backups ok",
     ]);
@@ -240,6 +241,18 @@ describe("the doctor", () => {
       rule: "a base URL that nobody names is a warning",
       arrange: () => ({ baseUrl: null }),
       finds: { "base URL": "warn" },
+    },
+    {
+      rule: "a secret that verifies one relay name in two environments is a warning",
+      arrange(dataDir) {
+        change(dataDir, "UPDATE relay SET secret_digest = x'aa' WHERE id = 'rly_production'");
+        change(
+          dataDir,
+          "UPDATE relay SET secret_kind = 'processor', secret = NULL WHERE id = 'rly_development'",
+        );
+        change(dataDir, "UPDATE environment SET processor_secret_digest = x'aa' WHERE name = 'development'");
+      },
+      finds: { secrets: "warn" },
     },
     {
       rule: "mail without a verified sender domain is a warning",
