@@ -8,7 +8,7 @@ import { tmpdir } from "node:os";
 import { join, relative, resolve } from "node:path";
 import { BROWSER_VARIABLE, findBrowser } from "../test/kit/browser-program.ts";
 
-const BROWSER_TESTS = join("test", "browser");
+const BROWSER_TESTS = "test/browser";
 
 interface Outcome {
   passed: number;
@@ -47,7 +47,7 @@ function listBrowserFiles(args: readonly string[]): string[] {
   const named = args.filter((word) => !word.startsWith("-") && /[./]/.test(word));
   return readdirSync(BROWSER_TESTS)
     .filter((name) => name.endsWith(".test.ts"))
-    .map((name) => join(BROWSER_TESTS, name))
+    .map((name) => `${BROWSER_TESTS}/${name}`)
     .filter((file) => named.length === 0 || named.some((word) => file.includes(word.replace(/^\.\//, ""))));
 }
 

@@ -9,7 +9,7 @@ import { isJsonObject, type Json, parseJson, writeJson } from "../ground/json.ts
 import { findScheme } from "../verify/registry.ts";
 import { type Command, CommandFailure, type Input } from "./command.ts";
 import { APP, ENVIRONMENT, JSON_OUTPUT } from "./data-directory.ts";
-import { toRefusalCode, writeCodeLine } from "./refusal-words.ts";
+import { docsOf, toRefusalCode, writeCodeLine } from "./refusal-words.ts";
 import { makeSampleEvent, type SampleEvent } from "./sample-event.ts";
 import { waitForEvent } from "./send-outcome.ts";
 import { findSendTarget, type SendTarget } from "./send-target.ts";
@@ -55,10 +55,12 @@ export const send: Command = {
     const target = await findSendTarget(name, input, world);
     const event = await readEvent(target, input, world);
     const response = await post(target, event, world);
-    const body = await response.text();
-    world.say(input.on("json") ? writeJson({ status: response.status, body: readBody(body) }, 2) : body);
+    const text = await response.text();
+    const body = readBody(text);
+    const refusal = response.ok ? null : readRefusal(body, input, world);
+    world.say(input.on("json") ? writeJson({ ...refusal, status: response.status, body }, 2) : text);
     if (!input.on("json")) world.tell(`${response.status} from ${target.url}`);
-    return await explain(response, readBody(body), target, input, world);
+    return await explain(response, body, target, input, world);
   },
 };
 
@@ -110,6 +112,17 @@ async function post(target: SendTarget, event: SampleEvent, world: World): Promi
       `Nothing answered at ${url} (${(error as Error).message}): start the service with relay dev, or name the address with --url.`,
     );
   }
+}
+
+/** What a receiver refused with, and where that is explained. */
+function readRefusal(body: Json, input: Input, world: World) {
+  const { code: given, message } = isJsonObject(body) ? body : {};
+  const code = toRefusalCode(given);
+  return {
+    code,
+    message: String(message ?? ""),
+    docs: docsOf(code, ["--data-dir", readDataDir(input, world)], world),
+  };
 }
 
 /** Says what the answer means; in the data directory's reach, what became of the event. Answers the exit code. */

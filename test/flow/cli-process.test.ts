@@ -47,7 +47,13 @@ describe("relay dev", () => {
       env: { RELAY_SECRET: "not the secret" },
     });
     expect(await wrong.line("The secret used is not the relay's")).toBeString();
+    expect(await wrong.line("bad_signature  http")).toContain("/docs/errors/bad_signature");
     expect(await wrong.exited).toBe(1);
+    const secret = { RELAY_SECRET: "not the secret" };
+    await using inJson = startCli(["send", "checkout-completed", "--json"], { cwd, env: secret });
+    expect(await inJson.line('"code": "bad_signature"')).toBeString();
+    expect(await inJson.line('"docs": "http')).toContain("/docs/errors/bad_signature");
+    expect(await inJson.exited).toBe(1);
     dev.kill("SIGINT");
     expect(await dev.exited).toBe(0);
     expect(readdirSync(join(cwd, ".relay"))).not.toContain("running.json");
