@@ -18,7 +18,7 @@ const CONNECT_TIMEOUT_MS = 10_000;
 const SILENCE_TIMEOUT_MS = 30_000;
 const QUIT_WAIT_MS = 2_000;
 /** How long a stopping service waits for the answer to a text that has left; less than the runner waits. */
-const STOP_GRACE_MS = 8_000;
+const STOP_GRACE_MS = 6_000;
 /** Replies about signing in, whichever command they answer: the owner can set that right (RFC 4954, section 6). */
 const SIGN_IN_REPLIES: ReadonlySet<number> = new Set([530, 534, 535, 538]);
 

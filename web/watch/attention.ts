@@ -68,6 +68,7 @@ export function AttentionPage({ place }: PageProps): View {
               <span class="quiet"><${Ago} at=${lastAt} />${mailedAt !== null && " · mailed"}</span></div><p>
               <${Sentence} text=${message} /></p>
               ${code === "relay_failed" && html`<a href=${deadEvents(place, target)}>See its dead events</a>`}
+              ${code === "mail_unknown" && html`<a href=${pagePath(place, "mail") + writeQuery({ state: "unknown" })}>See these mails</a>`}
               </li>`,
         )}</ul><${OlderButton} older=${older} none="These are all." /></section>`
     }`;

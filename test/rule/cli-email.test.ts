@@ -1,0 +1,83 @@
+/** relay emails: what became of mail, again what may not have left, and a test of the settings, on a data directory. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { intendEmail } from "../../src/mail/email.ts";
+import { invitePerson } from "../../src/people/person-invite.ts";
+import { openSqlite } from "../../src/store/sqlite.ts";
+import { type CommandResult, runCommand } from "../kit/cli-world.ts";
+import { VirtualClock } from "../kit/virtual-clock.ts";
+
+const cwd = mkdtempSync(join(tmpdir(), "relay-cli-mail-"));
+afterAll(() => rmSync(cwd, { recursive: true }));
+const run = (line: string): Promise<CommandResult> => runCommand(line.split(" "), { cwd });
+let id: string;
+
+beforeAll(async () => {
+  expect((await run("apps create Shop --id app_test")).code).toBe(0);
+  const store = await openSqlite(join(cwd, ".relay", "relay.db"), { clock: new VirtualClock(0) });
+  id = await store.write("app", async (tx) => {
+    const environment = await tx.get<{ id: number }>("SELECT id FROM environment WHERE name = 'development'");
+    const environmentId = environment?.id ?? 0;
+    const invite = { environmentId, email: "ada@example.com", createdBy: "test", nowMs: 0, invitesPerDay: 9 };
+    const { person } = await invitePerson(tx, invite);
+    const made = await intendEmail(tx, {
+      environmentId,
+      personId: person.id,
+      recipient: person.email,
+      sender: "event@shop.example",
+      kind: "event",
+      subject: "Thank you",
+      text: "Text",
+      relayName: "orders",
+      eventId: null,
+      nowMs: 0,
+    });
+    await tx.run("UPDATE email SET state = 'unknown', left_at = 1 WHERE id = ?1", made);
+    return made;
+  });
+  await store.close();
+});
+
+describe("relay emails", () => {
+  test("list shows what became of each, and keeps to a state", async () => {
+    const { code, said } = await run("emails list --state unknown");
+    expect([code, said.split("\n")]).toEqual([
+      0,
+      [expect.stringContaining("STATE"), expect.stringContaining(id)],
+    ]);
+    expect(await run("emails list --state sent")).toMatchObject({ said: "", told: "No mail matches." });
+    expect(JSON.parse((await run("emails list --json")).said).items).toMatchObject([
+      { id, state: "unknown" },
+    ]);
+  });
+
+  test.each([
+    [
+      "send-again without a verified sender domain",
+      () => `emails send-again ${id}`,
+      "verified sender domain",
+    ],
+    ["send-again of a mail that is not there", () => "emails send-again eml_none", "No mail with this id"],
+    ["a test mail to somebody who is no owner", () => "emails test --to eve@example.com", "no owner's"],
+  ])("refuses %s, and changes nothing", async (_rule, line, words) => {
+    const before = (await run("emails list --json")).said;
+    const { code, told } = await run(line());
+    expect([code, told]).toEqual([1, expect.stringContaining(words)]);
+    expect((await run("emails list --json")).said).toBe(before);
+  });
+
+  test("an end that is not good is told with its class, and is exit code 1", async () => {
+    const store = await openSqlite(join(cwd, ".relay", "relay.db"), { clock: new VirtualClock(0) });
+    await store.write("app", (tx) =>
+      tx.run(
+        "INSERT INTO sender_domain (environment_id, domain, verification_token, verified_at) SELECT id, 'shop.example', 't', 1 FROM environment",
+      ),
+    );
+    await store.close();
+    const { code, said } = await run(`emails send-again ${id}`);
+    expect([code, said]).toEqual([1, expect.stringContaining("No SMTP server is set in this environment")]);
+    expect((await run("emails list --state unknown")).said).toContain(id);
+  });
+});
