@@ -20,6 +20,8 @@ type Outcome = { ok: true; value: unknown } | { ok: false; error: unknown };
 
 /** A bound on one transaction, so that a burst cannot make the first writer wait for the last. */
 const MAX_GROUP = 512;
+/** And on how long it holds the event loop: the works behind it are the next group. Real time under any clock, as that is what is held. */
+const MAX_GROUP_MS = 12;
 
 /**
  * How long a group waits for another process that holds the write lock. A command beside the server holds it for milliseconds. The wait is
@@ -89,6 +91,7 @@ export class GroupCommit {
         (await this.#runGroup(group, { careful: false }, committed)) ??
         (await this.#runGroup(group, { careful: true }, committed)) ??
         [];
+      this.#waiting.unshift(...group.splice(outcomes.length));
       group.forEach((waiting, index) => {
         const outcome = outcomes[index] as Outcome;
         if (outcome.ok) waiting.resolve(outcome.value);
@@ -108,7 +111,7 @@ export class GroupCommit {
   }
 
   /**
-   * One transaction for the whole group. Not careful: without savepoints, which would copy every page each work touches; answers null
+   * One transaction for the group, or for the first works of it that its time suffices for. Not careful: without savepoints, which would copy every page each work touches; answers null
    * when something in it failed, with all of it undone. Throws when the transaction as a whole is lost; nothing is kept then either.
    */
   async #runGroup(
@@ -121,9 +124,11 @@ export class GroupCommit {
     committed.length = 0;
     await this.#begin();
     const watch = watchForForeignAwait();
+    const endMs = systemClock.monotonicMs() + MAX_GROUP_MS;
     let captured = true;
     try {
       for (const { origin, work, fence } of group) {
+        if (outcomes.length > 0 && systemClock.monotonicMs() >= endMs) break;
         const refused = fence === null || passed.has(fence) ? null : await this.#ask(fence);
         if (refused !== null) {
           outcomes.push(refused);

@@ -29,6 +29,8 @@ type Worst = (turn: number) => (Ask | string)[];
 const MB = 1024 * 1024;
 /** Its id is known when the service has started. */
 const WIDE_EVENT = "{wide event}";
+const OTHER_EVENT = /\{other event (\d)\}/;
+const otherEvent = (turn: number): string => `{other event ${turn}}`;
 const person = rowId("per", 1);
 const wideRecord = rowId("rec", 9_000_100);
 const long = "a".repeat(199);
@@ -148,7 +150,9 @@ const WORST: Record<string, Worst> = {
   "GET {E}/events/:id": get(`${E}/events/${WIDE_EVENT}`),
   "GET {E}/events/:id/replay": get(`${E}/events/${WIDE_EVENT}/replay`),
   "POST {E}/events/:id/replay": send("POST", `${E}/events/${WIDE_EVENT}/replay`, {}),
-  "POST {E}/events/:id/expunge": send("POST", `${E}/events/${WIDE_EVENT}/expunge`, {}),
+  "POST {E}/events/:id/expunge": (turn) => [
+    { method: "POST", path: `${E}/events/${otherEvent(turn)}/expunge`, body: {} },
+  ],
   "GET {E}/calls": list("/calls", "relay=nothing"),
   "GET {E}/collections/:name/records": () => [
     `${wide}?limit=200`,
@@ -399,7 +403,9 @@ async function say(word: "reset" | "worst"): Promise<number> {
 
 async function ask(question: Ask): Promise<{ status: number; text: string }> {
   const { method = "GET", body, bytes } = question;
-  const path = question.path.replace(WIDE_EVENT, eventId(1_003_000, lag.firstMs));
+  const path = question.path
+    .replace(WIDE_EVENT, eventId(1_003_000, lag.firstMs))
+    .replace(OTHER_EVENT, (_, turn: string) => eventId(1_002_000 + Number(turn), lag.firstMs));
   const origin = lag.url;
   const headers = new Headers(
     path.startsWith("/client/")
