@@ -33,9 +33,9 @@ export function SigninSetting({ place }: { place: Place }): View {
     }
     setWanted(null);
   };
-  return html`<section class="stack"><h2>Signing in to your app</h2>
-    <label><input type="checkbox" checked=${wanted ?? signin.invitedOnly} disabled=${wanted !== null}
-      onChange=${(event: Event) => void set((event.target as HTMLInputElement).checked)} /> Invited people only</label>
+  return html`<section class="card signin-setting"><h2>Signing in to your app</h2>
+    <div class="radios"><label><input type="checkbox" checked=${wanted ?? signin.invitedOnly} disabled=${wanted !== null}
+      onChange=${(event: Event) => void set((event.target as HTMLInputElement).checked)} />Invited people only</label></div>
     <p class="quiet">People whom you invited, or whom an event made, sign in with a code. Anyone else is answered the same, gets no mail and is not signed up.</p>
     ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
   </section>`;
