@@ -418,6 +418,38 @@ describe("the wall clock jumps", () => {
     });
   }
 
+  test("back while more retries wait than one transaction looks at: each is brought forward, comes due and runs once", async () => {
+    const count = 1_203;
+    await saveRelay(running, receiverDefinition({}));
+    await running.api("POST", "/relays/orders/pause");
+    await putEvents(
+      running,
+      Array.from({ length: count }, (_, number) => `e${number}`),
+    );
+    // Many of them at one moment, some at others.
+    await running.service.store.write("app", (tx) =>
+      tx.run(
+        "UPDATE event SET attempts = 1, runs = 1, next_attempt_at = ?1 + (seq % 3) * 1000",
+        running.clock.now() + MINUTE,
+      ),
+    );
+    await running.api("POST", "/relays/orders/resume");
+    running.clock.jump(-DAY_MS);
+    await running.clock.advance(5_000);
+    const nowMs = running.clock.now();
+    const [late] = await running.rows<{ count: number }>(
+      "SELECT count(*) AS count FROM event WHERE next_attempt_at > ?1",
+      nowMs + MINUTE,
+    );
+    expect(late?.count).toBe(0);
+    await running.clock.advance(70_000);
+    await running.drain();
+    expect(await running.rows("SELECT state, count(*) AS count FROM event GROUP BY state")).toEqual([
+      { state: "done", count },
+    ]);
+    expect(await countRecords()).toBe(count);
+  }, 30_000);
+
   test("back while the service is off: a retry waits no longer than its own delay from the start", async () => {
     await saveRelay(running, receiverDefinition({ actions: [CALL] }));
     caller.reply = () => BROKEN;
