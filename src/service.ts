@@ -216,6 +216,17 @@ async function startOnce(
     wakeSweep: () => erasures.wake(),
     checkReady: makeReadyCheck({ store, lease, runner, clock, log }),
   };
+  let backups: BackupSchedule | null = null;
+  lease.watch({
+    lost(by) {
+      log.error("this server runs nothing any more, because another one took over its data directory", {
+        by,
+      });
+      for (const one of [runner, scheduler, capture, caretakers, erasures, alertMail, backups])
+        void one?.stop();
+    },
+    renewed: () => log.warn("runner.lock was removed while the server runs, and was made again"),
+  });
   const app = createHttp(http);
   await receiver.start();
   await runner.rescue();
@@ -231,7 +242,6 @@ async function startOnce(
   caretakers.start();
   erasures.start();
   alertMail.start();
-  let backups: BackupSchedule | null = null;
   if (config.backup !== null) {
     const start = backupInChild(config.dataDir);
     const onBackup = (made: boolean): void => metrics.noteBackup(made);
@@ -246,17 +256,6 @@ async function startOnce(
     started.defer(() => made.stop());
     backups = made;
   }
-
-  lease.watch({
-    lost(by) {
-      log.error("this server runs nothing any more, because another one took over its data directory", {
-        by,
-      });
-      for (const one of [runner, scheduler, capture, caretakers, erasures, alertMail, backups])
-        void one?.stop();
-    },
-    renewed: () => log.warn("runner.lock was removed while the server runs, and was made again"),
-  });
 
   const url = listening;
   // First of all: mail that waits for its server ends at once, so that nothing below waits for it, and the runner takes nothing new.
