@@ -34,6 +34,8 @@ import { resolvePerson } from "./event-person.ts";
 
 /** Warnings kept on an event; a template can name many paths that are not there. */
 const MAX_WARNINGS = 50;
+/** What was not done is told also where the others took all their room. */
+const MAX_LOSS_WARNINGS = 4 * MAX_WARNINGS;
 
 export interface AttemptRooms {
   limits: RaisableLimits;
@@ -139,7 +141,8 @@ export class Attempt {
         : { outcome: "failed", code: found.code, final: found.code === "person_suspended" };
     }
     this.#person = found.person;
-    if (event.personId !== null && found.person?.id !== event.personId) this.#warn(PERSON_CHANGED);
+    if (event.personId !== null && found.person?.id !== event.personId)
+      this.#warn(PERSON_CHANGED, MAX_LOSS_WARNINGS);
     // Only an event that ran before can have earlier work; a first run need not look.
     this.#steps =
       event.runs > 1 ? await alignWithEarlier(tx, relay, event, this.#makeRun()) : makeFreshSteps(relay);
@@ -222,7 +225,7 @@ export class Attempt {
     if (step.does === "skip") return { outcome: "skipped", ...afterOf(step.work.after) };
     if (step.does === "edited") {
       const message = tellEdited(this.#next, live.action, step.was);
-      this.#warn(message);
+      this.#warn(message, MAX_LOSS_WARNINGS);
       return { outcome: "skipped", code: "edited_after", message, ...afterOf(step.work.after) };
     }
     const run = this.#makeRun();
@@ -262,8 +265,8 @@ export class Attempt {
     return alone === true ? null : { outcome: "failed", code: outcome.code, final };
   }
 
-  #warn(sentence: string): void {
-    if (this.warnings.size < MAX_WARNINGS) this.warnings.add(sentence);
+  #warn(sentence: string, most = MAX_WARNINGS): void {
+    if (this.warnings.size < most) this.warnings.add(sentence);
   }
 
   #makeRun(): ActionRun {
@@ -280,11 +283,7 @@ export class Attempt {
   }
 }
 
-interface Unforeseen {
-  kind: "failed";
-  code: "internal";
-  message: string;
-}
+type Unforeseen = { kind: "failed"; code: "internal"; message: string };
 
 export const UNFORESEEN =
   "Something went wrong in the service itself; the server's log says what. The event is tried again.";

@@ -41,6 +41,7 @@ beforeEach(async () => {
   const mailer = {
     async send(letter: OutgoingMail) {
       letters.push(letter);
+      if (letter.subject === "Hang") return await new Promise<never>(() => {});
       mailed.push(letter.subject);
       return { kind: "sent" as const };
     },
@@ -142,6 +143,48 @@ describe("actions are edited before a replay or a retry", () => {
     await editRelay(running, define(mail("One"), mail("Second")));
     expect(await runAgain(event)).toEqual(["skipped", "done"]);
     expect(mailed).toEqual(["One", "Second"]);
+  });
+
+  const stopped: [rule: string, left: boolean, results: string[], got: string[]][] = [
+    ["had not left is sent under its new text alone", false, ["done", "done"], ["New"]],
+    ["may have left counts as sent, and its new text waits to be chosen", true, ["edited_after", "done"], []],
+  ];
+  test.each(stopped)("a mail that a crash cut off and that %s", async (_rule, left, results, got) => {
+    await verifyDomain();
+    await saveRelay(running, define(mail("Hang"), mark("x")));
+    const event = await sendEvent(running, "a", { email: ADA });
+    await until("the mail is out", () => letters.length === 1);
+    await running.api("POST", "/relays/orders/pause");
+    if (left) await running.service.store.write("app", (tx) => tx.run("UPDATE email SET left_at = 1"));
+    let over = false;
+    const restarted = running.restart().finally(() => {
+      over = true;
+    });
+    while (!over) await running.clock.advance(1_000);
+    await restarted;
+    await editRelay(running, define(mail("New"), mark("x")));
+    await running.api("POST", "/relays/orders/resume");
+    await running.drain();
+    expect([await told(event), mailed, await marks()]).toEqual([results, got, ["x"]]);
+    const emails = await running.rows<{ subject: string; state: string }>("SELECT subject, state FROM email");
+    expect(emails).toEqual([
+      left ? { subject: "Hang", state: "unknown" } : { subject: "New", state: "sent" },
+    ]);
+    await runAgain(event);
+    expect(mailed).toEqual(got);
+  });
+
+  test("that are about another person now say so: what was done stays with the one before", async () => {
+    await saveRelay(running, define(give(5)));
+    const event = await send("a", { buyer: "bob@example.com" });
+    const map = { event_id: "id", person_email: "buyer" };
+    await editRelay(running, receiverDefinition({ actions: [give(5), give(6)], map }));
+    expect(await runAgain(event)).toEqual(["skipped", "done"]);
+    const view = await showEvent(running, event);
+    expect(view.person?.email).toBe("bob@example.com");
+    expect(view.warnings).toEqual([
+      "The event is about another person than at its attempt before: what was done then stays with that person and is not done again.",
+    ]);
   });
 
   test("what a replay chose is still chosen at its retries, and not at the next replay", async () => {

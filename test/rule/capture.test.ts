@@ -303,6 +303,11 @@ describe("the payload", () => {
     if (deleted === undefined) throw new Error("The deletion fired nothing.");
     expect(Buffer.byteLength(deleted.text)).toBeLessThanOrEqual(MAX_STORED_PAYLOAD_BYTES);
     expect(deleted.truncated).toBe(1);
+    using other = new Database(records.file);
+    const told =
+      other.query<{ warnings: string }, []>("SELECT warnings FROM event").all().at(-1)?.warnings ?? "";
+    const [long = ""] = Object.keys(data).filter((name) => name !== "status");
+    expect(told).toContain(`record.data.${long} was cut: the change is larger than 32 KB`);
     expect(deleted.payload.record.data.status).toBe("paid");
     expect(deleted.payload.record.collection).toBe("notes");
     expect(deleted.payload.previous).toEqual(deleted.payload.record);
@@ -325,6 +330,10 @@ describe("the payload", () => {
     const kept = Object.keys((await records.fired())[0]?.payload.record.data ?? {});
     expect(kept.length).toBeGreaterThan(10);
     expect(kept).toEqual(Object.keys(data).slice(0, kept.length));
+    const [told] = other.query<{ warnings: string }, []>("SELECT warnings FROM event").all();
+    const warnings = JSON.parse(told?.warnings ?? "[]") as string[];
+    expect(warnings[0]).toBe(`record.data.f${kept.length} was left out: the change is larger than 32 KB.`);
+    expect(warnings).toHaveLength(20);
   });
 });
 

@@ -107,6 +107,19 @@ describe("warnings", () => {
   });
 });
 
+test("a warning of an action that was edited after its work finds room beside fifty others", async () => {
+  const paths = Array.from({ length: 80 }, (_, n) => `{{event.p${n}}}`).join("");
+  const many = { ...WRITE, data: { order: paths } };
+  await saveRelay(running, receiverDefinition({ actions: [many, GRANT], map: PERSON_MAP }));
+  const event = await sendAndDrain("a", { email: "ada@example.com" });
+  await editRelay(running, receiverDefinition({ actions: [many, { ...GRANT, amount: 6 }], map: PERSON_MAP }));
+  await replay(running, event);
+  await running.drain();
+  const { warnings } = await showEvent(running, event);
+  expect(warnings).toHaveLength(51);
+  expect(warnings.at(-1)).toContain("actions.1 (grant_credits) was edited after it had done its work");
+});
+
 describe("truncation", () => {
   test("a payload of exactly 32 KB is stored whole, one byte more is not", () => {
     const whole = 32 * 1024 - '{"event":"","mapped":{"event_id":"a"}}'.length;
