@@ -89,16 +89,17 @@ export class PersonSignin {
     const holder = holderOf(place, email);
     const asker = await store.read((tx) => this.#findAsker(tx, holder));
     const { environment, person, isKnown } = asker;
-    if (!isKnown && this.#cap.isUsedUp(holder)) {
+    if (!isKnown && this.#cap.isUsedUp(holder) && this.#takesTelling(environment, "codesPerHour")) {
       await store.write("app", (tx) => this.#tellOwner(tx, environment, "codesPerHour"));
     }
     this.#cap.countCode(place.source, holder, isKnown);
     // What is held back is counted as what is sent, so that no limit that is reached sooner or later tells which it was.
     const isCrowded = person === null && !this.#cap.countStranger(holder);
     const isClosed = person === null && isInvitedOnly(environment);
+    const isTold = isCrowded && !isClosed && this.#takesTelling(environment, "strangerCodesPerHour");
     const kept = await store.write("app", async (tx) => {
       const from = await requireCodeSender(tx, environment, local);
-      if (isCrowded && !isClosed) await this.#tellOwner(tx, environment, "strangerCodesPerHour");
+      if (isTold) await this.#tellOwner(tx, environment, "strangerCodesPerHour");
       return await this.#keep(tx, place.appId, holder, isCrowded || isClosed ? null : from);
     });
     const startedAt = clock.monotonicMs();
@@ -187,15 +188,16 @@ export class PersonSignin {
     return sent.kind === "failed";
   }
 
-  /** A budget of codes is used up: the owner hears of it once an hour, as nobody else is told. */
-  async #tellOwner(
-    tx: Writer,
-    environment: Environment,
-    limit: "codesPerHour" | "strangerCodesPerHour",
-  ): Promise<void> {
+  /** Whether the owner is to be told now of a budget that is used up: once an hour. Outside of a transaction, which may run twice. */
+  #takesTelling(environment: Environment, limit: keyof typeof USED_UP): boolean {
     const told = `${environment.id} ${limit}`;
-    if (!alertOn(environment, "codes_capped") || this.#told.fullUntil(told) !== null) return;
+    if (!alertOn(environment, "codes_capped") || this.#told.fullUntil(told) !== null) return false;
     this.#told.count(told);
+    return true;
+  }
+
+  /** Nobody else is told: whoever asked is answered as anyone. */
+  async #tellOwner(tx: Writer, environment: Environment, limit: keyof typeof USED_UP): Promise<void> {
     const { clock, limits } = this.#rooms;
     await raiseAlert(tx, {
       environmentId: environment.id,
