@@ -19,7 +19,7 @@ import { SoughtText } from "../people/sought-text.ts";
 import type { Sealer } from "../secret/seal.ts";
 import type { Store, Writer } from "../store/port.ts";
 import { writeAudit } from "../watch/audit.ts";
-import { EVERY_RECORD, readRows, redactRow, type SweptRow, type SweptTable, TABLES } from "./swept-table.ts";
+import { readRows, redactRow, type SweptTable, TABLES } from "./swept-table.ts";
 
 /** Between two steps. */
 const PAUSE_MS = 10;
@@ -178,22 +178,14 @@ export class ErasureSweep {
     }
   }
 
-  async #sweepTable(environmentId: number, table: SweptTable, sought: readonly Open[]): Promise<void> {
-    await this.#walk(environmentId, table, (tx, row) => redactRow(tx, environmentId, table, row, sought));
-  }
-
   /** Every row of the table in steps of bounded rows and bytes. */
-  async #walk(
-    environmentId: number,
-    table: SweptTable,
-    work: (tx: Writer, row: SweptRow) => Promise<void>,
-  ): Promise<void> {
+  async #sweepTable(environmentId: number, table: SweptTable, sought: readonly Open[]): Promise<void> {
     let after: string | number | null = table.key === "id" ? "" : -1;
     while (after !== null && this.#running) {
       const from: string | number = after;
       after = await this.#write(async (tx) => {
         const rows = await readRows(tx, environmentId, table, from);
-        for (const row of rows) await work(tx, row);
+        for (const row of rows) await redactRow(tx, environmentId, table, row, sought);
         return rows.at(-1)?.key ?? null;
       });
     }
@@ -201,23 +193,22 @@ export class ErasureSweep {
 
   /** Files that no other record names; one file a step, because it may be megabytes. */
   async #deleteFiles({ seq, environmentId }: OpenErasure): Promise<void> {
-    const sql = "SELECT 1 FROM erasure_file WHERE erasure_seq = ?1 LIMIT 1";
-    if ((await this.#rooms.store.read((tx) => tx.get(sql, seq))) === null) return;
-    await this.#walk(environmentId, EVERY_RECORD, async (tx, row) => {
-      for (const [id] of (row.texts.data ?? "").matchAll(FILE_ID)) {
-        await tx.run("DELETE FROM erasure_file WHERE erasure_seq = ?1 AND file_id = ?2", seq, id);
-      }
-    });
-    let deleted = 1;
-    while (deleted > 0 && this.#running) {
-      deleted = await this.#write(async (tx) => {
+    let isMore = true;
+    while (isMore && this.#running) {
+      isMore = await this.#write(async (tx) => {
         const file = await tx.get<{ id: string }>(
           "SELECT file_id AS id FROM erasure_file WHERE erasure_seq = ?1 LIMIT 1",
           seq,
         );
-        if (file === null) return 0;
-        await tx.run("DELETE FROM file WHERE id = ?1 AND environment_id = ?2", file.id, environmentId);
-        return await tx.run("DELETE FROM erasure_file WHERE erasure_seq = ?1 AND file_id = ?2", seq, file.id);
+        if (file === null) return false;
+        await tx.run(
+          `DELETE FROM file WHERE id = ?1 AND environment_id = ?2
+           AND NOT EXISTS (SELECT 1 FROM record_file WHERE file_id = ?1)`,
+          file.id,
+          environmentId,
+        );
+        await tx.run("DELETE FROM erasure_file WHERE erasure_seq = ?1 AND file_id = ?2", seq, file.id);
+        return true;
       });
     }
   }
@@ -252,5 +243,3 @@ export class ErasureSweep {
     });
   }
 }
-
-const FILE_ID = /fil_[0-9a-f]{32}/g;

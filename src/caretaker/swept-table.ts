@@ -45,9 +45,6 @@ export const TABLES: readonly SweptTable[] = [
   },
 ];
 
-/** To see which files are still named. */
-export const EVERY_RECORD: SweptTable = { name: "record", key: "seq", at: "created_at", columns: ["data"] };
-
 export interface SweptRow {
   key: string | number;
   at: number;

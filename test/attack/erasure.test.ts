@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, readFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { uploadFile } from "../../src/records/file.ts";
 import { editRelay, replay, sendEvent, showEvent } from "../kit/event-flow.ts";
 import { BROKEN, FakeCaller, OK } from "../kit/fake-caller.ts";
 import { makeOrders, receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
@@ -233,4 +234,31 @@ describe("the address is found nowhere afterwards", () => {
     await sweep();
     expect(await filesThatHold(ADA)).toEqual([]);
   });
+});
+
+test("files that only their records held go with them, and those another's record holds stay", async () => {
+  const fields = { scan: { type: "file" } };
+  await running.api("POST", "/collections", { name: "scans", kind: "private", fields });
+  const [environment] = await running.rows<{ id: number }>("SELECT id FROM environment");
+  const environmentId = environment?.id ?? 0;
+  const invite = async (email: string) => (await running.api("POST", "/persons", { email })).body.person.id;
+  const [ada, bob] = [await invite(ADA), await invite("bob@example.com")];
+  const upload = (name: string) =>
+    running.service.store.write("app", async (tx) => {
+      const file = { environmentId, name, mediaType: null, content: new Uint8Array(3), nowMs: 0 };
+      return (await uploadFile(tx, file)).id;
+    });
+  const [hers, both] = [await upload("hers"), await upload("both")];
+  for (const [owner, scan] of [
+    [ada, hers],
+    [ada, both],
+    [bob, both],
+  ]) {
+    const saved = await running.api("POST", "/collections/scans/records", { data: { scan }, owner });
+    expect(saved.status).toBe(201);
+  }
+  await erase(ada);
+  await sweep();
+  const left = await running.rows<{ id: string }>("SELECT id FROM file");
+  expect(left).toEqual([{ id: both }]);
 });

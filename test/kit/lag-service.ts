@@ -34,7 +34,7 @@ const ID = (prefix: string, number = "i"): string => `'${prefix}_' || printf('%0
 
 /** Person 1 holds much of everything; persons 2 to 7 are there to be erased. */
 const RECORDS_OF_ONE = 20_000;
-const ERASED_RECORDS = 10_000;
+const ERASED_RECORDS = 20_000;
 export const COLLECTIONS_TO_DELETE = ["gone1", "gone2", "gone3"];
 
 /** Rows are filled as of now, the events' ids one a millisecond until then. */
