@@ -5,7 +5,7 @@
 import type { Reader } from "../store/port.ts";
 
 /** Counting stops here: more waiting events than this is told by their age. */
-export const COUNTED_AT_MOST = 100_000;
+export const COUNTED_AT_MOST = 50_000;
 /** Retried events stand before new ones in a relay's queue; so many are passed over to find a new one. */
 const PASSED_OVER_AT_MOST = 100;
 

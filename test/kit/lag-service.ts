@@ -210,7 +210,7 @@ function fill(file: string, nowMs: number): void {
   database.close();
 }
 
-/** Watches the loop: every turn looks how much of its own CPU time the thread took since the turn before. */
+/** Watches the loop from `reset` to `worst`: every turn looks how much of its own CPU time the thread took since the turn before. */
 function watchLoop(): { reset(): void; worstMs(): number } {
   let worst = 0;
   let wall = performance.now();
@@ -222,18 +222,23 @@ function watchLoop(): { reset(): void; worstMs(): number } {
     wall = wallNow;
     cpu = cpuNow;
   };
+  let watching = false;
   const turn = (): void => {
+    if (!watching) return;
     look();
     setImmediate(turn);
   };
-  setImmediate(turn);
   return {
     reset: () => {
       look();
       worst = 0;
+      if (watching) return;
+      watching = true;
+      setImmediate(turn);
     },
     worstMs: () => {
       look();
+      watching = false;
       return worst;
     },
   };
@@ -298,7 +303,7 @@ async function main(): Promise<void> {
   );
   for await (const line of createInterface({ input: process.stdin })) {
     if (line === "reset") loop.reset();
-    process.stdout.write(`${loop.worstMs()}\n`);
+    process.stdout.write(`${line === "reset" ? 0 : loop.worstMs()}\n`);
   }
   await running[Symbol.asyncDispose]();
   rmSync(dataDir, { recursive: true, force: true });
