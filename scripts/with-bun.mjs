@@ -157,7 +157,9 @@ async function run(bun, words) {
   const isService = words[0]?.startsWith("src/") === true;
   // A script's processes end with it at once. The service ends by itself, in order, and what it opened (a browser) stays.
   const command = isService ? [bun, ...words] : [bun, "--no-orphans", ...words];
-  const env = isService ? { ...process.env, RELAY_PARENT_PID: String(process.pid) } : process.env;
+  // The flag is handed down by scripts, whose tests start services this way too.
+  const { BUN_FEATURE_FLAG_NO_ORPHANS: _, ...own } = process.env;
+  const env = isService ? { ...own, RELAY_PARENT_PID: String(process.pid) } : process.env;
   const { code, signal, error } = await runChild(command, { stdio: "inherit", env });
   if (error) fail(`Bun could not be started: ${error.message}.`);
   process.exit(code ?? 128 + (constants.signals[signal] ?? 1));

@@ -38,7 +38,7 @@ test.each(RUNTIMES)("under %s a signal reaches Bun, and its code comes back", as
 
 /** A script with a process of its own, as the tests have many; it says every number. */
 const SCRIPT =
-  "const child = Bun.spawn(['sleep', '600']); setInterval(() => {}, 1000); console.log('pids', process.ppid, process.pid, child.pid)";
+  "const child = Bun.spawn([process.execPath, '-e', 'setInterval(String, 1000)']); setInterval(() => {}, 1000); console.log('pids', process.ppid, process.pid, child.pid)";
 
 /** What npm does: a shell that starts the launcher and stays, under a process that may be killed. */
 const RUNNER =
@@ -81,6 +81,7 @@ test.each(onLinux)(
 test.each(onLinux)("under %s nothing is left when the launcher itself is killed", async (_name, runtime) => {
   await using run = startCli(["-e", SCRIPT], { cwd: PROJECT_ROOT, command: [runtime, LAUNCHER] });
   const pids = pidsOf(await run.line("pids"));
+  expect(pids).toHaveLength(3);
   run.kill("SIGKILL");
   expect(await listLeft(pids)).toEqual([]);
 });
@@ -93,6 +94,8 @@ test("a service whose launcher is killed stops as by a signal, and forgets where
       {
         cwd: PROJECT_ROOT,
         command: [process.execPath, LAUNCHER],
+        // The test command hands this down; no start of a person's does.
+        env: { BUN_FEATURE_FLAG_NO_ORPHANS: "" },
       },
     );
     await run.line("Press Ctrl+C");
