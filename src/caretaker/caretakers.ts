@@ -8,6 +8,7 @@ import { forgetEndedPersonSessions } from "../client/person-session.ts";
 import { forgetRanActions } from "../event/effect.ts";
 import type { Clock } from "../ground/clock.ts";
 import type { Log } from "../ground/log.ts";
+import { forgetErasures } from "../people/person-erase.ts";
 import { forgetPreviousSecrets } from "../relay/relay-secret.ts";
 import type { Store, Writer } from "../store/port.ts";
 import { trimAudit } from "./audit-retention.ts";
@@ -57,6 +58,7 @@ const CARETAKERS: Readonly<Record<string, Step>> = {
   notices: again(forgetNotices),
   "recent calls": (tx, cursor, nowMs) => forgetRecentCalls(tx, cursor, nowMs),
   "previous secrets": once(forgetPreviousSecrets),
+  "erased addresses": once(forgetErasures),
 };
 
 export class Caretakers {

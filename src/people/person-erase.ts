@@ -136,10 +136,12 @@ export async function endErasure(tx: Writer, seq: number): Promise<void> {
   await tx.run("UPDATE erasure SET sought = NULL WHERE seq = ?1", seq);
 }
 
-/** A hash lives as long as events that arrived before it do. */
+/** A hash lives as long as events that arrived before it do; the oldest come first. */
 export async function forgetErasures(tx: Writer): Promise<void> {
   await tx.run(
-    `DELETE FROM erasure WHERE sought IS NULL AND event_seq < coalesce((SELECT min(seq) FROM event), event_seq + 1)`,
+    `DELETE FROM erasure WHERE seq IN (SELECT seq FROM erasure WHERE seq > 0 ORDER BY seq LIMIT ?1)
+       AND sought IS NULL AND event_seq < coalesce((SELECT min(seq) FROM event), event_seq + 1)`,
+    STEP_ROWS,
   );
 }
 

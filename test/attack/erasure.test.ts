@@ -144,6 +144,21 @@ describe("an event that arrived before the erasure", () => {
     expect((await replay(running, fresh)).status).toBe(202);
   });
 
+  test("keeps the address's hash for as long as it is there itself, and no longer", async () => {
+    await saveRelay(running, receiverDefinition({ map: MAP, actions: [CREDITS] }));
+    await sendEvent(running, "first", { email: ADA });
+    await running.drain();
+    await erase(await personId());
+    await sweep();
+    const hashes = () => running.rows("SELECT sought FROM erasure");
+    expect(await hashes()).toEqual([{ sought: null }]);
+    await sendEvent(running, "second", { email: "bob@example.com" });
+    await running.drain();
+    await running.service.store.write("app", (tx) => tx.run("DELETE FROM event WHERE seq = 1"));
+    await running.clock.advance(61 * MINUTE);
+    expect(await hashes()).toEqual([]);
+  });
+
   test("and names them by id or by token ends person_erased too", async () => {
     const { person } = (await running.api("POST", "/persons", { email: ADA })).body;
     await running.api("PUT", `/persons/${person.id}/tokens/tok-ada`);

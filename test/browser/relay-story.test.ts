@@ -145,6 +145,26 @@ test("an action edited after its work is skipped by a replay unless its box is c
   await page.goto(at("relays/order-paid"));
 });
 
+test("a payload is expunged for good, once that is confirmed, and its event is replayed no more", async () => {
+  const [first] = await running.rows<{ id: string }>("SELECT id FROM event ORDER BY seq LIMIT 1");
+  await page.goto(at(`events/${first?.id}`));
+  await page.getByRole("button", { name: "Expunge…" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Expunge for good" }).click();
+  await page.getByText("It is not there any more, because somebody expunged it.").waitFor();
+  expect(await page.getByRole("button", { name: "Replay" }).isDisabled()).toBe(true);
+  expect(await running.rows("SELECT payload FROM event WHERE id = ?1", first?.id ?? "")).toEqual([
+    { payload: '{"expunged":"payload_expunged"}' },
+  ]);
+});
+
+test("the store templates are offered to start from, with what is left to do", async () => {
+  await page.goto(at("relays/new"));
+  await page.getByRole("button", { name: "App-store purchase" }).click();
+  expect(await page.getByLabel("Definition as JSON").inputValue()).toContain('"RENEWAL"');
+  await page.getByText("Let a service between them and you send plain JSON").waitFor();
+  await page.goto(at("relays/order-paid"));
+});
+
 test("deleting asks for the name, and the relay is gone", async () => {
   await page.getByRole("button", { name: "Delete", exact: true }).click();
   const remove = page.getByRole("button", { name: "Delete relay" });

@@ -1,7 +1,9 @@
 /** What an erasure looks for and how it goes in steps, and expunging one event by hand. Decisions, section 5, "account erasure". */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { dirname } from "node:path";
 import { type EraseCursor, eraseRows } from "../../src/people/person-erase.ts";
 import { SoughtText } from "../../src/people/sought-text.ts";
+import { runCommand } from "../kit/cli-world.ts";
 import { erase } from "../kit/erasing.ts";
 import { replay, sendEvent, showEvent } from "../kit/event-flow.ts";
 import { BROKEN, FakeCaller, OK } from "../kit/fake-caller.ts";
@@ -157,6 +159,22 @@ describe("expunging one event by hand", () => {
     caller.letGo();
     await running.drain();
     expect((await expunge(event)).status).toBe(200);
+  });
+
+  test("by command beside the running service: relay events expunge, and relay events show says so", async () => {
+    caller.reply = () => OK;
+    const event = await sendEvent(running, "by-command", { note: "secret-0815" });
+    await running.drain();
+    const [file] = await running.rows<{ file: string }>("PRAGMA database_list");
+    const cwd = dirname(file?.file ?? "");
+    const command = (...line: string[]) => runCommand([...line, "--data-dir", cwd], { cwd });
+    const { code, told } = await command("events", "expunge", event);
+    expect([code, told.includes(`${event} is expunged`)]).toEqual([0, true]);
+    const { said } = await command("events", "show", event);
+    expect(said).toContain("(expunged by hand)");
+    expect(said).not.toContain("secret-0815");
+    const { items } = (await running.api("GET", `/audit?target=event:${event}`)).body;
+    expect(items).toMatchObject([{ action: "event.expunged", actor: "command line" }]);
   });
 
   test("what is not there is not_found", async () => {
