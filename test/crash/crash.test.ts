@@ -7,7 +7,7 @@ import { makeAuthority } from "../kit/certificate.ts";
 import { startMailServer } from "../kit/mail-server.ts";
 import { runCrashLoop } from "./crash-loop.ts";
 
-const kills = Number(process.env.RELAY_CRASH_KILLS ?? 24);
+const kills = Number(process.env.RELAY_CRASH_KILLS ?? 20);
 const seed = Number(process.env.RELAY_CRASH_SEED ?? Date.now() % 1_000_000);
 
 /** mulberry32: small, seeded, good enough to choose moments. */
