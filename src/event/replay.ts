@@ -170,7 +170,15 @@ async function readSteps(
   eventSeq: number,
   definition: Definition,
 ): Promise<{ steps: Step[]; actions: LiveAction[] }> {
-  const actions = openActions(definition.actions);
+  let actions: LiveAction[];
+  try {
+    actions = openActions(definition.actions);
+  } catch {
+    throw new Refusal(
+      "not_replayable",
+      "The relay holds an action that this version of the service does not know, so its events wait: save its definition anew, or use the version that wrote it.",
+    );
+  }
   return { actions, steps: alignActions(actions, await readMemory(tx, eventSeq)) };
 }
 

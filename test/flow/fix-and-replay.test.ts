@@ -314,6 +314,16 @@ describe("the plan of a replay", () => {
     },
   );
 
+  test("is refused in a sentence where the relay holds an action that this version does not know", async () => {
+    await saveRelay(running, define(give(5)));
+    const event = await send("a");
+    const later = JSON.stringify({ ...define(), actions: [{ type: "of_a_later_version" }] });
+    await running.service.store.write("app", (tx) => tx.run("UPDATE relay SET definition = ?1", later));
+    const refused = await plan(event);
+    expect([refused.status, refused.body.code]).toEqual([409, "not_replayable"]);
+    expect(refused.body.message).toContain("does not know");
+  });
+
   test("is refused as a replay would be: 404, and 409 while it waits", async () => {
     await saveRelay(running, define(give(5), CALL));
     expect((await plan("evt_nothing")).status).toBe(404);
