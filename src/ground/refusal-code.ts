@@ -276,8 +276,8 @@ export const REFUSALS = {
   },
   mail_not_possible: {
     status: 409,
-    when: "This environment may not send mail now: the owner's switch is off, no sender domain is verified, or a cap is reached.",
-    todo: "Set what the message names in the mail settings, or try again later.",
+    when: "This environment may not send mail now: the owner's switch is off, no sender domain is verified, a cap is reached, or the person stopped such mail.",
+    todo: "Set right what the message names, in the mail settings or the mail room, or try again later.",
   },
   signed_out: {
     status: 401,

@@ -20,6 +20,7 @@ import {
 } from "./email.ts";
 import { MAY_HAVE_LEFT } from "./interrupted-mail.ts";
 import { readMailSettings } from "./mail-settings.ts";
+import { findMailStop } from "./mail-stop.ts";
 import type { Mailer, MailOutcome, OutgoingMail } from "./mailer.ts";
 import { findSenderAddress } from "./sender-domain.ts";
 
@@ -60,6 +61,13 @@ export async function sendEmailAgain(
       );
     }
     await requirePerson(tx, row.person);
+    const stop = { environmentId, personId: row.person };
+    if (row.kind === "event" && (await findMailStop(tx, stop)) !== null) {
+      throw new Refusal(
+        "mail_not_possible",
+        "The person stopped mail of kind event since: it is sent again only once that is taken back in the mail room.",
+      );
+    }
     const from = await requireSender(tx, environmentId, row.kind === "event" ? "event" : "account", local);
     await retakeUnknownEmail(tx, id, from);
     await writeAudit(tx, {
@@ -70,8 +78,9 @@ export async function sendEmailAgain(
       target: `email:${id}`,
       after: { relay: row.relay, person: row.person },
     });
-    const stop = row.kind === "event" ? { stopFor: row.person } : {};
-    return { environmentId, emailId: id, from, to: row.to, subject: row.subject, text: row.text, ...stop };
+    const { to, subject, text } = row;
+    const plan = { environmentId, emailId: id, from, to, subject, text };
+    return row.kind === "event" ? { ...plan, stopFor: row.person } : plan;
   });
   const outcome = await mailer.send(mail, { withinMs: WITHIN_MS });
   const end = endOf(outcome);

@@ -9,7 +9,7 @@ import { cutToLine } from "../ground/plain-text.ts";
 const CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/g;
 const LINK = /https?:\/\/[^\s<>"'`\\]+/gi;
 /** What ends a sentence rather than an address. */
-const AFTER_LINK = /[.,;:!?)\]}*_]+$/;
+const AFTER_LINK = ".,;:!?)]}*_";
 const ESCAPES: Readonly<Record<string, string>> = {
   "&": "&amp;",
   "<": "&lt;",
@@ -65,7 +65,7 @@ function linkLines(text: string): string {
   let html = "";
   let from = 0;
   for (const found of text.matchAll(LINK)) {
-    const address = found[0].replace(AFTER_LINK, "");
+    const address = cutAfterLink(found[0]);
     if (!isPlainLink(address)) continue;
     const end = found.index + address.length;
     const shown = escapeHtml(address);
@@ -73,6 +73,13 @@ function linkLines(text: string): string {
     from = end;
   }
   return html + escapeHtml(text.slice(from));
+}
+
+/** By hand: an expression that looks for the end from every place takes its square in a text of dots. */
+function cutAfterLink(found: string): string {
+  let end = found.length;
+  while (end > 0 && AFTER_LINK.includes(found.charAt(end - 1))) end -= 1;
+  return found.slice(0, end);
 }
 
 /** A user name before the host (`https://bank.example@evil.example`) makes a link look like another's. */

@@ -92,7 +92,10 @@ export class Runner {
     return this.#places.taken;
   }
 
-  /** Takes nothing new; what runs may finish, and what does not is rescued at the next start. A second call waits for the first. */
+  /**
+   * Takes nothing new and begins no further send; what is out may come back, and what does not is rescued at the next start. A second call
+   * waits for the first.
+   */
   stop(): Promise<void> {
     this.#stopping ??= this.#stop();
     return this.#stopping;
@@ -224,7 +227,8 @@ export class Runner {
   /** Runs a claimed event in the place taken for it. */
   async #runSending(relay: LiveRelay, event: EventToRun): Promise<void> {
     try {
-      this.#onFinished(await this.#sendOrEnd(relay, event));
+      const finished = await this.#sendOrEnd(relay, event);
+      if (finished !== null) this.#onFinished(finished);
     } catch (error) {
       this.#lookout.keepCutOff(event);
       this.#onTrouble(error);
@@ -234,10 +238,10 @@ export class Runner {
     }
   }
 
-  async #sendOrEnd(relay: LiveRelay, event: EventToRun): Promise<Finished> {
+  async #sendOrEnd(relay: LiveRelay, event: EventToRun): Promise<Finished | null> {
     const { store, clock, log } = this.#rooms;
     try {
-      return await runSending(relay, event, this.#rooms);
+      return await runSending(relay, event, this.#rooms, () => !this.#stopped);
     } catch (error) {
       if (error instanceof StoreUnavailable) throw error;
       log.error("event broke its run", { relay: relay.name, event: event.id, error });

@@ -14,12 +14,16 @@ export interface SendingRooms extends AttemptRooms {
   doors: ActionDoors;
 }
 
-/** Runs a claimed event to the end of its attempt. Throws StoreUnavailable, leaving the row `running`. */
+/**
+ * Runs a claimed event to the end of its attempt. null: `mayGoOn` forbade its next send, and the row stays `running` for the next start, as
+ * though the process had died before it. Throws StoreUnavailable, leaving the row `running` too.
+ */
 export async function runSending(
   relay: LiveRelay,
   event: EventToRun,
   rooms: SendingRooms,
-): Promise<Finished> {
+  mayGoOn: () => boolean,
+): Promise<Finished | null> {
   let attempt = new Attempt(event, relay, rooms.clock.now(), rooms);
   const commit = async (work: Work): Promise<Finished | PendingSend> => {
     const { step, after } = await rooms.store.write("relay", async (tx) => {
@@ -32,6 +36,7 @@ export async function runSending(
 
   let step = await commit(async (tx, trial) => (await trial.begin(tx)) ?? trial.advance(tx));
   while ("plan" in step) {
+    if (!mayGoOn()) return null;
     const pending = step;
     const sent = await sendOrBreak(pending, rooms.doors);
     step = await commit(async (tx, trial) =>

@@ -128,6 +128,17 @@ describe("sending again by hand", () => {
       [409, "mail_settled"],
     ],
     [
+      "went to somebody who stopped such mail since",
+      async () => {
+        const path = `${api.E}/persons/${personId}/mail-stop`;
+        expect((await api.call(path, { method: "PUT", body: { stopped: true }, session: true })).status).toBe(
+          200,
+        );
+        return makeMail("unknown");
+      },
+      [409, "mail_not_possible"],
+    ],
+    [
       "has no verified sender any more",
       async () => {
         await api.store.write("app", (tx) => tx.run("UPDATE sender_domain SET verified_at = NULL"));

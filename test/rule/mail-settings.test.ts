@@ -190,6 +190,17 @@ describe("the HTML part of a mail", () => {
     expect(body(text)).toBe(expected ?? `<p>${text}</p>`);
   });
 
+  test.each([
+    "http://".padEnd(9_990, ".") + "x",
+    "http://a".padEnd(9_990, "_*") + "x",
+    "http://a ".repeat(1_100),
+  ])("of a text full of what ends a link is made in no time: %#", (text) => {
+    makeHtml(text);
+    const from = performance.now();
+    makeHtml(text);
+    expect(performance.now() - from).toBeLessThan(25);
+  });
+
   test("loads nothing and holds no address but those of the text", () => {
     const html = makeHtml("Hello https://a.example/");
     expect(html.match(/(src|href|url|action)\s*[=(]/g)).toEqual(["href="]);

@@ -224,6 +224,29 @@ describe("a graceful stop", () => {
     expect(caller.requests).toHaveLength(10);
   });
 
+  test("begins no second send after the one that is out, which would outlast the stop: the next start does", async () => {
+    await saveRelay(running, receiverDefinition({ actions: [MAIL, CALL], map: PERSON_MAP }));
+    const out = Promise.withResolvers<MailOutcome>();
+    mailOutcome = () => out.promise;
+    caller.reply = () => "hang";
+    const event = await sendEvent(running, "a", { email: "ada@example.com" });
+    await until("the mail is out", () => mails.length === 1);
+    const stopping = running.restart();
+    await new Promise<void>((resolve) => setImmediate(resolve));
+    out.resolve({ kind: "sent" });
+    await stopping;
+    expect(mails).toHaveLength(1);
+    await until("the call is out", () => caller.hanging() === 1);
+    expect(caller.requests).toHaveLength(1);
+    caller.reply = () => OK;
+    caller.letGo();
+    await running.drain();
+    const view = await showEvent(running, event);
+    expect(view).toMatchObject({ state: "done", attempts: 2 });
+    expect(view.runs.map((run) => run.outcome)).toEqual(["interrupted", "ok"]);
+    expect([mails.length, caller.requests.length]).toEqual([1, 1]);
+  });
+
   test("takes nothing new", async () => {
     await saveRelay(running, receiverDefinition({ actions: [CALL] }));
     await running.service.runner.stop();
