@@ -65,19 +65,13 @@ describe("relay dev", () => {
     const note = join(cwd, "opened");
     mkdirSync(programs);
     for (const name of ["xdg-open", "open"]) {
-      writeFileSync(
-        join(programs, name),
-        `#!/bin/sh\necho "$*" > '${note}.part' && mv '${note}.part' '${note}'\n`,
-        {
-          mode: 0o755,
-        },
-      );
+      writeFileSync(join(programs, name), `#!/bin/sh\necho "$*" > '${note}'\n`, { mode: 0o755 });
     }
     const env = { PATH: `${programs}:${process.env.PATH}`, DISPLAY: ":none" };
     await using dev = startCli(["dev", "--open", "--port", "0"], { cwd, env });
     const link = /http\S+/.exec(await dev.line("Dashboard"))?.[0] ?? "";
     await dev.line("Press Ctrl+C");
-    while (!existsSync(note)) await Bun.sleep(20);
+    while (!existsSync(note) || !readFileSync(note, "utf8").endsWith("\n")) await Bun.sleep(20);
     const given = readFileSync(note, "utf8").trim();
     expect(given).toStartWith("file:///");
     expect(given).not.toContain(link.split("#")[1] ?? link);
