@@ -12,8 +12,9 @@ import { relayTarget } from "../relay/relay-row.ts";
 import type { Writer } from "../store/port.ts";
 import { raiseAlert } from "../watch/alert.ts";
 
-/** Events in one transaction: a few milliseconds. */
+/** Events, and bytes of them and their runs, in one transaction: a few milliseconds, as what is deleted is also written over. */
 const BATCH_SIZE = 100;
+const BATCH_BYTES = 512 * 1024;
 
 interface OldRow {
   seq: number;
@@ -22,13 +23,15 @@ interface OldRow {
   state: string;
   dedupeHash: Uint8Array | null;
   heldAt: number | null;
+  bytes: number;
 }
 
 /** Deletes the oldest events that are over their 30 days; answers whether there may be more. Ids sort by the time of arrival. */
 export async function retireEvents(tx: Writer, nowMs: number, log: Log): Promise<boolean> {
-  const old = await tx.all<OldRow>(
+  const found = await tx.all<OldRow>(
     `SELECT event.seq, event.environment_id AS environmentId, event.relay_name AS relayName, event.state, event.dedupe_hash AS dedupeHash,
-       environment.held_at AS heldAt
+       environment.held_at AS heldAt, octet_length(event.payload)
+         + coalesce((SELECT sum(octet_length(results)) FROM run WHERE event_seq = event.seq), 0) AS bytes
      FROM event LEFT JOIN relay ON relay.id = event.relay_id LEFT JOIN environment ON environment.id = event.environment_id
      WHERE event.id < ?1 AND (event.state IN ('done', 'failed', 'dead')
        OR (event.state = 'queued' AND (relay.state = 'paused' OR environment.held_at IS NOT NULL)))
@@ -36,6 +39,11 @@ export async function retireEvents(tx: Writer, nowMs: number, log: Log): Promise
     idFloor("evt", nowMs - EVENT_RETENTION_MS),
     BATCH_SIZE,
   );
+  let bytes = 0;
+  const old = found.filter((row, index) => {
+    bytes += row.bytes;
+    return index === 0 || bytes <= BATCH_BYTES;
+  });
   for (const row of old) await deleteEvent(tx, row);
   await tellDropped(
     tx,
@@ -43,7 +51,7 @@ export async function retireEvents(tx: Writer, nowMs: number, log: Log): Promise
     nowMs,
     log,
   );
-  return old.length === BATCH_SIZE;
+  return old.length < found.length || found.length === BATCH_SIZE;
 }
 
 async function deleteEvent(tx: Writer, { seq, dedupeHash }: OldRow): Promise<void> {

@@ -156,27 +156,43 @@ export async function deleteProduct(
   await auditProduct(tx, change, before, null);
 }
 
+/** Live grants of a key that are looked at one by one. */
+const MAX_GRANTS_LOOKED_AT = 5_000;
+
 /** A purchase, an action and a check name the product and mean its key: those who hold the old one would fall between them. */
 async function requireFreeKey(
   tx: Reader,
   { environmentId, nowMs }: CatalogChange,
   { name, key }: Product,
 ): Promise<void> {
-  const held = await tx.get<{ count: number }>(
-    `SELECT count(*) AS count FROM access_grant
-     WHERE environment_id = ?1 AND entitlement = ?2 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?3)
-       AND (?2 = ?4 OR EXISTS (SELECT 1 FROM purchase WHERE purchase.id = source_ref AND item_kind = 'product' AND item = ?4))`,
+  const held = await tx.get<{ live: number; count: number | null }>(
+    `SELECT count(*) AS live, sum(hangs) AS count FROM (
+       SELECT ?2 = ?4 OR EXISTS (SELECT 1 FROM purchase WHERE purchase.id = source_ref AND item_kind = 'product' AND item = ?4) AS hangs
+       FROM access_grant INDEXED BY access_grant_by_entitlement
+       WHERE environment_id = ?1 AND entitlement = ?2 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?3) LIMIT ?5)`,
     environmentId,
     key,
     nowMs,
     name,
+    MAX_GRANTS_LOOKED_AT + 1,
   );
-  if (held === null || held.count === 0) return;
-  const hang = held.count === 1 ? `1 live grant of ${key} hangs` : `${held.count} live grants of ${key} hang`;
+  const isMore = held !== null && held.live > MAX_GRANTS_LOOKED_AT;
+  const count = held?.count ?? 0;
+  if (count === 0 && isMore) {
+    throw new Refusal(
+      "key_in_use",
+      `\`key\` cannot change while more than ${MAX_GRANTS_LOOKED_AT} live grants of ${key} exist, of which some may hang on the product ${name}: make another product with the new key and sell that one.`,
+      { details: { grants: held.live } },
+    );
+  }
+  if (count === 0) return;
+  const grants = isMore ? `more than ${Math.min(count, MAX_GRANTS_LOOKED_AT)}` : `${count}`;
+  const hang =
+    count === 1 && !isMore ? `1 live grant of ${key} hangs` : `${grants} live grants of ${key} hang`;
   throw new Refusal(
     "key_in_use",
     `\`key\` cannot change while ${hang} on the product ${name}: revoke them first, or make another product with the new key and sell that one.`,
-    { details: { grants: held.count } },
+    { details: { grants: count } },
   );
 }
 

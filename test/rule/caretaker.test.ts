@@ -2,8 +2,10 @@
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { setHold } from "../../src/account/environment.ts";
+import { retireEvents } from "../../src/caretaker/event-retention.ts";
 import { findDuplicate, keyOfEventId } from "../../src/event/dedupe.ts";
 import { DAY_MS } from "../../src/ground/limit.ts";
+import { createLog } from "../../src/ground/log.ts";
 import { type CaredStore, openCaredStore } from "../kit/cared-store.ts";
 import { settle } from "../kit/virtual-clock.ts";
 
@@ -78,6 +80,25 @@ describe("an event", () => {
     await cared.round();
     expect(await cared.count("event")).toBe(150);
   });
+});
+
+test("old events go by their bytes too: large ones a few at a time, each at least alone", async () => {
+  await using cared = await openCaredStore();
+  const atMs = cared.clock.now() - 40 * DAY_MS;
+  for (const [kilobytes, times] of [
+    [600, 2],
+    [30, 30],
+  ] as const)
+    for (let time = 0; time < times; time++)
+      await cared.put({ atMs: atMs - kilobytes * 1_000 + time, text: "x".repeat(kilobytes * 1024) });
+  const log = createLog({ clock: cared.clock, format: "json", sink: () => undefined });
+  const left: number[] = [];
+  let more = true;
+  while (more) {
+    more = await cared.store.write("app", (tx) => retireEvents(tx, cared.clock.now(), log));
+    left.push(await cared.count("event"));
+  }
+  expect(left).toEqual([31, 30, 13, 0]);
 });
 
 describe("events that waited for 30 days", () => {

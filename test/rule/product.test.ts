@@ -134,6 +134,28 @@ describe("a product", () => {
     expect((await product("keyed", { key: "access:other" })).product.key).toBe("access:other");
   });
 
+  test("keeps a key that more people hold than can be told apart", async () => {
+    await product("crowded", { key: "access:crowd" });
+    const hold = (more: number) =>
+      store.write("app", (tx) =>
+        tx.run(
+          `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?2)
+           INSERT INTO access_grant (id, environment_id, person_id, entitlement, source, granted_at)
+           SELECT 'grt_crowd_' || ?3 || '_' || i, ?1, 'per_' || i, 'access:crowd', 'hand', 0 FROM n`,
+          environmentId,
+          more,
+          String(more),
+        ),
+      );
+    await hold(5_000);
+    expect((await product("crowded", { key: "access:other" })).product.key).toBe("access:other");
+    await product("crowded", { key: "access:crowd" });
+    await hold(1);
+    const refused = await refusalOf(() => product("crowded", { key: "access:other" }));
+    expect([refused.code, refused.extra.details]).toEqual(["key_in_use", { grants: 5_001 }]);
+    expect(refused.message).toContain("more than 5000 live grants of access:crowd exist");
+  });
+
   test("may change a key that people hold from elsewhere alone", async () => {
     await product("shared-key", { key: "access:members" });
     const person = await market.newPerson();
