@@ -99,10 +99,11 @@ export class RunnerLease {
   watch(on: { lost: (by: string) => void; renewed: () => void }): void {
     this.#onLost = on.lost;
     this.#onRenewed = on.renewed;
-    this.#unwatch = this.#rooms.store.watch(({ foreignChange }) => {
-      // A store that cannot be used now says so by itself; the next look comes.
-      void this.#look(foreignChange).catch(() => undefined);
-    });
+    // A store that cannot be used now says so by itself; the next look comes.
+    const look = (foreignChange: boolean): void => void this.#look(foreignChange).catch(() => undefined);
+    this.#unwatch = this.#rooms.store.watch(({ foreignChange }) => look(foreignChange));
+    // Somebody may have asked, or taken over, since the lease was taken; the store tells what changes from now on.
+    look(true);
   }
 
   /** Gives the lease back, where it still can, so that the next server need not ask. */

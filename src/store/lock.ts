@@ -7,6 +7,7 @@ import { Database } from "bun:sqlite";
 import { readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { toIso } from "../ground/clock.ts";
+import { fileErrorCode } from "../ground/durable-file.ts";
 
 export class DataDirectoryTaken extends Error {}
 
@@ -63,8 +64,23 @@ interface HeldFile {
   release(): void;
 }
 
-/** null where another process holds it. */
+/** How often a file is tried that is removed or replaced while it is taken; then somebody else starts here too. */
+const TRIES = 10;
+
+/** null where another process holds it. What is held is the file that stands there: one removed meanwhile is left and taken anew. */
 function hold(file: string): HeldFile | null {
+  for (let turn = 0; turn < TRIES; turn++) {
+    const held = holdOnce(file);
+    if (held === null || (held.identity !== "" && held.identity === identityOf(file))) return held;
+    held.release();
+  }
+  return null;
+}
+
+/** The identity is "" where another file may have been opened than the one it would name. */
+function holdOnce(file: string): HeldFile | null {
+  makeFile(file);
+  const identity = identityOf(file);
   const database = new Database(file, { create: true, readwrite: true });
   try {
     database.exec("PRAGMA busy_timeout = 0");
@@ -81,7 +97,16 @@ function hold(file: string): HeldFile | null {
     database.exec("ROLLBACK");
     database.close();
   };
-  return { identity: identityOf(file), release };
+  return { identity, release };
+}
+
+/** SQLite would make it, and nobody could tell then which one it opened. */
+function makeFile(file: string): void {
+  try {
+    writeFileSync(file, "", { flag: "wx" });
+  } catch (error) {
+    if (fileErrorCode(error) !== "EEXIST") throw error;
+  }
 }
 
 /** A new file may get a removed one's number, never its time of birth too. */

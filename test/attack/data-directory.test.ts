@@ -1,6 +1,6 @@
 /** Somebody takes the data directory, or a file of it, from under a running server: what is acknowledged is kept, and nothing happens twice. */
 import { Database } from "bun:sqlite";
-import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { afterEach, beforeEach, describe, expect, spyOn, test } from "bun:test";
 import {
   existsSync,
   mkdirSync,
@@ -210,6 +210,28 @@ describe("runner.lock is removed under a running server", () => {
   });
 });
 
+test("a lock file that is removed while it is taken is taken anew: what is held stands there", () => {
+  const { exec } = Database.prototype;
+  const file = join(folder, "runner.lock");
+  let turns = 0;
+  const spy = spyOn(Database.prototype, "exec").mockImplementation(function (this: Database, sql: string) {
+    const answer = exec.call(this, sql);
+    if (sql === "BEGIN EXCLUSIVE" && turns++ < 2) rmSync(file);
+    return answer;
+  });
+  try {
+    const lock = lockDataDirectory(folder, "relay serve", 0);
+    expect({ turns, stands: lock.stands(), there: existsSync(file) }).toEqual({
+      turns: 3,
+      stands: true,
+      there: true,
+    });
+    lock.release();
+  } finally {
+    spy.mockRestore();
+  }
+});
+
 describe("runner.lock is removed beside a server in a process of its own", () => {
   const PID_KEPT = 'echo $$ > "$0" && exec "$@"';
   const serve = (name: string) =>
@@ -270,6 +292,26 @@ describe("the lease of a server that was killed is taken", () => {
       await store.close();
     }
   };
+
+  test("but not of one that was asked while it still started: it answers as soon as it runs", async () => {
+    const file = join(folder, "relay.db");
+    const lock = lockDataDirectory(folder, "relay serve", 0);
+    const store = await openSqlite(file, { clock: systemClock });
+    const lease = await RunnerLease.take({ store, file, lock, clock: systemClock });
+    rmSync(join(folder, "runner.lock"));
+    const asking = openLease(null).then(
+      () => "taken",
+      (error: unknown) => error,
+    );
+    const asked = () => store.read((tx) => tx.get<{ asked: number }>("SELECT asked FROM runner_lease"));
+    while ((await asked())?.asked !== 1) await Bun.sleep(5);
+    lease.watch({ lost: () => undefined, renewed: () => undefined });
+    expect(await asking).toBeInstanceOf(DataDirectoryTaken);
+    expect(lease.lostTo).toBeNull();
+    await lease.release();
+    lock.release();
+    await store.close();
+  });
 
   for (const { rule, change, asks } of [
     { rule: "at once where its lock file is still there", change: null, asks: false },
