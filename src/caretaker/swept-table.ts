@@ -8,32 +8,68 @@ import type { Reader, Writer } from "../store/port.ts";
 /** What was under way may still write its end for a minute; a record is written at once. */
 const GRACE_MS = 60_000;
 
-/** A table whose texts may hold an address, beside the events; `unique`: a column whose texts stay different. */
+/** A table whose texts may hold an address, beside the events. */
 export interface SweptTable {
   name: string;
   key: "seq" | "id" | "slot";
   at: string;
   columns: readonly string[];
+  /** A column whose texts stay different. */
   unique?: string;
-  /** Further rows are others' own. */
+  /** Which rows; the others are other people's own, or another line's. */
   where?: string;
+  /** Which rows are the person's (?3) own; none when absent. */
+  own?: string;
   graceMs?: number;
 }
 
+const HOLDER = "person_id = ?3";
+
+/** Alerts stand before the mails that are made from them. */
 export const TABLES: readonly SweptTable[] = [
+  { name: "alert", key: "id", at: "at", columns: ["message"] },
+  { name: "problem", key: "id", at: "raised_at", columns: ["message"] },
+  // A mail is dated by the attempt that made it; the next mail to the same address is somebody new's, who is to get it.
   {
     name: "email",
     key: "seq",
     at: "created_at",
     columns: ["recipient", "subject", "text", "message"],
-    where: "person_id IS NULL",
+    where: "person_id IS NULL AND kind <> 'alert'",
+    graceMs: 0,
   },
-  { name: "audit", key: "seq", at: "at", columns: ["target", "before", "after"] },
-  { name: "credit", key: "seq", at: "created_at", columns: ["reason", "once_key"], unique: "once_key" },
-  { name: "access_grant", key: "id", at: "granted_at", columns: ["reason"] },
-  { name: "purchase", key: "id", at: "created_at", columns: ["ref", "data"], unique: "ref" },
-  { name: "alert", key: "id", at: "at", columns: ["message"] },
-  { name: "problem", key: "id", at: "raised_at", columns: ["message"] },
+  {
+    name: "email",
+    key: "seq",
+    at: "created_at",
+    columns: ["subject", "text", "message"],
+    where: "(person_id IS NOT NULL OR kind = 'alert')",
+  },
+  {
+    name: "audit",
+    key: "seq",
+    at: "at",
+    columns: ["target", "before", "after"],
+    own: "(target = 'person:' || ?3 OR EXISTS (SELECT 1 FROM event WHERE event.id = audit.event_id AND person_id = ?3))",
+  },
+  {
+    name: "credit",
+    key: "seq",
+    at: "created_at",
+    columns: ["reason", "once_key"],
+    unique: "once_key",
+    own: HOLDER,
+  },
+  { name: "access_grant", key: "id", at: "granted_at", columns: ["reason"], own: HOLDER },
+  {
+    name: "purchase",
+    key: "id",
+    at: "created_at",
+    columns: ["ref", "data"],
+    unique: "ref",
+    own: HOLDER,
+  },
+  { name: "subscription", key: "id", at: "started_at", columns: ["processor_customer_id"], own: HOLDER },
   { name: "recent_call", key: "slot", at: "at", columns: ["cause"] },
   {
     name: "record",
@@ -43,6 +79,15 @@ export const TABLES: readonly SweptTable[] = [
     where: "owner_id IS NULL",
     graceMs: 0,
   },
+  {
+    name: "person",
+    key: "id",
+    at: "created_at",
+    columns: ["attributes"],
+    where: "status <> 'erased'",
+    graceMs: 0,
+  },
+  { name: "file", key: "id", at: "created_at", columns: ["name"], graceMs: 0 },
 ];
 
 export interface SweptRow {
@@ -82,7 +127,7 @@ export async function readRows(
 export async function redactRow(
   tx: Writer,
   environmentId: number,
-  { name, key, columns, unique, graceMs = GRACE_MS }: SweptTable,
+  { name, key, columns, unique, own, graceMs = GRACE_MS }: SweptTable,
   row: SweptRow,
   sought: readonly Open[],
 ): Promise<void> {
@@ -91,7 +136,15 @@ export async function redactRow(
     for (const column of columns) {
       const stored = row.texts[column] ?? "";
       if (!text.holdsAddress(stored)) continue;
-      const redacted = text.redactStored(stored, column === unique);
+      const isOwn =
+        own !== undefined &&
+        (await tx.get(
+          `SELECT 1 FROM ${name} WHERE environment_id = ?1 AND ${key} = ?2 AND ${own}`,
+          environmentId,
+          row.key,
+          text.personId,
+        )) !== null;
+      const redacted = text.redactStored(stored, { unique: column === unique, own: isOwn });
       row.texts[column] = redacted;
       const sql = `UPDATE ${name} SET "${column}" = ?3 WHERE environment_id = ?1 AND ${key} = ?2`;
       await tx.run(sql, environmentId, row.key, redacted);

@@ -1,14 +1,27 @@
 /**
  * Finding one person in stored texts: their address in any letters' case, also percent-encoded and behind JSON's escapes, never as a part of
- * a longer address; their id and their account tokens. It reads and rewrites text and knows no table.
+ * somebody's longer address; their id and their account tokens. It reads and rewrites text and knows no table.
  */
 import { isJsonObject, type Json, parseJson, scalarText, writeJson } from "../ground/json.ts";
 import { toEmailKey } from "./email-address.ts";
 import type { Sought } from "./person-erase.ts";
 
 const ERASED = "erased";
-const SPECIAL = /[\\^$.*+?()[\]{}|/-]/g;
-const ESCAPED = /\\(?:u([0-9a-fA-F]{4})|(\/))/g;
+const SPECIAL = /[\\^$.*+?()[\]{}|/-]/;
+const LITERAL = /^[\p{L}\p{N}]$/u;
+const ESCAPED = /\\+(?:u([0-9a-fA-F]{4})|(\/))/g;
+/** What makes the characters before or after an address a longer one: a dot or a hyphen counts where it leads on to a name's last label. */
+const LONGER_BEFORE = "(?<![\\p{L}\\p{N}._+-](?<!%[0-9a-f]{2}))";
+const LONGER_AFTER =
+  "(?![\\p{L}\\p{N}]|(?:-[\\p{L}\\p{N}-]*)?(?:\\.[\\p{L}\\p{N}-]+)*\\.(?:\\p{L}{2,}|xn--[\\p{L}\\p{N}-]+)(?![\\p{L}\\p{N}-]))";
+
+/** How an address is written over. */
+export interface Redaction {
+  /** Two texts must not become one. */
+  unique?: boolean;
+  /** The text is the person's own: also as a part of what could be a longer address, such as `order-ada@example.com-7`. */
+  own?: boolean;
+}
 
 export class SoughtText {
   readonly personId: string;
@@ -16,6 +29,7 @@ export class SoughtText {
   readonly #tokens: ReadonlySet<string>;
   readonly #anywhere: RegExp;
   readonly #whole: RegExp;
+  readonly #everywhere: RegExp;
   readonly #isAscii: boolean;
 
   constructor({ personId, email, tokens }: Sought) {
@@ -24,12 +38,10 @@ export class SoughtText {
     this.#tokens = new Set(tokens);
     // biome-ignore lint/suspicious/noControlCharactersInRegex: it asks for exactly these.
     this.#isAscii = /^[\x00-\x7f]*$/.test(this.#emailKey);
-    const address = this.#emailKey.replace(SPECIAL, "\\$&").replace("@", "(?:@|%40)");
+    const address = Array.from(this.#emailKey, spell).join("");
     this.#anywhere = new RegExp(address, "iu");
-    this.#whole = new RegExp(
-      `(?<![\\p{L}\\p{N}._+-](?<!%[0-9a-f]{2}))${address}(?![\\p{L}\\p{N}-]|\\.[\\p{L}\\p{N}])`,
-      "giu",
-    );
+    this.#everywhere = new RegExp(address, "giu");
+    this.#whole = new RegExp(LONGER_BEFORE + address + LONGER_AFTER, "giu");
   }
 
   /** Whether the text holds the address, perhaps within a longer one. */
@@ -53,34 +65,50 @@ export class SoughtText {
     return this.#tokens.has(scalarText(value)?.trim() ?? "");
   }
 
-  /** The text with the address written over; `unique` where two texts must not become one. */
-  redact(text: string, unique = false): string {
-    return this.#plain(text).replace(this.#whole, unique ? `${ERASED}-${this.personId}` : ERASED);
+  /** The text with the address written over; behind JSON's escapes too, which are read for that. */
+  redact(text: string, { unique = false, own = false }: Redaction = {}): string {
+    const plain = this.#plain(text);
+    const shown = plain.includes("\\") && !this.#anywhere.test(plain) ? readEscapes(plain) : plain;
+    const redacted = shown.replace(
+      own ? this.#everywhere : this.#whole,
+      unique ? `${ERASED}-${this.personId}` : ERASED,
+    );
+    return redacted === shown ? text : redacted;
   }
 
   /** As `redact`, in every text and name of a JSON value. */
-  redactJson(value: Json): Json {
-    if (typeof value === "string") return this.redact(value);
-    if (Array.isArray(value)) return value.map((item) => this.redactJson(item));
+  redactJson(value: Json, how: Redaction = {}): Json {
+    if (typeof value === "string") return this.redact(value, how);
+    if (Array.isArray(value)) return value.map((item) => this.redactJson(item, how));
     if (!isJsonObject(value)) return value;
     return Object.fromEntries(
-      Object.entries(value).map(([name, inner]) => [this.redact(name), this.redactJson(inner)]),
+      Object.entries(value).map(([name, inner]) => [this.redact(name, how), this.redactJson(inner, how)]),
     );
   }
 
   /** As `redact`, of a stored text that may be JSON. */
-  redactStored(text: string, unique = false): string {
-    if (!/^[[{]/.test(text)) return this.redact(text, unique);
+  redactStored(text: string, how: Redaction = {}): string {
+    if (!/^[[{]/.test(text)) return this.redact(text, how);
     try {
-      return writeJson(this.redactJson(parseJson(text)));
+      return writeJson(this.redactJson(parseJson(text), how));
     } catch {
-      return this.redact(text, unique);
+      return this.redact(text, how);
     }
   }
 
   #plain(text: string): string {
     return this.#isAscii ? text : text.normalize("NFC");
   }
+}
+
+/** The character as it may stand in a text, percent-encoded where an address in a URL is. */
+function spell(char: string): string {
+  if (LITERAL.test(char)) return char;
+  const encoded = Array.from(
+    new TextEncoder().encode(char),
+    (byte) => `%${byte.toString(16).padStart(2, "0")}`,
+  );
+  return `(?:${char.replace(SPECIAL, "\\$&")}|${encoded.join("")})`;
 }
 
 function readEscapes(text: string): string {

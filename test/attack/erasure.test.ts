@@ -28,7 +28,13 @@ let caller: FakeCaller;
 beforeEach(async () => {
   dataDir = mkdtempSync(join(tmpdir(), "relay-erase-"));
   caller = new FakeCaller();
-  running = await startRunningService({ config: { dataDir }, doors: { actions: { caller } } });
+  const mailer = { send: async () => ({ kind: "sent" }) as const };
+  running = await startRunningService({ config: { dataDir }, doors: { actions: { caller, mailer } } });
+  await running.service.store.write("app", (tx) =>
+    tx.run(
+      "INSERT INTO sender_domain (environment_id, domain, verification_token, verified_at) SELECT id, 'shop.example', 't', 1 FROM environment",
+    ),
+  );
   await makeOrders(running);
 });
 afterEach(() => running[Symbol.asyncDispose]());
@@ -201,9 +207,25 @@ describe("the address is found nowhere afterwards", () => {
       receiverDefinition({
         name: "gifts",
         map: gift,
-        actions: [{ ...CREDITS, reason: "from {{mapped.friend}}" }, WRITE],
+        actions: [
+          { ...CREDITS, reason: "from {{mapped.friend}}" },
+          WRITE,
+          { ...MAIL, text: "A gift from {{mapped.friend}}" },
+        ],
       }),
     );
+    await saveRelay(
+      running,
+      receiverDefinition({
+        name: "sales",
+        map: { ...MAP, ref: "ref" },
+        actions: [
+          { type: "fulfil_product", product: "book", ref: "{{mapped.ref}}" },
+          { ...CREDITS, ref: "{{mapped.ref}}" },
+        ],
+      }),
+    );
+    await running.api("PUT", "/products/book", { soldThrough: { kind: "relay", relay: "sales" } });
     await saveRelay(
       running,
       receiverDefinition({ name: "picky", map: { ...MAP, to: "email" }, when: { to: "nobody" } }),
@@ -211,6 +233,7 @@ describe("the address is found nowhere afterwards", () => {
     const of = await sendEvent(running, "mine", { email: ADA });
     await sendEvent(running, "long", { email: ADA, filler: `${ADA} `.repeat(3_000) });
     await sendEvent(running, "mailed", { email: ADA }, "mailing");
+    await sendEvent(running, "sold", { email: ADA, ref: `order-${ADA}-2026.v2` }, "sales");
     const about = await sendEvent(
       running,
       "bob",
@@ -222,6 +245,8 @@ describe("the address is found nowhere afterwards", () => {
     await running.hook("picky", signedCall({ id: "ignored", email: ADA }));
     await running.drain();
     const id = await personId();
+    const friend = (await running.api("POST", "/persons", { email: "carol@example.com" })).body.person.id;
+    await running.api("PATCH", `/persons/${friend}`, { attributes: { invitedBy: ADA } });
     await running.api("POST", "/collections/notes/records", { data: { text: `I am ${ADA}` }, owner: id });
     await running.api("PATCH", `/persons/${id}`, { attributes: { also: ADA } });
     await running.clock.advance(10_000);
@@ -231,8 +256,12 @@ describe("the address is found nowhere afterwards", () => {
   test("in the database and its log, whatever held it", async () => {
     const { id, of, about } = await liveALife();
     expect(await filesThatHold(ADA)).not.toEqual([]);
+    const held = await running.rows("SELECT DISTINCT state FROM event");
+    expect(held).toEqual([{ state: "done" }]);
+    expect(await running.rows("SELECT state FROM email")).toHaveLength(3);
     await erase(id);
     await sweep();
+    expect(await filesThatHold(ADA)).toEqual([]);
     expect(await showEvent(running, of)).toMatchObject({ payload: null } as object);
     const others = await showEvent(running, about);
     expect(others).toMatchObject({

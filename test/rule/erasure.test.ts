@@ -27,14 +27,35 @@ describe("an erased address in a text", () => {
       '{"erased":[1,12345678901234567890]}',
     ],
     [
+      "behind the escapes of JSON in JSON",
+      '{"a":"{\\"b\\":\\"ada\\\\u0040example.com\\"}"}',
+      '{"a":"{\\"b\\":\\"erased\\"}"}',
+    ],
+    [
+      "before what goes on as no domain does",
+      "ada@example.com-2026-11 ada@example.com.7",
+      "erased-2026-11 erased.7",
+    ],
+    [
       "never as a part of a longer one",
-      "bada@example.com ada@example.com.au x.ada@example.com",
-      "bada@example.com ada@example.com.au x.ada@example.com",
+      "bada@example.com ada@example.com.au x.ada@example.com ada@example.com-x.co.uk ada@example.com.xn--p1ai",
+      "bada@example.com ada@example.com.au x.ada@example.com ada@example.com-x.co.uk ada@example.com.xn--p1ai",
     ],
     ["never in a text without it", "nobody", "nobody"],
   ];
   test.each(rows)("%s", (_what, text, redacted) => {
     expect(ada.holdsAddress(text) ? ada.redactStored(text) : text).toBe(redacted);
+  });
+
+  test("in a text of the person's own is written over also where it could be a part of a longer one", () => {
+    const own = { own: true };
+    expect(ada.redactStored("order-ada@example.com.v2", own)).toBe("order-erased.v2");
+    expect(ada.redactStored("ref:x_Ada@Example.com", { ...own, unique: true })).toBe("ref:x_erased-per_ada");
+  });
+
+  test("is found with all of its signs percent-encoded", () => {
+    const plus = new SoughtText({ personId: "p", email: "ada+x@example.com", tokens: [], by: "key:x" });
+    expect(plus.redactStored("?e=Ada%2Bx%40example.com&x=ada%2bx@example.com")).toBe("?e=erased&x=erased");
   });
 
   test("holds letters beyond ASCII in either composition", () => {
