@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { listApps } from "../account/app.ts";
 import { type Environment, listEnvironments } from "../account/environment.ts";
 import { refuseLostDatabase } from "../store/file-place.ts";
+import { DataDirectoryTaken, type DirectoryLock, lockDataDirectory } from "../store/lock.ts";
 import type { Reader, Store } from "../store/port.ts";
 import { openSqlite } from "../store/sqlite.ts";
 import { CommandFailure, type Input, type Option } from "./command.ts";
@@ -47,11 +48,36 @@ export async function withStore<Result>(
   }
   refuseLostDatabase(folder);
   await mkdir(folder, { recursive: true, mode: 0o700 });
-  const store = await openSqlite(file, { clock: world.clock });
+  const store = await openAlone(folder, file, world);
   try {
     return await work(store);
   } finally {
     await store.close();
+  }
+}
+
+/** A database of an older version gets this one's schema only where no server runs: one of that version would not know the new tables. */
+async function openAlone(folder: string, file: string, world: World): Promise<Store> {
+  let lock: DirectoryLock | null = null;
+  const onMigrate = (): void => {
+    lock = lockForMigration(folder, world);
+    world.tell("The database is brought to this version's schema first, after a copy of it into backups/.");
+  };
+  try {
+    return await openSqlite(file, { clock: world.clock, onMigrate });
+  } finally {
+    (lock as DirectoryLock | null)?.release();
+  }
+}
+
+function lockForMigration(folder: string, world: World): DirectoryLock {
+  try {
+    return lockDataDirectory(folder, "a relay command", world.clock.now());
+  } catch (error) {
+    if (!(error instanceof DataDirectoryTaken)) throw error;
+    throw new DataDirectoryTaken(
+      `${error.message} This version would change the database's schema, which the server that runs does not know: start it with this version first.`,
+    );
   }
 }
 

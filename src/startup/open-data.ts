@@ -46,6 +46,9 @@ export async function openData(
     clock,
     onGroup,
     onTrouble: (trouble) => tellTrouble(log, trouble),
+    // A large one takes minutes, in which the port does not answer.
+    onMigrate: (schema) =>
+      log.info("the database is brought to this version's schema, after a copy of it into backups/", schema),
   });
   started.defer(() => store.close());
   removeParts(dataDir);

@@ -11,11 +11,11 @@ export class MigrationRefused extends Error {}
 /** The number of the newest migration this executable knows. */
 export const SCHEMA_VERSION = MIGRATIONS.at(-1)?.number ?? 0;
 
-/** Brings the database to this executable's schema; answers the numbers applied. `before` runs once if any is due on a used database. */
+/** Brings the database to this executable's schema; answers the numbers applied. `before` runs once if any is due on a used database, given the schema it has. */
 export async function migrate(
   connection: SqliteConnection,
   clock: Clock,
-  before?: () => Promise<void>,
+  before?: (from: number) => Promise<void>,
 ): Promise<number[]> {
   connection.exec(
     "CREATE TABLE IF NOT EXISTS schema_migration (number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL)",
@@ -29,7 +29,7 @@ export async function migrate(
     );
   }
   const due = MIGRATIONS.filter((migration) => migration.number > current);
-  if (due.length > 0 && current > 0 && before !== undefined) await before();
+  if (due.length > 0 && current > 0 && before !== undefined) await before(current);
   // A new database gets its schema whole or not at all: a start that is killed leaves nothing that looks used.
   for (const together of current === 0 ? [due] : due.map((one) => [one]))
     apply(connection, together, clock.now());

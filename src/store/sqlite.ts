@@ -5,7 +5,7 @@
 import type { Clock } from "../ground/clock.ts";
 import { FilePlace } from "./file-place.ts";
 import { GroupCommit } from "./group-commit.ts";
-import { migrate } from "./migrate.ts";
+import { migrate, SCHEMA_VERSION } from "./migrate.ts";
 import { backupBeforeMigration } from "./migration-backup.ts";
 import { type Fence, type Origin, type Reader, type Store, StoreUnavailable, type Writer } from "./port.ts";
 import { SqliteConnection } from "./sqlite-connection.ts";
@@ -24,6 +24,8 @@ export interface SqliteOptions {
   onGroup?: (size: number) => void;
   /** Told when the database's files are found deleted, moved or replaced (why, in a sentence), and null when they are back. */
   onTrouble?: (trouble: string | null) => void;
+  /** Told, before anything of it is done, that a used database is brought to this executable's schema; what it throws leaves it as it is. */
+  onMigrate?: (schema: { from: number; to: number }) => void;
 }
 
 /** Opens the database file, creating and migrating it as needed; a used one is copied into backups/ before. Throws StoreUnavailable or a MigrationRefused. */
@@ -45,7 +47,10 @@ export async function openSqlite(file: string, options: SqliteOptions): Promise<
     ]) {
       await writer.get(`PRAGMA ${pragma}`);
     }
-    await migrate(writer, options.clock, () => backupBeforeMigration(file, options.clock));
+    await migrate(writer, options.clock, async (from) => {
+      options.onMigrate?.({ from, to: SCHEMA_VERSION });
+      await backupBeforeMigration(file, options.clock);
+    });
     const reader = new SqliteConnection(file, { readonly: false });
     await reader.get(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
     await reader.get("PRAGMA query_only = ON");

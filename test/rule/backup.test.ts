@@ -20,7 +20,9 @@ import { lockDataDirectory } from "../../src/store/lock.ts";
 import { SCHEMA_VERSION } from "../../src/store/migrate.ts";
 import { MIGRATIONS } from "../../src/store/migration.ts";
 import { openSqlite } from "../../src/store/sqlite.ts";
+import { runCommand } from "../kit/cli-world.ts";
 import { addEvent, dumpTables, isWhole, makeFolder, openFilled } from "../kit/data-directory.ts";
+import { startRunningService } from "../kit/running-service.ts";
 
 const folder = makeFolder();
 afterAll(() => rmSync(folder, { recursive: true }));
@@ -380,6 +382,38 @@ describe("a migration", () => {
     expect(await refusalOf(work)).toMatch(/left as it is because no copy/);
     expect(dumpTables(join(dataDir, "relay.db"))).toEqual(before);
   });
+
+  test("is not a command's beside a server that runs, which may be of the older version; alone a command says that it does it", async () => {
+    const dataDir = newOldDirectory(OLD_SCHEMA);
+    const before = dumpTables(join(dataDir, "relay.db"));
+    const list = () => runCommand(["apps", "list", "--data-dir", dataDir], { cwd: folder });
+    const server = lockDataDirectory(dataDir, "relay serve", 0);
+    const beside = await list();
+    expect({ code: beside.code, said: beside.said }).toEqual({ code: 1, said: "" });
+    expect(beside.told).toMatch(/in use by relay serve, process .* start it with this version first/);
+    expect(dumpTables(join(dataDir, "relay.db"))).toEqual(before);
+    expect(existsSync(join(dataDir, "backups"))).toBe(false);
+    server.release();
+    const alone = await list();
+    expect({ code: alone.code, told: alone.told }).toEqual({
+      code: 0,
+      told: expect.stringContaining("after a copy of it into backups/"),
+    });
+    expect(listFiles(join(dataDir, "backups"))).toHaveLength(1);
+    lockDataDirectory(dataDir, "relay serve", 0).release();
+    expect(await list()).toMatchObject({ code: 0, told: "" });
+  });
+
+  test("at a server's start is told in its log before it begins", async () => {
+    const dataDir = newOldDirectory(MIGRATIONS.length - 1);
+    await using running = await startRunningService({ config: { dataDir } });
+    const [first = "{}"] = running.logged;
+    expect(JSON.parse(first)).toMatchObject({
+      message: "the database is brought to this version's schema, after a copy of it into backups/",
+      from: SCHEMA_VERSION - 1,
+      to: SCHEMA_VERSION,
+    });
+  });
 });
 
 function readSeqs(file: string): number[] {
@@ -390,8 +424,7 @@ function readSeqs(file: string): number[] {
     .map(({ seq }) => seq);
 }
 
-/** Overwrites pages in the middle of the file. */
-/** Enough of the middle that some of it is a table's: a copy is made without reading any index. */
+/** Overwrites pages in the middle of the file, enough that some are a table's: a copy is made without reading any index. */
 function damage(file: string): void {
   const bytes = readFileSync(file);
   const from = Math.floor(bytes.length / 8_192) * 4_096;
