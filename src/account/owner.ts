@@ -3,7 +3,7 @@
  * its hash is handed to the functions that write; nothing here ever stores, compares or shows a password itself.
  */
 import { newId } from "../ground/id.ts";
-import { MAX_WAITING_PASSWORDS } from "../ground/limit.ts";
+import { MAX_EMAIL_CHARS, MAX_WAITING_PASSWORDS } from "../ground/limit.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { type Reader, UniqueViolation, type Writer } from "../store/port.ts";
 
@@ -21,7 +21,6 @@ export interface OwnerWithPassword extends Owner {
 const MIN_PASSWORD_CHARS = 10;
 const MAX_PASSWORD_CHARS = 256;
 const EMAIL = /^[^\s@]+@[^\s@]+$/;
-const MAX_EMAIL_CHARS = 254;
 
 /** OWASP's first choice for argon2id: 19 MiB, two passes. Modest memory, as the whole service fits in 200 MiB. */
 const ARGON2 = { algorithm: "argon2id", memoryCost: 19_456, timeCost: 2 } as const;

@@ -65,16 +65,19 @@ export class SigninCap {
   }
 
   /**
-   * Counts a try of a one-time link. Links are capped by address alone: nobody guesses one, and a cap on all of them would let anyone
-   * keep everyone out. Refuses as `count`.
+   * Counts a one-time link that does not work, by address alone; refuses as `count`. One that works is neither counted nor refused: nobody
+   * guesses one, and it is the owner's way in where strangers at the same address used up everything else.
    */
-  countLink(address: string): void {
-    this.#take(this.#linkNeeds(address));
-  }
-
-  /** The link was good: the try is given back. */
-  linkWorked(address: string): void {
-    for (const { cap, name } of this.#linkNeeds(address)) cap.giveBack(name);
+  countDeadLink(address: string): void {
+    this.#take(
+      needAddress(
+        address,
+        this.#linkAddresses,
+        MAX_LINK_TRIES_PER_ADDRESS,
+        this.#linkNetworks,
+        MAX_LINK_TRIES_PER_NETWORK,
+      ),
+    );
   }
 
   #needs(address: string, account: string, device: string | null): Need[] {
@@ -93,16 +96,6 @@ export class SigninCap {
       ),
       { cap: this.#accounts, limit, name: accountKey(account), where: "on this account" },
     ];
-  }
-
-  #linkNeeds(address: string): Need[] {
-    return needAddress(
-      address,
-      this.#linkAddresses,
-      MAX_LINK_TRIES_PER_ADDRESS,
-      this.#linkNetworks,
-      MAX_LINK_TRIES_PER_NETWORK,
-    );
   }
 
   /** Looks at every window before it counts in any: a refused attempt must not open a window, nor fill another one. */

@@ -47,12 +47,18 @@ export async function redeemSigninLink(
   input: { token: string; kind: SigninLinkKind; nowMs: number },
 ): Promise<SigninLink> {
   const link = await findSigninLink(tx, input.token, input.nowMs);
-  if (link === null || link.kind !== input.kind) {
-    throw new Refusal(
-      "unauthenticated",
-      "This link was used already or has ended: make a new one, with relay admin reset or by starting the service again.",
-    );
-  }
+  if (link === null || link.kind !== input.kind) throw refuseEndedLink(input.kind);
   await tx.run("DELETE FROM signin_link WHERE token_hash = ?1", hashToken(input.token));
   return link;
+}
+
+const NEW_LINK: Record<SigninLinkKind, string> = {
+  setup: "make an owner on the server with relay admin create",
+  reset: "make a new one on the server with relay admin reset",
+  local: "make a new one with relay dev --open",
+};
+
+/** What is said of a link that is used, ended, or was never made: where the next one comes from. */
+export function refuseEndedLink(kind: SigninLinkKind): Refusal {
+  return new Refusal("unauthenticated", `This link was used already or has ended: ${NEW_LINK[kind]}.`);
 }

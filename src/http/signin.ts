@@ -10,7 +10,13 @@ import {
   verifyPassword,
 } from "../account/owner.ts";
 import { createSession } from "../account/session.ts";
-import { findSigninLink, redeemSigninLink, type SigninLinkKind } from "../account/signin-link.ts";
+import {
+  findSigninLink,
+  redeemSigninLink,
+  refuseEndedLink,
+  type SigninLinkKind,
+} from "../account/signin-link.ts";
+import { MAX_EMAIL_CHARS } from "../ground/limit.ts";
 import { Refusal } from "../ground/refusal.ts";
 import type { Writer } from "../store/port.ts";
 import { WHOLE_SERVER, writeAudit } from "../watch/audit.ts";
@@ -24,7 +30,8 @@ import { fields, oneOf } from "./schema.ts";
 const LOCAL_OWNER = "owner@localhost";
 
 const password = Type.String({ description: "a password of 10 to 256 characters" });
-const email = Type.String({ description: "an e-mail address" });
+/** Bounded, as attempts are counted by it: a window's name must not be as long as a body may be. */
+const email = Type.String({ maxLength: MAX_EMAIL_CHARS, description: "an e-mail address" });
 const token = Type.String({ maxLength: 100, description: "the token of a one-time link" });
 const answer = Type.Object({ owner: Type.Object({ email: Type.String() }) });
 
@@ -108,14 +115,13 @@ export const signinRoutes = [
     answer,
     async handle({ rooms, request, source, body, headers, nowMs }) {
       requireSameOrigin(rooms.config, request.headers);
-      rooms.signinCap.countLink(source);
+      await requireLink(rooms, source, body.token, "local", nowMs);
       const started = await rooms.store.write("dashboard", async (tx) => {
         await redeemSigninLink(tx, { token: body.token, kind: "local", nowMs });
         const first = (await listOwners(tx))[0];
         const owner = first ?? (await createOwner(tx, { email: LOCAL_OWNER, passwordHash: null, nowMs }));
         return await startSession(tx, owner, "local link", nowMs);
       });
-      rooms.signinCap.linkWorked(source);
       return answerSession(rooms, headers, started);
     },
   }),
@@ -172,7 +178,7 @@ export const signinRoutes = [
   }),
 ];
 
-/** Looks at the link without using it. The look is counted as a try, and given back where the link is good: nobody looks for one. */
+/** Looks at the link without using it. Only one that does not work is counted, and refused as too many. */
 async function isLinkLive(
   rooms: HttpRooms,
   source: string,
@@ -180,11 +186,10 @@ async function isLinkLive(
   kind: SigninLinkKind,
   nowMs: number,
 ): Promise<boolean> {
-  rooms.signinCap.countLink(source);
   const link = await rooms.store.read((tx) => findSigninLink(tx, given, nowMs));
-  if (link?.kind !== kind) return false;
-  rooms.signinCap.linkWorked(source);
-  return true;
+  if (link?.kind === kind) return true;
+  rooms.signinCap.countDeadLink(source);
+  return false;
 }
 
 /** Looks at the link before the costly hash; the transaction uses it up later. */
@@ -195,9 +200,5 @@ async function requireLink(
   kind: SigninLinkKind,
   nowMs: number,
 ): Promise<void> {
-  if (await isLinkLive(rooms, source, given, kind, nowMs)) return;
-  throw new Refusal(
-    "unauthenticated",
-    "This link was used already or has ended: make a new one with relay admin reset.",
-  );
+  if (!(await isLinkLive(rooms, source, given, kind, nowMs))) throw refuseEndedLink(kind);
 }

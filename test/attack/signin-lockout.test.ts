@@ -3,8 +3,9 @@
  * at, and whether the owner still gets in.
  */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
-import { createOwner, hashPassword, PasswordQueue } from "../../src/account/owner.ts";
+import { createOwner, findOwnerByEmail, hashPassword, PasswordQueue } from "../../src/account/owner.ts";
 import { SigninCap } from "../../src/account/signin-cap.ts";
+import { createSigninLink } from "../../src/account/signin-link.ts";
 import { Refusal } from "../../src/ground/refusal.ts";
 import { WindowCap } from "../../src/ground/window-cap.ts";
 import { type ApiServer, type Reply, START_MS, startApi } from "../kit/api-server.ts";
@@ -165,6 +166,62 @@ describe("the owner, while strangers hold the account's window full,", () => {
     });
     expect(changed.status).toBe(204);
   });
+});
+
+describe("behind a proxy that was not named, where everybody has one address, strangers use up its attempts and links;", () => {
+  const post = (api: ApiServer, path: string, body: object): Promise<Reply> =>
+    api.call(path, { method: "POST", body, headers: { origin: api.base } });
+
+  async function makeLink(api: ApiServer, kind: "setup" | "reset"): Promise<string> {
+    const made = await api.store.write("dashboard", async (tx) => {
+      const owner = kind === "reset" ? await findOwnerByEmail(tx, OWNER) : null;
+      return await createSigninLink(tx, { kind, ownerId: owner?.id ?? null, nowMs: START_MS });
+    });
+    return made.token;
+  }
+
+  async function useUp(api: ApiServer, kind: "setup" | "reset"): Promise<string[]> {
+    const codes: string[] = [];
+    for (let n = 0; n < 30; n++)
+      codes.push((await post(api, "/api/link", { kind, token: `no link ${n}` })).json.code);
+    for (let n = 0; n < 32; n++)
+      codes.push((await signIn(api, { address: "", email: `a${n}@example.com` })).json.code);
+    return codes;
+  }
+
+  test("the owner gets in by a reset link, which relay admin reset makes", async () => {
+    await using api = await startApi();
+    await withOwner(api);
+    const token = await makeLink(api, "reset");
+    expect((await useUp(api, "reset")).filter((code) => code === "signin_capped")).toHaveLength(20 + 2);
+    expect((await signIn(api, { address: "", password: PASSWORD })).json.code).toBe("signin_capped");
+    for (let n = 0; n < 12; n++)
+      expect((await post(api, "/api/link", { kind: "reset", token })).json).toEqual({ live: true });
+    const reset = await post(api, "/api/session/reset", { token, password: "another good one" });
+    expect([reset.status, reset.json]).toEqual([200, { owner: { email: OWNER } }]);
+    expect((await post(api, "/api/session/reset", { token, password: "another good one" })).json.code).toBe(
+      "signin_capped",
+    );
+  });
+
+  test("the first owner is made with the set-up link", async () => {
+    await using api = await startApi();
+    await api.store.write("dashboard", async (tx) => {
+      await tx.run("DELETE FROM session");
+      await tx.run("DELETE FROM owner");
+    });
+    const token = await makeLink(api, "setup");
+    await useUp(api, "setup");
+    expect((await post(api, "/api/link", { kind: "setup", token })).json).toEqual({ live: true });
+    const made = await post(api, "/api/setup", { token, email: OWNER, password: PASSWORD });
+    expect(made.status).toBe(201);
+  });
+});
+
+test("an address longer than any is refused before it is counted: what names a window is not as long as a body", async () => {
+  await using api = await startApi();
+  const reply = await signIn(api, { address: "", email: `${"a".repeat(500_000)}@example.com` });
+  expect([reply.status, reply.json.code]).toEqual([400, "invalid_input"]);
 });
 
 describe("a device's cookie", () => {
