@@ -7,6 +7,8 @@ import type { Clock } from "./clock.ts";
 
 /** A bound on the memory of one cap. */
 const MAX_WINDOWS = 20_000;
+/** Of all windows this part makes room at once: looking for the least costs a look at each, so it is not done for every new name. */
+const ROOM_PART = 1 / 16;
 
 interface Window {
   count: number;
@@ -21,6 +23,8 @@ export class WindowCap {
   readonly #maxWindows: number;
   /** In the order they were opened, which is the order in which they end. */
   readonly #windows = new Map<string, Window>();
+  /** How many of them are full. */
+  #full = 0;
 
   constructor(clock: Clock, limit: number, windowMs: number, maxWindows = MAX_WINDOWS) {
     this.#clock = clock;
@@ -33,28 +37,27 @@ export class WindowCap {
   fullUntil(name: string): number | null {
     const nowMs = this.#clock.monotonicMs();
     const window = this.#find(name, nowMs);
-    const blocking =
-      window === undefined ? this.#findCrowd(nowMs) : window.count < this.#limit ? null : window;
+    const blocking = window === undefined ? this.#findCrowd(nowMs) : this.#isFull(window) ? window : null;
     return blocking === null ? null : this.#clock.now() + blocking.endsAtMonotonicMs - nowMs;
   }
 
   /** Counts one, or `amount` at once; the first opens the name's window. */
   count(name: string, amount = 1): void {
     const nowMs = this.#clock.monotonicMs();
-    const window = this.#find(name, nowMs);
-    if (window !== undefined) {
-      window.count += amount;
-      return;
+    let window = this.#find(name, nowMs);
+    if (window === undefined) {
+      this.#forget(name);
+      this.#makeRoom(nowMs);
+      window = { count: 0, endsAtMonotonicMs: nowMs + this.#windowMs };
+      this.#windows.set(name, window);
     }
-    this.#makeRoom(nowMs);
-    this.#windows.delete(name);
-    this.#windows.set(name, { count: amount, endsAtMonotonicMs: nowMs + this.#windowMs });
+    this.#add(window, amount);
   }
 
   /** Takes one count back. */
   giveBack(name: string): void {
     const window = this.#find(name, this.#clock.monotonicMs());
-    if (window !== undefined && window.count > 0) window.count -= 1;
+    if (window !== undefined && window.count > 0) this.#add(window, -1);
   }
 
   #find(name: string, nowMs: number): Window | undefined {
@@ -62,42 +65,58 @@ export class WindowCap {
     return window !== undefined && window.endsAtMonotonicMs > nowMs ? window : undefined;
   }
 
+  #isFull(window: Window): boolean {
+    return window.count >= this.#limit;
+  }
+
+  #add(window: Window, amount: number): void {
+    if (this.#isFull(window)) this.#full -= 1;
+    window.count += amount;
+    if (this.#isFull(window)) this.#full += 1;
+  }
+
+  #forget(name: string): void {
+    const window = this.#windows.get(name);
+    if (window === undefined) return;
+    if (this.#isFull(window)) this.#full -= 1;
+    this.#windows.delete(name);
+  }
+
   /** The first window to end where all that there is room for are full; else null. */
   #findCrowd(nowMs: number): Window | null {
-    if (this.#windows.size < this.#maxWindows) return null;
+    if (this.#full < this.#maxWindows) return null;
     this.#forgetEnded(nowMs);
-    const first = this.#windows.values().next().value;
-    return first === undefined || this.#windows.size < this.#maxWindows || this.#findLeast() !== null
-      ? null
-      : first;
+    return this.#full < this.#maxWindows ? null : (this.#windows.values().next().value ?? null);
   }
 
   #makeRoom(nowMs: number): void {
     if (this.#windows.size < this.#maxWindows) return;
     this.#forgetEnded(nowMs);
-    if (this.#windows.size < this.#maxWindows) return;
-    const least = this.#findLeast();
-    if (least !== null) this.#windows.delete(least);
+    if (this.#windows.size >= this.#maxWindows) this.#forgetLeast();
   }
 
   #forgetEnded(nowMs: number): void {
     for (const [name, window] of this.#windows) {
       if (window.endsAtMonotonicMs > nowMs) return;
-      this.#windows.delete(name);
+      this.#forget(name);
     }
   }
 
-  /** Of the windows that are not full the one with the least in it, and of those the oldest. */
-  #findLeast(): string | null {
-    let least: string | null = null;
-    let leastCount = this.#limit;
-    for (const [name, { count }] of this.#windows) {
-      if (count >= leastCount) continue;
-      least = name;
-      leastCount = count;
-      if (count <= 1) break;
+  /** Forgets, of the windows that are not full, those with the least in them, and of those the oldest. */
+  #forgetLeast(): void {
+    const byCount = new Map<number, string[]>();
+    for (const [name, window] of this.#windows) {
+      if (this.#isFull(window)) continue;
+      const names = byCount.get(window.count);
+      if (names === undefined) byCount.set(window.count, [name]);
+      else names.push(name);
     }
-    return least;
+    let left = Math.ceil(this.#maxWindows * ROOM_PART);
+    for (const [, names] of [...byCount].sort(([one], [other]) => one - other)) {
+      for (const name of names.slice(0, left)) this.#forget(name);
+      left -= names.length;
+      if (left <= 0) return;
+    }
   }
 }
 
