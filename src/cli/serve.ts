@@ -1,8 +1,10 @@
 /** `relay serve`: the server, for any number of apps with their development and production environments. */
 import { servesCookies } from "../config.ts";
+import { StoreUnavailable } from "../store/port.ts";
 import type { Command } from "./command.ts";
 import { runService } from "./run-service.ts";
 import { RUN_OPTIONS, readServiceConfig, SERVER_OPTIONS } from "./service-option.ts";
+import type { RunningService, World } from "./world.ts";
 
 export const serve: Command = {
   words: ["serve"],
@@ -23,10 +25,22 @@ export const serve: Command = {
           `Dashboard  nobody can sign in: on ${config.host} without --base-url a session would go over plain http; give the https origin that browsers open`,
         );
       }
-      const link = await service.makeSigninLink();
-      if (link !== null) world.say(`Set-up     ${link}  (works once, within a day)`);
+      await saySetUp(service, world);
       return null;
     });
     return 0;
   },
 };
+
+/** A database that cannot be written for the moment costs the link alone: the server listens already, and goes on. */
+async function saySetUp(service: RunningService, world: World): Promise<void> {
+  try {
+    const link = await service.makeSigninLink();
+    if (link !== null) world.say(`Set-up     ${link}  (works once, within a day)`);
+  } catch (error) {
+    if (!(error instanceof StoreUnavailable)) throw error;
+    world.say(
+      "Set-up     no link could be made, because the database cannot be written now: make the first owner with relay admin create, or start the server again",
+    );
+  }
+}

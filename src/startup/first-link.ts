@@ -18,6 +18,7 @@ export async function makeSigninLink(
     );
     return localUrl(baseUrl, token);
   }
+  if ((await store.read(listOwners)).length > 0) return null;
   // In one transaction: an owner made on the command line meanwhile must not be followed by a set-up link.
   const made = await store.write("app", async (tx) =>
     (await listOwners(tx)).length > 0

@@ -15,6 +15,8 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
+import { startService } from "../../src/service.ts";
+import { runCommand } from "../kit/cli-world.ts";
 import { until } from "../kit/event-flow.ts";
 import { makeOrders, receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
 import { startRunningService } from "../kit/running-service.ts";
@@ -191,6 +193,37 @@ describe("while it runs", () => {
     }
     expect(took.sort((a, b) => a - b)[20]).toBeLessThan(200);
   });
+});
+
+describe("another process's write lock when the port has just opened", () => {
+  for (const { rule, owner, said } of [
+    { rule: "costs the set-up link alone, and says what to do", owner: false, said: "no link could be made" },
+    { rule: "costs nothing where there is an owner", owner: true, said: null },
+  ]) {
+    test(rule, async () => {
+      const place = ["--data-dir", dataDir];
+      if (owner) {
+        const made = ["admin", "create", "--email", "owner@example.com", "--base-url", "https://r.example"];
+        expect(await runCommand([...made, ...place], { cwd: folder })).toMatchObject({ code: 0 });
+      }
+      let other: Database | null = null;
+      const ran = await runCommand(["serve", "--port", "0", ...place], {
+        cwd: folder,
+        async startService(config) {
+          const service = await startService(config);
+          other = new Database(join(dataDir, "relay.db"));
+          other.run("BEGIN IMMEDIATE");
+          return service;
+        },
+      });
+      (other as Database | null)?.close();
+      expect(ran.code).toBe(0);
+      expect(ran.said.split("\n").filter((line) => line.startsWith("Set-up"))).toEqual(
+        said === null ? [] : [expect.stringContaining(said)],
+      );
+      expect(ran.told).toContain("service started");
+    });
+  }
 });
 
 describe("a first start that was killed", () => {
