@@ -137,14 +137,20 @@ export interface DatabaseAction<Action = unknown> extends ActionBase<Action> {
 export interface SendingAction<Action = unknown, Plan = unknown, Sent = unknown> extends ActionBase<Action> {
   sends: true;
   repeats: boolean;
-  intend(tx: Writer, action: Action, run: ActionRun): Promise<{ plan: Plan } | { outcome: ActionOutcome }>;
+  /** `mark`: what tells this piece of work from the event's others, kept with the intent for `conclude`. */
+  intend(
+    tx: Writer,
+    action: Action,
+    run: ActionRun,
+  ): Promise<{ plan: Plan; mark?: Json } | { outcome: ActionOutcome }>;
   send(plan: Plan, run: ActionRun, doors: ActionDoors): Promise<Sent>;
   settle(tx: Writer, plan: Plan, sent: Sent, run: ActionRun): Promise<ActionOutcome>;
   /**
    * For `repeats: false`: what became of what an earlier attempt intended and nobody wrote the end of. Its outcome where it may have left;
-   * null where it certainly did not, and then nothing of it stands any more.
+   * null where it certainly did not, and then nothing of it stands any more. `mark`: what was intended with it; undefined where an older
+   * version intended it.
    */
-  conclude?(tx: Writer, run: ActionRun): Promise<ActionSuccess | null>;
+  conclude?(tx: Writer, run: ActionRun, mark: Json | undefined): Promise<ActionSuccess | null>;
 }
 
 export type ActionType<Action = unknown> = DatabaseAction<Action> | SendingAction<Action, unknown, unknown>;

@@ -5,12 +5,14 @@
  */
 import { type Static, Type } from "typebox";
 import { findEnvironmentById } from "../account/environment.ts";
+import { isJsonObject, type JsonObject, scalarText } from "../ground/json.ts";
 import { DEFAULT_LIMITS, MAX_EMAIL_TEXT_CHARS, MAX_SUBJECT_CHARS } from "../ground/limit.ts";
 import type { ResultCode } from "../ground/result-code.ts";
 import {
   endOf,
   findBrokenCap,
-  findCutOffEmail,
+  findEmail,
+  findNewestEmail,
   finishEmail,
   intendEmail,
   withdrawEmail,
@@ -143,7 +145,7 @@ export const emailPerson: SendingAction<EmailPerson, OutgoingMail, MailOutcome> 
       eventId: run.event.id,
       nowMs: run.nowMs,
     });
-    return { plan: { ...mail, emailId } };
+    return { plan: { ...mail, emailId }, mark: { email: emailId } };
   },
 
   send: (plan, _run, doors) => doors.mailer.send(plan),
@@ -170,11 +172,11 @@ export const emailPerson: SendingAction<EmailPerson, OutgoingMail, MailOutcome> 
     }
   },
 
-  async conclude(tx, run) {
+  async conclude(tx, run, mark) {
     if (run.person === null) throw new Error("email_person began without a person.");
-    const { environmentId, event, nowMs: startedAtMs } = run;
-    const of = { environmentId, personId: run.person.id, eventId: event.id, startedAtMs };
-    const row = await findCutOffEmail(tx, of);
+    const id = isJsonObject(mark ?? null) ? scalarText((mark as JsonObject).email) : null;
+    const of = { environmentId: run.environmentId, personId: run.person.id, eventId: run.event.id };
+    const row = id === null ? await findNewestEmail(tx, of) : await findEmail(tx, run.environmentId, id);
     const left =
       row !== null && (row.leftAt !== null || !(row.state === "intended" || row.state === "failed"));
     if (!left) {

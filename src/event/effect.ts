@@ -20,7 +20,7 @@ export interface Work {
   ordinal: number;
   /** `intended`: it began to leave the house, and its end was not written down. */
   state: "intended" | "done";
-  /** What it left, shown again where a later run skips it. */
+  /** What it left, shown again where a later run skips it; of what was intended, its mark. */
   after: Json | undefined;
   /** When the attempt that did it began, milliseconds since the epoch; null: not known, or not done. */
   doneAt: number | null;
@@ -155,9 +155,15 @@ export function forgetRanActions(tx: Writer, nowMs: number): Promise<number> {
   return tx.run("DELETE FROM ran_actions WHERE used_at < ?1", nowMs - 2 * EVENT_RETENTION_MS);
 }
 
-/** Before something leaves the house that must not leave twice. */
-export async function intendEffect(tx: Writer, eventSeq: number, key: string): Promise<void> {
-  await tx.run("INSERT INTO effect (event_seq, key, state) VALUES (?1, ?2, 'intended')", eventSeq, key);
+/** Before something leaves the house that must not leave twice. `mark` is the work's `after` until it is settled. */
+export async function intendEffect(
+  tx: Writer,
+  eventSeq: number,
+  key: string,
+  mark: Json | undefined,
+): Promise<void> {
+  const sql = "INSERT INTO effect (event_seq, key, state, result) VALUES (?1, ?2, 'intended', ?3)";
+  await tx.run(sql, eventSeq, key, writeAfter(mark));
 }
 
 /**

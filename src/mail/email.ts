@@ -151,18 +151,18 @@ export function endOf(outcome: MailOutcome): EmailEnd {
   return { state: outcome.kind, message: outcome.message, reason: outcome.reason };
 }
 
-/**
- * The mail to a person at which an event's earlier attempt was cut off: its newest one, apart from those that the attempt which began at
- * `startedAtMs` has itself sent; null where there is none.
- */
-export function findCutOffEmail(
+/** The newest mail to a person that an event caused, or null. */
+export function findNewestEmail(
   tx: Reader,
-  of: { environmentId: number; personId: string; eventId: string; startedAtMs: number },
+  of: { environmentId: number; personId: string; eventId: string },
 ): Promise<EmailRow | null> {
-  const sql = `SELECT ${COLUMNS} FROM email
-    WHERE person_id = ?1 AND environment_id = ?2 AND event_id = ?3
-      AND (state = 'intended' OR reason = 'stopped' OR created_at < ?4) ORDER BY seq DESC LIMIT 1`;
-  return tx.get<EmailRow>(sql, of.personId, of.environmentId, of.eventId, of.startedAtMs);
+  const sql = `SELECT ${COLUMNS} FROM email WHERE person_id = ?1 AND environment_id = ?2 AND event_id = ?3 ORDER BY seq DESC LIMIT 1`;
+  return tx.get<EmailRow>(sql, of.personId, of.environmentId, of.eventId);
+}
+
+export function findEmail(tx: Reader, environmentId: number, id: string): Promise<EmailRow | null> {
+  const sql = `SELECT ${COLUMNS} FROM email WHERE environment_id = ?1 AND id = ?2`;
+  return tx.get<EmailRow>(sql, environmentId, id);
 }
 
 /** Removes a mail that certainly did not leave and makes room for the one that is intended in its place. */
@@ -232,8 +232,7 @@ export async function listEmails(
 
 /** One mail as the API shows it. Refuses with `not_found`. */
 export async function requireEmailView(tx: Reader, environmentId: number, id: string): Promise<EmailView> {
-  const sql = `SELECT ${COLUMNS} FROM email WHERE environment_id = ?1 AND id = ?2`;
-  const row = await tx.get<EmailRow>(sql, environmentId, id);
+  const row = await findEmail(tx, environmentId, id);
   if (row !== null) return viewEmail(row);
   throw new Refusal("not_found", "No mail with this id exists here; the list of emails shows them.");
 }

@@ -233,7 +233,7 @@ export class Attempt {
     if (!type.sends)
       return this.#complete(tx, live, step.key, await type.apply(tx, live.action as never, run));
     if (step.does === "settle" && type.conclude !== undefined) {
-      const outcome = await type.conclude(tx, run);
+      const outcome = await type.conclude(tx, run, step.work.after);
       if (outcome !== null) {
         await settleEffect(tx, this.event, step.key, outcome.after);
         return outcome;
@@ -242,7 +242,7 @@ export class Attempt {
     }
     const intended = await type.intend(tx, live.action as never, run);
     if ("outcome" in intended) return this.#complete(tx, live, step.key, intended.outcome);
-    if (!type.repeats) await intendEffect(tx, this.event.seq, step.key);
+    if (!type.repeats) await intendEffect(tx, this.event.seq, step.key, intended.mark);
     return { action: type, plan: intended.plan, run };
   }
 

@@ -34,7 +34,7 @@ export async function alignWithEarlier(
 async function settleStray(tx: Writer, event: EventToRun, work: Work, run: ActionRun): Promise<void> {
   const type = findAction(work.type);
   const conclude = run.person !== null && type?.sends === true ? type.conclude : undefined;
-  const outcome = conclude === undefined ? undefined : await conclude.call(type, tx, run);
+  const outcome = conclude === undefined ? undefined : await conclude.call(type, tx, run, work.after);
   if (outcome === null) await dropIntent(tx, event.seq, work.key);
   else await settleEffect(tx, event, work.key, outcome?.after);
 }

@@ -3,6 +3,7 @@ import { saveSettings } from "../../src/account/environment.ts";
 import type { ActionDoors, ActionOutcome, ActionRun } from "../../src/action/contract.ts";
 import { type EmailPerson, emailPerson } from "../../src/action/email-person.ts";
 import { checkShape } from "../../src/ground/check-shape.ts";
+import type { Json } from "../../src/ground/json.ts";
 import { DAY_MS, DEFAULT_LIMITS } from "../../src/ground/limit.ts";
 import { listEmails, markTextLeft } from "../../src/mail/email.ts";
 import { endInterruptedMails } from "../../src/mail/interrupted-mail.ts";
@@ -307,18 +308,20 @@ describe("email_person", () => {
     async function cutOff(how: { left: boolean; died: boolean }) {
       const person = await market.newPerson();
       const run = market.makeRun(person, { event: `evt_${person.id}` });
-      await store.write("relay", async (tx) => {
+      const mark = await store.write("relay", async (tx) => {
         const intent = await emailPerson.intend(tx, action, run);
         if (!("plan" in intent)) throw new Error("The mail was refused.");
         if (how.left) await markTextLeft(tx, intent.plan.emailId, clock.now());
+        return intent.mark;
       });
       if (how.died) await store.write("app", (tx) => endInterruptedMails(tx, clock.now()));
-      return run;
+      return { ...run, mark };
     }
-    const resume = (run: ActionRun, present = action) =>
+    const resume = ({ mark, ...run }: ActionRun & { mark: Json | undefined }, present = action) =>
       store.write("relay", async (tx) => {
-        const outcome = await emailPerson.conclude?.(tx, run);
-        return outcome == null ? await emailPerson.intend(tx, present, run) : { outcome };
+        const outcome = await emailPerson.conclude?.(tx, run, mark);
+        if (outcome != null) return { outcome };
+        return await emailPerson.intend(tx, present, run);
       });
 
     for (const [who, died] of [
@@ -347,32 +350,53 @@ describe("email_person", () => {
       });
     }
 
-    test.each([
-      ["did not leave is sent after all", false, "plan"],
-      ["may have left counts as sent", true, "outcome"],
-    ])("a mail that %s, also where the next attempt sent another before it", async (_rule, hadLeft, ends) => {
+    test.each<[string, boolean, MailOutcome, string]>([
+      [
+        "did not leave is sent after all, also where the next attempt sent another",
+        false,
+        { kind: "sent" },
+        "plan",
+      ],
+      [
+        "may have left counts as sent, also where the next attempt sent another",
+        true,
+        { kind: "sent" },
+        "outcome",
+      ],
+      [
+        "may have left counts as sent, also where the next attempt failed at another",
+        true,
+        { kind: "failed", reason: "timed_out", message: "No answer.", retry: true },
+        "outcome",
+      ],
+    ])("a mail that %s before it", async (_rule, hadLeft, other, ends) => {
       const cut = await cutOff({ left: hadLeft, died: true });
       clock.jump(1_000);
       const run = { ...cut, nowMs: clock.now() };
       await store.write("relay", async (tx) => {
         const intent = await emailPerson.intend(tx, { ...action, subject: "Put before it" }, run);
         if (!("plan" in intent)) throw new Error("The mail was refused.");
-        await emailPerson.settle(tx, intent.plan, { kind: "sent" }, run);
+        await emailPerson.settle(tx, intent.plan, other, run);
       });
-      expect(await resume(run)).toHaveProperty(ends);
+      clock.jump(60_000);
+      expect(await resume({ ...run, nowMs: clock.now() })).toHaveProperty(ends);
       expect((await emails()).map(({ subject, state }) => `${subject}: ${state}`).toSorted()).toEqual([
         hadLeft ? "Hello: unknown" : "Hello: intended",
-        "Put before it: sent",
+        `Put before it: ${other.kind}`,
       ]);
     });
 
     test("a mail that is sent after all is held to its caps like every other, and spends them once", async () => {
       const run = await cutOff({ left: false, died: false });
       const limits = { ...DEFAULT_LIMITS, eventEmailsPerPersonPerDay: 1 };
-      expect(await resume({ ...run, limits })).toHaveProperty("plan");
-      expect(await resume({ ...run, limits })).toHaveProperty("plan");
+      let { mark } = run;
+      for (let turn = 0; turn < 2; turn++) {
+        const intent = await resume({ ...run, limits, mark });
+        if (intent === undefined || !("plan" in intent)) throw new Error("It was not sent after all.");
+        ({ mark } = intent);
+      }
       await switchSends(false);
-      expect(await resume({ ...run, limits })).toMatchObject({ outcome: { code: "sends_off" } });
+      expect(await resume({ ...run, limits, mark })).toMatchObject({ outcome: { code: "sends_off" } });
       expect(await emails()).toEqual([]);
     });
   });
