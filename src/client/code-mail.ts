@@ -15,7 +15,10 @@ import { makeSubject, makeText } from "../mail/mail-text.ts";
 import type { OutgoingMail } from "../mail/mailer.ts";
 import { findSenderAddress } from "../mail/sender-domain.ts";
 import { findPersonByEmail } from "../people/person.ts";
-import type { Reader, Writer } from "../store/port.ts";
+import type { Reader, Store, Writer } from "../store/port.ts";
+
+/** Somebody waits for the answer, and a connection without one ends after 30 seconds. */
+export const CODE_MAIL_WITHIN_MS = 20_000;
 
 export interface CodeMail {
   appId: string;
@@ -103,32 +106,29 @@ function writeText(appName: string, code: string): string {
   );
 }
 
-/** Of so many of the newest sends is remembered how they went. */
-const SENDS_REMEMBERED = 20;
+/** So many of the newest sends say how a send goes, found among so many of the newest mails. */
+const SENDS_LOOKED_AT = 20;
+const MAILS_LOOKED_AT = 200;
 
 /**
- * How the newest codes were sent, so that a code that is held back is answered just as one that left: as late, and as well. Without it
- * the time of an answer would tell whether anybody has the address.
+ * Waits as long as one of the environment's newest codes took to be sent, and answers whether that one failed: so a code that is held back
+ * is answered just as one that left, as late and as well. Without it the time of an answer would tell whether anybody has the address.
+ * The rows say it, so that neither a restart nor another environment's mail server makes a difference. One that failed for its recipient
+ * says nothing of others', and whoever asked for it may have chosen that recipient.
  */
-export class SendPace {
-  readonly #clock: Clock;
-  readonly #sends: { tookMs: number; failed: boolean }[] = [];
-
-  constructor(clock: Clock) {
-    this.#clock = clock;
-  }
-
-  /** Notes a send that began at `startedAt` by the clock that never goes back. */
-  note(startedAt: number, failed: boolean): void {
-    this.#sends.push({ tookMs: this.#clock.monotonicMs() - startedAt, failed });
-    if (this.#sends.length > SENDS_REMEMBERED) this.#sends.shift();
-  }
-
-  /** Waits as long as one of the newest sends, and answers whether that one failed. */
-  async pretend(): Promise<boolean> {
-    const like = this.#sends[randomInt(Math.max(1, this.#sends.length))];
-    if (like === undefined) return false;
-    if (like.tookMs > 0) await sleep(this.#clock, like.tookMs);
-    return like.failed;
-  }
+export async function pretendSend(store: Store, clock: Clock, environmentId: number): Promise<boolean> {
+  const sends = await store.read((tx) =>
+    tx.all<{ tookMs: number; failed: number }>(
+      `SELECT finished_at - created_at AS tookMs, state = 'failed' AS failed FROM (
+         SELECT seq, kind, relay_name, state, reason, created_at, finished_at FROM email WHERE environment_id = ?1 ORDER BY seq DESC LIMIT ${MAILS_LOOKED_AT})
+       WHERE kind = 'account' AND relay_name IS NULL AND finished_at BETWEEN created_at AND created_at + ?2
+         AND reason IS NOT 'recipient_refused' ORDER BY seq DESC LIMIT ${SENDS_LOOKED_AT}`,
+      environmentId,
+      CODE_MAIL_WITHIN_MS,
+    ),
+  );
+  const like = sends[randomInt(Math.max(1, sends.length))];
+  if (like === undefined) return false;
+  if (like.tookMs > 0) await sleep(clock, like.tookMs);
+  return like.failed === 1;
 }

@@ -16,7 +16,14 @@ import { signUpPerson } from "../people/person-invite.ts";
 import type { Sealer } from "../secret/seal.ts";
 import type { Reader, Store, Writer } from "../store/port.ts";
 import { raiseAlert } from "../watch/alert.ts";
-import { claimCodeMails, intendCodeMail, refuseCodeMail, requireCodeSender, SendPace } from "./code-mail.ts";
+import {
+  CODE_MAIL_WITHIN_MS,
+  claimCodeMails,
+  intendCodeMail,
+  pretendSend,
+  refuseCodeMail,
+  requireCodeSender,
+} from "./code-mail.ts";
 import { type CodeHolder, digestNetwork, keepCode, makeCode, redeemCode } from "./person-code.ts";
 import { createPersonSession, knowsNetwork, rememberNetwork } from "./person-session.ts";
 import { PersonSigninCap } from "./person-signin-cap.ts";
@@ -28,9 +35,6 @@ export const SIGNIN_SECTION = "signin";
 export function isInvitedOnly(environment: Pick<Environment, "settings">): boolean {
   return settingsSection(environment, SIGNIN_SECTION).invitedOnly === true;
 }
-
-/** Somebody waits for the answer, and a connection without one ends after 30 seconds. */
-const CODE_MAIL_WITHIN_MS = 20_000;
 
 export interface SigninRooms {
   store: Store;
@@ -67,14 +71,12 @@ interface Asker {
 
 export class PersonSignin {
   readonly #rooms: SigninRooms;
-  readonly #pace: SendPace;
   readonly #cap: PersonSigninCap;
   /** Which owners were told of a budget within the hour: a flood of refused calls writes nothing. */
   readonly #told: WindowCap;
 
   constructor(rooms: SigninRooms) {
     this.#rooms = rooms;
-    this.#pace = new SendPace(rooms.clock);
     this.#cap = new PersonSigninCap(rooms.clock, rooms.limits);
     this.#told = new WindowCap(rooms.clock, 1, SIGNIN_WINDOW_MS);
   }
@@ -102,8 +104,8 @@ export class PersonSignin {
       if (isTold) await this.#tellOwner(tx, environment, "strangerCodesPerHour");
       return await this.#keep(tx, place.appId, holder, isCrowded || isClosed ? null : from);
     });
-    const startedAt = clock.monotonicMs();
-    const failed = kept.mail === null ? await this.#pace.pretend() : await this.#send(kept.mail, startedAt);
+    const failed =
+      kept.mail === null ? await pretendSend(store, clock, environment.id) : await this.#send(kept.mail);
     if (failed) throw refuseCodeMail("the mail server did not take it", "ask for another one in a moment");
     return { expiresAt: kept.expiresAt };
   }
@@ -180,11 +182,10 @@ export class PersonSignin {
   }
 
   /** Whether the mail certainly did not leave; one whose end is not known may well have, so it counts as sent. */
-  async #send(mail: OutgoingMail, startedAt: number): Promise<boolean> {
+  async #send(mail: OutgoingMail): Promise<boolean> {
     const { store, mailer, clock } = this.#rooms;
     const sent = await mailer.send(mail, { withinMs: CODE_MAIL_WITHIN_MS });
     await store.write("app", (tx) => finishEmail(tx, mail.emailId, endOf(sent), clock.now()));
-    this.#pace.note(startedAt, sent.kind === "failed");
     return sent.kind === "failed";
   }
 

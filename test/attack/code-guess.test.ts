@@ -22,11 +22,13 @@ interface Town extends FreshStore {
   /** What the mail server says, and how long it takes. */
   outcome: MailOutcome;
   takesMs: number;
-  ask(email: string, source?: string): Promise<{ expiresAt: number }>;
+  ask(email: string, source?: string, environmentId?: number): Promise<{ expiresAt: number }>;
   /** The newest code that was mailed to the address. */
   codeOf(email: string): string;
   enter(email: string, code: string, source?: string): ReturnType<PersonSignin["signIn"]>;
   invite(email: string, invitesPerDay?: number): ReturnType<typeof invitePerson>;
+  /** Forgets what a process does. */
+  restart(): void;
 }
 
 async function openTown(limits: Partial<RaisableLimits> = {}): Promise<Town> {
@@ -43,24 +45,29 @@ async function openTown(limits: Partial<RaisableLimits> = {}): Promise<Town> {
       return town.outcome;
     },
   };
-  const signin = new PersonSignin({
-    store,
-    clock,
-    sealer,
-    mailer,
-    local: true,
-    limits: { ...DEFAULT_LIMITS, ...limits },
-  });
+  const start = () =>
+    new PersonSignin({
+      store,
+      clock,
+      sealer,
+      mailer,
+      local: true,
+      limits: { ...DEFAULT_LIMITS, ...limits },
+    });
   const town: Town = {
     ...fresh,
     environmentId,
-    signin,
+    signin: start(),
     mails,
     outcome: { kind: "mailbox" },
     takesMs: 0,
-    ask: (email, source = OWN) => signin.requestCode({ ...place, source }, email),
+    ask: (email, source = OWN, environmentId = place.environmentId) =>
+      town.signin.requestCode({ ...place, source, environmentId }, email),
     codeOf: (email) => mails.findLast(({ to }) => to === email)?.text.slice(0, 6) ?? "",
-    enter: (email, code, source = OWN) => signin.signIn({ ...place, source }, { email, code }),
+    enter: (email, code, source = OWN) => town.signin.signIn({ ...place, source }, { email, code }),
+    restart: () => {
+      town.signin = start();
+    },
     invite: (email, invitesPerDay = 1_000) =>
       store.write("app", (tx) =>
         invitePerson(tx, {
@@ -252,6 +259,41 @@ describe("nobody learns who exists", () => {
       expect(await tried(town.enter("stranger@example.com", "000000", "198.51.100.1"))).toBe("code_invalid");
       expect(await count("person_session")).toBe(0);
     });
+  });
+
+  const others: [string, (town: Town) => Promise<void>][] = [
+    ["after a restart", async (town) => town.restart()],
+    [
+      "though another environment's mail server is quicker",
+      async (town) => {
+        const production = await town.environment("production");
+        town.takesMs = 10;
+        for (let n = 0; n < 20; n++) await town.ask(`o${n}@example.com`, `192.0.${n}.1`, production.id);
+      },
+    ],
+    [
+      "though a stranger asked for codes to addresses that are refused",
+      async (town) => {
+        town.outcome = { kind: "failed", message: "no", retry: false, reason: "recipient_refused" };
+        for (let n = 0; n < 20; n++) await tried(town.ask(`r${n}@nowhere.example`, `192.0.${n}.1`));
+      },
+    ],
+  ];
+  test.each(others)("by how late and how well a stranger is answered, %s", async (_, happens) => {
+    const town = await openTown({ codesPerHour: 1_000 });
+    const { tookMs } = await openKnown(town, { kind: "mailbox" });
+    await happens(town);
+    await closings[0]?.[1](town);
+    const startMs = town.clock.monotonicMs();
+    let answer = "";
+    const asking = tried(town.ask("stranger@example.com", "198.51.100.1")).then((code) => {
+      answer = code;
+    });
+    await town.clock.advance(tookMs - 1);
+    expect(answer).toBe("");
+    await town.clock.advance(1);
+    await asking;
+    expect([answer, town.clock.monotonicMs() - startMs]).toEqual(["taken", tookMs]);
   });
 
   /** Twenty sends to people who exist, 300 ms each, that end so. */

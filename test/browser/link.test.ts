@@ -96,6 +96,19 @@ test("at another host than the dashboard's, a link page says which address is th
   await page.getByText("Set up this server").waitFor();
 });
 
+test("on the network without a base URL, where not even the machine itself signs in, it says both ways to mend it", async () => {
+  await using other = await startRunningService({
+    config: { mode: "server", baseUrl: null, host: "0.0.0.0" },
+    environments: ["development"],
+  });
+  const link = new URL(await makeLink("setup", other, other.clock.now()));
+  await page.goto(`http://127.0.0.1:${link.port}/setup${link.hash}`);
+  await page.getByText("nobody can sign in here").waitFor();
+  expect(await page.locator("main p").last().innerText()).toBe(
+    "Start it with --base-url https://…, the https address that browsers open, or without --host, and open it on the machine it runs on.",
+  );
+});
+
 test("nothing of all this was refused by the page's policy or broke in its console", () => {
   expect(complaints.filter((text) => !text.includes("net::ERR_FAILED"))).toEqual([]);
 });

@@ -13,7 +13,8 @@ export function sayWrongAddress({ address, mode, cookies }: Session, path: strin
   const isHttps = location.protocol === "https:";
   if (address === null && mode === "server" && (isHttps || !cookies)) {
     return html`<${Notice} kind="warn">You are at ${here}, which this server does not know as its own address, so nobody can sign in here.<//>
-      <p>Start it with <code>--base-url ${isHttps ? here : "https://…"}</code>, the https address that browsers open, or open it on the machine it runs on.</p>`;
+      <p>Start it with <code>--base-url ${isHttps ? here : "https://…"}</code>, the https address that browsers open, or${" "}
+        ${!cookies && html`without <code>--host</code>, and `}open it on the machine it runs on.</p>`;
   }
   return null;
 }
