@@ -16,8 +16,9 @@ beforeAll(async () => {
   const environmentId = environment?.id ?? 0;
   const nowMs = running.clock.now();
   await running.service.store.write("app", async (tx) => {
-    const invite = { environmentId, email: "ada@example.com", createdBy: "test", nowMs, invitesPerDay: 9 };
-    const { person } = await invitePerson(tx, invite);
+    const invite = { environmentId, createdBy: "test", nowMs, invitesPerDay: 9 };
+    const { person } = await invitePerson(tx, { ...invite, email: "ada@example.com" });
+    const { person: other } = await invitePerson(tx, { ...invite, email: "bea@example.com" });
     const id = await intendEmail(tx, {
       environmentId,
       personId: person.id,
@@ -31,7 +32,7 @@ beforeAll(async () => {
       nowMs,
     });
     await tx.run("UPDATE email SET state = 'unknown', left_at = 1 WHERE id = ?1", id);
-    await setMailStop(tx, { environmentId, personId: person.id }, { stopped: true, by: "test", nowMs });
+    await setMailStop(tx, { environmentId, personId: other.id }, { stopped: true, by: "test", nowMs });
   });
   await page.goto(at("mail"));
 });
@@ -58,7 +59,7 @@ test("a test mail is sent with one button, and is in the list", async () => {
 
 test("who stopped event mail is shown, and is allowed it again with one button", async () => {
   const stopped = page.getByRole("region", { name: "No event mail" });
-  await stopped.getByText("ada@example.com").waitFor();
+  await stopped.getByText("bea@example.com").waitFor();
   await stopped.getByRole("button", { name: "Allow again" }).click();
   await stopped.waitFor({ state: "detached" });
   expect(await running.rows("SELECT 1 FROM mail_stop")).toEqual([]);
