@@ -147,7 +147,7 @@ export const REFUSALS = {
   ambiguous_request: {
     status: 400,
     when: "The request names two hosts, or writes its path so that it could be read in two ways.",
-    todo: "Send one Host, and a path without backslashes, dot segments, or encoded dots and slashes.",
+    todo: "Send one Host, and a path without backslashes, dot segments, two slashes in a row, or encoded dots and slashes.",
   },
   base_url_needed: {
     status: 403,

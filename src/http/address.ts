@@ -9,5 +9,5 @@ const ORIGIN = /^[a-z]+:\/\/[^/?#]*/i;
 /** Path and query as they were sent; never throws. */
 export function addressOf(request: Request): URL {
   const { url } = request;
-  return URL.parse(url) ?? URL.parse(url.replace(ORIGIN, ""), PLACE) ?? new URL(PLACE);
+  return URL.parse(url) ?? URL.parse(PLACE + url.replace(ORIGIN, "")) ?? new URL(PLACE);
 }

@@ -2,6 +2,7 @@
  * The receiver's route. It reads the bytes, at most 256 KB and only for a receiver that exists, hands them to the receiver, and renders
  * its answer. The hot path: no schema, no parsing, no hook of the framework touches a call.
  */
+import type { Server } from "bun";
 import { Elysia } from "elysia";
 import { MAX_RECEIVER_BODY_BYTES } from "../ground/limit.ts";
 import { Refusal } from "../ground/refusal.ts";
@@ -19,48 +20,54 @@ export interface HookRooms {
 }
 
 /** `POST /hooks/:appId/:name` */
-export function hooksRoute({ http, receiver, source }: HookRooms) {
+export function hooksRoute(rooms: HookRooms) {
   return new Elysia({ name: "hooks" }).post(
     "/hooks/:appId/:name",
-    async ({ request, params, server }) => {
-      let known: string | null = null;
-      const from = (): string => {
-        if (known !== null) return known;
-        const peer = server?.requestIP(request)?.address ?? null;
-        known = source.sourceOf(peer, request.headers.get("x-forwarded-for"));
-        return known;
-      };
-      const { appId, name } = params;
-      try {
-        requireOneReading(request, params);
-        await receiver.requireReceiver(appId, name, from);
-        const reader = { room: http.bodies, source: from };
-        const body = await readBytes(request, MAX_RECEIVER_BODY_BYTES, reader).catch(
-          async (error: unknown) => {
-            throw error instanceof Refusal ? await receiver.refuseUnread(appId, name, from(), error) : error;
-          },
-        );
-        const answer = await receiver.receive({
-          appId,
-          name,
-          headers: request.headers,
-          body,
-          search: appendedTo(`/hooks/${appId}/${name}`, request.url),
-          source: from,
-        });
-        return Response.json(answer, ANSWERED);
-      } catch (error) {
-        return answerError(http, request, error);
-      }
-    },
+    ({ request, params, server }) => answerCall(rooms, request, params, server),
     { parse: "none" },
   );
+}
+
+/** Answers a call of the receiver that the path names; what was appended to it is the receiver's to judge. Never throws. */
+export async function answerCall(
+  { http, receiver, source }: HookRooms,
+  request: Request,
+  { appId, name }: { appId: string; name: string },
+  server: Pick<Server<unknown>, "requestIP"> | null,
+): Promise<Response> {
+  let known: string | null = null;
+  const from = (): string => {
+    if (known !== null) return known;
+    const peer = server?.requestIP(request)?.address ?? null;
+    known = source.sourceOf(peer, request.headers.get("x-forwarded-for"));
+    return known;
+  };
+  try {
+    requireOneReading(request, { appId, name });
+    await receiver.requireReceiver(appId, name, from);
+    const reader = { room: http.bodies, source: from };
+    const body = await readBytes(request, MAX_RECEIVER_BODY_BYTES, reader).catch(async (error: unknown) => {
+      throw error instanceof Refusal ? await receiver.refuseUnread(appId, name, from(), error) : error;
+    });
+    const answer = await receiver.receive({
+      appId,
+      name,
+      headers: request.headers,
+      body,
+      search: appendedTo(`/hooks/${appId}/${name}`, request.url),
+      source: from,
+    });
+    return Response.json(answer, ANSWERED);
+  } catch (error) {
+    return answerError(http, request, error);
+  }
 }
 
 const ANSWERED: ResponseInit = { headers: { "cache-control": "no-store" } };
 
 /** What was appended to the receiver's path: a query string, a bare "?", a slash. */
 function appendedTo(path: string, url: string): string {
-  const at = url.indexOf("/hooks/");
+  // Behind the Host, which may be called hooks too; one that no URL can hold is not in it.
+  const at = url.startsWith("/") ? 0 : url.indexOf("/", url.indexOf("//") + 2);
   return url.startsWith(path, at) ? url.slice(at + path.length) : url;
 }

@@ -53,22 +53,28 @@ export function requireOneReading(request: Request, params: Readonly<Record<stri
 function refusePath(): Refusal {
   return new Refusal(
     "ambiguous_request",
-    "The path holds a backslash, a dot segment, or an encoded dot or slash, which a proxy may read another way: write it plainly.",
+    "The path holds a backslash, a dot segment, two slashes in a row, or an encoded dot or slash, which a proxy may read another way: write it plainly.",
   );
 }
 
 const DEEPEST_PARTS = 8;
 
 /** Paths by their depth, for what no route names: there too the parts are seen as they came, before dots and backslashes are resolved. */
-export const UNNAMED_PATHS: readonly string[] = Array.from({ length: DEEPEST_PARTS }, (_, at) =>
-  Array.from({ length: at + 1 }, (_part, index) => `/:part${index}`).join(""),
-);
-/** Deeper than anything that is served. */
-export const DEEP_PATH = `${UNNAMED_PATHS.at(-1)}/*`;
+export const UNNAMED_PATHS: readonly string[] = [
+  "/",
+  ...Array.from({ length: DEEPEST_PARTS }, (_, at) =>
+    Array.from({ length: at + 1 }, (_part, index) => `/:part${index}`).join(""),
+  ),
+];
+/** What is left: a path with an empty part, which no name stands for, or deeper than anything that is served. */
+export const ODD_PATHS = "/*";
 
-/** As `requireOneReading`, of a deep path: it stays deep unless dots in it were resolved. */
-export function requireDeep(request: Request): void {
-  if (addressOf(request).pathname.split("/").length - 1 <= DEEPEST_PARTS) throw refusePath();
+/** Refuses with `ambiguous_request` two slashes in a row, and an odd path that looks plain: dots in it were resolved. */
+export function requireOdd(request: Request): void {
+  const { pathname } = addressOf(request);
+  const isDeep = pathname.split("/").length - 1 > DEEPEST_PARTS;
+  const endsInSlash = pathname !== "/" && pathname.endsWith("/");
+  if (pathname.includes("//") || !(isDeep || endsInSlash)) throw refusePath();
 }
 
 /**

@@ -2,15 +2,15 @@
  * The HTTP face: every route on one Elysia app. It wires, and decides nothing: who may call is admission's, what is said when it
  * fails is error's. Bodies are read by our own readers (parse "none"), so that limits and refusals are ours.
  */
-import type { BunRequest } from "bun";
+import type { BunRequest, Server } from "bun";
 import { Elysia } from "elysia";
 import { addressOf } from "./address.ts";
 import { answerJson } from "./answer.ts";
 import { answerPreflight, isClientRoute, serveClientRoute } from "./client-route.ts";
 import { answerDashboard } from "./dashboard.ts";
 import { answerError, answerFault } from "./error.ts";
-import { hooksRoute } from "./hooks.ts";
-import { DEEP_PATH, requireDeep, requireLocalHost, requireOneReading, UNNAMED_PATHS } from "./host.ts";
+import { answerCall, hooksRoute } from "./hooks.ts";
+import { ODD_PATHS, requireLocalHost, requireOdd, requireOneReading, UNNAMED_PATHS } from "./host.ts";
 import { refuseMissing, type Served } from "./missing.ts";
 import { writeOpenApi } from "./openapi.ts";
 import type { HttpRooms } from "./rooms.ts";
@@ -28,21 +28,34 @@ const SERVED: readonly Served[] = [
 /** The app of these rooms, not listening yet. */
 export function createHttp(rooms: HttpRooms) {
   const sources = new SourceReader(rooms.config.trustedProxies);
-  const answerUnnamed = (request: BunRequest): Response | Promise<Response> => {
-    try {
-      requireOneReading(request, request.params);
-    } catch (error) {
-      return answerError(rooms, request, error);
-    }
-    return app.fetch(request);
-  };
-  const answerDeep = (request: BunRequest): Response | Promise<Response> => {
-    try {
-      requireDeep(request);
-    } catch (error) {
-      return answerError(rooms, request, error);
-    }
-    return answerUnnamed(request);
+  const hooks = { http: rooms, receiver: rooms.receiver, source: sources };
+  const isLocal = rooms.config.mode === "local";
+  /** The framework never looks for a route again: it would read the path another way than the router did. */
+  const beside =
+    (answer: (request: BunRequest, server: Server<unknown>) => Promise<Response>) =>
+    async (request: BunRequest, server: Server<unknown>): Promise<Response> => {
+      try {
+        if (isLocal) requireLocalHost(request, server.port ?? 0, rooms.config.baseUrl);
+        return await answer(request, server);
+      } catch (error) {
+        return answerError(rooms, request, error);
+      }
+    };
+  const answerUnnamed = beside(async (request) => {
+    requireOneReading(request, request.params);
+    return await answerWithoutRoute(rooms, request);
+  });
+  const answerOdd = beside(async (request) => {
+    requireOneReading(request, request.params);
+    requireOdd(request);
+    return await answerWithoutRoute(rooms, request);
+  });
+  /** A receiver URL with a slash behind it, which a route that ends in none does not take. */
+  const answerSlashed = (request: BunRequest, server: Server<unknown>): Promise<Response> => {
+    const { appId = "", name = "" } = request.params as Record<string, string>;
+    const isCall = request.method === "POST" && addressOf(request).pathname === `/hooks/${appId}/${name}/`;
+    const answer = isCall ? beside(() => answerCall(hooks, request, { appId, name }, server)) : answerOdd;
+    return answer(request, server);
   };
   const app = new Elysia({
     normalize: false,
@@ -52,24 +65,20 @@ export function createHttp(rooms: HttpRooms) {
       error: (error) => answerFault(rooms, error),
       routes: {
         ...Object.fromEntries(UNNAMED_PATHS.map((path) => [path, answerUnnamed])),
-        [DEEP_PATH]: answerDeep,
+        [ODD_PATHS]: answerOdd,
+        "/hooks/:appId/:name/:more": answerUnnamed,
+        "/hooks/:appId/:name/:more/*": answerOdd,
+        "/hooks/:appId/:name/*": answerSlashed,
       },
     },
   });
-  if (rooms.config.mode === "local") {
+  if (isLocal) {
     app.onRequest(({ request, server }) =>
       requireLocalHost(request, server?.port ?? 0, rooms.config.baseUrl),
     );
   }
-  app.onError(({ request, error, code }) => {
-    const { pathname } = addressOf(request);
-    return answerError(
-      rooms,
-      request,
-      code === "NOT_FOUND" ? refuseMissing(SERVED, request.method, pathname) : error,
-    );
-  });
-  app.use(hooksRoute({ http: rooms, receiver: rooms.receiver, source: sources }));
+  app.onError(({ request, error }) => answerError(rooms, request, error));
+  app.use(hooksRoute(hooks));
   for (const route of ROUTES) {
     app.route(
       route.method,
@@ -84,21 +93,21 @@ export function createHttp(rooms: HttpRooms) {
       { parse: "none" },
     );
   }
-  app.options("/client/*", ({ request }) => {
-    requireOneReading(request, {});
-    return answerPreflight(rooms, ROUTES, request);
-  });
   app.get("/openapi.json", ({ request }) => {
     requireOneReading(request, {});
     return answerJson(200, writeOpenApi(ROUTES, rooms.baseUrl()));
   });
-  app.get("/*", async ({ request }) => {
-    requireOneReading(request, {});
-    const { pathname } = addressOf(request);
-    return (
-      (await answerDashboard(request)) ??
-      answerError(rooms, request, refuseMissing(SERVED, request.method, pathname))
-    );
-  });
   return app;
+}
+
+/** What no route takes: a preflight, the dashboard, or the refusal that says which methods there are. */
+async function answerWithoutRoute(rooms: HttpRooms, request: Request): Promise<Response> {
+  const { method } = request;
+  const { pathname } = addressOf(request);
+  if (method === "OPTIONS" && pathname.startsWith("/client/")) {
+    return await answerPreflight(rooms, ROUTES, request);
+  }
+  const page = method === "GET" || method === "HEAD" ? await answerDashboard(request) : null;
+  if (page === null) throw refuseMissing(SERVED, method, pathname);
+  return page;
 }

@@ -108,6 +108,20 @@ describe("a path that could be read another way is refused before any rule reads
     `/a/b/c/d/e/f/g/h/i/j${"/..".repeat(10)}/healthz`,
     `/a/b/c/d/e/f/g/h/i/j${"/..".repeat(10)}/`,
     `/hooks/..\\setup`,
+    "//healthz",
+    "//elsewhere/healthz",
+    "/hooks//../healthz",
+    "/hooks/..//healthz",
+    "/%2e%2e/",
+    "/hooks/%2e%2e/",
+    "/hooks/%2e%2e/healthz/",
+    "/hooks/../openapi.json/",
+    `/hooks//${APP}/orders`,
+    `//hooks/${APP}/orders`,
+    `/hooks/${APP}/orders/%2e/`,
+    `/hooks/${APP}/orders/%2e%2e/orders/`,
+    `/hooks/${APP}/orders//`,
+    `/hooks/${APP}/%2e%2e/${APP}/orders/`,
   ];
   test.each(paths)("%s", async (path) => {
     const got = await speak(`GET ${path} HTTP/1.1\r\nhost: a.test\r\nconnection: close\r\n\r\n`);
@@ -117,6 +131,31 @@ describe("a path that could be read another way is refused before any rule reads
     );
     expect([statuses(posted), codeOf(posted)]).toEqual([[400], "ambiguous_request"]);
   });
+  test.each(["/healthz/", "/openapi.json/", "/hooks/..\\openapi.json/", `/x/%2e%2e/hooks/${APP}/orders/`])(
+    "nothing but a page answers a path that ends in a slash, where dots cannot be seen: %s",
+    async (path) => {
+      const got = await speak(`GET ${path} HTTP/1.1\r\nhost: a.test\r\nconnection: close\r\n\r\n`);
+      expect([statuses(got), codeOf(got)]).toEqual([[404], "not_found"]);
+      const posted = await speak(
+        call((length) => `host: a.test\r\nconnection: close\r\ncontent-length: ${length}`, path),
+      );
+      expect([statuses(posted), codeOf(posted)]).toEqual([[404], "not_found"]);
+    },
+  );
+  test.each(["a", "ab", "abc", "", "x/y", "é"])(
+    "no part of the path is taken for the Host's: %s",
+    async (host) => {
+      for (const part of ["e", "elsewhere"]) {
+        const got = await speak(
+          `GET /${part}/healthz HTTP/1.1\r\nhost: ${host}\r\nconnection: close\r\n\r\n`,
+        );
+        expect([part, statuses(got), codeOf(got)]).toEqual([part, [404], "not_found"]);
+        const lines = (length: number) => `host: ${host}\r\nconnection: close\r\ncontent-length: ${length}`;
+        const posted = await speak(call(lines, `/${part}/hooks/${APP}/orders`));
+        expect([part, statuses(posted), codeOf(posted)]).toEqual([part, [404], "not_found"]);
+      }
+    },
+  );
   test("what is written plainly is served, dots and slashes in the query and a token's slash included", async () => {
     for (const path of ["/healthz", "/healthz?a=..%2f..%5c", "/"]) {
       const heard = await speak(`GET ${path} HTTP/1.1\r\nhost: a.test\r\nconnection: close\r\n\r\n`);

@@ -240,9 +240,9 @@ describe("a receiver URL that is signed takes nothing that was appended", () => 
     const text = `https://relay.example.test/hooks/${APP}/shop.${body}`;
     return new Bun.CryptoHasher("sha256", HOOK_SECRET).update(text).digest("hex");
   };
-  const send = (path: string): Promise<Heard> =>
+  const send = (path: string, named = host): Promise<Heard> =>
     speak([
-      `POST ${path} HTTP/1.1\r\nhost: ${host}\r\nx-signature: ${signed()}\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+      `POST ${path} HTTP/1.1\r\nhost: ${named}\r\nx-signature: ${signed()}\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
     ]);
   test.each(["?", "?a=1", "??", "/", "/?", "#", "#a", ";a", "%20", "%00", "%2f", ".", "//", "/.."])(
     'with "%s" after it',
@@ -251,9 +251,12 @@ describe("a receiver URL that is signed takes nothing that was appended", () => 
       expect([400, 401, 404]).toContain(statuses[0] ?? 0);
     },
   );
-  test("and is taken as it is, whatever Host names", async () => {
-    expect((await send(`/hooks/${APP}/shop`)).statuses).toEqual([200]);
-  });
+  test.each(["relay.example.test", "hooks", `hooks:80`, "a", "", "é", "a:99999"])(
+    'and is taken as it is under the Host "%s"',
+    async (named) => {
+      expect((await send(`/hooks/${APP}/shop`, named)).statuses).toEqual([200]);
+    },
+  );
 });
 
 test("random bytes, and random bytes where a request has something, never make a fault", async () => {
