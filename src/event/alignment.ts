@@ -16,8 +16,8 @@ export type Step =
   | { does: "run"; key: string; instead?: Work }
   /** Its work is done. `sure` is false for work kept before fingerprints were, whose text is not known. */
   | { does: "skip"; key: string; work: Work; sure: boolean }
-  /** Its work began to leave the house, and how that ended was not written down. */
-  | { does: "settle"; key: string; work: Work }
+  /** Its work began to leave the house, and how that ended was not written down. `instead`: it had been chosen although this work was done. */
+  | { does: "settle"; key: string; work: Work; instead?: Work }
   /** Its work was done under another text: `was`, or undefined where that was not kept. */
   | { does: "edited"; key: string; work: Work; was: unknown };
 
@@ -29,6 +29,8 @@ interface Entry {
   shown: string | null;
   /** null: it had not done its work. */
   work: Work | null;
+  /** The work it was chosen over, which nothing else stands for until it is known whether its own left. */
+  over?: Work;
   isFree: boolean;
 }
 
@@ -75,7 +77,7 @@ export function mayChoose(step: Step): step is Extract<Step, { does: "skip" | "e
 }
 
 function judge(action: LiveAction, entry: Entry | null, key: string, place: number, memory: Memory): Step {
-  const { work = null, shown = null } = entry ?? {};
+  const { work = null, shown = null, over } = entry ?? {};
   if (work === null) return { does: "run", key };
   const isOld = work.fingerprint === null;
   const isSame = isOld
@@ -83,25 +85,34 @@ function judge(action: LiveAction, entry: Entry | null, key: string, place: numb
     : work.fingerprint === action.fingerprint;
   if (!isSame) return { does: "edited", key, work, was: memory.actions.get(work.fingerprint ?? shown ?? "") };
   return work.state === "intended"
-    ? { does: "settle", key: work.key, work }
+    ? { does: "settle", key: work.key, work, ...(over === undefined ? {} : { instead: over }) }
     : { does: "skip", key, work, sure: !isOld };
 }
 
-/** Work that began to leave the house for an action that is no longer in the list, and is to be settled before the list is aligned. */
-export function listStrayIntents(actions: readonly LiveAction[], memory: Memory): Work[] {
+/**
+ * Work that began to leave the house for an action that is no longer in the list, or that a replay chose and this one does not, and is to be
+ * settled before the list is aligned.
+ */
+export function listStrayIntents(
+  actions: readonly LiveAction[],
+  memory: Memory,
+  chosen: ReadonlySet<string> = new Set(),
+): Work[] {
   const intended = [...memory.works.values()].filter(({ state }) => state === "intended");
   if (intended.length === 0) return [];
-  const settled = new Set(
-    alignActions(actions, memory).flatMap((step) => (step.does === "settle" ? [step.work.key] : [])),
+  const wanted = new Set(
+    alignActions(actions, memory).flatMap((step) =>
+      step.does === "settle" && (step.instead === undefined || chosen.has(step.key)) ? [step.key] : [],
+    ),
   );
-  return intended.filter(({ key }) => !settled.has(key));
+  return intended.filter(({ key }) => !wanted.has(key));
 }
 
 /** The work each action stands for from this attempt on; one that was chosen stands for what it was chosen over until it has done its own. */
 export function bindKeys(steps: readonly Step[]): BoundKey[] {
   return steps.map((step) => {
     if (step.does === "skip" || step.does === "edited") return step.work.key;
-    return step.does === "run" && step.instead !== undefined ? [step.key, step.instead.key] : step.key;
+    return step.instead === undefined ? step.key : [step.key, step.instead.key];
   });
 }
 
@@ -109,10 +120,12 @@ function listEntries({ works, slots }: Memory): Entry[] {
   const left = new Map(works);
   const entries = slots
     .filter((slot) => !repeats(slot))
-    .map(({ type, target, fingerprint, key }): Entry => {
-      const work = left.get(key) ?? null;
+    .map(({ type, target, fingerprint, key, over: overKey = "" }): Entry => {
+      const [work = null, over] = [left.get(key), left.get(overKey)];
       left.delete(key);
-      return { type: type.type, target, shown: fingerprint, work, isFree: true };
+      left.delete(overKey);
+      const entry: Entry = { type: type.type, target, shown: fingerprint, work, isFree: true };
+      return over === undefined ? entry : { ...entry, over };
     });
   for (const work of left.values()) {
     entries.push({ type: work.type, target: work.target, shown: work.fingerprint, work, isFree: true });

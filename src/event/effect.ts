@@ -32,15 +32,20 @@ export type Working = Pick<EventToRun, "seq" | "runs">;
 /** One action of an earlier attempt, and the work it stood for whether or not that was done. */
 export interface Slot extends LiveAction {
   key: string;
+  /** The key of the work it was chosen over, while whether its own left the house is not known. */
+  over?: string;
 }
 
 /** A key, or the key of work that was chosen to be done anew with the one that stands until then. */
 export type BoundKey = string | readonly [chosen: string, over: string];
 
-/** The key an action stands for, given what was done. */
-export function resolveKey(bound: BoundKey, works: ReadonlyMap<string, Work>): string {
-  if (typeof bound === "string") return bound;
-  return works.has(bound[0]) ? bound[0] : bound[1];
+/** The work an action stands for, given what was done. */
+export function openKey(bound: BoundKey, works: ReadonlyMap<string, Work>): Pick<Slot, "key" | "over"> {
+  if (typeof bound === "string") return { key: bound };
+  const [chosen, over] = bound;
+  const own = works.get(chosen);
+  if (own === undefined) return { key: over };
+  return own.state === "intended" ? { key: chosen, over } : { key: chosen };
 }
 
 /** All that an event remembers. */
@@ -126,7 +131,7 @@ async function readLastSlots(
   if (last === null) return [];
   const actions = openList(last.list);
   const keys = last.work === null ? makeFreshKeys(actions) : (parseJson(last.work) as unknown as BoundKey[]);
-  return actions.map((action, at) => ({ ...action, key: resolveKey(keys[at] ?? "", works) }));
+  return actions.map((action, at) => ({ ...action, ...openKey(keys[at] ?? "", works) }));
 }
 
 function openList(text: string): LiveAction[] {

@@ -24,11 +24,11 @@ export async function alignWithEarlier(
   run: ActionRun,
 ): Promise<Step[]> {
   let memory = await readMemory(tx, event.seq);
-  const stray = listStrayIntents(actions, memory);
+  const chosen = new Set(event.chosen === null ? [] : (parseJson(event.chosen) as string[]));
+  const stray = listStrayIntents(actions, memory, chosen);
   for (const work of stray) await settleStray(tx, event, work, run);
   if (stray.length > 0) memory = await readMemory(tx, event.seq);
-  const chosen = event.chosen === null ? [] : (parseJson(event.chosen) as string[]);
-  return alignActions(actions, memory, new Set(chosen));
+  return alignActions(actions, memory, chosen);
 }
 
 async function settleStray(tx: Writer, event: EventToRun, work: Work, run: ActionRun): Promise<void> {

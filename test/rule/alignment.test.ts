@@ -1,8 +1,14 @@
 /** Fix and replay: through every edit of a relay's actions, done work is neither done again by itself nor lost without a word. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { alignActions, bindKeys, type Step, tellDifference } from "../../src/event/alignment.ts";
-import { type Memory, makeWorkKey, resolveKey, type Slot, type Work } from "../../src/event/effect.ts";
+import {
+  alignActions,
+  bindKeys,
+  listStrayIntents,
+  type Step,
+  tellDifference,
+} from "../../src/event/alignment.ts";
+import { type Memory, makeWorkKey, openKey, type Slot, type Work } from "../../src/event/effect.ts";
 import type { Json } from "../../src/ground/json.ts";
 import { type LiveAction, openActions } from "../../src/relay/live-relay.ts";
 import { EditModel, type ModelAction } from "../kit/edit-model.ts";
@@ -44,7 +50,7 @@ class Life {
     const steps = this.steps(actions, chosen);
     const told = steps.slice(0, stopAt).map((step, at) => this.#take(actions[at] as LiveAction, step));
     const keys = bindKeys(steps);
-    this.#slots = actions.map((one, at) => ({ ...one, key: resolveKey(keys[at] ?? "", this.works) }));
+    this.#slots = actions.map((one, at) => ({ ...one, ...openKey(keys[at] ?? "", this.works) }));
     for (const { fingerprint, action: text } of actions) this.#actions.set(fingerprint, text);
     return told;
   }
@@ -133,6 +139,42 @@ describe("an action that was edited after its work", () => {
     life.attempt(list("5"));
     life.attempt(list("6"));
     expect(life.attempt(list("5 6"))).toEqual(["skipped", "done"]);
+  });
+});
+
+describe("a chosen mail that began to leave when the service was killed", () => {
+  const [old, fresh] = list("m1 m2") as [LiveAction, LiveAction];
+  const work = (of: LiveAction, state: Work["state"]): Work => {
+    const { target, fingerprint } = of;
+    const key = makeWorkKey(of, 1);
+    const known = { target, fingerprint, ordinal: 1, after: undefined, doneAt: null };
+    return { key, type: "email_person", state, ...known };
+  };
+  const [sent, begun] = [work(old, "done"), work(fresh, "intended")];
+  const works = new Map([sent, begun].map((one) => [one.key, one]));
+  const slots = [{ ...fresh, ...openKey([begun.key, sent.key], works) }];
+  const memory: Memory = { works, slots, actions: new Map([[old.fingerprint, old.action]]) };
+
+  test("still stands for the mail it was chosen over, until its own is known to have left", () => {
+    const steps = alignActions(list("m2"), memory);
+    expect(steps).toMatchObject([{ does: "settle", key: begun.key, instead: sent }]);
+    expect(bindKeys(steps)).toEqual([[begun.key, sent.key]]);
+    const dropped = new Map([[sent.key, sent]]);
+    const after = {
+      ...memory,
+      works: dropped,
+      slots: [{ ...fresh, ...openKey([begun.key, sent.key], dropped) }],
+    };
+    expect(alignActions(list("m2 m2"), after).map(({ does }) => does)).toEqual(["edited", "run"]);
+  });
+
+  test("takes no other mail's work for a second one of its text", () => {
+    expect(alignActions(list("m2 m2"), memory).map(({ does }) => does)).toEqual(["settle", "run"]);
+  });
+
+  test("is looked at before the list where the next replay does not choose it", () => {
+    expect(listStrayIntents(list("m2"), memory)).toEqual([begun]);
+    expect(listStrayIntents(list("m2"), memory, new Set([begun.key]))).toEqual([]);
   });
 });
 
