@@ -14,7 +14,7 @@ import { type BoundKey, type Memory, makeFreshKeys, type Work } from "./effect.t
 export type Step =
   /** `instead`: it was chosen to run although this work was done for it. */
   | { does: "run"; key: string; instead?: Work }
-  /** Its work is done. `sure` is false for work kept before fingerprints were, whose text is not known. */
+  /** Its work is done. `sure` is false for an earlier version's work whose text is not known. */
   | { does: "skip"; key: string; work: Work; sure: boolean }
   /** Its work began to leave the house, and how that ended was not written down. `instead`: it had been chosen although this work was done. */
   | { does: "settle"; key: string; work: Work; instead?: Work }
@@ -173,6 +173,11 @@ export function tellEdited(at: number, action: unknown, was: unknown): string {
   const name = `actions.${at} (${isJsonObject(action) ? String(action.type) : "unknown"})`;
   const texts = was === undefined ? "the text it ran with was not kept" : tellDifference(was, action);
   return `${name} was edited after it had done its work, so it is skipped: ${texts}. To run it as well, replay the event and choose it.`;
+}
+
+/** One sentence on an action that an earlier version's work stands for, where nobody knows whether it reads as it did then. */
+export function tellUnsure(at: number, type: string): string {
+  return `actions.${at} (${type}) is skipped, because an earlier version of the service did its work, under a text that was not kept. If it was edited since, replay the event and choose it.`;
 }
 
 /** `subject was "Old" and is "New"`, for the fields that differ. */

@@ -8,13 +8,14 @@ import { DAY_MS, EVENT_RETENTION_MS } from "../ground/limit.ts";
 import { type LiveAction, type LiveRelay, openActions } from "../relay/live-relay.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import type { EventToRun } from "./event-row.ts";
+import { recallTexts } from "./recalled-text.ts";
 
 /** One piece of work, done or begun. */
 export interface Work {
   key: string;
   type: string;
   target: string;
-  /** Of the action that did it; null: it was kept before fingerprints were. */
+  /** Of the action that did it; null: an earlier version did it, and its text is found nowhere. */
   fingerprint: string | null;
   /** Among equals, from 1. */
   ordinal: number;
@@ -89,11 +90,11 @@ export async function readMemory(tx: Reader, eventSeq: number): Promise<Memory> 
   );
   const actions = lists.flatMap(({ text }) => openList(text));
   const works = new Map(effects.map((row) => [row.key, readWork(row)]));
-  return {
+  return await recallTexts(tx, eventSeq, {
     works,
     slots: await readLastSlots(tx, eventSeq, works),
     actions: new Map(actions.map(({ fingerprint, action }) => [fingerprint, action])),
-  };
+  });
 }
 
 interface EffectRow {

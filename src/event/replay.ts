@@ -245,7 +245,7 @@ function sayPlan(will: PlannedAction["will"], step: Step, doneAt: string | null,
     case "edited": {
       const was = step.does === "edited" ? step.was : undefined;
       const texts = was === undefined ? "the text it ran with was not kept" : tellDifference(was, action);
-      return `Is skipped unless you choose it: it was edited after it had done its work${when} (${texts}).`;
+      return `Is skipped unless you choose it: it was edited after it had done its work${when} (${texts}). What it did then stays, and choosing it does the new work besides.`;
     }
   }
 }

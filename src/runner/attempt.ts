@@ -9,7 +9,7 @@ import type {
   ActionRun,
   SendingAction,
 } from "../action/contract.ts";
-import { bindKeys, type Step, tellEdited } from "../event/alignment.ts";
+import { bindKeys, type Step, tellEdited, tellUnsure } from "../event/alignment.ts";
 import {
   completeEffect,
   dropIntent,
@@ -222,7 +222,10 @@ export class Attempt {
   }
 
   async #runAction(tx: Writer, live: LiveAction, step: Step): Promise<ActionOutcome | PendingSend> {
-    if (step.does === "skip") return { outcome: "skipped", ...afterOf(step.work.after) };
+    if (step.does === "skip") {
+      if (!step.sure) this.#warn(tellUnsure(this.#next, live.type.type), MAX_LOSS_WARNINGS);
+      return { outcome: "skipped", ...afterOf(step.work.after) };
+    }
     if (step.does === "edited") {
       const message = tellEdited(this.#next, live.action, step.was);
       this.#warn(message, MAX_LOSS_WARNINGS);

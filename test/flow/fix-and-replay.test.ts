@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
 import { dirname } from "node:path";
 import fc from "fast-check";
+import { readMemory } from "../../src/event/effect.ts";
 import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
 import type { OutgoingMail } from "../../src/mail/mailer.ts";
 import { runCommand } from "../kit/cli-world.ts";
@@ -207,24 +208,73 @@ describe("actions are edited before a replay or a retry", () => {
     expect((await credits()).sort()).toEqual([5, 6]);
   });
 
-  test("work stored before the upgrade is found", async () => {
-    await saveRelay(running, define(give(5), mark("x"), NOWHERE));
-    const event = await send("a");
-    await running.service.store.write("app", async (tx) => {
-      await tx.run(
-        "UPDATE effect SET run = NULL, key = substr(key, 1, instr(key, char(10))) || CASE WHEN key LIKE 'grant%' THEN 'credits' ELSE 'orders' END || char(10) || '1'",
-      );
-      await tx.run("UPDATE run SET actions = NULL");
-      await tx.run("DELETE FROM ran_actions");
+  describe("and an earlier version did its work", () => {
+    /** The event as version 0.1.0 would have left it, a second ago. */
+    const age = async (): Promise<void> => {
+      await running.service.store.write("app", async (tx) => {
+        const { works } = await readMemory(tx, 1);
+        const seen = new Map<string, number>();
+        for (const { key, type, target } of works.values()) {
+          const place = (seen.get(type + target) ?? 0) + 1;
+          seen.set(type + target, place);
+          const old = `${type}\n${target}\n${place}`;
+          await tx.run("UPDATE effect SET run = NULL, key = ?2 WHERE key = ?1", key, old);
+        }
+        await tx.run("UPDATE run SET actions = NULL, work = NULL");
+        await tx.run("DELETE FROM ran_actions");
+      });
+      running.clock.jump(1_000);
+    };
+
+    test("the audit knows the list it ran: what is put before is new, what was there stays done", async () => {
+      await saveRelay(running, define(give(5), mark("x"), NOWHERE));
+      const event = await send("a");
+      await age();
+      await editRelay(running, define(give(700), give(5), mark("y"), mark("x")));
+      expect(await runAgain(event)).toEqual(["done", "skipped", "done", "skipped"]);
+      expect([(await credits()).sort(), (await marks()).sort()]).toEqual([
+        [5, 700],
+        ["x", "y"],
+      ]);
+      expect(await runAgain(event)).toEqual(["skipped", "skipped", "skipped", "skipped"]);
+      expect((await showEvent(running, event)).warnings).toEqual([]);
     });
-    await editRelay(running, define(give(5), mark("x"), give(7)));
-    expect((await plan(event)).body.plan.actions).toMatchObject([
-      { will: "skip", mayChoose: true, doneAt: null },
-      { will: "skip", mayChoose: true },
-      { will: "run", mayChoose: false },
-    ]);
-    expect(await runAgain(event)).toEqual(["skipped", "skipped", "done"]);
-    expect([(await credits()).sort(), await marks()]).toEqual([[5, 7], ["x"]]);
+
+    test("a text edited since is told with both, and offered", async () => {
+      await saveRelay(running, define(give(5), give(5), NOWHERE));
+      const event = await send("a");
+      await age();
+      await editRelay(running, define(give(5), give(6)));
+      expect((await plan(event)).body.plan.actions).toMatchObject([
+        { will: "skip", mayChoose: false },
+        { will: "edited", mayChoose: true, was: { amount: 5 } },
+      ]);
+      expect(await runAgain(event)).toEqual(["skipped", "edited_after"]);
+      expect((await showEvent(running, event)).warnings).toEqual([
+        expect.stringContaining("amount was 5 and is 6"),
+      ]);
+      expect(await runAgain(event, { run: [1] })).toEqual(["skipped", "done"]);
+      expect((await credits()).sort()).toEqual([5, 5, 6]);
+    });
+
+    test("where the audit does not know it, the work is found by its place, told and offered", async () => {
+      await saveRelay(running, define(give(5), mark("x"), NOWHERE));
+      const event = await send("a");
+      await age();
+      await running.service.store.write("app", (tx) => tx.run("DELETE FROM audit"));
+      await editRelay(running, define(give(5), mark("x"), give(7)));
+      expect((await plan(event)).body.plan.actions).toMatchObject([
+        { will: "skip", mayChoose: true, doneAt: null },
+        { will: "skip", mayChoose: true },
+        { will: "run", mayChoose: false },
+      ]);
+      expect(await runAgain(event)).toEqual(["skipped", "skipped", "done"]);
+      expect([(await credits()).sort(), await marks()]).toEqual([[5, 7], ["x"]]);
+      expect((await showEvent(running, event)).warnings).toEqual([
+        expect.stringContaining("actions.0 (grant_credits) is skipped, because an earlier version"),
+        expect.stringContaining("actions.1 (write_record) is skipped, because an earlier version"),
+      ]);
+    });
   });
 });
 
@@ -245,7 +295,7 @@ describe("the plan of a replay", () => {
         will: "edited",
         mayChoose: true,
         doneAt,
-        message: `Is skipped unless you choose it: it was edited after it had done its work at ${doneAt} (amount was 5 and is 6).`,
+        message: `Is skipped unless you choose it: it was edited after it had done its work at ${doneAt} (amount was 5 and is 6). What it did then stays, and choosing it does the new work besides.`,
         action: give(6),
         was: give(5),
       },
@@ -524,7 +574,7 @@ describe("on the command line", () => {
     expect(said).toBe(
       [
         "orders, version 2",
-        "  actions.0  grant_credits  Is skipped unless you choose it: it was edited after it had done its work at 2026-01-15T12:00:00.000Z (amount was 5 and is 6). (--run 0)",
+        "  actions.0  grant_credits  Is skipped unless you choose it: it was edited after it had done its work at 2026-01-15T12:00:00.000Z (amount was 5 and is 6). What it did then stays, and choosing it does the new work besides. (--run 0)",
         "  actions.1  write_record  Is skipped: its work was done at 2026-01-15T12:00:00.000Z.",
       ].join("\n"),
     );

@@ -1,0 +1,83 @@
+/**
+ * What work was done under that stands without a fingerprint, because an earlier version did it: then it was known by its type, its target
+ * and its place among those. The audit holds every definition a relay had, so the list that each such run ran is found again by the run's
+ * time, and with it the text of its work. Where that does not fit what the run says of itself, the text stays unknown.
+ */
+import type { ActionResult } from "../action/contract.ts";
+import { isJsonObject, parseJson } from "../ground/json.ts";
+import { type LiveAction, openActions } from "../relay/live-relay.ts";
+import type { Reader } from "../store/port.ts";
+import type { Memory, Slot, Work } from "./effect.ts";
+
+interface OldRun {
+  /** JSON text; null: it was cut off before it did anything. */
+  results: string | null;
+  /** The relay as it was saved last before the run, the audit's JSON; null: nobody knows. */
+  saved: string | null;
+}
+
+/** The memory with every text of earlier versions' work that can be found. One that holds none is answered as it is. */
+export async function recallTexts(tx: Reader, eventSeq: number, memory: Memory): Promise<Memory> {
+  if ([...memory.works.values()].every(({ fingerprint }) => fingerprint !== null)) return memory;
+  const runs = await tx.all<OldRun>(
+    `SELECT run.results, (SELECT audit.after FROM audit WHERE audit.environment_id = event.environment_id
+       AND audit.target = 'relay:' || event.relay_name AND audit.event_id IS NULL AND audit.at <= run.started_at
+       AND audit.action IN ('relay.created', 'relay.updated') ORDER BY audit.seq DESC LIMIT 1) AS saved
+     FROM run JOIN event ON event.seq = run.event_seq WHERE run.event_seq = ?1 AND run.actions IS NULL ORDER BY run.number`,
+    eventSeq,
+  );
+  const works = new Map(memory.works);
+  let slots: Slot[] = [];
+  let isWhole = true;
+  for (const run of runs) {
+    const results = readResults(run);
+    if (results === null) continue;
+    const list = openSaved(run, results);
+    isWhole = isWhole && list !== null;
+    slots = list === null ? [] : keyByPlace(list);
+    for (const [at, slot] of slots.entries()) {
+      const work = works.get(slot.key);
+      if (work?.fingerprint === null && didWork(work, results[at], isWhole))
+        works.set(slot.key, { ...work, fingerprint: slot.fingerprint });
+    }
+  }
+  const actions = new Map(slots.map(({ fingerprint, action }) => [fingerprint, action]));
+  for (const [fingerprint, action] of memory.actions) actions.set(fingerprint, action);
+  return { works, slots: memory.slots.length === 0 ? slots : memory.slots, actions };
+}
+
+/** Of a run that came to its actions, else null. */
+function readResults({ results }: OldRun): ActionResult[] | null {
+  const read = results === null ? [] : (parseJson(results) as unknown as ActionResult[]);
+  return read.length === 0 || read[0]?.type === "person" || read[0]?.type === "event" ? null : read;
+}
+
+/** The list that the run ran; null: the one that was saved is not it, or holds what this version does not know. */
+function openSaved({ saved }: OldRun, results: readonly ActionResult[]): LiveAction[] | null {
+  const row = saved === null ? null : parseJson(saved);
+  const definition = isJsonObject(row) ? row.definition : null;
+  const texts = isJsonObject(definition) && Array.isArray(definition.actions) ? definition.actions : [];
+  if (results.some(({ type }, at) => !isJsonObject(texts[at]) || texts[at].type !== type)) return null;
+  try {
+    return openActions(texts as unknown as { type: string }[]);
+  } catch {
+    return null;
+  }
+}
+
+/** Each action under the key its work had in those versions. */
+function keyByPlace(list: readonly LiveAction[]): Slot[] {
+  const seen = new Map<string, number>();
+  return list.map((live) => {
+    const name = `${live.type.type}\n${live.target}`;
+    const place = (seen.get(name) ?? 0) + 1;
+    seen.set(name, place);
+    return { ...live, key: `${name}\n${place}` };
+  });
+}
+
+/** Whether this run did the work under its key. `isWhole`: the lists of all runs before are known, so that none of them can have done it. */
+function didWork({ state }: Work, result: ActionResult | undefined, isWhole: boolean): boolean {
+  if (state === "intended") return result === undefined || result.outcome === "failed";
+  return result?.outcome === "done" || (result?.outcome === "skipped" && isWhole);
+}
