@@ -3,12 +3,11 @@
  * definition. Work is remembered under the action's type, target and fingerprint and its ordinal among equals; each attempt remembers which
  * list of actions it ran and which work each of them stands for. What that means for the next attempt is alignment.ts's to decide.
  */
-import { type Json, parseJson, writeJson } from "../ground/json.ts";
+import { type Json, writeJson } from "../ground/json.ts";
 import { DAY_MS, EVENT_RETENTION_MS } from "../ground/limit.ts";
-import { type LiveAction, type LiveRelay, openActions } from "../relay/live-relay.ts";
-import type { Reader, Writer } from "../store/port.ts";
+import type { LiveAction, LiveRelay } from "../relay/live-relay.ts";
+import type { Writer } from "../store/port.ts";
 import type { EventToRun } from "./event-row.ts";
-import { recallTexts } from "./recalled-text.ts";
 
 /** One piece of work, done or begun. */
 export interface Work {
@@ -74,69 +73,6 @@ export function makeFreshKeys(actions: readonly Keyed[], taken: Iterable<string>
     used.add(key);
     return key;
   });
-}
-
-/** Everything the event's attempts left behind. */
-export async function readMemory(tx: Reader, eventSeq: number): Promise<Memory> {
-  const effects = await tx.all<EffectRow>(
-    `SELECT effect.key, effect.state, effect.result, run.started_at AS doneAt FROM effect
-     LEFT JOIN run ON run.event_seq = effect.event_seq AND run.number = effect.run WHERE effect.event_seq = ?1 ORDER BY effect.key`,
-    eventSeq,
-  );
-  const lists = await tx.all<{ text: string }>(
-    `SELECT actions AS text FROM ran_actions WHERE fingerprint IN
-       (SELECT actions FROM run WHERE event_seq = ?1 AND actions IS NOT NULL)`,
-    eventSeq,
-  );
-  const actions = lists.flatMap(({ text }) => openList(text));
-  const works = new Map(effects.map((row) => [row.key, readWork(row)]));
-  return await recallTexts(tx, eventSeq, {
-    works,
-    slots: await readLastSlots(tx, eventSeq, works),
-    actions: new Map(actions.map(({ fingerprint, action }) => [fingerprint, action])),
-  });
-}
-
-interface EffectRow {
-  key: string;
-  state: "intended" | "done";
-  result: string | null;
-  doneAt: number | null;
-}
-
-function readWork({ key, state, result, doneAt }: EffectRow): Work {
-  const [type = "", target = "", ...rest] = key.split("\n");
-  const [fingerprint, ordinal] = rest.length > 1 ? rest : [null, rest[0]];
-  return {
-    key,
-    type,
-    target,
-    fingerprint: fingerprint ?? null,
-    ordinal: Number(ordinal ?? 1),
-    state,
-    after: result === null ? undefined : parseJson(result),
-    doneAt,
-  };
-}
-
-async function readLastSlots(
-  tx: Reader,
-  eventSeq: number,
-  works: ReadonlyMap<string, Work>,
-): Promise<Slot[]> {
-  const last = await tx.get<{ list: string; work: string | null }>(
-    `SELECT ran_actions.actions AS list, run.work FROM run JOIN ran_actions ON ran_actions.fingerprint = run.actions
-     WHERE run.event_seq = ?1 ORDER BY run.number DESC LIMIT 1`,
-    eventSeq,
-  );
-  if (last === null) return [];
-  const actions = openList(last.list);
-  const keys = last.work === null ? makeFreshKeys(actions) : (parseJson(last.work) as unknown as BoundKey[]);
-  return actions.map((action, at) => ({ ...action, ...openKey(keys[at] ?? "", works) }));
-}
-
-function openList(text: string): LiveAction[] {
-  return openActions(parseJson(text) as unknown as { type: string }[]);
 }
 
 /** When each relay's list was last written down by this process; a reload of the relays forgets it. */

@@ -11,9 +11,10 @@ import { actsUnsigned } from "../relay/unsigned-rule.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { writeAudit } from "../watch/audit.ts";
 import { alignActions, mayChoose, type Step, tellDifference } from "./alignment.ts";
-import { readMemory } from "./effect.ts";
+
 import { type EventState, FINAL_STATES } from "./event-row.ts";
 import type { Expunged } from "./expunge.ts";
+import { readMemory } from "./memory.ts";
 
 interface ReplayRow {
   seq: number;

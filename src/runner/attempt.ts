@@ -108,8 +108,8 @@ export class Attempt {
   /** Which list of actions this attempt runs; null: it ended before them. */
   get ran(): RanActions | null {
     if (this.#steps.length === 0) return null;
-    const { actionList, actions } = this.relay;
-    const { fingerprint } = actionList;
+    const { actions } = this.relay;
+    const { fingerprint } = this.relay.actionList;
     if (this.event.runs === 1) return { fingerprint, keys: null };
     const keys = bindKeys(this.#steps);
     const own = makeFreshKeys(actions);
@@ -198,8 +198,7 @@ export class Attempt {
 
   /** Records a send that broke with an error nobody foresaw; the intent stays, because what left is not known. */
   breakOff(error: unknown): AttemptEnd {
-    const live = this.relay.actions[this.#next] as LiveAction;
-    const { type } = live.type;
+    const { type } = (this.relay.actions[this.#next] as LiveAction).type;
     this.#logUnforeseen(type, error);
     this.results.push({ type, outcome: "failed", code: "internal", message: UNFORESEEN });
     return { outcome: "failed", code: "internal", final: false };
@@ -217,15 +216,14 @@ export class Attempt {
   }
 
   #logUnforeseen(type: string, error: unknown): void {
-    const { relay, event } = this;
-    this.#rooms.log.error("action failed unexpectedly", { relay: relay.name, event: event.id, type, error });
+    const where = { relay: this.relay.name, event: this.event.id, type };
+    this.#rooms.log.error("action failed unexpectedly", { ...where, error });
   }
 
   async #runAction(tx: Writer, live: LiveAction, step: Step): Promise<ActionOutcome | PendingSend> {
-    if (step.does === "skip") {
-      if (!step.sure) this.#warn(tellUnsure(this.#next, live.type.type), MAX_LOSS_WARNINGS);
-      return { outcome: "skipped", ...afterOf(step.work.after) };
-    }
+    if (step.does === "skip" && !step.sure)
+      this.#warn(tellUnsure(this.#next, live.type.type), MAX_LOSS_WARNINGS);
+    if (step.does === "skip") return { outcome: "skipped", ...afterOf(step.work.after) };
     if (step.does === "edited") {
       const message = tellEdited(this.#next, live.action, step.was);
       this.#warn(message, MAX_LOSS_WARNINGS);
@@ -265,7 +263,7 @@ export class Attempt {
     }
     const { final, alone, ...result } = outcome;
     this.results.push({ type, ...result });
-    return alone === true ? null : { outcome: "failed", code: outcome.code, final };
+    return alone ? null : { outcome: "failed", code: outcome.code, final };
   }
 
   #warn(sentence: string, most = MAX_WARNINGS): void {

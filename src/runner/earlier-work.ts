@@ -5,8 +5,9 @@
 import type { ActionRun } from "../action/contract.ts";
 import { findAction } from "../action/registry.ts";
 import { alignActions, listStrayIntents, type Step } from "../event/alignment.ts";
-import { dropIntent, makeFreshKeys, readMemory, settleEffect, type Work } from "../event/effect.ts";
+import { dropIntent, makeFreshKeys, settleEffect, type Work } from "../event/effect.ts";
 import type { EventToRun } from "../event/event-row.ts";
+import { readMemory } from "../event/memory.ts";
 import { parseJson } from "../ground/json.ts";
 import type { LiveRelay } from "../relay/live-relay.ts";
 import type { Writer } from "../store/port.ts";

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
 import { dirname } from "node:path";
 import fc from "fast-check";
-import { readMemory } from "../../src/event/effect.ts";
+import { readMemory } from "../../src/event/memory.ts";
 import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
 import type { OutgoingMail } from "../../src/mail/mailer.ts";
 import { runCommand } from "../kit/cli-world.ts";

@@ -42,7 +42,9 @@ export function EventReplay({
     setError(null);
     try {
       const version = shown?.relay?.version;
-      const body = version === undefined || chosen.length === 0 ? {} : { run: [...chosen], version };
+      // What was shown is what runs: a relay saved meanwhile is refused, and the plan is read again.
+      const run = chosen.length === 0 ? {} : { run: [...chosen] };
+      const body = version === undefined ? {} : { ...run, version };
       onReplayed((await call<{ event: Event }>("POST", path, body)).event);
     } catch (thrown) {
       setError(sentenceOf(thrown));

@@ -1,13 +1,77 @@
 /**
- * What work was done under that stands without a fingerprint, because an earlier version did it: then it was known by its type, its target
- * and its place among those. The audit holds every definition a relay had, so the list that each such run ran is found again by the run's
- * time, and with it the text of its work. Where that does not fit what the run says of itself, the text stays unknown.
+ * An event's memory, read: what its attempts did, which list of actions the last of them ran, and the texts. Work of an earlier version
+ * stands without a fingerprint, under its type, its target and its place among those. The audit holds every definition a relay had, so the
+ * list that such a run ran is found again by the run's time, and with it the text of its work; where that does not fit what the run says of
+ * itself, the text stays unknown.
  */
 import type { ActionResult } from "../action/contract.ts";
 import { isJsonObject, parseJson } from "../ground/json.ts";
 import { type LiveAction, openActions } from "../relay/live-relay.ts";
 import type { Reader } from "../store/port.ts";
-import type { Memory, Slot, Work } from "./effect.ts";
+import { type BoundKey, type Memory, makeFreshKeys, openKey, type Slot, type Work } from "./effect.ts";
+
+/** Everything the event's attempts left behind. */
+export async function readMemory(tx: Reader, eventSeq: number): Promise<Memory> {
+  const effects = await tx.all<EffectRow>(
+    `SELECT effect.key, effect.state, effect.result, run.started_at AS doneAt FROM effect
+     LEFT JOIN run ON run.event_seq = effect.event_seq AND run.number = effect.run WHERE effect.event_seq = ?1 ORDER BY effect.key`,
+    eventSeq,
+  );
+  const lists = await tx.all<{ text: string }>(
+    `SELECT actions AS text FROM ran_actions WHERE fingerprint IN
+       (SELECT actions FROM run WHERE event_seq = ?1 AND actions IS NOT NULL)`,
+    eventSeq,
+  );
+  const actions = lists.flatMap(({ text }) => openList(text));
+  const works = new Map(effects.map((row) => [row.key, readWork(row)]));
+  return await recallTexts(tx, eventSeq, {
+    works,
+    slots: await readLastSlots(tx, eventSeq, works),
+    actions: new Map(actions.map(({ fingerprint, action }) => [fingerprint, action])),
+  });
+}
+
+interface EffectRow {
+  key: string;
+  state: "intended" | "done";
+  result: string | null;
+  doneAt: number | null;
+}
+
+function readWork({ key, state, result, doneAt }: EffectRow): Work {
+  const [type = "", target = "", ...rest] = key.split("\n");
+  const [fingerprint, ordinal] = rest.length > 1 ? rest : [null, rest[0]];
+  return {
+    key,
+    type,
+    target,
+    fingerprint: fingerprint ?? null,
+    ordinal: Number(ordinal ?? 1),
+    state,
+    after: result === null ? undefined : parseJson(result),
+    doneAt,
+  };
+}
+
+async function readLastSlots(
+  tx: Reader,
+  eventSeq: number,
+  works: ReadonlyMap<string, Work>,
+): Promise<Slot[]> {
+  const last = await tx.get<{ list: string; work: string | null }>(
+    `SELECT ran_actions.actions AS list, run.work FROM run JOIN ran_actions ON ran_actions.fingerprint = run.actions
+     WHERE run.event_seq = ?1 ORDER BY run.number DESC LIMIT 1`,
+    eventSeq,
+  );
+  if (last === null) return [];
+  const actions = openList(last.list);
+  const keys = last.work === null ? makeFreshKeys(actions) : (parseJson(last.work) as unknown as BoundKey[]);
+  return actions.map((action, at) => ({ ...action, ...openKey(keys[at] ?? "", works) }));
+}
+
+function openList(text: string): LiveAction[] {
+  return openActions(parseJson(text) as unknown as { type: string }[]);
+}
 
 interface OldRun {
   /** JSON text; null: it was cut off before it did anything. */
@@ -17,7 +81,7 @@ interface OldRun {
 }
 
 /** The memory with every text of earlier versions' work that can be found. One that holds none is answered as it is. */
-export async function recallTexts(tx: Reader, eventSeq: number, memory: Memory): Promise<Memory> {
+async function recallTexts(tx: Reader, eventSeq: number, memory: Memory): Promise<Memory> {
   if ([...memory.works.values()].every(({ fingerprint }) => fingerprint !== null)) return memory;
   const runs = await tx.all<OldRun>(
     `SELECT run.results, (SELECT audit.after FROM audit WHERE audit.environment_id = event.environment_id
