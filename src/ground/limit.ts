@@ -118,7 +118,7 @@ export const PERSON_SESSION_LIFE_MS = 30 * DAY_MS;
 export interface RaisableLimits {
   relaysPerEnvironment: number;
   verifiedEventsPerMinute: number;
-  /** Verified calls of one relay that become no event: duplicates, and those that `when` ignores. */
+  /** Verified calls of one relay that become no event: duplicates, those that `when` ignores, bodies that are not JSON. */
   eventlessCallsPerMinute: number;
   unverifiedCallsPerMinute: number;
   invitesPerDay: number;

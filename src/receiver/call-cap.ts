@@ -68,7 +68,7 @@ export class CallCaps {
     if (resetAtMs === null) return;
     throw new Refusal(
       "receiver_capped",
-      `This relay received more than ${this.#eventless.limit} calls in a minute that are duplicates or that its when ignores; send the call again after resetAt.`,
+      `This relay received more than ${this.#eventless.limit} calls in a minute that become no event: duplicates, what its when ignores, bodies that are not JSON; send the call again after resetAt.`,
       { resetAtMs },
     );
   }

@@ -190,7 +190,10 @@ export class Receiver {
       if (earlier !== null) return this.#answerSecondUse(relay, earlier, request.source());
     }
     const parsed = call.parsed();
-    if (!parsed.ok) throw new Refusal("invalid_json", parsed.message);
+    if (!parsed.ok) {
+      this.#caps.countEventless(relay.id);
+      throw new Refusal("invalid_json", parsed.message);
+    }
     const mapped = readMap(receiver.map, parsed);
     const mismatch = matchesWhen(receiver.when, mapped);
     if (mismatch !== null) {

@@ -2,6 +2,7 @@
  * What a person may paste as a receiver secret: the sender's shared secret, or its public key where the recipe checks one. It decides
  * by the rules alone and gives the text to store; it never echoes a value. Source: the specification's "Secrets"; recipes, "Encodings and keys".
  */
+import { createHash } from "node:crypto";
 import { decodeText } from "../ground/encoding.ts";
 import { isKeyText } from "../ground/key-text.ts";
 import { MIN_MIXED_PASTED_SECRET_CHARS, MIN_PASTED_SECRET_CHARS } from "../ground/limit.ts";
@@ -70,7 +71,7 @@ function checkSecret(secret: string): void {
 
 const REPEATED = "The secret is a repeated pattern, which is easy to guess: use a random one.";
 
-/** With its padding, whether or not it was pasted so: two writings of one key must not pass for two secrets. */
+/** With its padding, whether or not it was pasted so: two writings of one HMAC key must not pass for two secrets. */
 function readHooksSecret(secret: string): string {
   if (!secret.startsWith(HOOKS_PREFIX)) {
     throw refuse(
@@ -85,7 +86,15 @@ function readHooksSecret(secret: string): string {
     );
   }
   if (isRepeatedPattern(key)) throw refuse(REPEATED);
-  return `${HOOKS_PREFIX}${bytes.toString("base64")}`;
+  return `${HOOKS_PREFIX}${shortenHmacKey(bytes).toString("base64")}`;
+}
+
+const HMAC_BLOCK_BYTES = 64;
+
+/** The shortest key that HMAC-SHA256 takes for this one: it hashes what is longer than a block, and fills up with zeros what is shorter. */
+function shortenHmacKey(key: Buffer): Buffer {
+  const used = key.length > HMAC_BLOCK_BYTES ? createHash("sha256").update(key).digest() : key;
+  return used.subarray(0, used.findLastIndex((byte) => byte !== 0) + 1);
 }
 
 function isLongEnough(secret: string): boolean {

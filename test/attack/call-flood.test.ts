@@ -80,21 +80,23 @@ describe("only what becomes an event spends the app's minute", () => {
   test.each([
     ["duplicates", "paid", "duplicate"],
     ["ignored calls", "open", "when"],
+    ["signed bodies that are not JSON", null, "400 invalid_json"],
   ])("%s have a bound of their own, a relay each, with its own sentence", async (_words, type, answer) => {
     await saveRelay(running, receiverDefinition({ name: "other", actions: CALL }));
+    const again = () => running.hook("orders", signedCall(type === null ? "id=1" : { id: "1", type }));
     expect(await send("1")).toBe("taken");
-    for (let turn = 0; turn < 5; turn++) expect(await send("1", type)).toBe(answer);
-    const capped = await running.hook("orders", signedCall({ id: "1", type }));
+    for (let turn = 0; turn < 5; turn++) expect(told(await again())).toBe(answer);
+    const capped = await again();
     expect(told(capped)).toBe("429 receiver_capped");
     expect(capped.body.message).toBe(
-      "This relay received more than 5 calls in a minute that are duplicates or that its when ignores; send the call again after resetAt.",
+      "This relay received more than 5 calls in a minute that become no event: duplicates, what its when ignores, bodies that are not JSON; send the call again after resetAt.",
     );
     expect(capped.body.resetAt).toBe(new Date(START_MS + 60_000).toISOString());
     expect(await send("2")).toBe("taken");
     expect(told(await running.hook("other", signedCall({ id: "1" })))).toBe("taken");
     expect(told(await running.hook("other", signedCall({ id: "1" })))).toBe("duplicate");
     await running.clock.advance(60_000);
-    expect(await send("1", type)).toBe(answer);
+    expect(told(await again())).toBe(answer);
   });
 });
 

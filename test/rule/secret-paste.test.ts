@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { createHash } from "node:crypto";
+import { createHash, createHmac } from "node:crypto";
 import { Refusal } from "../../src/ground/refusal.ts";
 import { fingerprintStored } from "../../src/secret/fingerprint.ts";
 import { mintReceiverSecret, mintSigningSecret } from "../../src/secret/mint.ts";
@@ -51,6 +51,24 @@ describe("a pasted secret that is stored", () => {
   ];
   test.each(rows)("%s", (_rule, fields, value, stored) => {
     expect(readPastedSecret(fields, value)).toMatchObject({ kind: "pasted", stored });
+  });
+});
+
+describe("one HMAC key is one Standard Webhooks secret, however it is written", () => {
+  const key = createHash("sha256").update("a key of a Standard Webhooks sender").digest();
+  const long = Buffer.concat([key, key, key.subarray(0, 1)]);
+  const hash = createHash("sha256").update(long).digest();
+  const write = (bytes: Buffer): string => `whsec_${bytes.toString("base64")}`;
+  test.each<[string, string, Buffer]>([
+    ["without its padding", write(key).replace(/=+$/, ""), key],
+    ["with a zero behind it", write(Buffer.concat([key, Buffer.alloc(1)])), key],
+    ["filled up with zeros to a block", write(Buffer.concat([key, Buffer.alloc(32)])), key],
+    ["longer than a block, as its hash", write(long), hash],
+    ["as the hash itself", write(hash), hash],
+  ])("%s", (_words, value, stored) => {
+    expect(readPastedSecret(hooks, value).stored).toBe(write(stored));
+    const sign = (bytes: Buffer): string => createHmac("sha256", bytes).update("text").digest("hex");
+    expect(sign(stored)).toBe(sign(Buffer.from(value.slice("whsec_".length), "base64")));
   });
 });
 
