@@ -55,7 +55,7 @@ export async function redeemSigninLink(
 const NEW_LINK: Record<SigninLinkKind, string> = {
   setup: "make an owner on the server with relay admin create",
   reset: "make a new one on the server with relay admin reset",
-  local: "make a new one with relay dev --open",
+  local: "stop relay dev and start it again, which makes a new one",
 };
 
 /** What is said of a link that is used, ended, or was never made: where the next one comes from. */

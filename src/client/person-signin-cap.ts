@@ -25,6 +25,8 @@ interface Need {
   name: string;
   /** Until "wait until resetAt". */
   sentence: string;
+  /** How much it counts: 1 unless told. */
+  amount?: number;
 }
 
 export class PersonSigninCap {
@@ -58,11 +60,15 @@ export class PersonSigninCap {
 
   /**
    * Counts a request for a code; refuses with `code_capped`, having counted nothing. A person who signed in from this network before
-   * (`isKnown`) is refused by no limit that others can fill, and counted in none of them.
+   * (`isKnown`) is refused by no limit that others can fill, and counted in none of them. Answers whether the code may leave: not one for an
+   * address that nobody has (`isStranger`), once strangers used up what the hour holds for them. Such a one takes nothing of the
+   * environment's hour, the rest of which is for the people it has.
    */
-  countCode(source: string, holder: CodeHolder, isKnown: boolean): void {
+  countCode(source: string, holder: CodeHolder, by: { isKnown: boolean; isStranger: boolean }): boolean {
     const { environmentId, email, network } = holder;
-    const name = `${environmentId} ${toEmailKey(email)}`;
+    const environment = String(environmentId);
+    const name = `${environment} ${toEmailKey(email)}`;
+    const isCrowded = by.isStranger && this.#strangerCodes.fullUntil(environment) !== null;
     const needs = this.#needsFrom(
       source,
       this.#codesBySource,
@@ -76,7 +82,7 @@ export class PersonSigninCap {
       name: `${name} ${network}`,
       sentence: `The limit of ${MAX_CODES_PER_EMAIL_AND_NETWORK} sign-in codes an hour for one e-mail address from one network is reached: use the newest one, or`,
     });
-    if (!isKnown) {
+    if (!by.isKnown) {
       needs.push(
         {
           cap: this.#codesByEmail,
@@ -85,20 +91,15 @@ export class PersonSigninCap {
         },
         {
           cap: this.#codes,
-          name: String(environmentId),
+          name: environment,
           sentence: `The limit of ${this.#limits.codesPerHour} sign-in codes an hour of this app is reached:`,
+          amount: isCrowded ? 0 : 1,
         },
       );
     }
     take("code_capped", needs);
-  }
-
-  /** Counts a request for an address that nobody has. Answers false where strangers used up what the hour holds for them. */
-  countStranger({ environmentId }: CodeHolder): boolean {
-    const name = String(environmentId);
-    if (this.#strangerCodes.fullUntil(name) !== null) return false;
-    this.#strangerCodes.count(name);
-    return true;
+    if (by.isStranger && !isCrowded) this.#strangerCodes.count(environment);
+    return !isCrowded;
   }
 
   /** Counts a try to sign in; refuses with `signin_capped`. */
@@ -146,5 +147,5 @@ function take(code: "code_capped" | "signin_capped", needs: readonly Need[]): vo
     const resetAtMs = cap.fullUntil(name);
     if (resetAtMs !== null) throw new Refusal(code, `${sentence} wait until resetAt.`, { resetAtMs });
   }
-  for (const { cap, name } of needs) cap.count(name);
+  for (const { cap, name, amount = 1 } of needs) if (amount > 0) cap.count(name, amount);
 }

@@ -94,10 +94,9 @@ export class PersonSignin {
     if (!isKnown && this.#cap.isUsedUp(holder) && this.#takesTelling(environment, "codesPerHour")) {
       await store.write("app", (tx) => this.#tellOwner(tx, environment, "codesPerHour"));
     }
-    this.#cap.countCode(place.source, holder, isKnown);
-    // What is held back is counted as what is sent, so that no limit that is reached sooner or later tells which it was.
-    const isCrowded = person === null && !this.#cap.countStranger(holder);
-    const isClosed = person === null && isInvitedOnly(environment);
+    const isStranger = person === null;
+    const isCrowded = !this.#cap.countCode(place.source, holder, { isKnown, isStranger });
+    const isClosed = isStranger && isInvitedOnly(environment);
     const isTold = isCrowded && !isClosed && this.#takesTelling(environment, "strangerCodesPerHour");
     const kept = await store.write("app", async (tx) => {
       const from = await requireCodeSender(tx, environment, local);

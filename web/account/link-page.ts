@@ -55,9 +55,9 @@ const newPassword: FormField = {
   minLength: MIN_PASSWORD_CHARS,
 };
 
-function Missing({ title, command }: { title: string; command: string }): View {
+function Missing({ title, newLink }: { title: string; newLink: View }): View {
   return html`<${SigninCard} title=${title}>
-    <p>This address holds no token. Open the whole link as it was printed, or run <code>${command}</code> for a new one.</p>
+    <p>This address holds no token. Open the whole link as it was printed, or ${newLink} for a new one.</p>
   <//>`;
 }
 
@@ -71,13 +71,13 @@ export function SigninLinkPage(): View {
       .then(() => enter("/signin"))
       .catch((thrown) => setError(sentenceOf(thrown)));
   }, [token]);
-  if (token === "") return html`<${Missing} title="Sign in" command="relay dev --open" />`;
+  if (token === "") {
+    // A second one beside a running one makes no link: the data directory is taken.
+    const newLink = html`stop <code>relay dev</code> and start it again`;
+    return html`<${Missing} title="Sign in" newLink=${newLink} />`;
+  }
   return html`<${SigninCard} title=${error === null ? "Signing you in…" : "The link did not sign you in"}>
-    ${
-      error !== null &&
-      html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>
-      <p>Run <code>relay dev --open</code> for a fresh link.</p>`
-    }
+    ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
   <//>`;
 }
 
@@ -121,7 +121,7 @@ function LinkForm({ kind, title, command, intro, button, fields, error, onRetry 
   const known = useCell(session);
   const elsewhere = known === undefined ? null : sayWrongAddress(known, `${page}#${token}`);
   const link = useLink(kind, token, known !== undefined && elsewhere === null);
-  if (token === "") return html`<${Missing} title=${title} command=${command} />`;
+  if (token === "") return html`<${Missing} title=${title} newLink=${html`run <code>${command}</code>`} />`;
   if (elsewhere !== null) return html`<${SigninCard} title=${title}>${elsewhere}<//>`;
   const failed = known === undefined ? error : link.error;
   if (failed !== null) {

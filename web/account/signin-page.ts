@@ -9,7 +9,7 @@ import { sayWrongAddress } from "./wrong-address.ts";
 export function SigninPage({ session }: { session: Session }): View {
   if (session.mode === "local") {
     return html`<${SigninCard} title="Open the dashboard from your terminal">
-      <p>Local development has no password. Run <code>relay dev --open</code>, or open the link that <code>relay dev</code> printed; a link works once.</p>
+      <p>Local development has no password. Open the link that <code>relay dev</code> printed; it works once. For another, stop it and start it again (with <code>--open</code> it opens the browser too).</p>
     <//>`;
   }
   if (session.setupNeeded) {
