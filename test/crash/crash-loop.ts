@@ -10,6 +10,7 @@ import { join } from "node:path";
 import type { MailServer } from "../kit/mail-server.ts";
 import { compareStore } from "./crash-model.ts";
 import { type CrashEvent, makeCrashEvent, signCrashEvent } from "./crash-relay.ts";
+import { makeCuttableDisk } from "./power-cut.ts";
 
 const SENDERS = 8;
 /** A long loop leaves many mails, and each takes its time: what counts is that they become fewer. */
@@ -102,15 +103,22 @@ async function requireProcess(place: Place, aheadMs = 0): Promise<ServiceProcess
   return service;
 }
 
-/** Runs `kills` rounds: start, load, SIGKILL at a random moment; then the last start, the rest, the comparison. */
+/**
+ * Runs `kills` rounds: start, load, SIGKILL at a random moment; then the last start, the rest, the comparison. With `power` the data is on a
+ * disk of its own and each round ends with a power cut, without other servers.
+ */
 export async function runCrashLoop(
   kills: number,
+  power: boolean,
   random: () => number,
   mailServer: MailServer,
   mailHooks: { onText: () => void },
 ): Promise<CrashReport> {
   const folder = mkdtempSync(join(tmpdir(), "relay-crash-"));
-  const dataDir = join(folder, "data");
+  // Closed before the disk goes.
+  using opened = new DisposableStack();
+  const disk = power ? await makeCuttableDisk(folder) : null;
+  const dataDir = disk?.dataDir ?? join(folder, "data");
   const executable = join(folder, "service");
   await compileService(executable);
   const acknowledged = new Map<string, CrashEvent>();
@@ -172,7 +180,7 @@ export async function runCrashLoop(
       if (random() < 0.3) removeLock();
       let rival: ServiceProcess | null = null;
       let endRivalLoad: () => Promise<unknown> = async () => undefined;
-      if (round % RIVAL_EVERY === RIVAL_EVERY - 1) {
+      if (disk === null && round % RIVAL_EVERY === RIVAL_EVERY - 1) {
         removeLock();
         const started = startProcess(place);
         if (Math.floor(round / RIVAL_EVERY) % STOPPED_EVERY === 1) {
@@ -194,8 +202,10 @@ export async function runCrashLoop(
         }
         await dead;
       }
+      disk?.cut();
       await Promise.all([service.kill("SIGKILL"), rival?.kill("SIGKILL")]);
       await Promise.all([endLoad(), endRivalLoad()]);
+      await disk?.restore();
     }
     // Once as it is, and once so much later that a refund which came before its payment is tried again; then all is replayed.
     for (const aheadMs of [0, LATER_MS]) {
@@ -203,7 +213,7 @@ export async function runCrashLoop(
       await waitForRest(join(dataDir, "relay.db"), aheadMs);
       await service.kill("SIGTERM");
     }
-    using database = new Database(join(dataDir, "relay.db"), { readonly: true });
+    const database = opened.use(new Database(join(dataDir, "relay.db"), { readonly: true }));
     const taken = countTaken(mailServer);
     const unknown = database
       .query<{ count: number }, []>("SELECT count(*) AS count FROM email WHERE state = 'unknown'")
@@ -217,8 +227,12 @@ export async function runCrashLoop(
       broken: compareStore(database, acknowledged, delivered, taken),
     };
   } finally {
+    const ended = [...running].map((child) => child.exited);
     for (const child of running) child.kill("SIGKILL");
+    await Promise.all(ended);
+    opened.dispose();
     await sink.stop(true);
+    await disk?.[Symbol.asyncDispose]();
     rmSync(folder, { recursive: true, force: true });
   }
 }

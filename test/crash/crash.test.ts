@@ -1,6 +1,7 @@
 /**
  * SIGKILL under load, every kind of action, mails to a real server, the lock file removed at random and second servers started beside the
- * first, then a replay of everything. Here some dozens; `RELAY_CRASH_KILLS=1000 bun test test/crash` runs the long loop. `RELAY_CRASH_SEED` repeats one.
+ * first, then a replay of everything. Here some dozens; `RELAY_CRASH_KILLS=1000 bun test test/crash` runs the long loop, with `RELAY_CRASH_POWER=1`
+ * (Linux, root) of power cuts instead of kills. `RELAY_CRASH_SEED` repeats one.
  */
 import { expect, test } from "bun:test";
 import { makeAuthority } from "../kit/certificate.ts";
@@ -8,6 +9,7 @@ import { startMailServer } from "../kit/mail-server.ts";
 import { runCrashLoop } from "./crash-loop.ts";
 
 const kills = Number(process.env.RELAY_CRASH_KILLS ?? 20);
+const power = process.env.RELAY_CRASH_POWER !== undefined;
 const seed = Number(process.env.RELAY_CRASH_SEED ?? Date.now() % 1_000_000);
 
 /** mulberry32: small, seeded, good enough to choose moments. */
@@ -37,7 +39,7 @@ const mailServer = await startMailServer({
 test(
   `${kills} kills under load: no acknowledged event is lost, none stuck, no effect applied twice, no mail silently unsent (seed ${seed})`,
   async () => {
-    const report = await runCrashLoop(kills, random, mailServer, mailHooks);
+    const report = await runCrashLoop(kills, power, random, mailServer, mailHooks);
     // A long loop is run for its figures.
     if (process.env.RELAY_CRASH_KILLS !== undefined) console.log({ ...report, broken: report.broken.length });
     expect(report.broken).toEqual([]);
