@@ -6,7 +6,7 @@ import { randomBytes } from "node:crypto";
 import { rmSync, writeFileSync } from "node:fs";
 import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { partOf, placeFile, syncFile } from "../ground/durable-file.ts";
+import { fileErrorCode, partOf, placeFile, syncFile } from "../ground/durable-file.ts";
 import { decodeText } from "../ground/encoding.ts";
 import { Refusal } from "../ground/refusal.ts";
 
@@ -56,8 +56,13 @@ async function readIfThere(path: string): Promise<string | null> {
   try {
     return await readFile(path, "utf8");
   } catch (error) {
-    if (hasCode(error, "ENOENT")) return null;
-    throw error;
+    const code = fileErrorCode(error);
+    if (code === "ENOENT") return null;
+    // A container's mount of a file that is not there makes a folder.
+    throw new Refusal(
+      "invalid_input",
+      `${path} cannot be read (${code}): it must be a file that the server's user may read, the one this data was sealed with.`,
+    );
   }
 }
 
@@ -71,8 +76,4 @@ function createKeyFile(path: string): void {
   } finally {
     rmSync(part, { force: true });
   }
-}
-
-function hasCode(error: unknown, code: string): boolean {
-  return error instanceof Error && "code" in error && error.code === code;
 }

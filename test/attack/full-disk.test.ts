@@ -3,15 +3,7 @@
 import { dlopen, FFIType } from "bun:ffi";
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
@@ -293,6 +285,14 @@ describe("the master key of a database that was used", () => {
       change: (file: string) => writeFileSync(file, `${"ab".repeat(32)}\n`),
       sentence: "is not the master key that this database's secrets were sealed under",
     },
+    {
+      rule: "a folder, as a container's mount makes one,",
+      change: (file: string) => {
+        rmSync(file);
+        mkdirSync(file);
+      },
+      sentence: "cannot be read (EISDIR): it must be a file that the server's user may read",
+    },
   ]) {
     test(`${rule} is one clear sentence, and nothing is replaced`, async () => {
       // Nothing was ever sealed in it but the proof.
@@ -301,12 +301,14 @@ describe("the master key of a database that was used", () => {
       const file = join(dataDir, "master.key");
       const key = readFileSync(file, "utf8");
       change(file);
-      const left = existsSync(file) ? readFileSync(file, "utf8") : null;
+      const isFile = () => statSync(file, { throwIfNoEntry: false })?.isFile() === true;
+      const left = isFile() ? readFileSync(file, "utf8") : null;
       const { code, told } = await serve().ended();
       expect(code).toBe(1);
       expect(told.split("\n")[0]).toContain(`${file} ${sentence}`);
       expect(told).not.toContain("went wrong");
-      expect(existsSync(file) ? readFileSync(file, "utf8") : null).toBe(left);
+      expect(isFile() ? readFileSync(file, "utf8") : null).toBe(left);
+      rmSync(file, { recursive: true, force: true });
       writeFileSync(file, key);
       const again = serve();
       await until("it runs with its own key", () => again.told().includes("service started"));
