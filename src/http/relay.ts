@@ -2,6 +2,7 @@
 import { Type } from "typebox";
 import { readPageRequest } from "../ground/page.ts";
 import { checkDefinition } from "../relay/definition.ts";
+import { warnOwnHost } from "../relay/definition-warning.ts";
 import { warnOfReferences } from "../relay/relay-reference.ts";
 import { deleteRelay } from "../relay/relay-remove.ts";
 import { requireRelay } from "../relay/relay-row.ts";
@@ -68,6 +69,7 @@ export const relayRoutes = [
         problems: await checkWrites(tx, visit.environment.id, checked.definition),
         warnings: [
           ...checked.warnings,
+          ...warnOwnHost(checked.definition, rooms.baseUrl()),
           ...(await warnOfReferences(tx, visit.environment.id, checked.definition)),
         ],
       }));

@@ -9,7 +9,7 @@ import { parseExpiry } from "../action/shape.ts";
 import type { Json } from "../ground/json.ts";
 import { findNearestName } from "../ground/nearest-name.ts";
 import { joinField, showNames, showText } from "../ground/shape-sentence.ts";
-import { isCalledLocallyAlone } from "../outbound/url-rule.ts";
+import { checkCallUrl, isCalledLocallyAlone, ownHostOf } from "../outbound/url-rule.ts";
 import { hasTemplate, listTemplatePaths } from "../template/template.ts";
 import { findTrigger, type Trigger } from "../trigger/registry.ts";
 import type { ActionDefinition, Definition } from "./definition-type.ts";
@@ -69,6 +69,18 @@ function warnUrl({ type, url }: ActionDefinition, index: number): string[] {
   return [
     `\`actions.${index}.url\` is an address that local development alone calls; a server refuses it on every event: name a public https address before the relay goes there, or have the operator allow a private name.`,
   ];
+}
+
+/** Calls to the service itself, which refuses them; `baseUrl`: its public origin. */
+export function warnOwnHost(definition: Definition, baseUrl: string): string[] {
+  const context = { local: true, ownHosts: [ownHostOf(baseUrl)] };
+  return definition.actions.flatMap(({ type, url }, index) =>
+    type === "call_url" && typeof url === "string" && checkCallUrl(url, context)?.code === "own_host"
+      ? [
+          `\`actions.${index}.url\` is this service's own host, which refuses it on every event: name a server of yours.`,
+        ]
+      : [],
+  );
 }
 
 function warnPerson(trigger: Trigger, action: ActionDefinition, index: number): string[] {

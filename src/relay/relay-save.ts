@@ -7,6 +7,7 @@ import { writeJson } from "../ground/json.ts";
 import { refuseDefinition } from "../ground/refusal.ts";
 import type { Writer } from "../store/port.ts";
 import { type Definition, requireDefinition } from "./definition.ts";
+import { warnOwnHost } from "./definition-warning.ts";
 import { type MadeSecret, makeFirstSecret, NO_SECRET } from "./receiver-secret.ts";
 import { auditRelay } from "./relay-audit.ts";
 import type { RelayContext } from "./relay-context.ts";
@@ -139,7 +140,7 @@ async function finish(
     ...(relay.receiverUrl === undefined ? {} : { receiverUrl: relay.receiverUrl }),
     ...(shown.receiverSecret === null ? {} : { receiverSecret: shown.receiverSecret }),
     ...(shown.signingSecret === null ? {} : { signingSecret: shown.signingSecret }),
-    warnings: [...warnings, ...references],
+    warnings: [...warnings, ...warnOwnHost(readDefinition(after), context.baseUrl), ...references],
   };
 }
 

@@ -112,7 +112,8 @@ export async function saveProduct(
   const soldThrough = parseSoldThrough(input.soldThrough);
   await requireSellingRelay(tx, environmentId, soldThrough);
   const key = readKey(input.key ?? name);
-  if (before !== null && before.key !== key) await requireFreeKey(tx, change, before);
+  const last = before?.key ?? (await findKeyBeforeDeletion(tx, environmentId, name));
+  if (last !== null && last !== key) await requireFreeKey(tx, change, { name, key: last });
   const product: Product = {
     name,
     title: readTitle(input.title, name),
@@ -163,7 +164,7 @@ const MAX_GRANTS_LOOKED_AT = 5_000;
 async function requireFreeKey(
   tx: Reader,
   { environmentId, nowMs }: CatalogChange,
-  { name, key }: Product,
+  { name, key }: Pick<Product, "name" | "key">,
 ): Promise<void> {
   const held = await tx.get<{ live: number; count: number | null }>(
     `SELECT count(*) AS live, sum(hangs) AS count FROM (
@@ -194,6 +195,17 @@ async function requireFreeKey(
     `\`key\` cannot change while ${hang} on the product ${name}: revoke them first, or make another product with the new key and sell that one.`,
     { details: { grants: count } },
   );
+}
+
+/** The key of a product that was deleted and is made again under its name: deleting it is no way around `requireFreeKey`. */
+async function findKeyBeforeDeletion(
+  tx: Reader,
+  environmentId: number,
+  name: string,
+): Promise<string | null> {
+  const sql = `SELECT before ->> '$.key' AS key FROM audit WHERE environment_id = ?1 AND target = ?2 AND event_id IS NULL
+    AND action = 'product.deleted' ORDER BY seq DESC LIMIT 1`;
+  return (await tx.get<{ key: string | null }>(sql, environmentId, `product:${name}`))?.key ?? null;
 }
 
 async function warnOfKey(tx: Reader, environmentId: number, { name, key }: Product): Promise<string[]> {

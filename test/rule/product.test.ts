@@ -130,6 +130,9 @@ describe("a product", () => {
     const refused = await refusalOf(() => product("keyed", { key: "access:other" }));
     expect([refused.code, refused.status, refused.extra.details]).toEqual(["key_in_use", 409, { grants: 1 }]);
     expect(refused.message).toContain("while 1 live grant of access:members hangs on the product keyed");
+    await store.write("app", (tx) => deleteProduct(tx, change, "keyed"));
+    expect((await refusalOf(() => product("keyed", { key: "access:other" }))).code).toBe("key_in_use");
+    await product("keyed", { key: "access:members", soldThrough: { kind: "relay", relay: "shop" } });
     await market.sell(refundProduct, { type: "refund_product", product: "keyed", ref: "keyed-1" }, person);
     expect((await product("keyed", { key: "access:other" })).product.key).toBe("access:other");
   });

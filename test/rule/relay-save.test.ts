@@ -254,6 +254,15 @@ describe("a save's warnings", () => {
   const saveOf = async (actions: object[], name: string) =>
     (await kit.create(receiver(name, HOOKS, actions, { map: { event_id: "id", person_id: "p" } }))).warnings;
 
+  test.each([
+    ["own", "https://relay.example.com/notice", true],
+    ["own-port", "https://RELAY.example.com.:8443/", true],
+    ["near", "https://hooks.relay.example.com/", false],
+  ])("%s: say of a call to %s whether it is the service's own host: %s", async (name, url, isOwn) => {
+    const warnings = await saveOf([{ type: "call_url", url }], name);
+    expect(warnings.some((text) => text.includes("`actions.0.url` is this service's own host"))).toBe(isOwn);
+  });
+
   test("name each collection, entitlement, product and plan that is not there, and refuse nothing", async () => {
     const warnings = await saveOf(
       [
