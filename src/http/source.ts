@@ -7,6 +7,9 @@ import { type IpAddress, type IpRange, readHop, readIpRange } from "../ground/ip
 /** A plain IPv4 peer needs no parsing: the common case of every call. */
 const PLAIN_IPV4 = /^\d{1,3}(?:\.\d{1,3}){3}$/;
 
+/** More proxies stand in no row; a header's worth of hops would take tens of milliseconds to read. */
+const MOST_HOPS = 32;
+
 /** A reader of callers' addresses for these proxies (addresses or CIDR ranges). Throws on a malformed one, naming it. */
 export class SourceReader {
   readonly #proxies: IpRange[];
@@ -24,7 +27,7 @@ export class SourceReader {
     if (this.#proxies.length === 0 && peer !== null && PLAIN_IPV4.test(peer)) return peer;
     let source = readHop(peer ?? "");
     if (source === null) return "unknown";
-    const hops = this.#proxies.length === 0 ? [] : (forwardedFor ?? "").split(",");
+    const hops = this.#proxies.length === 0 ? [] : (forwardedFor ?? "").split(",").slice(-MOST_HOPS);
     for (let hop = hops.pop(); hop !== undefined && this.#isProxy(source); hop = hops.pop()) {
       const before = readHop(hop);
       if (before === null) break;

@@ -63,6 +63,13 @@ const ROWS: readonly [
   ["a hop with two ports ends the trust", ["10.0.0.1"], "10.0.0.1", "198.51.100.1:80:81", "10.0.0.1"],
   ["a hop in octal ends the trust", ["10.0.0.1"], "10.0.0.1", "0306.51.100.1", "10.0.0.1"],
   ["a hop that is one number ends the trust", ["10.0.0.1"], "10.0.0.1", "3325256705", "10.0.0.1"],
+  [
+    "of a long row the nearest 32 hops are read",
+    ["10.0.0.0/8"],
+    "10.0.0.1",
+    `198.51.100.1, 10.0.0.3, 10.0.0.2${", 10.9.9.9".repeat(31)}`,
+    "10.0.0.2",
+  ],
   ["an IPv6 caller counts as its /64", [], "2001:db8:1:2:3:4:5:6", null, "2001:db8:1:2::/64"],
   ["an IPv6 proxy range is trusted", ["fd00::/8"], "fd00::1", "198.51.100.1", "198.51.100.1"],
   ["without a connection there is no address", [], null, "198.51.100.1", "unknown"],
