@@ -61,7 +61,7 @@ async function sayPlan(input: Input, world: World): Promise<number> {
     ),
   );
   if (input.on("json")) world.say(writeJson({ plan }, 2));
-  else if (plan.relay === null) world.tell("There is no relay of that name now, so nothing would run.");
+  else if (plan.relay === null || plan.stop !== null) world.tell(plain(plan.stop ?? ""));
   else {
     const { name, version } = plan.relay;
     world.say([`${plain(name)}, version ${version}`, ...plan.actions.map(writePlanned)].join("\n"));

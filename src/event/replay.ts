@@ -12,7 +12,7 @@ import type { Reader, Writer } from "../store/port.ts";
 import { writeAudit } from "../watch/audit.ts";
 import { alignActions, mayChoose, type Step, tellDifference } from "./alignment.ts";
 
-import { type EventState, FINAL_STATES } from "./event-row.ts";
+import { type EventState, type EventTrigger, FINAL_STATES } from "./event-row.ts";
 import type { Expunged } from "./expunge.ts";
 import { readMemory } from "./memory.ts";
 
@@ -21,6 +21,7 @@ interface ReplayRow {
   state: EventState;
   relayId: string;
   relayName: string;
+  trigger: EventTrigger;
   unsigned: number;
   expunged: Expunged | null;
 }
@@ -31,9 +32,12 @@ interface RelayToRun {
   definition: Definition;
 }
 
-/** What a replay would do, action by action; `relay` is null where there is none of that name, and then nothing would run. */
+/** What a replay would do, action by action. */
 export interface ReplayPlan {
+  /** null: there is none of that name. */
   relay: { id: string; name: string; version: number } | null;
+  /** One sentence where nothing would run, and then no action is listed; else null. */
+  stop: string | null;
   actions: PlannedAction[];
 }
 
@@ -75,10 +79,20 @@ export async function planReplay(
   request: Pick<ReplayRequest, "environmentId" | "id">,
 ): Promise<ReplayPlan> {
   const { event, relay } = await requireReplayable(tx, request);
-  if (relay === null) return { relay: null, actions: [] };
+  if (relay === null) {
+    const stop = `There is no relay ${event.relayName} now, so the replay would end without running anything.`;
+    return { relay: null, stop, actions: [] };
+  }
+  const shown = { id: relay.id, name: event.relayName, version: relay.version };
+  const { kind } = relay.definition.trigger;
+  if (kind !== event.trigger) {
+    const stop = `The relay's trigger is ${kind} now and this event came by ${event.trigger}, so the replay would end without running anything.`;
+    return { relay: shown, stop, actions: [] };
+  }
   const { steps, actions } = await readSteps(tx, event.seq, relay.definition);
   return {
-    relay: { id: relay.id, name: event.relayName, version: relay.version },
+    relay: shown,
+    stop: null,
     actions: actions.map((live, index) => planAction(live, index, steps[index] as Step)),
   };
 }
@@ -119,7 +133,7 @@ async function requireReplayable(
   { environmentId, id }: Pick<ReplayRequest, "environmentId" | "id">,
 ): Promise<{ event: ReplayRow; relay: RelayToRun | null }> {
   const event = await tx.get<ReplayRow>(
-    `SELECT seq, state, relay_id AS relayId, relay_name AS relayName, unsigned,
+    `SELECT seq, state, relay_id AS relayId, relay_name AS relayName, trigger, unsigned,
        payload ->> '$.expunged' AS expunged FROM event WHERE id = ?1 AND environment_id = ?2`,
     id,
     environmentId,

@@ -57,6 +57,7 @@ const event = Type.Object({
 
 const plan = Type.Object({
   relay: orNull(Type.Object({ id: Type.String(), name: Type.String(), version: Type.Integer() })),
+  stop: orNull(Type.String()),
   actions: Type.Array(
     Type.Object({
       index: Type.Integer(),

@@ -153,7 +153,7 @@ export class Attempt {
   /** A map that was corrected reaches the event while its stored body is whole; `when` is not judged again, because the event was accepted. */
   async #mapAgain(tx: Writer): Promise<void> {
     const { event, relay } = this;
-    if (relay.receiver === null || event.mapVersion === relay.version) return;
+    if (relay.receiver === null || event.mapVersion === relay.version || event.truncated === 1) return;
     this.#mapVersion = relay.version;
     const again = mapAgain(event, this.#payload, relay.receiver.map);
     if (again === null) return;

@@ -5,7 +5,7 @@ import { auditRun } from "../event/run-audit.ts";
 import { finishRun, type RanActions, type RunEnd } from "../event/run-row.ts";
 import { MAX_ATTEMPTS, RETRY_DELAYS_MS } from "../ground/limit.ts";
 import type { LiveRelay } from "../relay/live-relay.ts";
-import type { Writer } from "../store/port.ts";
+import type { Reader, Writer } from "../store/port.ts";
 import { type AttemptEnd, UNFORESEEN } from "./attempt.ts";
 import { alertDead, alertWaiting, WAITING_CODES } from "./dead-alert.ts";
 
@@ -96,10 +96,19 @@ async function tellWaiting(
 ): Promise<void> {
   for (const code of WAITING_CODES) {
     const failed = results.find((result) => result.outcome === "failed" && result.code === code);
-    if (failed?.outcome !== "failed" || (event.attempts > 1 && event.reason === code)) continue;
+    if (failed?.outcome !== "failed" || (event.attempts > 1 && (await failedBefore(tx, event, code))))
+      continue;
     const { environmentId } = event;
     await alertWaiting(tx, { environmentId, relayName: relay.name, code, message: failed.message, nowMs });
   }
+}
+
+/** Whether the attempt before failed for it too, whatever else it failed for. */
+async function failedBefore(tx: Reader, { seq, runs, reason }: EventToRun, code: string): Promise<boolean> {
+  if (reason === code) return true;
+  const sql = `SELECT 1 AS found FROM run, json_each(run.results) AS result
+    WHERE run.event_seq = ?1 AND run.number = ?2 AND result.value ->> '$.code' = ?3`;
+  return (await tx.get(sql, seq, runs - 1, code)) !== null;
 }
 
 /** Ends an attempt that an error nobody foresaw broke outside its actions, so that the event neither blocks its relay nor is lost. */

@@ -339,7 +339,21 @@ describe("the plan of a replay", () => {
     await saveRelay(running, define(give(5)));
     const event = await send("a");
     await running.api("DELETE", "/relays/orders");
-    expect((await plan(event)).body).toEqual({ plan: { relay: null, actions: [] } });
+    expect((await plan(event)).body.plan).toEqual({
+      relay: null,
+      stop: "There is no relay orders now, so the replay would end without running anything.",
+      actions: [],
+    });
+    const trigger = { kind: "schedule", every: "1h" };
+    const definition = { name: "orders", trigger, actions: [{ ...NOWHERE, data: { order: "x" } }] };
+    expect((await running.api("POST", "/relays", { definition })).status).toBe(201);
+    expect((await plan(event)).body.plan).toMatchObject({
+      relay: { version: 1 },
+      stop: expect.stringContaining("trigger is schedule now and this event came by receiver"),
+      actions: [],
+    });
+    expect(await runAgain(event)).toEqual([]);
+    expect(await showEvent(running, event)).toMatchObject({ state: "failed", reason: "trigger_changed" });
     const refused = await running.api("POST", `/events/${event}/replay`, { run: [0] });
     expect([refused.status, refused.body.code]).toEqual([400, "invalid_input"]);
   });
@@ -498,6 +512,14 @@ describe("a corrected map", () => {
     expect(warnings).toHaveLength(3);
   });
 
+  test("does not reach an event whose body was too large to keep, which goes on naming the map it follows", async () => {
+    await saveRelay(running, mapped(WRONG, AMOUNT));
+    const event = await send("a", { amount: 7, pad: "p".repeat(40_000) });
+    await editRelay(running, mapped(RIGHT, AMOUNT));
+    await runAgain(event);
+    expect(await view(event)).toMatchObject({ truncated: true, mapVersion: 1, mappedAgain: false });
+  });
+
   test("of a relay that was made again under its name reaches its earlier events", async () => {
     await saveRelay(running, mapped(WRONG, AMOUNT));
     const event = await send("a", { amount: 7 });
@@ -546,6 +568,14 @@ describe("sender_domain_required refuses its own action alone", () => {
     const alerts = await alertsOf(running);
     expect(alerts).toMatchObject([{ code: "sender_domain_required", target: "relay:orders", count: 2 }]);
     expect(alerts[0]?.message).toContain("verify one in the mail settings");
+  });
+
+  test("an event that fails for something else as well is counted once all the same", async () => {
+    caller.reply = () => BROKEN;
+    await saveRelay(running, define(mail("Thanks"), CALL));
+    const event = await send("a");
+    expect(await retry(event)).toEqual(["sender_domain_required", "http_error"]);
+    expect(await alertsOf(running)).toMatchObject([{ code: "sender_domain_required", count: 1 }]);
   });
 
   test("switched off it tells nobody", async () => {

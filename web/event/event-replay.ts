@@ -61,8 +61,8 @@ export function EventReplay({
         ? plan.error === null
           ? html`<${Skeleton} rows=${3} />`
           : html`<${ErrorState} error=${plan.error} onRetry=${plan.reload} />`
-        : shown.relay === null
-          ? html`<${Notice} kind="warn">There is no relay ${event.relay.name} now, so the replay would end without running anything.<//>`
+        : shown.stop !== null
+          ? html`<${Notice} kind="warn"><${Sentence} text=${shown.stop} /><//>`
           : html`<p>It runs again by the relay’s present definition, with seven new attempts:</p>
           <ul class="plan">${shown.actions.map(
             (action) =>
