@@ -65,6 +65,11 @@ export async function listEnvironments(tx: Reader, appId: string | null): Promis
   return (await tx.all<EnvironmentRow>(sql, appId)).map(toEnvironment);
 }
 
+/** The one environment of local development, or null in a server's data directory: no server has an environment of this name. */
+export async function findLocalEnvironment(tx: Reader): Promise<Environment | null> {
+  return (await listEnvironments(tx, null)).find(({ name }) => name === "local") ?? null;
+}
+
 /** Adds an environment with empty settings; the app must exist. A second one of the same name is the same one. */
 export async function ensureEnvironment(
   tx: Writer,

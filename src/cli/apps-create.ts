@@ -1,9 +1,10 @@
 /** `relay apps create`: an app with its development and production environments. */
 import { actorWords, COMMAND_LINE } from "../account/actor.ts";
 import { createApp } from "../account/app.ts";
+import { findLocalEnvironment } from "../account/environment.ts";
 import { writeJson } from "../ground/json.ts";
 import { WHOLE_SERVER, writeAudit } from "../watch/audit.ts";
-import type { Command } from "./command.ts";
+import { type Command, CommandFailure } from "./command.ts";
 import { JSON_OUTPUT, withStore } from "./data-directory.ts";
 import { DATA_DIR } from "./service-option.ts";
 
@@ -29,6 +30,12 @@ export const appsCreate: Command = {
       world,
       (store) =>
         store.write("dashboard", async (tx) => {
+          if ((await findLocalEnvironment(tx)) !== null) {
+            throw new CommandFailure(
+              "database_refused",
+              "This data directory belongs to local development (relay dev), which runs one app: name a server's with --data-dir.",
+            );
+          }
           const made = await createApp(tx, {
             id: input.text("id") ?? undefined,
             name: input.first(),

@@ -2,7 +2,7 @@
 import { existsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join, relative } from "node:path";
-import { listEnvironments } from "../account/environment.ts";
+import { findLocalEnvironment } from "../account/environment.ts";
 import { listRelayRows, readDefinition } from "../relay/relay-row.ts";
 import { startLocalSync } from "../sync/apply-local.ts";
 import { type Command, CommandFailure } from "./command.ts";
@@ -71,10 +71,10 @@ async function keepOutOfGit(dataDir: string): Promise<void> {
 
 async function readLocalEnvironment({ store }: RunningService) {
   return await store.read(async (tx) => {
-    const local = (await listEnvironments(tx, null)).find(({ name }) => name === "local");
-    if (local !== undefined) return local;
+    const local = await findLocalEnvironment(tx);
+    if (local !== null) return local;
     throw new CommandFailure(
-      "wrong_environment",
+      "database_refused",
       "This data directory belongs to a server, not to local development: give another one with --data-dir.",
     );
   });

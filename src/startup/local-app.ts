@@ -1,17 +1,23 @@
 /** Whose data directory it is: local development has its one app, a server has its own apps. Neither starts on the other's. */
 import { createApp, findApp, listApps } from "../account/app.ts";
+import { findLocalEnvironment } from "../account/environment.ts";
 import type { ServiceConfig } from "../config.ts";
+import { Refusal } from "../ground/refusal.ts";
 import type { Store } from "../store/port.ts";
 
 /** Local development runs this one app. */
 export const LOCAL_APP = "local";
 
-/** Refuses with an Error whose sentence is for people. */
-export async function requireMode(store: Store, { mode, dataDir }: ServiceConfig): Promise<void> {
-  const apps = await store.read(listApps);
-  const isLocal = apps.some(({ id }) => id === LOCAL_APP);
-  if (apps.length === 0 || isLocal === (mode === "local")) return;
-  throw new Error(
+/** Refuses with `database_refused`. */
+export async function requireMode(
+  store: Store,
+  { mode, dataDir }: Pick<ServiceConfig, "mode" | "dataDir">,
+): Promise<void> {
+  const isEmpty = (await store.read(listApps)).length === 0;
+  const isLocal = (await store.read(findLocalEnvironment)) !== null;
+  if (isEmpty || isLocal === (mode === "local")) return;
+  throw new Refusal(
+    "database_refused",
     isLocal
       ? `The data directory ${dataDir} belongs to local development (relay dev): give the server another --data-dir.`
       : `The data directory ${dataDir} belongs to a server (relay serve): give local development another --data-dir.`,

@@ -3,7 +3,12 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { createApp } from "../../src/account/app.ts";
+import { requireMode } from "../../src/startup/local-app.ts";
+import { openSqlite } from "../../src/store/sqlite.ts";
 import { type CommandResult, runCommand } from "../kit/cli-world.ts";
+import { refusalOf } from "../kit/fresh-store.ts";
+import { VirtualClock } from "../kit/virtual-clock.ts";
 
 const cwd = mkdtempSync(join(tmpdir(), "relay-cli-"));
 afterAll(() => rmSync(cwd, { recursive: true }));
@@ -21,6 +26,42 @@ test("a data directory that is a file is refused in one sentence", async () => {
   const { code, told } = await run("apps create Shop --data-dir a-file");
   expect(code).toBe(1);
   expect(told).toMatch(/a-file cannot be used .*check that the path is right/);
+});
+
+describe("local development and a server keep apart", () => {
+  const clock = new VirtualClock(Date.now());
+  const places: [string, "local" | "server", { id: string; environments: ("local" | "production")[] }][] = [
+    [
+      "a server does not start on local development's directory",
+      "local",
+      { id: "local", environments: ["local"] },
+    ],
+    [
+      "local development does not start on a server's directory",
+      "server",
+      { id: "shop", environments: ["production"] },
+    ],
+    [
+      "an app with the id local on a server is a server's",
+      "server",
+      { id: "local", environments: ["production"] },
+    ],
+  ];
+  test.each(places)("%s", async (_rule, mode, app) => {
+    const dataDir = mkdtempSync(join(cwd, "mode-"));
+    const store = await openSqlite(join(dataDir, "relay.db"), { clock });
+    await store.write("app", (tx) => createApp(tx, { ...app, name: "App", nowMs: clock.now() }));
+    await requireMode(store, { mode, dataDir });
+    const other = mode === "local" ? "server" : "local";
+    expect((await refusalOf(() => requireMode(store, { mode: other, dataDir }))).code).toBe(
+      "database_refused",
+    );
+    await store.close();
+    const { code, told } = await run(`apps create Shop --data-dir ${dataDir}`);
+    expect({ code, isRefused: told.includes("belongs to local development") }).toEqual(
+      mode === "local" ? { code: 1, isRefused: true } : { code: 0, isRefused: false },
+    );
+  });
 });
 
 describe("with an app", () => {
