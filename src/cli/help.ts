@@ -1,5 +1,5 @@
 /** The words of help: the list of commands, and one command's own page. */
-import { REFUSALS } from "../ground/refusal-code.ts";
+import { explainCode } from "../ground/result-code.ts";
 import type { Command, Option } from "./command.ts";
 import { HELP, showArgument } from "./parse.ts";
 
@@ -55,8 +55,8 @@ function capital(text: string): string {
   return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
 }
 
-/** What a refusal's code means and what to do, as its page says; null for what is no code. */
+/** What a code of a refusal or an event's result means and what to do, as its page says; null for what is no code. */
 export function writeCodeHelp(word: string): string | null {
-  const entry = Object.entries(REFUSALS).find(([code]) => code === word)?.[1];
-  return entry === undefined ? null : `${word}\n\n${entry.when}\n${entry.todo}`;
+  const entry = explainCode(word);
+  return entry === null ? null : `${word}\n\n${entry.when}\n${entry.todo}`;
 }

@@ -35,7 +35,7 @@ export const REFUSALS = {
   body_capped: {
     status: 429,
     when: "More request bodies were arriving at once, from one address or altogether, than the service holds.",
-    todo: "Send the request again after resetAt. Behind a proxy, set the trusted proxy so that addresses are told apart.",
+    todo: "Send the request again after resetAt. Behind a proxy, name it with --trusted-proxy so that addresses are told apart.",
   },
   body_slow: {
     status: 408,
@@ -60,7 +60,7 @@ export const REFUSALS = {
   source_capped: {
     status: 429,
     when: "One address sent more unverified calls in a minute than the limit.",
-    todo: "Wait until resetAt and fix the sender's signature. Behind a proxy, set the trusted proxy so that addresses are told apart.",
+    todo: "Wait until resetAt and fix the sender's signature. Behind a proxy, name it with --trusted-proxy so that addresses are told apart.",
   },
   not_recorded: {
     status: 503,
@@ -277,7 +277,7 @@ export const REFUSALS = {
   mail_not_possible: {
     status: 409,
     when: "This environment may not send mail now: the owner's switch is off, no sender domain is verified, a cap is reached, or the person stopped such mail.",
-    todo: "Set right what the message names, in the mail settings or the mail room, or try again later.",
+    todo: "Set right what the message names, in the mail settings or on the dashboard's Mail page, or try again later.",
   },
   signed_out: {
     status: 401,

@@ -3,7 +3,7 @@
  * refusals they are all that may stand there; the error pages and the tests read it.
  * Source: the specification's "Action-level errors", decisions, sections 3 and 5.
  */
-import type { RefusalCode } from "./refusal-code.ts";
+import { REFUSALS, type RefusalCode } from "./refusal-code.ts";
 
 export const RESULTS = {
   person_not_found: {
@@ -52,11 +52,11 @@ export const RESULTS = {
   },
   sends_off: {
     when: "The owner's sends switch is off, so no mail leaves.",
-    todo: "Turn it on in the mail settings; the event is tried again.",
+    todo: "Turn it on in the mail settings (PUT …/settings); the event is tried again.",
   },
   sender_domain_required: {
     when: "The environment has no verified sender domain, from which alone mail goes.",
-    todo: "Verify a sender domain in the mail settings; the actions after it ran, and the mail is tried again.",
+    todo: "Set a sender domain (PUT …/sender-domain) and have it verified (POST …/sender-domain/verify); the actions after it ran, and the mail is tried again.",
   },
   email_capped: {
     when: "A cap on mails is reached: of the app in an hour, or of the person in a day.",
@@ -108,7 +108,7 @@ export const RESULTS = {
   },
   private_address: {
     when: "The called URL's host resolves to an address that is not public.",
-    todo: "Call a public host, or have the operator allow this one.",
+    todo: "Call a public host, or have the operator allow this one with --allow-private.",
   },
   timeout: {
     when: "The called URL did not answer within 10 seconds.",
@@ -124,7 +124,7 @@ export const RESULTS = {
   },
   edited_after: {
     when: "The action was edited after it had done its work on this event, so it was not done again.",
-    todo: "Nothing if the earlier work was right; else replay the event and choose to run this action.",
+    todo: "Nothing if the earlier work was right; else replay the event and choose this action: its box in the dashboard, or relay events replay --run.",
   },
   trigger_changed: {
     when: "The relay's trigger became another kind while the event waited.",
@@ -146,3 +146,9 @@ export const RESULTS = {
 
 /** What may stand as the code of a result or the reason of an event. */
 export type ResultCode = RefusalCode | keyof typeof RESULTS;
+
+/** What any of these codes means and what to do; null for what is none. `status`: null for a code that stands in an event's results alone. */
+export function explainCode(code: string): { status: number | null; when: string; todo: string } | null {
+  if (Object.hasOwn(REFUSALS, code)) return REFUSALS[code as keyof typeof REFUSALS];
+  return Object.hasOwn(RESULTS, code) ? { status: null, ...RESULTS[code as keyof typeof RESULTS] } : null;
+}

@@ -1,8 +1,7 @@
 /** The change feed, as JSON and as text, and the page of each error code. Open to anyone. */
 import { Type } from "typebox";
 import { Refusal } from "../ground/refusal.ts";
-import { REFUSALS } from "../ground/refusal-code.ts";
-import { RESULTS } from "../ground/result-code.ts";
+import { explainCode } from "../ground/result-code.ts";
 import { VERSION } from "../release/change.ts";
 import { listChanges, writeChanges } from "../release/feed.ts";
 import { answerText } from "./answer.ts";
@@ -65,7 +64,7 @@ export const changeRoutes = [
     }),
     handle({ request, params }) {
       const { code } = params;
-      const found = findCode(code);
+      const found = explainCode(code);
       if (found === null) throw new Refusal("not_found", "There is no error code of this name.");
       const { status, when, todo } = found;
       if (!(request.headers.get("accept") ?? "").includes("text/")) return { code, status, when, todo };
@@ -76,9 +75,3 @@ export const changeRoutes = [
     },
   }),
 ];
-
-/** `status`: null for a code that stands in an event's results alone. */
-function findCode(code: string): { status: number | null; when: string; todo: string } | null {
-  if (Object.hasOwn(REFUSALS, code)) return REFUSALS[code as keyof typeof REFUSALS];
-  return Object.hasOwn(RESULTS, code) ? { status: null, ...RESULTS[code as keyof typeof RESULTS] } : null;
-}

@@ -8,6 +8,7 @@ import { COMMANDS } from "../../src/cli/registry.ts";
 import { RUN_OPTIONS, readServiceConfig, SERVER_OPTIONS } from "../../src/cli/service-option.ts";
 import type { World } from "../../src/cli/world.ts";
 import { REFUSALS, type RefusalCode } from "../../src/ground/refusal-code.ts";
+import { RESULTS } from "../../src/ground/result-code.ts";
 import { VERSION } from "../../src/release/change.ts";
 import { runCommand } from "../kit/cli-world.ts";
 
@@ -113,7 +114,7 @@ describe("a refusal", () => {
     );
   });
 
-  test.each(Object.entries(REFUSALS))(
+  test.each(Object.entries({ ...REFUSALS, ...RESULTS }))(
     "relay help %s says what it means and what to do",
     async (code, entry) => {
       const { code: exit, said } = await runCommand(["help", code], { cwd });
