@@ -11,9 +11,9 @@ import {
 } from "../event/claim.ts";
 import { type ClaimedRun, type Rescued, rescueOrphans, rescueRun } from "../event/rescue.ts";
 import type { Clock } from "../ground/clock.ts";
+import { ClockWatch } from "../ground/clock-watch.ts";
 import type { Log } from "../ground/log.ts";
 import type { Store, Writer } from "../store/port.ts";
-import { ClockWatch } from "./clock-watch.ts";
 import { alertDead } from "./dead-alert.ts";
 
 const POLL_MS = 5_000;
@@ -95,7 +95,7 @@ export class Lookout {
     const { store, clock, log } = this.#rooms;
     try {
       await this.#rescueCutOff();
-      if (this.#clockWatch.wentBack()) this.#mayBeBack = true;
+      if (this.#clockWatch.look() < 0) this.#mayBeBack = true;
       if (this.#mayBeBack) await this.#shortenRetries();
       const nowMs = clock.now();
       const nextRetry = await store.read(findNextRetry);
