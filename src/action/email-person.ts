@@ -195,7 +195,7 @@ export const emailPerson: SendingAction<EmailPerson, OutgoingMail, MailOutcome> 
 };
 
 const UNSUBSCRIBED =
-  "The person wants no mail of kind event: they stopped it, and an owner can allow it again in the mail room.";
+  "The person wants no mail of kind event: they stopped it, and an owner can allow it again on the dashboard's Mail page.";
 
 function tellUnknown(tx: Writer, { environmentId, relay, nowMs }: ActionRun): Promise<void> {
   return alertUnknownMail(tx, { environmentId, relayName: relay.name, count: 1, nowMs });

@@ -11,7 +11,7 @@ export const eventsExpunge: Command = {
   arguments: [{ name: "event id", help: "as relay events list shows it" }],
   options: [APP, ENVIRONMENT, DATA_DIR],
   details:
-    "What its results quote goes with it; one that waits ends failed. Mails it caused and backups made before are not touched.",
+    "What its results quote goes with it; an event that waits ends failed. Mails it caused and backups made before are not touched.",
   async run(input, world) {
     const id = input.first();
     await withStore(input, world, async (store) => {

@@ -6,6 +6,7 @@ import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { isJsonObject, type Json, parseJson, writeJson } from "../ground/json.ts";
+import { errorCode } from "../outbound/connect.ts";
 import { findScheme } from "../verify/registry.ts";
 import { type Command, CommandFailure, type Input } from "./command.ts";
 import { APP, ENVIRONMENT, JSON_OUTPUT } from "./data-directory.ts";
@@ -109,7 +110,7 @@ async function post(target: SendTarget, event: SampleEvent, world: World): Promi
   } catch (error) {
     throw new CommandFailure(
       "service_not_running",
-      `Nothing answered at ${url} (${(error as Error).message}): start the service with relay dev, or name the address with --url.`,
+      `Nothing answered at ${url} (${errorCode(error)}): start the service with relay dev, or name the address with --url.`,
     );
   }
 }

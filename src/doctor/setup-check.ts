@@ -54,7 +54,7 @@ export async function checkSenderDomain(tx: Reader): Promise<Finding> {
   return worry(
     "sender domain",
     `Relays send mail but no domain is verified in ${names}: email_person is refused there.`,
-    "verify a sender domain in the dashboard's mail settings",
+    "set a sender domain with PUT /api/apps/<app>/<environment>/sender-domain, make the DNS record it answers, then POST …/sender-domain/verify",
   );
 }
 

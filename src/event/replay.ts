@@ -154,7 +154,7 @@ async function requireReplayable(
     const why = event.expunged === "person_erased" ? "its person was erased" : "somebody expunged it";
     throw new Refusal(
       "payload_expunged",
-      `The event's payload is not there any more, because ${why}: it cannot run again; what it should have done is done by hand.`,
+      `The event's payload is not there any more, because ${why}: it cannot run again; do by hand what it should have done.`,
     );
   }
   // A relay that was deleted and made again under its name takes its earlier events up.
