@@ -71,6 +71,11 @@ export function SigninLinkPage(): View {
       .then(() => enter("/signin"))
       .catch((thrown) => setError(sentenceOf(thrown)));
   }, [token]);
+  // A server has no such links: the form to sign in stands at every other address.
+  const isServer = useCell(session)?.mode === "server";
+  useEffect(() => {
+    if (token === "" && isServer) navigate("/", { replace: true });
+  }, [token, isServer]);
   if (token === "") {
     // A second one beside a running one makes no link: the data directory is taken.
     const newLink = html`stop <code>relay dev</code> and start it again`;

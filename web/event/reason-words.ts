@@ -95,6 +95,7 @@ function whySkipped(skipped: readonly Result[]): string {
   if (skipped.length > 1 && edited > 0)
     return `${edited === 1 ? "one was" : `${edited} were`} edited after it had done its work, as the warning says`;
   if (skipped.length > 1) return "each found its own earlier work, or nothing to do";
+  if (edited > 0) return "it was edited after it had done its work";
   return first?.message === undefined ? "it found its own earlier work" : lower(trim(first));
 }
 

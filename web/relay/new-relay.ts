@@ -92,7 +92,7 @@ export function NewRelayPage({ place }: PageProps): View {
       <p class="quiet">${chosen.hint}</p>
       ${
         chosen.steps !== undefined &&
-        html`<ol class="quiet">${chosen.steps.map((step) => html`<li key=${step}><${Sentence} text=${step} /></li>`)}</ol>`
+        html`<ol class="steps quiet">${chosen.steps.map((step) => html`<li key=${step}><span><${Sentence} text=${step} /></span></li>`)}</ol>`
       }
       <${DefinitionEditor} text=${text} onText=${change} problems=${checked?.problems ?? []} onSave=${create} />
       ${
