@@ -27,9 +27,13 @@ const SERVED: readonly Served[] = [
 
 /** The app of these rooms, not listening yet. */
 export function createHttp(rooms: HttpRooms) {
-  const sources = new SourceReader(rooms.config.trustedProxies);
-  const hooks = { http: rooms, receiver: rooms.receiver, source: sources };
+  const tellUnnamed = (proxy: string): void =>
+    rooms.log.warn(
+      `A call came through the proxy ${proxy}, which is not named: everyone behind it counts as one caller and shares its caps. Start with --trusted-proxy ${proxy} (RELAY_TRUSTED_PROXY) if it is yours.`,
+    );
   const isLocal = rooms.config.mode === "local";
+  const sources = new SourceReader(rooms.config.trustedProxies, isLocal ? null : tellUnnamed);
+  const hooks = { http: rooms, receiver: rooms.receiver, source: sources };
   /** The framework never looks for a route again: it would read the path another way than the router did. */
   const beside =
     (answer: (request: BunRequest, server: Server<unknown>) => Promise<Response>) =>

@@ -75,6 +75,38 @@ const ROWS: readonly [
   ["without a connection there is no address", [], null, "198.51.100.1", "unknown"],
 ];
 
+describe("a proxy that passes calls on is told of once", () => {
+  const rows: [string, string[], [peer: string, forwarded: string | null][], string[]][] = [
+    [
+      "where none is named",
+      [],
+      [
+        ["127.0.0.1", "198.51.100.1"],
+        ["127.0.0.1", "198.51.100.2"],
+      ],
+      ["127.0.0.1"],
+    ],
+    ["in a container's network", [], [["::ffff:172.17.0.1", "198.51.100.1"]], ["172.17.0.1"]],
+    ["and not where one is named", ["10.0.0.1"], [["127.0.0.1", "198.51.100.1"]], []],
+    [
+      "and not for a header that a stranger wrote",
+      [],
+      [
+        ["203.0.113.9", "198.51.100.1"],
+        ["2001:db8::1", "x"],
+      ],
+      [],
+    ],
+    ["and not without the header", [], [["127.0.0.1", null]], []],
+  ];
+  test.each(rows)("%s", (_, proxies, calls, expected) => {
+    const told: string[] = [];
+    const reader = new SourceReader(proxies, (proxy) => told.push(proxy));
+    for (const [peer, forwarded] of calls) reader.sourceOf(peer, forwarded);
+    expect(told).toEqual(expected);
+  });
+});
+
 describe("the source of a call", () => {
   for (const [name, proxies, peer, forwarded, source] of ROWS) {
     test(name, () => expect(new SourceReader(proxies).sourceOf(peer, forwarded)).toBe(source));
