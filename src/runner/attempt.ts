@@ -30,7 +30,7 @@ import type { LiveAction, LiveRelay } from "../relay/live-relay.ts";
 import { StoreUnavailable, type Writer } from "../store/port.ts";
 import { makeActionRun } from "./action-run.ts";
 import { alignWithEarlier, makeFreshSteps } from "./earlier-work.ts";
-import { resolvePerson } from "./event-person.ts";
+import { findErasure, PERSON_CHANGED, resolvePerson } from "./event-person.ts";
 
 /** Warnings kept on an event; a template can name many paths that are not there. */
 const MAX_WARNINGS = 50;
@@ -42,10 +42,7 @@ export interface AttemptRooms {
   log: Log;
 }
 
-const PERSON_CHANGED =
-  "The event is about another person than at its attempt before: what was done then stays with that person and is not done again.";
-
-/** How an attempt ended. `reason` is an EventReason (no action ran) or the failure's code. */
+/** How an attempt ended. `reason` is an EventReason (no action ran, or none any more) or the failure's code. */
 export type AttemptEnd =
   | { outcome: "ok" }
   | { outcome: "failed"; code: ResultCode; final: boolean }
@@ -108,11 +105,10 @@ export class Attempt {
   /** Which list of actions this attempt runs; null: it ended before them. */
   get ran(): RanActions | null {
     if (this.#steps.length === 0) return null;
-    const { actions } = this.relay;
     const { fingerprint } = this.relay.actionList;
     if (this.event.runs === 1) return { fingerprint, keys: null };
     const keys = bindKeys(this.#steps);
-    const own = makeFreshKeys(actions);
+    const own = makeFreshKeys(this.relay.actions);
     return { fingerprint, keys: keys.every((key, at) => key === own[at]) ? null : keys };
   }
 
@@ -193,7 +189,11 @@ export class Attempt {
     const end = this.#take(live, "kind" in step ? asOutcome(step) : step);
     if (end !== null) return end;
     this.#next += 1;
-    return this.advance(tx);
+    const erased =
+      this.#next < this.relay.actions.length && (await findErasure(tx, this.relay, this.#person));
+    if (!erased) return this.advance(tx);
+    this.results.push(erased);
+    return { outcome: "not_run", reason: "person_erased" };
   }
 
   /** Records a send that broke with an error nobody foresaw; the intent stays, because what left is not known. */

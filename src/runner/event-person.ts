@@ -2,7 +2,7 @@
  * The person an event acts on, resolved when the attempt starts: a receiver's person key, or a record's owner, otherwise its recipient.
  * It names the key that was tried and never its value.
  */
-import type { ActionPerson } from "../action/contract.ts";
+import type { ActionPerson, ActionResult } from "../action/contract.ts";
 import { isJsonObject, type JsonObject, scalarText } from "../ground/json.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { findPerson } from "../people/person.ts";
@@ -11,6 +11,9 @@ import { type Arrival, resolvePersonKey } from "../people/person-key.ts";
 import type { LiveRelay } from "../relay/live-relay.ts";
 import { findPersonKey } from "../relay/person-key.ts";
 import type { Writer } from "../store/port.ts";
+
+export const PERSON_CHANGED =
+  "The event is about another person than at its attempt before: what was done then stays with that person and is not done again.";
 
 export type FoundPerson =
   | { kind: "person"; person: ActionPerson | null }
@@ -81,6 +84,17 @@ function withoutPerson(relay: LiveRelay, why: string): FoundPerson {
 function erased(what: string): FoundPerson {
   const message = `${what} names a person who was erased after this event arrived, so no action ran and none ever will.`;
   return { kind: "failed", code: "person_erased", message };
+}
+
+/** Who was erased while something of the event was on its way is in nothing that follows: the result that ends it, or null. */
+export async function findErasure(
+  tx: Writer,
+  { environmentId }: LiveRelay,
+  person: ActionPerson | null,
+): Promise<ActionResult | null> {
+  if (person === null || !(await isErasedPerson(tx, environmentId, person.id))) return null;
+  const message = "The event's person was erased while it ran, so the actions that follow did not run.";
+  return { type: "person", outcome: "failed", code: "person_erased", message };
 }
 
 /** A suspended person ends the event whatever its actions are. */

@@ -114,6 +114,25 @@ describe("an event that arrived before the erasure", () => {
     );
   }
 
+  test("and is under way ends with what is on its way: nothing that follows writes or sends the address", async () => {
+    caller.reply = () => "hang";
+    await saveRelay(running, receiverDefinition({ map: MAP, actions: [CALL, WRITE, CALL] }));
+    const event = await sendEvent(running, "under-way", { email: ADA });
+    for (let turn = 0; turn < 1_000 && caller.hanging() === 0; turn++)
+      await new Promise<void>((resolve) => setImmediate(resolve));
+    expect(caller.hanging()).toBe(1);
+    await erase(await personId());
+    caller.reply = () => OK;
+    caller.letGo();
+    await running.drain();
+    const shown = await showEvent(running, event);
+    expect(shown).toMatchObject({ state: "failed", reason: "person_erased", attempts: 1 });
+    expect(caller.requests).toHaveLength(1);
+    expect(await running.rows("SELECT * FROM record")).toEqual([]);
+    await sweep();
+    expect(await filesThatHold(ADA)).toEqual([]);
+  });
+
   test("is replayed in vain: it ends person_erased, and once expunged the replay is refused", async () => {
     await saveRelay(running, receiverDefinition({ map: MAP, actions: [CREDITS] }));
     const event = await sendEvent(running, "first", { email: ADA });

@@ -131,7 +131,7 @@ describe("people", () => {
   });
 
   test.each([
-    ["erased", "person_not_found", (id: string) => running.api("DELETE", `/persons/${id}`)],
+    ["erased", "person_erased", (id: string) => running.api("DELETE", `/persons/${id}`)],
     [
       "suspended",
       "person_suspended",

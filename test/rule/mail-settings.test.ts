@@ -191,8 +191,8 @@ describe("the HTML part of a mail", () => {
   });
 
   test.each([
-    "http://".padEnd(9_990, ".") + "x",
-    "http://a".padEnd(9_990, "_*") + "x",
+    `${"http://".padEnd(9_990, ".")}x`,
+    `${"http://a".padEnd(9_990, "_*")}x`,
     "http://a ".repeat(1_100),
   ])("of a text full of what ends a link is made in no time: %#", (text) => {
     makeHtml(text);
