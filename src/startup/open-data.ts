@@ -1,6 +1,6 @@
 /**
  * Opening a data directory for a server: its lock, its database, the runner's lease, its master key, and what an earlier process left
- * unfinished. What is missing or somebody else's is refused in a sentence before anything is changed.
+ * unfinished. What is missing or somebody else's is refused in a sentence before anything but the schema and the lease is changed.
  */
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
