@@ -52,7 +52,11 @@ export function alignActions(
       found[at] = entry;
     }
   };
-  match(({ work }, { fingerprint }) => work?.state === "done" && work.fingerprint === fingerprint);
+  const didThis = ({ work }: Entry, { fingerprint }: LiveAction): boolean =>
+    work?.state === "done" && work.fingerprint === fingerprint;
+  // Work that stands for an edited action is taken last, so that the edited one goes on standing for it.
+  match((entry, action) => didThis(entry, action) && entry.shown === action.fingerprint);
+  match(didThis);
   match(({ work }, { fingerprint }) => work?.state === "intended" && work.fingerprint === fingerprint);
   match(({ work, shown }, { fingerprint }) => work !== null && shown === fingerprint);
   match(({ work, shown }, { fingerprint }) => work === null && shown === fingerprint);

@@ -82,7 +82,9 @@ export class EditModel {
         if (at >= 0) one.slot = free.splice(at, 1)[0] ?? null;
       }
     };
-    // Equal ones first: work of that very text, what stood under that text for other work, and what had not done its work.
+    // Equal ones first: work of that very text (such as stands for an edited action last), what stood under that text for other work, and
+    // what had not done its work.
+    take((slot, action) => slot.work?.text === action.text && slot.action.text === action.text);
     take((slot, action) => slot.work?.text === action.text);
     take((slot, action) => slot.work !== null && slot.action.text === action.text);
     take((slot, action) => slot.action.text === action.text);

@@ -134,6 +134,14 @@ describe("an action that was edited after its work", () => {
     expect(life.done).toEqual(["5", "7", "6"]);
   });
 
+  test("stays skipped where one of its old text, done as well, stands beside it", () => {
+    const life = new Life();
+    life.attempt(list("5 5"));
+    expect(life.attempt(list("7 5 7"))).toEqual(["edited (was 5)", "skipped", "done"]);
+    expect(life.attempt(list("7 1 5 7"))).toEqual(["skipped", "done", "skipped", "edited (was 5)"]);
+    expect(life.done).toEqual(["5", "5", "7", "1"]);
+  });
+
   test("is not the same as one that stands beside the text that did the work", () => {
     const life = new Life();
     life.attempt(list("5"));
