@@ -89,7 +89,8 @@ export const emailsTest: Command = {
 
 /** 0 when the mail was taken, or kept in the mailbox of local development. */
 function sayEnd(world: World, { id, to, state, message }: EmailView): number {
-  world.say(`${id} to ${to}: ${state}${message === null ? "" : `. ${message}`}`);
+  const end = state === "mailbox" ? "kept here, as local development sends nothing" : state;
+  world.say(`${id} to ${to}: ${end}${message === null ? "" : `. ${message}`}`);
   return state === "sent" || state === "mailbox" ? 0 : 1;
 }
 

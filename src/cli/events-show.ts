@@ -1,7 +1,7 @@
 /** `relay events show`: one event, its payload, and what each attempt did. */
-import { findEventView } from "../event/event-view.ts";
+import { requireEventView } from "../event/event-view.ts";
 import { writeJson } from "../ground/json.ts";
-import { type Command, CommandFailure } from "./command.ts";
+import type { Command } from "./command.ts";
 import { APP, chooseEnvironment, ENVIRONMENT, JSON_OUTPUT, withStore } from "./data-directory.ts";
 import { writeEvent } from "./event-text.ts";
 import { DATA_DIR } from "./service-option.ts";
@@ -14,14 +14,8 @@ export const eventsShow: Command = {
   async run(input, world) {
     const id = input.first();
     const event = await withStore(input, world, (store) =>
-      store.read(async (tx) => findEventView(tx, (await chooseEnvironment(tx, input)).id, id)),
+      store.read(async (tx) => requireEventView(tx, (await chooseEnvironment(tx, input)).id, id)),
     );
-    if (event === null) {
-      throw new CommandFailure(
-        "not_found",
-        `There is no event ${id} in this environment; events are kept for 30 days.`,
-      );
-    }
     world.say(input.on("json") ? writeJson({ event }, 2) : writeEvent(event));
     return 0;
   },

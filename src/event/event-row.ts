@@ -1,5 +1,6 @@
 /** The event row and its states, as the other files of this room and the runner see them. It runs no SQL. */
 
+import { Refusal } from "../ground/refusal.ts";
 import type { ResultCode } from "../ground/result-code.ts";
 
 export type EventState = "queued" | "running" | "done" | "failed" | "dead";
@@ -58,3 +59,11 @@ export interface EventToRun {
 /** Columns of EventToRun. */
 export const EVENT_TO_RUN_COLUMNS =
   "seq, id, environment_id AS environmentId, relay_id AS relayId, relay_name AS relayName, trigger, attempts, runs, payload, truncated, form, map_version AS mapVersion, reason, person_id AS personId, chosen, unsigned, warnings, created_at AS createdAt";
+
+/** What every road to an event that is not there is refused with. */
+export function refuseUnknownEvent(id: string): Refusal {
+  return new Refusal(
+    "not_found",
+    `There is no event ${id} in this environment; events are kept for 30 days.`,
+  );
+}

@@ -3,7 +3,7 @@ import { toIso, toIsoOrNull } from "../ground/clock.ts";
 import { type Json, parseJson } from "../ground/json.ts";
 import type { Reader } from "../store/port.ts";
 import { type LookedAt, reach } from "../store/walk.ts";
-import type { EventState, EventTrigger } from "./event-row.ts";
+import { type EventState, type EventTrigger, refuseUnknownEvent } from "./event-row.ts";
 import { type Expunged, readExpunged } from "./expunge.ts";
 
 const MAX_SHOWN_RUNS = 100;
@@ -79,6 +79,13 @@ interface RunRow {
   finishedAt: number | null;
   outcome: RunView["outcome"];
   results: string;
+}
+
+/** As `findEventView`; refuses with `not_found`. */
+export async function requireEventView(tx: Reader, environmentId: number, id: string): Promise<EventView> {
+  const event = await findEventView(tx, environmentId, id);
+  if (event === null) throw refuseUnknownEvent(id);
+  return event;
 }
 
 /** The event with this id in this environment, or null. */

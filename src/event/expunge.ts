@@ -6,7 +6,7 @@ import { isJsonObject, type Json, type JsonObject, parseJson, writeJson } from "
 import { Refusal } from "../ground/refusal.ts";
 import type { Writer } from "../store/port.ts";
 import { writeAudit } from "../watch/audit.ts";
-import type { EventReason, EventState } from "./event-row.ts";
+import { type EventReason, type EventState, refuseUnknownEvent } from "./event-row.ts";
 
 /** `person_erased`: its person was erased; `payload_expunged`: somebody took the payload out by hand. */
 export type Expunged = Extract<EventReason, "person_erased" | "payload_expunged">;
@@ -65,12 +65,7 @@ export async function expungeByHand(tx: Writer, request: ExpungeRequest): Promis
     id,
     environmentId,
   );
-  if (event === null) {
-    throw new Refusal(
-      "not_found",
-      `There is no event ${id} in this environment; events are kept for 30 days.`,
-    );
-  }
+  if (event === null) throw refuseUnknownEvent(id);
   if (event.state === "running") {
     throw new Refusal(
       "not_expungeable",

@@ -12,7 +12,7 @@ import type { Reader, Writer } from "../store/port.ts";
 import { writeAudit } from "../watch/audit.ts";
 import { alignActions, mayChoose, type Step, tellDifference } from "./alignment.ts";
 
-import { type EventState, type EventTrigger, FINAL_STATES } from "./event-row.ts";
+import { type EventState, type EventTrigger, FINAL_STATES, refuseUnknownEvent } from "./event-row.ts";
 import type { Expunged } from "./expunge.ts";
 import { readMemory } from "./memory.ts";
 
@@ -138,12 +138,7 @@ async function requireReplayable(
     id,
     environmentId,
   );
-  if (event === null) {
-    throw new Refusal(
-      "not_found",
-      `There is no event ${id} in this environment; events are kept for 30 days.`,
-    );
-  }
+  if (event === null) throw refuseUnknownEvent(id);
   if (!FINAL_STATES.has(event.state)) {
     throw new Refusal(
       "not_replayable",

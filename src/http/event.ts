@@ -1,14 +1,12 @@
 /** Events: the list, one with its runs, and replay. */
 import { Type } from "typebox";
 import { listEvents } from "../event/event-list.ts";
-import { type EventView, findEventView } from "../event/event-view.ts";
+import { type EventView, requireEventView } from "../event/event-view.ts";
 import { expungeByHand } from "../event/expunge.ts";
 import { planReplay, replayEvent } from "../event/replay.ts";
 import { isJsonObject } from "../ground/json.ts";
 import { MAX_ACTIONS_PER_RELAY } from "../ground/limit.ts";
 import { readPageRequest } from "../ground/page.ts";
-import { Refusal } from "../ground/refusal.ts";
-import type { Reader } from "../store/port.ts";
 import { readPage } from "../store/walk.ts";
 import { docsOf } from "./error.ts";
 import type { HttpRooms } from "./rooms.ts";
@@ -86,15 +84,6 @@ function showEvent({ rooms, request }: { rooms: HttpRooms; request: Request }, e
   return { ...event, runs };
 }
 
-async function requireEvent(tx: Reader, environmentId: number, id: string) {
-  const found = await findEventView(tx, environmentId, id);
-  if (found !== null) return found;
-  throw new Refusal(
-    "not_found",
-    "There is no event with this id in this environment; events are kept for 30 days.",
-  );
-}
-
 export const eventRoutes = [
   environmentRoute({
     method: "GET",
@@ -125,7 +114,7 @@ export const eventRoutes = [
     answer: Type.Object({ event }),
     async handle(call) {
       const { rooms, visit, params } = call;
-      const found = await rooms.store.read((tx) => requireEvent(tx, visit.environment.id, params.id));
+      const found = await rooms.store.read((tx) => requireEventView(tx, visit.environment.id, params.id));
       return { event: showEvent(call, found) };
     },
   }),
@@ -162,7 +151,7 @@ export const eventRoutes = [
       const { run, version } = body;
       const replayed = await rooms.store.write(visit.origin, async (tx) => {
         await replayEvent(tx, { environmentId, id: params.id, actor: visit.by, nowMs, run, version });
-        return await requireEvent(tx, environmentId, params.id);
+        return await requireEventView(tx, environmentId, params.id);
       });
       rooms.wakeRunner();
       return { event: showEvent(call, replayed) };
@@ -179,7 +168,7 @@ export const eventRoutes = [
       const environmentId = visit.environment.id;
       const expunged = await rooms.store.write("erasure", async (tx) => {
         await expungeByHand(tx, { environmentId, id: params.id, actor: visit.by, nowMs });
-        return await requireEvent(tx, environmentId, params.id);
+        return await requireEventView(tx, environmentId, params.id);
       });
       rooms.wakeSweep();
       return { event: showEvent(call, expunged) };
