@@ -8,8 +8,8 @@ import type { Clock } from "../ground/clock.ts";
 import { CAP_WINDOW_MS, type RaisableLimits, SIGNIN_WINDOW_MS } from "../ground/limit.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { WindowCap } from "../ground/window-cap.ts";
-import { countWatchers } from "../records/record-budget.ts";
-import type { Store } from "../store/port.ts";
+import { countWatchers, withinStorage } from "../records/record-budget.ts";
+import type { Store, Writer } from "../store/port.ts";
 import { raiseAlert } from "../watch/alert.ts";
 import type { PersonAt } from "./person-record.ts";
 
@@ -83,23 +83,37 @@ export class ClientWrites {
     for (const [name, key, amount] of asked) this.#caps[name].count(key, amount);
   }
 
-  /** The owner hears of a full window once an hour, whoever filled it. */
-  async #tellOwner({ environmentId, personId }: PersonAt, name: CapName): Promise<void> {
-    const told = `${environmentId} ${name}`;
+  /** Stores what was counted. Refuses with `storage_capped`; that the environment is full is the owner's to hear. */
+  async store<Result>(at: PersonAt, work: (tx: Writer) => Promise<Result>): Promise<Result> {
+    const { store, limits } = this.#rooms;
+    try {
+      return await store.write("app", (tx) => withinStorage(tx, at, limits, () => work(tx)));
+    } catch (error) {
+      if (error instanceof Refusal && error.extra.details?.limit === "environment") {
+        const message = `The records and files of this environment take ${limits.storedPerEnvironmentMb} MB, the limit, so what people and the app write is refused: delete what is no longer needed, suspend whoever fills it, or raise RELAY_LIMIT_STORED_PER_ENVIRONMENT_MB.`;
+        await this.#tellOnce(at.environmentId, "client:storage", message);
+      }
+      throw error;
+    }
+  }
+
+  #tellOwner({ environmentId, personId }: PersonAt, name: CapName): Promise<void> {
+    const [what, variable] = CAPS[name];
+    const message = `More than ${this.#rooms.limits[name]} ${what} within a minute came through the client library, the limit: further ones are refused until the minute is over. Suspend whoever floods, or raise ${variable} if this is what your people do.`;
+    const target = name.includes("PerApp") ? "client:writes" : `person:${personId}`;
+    return this.#tellOnce(environmentId, target, message, name);
+  }
+
+  /** The owner hears of a full window, and of a full environment, once an hour, whoever filled it. */
+  async #tellOnce(environmentId: number, target: string, message: string, what = target): Promise<void> {
+    const told = `${environmentId} ${what}`;
     if (this.#told.fullUntil(told) !== null) return;
     this.#told.count(told);
-    const { store, clock, limits } = this.#rooms;
-    const [what, variable] = CAPS[name];
+    const { store, clock } = this.#rooms;
     await store.write("app", async (tx) => {
       const environment = await findEnvironmentById(tx, environmentId);
       if (environment === null || !alertOn(environment, "writes_capped")) return;
-      await raiseAlert(tx, {
-        environmentId,
-        code: "writes_capped",
-        target: name.includes("PerApp") ? "client:writes" : `person:${personId}`,
-        message: `More than ${limits[name]} ${what} within a minute came through the client library, the limit: further ones are refused until the minute is over. Suspend whoever floods, or raise ${variable} if this is what your people do.`,
-        nowMs: clock.now(),
-      });
+      await raiseAlert(tx, { environmentId, code: "writes_capped", target, message, nowMs: clock.now() });
     });
   }
 }

@@ -10,7 +10,6 @@ import {
 } from "../client/person-record.ts";
 import type { Json } from "../ground/json.ts";
 import { readPageRequest } from "../ground/page.ts";
-import { withinStorage } from "../records/record-budget.ts";
 import type { ClientVisit, PersonVisit } from "./client-admission.ts";
 import { personRoute } from "./client-route.ts";
 import { fields, json, orNull, pageOf, pageQuery, time } from "./schema.ts";
@@ -55,9 +54,7 @@ export const clientRecordRoutes = [
       const given = { data: body.data as Json, to: body.to ?? null };
       const place = at(visit, params.name);
       await rooms.clientWrites.count(source, place, "created");
-      const made = await rooms.store.write("app", (tx) =>
-        withinStorage(tx, place, rooms.config.limits, () => createPersonRecord(tx, place, given, nowMs)),
-      );
+      const made = await rooms.clientWrites.store(place, (tx) => createPersonRecord(tx, place, given, nowMs));
       rooms.recordsChanged();
       return { record: made };
     },
@@ -81,10 +78,8 @@ export const clientRecordRoutes = [
     async handle({ rooms, params, body, source, nowMs, ...visit }) {
       const place = at(visit, params.name);
       await rooms.clientWrites.count(source, place, "updated");
-      const changed = await rooms.store.write("app", (tx) =>
-        withinStorage(tx, place, rooms.config.limits, () =>
-          updatePersonRecord(tx, place, params.id, body.data as Json, nowMs),
-        ),
+      const changed = await rooms.clientWrites.store(place, (tx) =>
+        updatePersonRecord(tx, place, params.id, body.data as Json, nowMs),
       );
       rooms.recordsChanged();
       return { record: changed };

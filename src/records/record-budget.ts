@@ -35,12 +35,14 @@ export async function withinStorage<Result>(
     throw new Refusal(
       "storage_capped",
       `One person's records may take ${storedPerPersonMb} MB, the limit, and with this one they would take more: delete records that are no longer needed.`,
+      { details: { limit: "person" } },
     );
   }
   if (after.environment > before.environment && after.environment > storedPerEnvironmentMb * MB) {
     throw new Refusal(
       "storage_capped",
       `The records and files of an environment may take ${storedPerEnvironmentMb} MB, the limit, and with this they would take more: delete what is no longer needed, or raise the limit in the server's configuration.`,
+      { details: { limit: "environment" } },
     );
   }
   return result;

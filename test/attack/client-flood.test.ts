@@ -181,7 +181,7 @@ test("a person's records take no more than their limit; shrinking and deleting m
   expect((await shop.ann.call("PUT", `${NOTES}/${ids[0]}`, { data: quarter })).status).toBe(200);
 });
 
-test("an environment's records and files take no more than its limit, whoever writes", async () => {
+test("an environment's records and files take no more than its limit, whoever writes, and the owner hears of it once", async () => {
   await using shop = await openShop({ storedPerEnvironmentMb: 1 });
   const upload = () =>
     shop.call(`${shop.E}/files?name=a.bin`, {
@@ -200,6 +200,15 @@ test("an environment's records and files take no more than its limit, whoever wr
     expect(refused.json.code).toBe("storage_capped");
     expect(refused.json.message).toContain("1 MB, the limit");
   }
+  expect((await shop.ann.call("POST", NOTES, { data: quarter })).json.code).toBe("storage_capped");
+  expect((await manage(shop, "GET", "/alerts")).items).toEqual([
+    expect.objectContaining({
+      code: "writes_capped",
+      target: "client:storage",
+      count: 1,
+      message: expect.stringContaining("RELAY_LIMIT_STORED_PER_ENVIRONMENT_MB"),
+    }),
+  ]);
   await shop.call(`${shop.E}/files/${file.id}`, { method: "DELETE", key: shop.keys.dev });
   await manage(shop, "POST", NOTES, { data: quarter });
 });
