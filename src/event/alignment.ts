@@ -94,22 +94,18 @@ function judge(action: LiveAction, entry: Entry | null, key: string, place: numb
 }
 
 /**
- * Work that began to leave the house for an action that is no longer in the list, or that a replay chose and this one does not, and is to be
- * settled before the list is aligned.
+ * Work that began to leave the house and is to be settled before the list is aligned, because its action is no longer in the list, or because
+ * a replay chose it: how it ended decides whether the work it was chosen over is free for another action.
  */
-export function listStrayIntents(
-  actions: readonly LiveAction[],
-  memory: Memory,
-  chosen: ReadonlySet<string> = new Set(),
-): Work[] {
+export function listStrayIntents(actions: readonly LiveAction[], memory: Memory): Work[] {
   const intended = [...memory.works.values()].filter(({ state }) => state === "intended");
   if (intended.length === 0) return [];
-  const wanted = new Set(
+  const inPlace = new Set(
     alignActions(actions, memory).flatMap((step) =>
-      step.does === "settle" && (step.instead === undefined || chosen.has(step.key)) ? [step.key] : [],
+      step.does === "settle" && step.instead === undefined ? [step.key] : [],
     ),
   );
-  return intended.filter(({ key }) => !wanted.has(key));
+  return intended.filter(({ key }) => !inPlace.has(key));
 }
 
 /** The work each action stands for from this attempt on; one that was chosen stands for what it was chosen over until it has done its own. */

@@ -1,6 +1,6 @@
 /**
  * What an attempt's actions have to do, given what earlier attempts of the event did. Something that began to leave the house for an action
- * that is edited or gone since is settled before: what may have left counts as done, and nothing is sent for it. It runs no action.
+ * that was chosen, or is edited or gone since, is settled before: what may have left counts as done, and nothing is sent for it. It runs no action.
  */
 import type { ActionRun } from "../action/contract.ts";
 import { findAction } from "../action/registry.ts";
@@ -25,11 +25,11 @@ export async function alignWithEarlier(
   run: ActionRun,
 ): Promise<Step[]> {
   let memory = await readMemory(tx, event.seq);
-  const chosen = new Set(event.chosen === null ? [] : (parseJson(event.chosen) as string[]));
-  const stray = listStrayIntents(actions, memory, chosen);
+  const stray = listStrayIntents(actions, memory);
   for (const work of stray) await settleStray(tx, event, work, run);
   if (stray.length > 0) memory = await readMemory(tx, event.seq);
-  return alignActions(actions, memory, chosen);
+  const chosen = event.chosen === null ? [] : (parseJson(event.chosen) as string[]);
+  return alignActions(actions, memory, new Set(chosen));
 }
 
 async function settleStray(tx: Writer, event: EventToRun, work: Work, run: ActionRun): Promise<void> {
