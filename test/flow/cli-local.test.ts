@@ -146,7 +146,7 @@ describe("the first look", () => {
           nowMs: Date.now() + 60_000,
           limits: DEFAULT_LIMITS,
           sealer,
-          baseUrl: "",
+          baseUrl: "http://127.0.0.1:4747",
         },
         NAME,
         { definition, version: 1, origin: { kind: "dashboard", synced: false } },
