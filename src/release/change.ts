@@ -44,7 +44,7 @@ export const RELEASES: readonly [Release, ...Release[]] = [
       {
         subject: "Fix and replay",
         was: "Editing actions before a retry or a replay could lose work or do it twice.",
-        now: "Work is known by its action's text: unchanged actions are found wherever they stand, mended ones run, and one edited after its work is skipped with a warning and offered by the replay's plan.",
+        now: "Work is known by its action's text: unchanged actions are found wherever they stand, mended ones run, and one edited after its work is skipped with a warning and offered by the replay's plan; so it is for events that 0.1.0 ran half.",
       },
       {
         subject: "The plan of a replay",
@@ -114,7 +114,7 @@ export const RELEASES: readonly [Release, ...Release[]] = [
       {
         subject: "Odd requests and proxies",
         was: null,
-        now: "Two Host headers, backslashes and dot segments are 400 ambiguous_request; X-Forwarded-For may carry ports; a --trusted-proxy that means everyone is refused at the start.",
+        now: "Two Host headers, backslashes, dot segments and two slashes in a row are 400 ambiguous_request; a slash at the end of an API path is 404; X-Forwarded-For may carry ports; a --trusted-proxy that means everyone is refused at the start.",
       },
       {
         subject: "A server on the network without a base URL",
@@ -164,7 +164,7 @@ export const RELEASES: readonly [Release, ...Release[]] = [
       {
         subject: "A second server",
         was: "Removing runner.lock let one in, and effects doubled.",
-        now: "It is refused, and what it does is fenced by a lease in the database.",
+        now: "It is refused, and what it does is fenced by a lease in the database; a command of a newer version is refused beside an older server instead of migrating under it.",
       },
       {
         subject: "Starts and full disks",
