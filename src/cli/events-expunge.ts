@@ -15,11 +15,9 @@ export const eventsExpunge: Command = {
   async run(input, world) {
     const id = input.first();
     await withStore(input, world, async (store) => {
-      await store.write("erasure", async (tx) => {
-        const { id: environmentId } = await chooseEnvironment(tx, input);
-        const nowMs = world.clock.now();
-        await expungeByHand(tx, { environmentId, id, actor: actorWords(COMMAND_LINE), nowMs });
-      });
+      const { id: environmentId } = await store.read((tx) => chooseEnvironment(tx, input));
+      const nowMs = world.clock.now();
+      await expungeByHand(store, { environmentId, id, actor: actorWords(COMMAND_LINE), nowMs });
       // Nothing of it stays in pages that came free.
       while (await store.tend({ everything: true }));
     });

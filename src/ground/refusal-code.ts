@@ -250,9 +250,9 @@ export const REFUSALS = {
     todo: "Wait until resetAt; write less often. The limits can be raised in the server's configuration.",
   },
   storage_capped: {
-    status: 400,
+    status: 429,
     when: "A person's records, or all records and files of the environment, would take more room than the limit.",
-    todo: "Delete records or files that are no longer needed, or raise the limit in the server's configuration.",
+    todo: "No time resets it: delete records or files that are no longer needed, or raise the limit in the server's configuration.",
   },
   code_capped: {
     status: 429,

@@ -166,10 +166,8 @@ export const eventRoutes = [
     async handle(call) {
       const { rooms, visit, params, nowMs } = call;
       const environmentId = visit.environment.id;
-      const expunged = await rooms.store.write("erasure", async (tx) => {
-        await expungeByHand(tx, { environmentId, id: params.id, actor: visit.by, nowMs });
-        return await requireEventView(tx, environmentId, params.id);
-      });
+      await expungeByHand(rooms.store, { environmentId, id: params.id, actor: visit.by, nowMs });
+      const expunged = await rooms.store.read((tx) => requireEventView(tx, environmentId, params.id));
       rooms.wakeSweep();
       return { event: showEvent(call, expunged) };
     },

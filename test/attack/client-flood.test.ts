@@ -166,7 +166,7 @@ test("a person's records take no more than their limit; shrinking and deleting m
     ids.push((await shop.ann.call("POST", NOTES, { data: quarter })).json.record.id);
   }
   const refused = await shop.ann.call("POST", NOTES, { data: quarter });
-  expect(refused.status).toBe(400);
+  expect(refused.status).toBe(429);
   expect(refused.json.code).toBe("storage_capped");
   expect(refused.json.message).toContain("1 MB, the limit");
   expect((await shop.ann.call("GET", NOTES)).json.items).not.toBeEmpty();

@@ -149,6 +149,28 @@ describe("expunging one event by hand", () => {
     expect((await running.api("GET", `/audit?target=event:${event}`)).body.items).toHaveLength(1);
   });
 
+  test("of many attempts goes in steps, and the same call goes on with what a cut left", async () => {
+    caller.reply = () => OK;
+    const event = await sendEvent(running, "many");
+    await running.drain();
+    const fill = () =>
+      running.service.store.write("app", (tx) =>
+        tx.run(
+          `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 60)
+           INSERT OR REPLACE INTO run (event_seq, number, started_at, results)
+           SELECT (SELECT seq FROM event WHERE id = ?1), i, 0,
+             '[{"type":"call_url","outcome":"done","answer":{"status":200,"body":"secret-2342"}}]' FROM n`,
+          event,
+        ),
+      );
+    const quoted = async (): Promise<number> =>
+      (await running.rows("SELECT 1 FROM run WHERE results LIKE '%secret-2342%'")).length;
+    await fill();
+    expect([await quoted(), (await expunge(event)).status, await quoted()]).toEqual([60, 200, 0]);
+    await fill();
+    expect([await quoted(), (await expunge(event)).status, await quoted()]).toEqual([60, 200, 0]);
+  });
+
   test("its replay is refused with payload_expunged", async () => {
     const event = await sendEvent(running, "b");
     await running.drain();
