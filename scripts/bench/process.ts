@@ -5,7 +5,7 @@ import { join } from "node:path";
 
 const here = import.meta.dir;
 
-export interface Started<Ready> extends AsyncDisposable {
+interface Started<Ready> extends AsyncDisposable {
   ready: Ready;
   pid: number;
   /** Resident memory now, in MiB. */

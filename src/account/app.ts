@@ -5,18 +5,18 @@ import { Refusal } from "../ground/refusal.ts";
 import { type Reader, UniqueViolation, type Writer } from "../store/port.ts";
 import { type Environment, type EnvironmentName, ensureEnvironment } from "./environment.ts";
 
-export interface App {
+interface App {
   id: string;
   name: string;
   createdAt: number;
 }
 
 /** Stands in a URL's path: lowercase letters, digits, hyphens and underscores, starting with a letter, 2 to 63 characters. */
-export const APP_ID = /^[a-z][a-z0-9_-]{1,62}$/;
+const APP_ID = /^[a-z][a-z0-9_-]{1,62}$/;
 const MAX_NAME_CHARS = 100;
 const COLUMNS = "id, name, created_at AS createdAt";
 
-export interface NewApp {
+interface NewApp {
   /** Explicit, such as `app_test`; absent: made from the name, with a number where it is taken. */
   id?: string | undefined;
   name: string;

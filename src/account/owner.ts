@@ -14,7 +14,7 @@ export interface Owner {
 }
 
 /** An owner with what signing in needs. */
-export interface OwnerWithPassword extends Owner {
+interface OwnerWithPassword extends Owner {
   passwordHash: string | null;
 }
 
@@ -26,7 +26,7 @@ const EMAIL = /^[^\s@]+@[^\s@]+$/;
 const ARGON2 = { algorithm: "argon2id", memoryCost: 19_456, timeCost: 2 } as const;
 
 /** Who waits for a hash: an account's own device, session or one-time link, or anybody else. */
-export type PasswordLane = "known" | "stranger";
+type PasswordLane = "known" | "stranger";
 
 /**
  * A bounded queue before the hashing of passwords. A hash takes a core for some 20 ms and runs on the pool of threads that all of the
@@ -70,7 +70,7 @@ export class PasswordQueue {
   }
 }
 
-export interface PasswordPlace extends Disposable {
+interface PasswordPlace extends Disposable {
   /** Does the work when its turn has come. */
   run<Result>(work: () => Promise<Result>): Promise<Result>;
 }

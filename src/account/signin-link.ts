@@ -8,7 +8,7 @@ import { hashToken, newToken } from "./token.ts";
 
 export type SigninLinkKind = "setup" | "reset" | "local";
 
-export interface SigninLink {
+interface SigninLink {
   kind: SigninLinkKind;
   /** Whose password a reset sets; null for set-up and local. */
   ownerId: string | null;

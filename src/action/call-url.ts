@@ -30,7 +30,7 @@ const shape = Type.Object(
 export type CallUrl = Static<typeof shape>;
 
 /** All that the call needs: the exact text to post, and the secret it is signed with. */
-export interface CallPlan {
+interface CallPlan {
   url: string;
   body: string;
   signingSecret: string;
@@ -70,7 +70,7 @@ export const callUrl: SendingAction<CallUrl, CallPlan, CallOutcome> = {
 };
 
 /** The notice, serialised once: what is posted is what is signed. Integers of the payload keep every digit. */
-export function writeNotice(run: ActionRun): string {
+function writeNotice(run: ActionRun): string {
   const { event, relay, person } = run;
   return writeJson({
     id: event.id,

@@ -39,7 +39,7 @@ export type ActionOutcome =
       answer?: Answer;
     };
 
-export interface ActionSuccess {
+interface ActionSuccess {
   outcome: "done" | "skipped";
   code?: ResultCode;
   message?: string;
@@ -49,7 +49,7 @@ export interface ActionSuccess {
 }
 
 /** What a called URL said: status, and the first 4 KB as text. */
-export interface Answer {
+interface Answer {
   status: number;
   body: string;
 }

@@ -11,12 +11,12 @@ import type { ActionOutcome, DatabaseAction } from "./contract.ts";
 import { catalogNameShape, checkTemplateText, refShape, words } from "./shape.ts";
 
 /** An action as written: `product` or `plan` by name, and perhaps a ref. */
-export type Sale<Name extends string, Item extends "product" | "plan"> = {
+type Sale<Name extends string, Item extends "product" | "plan"> = {
   type: Name;
   ref?: string;
 } & Record<Item, string>;
 
-export interface SaleWords<Name extends string, Item extends "product" | "plan"> {
+interface SaleWords<Name extends string, Item extends "product" | "plan"> {
   type: Name;
   item: Item;
   /** For lists: "Fulfil a product". */

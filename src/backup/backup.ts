@@ -22,7 +22,7 @@ export interface BackupRequest {
   masterKey: string | null;
 }
 
-export interface BackupMade {
+interface BackupMade {
   file: string;
   bytes: number;
   schema: number;

@@ -4,7 +4,7 @@ import { basename, join } from "node:path";
 import { toIso } from "../ground/clock.ts";
 
 /** What made a copy that nobody asked for by name. */
-export type BackupReason = "scheduled" | "before-restore";
+type BackupReason = "scheduled" | "before-restore";
 
 export interface NamedBackup {
   file: string;
@@ -21,7 +21,7 @@ export function databaseFile(dataDir: string): string {
   return join(dataDir, "relay.db");
 }
 
-export function backupFolder(dataDir: string): string {
+function backupFolder(dataDir: string): string {
   return join(dataDir, "backups");
 }
 

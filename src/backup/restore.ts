@@ -32,7 +32,7 @@ export interface RestoreRequest {
   clock: Clock;
 }
 
-export interface Restored {
+interface Restored {
   schema: number;
   /** Rows by table. */
   rows: Readonly<Record<string, number>>;

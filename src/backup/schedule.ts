@@ -15,7 +15,7 @@ const FIRST_LOOK_MS = MINUTE_MS;
 /** The wall clock may jump, so it is looked at more often than backups are due. */
 const LOOK_EVERY_MS = 15 * MINUTE_MS;
 
-export interface BackupScheduleRooms {
+interface BackupScheduleRooms {
   dataDir: string;
   everyMs: number;
   /** How many scheduled ones are kept, the new one counted. */

@@ -13,7 +13,7 @@ import { drainChanges } from "./drain.ts";
 const BATCH_SIZE = 64;
 const POLL_MS = 2_000;
 
-export interface CaptureRooms {
+interface CaptureRooms {
   store: Store;
   clock: Clock;
   log: Log;

@@ -14,7 +14,7 @@ import { type DataChangeTrigger, matchesWhere } from "../trigger/data-change.ts"
 import { makeChangePayload } from "./change-payload.ts";
 import { type ChangeRow, listChanges, trimChanges, viewAfter, viewBefore } from "./change-row.ts";
 
-export interface Drained {
+interface Drained {
   /** Rows taken from the log. */
   changes: number;
   /** Relays that got an event. */

@@ -42,7 +42,7 @@ const STOPPED: MailOutcome = {
   retry: true,
 };
 
-export interface AlertMailRooms {
+interface AlertMailRooms {
   store: Store;
   clock: Clock;
   log: Log;

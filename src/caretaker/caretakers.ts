@@ -26,7 +26,7 @@ const PAUSE_MS = 10;
 /** A wall clock that moved by so much more or less than the time that passed since the last round was set. */
 const CLOCK_SET_MS = 10 * 60_000;
 
-export interface CaretakerRooms {
+interface CaretakerRooms {
   store: Store;
   clock: Clock;
   log: Log;

@@ -29,7 +29,7 @@ const RETRY_AFTER_MS = 60_000;
 /** Erasures that one walk serves. */
 const MAX_AT_ONCE = 50;
 
-export interface SweepRooms {
+interface SweepRooms {
   store: Store;
   clock: Clock;
   log: Log;

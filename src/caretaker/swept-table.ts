@@ -90,7 +90,7 @@ export const TABLES: readonly SweptTable[] = [
   { name: "file", key: "id", at: "created_at", columns: ["name"], graceMs: 0 },
 ];
 
-export interface SweptRow {
+interface SweptRow {
   key: string | number;
   at: number;
   texts: Record<string, string | null>;

@@ -17,7 +17,7 @@ export interface Option {
   help: string;
 }
 
-export interface Argument {
+interface Argument {
   name: string;
   help: string;
   optional?: boolean;

@@ -43,7 +43,7 @@ export const eventsList: Command = {
   },
 };
 
-export const EVENT_HEADINGS = ["ARRIVED", "STATE", "RELAY", "ATTEMPTS", "ID", "REASON"] as const;
+const EVENT_HEADINGS = ["ARRIVED", "STATE", "RELAY", "ATTEMPTS", "ID", "REASON"] as const;
 
 /** The event under EVENT_HEADINGS. */
 export function eventRow(event: EventItem): string[] {

@@ -124,7 +124,7 @@ export const SERVER_OPTIONS: readonly Option[] = [
 ];
 
 /** The variable that raises each limit; there is no flag for them. */
-export const LIMIT_VARIABLES: Readonly<Record<keyof RaisableLimits, string>> = {
+const LIMIT_VARIABLES: Readonly<Record<keyof RaisableLimits, string>> = {
   relaysPerEnvironment: "RELAY_LIMIT_RELAYS",
   verifiedEventsPerMinute: "RELAY_LIMIT_VERIFIED_EVENTS_PER_MINUTE",
   eventlessCallsPerMinute: "RELAY_LIMIT_EVENTLESS_CALLS_PER_MINUTE",

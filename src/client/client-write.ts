@@ -13,7 +13,7 @@ import type { Store, Writer } from "../store/port.ts";
 import { raiseAlert } from "../watch/alert.ts";
 import type { PersonAt } from "./person-record.ts";
 
-export interface ClientWriteRooms {
+interface ClientWriteRooms {
   store: Store;
   clock: Clock;
   limits: RaisableLimits;

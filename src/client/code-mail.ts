@@ -20,7 +20,7 @@ import type { Reader, Store, Writer } from "../store/port.ts";
 /** Somebody waits for the answer, and a connection without one ends after 30 seconds. */
 export const CODE_MAIL_WITHIN_MS = 20_000;
 
-export interface CodeMail {
+interface CodeMail {
   appId: string;
   environmentId: number;
   /** The address as it was given; a person who has it is mailed under their own spelling. */

@@ -21,7 +21,7 @@ import { listRecordsFor } from "../records/record-list.ts";
 import { addressByPerson, mayRead, mayWrite } from "../records/record-right.ts";
 import type { Reader, Writer } from "../store/port.ts";
 
-export type PersonRecordView = Omit<RecordView, "by">;
+type PersonRecordView = Omit<RecordView, "by">;
 
 /** A person at a collection. */
 export interface PersonAt {

@@ -36,7 +36,7 @@ export function isInvitedOnly(environment: Pick<Environment, "settings">): boole
   return settingsSection(environment, SIGNIN_SECTION).invitedOnly === true;
 }
 
-export interface SigninRooms {
+interface SigninRooms {
   store: Store;
   clock: Clock;
   sealer: Sealer;
@@ -56,7 +56,7 @@ export interface SigninPlace {
   source: string;
 }
 
-export interface SignedIn {
+interface SignedIn {
   person: PersonRow;
   token: string;
   expiresAt: number;

@@ -1,7 +1,7 @@
 /** What a look at a data directory finds: one line a check, with what to do about it. */
 import type { Clock } from "../ground/clock.ts";
 
-export type FindingState = "ok" | "warn" | "fail";
+type FindingState = "ok" | "warn" | "fail";
 
 export interface Finding {
   /** Such as `database` or `free disk space`. */

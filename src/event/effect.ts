@@ -27,7 +27,7 @@ export interface Work {
 }
 
 /** The attempt that works: the event and its run's number. */
-export type Working = Pick<EventToRun, "seq" | "runs">;
+type Working = Pick<EventToRun, "seq" | "runs">;
 
 /** One action of an earlier attempt, and the work it stood for whether or not that was done. */
 export interface Slot extends LiveAction {
@@ -57,7 +57,7 @@ export interface Memory {
   actions: ReadonlyMap<string, unknown>;
 }
 
-export type Keyed = Pick<LiveAction, "target" | "fingerprint"> & { type: { type: string } };
+type Keyed = Pick<LiveAction, "target" | "fingerprint"> & { type: { type: string } };
 
 export function makeWorkKey({ type, target, fingerprint }: Keyed, ordinal: number): string {
   return `${type.type}\n${target}\n${fingerprint}\n${ordinal}`;

@@ -6,7 +6,7 @@ import { type DedupeKey, findDuplicate, keepKey } from "./dedupe.ts";
 import type { EventReason, EventTrigger } from "./event-row.ts";
 import type { StoredPayload } from "./payload.ts";
 
-export interface EventDraft {
+interface EventDraft {
   environmentId: number;
   relayId: string;
   relayName: string;

@@ -17,7 +17,7 @@ export interface Open extends OpenErasure {
   text: SoughtText;
 }
 
-export interface SweptEvent {
+interface SweptEvent {
   seq: number;
   state: string;
   personId: string | null;

@@ -61,7 +61,7 @@ function bareResults(results: Json): Json {
   });
 }
 
-export interface ExpungeRequest {
+interface ExpungeRequest {
   environmentId: number;
   id: string;
   /** Who asks, in the audit's words. */

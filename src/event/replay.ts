@@ -61,7 +61,7 @@ export interface PlannedAction {
   was?: Json;
 }
 
-export interface ReplayRequest {
+interface ReplayRequest {
   environmentId: number;
   id: string;
   /** Who asks, in the audit's words. */

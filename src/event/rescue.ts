@@ -20,7 +20,7 @@ export interface Rescued {
   dead: DeadEvent[];
 }
 
-export interface DeadEvent {
+interface DeadEvent {
   id: string;
   environmentId: number;
   relayName: string;

@@ -3,7 +3,7 @@ import type { ActionResult } from "../action/contract.ts";
 import type { Writer } from "../store/port.ts";
 import { writeAudit } from "../watch/audit.ts";
 
-export interface RunToAudit {
+interface RunToAudit {
   environmentId: number;
   eventId: string;
   relayName: string;

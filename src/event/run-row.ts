@@ -5,7 +5,7 @@ import type { Writer } from "../store/port.ts";
 import type { BoundKey } from "./effect.ts";
 import type { EventState } from "./event-row.ts";
 
-export interface RunProgress {
+interface RunProgress {
   eventSeq: number;
   /** The run's number among all of the event's, from 1. */
   number: number;

@@ -11,7 +11,7 @@ import type { Problem } from "./problem.ts";
 import type { ShapeNode } from "./shape.ts";
 import { joinField, mustBe, saysWhy, showName, showNames, showText } from "./shape-sentence.ts";
 
-export interface ShapeCheck {
+interface ShapeCheck {
   /** Whether a text may hold `{{` where no path is filled in; the default is that it may not. */
   braces?: boolean;
   /** Stops looking after so many problems; default: none. */

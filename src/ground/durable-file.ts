@@ -7,7 +7,7 @@ import { closeSync, existsSync, fsyncSync, linkSync, openSync, renameSync, rmSyn
 import { basename, dirname, join } from "node:path";
 
 /** Ends the name of a file that is still being made; one that is left over belongs to nobody. */
-export const PART = ".part";
+const PART = ".part";
 
 /** A name beside `file` for what becomes it: hidden, its own, ending in `.part`. */
 export function partOf(file: string): string {

@@ -13,7 +13,7 @@ const ALPHABET: Readonly<Record<Encoding, RegExp>> = {
 };
 
 /** Bytes that a text of this many characters, padding included, can stand for at most. */
-export function longestDecodedBytes(chars: number, encoding: Encoding): number {
+function longestDecodedBytes(chars: number, encoding: Encoding): number {
   return encoding === "hex" ? chars >>> 1 : Math.floor((chars * 3) / 4);
 }
 

@@ -1,6 +1,6 @@
 /** Identifiers: a prefix that names the kind, and a UUIDv7 in lower-case hex (RFC 9562), so that ids sort by time. */
 
-export type IdPrefix =
+type IdPrefix =
   | "evt"
   | "rly"
   | "per"

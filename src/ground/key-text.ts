@@ -20,7 +20,7 @@ export function isKeyText(text: string): boolean {
   return false;
 }
 
-export type DerKind = "public" | "private" | "certificate";
+type DerKind = "public" | "private" | "certificate";
 
 /** What a DER structure holds: an SPKI or PKCS#1 public key, a PKCS#8, SEC1 or PKCS#1 private key, a certificate; else null. */
 export function derKind(der: Buffer): DerKind | null {

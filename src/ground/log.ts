@@ -16,7 +16,7 @@ export interface Log {
   error(message: string, fields?: LogFields): void;
 }
 
-export interface LogOptions {
+interface LogOptions {
   clock: Clock;
   format: "text" | "json";
   /** Takes one finished line, without its newline. */
@@ -116,7 +116,7 @@ const MAX_FOLDED = 500;
 /** What makes two lines of one message different things; an id, a path or a count does not. */
 const TELLING_FIELDS = ["relay", "app", "environmentId", "caretaker", "source", "type", "code", "cause"];
 
-export interface FoldedLog extends Log {
+interface FoldedLog extends Log {
   /** Writes the counts that are still open and folds nothing more. */
   stop(): void;
 }

@@ -4,7 +4,7 @@
  */
 import type { Clock } from "./clock.ts";
 
-export interface LoopOptions {
+interface LoopOptions {
   clock: Clock;
   /** Milliseconds from the end of a turn to the next one, unless the turn says sooner. */
   everyMs: number;

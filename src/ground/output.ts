@@ -7,7 +7,7 @@
 const WAITING_BYTES = 1024 * 1024;
 
 /** What is needed of a stream: `process.stdout` is one. */
-export interface OutputStream {
+interface OutputStream {
   write(text: string, done: (error?: Error | null) => void): unknown;
   on(event: "error", listener: () => void): unknown;
 }

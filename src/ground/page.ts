@@ -1,7 +1,7 @@
 /** Pages of a list, newest first: how many, and from where on. A cursor is opaque to callers and bound to nothing but its list. */
 import { Refusal } from "./refusal.ts";
 
-export const DEFAULT_PAGE_SIZE = 50;
+const DEFAULT_PAGE_SIZE = 50;
 export const MAX_PAGE_SIZE = 200;
 
 export interface PageRequest {

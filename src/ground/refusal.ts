@@ -5,7 +5,7 @@
 import type { Problem } from "./problem.ts";
 import { REFUSALS, type RefusalCode } from "./refusal-code.ts";
 
-export interface RefusalExtra {
+interface RefusalExtra {
   /** For `invalid_definition`: every problem, not only the first. */
   problems?: readonly Problem[];
   /** For caps: when the window ends, milliseconds since the epoch. */

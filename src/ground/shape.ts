@@ -14,20 +14,20 @@ export interface ShapeWords {
 }
 
 /** Words of a union whose members are told apart by one property, a literal in each: `kind`, `type`, `scheme`. */
-export interface UnionWords extends ShapeWords {
+interface UnionWords extends ShapeWords {
   discriminator: string;
   /** Names of old, and what each is called now; the old name is refused, the rest is checked as the new one. */
   renamed?: Readonly<Record<string, string>>;
 }
 
 /** Words of an object with fixed names. */
-export interface ObjectWords extends ShapeWords {
+interface ObjectWords extends ShapeWords {
   /** Names that people write here by mistake, and the sentence part that says what to do instead: "remove it: …". */
   strangers?: Readonly<Record<string, string>>;
 }
 
 /** Words of an object with free names (a record). */
-export interface RecordWords extends ShapeWords {
+interface RecordWords extends ShapeWords {
   /** What a name must be, completing "the name must be …". */
   expectsName: string;
 }

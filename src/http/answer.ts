@@ -2,7 +2,7 @@
 import { writeJson } from "../ground/json.ts";
 import { DATA_HEADERS } from "./security-header.ts";
 
-export type ExtraHeaders = Readonly<Record<string, string>>;
+type ExtraHeaders = Readonly<Record<string, string>>;
 
 const NO_STORE = { "cache-control": "no-store" };
 

@@ -10,7 +10,7 @@ import { readSessionCookie, writeSessionCookie } from "./cookie.ts";
 import { requireSameOrigin } from "./host.ts";
 import type { HttpRooms } from "./rooms.ts";
 
-export type KeyCaller = { kind: "key"; key: PresentedKey };
+type KeyCaller = { kind: "key"; key: PresentedKey };
 export type Caller = KeyCaller | { kind: "owner"; session: Session };
 
 const READS = new Set(["GET", "HEAD"]);

@@ -13,7 +13,7 @@ import { requireOneReading } from "./host.ts";
 import type { HttpRooms } from "./rooms.ts";
 import type { SourceReader } from "./source.ts";
 
-export interface HookRooms {
+interface HookRooms {
   http: HttpRooms;
   receiver: Receiver;
   source: SourceReader;

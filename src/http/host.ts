@@ -81,7 +81,7 @@ export function requireOdd(request: Request): void {
  * Refuses with `base_url_needed` where no cookie is served: on the network without a base URL, where a session would go over plain http
  * under any name.
  */
-export function requireCookieHome(config: Pick<ServiceConfig, "mode" | "host" | "baseUrl">): void {
+function requireCookieHome(config: Pick<ServiceConfig, "mode" | "host" | "baseUrl">): void {
   if (servesCookies(config)) return;
   throw new Refusal(
     "base_url_needed",

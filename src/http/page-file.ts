@@ -16,7 +16,7 @@ export interface PageFile {
   gzip: Uint8Array<ArrayBuffer> | null;
 }
 
-export interface PageFiles {
+interface PageFiles {
   /** The page itself, for every address of the dashboard. */
   index: PageFile;
   /** Everything it loads, by path; names hold a hash of their content. */

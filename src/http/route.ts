@@ -7,17 +7,17 @@ import type { Static, TObject, TSchema } from "typebox";
 import type { Visit } from "./admission.ts";
 import type { HttpRooms } from "./rooms.ts";
 
-export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
 /** The names in a path: `/persons/:id/access/:entitlement` holds `id` and `entitlement`. */
-export type PathNames<Path extends string> = Path extends `${string}:${infer Name}/${infer Rest}`
+type PathNames<Path extends string> = Path extends `${string}:${infer Name}/${infer Rest}`
   ? Name | PathNames<Rest>
   : Path extends `${string}:${infer Name}`
     ? Name
     : never;
 
 /** What a route's work is handed. */
-export interface Call<Path extends string, Query extends TObject, Body extends TSchema> {
+interface Call<Path extends string, Query extends TObject, Body extends TSchema> {
   rooms: HttpRooms;
   request: Request;
   params: Readonly<Record<PathNames<Path>, string>>;
@@ -32,7 +32,7 @@ export interface Call<Path extends string, Query extends TObject, Body extends T
   headers: Headers;
 }
 
-export interface OwnerCall {
+interface OwnerCall {
   owner: { id: string; email: string; sessionId: string };
 }
 
@@ -83,7 +83,7 @@ export interface Route {
   handle(call: Call<string, TObject, TSchema> & { visit?: Visit } & Partial<OwnerCall>): unknown;
 }
 
-export const ENVIRONMENT_PREFIX = "/api/apps/:appId/:environment";
+const ENVIRONMENT_PREFIX = "/api/apps/:appId/:environment";
 
 /** A route below `{E}`; its path is relative to it. The caller is a secret key of that environment or an owner. */
 export function environmentRoute<

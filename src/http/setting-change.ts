@@ -32,7 +32,7 @@ import type { Visit } from "./admission.ts";
 import { auditVisit } from "./visit-audit.ts";
 
 /** What is absent stays as it is. */
-export interface SettingsInput {
+interface SettingsInput {
   version: number;
   held?: boolean | undefined;
   /** null removes it. */
@@ -44,7 +44,7 @@ export interface SettingsInput {
   signin?: { invitedOnly: boolean } | undefined;
 }
 
-export interface SettingRooms {
+interface SettingRooms {
   sealer: Sealer;
   /** Private mail servers that the operator allows. */
   allowPrivate: readonly string[];

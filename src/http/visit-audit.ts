@@ -3,7 +3,7 @@ import type { Writer } from "../store/port.ts";
 import { type AuditEntry, writeAudit } from "../watch/audit.ts";
 import type { Visit } from "./admission.ts";
 
-export type VisitChange = Pick<AuditEntry, "action" | "target" | "before" | "after">;
+type VisitChange = Pick<AuditEntry, "action" | "target" | "before" | "after">;
 
 /** Writes the row in the transaction of the change. */
 export function auditVisit(tx: Writer, visit: Visit, nowMs: number, change: VisitChange): Promise<void> {

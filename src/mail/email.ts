@@ -11,11 +11,11 @@ import type { Reader, Writer } from "../store/port.ts";
 import { equals, walkPage } from "../store/walk.ts";
 import type { MailOutcome, MailTrouble } from "./mailer.ts";
 
-export type EmailKind = "event" | "account" | "alert" | "signin";
+type EmailKind = "event" | "account" | "alert" | "signin";
 export const EMAIL_STATES = ["intended", "sent", "failed", "mailbox", "unknown"] as const;
-export type EmailState = (typeof EMAIL_STATES)[number];
+type EmailState = (typeof EMAIL_STATES)[number];
 
-export interface EmailRow {
+interface EmailRow {
   seq: number;
   id: string;
   personId: string | null;
@@ -58,7 +58,7 @@ const COLUMNS = `seq, id, person_id AS personId, recipient, sender, kind, subjec
 const HOUR_MS = DAY_MS / 24;
 
 /** The mail as the API shows it. */
-export function viewEmail(row: EmailRow): EmailView {
+function viewEmail(row: EmailRow): EmailView {
   return {
     id: row.id,
     person: row.personId,
@@ -77,7 +77,7 @@ export function viewEmail(row: EmailRow): EmailView {
   };
 }
 
-export interface NewEmail {
+interface NewEmail {
   environmentId: number;
   personId: string | null;
   recipient: string;
@@ -124,7 +124,7 @@ export async function markTextLeft(tx: Writer, id: string, nowMs: number): Promi
 }
 
 /** How a mail ended. */
-export interface EmailEnd {
+interface EmailEnd {
   state: Exclude<EmailState, "intended">;
   /** One sentence of ours, never a mail server's words. */
   message?: string | null;
@@ -200,7 +200,7 @@ export async function findBrokenCap(
   return `The person got ${limits.eventEmailsPerPersonPerDay} event mails today (UTC), the limit: this one is tried again later.`;
 }
 
-export interface EmailFilter {
+interface EmailFilter {
   person?: string | undefined;
   kind?: EmailKind | undefined;
   state?: EmailState | undefined;

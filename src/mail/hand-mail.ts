@@ -92,7 +92,7 @@ export async function sendEmailAgain(
   return finish(store, clock, mail, outcome.kind === "failed" || outcome.kind === "unknown" ? stays : end);
 }
 
-export interface TestMail {
+interface TestMail {
   appId: string;
   /** An owner's address; the first owner's when absent. */
   to?: string | undefined;

@@ -30,7 +30,7 @@ export interface SmtpSettings {
   passwordSetAt: number | null;
 }
 
-export interface MailSettings {
+interface MailSettings {
   /** The owner's switch: while false, email_person sends nothing. */
   sends: boolean;
   /** The name beside the sender's address; null: the address alone. */
@@ -40,7 +40,7 @@ export interface MailSettings {
   smtp: SmtpSettings | null;
 }
 
-export interface MailSettingsView {
+interface MailSettingsView {
   sends: boolean;
   fromName: string | null;
   replyTo: string | null;

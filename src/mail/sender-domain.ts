@@ -10,7 +10,7 @@ import { Refusal } from "../ground/refusal.ts";
 import type { Reader, Store, Writer } from "../store/port.ts";
 import { writeAudit } from "../watch/audit.ts";
 
-export interface SenderDomain {
+interface SenderDomain {
   domain: string;
   verificationToken: string;
   verifiedAt: number | null;
@@ -19,7 +19,7 @@ export interface SenderDomain {
   accountWord: string;
 }
 
-export interface SenderDomainView {
+interface SenderDomainView {
   domain: string;
   verified: boolean;
   verifiedAt: string | null;

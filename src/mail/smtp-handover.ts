@@ -31,7 +31,7 @@ export interface HandoverRooms {
   authorities?: string[] | undefined;
 }
 
-export interface HandoverOrder {
+interface HandoverOrder {
   server: Pick<SmtpSettings, "host" | "port" | "security" | "username"> & { clearPassword: string | null };
   from: string;
   to: string;

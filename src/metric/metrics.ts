@@ -19,7 +19,7 @@ const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5
 const LAG_SECONDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5];
 
 /** One ended run, as the runner tells it. */
-export interface EndedRun {
+interface EndedRun {
   trigger: "receiver" | "schedule" | "data_change";
   /** `not_run`: it ended without running any action. */
   outcome: "ok" | "failed" | "not_run";
@@ -29,7 +29,7 @@ export interface EndedRun {
   tookMs: number;
 }
 
-export interface MetricRooms {
+interface MetricRooms {
   dataDir: string;
   clock: Clock;
 }

@@ -9,7 +9,7 @@ export const COUNTED_AT_MOST = 50_000;
 /** Retried events stand before new ones in a relay's queue; so many are passed over to find a new one. */
 const PASSED_OVER_AT_MOST = 100;
 
-export interface QueueCount {
+interface QueueCount {
   /** Not in a final state: `queued` is due now, `retrying` waits for its next attempt. */
   queued: number;
   retrying: number;

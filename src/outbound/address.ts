@@ -16,7 +16,7 @@ export interface AllowList {
   readonly ranges: readonly Range[];
 }
 
-export type AddressVerdict =
+type AddressVerdict =
   | { allowed: true }
   /** `kind` in words: "a loopback address". */
   | { allowed: false; kind: string };

@@ -5,7 +5,7 @@
 import { MAX_KEPT_ANSWER_BYTES } from "../ground/limit.ts";
 import { cutUtf8 } from "../ground/text.ts";
 
-export type AnswerHeaders = Readonly<Record<string, string | string[] | undefined>>;
+type AnswerHeaders = Readonly<Record<string, string | string[] | undefined>>;
 
 /** What is kept of an answer's body, as far as it has come. */
 export class KeptBody {

@@ -19,14 +19,14 @@ export function makeTrust(certificateAuthorities: readonly string[]): SecureCont
 }
 
 /** What to connect to: the host's name is for the certificate alone. */
-export interface ConnectTarget {
+interface ConnectTarget {
   host: string;
   port: number;
   /** TLS from the first byte. */
   tls: boolean;
 }
 
-export interface ConnectOptions {
+interface ConnectOptions {
   clock: Clock;
   trust: SecureContext;
   /** Ends the attempt; its reason is the error. */

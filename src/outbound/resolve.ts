@@ -10,7 +10,7 @@ import { type CallTarget, isOwnAddress, type UrlBreak } from "./url-rule.ts";
 /** Every address of a name, IPv4 and IPv6; rejects or answers none when the name does not resolve. */
 export type AddressLookup = (host: string) => Promise<readonly string[]>;
 
-export interface ResolveContext {
+interface ResolveContext {
   lookup: AddressLookup;
   allow: AllowList;
   ownHosts: readonly string[];

@@ -14,7 +14,7 @@ export interface UrlBreak {
   message: string;
 }
 
-export interface UrlContext {
+interface UrlContext {
   /** Local development. */
   local: boolean;
   /** The service's own hosts: `name` (on every port) or `name:port`; see `ownHostOf`. */

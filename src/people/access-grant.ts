@@ -28,7 +28,7 @@ export interface GrantRow {
   revokedBy: string | null;
 }
 
-export interface GrantView {
+interface GrantView {
   id: string;
   person: string;
   entitlement: string;
@@ -54,7 +54,7 @@ export interface AccessView {
 const COLUMNS = `id, person_id AS personId, entitlement, source, source_ref AS sourceRef, relay_name AS relayName,
   event_id AS eventId, reason, granted_at AS grantedAt, expires_at AS expiresAt, revoked_at AS revokedAt, revoked_by AS revokedBy`;
 
-export function isLive(row: GrantRow, nowMs: number): boolean {
+function isLive(row: GrantRow, nowMs: number): boolean {
   return row.revokedAt === null && (row.expiresAt === null || row.expiresAt > nowMs);
 }
 

@@ -12,12 +12,12 @@ import { CATALOG_NAME } from "../ground/shape.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { countHolders } from "./access-grant.ts";
 
-export interface AccessSlug {
+interface AccessSlug {
   slug: string;
   title: string;
 }
 
-export interface AccessSlugView extends AccessSlug {
+interface AccessSlugView extends AccessSlug {
   /** What a grant and a check name: `access:<slug>`. */
   entitlement: string;
   createdAt: string;

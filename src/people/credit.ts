@@ -9,7 +9,7 @@ import { makePage, type Page, type PageRequest, readSeq } from "../ground/page.t
 import { Refusal } from "../ground/refusal.ts";
 import type { Reader, Writer } from "../store/port.ts";
 
-export type CreditSource = "relay" | "purchase" | "refund" | "hand";
+type CreditSource = "relay" | "purchase" | "refund" | "hand";
 
 export interface CreditRow {
   seq: number;
@@ -25,7 +25,7 @@ export interface CreditRow {
   createdAt: number;
 }
 
-export interface CreditView {
+interface CreditView {
   id: string;
   amount: number;
   balance: number;

@@ -5,7 +5,7 @@
 import { Refusal } from "../ground/refusal.ts";
 import type { Reader } from "../store/port.ts";
 
-export interface Entitlement {
+interface Entitlement {
   kind: "access" | "product" | "plan";
   /** As written: `access:<slug>`, a product or plan name. */
   name: string;

@@ -8,7 +8,7 @@ import type { Writer } from "../store/port.ts";
 import { addCredits, type CreditRow } from "./credit.ts";
 import { requireActingPerson } from "./person.ts";
 
-export interface HandCredit {
+interface HandCredit {
   environmentId: number;
   personId: string;
   /** An integer other than 0; negative spends. */

@@ -20,12 +20,12 @@ interface NewPerson {
   nowMs: number;
 }
 
-export interface Invite extends NewPerson {
+interface Invite extends NewPerson {
   /** The cap, from the configuration's limits. */
   invitesPerDay: number;
 }
 
-export interface SignUp extends NewPerson {
+interface SignUp extends NewPerson {
   /** The cap, from the configuration's limits. */
   signupsPerDay: number;
 }
@@ -113,7 +113,7 @@ async function findOrCreate(
 }
 
 /** How many people were created by invites and events, or by signing up, in the UTC day of `nowMs`. */
-export async function countInvites(
+async function countInvites(
   tx: Reader,
   environmentId: number,
   nowMs: number,

@@ -11,7 +11,7 @@ import { findPersonByToken } from "./person-token.ts";
 
 export type PersonKey = "person_email" | "person_id" | "person_token";
 
-export interface PersonKeyLookup {
+interface PersonKeyLookup {
   environmentId: number;
   key: PersonKey;
   /** The mapped value as text; null: the path named nothing. */

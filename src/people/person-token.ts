@@ -9,7 +9,7 @@ import { Refusal } from "../ground/refusal.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { PERSON_COLUMNS, type PersonRow, requirePerson } from "./person.ts";
 
-export interface TokenView {
+interface TokenView {
   token: string;
   createdAt: string;
 }

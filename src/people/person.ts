@@ -26,7 +26,7 @@ export interface PersonRow {
   updatedAt: number;
 }
 
-export interface PersonView {
+interface PersonView {
   id: string;
   email: string;
   status: PersonStatus;
@@ -95,7 +95,7 @@ export async function requireActingPerson(
   return person;
 }
 
-export interface PersonFilter {
+interface PersonFilter {
   /** Part of the address, in any case, or the beginning of an id. */
   q?: string | undefined;
   status?: PersonStatus | undefined;
@@ -129,7 +129,7 @@ export async function listPersons(
   );
 }
 
-export interface PersonChange {
+interface PersonChange {
   status?: "active" | "suspended" | undefined;
   /** Names given are set, a name given null is removed, others stay. */
   attributes?: Json | undefined;

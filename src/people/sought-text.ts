@@ -16,7 +16,7 @@ const LONGER_AFTER =
   "(?![\\p{L}\\p{N}]|(?:-[\\p{L}\\p{N}-]*)?(?:\\.[\\p{L}\\p{N}-]+)*\\.(?:\\p{L}{2,}|xn--[\\p{L}\\p{N}-]+)(?![\\p{L}\\p{N}-]))";
 
 /** How an address is written over. */
-export interface Redaction {
+interface Redaction {
   /** Two texts must not become one. */
   unique?: boolean;
   /** The text is the person's own: also as a part of what could be a longer address, such as `order-ada@example.com-7`. */

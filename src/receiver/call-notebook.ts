@@ -22,14 +22,14 @@ const RELAY_NAME = /^[a-z][a-z0-9-]{1,62}$/;
 
 const CAPS: readonly RefusalCode[] = ["source_capped", "receiver_capped", "body_capped"];
 
-export interface UnknownCall {
+interface UnknownCall {
   appId: string;
   name: string;
   atMs: number;
   source: string;
 }
 
-export interface NotebookRooms {
+interface NotebookRooms {
   store: Store;
   clock: Clock;
   log: Log;

@@ -7,7 +7,7 @@ import type { Closed } from "../relay/live-receiver.ts";
 import type { LiveRelay, ReceiverRelay } from "../relay/live-relay.ts";
 import type { Verdict } from "../verify/contract.ts";
 
-export type Refused = Extract<Verdict, { verified: false }>;
+type Refused = Extract<Verdict, { verified: false }>;
 
 /** Why one environment's relay did not verify a call. */
 export interface RefusedBy {

@@ -14,14 +14,14 @@ import type { ParsedBody } from "../verify/contract.ts";
 import type { CallCaps } from "./call-cap.ts";
 import { type EarlierUse, findEarlierUse, type OnceUse, spendSignature } from "./signature-memory.ts";
 
-export interface RecordRooms {
+interface RecordRooms {
   store: Store;
   clock: Clock;
   /** Told of every relay that got a new event, after its commit. */
   onEvent(relayId: string): void;
 }
 
-export interface CallToRecord {
+interface CallToRecord {
   relay: ReceiverRelay;
   /** The bytes received. */
   body: Uint8Array;

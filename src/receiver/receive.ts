@@ -27,7 +27,7 @@ import { recordEvent } from "./event-record.ts";
 import { RelayHealth } from "./relay-health.ts";
 import { type EarlierUse, findEarlierUse, spendIgnored, useOnce } from "./signature-memory.ts";
 
-export interface ReceiverRequest {
+interface ReceiverRequest {
   appId: string;
   name: string;
   headers: Headers;
@@ -43,7 +43,7 @@ export type ReceiverAnswer =
   | { received: true; duplicate: true; eventId: string | null }
   | { received: true; ignored: "when" };
 
-export interface ReceiverRooms {
+interface ReceiverRooms {
   store: Store;
   clock: Clock;
   relays: LiveRelays;

@@ -28,7 +28,7 @@ export interface RecentCall {
 }
 
 /** A recent call as the API shows it. */
-export interface RecentCallView {
+interface RecentCallView {
   id: string;
   /** ISO 8601. */
   at: string;

@@ -14,7 +14,7 @@ import {
   type TroubledRelay,
 } from "./relay-trouble.ts";
 
-export interface TroubleRooms {
+interface TroubleRooms {
   store: Store;
   clock: Clock;
   log: Log;

@@ -6,7 +6,7 @@ import { toIso } from "../ground/clock.ts";
 import { relayTarget } from "../relay/relay-row.ts";
 import type { Reader } from "../store/port.ts";
 
-export interface FormerReceiver {
+interface FormerReceiver {
   environmentId: number;
   /** Why it receives nothing. */
   cause: string;

@@ -7,7 +7,7 @@ import { MAX_COLLECTION_FIELDS } from "../ground/limit.ts";
 import type { Problem } from "../ground/problem.ts";
 import { FIELD_NAME } from "../ground/shape.ts";
 
-export const FIELD_TYPES = ["text", "number", "boolean", "date", "json", "file"] as const;
+const FIELD_TYPES = ["text", "number", "boolean", "date", "json", "file"] as const;
 export type FieldType = (typeof FIELD_TYPES)[number];
 
 /** What `max` bounds, in words; a type that is not here takes none. */

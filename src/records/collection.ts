@@ -23,7 +23,7 @@ export interface CollectionRow {
   updatedAt: number;
 }
 
-export interface CollectionView {
+interface CollectionView {
   name: string;
   kind: CollectionKind;
   fields: JsonObject;

@@ -11,7 +11,7 @@ import { utf8Bytes } from "../ground/text.ts";
 import type { FieldRule, FieldType } from "./collection-field.ts";
 
 /** The value to store (undefined: absent), or why it is refused, completing "`data.total` …". */
-export type FieldReading = { value: Json | undefined } | { refused: string };
+type FieldReading = { value: Json | undefined } | { refused: string };
 
 /** A JSON number, nothing around it (RFC 8259, section 6). */
 const NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;

@@ -11,7 +11,7 @@ import { Refusal } from "../ground/refusal.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { equals, walkPage } from "../store/walk.ts";
 
-export interface FileRow {
+interface FileRow {
   id: string;
   name: string;
   mediaType: string;
@@ -19,7 +19,7 @@ export interface FileRow {
   createdAt: number;
 }
 
-export interface FileView {
+interface FileView {
   id: string;
   name: string;
   mediaType: string;

@@ -6,7 +6,7 @@ import type { RaisableLimits } from "../ground/limit.ts";
 import { Refusal } from "../ground/refusal.ts";
 import type { Reader, Writer } from "../store/port.ts";
 
-export type StoredLimits = Pick<RaisableLimits, "storedPerPersonMb" | "storedPerEnvironmentMb">;
+type StoredLimits = Pick<RaisableLimits, "storedPerPersonMb" | "storedPerEnvironmentMb">;
 
 const MB = 1024 * 1024;
 

@@ -11,7 +11,7 @@ import { utf8Bytes } from "../ground/text.ts";
 import type { FieldRules } from "./collection-field.ts";
 import { readFieldValue } from "./field-value.ts";
 
-export interface RecordData {
+interface RecordData {
   /** What is stored; fields given null are left out. */
   data: JsonObject;
   problems: Problem[];

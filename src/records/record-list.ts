@@ -8,7 +8,7 @@ import { equals, type Walk, walkPage } from "../store/walk.ts";
 import type { CollectionRow } from "./collection.ts";
 import { RECORD_COLUMNS, type RecordRow, type RecordView, viewRecord } from "./record.ts";
 
-export interface RecordFilter {
+interface RecordFilter {
   /** Only records this person owns. */
   owner?: string | undefined;
   /** Only records addressed to this person. */

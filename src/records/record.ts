@@ -103,7 +103,7 @@ export async function writeRecordIn(
   return row;
 }
 
-export interface RecordChange {
+interface RecordChange {
   environmentId: number;
   collection: string;
   recordId: string;

@@ -7,14 +7,14 @@ import type { Problem } from "../ground/problem.ts";
 import { joinField } from "../ground/shape-sentence.ts";
 
 /** Nesting below the definition itself. */
-export const MAX_DEFINITION_DEPTH = 32;
+const MAX_DEFINITION_DEPTH = 32;
 /** Objects, lists and scalars together. */
-export const MAX_DEFINITION_VALUES = 2_500;
+const MAX_DEFINITION_VALUES = 2_500;
 /** Characters of all names and texts together: ten of the longest e-mails and as much again. */
-export const MAX_DEFINITION_CHARS = 256 * 1024;
+const MAX_DEFINITION_CHARS = 256 * 1024;
 
 /** Openings of templates, `{{`, in all texts together: each is parsed and judged several times in a save. */
-export const MAX_DEFINITION_TEMPLATES = 2_000;
+const MAX_DEFINITION_TEMPLATES = 2_000;
 
 const RESERVED = "__proto__";
 

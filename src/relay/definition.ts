@@ -19,7 +19,7 @@ import { checkUnsignedRule } from "./unsigned-rule.ts";
 
 export type { ActionDefinition, Definition };
 
-export type CheckedDefinition = { definition: Definition; warnings: string[] } | { problems: Problem[] };
+type CheckedDefinition = { definition: Definition; warnings: string[] } | { problems: Problem[] };
 
 /** More problems than anyone fixes in one go; the rest is counted. */
 const MAX_PROBLEMS = 50;

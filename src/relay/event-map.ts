@@ -21,7 +21,7 @@ export function compileMap(map: Readonly<Record<string, string>>): CompiledMap {
 }
 
 /** A parsed body: its JSON value, and a form's pairs where it was a form, else null. */
-export interface ReadBody {
+interface ReadBody {
   value: Json;
   form: readonly unknown[] | null;
 }

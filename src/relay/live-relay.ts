@@ -80,7 +80,7 @@ export class Snapshot {
   }
 }
 
-export interface LiveRelayRooms {
+interface LiveRelayRooms {
   store: Store;
   sealer: Sealer;
   /** Public origin without a trailing slash. */
@@ -158,7 +158,7 @@ export function openActions(actions: readonly { type: string }[]): LiveAction[] 
 }
 
 /** The list as it is remembered of an attempt. */
-export function listActions(actions: readonly unknown[]): LiveRelay["actionList"] {
+function listActions(actions: readonly unknown[]): LiveRelay["actionList"] {
   const text = writeCanonicalJson(actions as Json[]);
   return { text, fingerprint: fingerprintOf(text) };
 }

@@ -39,9 +39,9 @@ export const NO_SECRET: KeptSecret = {
 };
 
 /** The environment's own processor secret stands in; nothing is stored on the relay. */
-export const PROCESSOR_SECRET: KeptSecret = { ...NO_SECRET, kind: "processor" };
+const PROCESSOR_SECRET: KeptSecret = { ...NO_SECRET, kind: "processor" };
 
-export interface SecretMaking {
+interface SecretMaking {
   relayId: string;
   definition: Definition;
   sealer: Sealer;

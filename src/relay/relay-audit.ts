@@ -6,7 +6,7 @@ import { writeAudit } from "../watch/audit.ts";
 import type { RelayContext } from "./relay-context.ts";
 import { type RelayRow, readDefinition, relayTarget } from "./relay-row.ts";
 
-export type RelayChange =
+type RelayChange =
   | "relay.created"
   | "relay.updated"
   | "relay.deleted"

@@ -13,9 +13,9 @@ import { openReceiverSecret } from "./receiver-secret.ts";
 import { RELAY_COLUMNS, type RelayRow, readDefinition, relayTarget, type SecretKind } from "./relay-row.ts";
 import { actsUnsigned, arrivesUnsigned } from "./unsigned-rule.ts";
 
-export type RelayProblemCode = "relay_unsigned_event" | "relay_key_as_secret";
+type RelayProblemCode = "relay_unsigned_event" | "relay_key_as_secret";
 
-export interface RelayProblem {
+interface RelayProblem {
   code: RelayProblemCode;
   message: string;
 }

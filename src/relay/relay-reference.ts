@@ -61,7 +61,7 @@ export async function requireSellingRelays(
 }
 
 /** Whether what an action names exists in the environment now. */
-export async function referenceExists(
+async function referenceExists(
   tx: Reader,
   environmentId: number,
   reference: Pick<Reference, "kind" | "name">,

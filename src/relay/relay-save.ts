@@ -31,7 +31,7 @@ import { unsignedWarning, widensUnsigned } from "./unsigned-rule.ts";
 import { checkWrites } from "./write-reference.ts";
 
 /** Where a save comes from. `synced`: a sync or promote wrote it, after which the trigger's kind is fixed. */
-export interface SaveOrigin {
+interface SaveOrigin {
   kind: OriginKind;
   synced: boolean;
 }

@@ -27,7 +27,7 @@ import {
 import { updateRelayRow } from "./relay-write.ts";
 
 /** The place for a secret, as it was when the value was read. */
-export interface SecretSlot {
+interface SecretSlot {
   relayId: string;
   name: string;
   version: number;
@@ -35,7 +35,7 @@ export interface SecretSlot {
 }
 
 /** A value that fits the slot, sealed. */
-export interface PreparedSecret {
+interface PreparedSecret {
   slot: SecretSlot;
   made: MadeSecret;
 }

@@ -6,7 +6,7 @@
 import type { JsonObject } from "../ground/json.ts";
 import type { Definition } from "./definition-type.ts";
 
-export interface RelayTemplate {
+interface RelayTemplate {
   /** What the offer is called by, in an address or on a command line. */
   name: string;
   title: string;

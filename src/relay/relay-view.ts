@@ -52,7 +52,7 @@ export interface RelayView extends RelayItem {
   problems: { code: string; message: string }[];
 }
 
-export interface ViewContext {
+interface ViewContext {
   environment: Environment;
   baseUrl: string;
   nowMs: number;

@@ -9,7 +9,7 @@ interface Sealed {
 }
 
 /** `none`: nothing is sealed in it. `opens`: the newest secret of each kind opens. `foreign`: one does not. */
-export type SealedState = "none" | "opens" | "foreign";
+type SealedState = "none" | "opens" | "foreign";
 
 /** Tries the key on the newest secret of each kind; with null, whether anything is sealed at all (then `foreign`). */
 export async function trySealed(tx: Reader, sealer: Sealer | null): Promise<SealedState> {

@@ -13,7 +13,7 @@ import { auditRelay } from "./relay-audit.ts";
 import type { RelayContext } from "./relay-context.ts";
 import { type RelayRow, readDefinition, requireRelay, signingSecretContext } from "./relay-row.ts";
 
-export interface MadeSigningSecret {
+interface MadeSigningSecret {
   sealed: Uint8Array;
   /** The text, to be shown once. */
   shown: string;

@@ -24,7 +24,7 @@ const DOING: Readonly<Record<string, string>> = {
 };
 
 /** The parts of a definition that the rule reads; a part that is missing is not judged. */
-export interface UnsignedParts {
+interface UnsignedParts {
   trigger: { kind: string } & Partial<Pick<ReceiverTrigger, "verify" | "map" | "trustUnsignedEvents">>;
   /** By index; null where there is no type to read. */
   actions: readonly ({ type: string } | null)[];

@@ -1,6 +1,6 @@
 /** The change feed's one source: what changed in each release, newest first. An entry that was released is never edited. */
 
-export interface Change {
+interface Change {
   /** What the change is about, in a few words. */
   subject: string;
   /** As it was; null where there was nothing. */

@@ -6,7 +6,7 @@ import type { RaisableLimits } from "../ground/limit.ts";
 import type { LiveRelay } from "../relay/live-relay.ts";
 import { renderData, renderIdentifier, renderTemplate } from "../template/template.ts";
 
-export interface Occasion {
+interface Occasion {
   relay: LiveRelay;
   event: EventToRun;
   /** As the event is mapped now. */

@@ -5,7 +5,7 @@ import { StoreUnavailable, type Writer } from "../store/port.ts";
 import { Attempt, type AttemptEnd, type AttemptRooms } from "./attempt.ts";
 import { type Finished, finishAttempt, finishBroken } from "./finish-attempt.ts";
 
-export interface BatchRooms {
+interface BatchRooms {
   rooms: AttemptRooms;
   nowMs: number;
   /** Milliseconds that only ever go forward. */

@@ -7,7 +7,7 @@ import { DAY_MS } from "../ground/limit.ts";
 import type { Writer } from "../store/port.ts";
 import { raiseAlert } from "../watch/alert.ts";
 
-export interface DeadAlert {
+interface DeadAlert {
   environmentId: number;
   relayName: string;
   /** Why it is dead, to follow "An event of <relay> is dead". */
@@ -30,9 +30,9 @@ export async function alertDead(tx: Writer, alert: DeadAlert): Promise<void> {
 
 /** Failures that are tried again and that waiting alone does not mend. */
 export const WAITING_CODES = ["sender_domain_required", "invite_capped"] as const;
-export type WaitingCode = (typeof WAITING_CODES)[number];
+type WaitingCode = (typeof WAITING_CODES)[number];
 
-export interface WaitingAlert {
+interface WaitingAlert {
   environmentId: number;
   relayName: string;
   code: WaitingCode;

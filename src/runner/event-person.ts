@@ -15,7 +15,7 @@ import type { Writer } from "../store/port.ts";
 export const PERSON_CHANGED =
   "The event is about another person than at its attempt before: what was done then stays with that person and is not done again.";
 
-export type FoundPerson =
+type FoundPerson =
   | { kind: "person"; person: ActionPerson | null }
   | {
       kind: "failed";
@@ -23,7 +23,7 @@ export type FoundPerson =
       message: string;
     };
 
-export interface PersonQuestion {
+interface PersonQuestion {
   relay: LiveRelay;
   payload: JsonObject;
   event: Arrival;

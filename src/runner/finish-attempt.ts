@@ -28,7 +28,7 @@ export interface EndedRun {
 }
 
 /** What an attempt leaves behind. */
-export interface EndedAttempt {
+interface EndedAttempt {
   event: EventToRun;
   relay: LiveRelay;
   startedAtMs: number;
@@ -127,7 +127,7 @@ export function finishBroken(
 }
 
 /** The specification's state table, from `running`. `attempts` counts the one that ended. */
-export function nextStateOf(
+function nextStateOf(
   end: AttemptEnd,
   attempts: number,
   nowMs: number,

@@ -21,7 +21,7 @@ const POLL_MS = 5_000;
 const RESCUE_SIZE = 100;
 const RETRY_SIZE = 500;
 
-export interface LookoutRooms {
+interface LookoutRooms {
   store: Store;
   clock: Clock;
   log: Log;

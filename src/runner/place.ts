@@ -4,7 +4,7 @@
  */
 
 /** Events of one relay that run at once. */
-export const MAX_RUNNING_PER_RELAY = 8;
+const MAX_RUNNING_PER_RELAY = 8;
 
 export class Places {
   readonly #all: number;

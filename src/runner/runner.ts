@@ -26,7 +26,7 @@ const BATCH_SIZE = 64;
 /** How long a graceful stop waits for what is out of the house; a call_url takes 10 seconds at most. */
 const STOP_WAIT_MS = 12_000;
 
-export interface RunnerRooms {
+interface RunnerRooms {
   store: Store;
   clock: Clock;
   relays: LiveRelays;

@@ -8,7 +8,7 @@ import type { Store, Writer } from "../store/port.ts";
 import { Attempt, type AttemptEnd, type AttemptRooms, type PendingSend } from "./attempt.ts";
 import { type Finished, finishAttempt } from "./finish-attempt.ts";
 
-export interface SendingRooms extends AttemptRooms {
+interface SendingRooms extends AttemptRooms {
   store: Store;
   clock: Clock;
   doors: ActionDoors;

@@ -20,7 +20,7 @@ const BELIEVED_AFTER_MS = 60_000;
 /** How long a schedule that failed to tick waits before it is tried again. */
 const AFTER_FAILURE_MS = 60_000;
 
-export interface SchedulerRooms {
+interface SchedulerRooms {
   store: Store;
   clock: Clock;
   relays: LiveRelays;

@@ -18,7 +18,7 @@ import type { Reader, Writer } from "../store/port.ts";
 import { raiseAlert } from "../watch/alert.ts";
 import { Period } from "./period.ts";
 
-export interface Ticked {
+interface Ticked {
   /** Events queued: 0 or 1. */
   queued: number;
   /** Events stored dead. */

@@ -11,7 +11,7 @@ import type { Sealer } from "./seal.ts";
 export const UNKEYED_FINGERPRINT = "sha256:";
 
 /** Of a public key: `SHA256:` and the base64 of the SHA-256 of its SPKI DER, as OpenSSH writes one. */
-export function fingerprintPublicKey(spki: Uint8Array): string {
+function fingerprintPublicKey(spki: Uint8Array): string {
   return `SHA256:${createHash("sha256").update(spki).digest("base64").replace(/=+$/, "")}`;
 }
 

@@ -18,7 +18,7 @@ import {
   writeSoldThrough,
 } from "./sold-through.ts";
 
-export interface Plan {
+interface Plan {
   name: string;
   title: string;
   default: boolean;
@@ -28,7 +28,7 @@ export interface Plan {
   updatedAt: number;
 }
 
-export interface PlanView extends Omit<Plan, "createdAt" | "updatedAt"> {
+interface PlanView extends Omit<Plan, "createdAt" | "updatedAt"> {
   createdAt: string;
   updatedAt: string;
 }

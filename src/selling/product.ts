@@ -31,7 +31,7 @@ export interface Product {
   updatedAt: number;
 }
 
-export interface ProductView extends Omit<Product, "createdAt" | "updatedAt"> {
+interface ProductView extends Omit<Product, "createdAt" | "updatedAt"> {
   createdAt: string;
   updatedAt: string;
 }

@@ -12,7 +12,7 @@ import { equals, walkPage } from "../store/walk.ts";
 import type { ItemKind } from "./catalog-name.ts";
 import type { Occasion } from "./occasion.ts";
 
-export type PurchaseKind = "purchase" | "refund";
+type PurchaseKind = "purchase" | "refund";
 
 export interface Purchase {
   id: string;
@@ -131,7 +131,7 @@ export async function insertPurchase(
   );
 }
 
-export interface PurchaseFilter {
+interface PurchaseFilter {
   /** The ref of a receipt, which its refund bears too. */
   ref?: string | undefined;
   person?: string | undefined;
@@ -179,7 +179,7 @@ export async function requirePurchaseView(
   throw new Refusal("not_found", "No receipt with this id exists here; the list of purchases shows them.");
 }
 
-export function viewPurchase(purchase: Purchase, refundedBy: string | null): PurchaseView {
+function viewPurchase(purchase: Purchase, refundedBy: string | null): PurchaseView {
   const { personId, relayName, data, createdAt, ...rest } = purchase;
   return {
     ...rest,

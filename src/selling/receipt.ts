@@ -43,7 +43,7 @@ export interface ReceiptInput {
   data?: JsonObject | undefined;
 }
 
-export interface ReceiptChange {
+interface ReceiptChange {
   environmentId: number;
   /** Who told of it, for the audit: `key:<id>`, `owner:<email>`. What it gives is attributed to the receipt itself. */
   by: string;
@@ -68,7 +68,7 @@ export async function recordReceipt(
 }
 
 /** As `recordReceipt`, but answers `ref_used` instead of throwing it, so that its audit row is kept. */
-export async function writeReceipt(
+async function writeReceipt(
   tx: Writer,
   change: ReceiptChange,
   input: ReceiptInput,

@@ -29,7 +29,7 @@ export interface Subscription {
   endedAt: number | null;
 }
 
-export interface SubscriptionView {
+interface SubscriptionView {
   id: string;
   person: string;
   plan: string;
@@ -84,7 +84,7 @@ export async function currentPlan(
   return { plan: plan?.name ?? null, subscription: null };
 }
 
-export interface SubscriptionFilter {
+interface SubscriptionFilter {
   person?: string | undefined;
   status?: "active" | "ended" | undefined;
 }

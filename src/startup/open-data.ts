@@ -20,7 +20,7 @@ import { openSqlite } from "../store/sqlite.ts";
 import { ensureLocalApp, requireMode } from "./local-app.ts";
 import { openSealer } from "./master-key-check.ts";
 
-export interface OpenData {
+interface OpenData {
   store: Store;
   /** The same for what happens by itself: it writes nothing once another server has the lease. */
   own: Store;

@@ -10,7 +10,7 @@ const READY_KEPT_MS = 1_000;
 const TAKEN_OVER =
   "Another server took over this data directory, so this one runs nothing: stop one of the two, and restart the one that stays.";
 
-export interface ReadyRooms {
+interface ReadyRooms {
   store: Store;
   lease: RunnerLease;
   runner: Runner;

@@ -64,7 +64,7 @@ export async function findFaults(tx: Reader, options: { quick?: boolean } = {}):
 }
 
 /** Rows by table. */
-export async function countRows(tx: Reader): Promise<Record<string, number>> {
+async function countRows(tx: Reader): Promise<Record<string, number>> {
   const tables = await tx.all<{ name: string }>(
     "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name",
   );

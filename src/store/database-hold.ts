@@ -9,7 +9,7 @@ import { DatabaseRefused, refuseUnreadable } from "./database-file.ts";
 
 const BUSY_TIMEOUT_MS = 2_000;
 
-export interface HeldDatabase extends Disposable {
+interface HeldDatabase extends Disposable {
   /** A checked copy of it, as `copyDatabase` makes one. Throws DatabaseRefused. */
   copyTo(file: string): Promise<CheckedDatabase>;
 }

@@ -30,9 +30,9 @@ interface LeaseRow {
 const SELECT = `SELECT epoch, holder, host, pid, lock_file AS lockFile, database_file AS databaseFile, asked, answered FROM runner_lease`;
 
 /** This server runs nothing any more. */
-export class LeaseLost extends StoreUnavailable {}
+class LeaseLost extends StoreUnavailable {}
 
-export interface LeaseRooms {
+interface LeaseRooms {
   store: Store;
   /** The database file. */
   file: string;

@@ -18,7 +18,7 @@ const LOOK_EVERY_MS = 1_000;
 const WRITER_CACHE_KIB = 16 * 1024;
 const WAL_KEPT_BYTES = 64 * 1024 * 1024;
 
-export interface SqliteOptions {
+interface SqliteOptions {
   clock: Clock;
   /** Told the size of every committed group, for metrics. */
   onGroup?: (size: number) => void;

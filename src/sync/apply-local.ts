@@ -17,8 +17,8 @@ import { applyDefinition, removeDefinition } from "./local-relay.ts";
 import { LocalSecretFile, SecretFileUnreadable } from "./local-secret.ts";
 import { watchFolders } from "./watch.ts";
 
-export const DEFINITION_BROKEN = "definition_broken";
-export const CATALOG_BROKEN = "catalog_broken";
+const DEFINITION_BROKEN = "definition_broken";
+const CATALOG_BROKEN = "catalog_broken";
 const CATALOG_TARGET = "catalog";
 const MAX_PAGE = { limit: 200, after: null };
 

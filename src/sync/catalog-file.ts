@@ -21,7 +21,7 @@ export interface Catalog {
   plans: readonly (PlanInput & { name: string })[];
 }
 
-export type CatalogFile =
+type CatalogFile =
   | { ok: true; catalog: Catalog; warnings: string[] }
   | { ok: false; problems: FileProblem[] };
 

@@ -10,7 +10,7 @@ import { checkDefinition, type Definition } from "../relay/definition.ts";
 import { type FileProblem, type JsonFile, placeInFile, readJsonFile, refuseTwice } from "./json-file.ts";
 
 /** What a definition file holds; `name` is the file's. */
-export type DefinitionFile =
+type DefinitionFile =
   | { ok: true; name: string; definition: Definition; warnings: string[] }
   | { ok: false; name: string; problems: FileProblem[] };
 
@@ -40,7 +40,7 @@ export async function listDefinitionFiles(serviceDir: string): Promise<string[]>
 }
 
 /** Whether a file of this name in the folder is one. */
-export function isDefinitionFile(file: string): boolean {
+function isDefinitionFile(file: string): boolean {
   return file.endsWith(ENDING) && !file.startsWith(".");
 }
 

@@ -9,7 +9,7 @@ export interface Place {
   column: number;
 }
 
-export interface JsonMistake extends Place {
+interface JsonMistake extends Place {
   /** The middle of a sentence: "a comma or } was expected, and a name begins here". */
   message: string;
 }

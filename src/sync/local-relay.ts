@@ -12,7 +12,7 @@ import { createRelay, updateRelay } from "../relay/relay-save.ts";
 import type { Writer } from "../store/port.ts";
 import { type LocalParts, relayContext } from "./local-parts.ts";
 
-export type Applied =
+type Applied =
   /** `warnings`: without those about what the relay names, which may be in the catalog that is applied after it. */
   | { outcome: "created" | "changed"; warnings: string[] }
   | { outcome: "same" }

@@ -6,10 +6,10 @@ import { type FSWatcher, watch } from "node:fs";
 import type { Clock } from "../ground/clock.ts";
 
 /** An editor's save is several notices: truncate, write, rename. */
-export const GATHER_MS = 100;
-export const POLL_MS = 2_000;
+const GATHER_MS = 100;
+const POLL_MS = 2_000;
 
-export interface FolderWatch {
+interface FolderWatch {
   /** Looks again soon, as after a notice. */
   soon(): void;
   /** Stops and resolves when a look under way has ended. */

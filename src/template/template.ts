@@ -7,7 +7,7 @@ import { isJsonObject, type Json, type JsonObject, scalarText, writeJson } from 
 import type { Problem } from "../ground/problem.ts";
 import { MAX_PATH_CHARS, parsePath, readSegments } from "./path.ts";
 
-export interface TemplatePath {
+interface TemplatePath {
   /** As written between the braces, without the spaces around it. */
   readonly text: string;
   /** What it reads from: `event`, `mapped`, `record`, `person`, `tick`. */
@@ -16,7 +16,7 @@ export interface TemplatePath {
   readonly segments: readonly string[];
 }
 
-export interface Template {
+interface Template {
   /** Plain text and paths, in order. */
   readonly parts: readonly (string | TemplatePath)[];
 }

@@ -10,7 +10,7 @@ import { showChoices } from "../ground/shape-sentence.ts";
 import type { TriggerType } from "./contract.ts";
 import { sayMatch } from "./match-words.ts";
 
-export const CHANGES = ["created", "updated", "deleted"] as const;
+const CHANGES = ["created", "updated", "deleted"] as const;
 export type Change = (typeof CHANGES)[number];
 
 export interface DataChangeTrigger {

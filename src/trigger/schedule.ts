@@ -8,7 +8,7 @@ import type { Problem } from "../ground/problem.ts";
 import type { TriggerType } from "./contract.ts";
 
 const EVERY = ["15m", "30m", "1h", "6h", "12h", "1d", "1w"] as const;
-export type Every = (typeof EVERY)[number];
+type Every = (typeof EVERY)[number];
 
 /** Of the periods that need no `at` and no `on`. */
 const CRON: Readonly<Record<Exclude<Every, "1d" | "1w">, string>> = {
@@ -20,16 +20,8 @@ const CRON: Readonly<Record<Exclude<Every, "1d" | "1w">, string>> = {
 };
 
 /** In the order of `Date.prototype.getUTCDay`. */
-export const WEEKDAYS = [
-  "sunday",
-  "monday",
-  "tuesday",
-  "wednesday",
-  "thursday",
-  "friday",
-  "saturday",
-] as const;
-export type Weekday = (typeof WEEKDAYS)[number];
+const WEEKDAYS = ["sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"] as const;
+type Weekday = (typeof WEEKDAYS)[number];
 
 export interface ScheduleTrigger {
   kind: "schedule";

@@ -6,7 +6,7 @@
 import { MAX_SIGNATURES } from "../ground/limit.ts";
 import { trimHttpSpace } from "./timestamp.ts";
 
-export interface HeaderParts {
+interface HeaderParts {
   /** The values named `signatureKey`, in the order received. */
   signatures: string[];
   /** The value named `timestampKey`; null when there is none, or more than one. */

@@ -8,7 +8,7 @@ import type { SignatureCheck, SignedText } from "./signed-text.ts";
 
 export type HmacHash = "sha1" | "sha256" | "sha512";
 
-export const HMAC_BYTES: Readonly<Record<HmacHash, number>> = { sha1: 20, sha256: 32, sha512: 64 };
+const HMAC_BYTES: Readonly<Record<HmacHash, number>> = { sha1: 20, sha256: 32, sha512: 64 };
 
 /** Of the slowest hash on a plain machine. */
 export const HASH_US_PER_KB = 2;

@@ -14,7 +14,7 @@ import type { SignatureCheck } from "./signed-text.ts";
 import { readTimestamp } from "./timestamp.ts";
 import { badSignature, refuseEveryCall } from "./verdict.ts";
 
-export interface HooksFields {
+interface HooksFields {
   scheme: "hooks";
 }
 

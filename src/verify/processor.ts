@@ -10,7 +10,7 @@ import { signByRecipe } from "./recipe-sign.ts";
 import { signature } from "./signature.ts";
 import { badSignature } from "./verdict.ts";
 
-export interface ProcessorFields {
+interface ProcessorFields {
   scheme: "processor";
 }
 

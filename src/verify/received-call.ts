@@ -11,7 +11,7 @@ import type { BodyKinds, ParsedBody, ReceivedCall } from "./contract.ts";
 const FORM_TYPE = "application/x-www-form-urlencoded";
 
 /** Deeper JSON is refused as `invalid_json`: it could be read, but not safely walked or written again. */
-export const MAX_JSON_DEPTH = 500;
+const MAX_JSON_DEPTH = 500;
 
 /** What the costliest JSON of a kilobyte takes to read, and the costliest form. */
 const JSON_US_PER_KB = 80;
@@ -58,7 +58,7 @@ export class ReceivedBody {
   }
 }
 
-export interface CallParts {
+interface CallParts {
   headers: Headers;
   body: Uint8Array | ReceivedBody;
   /** What bodies the relay's scheme reads; both where it is absent. */

@@ -8,9 +8,9 @@ import { MAX_TOLERANCE_SECONDS } from "../ground/limit.ts";
 import type { HmacHash } from "./hmac.ts";
 import type { PublicKeyAlgorithm } from "./public-key.ts";
 
-export type HmacAlgorithm = `hmac-${HmacHash}`;
+type HmacAlgorithm = `hmac-${HmacHash}`;
 export type Algorithm = HmacAlgorithm | PublicKeyAlgorithm;
-export type Separator = "," | ";";
+type Separator = "," | ";";
 
 export interface SignatureFields {
   scheme: "signature";

@@ -8,7 +8,7 @@ import type { Scheme, Verifier } from "./contract.ts";
 import { headerNameShape } from "./recipe-shape.ts";
 import { badSignature, refuseEveryCall } from "./verdict.ts";
 
-export interface SharedTokenFields {
+interface SharedTokenFields {
   scheme: "shared_token";
   header?: string;
   query?: string;

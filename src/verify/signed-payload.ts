@@ -5,7 +5,7 @@
  */
 import { MAX_SIGNED_PAYLOAD_LITERAL_CHARS } from "../ground/limit.ts";
 
-export type Tail = "body" | "params" | "token";
+type Tail = "body" | "params" | "token";
 
 /** A parsed signedPayload: the pieces before the tail, in order. */
 export interface SignedPayload {

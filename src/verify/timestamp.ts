@@ -10,7 +10,7 @@ const FIRST_MILLISECOND_DIGITS = 12;
 const ZERO = 0x30;
 const NINE = 0x39;
 
-export interface Timestamp {
+interface Timestamp {
   digits: string;
   /** When it leaves the window, in ms since the epoch. */
   expiresAtMs: number;

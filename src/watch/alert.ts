@@ -43,7 +43,7 @@ export interface AlertRow {
   mailedAt: number | null;
 }
 
-export interface NewAlert {
+interface NewAlert {
   environmentId: number;
   code: string;
   target: string;

@@ -7,7 +7,7 @@ import type { Page, PageRequest } from "../ground/page.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { equals, walkPage } from "../store/walk.ts";
 
-export interface ProblemRow {
+interface ProblemRow {
   id: string;
   /** Such as `relay_unsigned_event`. */
   code: string;
@@ -18,7 +18,7 @@ export interface ProblemRow {
   clearedAt: number | null;
 }
 
-export interface ProblemKey {
+interface ProblemKey {
   environmentId: number;
   code: string;
   target: string;

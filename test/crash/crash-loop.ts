@@ -26,7 +26,7 @@ const STOPPED_EVERY = 3;
 /** Beyond what a server that asks waits for an answer. */
 const STOPPED_MS = 4_000;
 
-export interface CrashReport {
+interface CrashReport {
   kills: number;
   acknowledged: number;
   mails: { taken: number; unknown: number };

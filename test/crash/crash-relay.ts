@@ -10,7 +10,7 @@ const write = (step: string) => ({
   data: { order: "{{mapped.event_id}}", step },
 });
 
-export interface CrashDefinition {
+interface CrashDefinition {
   name: string;
   trigger: object;
   actions: object[];

@@ -13,7 +13,7 @@ const WITHOUT_LOG = new Uint32Array([2]);
 
 const libc = dlopen("libc.so.6", { ioctl: { args: ["i32", "u64", "ptr"], returns: "i32" } });
 
-export interface CuttableDisk extends AsyncDisposable {
+interface CuttableDisk extends AsyncDisposable {
   /** A folder on it. */
   dataDir: string;
   /** Cuts the power: every write fails from here on. */

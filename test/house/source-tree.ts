@@ -1,8 +1,8 @@
 /** The sources as the house tests read them: their text, their code without comments, and what they import. It judges nothing. */
-import { existsSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
 
-export interface Import {
+interface Import {
   /** As written: `../ground/clock.ts`, `bun:sqlite`. */
   from: string;
   /** The imported file relative to the project's root, or null for a package. */
@@ -69,9 +69,4 @@ const transpiler = new Bun.Transpiler({ loader: "ts" });
 /** The file's code alone: no comments, no types. */
 export function codeOf(source: SourceFile): string {
   return source.path.endsWith(".d.ts") ? "" : transpiler.transformSync(source.text);
-}
-
-/** Whether the project holds this file. */
-export function inProject(path: string): boolean {
-  return existsSync(join(PROJECT_ROOT, path));
 }

@@ -5,7 +5,7 @@ import type { Route } from "../../src/http/route.ts";
 import { ROUTES } from "../../src/http/route-list.ts";
 
 /** The route that serves a call, or null. */
-export function routeOf(method: string, pathname: string): Route | null {
+function routeOf(method: string, pathname: string): Route | null {
   const own = ROUTES.filter((route) => route.method === method && matchesPath(route.path, pathname));
   return own.find((route) => !route.path.includes(":name")) ?? own[0] ?? null;
 }

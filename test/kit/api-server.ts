@@ -220,7 +220,7 @@ async function send(base: string, cookie: string, path: string, call: Call): Pro
 const OTHERS = /^(sqlite_|capture|record_|stored_)|change/;
 
 /** Table name to its rows, each as text. */
-export type Snapshot = Map<string, string[]>;
+type Snapshot = Map<string, string[]>;
 
 async function readSnapshot(store: Store): Promise<Snapshot> {
   return await store.read(async (tx) => {

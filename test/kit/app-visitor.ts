@@ -5,7 +5,7 @@ import type { ApiServer, Reply } from "./api-server.ts";
 
 export const LIVE_ORIGIN = "https://shop.example.com";
 
-export interface Visitor {
+interface Visitor {
   call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<Reply>;
 }
 

@@ -8,13 +8,13 @@ import { join } from "node:path";
 import { brotliDecompressSync } from "node:zlib";
 import { chromium } from "playwright-core";
 
-export interface BrowserProgram {
+interface BrowserProgram {
   path: string;
   /** Variables that it needs beside this process's own. */
   env: Record<string, string>;
 }
 
-export type FoundBrowser = { ok: true; browser: BrowserProgram } | { ok: false; why: string };
+type FoundBrowser = { ok: true; browser: BrowserProgram } | { ok: false; why: string };
 
 export const BROWSER_ARGS = [
   "--no-sandbox",

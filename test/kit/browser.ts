@@ -10,7 +10,7 @@ import { systemClock } from "../../src/ground/clock.ts";
 import { BROWSER_ARGS, findBrowser } from "./browser-program.ts";
 import { APP, type RunningOptions, type RunningService, startRunningService } from "./running-service.ts";
 
-export interface Dashboard extends AsyncDisposable {
+interface Dashboard extends AsyncDisposable {
   running: RunningService;
   context: BrowserContext;
   page: Page;

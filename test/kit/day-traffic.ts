@@ -9,7 +9,7 @@ import { BROKEN, OK } from "./fake-caller.ts";
 import { HOOK_SECRET, receiverDefinition, signedCall, writeOrder } from "./relay-definition.ts";
 import type { Answer, RunningService } from "./running-service.ts";
 
-export const LIVE_SECRET = "theLiveEnvironmentsSecret24";
+const LIVE_SECRET = "theLiveEnvironmentsSecret24";
 const PEOPLE = ["ada", "ben", "cyd", "dov"];
 const TEXT = { text: { type: "text" } };
 

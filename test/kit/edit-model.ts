@@ -22,7 +22,7 @@ interface Slot {
 }
 
 /** What an action has to do: its work is new, is done, or was done under another text. */
-export type Fate = "runs" | "done" | { was: string };
+type Fate = "runs" | "done" | { was: string };
 
 export class EditModel {
   readonly works: Work[] = [];

@@ -1,7 +1,7 @@
 /** Calls to a started executable: the management API with a key, and what an environment holds. */
 import type { Executable, StartedExecutable } from "./executable.ts";
 
-export interface ApiAnswer {
+interface ApiAnswer {
   status: number;
   // biome-ignore lint/suspicious/noExplicitAny: a test reads into answers of any shape and asserts what it finds
   body: any;

@@ -2,7 +2,7 @@
 import type { SentRequest } from "./executable-api.ts";
 import type { PackageSender } from "./executable-sender.ts";
 
-export interface TamperedForm {
+interface TamperedForm {
   what: string;
   code: "bad_signature" | "too_many_signatures";
   /** Whether the form exists for this sender. */

@@ -8,7 +8,7 @@ import { join } from "node:path";
 import { copyExecutable } from "./executable-build.ts";
 import { ProcessOutput } from "./executable-output.ts";
 
-export interface Ran {
+interface Ran {
   code: number;
   /** Standard output. */
   said: string;
@@ -16,7 +16,7 @@ export interface Ran {
   told: string;
 }
 
-export interface RunOptions {
+interface RunOptions {
   cwd: string;
   input?: string;
   env?: Record<string, string>;

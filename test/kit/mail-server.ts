@@ -3,7 +3,7 @@ import { afterAll } from "bun:test";
 import { SMTPServer, type SMTPServerOptions } from "smtp-server";
 import type { Authority } from "./certificate.ts";
 
-export interface Taken {
+interface Taken {
   from: string;
   to: string[];
   /** The message as it came, dots unstuffed. */

@@ -20,7 +20,7 @@ export interface Occurrence {
   limits?: NonNullable<ActionRun["limits"]>;
 }
 
-export interface Market extends Town {
+interface Market extends Town {
   newRelay(name: string, environmentId?: number): Promise<void>;
   deleteRelay(name: string): Promise<void>;
   product(name: string, input?: ProductInput): Promise<void>;

@@ -1,6 +1,6 @@
 /** Reads Prometheus' text format strictly enough to say that an answer is one: each line by its grammar, each sample under its TYPE. */
 
-export interface MetricFamily {
+interface MetricFamily {
   type: string;
   help: string;
   /** `name{label="value"}` as written, to its value. */

@@ -7,7 +7,7 @@ import type { RunningService } from "./running-service.ts";
 const LAMP_CREDITS = 10;
 
 /** By person: live grants as `<entitlement> from <source>`, credits, the plan; and every receipt. */
-export interface Held {
+interface Held {
   people: Record<string, { grants: string[]; credits: number; plan: string }>;
   receipts: string[];
 }

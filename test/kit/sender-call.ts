@@ -71,7 +71,7 @@ export function outcome(verdict: Verdict): string {
   return verdict.verified ? "verified" : verdict.code;
 }
 
-export interface SenderKeys {
+interface SenderKeys {
   /** What the sender signs with. */
   privateKey: string;
   /** What the relay stores. */

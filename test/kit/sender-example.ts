@@ -2,21 +2,21 @@
 import type { SignedDraft } from "../../src/verify/contract.ts";
 import recorded from "../golden/provider-request.json";
 
-export interface ProviderExpectation {
+interface ProviderExpectation {
   status: number;
   code?: string;
   json?: Record<string, unknown>;
   absent?: string[];
 }
 
-export interface ProviderCase {
+interface ProviderCase {
   id: string;
   why: string;
   request: { method: string; headers: [string, string][]; bodyBase64: string; urlSuffix?: string };
   expect: ProviderExpectation[];
 }
 
-export interface Provider {
+interface Provider {
   provider: string;
   url: string;
   secret: string;

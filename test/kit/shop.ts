@@ -5,9 +5,9 @@
 import Stripe from "stripe";
 import type { RunningService } from "./running-service.ts";
 
-export const PROCESSOR_SECRET = "whsec_4cVqGZKd2TtW0nY8mRjXsLb6HuEaPo9f";
+const PROCESSOR_SECRET = "whsec_4cVqGZKd2TtW0nY8mRjXsLb6HuEaPo9f";
 
-export interface Holding {
+interface Holding {
   /** Live grants as `<entitlement> from <source>`, sorted. */
   grants: string[];
   credits: number;

@@ -6,7 +6,7 @@ import { createHmac, timingSafeEqual } from "node:crypto";
 
 const WINDOW_SECONDS = 300;
 
-export interface SinkNotice {
+interface SinkNotice {
   path: string;
   method: string;
   headers: Record<string, string>;

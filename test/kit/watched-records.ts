@@ -15,7 +15,7 @@ import { openSqlite } from "../../src/store/sqlite.ts";
 import { makeRelayKit, type RelayKit } from "./relay-kit.ts";
 import { settle, VirtualClock } from "./virtual-clock.ts";
 
-export interface Fired {
+interface Fired {
   relay: string;
   state: string;
   // biome-ignore lint/suspicious/noExplicitAny: a test reads into the payload and asserts what it finds
@@ -48,7 +48,7 @@ export interface WatchedRecords extends AsyncDisposable {
   count(table: string): Promise<number>;
 }
 
-export interface People {
+interface People {
   ownerId?: string;
   recipientId?: string;
 }

@@ -10,7 +10,7 @@ import { sayActionType } from "../relay/relay-words.ts";
 /** Attempts an event has in all. Source: the specification's "States and transitions". */
 const MAX_ATTEMPTS = 7;
 
-export interface Reason {
+interface Reason {
   tone: "good" | "waiting" | "bad" | "neutral";
   /** One sentence; it may hold text from outside. */
   text: string;
@@ -33,7 +33,7 @@ export function sayReasonCode(code: string): string {
 }
 
 /** What holds an event back besides its own state: its relay is paused, or the environment is on hold. */
-export type Brake = "paused" | "held" | null;
+type Brake = "paused" | "held" | null;
 
 export function explainEvent(event: Event, brake: Brake, now: number): Reason {
   switch (event.state) {

@@ -1,7 +1,7 @@
 /** A value that views watch: the page's few pieces of shared state (session, address, theme, notices) are one each. */
 import { useLayoutEffect, useState } from "preact/hooks";
 
-export interface Cell<T> {
+interface Cell<T> {
   get(): T;
   /** Tells every watcher, unless the value is the same. */
   set(value: T): void;

@@ -4,7 +4,7 @@
  */
 import { makeCell, useCell } from "./cell.ts";
 
-export interface Route {
+interface Route {
   path: string;
   query: URLSearchParams;
 }

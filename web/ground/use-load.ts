@@ -7,7 +7,7 @@ import { call, sentenceOf } from "./api.ts";
 import { useCell } from "./cell.ts";
 import { sessionTurn } from "./session-turn.ts";
 
-export interface Loaded<T> {
+interface Loaded<T> {
   data: T | undefined;
   /** The sentence of the last load, where it failed. */
   error: string | null;

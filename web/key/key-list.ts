@@ -19,7 +19,7 @@ import { tellDone } from "../part/toast.ts";
 import { NewKeyDialog } from "./new-key.ts";
 import { SigninSetting } from "./signin-setting.ts";
 
-export interface Key {
+interface Key {
   id: string;
   kind: "secret" | "app";
   name: string;

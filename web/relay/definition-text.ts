@@ -5,7 +5,7 @@ import type { PlacedProblem } from "../part/problem-list.ts";
 const TOKEN = /\s*(?:([{}[\],:])|("(?:[^"\\]|\\.)*")|([^\s{}[\],:"]+))/y;
 
 /** Offset of each field's name or item, by dotted path: `trigger.map.event_id`, `actions.0`. Reads as far as the text makes sense. */
-export function findPlaces(text: string): Map<string, number> {
+function findPlaces(text: string): Map<string, number> {
   const places = new Map<string, number>();
   const open: { path: string; at: number; isList: boolean; name: string | null }[] = [];
   const join = (path: string, name: string | number): string =>
@@ -57,7 +57,7 @@ export function placeProblems(
   });
 }
 
-export function lineAt(text: string, offset: number): number {
+function lineAt(text: string, offset: number): number {
   return text.slice(0, offset).split("\n").length;
 }
 

@@ -1,6 +1,6 @@
 /** Compares two texts line by line: what both have, what only one has. For texts of a screen or ten; beyond that it compares nothing. */
 
-export interface DiffLine {
+interface DiffLine {
   kind: "same" | "left" | "right";
   text: string;
 }
@@ -49,7 +49,7 @@ export function diffLines(left: string, right: string): DiffLine[] {
 /** Equal lines around each difference that are kept. */
 const CONTEXT_LINES = 3;
 
-export type ShortDiffLine = DiffLine | { kind: "gap"; lines: number };
+type ShortDiffLine = DiffLine | { kind: "gap"; lines: number };
 
 /** The differences with a few equal lines around each; longer equal stretches are only counted. */
 export function shortenDiff(lines: readonly DiffLine[]): ShortDiffLine[] {

@@ -3,7 +3,7 @@ import type { Page } from "../ground/answer.ts";
 import { apiPath, type Place } from "../ground/place.ts";
 import { useLoad } from "../ground/use-load.ts";
 
-export interface Problem {
+interface Problem {
   id: string;
   code: string;
   target: string;
