@@ -7,7 +7,9 @@ import { forgetEndedSessions } from "../account/session.ts";
 import { forgetEndedPersonSessions } from "../client/person-session.ts";
 import { forgetRanActions } from "../event/effect.ts";
 import type { Clock } from "../ground/clock.ts";
+import { ClockWatch } from "../ground/clock-watch.ts";
 import type { Log } from "../ground/log.ts";
+import { Loop } from "../ground/loop.ts";
 import { forgetErasures } from "../people/person-erase.ts";
 import { forgetPreviousSecrets } from "../relay/relay-secret.ts";
 import type { Store, Writer } from "../store/port.ts";
@@ -63,44 +65,34 @@ const CARETAKERS: Readonly<Record<string, Step>> = {
 
 export class Caretakers {
   readonly #rooms: CaretakerRooms;
-  #cancelTimer: () => void = () => undefined;
-  #endPause: () => void = () => undefined;
-  #round: Promise<void> | null = null;
-  #running = false;
-  #last = { wall: 0, monotonic: 0 };
+  readonly #loop: Loop;
+  readonly #clockWatch: ClockWatch;
 
   constructor(rooms: CaretakerRooms) {
     this.#rooms = rooms;
+    this.#clockWatch = new ClockWatch(rooms.clock, CLOCK_SET_MS);
+    this.#loop = new Loop({
+      clock: rooms.clock,
+      everyMs: ROUND_EVERY_MS,
+      turn: () => this.#goRound(),
+      onError: (error) => rooms.log.error("a round of the caretakers failed", { error }),
+    });
   }
 
   /** Begins; the first round is a minute away. */
   start(): void {
-    this.#running = true;
-    this.#readClock();
-    this.#sleep(FIRST_ROUND_AFTER_MS);
+    this.#clockWatch.look();
+    void this.#loop.start(FIRST_ROUND_AFTER_MS);
   }
 
   /** Ends after the transaction that is on its way. */
-  async stop(): Promise<void> {
-    this.#running = false;
-    this.#cancelTimer();
-    this.#endPause();
-    await this.#round;
+  stop(): Promise<void> {
+    return this.#loop.stop();
   }
 
-  #sleep(ms: number): void {
-    if (!this.#running) return;
-    this.#cancelTimer = this.#rooms.clock.after(ms, () => {
-      this.#round = this.#goRound().finally(() => {
-        this.#round = null;
-        this.#sleep(ROUND_EVERY_MS);
-      });
-    });
-  }
-
-  async #goRound(): Promise<void> {
+  async #goRound(): Promise<undefined> {
     const { log } = this.#rooms;
-    if (this.#clockWasSet()) {
+    if (this.#clockWatch.look() !== 0) {
       log.warn("the clock was set, so nothing is cleaned up before it has kept for an hour");
       return;
     }
@@ -112,49 +104,25 @@ export class Caretakers {
 
   /** One that fails leaves the others their work; it comes again in an hour. */
   async #guard(name: string, work: () => Promise<void>): Promise<void> {
-    if (!this.#running) return;
+    if (!this.#loop.running) return;
     try {
       await work();
     } catch (error) {
-      if (this.#running) this.#rooms.log.error("a caretaker failed", { caretaker: name, error });
+      if (this.#loop.running) this.#rooms.log.error("a caretaker failed", { caretaker: name, error });
     }
   }
 
   async #walk(step: Step): Promise<void> {
     const { store, clock, log } = this.#rooms;
     let cursor: number | null = 0;
-    while (cursor !== null && this.#running) {
+    while (cursor !== null && this.#loop.running) {
       const from: number = cursor;
       cursor = await store.write("app", (tx) => step(tx, from, clock.now(), log));
-      if (cursor !== null) await this.#pause();
+      if (cursor !== null) await this.#loop.pause(PAUSE_MS);
     }
   }
 
   async #tend(): Promise<void> {
-    while (this.#running && (await this.#rooms.store.tend())) await this.#pause();
-  }
-
-  #pause(): Promise<void> {
-    if (!this.#running) return Promise.resolve();
-    return new Promise((resolve) => {
-      const cancel = this.#rooms.clock.after(PAUSE_MS, resolve);
-      this.#endPause = () => {
-        cancel();
-        resolve();
-      };
-    });
-  }
-
-  #clockWasSet(): boolean {
-    const before = this.#last;
-    this.#readClock();
-    const wallMs = this.#last.wall - before.wall;
-    const passedMs = this.#last.monotonic - before.monotonic;
-    return Math.abs(wallMs - passedMs) >= CLOCK_SET_MS;
-  }
-
-  #readClock(): void {
-    const { clock } = this.#rooms;
-    this.#last = { wall: clock.now(), monotonic: clock.monotonicMs() };
+    while (this.#loop.running && (await this.#rooms.store.tend())) await this.#loop.pause(PAUSE_MS);
   }
 }

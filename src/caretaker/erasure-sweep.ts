@@ -7,6 +7,7 @@
 import { type Open, readEvents, readSweptEvent, STEP_ROWS, sweepEvent } from "../event/event-sweep.ts";
 import type { Clock } from "../ground/clock.ts";
 import type { Log } from "../ground/log.ts";
+import { Loop } from "../ground/loop.ts";
 import {
   type EraseCursor,
   endErasure,
@@ -24,8 +25,8 @@ import { readRows, redactRow, type SweptTable, TABLES } from "./swept-table.ts";
 /** Between two steps. */
 const PAUSE_MS = 10;
 const FIRST_LOOK_AFTER_MS = 1_000;
-/** After a failure: the store cannot be written just now. */
-const RETRY_AFTER_MS = 60_000;
+/** What an erasure by another process, or a failure of the store, left to do. */
+const LOOK_EVERY_MS = 60_000;
 /** Erasures that one walk serves. */
 const MAX_AT_ONCE = 50;
 
@@ -38,59 +39,41 @@ interface SweepRooms {
 
 export class ErasureSweep {
   readonly #rooms: SweepRooms;
-  #cancel: () => void = () => undefined;
-  #endPause: () => void = () => undefined;
-  #walking: Promise<void> | null = null;
-  #again = false;
+  readonly #loop: Loop;
   #isFreed = false;
-  #running = false;
 
   constructor(rooms: SweepRooms) {
     this.#rooms = rooms;
+    this.#loop = new Loop({
+      clock: rooms.clock,
+      everyMs: LOOK_EVERY_MS,
+      turn: () => this.#work(),
+      onError: (error) => rooms.log.error("an erasure could not go on and is tried again", { error }),
+    });
   }
 
   start(): void {
-    this.#running = true;
-    this.#cancel = this.#rooms.clock.after(FIRST_LOOK_AFTER_MS, () => this.#look());
+    void this.#loop.start(FIRST_LOOK_AFTER_MS);
   }
 
   /** Somebody was erased, or a payload was expunged: what that freed is given back too. */
   wake(): void {
     this.#isFreed = true;
-    this.#look();
-  }
-
-  #look(): void {
-    if (!this.#running) return;
-    this.#again = true;
-    this.#walking ??= this.#work().finally(() => {
-      this.#walking = null;
-    });
+    this.#loop.wake();
   }
 
   /** Ends after the step that is on its way; the next start goes on. */
-  async stop(): Promise<void> {
-    this.#running = false;
-    this.#cancel();
-    this.#endPause();
-    await this.#walking;
+  stop(): Promise<void> {
+    return this.#loop.stop();
   }
 
-  async #work(): Promise<void> {
-    const { store, log, clock, sealer } = this.#rooms;
-    while (this.#again && this.#running) {
-      this.#again = false;
-      try {
-        const open = await store.read((tx) => listOpenErasures(tx, sealer, MAX_AT_ONCE));
-        if (open.length > 0) await this.#sweep(open);
-        this.#again ||= open.length === MAX_AT_ONCE;
-        if (this.#isFreed || open.length > 0) await this.#giveBack();
-      } catch (error) {
-        if (!this.#running) return;
-        log.error("an erasure could not go on and is tried again", { error });
-        this.#cancel = clock.after(RETRY_AFTER_MS, () => this.#look());
-        return;
-      }
+  async #work(): Promise<undefined> {
+    const { store, sealer } = this.#rooms;
+    for (let more = true; more && this.#loop.running; ) {
+      const open = await store.read((tx) => listOpenErasures(tx, sealer, MAX_AT_ONCE));
+      more = open.length === MAX_AT_ONCE;
+      if (open.length > 0) await this.#sweep(open);
+      if (this.#isFreed || open.length > 0) await this.#giveBack();
     }
   }
 
@@ -105,7 +88,7 @@ export class ErasureSweep {
     }
     for (const erasure of open) {
       await this.#deleteFiles(erasure);
-      if (!this.#running) return;
+      if (!this.#loop.running) return;
       await this.#write((tx) => this.#end(tx, erasure));
     }
     await this.#write(forgetErasures);
@@ -113,14 +96,15 @@ export class ErasureSweep {
 
   async #giveBack(): Promise<void> {
     this.#isFreed = false;
-    while (this.#running && (await this.#rooms.store.tend({ everything: true }))) await this.#pause();
+    while (this.#loop.running && (await this.#rooms.store.tend({ everything: true })))
+      await this.#loop.pause(PAUSE_MS);
   }
 
   /** Those the request itself did not come to. */
   async #eraseRows({ environmentId, sought: { personId, by } }: OpenErasure): Promise<void> {
     const erasure = { environmentId, personId, by, nowMs: this.#rooms.clock.now() };
     let cursor: EraseCursor | null = { recordSeq: 0 };
-    while (cursor !== null && this.#running) {
+    while (cursor !== null && this.#loop.running) {
       const from: EraseCursor = cursor;
       cursor = (await this.#write((tx) => eraseRows(tx, erasure, from)))?.cursor ?? null;
     }
@@ -130,7 +114,7 @@ export class ErasureSweep {
   async #dropChanges(sought: readonly Open[]): Promise<void> {
     const ids = new Set<string | null>(sought.map(({ text }) => text.personId));
     let after: number | null = 0;
-    while (after !== null && this.#running) {
+    while (after !== null && this.#loop.running) {
       const from: number = after;
       after = await this.#write(async (tx) => {
         const rows = await tx.all<{ seq: number; person: string | null }>(
@@ -150,7 +134,7 @@ export class ErasureSweep {
   async #sweepEvents(environmentId: number, sought: readonly Open[]): Promise<number[]> {
     const running: number[] = [];
     let after: number | null = 0;
-    while (after !== null && this.#running) {
+    while (after !== null && this.#loop.running) {
       const from: number = after;
       after = await this.#write(async (tx) => {
         const events = await readEvents(tx, environmentId, from);
@@ -167,7 +151,7 @@ export class ErasureSweep {
   async #sweepRunning(running: readonly number[], sought: readonly Open[]): Promise<void> {
     for (const seq of running) {
       let isRunning = true;
-      while (isRunning && this.#running) {
+      while (isRunning && this.#loop.running) {
         isRunning = await this.#write(async (tx) => {
           const event = await readSweptEvent(tx, seq);
           if (event?.state === "running") return true;
@@ -181,7 +165,7 @@ export class ErasureSweep {
   /** Every row of the table in steps of bounded rows and bytes. */
   async #sweepTable(environmentId: number, table: SweptTable, sought: readonly Open[]): Promise<void> {
     let after: string | number | null = table.key === "id" ? "" : -1;
-    while (after !== null && this.#running) {
+    while (after !== null && this.#loop.running) {
       const from: string | number = after;
       after = await this.#write(async (tx) => {
         const rows = await readRows(tx, environmentId, table, from);
@@ -194,7 +178,7 @@ export class ErasureSweep {
   /** Files that no other record names; one file a step, because it may be megabytes. */
   async #deleteFiles({ seq, environmentId }: OpenErasure): Promise<void> {
     let isMore = true;
-    while (isMore && this.#running) {
+    while (isMore && this.#loop.running) {
       isMore = await this.#write(async (tx) => {
         const file = await tx.get<{ id: string }>(
           "SELECT file_id AS id FROM erasure_file WHERE erasure_seq = ?1 LIMIT 1",
@@ -228,18 +212,7 @@ export class ErasureSweep {
   /** One step in a transaction that no relay hears of, and a pause. */
   async #write<Result>(work: (tx: Writer) => Promise<Result>): Promise<Result> {
     const result = await this.#rooms.store.write("erasure", work);
-    await this.#pause();
+    await this.#loop.pause(PAUSE_MS);
     return result;
-  }
-
-  #pause(): Promise<void> {
-    if (!this.#running) return Promise.resolve();
-    return new Promise((resolve) => {
-      const cancel = this.#rooms.clock.after(PAUSE_MS, resolve);
-      this.#endPause = () => {
-        cancel();
-        resolve();
-      };
-    });
   }
 }

@@ -6,11 +6,14 @@ const NOTICED_MS = 1_000;
 
 export class ClockWatch {
   readonly #clock: Clock;
+  readonly #noticedMs: number;
   #offsetMs: number;
   #steadySinceMs = Number.NEGATIVE_INFINITY;
 
-  constructor(clock: Clock) {
+  /** `noticedMs`: how much is noticed; one that looks seldom must allow for the corrections in between. */
+  constructor(clock: Clock, noticedMs = NOTICED_MS) {
     this.#clock = clock;
+    this.#noticedMs = noticedMs;
     this.#offsetMs = this.#offset();
   }
 
@@ -19,7 +22,7 @@ export class ClockWatch {
     const before = this.#offsetMs;
     this.#offsetMs = this.#offset();
     const setMs = this.#offsetMs - before;
-    if (Math.abs(setMs) < NOTICED_MS) return 0;
+    if (Math.abs(setMs) < this.#noticedMs) return 0;
     this.#steadySinceMs = this.#clock.monotonicMs();
     return setMs;
   }

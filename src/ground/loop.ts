@@ -18,6 +18,7 @@ export class Loop {
   readonly #options: LoopOptions;
   #cancelTimer: () => void = () => undefined;
   #turning: Promise<void> | null = null;
+  #endPause: () => void = () => undefined;
   #again = false;
   #running = false;
 
@@ -48,10 +49,23 @@ export class Loop {
     this.#turning = this.#turnOnce();
   }
 
+  /** Rests within a turn; the stop ends it at once. */
+  pause(ms: number): Promise<void> {
+    if (!this.#running) return Promise.resolve();
+    return new Promise((resolve) => {
+      const cancel = this.#options.clock.after(ms, resolve);
+      this.#endPause = () => {
+        cancel();
+        resolve();
+      };
+    });
+  }
+
   /** No further turn begins; resolves after the one on its way. */
   async stop(): Promise<void> {
     this.#running = false;
     this.#cancelTimer();
+    this.#endPause();
     await this.#turning;
   }
 

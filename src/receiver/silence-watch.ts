@@ -4,7 +4,9 @@
  */
 import type { Clock } from "../ground/clock.ts";
 import { toIso } from "../ground/clock.ts";
+import { ClockWatch } from "../ground/clock-watch.ts";
 import type { Log } from "../ground/log.ts";
+import { Loop } from "../ground/loop.ts";
 import type { LiveRelay, LiveRelays, Snapshot } from "../relay/live-relay.ts";
 import { findLastEventAt } from "../relay/relay-count.ts";
 import { type Store, StoreUnavailable } from "../store/port.ts";
@@ -33,53 +35,47 @@ interface Learned {
 export class SilenceWatch {
   readonly #rooms: SilenceRooms;
   readonly #troubles: StandingTroubles;
+  readonly #clockWatch: ClockWatch;
+  readonly #loop: Loop;
   #learned = new Map<string, Learned>();
-  #read = { wall: 0, monotonic: 0 };
   /** Monotonic: since when the clock is trusted and calls could arrive. */
   #trustedSinceMs = 0;
-  #cancelTimer: () => void = () => undefined;
-  #looking: Promise<void> = Promise.resolve();
-  #running = false;
 
   constructor(rooms: SilenceRooms, troubles: StandingTroubles) {
     this.#rooms = rooms;
     this.#troubles = troubles;
-  }
-
-  start(): void {
-    this.#running = true;
-    this.#trustFromNow();
-    this.#sleep();
-  }
-
-  async stop(): Promise<void> {
-    this.#running = false;
-    this.#cancelTimer();
-    await this.#looking;
-  }
-
-  #sleep(): void {
-    if (!this.#running) return;
-    this.#cancelTimer = this.#rooms.clock.after(LOOK_EVERY_MS, () => {
-      this.#looking = this.#look().finally(() => this.#sleep());
+    this.#clockWatch = new ClockWatch(rooms.clock, CLOCK_SET_MS);
+    this.#loop = new Loop({
+      clock: rooms.clock,
+      everyMs: LOOK_EVERY_MS,
+      turn: () => this.#look(),
+      onError: (error) => {
+        if (!(error instanceof StoreUnavailable))
+          rooms.log.error("the watch for silent relays failed", { error });
+      },
     });
   }
 
-  async #look(): Promise<void> {
-    if (this.#clockWasSet()) this.#trustFromNow();
-    const trusted = this.#rooms.clock.monotonicMs() - this.#trustedSinceMs >= GRACE_MS;
-    try {
-      const snapshot = await this.#rooms.relays.current();
-      if (this.#troubles.size > 0) await this.#clearGone(snapshot);
-      if (!trusted) return;
-      const watched = snapshot.relays.filter((relay) => relay.receiver !== null && !relay.local);
-      const learned = new Map<string, Learned>();
-      for (const relay of watched) await this.#lookAt(relay, learned);
-      this.#learned = learned;
-    } catch (error) {
-      if (this.#running && !(error instanceof StoreUnavailable))
-        this.#rooms.log.error("the watch for silent relays failed", { error });
-    }
+  start(): void {
+    this.#clockWatch.look();
+    this.#trustedSinceMs = this.#rooms.clock.monotonicMs();
+    void this.#loop.start(LOOK_EVERY_MS);
+  }
+
+  stop(): Promise<void> {
+    return this.#loop.stop();
+  }
+
+  async #look(): Promise<undefined> {
+    const nowMs = this.#rooms.clock.monotonicMs();
+    if (this.#clockWatch.look() !== 0) this.#trustedSinceMs = nowMs;
+    const snapshot = await this.#rooms.relays.current();
+    if (this.#troubles.size > 0) await this.#clearGone(snapshot);
+    if (nowMs - this.#trustedSinceMs < GRACE_MS) return;
+    const watched = snapshot.relays.filter((relay) => relay.receiver !== null && !relay.local);
+    const learned = new Map<string, Learned>();
+    for (const relay of watched) await this.#lookAt(relay, learned);
+    this.#learned = learned;
   }
 
   async #lookAt(relay: LiveRelay, learned: Map<string, Learned>): Promise<void> {
@@ -111,24 +107,6 @@ export class SilenceWatch {
       );
       if (!stands) this.#troubles.clear(relay, code, null);
     }
-  }
-
-  #clockWasSet(): boolean {
-    const before = this.#read;
-    this.#readClock();
-    const wallMs = this.#read.wall - before.wall;
-    const passedMs = this.#read.monotonic - before.monotonic;
-    return Math.abs(wallMs - passedMs) >= CLOCK_SET_MS;
-  }
-
-  #trustFromNow(): void {
-    this.#readClock();
-    this.#trustedSinceMs = this.#read.monotonic;
-  }
-
-  #readClock(): void {
-    const { clock } = this.#rooms;
-    this.#read = { wall: clock.now(), monotonic: clock.monotonicMs() };
   }
 }
 
