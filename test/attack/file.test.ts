@@ -7,6 +7,7 @@ import { showControls } from "../../src/ground/log.ts";
 import { readLocalSecrets } from "../../src/secret/local-file.ts";
 import { listDefinitionFiles, readDefinitionFile } from "../../src/sync/definition-file.ts";
 import { parseJsonText } from "../../src/sync/json-file.ts";
+import { makePipe } from "../kit/pipe.ts";
 
 let serviceDir: string;
 let relays: string;
@@ -30,10 +31,6 @@ const definition = (name: string): string =>
 function makeLarge(path: string): void {
   writeFileSync(path, "");
   truncateSync(path, 100 * 2 ** 20);
-}
-
-function makePipe(path: string): void {
-  Bun.spawnSync(["mkfifo", path]);
 }
 
 const FILES: readonly [name: string, make: (path: string) => void, says: RegExp][] = [

@@ -13,6 +13,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startCli } from "../kit/cli-process.ts";
+import { makePipe } from "../kit/pipe.ts";
 
 const MAIN = join(import.meta.dir, "..", "..", "src", "main.ts");
 
@@ -110,7 +111,7 @@ test("what it makes is its user's alone, also in a folder that everyone may read
 test("development goes on beside files that are pipes, devices and loops, and runs the good one", async () => {
   const relays = join(cwd, "service", "relays");
   mkdirSync(relays, { recursive: true });
-  Bun.spawnSync(["mkfifo", join(relays, "pipe.json")]);
+  makePipe(join(relays, "pipe.json"));
   symlinkSync("/dev/zero", join(relays, "device.json"));
   symlinkSync("loop.json", join(relays, "loop.json"));
   const trigger = { kind: "receiver", verify: { scheme: "hooks" }, map: {} };
