@@ -151,15 +151,22 @@ async function startOnce(
     printRun: doors.printRun ?? ((line) => standardOutput.write(line)),
   });
   started.defer(() => runner.stop());
-  const onEvent = (relayId: string): void => runner.wake(relayId);
-  const scheduler: Scheduler = new Scheduler({ store: own, clock, relays, log, onEvent });
+  const scheduler: Scheduler = new Scheduler({ store: own, clock, relays, log });
   started.defer(() => scheduler.stop());
-  const capture = new Capture({ store: own, clock, log, onEvent });
+  const capture = new Capture({ store: own, clock, log });
   started.defer(() => capture.stop());
   const erasures = new ErasureSweep({ store: own, clock, log, sealer });
   started.defer(() => erasures.stop());
   const caretakers = new Caretakers({ store: own, clock, log });
   started.defer(() => caretakers.stop());
+  started.defer(
+    store.listen((touched) => {
+      if (touched.has("relay") || touched.has("environment")) relays.invalidate();
+      for (const relayId of touched.get("event") ?? []) runner.wake(relayId);
+      if (touched.has("record_change")) capture.wake();
+      if (touched.has("erasure")) erasures.wake();
+    }),
+  );
   started.defer(
     store.watch(({ foreignChange }) => {
       if (!foreignChange) return;
@@ -184,7 +191,6 @@ async function startOnce(
     relays,
     log,
     limits: config.limits,
-    onEvent,
     onCall: (outcome) => metrics.noteCall(outcome),
   });
   started.defer(() => receiver.stop());
@@ -210,10 +216,6 @@ async function startOnce(
     mailer,
     resolveTxt: doors.resolveTxt ?? resolveTxt,
     baseUrl,
-    invalidateRelays: () => relays.invalidate(),
-    recordsChanged: () => capture.wake(),
-    wakeRunner: () => runner.wake(),
-    wakeSweep: () => erasures.wake(),
     checkReady: makeReadyCheck({ store, lease, runner, clock, log }),
   };
   let backups: BackupSchedule | null = null;

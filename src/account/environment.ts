@@ -113,6 +113,7 @@ export async function saveSettings(
   }
   const sql = "UPDATE environment SET settings = ?2, version = version + 1 WHERE id = ?1";
   await tx.run(sql, environment.id, writeJson(settings));
+  tx.touch("environment");
   return { ...environment, settings, version: environment.version + 1 };
 }
 
@@ -130,6 +131,7 @@ export function requireVersion(environment: Pick<Environment, "version">, versio
 export async function setHold(tx: Writer, environmentId: number, heldAt: number | null): Promise<boolean> {
   const sql = `UPDATE environment SET held_at = ?2, version = version + 1
     WHERE id = ?1 AND (held_at IS NULL) <> (?2 IS NULL)`;
+  tx.touch("environment");
   return (await tx.run(sql, environmentId, heldAt)) > 0;
 }
 
@@ -155,6 +157,7 @@ export async function setProcessorSecret(
     processor_secret_set_at = ?5, version = version + 1 WHERE id = ?1`;
   const { sealed, fingerprint, digest } = secret ?? { sealed: null, fingerprint: null, digest: null };
   await tx.run(sql, environment.id, sealed, fingerprint, digest, secret === null ? null : nowMs);
+  tx.touch("environment");
 }
 
 async function refuseSharedProcessorSecret(

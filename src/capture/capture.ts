@@ -17,8 +17,6 @@ interface CaptureRooms {
   store: Store;
   clock: Clock;
   log: Log;
-  /** Told of every relay that got an event, after its commit. */
-  onEvent(relayId: string): void;
 }
 
 export class Capture {
@@ -53,10 +51,9 @@ export class Capture {
   }
 
   async #drain(): Promise<undefined> {
-    const { store, clock, log, onEvent } = this.#rooms;
+    const { store, clock, log } = this.#rooms;
     while (this.#loop.running && (await store.read(hasChanges))) {
-      const drained = await store.write("app", (tx) => drainChanges(tx, BATCH_SIZE, clock.now(), log));
-      for (const relayId of drained.relayIds) onEvent(relayId);
+      await store.write("app", (tx) => drainChanges(tx, BATCH_SIZE, clock.now(), log));
     }
   }
 }

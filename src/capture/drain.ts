@@ -17,8 +17,6 @@ import { type ChangeRow, listChanges, trimChanges, viewAfter, viewBefore } from 
 interface Drained {
   /** Rows taken from the log. */
   changes: number;
-  /** Relays that got an event. */
-  relayIds: Set<string>;
 }
 
 interface Watcher {
@@ -32,7 +30,6 @@ interface Watcher {
 export async function drainChanges(tx: Writer, limit: number, nowMs: number, log: Log): Promise<Drained> {
   const changes = await listChanges(tx, limit);
   const watchers = await findWatchers(tx, changes);
-  const relayIds = new Set<string>();
   for (const change of changes) {
     const views = view(tx, change, log);
     if (views === null || saysNothing(views)) continue;
@@ -43,12 +40,11 @@ export async function drainChanges(tx: Writer, limit: number, nowMs: number, log
     const payload = makeChangePayload(record, change.change === "deleted" ? record : previous);
     for (const watcher of wanting) {
       await recordChange(tx, watcher, payload, nowMs);
-      relayIds.add(watcher.id);
     }
   }
   const last = changes.at(-1);
   if (last !== undefined) await trimChanges(tx, last.seq);
-  return { changes: changes.length, relayIds };
+  return { changes: changes.length };
 }
 
 interface Views {

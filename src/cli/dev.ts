@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { findLocalEnvironment } from "../account/environment.ts";
-import { listRelayRows, readDefinition } from "../relay/relay-row.ts";
+import { listRelayRows } from "../relay/relay-row.ts";
 import { startLocalSync } from "../sync/apply-local.ts";
 import { type Command, CommandFailure } from "./command.ts";
 import { writeExample } from "./example.ts";
@@ -88,7 +88,7 @@ async function sayWhere(
   world: World,
 ): Promise<void> {
   const rows = await service.store.read((tx) => listRelayRows(tx, environment.id));
-  const receivers = rows.filter((row) => readDefinition(row).trigger.kind === "receiver");
+  const receivers = rows.filter((row) => row.definition.trigger.kind === "receiver");
   world.say(`Relays     ${rows.length} in ${shown}/relays, watched`);
   for (const { name } of receivers) {
     world.say(`Receiver   ${service.baseUrl}/hooks/${environment.appId}/${name}`);

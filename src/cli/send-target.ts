@@ -1,7 +1,7 @@
 /** Where `relay send` posts to, and as whom: the relay's receiver trigger, its URL, and the secret to sign with. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { findRelay, readDefinition } from "../relay/relay-row.ts";
+import { findRelay } from "../relay/relay-row.ts";
 import { readLocalSecrets } from "../secret/local-file.ts";
 import { definitionPath, readDefinitionFile } from "../sync/definition-file.ts";
 import type { ReceiverTrigger } from "../trigger/receiver.ts";
@@ -48,7 +48,7 @@ async function findStored(name: string, input: Input, world: World) {
       const row = await findRelay(tx, environment.id, name);
       if (row === null) return null;
       return {
-        trigger: readDefinition(row).trigger,
+        trigger: row.definition.trigger,
         appId: environment.appId,
         environmentId: environment.id,
       };

@@ -58,5 +58,6 @@ export async function insertEvent(
   );
   if (row === null) throw new Error("An inserted event answered no row.");
   if (draft.dedupe !== null) await keepKey(tx, draft.dedupe, row.seq);
+  if (draft.dead === undefined) tx.touch("event", draft.relayId);
   return { id, duplicate: false };
 }

@@ -99,6 +99,7 @@ async function beginExpunging(tx: Writer, request: ExpungeRequest): Promise<numb
   }
   if (readExpunged(parseJson(event.payload)) !== null) return event.seq;
   const why: Expunged = "payload_expunged";
+  tx.touch("erasure");
   await expungePayload(tx, event.seq, why);
   const ends = event.state === "queued";
   if (ends) {

@@ -98,10 +98,10 @@ export async function planReplay(
 }
 
 /**
- * Queues the event again; answers its relay's id, so that the runner can be woken after the commit. Refuses with not_found, not_replayable
+ * Queues the event again. Refuses with not_found, not_replayable
  * (queued or running), payload_expunged, unsigned_event, version_conflict (the relay moved since the plan) and invalid_input (`run` names what is not offered).
  */
-export async function replayEvent(tx: Writer, request: ReplayRequest): Promise<{ relayId: string }> {
+export async function replayEvent(tx: Writer, request: ReplayRequest): Promise<void> {
   const { event, relay } = await requireReplayable(tx, request);
   const chosen = await chooseWork(tx, event, relay, request);
   const relayId = relay?.id ?? event.relayId;
@@ -125,7 +125,7 @@ export async function replayEvent(tx: Writer, request: ReplayRequest): Promise<{
       ...(chosen.length === 0 ? {} : { run: [...(request.run ?? [])], version: relay?.version ?? null }),
     },
   });
-  return { relayId };
+  tx.touch("event", relayId);
 }
 
 async function requireReplayable(

@@ -55,7 +55,6 @@ export const clientRecordRoutes = [
       const place = at(visit, params.name);
       await rooms.clientWrites.count(source, place, "created");
       const made = await rooms.clientWrites.store(place, (tx) => createPersonRecord(tx, place, given, nowMs));
-      rooms.recordsChanged();
       return { record: made };
     },
   }),
@@ -81,7 +80,6 @@ export const clientRecordRoutes = [
       const changed = await rooms.clientWrites.store(place, (tx) =>
         updatePersonRecord(tx, place, params.id, body.data as Json, nowMs),
       );
-      rooms.recordsChanged();
       return { record: changed };
     },
   }),
@@ -94,7 +92,6 @@ export const clientRecordRoutes = [
       const place = at(visit, params.name);
       await rooms.clientWrites.count(source, place, "deleted");
       await rooms.store.write("app", (tx) => deletePersonRecord(tx, place, params.id));
-      rooms.recordsChanged();
       return undefined;
     },
   }),

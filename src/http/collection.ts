@@ -35,7 +35,6 @@ async function emptyCollection(rooms: HttpRooms, visit: Visit, name: string): Pr
     );
     deleted += step.deleted;
     if (step.ended) return deleted;
-    rooms.recordsChanged();
   }
 }
 
@@ -134,7 +133,6 @@ export const collectionRoutes = [
           after: { recordsDeleted: emptied + gone.recordsDeleted },
         });
       });
-      rooms.recordsChanged();
       return undefined;
     },
   }),

@@ -153,7 +153,6 @@ export const eventRoutes = [
         await replayEvent(tx, { environmentId, id: params.id, actor: visit.by, nowMs, run, version });
         return await requireEventView(tx, environmentId, params.id);
       });
-      rooms.wakeRunner();
       return { event: showEvent(call, replayed) };
     },
   }),
@@ -168,7 +167,6 @@ export const eventRoutes = [
       const environmentId = visit.environment.id;
       await expungeByHand(rooms.store, { environmentId, id: params.id, actor: visit.by, nowMs });
       const expunged = await rooms.store.read((tx) => requireEventView(tx, environmentId, params.id));
-      rooms.wakeSweep();
       return { event: showEvent(call, expunged) };
     },
   }),

@@ -136,7 +136,6 @@ export const personRoutes = [
         const from: EraseCursor = cursor;
         cursor = (await rooms.store.write("erasure", (tx) => eraseRows(tx, erasure, from)))?.cursor ?? null;
       }
-      rooms.wakeSweep();
       return undefined;
     },
   }),

@@ -28,9 +28,7 @@ export const receiptRoutes = [
     async handle({ rooms, visit, body, nowMs }) {
       const change = { environmentId: visit.environment.id, by: visit.by, nowMs };
       const data = body.data as JsonObject | undefined;
-      const recorded = await recordReceipt(rooms.store, change, { ...body, data });
-      rooms.recordsChanged();
-      return recorded;
+      return await recordReceipt(rooms.store, change, { ...body, data });
     },
   }),
 ];

@@ -103,7 +103,6 @@ export const recordRoutes = [
         await auditRecord(tx, visit, nowMs, "record.created", made);
         return made;
       });
-      rooms.recordsChanged();
       return { record: viewRecord(row) };
     },
   }),
@@ -142,7 +141,6 @@ export const recordRoutes = [
         await auditRecord(tx, visit, nowMs, "record.changed", after);
         return after;
       });
-      rooms.recordsChanged();
       return { record: viewRecord(row) };
     },
   }),
@@ -156,7 +154,6 @@ export const recordRoutes = [
         const at = { environmentId: visit.environment.id, collection: params.name, recordId: params.id };
         await auditRecord(tx, visit, nowMs, "record.deleted", await deleteRecord(tx, at));
       });
-      rooms.recordsChanged();
       return undefined;
     },
   }),

@@ -31,7 +31,6 @@ export const relaySecretRoutes = [
       const shown = await rooms.store.write(visit.origin, (tx) =>
         storeSecret(tx, context, prepared, body.overlapSeconds ?? 0),
       );
-      rooms.invalidateRelays();
       return shown;
     },
   }),
@@ -45,7 +44,6 @@ export const relaySecretRoutes = [
       const shown = await rooms.store.write(visit.origin, (tx) =>
         rotateSigningSecret(tx, context, params.name),
       );
-      rooms.invalidateRelays();
       return shown;
     },
   }),

@@ -13,7 +13,6 @@ export const relayStateRoutes = [
     async handle({ rooms, visit, params, nowMs }) {
       const context = relayContext(rooms, visit, nowMs);
       const view = await rooms.store.write(visit.origin, (tx) => pauseRelay(tx, context, params.name));
-      rooms.invalidateRelays();
       return { relay: view };
     },
   }),
@@ -25,8 +24,6 @@ export const relayStateRoutes = [
     async handle({ rooms, visit, params, nowMs }) {
       const context = relayContext(rooms, visit, nowMs);
       const view = await rooms.store.write(visit.origin, (tx) => resumeRelay(tx, context, params.name));
-      rooms.invalidateRelays();
-      rooms.wakeRunner();
       return { relay: view };
     },
   }),

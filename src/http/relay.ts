@@ -48,9 +48,7 @@ export const relayRoutes = [
         origin: SAVED_HERE,
       };
       const context = relayContext(rooms, visit, nowMs);
-      const saved = await rooms.store.write(visit.origin, (tx) => createRelay(tx, context, input));
-      rooms.invalidateRelays();
-      return saved;
+      return await rooms.store.write(visit.origin, (tx) => createRelay(tx, context, input));
     },
   }),
   environmentRoute({
@@ -100,7 +98,6 @@ export const relayRoutes = [
       const saved = await rooms.store.write(visit.origin, (tx) =>
         updateRelay(tx, context, params.name, input),
       );
-      rooms.invalidateRelays();
       return saved;
     },
   }),
@@ -112,7 +109,6 @@ export const relayRoutes = [
     async handle({ rooms, visit, params, nowMs }) {
       const context = relayContext(rooms, visit, nowMs);
       await rooms.store.write(visit.origin, (tx) => deleteRelay(tx, context, params.name));
-      rooms.invalidateRelays();
       return undefined;
     },
   }),

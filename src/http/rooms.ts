@@ -33,14 +33,6 @@ export interface HttpRooms {
   metrics: Metrics;
   /** The public origin without a trailing slash: as configured, else made from the host and port that are listened on. */
   baseUrl(): string;
-  /** Forgets the cached live relays; called after a change to one is durable. */
-  invalidateRelays(): void;
-  /** Tells capture that records may have changed; called after the change is durable. */
-  recordsChanged(): void;
-  /** Tells the runner that events may be due; called after what made them due is durable. */
-  wakeRunner(): void;
-  /** Tells the sweep that somebody was erased, or a payload expunged; called after it is durable. */
-  wakeSweep(): void;
   /** Whether the store takes writes and the runner is alive; `problem` says in one sentence what is not. */
   checkReady(): Promise<{ ready: true } | { ready: false; problem: string }>;
 }

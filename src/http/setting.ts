@@ -163,8 +163,6 @@ export const settingRoutes = [
         );
         return { settings: await showSettings(tx, rooms, after) };
       });
-      rooms.invalidateRelays();
-      rooms.wakeRunner();
       return shown;
     },
   }),

@@ -84,6 +84,7 @@ export async function erasePerson(
     nowMs,
   );
   await tx.run("DELETE FROM mail_stop WHERE person_id = ?1", personId);
+  tx.touch("erasure");
   return status;
 }
 

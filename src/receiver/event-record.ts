@@ -17,8 +17,6 @@ import { type EarlierUse, findEarlierUse, type OnceUse, spendSignature } from ".
 interface RecordRooms {
   store: Store;
   clock: Clock;
-  /** Told of every relay that got a new event, after its commit. */
-  onEvent(relayId: string): void;
 }
 
 interface CallToRecord {
@@ -63,7 +61,6 @@ export async function recordEvent(
     }
     const event = await insertEvent(tx, { ...draft, trigger: "receiver" });
     if (once !== null) await spendSignature(tx, once, event.id);
-    if (!event.duplicate) tx.afterCommit(() => rooms.onEvent(relay.id));
     seat.take(!event.duplicate);
     return event;
   };

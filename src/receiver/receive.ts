@@ -49,8 +49,6 @@ interface ReceiverRooms {
   relays: LiveRelays;
   log: Log;
   limits: CallLimits;
-  /** Told of every relay that got a new event, after its commit. */
-  onEvent(relayId: string): void;
   /** Told how every call ended, for metrics: `accepted`, `duplicate`, `ignored`, or a refusal's code. */
   onCall(outcome: string): void;
 }

@@ -202,6 +202,7 @@ export async function deleteCollection(
     environmentId,
     name,
   );
+  tx.touch("record");
   await tx.run("DELETE FROM collection WHERE environment_id = ?1 AND name = ?2", environmentId, name);
   return { before, recordsDeleted };
 }
@@ -223,6 +224,7 @@ export async function deleteRecordsOf(
   );
   const { floor, ended } = reach(oldest, MAX_DELETED);
   if (floor === null) return { deleted: 0, ended };
+  tx.touch("record");
   const sql = "DELETE FROM record WHERE environment_id = ?1 AND collection = ?2 AND seq <= ?3";
   return { deleted: await tx.run(sql, environmentId, name, floor), ended };
 }

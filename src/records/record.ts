@@ -100,6 +100,7 @@ export async function writeRecordIn(
     write.nowMs,
   );
   if (row === null) throw new Error("The store answered nothing to an INSERT … RETURNING.");
+  tx.touch("record");
   return row;
 }
 
@@ -141,6 +142,7 @@ export async function updateRecord(
     by,
     nowMs,
   );
+  tx.touch("record");
   return { before, after };
 }
 
@@ -151,6 +153,7 @@ export async function deleteRecord(
 ): Promise<RecordRow> {
   const before = await requireRecord(tx, at.environmentId, at.collection, at.recordId);
   await tx.run("DELETE FROM record WHERE seq = ?1", before.seq);
+  tx.touch("record");
   return before;
 }
 

@@ -4,7 +4,7 @@ import { toIso, toIsoOrNull } from "../ground/clock.ts";
 import type { Writer } from "../store/port.ts";
 import { writeAudit } from "../watch/audit.ts";
 import type { RelayContext } from "./relay-context.ts";
-import { type RelayRow, readDefinition, relayTarget } from "./relay-row.ts";
+import { type RelayRow, relayTarget } from "./relay-row.ts";
 
 type RelayChange =
   | "relay.created"
@@ -48,7 +48,7 @@ function describe(change: RelayChange, row: RelayRow): Record<string, unknown> {
       return {
         version: row.version,
         origin: row.originKind,
-        definition: readDefinition(row),
+        definition: row.definition,
         secret: describeSecret(row),
         signingSecret: describeSigning(row),
       };

@@ -10,7 +10,7 @@ import { findScheme } from "../verify/registry.ts";
 import { clearProblem, raiseProblem } from "../watch/problem.ts";
 import type { Definition } from "./definition.ts";
 import { openReceiverSecret } from "./receiver-secret.ts";
-import { RELAY_COLUMNS, type RelayRow, readDefinition, relayTarget, type SecretKind } from "./relay-row.ts";
+import { RELAY, type RelayRow, relayTarget, type SecretKind } from "./relay-row.ts";
 import { actsUnsigned, arrivesUnsigned } from "./unsigned-rule.ts";
 
 type RelayProblemCode = "relay_unsigned_event" | "relay_key_as_secret";
@@ -56,7 +56,7 @@ export async function settleRelayProblems(
   sealer: Sealer,
   nowMs: number,
 ): Promise<boolean> {
-  const found = listRelayProblems(readDefinition(row), row.secretKind, openReceiverSecret(row, sealer));
+  const found = listRelayProblems(row.definition, row.secretKind, openReceiverSecret(row, sealer));
   const { environmentId } = row;
   const target = relayTarget(row.name);
   let changed = false;
@@ -73,7 +73,7 @@ export async function settleRelayProblems(
 
 /** As `settleRelayProblems` for every relay there is; for the start, when older rows meet newer rules. */
 export async function settleEveryRelayProblem(tx: Writer, sealer: Sealer, nowMs: number): Promise<void> {
-  for (const row of await tx.all<RelayRow>(`SELECT ${RELAY_COLUMNS} FROM relay ORDER BY id`)) {
+  for (const row of await RELAY.all(tx, "ORDER BY id")) {
     await settleRelayProblems(tx, row, sealer, nowMs);
   }
 }

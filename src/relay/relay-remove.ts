@@ -6,7 +6,7 @@ import type { Writer } from "../store/port.ts";
 import { clearProblemsOf } from "../watch/problem.ts";
 import { auditRelay } from "./relay-audit.ts";
 import type { RelayContext } from "./relay-context.ts";
-import { relayTarget, requireRelay } from "./relay-row.ts";
+import { RELAY, relayTarget, requireRelay } from "./relay-row.ts";
 import { forgetSignaturesLater } from "./relay-secret.ts";
 
 /** Deletes the relay with its secrets. Refuses with `not_found`. */
@@ -16,7 +16,7 @@ export async function deleteRelay(
   name: string,
 ): Promise<void> {
   const row = await requireRelay(tx, context.environment.id, name);
-  await tx.run("DELETE FROM relay WHERE id = ?1", row.id);
+  await RELAY.delete(tx, row);
   await forgetSignaturesLater(tx, row, context.nowMs);
   await clearProblemsOf(tx, row.environmentId, relayTarget(name), context.nowMs);
   await auditRelay(tx, context, "relay.deleted", row, null);

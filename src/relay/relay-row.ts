@@ -1,56 +1,56 @@
 /** The relay's row and finding it. It decides the names under which a relay's secrets are sealed and its audit rows stand, nothing else. */
-import { parseJson } from "../ground/json.ts";
 import { parseNameKey } from "../ground/name-key.ts";
 import type { PageRequest } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
 import type { Reader } from "../store/port.ts";
+import { bytes, defineTable, integer, json, orNull, type RowOf, text } from "../store/table.ts";
 import type { Definition } from "./definition.ts";
 
 export type SecretKind = "minted" | "pasted" | "public_key" | "processor" | "none";
 export type OriginKind = "file" | "dashboard";
 
-export interface RelayRow {
-  id: string;
-  environmentId: number;
-  name: string;
-  /** JSON text, as saved; `readDefinition` parses it. */
-  definition: string;
-  /** Counts the saves of the definition. */
-  version: number;
-  state: "active" | "paused";
-  originKind: OriginKind;
-  originAt: number;
-  /** When a sync last wrote it; null where none ever did. */
-  syncedAt: number | null;
-  secretKind: SecretKind;
-  /** Sealed under `receiverSecretContext`. */
-  secret: Uint8Array | null;
-  secretFingerprint: string | null;
-  secretDigest: Uint8Array | null;
-  secretSetAt: number | null;
-  /** The secret before the last rotation, sealed as the present one; it verifies until then. null: there is no overlap. */
-  previousSecret: Uint8Array | null;
-  previousSecretDigest: Uint8Array | null;
-  previousSecretUntil: number | null;
-  /** Sealed under `signingSecretContext`. */
-  signingSecret: Uint8Array | null;
-  signingSecretSetAt: number | null;
-  /** Since when a schedule counts: creation, resume, or the last change of the trigger. */
-  activeSince: number;
-  createdAt: number;
-  updatedAt: number;
-}
+export const RELAY = defineTable({
+  name: "relay",
+  key: ["id"],
+  topic: "relay",
+  columns: {
+    id: text(),
+    environmentId: integer(),
+    name: text(),
+    /** As saved; one saved under an older version's rules may name a scheme that no longer exists. */
+    definition: json<Definition>(),
+    /** Counts the saves of the definition. */
+    version: integer(),
+    state: text<"active" | "paused">(),
+    originKind: text<OriginKind>(),
+    originAt: integer(),
+    /** When a sync last wrote it; null where none ever did. */
+    syncedAt: orNull(integer()),
+    secretKind: text<SecretKind>(),
+    /** Sealed under `receiverSecretContext`. */
+    secret: orNull(bytes()),
+    secretFingerprint: orNull(text()),
+    secretDigest: orNull(bytes()),
+    secretSetAt: orNull(integer()),
+    /** The secret before the last rotation, sealed as the present one; it verifies until then. null: there is no overlap. */
+    previousSecret: orNull(bytes()),
+    previousSecretDigest: orNull(bytes()),
+    previousSecretUntil: orNull(integer()),
+    /** Sealed under `signingSecretContext`. */
+    signingSecret: orNull(bytes()),
+    signingSecretSetAt: orNull(integer()),
+    /** Since when a schedule counts: creation, resume, or the last change of the trigger. */
+    activeSince: integer(),
+    createdAt: integer(),
+    updatedAt: integer(),
+  },
+});
 
-export const RELAY_COLUMNS = `id, environment_id AS environmentId, name, definition, version, state, origin_kind AS originKind,
-  origin_at AS originAt, synced_at AS syncedAt, secret_kind AS secretKind, secret, secret_fingerprint AS secretFingerprint,
-  secret_digest AS secretDigest, secret_set_at AS secretSetAt, previous_secret AS previousSecret,
-  previous_secret_digest AS previousSecretDigest, previous_secret_until AS previousSecretUntil, signing_secret AS signingSecret,
-  signing_secret_set_at AS signingSecretSetAt, active_since AS activeSince, created_at AS createdAt, updated_at AS updatedAt`;
+export type RelayRow = RowOf<typeof RELAY>;
 
 /** The environment's relay of this name, or null. */
 export function findRelay(tx: Reader, environmentId: number, name: string): Promise<RelayRow | null> {
-  const sql = `SELECT ${RELAY_COLUMNS} FROM relay WHERE environment_id = ?1 AND name = ?2`;
-  return tx.get<RelayRow>(sql, environmentId, name);
+  return RELAY.get(tx, "WHERE environment_id = $environmentId AND name = $name", { environmentId, name });
 }
 
 /** As `findRelay`; refuses with `not_found`. */
@@ -62,22 +62,15 @@ export async function requireRelay(tx: Reader, environmentId: number, name: stri
 
 /** Every relay of the environment, by name; there are never many. */
 export function listRelayRows(tx: Reader, environmentId: number): Promise<RelayRow[]> {
-  const sql = `SELECT ${RELAY_COLUMNS} FROM relay WHERE environment_id = ?1 ORDER BY name`;
-  return tx.all<RelayRow>(sql, environmentId);
+  return RELAY.all(tx, "WHERE environment_id = $environmentId ORDER BY name", { environmentId });
 }
 
 /** The rows of a page and one more, newest first. */
 export function pageRelayRows(tx: Reader, environmentId: number, request: PageRequest): Promise<RelayRow[]> {
-  const after = parseNameKey(request.after);
-  const sql = `SELECT ${RELAY_COLUMNS} FROM relay
-    WHERE environment_id = ?1 AND (?2 IS NULL OR created_at < ?2 OR (created_at = ?2 AND name > ?3))
-    ORDER BY created_at DESC, name LIMIT ?4`;
-  return tx.all<RelayRow>(sql, environmentId, after.createdAt, after.name, request.limit + 1);
-}
-
-/** The stored definition. One saved under an older version's rules may name a scheme that no longer exists. */
-export function readDefinition(row: Pick<RelayRow, "definition">): Definition {
-  return parseJson(row.definition) as unknown as Definition;
+  const rest = `WHERE environment_id = $environmentId
+      AND ($createdAt IS NULL OR created_at < $createdAt OR (created_at = $createdAt AND name > $name))
+    ORDER BY created_at DESC, name LIMIT $limit`;
+  return RELAY.all(tx, rest, { environmentId, ...parseNameKey(request.after), limit: request.limit + 1 });
 }
 
 /** Refuses with `version_conflict` unless `version` is the row's; the current one is in `details.version`. */

@@ -14,16 +14,9 @@ import type { RelayContext } from "./relay-context.ts";
 import { refuseKeptElsewhere } from "./relay-environment-secret.ts";
 import { settleRelayProblems } from "./relay-problem.ts";
 import { requireSellingRelays, warnOfReferences } from "./relay-reference.ts";
-import {
-  type OriginKind,
-  type RelayRow,
-  readDefinition,
-  requireRelay,
-  requireRelayVersion,
-} from "./relay-row.ts";
+import { type OriginKind, RELAY, type RelayRow, requireRelay, requireRelayVersion } from "./relay-row.ts";
 import { forgetSignaturesLater, withSecret } from "./relay-secret.ts";
 import { type RelayView, showRelay } from "./relay-view.ts";
-import { insertRelay, updateRelayRow } from "./relay-write.ts";
 import { refuseCapped, refuseNameTaken, refuseOtherKind, refuseOtherName } from "./save-refusal.ts";
 import { followSecret, type SecretChange, warnOfSecret } from "./secret-change.ts";
 import { callsUrl, makeSigningSecret, refuseWithoutCallUrl } from "./signing-secret.ts";
@@ -78,7 +71,7 @@ export async function createRelay(tx: Writer, context: RelayContext, input: NewR
   if (!calls && input.signingSecret !== null) throw refuseWithoutCallUrl();
   const signing = calls ? makeSigningSecret(relayId, input.signingSecret, sealer) : null;
   const row = newRow(context, relayId, definition, input.origin, made, signing?.sealed ?? null);
-  await insertRelay(tx, row);
+  await RELAY.insert(tx, row);
   const todo = warnOfSecret(definition, made.kept.kind, context.environment);
   return await finish(tx, context, null, row, [...warnings, ...listed(todo)], {
     receiverSecret: made.minted,
@@ -100,12 +93,12 @@ export async function updateRelay(
   const { definition, warnings } = requireDefinition(input.definition, context.nowMs);
   refuseOtherName(name, definition);
   requireRelayVersion(before, input.version);
-  const earlier = readDefinition(before);
+  const earlier = before.definition;
   refuseOtherKind(context, before, earlier, definition);
   const secret = await followSecret(tx, context, before, earlier, definition);
   const signing = followSigning(context, before, definition);
   const after = nextRow(context, before, earlier, definition, input.origin, secret, signing);
-  await updateRelayRow(tx, after);
+  await RELAY.update(tx, after);
   if (secret !== null && before.secret !== null) await forgetSignaturesLater(tx, before, context.nowMs);
   const told = [
     ...quietUnlessWider(warnings, earlier, definition),
@@ -128,19 +121,19 @@ async function finish(
   warnings: readonly string[],
   shown: Shown,
 ): Promise<SavedRelay> {
-  const unfit = await checkWrites(tx, after.environmentId, readDefinition(after));
+  const unfit = await checkWrites(tx, after.environmentId, after.definition);
   if (unfit.length > 0) throw refuseDefinition(unfit);
-  await requireSellingRelays(tx, after.environmentId, readDefinition(after));
+  await requireSellingRelays(tx, after.environmentId, after.definition);
   await settleRelayProblems(tx, after, context.sealer, context.nowMs);
   await auditRelay(tx, context, before === null ? "relay.created" : "relay.updated", before, after);
-  const references = await warnOfReferences(tx, after.environmentId, readDefinition(after));
+  const references = await warnOfReferences(tx, after.environmentId, after.definition);
   const relay = await showRelay(tx, context, after);
   return {
     relay,
     ...(relay.receiverUrl === undefined ? {} : { receiverUrl: relay.receiverUrl }),
     ...(shown.receiverSecret === null ? {} : { receiverSecret: shown.receiverSecret }),
     ...(shown.signingSecret === null ? {} : { signingSecret: shown.signingSecret }),
-    warnings: [...warnings, ...warnOwnHost(readDefinition(after), context.baseUrl), ...references],
+    warnings: [...warnings, ...warnOwnHost(after.definition, context.baseUrl), ...references],
   };
 }
 
@@ -187,7 +180,7 @@ function newRow(
     id,
     environmentId: context.environment.id,
     name: definition.name,
-    definition: writeJson(definition),
+    definition,
     version: 1,
     state: "active",
     originKind: origin.kind,
@@ -223,7 +216,7 @@ function nextRow(
   const sameTrigger = writeJson(earlier.trigger) === writeJson(definition.trigger);
   const next: RelayRow = {
     ...before,
-    definition: writeJson(definition),
+    definition,
     version: before.version + 1,
     originKind: origin.kind,
     originAt: nowMs,

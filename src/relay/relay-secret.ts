@@ -18,13 +18,12 @@ import { settleRelayProblems } from "./relay-problem.ts";
 import {
   overlaps,
   processorSecretContext,
+  RELAY,
   type RelayRow,
-  readDefinition,
   receiverSecretContext,
   requireRelay,
   requireRelayVersion,
 } from "./relay-row.ts";
-import { updateRelayRow } from "./relay-write.ts";
 
 /** The place for a secret, as it was when the value was read. */
 interface SecretSlot {
@@ -43,7 +42,7 @@ interface PreparedSecret {
 /** The relay's slot now. Refuses with `not_found`. */
 export async function readSecretSlot(tx: Reader, environmentId: number, name: string): Promise<SecretSlot> {
   const row = await requireRelay(tx, environmentId, name);
-  return { relayId: row.id, name, version: row.version, definition: readDefinition(row) };
+  return { relayId: row.id, name, version: row.version, definition: row.definition };
 }
 
 /**
@@ -79,7 +78,7 @@ export async function storeSecret(
     ...withSecret(before, made.kept, context.nowMs),
     ...overlapOf(before, made.kept, context.nowMs, overlapSeconds),
   };
-  await updateRelayRow(tx, after);
+  await RELAY.update(tx, after);
   await forgetSignaturesLater(tx, after, context.nowMs);
   await settleRelayProblems(tx, after, context.sealer, context.nowMs);
   await auditRelay(tx, context, "relay.secret_changed", before, after);

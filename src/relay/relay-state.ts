@@ -5,7 +5,7 @@
 import type { Writer } from "../store/port.ts";
 import { auditRelay } from "./relay-audit.ts";
 import type { RelayContext } from "./relay-context.ts";
-import { type RelayRow, requireRelay } from "./relay-row.ts";
+import { RELAY, type RelayRow, requireRelay } from "./relay-row.ts";
 import { type RelayView, showRelay } from "./relay-view.ts";
 
 /** Pauses the relay; one that is paused stays as it is. Refuses with `not_found`. */
@@ -29,8 +29,7 @@ async function setState(
   const { nowMs } = context;
   const activeSince = state === "active" ? nowMs : before.activeSince;
   const after: RelayRow = { ...before, state, activeSince, updatedAt: nowMs };
-  const sql = "UPDATE relay SET state = ?2, active_since = ?3, updated_at = ?4 WHERE id = ?1";
-  await tx.run(sql, before.id, state, activeSince, nowMs);
+  await RELAY.update(tx, after);
   await auditRelay(tx, context, state === "paused" ? "relay.paused" : "relay.resumed", before, after);
   return await showRelay(tx, context, after);
 }

@@ -15,7 +15,6 @@ import {
   overlaps,
   pageRelayRows,
   type RelayRow,
-  readDefinition,
   receiverUrl,
   relayTarget,
   type SecretKind,
@@ -76,7 +75,7 @@ export async function showRelay(tx: Reader, context: ViewContext, row: RelayRow)
   const signing = row.signingSecretSetAt;
   return {
     ...item,
-    definition: readDefinition(row),
+    definition: row.definition,
     createdAt: toIso(row.createdAt),
     updatedAt: toIso(row.updatedAt),
     secret: showSecret(context, row),
@@ -94,7 +93,7 @@ async function showRows(
   const counts = await countLastDay(tx, environment.id, names, nowMs);
   const items: RelayItem[] = [];
   for (const row of rows) {
-    const { trigger, actions } = readDefinition(row);
+    const { trigger, actions } = row.definition;
     const isReceiver = trigger.kind === "receiver";
     items.push({
       id: row.id,
@@ -130,6 +129,6 @@ function showSecret({ environment, nowMs }: ViewContext, row: RelayRow): RelayVi
 async function showProblems(tx: Reader, row: RelayRow): Promise<RelayView["problems"]> {
   const standing = await standingProblemsOf(tx, row.environmentId, relayTarget(row.name));
   const shown = standing.map(({ code, message }) => ({ code, message }));
-  const derived = listRelayProblems(readDefinition(row), row.secretKind, null);
+  const derived = listRelayProblems(row.definition, row.secretKind, null);
   return [...shown, ...derived.filter(({ code }) => !shown.some((problem) => problem.code === code))];
 }

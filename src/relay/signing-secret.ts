@@ -11,7 +11,7 @@ import type { Writer } from "../store/port.ts";
 import type { Definition } from "./definition.ts";
 import { auditRelay } from "./relay-audit.ts";
 import type { RelayContext } from "./relay-context.ts";
-import { type RelayRow, readDefinition, requireRelay, signingSecretContext } from "./relay-row.ts";
+import { RELAY, type RelayRow, requireRelay, signingSecretContext } from "./relay-row.ts";
 
 interface MadeSigningSecret {
   sealed: Uint8Array;
@@ -50,7 +50,7 @@ export async function rotateSigningSecret(
   name: string,
 ): Promise<{ signingSecret: string }> {
   const before = await requireRelay(tx, context.environment.id, name);
-  if (!callsUrl(readDefinition(before))) throw refuseWithoutCallUrl();
+  if (!callsUrl(before.definition)) throw refuseWithoutCallUrl();
   const { sealed, shown } = makeSigningSecret(before.id, null, context.sealer);
   const { nowMs } = context;
   const after: RelayRow = {
@@ -59,9 +59,7 @@ export async function rotateSigningSecret(
     signingSecretSetAt: nowMs,
     updatedAt: nowMs,
   };
-  const sql =
-    "UPDATE relay SET signing_secret = ?2, signing_secret_set_at = ?3, updated_at = ?3 WHERE id = ?1";
-  await tx.run(sql, before.id, sealed, nowMs);
+  await RELAY.update(tx, after);
   await auditRelay(tx, context, "relay.signing_secret_changed", before, after);
   return { signingSecret: shown };
 }

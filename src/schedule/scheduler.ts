@@ -25,8 +25,6 @@ interface SchedulerRooms {
   clock: Clock;
   relays: LiveRelays;
   log: Log;
-  /** Told of every relay that got a due event, after its commit. */
-  onEvent(relayId: string): void;
   /** Longest sleep in milliseconds; default 5 seconds. */
   lookEveryMs?: number;
 }
@@ -117,13 +115,12 @@ export class Scheduler {
 
   /** Answers whether that went well: one schedule that cannot tick, for a reason nobody foresaw, holds up no other. */
   async #tick({ relayId, relayName }: Schedule, nowMs: number): Promise<boolean> {
-    const { store, log, onEvent } = this.#rooms;
+    const { store, log } = this.#rooms;
     try {
       const { steadyMs } = this.#clockWatch;
       const setAgoMs = steadyMs > BELIEVED_AFTER_MS + LOOK_EVERY_MS ? 0 : steadyMs;
       const ticked = await store.write("relay", (tx) => tickRelay(tx, relayId, nowMs, setAgoMs));
       if (ticked.missed > 0) log.warn("ticks were missed", { relay: relayName, count: ticked.missed });
-      if (ticked.queued > 0) onEvent(relayId);
       return true;
     } catch (error) {
       if (error instanceof StoreUnavailable) throw error;

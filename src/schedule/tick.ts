@@ -82,7 +82,7 @@ async function recordTicks(
   for (const [index, periodStartMs] of due.entries()) {
     const late = index < due.length - 1;
     const { id, duplicate } = await recordTick(tx, relay, periodStartMs, late, nowMs);
-    if (duplicate && (late || !(await revive(tx, id)))) continue;
+    if (duplicate && (late || !(await revive(tx, relay.id, id)))) continue;
     if (late) missed.push(periodStartMs);
     else queued += 1;
   }
@@ -112,12 +112,13 @@ function recordTick(
 }
 
 /** A period that counts as missed since the clock was ahead of it, and begins now after all; whether it is due by that. */
-async function revive(tx: Writer, eventId: string): Promise<boolean> {
+async function revive(tx: Writer, relayId: string, eventId: string): Promise<boolean> {
   const revived = await tx.run(
     `UPDATE event SET state = 'queued', reason = NULL, finished_at = NULL
      WHERE id = ?1 AND state = 'dead' AND reason = 'missed' AND runs = 0`,
     eventId,
   );
+  if (revived === 1) tx.touch("event", relayId);
   return revived === 1;
 }
 

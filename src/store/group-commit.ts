@@ -4,7 +4,7 @@
  * throws is undone alone. It never lets two transactions overlap.
  */
 import { sleep, systemClock } from "../ground/clock.ts";
-import { type Fence, type Origin, StoreUnavailable, type Writer } from "./port.ts";
+import { type Fence, type Origin, StoreUnavailable, type Topic, type Touched, type Writer } from "./port.ts";
 import { isBusy, type SqliteConnection, SqliteWriter } from "./sqlite-connection.ts";
 
 interface Waiting {
@@ -13,6 +13,31 @@ interface Waiting {
   work: (tx: Writer) => Promise<unknown>;
   resolve: (value: unknown) => void;
   reject: (error: unknown) => void;
+}
+
+/** What a group's works left to be done once it is durable. */
+class Committed {
+  readonly works: (() => void)[] = [];
+  readonly #touched = new Map<Topic, Set<string>>();
+
+  add(writer: SqliteWriter, { captured }: { captured: boolean }): void {
+    this.works.push(...writer.committed);
+    for (const [topic, id] of writer.touched) {
+      const ids = this.#touched.get(topic) ?? new Set();
+      this.#touched.set(topic, id === null ? ids : ids.add(id));
+      if (topic === "record" && captured) this.#touched.set("record_change", new Set());
+    }
+  }
+
+  clear(): void {
+    this.works.length = 0;
+    this.#touched.clear();
+  }
+
+  tell(onTouch: (touched: Touched) => void): void {
+    if (this.#touched.size > 0) onTouch(this.#touched);
+    for (const work of this.works) work();
+  }
 }
 
 /** How one work of a group ended, kept until the commit decides. */
@@ -37,6 +62,7 @@ export class GroupCommit {
   readonly #connection: SqliteConnection;
   readonly #writer: { scheduled: boolean; running: boolean } = { scheduled: false, running: false };
   readonly #onGroup: (size: number) => void;
+  readonly #onTouch: (touched: Touched) => void;
   readonly #place: { look(): string | null; readonly trouble: string | null };
   #waiting: Waiting[] = [];
   #closed = false;
@@ -45,11 +71,12 @@ export class GroupCommit {
   constructor(
     connection: SqliteConnection,
     place: { look(): string | null; readonly trouble: string | null },
-    onGroup: (size: number) => void,
+    { onGroup, onTouch }: { onGroup: (size: number) => void; onTouch: (touched: Touched) => void },
   ) {
     this.#connection = connection;
     this.#place = place;
     this.#onGroup = onGroup;
+    this.#onTouch = onTouch;
   }
 
   add<Result>(
@@ -84,7 +111,7 @@ export class GroupCommit {
   async #commitGroup(): Promise<void> {
     const group = this.#waiting.splice(0, MAX_GROUP);
     this.#writer.running = true;
-    const committed: (() => void)[] = [];
+    const committed = new Committed();
     try {
       if (this.#place.trouble !== null) this.#requirePlace();
       const outcomes =
@@ -98,14 +125,14 @@ export class GroupCommit {
         else waiting.reject(outcome.error);
       });
     } catch (error) {
-      committed.length = 0;
+      committed.clear();
       const unavailable = asUnavailable(error);
       for (const waiting of group) waiting.reject(unavailable);
     } finally {
       this.#writer.running = false;
     }
     this.#onGroup(group.length);
-    for (const work of committed) work();
+    committed.tell(this.#onTouch);
     if (this.#waiting.length > 0) this.#schedule();
     else for (const resolve of this.#idle.splice(0)) resolve();
   }
@@ -117,11 +144,11 @@ export class GroupCommit {
   async #runGroup(
     group: readonly Waiting[],
     { careful }: { careful: boolean },
-    committed: (() => void)[],
+    committed: Committed,
   ): Promise<Outcome[] | null> {
     const outcomes: Outcome[] = [];
     const passed = new Set<Fence>();
-    committed.length = 0;
+    committed.clear();
     await this.#begin();
     const watch = watchForForeignAwait();
     const endMs = systemClock.monotonicMs() + MAX_GROUP_MS;
@@ -140,10 +167,10 @@ export class GroupCommit {
           this.#setCaptured(capture);
           captured = capture;
         }
-        const outcome = await this.#runOne(work, watch, { careful }, committed);
+        const outcome = await this.#runOne(work, watch, { careful, captured }, committed);
         if (outcome === null || (!careful && !outcome.ok)) {
           this.#connection.exec("ROLLBACK");
-          committed.length = 0;
+          committed.clear();
           // A work that failed alone has its answer already.
           return group.length === 1 && outcome !== null ? [outcome] : null;
         }
@@ -195,15 +222,15 @@ export class GroupCommit {
   async #runOne(
     work: (tx: Writer) => Promise<unknown>,
     watch: Watch,
-    { careful }: { careful: boolean },
-    committed: (() => void)[],
+    { careful, captured }: { careful: boolean; captured: boolean },
+    committed: Committed,
   ): Promise<Outcome | null> {
     const writer = new SqliteWriter(this.#connection, { careful });
     const run = (): Promise<unknown> => Promise.race([work(writer), watch.violated]);
     try {
       const value = await (careful ? writer.attempt(run) : run());
       if (writer.passedOver) return null;
-      committed.push(...writer.committed);
+      committed.add(writer, { captured });
       return { ok: true, value };
     } catch (error) {
       // A full disk and its like make SQLite undo the whole transaction by itself: then nobody's work is kept.

@@ -1,26 +1,48 @@
 /**
  * The database port: all that the house knows of its database. A reader and a writer are different types, so rights are types.
- * SQL is written in the room whose noun it serves, in what SQLite and PostgreSQL share; parameters are `?1`, `?2`, …
+ * SQL is written in the room whose noun it serves, in what SQLite and PostgreSQL share; its values are named, `$name`, or where there are few
+ * they are counted, `?1`, `?2`, …
  */
 
 export type SqlValue = string | number | bigint | boolean | null | Uint8Array;
+/** Values by name; a statement that names one which is missing throws. */
+export type SqlNames = Readonly<Record<string, SqlValue>>;
+export type SqlArguments = SqlValue[] | [SqlNames];
+
+/** What a write touched, told after its commit to whoever caches it or waits for it. */
+export type Topic =
+  /** A relay, its secrets included. */
+  | "relay"
+  /** An environment's hold, settings and processor secret. */
+  | "environment"
+  /** An event that may run now; with the relay's id. */
+  | "event"
+  | "record"
+  /** A record that change capture looks at: any write but those of relays and erasures. The store adds it to `record`. */
+  | "record_change"
+  /** What remains of a person, or of an event, is to be removed. */
+  | "erasure";
+/** Each topic with the ids that were named with it; none: any of it. */
+export type Touched = ReadonlyMap<Topic, ReadonlySet<string>>;
 
 /** A consistent view of the store. */
 export interface Reader {
   /** The first row, or null. */
-  get<Row>(sql: string, ...values: SqlValue[]): Promise<Row | null>;
+  get<Row>(sql: string, ...values: SqlArguments): Promise<Row | null>;
   /** Every row. */
-  all<Row>(sql: string, ...values: SqlValue[]): Promise<Row[]>;
+  all<Row>(sql: string, ...values: SqlArguments): Promise<Row[]>;
 }
 
 /** An open transaction. */
 export interface Writer extends Reader {
   /** Runs a statement for its effect; answers how many rows it changed. */
-  run(sql: string, ...values: SqlValue[]): Promise<number>;
+  run(sql: string, ...values: SqlArguments): Promise<number>;
   /** Runs `work` so that all of it is undone, and nothing else, when it throws. */
   attempt<Result>(work: () => Promise<Result>): Promise<Result>;
   /** Calls `work` once, after this transaction is durable; never when it is rolled back. */
   afterCommit(work: () => void): void;
+  /** Names what this transaction changes; the store's listeners are told once it is durable, never when it is rolled back. */
+  touch(topic: Topic, id?: string): void;
 }
 
 /** Who writes. Change capture skips `relay` and `erasure`. */
@@ -40,6 +62,8 @@ export interface Store {
   write<Result>(origin: Origin, work: (tx: Writer) => Promise<Result>): Promise<Result>;
   /** The same store for writes that are allowed only while `fence` passes; it is asked inside their transaction, once for those that share it. */
   behind(fence: Fence): Store;
+  /** Calls back after every commit of this process that touched anything, before its writers are answered. The answer stops it. */
+  listen(work: (touched: Touched) => void): () => void;
   /** Why every write is refused at present, in a sentence for the log; null while the database stands where it was opened. */
   readonly trouble: string | null;
   /** Calls back every second: whether another process changed the database since. The answer stops it. */

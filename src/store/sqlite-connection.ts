@@ -3,7 +3,14 @@
  * It decides how SQLite's errors are told apart, and never when a transaction begins or ends.
  */
 import { constants, Database, type Statement } from "bun:sqlite";
-import { type Reader, type SqlValue, StoreUnavailable, UniqueViolation, type Writer } from "./port.ts";
+import {
+  type Reader,
+  type SqlArguments,
+  StoreUnavailable,
+  type Topic,
+  UniqueViolation,
+  type Writer,
+} from "./port.ts";
 
 export class SqliteConnection implements Reader {
   readonly database: Database;
@@ -12,7 +19,8 @@ export class SqliteConnection implements Reader {
   constructor(file: string, options: { readonly: boolean }) {
     this.database = new Database(
       file,
-      options.readonly ? { readonly: true } : { readwrite: true, create: true },
+      // Strict: a value that a statement names and nobody gives is an error instead of NULL.
+      { strict: true, ...(options.readonly ? { readonly: true } : { readwrite: true, create: true }) },
     );
   }
 
@@ -25,7 +33,7 @@ export class SqliteConnection implements Reader {
     }
   }
 
-  async get<Row>(sql: string, ...values: SqlValue[]): Promise<Row | null> {
+  async get<Row>(sql: string, ...values: SqlArguments): Promise<Row | null> {
     try {
       return this.#statement(sql).get(...values) as Row | null;
     } catch (error) {
@@ -33,7 +41,7 @@ export class SqliteConnection implements Reader {
     }
   }
 
-  async all<Row>(sql: string, ...values: SqlValue[]): Promise<Row[]> {
+  async all<Row>(sql: string, ...values: SqlArguments): Promise<Row[]> {
     try {
       return this.#statement(sql).all(...values) as Row[];
     } catch (error) {
@@ -41,7 +49,7 @@ export class SqliteConnection implements Reader {
     }
   }
 
-  async run(sql: string, ...values: SqlValue[]): Promise<number> {
+  async run(sql: string, ...values: SqlArguments): Promise<number> {
     try {
       return this.#statement(sql).run(...values).changes;
     } catch (error) {
@@ -79,6 +87,7 @@ export class SqliteConnection implements Reader {
 export class SqliteWriter implements Writer {
   readonly #connection: SqliteConnection;
   readonly committed: (() => void)[] = [];
+  readonly touched: (readonly [topic: Topic, id: string | null])[] = [];
   readonly #careful: boolean;
   #depth = 0;
   #open = true;
@@ -94,17 +103,17 @@ export class SqliteWriter implements Writer {
     return this.#passedOver;
   }
 
-  get<Row>(sql: string, ...values: SqlValue[]): Promise<Row | null> {
+  get<Row>(sql: string, ...values: SqlArguments): Promise<Row | null> {
     if (!this.#open) return Promise.reject(ended());
     return this.#connection.get<Row>(sql, ...values);
   }
 
-  all<Row>(sql: string, ...values: SqlValue[]): Promise<Row[]> {
+  all<Row>(sql: string, ...values: SqlArguments): Promise<Row[]> {
     if (!this.#open) return Promise.reject(ended());
     return this.#connection.all<Row>(sql, ...values);
   }
 
-  run(sql: string, ...values: SqlValue[]): Promise<number> {
+  run(sql: string, ...values: SqlArguments): Promise<number> {
     if (!this.#open) return Promise.reject(ended());
     return this.#connection.run(sql, ...values);
   }
@@ -114,7 +123,7 @@ export class SqliteWriter implements Writer {
     if (!this.#careful) return this.#attemptPlainly(work);
     this.#depth += 1;
     const savepoint = `attempt_${this.#depth}`;
-    const callbacks = this.committed.length;
+    const [callbacks, touched] = [this.committed.length, this.touched.length];
     this.#connection.exec(`SAVEPOINT ${savepoint}`);
     try {
       const result = await work();
@@ -122,6 +131,7 @@ export class SqliteWriter implements Writer {
       return result;
     } catch (error) {
       this.committed.length = callbacks;
+      this.touched.length = touched;
       if (this.#connection.inTransaction) {
         this.#connection.exec(`ROLLBACK TO ${savepoint}`);
         this.#connection.exec(`RELEASE ${savepoint}`);
@@ -144,6 +154,11 @@ export class SqliteWriter implements Writer {
   afterCommit(work: () => void): void {
     if (!this.#open) throw ended();
     this.committed.push(work);
+  }
+
+  touch(topic: Topic, id?: string): void {
+    if (!this.#open) throw ended();
+    this.touched.push([topic, id ?? null]);
   }
 
   /** After this, a work that kept its transaction too long is told so instead of writing into another's. */

@@ -7,7 +7,15 @@ import { FilePlace } from "./file-place.ts";
 import { GroupCommit } from "./group-commit.ts";
 import { migrate, SCHEMA_VERSION } from "./migrate.ts";
 import { backupBeforeMigration } from "./migration-backup.ts";
-import { type Fence, type Origin, type Reader, type Store, StoreUnavailable, type Writer } from "./port.ts";
+import {
+  type Fence,
+  type Origin,
+  type Reader,
+  type Store,
+  StoreUnavailable,
+  type Touched,
+  type Writer,
+} from "./port.ts";
 import { SqliteConnection } from "./sqlite-connection.ts";
 import { emptyLog, giveBackPages } from "./tend.ts";
 
@@ -73,6 +81,7 @@ class SqliteStore implements Store {
   readonly #clock: Clock;
   readonly #place: FilePlace;
   readonly #group: GroupCommit;
+  readonly #listeners = new Set<(touched: Touched) => void>();
   readonly #watchers = new Set<(seen: { foreignChange: boolean }) => void>();
   #cancelLook: () => void = () => undefined;
   #version: number | null = null;
@@ -89,7 +98,10 @@ class SqliteStore implements Store {
     this.#reader = reader;
     this.#place = place;
     this.#clock = clock;
-    this.#group = new GroupCommit(writer, place, onGroup);
+    const onTouch = (touched: Touched): void => {
+      for (const listen of [...this.#listeners]) listen(touched);
+    };
+    this.#group = new GroupCommit(writer, place, { onGroup, onTouch });
   }
 
   read<Result>(work: (tx: Reader) => Promise<Result>): Promise<Result> {
@@ -104,6 +116,11 @@ class SqliteStore implements Store {
 
   behind(fence: Fence): Store {
     return new FencedStore(this, (origin, work) => this.#group.add(origin, work, fence));
+  }
+
+  listen(work: (touched: Touched) => void): () => void {
+    this.#listeners.add(work);
+    return () => this.#listeners.delete(work);
   }
 
   get trouble(): string | null {
@@ -172,6 +189,10 @@ class FencedStore implements Store {
   constructor(store: Store, write: Store["write"]) {
     this.#store = store;
     this.write = write;
+  }
+
+  listen(work: (touched: Touched) => void): () => void {
+    return this.#store.listen(work);
   }
 
   get trouble(): string | null {

@@ -45,7 +45,7 @@ export async function applyDefinition(
           warnings: await withoutReferences(tx, parts, definition, made.warnings),
         };
       }
-      if (row.definition === writeJson(definition)) return { outcome: "same" };
+      if (writeJson(row.definition) === writeJson(definition)) return { outcome: "same" };
       if (writtenMs !== null && row.originKind === "dashboard" && row.originAt > writtenMs) {
         return { outcome: "kept" };
       }

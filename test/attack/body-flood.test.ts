@@ -49,9 +49,7 @@ function begin(head: string, body: string | Uint8Array, from = "203.0.113.1"): P
     const heard = (): string => text;
     const status = (): number => Number(/^HTTP\/1\.1 (\d{3})/.exec(text)?.[1] ?? 0);
     socket.on("connect", () => {
-      socket.write(
-        `POST /hooks/${APP}/orders HTTP/1.1\r\nhost: x\r\nx-forwarded-for: ${from}\r\n${head}\r\n\r\n`,
-      );
+      socket.write(`POST /hooks/${APP}/orders HTTP/1.1\r\nhost: x\r\nx-forwarded-for: ${from}\r\n${head}\r\n\r\n`);
       socket.write(body, () => resolve({ socket, heard, status }));
     });
     socket.on("close", () => resolve({ socket, heard, status }));
@@ -61,8 +59,7 @@ function begin(head: string, body: string | Uint8Array, from = "203.0.113.1"): P
 
 const HALF = Buffer.alloc(LONGEST / 2, 0x61);
 const declared = (from?: string): Promise<Sender> => begin(`content-length: ${LONGEST}`, HALF, from);
-const chunked = (from?: string): Promise<Sender> =>
-  begin("transfer-encoding: chunked", Buffer.concat([Buffer.from("20000\r\n"), HALF]), from);
+const chunked = (from?: string): Promise<Sender> => begin("transfer-encoding: chunked", Buffer.concat([Buffer.from("20000\r\n"), HALF]), from);
 
 /** Waits, in real time, until what the sockets sent was taken in. */
 async function until(done: () => boolean): Promise<void> {
@@ -77,28 +74,25 @@ describe("of 1,500 half-sent bodies", () => {
     ["of one address", "a declared length", declared, () => undefined, FITS],
     ["of one address", "chunks", chunked, () => undefined, FITS],
     ["of many addresses", "a declared length", declared, (at: number) => `198.51.${at % 250}.7`, 4 * FITS],
-  ] as const)(
-    "%s, with %s, few are held, the rest refused unread",
-    async (_whose, _how, send, from, most) => {
-      const senders: Sender[] = [];
-      for (let at = 0; at < 1_500; at += 50) {
-        senders.push(...(await Promise.all(Array.from({ length: 50 }, (_, more) => send(from(at + more))))));
-      }
-      const refused = (): Sender[] => senders.filter(({ status }) => status() !== 0);
-      await until(() => refused().length >= senders.length - most - 4);
-      expect(senders.length - refused().length).toBeGreaterThan(0);
-      expect(senders.length - refused().length).toBeLessThanOrEqual(most + 4);
-      for (const { status, heard } of refused()) {
-        expect(status()).toBe(429);
-        expect(heard()).toContain('"code":"body_capped"');
-        expect(heard()).toContain("at once; send the request again after resetAt.");
-        expect(heard().toLowerCase()).toContain("connection: close");
-      }
-      // Those that have been half-sent for long make room for whoever comes.
-      await running.clock.advance(4_500);
-      expect(await good("1")).toBe(200);
-    },
-  );
+  ] as const)("%s, with %s, few are held, the rest refused unread", async (_whose, _how, send, from, most) => {
+    const senders: Sender[] = [];
+    for (let at = 0; at < 1_500; at += 50) {
+      senders.push(...(await Promise.all(Array.from({ length: 50 }, (_, more) => send(from(at + more))))));
+    }
+    const refused = (): Sender[] => senders.filter(({ status }) => status() !== 0);
+    await until(() => refused().length >= senders.length - most - 4);
+    expect(senders.length - refused().length).toBeGreaterThan(0);
+    expect(senders.length - refused().length).toBeLessThanOrEqual(most + 4);
+    for (const { status, heard } of refused()) {
+      expect(status()).toBe(429);
+      expect(heard()).toContain('"code":"body_capped"');
+      expect(heard()).toContain("at once; send the request again after resetAt.");
+      expect(heard().toLowerCase()).toContain("connection: close");
+    }
+    // Those that have been half-sent for long make room for whoever comes.
+    await running.clock.advance(4_500);
+    expect(await good("1")).toBe(200);
+  });
 });
 
 test("a full address keeps no other address out, at no moment", async () => {
@@ -144,9 +138,7 @@ test("management bodies have the same room: half-sent ones of strangers are refu
           sockets.push(socket);
           socket.on("error", () => undefined);
           socket.on("data", (chunk) => resolve(Number(/ (\d{3})/.exec(chunk.toString("latin1"))?.[1])));
-          socket.on("connect", () =>
-            socket.write("POST /api/session HTTP/1.1\r\nhost: x\r\ncontent-length: 1000000\r\n\r\n{"),
-          );
+          socket.on("connect", () => socket.write("POST /api/session HTTP/1.1\r\nhost: x\r\ncontent-length: 1000000\r\n\r\n{"));
           setTimeout(() => resolve(0), 1_500);
         }),
     ),

@@ -45,8 +45,7 @@ describe("only what becomes an event spends the app's minute", () => {
   beforeEach(async () => {
     await saveRelay(running, receiverDefinition({ actions: CALL, when: { event_type: "paid" } }));
   });
-  const send = async (id: string, type = "paid"): Promise<string> =>
-    told(await running.hook("orders", signedCall({ id, type })));
+  const send = async (id: string, type = "paid"): Promise<string> => told(await running.hook("orders", signedCall({ id, type })));
 
   test("duplicates and ignored calls leave it whole", async () => {
     expect(await send("1")).toBe("taken");
@@ -133,8 +132,7 @@ describe("nothing that costs more than a millisecond is computed before the addr
   const params = { scheme: "signature", header: "x-signature", signedPayload: "{params}" };
 
   beforeEach(async () => {
-    const of = (name: string, verify: object) =>
-      receiverDefinition({ name, actions: CALL, map: {}, verify: verify as Record<string, unknown> });
+    const of = (name: string, verify: object) => receiverDefinition({ name, actions: CALL, map: {}, verify: verify as Record<string, unknown> });
     await saveRelay(running, of("field", FIELD));
     await saveRelay(running, of("params", params));
     await saveRelay(running, of("keyed", KEYED), keys.stored);
@@ -160,10 +158,7 @@ describe("nothing that costs more than a millisecond is computed before the addr
   test("a good one is taken while the minute has room", async () => {
     for (const [words, make] of Object.entries(CALLS)) {
       const { name, ...init } = make(true);
-      expect([words, told(await running.hook(name, init as Parameters<RunningService["hook"]>[1]))]).toEqual([
-        words,
-        "taken",
-      ]);
+      expect([words, told(await running.hook(name, init as Parameters<RunningService["hook"]>[1]))]).toEqual([words, "taken"]);
     }
   });
 });
@@ -182,14 +177,11 @@ describe("what no signature could be is refused before a form's fields are read"
     return [verdict.verified ? "verified" : verdict.code, us];
   };
   const wide = Array.from({ length: 900 }, (_, at) => `${at}=${"x".repeat(280)}`).join("&");
-  test.each(["", "zz", "0".repeat(63), "0".repeat(66), "g".repeat(64), `${"0".repeat(62)}é`])(
-    'a signature of "%s" costs no parsing',
-    (given) => {
-      const [code, us] = charged(given, wide);
-      expect(code).toBe("bad_signature");
-      expect(us).toBeLessThan(charged("0".repeat(64), wide)[1] / 2);
-    },
-  );
+  test.each(["", "zz", "0".repeat(63), "0".repeat(66), "g".repeat(64), `${"0".repeat(62)}é`])('a signature of "%s" costs no parsing', (given) => {
+    const [code, us] = charged(given, wide);
+    expect(code).toBe("bad_signature");
+    expect(us).toBeLessThan(charged("0".repeat(64), wide)[1] / 2);
+  });
   test("43,000 names are counted, not read, and refused with the sentence", async () => {
     const many = Array.from({ length: 43_000 }, (_, at) => at.toString(36)).join("&");
     expect(charged("0".repeat(64), many)).toEqual(["invalid_json", 0]);

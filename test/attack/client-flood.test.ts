@@ -19,15 +19,13 @@ async function openShop(limits: Limits): Promise<ApiServer & { ann: SignedIn; bo
   } as const;
   const api = await startApi(config);
   const fields = { text: { type: "text" } };
-  for (const name of ["notes", "watched"])
-    await manage(api, "POST", "/collections", { name, kind: "private", fields });
+  for (const name of ["notes", "watched"]) await manage(api, "POST", "/collections", { name, kind: "private", fields });
   const definition = {
     name: "watcher",
     trigger: { kind: "data_change", collection: "watched", on: ["created", "updated"] },
     actions: [{ type: "write_record", collection: "notes", data: { text: "seen" } }],
   };
-  for (const name of ["watcher", "second"])
-    await manage(api, "POST", "/relays", { definition: { ...definition, name } });
+  for (const name of ["watcher", "second"]) await manage(api, "POST", "/relays", { definition: { ...definition, name } });
   return Object.assign(api, {
     ann: await signIn(api, "ann@example.com"),
     bo: await signIn(api, "bo@example.com"),
@@ -65,8 +63,7 @@ const FLOODS: Flood[] = [
     name: "writes from one address",
     limits: { clientWritesPerAddressPerMinute: 2 },
     taken: 2,
-    sentence:
-      "The limit of 2 writes from one network address within a minute is reached: write again after resetAt.",
+    sentence: "The limit of 2 writes from one network address within a minute is reached: write again after resetAt.",
     target: /^person:per_/,
     boRefused: false,
   },
@@ -75,8 +72,7 @@ const FLOODS: Flood[] = [
     limits: { clientWritesPerAddressPerMinute: 2 },
     taken: 2,
     from: (turn) => `2001:db8:1:2::${turn}`,
-    sentence:
-      "The limit of 2 writes from one network address within a minute is reached: write again after resetAt.",
+    sentence: "The limit of 2 writes from one network address within a minute is reached: write again after resetAt.",
     target: /^person:per_/,
     boRefused: false,
   },
@@ -85,8 +81,7 @@ const FLOODS: Flood[] = [
     limits: { clientWritesPerAppPerMinute: 4 },
     taken: 4,
     from: (turn) => `203.0.113.${turn}`,
-    sentence:
-      "The limit of 4 writes of all people of the app within a minute is reached: write again after resetAt.",
+    sentence: "The limit of 4 writes of all people of the app within a minute is reached: write again after resetAt.",
     target: /^client:writes$/,
     boRefused: true,
   },
@@ -95,8 +90,7 @@ const FLOODS: Flood[] = [
     limits: { clientEventsPerPersonPerMinute: 4 },
     taken: 2,
     path: WATCHED,
-    sentence:
-      "The limit of 4 events that one person's writes make within a minute is reached: write again after resetAt.",
+    sentence: "The limit of 4 events that one person's writes make within a minute is reached: write again after resetAt.",
     target: /^person:per_/,
     boRefused: false,
   },
@@ -105,8 +99,7 @@ const FLOODS: Flood[] = [
     limits: { clientEventsPerAppPerMinute: 6 },
     taken: 3,
     path: WATCHED,
-    sentence:
-      "The limit of 6 events that the writes of all people of the app make within a minute is reached: write again after resetAt.",
+    sentence: "The limit of 6 events that the writes of all people of the app make within a minute is reached: write again after resetAt.",
     target: /^client:writes$/,
     boRefused: true,
   },
@@ -116,10 +109,8 @@ for (const flood of FLOODS) {
   test(`${flood.name} are capped for the minute, and the owner hears of it once`, async () => {
     await using shop = await openShop(flood.limits);
     const { path = NOTES, from = () => "203.0.113.9" } = flood;
-    const write = (who: SignedIn, source: string, text = "hi") =>
-      who.call("POST", path, { data: { text } }, { "x-forwarded-for": source });
-    for (let turn = 1; turn <= flood.taken; turn++)
-      expect((await write(shop.ann, from(turn))).status).toBe(201);
+    const write = (who: SignedIn, source: string, text = "hi") => who.call("POST", path, { data: { text } }, { "x-forwarded-for": source });
+    for (let turn = 1; turn <= flood.taken; turn++) expect((await write(shop.ann, from(turn))).status).toBe(201);
     for (const again of [1, 2]) {
       const refused = await write(shop.ann, from(flood.taken + again));
       expect(refused.status).toBe(429);
@@ -135,9 +126,7 @@ for (const flood of FLOODS) {
     await manage(shop, "POST", path, { data: { text: "from the app" } });
     const { items } = await manage(shop, "GET", "/alerts");
     const told = items.filter(({ code }: { code: string }) => code === "writes_capped");
-    expect(told).toEqual([
-      expect.objectContaining({ target: expect.stringMatching(flood.target), count: 1 }),
-    ]);
+    expect(told).toEqual([expect.objectContaining({ target: expect.stringMatching(flood.target), count: 1 })]);
     expect(told[0].message).toContain(`RELAY_LIMIT_CLIENT_`);
 
     await shop.clock.advance(60_000);
@@ -174,9 +163,7 @@ test("a person's records take no more than their limit; shrinking and deleting m
   // The app may write for the person all the same, and then the person only less than before.
   await manage(shop, "POST", NOTES, { data: quarter, owner: shop.ann.id });
   expect((await shop.ann.call("PUT", `${NOTES}/${ids[0]}`, { data: { text: "small" } })).status).toBe(200);
-  expect((await shop.ann.call("PUT", `${NOTES}/${ids[0]}`, { data: quarter })).json.code).toBe(
-    "storage_capped",
-  );
+  expect((await shop.ann.call("PUT", `${NOTES}/${ids[0]}`, { data: quarter })).json.code).toBe("storage_capped");
   expect((await shop.ann.call("DELETE", `${NOTES}/${ids[1]}`)).status).toBe(204);
   expect((await shop.ann.call("PUT", `${NOTES}/${ids[0]}`, { data: quarter })).status).toBe(200);
 });
@@ -223,9 +210,7 @@ test("what is stored is counted exactly, through every kind of change", async ()
   await manage(shop, "DELETE", `${NOTES}/${gone.id}`);
   await manage(shop, "PUT", `${NOTES}/${record.id}`, { data: { text: "ccc" }, owner: null });
   const rows = await shop.store.read((tx) =>
-    tx.all<{ owner: string; bytes: number }>(
-      "SELECT owner_id AS owner, bytes FROM stored_bytes WHERE bytes > 0 ORDER BY owner_id",
-    ),
+    tx.all<{ owner: string; bytes: number }>("SELECT owner_id AS owner, bytes FROM stored_bytes WHERE bytes > 0 ORDER BY owner_id"),
   );
   expect(rows).toEqual([
     { owner: "", bytes: '{"text":"ccc"}{"text":"d"}'.length },

@@ -61,8 +61,7 @@ async function openTown(limits: Partial<RaisableLimits> = {}): Promise<Town> {
     mails,
     outcome: { kind: "mailbox" },
     takesMs: 0,
-    ask: (email, source = OWN, environmentId = place.environmentId) =>
-      town.signin.requestCode({ ...place, source, environmentId }, email),
+    ask: (email, source = OWN, environmentId = place.environmentId) => town.signin.requestCode({ ...place, source, environmentId }, email),
     codeOf: (email) => mails.findLast(({ to }) => to === email)?.text.slice(0, 6) ?? "",
     enter: (email, code, source = OWN) => town.signin.signIn({ ...place, source }, { email, code }),
     restart: () => {
@@ -106,13 +105,10 @@ describe("six digits", () => {
       for (let n = 0; n < 40; n++) await tried(town.ask(email, `10.${round}.0.${n}`));
       const codes = town.mails.map(({ text }) => text.slice(0, 6));
       for (let n = 0; n < 400; n++) {
-        for (let guess = 0; guess < 5; guess++)
-          await tried(town.enter(email, wrongOf(codes), `10.${round}.${n >> 7}.${n & 127}`));
+        for (let guess = 0; guess < 5; guess++) await tried(town.enter(email, wrongOf(codes), `10.${round}.${n >> 7}.${n & 127}`));
       }
-      const sql =
-        "SELECT coalesce(sum(wrong_tries + foreign_tries), 0) AS tries FROM person_code WHERE expires_at > ?1";
-      compared +=
-        (await town.store.read((tx) => tx.get<{ tries: number }>(sql, town.clock.now())))?.tries ?? 0;
+      const sql = "SELECT coalesce(sum(wrong_tries + foreign_tries), 0) AS tries FROM person_code WHERE expires_at > ?1";
+      compared += (await town.store.read((tx) => tx.get<{ tries: number }>(sql, town.clock.now())))?.tries ?? 0;
       await town.clock.advance(10 * 60_000);
     }
     expect(town.mails).toHaveLength(10);
@@ -207,9 +203,7 @@ describe("strangers use up nothing of the app's own", () => {
   test("and the owner is told once which limit was reached", async () => {
     const town = await openTown();
     for (let n = 0; n < 120; n++) await tried(town.ask(`s${n}@example.com`, `192.0.${n}.1`));
-    const alerts = await town.store.read((tx) =>
-      listAlerts(tx, town.environmentId, { limit: 10, after: null }),
-    );
+    const alerts = await town.store.read((tx) => listAlerts(tx, town.environmentId, { limit: 10, after: null }));
     expect(alerts.items.map(({ code }) => code)).toEqual(["codes_capped"]);
     expect(alerts.items[0]?.message).toContain("RELAY_LIMIT_STRANGER_CODES_PER_HOUR");
   });
@@ -240,8 +234,7 @@ describe("nobody learns who exists", () => {
       const town = await openTown({ codesPerHour: 1_000 });
       await town.invite("ada@example.com");
       await close(town);
-      const count = async (table: string) =>
-        (await town.store.read((tx) => tx.all(`SELECT * FROM ${table}`))).length;
+      const count = async (table: string) => (await town.store.read((tx) => tx.all(`SELECT * FROM ${table}`))).length;
       for (const [outcome, expected] of [
         [{ kind: "mailbox" }, "taken"],
         [{ kind: "failed", message: "no", retry: true, reason: "unreachable" }, "code_not_sent"],
@@ -340,9 +333,7 @@ describe("nobody learns who exists", () => {
     const town = await openTown();
     await town.ask("stranger@example.com");
     await closings[0]?.[1](town);
-    expect(await tried(town.enter("stranger@example.com", town.codeOf("stranger@example.com")))).toBe(
-      "code_invalid",
-    );
+    expect(await tried(town.enter("stranger@example.com", town.codeOf("stranger@example.com")))).toBe("code_invalid");
     expect(await town.store.read((tx) => tx.all("SELECT id FROM person"))).toEqual([]);
   });
 });
@@ -362,7 +353,5 @@ test("every budget is whole again after its hour or day", async () => {
   expect(await tried(town.enter("b@example.com", code, "192.0.2.1"))).toBe("signup_capped");
   await town.clock.advance(DAY_MS);
   await town.ask("b@example.com", "192.0.2.1");
-  expect((await town.enter("b@example.com", town.codeOf("b@example.com"), "192.0.2.1")).person.email).toBe(
-    "b@example.com",
-  );
+  expect((await town.enter("b@example.com", town.codeOf("b@example.com"), "192.0.2.1")).person.email).toBe("b@example.com");
 });

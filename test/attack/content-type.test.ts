@@ -95,11 +95,7 @@ function sign({ scheme, fields, key, name }: Sender, body: string, contentType: 
 }
 
 /** Sends what was signed under another type; `taken`, `duplicate`, or status and code. */
-async function send(
-  name: string,
-  { headers, body }: { headers: Record<string, string>; body: Uint8Array | string },
-  type: string,
-): Promise<string> {
+async function send(name: string, { headers, body }: { headers: Record<string, string>; body: Uint8Array | string }, type: string): Promise<string> {
   const others = Object.entries(headers).filter(([header]) => header !== "content-type");
   const answer = await running.hook(name, {
     headers: { ...Object.fromEntries(others), ...(type === "" ? {} : { "content-type": type }) },
@@ -110,10 +106,7 @@ async function send(
 }
 
 async function mappedOf(name: string): Promise<unknown[]> {
-  const rows = await running.rows<{ payload: string }>(
-    "SELECT payload FROM event WHERE relay_name = ?1 ORDER BY seq",
-    name,
-  );
+  const rows = await running.rows<{ payload: string }>("SELECT payload FROM event WHERE relay_name = ?1 ORDER BY seq", name);
   return rows.map(({ payload }) => JSON.parse(payload).mapped);
 }
 
@@ -139,9 +132,7 @@ describe("the signed bytes of a JSON call are one event under every content type
       const signed = sign(sender, hostile(id), JSON_TYPE);
       expect(await send(name, signed, type)).toBe("taken");
       for (const other of TYPES) expect(await send(name, signed, other)).toBe("duplicate");
-      expect((await mappedOf(name)).slice(before)).toEqual([
-        { event_id: id, event_type: "customer.updated", email: "buyer@example.com" },
-      ]);
+      expect((await mappedOf(name)).slice(before)).toEqual([{ event_id: id, event_type: "customer.updated", email: "buyer@example.com" }]);
     });
   }
 });
@@ -180,9 +171,7 @@ describe("a recipe that signs a form's fields", () => {
     const fields = [...new URLSearchParams(body)].sort().map(([name, value]) => name + value);
     for (const text of [url + fields.join(""), url + body, url]) {
       const mac = createHmac("sha1", SECRET).update(text).digest("base64");
-      expect(await send(phone.name, { headers: { "x-phone-signature": mac }, body }, type)).toBe(
-        "401 bad_signature",
-      );
+      expect(await send(phone.name, { headers: { "x-phone-signature": mac }, body }, type)).toBe("401 bad_signature");
     }
   });
   test("takes a form as a form alone, once", async () => {

@@ -19,12 +19,7 @@ function speak(api: ApiServer, text: string): Promise<string> {
 
 function request(api: ApiServer, line: string, headers: readonly string[], body = ""): Promise<string> {
   const { host } = new URL(api.base);
-  const all = [
-    `host: ${host}`,
-    "connection: close",
-    `content-length: ${Buffer.byteLength(body)}`,
-    ...headers,
-  ];
+  const all = [`host: ${host}`, "connection: close", `content-length: ${Buffer.byteLength(body)}`, ...headers];
   return speak(api, `${line} HTTP/1.1\r\n${all.join("\r\n")}\r\n\r\n${body}`);
 }
 
@@ -102,14 +97,7 @@ test.each([
 
 test("whatever a file says it is, it is handed out as a download that no page may run", async () => {
   await using api = await startApi();
-  const types = [
-    "text/html",
-    "image/svg+xml",
-    "application/javascript",
-    "text/html; charset=\u00ff",
-    "",
-    "nonsense",
-  ];
+  const types = ["text/html", "image/svg+xml", "application/javascript", "text/html; charset=\u00ff", "", "nonsense"];
   for (const type of types) {
     const upload = {
       method: "POST",
@@ -177,8 +165,7 @@ describe("guessing", () => {
   test("a password is capped, whatever address a header claims", async () => {
     await using api = await startApi();
     const codes: string[] = [];
-    for (let n = 0; n < 12; n++)
-      codes.push((await guess(api, { "x-forwarded-for": `203.0.113.${n}` })).json.code);
+    for (let n = 0; n < 12; n++) codes.push((await guess(api, { "x-forwarded-for": `203.0.113.${n}` })).json.code);
     expect(codes.slice(0, 10)).toEqual(Array(10).fill("unauthenticated"));
     expect(codes.slice(10)).toEqual(["signin_capped", "signin_capped"]);
   });

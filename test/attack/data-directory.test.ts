@@ -1,17 +1,7 @@
 /** Somebody takes the data directory, or a file of it, from under a running server: what is acknowledged is kept, and nothing happens twice. */
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, spyOn, test } from "bun:test";
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "../../src/ground/clock.ts";
@@ -53,14 +43,12 @@ async function start(): Promise<RunningService> {
 
 const send = (service: RunningService, id: string) => service.hook("orders", signedCall({ id, amount: 1 }));
 const ready = async ({ service }: RunningService) => (await fetch(`${service.url}/readyz`)).status;
-const told = ({ logged }: RunningService, what: string) =>
-  logged.filter((line) => line.includes(what)).length;
+const told = ({ logged }: RunningService, what: string) => logged.filter((line) => line.includes(what)).length;
 
 const listNames = (directory: string) => (existsSync(directory) ? readdirSync(directory).sort() : null);
 
 /** What stands there: names and sizes. */
-const listFiles = (directory: string) =>
-  listNames(directory)?.map((name) => `${name} ${statSync(join(directory, name)).size}`);
+const listFiles = (directory: string) => listNames(directory)?.map((name) => `${name} ${statSync(join(directory, name)).size}`);
 
 describe("under a running server", () => {
   for (const { rule, take } of [
@@ -283,9 +271,7 @@ describe("the lease of a server that was killed is taken", () => {
     const startedMs = performance.now();
     try {
       await RunnerLease.take({ store, file, lock, clock: systemClock });
-      const [row] = await store.read((tx) =>
-        tx.all<{ epoch: number; asked: number }>("SELECT epoch, asked FROM runner_lease"),
-      );
+      const [row] = await store.read((tx) => tx.all<{ epoch: number; asked: number }>("SELECT epoch, asked FROM runner_lease"));
       return { ...row, tookMs: performance.now() - startedMs };
     } finally {
       lock.release();

@@ -31,9 +31,7 @@ beforeEach(async () => {
   const mailer = { send: async () => ({ kind: "sent" }) as const };
   running = await startRunningService({ config: { dataDir }, doors: { actions: { caller, mailer } } });
   await running.service.store.write("app", (tx) =>
-    tx.run(
-      "INSERT INTO sender_domain (environment_id, domain, verification_token, verified_at) SELECT id, 'shop.example', 't', 1 FROM environment",
-    ),
+    tx.run("INSERT INTO sender_domain (environment_id, domain, verification_token, verified_at) SELECT id, 'shop.example', 't', 1 FROM environment"),
   );
   await makeOrders(running);
 });
@@ -52,25 +50,20 @@ async function erase(id: string): Promise<void> {
 async function sweep(): Promise<void> {
   for (let turn = 0; turn < 200; turn++) {
     await running.clock.advance(100);
-    const [open] = await running.rows<{ count: number }>(
-      "SELECT count(*) AS count FROM erasure WHERE sought IS NOT NULL",
-    );
+    const [open] = await running.rows<{ count: number }>("SELECT count(*) AS count FROM erasure WHERE sought IS NOT NULL");
     if (open?.count === 0) break;
   }
   await running.clock.advance(1_000);
 }
 
-const people = () =>
-  running.rows<{ email: string }>("SELECT email FROM person WHERE email IS NOT NULL ORDER BY email");
+const people = () => running.rows<{ email: string }>("SELECT email FROM person WHERE email IS NOT NULL ORDER BY email");
 
 /** Files below the data directory that hold the text, in any letters' case. */
 async function filesThatHold(text: string): Promise<string[]> {
   await running.service.store.tend({ everything: true });
   const files = readdirSync(dataDir).filter((name) => name.startsWith("relay.db"));
   const needle = text.toLowerCase();
-  return files.filter((name) =>
-    readFileSync(join(dataDir, name)).toString("latin1").toLowerCase().includes(needle),
-  );
+  return files.filter((name) => readFileSync(join(dataDir, name)).toString("latin1").toLowerCase().includes(needle));
 }
 
 describe("an event that arrived before the erasure", () => {
@@ -95,31 +88,27 @@ describe("an event that arrived before the erasure", () => {
     ],
   ];
   for (const swept of [false, true]) {
-    test.each(rows)(
-      `%s ends failed, person_erased, ${swept ? "after" : "before"} the sweep came to it`,
-      async (_what, make) => {
-        await saveRelay(running, receiverDefinition({ map: MAP, actions: [CREDITS] }));
-        await sendEvent(running, "first", { email: ADA });
-        await running.drain();
-        const event = await make();
-        await erase(await personId());
-        if (swept) await sweep();
-        await running.api("POST", "/relays/orders/resume");
-        await running.clock.advance(2 * MINUTE);
-        await running.drain();
-        expect(await showEvent(running, event)).toMatchObject({ state: "failed", reason: "person_erased" });
-        expect(await people()).toEqual([]);
-        expect(caller.requests.length).toBeLessThanOrEqual(1);
-      },
-    );
+    test.each(rows)(`%s ends failed, person_erased, ${swept ? "after" : "before"} the sweep came to it`, async (_what, make) => {
+      await saveRelay(running, receiverDefinition({ map: MAP, actions: [CREDITS] }));
+      await sendEvent(running, "first", { email: ADA });
+      await running.drain();
+      const event = await make();
+      await erase(await personId());
+      if (swept) await sweep();
+      await running.api("POST", "/relays/orders/resume");
+      await running.clock.advance(2 * MINUTE);
+      await running.drain();
+      expect(await showEvent(running, event)).toMatchObject({ state: "failed", reason: "person_erased" });
+      expect(await people()).toEqual([]);
+      expect(caller.requests.length).toBeLessThanOrEqual(1);
+    });
   }
 
   test("and is under way ends with what is on its way: nothing that follows writes or sends the address", async () => {
     caller.reply = () => "hang";
     await saveRelay(running, receiverDefinition({ map: MAP, actions: [CALL, WRITE, CALL] }));
     const event = await sendEvent(running, "under-way", { email: ADA });
-    for (let turn = 0; turn < 1_000 && caller.hanging() === 0; turn++)
-      await new Promise<void>((resolve) => setImmediate(resolve));
+    for (let turn = 0; turn < 1_000 && caller.hanging() === 0; turn++) await new Promise<void>((resolve) => setImmediate(resolve));
     expect(caller.hanging()).toBe(1);
     await erase(await personId());
     caller.reply = () => OK;
@@ -193,10 +182,7 @@ describe("an event that arrived before the erasure", () => {
       ["person_token", "tok-ada"],
     ]) {
       const name = key?.replace("_", "-") ?? "";
-      await saveRelay(
-        running,
-        receiverDefinition({ name, map: { event_id: "id", [key ?? ""]: "who" }, actions: [CREDITS] }),
-      );
+      await saveRelay(running, receiverDefinition({ name, map: { event_id: "id", [key ?? ""]: "who" }, actions: [CREDITS] }));
       await running.api("POST", `/relays/${name}/pause`);
       events.push(await sendEvent(running, name, { who: value }, name));
     }
@@ -204,8 +190,7 @@ describe("an event that arrived before the erasure", () => {
     await sweep();
     for (const name of ["person-id", "person-token"]) await running.api("POST", `/relays/${name}/resume`);
     await running.drain();
-    for (const event of events)
-      expect(await showEvent(running, event)).toMatchObject({ state: "failed", reason: "person_erased" });
+    for (const event of events) expect(await showEvent(running, event)).toMatchObject({ state: "failed", reason: "person_erased" });
   });
 });
 
@@ -226,11 +211,7 @@ describe("the address is found nowhere afterwards", () => {
       receiverDefinition({
         name: "gifts",
         map: gift,
-        actions: [
-          { ...CREDITS, reason: "from {{mapped.friend}}" },
-          WRITE,
-          { ...MAIL, text: "A gift from {{mapped.friend}}" },
-        ],
+        actions: [{ ...CREDITS, reason: "from {{mapped.friend}}" }, WRITE, { ...MAIL, text: "A gift from {{mapped.friend}}" }],
       }),
     );
     await saveRelay(
@@ -245,10 +226,7 @@ describe("the address is found nowhere afterwards", () => {
       }),
     );
     await running.api("PUT", "/products/book", { soldThrough: { kind: "relay", relay: "sales" } });
-    await saveRelay(
-      running,
-      receiverDefinition({ name: "picky", map: { ...MAP, to: "email" }, when: { to: "nobody" } }),
-    );
+    await saveRelay(running, receiverDefinition({ name: "picky", map: { ...MAP, to: "email" }, when: { to: "nobody" } }));
     const of = await sendEvent(running, "mine", { email: ADA });
     await sendEvent(running, "long", { email: ADA, filler: `${ADA} `.repeat(3_000) });
     await sendEvent(running, "mailed", { email: ADA }, "mailing");

@@ -39,29 +39,13 @@ const FILES: readonly [name: string, make: (path: string) => void, says: RegExp]
   ["a link to a device without end", (path) => symlinkSync("/dev/zero", path), /no file but a pipe/],
   ["a link to itself", (path) => symlinkSync(path, path), /cannot be read \(ELOOP/],
   ["a link to nothing", (path) => symlinkSync("/nowhere/at/all", path), /There is no file/],
-  [
-    "bytes that are no UTF-8",
-    (path) => writeFileSync(path, Buffer.from('{"name":"\xff\xfe"}', "latin1")),
-    /not text in UTF-8/,
-  ],
+  ["bytes that are no UTF-8", (path) => writeFileSync(path, Buffer.from('{"name":"\xff\xfe"}', "latin1")), /not text in UTF-8/],
   ["nothing", (path) => writeFileSync(path, ""), /is empty/],
   ["a hundred thousand brackets", (path) => writeFileSync(path, "[".repeat(100_000)), /at most 64 levels/],
-  [
-    "a name with a path in it",
-    (path) => writeFileSync(path, definition("../../evil")),
-    /`name` is not in the right form/,
-  ],
+  ["a name with a path in it", (path) => writeFileSync(path, definition("../../evil")), /`name` is not in the right form/],
   ["another relay's name", (path) => writeFileSync(path, definition("other")), /give both the same name/],
-  [
-    "a name twice",
-    (path) => writeFileSync(path, `{"name":"x",${definition("a-name").slice(1)}`),
-    /stands here twice/,
-  ],
-  [
-    "__proto__",
-    (path) => writeFileSync(path, '{"__proto__":{"name":"a-name"}}'),
-    /`__proto__` is a name that no object may have/,
-  ],
+  ["a name twice", (path) => writeFileSync(path, `{"name":"x",${definition("a-name").slice(1)}`), /stands here twice/],
+  ["__proto__", (path) => writeFileSync(path, '{"__proto__":{"name":"a-name"}}'), /`__proto__` is a name that no object may have/],
 ];
 
 test.each(FILES)("%s", async (name, make, says) => {
@@ -85,9 +69,7 @@ test.each([
   const before = process.cpuUsage();
   const read = parseJsonText(text);
   const { user } = process.cpuUsage(before);
-  expect(read.ok ? read.places.places.get("k69999") : null).toEqual(
-    gap === "" ? { line: 1, column: text.length - 1 } : { line: 70_001, column: 1 },
-  );
+  expect(read.ok ? read.places.places.get("k69999") : null).toEqual(gap === "" ? { line: 1, column: text.length - 1 } : { line: 70_001, column: 1 });
   // One pass takes tens of milliseconds here; a look back for each field took minutes.
   expect(user / 1_000).toBeLessThan(5_000);
 });

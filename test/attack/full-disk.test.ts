@@ -60,10 +60,12 @@ function setRoom(pid: number, room: "none" | "any"): void {
 
 /** The command line's server in a process of its own. */
 function serve(wrap: readonly string[] = []) {
-  const child = Bun.spawn(
-    [...wrap, process.execPath, join(PROJECT, "src/main.ts"), "serve", "--port", "0", "--data-dir", dataDir],
-    { cwd: folder, stdout: "pipe", stderr: "pipe", env: { PATH: process.env["PATH"] ?? "", HOME: folder } },
-  );
+  const child = Bun.spawn([...wrap, process.execPath, join(PROJECT, "src/main.ts"), "serve", "--port", "0", "--data-dir", dataDir], {
+    cwd: folder,
+    stdout: "pipe",
+    stderr: "pipe",
+    env: { PATH: process.env["PATH"] ?? "", HOME: folder },
+  });
   let told = "";
   const read = async (): Promise<void> => {
     for await (const bytes of child.stderr) told += new TextDecoder().decode(bytes);
@@ -120,8 +122,7 @@ describe("while it runs", () => {
     await makeOrders(running);
     await saveRelay(running, receiverDefinition({}));
     const pages = (await running.rows<{ page_count: number }>("PRAGMA page_count"))[0]?.page_count ?? 0;
-    const leave = (room: number) =>
-      running.service.store.write("app", (tx) => tx.get(`PRAGMA max_page_count = ${room}`));
+    const leave = (room: number) => running.service.store.write("app", (tx) => tx.get(`PRAGMA max_page_count = ${room}`));
     await leave(pages);
     const big = (id: string) => running.hook("orders", signedCall({ id, pad: "x".repeat(30_000) }));
     const statuses: number[] = [];
@@ -173,15 +174,11 @@ describe("while it runs", () => {
     const took: number[] = [];
     for (let n = 0; n < 40; n++) {
       const startedMs = performance.now();
-      const answers = await Promise.all([
-        fetch(`${running.service.url}/healthz`),
-        running.api("GET", "/events"),
-      ]);
+      const answers = await Promise.all([fetch(`${running.service.url}/healthz`), running.api("GET", "/events")]);
       expect(answers.map(({ status }) => status)).toEqual([200, 200]);
       took.push(performance.now() - startedMs);
       if (n === 10) other.run("ROLLBACK");
-      if (n === 10)
-        expect((await Promise.all(waiting)).map(({ status }) => status)).toEqual(Array(20).fill(200));
+      if (n === 10) expect((await Promise.all(waiting)).map(({ status }) => status)).toEqual(Array(20).fill(200));
     }
     expect(took.sort((a, b) => a - b)[20]).toBeLessThan(200);
   });
@@ -210,9 +207,7 @@ describe("another process's write lock when the port has just opened", () => {
       });
       (other as Database | null)?.close();
       expect(ran.code).toBe(0);
-      expect(ran.said.split("\n").filter((line) => line.startsWith("Set-up"))).toEqual(
-        said === null ? [] : [expect.stringContaining(said)],
-      );
+      expect(ran.said.split("\n").filter((line) => line.startsWith("Set-up"))).toEqual(said === null ? [] : [expect.stringContaining(said)]);
       expect(ran.told).toContain("service started");
     });
   }
@@ -229,11 +224,8 @@ describe("a first start that was killed", () => {
       rule: "when the database had its modes and no table",
       leave: () => {
         using database = new Database(join(dataDir, "relay.db"));
-        for (const pragma of ["auto_vacuum = INCREMENTAL", "journal_mode = WAL"])
-          database.run(`PRAGMA ${pragma}`);
-        database.run(
-          "CREATE TABLE schema_migration (number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL)",
-        );
+        for (const pragma of ["auto_vacuum = INCREMENTAL", "journal_mode = WAL"]) database.run(`PRAGMA ${pragma}`);
+        database.run("CREATE TABLE schema_migration (number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL)");
       },
     },
     {
@@ -251,9 +243,7 @@ describe("a first start that was killed", () => {
       await saveRelay(running, receiverDefinition({}));
       expect((await send(running.service.url, "a")).status).toBe(200);
       expect(await running.rows("PRAGMA auto_vacuum")).toEqual([{ auto_vacuum: 2 }]);
-      const names = readdirSync(dataDir).filter(
-        (name) => !/^(relay\.db(-wal|-shm)?|master\.key|runner\.(lock|txt))$/.test(name),
-      );
+      const names = readdirSync(dataDir).filter((name) => !/^(relay\.db(-wal|-shm)?|master\.key|runner\.(lock|txt))$/.test(name));
       expect(names).toEqual([]);
     });
   }

@@ -63,9 +63,7 @@ const inJson = (text: string) =>
   );
 const manyTemplates = inJson(`{{event.a.b}} ${"x".repeat(80)}`);
 const manyProblems = inJson("{{evnt.a.b | upper}}");
-const nearNames = definition([
-  Object.fromEntries(Array.from({ length: 2_400 }, (_, at) => [`collectio${at}`, 1])),
-]);
+const nearNames = definition([Object.fromEntries(Array.from({ length: 2_400 }, (_, at) => [`collectio${at}`, 1]))]);
 
 const get =
   (path: string): Worst =>
@@ -150,9 +148,7 @@ const WORST: Record<string, Worst> = {
   "GET {E}/events/:id": get(`${E}/events/${WIDE_EVENT}`),
   "GET {E}/events/:id/replay": get(`${E}/events/${WIDE_EVENT}/replay`),
   "POST {E}/events/:id/replay": send("POST", `${E}/events/${WIDE_EVENT}/replay`, {}),
-  "POST {E}/events/:id/expunge": (turn) => [
-    { method: "POST", path: `${E}/events/${otherEvent(turn)}/expunge`, body: {} },
-  ],
+  "POST {E}/events/:id/expunge": (turn) => [{ method: "POST", path: `${E}/events/${otherEvent(turn)}/expunge`, body: {} }],
   "GET {E}/calls": list("/calls", "relay=nothing"),
   "GET {E}/collections/:name/records": () => [
     `${wide}?limit=200`,
@@ -171,9 +167,7 @@ const WORST: Record<string, Worst> = {
   ),
   "GET {E}/collections/:name/records/:id": get(`${wide}/${wideRecord}`),
   "PUT {E}/collections/:name/records/:id": send("PUT", `${wide}/${wideRecord}`, { data: wideText }),
-  "DELETE {E}/collections/:name/records/:id": (turn) => [
-    { method: "DELETE", path: `${wide}/${rowId("rec", 9_000_200 + turn)}` },
-  ],
+  "DELETE {E}/collections/:name/records/:id": (turn) => [{ method: "DELETE", path: `${wide}/${rowId("rec", 9_000_200 + turn)}` }],
   "GET {E}/collections": list("/collections"),
   "POST {E}/collections": refused(400, "POST", `${E}/collections`, {
     name: "many",
@@ -192,16 +186,8 @@ const WORST: Record<string, Worst> = {
   "GET {E}/files": list("/files"),
   "POST {E}/files": () => [{ method: "POST", path: `${E}/files?name=a.bin`, bytes: new Uint8Array(5 * MB) }],
   "GET {E}/files/:id": get(`${E}/files/${rowId("fil", 100_001)}`),
-  "DELETE {E}/files/:id": (turn) => [
-    { method: "DELETE", path: `${E}/files/${rowId("fil", 100_001 + turn)}` },
-  ],
-  "GET {E}/persons": list(
-    "/persons",
-    "q=nobody-has-this",
-    "status=suspended",
-    `q=${long}`,
-    "status=invited&q=p",
-  ),
+  "DELETE {E}/files/:id": (turn) => [{ method: "DELETE", path: `${E}/files/${rowId("fil", 100_001 + turn)}` }],
+  "GET {E}/persons": list("/persons", "q=nobody-has-this", "status=suspended", `q=${long}`, "status=invited&q=p"),
   "POST {E}/persons": refused(
     400,
     "POST",
@@ -270,13 +256,7 @@ const WORST: Record<string, Worst> = {
       },
     },
   ],
-  "GET {E}/purchases": list(
-    "/purchases",
-    `person=${person}`,
-    "kind=refund",
-    `person=${rowId("per", 7)}&kind=refund`,
-    "ref=ref7",
-  ),
+  "GET {E}/purchases": list("/purchases", `person=${person}`, "kind=refund", `person=${rowId("per", 7)}&kind=refund`, "ref=ref7"),
   "GET {E}/grants": list("/grants", "entitlement=access:beta", "entitlement=access:nothing"),
   "GET {E}/purchases/:id": get(`${E}/purchases/${rowId("prc", 1)}`),
   "GET {E}/subscriptions": list("/subscriptions", `person=${rowId("per", 7)}`, "status=active"),
@@ -289,12 +269,7 @@ const WORST: Record<string, Worst> = {
   "POST /mail/stop/:token": refused(404, "POST", `/mail/stop/${"1.per_".repeat(1_000)}`, undefined),
   "GET {E}/mail/stops": list("/mail/stops"),
   "GET {E}/persons/:id/mail-stop": get(`${E}/persons/${person}/mail-stop`),
-  "PUT {E}/persons/:id/mail-stop": send(
-    "PUT",
-    `${E}/persons/${person}/mail-stop`,
-    { stopped: true },
-    { stopped: false },
-  ),
+  "PUT {E}/persons/:id/mail-stop": send("PUT", `${E}/persons/${person}/mail-stop`, { stopped: true }, { stopped: false }),
   "GET {E}/sender-domain": get(`${E}/sender-domain`),
   "PUT {E}/sender-domain": refused(400, "PUT", `${E}/sender-domain`, { domain: "a-".repeat(300_000) }),
   "POST {E}/sender-domain/verify": refused(404, "POST", `${E}/sender-domain/verify`, {}),
@@ -315,15 +290,7 @@ const WORST: Record<string, Worst> = {
     origins: Array.from({ length: 20_000 }, (_, at) => `https://a${at}.example`),
   }),
   "DELETE {E}/keys/:id": refused(403, "DELETE", `${E}/keys/${rowId("key", 2)}`, {}),
-  "GET {E}/audit": list(
-    "/audit",
-    "actor=nobody",
-    "action=nothing",
-    "target=nothing",
-    "kind=run",
-    "kind=run&actor=nobody",
-    "target=relay:wide",
-  ),
+  "GET {E}/audit": list("/audit", "actor=nobody", "action=nothing", "target=nothing", "kind=run", "kind=run&actor=nobody", "target=relay:wide"),
   "GET {E}/problems": list("/problems", "all=true"),
   "GET {E}/alerts": list("/alerts"),
   "GET /client/g.js": get("/client/g.js"),
@@ -353,11 +320,7 @@ const WORST: Record<string, Worst> = {
     data: wideText,
   }),
   "GET /client/collections/:name/records/:id": get(`/client/collections/wide/records/${wideRecord}`),
-  "PUT /client/collections/:name/records/:id": send(
-    "PUT",
-    `/client/collections/notes/records/${rowId("rec", 1_000_001)}`,
-    { data: wideText },
-  ),
+  "PUT /client/collections/:name/records/:id": send("PUT", `/client/collections/notes/records/${rowId("rec", 1_000_001)}`, { data: wideText }),
   "DELETE /client/collections/:name/records/:id": (turn) => [
     { method: "DELETE", path: `/client/collections/notes/records/${rowId("rec", 1_000_010 + turn)}` },
   ],
@@ -451,8 +414,7 @@ beforeAll(async () => {
   for (const name of ["book", "gone"]) {
     await ask({ method: "PUT", path: `${E}/products/${name}`, body: { title: name, credits: 1 } });
   }
-  for (const name of ["pro", "old"])
-    await ask({ method: "PUT", path: `${E}/plans/${name}`, body: { title: name } });
+  for (const name of ["pro", "old"]) await ask({ method: "PUT", path: `${E}/plans/${name}`, body: { title: name } });
   const watcher = {
     name: "watcher",
     trigger: { kind: "data_change", collection: "watched", on: ["created", "updated", "deleted"] },
@@ -467,8 +429,7 @@ afterAll(async () => {
   lines.close();
 });
 
-const nameOf = (method: string, path: string): string =>
-  `${method} ${path.replace("/api/apps/:appId/:environment", "{E}")}`;
+const nameOf = (method: string, path: string): string => `${method} ${path.replace("/api/apps/:appId/:environment", "{E}")}`;
 
 test("every route of the service has its worst calls here", () => {
   const routes = ROUTES.map((route) => nameOf(route.method, route.path));
@@ -499,8 +460,7 @@ for (const [name, worst] of Object.entries(WORST)) {
         if (turn === 0 && !expected) throw new Error(`${name} answered ${status}: ${text.slice(0, 500)}`);
         least = Math.min(least, worstMs);
       }
-      if (process.env.LAG !== undefined)
-        console.log(`LAG ${least.toFixed(1)} ${name} ${word}: ${tried.join(", ")}`);
+      if (process.env.LAG !== undefined) console.log(`LAG ${least.toFixed(1)} ${name} ${word}: ${tried.join(", ")}`);
       expect(least, `${tried.join(", ")} ms`).toBeLessThanOrEqual(BAR_MS);
     }, 20_000);
   }
@@ -513,13 +473,9 @@ const heavyData = {
 const heavyChange = {
   json: Object.fromEntries(Array.from({ length: 180 }, (_, at) => [`field${at}`, "{{record.data.json}}"])),
 };
-const tenOf = (data: unknown) =>
-  Array.from({ length: 10 }, () => ({ type: "write_record", collection: "heavy", data }));
+const tenOf = (data: unknown) => Array.from({ length: 10 }, () => ({ type: "write_record", collection: "heavy", data }));
 const eventOf = (turn: number, at: number) =>
-  JSON.stringify({ id: `${turn} ${at}`, wide: Array.from({ length: 2_500 }, () => "0123456789") }).slice(
-    0,
-    240_000,
-  );
+  JSON.stringify({ id: `${turn} ${at}`, wide: Array.from({ length: 2_500 }, () => "0123456789") }).slice(0, 240_000);
 
 const AFTERWARDS: Record<string, { actions: unknown[]; trigger: object; make(turn: number): Ask[] }> = {
   "a burst of large events whose relay writes much from each": {
@@ -555,8 +511,7 @@ for (const [name, { actions, trigger, make }] of Object.entries(AFTERWARDS)) {
       path: `${E}/collections`,
       body: { name: "heavy", kind: "shared", fields: { json: { type: "json" } } },
     });
-    const names =
-      (trigger as { kind: string }).kind === "receiver" ? ["heavy"] : ["heavy1", "heavy2", "heavy3"];
+    const names = (trigger as { kind: string }).kind === "receiver" ? ["heavy"] : ["heavy1", "heavy2", "heavy3"];
     for (const relay of names) {
       const { status, text } = await ask({
         method: "POST",
@@ -578,12 +533,9 @@ for (const [name, { actions, trigger, make }] of Object.entries(AFTERWARDS)) {
       }
       for (const relay of names) await untilRun(relay);
       tried.push(await say("worst"));
-      if (process.env.LAG !== undefined)
-        console.log(`LAG ${name}: ${tried.map((ms) => ms.toFixed(1)).join(", ")}`);
+      if (process.env.LAG !== undefined) console.log(`LAG ${name}: ${tried.map((ms) => ms.toFixed(1)).join(", ")}`);
     }
-    expect(Math.min(...tried), `${tried.map((ms) => ms.toFixed(1)).join(", ")} ms`).toBeLessThanOrEqual(
-      BAR_MS,
-    );
+    expect(Math.min(...tried), `${tried.map((ms) => ms.toFixed(1)).join(", ")} ms`).toBeLessThanOrEqual(BAR_MS);
   }, 60_000);
 }
 

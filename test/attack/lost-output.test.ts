@@ -75,11 +75,7 @@ describe("relay serve", () => {
 
   const rows: readonly [name: string, redirect: string, lost: RegExp][] = [
     ["with a full disk behind both streams", ">/dev/full 2>/dev/full", /stream="stdout"} [1-9]/],
-    [
-      "whose reader left after the first line",
-      "2>/dev/null | head -1 >/dev/null; wait",
-      /stream="stdout"} \d/,
-    ],
+    ["whose reader left after the first line", "2>/dev/null | head -1 >/dev/null; wait", /stream="stdout"} \d/],
     ["whose log's reader left", "2>&1 >/dev/null | head -1 >/dev/null; wait", /stream="stderr"} \d/],
     ["with closed streams", ">&- 2>&-", /stream="stderr"} 0/],
   ];

@@ -78,11 +78,7 @@ beforeAll(async () => {
     server,
   };
   const caller = createCaller({
-    ownHosts: () => [
-      ownHostOf("https://relay.example.test"),
-      ownHostOf(running.service.url),
-      ownHostOf("https://93.184.215.99"),
-    ],
+    ownHosts: () => [ownHostOf("https://relay.example.test"), ownHostOf(running.service.url), ownHostOf("https://93.184.215.99")],
     allowPrivate: [],
     clock: new VirtualClock(0),
     lookup: async (host) => (Object.hasOwn(NAMES, host) ? (NAMES[host]?.() ?? []) : []),
@@ -149,14 +145,7 @@ const SPELLINGS = [
 test.each(SPELLINGS)("the host %s is never connected to, over https and http", async (host) => {
   for (const scheme of ["https", "http"]) {
     const code = await callThrough(`${scheme}://${host}:${canary.port}/`);
-    expect([
-      "invalid_definition",
-      "https_only",
-      "ip_literal",
-      "own_host",
-      "unresolvable",
-      "private_address",
-    ]).toContain(code);
+    expect(["invalid_definition", "https_only", "ip_literal", "own_host", "unresolvable", "private_address"]).toContain(code);
   }
   expect(canary.connections).toBe(0);
 });

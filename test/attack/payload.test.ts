@@ -44,10 +44,7 @@ afterAll(async () => {
 });
 
 /** Sends the body, rightly signed to `orders`, and unsigned to a recipe that must read it first; the answer of the first. */
-async function send(
-  body: string | Uint8Array,
-  type = "application/json",
-): Promise<{ status: number; id: string | null; message: string }> {
+async function send(body: string | Uint8Array, type = "application/json"): Promise<{ status: number; id: string | null; message: string }> {
   const signature = createHmac("sha256", HOOK_SECRET).update(body).digest("hex");
   const headers = { "content-type": type, "x-signature": signature };
   const from = performance.now();
@@ -68,8 +65,7 @@ const fields = (count: number, make: (at: number) => string): string =>
     .slice(0, MOST);
 
 const deep = (levels: number): string => "[".repeat(levels) + "]".repeat(levels);
-const wide = (count: number): string =>
-  `{${Array.from({ length: count }, (_, at) => `"k${at}":${at}`).join(",")}}`;
+const wide = (count: number): string => `{${Array.from({ length: count }, (_, at) => `"k${at}":${at}`).join(",")}}`;
 
 describe("a body is taken", () => {
   test.each<[string, string | Uint8Array]>([
@@ -77,10 +73,7 @@ describe("a body is taken", () => {
     ["fourteen thousand names wide", wide(14_000)],
     ["five hundred levels deep", deep(500)],
     ["with one name forty thousand times", `{${'"a":1,'.repeat(40_000)}"a":2}`],
-    [
-      "with __proto__ and constructor as names",
-      '{"__proto__":{"id":"x"},"id":"p1","constructor":{"name":"x"}}',
-    ],
+    ["with __proto__ and constructor as names", '{"__proto__":{"id":"x"},"id":"p1","constructor":{"name":"x"}}'],
     ["with a NUL in its id", '{"id":"a\\u0000b"}'],
     ["with half a character in its id", '{"id":"\\ud800"}'],
     ["with an id as long as the body", `{"id":"${"x".repeat(MOST - 20)}"}`],
@@ -139,9 +132,7 @@ describe("a form is refused as having too many fields", () => {
   ])("%s", async (_name, body) => {
     const { status, message } = await send(body, FORM);
     expect(status).toBe(400);
-    expect(message).toBe(
-      "The form has more than 1,000 fields, the most a receiver reads: send fewer, or JSON.",
-    );
+    expect(message).toBe("The form has more than 1,000 fields, the most a receiver reads: send fewer, or JSON.");
   });
 });
 
@@ -153,14 +144,7 @@ test("whatever JSON a sender signs is taken, and whatever else is refused; none 
     fc.uint8Array({ maxLength: 100 }),
     fc.tuple(fc.json(), fc.nat(200)).map(([text, at]) => text.slice(0, at)),
   );
-  const type = fc.constantFrom(
-    "application/json",
-    FORM,
-    "",
-    "text/plain",
-    "multipart/form-data; boundary=x",
-    "a/b;;=",
-  );
+  const type = fc.constantFrom("application/json", FORM, "", "text/plain", "multipart/form-data; boundary=x", "a/b;;=");
   await fc.assert(
     fc.asyncProperty(body, type, async (sent, contentType) => {
       const { status } = await send(typeof sent === "string" ? sent.toWellFormed() : sent, contentType);
@@ -170,8 +154,6 @@ test("whatever JSON a sender signs is taken, and whatever else is refused; none 
   );
   await running.drain();
   expect((await running.api("GET", "/events?limit=200")).status).toBe(200);
-  expect((await fetch(`${running.service.url}/hooks/${APP}/orders`, { method: "POST" })).status).toBeLessThan(
-    500,
-  );
+  expect((await fetch(`${running.service.url}/hooks/${APP}/orders`, { method: "POST" })).status).toBeLessThan(500);
   expect(running.logged.filter((line) => line.includes('"level":"error"'))).toEqual([]);
 }, 600_000);

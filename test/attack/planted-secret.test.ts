@@ -48,18 +48,12 @@ async function call(method: string, path: string, body: unknown, place: Place) {
   return { status: answer.status, code: answer.status < 300 ? null : answer.body.code };
 }
 
-const definition = (verify: Record<string, unknown>, name = NAME) =>
-  receiverDefinition({ name, actions: CALL, map: { event_id: "id" }, verify });
+const definition = (verify: Record<string, unknown>, name = NAME) => receiverDefinition({ name, actions: CALL, map: { event_id: "id" }, verify });
 
 const create =
   (verify: Record<string, unknown>, secret: string | null, name = NAME): Step =>
   (place) =>
-    call(
-      "POST",
-      "/relays",
-      { definition: definition(verify, name), ...(secret === null ? {} : { secret }) },
-      place,
-    );
+    call("POST", "/relays", { definition: definition(verify, name), ...(secret === null ? {} : { secret }) }, place);
 
 const rotate =
   (value: string | null, overlapSeconds = 0): Step =>
@@ -106,26 +100,10 @@ const WAYS: [words: string, steps: () => Step[], scheme: "signed" | "token" | "p
   ["kept while the scheme changed", () => [create(TOKEN, SECRET), save(SIGNED)], "signed"],
   ["pasted, and the relay paused", () => [create(SIGNED, SECRET), pause], "signed"],
   ["pasted on a relay made again", () => [create(SIGNED, null), remove, create(SIGNED, SECRET)], "signed"],
-  [
-    "set as the processor's for a relay that is there",
-    () => [create(PROCESSOR, null), processorSecret(SECRET)],
-    "processor",
-  ],
-  [
-    "set as the processor's before the relay is made",
-    () => [processorSecret(SECRET), create(PROCESSOR, null)],
-    "processor",
-  ],
-  [
-    "set in the place of another processor secret",
-    () => [processorSecret(another()), create(PROCESSOR, null), processorSecret(SECRET)],
-    "processor",
-  ],
-  [
-    "the processor's, and the scheme changed to it",
-    () => [processorSecret(SECRET), create(SIGNED, null), save(PROCESSOR)],
-    "processor",
-  ],
+  ["set as the processor's for a relay that is there", () => [create(PROCESSOR, null), processorSecret(SECRET)], "processor"],
+  ["set as the processor's before the relay is made", () => [processorSecret(SECRET), create(PROCESSOR, null)], "processor"],
+  ["set in the place of another processor secret", () => [processorSecret(another()), create(PROCESSOR, null), processorSecret(SECRET)], "processor"],
+  ["the processor's, and the scheme changed to it", () => [processorSecret(SECRET), create(SIGNED, null), save(PROCESSOR)], "processor"],
   [
     "the scheme changed to the processor's, and the secret set",
     () => [create(SIGNED, another()), save(PROCESSOR), processorSecret(SECRET)],
@@ -178,11 +156,7 @@ describe("a secret is taken where it verifies nothing of the same name elsewhere
       () => [create(SIGNED, SECRET, "elsewhere")],
       () => [create(PROCESSOR, null), processorSecret(SECRET)],
     ],
-    [
-      "after the other relay is deleted",
-      () => [create(SIGNED, SECRET), remove],
-      () => [create(SIGNED, SECRET)],
-    ],
+    ["after the other relay is deleted", () => [create(SIGNED, SECRET), remove], () => [create(SIGNED, SECRET)]],
     [
       "after it was rotated out without an overlap",
       () => [create(SIGNED, SECRET), rotate(null)],
@@ -206,9 +180,7 @@ describe("a secret is taken where it verifies nothing of the same name elsewhere
 
   test("after its overlap is over", async () => {
     expect((await walk([create(SIGNED, SECRET), rotate(another(), 3_600)], "production")).code).toBeNull();
-    expect((await walk([create(PROCESSOR, null), processorSecret(SECRET)], "development")).code).toBe(
-      "invalid_input",
-    );
+    expect((await walk([create(PROCESSOR, null), processorSecret(SECRET)], "development")).code).toBe("invalid_input");
     await running.clock.advance(3_600_000);
     expect((await processorSecret(SECRET)("development")).code).toBeNull();
   });

@@ -1,15 +1,6 @@
 /** The service as a process on a machine that is against it: directories that are none, databases that are none, rights too wide. */
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import {
-  chmodSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
+import { chmodSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { startCli } from "../kit/cli-process.ts";
@@ -26,18 +17,8 @@ beforeEach(() => {
 afterEach(() => rmSync(cwd, { recursive: true, force: true }));
 
 const STARTS: readonly [name: string, make: () => void, line: string[], says: RegExp][] = [
-  [
-    "a data directory that is a file",
-    () => writeFileSync(join(cwd, "data"), ""),
-    ["serve"],
-    /data cannot be used \(EEXIST/,
-  ],
-  [
-    "a data directory below a file",
-    () => writeFileSync(join(cwd, "below"), ""),
-    ["serve", "--data-dir", "below/data"],
-    /cannot be used \(ENOTDIR/,
-  ],
+  ["a data directory that is a file", () => writeFileSync(join(cwd, "data"), ""), ["serve"], /data cannot be used \(EEXIST/],
+  ["a data directory below a file", () => writeFileSync(join(cwd, "below"), ""), ["serve", "--data-dir", "below/data"], /cannot be used \(ENOTDIR/],
   [
     "a database that is none",
     () => {
@@ -68,24 +49,12 @@ const STARTS: readonly [name: string, make: () => void, line: string[], says: Re
     ["serve"],
     /is not a master key/,
   ],
-  [
-    "a service directory that is a file",
-    () => writeFileSync(join(cwd, "service"), ""),
-    ["dev"],
-    /cannot be used \(ENOTDIR/,
-  ],
+  ["a service directory that is a file", () => writeFileSync(join(cwd, "service"), ""), ["dev"], /cannot be used \(ENOTDIR/],
 ];
 
 test.each(STARTS)("%s ends the start with one sentence", (_name, make, line, says) => {
   make();
-  const all = [
-    process.execPath,
-    MAIN,
-    ...line,
-    "--port",
-    "0",
-    ...(line.includes("--data-dir") ? [] : ["--data-dir", "data"]),
-  ];
+  const all = [process.execPath, MAIN, ...line, "--port", "0", ...(line.includes("--data-dir") ? [] : ["--data-dir", "data"])];
   const run = Bun.spawnSync(all, { cwd, timeout: 20_000 });
   const told = run.stderr.toString().trim().split("\n");
   // The sentence, and below it the code with the place that explains it.

@@ -126,15 +126,10 @@ function takeCookie(said: Said): void {
 
 async function saveEverything(): Promise<void> {
   const call = { type: "call_url", url: "https://relay-planted.invalid/x" };
-  const make = (definition: unknown, more: object, shows: string | null = null) =>
-    ask("POST", `${E}/relays`, { definition, ...more }, shows);
+  const make = (definition: unknown, more: object, shows: string | null = null) => ask("POST", `${E}/relays`, { definition, ...more }, shows);
   const signingSecret = secret("a given signing secret");
   const before = secret("the receiver secret before a rotation");
-  await make(
-    receiverDefinition({ name: "pasted", actions: [call] }),
-    { secret: before, signingSecret },
-    "signingSecret",
-  );
+  await make(receiverDefinition({ name: "pasted", actions: [call] }), { secret: before, signingSecret }, "signingSecret");
   await ask("PUT", `${E}/relays/pasted/secret`, { value: secret("a pasted receiver secret") });
   await make(receiverDefinition({ name: "minted" }), {}, "receiverSecret");
   await ask("PUT", `${E}/relays/minted/secret`, {}, "receiverSecret");
@@ -208,8 +203,7 @@ async function failEverything(): Promise<void> {
   const wrong = receiverDefinition({ name: "wrong", verify: { scheme: "shared_token", secret: misplaced } });
   await ask("POST", `${E}/relays`, { definition: { ...wrong, secret: misplaced } });
   await ask("POST", `${E}/relays/validate`, { definition: { ...wrong, secret: misplaced } });
-  for (const value of [secret("a pasted secret that is refused"), misplaced.slice(0, 12)])
-    await ask("PUT", `${E}/relays/pasted/secret`, { value });
+  for (const value of [secret("a pasted secret that is refused"), misplaced.slice(0, 12)]) await ask("PUT", `${E}/relays/pasted/secret`, { value });
   await ask("PUT", `${E}/relays/pasted/secret`, {
     value: secret("a pasted receiver secret"),
     more: misplaced,
@@ -226,9 +220,7 @@ async function failEverything(): Promise<void> {
   await ask("POST", "/api/session/reset", { token: misplaced, password: misplaced });
   const events = (await ask("GET", `${E}/events`)).body.items;
   for (const { id } of events) await ask("POST", `${E}/events/${id}/replay`);
-  await running.service.store.write("app", (tx) =>
-    tx.run("UPDATE relay SET secret = x'00' WHERE name = 'minted'"),
-  );
+  await running.service.store.write("app", (tx) => tx.run("UPDATE relay SET secret = x'00' WHERE name = 'minted'"));
   running.service.refresh();
   await hook("minted", { ...json, "x-signature": "0".repeat(64) }, "{}");
   await ask("DELETE", `${E}/relays/hooks`);
@@ -239,12 +231,7 @@ function findPlanted(where: string, text: string): string[] {
   const found: string[] = [];
   for (const [name, value] of Object.entries(planted)) {
     const bytes = name === "the master key" ? Buffer.from(value, "hex") : Buffer.from(value);
-    const forms = [
-      value,
-      bytes.toString("base64").replace(/=+$/, ""),
-      bytes.toString("hex"),
-      encodeURIComponent(value),
-    ];
+    const forms = [value, bytes.toString("base64").replace(/=+$/, ""), bytes.toString("hex"), encodeURIComponent(value)];
     for (const form of forms) {
       const at = text.indexOf(form);
       if (at >= 0) found.push(`${name} in ${where}: …${text.slice(Math.max(0, at - 80), at)}[here]`);
@@ -254,11 +241,8 @@ function findPlanted(where: string, text: string): string[] {
 }
 
 test("secrets were planted in every place, and everything happened that should", async () => {
-  for (const [name, value] of Object.entries(planted))
-    expect([name, value.length > 20]).toEqual([name, true]);
-  const states = (await running.rows<{ state: string }>("SELECT DISTINCT state FROM event")).map(
-    ({ state }) => state,
-  );
+  for (const [name, value] of Object.entries(planted)) expect([name, value.length > 20]).toEqual([name, true]);
+  const states = (await running.rows<{ state: string }>("SELECT DISTINCT state FROM event")).map(({ state }) => state);
   expect(states).toContain("queued");
   expect(states.length).toBeGreaterThan(1);
   expect(running.logged.length).toBeGreaterThan(0);
@@ -271,9 +255,7 @@ test("no answer and no refusal holds one", () => {
 test("no list and no page of the API holds one", async () => {
   const from = heard.length;
   const ids = new Map<string, string[]>();
-  const gets = ROUTES.filter(
-    ({ method, who }) => method === "GET" && (who === "environment" || who === "open" || who === "owner"),
-  );
+  const gets = ROUTES.filter(({ method, who }) => method === "GET" && (who === "environment" || who === "open" || who === "owner"));
   const place = (path: string): string => path.replace(":appId", APP).replace(":environment", "development");
   for (const { path } of gets.filter((route) => !place(route.path).includes(":"))) {
     const { body } = await ask("GET", place(path));

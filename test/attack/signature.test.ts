@@ -3,15 +3,7 @@
  * as a secret, a twin of a signature that counts once. Only what the sender signed, once, in its own environment, makes an event.
  */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import {
-  createHmac,
-  createPublicKey,
-  ECDH,
-  generateKeyPairSync,
-  type KeyObject,
-  randomBytes,
-  sign,
-} from "node:crypto";
+import { createHmac, createPublicKey, ECDH, generateKeyPairSync, type KeyObject, randomBytes, sign } from "node:crypto";
 import type { EnvironmentName } from "../../src/account/environment.ts";
 import { receiverDefinition, signedCall } from "../kit/relay-definition.ts";
 import { APP, type RunningService, START_MS, startRunningService } from "../kit/running-service.ts";
@@ -33,11 +25,7 @@ afterEach(async () => {
 });
 
 /** Saves the relay `orders`; the status and code of the answer. */
-async function save(
-  environment: EnvironmentName,
-  secret: string | null,
-  verify?: Record<string, unknown>,
-): Promise<string> {
+async function save(environment: EnvironmentName, secret: string | null, verify?: Record<string, unknown>): Promise<string> {
   const definition = receiverDefinition({
     actions: CALL,
     map: { event_id: "id" },
@@ -50,11 +38,7 @@ async function save(
 
 async function send(headers: Record<string, string>, body: string): Promise<string> {
   const answer = await running.hook("orders", { headers: { ...JSON_TYPE, ...headers }, body });
-  return answer.status === 200
-    ? answer.body.duplicate === true
-      ? "duplicate"
-      : "taken"
-    : `${answer.status} ${answer.body.code}`;
+  return answer.status === 200 ? (answer.body.duplicate === true ? "duplicate" : "taken") : `${answer.status} ${answer.body.code}`;
 }
 
 /** How many events each environment has. */
@@ -95,9 +79,7 @@ describe("one secret, one environment", () => {
     const key = randomBytes(25).toString("base64");
     expect(key).toEndWith("=");
     expect(await save("development", `whsec_${key}`, { scheme: "hooks" })).toBe("201");
-    expect(await save("production", `whsec_${key.replace(/=+$/, "")}`, { scheme: "hooks" })).toBe(
-      "400 invalid_input",
-    );
+    expect(await save("production", `whsec_${key.replace(/=+$/, "")}`, { scheme: "hooks" })).toBe("400 invalid_input");
   });
 
   test("and so is the same public key in another of its writings", async () => {
@@ -113,12 +95,7 @@ describe("one secret, one environment", () => {
       encoding: "base64",
     };
     expect(await save("development", spki.toString("base64"), verify)).toBe("201");
-    for (const written of [
-      spki.toString("hex"),
-      point.toString("hex"),
-      compressed,
-      publicKey.export({ format: "pem", type: "spki" }) as string,
-    ])
+    for (const written of [spki.toString("hex"), point.toString("hex"), compressed, publicKey.export({ format: "pem", type: "spki" }) as string])
       expect(await save("production", written, verify)).toBe("400 invalid_input");
   });
 
@@ -195,22 +172,13 @@ describe("without its signature a call is nothing", () => {
     ["the header empty", { "x-signature": "" }],
     ["a space", { "x-signature": " " }],
     ["zeros", { "x-signature": "0".repeat(64) }],
-    [
-      "the body's plain hash",
-      { "x-signature": new Bun.CryptoHasher("sha256").update('{"id":"1"}').digest("hex") },
-    ],
-    [
-      "an HMAC under an empty key",
-      { "x-signature": createHmac("sha256", "").update('{"id":"1"}').digest("hex") },
-    ],
+    ["the body's plain hash", { "x-signature": new Bun.CryptoHasher("sha256").update('{"id":"1"}').digest("hex") }],
+    ["an HMAC under an empty key", { "x-signature": createHmac("sha256", "").update('{"id":"1"}').digest("hex") }],
     ["an HMAC of nothing", { "x-signature": hmac(SECRET, "") }],
     ["the right one cut short", { "x-signature": hmac(SECRET, '{"id":"1"}').slice(0, 32) }],
     ["the right one twice over", { "x-signature": hmac(SECRET, '{"id":"1"}').repeat(2) }],
     ["the right one in another encoding", { "x-signature": hmac(SECRET, '{"id":"1"}', "base64") }],
-    [
-      "the secret itself",
-      { "x-signature": SECRET, authorization: `Bearer ${SECRET}`, "x-webhook-token": SECRET },
-    ],
+    ["the secret itself", { "x-signature": SECRET, authorization: `Bearer ${SECRET}`, "x-webhook-token": SECRET }],
   ])("%s", async (_name, headers) => {
     await save("development", SECRET);
     expect(await send(headers as Record<string, string>, '{"id":"1"}')).toBe("401 bad_signature");
@@ -231,15 +199,7 @@ describe("a public key is no secret", () => {
   function writings(publicKey: KeyObject): (string | Buffer)[] {
     const der = publicKey.export({ format: "der", type: "spki" });
     const pem = publicKey.export({ format: "pem", type: "spki" }) as string;
-    return [
-      der,
-      der.toString("base64"),
-      der.toString("hex"),
-      pem,
-      pem.trim(),
-      der.subarray(-32),
-      der.subarray(-65),
-    ];
+    return [der, der.toString("base64"), der.toString("hex"), pem, pem.trim(), der.subarray(-32), der.subarray(-65)];
   }
 
   test("an HMAC under any writing of the key verifies nothing, before and after the recipe turns to HMAC", async () => {
@@ -247,17 +207,14 @@ describe("a public key is no secret", () => {
     const stored = publicKey.export({ format: "der", type: "spki" }).toString("base64");
     expect(await save("development", stored, verify("ed25519"))).toBe("201");
     const forge = async (): Promise<void> => {
-      for (const key of writings(publicKey))
-        expect(await send({ "x-signature": hmac(key as string, body) }, body)).toBe("401 bad_signature");
+      for (const key of writings(publicKey)) expect(await send({ "x-signature": hmac(key as string, body) }, body)).toBe("401 bad_signature");
     };
     await forge();
     const definition = receiverDefinition({ actions: CALL, verify: verify("hmac-sha256") });
     const changed = await running.api("PUT", "/relays/orders", { definition, version: 1 });
     expect(changed.status).toBe(200);
     await forge();
-    expect((await running.api("PUT", "/relays/orders/secret", { value: stored })).body.code).toBe(
-      "invalid_input",
-    );
+    expect((await running.api("PUT", "/relays/orders/secret", { value: stored })).body.code).toBe("invalid_input");
     await forge();
     expect(await countEvents()).toEqual({ development: 0, production: 0 });
   });
@@ -266,12 +223,9 @@ describe("a public key is no secret", () => {
     const { publicKey } = generateKeyPairSync("ec", { namedCurve: "prime256v1" });
     const stored = publicKey.export({ format: "der", type: "spki" }).toString("base64");
     expect(await save("development", stored, verify("ecdsa-p256-sha256"))).toBe("201");
-    await running.service.store.write("app", (tx) =>
-      tx.run("UPDATE relay SET definition = replace(definition, 'ecdsa-p256-sha256', 'hmac-sha256')"),
-    );
+    await running.service.store.write("app", (tx) => tx.run("UPDATE relay SET definition = replace(definition, 'ecdsa-p256-sha256', 'hmac-sha256')"));
     running.service.refresh();
-    for (const key of writings(publicKey))
-      expect(await send({ "x-signature": hmac(key as string, body) }, body)).toBe("401 bad_signature");
+    for (const key of writings(publicKey)) expect(await send({ "x-signature": hmac(key as string, body) }, body)).toBe("401 bad_signature");
     expect(createPublicKey(publicKey.export({ format: "pem", type: "spki" })).asymmetricKeyType).toBe("ec");
   });
 });
@@ -287,17 +241,12 @@ test("the second signature that an ECDSA one implies does not count again where 
     signedPayload: "{timestamp}{token}",
     encoding: "base64",
   };
-  expect(
-    await save("development", publicKey.export({ format: "der", type: "spki" }).toString("base64"), verify),
-  ).toBe("201");
+  expect(await save("development", publicKey.export({ format: "der", type: "spki" }).toString("base64"), verify)).toBe("201");
   const token = randomBytes(16).toString("hex");
   const plain = sign("sha256", Buffer.from(SECONDS + token), { key: privateKey, dsaEncoding: "ieee-p1363" });
   const order = 0xffffffff00000000ffffffffffffffffbce6faada7179e84f3b9cac2fc632551n;
   const s = BigInt(`0x${plain.subarray(32).toString("hex")}`);
-  const twin = Buffer.concat([
-    plain.subarray(0, 32),
-    Buffer.from((order - s).toString(16).padStart(64, "0"), "hex"),
-  ]);
+  const twin = Buffer.concat([plain.subarray(0, 32), Buffer.from((order - s).toString(16).padStart(64, "0"), "hex")]);
   const body = (id: string): string => JSON.stringify({ id, timestamp: SECONDS, token });
   const written = plain.toString("base64");
   expect(await send({ "x-signature": written }, body("1"))).toBe("taken");
@@ -305,9 +254,7 @@ test("the second signature that an ECDSA one implies does not count again where 
   for (const other of [written, twin.toString("base64"), written.replace(/=+$/, "")])
     expect(await send({ "x-signature": other }, body("2"))).toBe("401 bad_signature");
   await running.api("DELETE", "/relays/orders");
-  expect(
-    await save("development", publicKey.export({ format: "der", type: "spki" }).toString("base64"), verify),
-  ).toBe("201");
+  expect(await save("development", publicKey.export({ format: "der", type: "spki" }).toString("base64"), verify)).toBe("201");
   expect(await send({ "x-signature": twin.toString("base64") }, body("3"))).toBe("401 bad_signature");
   expect(await countEvents()).toEqual({ development: 1, production: 0 });
 });

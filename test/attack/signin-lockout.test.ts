@@ -40,18 +40,8 @@ describe("of the guesses of one quarter of an hour are looked at", () => {
   const rows: [string, number, number, (n: number) => [address: string, account: string]][] = [
     ["30 of one address, on as many accounts", 25_000, 30, (n) => ["203.0.113.1", `a${n}@example.com`]],
     ["10 on one account, from as many addresses", 25_000, 10, (n) => [`10.0.${n >> 8}.${n & 255}`, OWNER]],
-    [
-      "10 on one account, however it is written",
-      100,
-      10,
-      (n) => [`10.0.0.${n}`, n % 2 ? OWNER : " BEA@Example.com "],
-    ],
-    [
-      "60 of one IPv6 /48, from as many of its /64",
-      25_000,
-      60,
-      (n) => [`2001:db8:1:${n.toString(16)}::/64`, `a${n}@example.com`],
-    ],
+    ["10 on one account, however it is written", 100, 10, (n) => [`10.0.0.${n}`, n % 2 ? OWNER : " BEA@Example.com "]],
+    ["60 of one IPv6 /48, from as many of its /64", 25_000, 60, (n) => [`2001:db8:1:${n.toString(16)}::/64`, `a${n}@example.com`]],
     ["30 of one IPv6 /64", 1_000, 30, (n) => ["2001:db8:1:1::/64", `a${n}@example.com`]],
   ];
   test.each(rows)("%s", (_, guesses, looked, at) => {
@@ -114,15 +104,10 @@ describe("of 120,000 names in a cap of 20,000 windows", () => {
 
 async function withOwner(api: ApiServer): Promise<void> {
   const passwordHash = await hashPassword(PASSWORD);
-  await api.store.write("dashboard", (tx) =>
-    createOwner(tx, { email: OWNER, passwordHash, nowMs: START_MS }),
-  );
+  await api.store.write("dashboard", (tx) => createOwner(tx, { email: OWNER, passwordHash, nowMs: START_MS }));
 }
 
-function signIn(
-  api: ApiServer,
-  from: { address: string; password?: string; email?: string; cookie?: string },
-): Promise<Reply> {
+function signIn(api: ApiServer, from: { address: string; password?: string; email?: string; cookie?: string }): Promise<Reply> {
   const { address, password = "not the password", email = OWNER, cookie } = from;
   return api.call("/api/session", {
     method: "POST",
@@ -155,9 +140,7 @@ describe("the owner, while strangers hold the account's window full,", () => {
     expect(cookie).toMatch(/^relay_device=\d+\.[\w-]{22}\.[\w-]{43}$/);
     api.rooms.signinCap = new SigninCap(api.clock);
     await besiege(api);
-    expect((await signIn(api, { address: "203.0.113.9", password: PASSWORD })).json.code).toBe(
-      "signin_capped",
-    );
+    expect((await signIn(api, { address: "203.0.113.9", password: PASSWORD })).json.code).toBe("signin_capped");
     expect((await signIn(api, { address: "203.0.113.9", password: PASSWORD, cookie })).status).toBe(200);
   });
 
@@ -202,10 +185,8 @@ describe("behind a proxy that was not named, where everybody has one address, st
 
   async function useUp(api: ApiServer, kind: "setup" | "reset"): Promise<string[]> {
     const codes: string[] = [];
-    for (let n = 0; n < 30; n++)
-      codes.push((await post(api, "/api/link", { kind, token: `no link ${n}` })).json.code);
-    for (let n = 0; n < 32; n++)
-      codes.push((await signIn(api, { address: "", email: `a${n}@example.com` })).json.code);
+    for (let n = 0; n < 30; n++) codes.push((await post(api, "/api/link", { kind, token: `no link ${n}` })).json.code);
+    for (let n = 0; n < 32; n++) codes.push((await signIn(api, { address: "", email: `a${n}@example.com` })).json.code);
     return codes;
   }
 
@@ -215,13 +196,10 @@ describe("behind a proxy that was not named, where everybody has one address, st
     const token = await makeLink(api, "reset");
     expect((await useUp(api, "reset")).filter((code) => code === "signin_capped")).toHaveLength(20 + 2);
     expect((await signIn(api, { address: "", password: PASSWORD })).json.code).toBe("signin_capped");
-    for (let n = 0; n < 12; n++)
-      expect((await post(api, "/api/link", { kind: "reset", token })).json).toEqual({ live: true });
+    for (let n = 0; n < 12; n++) expect((await post(api, "/api/link", { kind: "reset", token })).json).toEqual({ live: true });
     const reset = await post(api, "/api/session/reset", { token, password: "another good one" });
     expect([reset.status, reset.json]).toEqual([200, { owner: { email: OWNER } }]);
-    expect((await post(api, "/api/session/reset", { token, password: "another good one" })).json.code).toBe(
-      "signin_capped",
-    );
+    expect((await post(api, "/api/session/reset", { token, password: "another good one" })).json.code).toBe("signin_capped");
   });
 
   test("the first owner is made with the set-up link", async () => {
@@ -255,9 +233,7 @@ describe("a device's cookie", () => {
     await using api = await startApi({ trustedProxies: ["127.0.0.1"] });
     await withOwner(api);
     const passwordHash = await hashPassword(PASSWORD);
-    await api.store.write("dashboard", (tx) =>
-      createOwner(tx, { email: "eve@example.com", passwordHash, nowMs: START_MS }),
-    );
+    await api.store.write("dashboard", (tx) => createOwner(tx, { email: "eve@example.com", passwordHash, nowMs: START_MS }));
     const email = what === "of another account" ? "eve@example.com" : OWNER;
     const cookie = forge(deviceOf(await signIn(api, { address: "203.0.113.1", password: PASSWORD, email })));
     api.rooms.signinCap = new SigninCap(api.clock);
@@ -270,15 +246,12 @@ describe("a device's cookie", () => {
     await withOwner(api);
     const cookie = deviceOf(await signIn(api, { address: "203.0.113.1", password: PASSWORD }));
     const codes: string[] = [];
-    for (let n = 0; n < 12; n++)
-      codes.push((await signIn(api, { address: `10.0.0.${n}`, cookie })).json.code);
+    for (let n = 0; n < 12; n++) codes.push((await signIn(api, { address: `10.0.0.${n}`, cookie })).json.code);
     expect(codes.filter((code) => code === "unauthenticated")).toHaveLength(10);
     expect((await signIn(api, { address: "203.0.113.7", password: PASSWORD })).status).toBe(200);
     api.clock.jump(400 * 86_400_000 + 1);
     for (let n = 0; n < 10; n++) await signIn(api, { address: `198.51.100.${n}` });
-    expect((await signIn(api, { address: "203.0.113.9", cookie, password: PASSWORD })).json.code).toBe(
-      "signin_capped",
-    );
+    expect((await signIn(api, { address: "203.0.113.9", cookie, password: PASSWORD })).json.code).toBe("signin_capped");
   });
 });
 
@@ -326,12 +299,7 @@ describe("passwords that wait to be hashed", () => {
         now -= 1;
       });
     };
-    await Promise.all([
-      run("stranger", "first"),
-      run("stranger", "second"),
-      run("stranger", "third"),
-      run("known", "owner"),
-    ]);
+    await Promise.all([run("stranger", "first"), run("stranger", "second"), run("stranger", "third"), run("known", "owner")]);
     expect([order, most]).toEqual([["first", "owner", "second", "third"], 1]);
   });
 
@@ -339,18 +307,13 @@ describe("passwords that wait to be hashed", () => {
     await using api = await startApi({ trustedProxies: ["127.0.0.1"] });
     await withOwner(api);
     const cookie = deviceOf(await signIn(api, { address: "203.0.113.1", password: PASSWORD }));
-    const flood = Array.from({ length: 300 }, (_, n) =>
-      signIn(api, { address: `10.1.${n >> 7}.${n & 127}`, email: `a${n}@example.com` }),
-    );
+    const flood = Array.from({ length: 300 }, (_, n) => signIn(api, { address: `10.1.${n >> 7}.${n & 127}`, email: `a${n}@example.com` }));
     const owner = signIn(api, { address: "203.0.113.9", password: PASSWORD, cookie });
     const health = await api.call("/healthz");
     const replies = await Promise.all(flood);
     const busy = replies.filter(({ json }) => json.code === "signin_busy");
     expect(busy.length).toBeGreaterThan(200);
-    expect([busy[0]?.status, busy[0]?.json.message]).toEqual([
-      503,
-      expect.stringContaining("try again in a few seconds"),
-    ]);
+    expect([busy[0]?.status, busy[0]?.json.message]).toEqual([503, expect.stringContaining("try again in a few seconds")]);
     expect([health.status, (await owner).status]).toEqual([200, 200]);
     const at = replies.findIndex(({ json }) => json.code === "signin_busy");
     const turnedAway = { address: `10.1.${at >> 7}.${at & 127}`, email: `a${at}@example.com` };

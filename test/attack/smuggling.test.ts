@@ -44,8 +44,7 @@ function speak(text: string, to = running): Promise<string> {
   });
 }
 
-const statuses = (heard: string): number[] =>
-  [...heard.matchAll(/HTTP\/1\.1 (\d{3})/g)].map(([, code]) => Number(code));
+const statuses = (heard: string): number[] => [...heard.matchAll(/HTTP\/1\.1 (\d{3})/g)].map(([, code]) => Number(code));
 const codeOf = (heard: string): string | undefined => /"code":"([a-z_]+)"/.exec(heard)?.[1];
 
 let next = 0;
@@ -67,9 +66,7 @@ describe("two hosts are one too many", () => {
       const heard = await speak(`${target}connection: close\r\nhost: a.test\r\nhost: ${other}\r\n\r\n`);
       expect([target, statuses(heard), codeOf(heard)]).toEqual([target, [400], "ambiguous_request"]);
     }
-    const heard = await speak(
-      call((length) => `host: a.test\r\nHOST: ${other}\r\ncontent-length: ${length}`),
-    );
+    const heard = await speak(call((length) => `host: a.test\r\nHOST: ${other}\r\ncontent-length: ${length}`));
     expect([statuses(heard), codeOf(heard)]).toEqual([[400], "ambiguous_request"]);
   });
   test("and so are two in one line", async () => {
@@ -126,9 +123,7 @@ describe("a path that could be read another way is refused before any rule reads
   test.each(paths)("%s", async (path) => {
     const got = await speak(`GET ${path} HTTP/1.1\r\nhost: a.test\r\nconnection: close\r\n\r\n`);
     expect([statuses(got), codeOf(got)]).toEqual([[400], "ambiguous_request"]);
-    const posted = await speak(
-      call((length) => `host: a.test\r\nconnection: close\r\ncontent-length: ${length}`, path),
-    );
+    const posted = await speak(call((length) => `host: a.test\r\nconnection: close\r\ncontent-length: ${length}`, path));
     expect([statuses(posted), codeOf(posted)]).toEqual([[400], "ambiguous_request"]);
   });
   test.each(["/healthz/", "/openapi.json/", "/hooks/..\\openapi.json/", `/x/%2e%2e/hooks/${APP}/orders/`])(
@@ -136,26 +131,19 @@ describe("a path that could be read another way is refused before any rule reads
     async (path) => {
       const got = await speak(`GET ${path} HTTP/1.1\r\nhost: a.test\r\nconnection: close\r\n\r\n`);
       expect([statuses(got), codeOf(got)]).toEqual([[404], "not_found"]);
-      const posted = await speak(
-        call((length) => `host: a.test\r\nconnection: close\r\ncontent-length: ${length}`, path),
-      );
+      const posted = await speak(call((length) => `host: a.test\r\nconnection: close\r\ncontent-length: ${length}`, path));
       expect([statuses(posted), codeOf(posted)]).toEqual([[404], "not_found"]);
     },
   );
-  test.each(["a", "ab", "abc", "", "x/y", "é"])(
-    "no part of the path is taken for the Host's: %s",
-    async (host) => {
-      for (const part of ["e", "elsewhere"]) {
-        const got = await speak(
-          `GET /${part}/healthz HTTP/1.1\r\nhost: ${host}\r\nconnection: close\r\n\r\n`,
-        );
-        expect([part, statuses(got), codeOf(got)]).toEqual([part, [404], "not_found"]);
-        const lines = (length: number) => `host: ${host}\r\nconnection: close\r\ncontent-length: ${length}`;
-        const posted = await speak(call(lines, `/${part}/hooks/${APP}/orders`));
-        expect([part, statuses(posted), codeOf(posted)]).toEqual([part, [404], "not_found"]);
-      }
-    },
-  );
+  test.each(["a", "ab", "abc", "", "x/y", "é"])("no part of the path is taken for the Host's: %s", async (host) => {
+    for (const part of ["e", "elsewhere"]) {
+      const got = await speak(`GET /${part}/healthz HTTP/1.1\r\nhost: ${host}\r\nconnection: close\r\n\r\n`);
+      expect([part, statuses(got), codeOf(got)]).toEqual([part, [404], "not_found"]);
+      const lines = (length: number) => `host: ${host}\r\nconnection: close\r\ncontent-length: ${length}`;
+      const posted = await speak(call(lines, `/${part}/hooks/${APP}/orders`));
+      expect([part, statuses(posted), codeOf(posted)]).toEqual([part, [404], "not_found"]);
+    }
+  });
   test("what is written plainly is served, dots and slashes in the query and a token's slash included", async () => {
     for (const path of ["/healthz", "/healthz?a=..%2f..%5c", "/"]) {
       const heard = await speak(`GET ${path} HTTP/1.1\r\nhost: a.test\r\nconnection: close\r\n\r\n`);
@@ -173,18 +161,9 @@ describe("a body has one end", () => {
   test.each<[string, string]>([
     ["two lengths", call((length) => `host: a.test\r\ncontent-length: 4\r\ncontent-length: ${length}`)],
     ["a list of lengths", call((length) => `host: a.test\r\ncontent-length: 4, ${length}`)],
-    [
-      "a length and chunks",
-      call((length) => `host: a.test\r\ncontent-length: ${length}\r\ntransfer-encoding: chunked`),
-    ],
-    [
-      "chunks and a length",
-      call((length) => `host: a.test\r\ntransfer-encoding: chunked\r\ncontent-length: ${length}`),
-    ],
-    [
-      "chunks that another reader does not see",
-      call((length) => `host: a.test\r\ntransfer-encoding : chunked\r\ncontent-length: ${length}`),
-    ],
+    ["a length and chunks", call((length) => `host: a.test\r\ncontent-length: ${length}\r\ntransfer-encoding: chunked`)],
+    ["chunks and a length", call((length) => `host: a.test\r\ntransfer-encoding: chunked\r\ncontent-length: ${length}`)],
+    ["chunks that another reader does not see", call((length) => `host: a.test\r\ntransfer-encoding : chunked\r\ncontent-length: ${length}`)],
     ["chunks twice over", call(() => "host: a.test\r\ntransfer-encoding: chunked, chunked")],
     ["chunks under another name", call(() => "host: a.test\r\ntransfer-encoding: identity, xchunked")],
     [

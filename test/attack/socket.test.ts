@@ -125,10 +125,7 @@ describe("a call is refused", () => {
     ["with a length and chunks", () => call("LENGTH\r\ntransfer-encoding: chunked", chunked)],
     ["with an unknown transfer-encoding", () => call("transfer-encoding: xchunked", chunked)],
     ["with a chunk of no size", () => call("transfer-encoding: chunked", (body) => `zz\r\n${body}`)],
-    [
-      "with a chunk beyond any size",
-      () => call("transfer-encoding: chunked", (b) => `fffffffffffffff\r\n${b}`),
-    ],
+    ["with a chunk beyond any size", () => call("transfer-encoding: chunked", (b) => `fffffffffffffff\r\n${b}`)],
     ["with a header's name before a space", () => call("LENGTH\r\nx-more : 1")],
     ["with a header folded over two lines", () => call("LENGTH\r\nx-more: 1\r\n 2")],
     ["with a NUL in a header", () => call("LENGTH\r\nx-more: \0")],
@@ -170,8 +167,7 @@ test.each(["content-length: 500", "transfer-encoding: chunked"])(
       });
       socket.on("close", () => resolve());
     });
-    for (let turn = 0; turn < 50; turn++)
-      expect((await fetch(`${running.service.url}/healthz`)).status).toBe(200);
+    for (let turn = 0; turn < 50; turn++) expect((await fetch(`${running.service.url}/healthz`)).status).toBe(200);
     expect(running.logged.slice(logged)).toEqual([]);
     expect(await countTooLarge()).toBe(tooLarge);
   },
@@ -219,15 +215,10 @@ describe("without a usable Host an answer is an answer all the same", () => {
     ["/client/me", 401],
   ];
   for (const [path, status] of paths) {
-    test.each(["a b", "[", "%", "<script>", "a:99999", "", "a/b?c#d", "\u00ff"])(
-      `${path} with "%s"`,
-      async (name) => {
-        const { statuses, text } = await speak([
-          Buffer.from(`GET ${path} HTTP/1.1\r\nhost: ${name}\r\n\r\n`, "latin1"),
-        ]);
-        expect({ statuses, page: text.includes("<!doctype") }).toEqual({ statuses: [status], page: false });
-      },
-    );
+    test.each(["a b", "[", "%", "<script>", "a:99999", "", "a/b?c#d", "\u00ff"])(`${path} with "%s"`, async (name) => {
+      const { statuses, text } = await speak([Buffer.from(`GET ${path} HTTP/1.1\r\nhost: ${name}\r\n\r\n`, "latin1")]);
+      expect({ statuses, page: text.includes("<!doctype") }).toEqual({ statuses: [status], page: false });
+    });
     test(`${path} by HTTP/1.0, which has none`, async () => {
       expect((await speak([`GET ${path} HTTP/1.0\r\n\r\n`])).statuses).toEqual([status]);
     });
@@ -241,22 +232,14 @@ describe("a receiver URL that is signed takes nothing that was appended", () => 
     return new Bun.CryptoHasher("sha256", HOOK_SECRET).update(text).digest("hex");
   };
   const send = (path: string, named = host): Promise<Heard> =>
-    speak([
-      `POST ${path} HTTP/1.1\r\nhost: ${named}\r\nx-signature: ${signed()}\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
-    ]);
-  test.each(["?", "?a=1", "??", "/", "/?", "#", "#a", ";a", "%20", "%00", "%2f", ".", "//", "/.."])(
-    'with "%s" after it',
-    async (appended) => {
-      const { statuses } = await send(`/hooks/${APP}/shop${appended}`);
-      expect([400, 401, 404]).toContain(statuses[0] ?? 0);
-    },
-  );
-  test.each(["relay.example.test", "hooks", `hooks:80`, "a", "", "é", "a:99999"])(
-    'and is taken as it is under the Host "%s"',
-    async (named) => {
-      expect((await send(`/hooks/${APP}/shop`, named)).statuses).toEqual([200]);
-    },
-  );
+    speak([`POST ${path} HTTP/1.1\r\nhost: ${named}\r\nx-signature: ${signed()}\r\ncontent-length: ${body.length}\r\n\r\n${body}`]);
+  test.each(["?", "?a=1", "??", "/", "/?", "#", "#a", ";a", "%20", "%00", "%2f", ".", "//", "/.."])('with "%s" after it', async (appended) => {
+    const { statuses } = await send(`/hooks/${APP}/shop${appended}`);
+    expect([400, 401, 404]).toContain(statuses[0] ?? 0);
+  });
+  test.each(["relay.example.test", "hooks", `hooks:80`, "a", "", "é", "a:99999"])('and is taken as it is under the Host "%s"', async (named) => {
+    expect((await send(`/hooks/${APP}/shop`, named)).statuses).toEqual([200]);
+  });
 });
 
 test("random bytes, and random bytes where a request has something, never make a fault", async () => {
@@ -265,9 +248,7 @@ test("random bytes, and random bytes where a request has something, never make a
     method: fc.constantFrom("GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS", "TRACE", "CONNECT", "X"),
     path: fc.oneof(
       bytes,
-      fc
-        .constantFrom("/", "*", "/hooks/app_test/orders", "/%", "/..", "//", "/api/apps/%zz/x/relays")
-        .map((text) => Buffer.from(text)),
+      fc.constantFrom("/", "*", "/hooks/app_test/orders", "/%", "/..", "//", "/api/apps/%zz/x/relays").map((text) => Buffer.from(text)),
     ),
     header: bytes,
     value: bytes,

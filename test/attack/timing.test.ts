@@ -14,16 +14,12 @@ describe("the structure", () => {
   const sources = readSources("src").map((source) => ({ path: source.path, code: codeOf(source) }));
   const read = (path: string): string => sources.find((source) => source.path === path)?.code ?? "";
 
-  test.each(["src/verify/hmac.ts", "src/verify/shared-token.ts", "src/client/person-code.ts"])(
-    "%s compares in constant time",
-    (path) => {
-      expect(read(path)).toMatch(/timingSafeEqual\(/);
-    },
-  );
+  test.each(["src/verify/hmac.ts", "src/verify/shared-token.ts", "src/client/person-code.ts"])("%s compares in constant time", (path) => {
+    expect(read(path)).toMatch(/timingSafeEqual\(/);
+  });
 
   test("no secret, signature, digest or hash is compared with an operator", () => {
-    const compared =
-      /\b\w*(secret|signature|digest|mac|expected|passwordHash|tokenHash)\b\s*[!=]==\s*(?!null|undefined|"")[a-z(]/i;
+    const compared = /\b\w*(secret|signature|digest|mac|expected|passwordHash|tokenHash)\b\s*[!=]==\s*(?!null|undefined|"")[a-z(]/i;
     const found = sources
       .filter(({ path }) => /^src\/(verify|secret|account|client|http|receiver)\//.test(path))
       .filter(({ code }) => compared.test(code))
@@ -32,12 +28,7 @@ describe("the structure", () => {
   });
 
   test("tokens are looked up by their hash, so that a query tells nothing of one", () => {
-    for (const path of [
-      "src/account/api-key.ts",
-      "src/account/session.ts",
-      "src/account/signin-link.ts",
-      "src/client/person-session.ts",
-    ])
+    for (const path of ["src/account/api-key.ts", "src/account/session.ts", "src/account/signin-link.ts", "src/client/person-session.ts"])
       expect(read(path)).toMatch(/hashToken\(/);
   });
 
@@ -49,8 +40,7 @@ describe("the structure", () => {
 const RUNS = process.env["RELAY_TIMING"] === undefined ? 200 : 100_000;
 const body = '{"id":"evt_1"}';
 const right = createHmac("sha256", SECRET).update(body).digest("hex");
-const flip = (text: string, at: number): string =>
-  `${text.slice(0, at)}${text[at] === "0" ? "1" : "0"}${text.slice(at + 1)}`;
+const flip = (text: string, at: number): string => `${text.slice(0, at)}${text[at] === "0" ? "1" : "0"}${text.slice(at + 1)}`;
 
 /** Microseconds a call takes, the middle of many, the two kinds in turn so that a slow moment strikes both. */
 function measure(verifier: Verifier, early: ReceivedCall, late: ReceivedCall): [number, number] {
@@ -82,7 +72,6 @@ test.each([
   ],
 ])("%s takes as long", (_name, verifier, early, late) => {
   const [first, last] = measure(verifier, early, late);
-  if (process.env["RELAY_TIMING"] !== undefined)
-    expect(Math.abs(first - last) / Math.max(first, last)).toBeLessThan(0.05);
+  if (process.env["RELAY_TIMING"] !== undefined) expect(Math.abs(first - last) / Math.max(first, last)).toBeLessThan(0.05);
   expect(first).toBeGreaterThan(0);
 });

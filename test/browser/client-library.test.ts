@@ -6,11 +6,7 @@ import { requireEnvironment } from "../../src/account/environment.ts";
 import { openDashboard } from "../kit/browser.ts";
 import { APP, type RunningService } from "../kit/running-service.ts";
 
-async function mintAppKey(
-  running: RunningService,
-  name: EnvironmentName,
-  origins: string[],
-): Promise<string> {
+async function mintAppKey(running: RunningService, name: EnvironmentName, origins: string[]): Promise<string> {
   const made = await running.service.store.write("app", async (tx) => {
     const environment = await requireEnvironment(tx, APP, name);
     return mintApiKey(tx, { environment, kind: "app", name: "page", origins, nowMs: 0 });
@@ -41,9 +37,7 @@ test("a page signs in, writes a record, is told a 409, and is still signed in af
   const open = async () => {
     await page.goto(`http://localhost:${shop.port}/`);
     await page.waitForFunction("globalThis.library !== undefined");
-    await page.evaluate(
-      `globalThis.g = library.createClient({ url: ${JSON.stringify(service.url)}, key: ${JSON.stringify(key)} })`,
-    );
+    await page.evaluate(`globalThis.g = library.createClient({ url: ${JSON.stringify(service.url)}, key: ${JSON.stringify(key)} })`);
   };
   await open();
   expect(await page.evaluate("g.me()")).toBeNull();
@@ -57,12 +51,8 @@ test("a page signs in, writes a record, is told a 409, and is still signed in af
   expect(await page.evaluate("g.me()")).toMatchObject({ person: { email: "bo@example.com" } });
   const made = await page.evaluate(`g.records("notes").create({ text: "from a page" })`);
   expect(made).toMatchObject({ data: { text: "from a page" } });
-  expect(
-    await page.evaluate(`g.records("notes").delete(${JSON.stringify((made as { id: string }).id)})`),
-  ).toBeUndefined();
-  const told = await page.evaluate(
-    "g.payments.buy('book').catch(({ name, code, status }) => ({ name, code, status }))",
-  );
+  expect(await page.evaluate(`g.records("notes").delete(${JSON.stringify((made as { id: string }).id)})`)).toBeUndefined();
+  const told = await page.evaluate("g.payments.buy('book').catch(({ name, code, status }) => ({ name, code, status }))");
   expect(told).toEqual({ name: "RelayError", code: "product_not_sellable", status: 409 });
   await page.evaluate("g.auth.signOut()");
   expect(await page.evaluate("localStorage.length")).toBe(0);

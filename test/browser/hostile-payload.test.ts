@@ -107,9 +107,7 @@ test("an answer nested deeper than a stack is still shown", async () => {
   const payload = `{"id":12345678901234567890,"deep":${"[".repeat(depth)}${"]".repeat(depth)}}`;
   const event = JSON.stringify({ ...(await readEvent()), id: "evt_deep", payload: null });
   const body = `{"event":${event.replace('"payload":null', () => `"payload":${payload}`)}}`;
-  await page.route("**/api/**/events/evt_deep", (route) =>
-    route.fulfill({ contentType: "application/json", body }),
-  );
+  await page.route("**/api/**/events/evt_deep", (route) => route.fulfill({ contentType: "application/json", body }));
   await page.goto(at("events/evt_deep"));
   await page.getByText("12345678901234567890").waitFor();
 });

@@ -21,8 +21,7 @@ async function makeRelay(name: string): Promise<string> {
   return (await running.api("POST", "/relays", { definition }, "local")).body.receiverSecret;
 }
 
-const focused = (): Promise<string> =>
-  page.evaluate(() => document.activeElement?.textContent?.slice(0, 60) ?? "");
+const focused = (): Promise<string> => page.evaluate(() => document.activeElement?.textContent?.slice(0, 60) ?? "");
 
 test("setting up: two relays and three events", async () => {
   const secret = await makeRelay("alpha");
@@ -110,8 +109,7 @@ test("? tells the keys, and Escape closes it and gives the focus back", async ()
 });
 
 test("the theme is as the system says until one is chosen, and the choice stays", async () => {
-  const ground = (): Promise<string> =>
-    page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
+  const ground = (): Promise<string> => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
   await page.emulateMedia({ colorScheme: "light" });
   const light = await ground();
   await page.emulateMedia({ colorScheme: "dark" });

@@ -26,9 +26,7 @@ test("who was signed in before the link was opened does not lock the page that t
   const told = page.waitForResponse((response) => response.url().endsWith("/api/session"));
   late.resolve();
   await told;
-  await page.evaluate(
-    () => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))),
-  );
+  await page.evaluate(() => new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve))));
   expect(held).toBeGreaterThan(1);
   expect(await page.locator(".shell[inert]").count()).toBe(0);
   await context.close();

@@ -13,11 +13,7 @@ afterAll(() => dashboard[Symbol.asyncDispose]());
 const PASSWORD = "a long enough password";
 let ownerId = "";
 
-async function makeLink(
-  kind: SigninLinkKind,
-  { service }: RunningService = running,
-  nowMs = systemClock.now(),
-): Promise<string> {
+async function makeLink(kind: SigninLinkKind, { service }: RunningService = running, nowMs = systemClock.now()): Promise<string> {
   const { store, url } = service;
   const owner = kind === "reset" ? ownerId : null;
   const { token } = await store.write("app", (tx) => createSigninLink(tx, { kind, ownerId: owner, nowMs }));

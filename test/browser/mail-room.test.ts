@@ -10,9 +10,7 @@ const { page, running, complaints, at } = dashboard;
 afterAll(() => dashboard[Symbol.asyncDispose]());
 
 beforeAll(async () => {
-  const [environment] = await running.rows<{ id: number }>(
-    "SELECT id FROM environment WHERE name = 'local' AND app_id = 'app_test'",
-  );
+  const [environment] = await running.rows<{ id: number }>("SELECT id FROM environment WHERE name = 'local' AND app_id = 'app_test'");
   const environmentId = environment?.id ?? 0;
   const nowMs = running.clock.now();
   await running.service.store.write("app", async (tx) => {
@@ -52,9 +50,7 @@ test("a test mail is sent with one button, and is in the list", async () => {
   await page.getByRole("combobox", { name: "State" }).selectOption("");
   await page.getByRole("button", { name: "Send me a test mail" }).click();
   await page.getByText("Test mail", { exact: true }).waitFor();
-  expect(await running.rows("SELECT state FROM email WHERE subject = 'Test mail'")).toEqual([
-    { state: "mailbox" },
-  ]);
+  expect(await running.rows("SELECT state FROM email WHERE subject = 'Test mail'")).toEqual([{ state: "mailbox" }]);
 });
 
 test("who stopped event mail is shown, and is allowed it again with one button", async () => {

@@ -19,9 +19,7 @@ test("every problem of a definition is told at its field, with its line", async 
   await page.getByRole("link", { name: "Start from a working example" }).click();
   const editor = page.getByLabel("Definition as JSON");
   const example = await editor.inputValue();
-  await editor.fill(
-    example.replace('"amount": 10', '"amount": 0').replace('"event_id": "id"', '"event_id": "a..b"'),
-  );
+  await editor.fill(example.replace('"amount": 10', '"amount": 0').replace('"event_id": "id"', '"event_id": "a..b"'));
   await page.getByRole("button", { name: "Validate" }).click();
   await page.getByRole("heading", { name: "2 problems to mend" }).waitFor();
   const places = await page.locator(".problem-place").allInnerTexts();
@@ -111,12 +109,7 @@ test("a save that meets a newer version shows both sides, and saves only what is
   await editor.fill(read.replace('"amount": 10', '"amount": 25'));
   const { relay } = (await running.api("GET", "/relays/order-paid", undefined, "local")).body;
   const theirs = { ...relay.definition, actions: [{ type: "grant_credits", amount: 99 }] };
-  const saved = await running.api(
-    "PUT",
-    "/relays/order-paid",
-    { definition: theirs, version: relay.version },
-    "local",
-  );
+  const saved = await running.api("PUT", "/relays/order-paid", { definition: theirs, version: relay.version }, "local");
   expect(saved.status).toBe(200);
   await page.getByRole("button", { name: "Save", exact: true }).click();
   const dialog = page.getByRole("dialog", { name: "The relay changed while you edited it" });
@@ -139,9 +132,7 @@ test("an action edited after its work is skipped by a replay unless its box is c
   // It came to its work, which the ref keeps from being done twice.
   await page.locator(".reason", { hasText: "credits were added under this ref before" }).waitFor();
   expect(await page.locator(".run").count()).toBe(3);
-  expect(
-    await running.rows("SELECT chosen IS NOT NULL AS chosen FROM event WHERE id = ?1", first?.id ?? ""),
-  ).toEqual([{ chosen: 1 }]);
+  expect(await running.rows("SELECT chosen IS NOT NULL AS chosen FROM event WHERE id = ?1", first?.id ?? "")).toEqual([{ chosen: 1 }]);
   await page.goto(at("relays/order-paid"));
 });
 
@@ -152,9 +143,7 @@ test("a payload is expunged for good, once that is confirmed, and its event is r
   await page.getByRole("dialog").getByRole("button", { name: "Expunge for good" }).click();
   await page.getByText("It is not there any more, because somebody expunged it.").waitFor();
   expect(await page.getByRole("button", { name: "Replay" }).isDisabled()).toBe(true);
-  expect(await running.rows("SELECT payload FROM event WHERE id = ?1", first?.id ?? "")).toEqual([
-    { payload: '{"expunged":"payload_expunged"}' },
-  ]);
+  expect(await running.rows("SELECT payload FROM event WHERE id = ?1", first?.id ?? "")).toEqual([{ payload: '{"expunged":"payload_expunged"}' }]);
 });
 
 test("the store templates are offered to start from, with what is left to do", async () => {

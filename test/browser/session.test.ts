@@ -23,8 +23,7 @@ test("the first set-up link makes the owner and signs in", async () => {
 });
 
 test("production is unmistakable, and the environment is a part of every address", async () => {
-  const band = (): Promise<string> =>
-    page.evaluate(() => getComputedStyle(document.querySelector(".shell") as Element, "::before").height);
+  const band = (): Promise<string> => page.evaluate(() => getComputedStyle(document.querySelector(".shell") as Element, "::before").height);
   expect(await band()).toBe("auto");
   await page.getByRole("button", { name: /environment Development/ }).click();
   await page.getByRole("link", { name: "Production" }).click();
@@ -128,10 +127,7 @@ test("nothing of all this was refused by the page's policy or broke in its conso
 });
 
 test("the page and all it loads first is under 150 KB compressed", async () => {
-  const paths = [
-    "/",
-    ...((await (await fetch(`${running.service.url}/`)).text()).match(/(?:src|href)="\/[^"]+"/g) ?? []),
-  ];
+  const paths = ["/", ...((await (await fetch(`${running.service.url}/`)).text()).match(/(?:src|href)="\/[^"]+"/g) ?? [])];
   let total = 0;
   for (const path of paths) {
     const url = running.service.url + path.replace(/^(?:src|href)="|"$/g, "");

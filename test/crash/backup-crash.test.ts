@@ -40,10 +40,7 @@ beforeAll(async () => {
 });
 
 /** Runs the process and kills it `afterMs` after it is ready; answers whether it was done before, and how long it worked. */
-async function runAndKill(
-  line: readonly string[],
-  afterMs: number | null,
-): Promise<{ done: boolean; tookMs: number }> {
+async function runAndKill(line: readonly string[], afterMs: number | null): Promise<{ done: boolean; tookMs: number }> {
   const child = Bun.spawn([process.execPath, PROCESS, ...line], { stdout: "pipe", stderr: "pipe" });
   const reader = child.stdout.getReader();
   const decoder = new TextDecoder();
@@ -191,9 +188,7 @@ function newOldDirectory(): string {
 /** A database with the first migrations alone. */
 function makeSchema(file: string, schema: number): Database {
   const database = new Database(file, { create: true, readwrite: true });
-  database.run(
-    "CREATE TABLE schema_migration (number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL)",
-  );
+  database.run("CREATE TABLE schema_migration (number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL)");
   for (const { number, name, sql } of MIGRATIONS.slice(0, schema)) {
     database.run(sql);
     database.run("INSERT INTO schema_migration VALUES (?1, ?2, 0)", [number, name]);
@@ -214,9 +209,7 @@ function schemasByNumber(): Map<number, string> {
 
 function readSchema(file: string): { number: number; schema: string } {
   using database = new Database(file, { readwrite: true, create: false });
-  const row = database
-    .query<{ number: number }, []>("SELECT max(number) AS number FROM schema_migration")
-    .get();
+  const row = database.query<{ number: number }, []>("SELECT max(number) AS number FROM schema_migration").get();
   return { number: row?.number ?? 0, schema: normalize(database.query<{ sql: string }, []>(SCHEMA).all()) };
 }
 

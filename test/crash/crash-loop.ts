@@ -58,8 +58,7 @@ async function compileService(executable: string): Promise<void> {
   const script = join(import.meta.dir, "service-process.ts");
   const command = [process.execPath, "build", "--compile", "--minify", script, "--outfile", executable];
   const build = Bun.spawn(command, { stdout: "ignore", stderr: "pipe" });
-  if ((await build.exited) !== 0)
-    throw new Error(`The service did not compile: ${await new Response(build.stderr).text()}`);
+  if ((await build.exited) !== 0) throw new Error(`The service did not compile: ${await new Response(build.stderr).text()}`);
 }
 
 /** Starts it and waits until it listens; null where it is refused because another server uses the directory or its database. */
@@ -215,9 +214,7 @@ export async function runCrashLoop(
     }
     const database = opened.use(new Database(join(dataDir, "relay.db"), { readonly: true }));
     const taken = countTaken(mailServer);
-    const unknown = database
-      .query<{ count: number }, []>("SELECT count(*) AS count FROM email WHERE state = 'unknown'")
-      .get();
+    const unknown = database.query<{ count: number }, []>("SELECT count(*) AS count FROM email WHERE state = 'unknown'").get();
     return {
       kills,
       acknowledged: acknowledged.size,

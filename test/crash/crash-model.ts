@@ -23,18 +23,12 @@ export function compareStore(
   delivered: ReadonlyMap<string, number>,
   taken: ReadonlyMap<string, number>,
 ): string[] {
-  const stored = database
-    .query<StoredEvent, []>(
-      "SELECT json_extract(payload, '$.mapped.event_id') AS id, state, reason FROM event",
-    )
-    .all();
+  const stored = database.query<StoredEvent, []>("SELECT json_extract(payload, '$.mapped.event_id') AS id, state, reason FROM event").all();
   const ids = new Set(stored.map(({ id }) => id));
   const model = new Model([...ids].map(readCrashEvent));
   return [
     ...(ids.size === stored.length ? [] : ["an event is stored twice"]),
-    ...[...acknowledged.keys()]
-      .filter((id) => !ids.has(id))
-      .map((id) => `${id} was acknowledged and is lost`),
+    ...[...acknowledged.keys()].filter((id) => !ids.has(id)).map((id) => `${id} was acknowledged and is lost`),
     ...stored.flatMap((event) => judgeState(event, model)),
     ...model
       .of("sends", "lapses")
@@ -59,33 +53,21 @@ function judgeState({ id, state, reason }: StoredEvent, model: Model): string[] 
  */
 function judgeMails(database: Database, model: Model, taken: ReadonlyMap<string, number>): string[] {
   const rows = database
-    .query<{ id: string; subject: string; state: string }, []>(
-      "SELECT id, subject, state FROM email WHERE kind = 'event' ORDER BY seq",
-    )
+    .query<{ id: string; subject: string; state: string }, []>("SELECT id, subject, state FROM email WHERE kind = 'event' ORDER BY seq")
     .all();
   const owed = new Set(model.of("mails").map(({ id }) => id));
   const sent = new Set(rows.filter(({ state }) => state === "sent").map(({ subject }) => subject));
   const unknown = rows.filter(({ state }) => state === "unknown");
   const alerts = database
-    .query<{ count: number; message: string }, []>(
-      "SELECT count, message FROM alert WHERE code = 'mail_unknown' ORDER BY at",
-    )
+    .query<{ count: number; message: string }, []>("SELECT count, message FROM alert WHERE code = 'mail_unknown' ORDER BY at")
     .all();
   const counted = alerts.reduce((sum, { count }) => sum + count, 0);
   const told = alerts.map(({ message }) => message).join(" ");
   return [
-    ...[...taken]
-      .filter(([, count]) => count > 1)
-      .map(([id, count]) => `the mail of ${id} was taken ${count} times`),
-    ...[...taken.keys()]
-      .filter((id) => !owed.has(id))
-      .map((id) => `a mail of ${id} was taken that nobody owes`),
-    ...[...sent]
-      .filter((id) => !taken.has(id))
-      .map((id) => `the mail of ${id} is told as sent and never came`),
-    ...(counted === unknown.length
-      ? []
-      : [`${unknown.length} mails are unknown, and alerts count ${counted}`]),
+    ...[...taken].filter(([, count]) => count > 1).map(([id, count]) => `the mail of ${id} was taken ${count} times`),
+    ...[...taken.keys()].filter((id) => !owed.has(id)).map((id) => `a mail of ${id} was taken that nobody owes`),
+    ...[...sent].filter((id) => !taken.has(id)).map((id) => `the mail of ${id} is told as sent and never came`),
+    ...(counted === unknown.length ? [] : [`${unknown.length} mails are unknown, and alerts count ${counted}`]),
     ...unknown
       .slice(-NAMED_MAILS)
       .filter(({ id }) => !told.includes(id))
@@ -150,11 +132,7 @@ class Model {
   }
 
   people(): Counts {
-    return once(
-      this.#emails("gives", "sales", "refunds", "plans", "lapses", "mails").map(
-        (email) => `${email} invited`,
-      ),
-    );
+    return once(this.#emails("gives", "sales", "refunds", "plans", "lapses", "mails").map((email) => `${email} invited`));
   }
 
   activePlans(): Counts {
@@ -184,11 +162,7 @@ const COMPARED: readonly (readonly [string, string, (model: Model) => Counts])[]
     "SELECT reason AS key, 1 AS value FROM credit WHERE source = 'relay'",
     (model) => once(model.of("gives").map(({ id }) => `relay: event ${id}`)),
   ],
-  [
-    "balance",
-    `SELECT person.email AS key, amount AS value FROM credit ${OF_PERSON("credit")}`,
-    (model) => model.balances(),
-  ],
+  ["balance", `SELECT person.email AS key, amount AS value FROM credit ${OF_PERSON("credit")}`, (model) => model.balances()],
   [
     "last line's balance",
     `SELECT person.email AS key, credit.balance AS value FROM credit ${OF_PERSON("credit")}
@@ -210,11 +184,7 @@ const COMPARED: readonly (readonly [string, string, (model: Model) => Counts])[]
     "grant of an event",
     `SELECT json_extract(event.payload, '$.mapped.event_id') || ' ' || entitlement AS key, 1 AS value FROM access_grant
      JOIN event ON event.id = access_grant.event_id WHERE source = 'relay'`,
-    (model) =>
-      once([
-        ...model.of("gives").map(({ id }) => `${id} access:pro`),
-        ...model.of("lapses").map(({ id }) => `${id} access:trial`),
-      ]),
+    (model) => once([...model.of("gives").map(({ id }) => `${id} access:pro`), ...model.of("lapses").map(({ id }) => `${id} access:trial`)]),
   ],
   [
     "active subscription",

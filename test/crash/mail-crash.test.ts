@@ -39,16 +39,11 @@ beforeEach(async () => {
   const running = await startRunningService({ config: { dataDir: join(folder, "data") } });
   key = running.keys.development ?? "";
   await running.service.store.write("app", (tx) =>
-    tx.run(
-      "INSERT INTO sender_domain (environment_id, domain, verification_token, verified_at) SELECT id, 'shop.example', 't', 1 FROM environment",
-    ),
+    tx.run("INSERT INTO sender_domain (environment_id, domain, verification_token, verified_at) SELECT id, 'shop.example', 't', 1 FROM environment"),
   );
   const smtp = { host: "localhost", port: server.port, security: "none" };
   expect((await running.api("PUT", "/settings", { version: 1, mail: { smtp } })).status).toBe(200);
-  await saveRelay(
-    running,
-    receiverDefinition({ actions: [MAIL], map: { event_id: "id", person_email: "email" } }),
-  );
+  await saveRelay(running, receiverDefinition({ actions: [MAIL], map: { event_id: "id", person_email: "email" } }));
   await running.service[Symbol.asyncDispose]();
 });
 
@@ -91,15 +86,12 @@ function rows<Row>(sql: string): Row[] {
   using database = new Database(join(folder, "data", "relay.db"), { readonly: true });
   return database.query<Row, []>(sql).all();
 }
-const states = () =>
-  rows<{ state: string }>("SELECT DISTINCT state FROM email ORDER BY state").map(({ state }) => state);
+const states = () => rows<{ state: string }>("SELECT DISTINCT state FROM email ORDER BY state").map(({ state }) => state);
 const alerts = () => rows<{ count: number; message: string }>("SELECT count, message FROM alert");
 
 async function untilRest(): Promise<void> {
   for (let turn = 0; turn < 1_000; turn++) {
-    const [open] = rows<{ count: number }>(
-      "SELECT count(*) AS count FROM event WHERE state IN ('queued', 'running')",
-    );
+    const [open] = rows<{ count: number }>("SELECT count(*) AS count FROM event WHERE state IN ('queued', 'running')");
     if (open?.count === 0) return;
     await Bun.sleep(30);
   }
@@ -154,10 +146,10 @@ describe("a process that is killed while mails are on their way", () => {
       body: { email: { id: first, state: "sent" } },
     });
     expect(await sendAgain(first)).toMatchObject({ status: 409, body: { code: "mail_settled" } });
-    const command = startCli(
-      ["emails", "send-again", ...others, "--data-dir", join(folder, "data"), "--allow-private", "localhost"],
-      { cwd: folder, env: ENV },
-    );
+    const command = startCli(["emails", "send-again", ...others, "--data-dir", join(folder, "data"), "--allow-private", "localhost"], {
+      cwd: folder,
+      env: ENV,
+    });
     expect(await command.exited).toBe(0);
     expect([...taken().values()]).toEqual(Array(8).fill(2));
     expect(states()).toEqual(["sent"]);
@@ -185,9 +177,7 @@ describe("a process that is killed while mails are on their way", () => {
     await start();
     await untilRest();
     const came = taken();
-    const unknown = rows<{ subject: string }>("SELECT subject FROM email WHERE state = 'unknown'").map(
-      ({ subject }) => subject,
-    );
+    const unknown = rows<{ subject: string }>("SELECT subject FROM email WHERE state = 'unknown'").map(({ subject }) => subject);
     expect([...came].filter(([, count]) => count > 1)).toEqual([]);
     expect(acknowledged.filter((id) => !came.has(id) && !unknown.includes(id))).toEqual([]);
     expect(states().filter((state) => state !== "sent" && state !== "unknown")).toEqual([]);
@@ -201,21 +191,18 @@ describe("a process that is asked to end while a mail server hangs", () => {
     ["greeting", "queued", ["failed"]],
     ["recipient", "queued", ["failed"]],
     ["text", "done", ["unknown"]],
-  ])(
-    "at the %s: it ends within 12 seconds, and what became of event and mail is right afterwards",
-    async (hold, event, mail) => {
-      server.hold = hold;
-      await start();
-      expect(await send(1)).toBe(true);
-      await server.untilHeld(1);
-      const from = performance.now();
-      child?.kill("SIGTERM");
-      expect(await child?.exited).toBe(0);
-      expect(performance.now() - from).toBeLessThan(MAX_STOP_MS);
-      expect(rows("SELECT state FROM event")).toEqual([{ state: event }]);
-      expect(states()).toEqual(mail);
-    },
-  );
+  ])("at the %s: it ends within 12 seconds, and what became of event and mail is right afterwards", async (hold, event, mail) => {
+    server.hold = hold;
+    await start();
+    expect(await send(1)).toBe(true);
+    await server.untilHeld(1);
+    const from = performance.now();
+    child?.kill("SIGTERM");
+    expect(await child?.exited).toBe(0);
+    expect(performance.now() - from).toBeLessThan(MAX_STOP_MS);
+    expect(rows("SELECT state FROM event")).toEqual([{ state: event }]);
+    expect(states()).toEqual(mail);
+  });
 });
 
 /** mulberry32: small, seeded, good enough to choose moments. */

@@ -33,8 +33,7 @@ export async function makeCuttableDisk(folder: string): Promise<CuttableDisk> {
     dataDir: join(mounted, "data"),
     cut() {
       const file = openSync(mounted, "r");
-      if (libc.symbols.ioctl(file, SHUTDOWN, WITHOUT_LOG) !== 0)
-        throw new Error("The disk was not shut down.");
+      if (libc.symbols.ioctl(file, SHUTDOWN, WITHOUT_LOG) !== 0) throw new Error("The disk was not shut down.");
       closeSync(file);
     },
     async restore() {
@@ -49,6 +48,5 @@ export async function makeCuttableDisk(folder: string): Promise<CuttableDisk> {
 
 async function run(...command: string[]): Promise<void> {
   const child = Bun.spawn(command, { stdout: "ignore", stderr: "pipe" });
-  if ((await child.exited) !== 0)
-    throw new Error(`${command.join(" ")}: ${await new Response(child.stderr).text()}`);
+  if ((await child.exited) !== 0) throw new Error(`${command.join(" ")}: ${await new Response(child.stderr).text()}`);
 }

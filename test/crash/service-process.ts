@@ -104,9 +104,7 @@ async function seed({ store, sealer, baseUrl, refresh }: Service): Promise<void>
 async function replayAll({ store, refresh }: Service): Promise<void> {
   await store.write("dashboard", async (tx) => {
     const environment = await requireEnvironment(tx, LOCAL_APP, "local");
-    const ended = await tx.all<{ id: string }>(
-      "SELECT id FROM event WHERE state IN ('done', 'failed', 'dead')",
-    );
+    const ended = await tx.all<{ id: string }>("SELECT id FROM event WHERE state IN ('done', 'failed', 'dead')");
     for (const { id } of ended) {
       const replay = { environmentId: environment.id, id, actor: "command line", nowMs: clock.now() };
       await replayEvent(tx, replay);

@@ -57,8 +57,7 @@ async function send(id: string, who: string, more: object = {}, name = "orders")
 }
 
 const ended = ({ state, reason }: EventView) => [state, reason];
-const outcomes = (event: EventView) =>
-  event.runs.at(-1)?.results.map(({ type, outcome, code }) => `${type} ${code ?? outcome}`);
+const outcomes = (event: EventView) => event.runs.at(-1)?.results.map(({ type, outcome, code }) => `${type} ${code ?? outcome}`);
 
 describe("people", () => {
   test("created by events spend the invite's daily cap; over it the event waits for another day", async () => {
@@ -68,9 +67,7 @@ describe("people", () => {
     expect(ended(capped)).toEqual(["queued", "invite_capped"]);
     await running.clock.advance(60_000);
     await running.drain();
-    expect(await alertsOf(running)).toMatchObject([
-      { code: "invite_capped", target: "relay:orders", count: 1 },
-    ]);
+    expect(await alertsOf(running)).toMatchObject([{ code: "invite_capped", target: "relay:orders", count: 1 }]);
     const invited = await running.api("POST", "/persons", { email: "zoe@example.com" });
     expect([invited.status, invited.body.code]).toEqual([429, "invite_capped"]);
     expect((await send("c", ADA)).state).toBe("done");
@@ -111,9 +108,7 @@ describe("people", () => {
     await running.api("PATCH", `/persons/${ada}`, { status: "suspended" });
     const dead = await send("a", ADA);
     expect([...ended(dead), dead.attempts]).toEqual(["dead", "person_suspended", 1]);
-    expect(dead.runs[0]?.results.map(({ type, code }) => [type, code])).toEqual([
-      ["person", "person_suspended"],
-    ]);
+    expect(dead.runs[0]?.results.map(({ type, code }) => [type, code])).toEqual([["person", "person_suspended"]]);
     expect(await running.rows("SELECT id FROM record")).toEqual([]);
   });
 
@@ -122,56 +117,43 @@ describe("people", () => {
     await send("a", ada);
     expect((await running.api("DELETE", `/persons/${ada}`)).status).toBe(204);
     expect(ended(await send("b", ada))).toEqual(["failed", "person_erased"]);
-    expect(await running.rows("SELECT person_id AS id, balance FROM credit")).toEqual([
-      { id: ada, balance: 7 },
-    ]);
-    expect(await running.rows("SELECT email, email_key AS k, status FROM person")).toEqual([
-      { email: null, k: null, status: "erased" },
-    ]);
+    expect(await running.rows("SELECT person_id AS id, balance FROM credit")).toEqual([{ id: ada, balance: 7 }]);
+    expect(await running.rows("SELECT email, email_key AS k, status FROM person")).toEqual([{ email: null, k: null, status: "erased" }]);
   });
 
   test.each([
     ["erased", "person_erased", (id: string) => running.api("DELETE", `/persons/${id}`)],
-    [
-      "suspended",
-      "person_suspended",
-      (id: string) => running.api("PATCH", `/persons/${id}`, { status: "suspended" }),
-    ],
-  ])(
-    "%s while a notice is out: what comes after it sells, grants and mails nothing",
-    async (_what, code, end) => {
-      const sale: ActionLike[] = [
-        MAIL,
-        { type: "fulfil_product", product: "lamp", ref: "{{mapped.ref}}" },
-        { type: "grant_plan", plan: "pro", ref: "{{mapped.ref}}" },
-        CLUB,
-      ];
-      const names = ["mail", "sale", "plan", "club"];
-      for (const [index, name] of names.entries()) {
-        const action = sale[index];
-        if (action !== undefined) await relay([CALL, action], "person_id", name);
-      }
-      await running.api("PUT", "/products/lamp", { soldThrough: { kind: "relay", relay: "sale" } });
-      await running.api("PUT", "/plans/pro", { soldThrough: { kind: "relay", relay: "plan" } });
-      caller.reply = () => "hang";
-      const events = await Promise.all(
-        names.map((name) => sendEvent(running, "a", { who: ada, ref: "1" }, name)),
-      );
-      await until("every notice is out", () => caller.hanging() === names.length);
-      await end(ada);
-      caller.letGo();
-      await running.drain();
-      for (const event of events) {
-        expect((await showEvent(running, event)).runs[0]?.results[1]).toMatchObject({
-          outcome: "failed",
-          code,
-        });
-      }
-      expect(mailed).toEqual([]);
-      expect(await running.rows("SELECT id FROM purchase")).toEqual([]);
-      expect(await running.rows("SELECT id FROM access_grant")).toEqual([]);
-    },
-  );
+    ["suspended", "person_suspended", (id: string) => running.api("PATCH", `/persons/${id}`, { status: "suspended" })],
+  ])("%s while a notice is out: what comes after it sells, grants and mails nothing", async (_what, code, end) => {
+    const sale: ActionLike[] = [
+      MAIL,
+      { type: "fulfil_product", product: "lamp", ref: "{{mapped.ref}}" },
+      { type: "grant_plan", plan: "pro", ref: "{{mapped.ref}}" },
+      CLUB,
+    ];
+    const names = ["mail", "sale", "plan", "club"];
+    for (const [index, name] of names.entries()) {
+      const action = sale[index];
+      if (action !== undefined) await relay([CALL, action], "person_id", name);
+    }
+    await running.api("PUT", "/products/lamp", { soldThrough: { kind: "relay", relay: "sale" } });
+    await running.api("PUT", "/plans/pro", { soldThrough: { kind: "relay", relay: "plan" } });
+    caller.reply = () => "hang";
+    const events = await Promise.all(names.map((name) => sendEvent(running, "a", { who: ada, ref: "1" }, name)));
+    await until("every notice is out", () => caller.hanging() === names.length);
+    await end(ada);
+    caller.letGo();
+    await running.drain();
+    for (const event of events) {
+      expect((await showEvent(running, event)).runs[0]?.results[1]).toMatchObject({
+        outcome: "failed",
+        code,
+      });
+    }
+    expect(mailed).toEqual([]);
+    expect(await running.rows("SELECT id FROM purchase")).toEqual([]);
+    expect(await running.rows("SELECT id FROM access_grant")).toEqual([]);
+  });
 });
 
 describe("access", () => {
@@ -187,9 +169,7 @@ describe("access", () => {
     expect((await running.api("DELETE", `/grants/${grant.id}`)).status).toBe(204);
     expect((await lookAt(running, ada)).grants).toEqual([]);
     const { items } = (await running.api("GET", `/audit?target=grant:${grant.id}`)).body;
-    expect(items).toMatchObject([
-      { action: "grant.revoked", before: { live: true, relay: "orders" }, after: { live: false } },
-    ]);
+    expect(items).toMatchObject([{ action: "grant.revoked", before: { live: true, relay: "orders" }, after: { live: false } }]);
     expect(items[0].actor).toStartWith("key:");
   });
 
@@ -208,8 +188,7 @@ describe("credits", () => {
   test("thirty spends at once never go below zero, and one key applies once", async () => {
     await relay([{ type: "grant_credits", amount: 10 }]);
     await send("a", ADA);
-    const spend = (key: string) =>
-      running.api("POST", `/persons/${ada}/credits`, { amount: -1, reason: "", key });
+    const spend = (key: string) => running.api("POST", `/persons/${ada}/credits`, { amount: -1, reason: "", key });
     const answers = await Promise.all(Array.from({ length: 30 }, (_, n) => spend(`k${n}`)));
     expect(answers.filter(({ status }) => status === 201)).toHaveLength(10);
     expect(answers.filter(({ body }) => body.code === "credits_short")).toHaveLength(20);
@@ -224,39 +203,33 @@ describe("sold through a relay", () => {
   const FULFIL: ActionLike = { type: "fulfil_product", product: "lamp", ref: "{{mapped.ref}}" };
   const GRANT_PLAN: ActionLike = { type: "grant_plan", plan: "pro", ref: "{{mapped.ref}}" };
 
-  test.each(["/products/lamp", "/plans/pro"])(
-    "%s: a relay that does not exist is 400 relay_missing",
-    async (path) => {
-      const body = { soldThrough: { kind: "relay", relay: "nobody" } };
-      const refused = await running.api("PUT", path, body);
-      expect([refused.status, refused.body.code]).toEqual([400, "relay_missing"]);
-    },
-  );
+  test.each(["/products/lamp", "/plans/pro"])("%s: a relay that does not exist is 400 relay_missing", async (path) => {
+    const body = { soldThrough: { kind: "relay", relay: "nobody" } };
+    const refused = await running.api("PUT", path, body);
+    expect([refused.status, refused.body.code]).toEqual([400, "relay_missing"]);
+  });
 
   test.each<[string, string, ActionLike]>([
     ["fulfil_product", "/products/lamp", FULFIL],
     ["grant_plan", "/plans/pro", GRANT_PLAN],
-  ])(
-    "saving %s against a relay that does not exist any more is 400 relay_missing; that relay itself may come back",
-    async (_type, path, action) => {
-      await relay([CLUB], "person_email", "other");
-      await relay([action]);
-      await running.api("PUT", path, { soldThrough: { kind: "relay", relay: "orders" } });
-      expect((await running.api("DELETE", "/relays/orders")).status).toBe(204);
-      const map = { event_id: "id", ref: "ref", person_email: "who" };
-      const made = await running.api("POST", "/relays", {
-        definition: receiverDefinition({ name: "renamed", actions: [action], map }),
-      });
-      expect([made.status, made.body.code]).toEqual([400, "relay_missing"]);
-      const edited = await running.api("PUT", "/relays/other", {
-        definition: receiverDefinition({ name: "other", actions: [action], map }),
-        version: 1,
-      });
-      expect([edited.status, edited.body.code]).toEqual([400, "relay_missing"]);
-      await relay([action]);
-      expect((await send("a", ADA, { ref: "1" })).state).toBe("done");
-    },
-  );
+  ])("saving %s against a relay that does not exist any more is 400 relay_missing; that relay itself may come back", async (_type, path, action) => {
+    await relay([CLUB], "person_email", "other");
+    await relay([action]);
+    await running.api("PUT", path, { soldThrough: { kind: "relay", relay: "orders" } });
+    expect((await running.api("DELETE", "/relays/orders")).status).toBe(204);
+    const map = { event_id: "id", ref: "ref", person_email: "who" };
+    const made = await running.api("POST", "/relays", {
+      definition: receiverDefinition({ name: "renamed", actions: [action], map }),
+    });
+    expect([made.status, made.body.code]).toEqual([400, "relay_missing"]);
+    const edited = await running.api("PUT", "/relays/other", {
+      definition: receiverDefinition({ name: "other", actions: [action], map }),
+      version: 1,
+    });
+    expect([edited.status, edited.body.code]).toEqual([400, "relay_missing"]);
+    await relay([action]);
+    expect((await send("a", ADA, { ref: "1" })).state).toBe("done");
+  });
 
   test("a refund or a cancellation may be saved in any relay", async () => {
     await relay([FULFIL]);
@@ -304,9 +277,7 @@ describe("mail", () => {
     mailEnds = { ...mailEnds, message: "Refused (550).", retry: false };
     const refused = await send("b", ADA);
     expect([...ended(refused), refused.attempts]).toEqual(["dead", "mail_refused", 1]);
-    expect(await alertsOf(running)).toMatchObject([
-      { code: "relay_failed", message: expect.stringContaining("Refused (550).") },
-    ]);
+    expect(await alertsOf(running)).toMatchObject([{ code: "relay_failed", message: expect.stringContaining("Refused (550).") }]);
   });
 
   test("empty once its paths are filled in is dead at the first attempt; what a limit cuts leaves with a warning", async () => {
@@ -322,10 +293,6 @@ describe("mail", () => {
     await relay([MAIL, CLUB]);
     await running.api("PUT", `/persons/${ada}/mail-stop`, { stopped: true });
     const event = await send("a", ADA);
-    expect([event.state, outcomes(event), mailed]).toEqual([
-      "done",
-      ["email_person mail_unsubscribed", "grant_access done"],
-      [],
-    ]);
+    expect([event.state, outcomes(event), mailed]).toEqual(["done", ["email_person mail_unsubscribed", "grant_access done"], []]);
   });
 });

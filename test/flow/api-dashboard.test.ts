@@ -7,16 +7,10 @@ test("the page answers at the root and at deep links that a browser opens, never
   const html = { headers: { accept: "text/html,*/*" } };
   for (const path of ["/", "/setup", "/apps/shop/development/relays/shop-orders"]) {
     const reply = await api.call(path, html);
-    expect([path, reply.status, reply.headers.get("content-type")]).toEqual([
-      path,
-      200,
-      "text/html;charset=utf-8",
-    ]);
+    expect([path, reply.status, reply.headers.get("content-type")]).toEqual([path, 200, "text/html;charset=utf-8"]);
     expect(reply.headers.get("cache-control")).toBe("no-cache");
   }
-  expect((await api.call("/apps/shop", { headers: { accept: "application/json" } })).json.code).toBe(
-    "not_found",
-  );
+  expect((await api.call("/apps/shop", { headers: { accept: "application/json" } })).json.code).toBe("not_found");
   expect((await api.call("/chunk-00000000.js", html)).json.code).toBe("not_found");
 });
 

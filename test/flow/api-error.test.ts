@@ -16,15 +16,9 @@ test("docs stands in refusals to a development key and to a session, never in th
     docs,
   });
   expect((await api.call(live + MISSING, { session: true })).json).toMatchObject({ code: "not_found", docs });
-  expect(Object.keys((await api.call(live + MISSING, { key: api.keys.live })).json)).toEqual([
-    "code",
-    "message",
-  ]);
+  expect(Object.keys((await api.call(live + MISSING, { key: api.keys.live })).json)).toEqual(["code", "message"]);
   expect(Object.keys((await api.call(api.E + MISSING)).json)).toEqual(["code", "message"]);
-  expect(Object.keys((await api.call(api.E + MISSING, { key: api.keys.app })).json)).toEqual([
-    "code",
-    "message",
-  ]);
+  expect(Object.keys((await api.call(api.E + MISSING, { key: api.keys.app })).json)).toEqual(["code", "message"]);
 });
 
 test("docs begins with the configured address, and the page behind the default one explains the code", async () => {
@@ -53,8 +47,7 @@ test("a cap answers resetAt and Retry-After", async () => {
     headers: { origin: api.base },
     body: { email: "ann@example.com", password: "wrong password" },
   };
-  for (let attempt = 0; attempt < 10; attempt++)
-    expect((await api.call("/api/session", wrong)).status).toBe(401);
+  for (let attempt = 0; attempt < 10; attempt++) expect((await api.call("/api/session", wrong)).status).toBe(401);
   const capped = await api.call("/api/session", wrong);
   expect(capped.status).toBe(429);
   expect(capped.json).toMatchObject({ code: "signin_capped", resetAt: "2026-01-15T12:15:00.000Z" });
@@ -65,14 +58,7 @@ test("a cap answers resetAt and Retry-After", async () => {
 
 test("an address that nothing serves is 404 in JSON, and a method that it does not have is 405 with Allow", async () => {
   await using api = await startApi();
-  for (const path of [
-    "/api",
-    "/api/apps/shop",
-    "/hooks/shop",
-    "/client/x",
-    "/nothing.js",
-    "/api/apps/shop/development/",
-  ]) {
+  for (const path of ["/api", "/api/apps/shop", "/hooks/shop", "/client/x", "/nothing.js", "/api/apps/shop/development/"]) {
     const reply = await api.call(path, { headers: { accept: "text/html" } });
     expect([path, reply.status, reply.json.code]).toEqual([path, 404, "not_found"]);
   }
@@ -137,21 +123,9 @@ test("readiness is told with its problem and 503", async () => {
 
 test("every answer carries the headers against framing, sniffing and leaking", async () => {
   await using api = await startApi();
-  for (const path of [
-    "/",
-    "/healthz",
-    "/changes.txt",
-    "/openapi.json",
-    "/nothing",
-    `${api.E}/relays`,
-    "/readyz",
-  ]) {
+  for (const path of ["/", "/healthz", "/changes.txt", "/openapi.json", "/nothing", `${api.E}/relays`, "/readyz"]) {
     const { headers } = await api.call(path);
-    expect([path, headers.get("x-frame-options"), headers.get("x-content-type-options")]).toEqual([
-      path,
-      "DENY",
-      "nosniff",
-    ]);
+    expect([path, headers.get("x-frame-options"), headers.get("x-content-type-options")]).toEqual([path, "DENY", "nosniff"]);
     expect(headers.get("referrer-policy")).toBe("no-referrer");
     expect(headers.get("cross-origin-opener-policy")).toBe("same-origin");
     expect(headers.get("content-security-policy")).toContain("default-src 'none'");

@@ -81,9 +81,7 @@ describe("a route of an environment is refused", () => {
           const [app, environment] = row.path ?? ["shop", "development"];
           const path = fill(route.path, app, environment);
           const reply = await api.call(path, { ...row.who(), method: route.method, ...bodyOf(route.method) });
-          expect(`${route.method} ${route.path} ${reply.status} ${reply.json.code}`).toBe(
-            `${route.method} ${route.path} ${row.status} ${row.code}`,
-          );
+          expect(`${route.method} ${route.path} ${reply.status} ${reply.json.code}`).toBe(`${route.method} ${route.path} ${row.status} ${row.code}`);
         }
       });
     });
@@ -92,18 +90,10 @@ describe("a route of an environment is refused", () => {
   test("as a write by session from another page, and as one that names no page", async () => {
     await quiet(async () => {
       for (const route of ROUTES.filter(({ who, method }) => who === "environment" && method !== "GET")) {
-        for (const origin of [
-          "https://evil.example",
-          "null",
-          "",
-          `${api.base}.evil.example`,
-          `${api.base}/`,
-        ]) {
+        for (const origin of ["https://evil.example", "null", "", `${api.base}.evil.example`, `${api.base}/`]) {
           const call = { session: true, method: route.method, headers: { origin }, ...bodyOf(route.method) };
           const reply = await api.call(fill(route.path, "shop", "development"), call);
-          expect(`${route.method} ${route.path} ${reply.status} ${reply.json.code}`).toBe(
-            `${route.method} ${route.path} 403 wrong_origin`,
-          );
+          expect(`${route.method} ${route.path} ${reply.status} ${reply.json.code}`).toBe(`${route.method} ${route.path} 403 wrong_origin`);
         }
       }
     });
@@ -111,17 +101,13 @@ describe("a route of an environment is refused", () => {
 
   test("with a field that it does not know, by name", async () => {
     await quiet(async () => {
-      for (const route of ROUTES.filter(
-        ({ who, method, rawBytes }) => who === "environment" && method !== "GET" && rawBytes === null,
-      )) {
+      for (const route of ROUTES.filter(({ who, method, rawBytes }) => who === "environment" && method !== "GET" && rawBytes === null)) {
         const reply = await api.call(fill(route.path, "shop", "development"), {
           key: api.keys.dev,
           method: route.method,
           body: { qqqq: 1 },
         });
-        expect(`${route.method} ${route.path} ${reply.status} ${reply.json.code}`).toBe(
-          `${route.method} ${route.path} 400 invalid_input`,
-        );
+        expect(`${route.method} ${route.path} ${reply.status} ${reply.json.code}`).toBe(`${route.method} ${route.path} 400 invalid_input`);
         expect(reply.json.message).toStartWith("`qqqq` is not a known field: remove it");
       }
     });
@@ -152,9 +138,7 @@ describe("a route of the owners is refused", () => {
           method: route.method,
           ...bodyOf(route.method),
         });
-        expect(`${route.path} ${reply.status} ${reply.json.code}`).toBe(
-          `${route.path} ${row.status} ${row.code}`,
-        );
+        expect(`${route.path} ${reply.status} ${reply.json.code}`).toBe(`${route.path} ${row.status} ${row.code}`);
       }
     });
   }
@@ -178,8 +162,7 @@ test("a revoked key is refused at once, and an ended session too", async () => {
 test("what belongs to one environment is not found from another, by id or by name", async () => {
   await using own = await startApi();
   const live = "/api/apps/shop/production";
-  const made = async (path: string, body: unknown) =>
-    (await own.call(`${own.E}${path}`, { method: "POST", key: own.keys.dev, body })).json;
+  const made = async (path: string, body: unknown) => (await own.call(`${own.E}${path}`, { method: "POST", key: own.keys.dev, body })).json;
   const { person } = await made("/persons", { email: "bo@example.com" });
   await made("/collections", { name: "notes", kind: "shared", fields: { text: { type: "text" } } });
   const { record } = await made("/collections/notes/records", { data: { text: "hello" } });

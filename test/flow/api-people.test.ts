@@ -111,8 +111,7 @@ runScenarios([
     status: 400,
     answer: {
       code: "invalid_input",
-      message:
-        "`source` is not a known field: remove it; the fields here are entitlement, expiresAt and reason.",
+      message: "`source` is not a known field: remove it; the fields here are entitlement, expiresAt and reason.",
     },
   },
   {
@@ -247,8 +246,7 @@ runScenarios([
     given: async (api) => {
       await withPerson(api);
       await send(api, "PUT", "/products/book", { key: "reader" });
-      const give = (entitlement: string, expiresAt?: string) =>
-        send(api, "POST", `/persons/${id}/grants`, { entitlement, expiresAt });
+      const give = (entitlement: string, expiresAt?: string) => send(api, "POST", `/persons/${id}/grants`, { entitlement, expiresAt });
       await give("access:beta");
       const { grant } = await give("book");
       await api.call(`${api.E}/grants/${grant.id}`, { method: "DELETE", key: api.keys.dev });
@@ -271,10 +269,7 @@ runScenarios([
     },
     also: async (api) => {
       const all = await send(api, "GET", "/grants");
-      expect(all.items.map((one: { entitlement: string }) => one.entitlement)).toEqual([
-        "reader",
-        "access:beta",
-      ]);
+      expect(all.items.map((one: { entitlement: string }) => one.entitlement)).toEqual(["reader", "access:beta"]);
       const other = await api.call("/api/apps/shop/production/grants", { key: api.keys.live });
       expect(other.json.items).toEqual([]);
     },

@@ -43,7 +43,8 @@ runScenarios([
     request: "DELETE /collections/notes?force=true",
     status: 204,
     changes: { collection: -1, record: -1, audit: 1 },
-    also: (api) => expect(api.woken.capture).toBe(2),
+    // The record made, deleted, and its collection.
+    also: (api) => expect(api.woken.capture).toBe(3),
   },
   {
     name: "a record written by a key says so and is no management change",

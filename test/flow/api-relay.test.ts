@@ -48,10 +48,7 @@ runScenarios([
     call: { body: { definition: { ...receiver, color: "red", actions: [] } } },
     status: 400,
     answer: { code: "invalid_definition" },
-    also: (_, { json }) =>
-      expect(json.problems.map(({ field }: { field: string }) => field)).toEqual(
-        expect.arrayContaining(["color", "actions"]),
-      ),
+    also: (_, { json }) => expect(json.problems.map(({ field }: { field: string }) => field)).toEqual(expect.arrayContaining(["color", "actions"])),
   },
   {
     name: "a second relay of the name is name_taken",
@@ -67,8 +64,7 @@ runScenarios([
     call: { body: { definition: caller } },
     status: 201,
     changes: { relay: 1, audit: 1 },
-    also: (_, { json }) =>
-      expect(json).toMatchObject({ signingSecret: expect.any(String), relay: { secret: { kind: "none" } } }),
+    also: (_, { json }) => expect(json).toMatchObject({ signingSecret: expect.any(String), relay: { secret: { kind: "none" } } }),
   },
   {
     name: "the list shows each relay with what it did in the last day",
@@ -116,9 +112,7 @@ runScenarios([
     changes: { relay: 1, audit: 1 },
     async also(api, { text }) {
       expect(text).toContain("90071992547409931234");
-      expect((await api.call(`${api.E}/relays/big`, { key: api.keys.dev })).text).toContain(
-        "90071992547409931234",
-      );
+      expect((await api.call(`${api.E}/relays/big`, { key: api.keys.dev })).text).toContain("90071992547409931234");
     },
   },
   {
@@ -154,7 +148,8 @@ runScenarios([
     status: 200,
     answer: { relay: { state: "active" } },
     changes: { relay: 0, audit: 1 },
-    also: (api) => expect(api.woken.runner).toBe(1),
+    // Made, paused, resumed.
+    also: (api) => expect(api.woken.relays).toBe(3),
   },
   {
     name: "pasting the sender's secret stores it and shows nothing of it",

@@ -5,8 +5,7 @@ import type { ApiServer } from "../kit/api-server.ts";
 
 const SECRET = "processor-secret-1A2b3C4d5E6f";
 
-const put = (api: ApiServer, body: unknown) =>
-  api.call(`${api.E}/settings`, { method: "PUT", key: api.keys.dev, body });
+const put = (api: ApiServer, body: unknown) => api.call(`${api.E}/settings`, { method: "PUT", key: api.keys.dev, body });
 
 runScenarios([
   {
@@ -115,20 +114,10 @@ runScenarios([
   },
   ...(
     [
-      [
-        "an alert code that is none",
-        { alerts: { relay_faild: false } },
-        "alerts.relay_faild",
-        "relay_failed",
-      ],
+      ["an alert code that is none", { alerts: { relay_faild: false } }, "alerts.relay_faild", "relay_failed"],
       ["a section that is none", { alert: { relay_failed: false } }, "alert", "alerts"],
       ["a name in mail", { mail: { send: false } }, "mail.send", "sends"],
-      [
-        "a name in the mail server",
-        { mail: { smtp: { host: "smtp.example.com", user: "me", pasword: "x" } } },
-        "mail.smtp.pasword",
-        "password",
-      ],
+      ["a name in the mail server", { mail: { smtp: { host: "smtp.example.com", user: "me", pasword: "x" } } }, "mail.smtp.pasword", "password"],
       ["a name in receipts", { receipts: { colection: "x" } }, "receipts.colection", "collection"],
       ["a name that JavaScript knows", { alerts: { toString: false } }, "alerts.toString", null],
     ] as const
@@ -142,9 +131,7 @@ runScenarios([
       problems: expect.arrayContaining([
         {
           field,
-          message: expect.stringContaining(
-            `\`${field}\` is not a known field: ${nearest === null ? "remove it; " : `rename it to \`${nearest}\``}`,
-          ),
+          message: expect.stringContaining(`\`${field}\` is not a known field: ${nearest === null ? "remove it; " : `rename it to \`${nearest}\``}`),
         },
       ]),
     },

@@ -10,9 +10,7 @@ const PASSWORD = "correct horse battery";
 
 async function withOwner(api: ApiServer, email = "bea@example.com"): Promise<string> {
   const passwordHash = await hashPassword(PASSWORD);
-  return (
-    await api.store.write("dashboard", (tx) => createOwner(tx, { email, passwordHash, nowMs: START_MS }))
-  ).id;
+  return (await api.store.write("dashboard", (tx) => createOwner(tx, { email, passwordHash, nowMs: START_MS }))).id;
 }
 
 /** A server that nobody owns yet, as a first start finds it. */
@@ -22,22 +20,11 @@ async function startUnowned(): Promise<ApiServer> {
   return api;
 }
 
-function makeLink(
-  api: ApiServer,
-  kind: "setup" | "reset" | "local",
-  ownerId: string | null = null,
-): Promise<{ token: string }> {
-  return api.store.write("dashboard", (tx) =>
-    createSigninLink(tx, { kind, ownerId, nowMs: api.clock.now() }),
-  );
+function makeLink(api: ApiServer, kind: "setup" | "reset" | "local", ownerId: string | null = null): Promise<{ token: string }> {
+  return api.store.write("dashboard", (tx) => createSigninLink(tx, { kind, ownerId, nowMs: api.clock.now() }));
 }
 
-function post(
-  api: ApiServer,
-  path: string,
-  body: unknown,
-  headers: Record<string, string> = {},
-): Promise<Reply> {
+function post(api: ApiServer, path: string, body: unknown, headers: Record<string, string> = {}): Promise<Reply> {
   return api.call(path, { method: "POST", body, headers: { origin: api.base, ...headers } });
 }
 
@@ -51,9 +38,7 @@ describe("e-mail and password", () => {
     await withOwner(api);
     const reply = await post(api, "/api/session", { email: "Bea@Example.com ", password: PASSWORD });
     expect([reply.status, reply.json]).toEqual([200, { owner: { email: "bea@example.com" } }]);
-    expect(reply.headers.getSetCookie()[0]).toMatch(
-      /^relay_session=\w{43}; Path=\/; Max-Age=2592000; HttpOnly; SameSite=Strict$/,
-    );
+    expect(reply.headers.getSetCookie()[0]).toMatch(/^relay_session=\w{43}; Path=\/; Max-Age=2592000; HttpOnly; SameSite=Strict$/);
     const session = await api.call("/api/session", { headers: { cookie: cookieOf(reply) } });
     expect(session.json).toMatchObject({
       owner: { email: "bea@example.com" },
@@ -83,12 +68,7 @@ describe("e-mail and password", () => {
     expect((await api.call("/api/session", { method: "POST", body })).json.code).toBe("wrong_origin");
   });
 
-  const addresses: [
-    string,
-    Parameters<typeof startApi>[0],
-    (base: string) => [origin: string, host?: string],
-    RegExp,
-  ][] = [
+  const addresses: [string, Parameters<typeof startApi>[0], (base: string) => [origin: string, host?: string], RegExp][] = [
     [
       "another host than the base URL's",
       { baseUrl: "https://relay.example.com" },
@@ -101,12 +81,7 @@ describe("e-mail and password", () => {
       () => ["https://tunnel.example", "tunnel.example"],
       /opened at https:\/\/tunnel\.example, which this server does not know as its own: start it with --base-url/,
     ],
-    [
-      "another page",
-      {},
-      () => ["https://evil.example"],
-      /open the dashboard at http:\/\/127\.0\.0\.1:\d+\.$/,
-    ],
+    ["another page", {}, () => ["https://evil.example"], /open the dashboard at http:\/\/127\.0\.0\.1:\d+\.$/],
     [
       "the tunnel of local development",
       { mode: "local", baseUrl: "https://tunnel.example" },
@@ -120,25 +95,13 @@ describe("e-mail and password", () => {
       /open http:\/\/127\.0\.0\.1:\d+ on the machine it runs on\.$/,
     ],
   ];
-  test.each(addresses)(
-    "from %s are told which address is the right one",
-    async (_, config, from, sentence) => {
-      await using api = await startApi(config);
-      const [origin, host] = from(api.base);
-      const headers = { origin, ...(host === undefined ? {} : { host }) };
-      const reply = await post(
-        api,
-        "/api/session",
-        { email: "bea@example.com", password: PASSWORD },
-        headers,
-      );
-      expect([reply.status, reply.json.code, reply.json.message]).toEqual([
-        403,
-        "wrong_origin",
-        expect.stringMatching(sentence),
-      ]);
-    },
-  );
+  test.each(addresses)("from %s are told which address is the right one", async (_, config, from, sentence) => {
+    await using api = await startApi(config);
+    const [origin, host] = from(api.base);
+    const headers = { origin, ...(host === undefined ? {} : { host }) };
+    const reply = await post(api, "/api/session", { email: "bea@example.com", password: PASSWORD }, headers);
+    expect([reply.status, reply.json.code, reply.json.message]).toEqual([403, "wrong_origin", expect.stringMatching(sentence)]);
+  });
 
   test("over https set a Secure cookie bound to the host, and want https in the Origin", async () => {
     await using api = await startApi({ baseUrl: "https://relay.example.com" });
@@ -156,12 +119,7 @@ describe("e-mail and password", () => {
     await using api = await startApi();
     await withOwner(api);
     const fixed = `relay_session=${"A".repeat(43)}`;
-    const reply = await post(
-      api,
-      "/api/session",
-      { email: "bea@example.com", password: PASSWORD },
-      { cookie: fixed },
-    );
+    const reply = await post(api, "/api/session", { email: "bea@example.com", password: PASSWORD }, { cookie: fixed });
     expect(cookieOf(reply)).not.toBe(fixed);
     expect((await api.call(`${api.E}/keys`, { headers: { cookie: fixed } })).status).toBe(401);
   });
@@ -194,11 +152,7 @@ describe("a one-time link", () => {
         const nowMs = api.clock.now();
         const token = "a".repeat(32);
         await api.store.write("dashboard", (tx) =>
-          tx.run(
-            "INSERT INTO signin_link (token_hash, kind, owner_id, expires_at) VALUES (?1, 'setup', NULL, ?2)",
-            hashToken(token),
-            nowMs + 1_000,
-          ),
+          tx.run("INSERT INTO signin_link (token_hash, kind, owner_id, expires_at) VALUES (?1, 'setup', NULL, ?2)", hashToken(token), nowMs + 1_000),
         );
         const body = { token, email: "cleo@example.com", password: PASSWORD };
         expect((await post(api, "/api/setup", body)).status).toBe(201);
@@ -214,10 +168,7 @@ describe("a one-time link", () => {
     ],
     [
       "by a restored copy, which holds an owner and a link",
-      (api) =>
-        api.store.write("dashboard", (tx) =>
-          tx.run("INSERT INTO owner (id, email, created_at) VALUES ('own_1', 'a@example.com', 1)"),
-        ),
+      (api) => api.store.write("dashboard", (tx) => tx.run("INSERT INTO owner (id, email, created_at) VALUES ('own_1', 'a@example.com', 1)")),
     ],
   ])("of set-up dies with the first owner made %s", async (_, makeOwner) => {
     await using api = await startUnowned();
@@ -252,9 +203,7 @@ describe("a one-time link", () => {
     const { token } = await makeLink(api, "reset", ownerId);
     expect((await post(api, "/api/session/reset", { token, password: "another good one" })).status).toBe(200);
     expect((await api.call(`${api.E}/keys`, { headers: { cookie: first } })).status).toBe(401);
-    expect(
-      (await post(api, "/api/session", { email: "bea@example.com", password: "another good one" })).status,
-    ).toBe(200);
+    expect((await post(api, "/api/session", { email: "bea@example.com", password: "another good one" })).status).toBe(200);
   });
 
   test("of the local dashboard signs in with no password, once, and within ten minutes", async () => {
@@ -299,15 +248,9 @@ describe("a one-time link", () => {
   test("is looked for no oftener than it is tried", async () => {
     await using api = await startApi();
     const codes: (string | undefined)[] = [];
-    for (let n = 0; n < 12; n++)
-      codes.push((await post(api, "/api/link", { kind: "reset", token: `guess${n}` })).json.code);
+    for (let n = 0; n < 12; n++) codes.push((await post(api, "/api/link", { kind: "reset", token: `guess${n}` })).json.code);
     expect(codes).toEqual([...Array(10).fill(undefined), "signin_capped", "signin_capped"]);
-    const foreign = await post(
-      api,
-      "/api/link",
-      { kind: "reset", token: "x" },
-      { origin: "https://evil.example" },
-    );
+    const foreign = await post(api, "/api/link", { kind: "reset", token: "x" }, { origin: "https://evil.example" });
     expect(foreign.json.code).toBe("wrong_origin");
   });
 
@@ -335,9 +278,7 @@ describe("a session", () => {
     await using api = await startApi();
     expect((await api.call(`${api.E}/keys`, { session: true })).headers.get("set-cookie")).toBeNull();
     await api.clock.advance(86_400_000);
-    expect((await api.call(`${api.E}/keys`, { session: true })).headers.get("set-cookie")).toContain(
-      "Max-Age=2592000",
-    );
+    expect((await api.call(`${api.E}/keys`, { session: true })).headers.get("set-cookie")).toContain("Max-Age=2592000");
     expect((await api.call(`${api.E}/keys`, { session: true })).headers.get("set-cookie")).toBeNull();
   });
 
@@ -359,14 +300,7 @@ describe("in local development", () => {
   test("another Host than this machine's loopback with the port is refused on every route", async () => {
     await using api = await startApi({ mode: "local" });
     const port = new URL(api.base).port;
-    for (const host of [
-      "evil.example",
-      `evil.example:${port}`,
-      "127.0.0.1",
-      "127.0.0.1:1",
-      `127.0.0.1.evil.example:${port}`,
-      `localhost.:${port}`,
-    ]) {
+    for (const host of ["evil.example", `evil.example:${port}`, "127.0.0.1", "127.0.0.1:1", `127.0.0.1.evil.example:${port}`, `localhost.:${port}`]) {
       for (const path of ["/", "/healthz", `${api.E}/keys`, "/openapi.json", "/api/session"]) {
         const reply = await api.call(path, { session: true, headers: { host } });
         expect([host, path, reply.status, reply.json.code]).toEqual([host, path, 403, "wrong_origin"]);
@@ -392,9 +326,6 @@ describe("in local development", () => {
     }
     const { token } = await makeLink(api, "local");
     const signedIn = await post(api, "/api/session/link", { token });
-    expect([signedIn.status, signedIn.headers.get("set-cookie")]).toEqual([
-      200,
-      expect.not.stringContaining("Secure"),
-    ]);
+    expect([signedIn.status, signedIn.headers.get("set-cookie")]).toEqual([200, expect.not.stringContaining("Secure")]);
   });
 });

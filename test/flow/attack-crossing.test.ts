@@ -159,12 +159,7 @@ function fill(below: string): string {
   return [list, ...filled].join("/");
 }
 
-async function ask(
-  asker: Asker,
-  method: string,
-  path: string,
-  body?: unknown,
-): Promise<{ status: number; text: string }> {
+async function ask(asker: Asker, method: string, path: string, body?: unknown): Promise<{ status: number; text: string }> {
   const by =
     method === "DELETE" && path.startsWith("/keys/")
       ? { cookie: `__Host-relay_session=${ownerToken}`, origin: running.service.baseUrl }
@@ -184,15 +179,10 @@ async function readDevelopment(): Promise<string> {
   );
   const all = await Promise.all(
     tables.map(({ name }) =>
-      running.rows(
-        `SELECT * FROM "${name}" WHERE environment_id = (SELECT id FROM environment WHERE app_id = ?1 AND name = 'development')`,
-        APP,
-      ),
+      running.rows(`SELECT * FROM "${name}" WHERE environment_id = (SELECT id FROM environment WHERE app_id = ?1 AND name = 'development')`, APP),
     ),
   );
-  return all
-    .map((rows, at) => `${tables[at]?.name}\n${rows.map((row) => Bun.inspect(row)).join("\n")}`)
-    .join("\n");
+  return all.map((rows, at) => `${tables[at]?.name}\n${rows.map((row) => Bun.inspect(row)).join("\n")}`).join("\n");
 }
 
 test("each of development's things is found in development, so that the rest means something", async () => {
@@ -232,9 +222,7 @@ describe.each(["another environment", "another app"])("from %s", (who) => {
       for (const search of ["", ...names.map((name) => `?${name}=${filters[name]}`)]) {
         const { status, text } = await ask(asker, "GET", `${below}${search}`);
         if (status === 404 && below === "/sender-domain") continue;
-        expect(`${below}${search} ${status < 500} ${text.includes(MARK)}`).toBe(
-          `${below}${search} true false`,
-        );
+        expect(`${below}${search} ${status < 500} ${text.includes(MARK)}`).toBe(`${below}${search} true false`);
       }
     }
   });
@@ -272,9 +260,7 @@ describe.each(["another environment", "another app"])("from %s", (who) => {
       expect(made.status).toBeLessThan(500);
     }
     const soldThrough = { kind: "relay", relay: MARK };
-    expect(JSON.parse((await ask(asker, "PUT", "/products/lamp", { soldThrough })).text).code).toBe(
-      "relay_missing",
-    );
+    expect(JSON.parse((await ask(asker, "PUT", "/products/lamp", { soldThrough })).text).code).toBe("relay_missing");
     expect(await readDevelopment()).toBe(before);
   });
 });
@@ -301,11 +287,7 @@ test("a cursor of one environment's list leads to nothing of it in another", asy
     const { next } = JSON.parse((await ask(own, "GET", `${list}?limit=1`)).text);
     expect(next).toBeString();
     for (const asker of Object.values(askers)) {
-      const { status, text } = await ask(
-        asker,
-        "GET",
-        `${list}?limit=200&cursor=${encodeURIComponent(next)}`,
-      );
+      const { status, text } = await ask(asker, "GET", `${list}?limit=200&cursor=${encodeURIComponent(next)}`);
       expect(`${status < 500} ${text.includes(MARK)}`).toBe("true false");
     }
   }

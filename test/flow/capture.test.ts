@@ -15,9 +15,7 @@ const NOTES = { name: "notes", kind: "shared", fields: { text: { type: "text" } 
 const WATCHER = {
   name: "watcher",
   trigger: { kind: "data_change", collection: "orders", on: ["created", "updated", "deleted"] },
-  actions: [
-    { type: "write_record", collection: "notes", data: { text: "{{record.data.status}} {{record.id}}" } },
-  ],
+  actions: [{ type: "write_record", collection: "notes", data: { text: "{{record.data.status}} {{record.id}}" } }],
 };
 
 describe("a record change in the running service", () => {
@@ -104,12 +102,9 @@ describe("a record change in the running service", () => {
   test.each(["paused", "held"] as const)("waits while it is %s, then runs in order", async (how) => {
     await using running = await startWatcher();
     const stop = (stopped: boolean): Promise<unknown> =>
-      how === "held"
-        ? hold(running, stopped)
-        : running.api("POST", `/relays/watcher/${stopped ? "pause" : "resume"}`);
+      how === "held" ? hold(running, stopped) : running.api("POST", `/relays/watcher/${stopped ? "pause" : "resume"}`);
     await stop(true);
-    for (const status of ["one", "two"])
-      await running.api("POST", "/collections/orders/records", { data: { status } });
+    for (const status of ["one", "two"]) await running.api("POST", "/collections/orders/records", { data: { status } });
     await running.clock.advance(2_000);
     expect((await fired(running)).map((event) => event.state)).toEqual(["queued", "queued"]);
     expect(await notes(running)).toEqual([]);
@@ -152,9 +147,7 @@ function insertOrder(status: string): string {
 }
 
 async function notes(running: RunningService): Promise<string[]> {
-  const rows = await running.rows<{ data: string }>(
-    "SELECT data FROM record WHERE collection = 'notes' ORDER BY seq",
-  );
+  const rows = await running.rows<{ data: string }>("SELECT data FROM record WHERE collection = 'notes' ORDER BY seq");
   return rows.map((row) => JSON.parse(row.data).text);
 }
 

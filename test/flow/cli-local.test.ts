@@ -36,9 +36,7 @@ const sealer = new Sealer(new Uint8Array(32).fill(7));
 beforeEach(async () => {
   folder = mkdtempSync(join(tmpdir(), "relay-local-"));
   store = await openSqlite(join(folder, "relay.db"), { clock });
-  const made = await store.write("app", (tx) =>
-    createApp(tx, { id: "local", name: "Local", environments: ["local"], nowMs: clock.now() }),
-  );
+  const made = await store.write("app", (tx) => createApp(tx, { id: "local", name: "Local", environments: ["local"], nowMs: clock.now() }));
   environment = made.environments[0] as Environment;
   told = [];
   changes = 0;
@@ -74,9 +72,7 @@ async function start(): Promise<LocalSync> {
 }
 
 const relay = (name = NAME) => store.read((tx) => findRelay(tx, environment.id, name));
-const problems = async () =>
-  (await store.read((tx) => listProblems(tx, environment.id, true, { limit: MAX_PAGE_SIZE, after: null })))
-    .items;
+const problems = async () => (await store.read((tx) => listProblems(tx, environment.id, true, { limit: MAX_PAGE_SIZE, after: null }))).items;
 
 function save(change: object, name = NAME): void {
   writeFileSync(relayFile(name), JSON.stringify({ ...EXAMPLE_DEFINITION, name, ...change }, null, 2));
@@ -98,9 +94,7 @@ describe("the first look", () => {
     });
     const row = await relay();
     const secrets = JSON.parse(readFileSync(file(".secrets.json"), "utf8"));
-    expect(secrets[NAME].receiverSecret).toBe(
-      sealer.unseal(row?.secret as Uint8Array, receiverSecretContext(row?.id ?? "")),
-    );
+    expect(secrets[NAME].receiverSecret).toBe(sealer.unseal(row?.secret as Uint8Array, receiverSecretContext(row?.id ?? "")));
     expect(told.join("\n")).not.toContain(secrets[NAME].receiverSecret);
     expect(told.join("\n")).not.toContain("warning");
     expect(changes).toBe(1);
@@ -180,9 +174,7 @@ describe("an edit", () => {
     await started.look();
     expect(await relay()).toMatchObject({ version: 1 });
     expect(await problems()).toMatchObject([{ code: "definition_broken", target: `relay:${NAME}` }]);
-    expect(told.join("\n")).toMatch(
-      /checkout-completed\.json:\d+:\d+ {2}`actions\.0\.type` is "write_recrd"/,
-    );
+    expect(told.join("\n")).toMatch(/checkout-completed\.json:\d+:\d+ {2}`actions\.0\.type` is "write_recrd"/);
     writeFileSync(relayFile(), good);
     await started.look();
     expect(await problems()).toEqual([]);
@@ -194,9 +186,7 @@ describe("an edit", () => {
     const started = await start();
     for (let number = 0; number < 20; number++) save({}, `relay-${number}`);
     await started.look();
-    expect(await problems()).toMatchObject([
-      { code: "definition_broken", message: expect.stringMatching(/limit is 20/) },
-    ]);
+    expect(await problems()).toMatchObject([{ code: "definition_broken", message: expect.stringMatching(/limit is 20/) }]);
   });
 
   test("of the trigger's kind is free in local development", async () => {
@@ -349,9 +339,7 @@ describe("the catalog", () => {
     const started = await start();
     catalog({ access: { forum: { title: "The forum" } } });
     await started.look();
-    const { items } = await store.read((tx) =>
-      listAudit(tx, environment.id, { target: "access:forum" }, { limit: 9, after: null }),
-    );
+    const { items } = await store.read((tx) => listAudit(tx, environment.id, { target: "access:forum" }, { limit: 9, after: null }));
     expect(items).toMatchObject([
       { actor: "command line", before: { title: "Forum" }, after: { title: "The forum" } },
       { before: null, after: { title: "Forum" } },

@@ -1,15 +1,6 @@
 /** The command line as processes: local development from an empty folder, a server with commands beside it, signals and exit codes. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import {
-  existsSync,
-  mkdirSync,
-  mkdtempSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -33,9 +24,7 @@ const portOf = (line: string): string => /127\.0\.0\.1:(\d+)/.exec(line)?.[1] ??
 describe("relay dev", () => {
   test("from an empty folder: the example receives a signed event and runs it; a signal ends it with 0", async () => {
     await using dev = startCli(["dev", "--example", "--port", "0"], { cwd });
-    expect(await dev.line("Receiver")).toMatch(
-      /http:\/\/127\.0\.0\.1:\d+\/hooks\/local\/checkout-completed$/,
-    );
+    expect(await dev.line("Receiver")).toMatch(/http:\/\/127\.0\.0\.1:\d+\/hooks\/local\/checkout-completed$/);
     expect(await dev.line("Dashboard")).toMatch(/#[A-Za-z0-9]{32}/);
     expect(await dev.line("Try it")).toContain("relay send checkout-completed");
     await using send = startCli(["send", "checkout-completed"], { cwd });

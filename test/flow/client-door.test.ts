@@ -24,9 +24,7 @@ describe("every route of the client is refused", () => {
       ] as const) {
         const call = { method, headers: { ...headers, origin }, ...bodyOf(method) };
         const reply = await api.call(fill(path), call);
-        expect(`${method} ${path} ${reply.status} ${reply.json.code}`).toBe(
-          `${method} ${path} ${status} ${code}`,
-        );
+        expect(`${method} ${path} ${reply.status} ${reply.json.code}`).toBe(`${method} ${path} ${status} ${code}`);
         expect(reply.headers.get("access-control-allow-origin")).toBe(origin);
       }
     }
@@ -46,9 +44,7 @@ describe("every route of the client is refused", () => {
         await visitor(api, api.keys.app, `ps_${"x".repeat(43)}`).call(method, short, body),
         await live.call(method, short, body, { origin: LIVE_ORIGIN }),
       ])
-        expect(`${method} ${path} ${reply.status} ${reply.json.code}`).toBe(
-          `${method} ${path} 401 signed_out`,
-        );
+        expect(`${method} ${path} ${reply.status} ${reply.json.code}`).toBe(`${method} ${path} 401 signed_out`);
     }
   });
 
@@ -57,10 +53,7 @@ describe("every route of the client is refused", () => {
     const person = await signIn(api, "bo@example.com");
     for (const { method, path } of clientRoutes) {
       const short = fill(path).replace("/client", "");
-      const reply =
-        method === "GET"
-          ? await person.call(method, `${short}?qqqq=1`)
-          : await person.call(method, short, { qqqq: 1 });
+      const reply = method === "GET" ? await person.call(method, `${short}?qqqq=1`) : await person.call(method, short, { qqqq: 1 });
       expect(`${method} ${path} ${reply.status}`).toBe(`${method} ${path} 400`);
       expect(reply.json.message).toStartWith("`qqqq` is not a known field: remove it");
     }
@@ -82,12 +75,7 @@ describe("an app key works from", () => {
     ["no origin over http", "production", { origin: LIVE_ORIGIN.replace("https", "http") }, false],
     ["not localhost with a live key", "production", { origin: "http://localhost:5173" }, false],
     ["nowhere that is not named with a live key", "production", {}, false],
-    [
-      "not a page of the service's own with a live key that does not name it",
-      "production",
-      { "sec-fetch-site": "same-origin" },
-      false,
-    ],
+    ["not a page of the service's own with a live key that does not name it", "production", { "sec-fetch-site": "same-origin" }, false],
   ];
   test.each(rows)("%s", async (_, environment, headers, works) => {
     await using api = await startApi(LOCAL);
@@ -142,14 +130,8 @@ describe("a preflight", () => {
     await using api = await startApi(LOCAL);
     const headers = { ...ask, origin: LIVE_ORIGIN };
     const reply = await api.call("/client/collections/notes/records/rec_1", { method: "OPTIONS", headers });
-    expect(reply.headers.get("access-control-allow-methods")?.split(", ").sort()).toEqual([
-      "DELETE",
-      "GET",
-      "PUT",
-    ]);
-    expect(reply.headers.get("access-control-allow-headers")).toBe(
-      "authorization, content-type, x-app-key, x-person-session",
-    );
+    expect(reply.headers.get("access-control-allow-methods")?.split(", ").sort()).toEqual(["DELETE", "GET", "PUT"]);
+    expect(reply.headers.get("access-control-allow-headers")).toBe("authorization, content-type, x-app-key, x-person-session");
     expect(reply.headers.get("access-control-max-age")).toBe("600");
     expect(reply.headers.get("vary")).toStartWith("origin");
   });
@@ -240,14 +222,8 @@ describe("signing in over HTTP", () => {
   test("is capped with resetAt and Retry-After, by the caller's own address", async () => {
     await using api = await startApi(LOCAL);
     const stranger = visitor(api, api.keys.app);
-    for (let n = 0; n < 5; n++)
-      expect((await stranger.call("POST", "/auth/code", { email: "bo@example.com" })).status).toBe(202);
-    const capped = await stranger.call(
-      "POST",
-      "/auth/code",
-      { email: "BO@example.com" },
-      { origin: LIVE_ORIGIN },
-    );
+    for (let n = 0; n < 5; n++) expect((await stranger.call("POST", "/auth/code", { email: "bo@example.com" })).status).toBe(202);
+    const capped = await stranger.call("POST", "/auth/code", { email: "BO@example.com" }, { origin: LIVE_ORIGIN });
     expect(capped.json).toMatchObject({ code: "code_capped", resetAt: "2026-01-15T13:00:00.000Z" });
     expect([capped.status, capped.headers.get("retry-after")]).toEqual([429, "3600"]);
     expect(capped.headers.get("access-control-expose-headers")).toBe("retry-after");
@@ -257,8 +233,7 @@ describe("signing in over HTTP", () => {
 test("a refusal to an app key carries no docs, neither in development nor live; one to a secret key does in development", async () => {
   await using api = await startApi(LOCAL);
   const live = await mintAppKey(api, "production", [LIVE_ORIGIN]);
-  const refusal = async (key: string, headers = {}) =>
-    (await visitor(api, key).call("GET", "/me", undefined, headers)).json;
+  const refusal = async (key: string, headers = {}) => (await visitor(api, key).call("GET", "/me", undefined, headers)).json;
   expect(Object.keys(await refusal(live, { origin: LIVE_ORIGIN }))).toEqual(["code", "message"]);
   expect(Object.keys(await refusal(live))).toEqual(["code", "message"]);
   expect(Object.keys(await refusal(api.keys.app))).toEqual(["code", "message"]);
@@ -275,6 +250,5 @@ test("what signing in carries stands in no line of the log", async () => {
   await person.call("GET", "/me");
   await person.call("POST", "/payments/buy", { product: "none" });
   const told = api.lines.join("\n");
-  for (const secret of [person.token, api.keys.app, mailedCode(api, "bo@example.com")])
-    expect(told).not.toContain(secret);
+  for (const secret of [person.token, api.keys.app, mailedCode(api, "bo@example.com")]) expect(told).not.toContain(secret);
 });

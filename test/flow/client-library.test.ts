@@ -50,8 +50,7 @@ afterAll(async () => {
 });
 
 let count = 0;
-const newClient = (options: Partial<ClientOptions> = {}): Client =>
-  library.createClient({ url: api.base, key: api.keys.app, ...options });
+const newClient = (options: Partial<ClientOptions> = {}): Client => library.createClient({ url: api.base, key: api.keys.app, ...options });
 
 async function newPerson(options: Partial<ClientOptions> = {}) {
   const g = newClient(options);
@@ -151,8 +150,7 @@ test("g.access and g.credits tell what a receipt recorded by secret key gave", a
   expect(await g.access.check("book")).toEqual({ granted: false, until: null, grants: [] });
   expect(await g.credits.balance()).toBe(0);
   const receipt = { ref: "ch_1", person: person.id, product: "book", amountMinor: 990, currency: "EUR" };
-  for (const created of [true, false])
-    expect((await manage(api, "POST", "/receipts", receipt)).created).toBe(created);
+  for (const created of [true, false]) expect((await manage(api, "POST", "/receipts", receipt)).created).toBe(created);
   const { granted, grants } = await g.access.check("book");
   expect([granted, grants.map(({ source }) => source)]).toEqual([true, ["purchase"]]);
   expect(await g.credits.balance()).toBe(3);
@@ -180,21 +178,11 @@ test("g.access names neither who granted nor why", async () => {
 
 describe("buying", () => {
   const rows: [string, (g: Client) => Promise<{ url: string }>, string | number, string][] = [
-    [
-      "a product with a payment link answers it",
-      (g) => g.payments.buy("book"),
-      "https://pay.example.com/book",
-      "",
-    ],
+    ["a product with a payment link answers it", (g) => g.payments.buy("book"), "https://pay.example.com/book", ""],
     ["a product that a relay sells is 409", (g) => g.payments.buy("course"), 409, "product_not_sellable"],
     ["a product that is not sold is 409", (g) => g.payments.buy("poster"), 409, "product_not_sellable"],
     ["no product is 404", (g) => g.payments.buy("nothing"), 404, "not_found"],
-    [
-      "a plan with a payment link answers it",
-      (g) => g.subscriptions.checkout("pro"),
-      "https://pay.example.com/pro",
-      "",
-    ],
+    ["a plan with a payment link answers it", (g) => g.subscriptions.checkout("pro"), "https://pay.example.com/pro", ""],
     ["a plan that a relay sells is 409", (g) => g.subscriptions.checkout("team"), 409, "plan_not_sellable"],
     ["a plan that is not sold is 409", (g) => g.subscriptions.checkout("free"), 409, "plan_not_sellable"],
     ["no plan is 404", (g) => g.subscriptions.checkout("book"), 404, "not_found"],
@@ -266,16 +254,11 @@ describe("the library's file", () => {
   });
 
   test("imports nothing, and says the types that it has", async () => {
-    const scanned = new Bun.Transpiler({ loader: "js" }).scan(
-      await Bun.file(join(PROJECT_ROOT, "client/g.js")).text(),
-    );
+    const scanned = new Bun.Transpiler({ loader: "js" }).scan(await Bun.file(join(PROJECT_ROOT, "client/g.js")).text());
     expect([scanned.imports, scanned.exports.sort()]).toEqual([[], ["RelayError", "createClient"]]);
-    const check = Bun.spawnSync(
-      [process.execPath, "node_modules/typescript-compiler/bin/tsc", "-p", "client"],
-      {
-        cwd: PROJECT_ROOT,
-      },
-    );
+    const check = Bun.spawnSync([process.execPath, "node_modules/typescript-compiler/bin/tsc", "-p", "client"], {
+      cwd: PROJECT_ROOT,
+    });
     expect(check.stdout.toString()).toBe("");
     expect(check.exitCode).toBe(0);
   }, 60_000);

@@ -17,11 +17,7 @@ async function openTown(): Promise<Town> {
     const body = { name: kind, kind, fields: { text: { type: "text", required: true } } };
     await manage(api, "POST", "/collections", body);
   }
-  const [ann, bo, cy] = [
-    await signIn(api, "ann@example.com"),
-    await signIn(api, "bo@example.com"),
-    await signIn(api, "cy@example.com"),
-  ];
+  const [ann, bo, cy] = [await signIn(api, "ann@example.com"), await signIn(api, "bo@example.com"), await signIn(api, "cy@example.com")];
   return { api, ann, bo, cy, [Symbol.asyncDispose]: () => api[Symbol.asyncDispose]() };
 }
 
@@ -47,43 +43,38 @@ const rows: Row[] = [
   { kind: "direct", to: "bo", readers: "bo", writers: "" },
 ];
 
-test.each(rows)(
-  "a $kind record (owner $owner, to $to) is read by [$readers] and written by [$writers]",
-  async (row) => {
-    await using town = await openTown();
-    const { api } = town;
-    const { record } = await manage(api, "POST", path(row.kind), {
-      data: { text: "hello" },
-      ...(row.owner === undefined ? {} : { owner: town[row.owner].id }),
-      ...(row.to === undefined ? {} : { to: town[row.to].id }),
-    });
-    const woken = api.woken.capture;
-    const before = await api.snapshot();
-    const people = ["ann", "bo", "cy"] as const;
-    for (const name of people) {
-      const reads = row.readers.includes(name);
-      const list = await town[name].call("GET", path(row.kind));
-      expect([name, list.json.items.length]).toEqual([name, reads ? 1 : 0]);
-      const got = await town[name].call("GET", path(row.kind, record.id));
-      expect([name, got.status]).toEqual([name, reads ? 200 : 404]);
-      if (row.writers.includes(name)) continue;
-      for (const method of ["PUT", "DELETE"]) {
-        const body = method === "PUT" ? { data: { text: "mine" } } : undefined;
-        const refused = await town[name].call(method, path(row.kind, record.id), body);
-        expect([name, refused.status, refused.json.code]).toEqual(
-          reads ? [name, 403, "forbidden"] : [name, 404, "not_found"],
-        );
-      }
+test.each(rows)("a $kind record (owner $owner, to $to) is read by [$readers] and written by [$writers]", async (row) => {
+  await using town = await openTown();
+  const { api } = town;
+  const { record } = await manage(api, "POST", path(row.kind), {
+    data: { text: "hello" },
+    ...(row.owner === undefined ? {} : { owner: town[row.owner].id }),
+    ...(row.to === undefined ? {} : { to: town[row.to].id }),
+  });
+  const woken = api.woken.capture;
+  const before = await api.snapshot();
+  const people = ["ann", "bo", "cy"] as const;
+  for (const name of people) {
+    const reads = row.readers.includes(name);
+    const list = await town[name].call("GET", path(row.kind));
+    expect([name, list.json.items.length]).toEqual([name, reads ? 1 : 0]);
+    const got = await town[name].call("GET", path(row.kind, record.id));
+    expect([name, got.status]).toEqual([name, reads ? 200 : 404]);
+    if (row.writers.includes(name)) continue;
+    for (const method of ["PUT", "DELETE"]) {
+      const body = method === "PUT" ? { data: { text: "mine" } } : undefined;
+      const refused = await town[name].call(method, path(row.kind, record.id), body);
+      expect([name, refused.status, refused.json.code]).toEqual(reads ? [name, 403, "forbidden"] : [name, 404, "not_found"]);
     }
-    expect([changesBetween(before, await api.snapshot()), api.woken.capture]).toEqual([{}, woken]);
-    for (const name of people.filter((one) => row.writers.includes(one))) {
-      const put = await town[name].call("PUT", path(row.kind, record.id), { data: { text: "mine" } });
-      expect(put.json.record).toMatchObject({ data: { text: "mine" }, recipient: record.recipient });
-      expect((await town[name].call("DELETE", path(row.kind, record.id))).status).toBe(204);
-      expect(api.woken.capture).toBe(woken + 2);
-    }
-  },
-);
+  }
+  expect([changesBetween(before, await api.snapshot()), api.woken.capture]).toEqual([{}, woken]);
+  for (const name of people.filter((one) => row.writers.includes(one))) {
+    const put = await town[name].call("PUT", path(row.kind, record.id), { data: { text: "mine" } });
+    expect(put.json.record).toMatchObject({ data: { text: "mine" }, recipient: record.recipient });
+    expect((await town[name].call("DELETE", path(row.kind, record.id))).status).toBe(204);
+    expect(api.woken.capture).toBe(woken + 2);
+  }
+});
 
 test("a person's new record is their own, says who wrote it to the app, and is announced as a record change", async () => {
   await using town = await openTown();
@@ -132,43 +123,27 @@ test("a person's writes are captured for record-change relays, as the app's are"
 
 const refusals: [string, string, (town: Town) => object, number, string][] = [
   ["into a shared collection", "shared", () => ({ data: { text: "x" } }), 403, "forbidden"],
-  [
-    "into an addressed collection",
-    "addressed",
-    ({ bo }) => ({ data: { text: "x" }, to: bo.id }),
-    403,
-    "forbidden",
-  ],
-  [
-    "to somebody in a private collection",
-    "private",
-    ({ bo }) => ({ data: { text: "x" }, to: bo.id }),
-    403,
-    "forbidden",
-  ],
+  ["into an addressed collection", "addressed", ({ bo }) => ({ data: { text: "x" }, to: bo.id }), 403, "forbidden"],
+  ["to somebody in a private collection", "private", ({ bo }) => ({ data: { text: "x" }, to: bo.id }), 403, "forbidden"],
   ["to nobody in a direct collection", "direct", () => ({ data: { text: "x" } }), 400, "data_invalid"],
   ["to a stranger", "direct", () => ({ data: { text: "x" }, to: "per_x" }), 400, "invalid_input"],
   ["in another's name", "private", ({ bo }) => ({ data: { text: "x" }, owner: bo.id }), 400, "invalid_input"],
   ["that breaks the fields", "private", () => ({ data: { text: 5, more: 1 } }), 400, "data_invalid"],
   ["into no collection", "nowhere", () => ({ data: {} }), 404, "not_found"],
 ];
-test.each(refusals)(
-  "a person's record %s is refused and nothing is written",
-  async (_, kind, body, status, code) => {
-    await using town = await openTown();
-    const before = await town.api.snapshot();
-    const reply = await town.ann.call("POST", path(kind), body(town));
-    expect([reply.status, reply.json.code]).toEqual([status, code]);
-    expect([changesBetween(before, await town.api.snapshot()), town.api.woken.capture]).toEqual([{}, 0]);
-  },
-);
+test.each(refusals)("a person's record %s is refused and nothing is written", async (_, kind, body, status, code) => {
+  await using town = await openTown();
+  const before = await town.api.snapshot();
+  const reply = await town.ann.call("POST", path(kind), body(town));
+  expect([reply.status, reply.json.code]).toEqual([status, code]);
+  expect([changesBetween(before, await town.api.snapshot()), town.api.woken.capture]).toEqual([{}, 0]);
+});
 
 test("a suspended person cannot be written to, and it is told apart from nobody by nothing", async () => {
   await using town = await openTown();
   await manage(town.api, "PATCH", `/persons/${town.bo.id}`, { status: "suspended" });
   const replies = [];
-  for (const to of [town.bo.id, `per_${"0".repeat(32)}`])
-    replies.push(await town.ann.call("POST", path("direct"), { data: { text: "x" }, to }));
+  for (const to of [town.bo.id, `per_${"0".repeat(32)}`]) replies.push(await town.ann.call("POST", path("direct"), { data: { text: "x" }, to }));
   expect(new Set(replies.map(({ status, text }) => `${status} ${text}`)).size).toBe(1);
 });
 

@@ -85,11 +85,7 @@ test("a rotation with an overlap lets both secrets verify, and one without ends 
   const rotate = (value: string, overlapSeconds?: number) =>
     shop.call("PUT", "/relays/orders/secret", { value, ...(overlapSeconds && { overlapSeconds }) });
   expect((await rotate(NEXT_SECRET, 3_600)).body.previousUntil).toBeString();
-  expect([
-    await send("f"),
-    await send("g", NEXT_SECRET),
-    await send("h", "nobodysSecretOfTwentyFour1"),
-  ]).toEqual([200, 200, 401]);
+  expect([await send("f"), await send("g", NEXT_SECRET), await send("h", "nobodysSecretOfTwentyFour1")]).toEqual([200, 200, 401]);
   expect((await rotate(NEXT_SECRET)).status).toBe(200);
   expect([await send("i"), await send("j", NEXT_SECRET)]).toEqual([401, 200]);
 });

@@ -38,14 +38,11 @@ describe("alone in an empty folder", () => {
     ["BUN_BE_BUN", "1"],
     ["BUN_OPTIONS", "--print=1"],
     ["BUN_INSPECT_PRELOAD", "/nowhere.js"],
-  ])(
-    "%s in the environment changes nothing: it is never plain Bun, nor takes its options",
-    async (name, value) => {
-      const cwd = executable.makeFolder();
-      const ran = await executable.run(["--version"], { cwd, env: { [name]: value } });
-      expect(ran).toEqual({ code: 0, said: `${packageJson.version}\n`, told: "" });
-    },
-  );
+  ])("%s in the environment changes nothing: it is never plain Bun, nor takes its options", async (name, value) => {
+    const cwd = executable.makeFolder();
+    const ran = await executable.run(["--version"], { cwd, env: { [name]: value } });
+    expect(ran).toEqual({ code: 0, said: `${packageJson.version}\n`, told: "" });
+  });
 
   test("BUN_INSPECT opens no debugger", async () => {
     const port = await findFreePort();
@@ -73,9 +70,7 @@ describe("alone in an empty folder", () => {
     expect(code).toBe(0);
     expect(JSON.parse(said).$schema).toBe("https://json-schema.org/draft/2020-12/schema");
     await executable.run(["init"], { cwd });
-    expect(JSON.parse(readFileSync(join(cwd, "service/relay.schema.json"), "utf8"))).toEqual(
-      JSON.parse(said),
-    );
+    expect(JSON.parse(readFileSync(join(cwd, "service/relay.schema.json"), "utf8"))).toEqual(JSON.parse(said));
   });
 
   test("init names on standard output the files it writes, and leaves them as they are the second time", async () => {
@@ -129,9 +124,7 @@ describe("relay dev after relay init", () => {
     const receiver = `${service.url}/hooks/local/checkout-completed`;
     expect(service.said.lines.find((line) => line.startsWith("Receiver"))?.split(/\s+/)[1]).toBe(receiver);
     expect(service.said.lines.find((line) => line.startsWith("Try it"))).toMatch(/send checkout-completed$/);
-    const link = new URL(
-      service.said.lines.find((line) => line.startsWith("Dashboard"))?.split(/\s+/)[1] ?? "",
-    );
+    const link = new URL(service.said.lines.find((line) => line.startsWith("Dashboard"))?.split(/\s+/)[1] ?? "");
     const open = () =>
       fetch(`${service.url}/api/session/link`, {
         method: "POST",
@@ -176,9 +169,7 @@ describe("relay dev after relay init", () => {
     const index = await fetch(service.url);
     expect(index.status).toBe(200);
     expect(index.headers.get("content-type")).toContain("text/html");
-    const assets = [...(await index.text()).matchAll(/(?:href|src)="(\/[^"]+)"/g)].map(
-      ([, path = ""]) => path,
-    );
+    const assets = [...(await index.text()).matchAll(/(?:href|src)="(\/[^"]+)"/g)].map(([, path = ""]) => path);
     expect(assets.length).toBeGreaterThanOrEqual(3);
     const answers = await Promise.all(assets.map((path) => fetch(`${service.url}${path}`)));
     for (const answer of [index, ...answers]) {
@@ -193,20 +184,12 @@ describe("relay dev after relay init", () => {
     }
     for (const answer of answers) expect(answer.headers.get("cache-control")).toContain("immutable");
     for (const path of assets) expect(path).toMatch(/-[a-z0-9]{8}\.\w+$/);
-    expect((await fetch(`${service.url}/relays/second`, { headers: { accept: "text/html" } })).status).toBe(
-      200,
-    );
+    expect((await fetch(`${service.url}/relays/second`, { headers: { accept: "text/html" } })).status).toBe(200);
     expect((await fetch(`${service.url}/chunk-00000000.js`)).status).toBe(404);
   });
 
   test("the public pages and health are served, and another Host is refused", async () => {
-    for (const path of [
-      "/healthz",
-      "/readyz",
-      "/openapi.json",
-      "/changes.json",
-      "/docs/errors/bad_signature",
-    ]) {
+    for (const path of ["/healthz", "/readyz", "/openapi.json", "/changes.json", "/docs/errors/bad_signature"]) {
       expect({ path, status: (await fetch(`${service.url}${path}`)).status }).toEqual({ path, status: 200 });
     }
     const rebound = await fetch(service.url, { headers: { host: "evil.example" } });

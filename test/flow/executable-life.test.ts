@@ -20,8 +20,7 @@ afterAll(() => executable[Symbol.dispose]());
 /** A folder whose relay `orders` writes a record, and then calls the sink where one is given. */
 function makeOrderFolder(sink?: Sink): string {
   const cwd = executable.makeFolder();
-  const write = (file: string, value: unknown): void =>
-    writeFileSync(join(cwd, "service", file), JSON.stringify(value));
+  const write = (file: string, value: unknown): void => writeFileSync(join(cwd, "service", file), JSON.stringify(value));
   mkdirSync(join(cwd, "service/relays"), { recursive: true });
   const call = sink === undefined ? [] : [{ type: "call_url", url: `${sink.url}/orders` }];
   write("relays/orders.json", receiverDefinition({ actions: [writeOrder, ...call] }));
@@ -40,9 +39,7 @@ describe("one data directory", () => {
     await using first = await executable.start(["dev"], { cwd });
     const second = await executable.run(["dev", "--port", "0"], { cwd });
     expect({ code: second.code, said: second.said }).toEqual({ code: 1, said: "" });
-    expect(second.told.trim().split("\n").slice(1)).toEqual([
-      expect.stringMatching(/^directory_taken {2}http/),
-    ]);
+    expect(second.told.trim().split("\n").slice(1)).toEqual([expect.stringMatching(/^directory_taken {2}http/)]);
     expect(second.told).toContain(`in use by relay dev, process ${first.pid}`);
     const server = await executable.run(["serve", "--port", "0"], { cwd });
     expect(server.told).toContain(`in use by relay dev, process ${first.pid}`);
@@ -107,9 +104,7 @@ describe("SIGTERM", () => {
     await service.told.waitFor("Stopping");
     answerSink();
     expect(await ended).toBe(0);
-    const shown = JSON.parse(
-      (await executable.run(["events", "show", body.eventId, "--json"], { cwd })).said,
-    );
+    const shown = JSON.parse((await executable.run(["events", "show", body.eventId, "--json"], { cwd })).said);
     expect(shown.event).toMatchObject({ state: "done", attempts: 1 });
     expect(sink.notices).toHaveLength(1);
   });
@@ -177,9 +172,7 @@ describe("a port that is taken", () => {
     const { code, said, told } = await executable.run([word, "--port", String(taken.port)], { cwd });
     expect({ code, said }).toEqual({ code: 1, said: "" });
     const sentence = told.trim().split("\n").at(-2);
-    expect(sentence).toBe(
-      `Port ${taken.port} of 127.0.0.1 is in use: stop what listens there, or choose another with --port.`,
-    );
+    expect(sentence).toBe(`Port ${taken.port} of 127.0.0.1 is in use: stop what listens there, or choose another with --port.`);
   });
 
   test("relay dev without --port takes a free one instead of the usual one, and says so", async () => {

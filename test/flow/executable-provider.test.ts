@@ -24,8 +24,7 @@ let signingSecrets: Record<string, { signingSecret: string }>;
 
 /** What a user has on disk before the first start: the relays, the catalog, the senders' secrets. */
 function writeServiceFolder(folder: string): void {
-  const write = (file: string, value: unknown): void =>
-    writeFileSync(join(folder, "service", file), JSON.stringify(value, null, 2));
+  const write = (file: string, value: unknown): void => writeFileSync(join(folder, "service", file), JSON.stringify(value, null, 2));
   mkdirSync(join(folder, "service/relays"), { recursive: true });
   for (const sender of PACKAGE_SENDERS) {
     write(`relays/${sender.provider}.json`, makeSenderRelay(sender, `${sink.url}/${sender.provider}`));
@@ -63,97 +62,91 @@ afterAll(async () => {
   executable[Symbol.dispose]();
 });
 
-describe.each(PACKAGE_SENDERS.map((sender) => [sender.package, sender] as const))(
-  "%s",
-  (_package, sender) => {
-    const { provider } = sender;
-    const signingSecret = (): string => signingSecrets[provider]?.signingSecret ?? "";
+describe.each(PACKAGE_SENDERS.map((sender) => [sender.package, sender] as const))("%s", (_package, sender) => {
+  const { provider } = sender;
+  const signingSecret = (): string => signingSecrets[provider]?.signingSecret ?? "";
 
-    test("a good request becomes one record and one verified notice", async () => {
-      const sent = await signNow(sender, sender.makeBody(FIRST));
-      expect(await sender.verify(sent)).toBe(true);
-      const answer = await postHook(service, provider, sent);
-      expect(answer).toEqual({
-        status: 200,
-        body: { received: true, eventId: expect.stringMatching(/^evt_/) },
-      });
-      await service.said.waitFor(`RELAY · ${provider} · receiver · 2 actions · ok`);
+  test("a good request becomes one record and one verified notice", async () => {
+    const sent = await signNow(sender, sender.makeBody(FIRST));
+    expect(await sender.verify(sent)).toBe(true);
+    const answer = await postHook(service, provider, sent);
+    expect(answer).toEqual({
+      status: 200,
+      body: { received: true, eventId: expect.stringMatching(/^evt_/) },
+    });
+    await service.said.waitFor(`RELAY · ${provider} · receiver · 2 actions · ok`);
 
-      expect(await countOf(sender)).toEqual({ events: 1, records: 1, notices: 1 });
-      const records = await local.list("/collections/payments/records");
-      expect(records.find((record) => record.data.provider === provider)).toMatchObject({
-        data: { provider, reference: FIRST },
-        by: `relay:${provider}`,
-      });
-
-      const [notice] = await sink.waitFor(`/${provider}`, 1);
-      if (notice === undefined) throw new Error("There is no notice.");
-      expect(isNoticeSigned(notice, signingSecret())).toBe(true);
-      expect(isNoticeSigned(notice, `${signingSecret()}x`)).toBe(false);
-      expect(
-        isNoticeSigned({ ...notice, body: Buffer.concat([notice.body, Buffer.from(" ")]) }, signingSecret()),
-      ).toBe(false);
-      expect(notice).toMatchObject({
-        method: "POST",
-        headers: { "content-type": "application/json", "user-agent": "Service-Relays/1" },
-      });
-      expect(JSON.parse(notice.body.toString())).toMatchObject({
-        id: answer.body.eventId,
-        relay: { id: expect.stringMatching(/^rly_/), name: provider },
-        trigger: "receiver",
-        person: null,
-        results: [{ type: "write_record", outcome: "done" }],
-      });
-      // The text, because a number beyond 2^53 must reach the user's server digit by digit.
-      expect(notice.body.toString()).toContain(FIRST);
+    expect(await countOf(sender)).toEqual({ events: 1, records: 1, notices: 1 });
+    const records = await local.list("/collections/payments/records");
+    expect(records.find((record) => record.data.provider === provider)).toMatchObject({
+      data: { provider, reference: FIRST },
+      by: `relay:${provider}`,
     });
 
-    test("the same request again is a duplicate, and nothing more comes of it", async () => {
-      const before = await countOf(sender);
-      const answer = await postHook(service, provider, await signNow(sender, sender.makeBody(FIRST)));
-      expect(answer).toMatchObject({ status: 200, body: { received: true, duplicate: true } });
-      expect(await countOf(sender)).toEqual(before);
+    const [notice] = await sink.waitFor(`/${provider}`, 1);
+    if (notice === undefined) throw new Error("There is no notice.");
+    expect(isNoticeSigned(notice, signingSecret())).toBe(true);
+    expect(isNoticeSigned(notice, `${signingSecret()}x`)).toBe(false);
+    expect(isNoticeSigned({ ...notice, body: Buffer.concat([notice.body, Buffer.from(" ")]) }, signingSecret())).toBe(false);
+    expect(notice).toMatchObject({
+      method: "POST",
+      headers: { "content-type": "application/json", "user-agent": "Service-Relays/1" },
     });
-
-    const forms = TAMPERED_FORMS.filter((form) => form.exists(sender)).map(
-      (form) => [form.what, form] as const,
-    );
-    test.each(forms)("%s: refused, and nothing is stored", async (_what, form) => {
-      const before = await countOf(sender);
-      const good = await signNow(sender, sender.makeBody(SECOND));
-      const tampered = await form.make(good, sender, Math.floor(Date.now() / 1000));
-      expect(tampered).not.toEqual(good);
-      if (form.refusedByPackages) expect(await sender.verify(tampered).catch(() => false)).toBe(false);
-      const answer = await postHook(service, provider, tampered);
-      expect(answer).toEqual({
-        status: form.code === "bad_signature" ? 401 : 400,
-        body: { code: form.code, message: expect.stringMatching(/^[A-Z].+\.$/) },
-      });
-      expect(await countOf(sender)).toEqual(before);
+    expect(JSON.parse(notice.body.toString())).toMatchObject({
+      id: answer.body.eventId,
+      relay: { id: expect.stringMatching(/^rly_/), name: provider },
+      trigger: "receiver",
+      person: null,
+      results: [{ type: "write_record", outcome: "done" }],
     });
+    // The text, because a number beyond 2^53 must reach the user's server digit by digit.
+    expect(notice.body.toString()).toContain(FIRST);
+  });
 
-    test.each(
-      PACKAGE_SENDERS.filter((other) => other !== sender).map((other) => [other.package, other] as const),
-    )("its request at the receiver for %s is refused, and nothing is stored", async (_other, other) => {
+  test("the same request again is a duplicate, and nothing more comes of it", async () => {
+    const before = await countOf(sender);
+    const answer = await postHook(service, provider, await signNow(sender, sender.makeBody(FIRST)));
+    expect(answer).toMatchObject({ status: 200, body: { received: true, duplicate: true } });
+    expect(await countOf(sender)).toEqual(before);
+  });
+
+  const forms = TAMPERED_FORMS.filter((form) => form.exists(sender)).map((form) => [form.what, form] as const);
+  test.each(forms)("%s: refused, and nothing is stored", async (_what, form) => {
+    const before = await countOf(sender);
+    const good = await signNow(sender, sender.makeBody(SECOND));
+    const tampered = await form.make(good, sender, Math.floor(Date.now() / 1000));
+    expect(tampered).not.toEqual(good);
+    if (form.refusedByPackages) expect(await sender.verify(tampered).catch(() => false)).toBe(false);
+    const answer = await postHook(service, provider, tampered);
+    expect(answer).toEqual({
+      status: form.code === "bad_signature" ? 401 : 400,
+      body: { code: form.code, message: expect.stringMatching(/^[A-Z].+\.$/) },
+    });
+    expect(await countOf(sender)).toEqual(before);
+  });
+
+  test.each(PACKAGE_SENDERS.filter((other) => other !== sender).map((other) => [other.package, other] as const))(
+    "its request at the receiver for %s is refused, and nothing is stored",
+    async (_other, other) => {
       const before = await countOf(other);
       const answer = await postHook(service, other.provider, await signNow(sender, sender.makeBody(SECOND)));
       expect(answer).toMatchObject({ status: 401, body: { code: "bad_signature" } });
       expect(await countOf(other)).toEqual(before);
-    });
+    },
+  );
 
-    test("after all of them, the next good request is the second record and the second notice", async () => {
-      const before = await countOf(sender);
-      const answer = await postHook(service, provider, await signNow(sender, sender.makeBody(SECOND)));
-      expect(answer.body.duplicate).toBeUndefined();
-      // Events of one relay run in the order they came, so that anything taken from a tampered call would stand before this notice.
-      const notices = await sink.waitFor(`/${provider}`, before.notices + 1);
-      expect(JSON.parse(notices.at(-1)?.body.toString() ?? "{}").id).toBe(answer.body.eventId);
-      expect(notices.every((notice) => isNoticeSigned(notice, signingSecret()))).toBe(true);
-      expect(await countOf(sender)).toEqual({
-        events: before.events + 1,
-        records: before.records + 1,
-        notices: before.notices + 1,
-      });
+  test("after all of them, the next good request is the second record and the second notice", async () => {
+    const before = await countOf(sender);
+    const answer = await postHook(service, provider, await signNow(sender, sender.makeBody(SECOND)));
+    expect(answer.body.duplicate).toBeUndefined();
+    // Events of one relay run in the order they came, so that anything taken from a tampered call would stand before this notice.
+    const notices = await sink.waitFor(`/${provider}`, before.notices + 1);
+    expect(JSON.parse(notices.at(-1)?.body.toString() ?? "{}").id).toBe(answer.body.eventId);
+    expect(notices.every((notice) => isNoticeSigned(notice, signingSecret()))).toBe(true);
+    expect(await countOf(sender)).toEqual({
+      events: before.events + 1,
+      records: before.records + 1,
+      notices: before.notices + 1,
     });
-  },
-);
+  });
+});

@@ -109,17 +109,10 @@ describe("relay serve", () => {
     service = await executable.start(["serve", "--base-url", "https://relay.example.test"], { cwd });
     shop = await openEnvironment(executable, service, cwd, SHOP);
     const { items } = (await shop.call("GET", "/relays")).body;
-    expect(items.map((relay: { name: string }) => relay.name).sort()).toEqual(
-      PACKAGE_SENDERS.map((sender) => sender.provider).sort(),
-    );
+    expect(items.map((relay: { name: string }) => relay.name).sort()).toEqual(PACKAGE_SENDERS.map((sender) => sender.provider).sort());
     const [sender] = PACKAGE_SENDERS;
     if (sender === undefined) throw new Error("There are no senders.");
-    const again = await postHook(
-      service,
-      sender.provider,
-      await signNow(sender, sender.makeBody(REFERENCE)),
-      "shop",
-    );
+    const again = await postHook(service, sender.provider, await signNow(sender, sender.makeBody(REFERENCE)), "shop");
     expect(again.body.duplicate).toBe(true);
   });
 });

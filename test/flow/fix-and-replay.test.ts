@@ -10,14 +10,7 @@ import { runCommand } from "../kit/cli-world.ts";
 import { EditModel, type ModelAction } from "../kit/edit-model.ts";
 import { alertsOf, editRelay, replay, sendEvent, showEvent, until, WRITE } from "../kit/event-flow.ts";
 import { BROKEN, FakeCaller, OK } from "../kit/fake-caller.ts";
-import {
-  type ActionLike,
-  HOOK_SECRET,
-  makeOrders,
-  receiverDefinition,
-  saveRelay,
-  signedCall,
-} from "../kit/relay-definition.ts";
+import { type ActionLike, HOOK_SECRET, makeOrders, receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
 
 const ADA = "ada@example.com";
@@ -60,9 +53,7 @@ afterEach(() => running[Symbol.asyncDispose]());
 
 const verifyDomain = () =>
   running.service.store.write("app", (tx) =>
-    tx.run(
-      "INSERT INTO sender_domain (environment_id, domain, verification_token, verified_at) SELECT id, 'shop.example', 't', 1 FROM environment",
-    ),
+    tx.run("INSERT INTO sender_domain (environment_id, domain, verification_token, verified_at) SELECT id, 'shop.example', 't', 1 FROM environment"),
   );
 const define = (...actions: ActionLike[]) => receiverDefinition({ actions, map: MAP });
 
@@ -92,12 +83,8 @@ async function told(event: string): Promise<string[]> {
 }
 
 const plan = (event: string) => running.api("GET", `/events/${event}/replay`);
-const credits = async () =>
-  (await running.rows<{ amount: number }>("SELECT amount FROM credit")).map((row) => row.amount);
-const marks = async () =>
-  (await running.rows<{ mark: string }>("SELECT json_extract(data, '$.amount') AS mark FROM record")).map(
-    (row) => row.mark,
-  );
+const credits = async () => (await running.rows<{ amount: number }>("SELECT amount FROM credit")).map((row) => row.amount);
+const marks = async () => (await running.rows<{ mark: string }>("SELECT json_extract(data, '$.amount') AS mark FROM record")).map((row) => row.mark);
 
 describe("actions are edited before a replay or a retry", () => {
   test("credits put before the ones that were given are given too: 705, not 5", async () => {
@@ -168,9 +155,7 @@ describe("actions are edited before a replay or a retry", () => {
     await running.drain();
     expect([await told(event), mailed, await marks()]).toEqual([results, got, ["x"]]);
     const emails = await running.rows<{ subject: string; state: string }>("SELECT subject, state FROM email");
-    expect(emails).toEqual([
-      left ? { subject: "Hang", state: "unknown" } : { subject: "New", state: "sent" },
-    ]);
+    expect(emails).toEqual([left ? { subject: "Hang", state: "unknown" } : { subject: "New", state: "sent" }]);
     await runAgain(event);
     expect(mailed).toEqual(got);
   });
@@ -250,9 +235,7 @@ describe("actions are edited before a replay or a retry", () => {
         { will: "edited", mayChoose: true, was: { amount: 5 } },
       ]);
       expect(await runAgain(event)).toEqual(["skipped", "edited_after"]);
-      expect((await showEvent(running, event)).warnings).toEqual([
-        expect.stringContaining("amount was 5 and is 6"),
-      ]);
+      expect((await showEvent(running, event)).warnings).toEqual([expect.stringContaining("amount was 5 and is 6")]);
       expect(await runAgain(event, { run: [1] })).toEqual(["skipped", "done"]);
       expect((await credits()).sort()).toEqual([5, 5, 6]);
     });
@@ -329,9 +312,7 @@ describe("the plan of a replay", () => {
     ]);
     expect(await runAgain(event, { run: [0], version: 2 })).toEqual(["done", "skipped", "done", "done"]);
     expect((await credits()).sort()).toEqual([5, 6, 9]);
-    const [audit] = await running.rows<{ after: string }>(
-      "SELECT after FROM audit WHERE action = 'event.replayed'",
-    );
+    const [audit] = await running.rows<{ after: string }>("SELECT after FROM audit WHERE action = 'event.replayed'");
     expect(JSON.parse(audit?.after ?? "")).toEqual({ state: "queued", run: [0], version: 2 });
   });
 
@@ -365,18 +346,15 @@ describe("the plan of a replay", () => {
     ["a plan of another version", { run: [0], version: 1 }, 409, "version_conflict", "version 2"],
     ["an unknown field", { rnu: [0] }, 400, "invalid_input", "rnu"],
   ]; // biome-ignore format: one row a line
-  test.each(refusals)(
-    "a replay is refused for %s, and nothing changes",
-    async (_rule, body, status, code, words) => {
-      await saveRelay(running, define(give(5), mark("x")));
-      const event = await send("a");
-      await editRelay(running, define(give(6), mark("x")));
-      const refused = await running.api("POST", `/events/${event}/replay`, body);
-      expect([refused.status, refused.body.code]).toEqual([status, code]);
-      expect(refused.body.message).toContain(words);
-      expect(await showEvent(running, event)).toMatchObject({ state: "done", replays: 0 });
-    },
-  );
+  test.each(refusals)("a replay is refused for %s, and nothing changes", async (_rule, body, status, code, words) => {
+    await saveRelay(running, define(give(5), mark("x")));
+    const event = await send("a");
+    await editRelay(running, define(give(6), mark("x")));
+    const refused = await running.api("POST", `/events/${event}/replay`, body);
+    expect([refused.status, refused.body.code]).toEqual([status, code]);
+    expect(refused.body.message).toContain(words);
+    expect(await showEvent(running, event)).toMatchObject({ state: "done", replays: 0 });
+  });
 
   test("is refused in a sentence where the relay holds an action that this version does not know", async () => {
     await saveRelay(running, define(give(5)));
@@ -401,8 +379,7 @@ describe("a corrected map", () => {
   const WRONG = { event_id: "id", amount: "no.such.path" };
   const RIGHT = { event_id: "id", amount: "amount" };
   const AMOUNT = { ...WRITE, data: { order: "{{mapped.event_id}}", amount: "{{mapped.amount}}" } };
-  const mapped = (map: Record<string, string>, ...actions: ActionLike[]) =>
-    receiverDefinition({ map, actions });
+  const mapped = (map: Record<string, string>, ...actions: ActionLike[]) => receiverDefinition({ map, actions });
   const view = async (event: string) => (await running.api("GET", `/events/${event}`)).body.event;
 
   test("reaches an event that waits for its retry, and is kept on it with the version", async () => {
@@ -506,9 +483,7 @@ describe("a corrected map", () => {
     await editRelay(running, mapped({ event_id: "id", ...names }, mark("x")));
     await runAgain(event);
     const { payload, warnings } = await view(event);
-    expect(Object.values(payload.mapped).map((value) => String(value).length)).toEqual([
-      1, 21_845, 21_845, 21_845,
-    ]);
+    expect(Object.values(payload.mapped).map((value) => String(value).length)).toEqual([1, 21_845, 21_845, 21_845]);
     expect(warnings).toHaveLength(3);
   });
 
@@ -608,9 +583,7 @@ describe("on the command line", () => {
         "  actions.1  write_record  Is skipped: its work was done at 2026-01-15T12:00:00.000Z.",
       ].join("\n"),
     );
-    expect(
-      JSON.parse((await command("events", "replay", event, "--plan", "--json")).said).plan.actions,
-    ).toHaveLength(2);
+    expect(JSON.parse((await command("events", "replay", event, "--plan", "--json")).said).plan.actions).toHaveLength(2);
     expect((await command("events", "replay", event, "--run", "0")).code).toBe(0);
     running.service.runner.wake();
     await running.drain();
@@ -629,14 +602,9 @@ describe("on the command line", () => {
   test("an event that was mapped again says with which version", async () => {
     await saveRelay(running, receiverDefinition({ map: { event_id: "id" }, actions: [mark("x")] }));
     const event = await send("a");
-    await editRelay(
-      running,
-      receiverDefinition({ map: { event_id: "id", kind: "type" }, actions: [mark("x")] }),
-    );
+    await editRelay(running, receiverDefinition({ map: { event_id: "id", kind: "type" }, actions: [mark("x")] }));
     await runAgain(event);
-    expect((await command("events", "show", event)).said).toContain(
-      "mapped    again with version 2 of the relay",
-    );
+    expect((await command("events", "show", event)).said).toContain("mapped    again with version 2 of the relay");
   });
 });
 
@@ -724,8 +692,7 @@ async function verifyOneLife(name: string, first: string[], turns: readonly Turn
   if (name === "life1") await verifyDomain();
   const model = new EditModel();
   const email = `${name}@example.com`;
-  const definition = (words: readonly string[]) =>
-    receiverDefinition({ name, actions: words.map(actionOf), map: MAP });
+  const definition = (words: readonly string[]) => receiverDefinition({ name, actions: words.map(actionOf), map: MAP });
   let list = first;
   await saveRelay(running, definition(list));
   caller.reply = () => OK;
@@ -767,16 +734,10 @@ async function verifyOneLife(name: string, first: string[], turns: readonly Turn
   await running.api("DELETE", `/relays/${name}`);
 
   async function choose(bits: number): Promise<number[]> {
-    const offered = (await plan(event)).body.plan.actions.filter(
-      (one: { mayChoose: boolean }) => one.mayChoose,
-    );
+    const offered = (await plan(event)).body.plan.actions.filter((one: { mayChoose: boolean }) => one.mayChoose);
     const foreseen = model.foresee(list.map(modelOf));
-    expect(offered.map((one: { index: number }) => one.index)).toEqual(
-      foreseen.flatMap((fate, index) => (typeof fate === "object" ? [index] : [])),
-    );
-    return offered
-      .map((one: { index: number }) => one.index)
-      .filter((index: number) => (bits >> index) % 2 === 1);
+    expect(offered.map((one: { index: number }) => one.index)).toEqual(foreseen.flatMap((fate, index) => (typeof fate === "object" ? [index] : [])));
+    return offered.map((one: { index: number }) => one.index).filter((index: number) => (bits >> index) % 2 === 1);
   }
 
   interface Lived {
@@ -795,9 +756,7 @@ async function verifyOneLife(name: string, first: string[], turns: readonly Turn
       const foreseen = model.foresee(words.map(modelOf));
       const expected = model.attempt(words.map(modelOf), stopAt, new Set(chosen));
       const results = runs[at]?.results ?? [];
-      const said = results
-        .filter(({ outcome }) => outcome !== "failed")
-        .map(({ outcome, code }) => (code === "edited_after" ? "edited" : outcome));
+      const said = results.filter(({ outcome }) => outcome !== "failed").map(({ outcome, code }) => (code === "edited_after" ? "edited" : outcome));
       expect([words, stopAt, said]).toEqual([words, stopAt, expected]);
       expect(runs[at]?.outcome).toBe(cutOff ? "interrupted" : stopAt < words.length ? "failed" : "ok");
       for (const [index, word] of expected.entries()) {
@@ -810,10 +769,7 @@ async function verifyOneLife(name: string, first: string[], turns: readonly Turn
         .filter((work) => work.of === of)
         .map(({ text }) => text)
         .sort();
-    const amounts = await running.rows<{ amount: number }>(
-      "SELECT amount FROM credit WHERE event_id = ?1",
-      event,
-    );
+    const amounts = await running.rows<{ amount: number }>("SELECT amount FROM credit WHERE event_id = ?1", event);
     expect(amounts.map(({ amount }) => String(amount)).sort()).toEqual(texts("credits"));
     const written = await running.rows<{ mark: string }>(
       "SELECT json_extract(data, '$.amount') AS mark FROM record WHERE json_extract(data, '$.order') = ?1",

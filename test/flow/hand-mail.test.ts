@@ -31,8 +31,7 @@ function makePerson(email: string): Promise<string> {
   return api.store.write("app", async (tx) => {
     const environmentId = api.environments.development.id;
     const nowMs = api.clock.now();
-    return (await invitePerson(tx, { environmentId, email, createdBy: "test", nowMs, invitesPerDay: 200 }))
-      .person.id;
+    return (await invitePerson(tx, { environmentId, email, createdBy: "test", nowMs, invitesPerDay: 200 })).person.id;
   });
 }
 
@@ -57,10 +56,8 @@ function makeMail(state: string, more: { relayName?: string | null } = {}): Prom
   });
 }
 
-const again = (id: string) =>
-  api.call(`${api.E}/emails/${id}/send-again`, { method: "POST", body: {}, session: true });
-const testMail = (body: object = {}, how: object = { session: true }) =>
-  api.call(`${api.E}/mail/test`, { method: "POST", body, ...how });
+const again = (id: string) => api.call(`${api.E}/emails/${id}/send-again`, { method: "POST", body: {}, session: true });
+const testMail = (body: object = {}, how: object = { session: true }) => api.call(`${api.E}/mail/test`, { method: "POST", body, ...how });
 
 describe("sending again by hand", () => {
   test("sends a mail whose end is unknown, in the same words to the same person, from the sender that is verified now", async () => {
@@ -69,31 +66,23 @@ describe("sending again by hand", () => {
       status: 200,
       json: { email: { id, state: "sent", from: "event@shop.example", message: null, reason: null } },
     });
-    expect(api.mail.sent).toMatchObject([
-      { emailId: id, to: "ada@example.com", subject: "Thank you", text: "Your order is on its way." },
-    ]);
+    expect(api.mail.sent).toMatchObject([{ emailId: id, to: "ada@example.com", subject: "Thank you", text: "Your order is on its way." }]);
     const audit = await api.call(`${api.E}/audit`, { session: true });
     expect(audit.json.items[0]).toMatchObject({ action: "email.sent_again", target: `email:${id}` });
   });
 
   test.each<[string, MailOutcome]>([
     ["is refused", FAILED],
-    [
-      "has no known end again",
-      { kind: "unknown", reason: "connection_lost", message: "The connection ended." },
-    ],
-  ])(
-    "a mail that %s stays unknown, because the first one may have left, and says why",
-    async (_rule, outcome) => {
-      const id = await makeMail("unknown");
-      api.mail.outcome = outcome;
-      const { status, json } = await again(id);
-      expect([status, json.email.state]).toEqual([200, "unknown"]);
-      expect(json.email.message).toContain("message" in outcome ? outcome.message : "?");
-      api.mail.outcome = { kind: "sent" };
-      expect((await again(id)).json.email.state).toBe("sent");
-    },
-  );
+    ["has no known end again", { kind: "unknown", reason: "connection_lost", message: "The connection ended." }],
+  ])("a mail that %s stays unknown, because the first one may have left, and says why", async (_rule, outcome) => {
+    const id = await makeMail("unknown");
+    api.mail.outcome = outcome;
+    const { status, json } = await again(id);
+    expect([status, json.email.state]).toEqual([200, "unknown"]);
+    expect(json.email.message).toContain("message" in outcome ? outcome.message : "?");
+    api.mail.outcome = { kind: "sent" };
+    expect((await again(id)).json.email.state).toBe("sent");
+  });
 
   test("of two at once one sends", async () => {
     const id = await makeMail("unknown");
@@ -120,9 +109,7 @@ describe("sending again by hand", () => {
       "went to somebody who was erased",
       async () => {
         const id = await makeMail("unknown");
-        expect(
-          (await api.call(`${api.E}/persons/${personId}`, { method: "DELETE", session: true })).status,
-        ).toBe(204);
+        expect((await api.call(`${api.E}/persons/${personId}`, { method: "DELETE", session: true })).status).toBe(204);
         return id;
       },
       [409, "mail_settled"],
@@ -131,9 +118,7 @@ describe("sending again by hand", () => {
       "went to somebody who stopped such mail since",
       async () => {
         const path = `${api.E}/persons/${personId}/mail-stop`;
-        expect((await api.call(path, { method: "PUT", body: { stopped: true }, session: true })).status).toBe(
-          200,
-        );
+        expect((await api.call(path, { method: "PUT", body: { stopped: true }, session: true })).status).toBe(200);
         return makeMail("unknown");
       },
       [409, "mail_not_possible"],
@@ -172,12 +157,7 @@ describe("a test mail", () => {
   });
 
   test.each<[string, object, () => Promise<unknown>, [number, string]]>([
-    [
-      "somebody who is no owner",
-      { to: "stranger@example.com" },
-      async () => undefined,
-      [400, "invalid_input"],
-    ],
+    ["somebody who is no owner", { to: "stranger@example.com" }, async () => undefined, [400, "invalid_input"]],
     [
       "an owner without a verified sender domain",
       {},

@@ -14,8 +14,7 @@ beforeEach(async () => {
   const nowMs = api.clock.now();
   const invite = { environmentId, email: "ada@example.com", createdBy: "test", nowMs, invitesPerDay: 200 };
   personId = (await api.store.write("app", (tx) => invitePerson(tx, invite))).person.id;
-  path = new URL(makeStopUrl(api.rooms.sealer, "https://relay.example", { environmentId, personId }) ?? "?")
-    .pathname;
+  path = new URL(makeStopUrl(api.rooms.sealer, "https://relay.example", { environmentId, personId }) ?? "?").pathname;
 });
 afterEach(() => api[Symbol.asyncDispose]());
 
@@ -44,9 +43,7 @@ describe("the address in a mail", () => {
     const before = await api.snapshot();
     expect([(await click()).status, (await click()).status]).toEqual([200, 200]);
     expect(changesBetween(before, await api.snapshot())).toEqual({ mail_stop: 1, audit: 1 });
-    expect(await stops()).toEqual([
-      { person: personId, email: "ada@example.com", stoppedAt: "2026-01-15T12:00:00.000Z" },
-    ]);
+    expect(await stops()).toEqual([{ person: personId, email: "ada@example.com", stoppedAt: "2026-01-15T12:00:00.000Z" }]);
     const audit = await api.call(`${api.E}/audit`, { session: true });
     expect(audit.json.items[0]).toMatchObject({
       action: "person.mail_stopped",
@@ -80,8 +77,7 @@ describe("the address in a mail", () => {
 });
 
 describe("an owner", () => {
-  const put = (stopped: boolean, id = personId) =>
-    api.call(`${api.E}/persons/${id}/mail-stop`, { method: "PUT", body: { stopped }, session: true });
+  const put = (stopped: boolean, id = personId) => api.call(`${api.E}/persons/${id}/mail-stop`, { method: "PUT", body: { stopped }, session: true });
 
   test("sees on the person since when they want no event mail, and takes it back", async () => {
     await click();

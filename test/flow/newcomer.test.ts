@@ -65,9 +65,7 @@ function makePath(folder: string, machine: Machine): string {
 
 /** This machine's variables, but for what a run of these tests adds to them. */
 function makeEnv(PATH: string): Record<string, string> {
-  const own = Object.entries(process.env).filter(
-    ([name]) => !/^(RELAY_|npm_|BUN_|NODE$|INIT_CWD$)/.test(name),
-  );
+  const own = Object.entries(process.env).filter(([name]) => !/^(RELAY_|npm_|BUN_|NODE$|INIT_CWD$)/.test(name));
   return { ...(Object.fromEntries(own) as Record<string, string>), PATH, npm_config_prefer_offline: "true" };
 }
 
@@ -95,11 +93,7 @@ describe.each(MACHINES.map((machine, number) => [machine.what, machine, number] 
 
     const run = async (command: readonly string[]) => {
       const child = spawn(command);
-      const [said, told, code] = await Promise.all([
-        new Response(child.stdout).text(),
-        new Response(child.stderr).text(),
-        child.exited,
-      ]);
+      const [said, told, code] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text(), child.exited]);
       return { code, said, told };
     };
 

@@ -64,9 +64,7 @@ describe("an environment on hold", () => {
     expect(kept).toEqual([200, 200]);
     running.clock.jump(2 * DAY_MS);
     await running.clock.advance(3 * HOUR_MS);
-    const waiting = await running.rows<{ state: string; attempts: number }>(
-      "SELECT state, attempts FROM event ORDER BY seq",
-    );
+    const waiting = await running.rows<{ state: string; attempts: number }>("SELECT state, attempts FROM event ORDER BY seq");
     expect(waiting).toEqual(Array(2).fill({ state: "queued", attempts: 0 }));
     const { body } = await running.api("GET", "/alerts");
     expect(body.items).toMatchObject([{ code: "events_dropped", count: 3 }]);
@@ -74,10 +72,7 @@ describe("an environment on hold", () => {
     await set(running, { held: false });
     await running.drain();
     const written = await running.rows<{ data: string }>("SELECT data FROM record ORDER BY seq");
-    expect(written.map(({ data }) => JSON.parse(data).order)).toEqual([
-      `call-${serial - 1}`,
-      `call-${serial}`,
-    ]);
+    expect(written.map(({ data }) => JSON.parse(data).order)).toEqual([`call-${serial - 1}`, `call-${serial}`]);
   });
 
   test("lets no retry run either, and a record change and a new event wait behind it", async () => {

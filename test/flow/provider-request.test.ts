@@ -59,23 +59,16 @@ for (const provider of recorded.providers) {
         });
         const found = (expected as Expectation[]).some((one) => fits(one, answer.status, answer.body));
         expect(found, `answered ${answer.status} ${JSON.stringify(answer.body)}`).toBe(true);
-        if (answer.status === 200 && answer.body.duplicate === undefined && answer.body.ignored === undefined)
-          accepted += 1;
+        if (answer.status === 200 && answer.body.duplicate === undefined && answer.body.ignored === undefined) accepted += 1;
       });
     }
 
     test("each accepted call wrote one record, and no other call did", async () => {
       await running.drain();
-      const written = await running.rows<{ data: string }>(
-        "SELECT data FROM record WHERE written_by = ?1",
-        `relay:${provider.definition.name}`,
-      );
+      const written = await running.rows<{ data: string }>("SELECT data FROM record WHERE written_by = ?1", `relay:${provider.definition.name}`);
       expect(accepted).toBeGreaterThan(0);
       expect(written).toHaveLength(accepted);
-      const events = await running.rows(
-        "SELECT id FROM event WHERE relay_name = ?1 AND state = 'done'",
-        provider.definition.name,
-      );
+      const events = await running.rows("SELECT id FROM event WHERE relay_name = ?1 AND state = 'done'", provider.definition.name);
       expect(events).toHaveLength(accepted);
     });
   });

@@ -44,13 +44,10 @@ const checkout = (id: string, payment = "pi_1", email = ADA) =>
   });
 const refund = (id: string, payment = "pi_1", email = ADA) =>
   send("refund", id, "charge.refunded", { id: "ch_1", payment_intent: payment, billing_details: { email } });
-const invoice = (id: string, number: string, email = ADA) =>
-  send("invoice", id, "invoice.paid", { id: number, customer_email: email });
-const cancel = (id: string) =>
-  send("cancellation", id, "customer.subscription.deleted", { id: "sub_1", metadata: { person: ada } });
+const invoice = (id: string, number: string, email = ADA) => send("invoice", id, "invoice.paid", { id: number, customer_email: email });
+const cancel = (id: string) => send("cancellation", id, "customer.subscription.deleted", { id: "sub_1", metadata: { person: ada } });
 
-const results = (event: EventView) =>
-  event.runs.at(-1)?.results.map(({ type, outcome, code }) => [type, outcome, ...(code ? [code] : [])]);
+const results = (event: EventView) => event.runs.at(-1)?.results.map(({ type, outcome, code }) => [type, outcome, ...(code ? [code] : [])]);
 const purchases = async () => (await running.api("GET", "/purchases?limit=200")).body.items;
 const BOUGHT = { grants: ["access:forum from relay", "course from purchase"], credits: 55, plan: "free" };
 
@@ -114,10 +111,7 @@ describe("a checkout", () => {
     const { grants } = (await running.api("GET", `/persons/${ada}/access`)).body;
     for (const grant of grants) expect(grant).toMatchObject(from);
     const { items: lines } = (await running.api("GET", `/persons/${ada}/credits`)).body;
-    expect(lines.map(({ reason }: { reason: string }) => reason)).toEqual([
-      "relay: Thanks for pi_1",
-      "purchase: course",
-    ]);
+    expect(lines.map(({ reason }: { reason: string }) => reason)).toEqual(["relay: Thanks for pi_1", "purchase: course"]);
     for (const line of lines) expect(line).toMatchObject(from);
     const { items: sent } = (await running.api("GET", "/emails?state=sent")).body;
     expect(sent).toMatchObject([{ ...from, person: ada, kind: "event", to: ADA }]);
@@ -176,9 +170,7 @@ describe("told again, nothing is given twice", () => {
     const eve = stolen.person?.id ?? "";
     expect(await lookAt(running, eve)).toEqual({ grants: [], credits: 0, plan: "free" });
     const { items } = (await running.api("GET", "/audit?target=ref:pi_1")).body;
-    expect(items).toMatchObject([
-      { action: "ref_refused", actor: "relay:checkout", after: { person: eve, eventId: stolen.id } },
-    ]);
+    expect(items).toMatchObject([{ action: "ref_refused", actor: "relay:checkout", after: { person: eve, eventId: stolen.id } }]);
     expect((await running.api("GET", `/persons/${eve}`)).body.person).toMatchObject({
       status: "invited",
       createdBy: "relay:checkout",
@@ -231,8 +223,7 @@ describe("a refund twin", () => {
 describe("a plan", () => {
   let paid: EventView;
   const subscriptions = async () => (await running.api("GET", `/subscriptions?person=${ada}`)).body.items;
-  const payments = async () =>
-    (await purchases()).filter(({ itemKind }: { itemKind: string }) => itemKind === "plan");
+  const payments = async () => (await purchases()).filter(({ itemKind }: { itemKind: string }) => itemKind === "plan");
 
   test("is granted with its key, stamped with the event, billed by the relay", async () => {
     paid = await invoice("evt_20", "in_1");

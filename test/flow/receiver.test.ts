@@ -4,14 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
 import { join } from "node:path";
 import { DAY_MS, DEFAULT_LIMITS } from "../../src/ground/limit.ts";
-import {
-  HOOK_SECRET,
-  makeOrders,
-  receiverDefinition,
-  saveRelay,
-  signedCall,
-  writeOrder,
-} from "../kit/relay-definition.ts";
+import { HOOK_SECRET, makeOrders, receiverDefinition, saveRelay, signedCall, writeOrder } from "../kit/relay-definition.ts";
 import { APP, type RunningService, startRunningService } from "../kit/running-service.ts";
 
 let running: RunningService;
@@ -39,11 +32,7 @@ const TOKEN_RECIPE = {
   encoding: "hex",
 };
 
-function tokenCall(
-  token: string,
-  more: object,
-  atSeconds = 1_768_478_400,
-): { headers: Record<string, string>; body: string } {
+function tokenCall(token: string, more: object, atSeconds = 1_768_478_400): { headers: Record<string, string>; body: string } {
   const signature = createHmac("sha256", HOOK_SECRET).update(`${atSeconds}${token}`).digest("hex");
   return {
     headers: { "content-type": "application/json" },
@@ -83,37 +72,13 @@ describe("answers", () => {
     expect((await running.hook("orders", order("a"))).body.duplicate).toBeUndefined();
   });
 
-  const refusals: [
-    string,
-    string,
-    number,
-    string,
-    () => { headers: Record<string, string>; body: string | Uint8Array; search?: string },
-  ][] = [
+  const refusals: [string, string, number, string, () => { headers: Record<string, string>; body: string | Uint8Array; search?: string }][] = [
     ["a name that no receiver has", "nothing-here", 404, "unknown_receiver", () => order("a")],
-    [
-      "a signature by another secret",
-      "orders",
-      401,
-      "bad_signature",
-      () => signedCall({ id: "a" }, "anotherSecretOfTwentyFour1"),
-    ],
-    [
-      "no signature",
-      "orders",
-      401,
-      "bad_signature",
-      () => ({ headers: { "content-type": "application/json" }, body: "{}" }),
-    ],
+    ["a signature by another secret", "orders", 401, "bad_signature", () => signedCall({ id: "a" }, "anotherSecretOfTwentyFour1")],
+    ["no signature", "orders", 401, "bad_signature", () => ({ headers: { "content-type": "application/json" }, body: "{}" })],
     ["a signed body that is not JSON", "orders", 400, "invalid_json", () => signedCall("{not json")],
     ["a signed empty body", "orders", 400, "invalid_json", () => signedCall("")],
-    [
-      "a body over 256 KB, before its signature is looked at",
-      "orders",
-      413,
-      "body_too_large",
-      () => signedCall("x".repeat(256 * 1024 + 1)),
-    ],
+    ["a body over 256 KB, before its signature is looked at", "orders", 413, "body_too_large", () => signedCall("x".repeat(256 * 1024 + 1))],
     [
       "a signed body that is not UTF-8",
       "orders",
@@ -197,9 +162,7 @@ describe("answers", () => {
       secret: HOOK_SECRET,
     });
     const body = JSON.stringify({ id: "u" });
-    const signature = createHmac("sha256", HOOK_SECRET)
-      .update(`${saved.body.receiverUrl}${body}`)
-      .digest("hex");
+    const signature = createHmac("sha256", HOOK_SECRET).update(`${saved.body.receiverUrl}${body}`).digest("hex");
     const call = { headers: { "content-type": "application/json", "x-signature": signature }, body };
     expect((await running.hook("with-url", { ...call, search: "?x=1" })).status).toBe(401);
     expect((await running.hook("with-url", { ...call, search: "/" })).status).toBe(401);
@@ -210,10 +173,7 @@ describe("answers", () => {
 describe("the order of a call", () => {
   test("when is not looked at before the signature: a wrong secret hears nothing of the filter", async () => {
     await saveRelay(running, receiverDefinition({ when: { event_type: "order.paid" } }));
-    const answer = await running.hook(
-      "orders",
-      signedCall({ id: "a", type: "other" }, "anotherSecretOfTwentyFour1"),
-    );
+    const answer = await running.hook("orders", signedCall({ id: "a", type: "other" }, "anotherSecretOfTwentyFour1"));
     expect(answer.status).toBe(401);
   });
 });
@@ -247,9 +207,7 @@ describe("dedupe", () => {
   test("integers beyond 2^53 are told apart by their last digit, and reach the record whole", async () => {
     await saveRelay(running, receiverDefinition({}));
     await running.hook("orders", signedCall('{"id":9007199254740993,"amount":12345678901234567890}'));
-    expect(
-      (await running.hook("orders", signedCall('{"id":9007199254740992}'))).body.duplicate,
-    ).toBeUndefined();
+    expect((await running.hook("orders", signedCall('{"id":9007199254740992}'))).body.duplicate).toBeUndefined();
     expect((await running.hook("orders", signedCall('{"id":9007199254740993}'))).body.duplicate).toBe(true);
     await running.drain();
     const [record] = await running.rows<{ data: string }>("SELECT data FROM record ORDER BY seq");
@@ -275,8 +233,7 @@ describe("dedupe", () => {
 describe("caps", () => {
   test("the 121st verified event of an app in a minute is 429 receiver_capped with resetAt, and the next minute is free", async () => {
     await saveRelay(running, receiverDefinition({}));
-    for (let index = 0; index < 120; index++)
-      expect((await running.hook("orders", order(`e${index}`))).status).toBe(200);
+    for (let index = 0; index < 120; index++) expect((await running.hook("orders", order(`e${index}`))).status).toBe(200);
     const capped = await running.hook("orders", order("e120"));
     expect([capped.status, capped.body.code]).toEqual([429, "receiver_capped"]);
     expect(capped.body.resetAt).toBe(new Date(running.clock.now() + 60_000).toISOString());
@@ -299,8 +256,7 @@ describe("caps", () => {
 
   test("unverified traffic never spends the app's budget", async () => {
     await saveRelay(running, receiverDefinition({}));
-    for (let index = 0; index < 150; index++)
-      await running.hook("orders", signedCall({}, "anotherSecretOfTwentyFour1"));
+    for (let index = 0; index < 150; index++) await running.hook("orders", signedCall({}, "anotherSecretOfTwentyFour1"));
     expect((await running.hook("orders", order("good"))).status).toBe(200);
   });
 
@@ -340,12 +296,7 @@ describe("environments", () => {
   test("the URL names none: the one whose secret verifies receives", async () => {
     const production = "productionSecretOfThirtyTwoChars1";
     await saveRelay(running, receiverDefinition({}));
-    await running.api(
-      "POST",
-      "/relays",
-      { definition: receiverDefinition({}), secret: production },
-      "production",
-    );
+    await running.api("POST", "/relays", { definition: receiverDefinition({}), secret: production }, "production");
     const dev = await running.hook("orders", order("a"));
     const live = await running.hook("orders", signedCall({ id: "a" }, production));
     expect([dev.status, live.status, live.body.duplicate]).toEqual([200, 200, undefined]);
@@ -394,18 +345,14 @@ describe("signatures accepted once", () => {
       when: { event_type: "x" },
     });
     await saveRelay(running, filtered);
-    expect((await running.hook("mails", tokenCall("t1", { event: { type: "y" } }))).body.ignored).toBe(
-      "when",
-    );
+    expect((await running.hook("mails", tokenCall("t1", { event: { type: "y" } }))).body.ignored).toBe("when");
     expect((await running.hook("mails", tokenCall("t1", { event: { type: "x" } }))).status).toBe(401);
   });
 
   test("many at once with one signature and different bodies are one event", async () => {
     await saveRelay(running, definition);
     const answers = await Promise.all(
-      Array.from({ length: 20 }, (_, index) =>
-        running.hook("mails", tokenCall("t1", { event: { id: `e${index}` } })),
-      ),
+      Array.from({ length: 20 }, (_, index) => running.hook("mails", tokenCall("t1", { event: { id: `e${index}` } }))),
     );
     expect(answers.filter((answer) => answer.status === 200)).toHaveLength(1);
     expect(await countEvents()).toBe(1);
@@ -420,9 +367,7 @@ describe("signatures accepted once", () => {
     await capped.hook("mails", tokenCall("t1", { event: { id: "a" } }));
     expect((await capped.hook("mails", tokenCall("t2", { event: { id: "b" } }))).status).toBe(429);
     await capped.clock.advance(60_000);
-    expect(
-      (await capped.hook("mails", tokenCall("t2", { event: { id: "b" } }))).body.duplicate,
-    ).toBeUndefined();
+    expect((await capped.hook("mails", tokenCall("t2", { event: { id: "b" } }))).body.duplicate).toBeUndefined();
   });
 });
 
@@ -447,13 +392,9 @@ describe("503 not_recorded", () => {
   });
 
   test("while the disk is full; a once-only signature is not spent", async () => {
-    await saveRelay(
-      running,
-      receiverDefinition({ name: "mails", verify: TOKEN_RECIPE, map: { event_id: "event.id" } }),
-    );
+    await saveRelay(running, receiverDefinition({ name: "mails", verify: TOKEN_RECIPE, map: { event_id: "event.id" } }));
     const call = tokenCall("t1", { event: { id: "a" }, filler: "x".repeat(30_000) });
-    const setPages = (count: number) =>
-      running.service.store.write("app", (tx) => tx.get(`PRAGMA max_page_count = ${count}`));
+    const setPages = (count: number) => running.service.store.write("app", (tx) => tx.get(`PRAGMA max_page_count = ${count}`));
     const [pages] = await running.rows<{ page_count: number }>("PRAGMA page_count");
     await setPages(pages?.page_count ?? 1);
     const answer = await running.hook("mails", call);
@@ -503,29 +444,21 @@ describe("the unsigned-event rule", () => {
 
   test("a stored relay that breaks it refuses every event with bad_signature and raises the problem", async () => {
     await saveRelay(running, receiverDefinition({ verify: shared }));
-    const acting = JSON.stringify(
-      receiverDefinition({ verify: shared, actions: [{ type: "revoke_access", entitlement: "access:pro" }] }),
-    );
+    const acting = JSON.stringify(receiverDefinition({ verify: shared, actions: [{ type: "revoke_access", entitlement: "access:pro" }] }));
     await running.service.store.write("app", (tx) => tx.run("UPDATE relay SET definition = ?1", acting));
     await running.restart();
     const answer = await running.hook("orders", call);
     expect([answer.status, answer.body.code]).toEqual([401, "bad_signature"]);
     const problems = await running.api("GET", "/problems");
-    expect(problems.body.items.map((problem: { code: string }) => problem.code)).toContain(
-      "relay_unsigned_event",
-    );
+    expect(problems.body.items.map((problem: { code: string }) => problem.code)).toContain("relay_unsigned_event");
   });
 
   test("an event that arrived unsigned never acts later, and its replay is 409 unsigned_event", async () => {
     await saveRelay(running, receiverDefinition({ verify: shared, actions: [writeOrder] }));
     await running.api("POST", "/relays/orders/pause");
     const { body } = await running.hook("orders", call);
-    const acting = JSON.stringify(
-      receiverDefinition({ actions: [{ type: "revoke_access", entitlement: "access:pro" }] }),
-    );
-    await running.service.store.write("app", (tx) =>
-      tx.run("UPDATE relay SET definition = ?1, state = 'active'", acting),
-    );
+    const acting = JSON.stringify(receiverDefinition({ actions: [{ type: "revoke_access", entitlement: "access:pro" }] }));
+    await running.service.store.write("app", (tx) => tx.run("UPDATE relay SET definition = ?1, state = 'active'", acting));
     running.service.refresh();
     await running.drain();
     const { event } = (await running.api("GET", `/events/${body.eventId}`)).body;
@@ -569,13 +502,9 @@ describe("a relay that cannot be opened", () => {
       expect([refused.status, refused.body.code]).toEqual([401, "bad_signature"]);
       expect((await running.hook("orders", order("b"))).status).toBe(200);
       await running.clock.advance(10_000);
-      const rows = await running.rows<{ name: string; state: string }>(
-        "SELECT relay_name AS name, state FROM event ORDER BY seq",
-      );
+      const rows = await running.rows<{ name: string; state: string }>("SELECT relay_name AS name, state FROM event ORDER BY seq");
       expect(rows[1]).toEqual({ name: "orders", state: "done" });
-      expect(
-        running.logged.some((line) => line.includes("a relay cannot be opened") && line.includes("broken")),
-      ).toBe(true);
+      expect(running.logged.some((line) => line.includes("a relay cannot be opened") && line.includes("broken"))).toBe(true);
     });
   }
 });

@@ -1,13 +1,7 @@
 /** Recent calls over real HTTP: what an owner is told of a call that became no event, what is never told, and how little it costs. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { DEFAULT_LIMITS, MAX_RECENT_CALLS } from "../../src/ground/limit.ts";
-import {
-  HOOK_SECRET,
-  makeOrders,
-  receiverDefinition,
-  saveRelay,
-  signedCall,
-} from "../kit/relay-definition.ts";
+import { HOOK_SECRET, makeOrders, receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
 
 const OTHER_SECRET = "anotherSecretOfTwentyFour1";
@@ -42,18 +36,8 @@ describe("a call that became no event is listed with its cause", () => {
     signedPayload: "{timestamp}.{body}",
     encoding: "hex",
   };
-  const rows: [
-    string,
-    Record<string, unknown>,
-    () => { headers: Record<string, string>; body: string },
-    Record<string, unknown>,
-  ][] = [
-    [
-      "a missing header is named",
-      {},
-      () => BARE,
-      { outcome: "refused", code: "bad_signature", cause: "header x-signature is missing" },
-    ],
+  const rows: [string, Record<string, unknown>, () => { headers: Record<string, string>; body: string }, Record<string, unknown>][] = [
+    ["a missing header is named", {}, () => BARE, { outcome: "refused", code: "bad_signature", cause: "header x-signature is missing" }],
     [
       "a signature that does not match says that the secret or the recipe differs",
       {},
@@ -180,9 +164,7 @@ describe("a call that became no event is listed with its cause", () => {
     await saveRelay(running, receiverDefinition({}));
     for (const id of ["a", "b", "c"]) await running.hook("orders", signedCall({ id }));
     const items = await calls();
-    expect(items.map(({ code, count }) => ({ code, count }))).toEqual([
-      { code: "receiver_capped", count: 2 },
-    ]);
+    expect(items.map(({ code, count }) => ({ code, count }))).toEqual([{ code: "receiver_capped", count: 2 }]);
   });
 });
 
@@ -190,12 +172,7 @@ describe("which environment is told", () => {
   test("an unverified call is told in each environment that has the relay, each with its own cause", async () => {
     await saveRelay(running, receiverDefinition({}));
     const tokens = receiverDefinition({ verify: { scheme: "shared_token" } });
-    const made = await running.api(
-      "POST",
-      "/relays",
-      { definition: tokens, secret: OTHER_SECRET },
-      "production",
-    );
+    const made = await running.api("POST", "/relays", { definition: tokens, secret: OTHER_SECRET }, "production");
     expect(made.status).toBe(201);
     await running.hook("orders", BARE);
     expect((await calls()).map(({ cause }) => cause)).toEqual(["header x-signature is missing"]);
@@ -233,11 +210,7 @@ describe("which environment is told", () => {
 describe("the ring", () => {
   test("is filtered by relay and outcome, and paged, newest first", async () => {
     await saveRelay(running, receiverDefinition({}));
-    await saveRelay(
-      running,
-      receiverDefinition({ name: "lost", when: { event_type: "none" } }),
-      OTHER_SECRET,
-    );
+    await saveRelay(running, receiverDefinition({ name: "lost", when: { event_type: "none" } }), OTHER_SECRET);
     for (let index = 0; index < 3; index++) await running.hook("orders", BARE);
     await running.hook("lost", signedCall({ id: "a" }, OTHER_SECRET));
     expect((await calls("?relay=lost")).map(({ outcome }) => outcome)).toEqual(["ignored"]);
@@ -287,8 +260,7 @@ describe("the ring", () => {
     });
     await saveRelay(running, receiverDefinition({}));
     const flood = async (count: number): Promise<void> => {
-      for (let sent = 0; sent < count; sent += 50)
-        await Promise.all(Array.from({ length: 50 }, () => running.hook("orders", BARE)));
+      for (let sent = 0; sent < count; sent += 50) await Promise.all(Array.from({ length: 50 }, () => running.hook("orders", BARE)));
     };
     await flood(MAX_RECENT_CALLS);
     await running.clock.advance(1_000);
@@ -302,11 +274,7 @@ describe("the ring", () => {
 
   test("holds no secret, no body and no header of a call", async () => {
     await saveRelay(running, receiverDefinition({}));
-    await saveRelay(
-      running,
-      receiverDefinition({ name: "tokens", verify: { scheme: "shared_token" } }),
-      OTHER_SECRET,
-    );
+    await saveRelay(running, receiverDefinition({ name: "tokens", verify: { scheme: "shared_token" } }), OTHER_SECRET);
     await running.hook("orders", signedCall({ id: "planted-in-body" }, OTHER_SECRET));
     await running.hook("tokens", { ...BARE, search: "?token=planted-in-query" });
     await running.hook("tokens", { ...BARE, headers: { "x-webhook-token": "planted-in-header" } });

@@ -250,9 +250,7 @@ describe("a replay is refused", () => {
     await running.drain();
     const store = async (change: object) => {
       const definition = JSON.stringify(receiverDefinition({ map, actions: [GRANT], ...change }));
-      await running.service.store.write("app", (tx) =>
-        tx.run("UPDATE relay SET definition = ?1", definition),
-      );
+      await running.service.store.write("app", (tx) => tx.run("UPDATE relay SET definition = ?1", definition));
       running.service.refresh();
     };
     await store({});

@@ -44,18 +44,7 @@ function define(name: string, variant: number): Record<string, unknown> {
 }
 
 interface Step {
-  do:
-    | "send"
-    | "again"
-    | "replay"
-    | "edit"
-    | "pause"
-    | "resume"
-    | "wait"
-    | "suspend"
-    | "spend"
-    | "restart"
-    | "mails";
+  do: "send" | "again" | "replay" | "edit" | "pause" | "resume" | "wait" | "suspend" | "spend" | "restart" | "mails";
   relay: number;
   who: number;
   ref: number;
@@ -66,9 +55,7 @@ const step: fc.Arbitrary<Step> = fc.record({
     { weight: 10, arbitrary: fc.constant<Step["do"]>("send") },
     {
       weight: 9,
-      arbitrary: fc.constantFrom<Step["do"]>(
-        ...(["again", "replay", "edit", "pause", "resume", "wait", "suspend", "spend", "mails"] as const),
-      ),
+      arbitrary: fc.constantFrom<Step["do"]>(...(["again", "replay", "edit", "pause", "resume", "wait", "suspend", "spend", "mails"] as const)),
     },
     { weight: 1, arbitrary: fc.constant<Step["do"]>("restart") },
   ),
@@ -127,8 +114,7 @@ async function follow({ running, people, mails }: Town, steps: readonly Step[]):
         break;
       }
       case "again":
-        if (one !== undefined)
-          expect((await running.hook(one.relay, signedCall(one.body))).body.duplicate).toBe(true);
+        if (one !== undefined) expect((await running.hook(one.relay, signedCall(one.body))).body.duplicate).toBe(true);
         break;
       case "replay":
         if (one !== undefined) expect([202, 409]).toContain((await replay(running, one.id)).status);

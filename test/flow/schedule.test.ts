@@ -23,10 +23,7 @@ describe("a schedule in the running service", () => {
     await running.clock.advance(2 * HOUR_MS);
     await running.drain();
     expect(await written(running)).toEqual(["2026-01-15T13:00:00.000Z", "2026-01-15T14:00:00.000Z"]);
-    expect(running.lines).toEqual([
-      "RELAY · beat · schedule · 1 action · ok",
-      "RELAY · beat · schedule · 1 action · ok",
-    ]);
+    expect(running.lines).toEqual(["RELAY · beat · schedule · 1 action · ok", "RELAY · beat · schedule · 1 action · ok"]);
     const list = await running.api("GET", "/events?trigger=schedule");
     const { body } = await running.api("GET", `/events/${list.body.items[0].id}`);
     expect(body.event.payload).toEqual({ tick: { periodStart: "2026-01-15T14:00:00.000Z" } });
@@ -76,9 +73,7 @@ describe("a schedule in the running service", () => {
     const { body } = await running.api("GET", "/events?state=dead");
     expect((await running.api("POST", `/events/${body.items[0].id}/replay`)).status).toBe(202);
     await running.drain();
-    expect((await written(running)).toSorted()).toEqual(
-      [1, 2, 3].map((hours) => new Date(START_MS + hours * HOUR_MS).toISOString()),
-    );
+    expect((await written(running)).toSorted()).toEqual([1, 2, 3].map((hours) => new Date(START_MS + hours * HOUR_MS).toISOString()));
     const alerts = await running.api("GET", "/alerts");
     expect(alerts.body.items.map((alert: { code: string }) => alert.code)).toEqual(["relay_failed"]);
   });
@@ -113,8 +108,6 @@ async function written(running: RunningService): Promise<string[]> {
 }
 
 async function shown(running: RunningService): Promise<Shown[]> {
-  const rows = await running.rows<{ payload: string; state: string; reason: string | null }>(
-    "SELECT payload, state, reason FROM event ORDER BY seq",
-  );
+  const rows = await running.rows<{ payload: string; state: string; reason: string | null }>("SELECT payload, state, reason FROM event ORDER BY seq");
   return rows.map(({ payload, ...row }) => ({ periodStart: JSON.parse(payload).tick.periodStart, ...row }));
 }

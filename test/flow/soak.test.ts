@@ -131,20 +131,14 @@ async function written(collection: string, environment = "development"): Promise
 
 /** The beginnings of the quarters from `fromQuarter` to `toQuarter` after the start, both included. */
 function quarters(fromQuarter: number, toQuarter: number): string[] {
-  return Array.from({ length: toQuarter - fromQuarter + 1 }, (_, index) =>
-    new Date(START_MS + (fromQuarter + index) * 15 * MINUTE_MS).toISOString(),
-  );
+  return Array.from({ length: toQuarter - fromQuarter + 1 }, (_, index) => new Date(START_MS + (fromQuarter + index) * 15 * MINUTE_MS).toISOString());
 }
 
 describe("after a day", () => {
   test("every event is done, but the one whose target never takes it: that waits for its seventh attempt", async () => {
-    const open = await running.rows(
-      "SELECT id, state, attempts, next_attempt_at AS at FROM event WHERE state <> 'done'",
-    );
+    const open = await running.rows("SELECT id, state, attempts, next_attempt_at AS at FROM event WHERE state <> 'done'");
     const minutesUntilSeventh = 1 + 5 + 30 + 2 * 60 + 8 * 60 + 16 * 60;
-    expect(open).toEqual([
-      { id: neverId, state: "queued", attempts: 6, at: START_MS + minutesUntilSeventh * MINUTE_MS },
-    ]);
+    expect(open).toEqual([{ id: neverId, state: "queued", attempts: 6, at: START_MS + minutesUntilSeventh * MINUTE_MS }]);
     const [counts] = await running.rows<{ events: number }>("SELECT count(*) AS events FROM event");
     const { orders, live, notices, changes } = traffic;
     const sent = orders.length + live.length + notices.length + changes.length;
@@ -188,9 +182,7 @@ describe("after a day", () => {
     const [events] = await running.rows<{ count: number }>("SELECT count(*) AS count FROM event");
     expect(runs?.count).toBe((events?.count ?? 0) + retries);
     expect(running.lines).toHaveLength(runs?.count ?? 0);
-    const audits = await running.rows(
-      "SELECT action, count(*) AS count FROM audit WHERE actor LIKE 'relay:%' GROUP BY action ORDER BY action",
-    );
+    const audits = await running.rows("SELECT action, count(*) AS count FROM audit WHERE actor LIKE 'relay:%' GROUP BY action ORDER BY action");
     expect(audits).toEqual([
       { action: "person.invited", count: 4 },
       { action: "run", count: runs?.count ?? 0 },
@@ -200,16 +192,10 @@ describe("after a day", () => {
   test("the metrics have counted every call and every run", async () => {
     const text = await (await fetch(`${running.service.url}/metrics`)).text();
     const calls = (outcome: string) => sampleOf(text, `relay_receiver_calls_total{outcome="${outcome}"}`);
-    const runs = (trigger: string, outcome: string) =>
-      sampleOf(text, `relay_runs_total{trigger="${trigger}",outcome="${outcome}"}`);
+    const runs = (trigger: string, outcome: string) => sampleOf(text, `relay_runs_total{trigger="${trigger}",outcome="${outcome}"}`);
     const { orders, live, notices, changes } = traffic;
     const received = orders.length + live.length + notices.length;
-    expect(["accepted", "duplicate", "ignored", "bad_signature"].map(calls)).toEqual([
-      received,
-      DAY_STEPS,
-      DAY_STEPS,
-      DAY_STEPS + 1,
-    ]);
+    expect(["accepted", "duplicate", "ignored", "bad_signature"].map(calls)).toEqual([received, DAY_STEPS, DAY_STEPS, DAY_STEPS + 1]);
     const refusals = [...target.posts.values()].reduce((sum, posts) => sum + posts - 1, 1);
     expect([runs("receiver", "ok"), runs("receiver", "failed")]).toEqual([received - 1, refusals]);
     expect([runs("schedule", "ok"), runs("data_change", "ok")]).toEqual([96 + 88, changes.length]);
@@ -218,9 +204,7 @@ describe("after a day", () => {
   });
 
   test("a secret whose overlap is over is gone, and the recent calls are the repeats, the ignored and the forged", async () => {
-    const [relay] = await running.rows(
-      `SELECT count(*) AS count FROM relay WHERE previous_secret IS NOT NULL`,
-    );
+    const [relay] = await running.rows(`SELECT count(*) AS count FROM relay WHERE previous_secret IS NOT NULL`);
     expect(relay).toEqual({ count: 0 });
     const calls = await running.rows(
       "SELECT name, outcome, count(*) AS count FROM recent_call JOIN environment ON id = environment_id GROUP BY 1, 2 ORDER BY 1, 2",
@@ -242,11 +226,7 @@ describe("after a day", () => {
 
   test("the database has grown evenly, its log was emptied, and memory stands still", () => {
     const [at6, at12, at18, at24] = samples as [Sample, Sample, Sample, Sample];
-    const growth = [
-      at12.database - at6.database,
-      at18.database - at12.database,
-      at24.database - at18.database,
-    ];
+    const growth = [at12.database - at6.database, at18.database - at12.database, at24.database - at18.database];
     expect(Math.max(...growth) / Math.min(...growth)).toBeLessThan(1.3);
     expect(Math.max(...samples.map(({ log }) => log))).toBeLessThan(8 * MB);
     expect(at24.heap - at6.heap).toBeLessThan(4 * MB);
@@ -263,8 +243,7 @@ describe("after a day", () => {
     expect((await run("restore", file, ...key, "--data-dir", join(elsewhere, "new"))).code).toBe(0);
     const after = dumpTables(join(elsewhere, "new", "relay.db"));
     expect(Object.keys(after)).toEqual(Object.keys(before));
-    for (const [table, rows] of Object.entries(before))
-      expect({ table, rows: after[table] }).toEqual({ table, rows });
+    for (const [table, rows] of Object.entries(before)) expect({ table, rows: after[table] }).toEqual({ table, rows });
     const filled = ["event", "run", "effect", "dedupe", "record", "credit", "person", "audit"];
     for (const table of filled) expect(before[table]?.length).toBeGreaterThan(0);
     rmSync(elsewhere, { recursive: true });

@@ -162,9 +162,7 @@ describe("an unsigned sender at run time", () => {
     });
     expect([refused.status, refused.body.code]).toEqual([400, "invalid_definition"]);
     const { items } = (await running.api("GET", "/audit?target=relay:store-purchase")).body;
-    expect(items).toMatchObject([
-      { before: null, after: { definition: { trigger: { trustUnsignedEvents: true } } } },
-    ]);
+    expect(items).toMatchObject([{ before: null, after: { definition: { trigger: { trustUnsignedEvents: true } } } }]);
   });
 
   test("an event that waited while the relay only wrote never acts under a later opt-out: it ends unrun, 409 on replay", async () => {

@@ -5,8 +5,7 @@ import { readSources } from "./source-tree.ts";
 
 const NAMED = /import\s+(?:type\s+)?(?:\{([^}]*)\}|\*\s+as\s+\w+)\s+from\s+"(\.[^"]+)"/g;
 const WHOLE = /import\("(\.[^"]+)"\)/g;
-const EXPORTED =
-  /^export\s+(?:abstract\s+)?(?:async\s+)?(?:function\*?|const|let|class|interface|type|enum)\s+(\w+)/gm;
+const EXPORTED = /^export\s+(?:abstract\s+)?(?:async\s+)?(?:function\*?|const|let|class|interface|type|enum)\s+(\w+)/gm;
 
 const sources = readSources("src", "web", "test", "scripts");
 const taken = new Set<string>();
@@ -31,7 +30,5 @@ test("nothing is exported that no other file imports", () => {
     .filter(({ path }) => !path.endsWith(".d.ts"))
     .flatMap(({ path, text }) => [...text.matchAll(EXPORTED)].map(([, name]) => ({ path, name })));
   expect(exported.length).toBeGreaterThan(500);
-  expect(
-    exported.filter(({ path, name }) => !taken.has(`${path} ${name}`) && !taken.has(`${path} *`)),
-  ).toEqual([]);
+  expect(exported.filter(({ path, name }) => !taken.has(`${path} ${name}`) && !taken.has(`${path} *`))).toEqual([]);
 });

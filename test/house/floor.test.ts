@@ -41,9 +41,7 @@ function wrongImports(source: SourceFile): string[] {
 
 /** Every file that can reach itself, as the way it takes; each circle once. */
 function circles(): string[] {
-  const next = new Map(
-    sources.map((source) => [source.path, source.imports.flatMap((one) => one.file ?? [])]),
-  );
+  const next = new Map(sources.map((source) => [source.path, source.imports.flatMap((one) => one.file ?? [])]));
   const done = new Set<string>();
   const found = new Set<string>();
   const walk = (path: string, way: readonly string[]): void => {
@@ -58,9 +56,7 @@ function circles(): string[] {
 }
 
 function importersOf(test: (from: string) => boolean, allowed: (path: string) => boolean): string[] {
-  return sources
-    .filter((source) => !allowed(source.path) && source.imports.some((one) => test(one.from)))
-    .map((source) => source.path);
+  return sources.filter((source) => !allowed(source.path) && source.imports.some((one) => test(one.from))).map((source) => source.path);
 }
 
 describe("the floors", () => {
@@ -121,18 +117,14 @@ describe("the floors", () => {
     const crossing = sources
       .filter((source) => actions.has(source.path))
       .flatMap((source) =>
-        source.imports
-          .filter((one) => one.file !== null && actions.has(one.file))
-          .map((one) => `${source.path} imports ${one.file}`),
+        source.imports.filter((one) => one.file !== null && actions.has(one.file)).map((one) => `${source.path} imports ${one.file}`),
       );
     expect(crossing).toEqual([]);
   });
 
   test("web/ takes types alone from src", () => {
     const taken = readSources("web").flatMap((source) =>
-      source.imports
-        .filter((one) => one.file?.startsWith("src/") && !one.typeOnly)
-        .map((one) => `${source.path} imports ${one.file}`),
+      source.imports.filter((one) => one.file?.startsWith("src/") && !one.typeOnly).map((one) => `${source.path} imports ${one.file}`),
     );
     expect(taken).toEqual([]);
   });

@@ -19,21 +19,16 @@ describe("the refusal codes", () => {
   });
 
   test("every registered code is used", () => {
-    expect(registered.filter((name) => !code.includes(`"${name}"`) && !code.includes(`.${name}`))).toEqual(
-      [],
-    );
+    expect(registered.filter((name) => !code.includes(`"${name}"`) && !code.includes(`.${name}`))).toEqual([]);
   });
 
-  test.each(Object.entries(REFUSALS))(
-    "%s says when it happens and what to do, each in a sentence",
-    (name, entry) => {
-      expect(name).toMatch(/^[a-z]+(_[a-z]+)*$/);
-      expect(entry.when).toMatch(/^[A-Z].*\.$/s);
-      expect(entry.todo).toMatch(/^[A-Z].*\.$/s);
-      expect(entry.status).toBeGreaterThanOrEqual(400);
-      expect(entry.status).toBeLessThan(600);
-    },
-  );
+  test.each(Object.entries(REFUSALS))("%s says when it happens and what to do, each in a sentence", (name, entry) => {
+    expect(name).toMatch(/^[a-z]+(_[a-z]+)*$/);
+    expect(entry.when).toMatch(/^[A-Z].*\.$/s);
+    expect(entry.todo).toMatch(/^[A-Z].*\.$/s);
+    expect(entry.status).toBeGreaterThanOrEqual(400);
+    expect(entry.status).toBeLessThan(600);
+  });
 });
 
 describe("the codes of an event's results", () => {
@@ -41,9 +36,7 @@ describe("the codes of an event's results", () => {
   const known = new Set([...registered, ...results]);
   /** Alerts' codes and a mail's trouble stand beside results in these rooms. */
   const others = new Set(["relay_failed", "mail_unknown", "stopped"]);
-  const rooms = readSources("src").filter(({ path }) =>
-    /^src\/(action|selling|runner|outbound|event)\//.test(path),
-  );
+  const rooms = readSources("src").filter(({ path }) => /^src\/(action|selling|runner|outbound|event)\//.test(path));
 
   test("every code that an action, a sale, a run or a call may end with has its page", () => {
     const used = rooms.flatMap((source) => [
@@ -60,12 +53,9 @@ describe("the codes of an event's results", () => {
     expect(results.filter((name) => registered.includes(name))).toEqual([]);
   });
 
-  test.each(Object.entries(RESULTS))(
-    "%s says when it happens and what to do, each in a sentence",
-    (name, entry) => {
-      expect(name).toMatch(/^[a-z]+(_[a-z]+)*$/);
-      expect(entry.when).toMatch(/^[A-Z].*\.$/s);
-      expect(entry.todo).toMatch(/^[A-Z].*\.$/s);
-    },
-  );
+  test.each(Object.entries(RESULTS))("%s says when it happens and what to do, each in a sentence", (name, entry) => {
+    expect(name).toMatch(/^[a-z]+(_[a-z]+)*$/);
+    expect(entry.when).toMatch(/^[A-Z].*\.$/s);
+    expect(entry.todo).toMatch(/^[A-Z].*\.$/s);
+  });
 });

@@ -142,8 +142,7 @@ async function liveThroughAll(statements: Set<string>): Promise<RunningService> 
   await running.api("POST", "/collections/orders/records", { data: { order: "x" } });
   const file = await fileOf(running);
   await noteStatements(statements, async () => {
-    for (const name of ["orders", "notices"])
-      await sendEvent(running, `a ${name}`, { email: "ada@example.com" }, name);
+    for (const name of ["orders", "notices"]) await sendEvent(running, `a ${name}`, { email: "ada@example.com" }, name);
     await running.hook("orders", { headers: { "x-signature": "0".repeat(64) }, body: "{}" });
     await clock.advance(2 * HOUR_MS);
     // What a killed process left, while the clock was set back and then far ahead.

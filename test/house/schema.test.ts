@@ -20,11 +20,7 @@ async function schemaAfterLastMigration(): Promise<string> {
   const store = await openSqlite(file, { clock: new VirtualClock(0) });
   await store.close();
   const database = new Database(file, { readonly: true });
-  const rows = database
-    .query<{ sql: string }, []>(
-      "SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY tbl_name, type DESC, name",
-    )
-    .all();
+  const rows = database.query<{ sql: string }, []>("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY tbl_name, type DESC, name").all();
   database.close();
   rmSync(folder, { recursive: true });
   return `${rows.map((row) => `${row.sql};`).join("\n\n")}\n`;

@@ -12,8 +12,7 @@ const READS_TIME =
   /\bDate\.now\(|\bnew Date\(\s*\)|\bDate\(\s*\)|\bset(Timeout|Interval)\(|\bperformance\.now\(|\bBun\.(sleep|nanoseconds)|\bhrtime\b/;
 /** Written in two halves, so that this file does not name what it forbids. */
 const UNFINISHED = new RegExp(`\\b(TO${"DO"}|FIX${"ME"}|XX${"X"}|HA${"CK"})\\b`);
-const NOT_RUN =
-  /\b(test|it|describe)\.(skip|only|todo|if|skipIf|todoIf|failing)\b|\b(xit|xtest|xdescribe|fit|fdescribe)\(/;
+const NOT_RUN = /\b(test|it|describe)\.(skip|only|todo|if|skipIf|todoIf|failing)\b|\b(xit|xtest|xdescribe|fit|fdescribe)\(/;
 
 const src = readSources("src");
 const all = [...src, ...readSources("web", "test", "scripts")];
@@ -24,9 +23,7 @@ function paths(sources: readonly SourceFile[], wrong: (source: SourceFile) => bo
 
 describe("the sources", () => {
   test("a file's name is in kebab-case and says what it is", () => {
-    expect(paths(all, ({ path }) => !KEBAB.test(basename(path)) || LAZY_NAME.test(basename(path)))).toEqual(
-      [],
-    );
+    expect(paths(all, ({ path }) => !KEBAB.test(basename(path)) || LAZY_NAME.test(basename(path)))).toEqual([]);
   });
 
   test("every file of src says in its first lines what it is for", () => {
@@ -39,15 +36,11 @@ describe("the sources", () => {
   });
 
   test("nothing is exported by default", () => {
-    expect(
-      paths(all, ({ path, text }) => !path.endsWith(".d.ts") && /^export default\b/m.test(text)),
-    ).toEqual([]);
+    expect(paths(all, ({ path, text }) => !path.endsWith(".d.ts") && /^export default\b/m.test(text))).toEqual([]);
   });
 
   test("only ground/clock.ts reads the time or sets a timer", () => {
-    expect(
-      paths(src, (source) => source.path !== "src/ground/clock.ts" && READS_TIME.test(codeOf(source))),
-    ).toEqual([]);
+    expect(paths(src, (source) => source.path !== "src/ground/clock.ts" && READS_TIME.test(codeOf(source)))).toEqual([]);
   });
 
   test("nothing is left for later", () => {

@@ -12,14 +12,12 @@ const USES = 'import { afterAll, beforeAll, expect, test } from "bun:test";\n';
 /** A project that fails in every way. The names of its tests' functions are put together, so that they are no tests here. */
 const FILES: Readonly<Record<string, string>> = {
   "test/right.test.ts": 'test("right", () => expect(1).toBe(1));',
-  "test/wrong.test.ts":
-    'test("right", () => expect(1).toBe(1));\ntest("wrong <&>", () => expect(1).toBe(2));',
+  "test/wrong.test.ts": 'test("right", () => expect(1).toBe(1));\ntest("wrong <&>", () => expect(1).toBe(2));',
   "test/hook.test.ts": 'beforeAll(() => { throw new Error("no hook") });\ntest("never", () => {});',
   "test/import.test.ts": 'import "./nothing.ts";\ntest("never", () => {});',
   "test/top.test.ts": 'throw new Error("at the top");',
   "test/after.test.ts": 'test("right", () => {});\nafterAll(() => { throw new Error("afterwards") });',
-  "test/crash.test.ts":
-    'test("right", () => {});\ntest("kills", () => process.kill(process.pid, "SIGKILL"));',
+  "test/crash.test.ts": 'test("right", () => {});\ntest("kills", () => process.kill(process.pid, "SIGKILL"));',
   "test/browser/page.test.ts": 'test("one", () => {});\ntest("two", () => {});',
 };
 
@@ -53,9 +51,7 @@ test("each failure is listed by file and name before the line that counts them",
     "  test/after.test.ts > a hook (beforeAll, afterAll, beforeEach or afterEach): afterwards",
     "  test/crash.test.ts > (worker crashed): worker process crashed before reporting results",
     "  test/hook.test.ts > a hook (beforeAll, afterAll, beforeEach or afterEach): no hook",
-    expect.stringMatching(
-      /^ {2}test\/import\.test\.ts > outside a test: Cannot find module '\.\/nothing\.ts'/,
-    ),
+    expect.stringMatching(/^ {2}test\/import\.test\.ts > outside a test: Cannot find module '\.\/nothing\.ts'/),
     "  test/top.test.ts > outside a test: at the top",
     "  test/wrong.test.ts > wrong <&>: expect(received).toBe(expected)",
   ]);
@@ -71,9 +67,7 @@ test("nothing but the plain line ends a run without failures", async () => {
 
 test("without a browser its tests are counted as skipped, and the reason is said", async () => {
   const { code, lines } = await run(["./test/browser/page.test.ts"], { CHROMIUM: "none" });
-  expect(lines.join("\n")).toContain(
-    "The 2 browser tests were left out, for there is no browser: CHROMIUM=none",
-  );
+  expect(lines.join("\n")).toContain("The 2 browser tests were left out, for there is no browser: CHROMIUM=none");
   expect(lines.at(-1)).toBe("0 passed, 0 failed, 2 skipped");
   expect(code).toBe(0);
 });

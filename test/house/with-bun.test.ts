@@ -14,22 +14,18 @@ const node = Bun.which("node");
 const RUNTIMES = [["Bun", process.execPath] as const, ...(node === null ? [] : [["Node", node] as const])];
 const GONE_WITHIN_MS = 10_000;
 
-test.each(RUNTIMES)(
-  "under %s it runs Bun with the arguments and ends with its code",
-  async (_name, runtime) => {
-    const script = "console.log(process.versions.bun, process.argv.slice(1).join(' ')); process.exit(7)";
-    await using run = startCli(["-e", script, "one", "two words"], {
-      cwd: PROJECT_ROOT,
-      command: [runtime, LAUNCHER],
-    });
-    expect(await run.line("one")).toBe(`${Bun.version} one two words`);
-    expect(await run.exited).toBe(7);
-  },
-);
+test.each(RUNTIMES)("under %s it runs Bun with the arguments and ends with its code", async (_name, runtime) => {
+  const script = "console.log(process.versions.bun, process.argv.slice(1).join(' ')); process.exit(7)";
+  await using run = startCli(["-e", script, "one", "two words"], {
+    cwd: PROJECT_ROOT,
+    command: [runtime, LAUNCHER],
+  });
+  expect(await run.line("one")).toBe(`${Bun.version} one two words`);
+  expect(await run.exited).toBe(7);
+});
 
 test.each(RUNTIMES)("under %s a signal reaches Bun, and its code comes back", async (_name, runtime) => {
-  const script =
-    "process.on('SIGTERM', () => process.exit(3)); setInterval(() => {}, 1000); console.log('up')";
+  const script = "process.on('SIGTERM', () => process.exit(3)); setInterval(() => {}, 1000); console.log('up')";
   await using run = startCli(["-e", script], { cwd: PROJECT_ROOT, command: [runtime, LAUNCHER] });
   await run.line("up");
   run.kill("SIGTERM");
@@ -66,17 +62,14 @@ async function listLeft(pids: readonly number[]): Promise<number[]> {
 
 const onLinux = process.platform === "linux" ? RUNTIMES : [];
 
-test.each(onLinux)(
-  "under %s nothing is left when the package runner is killed before its shell",
-  async (_name, runtime) => {
-    const line = `'${runtime}' '${LAUNCHER}' -e "${SCRIPT}"`;
-    await using run = startCli(["-e", RUNNER, line], { cwd: PROJECT_ROOT, command: [runtime] });
-    const pids = pidsOf(await run.line("pids"));
-    expect(pids).toHaveLength(3);
-    run.kill("SIGKILL");
-    expect(await listLeft(pids)).toEqual([]);
-  },
-);
+test.each(onLinux)("under %s nothing is left when the package runner is killed before its shell", async (_name, runtime) => {
+  const line = `'${runtime}' '${LAUNCHER}' -e "${SCRIPT}"`;
+  await using run = startCli(["-e", RUNNER, line], { cwd: PROJECT_ROOT, command: [runtime] });
+  const pids = pidsOf(await run.line("pids"));
+  expect(pids).toHaveLength(3);
+  run.kill("SIGKILL");
+  expect(await listLeft(pids)).toEqual([]);
+});
 
 test.each(onLinux)("under %s nothing is left when the launcher itself is killed", async (_name, runtime) => {
   await using run = startCli(["-e", SCRIPT], { cwd: PROJECT_ROOT, command: [runtime, LAUNCHER] });
@@ -89,15 +82,12 @@ test.each(onLinux)("under %s nothing is left when the launcher itself is killed"
 test("a service whose launcher is killed stops as by a signal, and forgets where it answered", async () => {
   const cwd = mkdtempSync(join(tmpdir(), "relay-launched-"));
   try {
-    await using run = startCli(
-      ["src/main.ts", "dev", "--port", "0", "--data-dir", cwd, "--service-dir", cwd],
-      {
-        cwd: PROJECT_ROOT,
-        command: [process.execPath, LAUNCHER],
-        // The test command hands this down; no start of a person's does.
-        env: { BUN_FEATURE_FLAG_NO_ORPHANS: "" },
-      },
-    );
+    await using run = startCli(["src/main.ts", "dev", "--port", "0", "--data-dir", cwd, "--service-dir", cwd], {
+      cwd: PROJECT_ROOT,
+      command: [process.execPath, LAUNCHER],
+      // The test command hands this down; no start of a person's does.
+      env: { BUN_FEATURE_FLAG_NO_ORPHANS: "" },
+    });
     await run.line("Press Ctrl+C");
     expect(readdirSync(cwd)).toContain("running.json");
     run.kill("SIGKILL");

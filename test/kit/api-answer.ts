@@ -16,8 +16,6 @@ export function checkAnswer(method: string, pathname: string, status: number, js
   if (route === null || route.answer === null || route.status !== status || json === null) return;
   const [error] = Value.Errors(route.answer, json);
   if (error !== undefined) {
-    throw new Error(
-      `${method} ${pathname} answers what its schema does not allow: ${error.instancePath} ${error.message}`,
-    );
+    throw new Error(`${method} ${pathname} answers what its schema does not allow: ${error.instancePath} ${error.message}`);
   }
 }

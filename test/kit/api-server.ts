@@ -75,10 +75,7 @@ export interface ApiServer extends AsyncDisposable {
 }
 
 /** Starts the server; dispose it to stop. */
-export async function startApi(
-  config: Partial<ServiceConfig> = {},
-  change: (rooms: HttpRooms) => HttpRooms = (rooms) => rooms,
-): Promise<ApiServer> {
+export async function startApi(config: Partial<ServiceConfig> = {}, change: (rooms: HttpRooms) => HttpRooms = (rooms) => rooms): Promise<ApiServer> {
   const directory = mkdtempSync(join(tmpdir(), "relay-api-"));
   const clock = new VirtualClock(START_MS);
   const store = await openSqlite(join(directory, "relay.db"), { clock });
@@ -104,8 +101,12 @@ export async function startApi(
     clock,
     log,
     relays: new LiveRelays({ store, sealer, baseUrl }),
-    onEvent: () => undefined,
     onCall: () => undefined,
+  });
+  store.listen((touched) => {
+    if (touched.has("event")) woken.runner++;
+    if (touched.has("relay") || touched.has("environment")) woken.relays++;
+    if (touched.has("record_change")) woken.capture++;
   });
   const rooms = change({
     config: { ...CONFIG, dataDir: directory, clock, ...config },
@@ -122,10 +123,6 @@ export async function startApi(
     mailer,
     resolveTxt: async () => [],
     metrics,
-    recordsChanged: () => void woken.capture++,
-    invalidateRelays: () => void woken.relays++,
-    wakeRunner: () => void woken.runner++,
-    wakeSweep: () => undefined,
     checkReady: async () => ({ ready: true }),
   } as unknown as HttpRooms);
   const app = createHttp(rooms);
@@ -180,8 +177,7 @@ async function seed(store: Store) {
       (await mintApiKey(tx, { environment, kind, name: "test", origins: [], nowMs })).token;
     const [development, production] = shop.environments;
     const other = rival.environments[0];
-    if (development === undefined || production === undefined || other === undefined)
-      throw new Error("no environment");
+    if (development === undefined || production === undefined || other === undefined) throw new Error("no environment");
     const owner = await createOwner(tx, { email: "ann@example.com", passwordHash: null, nowMs });
     const { token } = await createSession(tx, owner.id, nowMs);
     const keys = {
@@ -224,9 +220,7 @@ type Snapshot = Map<string, string[]>;
 
 async function readSnapshot(store: Store): Promise<Snapshot> {
   return await store.read(async (tx) => {
-    const tables = await tx.all<{ name: string }>(
-      "SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name",
-    );
+    const tables = await tx.all<{ name: string }>("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name");
     const all: Snapshot = new Map();
     for (const { name } of tables.filter((table) => !OTHERS.test(table.name))) {
       all.set(name, (await tx.all(`SELECT * FROM "${name}"`)).map((row) => Bun.inspect(row)).sort());

@@ -47,11 +47,7 @@ export async function signIn(api: ApiServer, email: string, key = api.keys.app):
 }
 
 /** Mints an app key. */
-export async function mintAppKey(
-  api: ApiServer,
-  name: EnvironmentName & keyof ApiServer["environments"],
-  origins: string[] = [],
-): Promise<string> {
+export async function mintAppKey(api: ApiServer, name: EnvironmentName & keyof ApiServer["environments"], origins: string[] = []): Promise<string> {
   const environment = api.environments[name];
   const { token } = await api.store.write("app", async (tx) => {
     const nowMs = api.clock.now();

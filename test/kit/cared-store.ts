@@ -39,9 +39,7 @@ export async function openCaredStore(): Promise<CaredStore> {
   const store = await openSqlite(file, { clock });
   const logged: string[] = [];
   const log = createLog({ clock, format: "json", sink: (line) => logged.push(line) });
-  const app = await store.write("app", (tx) =>
-    createApp(tx, { id: "app_test", name: "Test", environments: ["development"], nowMs: clock.now() }),
-  );
+  const app = await store.write("app", (tx) => createApp(tx, { id: "app_test", name: "Test", environments: ["development"], nowMs: clock.now() }));
   const environmentId = app.environments[0]?.id ?? 0;
   const caretakers = new Caretakers({ store, clock, log });
   caretakers.start();
@@ -64,18 +62,10 @@ export async function openCaredStore(): Promise<CaredStore> {
           dedupe: key === undefined ? null : keyOfEventId(environmentId, relay, key),
           nowMs: atMs,
         });
-        const row = await tx.get<{ seq: number }>(
-          "UPDATE event SET state = ?2 WHERE id = ?1 RETURNING seq",
-          id,
-          state,
-        );
+        const row = await tx.get<{ seq: number }>("UPDATE event SET state = ?2 WHERE id = ?1 RETURNING seq", id, state);
         const seq = row?.seq ?? 0;
         if (state === "queued") return seq;
-        await tx.run(
-          "INSERT INTO run (event_seq, number, started_at, results) VALUES (?1, 1, ?2, '[]')",
-          seq,
-          atMs,
-        );
+        await tx.run("INSERT INTO run (event_seq, number, started_at, results) VALUES (?1, 1, ?2, '[]')", seq, atMs);
         await tx.run("INSERT INTO effect (event_seq, key, state) VALUES (?1, 'write_record', 'done')", seq);
         return seq;
       }),
@@ -95,9 +85,7 @@ export async function openCaredStore(): Promise<CaredStore> {
       await clock.advance(HOUR_MS + 60_000);
       for (let pause = 0; pause < 50; pause++) await clock.advance(10);
     },
-    count: async (table) =>
-      (await store.read((tx) => tx.get<{ count: number }>(`SELECT count(*) AS count FROM ${table}`)))
-        ?.count ?? 0,
+    count: async (table) => (await store.read((tx) => tx.get<{ count: number }>(`SELECT count(*) AS count FROM ${table}`)))?.count ?? 0,
     size: () => ({ database: statSync(file).size, log: statSync(`${file}-wal`).size }),
     async [Symbol.asyncDispose]() {
       await caretakers.stop();

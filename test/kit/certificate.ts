@@ -34,13 +34,7 @@ export function makeAuthority(name: string): Authority {
   };
 }
 
-function issueFor(
-  names: readonly string[],
-  until: string,
-  issuer: string,
-  signer: KeyObject,
-  issuerId: Buffer,
-): Issued {
+function issueFor(names: readonly string[], until: string, issuer: string, signer: KeyObject, issuerId: Buffer): Issued {
   const { privateKey, publicKey } = generateKeyPairSync("ec", { namedCurve: "P-256" });
   const altNames = sequence(...names.map((name) => tlv(0x82, Buffer.from(name))));
   const extensions = [
@@ -106,11 +100,6 @@ function sequence(...parts: Buffer[]): Buffer {
 
 function tlv(tag: number, value: Buffer): Buffer {
   const length = value.length;
-  const head =
-    length < 0x80
-      ? [tag, length]
-      : length < 0x100
-        ? [tag, 0x81, length]
-        : [tag, 0x82, length >> 8, length & 0xff];
+  const head = length < 0x80 ? [tag, length] : length < 0x100 ? [tag, 0x81, length] : [tag, 0x82, length >> 8, length & 0xff];
   return Buffer.concat([Buffer.from(head), value]);
 }

@@ -12,10 +12,7 @@ export interface CliProcess extends AsyncDisposable {
 }
 
 /** Starts `relay <line>`, or with `command` another program in its place. */
-export function startCli(
-  line: readonly string[],
-  options: { cwd: string; env?: Record<string, string>; command?: readonly string[] },
-): CliProcess {
+export function startCli(line: readonly string[], options: { cwd: string; env?: Record<string, string>; command?: readonly string[] }): CliProcess {
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith("RELAY_"));
   const child = Bun.spawn([...(options.command ?? [process.execPath, MAIN]), ...line], {
     cwd: options.cwd,

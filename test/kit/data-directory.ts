@@ -48,12 +48,7 @@ export async function openFilled(dataDir: string, clock: Clock, events = 20): Pr
 }
 
 /** One event, with text enough to fill pages. */
-export async function addEvent(
-  store: Store,
-  number: number,
-  nowMs: number,
-  more: { state?: string; finishedAt?: number } = {},
-): Promise<void> {
+export async function addEvent(store: Store, number: number, nowMs: number, more: { state?: string; finishedAt?: number } = {}): Promise<void> {
   const { state = "done", finishedAt = nowMs } = more;
   await store.write("app", (tx) =>
     tx.run(
@@ -72,9 +67,7 @@ export async function addEvent(
 export function dumpTables(file: string): Record<string, string[]> {
   if (!existsSync(file)) return {};
   using database = new Database(file, { readwrite: true, create: false });
-  const tables = database
-    .query<{ name: string }, []>("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name")
-    .all();
+  const tables = database.query<{ name: string }, []>("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name").all();
   return Object.fromEntries(
     tables.map(({ name }) => [
       name,

@@ -69,8 +69,7 @@ export class DayTraffic {
       await this.#made(api("POST", "/collections", shared("ticks", TEXT), environment));
       await this.#made(api("POST", "/relays", { definition: BEAT }, environment));
     }
-    for (const name of ["tasks", "changes", "notes"])
-      await this.#made(api("POST", "/collections", shared(name, TEXT)));
+    for (const name of ["tasks", "changes", "notes"]) await this.#made(api("POST", "/collections", shared(name, TEXT)));
     const credits = { type: "grant_credits", amount: 5 };
     const orders = receiverDefinition({ map: ORDER_MAP, when: PAID, actions: [writeOrder, credits] });
     await this.#made(api("POST", "/relays", { definition: orders, secret: HOOK_SECRET }));
@@ -114,12 +113,9 @@ export class DayTraffic {
   /** A task is made, changed, saved once more as it is, and every other one deleted. */
   async changeTask(number: number): Promise<void> {
     const { api } = this.#running;
-    const made = await this.#made(
-      api("POST", "/collections/tasks/records", { data: { text: `t${number}` } }),
-    );
+    const made = await this.#made(api("POST", "/collections/tasks/records", { data: { text: `t${number}` } }));
     const path = `/collections/tasks/records/${made.body.record.id}`;
-    for (let save = 0; save < 2; save++)
-      expect((await api("PUT", path, { data: { text: `t${number} done` } })).status).toBe(200);
+    for (let save = 0; save < 2; save++) expect((await api("PUT", path, { data: { text: `t${number} done` } })).status).toBe(200);
     this.changes.push(`t${number}`, `t${number} done`);
     if (number % 2 === 1) return;
     expect((await api("DELETE", path)).status).toBeLessThan(300);

@@ -39,11 +39,7 @@ export class EditModel {
    * An attempt at the list that ends before action `stopAt` does its work (the list's length: it ends well). `chosen`: indexes that run
    * although their work was done under another text. Answers what each action that was come to said.
    */
-  attempt(
-    list: readonly ModelAction[],
-    stopAt: number,
-    chosen: ReadonlySet<number> = new Set(),
-  ): ("done" | "skipped" | "edited")[] {
+  attempt(list: readonly ModelAction[], stopAt: number, chosen: ReadonlySet<number> = new Set()): ("done" | "skipped" | "edited")[] {
     const laid = this.#lay(list);
     const told: ("done" | "skipped" | "edited")[] = [];
     this.#slots = laid.map(({ action, slot, fate }, index) => {

@@ -25,12 +25,7 @@ export interface EventView {
 }
 
 /** Posts a signed event to a receiver; answers the event row's id. */
-export async function sendEvent(
-  running: RunningService,
-  id: string,
-  more: object = {},
-  name = "orders",
-): Promise<string> {
+export async function sendEvent(running: RunningService, id: string, more: object = {}, name = "orders"): Promise<string> {
   const answer = await running.hook(name, signedCall({ id, type: "order.paid", amount: 4200, ...more }));
   if (answer.status !== 200) throw new Error(`The receiver refused: ${JSON.stringify(answer.body)}`);
   return answer.body.eventId;
@@ -105,7 +100,5 @@ export async function until(what: string, done: () => boolean | Promise<boolean>
 }
 
 export function alertsOf(running: RunningService) {
-  return running.rows<{ code: string; target: string; message: string; count: number }>(
-    "SELECT code, target, message, count FROM alert ORDER BY id",
-  );
+  return running.rows<{ code: string; target: string; message: string; count: number }>("SELECT code, target, message, count FROM alert ORDER BY id");
 }

@@ -30,10 +30,7 @@ export async function openEnvironment(
   cwd: string,
   at: { app: string; environment: string } = { app: "local", environment: "local" },
 ): Promise<Environment> {
-  const made = await executable.run(
-    ["keys", "create", "--app", at.app, "--environment", at.environment, "--name", "test"],
-    { cwd },
-  );
+  const made = await executable.run(["keys", "create", "--app", at.app, "--environment", at.environment, "--name", "test"], { cwd });
   if (made.code !== 0) throw new Error(`No key was made: ${made.told}`);
   const call = async (method: string, path: string, body?: unknown): Promise<ApiAnswer> => {
     const response = await fetch(`${service.url}/api/apps/${at.app}/${at.environment}${path}`, {
@@ -55,12 +52,7 @@ export async function openEnvironment(
 }
 
 /** Posts to a receiver as a provider does. */
-export async function postHook(
-  service: StartedExecutable,
-  relay: string,
-  sent: SentRequest,
-  app = "local",
-): Promise<ApiAnswer> {
+export async function postHook(service: StartedExecutable, relay: string, sent: SentRequest, app = "local"): Promise<ApiAnswer> {
   const response = await fetch(`${service.url}/hooks/${app}/${relay}${sent.search ?? ""}`, {
     method: "POST",
     headers: sent.headers,

@@ -3,29 +3,13 @@
  * the suite compiles once however many files and workers ask. It never runs what it built.
  */
 import { Database } from "bun:sqlite";
-import {
-  constants,
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
+import { constants, copyFileSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 
 const PROJECT = resolve(import.meta.dir, "../..");
 const DIST = join(PROJECT, "dist");
 const FILE_NAME = process.platform === "win32" ? "relay.exe" : "relay";
-const MADE_OF = [
-  "src",
-  "web",
-  "client",
-  "migrations",
-  "scripts/build.ts",
-  "package.json",
-  "package-lock.json",
-];
+const MADE_OF = ["src", "web", "client", "migrations", "scripts/build.ts", "package.json", "package-lock.json"];
 const BUILD_WAIT_MS = 100_000;
 
 /** Copies the executable of the present sources to `file`, building it first where it is older. Throws with the build's own words. */
@@ -66,9 +50,7 @@ function hashSources(): string {
   for (const part of MADE_OF) {
     const path = join(PROJECT, part);
     if (!existsSync(path)) continue;
-    const files = statSync(path).isDirectory()
-      ? [...new Bun.Glob("**/*").scanSync({ cwd: path })].sort().map((name) => join(part, name))
-      : [part];
+    const files = statSync(path).isDirectory() ? [...new Bun.Glob("**/*").scanSync({ cwd: path })].sort().map((name) => join(part, name)) : [part];
     for (const name of files) hash.update(`${name}\n`).update(readFileSync(join(PROJECT, name)));
   }
   return hash.digest("hex");

@@ -135,8 +135,7 @@ export const PACKAGE_SENDERS: readonly PackageSender[] = [
     signatureHeader: "X-Slack-Signature",
     separator: ",v0=",
     timestamped: true,
-    makeBody: (reference) =>
-      `command=%2Fbuy&text=${reference}&user_id=U2147483697&user_name=ad%C3%A4&trigger_id=13345224609.${reference}`,
+    makeBody: (reference) => `command=%2Fbuy&text=${reference}&user_id=U2147483697&user_name=ad%C3%A4&trigger_id=13345224609.${reference}`,
     sign: async (body, secret, atSeconds) => ({
       "X-Slack-Request-Timestamp": String(atSeconds),
       "X-Slack-Signature": `v0=${createHmac("sha256", secret).update(`v0:${atSeconds}:${body}`).digest("hex")}`,

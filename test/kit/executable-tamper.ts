@@ -30,11 +30,7 @@ function changeSignature(value: string): string {
   return `${value.slice(0, start)}${value[start] === "0" ? "1" : "0"}${value.slice(start + 1)}`;
 }
 
-function form(
-  what: string,
-  make: TamperedForm["make"],
-  more: Partial<Omit<TamperedForm, "what" | "make">> = {},
-): TamperedForm {
+function form(what: string, make: TamperedForm["make"], more: Partial<Omit<TamperedForm, "what" | "make">> = {}): TamperedForm {
   return { what, make, code: "bad_signature", exists: ALWAYS, refusedByPackages: true, ...more };
 }
 
@@ -51,12 +47,8 @@ export const TAMPERED_FORMS: readonly TamperedForm[] = [
   form("one character of the signature changed", (good, { signatureHeader }) =>
     withHeaders(good, { [signatureHeader]: changeSignature(good.headers[signatureHeader] ?? "") }),
   ),
-  form("signed with another secret", (good, sender, nowSeconds) =>
-    signAt(good, sender, `${sender.secret.slice(0, -4)}AAAA`, nowSeconds),
-  ),
-  form("the signature missing", (good, { signatureHeader }) =>
-    withHeaders(good, { [signatureHeader]: null }),
-  ),
+  form("signed with another secret", (good, sender, nowSeconds) => signAt(good, sender, `${sender.secret.slice(0, -4)}AAAA`, nowSeconds)),
+  form("the signature missing", (good, { signatureHeader }) => withHeaders(good, { [signatureHeader]: null })),
   form("the signature empty", (good, { signatureHeader }) => withHeaders(good, { [signatureHeader]: "" })),
   form("the signature in another header", (good, { signatureHeader }) =>
     withHeaders(good, {
@@ -90,10 +82,7 @@ export const TAMPERED_FORMS: readonly TamperedForm[] = [
     "the timestamp changed after signing",
     async (good, sender, nowSeconds) => {
       const signed = await signAt(good, sender, sender.secret, nowSeconds);
-      const headers = Object.entries(signed.headers).map(([name, value]) => [
-        name,
-        value.replace(String(nowSeconds), String(nowSeconds + 1)),
-      ]);
+      const headers = Object.entries(signed.headers).map(([name, value]) => [name, value.replace(String(nowSeconds), String(nowSeconds + 1))]);
       return { ...signed, headers: Object.fromEntries(headers) };
     },
     timestamped,

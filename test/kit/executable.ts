@@ -66,11 +66,7 @@ export function placeExecutable(): Executable {
     makeFolder: () => mkdtempSync(join(place, "work-")),
     async run(line, options) {
       const child = spawn(line, options);
-      const [said, told, code] = await Promise.all([
-        new Response(child.stdout).text(),
-        new Response(child.stderr).text(),
-        child.exited,
-      ]);
+      const [said, told, code] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text(), child.exited]);
       return { code, said, told };
     },
     async start(line, options) {

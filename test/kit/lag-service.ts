@@ -42,12 +42,7 @@ const firstMs = (nowMs: number): number => nowMs - 1_100_000;
 
 function fill(file: string, nowMs: number): void {
   const database = new Database(file);
-  for (const pragma of [
-    "journal_mode = OFF",
-    "synchronous = OFF",
-    "cache_size = -200000",
-    "foreign_keys = OFF",
-  ]) {
+  for (const pragma of ["journal_mode = OFF", "synchronous = OFF", "cache_size = -200000", "foreign_keys = OFF"]) {
     database.exec(`PRAGMA ${pragma}`);
   }
   // `WITH … INSERT` takes the rows of n.
@@ -65,8 +60,7 @@ function fill(file: string, nowMs: number): void {
     `${ID("per")}, 1 + (i % 2), 'p' || i || '@example.com', 'p' || i || '@example.com', 'active', '{}', 'test', NOW, NOW`,
   );
   database.exec("UPDATE person SET environment_id = 1 WHERE id < 'per_000000000000000000000000000000ff'");
-  const event =
-    "event (id, environment_id, relay_id, relay_name, trigger, state, payload, created_at, finished_at, person_id, next_attempt_at)";
+  const event = "event (id, environment_id, relay_id, relay_name, trigger, state, payload, created_at, finished_at, person_id, next_attempt_at)";
   insert(
     120_000,
     event,
@@ -78,11 +72,7 @@ function fill(file: string, nowMs: number): void {
     `${EVENT_ID("i + 1000000")}, 1, 'rly_wide', 'wide', 'receiver', 'done', '{"event":"' || replace(hex(zeroblob(15500)), '0', 'a') || '"}', NOW, NOW, NULL, NULL`,
   );
   const longRun = `json_array(${Array.from({ length: 10 }, () => `json_object('type','call_url','answer', hex(zeroblob(1000)))`).join(",")})`;
-  insert(
-    1_000,
-    "run (event_seq, number, started_at, finished_at, outcome, results)",
-    `123000, i, NOW, NOW, 'failed', ${longRun}`,
-  );
+  insert(1_000, "run (event_seq, number, started_at, finished_at, outcome, results)", `123000, i, NOW, NOW, 'failed', ${longRun}`);
   for (const [name, kind] of [
     ["notes", "private"],
     ["wide", "shared"],
@@ -90,18 +80,10 @@ function fill(file: string, nowMs: number): void {
     ...COLLECTIONS_TO_DELETE.map((one) => [one, "private"]),
   ]) {
     database
-      .query(
-        "INSERT INTO collection (environment_id, name, kind, fields, created_at, updated_at) VALUES (1, ?1, ?2, ?3, ?4, ?4)",
-      )
-      .run(
-        name as string,
-        kind as string,
-        '{"text":{"type":"text"},"json":{"type":"json"},"file":{"type":"file"}}',
-        nowMs,
-      );
+      .query("INSERT INTO collection (environment_id, name, kind, fields, created_at, updated_at) VALUES (1, ?1, ?2, ?3, ?4, ?4)")
+      .run(name as string, kind as string, '{"text":{"type":"text"},"json":{"type":"json"},"file":{"type":"file"}}', nowMs);
   }
-  const record =
-    "record (id, environment_id, collection, data, owner_id, written_by, created_at, updated_at)";
+  const record = "record (id, environment_id, collection, data, owner_id, written_by, created_at, updated_at)";
   insert(
     300,
     record,
@@ -123,26 +105,11 @@ function fill(file: string, nowMs: number): void {
   });
   const files = "file (id, environment_id, name, media_type, bytes, content, created_at)";
   insert(20_000, files, `${ID("fil")}, 2, 'a.txt', 'text/plain', 1, x'61', NOW`);
-  insert(
-    3,
-    files,
-    `${ID("fil", "i + 100000")}, 1, 'big.bin', 'application/octet-stream', 5242880, zeroblob(5242880), NOW`,
-  );
-  const grant =
-    "access_grant (id, environment_id, person_id, entitlement, source, granted_at, expires_at, revoked_at)";
-  insert(
-    60_000,
-    grant,
-    `${ID("grt")}, 1, ${ID("per")}, 'access:beta', 'hand', NOW, CASE WHEN i < 30000 THEN NOW - 1 END, NULL`,
-  );
-  insert(
-    20_000,
-    grant,
-    `${ID("grt", "i + 100000")}, 1, ${ID("per", "1")}, 'access:e' || (i % 7), 'hand', NOW, NULL, NULL`,
-  );
-  database.exec(
-    `INSERT INTO access_slug (environment_id, slug, title, created_at) VALUES (1, 'beta', 'Beta', ${nowMs})`,
-  );
+  insert(3, files, `${ID("fil", "i + 100000")}, 1, 'big.bin', 'application/octet-stream', 5242880, zeroblob(5242880), NOW`);
+  const grant = "access_grant (id, environment_id, person_id, entitlement, source, granted_at, expires_at, revoked_at)";
+  insert(60_000, grant, `${ID("grt")}, 1, ${ID("per")}, 'access:beta', 'hand', NOW, CASE WHEN i < 30000 THEN NOW - 1 END, NULL`);
+  insert(20_000, grant, `${ID("grt", "i + 100000")}, 1, ${ID("per", "1")}, 'access:e' || (i % 7), 'hand', NOW, NULL, NULL`);
+  database.exec(`INSERT INTO access_slug (environment_id, slug, title, created_at) VALUES (1, 'beta', 'Beta', ${nowMs})`);
   insert(
     20_000,
     "credit (id, environment_id, person_id, amount, balance, reason, source, created_at)",
@@ -158,18 +125,9 @@ function fill(file: string, nowMs: number): void {
     "subscription (id, environment_id, person_id, plan, status, billed_by, started_at)",
     `${ID("sub")}, 1, ${ID("per")}, 'pro', 'ended', 'relay', NOW`,
   );
-  insert(
-    5_000,
-    "person_token (environment_id, token, person_id, created_at)",
-    `1, 'token' || i, ${ID("per", "1")}, NOW`,
-  );
-  const email =
-    "email (id, environment_id, person_id, recipient, sender, kind, subject, text, state, created_at)";
-  insert(
-    60_000,
-    email,
-    `${ID("eml")}, 1, ${ID("per", "i + 10")}, 'p@example.com', 'a@example.com', 'event', 'hi', 'text', 'sent', NOW`,
-  );
+  insert(5_000, "person_token (environment_id, token, person_id, created_at)", `1, 'token' || i, ${ID("per", "1")}, NOW`);
+  const email = "email (id, environment_id, person_id, recipient, sender, kind, subject, text, state, created_at)";
+  insert(60_000, email, `${ID("eml")}, 1, ${ID("per", "i + 10")}, 'p@example.com', 'a@example.com', 'event', 'hi', 'text', 'sent', NOW`);
   insert(
     1_000,
     email,
@@ -266,8 +224,7 @@ async function main(): Promise<void> {
     if (environment === undefined) throw new Error("no environment");
     const owner = await createOwner(tx, { email: "ann@example.com", passwordHash: null, nowMs });
     const { token: session } = await createSession(tx, owner.id, nowMs);
-    const key = async (kind: "secret" | "app") =>
-      (await mintApiKey(tx, { environment, kind, name: "test", origins: [], nowMs })).token;
+    const key = async (kind: "secret" | "app") => (await mintApiKey(tx, { environment, kind, name: "test", origins: [], nowMs })).token;
     return { session, secret: await key("secret"), app: await key("app") };
   });
   await store.close();
@@ -283,9 +240,7 @@ async function main(): Promise<void> {
       trustedProxies: [],
       allowPrivate: [],
       concurrency: 32,
-      limits: Object.fromEntries(
-        Object.keys(DEFAULT_LIMITS).map((name) => [name, 1_000_000_000]),
-      ) as unknown as typeof DEFAULT_LIMITS,
+      limits: Object.fromEntries(Object.keys(DEFAULT_LIMITS).map((name) => [name, 1_000_000_000])) as unknown as typeof DEFAULT_LIMITS,
       logFormat: "json",
       docsUrl: null,
       backup: null,
@@ -294,13 +249,9 @@ async function main(): Promise<void> {
     },
     { logSink: () => undefined, printRun: () => undefined },
   );
-  const person = await running.store.write("app", (tx) =>
-    createPersonSession(tx, { environmentId: 1, personId: rowId("per", 1), nowMs }),
-  );
+  const person = await running.store.write("app", (tx) => createPersonSession(tx, { environmentId: 1, personId: rowId("per", 1), nowMs }));
   const loop = watchLoop();
-  process.stdout.write(
-    `${JSON.stringify({ url: running.url, person: person.token, firstMs: firstMs(nowMs), ...seeded })}\n`,
-  );
+  process.stdout.write(`${JSON.stringify({ url: running.url, person: person.token, firstMs: firstMs(nowMs), ...seeded })}\n`);
   for await (const line of createInterface({ input: process.stdin })) {
     if (line === "reset") loop.reset();
     process.stdout.write(`${line === "reset" ? 0 : loop.worstMs()}\n`);

@@ -50,9 +50,7 @@ export async function startMailServer(options: MailServerOptions): Promise<MailS
   const { cert, key } = options.authority.issue(options.names ?? ["localhost"]);
   const password = options.password ?? null;
   const refusal = (at: "sender" | "recipient" | "text"): Error | null =>
-    options.refuse?.at === at
-      ? Object.assign(new Error(options.refuse.message), { responseCode: options.refuse.code })
-      : null;
+    options.refuse?.at === at ? Object.assign(new Error(options.refuse.message), { responseCode: options.refuse.code }) : null;
   let connections = 0;
   const held: (() => Promise<void>)[] = [];
   const holdAt = (at: Hold, goOn: () => Promise<void>): void => {
@@ -63,10 +61,7 @@ export async function startMailServer(options: MailServerOptions): Promise<MailS
     secure: options.security === "tls",
     cert,
     key,
-    disabledCommands: [
-      ...(options.security === "starttls" ? [] : ["STARTTLS"]),
-      ...(password === null ? ["AUTH"] : []),
-    ],
+    disabledCommands: [...(options.security === "starttls" ? [] : ["STARTTLS"]), ...(password === null ? ["AUTH"] : [])],
     authOptional: password === null,
     allowInsecureAuth: true,
     disableReverseLookup: true,

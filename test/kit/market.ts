@@ -26,12 +26,7 @@ interface Market extends Town {
   product(name: string, input?: ProductInput): Promise<void>;
   plan(name: string, input?: PlanInput): Promise<void>;
   /** Runs a selling action for a person, as they are stored now. */
-  sell<Action>(
-    type: DatabaseAction<Action>,
-    action: Action,
-    person: PersonRow,
-    occurrence?: Occurrence,
-  ): Promise<ActionOutcome>;
+  sell<Action>(type: DatabaseAction<Action>, action: Action, person: PersonRow, occurrence?: Occurrence): Promise<ActionOutcome>;
   makeRun(person: PersonRow | null, occurrence?: Occurrence): ActionRun;
   /** Live grants as `<entitlement> from <source>`, sorted, the balance and the plan. */
   holdings(person: PersonRow): Promise<{ grants: string[]; credits: number; plan: string | null }>;
@@ -76,8 +71,7 @@ export async function openMarket(): Promise<Market> {
     makeRun(person, occurrence = {}) {
       events += 1;
       const { relay = "shop", event = `evt_${events}`, payload = {}, local = false } = occurrence;
-      const scope: JsonObject =
-        person === null ? payload : { ...payload, person: { id: person.id, email: person.email } };
+      const scope: JsonObject = person === null ? payload : { ...payload, person: { id: person.id, email: person.email } };
       return {
         environmentId,
         appId: "app_test",
@@ -105,9 +99,7 @@ export async function openMarket(): Promise<Market> {
         };
       }),
     async count(table) {
-      const row = await store.read((tx) =>
-        tx.get<{ count: number }>(`SELECT COUNT(*) AS count FROM ${table}`),
-      );
+      const row = await store.read((tx) => tx.get<{ count: number }>(`SELECT COUNT(*) AS count FROM ${table}`));
       return row?.count ?? 0;
     },
   };

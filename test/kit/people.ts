@@ -19,12 +19,7 @@ export interface Town extends FreshStore {
   newProduct(name: string, key?: string): Promise<void>;
   newPlan(name: string): Promise<void>;
   /** Runs an action once for a person, as the runner does: in a transaction of origin `relay`. */
-  act<Action>(
-    type: DatabaseAction<Action>,
-    action: Action,
-    person: PersonRow | null,
-    payload?: JsonObject,
-  ): Promise<ActionOutcome>;
+  act<Action>(type: DatabaseAction<Action>, action: Action, person: PersonRow | null, payload?: JsonObject): Promise<ActionOutcome>;
 }
 
 let count = 0;
@@ -69,11 +64,7 @@ export async function openTown(): Promise<Town> {
     },
     async newPlan(name) {
       await store.write("app", (tx) =>
-        tx.run(
-          "INSERT INTO plan (environment_id, name, title, created_at, updated_at) VALUES (?1, ?2, ?2, 0, 0)",
-          environmentId,
-          name,
-        ),
+        tx.run("INSERT INTO plan (environment_id, name, title, created_at, updated_at) VALUES (?1, ?2, ?2, 0, 0)", environmentId, name),
       );
     },
     act(type, action, person, payload = {}) {
@@ -84,14 +75,8 @@ export async function openTown(): Promise<Town> {
 }
 
 /** A run of relay `shop` on a receiver's event; templates read `payload` and the person. */
-function makeRun(
-  environmentId: number,
-  nowMs: number,
-  person: PersonRow | null,
-  payload: JsonObject,
-): ActionRun {
-  const scope: JsonObject =
-    person === null ? payload : { ...payload, person: { id: person.id, email: person.email } };
+function makeRun(environmentId: number, nowMs: number, person: PersonRow | null, payload: JsonObject): ActionRun {
+  const scope: JsonObject = person === null ? payload : { ...payload, person: { id: person.id, email: person.email } };
   return {
     environmentId,
     appId: "app_test",

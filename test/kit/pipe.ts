@@ -6,6 +6,5 @@ const libc = dlopen(process.platform === "darwin" ? "libSystem.dylib" : "libc.so
 });
 
 export function makePipe(path: string): void {
-  if (libc.symbols.mkfifo(Buffer.from(`${path}\0`), 0o600) !== 0)
-    throw new Error(`No pipe was made at ${path}.`);
+  if (libc.symbols.mkfifo(Buffer.from(`${path}\0`), 0o600) !== 0) throw new Error(`No pipe was made at ${path}.`);
 }

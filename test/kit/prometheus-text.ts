@@ -47,10 +47,7 @@ export function sampleOf(text: string, key: string): number {
   return family?.samples.get(key) ?? 0;
 }
 
-function belongs(
-  name: string,
-  { name: family, family: { type } }: { name: string; family: MetricFamily },
-): boolean {
+function belongs(name: string, { name: family, family: { type } }: { name: string; family: MetricFamily }): boolean {
   const endings = type === "histogram" ? ["_bucket", "_sum", "_count"] : [""];
   return endings.some((ending) => name === family + ending);
 }

@@ -36,19 +36,14 @@ export function receiverDefinition(change: {
       },
       map: change.map ?? { event_id: "id", event_type: "type", amount: "amount" },
       ...(change.when === undefined ? {} : { when: change.when }),
-      ...(change.trustUnsignedEvents === undefined
-        ? {}
-        : { trustUnsignedEvents: change.trustUnsignedEvents }),
+      ...(change.trustUnsignedEvents === undefined ? {} : { trustUnsignedEvents: change.trustUnsignedEvents }),
     },
     actions: change.actions ?? [writeOrder],
   };
 }
 
 /** Headers and body of a call signed the way `receiverDefinition` verifies. */
-export function signedCall(
-  event: unknown,
-  secret = HOOK_SECRET,
-): { headers: Record<string, string>; body: string } {
+export function signedCall(event: unknown, secret = HOOK_SECRET): { headers: Record<string, string>; body: string } {
   const body = typeof event === "string" ? event : JSON.stringify(event);
   const signature = createHmac("sha256", secret).update(body).digest("hex");
   return { headers: { "content-type": "application/json", "x-signature": signature }, body };

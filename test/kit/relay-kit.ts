@@ -30,12 +30,7 @@ export const PROCESSOR = { scheme: "processor" };
 export const ED25519 = { ...HMAC, algorithm: "ed25519" };
 export const ECDSA = { ...HMAC, algorithm: "ecdsa-p256-sha256" };
 
-export function receiver(
-  name: string,
-  verify: object = HMAC,
-  actions: object[] = [WRITE],
-  trigger: object = {},
-) {
+export function receiver(name: string, verify: object = HMAC, actions: object[] = [WRITE], trigger: object = {}) {
   return { name, trigger: { kind: "receiver", verify, map: { event_id: "id" }, ...trigger }, actions };
 }
 
@@ -47,11 +42,7 @@ export interface RelayKit {
   context(name?: EnvironmentName, limit?: number): Promise<RelayContext>;
   create(definition: unknown, input?: Partial<NewRelay>, name?: EnvironmentName): Promise<SavedRelay>;
   update(name: string, definition: unknown, version: number, synced?: boolean): Promise<SavedRelay>;
-  rotate(
-    name: string,
-    value: string | null,
-    environment?: EnvironmentName,
-  ): Promise<{ receiverSecret?: string }>;
+  rotate(name: string, value: string | null, environment?: EnvironmentName): Promise<{ receiverSecret?: string }>;
   view(name: string, environment?: EnvironmentName): Promise<RelayView>;
 }
 
@@ -69,9 +60,7 @@ export function makeRelayKit({ store, clock, environment }: FreshStore): RelayKi
     async create(definition, input = {}, name = "development") {
       const here = await context(name);
       const origin = { kind: "dashboard", synced: false } as const;
-      return store.write("dashboard", (tx) =>
-        createRelay(tx, here, { secret: null, signingSecret: null, origin, ...input, definition }),
-      );
+      return store.write("dashboard", (tx) => createRelay(tx, here, { secret: null, signingSecret: null, origin, ...input, definition }));
     },
     async update(name, definition, version, synced = false) {
       const here = await context();

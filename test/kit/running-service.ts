@@ -38,10 +38,7 @@ export interface RunningService extends AsyncDisposable {
   /** A management call below `{E}` of the environment (default development). */
   api(method: string, path: string, body?: unknown, environment?: EnvironmentName): Promise<Answer>;
   /** A call to a receiver's path; `at` defaults to `/hooks/app_test/<name>`. */
-  hook(
-    name: string,
-    init: { headers: Record<string, string>; body: string | Uint8Array; search?: string },
-  ): Promise<Answer>;
+  hook(name: string, init: { headers: Record<string, string>; body: string | Uint8Array; search?: string }): Promise<Answer>;
   /** Waits until no event is queued now or running. */
   drain(): Promise<void>;
   rows<Row>(sql: string, ...values: SqlValue[]): Promise<Row[]>;
@@ -86,8 +83,7 @@ export async function startRunningService(options: RunningOptions = {}): Promise
   let service = await startService(config, doors);
   const keys = await makeKeys(service, options.environments ?? ["development"], clock.now());
 
-  const rows = <Row>(sql: string, ...values: SqlValue[]): Promise<Row[]> =>
-    service.store.read((tx) => tx.all<Row>(sql, ...values));
+  const rows = <Row>(sql: string, ...values: SqlValue[]): Promise<Row[]> => service.store.read((tx) => tx.all<Row>(sql, ...values));
   return {
     get service() {
       return service;
@@ -134,19 +130,11 @@ export async function startRunningService(options: RunningOptions = {}): Promise
   };
 }
 
-async function makeKeys(
-  service: Service,
-  names: readonly EnvironmentName[],
-  nowMs: number,
-): Promise<Record<string, string>> {
-  const { environments } = await service.store.write("app", (tx) =>
-    createApp(tx, { id: APP, name: "Test", environments: names, nowMs }),
-  );
+async function makeKeys(service: Service, names: readonly EnvironmentName[], nowMs: number): Promise<Record<string, string>> {
+  const { environments } = await service.store.write("app", (tx) => createApp(tx, { id: APP, name: "Test", environments: names, nowMs }));
   const keys: Record<string, string> = {};
   for (const environment of environments) {
-    const made = await service.store.write("app", (tx) =>
-      mintApiKey(tx, { environment, kind: "secret", name: "test", nowMs }),
-    );
+    const made = await service.store.write("app", (tx) => mintApiKey(tx, { environment, kind: "secret", name: "test", nowMs }));
     keys[environment.name] = made.token;
   }
   return keys;

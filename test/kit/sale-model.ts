@@ -84,9 +84,7 @@ export class SaleModel {
       const { plan } = (await running.api("GET", `/persons/${id}`)).body;
       people[id] = { grants: grants.map(({ name }) => name).sort(), credits: credits?.sum ?? 0, plan };
     }
-    const receipts = await running.rows<{ name: string }>(
-      "SELECT kind || ' ' || ref || ' ' || person_id AS name FROM purchase",
-    );
+    const receipts = await running.rows<{ name: string }>("SELECT kind || ' ' || ref || ' ' || person_id AS name FROM purchase");
     return { people, receipts: receipts.map(({ name }) => name).sort() };
   }
 

@@ -52,12 +52,7 @@ export function recipe(fields: Omit<SignatureFields, "scheme">): SignatureFields
 }
 
 /** Signs an event by a recipe, at the kit's time and URL. */
-export function signEvent(
-  fields: SignatureFields,
-  key: string,
-  body: string = EVENT,
-  contentType: string = JSON_TYPE,
-): SignedDraft {
+export function signEvent(fields: SignatureFields, key: string, body: string = EVENT, contentType: string = JSON_TYPE): SignedDraft {
   return signature.sign(fields, key, {
     body: bytes(body),
     contentType,
@@ -79,10 +74,7 @@ interface SenderKeys {
 }
 
 export function makeKeys(algorithm: "ed25519" | "ecdsa-p256-sha256"): SenderKeys {
-  const pair =
-    algorithm === "ed25519"
-      ? generateKeyPairSync("ed25519")
-      : generateKeyPairSync("ec", { namedCurve: "prime256v1" });
+  const pair = algorithm === "ed25519" ? generateKeyPairSync("ed25519") : generateKeyPairSync("ec", { namedCurve: "prime256v1" });
   return {
     privateKey: pair.privateKey.export({ format: "pem", type: "pkcs8" }) as string,
     stored: pair.publicKey.export({ format: "der", type: "spki" }).toString("base64"),

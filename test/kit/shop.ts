@@ -44,18 +44,12 @@ export const SHOP_RELAYS: readonly Record<string, unknown>[] = [
   },
   {
     name: "refund",
-    trigger: fromProcessor(
-      { person_email: "data.object.billing_details.email", payment: "data.object.payment_intent" },
-      "charge.refunded",
-    ),
+    trigger: fromProcessor({ person_email: "data.object.billing_details.email", payment: "data.object.payment_intent" }, "charge.refunded"),
     actions: [{ type: "refund_product", product: "course", ref: "{{mapped.payment}}" }],
   },
   {
     name: "invoice",
-    trigger: fromProcessor(
-      { person_email: "data.object.customer_email", invoice: "data.object.id" },
-      "invoice.paid",
-    ),
+    trigger: fromProcessor({ person_email: "data.object.customer_email", invoice: "data.object.id" }, "invoice.paid"),
     actions: [{ type: "grant_plan", plan: "pro", ref: "{{mapped.invoice}}" }],
   },
   {

@@ -48,12 +48,11 @@ export async function openTimetable(startIso: string, lookEveryMs = 5_000): Prom
   const clock = new VirtualClock(Date.parse(startIso));
   const store = await openSqlite(file, { clock });
   const nowMs = clock.now();
-  await store.write("app", (tx) =>
-    createApp(tx, { id: "app_test", name: "Test", environments: ["development"], nowMs }),
-  );
+  await store.write("app", (tx) => createApp(tx, { id: "app_test", name: "Test", environments: ["development"], nowMs }));
   const environment = () => store.read((tx) => requireEnvironment(tx, "app_test", "development"));
   const kit = makeRelayKit({ store, clock, environment, explain: () => "" });
   const woken: string[] = [];
+  store.listen((touched) => woken.push(...(touched.get("event") ?? [])));
   const logged: string[] = [];
   const log = createLog({ clock, format: "json", sink: (line) => logged.push(line) });
   const relays = new LiveRelays({ store, sealer, baseUrl: () => "https://relay.example.test" });
@@ -77,7 +76,7 @@ export async function openTimetable(startIso: string, lookEveryMs = 5_000): Prom
       await changed();
     },
     async start() {
-      scheduler = new Scheduler({ store, clock, relays, log, onEvent: (id) => woken.push(id), lookEveryMs });
+      scheduler = new Scheduler({ store, clock, relays, log, lookEveryMs });
       await scheduler.start();
     },
     async stop() {
@@ -106,8 +105,7 @@ interface TickRow {
   createdAt: number;
 }
 
-const TICKS =
-  "SELECT payload, state, reason, created_at AS createdAt FROM event WHERE relay_name = ?1 ORDER BY seq";
+const TICKS = "SELECT payload, state, reason, created_at AS createdAt FROM event WHERE relay_name = ?1 ORDER BY seq";
 
 function toTick({ payload, state, reason, createdAt }: TickRow): Tick {
   const { tick } = JSON.parse(payload) as { tick: { periodStart: string } };

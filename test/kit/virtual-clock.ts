@@ -74,8 +74,7 @@ export class VirtualClock implements Clock {
     let next: Timer | null = null;
     for (const timer of this.#timers) {
       if (timer.at > end) continue;
-      if (next === null || timer.at < next.at || (timer.at === next.at && timer.order < next.order))
-        next = timer;
+      if (next === null || timer.at < next.at || (timer.at === next.at && timer.order < next.order)) next = timer;
     }
     return next;
   }

@@ -80,15 +80,15 @@ export async function openWatchedRecords(): Promise<WatchedRecords> {
     const definition = requireCollectionDefinition(NOTES);
     for (const { id } of app.environments) await createCollection(tx, id, definition, nowMs);
   });
-  const environment = (name: EnvironmentName = "development") =>
-    store.read((tx) => requireEnvironment(tx, "app_test", name));
+  const environment = (name: EnvironmentName = "development") => store.read((tx) => requireEnvironment(tx, "app_test", name));
   const { id: environmentId } = await environment();
   const kit = makeRelayKit({ store, clock, environment, explain: () => "" });
   const woken: string[] = [];
+  store.listen((touched) => woken.push(...(touched.get("event") ?? [])));
   let capture: Capture | null = null;
   const at = { environmentId, collection: "notes", by: "key:key_1" };
   const start = async (): Promise<void> => {
-    capture = new Capture({ store, clock, log, onEvent: (id) => woken.push(id) });
+    capture = new Capture({ store, clock, log });
     await capture.start();
   };
   const stop = async (): Promise<void> => {
@@ -113,15 +113,9 @@ export async function openWatchedRecords(): Promise<WatchedRecords> {
       await kit.create({ name, trigger: whole, actions }, {}, environmentName);
     },
     write: (data, origin = "app", people = {}) =>
-      store.write(origin, (tx) =>
-        writeRecord(tx, { ...at, data, ownerId: null, recipientId: null, ...people, nowMs: clock.now() }),
-      ),
+      store.write(origin, (tx) => writeRecord(tx, { ...at, data, ownerId: null, recipientId: null, ...people, nowMs: clock.now() })),
     update: (record, data, origin = "app") =>
-      store.write(
-        origin,
-        async (tx) =>
-          (await updateRecord(tx, { ...at, recordId: record.id, data, nowMs: clock.now() })).after,
-      ),
+      store.write(origin, async (tx) => (await updateRecord(tx, { ...at, recordId: record.id, data, nowMs: clock.now() })).after),
     async remove(record, origin = "app") {
       await store.write(origin, (tx) => deleteRecord(tx, { ...at, recordId: record.id }));
     },
@@ -129,13 +123,8 @@ export async function openWatchedRecords(): Promise<WatchedRecords> {
       capture?.wake();
       await settle(40);
     },
-    fired: () =>
-      store.read(async (tx) =>
-        (await tx.all<FiredRow>(FIRED)).map((row) => ({ ...row, payload: parseJson(row.text) })),
-      ),
-    count: async (table) =>
-      (await store.read((tx) => tx.get<{ count: number }>(`SELECT count(*) AS count FROM ${table}`)))
-        ?.count ?? 0,
+    fired: () => store.read(async (tx) => (await tx.all<FiredRow>(FIRED)).map((row) => ({ ...row, payload: parseJson(row.text) }))),
+    count: async (table) => (await store.read((tx) => tx.get<{ count: number }>(`SELECT count(*) AS count FROM ${table}`)))?.count ?? 0,
     async [Symbol.asyncDispose]() {
       await stop();
       await store.close();
@@ -145,5 +134,4 @@ export async function openWatchedRecords(): Promise<WatchedRecords> {
 }
 
 type FiredRow = Omit<Fired, "payload">;
-const FIRED =
-  "SELECT relay_name AS relay, state, payload AS text, truncated, preview FROM event WHERE trigger = 'data_change' ORDER BY seq";
+const FIRED = "SELECT relay_name AS relay, state, payload AS text, truncated, preview FROM event WHERE trigger = 'data_change' ORDER BY seq";

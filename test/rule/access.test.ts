@@ -1,21 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { DAY_MS } from "../../src/ground/limit.ts";
 import { readPageRequest } from "../../src/ground/page.ts";
-import {
-  checkAccess,
-  type Grant,
-  grantAccess,
-  listGrants,
-  revokeAccess,
-  revokeGrant,
-  revokeGrantsOfSource,
-} from "../../src/people/access-grant.ts";
-import {
-  deleteAccessSlug,
-  listAccessSlugs,
-  putAccessSlug,
-  putAccessSlugs,
-} from "../../src/people/access-slug.ts";
+import { checkAccess, type Grant, grantAccess, listGrants, revokeAccess, revokeGrant, revokeGrantsOfSource } from "../../src/people/access-grant.ts";
+import { deleteAccessSlug, listAccessSlugs, putAccessSlug, putAccessSlugs } from "../../src/people/access-slug.ts";
 import { findEntitlement } from "../../src/people/entitlement.ts";
 import { grantByHand, type HandGrant } from "../../src/people/hand-grant.ts";
 import { refusalOf } from "../kit/fresh-store.ts";
@@ -116,10 +103,7 @@ describe("a grant", () => {
     await grant(id);
     await grant(id, { entitlement: "pro" });
     expect((await check(id, "lamp")).granted).toBe(false);
-    expect((await check(id, null)).grants.map((row) => row.entitlement).sort()).toEqual([
-      "access:members",
-      "pro",
-    ]);
+    expect((await check(id, null)).grants.map((row) => row.entitlement).sort()).toEqual(["access:members", "pro"]);
   });
 });
 
@@ -131,15 +115,11 @@ describe("revoking", () => {
     for (const source of ["relay", "purchase", "plan", "hand"] as const) await grant(id, { source });
     await grant(id, { expiresAtMs: clock.now() - 1 });
     await grant(id, { entitlement: "pro" });
-    const ended = await store.write("app", (tx) =>
-      revokeAccess(tx, { ...at(), personId: id, entitlement: "access:members" }),
-    );
+    const ended = await store.write("app", (tx) => revokeAccess(tx, { ...at(), personId: id, entitlement: "access:members" }));
     expect(ended.map((row) => row.source).sort()).toEqual(["hand", "plan", "purchase", "relay"]);
     expect((await check(id)).granted).toBe(false);
     expect((await check(id, "pro")).granted).toBe(true);
-    const all = await store.read((tx) =>
-      listGrants(tx, { environmentId, personId: id, nowMs: clock.now() }, readPageRequest({ limit: "3" })),
-    );
+    const all = await store.read((tx) => listGrants(tx, { environmentId, personId: id, nowMs: clock.now() }, readPageRequest({ limit: "3" })));
     expect([all.items.length, all.next === null]).toEqual([3, false]);
   });
 
@@ -156,8 +136,7 @@ describe("revoking", () => {
   test("one grant by id ends it once and keeps the first end", async () => {
     const { id } = await town.newPerson();
     const { id: grantId } = await grant(id);
-    const revoke = (by: string) =>
-      store.write("app", (tx) => revokeGrant(tx, { environmentId, grantId, by, nowMs: clock.now() }));
+    const revoke = (by: string) => store.write("app", (tx) => revokeGrant(tx, { environmentId, grantId, by, nowMs: clock.now() }));
     expect((await revoke("key:one")).after.revokedBy).toBe("key:one");
     expect((await revoke("key:two")).after.revokedBy).toBe("key:one");
     expect((await check(id)).granted).toBe(false);
@@ -167,9 +146,7 @@ describe("revoking", () => {
     const { id } = await town.newPerson();
     const { id: grantId } = await grant(id);
     const elsewhere = { environmentId: otherEnvironmentId, grantId, by: "key:x", nowMs: clock.now() };
-    expect((await refusalOf(() => store.write("app", (tx) => revokeGrant(tx, elsewhere)))).code).toBe(
-      "not_found",
-    );
+    expect((await refusalOf(() => store.write("app", (tx) => revokeGrant(tx, elsewhere)))).code).toBe("not_found");
     expect((await check(id)).granted).toBe(true);
   });
 });
@@ -192,12 +169,7 @@ describe("granting by hand", () => {
   test("has the source hand and names who gave it; a product gives its key", async () => {
     const { id } = await town.newPerson();
     const row = await give(id, { entitlement: "course", reason: "A present" });
-    expect([row.source, row.sourceRef, row.entitlement, row.reason]).toEqual([
-      "hand",
-      "owner:o@example.com",
-      "access:members",
-      "A present",
-    ]);
+    expect([row.source, row.sourceRef, row.entitlement, row.reason]).toEqual(["hand", "owner:o@example.com", "access:members", "A present"]);
     expect((await check(id)).granted).toBe(true);
   });
 
@@ -221,8 +193,7 @@ describe("granting by hand", () => {
 });
 
 describe("the catalog of access slugs", () => {
-  const slugs = async () =>
-    (await store.read((tx) => listAccessSlugs(tx, otherEnvironmentId))).map((row) => row.slug);
+  const slugs = async () => (await store.read((tx) => listAccessSlugs(tx, otherEnvironmentId))).map((row) => row.slug);
   const put = (entries: { slug: string; title?: string }[], force = false) =>
     store.write("app", (tx) => putAccessSlugs(tx, otherEnvironmentId, entries, clock.now(), { force }));
 

@@ -11,13 +11,7 @@ import {
   setProcessorSecret,
   settingsSection,
 } from "../../src/account/environment.ts";
-import {
-  createOwner,
-  findOwnerByEmail,
-  hashPassword,
-  setOwnerPassword,
-  verifyPassword,
-} from "../../src/account/owner.ts";
+import { createOwner, findOwnerByEmail, hashPassword, setOwnerPassword, verifyPassword } from "../../src/account/owner.ts";
 import { createSession, findSession } from "../../src/account/session.ts";
 import { openFreshStore, refusalOf } from "../kit/fresh-store.ts";
 
@@ -49,9 +43,7 @@ describe("an app", () => {
   ];
   test.each(refused)("%s", async (_rule, input, code, field) => {
     const before = await store.read(listApps);
-    const refusal = await refusalOf(() =>
-      store.write("app", (tx) => createApp(tx, { ...input, environments: [], nowMs: clock.now() })),
-    );
+    const refusal = await refusalOf(() => store.write("app", (tx) => createApp(tx, { ...input, environments: [], nowMs: clock.now() })));
     expect([refusal.code as string, refusal.message]).toEqual([code, expect.stringContaining(field)]);
     expect(await store.read(listApps)).toEqual(before);
   });
@@ -69,25 +61,17 @@ describe("an environment", () => {
     const before = await environment("development");
     await store.write("app", (tx) => saveSettings(tx, before, { mail: { host: "m" } }, before.version));
     const second = await environment("development");
-    await store.write("app", (tx) =>
-      saveSettings(tx, second, { alerts: { relay_failed: false } }, second.version),
-    );
+    await store.write("app", (tx) => saveSettings(tx, second, { alerts: { relay_failed: false } }, second.version));
     const after = await environment("development");
     expect(after.version).toBe(before.version + 2);
     expect(settingsSection(after, "mail")).toEqual({ host: "m" });
     expect(settingsSection(after, "nothing")).toEqual({});
-    expect([
-      alertOn(after, "relay_failed"),
-      alertOn(before, "relay_failed"),
-      alertOn(after, "toString"),
-    ]).toEqual([false, true, true]);
+    expect([alertOn(after, "relay_failed"), alertOn(before, "relay_failed"), alertOn(after, "toString")]).toEqual([false, true, true]);
   });
 
   test("refuses settings read at an older version, and says the current one", async () => {
     const current = await environment("development");
-    const refusal = await refusalOf(() =>
-      store.write("app", (tx) => saveSettings(tx, current, { mail: null }, current.version - 1)),
-    );
+    const refusal = await refusalOf(() => store.write("app", (tx) => saveSettings(tx, current, { mail: null }, current.version - 1)));
     expect([refusal.code, refusal.extra.details]).toEqual(["version_conflict", { version: current.version }]);
     expect(await environment("development")).toEqual(current);
   });
@@ -95,31 +79,16 @@ describe("an environment", () => {
   test("is put on hold once and released once", async () => {
     const { id } = await environment("production");
     const hold = (at: number | null) => store.write("app", (tx) => setHold(tx, id, at));
-    expect([await hold(5), await hold(6), (await environment("production")).heldAt]).toEqual([
-      true,
-      false,
-      5,
-    ]);
-    expect([await hold(null), await hold(null), (await environment("production")).heldAt]).toEqual([
-      true,
-      false,
-      null,
-    ]);
+    expect([await hold(5), await hold(6), (await environment("production")).heldAt]).toEqual([true, false, 5]);
+    expect([await hold(null), await hold(null), (await environment("production")).heldAt]).toEqual([true, false, null]);
   });
 
   test("refuses the processor secret of another environment of the same app", async () => {
     const secret = { sealed: Uint8Array.of(1), fingerprint: "f1", digest: Uint8Array.of(7, 7) };
     const [development, production] = [await environment("development"), await environment("production")];
     await store.write("app", (tx) => setProcessorSecret(tx, development, secret, 9));
-    const refusal = await refusalOf(() =>
-      store.write("app", (tx) =>
-        setProcessorSecret(tx, production, { ...secret, sealed: Uint8Array.of(2) }, 9),
-      ),
-    );
-    expect([refusal.code, refusal.message]).toEqual([
-      "invalid_input",
-      expect.stringContaining("the one of development"),
-    ]);
+    const refusal = await refusalOf(() => store.write("app", (tx) => setProcessorSecret(tx, production, { ...secret, sealed: Uint8Array.of(2) }, 9)));
+    expect([refusal.code, refusal.message]).toEqual(["invalid_input", expect.stringContaining("the one of development")]);
     expect((await environment("production")).processorSecret).toBeNull();
     await store.write("app", (tx) => setProcessorSecret(tx, development, null, 10));
     await store.write("app", (tx) => setProcessorSecret(tx, production, secret, 11));
@@ -132,9 +101,7 @@ describe("an owner", () => {
   test("signs in with the password whose argon2id hash is stored, and with no other", async () => {
     const passwordHash = await hashPassword("correct horse battery");
     expect(passwordHash).toStartWith("$argon2id$");
-    await store.write("app", (tx) =>
-      createOwner(tx, { email: " Ada@Example.com ", passwordHash, nowMs: clock.now() }),
-    );
+    await store.write("app", (tx) => createOwner(tx, { email: " Ada@Example.com ", passwordHash, nowMs: clock.now() }));
     const owner = await store.read((tx) => findOwnerByEmail(tx, "ada@example.COM"));
     expect(owner?.email).toBe("Ada@Example.com");
     const hash = owner?.passwordHash ?? null;
@@ -158,25 +125,14 @@ describe("an owner", () => {
     expect(await verifyPassword("another password", after?.passwordHash ?? null)).toBe(true);
   });
 
-  const create = (email: string) => () =>
-    store.write("app", (tx) => createOwner(tx, { email, passwordHash: null, nowMs: clock.now() }));
+  const create = (email: string) => () => store.write("app", (tx) => createOwner(tx, { email, passwordHash: null, nowMs: clock.now() }));
   const refused: [string, () => unknown, string, string][] = [
     ["has one account an address, whatever its case", create("ADA@example.com"), "name_taken", "address"],
     ["needs an address", create("ada"), "invalid_input", "email"],
     ["needs an address of one line", create("a@b\nc@d"), "invalid_input", "email"],
     ["needs a password of ten characters", () => hashPassword("123456789"), "invalid_input", "password"],
-    [
-      "may not fill the memory with a password",
-      () => hashPassword("x".repeat(257)),
-      "invalid_input",
-      "password",
-    ],
-    [
-      "must exist to get a new password",
-      () => store.write("app", (tx) => setOwnerPassword(tx, "own_none", "h")),
-      "not_found",
-      "owner",
-    ],
+    ["may not fill the memory with a password", () => hashPassword("x".repeat(257)), "invalid_input", "password"],
+    ["must exist to get a new password", () => store.write("app", (tx) => setOwnerPassword(tx, "own_none", "h")), "not_found", "owner"],
   ];
   test.each(refused)("%s", async (_rule, work, code, word) => {
     const refusal = await refusalOf(work);

@@ -21,22 +21,15 @@ await town.newPlan("pro");
 const MEMBERS = "access:members";
 const grant = (person: PersonRow | null, action: Omit<GrantAccess, "type">, payload: JsonObject = {}) =>
   town.act(grantAccess, { type: "grant_access", ...action }, person, payload);
-const revoke = (person: PersonRow | null, entitlement: string) =>
-  town.act(revokeAccess, { type: "revoke_access", entitlement }, person);
+const revoke = (person: PersonRow | null, entitlement: string) => town.act(revokeAccess, { type: "revoke_access", entitlement }, person);
 const access = (person: PersonRow, entitlement: string | null = MEMBERS) =>
-  store.read((tx) =>
-    checkAccess(tx, { environmentId, personId: person.id, entitlement, nowMs: clock.now() }),
-  );
+  store.read((tx) => checkAccess(tx, { environmentId, personId: person.id, entitlement, nowMs: clock.now() }));
 const iso = (ms: number) => new Date(ms).toISOString();
 
 describe("grant_access", () => {
   test("gives a grant of source relay, attributed to the relay and the event, and says before and after", async () => {
     const person = await town.newPerson();
-    const outcome = await grant(
-      person,
-      { entitlement: MEMBERS, reason: "Order {{mapped.id}}" },
-      { mapped: { id: 7 } },
-    );
+    const outcome = await grant(person, { entitlement: MEMBERS, reason: "Order {{mapped.id}}" }, { mapped: { id: 7 } });
     const held = await access(person);
     expect(held.grants).toHaveLength(1);
     expect(held.grants[0]).toMatchObject({
@@ -221,9 +214,6 @@ describe("in a definition", () => {
     expect([grantAccess.effect, revokeAccess.effect]).toEqual(["gives", "takes"]);
     expect([grantAccess.target(given), revokeAccess.target(taken)]).toEqual(["pro", "pro"]);
     const reference = { kind: "entitlement" as const, name: "pro", field: "entitlement" };
-    expect([grantAccess.references(given), revokeAccess.references(taken)]).toEqual([
-      [reference],
-      [reference],
-    ]);
+    expect([grantAccess.references(given), revokeAccess.references(taken)]).toEqual([[reference], [reference]]);
   });
 });

@@ -12,8 +12,7 @@ const { store, environmentId } = town;
 
 const act = (person: PersonRow | null, action: Omit<GrantCredits, "type">, mapped: JsonObject = {}) =>
   town.act(grantCredits, { type: "grant_credits", ...action }, person, { mapped });
-const ledgerOf = (person: PersonRow) =>
-  store.read((tx) => listCredits(tx, { environmentId, personId: person.id }, readPageRequest({})));
+const ledgerOf = (person: PersonRow) => store.read((tx) => listCredits(tx, { environmentId, personId: person.id }, readPageRequest({})));
 
 describe("grant_credits", () => {
   test("adds to the balance with a line that reads `relay: <reason>`, and says the balance before and after", async () => {
@@ -40,12 +39,7 @@ describe("grant_credits", () => {
   test.each([
     ["without a reason", {}, {}, "relay"],
     ["with a reason that renders empty", { reason: "{{mapped.none}}" }, {}, "relay"],
-    [
-      "with a reason that renders long",
-      { reason: "{{mapped.x}}" },
-      { x: "é".repeat(500) },
-      `relay: ${"é".repeat(200)}`,
-    ],
+    ["with a reason that renders long", { reason: "{{mapped.x}}" }, { x: "é".repeat(500) }, `relay: ${"é".repeat(200)}`],
     ["with a reason over two lines", { reason: "{{mapped.x}}" }, { x: "a\nb" }, "relay: a b"],
   ])("%s its line reads so", async (_what, more, mapped, reason) => {
     const person = await town.newPerson();
@@ -60,9 +54,7 @@ describe("grant_credits", () => {
     const again = await act(person, { amount: 20, ref }, { payment: "pay_1" });
     expect(again).toMatchObject({ outcome: "skipped", after: { amount: 10 } });
     expect((await act(person, { amount: 20, ref }, { payment: "pay_2" })).outcome).toBe("done");
-    expect((await act(await town.newPerson(), { amount: 20, ref }, { payment: "pay_1" })).outcome).toBe(
-      "done",
-    );
+    expect((await act(await town.newPerson(), { amount: 20, ref }, { payment: "pay_1" })).outcome).toBe("done");
     expect((await ledgerOf(person)).balance).toBe(30);
   });
 
@@ -74,9 +66,7 @@ describe("grant_credits", () => {
 
   test("with one ref in twenty events at once applies once", async () => {
     const person = await town.newPerson();
-    const outcomes = await Promise.all(
-      Array.from({ length: 20 }, () => act(person, { amount: 7, ref: "same" })),
-    );
+    const outcomes = await Promise.all(Array.from({ length: 20 }, () => act(person, { amount: 7, ref: "same" })));
     expect(outcomes.filter((outcome) => outcome.outcome === "done")).toHaveLength(1);
     expect((await ledgerOf(person)).balance).toBe(7);
   });
@@ -91,18 +81,8 @@ describe("grant_credits", () => {
     ["that is a list", "{{mapped.payment}}", { payment: ["pi_1"] }, "ref_unresolved"],
     ["that is a boolean, beside a text", "pay-{{mapped.payment}}", { payment: true }, "ref_unresolved"],
     ["that is null", "{{mapped.payment}}", { payment: null }, "ref_unresolved"],
-    [
-      "of control characters alone",
-      "{{mapped.payment}}",
-      { payment: "\u0000\u001f\u0085" },
-      "ref_unresolved",
-    ],
-    [
-      "of invisible characters alone",
-      "pay-{{mapped.payment}}",
-      { payment: "\u200b\u2060\ufeff\u3164\u2800" },
-      "ref_unresolved",
-    ],
+    ["of control characters alone", "{{mapped.payment}}", { payment: "\u0000\u001f\u0085" }, "ref_unresolved"],
+    ["of invisible characters alone", "pay-{{mapped.payment}}", { payment: "\u200b\u2060\ufeff\u3164\u2800" }, "ref_unresolved"],
   ];
   test.each(failures)("with a ref %s is refused, never replaced", async (_what, ref, mapped, code) => {
     const person = await town.newPerson();
@@ -141,11 +121,7 @@ describe("grant_credits in a definition", () => {
     return problems.length > 0 ? problems : grantCredits.check(action as GrantCredits);
   };
 
-  test.each([
-    ...grantCredits.examples,
-    { type: "grant_credits", amount: 1 },
-    { type: "grant_credits", amount: 10_000 },
-  ])("%j is valid", (example) => {
+  test.each([...grantCredits.examples, { type: "grant_credits", amount: 1 }, { type: "grant_credits", amount: 10_000 }])("%j is valid", (example) => {
     expect(check(example)).toEqual([]);
   });
 

@@ -6,11 +6,7 @@ import { type GrantSource, grantAccess, revokeAccess } from "../../src/people/ac
 import type { PersonRow } from "../../src/people/person.ts";
 import { listPurchases } from "../../src/selling/purchase.ts";
 import { recordReceipt } from "../../src/selling/receipt.ts";
-import {
-  endSubscriptionByHand,
-  findActiveSubscription,
-  listSubscriptions,
-} from "../../src/selling/subscription.ts";
+import { endSubscriptionByHand, findActiveSubscription, listSubscriptions } from "../../src/selling/subscription.ts";
 import { type Occurrence, openMarket } from "../kit/market.ts";
 
 const market = await openMarket();
@@ -30,20 +26,11 @@ const payByCard = (person: PersonRow, plan: string) =>
     { environmentId, by: "key:test", nowMs: clock.now() },
     { ref: newRef(), person: person.id, plan, processorCustomerId: "cus_1" },
   );
-const active = (person: PersonRow) =>
-  store.read((tx) => findActiveSubscription(tx, environmentId, person.id));
+const active = (person: PersonRow) => store.read((tx) => findActiveSubscription(tx, environmentId, person.id));
 const receipts = async (person: PersonRow) =>
-  (
-    await store.read((tx) =>
-      listPurchases(tx, environmentId, { limit: 200, after: null }, { person: person.id }),
-    )
-  ).items;
+  (await store.read((tx) => listPurchases(tx, environmentId, { limit: 200, after: null }, { person: person.id }))).items;
 const subscriptions = async (person: PersonRow) =>
-  (
-    await store.read((tx) =>
-      listSubscriptions(tx, environmentId, { limit: 9, after: null }, { person: person.id }),
-    )
-  ).items;
+  (await store.read((tx) => listSubscriptions(tx, environmentId, { limit: 9, after: null }, { person: person.id }))).items;
 const give = (person: PersonRow, source: GrantSource) =>
   store.write("app", (tx) =>
     grantAccess(tx, {
@@ -123,10 +110,7 @@ describe("grant_plan", () => {
     await grant(person, "pro", newRef());
     await grant(person, "team", newRef());
     expect(await market.holdings(person)).toEqual({ grants: ["team from plan"], credits: 0, plan: "team" });
-    expect((await subscriptions(person)).map(({ plan, status }) => `${plan} ${status}`)).toEqual([
-      "team active",
-      "pro ended",
-    ]);
+    expect((await subscriptions(person)).map(({ plan, status }) => `${plan} ${status}`)).toEqual(["team active", "pro ended"]);
   });
 
   test("stays active however long, until it is revoked", async () => {
@@ -264,8 +248,7 @@ describe("a subscription", () => {
     const id = (await active(person))?.id ?? "";
     const audited = await market.count("audit");
     const change = { environmentId, by: "owner:a@example.com", nowMs: clock.now() };
-    for (let turn = 0; turn < 2; turn++)
-      await store.write("app", (tx) => endSubscriptionByHand(tx, change, id));
+    for (let turn = 0; turn < 2; turn++) await store.write("app", (tx) => endSubscriptionByHand(tx, change, id));
     expect([await market.holdings(person), await market.count("audit")]).toEqual([onFree, audited + 1]);
   });
 
@@ -274,10 +257,7 @@ describe("a subscription", () => {
     await grant(person, "pro", newRef());
     await payByCard(person, "pro");
     await payByCard(person, "pro");
-    expect((await subscriptions(person)).map(({ billedBy, status }) => `${billedBy} ${status}`)).toEqual([
-      "processor active",
-      "relay ended",
-    ]);
+    expect((await subscriptions(person)).map(({ billedBy, status }) => `${billedBy} ${status}`)).toEqual(["processor active", "relay ended"]);
     expect(await market.holdings(person)).toEqual(onPro);
   });
 });

@@ -18,19 +18,9 @@ await market.product("bundle", { key: "access:members", soldThrough: { kind: "re
 let refs = 0;
 const newRef = () => `pay_${++refs}`;
 const fulfil = (person: PersonRow, product: string, ref?: string, on: Occurrence = {}) =>
-  market.sell(
-    fulfilProduct,
-    { type: "fulfil_product", product, ...(ref === undefined ? {} : { ref }) },
-    person,
-    on,
-  );
+  market.sell(fulfilProduct, { type: "fulfil_product", product, ...(ref === undefined ? {} : { ref }) }, person, on);
 const refund = (person: PersonRow, product: string, ref?: string, on: Occurrence = {}) =>
-  market.sell(
-    refundProduct,
-    { type: "refund_product", product, ...(ref === undefined ? {} : { ref }) },
-    person,
-    on,
-  );
+  market.sell(refundProduct, { type: "refund_product", product, ...(ref === undefined ? {} : { ref }) }, person, on);
 const spend = (person: PersonRow, amount: number) =>
   store.write("app", (tx) =>
     addCredits(tx, {
@@ -46,11 +36,7 @@ const spend = (person: PersonRow, amount: number) =>
     }),
   );
 const receipts = async (person: PersonRow) =>
-  (
-    await store.read((tx) =>
-      listPurchases(tx, environmentId, { limit: 200, after: null }, { person: person.id }),
-    )
-  ).items;
+  (await store.read((tx) => listPurchases(tx, environmentId, { limit: 200, after: null }, { person: person.id }))).items;
 const summary = (outcome: ActionOutcome) =>
   outcome.outcome === "failed" ? [outcome.code, outcome.final ? "final" : "tried again"] : [outcome.outcome];
 const nothing = { grants: [], credits: 0, plan: "free" };
@@ -97,10 +83,7 @@ describe("fulfil_product", () => {
 
   test.each([
     ["the sale moved to another relay", { credits: 100, soldThrough: { kind: "relay", relay: "other" } }],
-    [
-      "the sale moved to a payment link",
-      { soldThrough: { kind: "payment_link", url: "https://pay.example.com/x" } },
-    ],
+    ["the sale moved to a payment link", { soldThrough: { kind: "payment_link", url: "https://pay.example.com/x" } }],
     ["the product is not sold any more", {}],
   ])("a ref fulfilled before is skipped although %s", async (_rule, moved) => {
     await market.product("moved", { soldThrough: { kind: "relay", relay: "shop" } });
@@ -155,10 +138,7 @@ describe("a ref", () => {
     ["more than 200 characters", "{{mapped.id}}", { mapped: { id: "x".repeat(201) } }],
   ])("that resolves to %s is refused, never replaced", async (_rule, ref, payload) => {
     const person = await market.newPerson();
-    for (const outcome of [
-      await fulfil(person, "lamp", ref, { payload }),
-      await refund(person, "lamp", ref, { payload }),
-    ]) {
+    for (const outcome of [await fulfil(person, "lamp", ref, { payload }), await refund(person, "lamp", ref, { payload })]) {
       expect(summary(outcome)).toEqual(["ref_unresolved", "final"]);
     }
     expect([await market.holdings(person), await receipts(person)]).toEqual([nothing, []]);
@@ -185,12 +165,8 @@ describe("a ref", () => {
     expect(summary(await fulfil(thief, "lamp", ref, on))).toEqual(["ref_used", "final"]);
     expect([await market.holdings(thief), await receipts(thief)]).toEqual([nothing, []]);
     const filter = { action: "ref_refused", target: `ref:${ref}` };
-    const { items } = await store.read((tx) =>
-      listAudit(tx, environmentId, filter, { limit: 10, after: null }),
-    );
-    expect(items).toMatchObject([
-      { actor: "relay:shop", after: { person: thief.id, item: "lamp", eventId: "evt_thief" } },
-    ]);
+    const { items } = await store.read((tx) => listAudit(tx, environmentId, filter, { limit: 10, after: null }));
+    expect(items).toMatchObject([{ actor: "relay:shop", after: { person: thief.id, item: "lamp", eventId: "evt_thief" } }]);
   });
 
   test("already used by the same person's purchase of another product is refused", async () => {
@@ -295,9 +271,7 @@ describe("refund_product", () => {
     await fulfil(person, "lamp", newRef());
     await market.product("changing", { credits: 90 });
     // As a product may stand that was changed before a key with live grants was kept.
-    await store.write("app", (tx) =>
-      tx.run("UPDATE product SET key = 'access:members' WHERE name = 'changing'"),
-    );
+    await store.write("app", (tx) => tx.run("UPDATE product SET key = 'access:members' WHERE name = 'changing'"));
     await refund(person, "changing", ref);
     expect(await market.holdings(person)).toEqual(aLamp);
   });
@@ -351,11 +325,7 @@ describe("refund_product", () => {
   test("refunds only a purchase a relay fulfilled", async () => {
     const person = await market.newPerson();
     const ref = newRef();
-    await recordReceipt(
-      store,
-      { environmentId, by: "key:test", nowMs: clock.now() },
-      { ref, person: person.id, product: "lamp" },
-    );
+    await recordReceipt(store, { environmentId, by: "key:test", nowMs: clock.now() }, { ref, person: person.id, product: "lamp" });
     expect(summary(await refund(person, "lamp", ref))).toEqual(["purchase_not_by_relay", "tried again"]);
     expect(await market.holdings(person)).toEqual(aLamp);
   });

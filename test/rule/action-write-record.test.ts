@@ -22,8 +22,7 @@ for (const kind of ["private", "addressed", "direct"]) await town.newCollection(
 
 const act = (action: Omit<WriteRecord, "type">, person: PersonRow | null = null, payload: JsonObject = {}) =>
   town.act(writeRecord, { type: "write_record", ...action }, person, payload);
-const countRecords = async () =>
-  (await store.read((tx) => tx.get<{ count: number }>("SELECT count(*) AS count FROM record")))?.count;
+const countRecords = async () => (await store.read((tx) => tx.get<{ count: number }>("SELECT count(*) AS count FROM record")))?.count;
 
 /** The record an outcome says it wrote. */
 async function recordOf(outcome: ActionOutcome, collection: string): Promise<RecordView> {
@@ -35,11 +34,7 @@ async function recordOf(outcome: ActionOutcome, collection: string): Promise<Rec
 
 describe("write_record", () => {
   test("writes an app-owned record in the relay's name, and says which", async () => {
-    const outcome = await act(
-      { collection: "orders", data: { number: "Order {{mapped.id}}" } },
-      await town.newPerson(),
-      { mapped: { id: "7" } },
-    );
+    const outcome = await act({ collection: "orders", data: { number: "Order {{mapped.id}}" } }, await town.newPerson(), { mapped: { id: "7" } });
     const record = await recordOf(outcome, "orders");
     expect(record).toMatchObject({
       data: { number: "Order 7" },
@@ -82,10 +77,7 @@ describe("write_record", () => {
       raw: { who: "{{person.email}}", n: [1, "{{mapped.x}}"] },
     };
     const person = await town.newPerson();
-    const record = await recordOf(
-      await act({ collection: "orders", data }, person, { mapped: { x: 9 } }),
-      "orders",
-    );
+    const record = await recordOf(await act({ collection: "orders", data }, person, { mapped: { x: 9 } }), "orders");
     expect(record.data).toEqual({
       number: "n",
       total: 4.5,
@@ -120,29 +112,23 @@ describe("write_record", () => {
     ["rendered text breaks the plain-text law", { number: "{{mapped.x}}" }, { x: "a\u0000b" }],
     ["rendered text holds half a surrogate pair", { number: "{{mapped.x}}" }, { x: "\ud800" }],
   ];
-  test.each(invalid)(
-    "fails with data_invalid, finally and having written nothing, when %s",
-    async (_what, data, mapped) => {
-      const before = await countRecords();
-      const outcome = await act({ collection: "orders", data }, null, { mapped });
-      expect(outcome).toMatchObject({ outcome: "failed", code: "data_invalid", final: true });
-      expect(await countRecords()).toBe(before);
-    },
-  );
+  test.each(invalid)("fails with data_invalid, finally and having written nothing, when %s", async (_what, data, mapped) => {
+    const before = await countRecords();
+    const outcome = await act({ collection: "orders", data }, null, { mapped });
+    expect(outcome).toMatchObject({ outcome: "failed", code: "data_invalid", final: true });
+    expect(await countRecords()).toBe(before);
+  });
 
   test("fails with collection_missing, finally, where there is no such collection", async () => {
     const outcome = await act({ collection: "nowhere", data: {} });
     expect(outcome).toMatchObject({ outcome: "failed", code: "collection_missing", final: true });
   });
 
-  test.each(["addressed", "direct", "private"])(
-    "with to: person addresses a record of kind %s",
-    async (kind) => {
-      const person = await town.newPerson();
-      const outcome = await act({ collection: kind, to: "person", data: { text: "hello" } }, person);
-      expect(await recordOf(outcome, kind)).toMatchObject({ owner: null, recipient: person.id });
-    },
-  );
+  test.each(["addressed", "direct", "private"])("with to: person addresses a record of kind %s", async (kind) => {
+    const person = await town.newPerson();
+    const outcome = await act({ collection: kind, to: "person", data: { text: "hello" } }, person);
+    expect(await recordOf(outcome, kind)).toMatchObject({ owner: null, recipient: person.id });
+  });
 
   test.each(["addressed", "direct"])("without to fails with data_invalid on kind %s", async (kind) => {
     const outcome = await act({ collection: kind, data: { text: "hello" } }, await town.newPerson());
@@ -176,11 +162,7 @@ describe("write_record in a definition", () => {
     ["to anyone else", { collection: "a", data: {}, to: "owner" }, "to"],
     ["an unknown name", { collection: "a", data: {}, table: "b" }, "table"],
     ["a filter in a template", { collection: "a", data: { x: "{{mapped.x | upper}}" } }, "data.x"],
-    [
-      "an unclosed template deep inside",
-      { collection: "a", data: { x: { y: ["{{mapped.x"] } } },
-      "data.x.y.0",
-    ],
+    ["an unclosed template deep inside", { collection: "a", data: { x: { y: ["{{mapped.x"] } } }, "data.x.y.0"],
     ["a control character", { collection: "a", data: { x: "\u0000" } }, "data.x"],
   ];
   test.each(bad)("with %s is refused at the field", (_what, fields, field) => {
@@ -189,18 +171,9 @@ describe("write_record in a definition", () => {
 
   test("needs a person only when it is addressed to one, and names its collection", () => {
     const action: WriteRecord = { type: "write_record", collection: "orders", data: {} };
-    expect([writeRecord.needsPerson(action), writeRecord.needsPerson({ ...action, to: "person" })]).toEqual([
-      false,
-      true,
-    ]);
-    expect(writeRecord.references(action)).toEqual([
-      { kind: "collection", name: "orders", field: "collection" },
-    ]);
-    expect([writeRecord.target(action), writeRecord.effect, writeRecord.sends]).toEqual([
-      "orders",
-      "writes",
-      false,
-    ]);
+    expect([writeRecord.needsPerson(action), writeRecord.needsPerson({ ...action, to: "person" })]).toEqual([false, true]);
+    expect(writeRecord.references(action)).toEqual([{ kind: "collection", name: "orders", field: "collection" }]);
+    expect([writeRecord.target(action), writeRecord.effect, writeRecord.sends]).toEqual(["orders", "writes", false]);
   });
 });
 

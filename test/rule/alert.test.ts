@@ -55,9 +55,7 @@ function makeMailing(local: boolean): AlertMail {
 }
 
 async function addOwner(email = "ada@example.com"): Promise<void> {
-  await fresh.store.write("app", (tx) =>
-    createOwner(tx, { email, passwordHash: null, nowMs: fresh.clock.now() }),
-  );
+  await fresh.store.write("app", (tx) => createOwner(tx, { email, passwordHash: null, nowMs: fresh.clock.now() }));
 }
 
 async function set(sections: JsonObject): Promise<void> {
@@ -67,10 +65,7 @@ async function set(sections: JsonObject): Promise<void> {
 
 async function verifyDomain(): Promise<void> {
   await fresh.store.write("app", (tx) =>
-    tx.run(
-      "INSERT INTO sender_domain (environment_id, domain, verification_token, verified_at) VALUES (?1, 'shop.example', 't', 1)",
-      environmentId,
-    ),
+    tx.run("INSERT INTO sender_domain (environment_id, domain, verification_token, verified_at) VALUES (?1, 'shop.example', 't', 1)", environmentId),
   );
 }
 
@@ -157,9 +152,7 @@ describe("the mail", () => {
     await raise();
     await fresh.clock.advance(2 * MINUTE_MS);
     expect(left).toHaveLength(2);
-    expect(left[1]?.text).toContain(
-      "The burst before it, from 2026-01-15T12:00:00.000Z to 2026-01-15T12:05:00.000Z, came to 501.",
-    );
+    expect(left[1]?.text).toContain("The burst before it, from 2026-01-15T12:00:00.000Z to 2026-01-15T12:05:00.000Z, came to 501.");
   });
 
   test("of a day of failures every minute is at most one an hour", async () => {

@@ -1,13 +1,7 @@
 /** Fix and replay: through every edit of a relay's actions, done work is neither done again by itself nor lost without a word. */
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import {
-  alignActions,
-  bindKeys,
-  listStrayIntents,
-  type Step,
-  tellDifference,
-} from "../../src/event/alignment.ts";
+import { alignActions, bindKeys, listStrayIntents, type Step, tellDifference } from "../../src/event/alignment.ts";
 import { type Memory, makeWorkKey, openKey, type Slot, type Work } from "../../src/event/effect.ts";
 import type { Json } from "../../src/ground/json.ts";
 import { type LiveAction, openActions } from "../../src/relay/live-relay.ts";
@@ -265,10 +259,7 @@ const modelOf = (word: string): ModelAction => {
   return { of: `${live.type.type} ${live.target}`, text: word, repeats: live.type.type === "call_url" };
 };
 
-function change(
-  before: readonly string[],
-  { how, at, to, word }: { how: string; at: number; to: number; word: string },
-): string[] {
+function change(before: readonly string[], { how, at, to, word }: { how: string; at: number; to: number; word: string }): string[] {
   const after = [...before];
   const place = at % Math.max(1, after.length);
   if (how === "insert") after.splice(place, 0, word);
@@ -310,9 +301,7 @@ test("any edits between attempts do what the model says: nothing doubled, nothin
 /** What holds of every attempt, said without the rule: how often a text may run, and that each action is done or told. */
 function expectSound(present: string[], told: string[], before: Map<string, number>, chosen: number[]): void {
   for (const text of new Set(present.filter((word) => !word.startsWith("c")))) {
-    const ran = told.filter(
-      (word, at) => present[at] === text && word === "done" && !chosen.includes(at),
-    ).length;
+    const ran = told.filter((word, at) => present[at] === text && word === "done" && !chosen.includes(at)).length;
     const wanted = present.filter((word) => word === text).length;
     expect(ran).toBeLessThanOrEqual(Math.max(0, wanted - (before.get(text) ?? 0)));
     const skipped = told.filter((word, at) => present[at] === text && word === "skipped").length;

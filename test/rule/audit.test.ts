@@ -1,20 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import type { Page } from "../../src/ground/page.ts";
 import { listAlerts, listUnmailedAlerts, markAlertMailed, raiseAlert } from "../../src/watch/alert.ts";
-import {
-  type AuditFilter,
-  type AuditRow,
-  listAudit,
-  WHOLE_SERVER,
-  writeAudit,
-} from "../../src/watch/audit.ts";
-import {
-  clearProblem,
-  clearProblemsOf,
-  listProblems,
-  raiseProblem,
-  standingProblemsOf,
-} from "../../src/watch/problem.ts";
+import { type AuditFilter, type AuditRow, listAudit, WHOLE_SERVER, writeAudit } from "../../src/watch/audit.ts";
+import { clearProblem, clearProblemsOf, listProblems, raiseProblem, standingProblemsOf } from "../../src/watch/problem.ts";
 import { openFreshStore } from "../kit/fresh-store.ts";
 
 const { store, clock, environment, explain } = await openFreshStore();
@@ -24,13 +12,7 @@ const pageOf = (limit: number, after: string | null = null) => ({ limit, after }
 const cursorOf = (page: Page<unknown>) => Buffer.from(page.next ?? "", "base64url").toString();
 
 describe("the audit", () => {
-  const write = (
-    action: string,
-    target: string,
-    actor: string,
-    eventId?: string,
-    environmentOf = environmentId,
-  ) =>
+  const write = (action: string, target: string, actor: string, eventId?: string, environmentOf = environmentId) =>
     store.write("app", (tx) =>
       writeAudit(tx, {
         environmentId: environmentOf,
@@ -67,14 +49,8 @@ describe("the audit", () => {
     await write("run", "relay:a", "relay:a", "evt_1");
     await write("relay.created", "relay:a", "key:key_2", undefined, otherId);
     await write("owner.created", "owner:x", "command line", undefined, WHOLE_SERVER);
-    const actions = async (filter: AuditFilter) =>
-      (await list(filter)).items.map((row) => `${row.action} ${row.target}`);
-    expect(await actions({})).toEqual([
-      "run relay:a",
-      "relay.created relay:b",
-      "relay.updated relay:a",
-      "relay.created relay:a",
-    ]);
+    const actions = async (filter: AuditFilter) => (await list(filter)).items.map((row) => `${row.action} ${row.target}`);
+    expect(await actions({})).toEqual(["run relay:a", "relay.created relay:b", "relay.updated relay:a", "relay.created relay:a"]);
     expect(await actions({ kind: "run" })).toEqual(["run relay:a"]);
     expect(await actions({ kind: "change" })).toHaveLength(3);
     expect(await actions({ target: "relay:a" })).toEqual(["relay.updated relay:a", "relay.created relay:a"]);
@@ -92,9 +68,7 @@ describe("the audit", () => {
 
   test("finds the changes by an index, beside however many runs", () => {
     for (const where of ["target = 'relay:a' AND", ""]) {
-      const plan = explain(
-        `SELECT seq FROM audit WHERE environment_id = 1 AND ${where} event_id IS NULL AND seq < 9 ORDER BY seq DESC LIMIT 5`,
-      );
+      const plan = explain(`SELECT seq FROM audit WHERE environment_id = 1 AND ${where} event_id IS NULL AND seq < 9 ORDER BY seq DESC LIMIT 5`);
       expect(plan).toMatch(/USING (COVERING )?INDEX audit_(changes|by_target)/);
       expect(plan).not.toContain("TEMP B-TREE");
     }
@@ -103,8 +77,7 @@ describe("the audit", () => {
 
 describe("a problem", () => {
   const key = { environmentId: environmentId, code: "relay_unsigned_event", target: "relay:a" };
-  const raise = (message: string) =>
-    store.write("app", (tx) => raiseProblem(tx, { ...key, message, nowMs: clock.now() }));
+  const raise = (message: string) => store.write("app", (tx) => raiseProblem(tx, { ...key, message, nowMs: clock.now() }));
   const clear = () => store.write("app", (tx) => clearProblem(tx, { ...key, nowMs: clock.now() }));
   const standing = () => store.read((tx) => standingProblemsOf(tx, environmentId, "relay:a"));
 
@@ -117,8 +90,7 @@ describe("a problem", () => {
     expect([await clear(), await clear(), await standing()]).toEqual([true, false, []]);
     await clock.advance(1);
     expect(await raise("again")).toBe(true);
-    const list = (standingOnly: boolean) =>
-      store.read((tx) => listProblems(tx, environmentId, standingOnly, pageOf(50)));
+    const list = (standingOnly: boolean) => store.read((tx) => listProblems(tx, environmentId, standingOnly, pageOf(50)));
     expect((await list(false)).items.map((one) => [one.message, one.clearedAt === null])).toEqual([
       ["again", true],
       ["two", false],
@@ -129,9 +101,7 @@ describe("a problem", () => {
   test("of another target or environment is left alone when a target's problems are cleared", async () => {
     const other = { ...key, target: "relay:b", message: "b", nowMs: clock.now() };
     await store.write("app", (tx) => raiseProblem(tx, other));
-    await store.write("app", (tx) =>
-      raiseProblem(tx, { ...other, environmentId: otherId, target: "relay:a" }),
-    );
+    await store.write("app", (tx) => raiseProblem(tx, { ...other, environmentId: otherId, target: "relay:a" }));
     await store.write("app", (tx) => clearProblemsOf(tx, environmentId, "relay:a", clock.now()));
     const left = await store.read((tx) => tx.all("SELECT target FROM problem WHERE cleared_at IS NULL"));
     expect([await standing(), left]).toEqual([[], [{ target: "relay:b" }, { target: "relay:a" }]]);
@@ -140,13 +110,9 @@ describe("a problem", () => {
 
 describe("an alert", () => {
   const raise = (target: string, message: string, count?: number) =>
-    store.write("app", (tx) =>
-      raiseAlert(tx, { environmentId, code: "relay_failed", target, message, count, nowMs: clock.now() }),
-    );
+    store.write("app", (tx) => raiseAlert(tx, { environmentId, code: "relay_failed", target, message, count, nowMs: clock.now() }));
   const counts = async () =>
-    (await store.read((tx) => listAlerts(tx, environmentId, pageOf(50)))).items.map(
-      (alert) => `${alert.target} ${alert.count} ${alert.message}`,
-    );
+    (await store.read((tx) => listAlerts(tx, environmentId, pageOf(50)))).items.map((alert) => `${alert.target} ${alert.count} ${alert.message}`);
 
   test("of a burst is one row with a count and the newest sentence; another relay's is its own", async () => {
     const first = await raise("relay:a", "one");
@@ -169,9 +135,6 @@ describe("an alert", () => {
     const waiting = () => store.read((tx) => listUnmailedAlerts(tx, environmentId, 10));
     const [oldest] = await waiting();
     await store.write("app", (tx) => markAlertMailed(tx, oldest?.id ?? "", clock.now()));
-    expect([oldest?.message, (await waiting()).map((alert) => alert.message)]).toEqual([
-      "three",
-      ["other", "four"],
-    ]);
+    expect([oldest?.message, (await waiting()).map((alert) => alert.message)]).toEqual(["three", ["other", "four"]]);
   });
 });

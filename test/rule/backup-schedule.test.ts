@@ -19,15 +19,7 @@ const DAY_MS = 24 * HOUR_MS;
 let made = 0;
 
 /** A schedule over a folder, its backups made by writing an empty file; `fails` makes them fail. */
-function begin(
-  given: {
-    everyMs?: number;
-    keep?: number;
-    dataDir?: string;
-    clock?: VirtualClock;
-    start?: StartBackup;
-  } = {},
-) {
+function begin(given: { everyMs?: number; keep?: number; dataDir?: string; clock?: VirtualClock; start?: StartBackup } = {}) {
   const dataDir = given.dataDir ?? join(folder, `data-${made++}`);
   const clock = given.clock ?? new VirtualClock(START_MS);
   const lines: string[] = [];
@@ -37,8 +29,7 @@ function begin(
     given.start ??
     ((file) => {
       state.started += 1;
-      if (state.fails)
-        return { done: Promise.reject(new Error("no room on the disk")), stop: () => undefined };
+      if (state.fails) return { done: Promise.reject(new Error("no room on the disk")), stop: () => undefined };
       mkdirSync(dirname(file), { recursive: true });
       writeFileSync(file, "");
       return { done: Promise.resolve(), stop: () => undefined };
@@ -96,12 +87,7 @@ describe("a scheduled backup", () => {
     for (const name of others) writeFileSync(join(dataDir, "backups", name), "");
     await clock.advance(5 * HOUR_MS + 30 * MINUTE_MS);
     expect(list()).toEqual(
-      [
-        ...others,
-        "scheduled-20300101T030100000Z.db",
-        "scheduled-20300101T040100000Z.db",
-        "scheduled-20300101T050100000Z.db",
-      ].sort(),
+      [...others, "scheduled-20300101T030100000Z.db", "scheduled-20300101T040100000Z.db", "scheduled-20300101T050100000Z.db"].sort(),
     );
     await schedule.stop();
   });
@@ -127,8 +113,7 @@ describe("a scheduled backup", () => {
   test("is made on time after the clock was set back, and the ones from the future go first", async () => {
     const { clock, list, dataDir, schedule } = begin({ keep: 2 });
     mkdirSync(join(dataDir, "backups"), { recursive: true });
-    for (const days of [10, 20])
-      writeFileSync(backupFile(dataDir, "scheduled", START_MS + days * DAY_MS), "");
+    for (const days of [10, 20]) writeFileSync(backupFile(dataDir, "scheduled", START_MS + days * DAY_MS), "");
     await clock.advance(3 * HOUR_MS);
     expect(list()).toEqual(["scheduled-20300101T010100000Z.db", "scheduled-20300101T020100000Z.db"]);
     await schedule.stop();

@@ -1,17 +1,7 @@
 /** Backup and restore, rule by rule, on real files. */
 import { Database } from "bun:sqlite";
 import { afterAll, describe, expect, test } from "bun:test";
-import {
-  chmodSync,
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
+import { chmodSync, copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { type BackupRequest, makeBackup } from "../../src/backup/backup.ts";
 import { type RestoreRequest, restoreBackup } from "../../src/backup/restore.ts";
@@ -84,18 +74,10 @@ describe("a backup", () => {
     })();
     const backups: number[] = [];
     for (let turn = 0; turn < 5; turn++) {
-      const child = Bun.spawn(
-        [
-          process.execPath,
-          MAIN,
-          "backup",
-          join(folder, `live-${made}-${turn}.db`),
-          "--data-dir",
-          dataDir,
-          "--json",
-        ],
-        { stdout: "pipe", stderr: "inherit" },
-      );
+      const child = Bun.spawn([process.execPath, MAIN, "backup", join(folder, `live-${made}-${turn}.db`), "--data-dir", dataDir, "--json"], {
+        stdout: "pipe",
+        stderr: "inherit",
+      });
       const before = written;
       const result = JSON.parse(await new Response(child.stdout).text());
       expect(written).toBeGreaterThan(before);
@@ -347,9 +329,7 @@ describe("a restore", () => {
     for (const ending of ["", "-wal"]) copyFileSync(join(copied, `relay.db${ending}`), file + ending);
     copyFileSync(join(copied, "master.key"), join(dataDir, "master.key"));
     await restoreFrom(file, dataDir);
-    expect(dumpTables(join(dataDir, "relay.db")).app).toContainEqual(
-      expect.stringContaining("only in the log"),
-    );
+    expect(dumpTables(join(dataDir, "relay.db")).app).toContainEqual(expect.stringContaining("only in the log"));
   });
 });
 
@@ -449,9 +429,7 @@ function newOldDirectory(schema: number): string {
   mkdirSync(dataDir);
   using database = new Database(join(dataDir, "relay.db"), { create: true, readwrite: true });
   database.run("PRAGMA journal_mode = WAL");
-  database.run(
-    "CREATE TABLE schema_migration (number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL)",
-  );
+  database.run("CREATE TABLE schema_migration (number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL)");
   for (const { number, name, sql } of MIGRATIONS.slice(0, schema)) {
     database.run(sql);
     database.run("INSERT INTO schema_migration VALUES (?1, ?2, 0)", [number, name]);

@@ -96,21 +96,9 @@ describe("the outcome", () => {
       ...(answer ? { answer } : {}),
     }) as ActionOutcome;
   const rows: [rule: string, sent: CallOutcome, expected: ActionOutcome][] = [
-    [
-      "a 2xx answer is success, its answer kept",
-      answered(202),
-      { outcome: "done", answer: { status: 202, body: "said" } },
-    ],
-    [
-      "a redirect is a failure",
-      answered(307),
-      failed("redirect", "never followed", { status: 307, body: "said" }),
-    ],
-    [
-      "any other answer is a failure",
-      answered(404),
-      failed("http_error", "404", { status: 404, body: "said" }),
-    ],
+    ["a 2xx answer is success, its answer kept", answered(202), { outcome: "done", answer: { status: 202, body: "said" } }],
+    ["a redirect is a failure", answered(307), failed("redirect", "never followed", { status: 307, body: "said" })],
+    ["any other answer is a failure", answered(404), failed("http_error", "404", { status: 404, body: "said" })],
     [
       "an address rule's break is a failure naming the rule",
       { kind: "refused", code: "private_address", message: "why" },
@@ -121,11 +109,7 @@ describe("the outcome", () => {
       { kind: "refused", code: "own_host", message: "why", final: true },
       { ...failed("own_host", "why"), final: true } as ActionOutcome,
     ],
-    [
-      "no answer is a failure",
-      { kind: "unreachable", code: "timeout", message: "late" },
-      failed("timeout", "late"),
-    ],
+    ["no answer is a failure", { kind: "unreachable", code: "timeout", message: "late" }, failed("timeout", "late")],
   ];
   test.each(rows)("%s", async (_rule, sent, expected) => {
     expect((await runCall(sent)).result).toEqual(expected);

@@ -10,8 +10,7 @@ import { until } from "../kit/event-flow.ts";
 import { openWatchedRecords, type WatchedRecords } from "../kit/watched-records.ts";
 
 const ALL = { on: ["created", "updated", "deleted"] };
-const relays = async (records: WatchedRecords): Promise<string[]> =>
-  (await records.fired()).map((event) => event.relay);
+const relays = async (records: WatchedRecords): Promise<string[]> => (await records.fired()).map((event) => event.relay);
 
 describe("a relay fires", () => {
   test.each([
@@ -63,12 +62,8 @@ describe("a relay fires", () => {
     for (let size = 1; size < 150; size++) record = await records.update(record, { size });
     await records.start();
     const fired = await records.fired();
-    expect(fired.map(({ payload }) => payload.record.data.size)).toEqual(
-      Array.from({ length: 150 }, (_, i) => i),
-    );
-    expect(fired.slice(1).map(({ payload }) => payload.previous.data.size)).toEqual(
-      Array.from({ length: 149 }, (_, i) => i),
-    );
+    expect(fired.map(({ payload }) => payload.record.data.size)).toEqual(Array.from({ length: 150 }, (_, i) => i));
+    expect(fired.slice(1).map(({ payload }) => payload.previous.data.size)).toEqual(Array.from({ length: 149 }, (_, i) => i));
   });
 
   test("not for another environment's record", async () => {
@@ -116,10 +111,7 @@ describe("who writes", () => {
       records.write({ title: "dashboard" }, "dashboard"),
     ]);
     await records.drain();
-    expect((await records.fired()).map(({ payload }) => payload.record.data.title)).toEqual([
-      "app",
-      "dashboard",
-    ]);
+    expect((await records.fired()).map(({ payload }) => payload.record.data.title)).toEqual(["app", "dashboard"]);
   });
 
   test("SQL by hand on another connection fires", async () => {
@@ -166,9 +158,7 @@ describe("who writes", () => {
     await records.watch("watcher", { on: ["deleted"] });
     for (const title of ["a", "b", "c"]) await records.write({ title });
     const { id } = await records.environment();
-    const gone = await records.store.write("dashboard", (tx) =>
-      deleteCollection(tx, id, "notes", { force: true }),
-    );
+    const gone = await records.store.write("dashboard", (tx) => deleteCollection(tx, id, "notes", { force: true }));
     await records.drain();
     expect(gone.recordsDeleted).toBe(3);
     expect((await records.fired()).map(({ payload }) => payload.record.data.title)).toEqual(["a", "b", "c"]);
@@ -194,13 +184,9 @@ describe("a write that changes nothing", () => {
     await using records = await openWatchedRecords();
     const record = await records.write({ title: "a" });
     await records.watch("watcher", ALL);
-    await records.store.write("app", (tx) =>
-      tx.run("UPDATE record SET owner_id = 'per_9' WHERE id = ?1", record.id),
-    );
+    await records.store.write("app", (tx) => tx.run("UPDATE record SET owner_id = 'per_9' WHERE id = ?1", record.id));
     await records.drain();
-    expect(
-      (await records.fired()).map(({ payload }) => [payload.previous.owner, payload.record.owner]),
-    ).toEqual([[null, "per_9"]]);
+    expect((await records.fired()).map(({ payload }) => [payload.previous.owner, payload.record.owner])).toEqual([[null, "per_9"]]);
   });
 });
 
@@ -216,12 +202,7 @@ describe("where", () => {
     ["matches a number", { size: 4 }, { size: 4 }, true],
     ["matches false", { done: false }, { done: false }, true],
     ["does not take a missing field for false", { done: false }, {}, false],
-    [
-      "matches an integer beyond 2^53 exactly",
-      { size: 9007199254740993n },
-      { size: 9007199254740993n },
-      true,
-    ],
+    ["matches an integer beyond 2^53 exactly", { size: 9007199254740993n }, { size: 9007199254740993n }, true],
     ["tells neighbours beyond 2^53 apart", { size: 9007199254740993n }, { size: 9007199254740992n }, false],
     ["never reads what an object inherits", { constructor: "x" }, {}, false],
   ])("%s", async (_rule, where, data, fires) => {
@@ -241,9 +222,7 @@ describe("where", () => {
     await records.remove(closed);
     await records.remove(await records.write({ status: "paid", title: "other" }));
     await records.drain();
-    expect(
-      (await records.fired()).map(({ payload }) => [payload.previous?.data ?? null, payload.record.data]),
-    ).toEqual([
+    expect((await records.fired()).map(({ payload }) => [payload.previous?.data ?? null, payload.record.data])).toEqual([
       [{ status: "open" }, { status: "paid" }],
       [null, { status: "paid", title: "other" }],
       [
@@ -304,8 +283,7 @@ describe("the payload", () => {
     expect(Buffer.byteLength(deleted.text)).toBeLessThanOrEqual(MAX_STORED_PAYLOAD_BYTES);
     expect(deleted.truncated).toBe(1);
     using other = new Database(records.file);
-    const told =
-      other.query<{ warnings: string }, []>("SELECT warnings FROM event").all().at(-1)?.warnings ?? "";
+    const told = other.query<{ warnings: string }, []>("SELECT warnings FROM event").all().at(-1)?.warnings ?? "";
     const [long = ""] = Object.keys(data).filter((name) => name !== "status");
     expect(told).toContain(`record.data.${long} was cut: the change is larger than 32 KB`);
     expect(deleted.payload.record.data.status).toBe("paid");
@@ -355,11 +333,7 @@ describe("which relays see a write", () => {
     await records.write({ title: "a" });
     await records.store.write("dashboard", (tx) => tx.run("DELETE FROM relay"));
     await records.start();
-    expect([
-      await relays(records),
-      await records.count("record_change"),
-      await records.count("record_watch"),
-    ]).toEqual([[], 0, 0]);
+    expect([await relays(records), await records.count("record_change"), await records.count("record_watch")]).toEqual([[], 0, 0]);
   });
 
   test("a paused one does: its events are queued and wait", async () => {

@@ -89,8 +89,7 @@ test("old events go by their bytes too: large ones a few at a time, each at leas
     [600, 2],
     [30, 30],
   ] as const)
-    for (let time = 0; time < times; time++)
-      await cared.put({ atMs: atMs - kilobytes * 1_000 + time, text: "x".repeat(kilobytes * 1024) });
+    for (let time = 0; time < times; time++) await cared.put({ atMs: atMs - kilobytes * 1_000 + time, text: "x".repeat(kilobytes * 1024) });
   const log = createLog({ clock: cared.clock, format: "json", sink: () => undefined });
   const left: number[] = [];
   let more = true;
@@ -132,11 +131,7 @@ describe("events that waited for 30 days", () => {
     const { environmentId, clock } = cared;
     await cared.addRelay("shop", "paused");
     await cared.store.write("dashboard", (tx) =>
-      tx.run(
-        "UPDATE environment SET settings = ?2 WHERE id = ?1",
-        environmentId,
-        '{"alerts":{"events_dropped":false}}',
-      ),
+      tx.run("UPDATE environment SET settings = ?2 WHERE id = ?1", environmentId, '{"alerts":{"events_dropped":false}}'),
     );
     await cared.put({ atMs: clock.now() - 31 * DAY_MS, state: "queued" });
     await cared.round();
@@ -146,12 +141,7 @@ describe("events that waited for 30 days", () => {
 });
 
 describe("beside events", () => {
-  const rows: [
-    string,
-    string,
-    (cared: CaredStore, atMs: number) => [string, ...(string | number)[]],
-    number,
-  ][] = [
+  const rows: [string, string, (cared: CaredStore, atMs: number) => [string, ...(string | number)[]], number][] = [
     ["a signature accepted once until its time is over", "signature_memory", signature, 0],
     ["a session until it ends", "session", session, 0],
     ["a one-time link until it ends", "signin_link", link, 0],
@@ -163,9 +153,7 @@ describe("beside events", () => {
   ];
   test.each(rows)("%s is kept", async (_rule, table, make, keptDays) => {
     await using cared = await openCaredStore();
-    await cared.store.write("app", (tx) =>
-      tx.run("INSERT INTO owner (id, email, created_at) VALUES ('own_1', 'a@example.com', 0)"),
-    );
+    await cared.store.write("app", (tx) => tx.run("INSERT INTO owner (id, email, created_at) VALUES ('own_1', 'a@example.com', 0)"));
     const nowMs = cared.clock.now();
     const before = await cared.count(table);
     for (const atMs of [nowMs - keptDays * DAY_MS - DAY_MS, nowMs - keptDays * DAY_MS + DAY_MS]) {
@@ -242,9 +230,7 @@ describe("a round", () => {
       await tx.run("CREATE TRIGGER broken BEFORE DELETE ON run BEGIN SELECT raise(ABORT, 'no'); END");
     });
     await cared.round();
-    expect([await cared.count("event"), await cared.count("audit WHERE event_id IS NOT NULL")]).toEqual([
-      1, 0,
-    ]);
+    expect([await cared.count("event"), await cared.count("audit WHERE event_id IS NOT NULL")]).toEqual([1, 0]);
     expect(cared.logged.join()).toContain("a caretaker failed");
   });
 
@@ -310,24 +296,14 @@ function signature({ environmentId }: CaredStore, atMs: number): [string, ...(st
 }
 
 function session(_cared: CaredStore, atMs: number): [string, ...(string | number)[]] {
-  return [
-    "INSERT INTO session (token_hash, id, owner_id, created_at, expires_at) VALUES (CAST(?1 AS BLOB), 'ses_' || ?1, 'own_1', 0, ?1)",
-    atMs,
-  ];
+  return ["INSERT INTO session (token_hash, id, owner_id, created_at, expires_at) VALUES (CAST(?1 AS BLOB), 'ses_' || ?1, 'own_1', 0, ?1)", atMs];
 }
 
 function link(_cared: CaredStore, atMs: number): [string, ...(string | number)[]] {
-  return [
-    "INSERT INTO signin_link (token_hash, kind, expires_at) VALUES (CAST(?1 AS BLOB), 'local', ?1)",
-    atMs,
-  ];
+  return ["INSERT INTO signin_link (token_hash, kind, expires_at) VALUES (CAST(?1 AS BLOB), 'local', ?1)", atMs];
 }
 
-function audit(
-  { environmentId }: CaredStore,
-  atMs: number,
-  eventId: string | null,
-): [string, ...(string | number)[]] {
+function audit({ environmentId }: CaredStore, atMs: number, eventId: string | null): [string, ...(string | number)[]] {
   const columns = "environment_id, at, actor, action, target, event_id";
   const event = eventId === null ? "NULL" : `'${eventId}'`;
   return [`INSERT INTO audit (${columns}) VALUES (?1, ?2, 'a', 'b', 'c', ${event})`, environmentId, atMs];

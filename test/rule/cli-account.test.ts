@@ -31,21 +31,9 @@ test("a data directory that is a file is refused in one sentence", async () => {
 describe("local development and a server keep apart", () => {
   const clock = new VirtualClock(Date.now());
   const places: [string, "local" | "server", { id: string; environments: ("local" | "production")[] }][] = [
-    [
-      "a server does not start on local development's directory",
-      "local",
-      { id: "local", environments: ["local"] },
-    ],
-    [
-      "local development does not start on a server's directory",
-      "server",
-      { id: "shop", environments: ["production"] },
-    ],
-    [
-      "an app with the id local on a server is a server's",
-      "server",
-      { id: "local", environments: ["production"] },
-    ],
+    ["a server does not start on local development's directory", "local", { id: "local", environments: ["local"] }],
+    ["local development does not start on a server's directory", "server", { id: "shop", environments: ["production"] }],
+    ["an app with the id local on a server is a server's", "server", { id: "local", environments: ["production"] }],
   ];
   test.each(places)("%s", async (_rule, mode, app) => {
     const dataDir = mkdtempSync(join(cwd, "mode-"));
@@ -53,9 +41,7 @@ describe("local development and a server keep apart", () => {
     await store.write("app", (tx) => createApp(tx, { ...app, name: "App", nowMs: clock.now() }));
     await requireMode(store, { mode, dataDir });
     const other = mode === "local" ? "server" : "local";
-    expect((await refusalOf(() => requireMode(store, { mode: other, dataDir }))).code).toBe(
-      "database_refused",
-    );
+    expect((await refusalOf(() => requireMode(store, { mode: other, dataDir }))).code).toBe("database_refused");
     await store.close();
     const { code, told } = await run(`apps create Shop --data-dir ${dataDir}`);
     expect({ code, isRefused: told.includes("belongs to local development") }).toEqual(
@@ -71,9 +57,7 @@ describe("with an app", () => {
 
   test("apps list --json shows both environments", async () => {
     const { said } = await run("apps list --json");
-    expect(JSON.parse(said).items).toMatchObject([
-      { id: "app_test", name: "Shop", environments: ["development", "production"] },
-    ]);
+    expect(JSON.parse(said).items).toMatchObject([{ id: "app_test", name: "Shop", environments: ["development", "production"] }]);
   });
 
   test("a second app of that id is refused in one sentence", async () => {
@@ -137,18 +121,13 @@ describe("with an app", () => {
 
 describe("owners", () => {
   test("admin create answers a one-time link under the base URL", async () => {
-    const { code, said } = await run(
-      "admin create --email ada@example.com --base-url https://relay.example.com",
-    );
+    const { code, said } = await run("admin create --email ada@example.com --base-url https://relay.example.com");
     expect(code).toBe(0);
     expect(said).toMatch(/^https:\/\/relay\.example\.com\/reset#[A-Za-z0-9]{32}$/);
   });
 
   test("a password comes from standard input and is printed nowhere", async () => {
-    const result = await run(
-      "admin create --email bob@example.com --password-stdin",
-      "correct horse battery\n",
-    );
+    const result = await run("admin create --email bob@example.com --password-stdin", "correct horse battery\n");
     expect(result).toMatchObject({ code: 0, said: "bob@example.com" });
     expect(result.told).not.toContain("correct horse");
   });

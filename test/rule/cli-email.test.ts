@@ -43,22 +43,13 @@ beforeAll(async () => {
 describe("relay emails", () => {
   test("list shows what became of each, and keeps to a state", async () => {
     const { code, said } = await run("emails list --state unknown");
-    expect([code, said.split("\n")]).toEqual([
-      0,
-      [expect.stringContaining("STATE"), expect.stringContaining(id)],
-    ]);
+    expect([code, said.split("\n")]).toEqual([0, [expect.stringContaining("STATE"), expect.stringContaining(id)]]);
     expect(await run("emails list --state sent")).toMatchObject({ said: "", told: "No mail matches." });
-    expect(JSON.parse((await run("emails list --json")).said).items).toMatchObject([
-      { id, state: "unknown" },
-    ]);
+    expect(JSON.parse((await run("emails list --json")).said).items).toMatchObject([{ id, state: "unknown" }]);
   });
 
   test.each([
-    [
-      "send-again without a verified sender domain",
-      () => `emails send-again ${id}`,
-      "verified sender domain",
-    ],
+    ["send-again without a verified sender domain", () => `emails send-again ${id}`, "verified sender domain"],
     ["send-again of a mail that is not there", () => "emails send-again eml_none", "No mail with this id"],
     ["a test mail to somebody who is no owner", () => "emails test --to eve@example.com", "no owner's"],
   ])("refuses %s, and changes nothing", async (_rule, line, words) => {

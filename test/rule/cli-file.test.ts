@@ -35,10 +35,7 @@ describe("a JSON mistake", () => {
   });
 
   test("the placing reader and JSON.parse agree on what is JSON", () => {
-    const text = fc.oneof(
-      fc.json(),
-      fc.string({ unit: fc.constantFrom(...'{}[],:"1-.eE0 \n\\utruefalsn/') }),
-    );
+    const text = fc.oneof(fc.json(), fc.string({ unit: fc.constantFrom(...'{}[],:"1-.eE0 \n\\utruefalsn/') }));
     fc.assert(
       fc.property(text, (candidate) => {
         let isJson = true;
@@ -91,10 +88,7 @@ describe("a definition file", () => {
   });
 
   test("every problem is told, each where its field stands", () => {
-    const file = check(
-      "checkout-completed",
-      written({ extra: 1, actions: [{ type: "call_url", url: "https://a.example", retries: 3 }] }),
-    );
+    const file = check("checkout-completed", written({ extra: 1, actions: [{ type: "call_url", url: "https://a.example", retries: 3 }] }));
     expect(file).toMatchObject({ ok: false });
     if (file.ok) return;
     expect(file.problems.map(({ field }) => field).sort()).toEqual(["actions.0.retries", "extra"]);
@@ -102,10 +96,7 @@ describe("a definition file", () => {
   });
 
   test("a field that is missing is told where its object stands", () => {
-    const file = check(
-      "checkout-completed",
-      '{\n  "name": "checkout-completed",\n  "trigger": {},\n  "actions": []\n}',
-    );
+    const file = check("checkout-completed", '{\n  "name": "checkout-completed",\n  "trigger": {},\n  "actions": []\n}');
     if (file.ok) throw new Error("It must not be taken.");
     expect(file.problems.find(({ field }) => field === "trigger.kind")?.place).toEqual({
       line: 3,
@@ -124,19 +115,9 @@ describe("a definition file", () => {
 
 const CATALOGS: readonly [rule: string, catalog: unknown, field: string, message: RegExp][] = [
   ["an unknown section is refused by name", { product: {} }, "product", /rename it to `products`/],
-  [
-    "an unknown field of a product is refused by name",
-    { products: { ebook: { price: 1 } } },
-    "products.ebook.price",
-    /not a known field/,
-  ],
+  ["an unknown field of a product is refused by name", { products: { ebook: { price: 1 } } }, "products.ebook.price", /not a known field/],
   ["a name with capitals is refused", { access: { Members: {} } }, "access.Members", /lowercase/],
-  [
-    "a collection without a kind is refused",
-    { collections: { orders: { fields: {} } } },
-    "collections.orders.kind",
-    /shared, private/,
-  ],
+  ["a collection without a kind is refused", { collections: { orders: { fields: {} } } }, "collections.orders.kind", /shared, private/],
   [
     "a field of no type is refused",
     { collections: { orders: { kind: "shared", fields: { a: { type: "int" } } } } },
@@ -149,24 +130,14 @@ const CATALOGS: readonly [rule: string, catalog: unknown, field: string, message
     "plans.pro.default",
     /free is the default plan already/,
   ],
-  [
-    "a product and a plan of one name are refused",
-    { products: { pro: {} }, plans: { pro: {} } },
-    "plans.pro",
-    /share one name space/,
-  ],
+  ["a product and a plan of one name are refused", { products: { pro: {} }, plans: { pro: {} } }, "plans.pro", /share one name space/],
   [
     "a way of selling that is none is refused",
     { products: { ebook: { soldThrough: { kind: "shop" } } } },
     "products.ebook.soldThrough.kind",
     /payment_link, relay/,
   ],
-  [
-    "negative credits are refused",
-    { products: { ebook: { credits: -1 } } },
-    "products.ebook.credits",
-    /integer from 0/,
-  ],
+  ["negative credits are refused", { products: { ebook: { credits: -1 } } }, "products.ebook.credits", /integer from 0/],
 ];
 
 describe("a catalog file", () => {
@@ -198,14 +169,8 @@ describe("relay validate", () => {
     mkdirSync(join(cwd, "service/relays"), { recursive: true });
     const late = { type: "grant_access", entitlement: "access:a", expiresAt: "2020-01-01" };
     const trigger = { kind: "receiver", verify: { scheme: "hooks" }, map: { person_id: "p" } };
-    writeFileSync(
-      join(cwd, "service/relays/late.json"),
-      JSON.stringify({ name: "late", trigger, actions: [late] }),
-    );
-    writeFileSync(
-      join(cwd, "service/catalog.json"),
-      JSON.stringify({ products: { lamp: { key: "access:light" } } }),
-    );
+    writeFileSync(join(cwd, "service/relays/late.json"), JSON.stringify({ name: "late", trigger, actions: [late] }));
+    writeFileSync(join(cwd, "service/catalog.json"), JSON.stringify({ products: { lamp: { key: "access:light" } } }));
     const { code, told } = await runCommand(["validate"], { cwd });
     rmSync(cwd, { recursive: true });
     expect(code).toBe(0);
@@ -241,10 +206,7 @@ describe("relay validate", () => {
 
   test("every problem is one line: file, line, column, sentence", async () => {
     mkdirSync(join(cwd, "service", "relays"), { recursive: true });
-    writeFileSync(
-      join(cwd, "service", "relays", "broken.json"),
-      '{\n  "name": "broken",\n  "trigger": { "kind": "clock" },\n  "actions": []\n}\n',
-    );
+    writeFileSync(join(cwd, "service", "relays", "broken.json"), '{\n  "name": "broken",\n  "trigger": { "kind": "clock" },\n  "actions": []\n}\n');
     const { code, said } = await runCommand(["validate"], { cwd });
     expect(code).toBe(1);
     expect(said.split("\n")).toEqual([

@@ -27,11 +27,7 @@ const WRONG: readonly [rule: string, line: string, sentence: RegExp][] = [
   ["a switch with a value is refused", "dev --open=yes", /--open takes no value/],
   ["a port that is none is refused", "serve --port 99999", /whole number from 0 to 65535/],
   ["a port that is no number is refused", "serve --port abc", /whole number from 0 to 65535/],
-  [
-    "a base URL that is none is refused",
-    "serve --base-url relay.example.com",
-    /write an http or https address/,
-  ],
+  ["a base URL that is none is refused", "serve --base-url relay.example.com", /write an http or https address/],
   [
     "a trusted proxy that means everyone is refused",
     "serve --trusted-proxy 127.0.0.1,0.0.0.0/0",
@@ -76,25 +72,19 @@ const REFUSED: readonly [rule: string, line: string, code: RefusalCode][] = [
 describe("a refusal", () => {
   beforeAll(() => writeFileSync(join(cwd, "file"), ""));
 
-  test.each(REFUSED)(
-    "%s: the sentence, then the code and where it is explained",
-    async (_rule, line, code) => {
-      const { code: exit, told } = await runCommand(line.split(" "), { cwd });
-      const [sentence, codeLine, ...rest] = told.split("\n");
-      expect({ exit, rest }).toEqual({ exit: code === "usage" ? 2 : 1, rest: [] });
-      expect(sentence).toMatch(/\.$/);
-      expect(codeLine).toBe(`${code}  http://127.0.0.1:4747/docs/errors/${code}  (or: relay help ${code})`);
-    },
-  );
+  test.each(REFUSED)("%s: the sentence, then the code and where it is explained", async (_rule, line, code) => {
+    const { code: exit, told } = await runCommand(line.split(" "), { cwd });
+    const [sentence, codeLine, ...rest] = told.split("\n");
+    expect({ exit, rest }).toEqual({ exit: code === "usage" ? 2 : 1, rest: [] });
+    expect(sentence).toMatch(/\.$/);
+    expect(codeLine).toBe(`${code}  http://127.0.0.1:4747/docs/errors/${code}  (or: relay help ${code})`);
+  });
 
-  test.each(REFUSED)(
-    "%s: with --json the same as an object on standard output",
-    async (_rule, line, code) => {
-      const { said, told } = await runCommand([...line.split(" "), "--json"], { cwd });
-      const docs = `http://127.0.0.1:4747/docs/errors/${code}`;
-      expect(JSON.parse(said)).toEqual({ code, message: told.split("\n")[0], docs });
-    },
-  );
+  test.each(REFUSED)("%s: with --json the same as an object on standard output", async (_rule, line, code) => {
+    const { said, told } = await runCommand([...line.split(" "), "--json"], { cwd });
+    const docs = `http://127.0.0.1:4747/docs/errors/${code}`;
+    expect(JSON.parse(said)).toEqual({ code, message: told.split("\n")[0], docs });
+  });
 
   test("points to --docs-url, then RELAY_DOCS_URL, then the service that runs", async () => {
     const running = join(cwd, "running");
@@ -102,25 +92,16 @@ describe("a refusal", () => {
     writeFileSync(join(running, "running.json"), JSON.stringify({ url: "http://127.0.0.1:5000" }));
     const pointsTo = async (line: string, env = {}) =>
       /http\S+/.exec((await runCommand(line.split(" "), { cwd, env })).told.split("\n")[1] ?? "")?.[0];
-    expect(await pointsTo("events list --data-dir running")).toBe(
-      "http://127.0.0.1:5000/docs/errors/not_found",
-    );
+    expect(await pointsTo("events list --data-dir running")).toBe("http://127.0.0.1:5000/docs/errors/not_found");
     const env = { RELAY_DOCS_URL: "https://docs.example/relay/" };
-    expect(await pointsTo("events list --data-dir running", env)).toBe(
-      "https://docs.example/relay/errors/not_found",
-    );
-    expect(await pointsTo("serve --docs-url=https://two.example --port x", env)).toBe(
-      "https://two.example/errors/usage",
-    );
+    expect(await pointsTo("events list --data-dir running", env)).toBe("https://docs.example/relay/errors/not_found");
+    expect(await pointsTo("serve --docs-url=https://two.example --port x", env)).toBe("https://two.example/errors/usage");
   });
 
-  test.each(Object.entries({ ...REFUSALS, ...RESULTS }))(
-    "relay help %s says what it means and what to do",
-    async (code, entry) => {
-      const { code: exit, said } = await runCommand(["help", code], { cwd });
-      expect({ exit, said }).toEqual({ exit: 0, said: `${code}\n\n${entry.when}\n${entry.todo}` });
-    },
-  );
+  test.each(Object.entries({ ...REFUSALS, ...RESULTS }))("relay help %s says what it means and what to do", async (code, entry) => {
+    const { code: exit, said } = await runCommand(["help", code], { cwd });
+    expect({ exit, said }).toEqual({ exit: 0, said: `${code}\n\n${entry.when}\n${entry.todo}` });
+  });
 });
 
 describe("help", () => {

@@ -27,9 +27,7 @@ describe("the body", () => {
   });
 
   test("satisfies when", () => {
-    const body = bodyOf(
-      trigger({ map: { event_type: "type", live: "livemode" }, when: { event_type: "paid", live: "true" } }),
-    );
+    const body = bodyOf(trigger({ map: { event_type: "type", live: "livemode" }, when: { event_type: "paid", live: "true" } }));
     expect(body).toEqual({ type: "paid", livemode: "true" });
   });
 

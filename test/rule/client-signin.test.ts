@@ -1,10 +1,6 @@
 /** Signing in with an e-mailed code, rule by rule. */
 import { describe, expect, test } from "bun:test";
-import {
-  endPersonSessions,
-  findPersonSession,
-  forgetEndedPersonSessions,
-} from "../../src/client/person-session.ts";
+import { endPersonSessions, findPersonSession, forgetEndedPersonSessions } from "../../src/client/person-session.ts";
 import { PersonSignin, type SigninPlace } from "../../src/client/person-signin.ts";
 import { DAY_MS, DEFAULT_LIMITS, type RaisableLimits } from "../../src/ground/limit.ts";
 import type { MailOutcome, OutgoingMail } from "../../src/mail/mailer.ts";
@@ -30,9 +26,7 @@ interface Door {
   code(email: string): Promise<string>;
 }
 
-function openDoor(
-  options: { outcome?: MailOutcome; local?: boolean; limits?: Partial<RaisableLimits> } = {},
-): Door {
+function openDoor(options: { outcome?: MailOutcome; local?: boolean; limits?: Partial<RaisableLimits> } = {}): Door {
   const mails: OutgoingMail[] = [];
   const mailer = {
     async send(mail: OutgoingMail): Promise<MailOutcome> {
@@ -115,9 +109,7 @@ describe("a code", () => {
     await clock.advance(10 * MINUTE_MS - 1);
     await door.signin.signIn(door.place, { email: early, code: codes[0] ?? "" });
     await clock.advance(1);
-    const refusal = await refusalOf(() =>
-      door.signin.signIn(door.place, { email: late, code: codes[1] ?? "" }),
-    );
+    const refusal = await refusalOf(() => door.signin.signIn(door.place, { email: late, code: codes[1] ?? "" }));
     expect(refusal.code).toBe("code_invalid");
   });
 
@@ -151,8 +143,7 @@ describe("a code", () => {
     const door = openDoor();
     const email = newEmail();
     const codes = [await door.code(email)];
-    for (let wrong = 0; wrong < 4; wrong++)
-      await refusalOf(() => door.signin.signIn(door.place, { email, code: wrongOf(codes[0] ?? "") }));
+    for (let wrong = 0; wrong < 4; wrong++) await refusalOf(() => door.signin.signIn(door.place, { email, code: wrongOf(codes[0] ?? "") }));
     codes.push(await door.code(email), await door.code(email));
     const signIn = (code: string | undefined) => door.signin.signIn(door.place, { email, code: code ?? "" });
     expect((await signIn(codes[0])).person.email).toBe(email);
@@ -166,11 +157,9 @@ describe("a code", () => {
     const from = (source: string) => ({ ...door.place, source });
     const code = await door.code(email);
     const other = (n: number) => from(`198.51.100.${n}`);
-    for (let n = 0; n < 20; n++)
-      await refusalOf(() => door.signin.signIn(other(n), { email, code: wrongOf(code) }));
+    for (let n = 0; n < 20; n++) await refusalOf(() => door.signin.signIn(other(n), { email, code: wrongOf(code) }));
     expect((await refusalOf(() => door.signin.signIn(other(99), { email, code }))).code).toBe("code_invalid");
-    for (let n = 0; n < 4; n++)
-      await refusalOf(() => door.signin.signIn(door.place, { email, code: wrongOf(code) }));
+    for (let n = 0; n < 4; n++) await refusalOf(() => door.signin.signIn(door.place, { email, code: wrongOf(code) }));
     expect((await door.signin.signIn(door.place, { email, code })).person.email).toBe(email);
     const second = await door.code(email);
     expect((await door.signin.signIn(other(1), { email, code: second })).person.email).toBe(email);
@@ -188,15 +177,10 @@ describe("a code", () => {
 
   test("stands nowhere in the store of a server, and only as a keyed digest in that of local development", async () => {
     await store.write("app", (tx) =>
-      tx.run(
-        `INSERT INTO sender_domain (environment_id, domain, verification_token, verified_at) VALUES (?1, 'example.com', 't', 1)`,
-        environmentId,
-      ),
+      tx.run(`INSERT INTO sender_domain (environment_id, domain, verification_token, verified_at) VALUES (?1, 'example.com', 't', 1)`, environmentId),
     );
     const smtp = '{"mail":{"smtp":{"host":"localhost"}}}';
-    await store.write("app", (tx) =>
-      tx.run("UPDATE environment SET settings = ?1 WHERE id = ?2", smtp, environmentId),
-    );
+    await store.write("app", (tx) => tx.run("UPDATE environment SET settings = ?1 WHERE id = ?2", smtp, environmentId));
     const door = openDoor({ local: false, outcome: { kind: "sent" } });
     const email = newEmail();
     const code = await door.code(email);
@@ -231,8 +215,7 @@ describe("asking for a code", () => {
       const invite = { environmentId, email, createdBy: "key:test", nowMs: clock.now(), invitesPerDay: 1e6 };
       const { person } = await store.write("app", (tx) => invitePerson(tx, invite));
       const at = { environmentId, personId: person.id, nowMs: clock.now() };
-      if (email === suspended)
-        await store.write("app", (tx) => updatePerson(tx, at, { status: "suspended" }));
+      if (email === suspended) await store.write("app", (tx) => updatePerson(tx, at, { status: "suspended" }));
     }
     const answers = [];
     for (const email of [known, suspended, unknown]) {
@@ -242,16 +225,13 @@ describe("asking for a code", () => {
       expect(after).toEqual([before[0] ?? 0, (before[1] ?? 0) + 1]);
     }
     expect(new Set(answers.map((answer) => JSON.stringify(answer))).size).toBe(1);
-    expect(new Set(door.mails.map(({ text, to }) => text.replace(/^\d{6}/, "").replace(to, ""))).size).toBe(
-      1,
-    );
+    expect(new Set(door.mails.map(({ text, to }) => text.replace(/^\d{6}/, "").replace(to, ""))).size).toBe(1);
   });
 
   test("is capped at five an hour for one e-mail address from one network, however it is written", async () => {
     const door = openDoor();
     const email = newEmail();
-    for (let n = 0; n < 5; n++)
-      await door.signin.requestCode(door.place, n % 2 ? email : email.toUpperCase());
+    for (let n = 0; n < 5; n++) await door.signin.requestCode(door.place, n % 2 ? email : email.toUpperCase());
     const ask = () => door.signin.requestCode(door.place, email);
     const refusal = await refusalOf(ask);
     expect([refusal.code, refusal.status]).toEqual(["code_capped", 429]);
@@ -272,17 +252,10 @@ describe("asking for a code", () => {
     // The one before the person was known counts too.
     for (let n = 0; n < 9; n++) await door.signin.requestCode(from(n), email);
     const refusal = await refusalOf(() => door.signin.requestCode(from(99), email));
-    expect([refusal.code, refusal.message]).toEqual([
-      "code_capped",
-      expect.stringContaining("10 sign-in codes"),
-    ]);
+    expect([refusal.code, refusal.message]).toEqual(["code_capped", expect.stringContaining("10 sign-in codes")]);
     const restarted = openDoor();
-    expect(
-      (await restarted.signin.signIn(door.place, { email, code: await restarted.code(email) })).person.email,
-    ).toBe(email);
-    expect((await door.signin.signIn(door.place, { email, code: await door.code(email) })).person.email).toBe(
-      email,
-    );
+    expect((await restarted.signin.signIn(door.place, { email, code: await restarted.code(email) })).person.email).toBe(email);
+    expect((await door.signin.signIn(door.place, { email, code: await door.code(email) })).person.email).toBe(email);
     await clock.advance(30 * DAY_MS);
     await store.write("app", (tx) => forgetEndedPersonSessions(tx, clock.now()));
     expect((await rows("person_network")).length).toBe(0);
@@ -305,30 +278,14 @@ describe("asking for a code", () => {
     expect(door.mails).toHaveLength(0);
   });
 
-  const unsent: [
-    string,
-    { settings?: string; domain?: boolean; local?: boolean; limits?: Partial<RaisableLimits> },
-    string,
-  ][] = [
-    [
-      "a server has no verified sender domain",
-      { settings: '{"mail":{"smtp":{"host":"h"}}}' },
-      "no verified sender domain",
-    ],
+  const unsent: [string, { settings?: string; domain?: boolean; local?: boolean; limits?: Partial<RaisableLimits> }, string][] = [
+    ["a server has no verified sender domain", { settings: '{"mail":{"smtp":{"host":"h"}}}' }, "no verified sender domain"],
     ["a server has no SMTP server", { domain: true }, "no SMTP server"],
-    [
-      "the owner's sends switch is off",
-      { settings: '{"mail":{"sends":false}}', local: true },
-      "sends switch is off",
-    ],
+    ["the owner's sends switch is off", { settings: '{"mail":{"sends":false}}', local: true }, "sends switch is off"],
   ];
   test.each(unsent)("is refused where %s, and writes nothing", async (_, given, words) => {
     await store.write("app", async (tx) => {
-      await tx.run(
-        "UPDATE environment SET settings = ?1 WHERE id = ?2",
-        given.settings ?? "{}",
-        environmentId,
-      );
+      await tx.run("UPDATE environment SET settings = ?1 WHERE id = ?2", given.settings ?? "{}", environmentId);
       if (given.domain === true)
         await tx.run(
           `INSERT INTO sender_domain (environment_id, domain, verification_token, verified_at) VALUES (?1, 'example.com', 't', 1)`,
@@ -410,8 +367,7 @@ describe("signing in", () => {
 
   test("is capped at sixty an hour from one network address, right or wrong", async () => {
     const door = openDoor();
-    const attempt = (source: string) =>
-      refusalOf(() => door.signin.signIn({ ...door.place, source }, { email: "a@example.com", code: "1" }));
+    const attempt = (source: string) => refusalOf(() => door.signin.signIn({ ...door.place, source }, { email: "a@example.com", code: "1" }));
     for (let n = 0; n < 60; n++) expect((await attempt("192.0.2.1")).code).toBe("code_invalid");
     const capped = await attempt("192.0.2.1");
     expect([capped.code, capped.extra.resetAtMs]).toEqual(["signin_capped", clock.now() + 60 * MINUTE_MS]);
@@ -435,15 +391,13 @@ describe("a session", () => {
     const { token, person } = await door.signin.signIn(door.place, { email, code: await door.code(email) });
     return { token, personId: person.id };
   }
-  const find = (token: string, at = environmentId) =>
-    store.read((tx) => findPersonSession(tx, at, token, clock.now()));
+  const find = (token: string, at = environmentId) => store.read((tx) => findPersonSession(tx, at, token, clock.now()));
 
   test("is found by its token in its own environment alone, and stored as a hash", async () => {
     const { token, personId } = await open();
     expect((await find(token))?.personId).toBe(personId);
     expect(await find(token, otherId)).toBeNull();
-    for (const wrong of ["", token.slice(3), `${token}x`, `${token.slice(0, -1)}_`])
-      expect(await find(wrong)).toBeNull();
+    for (const wrong of ["", token.slice(3), `${token}x`, `${token.slice(0, -1)}_`]) expect(await find(wrong)).toBeNull();
     expect(Bun.inspect(await rows("person_session"))).not.toContain(token.slice(3));
   });
 
@@ -466,14 +420,8 @@ describe("a session", () => {
         await store.write("dashboard", (tx) => updatePerson(tx, at, { status: "active" }));
       },
     ],
-    [
-      "when the person is erased",
-      (personId) => erase(store, { environmentId, personId, by: "key:test", nowMs: clock.now() }),
-    ],
-    [
-      "when the person signs out everywhere",
-      (personId) => store.write("app", (tx) => endPersonSessions(tx, personId)),
-    ],
+    ["when the person is erased", (personId) => erase(store, { environmentId, personId, by: "key:test", nowMs: clock.now() })],
+    ["when the person signs out everywhere", (personId) => store.write("app", (tx) => endPersonSessions(tx, personId))],
   ];
   test.each(endings)("ends %s", async (_, end) => {
     const ended = await open();

@@ -18,9 +18,7 @@ const town = await openTown();
 const { store, clock, environmentId, otherEnvironmentId } = town;
 
 const make = (name: string, kind = "shared", fields: object = { title: "text" }, at = environmentId) =>
-  store.write("app", (tx) =>
-    createCollection(tx, at, requireCollectionDefinition({ name, kind, fields: { ...fields } }), clock.now()),
-  );
+  store.write("app", (tx) => createCollection(tx, at, requireCollectionDefinition({ name, kind, fields: { ...fields } }), clock.now()));
 const change = (name: string, kind: string, fields: object, version: number | null = null) =>
   store.write("app", (tx) => {
     const definition = requireCollectionDefinition({ name, kind, fields: { ...fields } });
@@ -51,11 +49,7 @@ describe("what a collection may say", () => {
     ["an unknown type", { ...fine, fields: { a: "string" } }, ["fields.a.type"]],
     ["a field name with a dot", { ...fine, fields: { "a.b": "text" } }, ["fields.a.b"]],
     ["a rule with an unknown name", { ...fine, fields: { a: { type: "text", min: 1 } } }, ["fields.a.min"]],
-    [
-      "required that is text",
-      { ...fine, fields: { a: { type: "text", required: "yes" } } },
-      ["fields.a.required"],
-    ],
+    ["required that is text", { ...fine, fields: { a: { type: "text", required: "yes" } } }, ["fields.a.required"]],
     ["max on a boolean", { ...fine, fields: { a: { type: "boolean", max: 3 } } }, ["fields.a.max"]],
     ["max on a date", { ...fine, fields: { a: { type: "date", max: 3 } } }, ["fields.a.max"]],
     ["max 0 on a text", { ...fine, fields: { a: { type: "text", max: 0 } } }, ["fields.a.max"]],
@@ -132,9 +126,7 @@ describe("a collection", () => {
 
   test("saved as it stands stays at its version", async () => {
     await make("same");
-    expect((await change("same", "shared", { title: { type: "text", required: false } })).after.version).toBe(
-      1,
-    );
+    expect((await change("same", "shared", { title: { type: "text", required: false } })).after.version).toBe(1);
   });
 
   test("keeps its old records when its fields change; they meet the new rules when next written", async () => {
@@ -144,10 +136,7 @@ describe("a collection", () => {
     const at = { environmentId, collection: "changing", recordId: record.id };
     const kept = await store.read((tx) => requireRecord(tx, environmentId, "changing", record.id));
     expect(viewRecord(kept).data).toEqual({ title: "old" });
-    const again = (data: object) =>
-      store.write("app", (tx) =>
-        updateRecord(tx, { ...at, data: { ...data }, by: "key:test", nowMs: clock.now() }),
-      );
+    const again = (data: object) => store.write("app", (tx) => updateRecord(tx, { ...at, data: { ...data }, by: "key:test", nowMs: clock.now() }));
     const refusal = await refusalOf(() => again({ title: "old" }));
     expect(refusal.extra.problems?.map((problem) => problem.field)).toEqual(["data.title", "data.price"]);
     expect(viewRecord((await again({ price: 3 })).after).data).toEqual({ price: 3 });
@@ -160,8 +149,7 @@ describe("a collection", () => {
   });
 
   test("is deleted when empty, refused as in_use with records, and with force goes with them", async () => {
-    const remove = (name: string, force = false) =>
-      store.write("app", (tx) => deleteCollection(tx, environmentId, name, { force }));
+    const remove = (name: string, force = false) => store.write("app", (tx) => deleteCollection(tx, environmentId, name, { force }));
     await make("empty");
     expect((await remove("empty")).recordsDeleted).toBe(0);
     await make("full");
@@ -182,9 +170,7 @@ describe("a collection", () => {
         return putCollection(tx, environmentId, definition, clock.now());
       });
     expect((await put({ a: "text" })).before).toBeNull();
-    expect([(await put({ b: "text" })).before?.version, (await put({ b: "text" })).after.version]).toEqual([
-      1, 2,
-    ]);
+    expect([(await put({ b: "text" })).before?.version, (await put({ b: "text" })).after.version]).toEqual([1, 2]);
   });
 
   test("is listed in pages, newest first and those of one moment by name", async () => {
@@ -194,9 +180,7 @@ describe("a collection", () => {
     const names: string[] = [];
     let cursor: string | undefined;
     do {
-      const page = await store.read((tx) =>
-        listCollections(tx, environmentId, readPageRequest({ limit: "2", cursor })),
-      );
+      const page = await store.read((tx) => listCollections(tx, environmentId, readPageRequest({ limit: "2", cursor })));
       names.push(...page.items.map((item) => item.name));
       cursor = page.next ?? undefined;
     } while (cursor !== undefined);

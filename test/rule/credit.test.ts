@@ -2,13 +2,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { readPageRequest } from "../../src/ground/page.ts";
 import { Refusal } from "../../src/ground/refusal.ts";
-import {
-  addCredits,
-  type CreditLine,
-  findBalance,
-  listCredits,
-  takeBackCredits,
-} from "../../src/people/credit.ts";
+import { addCredits, type CreditLine, findBalance, listCredits, takeBackCredits } from "../../src/people/credit.ts";
 import { addCreditsByHand } from "../../src/people/hand-credit.ts";
 import { refusalOf } from "../kit/fresh-store.ts";
 import { openTown } from "../kit/people.ts";
@@ -92,13 +86,10 @@ describe("the ledger", () => {
     expect((await add(id, -5, "key:later")).applied).toBe(true);
   });
 
-  test.each([0, 1.5, Number.NaN, Number.POSITIVE_INFINITY, 1_000_000_001, -1_000_000_001])(
-    "refuses the amount %p",
-    async (amount) => {
-      const { id } = await town.newPerson();
-      expect((await refusalOf(() => add(id, amount))).code).toBe("invalid_input");
-    },
-  );
+  test.each([0, 1.5, Number.NaN, Number.POSITIVE_INFINITY, 1_000_000_001, -1_000_000_001])("refuses the amount %p", async (amount) => {
+    const { id } = await town.newPerson();
+    expect((await refusalOf(() => add(id, amount))).code).toBe("invalid_input");
+  });
 
   test("takes back what is left when part of it is spent, once per key", async () => {
     const { id } = await town.newPerson();
@@ -108,9 +99,7 @@ describe("the ledger", () => {
     const first = await take();
     expect([first.line.amount, first.line.balance, first.line.source]).toEqual([-3, 0, "refund"]);
     expect(await take()).toEqual({ line: first.line, applied: false });
-    expect(
-      (await store.write("app", (tx) => takeBackCredits(tx, line(id, 4, "refund:prc_2")))).line.amount,
-    ).toBe(0);
+    expect((await store.write("app", (tx) => takeBackCredits(tx, line(id, 4, "refund:prc_2")))).line.amount).toBe(0);
   });
 });
 
@@ -118,9 +107,7 @@ describe("spending at the same time", () => {
   test("a hundred spends of one against a balance of forty: forty succeed, sixty are refused", async () => {
     const { id } = await town.newPerson();
     await add(id, 40);
-    const answers = await Promise.allSettled(
-      Array.from({ length: 100 }, (_, index) => add(id, -1, `key:${index}`)),
-    );
+    const answers = await Promise.allSettled(Array.from({ length: 100 }, (_, index) => add(id, -1, `key:${index}`)));
     const refused = answers.filter((answer) => answer.status === "rejected");
     expect(refused).toHaveLength(60);
     for (const answer of refused) expect((answer.reason as Refusal).code).toBe("credits_short");
@@ -149,9 +136,7 @@ describe("spending at the same time", () => {
         const answers = await Promise.allSettled(
           operations.map(({ person, amount, key, takeBack }) => {
             const given = line(people[person] ?? "", amount, key === null ? null : `key:${key}`);
-            return store.write("app", (tx) =>
-              takeBack ? takeBackCredits(tx, given) : addCredits(tx, given),
-            );
+            return store.write("app", (tx) => (takeBack ? takeBackCredits(tx, given) : addCredits(tx, given)));
           }),
         );
         operations.forEach(({ person, amount, key, takeBack }, index) => {
@@ -161,10 +146,7 @@ describe("spending at the same time", () => {
           const once = key === null ? null : `key:${key}`;
           const expected = modelNext(state, amount, once, takeBack);
           if (answer.status === "fulfilled") {
-            expect([answer.value.applied, answer.value.line.amount]).toEqual([
-              expected.applied,
-              expected.amount,
-            ]);
+            expect([answer.value.applied, answer.value.line.amount]).toEqual([expected.applied, expected.amount]);
             if (answer.value.applied) expect(answer.value.line.balance).toBe(state.balance);
           } else {
             expect((answer.reason as Refusal).code as string).toBe(expected.code ?? "none");
@@ -173,10 +155,7 @@ describe("spending at the same time", () => {
         });
         for (const [index, personId] of people.entries()) {
           const ledger = await ledgerOf(personId, { limit: "200" });
-          expect([ledger.balance, ledger.items.length]).toEqual([
-            model[index]?.balance ?? -1,
-            model[index]?.lines ?? -1,
-          ]);
+          expect([ledger.balance, ledger.items.length]).toEqual([model[index]?.balance ?? -1, model[index]?.lines ?? -1]);
           expect(ledger.items.reduce((sum, item) => sum + item.amount, 0)).toBe(ledger.balance);
         }
       }),
@@ -192,12 +171,7 @@ interface Model {
 }
 
 /** What the rules say must happen; moves the model on. */
-function modelNext(
-  state: Model,
-  amount: number,
-  once: string | null,
-  takeBack: boolean,
-): { applied: boolean; amount: number; code: string | null } {
+function modelNext(state: Model, amount: number, once: string | null, takeBack: boolean): { applied: boolean; amount: number; code: string | null } {
   const refused = (code: string) => ({ applied: false, amount: 0, code });
   if (!takeBack && amount === 0) return refused("invalid_input");
   const first = once === null ? undefined : state.keys.get(once);

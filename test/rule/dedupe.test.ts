@@ -1,14 +1,7 @@
 /** Deduplication: what counts as the same event, for how long, and that two keys whose short forms agree are never taken for one another. */
 import { beforeEach, describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import {
-  type DedupeKey,
-  findDuplicate,
-  forgetKey,
-  keyOfBody,
-  keyOfEventId,
-  keyOfOccurrence,
-} from "../../src/event/dedupe.ts";
+import { type DedupeKey, findDuplicate, forgetKey, keyOfBody, keyOfEventId, keyOfOccurrence } from "../../src/event/dedupe.ts";
 import { insertEvent } from "../../src/event/event-insert.ts";
 import { makeReceiverPayload } from "../../src/event/payload.ts";
 import { DAY_MS } from "../../src/ground/limit.ts";
@@ -54,61 +47,16 @@ describe("the same event", () => {
     ["another relay name", keyOfEventId(1, "orders", "a"), keyOfEventId(1, "order", "a"), false],
     ["another environment", keyOfEventId(1, "orders", "a"), keyOfEventId(2, "orders", "a"), false],
     ["an event_id in other letters", keyOfEventId(1, "orders", "a"), keyOfEventId(1, "orders", "A"), false],
-    [
-      "one event_id with half a character",
-      keyOfEventId(1, "orders", "a\ud800"),
-      keyOfEventId(1, "orders", "a\ud800"),
-      true,
-    ],
-    [
-      "an event_id with another half of a character",
-      keyOfEventId(1, "orders", "a\ud800"),
-      keyOfEventId(1, "orders", "a\ud801"),
-      false,
-    ],
-    [
-      "an event_id with the character that stands for half of one",
-      keyOfEventId(1, "orders", "a\ud800"),
-      keyOfEventId(1, "orders", "a\ufffd"),
-      false,
-    ],
-    [
-      "an event_id of digits with a leading zero",
-      keyOfEventId(1, "orders", "1"),
-      keyOfEventId(1, "orders", "01"),
-      false,
-    ],
-    [
-      "one body in one UTC day",
-      keyOfBody(1, "orders", bytes("{}"), MIDNIGHT - DAY_MS),
-      keyOfBody(1, "orders", bytes("{}"), MIDNIGHT - 1),
-      true,
-    ],
-    [
-      "one body in the next UTC day",
-      keyOfBody(1, "orders", bytes("{}"), MIDNIGHT - 1),
-      keyOfBody(1, "orders", bytes("{}"), MIDNIGHT),
-      false,
-    ],
-    [
-      "another body",
-      keyOfBody(1, "orders", bytes("{}"), MIDNIGHT),
-      keyOfBody(1, "orders", bytes("{ }"), MIDNIGHT),
-      false,
-    ],
-    [
-      "a body and an event_id of the same text",
-      keyOfBody(1, "orders", bytes("a"), MIDNIGHT),
-      keyOfEventId(1, "orders", "a"),
-      false,
-    ],
+    ["one event_id with half a character", keyOfEventId(1, "orders", "a\ud800"), keyOfEventId(1, "orders", "a\ud800"), true],
+    ["an event_id with another half of a character", keyOfEventId(1, "orders", "a\ud800"), keyOfEventId(1, "orders", "a\ud801"), false],
+    ["an event_id with the character that stands for half of one", keyOfEventId(1, "orders", "a\ud800"), keyOfEventId(1, "orders", "a\ufffd"), false],
+    ["an event_id of digits with a leading zero", keyOfEventId(1, "orders", "1"), keyOfEventId(1, "orders", "01"), false],
+    ["one body in one UTC day", keyOfBody(1, "orders", bytes("{}"), MIDNIGHT - DAY_MS), keyOfBody(1, "orders", bytes("{}"), MIDNIGHT - 1), true],
+    ["one body in the next UTC day", keyOfBody(1, "orders", bytes("{}"), MIDNIGHT - 1), keyOfBody(1, "orders", bytes("{}"), MIDNIGHT), false],
+    ["another body", keyOfBody(1, "orders", bytes("{}"), MIDNIGHT), keyOfBody(1, "orders", bytes("{ }"), MIDNIGHT), false],
+    ["a body and an event_id of the same text", keyOfBody(1, "orders", bytes("a"), MIDNIGHT), keyOfEventId(1, "orders", "a"), false],
     ["one occurrence of one relay", keyOfOccurrence(1, "rly_1", "t"), keyOfOccurrence(1, "rly_1", "t"), true],
-    [
-      "one occurrence of another relay",
-      keyOfOccurrence(1, "rly_1", "t"),
-      keyOfOccurrence(1, "rly_2", "t"),
-      false,
-    ],
+    ["one occurrence of another relay", keyOfOccurrence(1, "rly_1", "t"), keyOfOccurrence(1, "rly_2", "t"), false],
   ];
   for (const [name, first, second, same] of rows) {
     test(`${name} ${same ? "is a duplicate and answers the first row's id" : "is another event"}`, async () => {

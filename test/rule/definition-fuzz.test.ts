@@ -16,24 +16,8 @@ const piece = fc.constantFrom<unknown>(
   ...ACTIONS.flatMap((one) => one.examples),
   ...SCHEMES.flatMap((one) => one.examples),
 );
-const key = fc.oneof(
-  fc.string(),
-  fc.constantFrom(
-    "kind",
-    "verify",
-    "scheme",
-    "map",
-    "when",
-    "type",
-    "data",
-    "to",
-    "__proto__",
-    "constructor",
-  ),
-);
-const mutant = fc
-  .tuple(piece, key, fc.oneof(fc.jsonValue(), fc.bigInt()))
-  .map(([base, name, value]) => ({ ...(base as object), [name]: value }));
+const key = fc.oneof(fc.string(), fc.constantFrom("kind", "verify", "scheme", "map", "when", "type", "data", "to", "__proto__", "constructor"));
+const mutant = fc.tuple(piece, key, fc.oneof(fc.jsonValue(), fc.bigInt())).map(([base, name, value]) => ({ ...(base as object), [name]: value }));
 const anything = fc.oneof(fc.jsonValue({ maxDepth: 6 }), mutant, piece);
 
 function judge(value: unknown): void {
@@ -69,12 +53,7 @@ test("a mutated trigger or action of a valid definition never makes the check th
 });
 
 test("a value that cannot even turn into a text never makes the check throw", () => {
-  for (const odd of [
-    { toString: "" },
-    [{ toString: "" }],
-    { valueOf: 1, toString: 1 },
-    [[{ toString: null }]],
-  ]) {
+  for (const odd of [{ toString: "" }, [{ toString: "" }], { valueOf: 1, toString: 1 }, [[{ toString: null }]]]) {
     judge({ name: "paid", trigger: { kind: odd, verify: { scheme: "hooks" }, map: {} }, actions: [] });
     judge({
       name: odd,
@@ -98,13 +77,7 @@ test("a text of a hundred thousand open brackets is refused, not walked", () => 
 
 test("hostile texts are checked in linear time", () => {
   const long = "a".repeat(100_000);
-  for (const text of [
-    long,
-    `${long}!`,
-    `${"a.".repeat(50_000)}`,
-    "{{".repeat(50_000),
-    `{{${" ".repeat(99_000)}`,
-  ]) {
+  for (const text of [long, `${long}!`, `${"a.".repeat(50_000)}`, "{{".repeat(50_000), `{{${" ".repeat(99_000)}`]) {
     judge({
       name: text,
       trigger: { kind: "receiver", verify: { scheme: text }, map: { a: "b" }, when: { a: "b" } },

@@ -35,9 +35,7 @@ describe("it takes every example", () => {
   const rows = [
     ...TRIGGERS.flatMap(({ kind, examples }) => examples.map((one) => [kind, { trigger: one }] as const)),
     ...ACTIONS.flatMap(({ type, examples }) => examples.map((one) => [type, { actions: [one] }] as const)),
-    ...SCHEMES.flatMap(({ name, examples }) =>
-      examples.map((verify) => [name, { trigger: { kind: "receiver", verify, map: {} } }] as const),
-    ),
+    ...SCHEMES.flatMap(({ name, examples }) => examples.map((verify) => [name, { trigger: { kind: "receiver", verify, map: {} } }] as const)),
   ];
   test.each(rows)("%s", (_title, part) => {
     expect(takes({ name: "paid", trigger, actions: [call], ...part })).toBe(true);
@@ -53,10 +51,7 @@ describe("it refuses", () => {
     ["an unknown type", { actions: [{ type: "start_run" }] }],
     ["an unknown field of an action", { actions: [{ ...(call as object), method: "GET" }] }],
     ["eleven actions", { actions: Array(11).fill(call) }],
-    [
-      "an unknown scheme",
-      { trigger: { kind: "receiver", verify: { scheme: "hmac_sha256_header" }, map: {} } },
-    ],
+    ["an unknown scheme", { trigger: { kind: "receiver", verify: { scheme: "hmac_sha256_header" }, map: {} } }],
   ];
   test.each(rows)("%s", (_title, part) => {
     expect(takes({ name: "paid", trigger, actions: [call], ...part })).toBe(false);
@@ -65,11 +60,7 @@ describe("it refuses", () => {
 
 test("it names every kind, type and scheme where an editor completes them", () => {
   const text = JSON.stringify(schema);
-  for (const name of [
-    ...TRIGGERS.map((one) => one.kind),
-    ...ACTIONS.map((one) => one.type),
-    ...SCHEMES.map((one) => one.name),
-  ]) {
+  for (const name of [...TRIGGERS.map((one) => one.kind), ...ACTIONS.map((one) => one.type), ...SCHEMES.map((one) => one.name)]) {
     expect(text).toContain(`"const":"${name}"`);
   }
 });

@@ -50,49 +50,19 @@ const REFUSED: Row[] = [
   ["a name ends where its text ends", relay({ name: "paid\n" }), "name", "2 to 63 characters"],
   ["a relay has one action at least", relay({ actions: [] }), "actions", "1 to 10 actions"],
   ["a relay has 10 actions at most", relay({ actions: Array(11).fill(CALL) }), "actions", "has 11 entries"],
-  [
-    "an unknown field of the definition is refused by name",
-    { ...relay({}), extra: 1 },
-    "extra",
-    "not a known field",
-  ],
-  [
-    "a mistyped field is refused with the name it resembles",
-    { name: "paid", triger: HOOKS, actions: [CALL] },
-    "triger",
-    "`trigger`",
-  ],
+  ["an unknown field of the definition is refused by name", { ...relay({}), extra: 1 }, "extra", "not a known field"],
+  ["a mistyped field is refused with the name it resembles", { name: "paid", triger: HOOKS, actions: [CALL] }, "triger", "`trigger`"],
   ["$schema is an unknown field too", { ...relay({}), $schema: "x" }, "$schema", "editors find the schema"],
-  [
-    "an unknown field of a trigger is refused by name",
-    receiver({ extra: 1 }),
-    "trigger.extra",
-    "not a known field",
-  ],
+  ["an unknown field of a trigger is refused by name", receiver({ extra: 1 }), "trigger.extra", "not a known field"],
   [
     "an unknown field of verify is refused by name",
     receiver({ verify: { scheme: "hooks", header: "x" } }),
     "trigger.verify.header",
     "not a known field",
   ],
-  [
-    "an unknown field of an action is refused by name",
-    action({ ...CALL, method: "GET" }),
-    "actions.0.method",
-    "not a known field",
-  ],
-  [
-    "a secret never stands in a definition",
-    receiver({ secret: "s" }),
-    "trigger.secret",
-    "secrets never stand in a definition",
-  ],
-  [
-    "the trigger kind is one of three",
-    relay({ trigger: { kind: "recever" } }),
-    "trigger.kind",
-    "did you mean receiver?",
-  ],
+  ["an unknown field of an action is refused by name", action({ ...CALL, method: "GET" }), "actions.0.method", "not a known field"],
+  ["a secret never stands in a definition", receiver({ secret: "s" }), "trigger.secret", "secrets never stand in a definition"],
+  ["the trigger kind is one of three", relay({ trigger: { kind: "recever" } }), "trigger.kind", "did you mean receiver?"],
   ["the trigger kind is a text", relay({ trigger: { kind: 7 } }), "trigger.kind", "is a number"],
   ["the action type is one of ten", action({ type: "send_sms" }), "actions.0.type", "not a known name"],
   ["the action type is required", action({}), "actions.0.type", "is missing"],
@@ -100,18 +70,8 @@ const REFUSED: Row[] = [
   ["an action is an object", relay({ actions: ["call_url"] }), "actions.0", "is a text"],
   // Receiver
   ["verify is required", relay({ trigger: { kind: "receiver", map: {} } }), "trigger.verify", "is missing"],
-  [
-    "map is required",
-    relay({ trigger: { kind: "receiver", verify: { scheme: "hooks" } } }),
-    "trigger.map",
-    "is missing",
-  ],
-  [
-    "the scheme is one of four",
-    receiver({ verify: { scheme: "hook" } }),
-    "trigger.verify.scheme",
-    "did you mean hooks?",
-  ],
+  ["map is required", relay({ trigger: { kind: "receiver", verify: { scheme: "hooks" } } }), "trigger.map", "is missing"],
+  ["the scheme is one of four", receiver({ verify: { scheme: "hook" } }), "trigger.verify.scheme", "did you mean hooks?"],
   [
     "the old scheme name is refused, naming signature",
     receiver({ verify: { scheme: "hmac_sha256_header", header: "x-signature" } }),
@@ -127,18 +87,8 @@ const REFUSED: Row[] = [
   ["a map's value is a text", receiver({ map: { a: 1 } }), "trigger.map.a", "is a number"],
   ["a map's path has no empty part", receiver({ map: { a: "b..c" } }), "trigger.map.a", "not a dotted path"],
   ["a map's path is no template", receiver({ map: { a: "{{b}}" } }), "trigger.map.a", "holds a template"],
-  [
-    "a map's name can stand in a template",
-    receiver({ map: { "a b": "c" } }),
-    "trigger.map.a b",
-    "letters, digits",
-  ],
-  [
-    "__proto__ is no name",
-    receiver({ map: JSON.parse('{"__proto__":"a"}') }),
-    "trigger.map.__proto__",
-    "choose another name",
-  ],
+  ["a map's name can stand in a template", receiver({ map: { "a b": "c" } }), "trigger.map.a b", "letters, digits"],
+  ["__proto__ is no name", receiver({ map: JSON.parse('{"__proto__":"a"}') }), "trigger.map.__proto__", "choose another name"],
   [
     "a map names one person key at most",
     receiver({ map: { person_email: "a", person_id: "b" } }),
@@ -151,120 +101,35 @@ const REFUSED: Row[] = [
     "trigger.map.person_token",
     "one event acts on one person",
   ],
-  [
-    "every key of when is a name in map",
-    receiver({ when: { ordr: "1" } }),
-    "trigger.when.ordr",
-    "write order",
-  ],
+  ["every key of when is a name in map", receiver({ when: { ordr: "1" } }), "trigger.when.ordr", "write order"],
   ["when matches texts", receiver({ when: { order: 4200 } }), "trigger.when.order", "a text in quotes"],
-  [
-    "when holds texts in its lists",
-    receiver({ when: { order: ["a", 1] } }),
-    "trigger.when.order.1",
-    "a text in quotes",
-  ],
-  [
-    "a list in when is not empty",
-    receiver({ when: { order: [] } }),
-    "trigger.when.order",
-    "is empty: it must be a list of 1 to 20",
-  ],
-  [
-    "a list in when is bounded",
-    receiver({ when: { order: Array.from({ length: 21 }, String) } }),
-    "trigger.when.order",
-    "has 21 entries",
-  ],
-  [
-    "a list in when names a text once",
-    receiver({ when: { order: ["a", "a"] } }),
-    "trigger.when.order.1",
-    "stands here twice",
-  ],
-  [
-    "when takes no lists in lists",
-    receiver({ when: { order: [["a"]] } }),
-    "trigger.when.order.0",
-    "a text in quotes",
-  ],
-  [
-    "trustUnsignedEvents is true or false",
-    receiver({ trustUnsignedEvents: "yes" }),
-    "trigger.trustUnsignedEvents",
-    "true or false",
-  ],
+  ["when holds texts in its lists", receiver({ when: { order: ["a", 1] } }), "trigger.when.order.1", "a text in quotes"],
+  ["a list in when is not empty", receiver({ when: { order: [] } }), "trigger.when.order", "is empty: it must be a list of 1 to 20"],
+  ["a list in when is bounded", receiver({ when: { order: Array.from({ length: 21 }, String) } }), "trigger.when.order", "has 21 entries"],
+  ["a list in when names a text once", receiver({ when: { order: ["a", "a"] } }), "trigger.when.order.1", "stands here twice"],
+  ["when takes no lists in lists", receiver({ when: { order: [["a"]] } }), "trigger.when.order.0", "a text in quotes"],
+  ["trustUnsignedEvents is true or false", receiver({ trustUnsignedEvents: "yes" }), "trigger.trustUnsignedEvents", "true or false"],
   // Recipe
-  [
-    "a recipe says where the signature is",
-    receiver({ verify: { scheme: "signature" } }),
-    "trigger.verify.header",
-    "is missing",
-  ],
-  [
-    "a recipe's algorithm is one of five",
-    recipe({ algorithm: "md5" }),
-    "trigger.verify.algorithm",
-    "hmac-sha256",
-  ],
-  [
-    "a recipe's separator is , or ;",
-    recipe({ signatureKey: "v1", separator: "|" }),
-    "trigger.verify.separator",
-    '"," or ";"',
-  ],
-  [
-    "a recipe's encoding is one of three",
-    recipe({ encoding: "base32" }),
-    "trigger.verify.encoding",
-    "base64url",
-  ],
-  [
-    "toleranceSeconds is 300 at most",
-    recipe({ timestampHeader: "x-time", toleranceSeconds: 301 }),
-    "trigger.verify.toleranceSeconds",
-    "is 301",
-  ],
+  ["a recipe says where the signature is", receiver({ verify: { scheme: "signature" } }), "trigger.verify.header", "is missing"],
+  ["a recipe's algorithm is one of five", recipe({ algorithm: "md5" }), "trigger.verify.algorithm", "hmac-sha256"],
+  ["a recipe's separator is , or ;", recipe({ signatureKey: "v1", separator: "|" }), "trigger.verify.separator", '"," or ";"'],
+  ["a recipe's encoding is one of three", recipe({ encoding: "base32" }), "trigger.verify.encoding", "base64url"],
+  ["toleranceSeconds is 300 at most", recipe({ timestampHeader: "x-time", toleranceSeconds: 301 }), "trigger.verify.toleranceSeconds", "is 301"],
   [
     "signedPayload ends with one of three",
     recipe({ signedPayload: "{timestamp}.", timestampHeader: "x-time" }),
     "trigger.verify.signedPayload",
     "{body}",
   ],
-  [
-    "{token} needs tokenField",
-    recipe({ signedPayload: "{token}" }),
-    "trigger.verify.tokenField",
-    "is missing",
-  ],
+  ["{token} needs tokenField", recipe({ signedPayload: "{token}" }), "trigger.verify.tokenField", "is missing"],
   // Schedule
-  [
-    "nothing is shorter than 15 minutes",
-    relay({ trigger: { kind: "schedule", every: "5m" } }),
-    "trigger.every",
-    "nothing shorter than 15 minutes",
-  ],
+  ["nothing is shorter than 15 minutes", relay({ trigger: { kind: "schedule", every: "5m" } }), "trigger.every", "nothing shorter than 15 minutes"],
   ["every is required", relay({ trigger: { kind: "schedule" } }), "trigger.every", "is missing"],
   ["at is HH:MM", relay({ trigger: { ...DAILY, at: "9:00" } }), "trigger.at", "HH:MM"],
   ["at is a time of day", relay({ trigger: { ...DAILY, at: "24:00" } }), "trigger.at", "HH:MM"],
-  [
-    "at pairs only with 1d and 1w",
-    relay({ trigger: { kind: "schedule", every: "12h", at: "09:00" } }),
-    "trigger.at",
-    "pairs only with 1d and 1w",
-  ],
-  [
-    "on is a lowercase weekday name",
-    relay({ trigger: { kind: "schedule", every: "1w", on: "Monday" } }),
-    "trigger.on",
-    "lowercase weekday",
-  ],
-  [
-    "on is used only with 1w",
-    relay({ trigger: { ...DAILY, on: "monday" } }),
-    "trigger.on",
-    "used only with 1w",
-  ],
+  ["at pairs only with 1d and 1w", relay({ trigger: { kind: "schedule", every: "12h", at: "09:00" } }), "trigger.at", "pairs only with 1d and 1w"],
+  ["on is a lowercase weekday name", relay({ trigger: { kind: "schedule", every: "1w", on: "Monday" } }), "trigger.on", "lowercase weekday"],
+  ["on is used only with 1w", relay({ trigger: { ...DAILY, on: "monday" } }), "trigger.on", "used only with 1w"],
   ...ACTIONS.filter((type) => type.needsPerson(type.examples[0])).map(
     (type): Row => [
       `${type.type} is refused on a schedule`,
@@ -287,94 +152,24 @@ const REFUSED: Row[] = [
   ],
   ["a schedule has no map", relay({ trigger: { ...DAILY, map: {} } }), "trigger.map", "receiver"],
   // Data change
-  [
-    "collection is required",
-    relay({ trigger: { kind: "data_change", on: ["created"] } }),
-    "trigger.collection",
-    "is missing",
-  ],
+  ["collection is required", relay({ trigger: { kind: "data_change", on: ["created"] } }), "trigger.collection", "is missing"],
   ["on names a change", relay({ trigger: { ...CHANGE, on: [] } }), "trigger.on", "is empty"],
   ["on is a list", relay({ trigger: { ...CHANGE, on: "created" } }), "trigger.on", "is a text"],
-  [
-    "on names known changes",
-    relay({ trigger: { ...CHANGE, on: ["saved"] } }),
-    "trigger.on.0",
-    "created, updated or deleted",
-  ],
-  [
-    "on names a change once",
-    relay({ trigger: { ...CHANGE, on: ["created", "created"] } }),
-    "trigger.on.1",
-    "twice",
-  ],
-  [
-    "where matches scalars",
-    relay({ trigger: { ...CHANGE, where: { a: ["b"] } } }),
-    "trigger.where.a",
-    "is a list",
-  ],
-  [
-    "where names the record's own fields",
-    relay({ trigger: { ...CHANGE, where: { "data.a": "b" } } }),
-    "trigger.where.data.a",
-    "no path",
-  ],
+  ["on names known changes", relay({ trigger: { ...CHANGE, on: ["saved"] } }), "trigger.on.0", "created, updated or deleted"],
+  ["on names a change once", relay({ trigger: { ...CHANGE, on: ["created", "created"] } }), "trigger.on.1", "twice"],
+  ["where matches scalars", relay({ trigger: { ...CHANGE, where: { a: ["b"] } } }), "trigger.where.a", "is a list"],
+  ["where names the record's own fields", relay({ trigger: { ...CHANGE, where: { "data.a": "b" } } }), "trigger.where.data.a", "no path"],
   ["where is not called when", relay({ trigger: { ...CHANGE, when: {} } }), "trigger.when", "`where`"],
   // Actions
-  [
-    "an entitlement is no template",
-    action({ ...GRANT, entitlement: "{{mapped.order}}" }),
-    "actions.0.entitlement",
-    "holds a template",
-  ],
-  [
-    "an entitlement is a name or access:<slug>",
-    action({ ...GRANT, entitlement: "role:admin" }),
-    "actions.0.entitlement",
-    "access:<slug>",
-  ],
-  [
-    "expiresAt is a duration or an ISO date",
-    action({ ...GRANT, expiresAt: "3y" }),
-    "actions.0.expiresAt",
-    "neither a duration nor an ISO date",
-  ],
-  [
-    "expiresAt is a day that exists",
-    action({ ...GRANT, expiresAt: "2030-02-30" }),
-    "actions.0.expiresAt",
-    "ISO date",
-  ],
-  [
-    "a reason has 200 characters at most",
-    action({ ...GRANT, reason: "é".repeat(201) }),
-    "actions.0.reason",
-    "is 201 characters long",
-  ],
-  [
-    "a template has no filters",
-    action({ ...GRANT, reason: "{{mapped.order | upper}}" }),
-    "actions.0.reason",
-    "no expressions or filters",
-  ],
-  [
-    "a template's braces pair",
-    action({ ...GRANT, reason: "{{mapped.order" }),
-    "actions.0.reason",
-    "never closes it",
-  ],
-  [
-    "an amount is 1 at least",
-    action({ type: "grant_credits", amount: 0 }),
-    "actions.0.amount",
-    "1 to 10,000",
-  ],
-  [
-    "an amount is 10,000 at most",
-    action({ type: "grant_credits", amount: 10_001 }),
-    "actions.0.amount",
-    "is 10001",
-  ],
+  ["an entitlement is no template", action({ ...GRANT, entitlement: "{{mapped.order}}" }), "actions.0.entitlement", "holds a template"],
+  ["an entitlement is a name or access:<slug>", action({ ...GRANT, entitlement: "role:admin" }), "actions.0.entitlement", "access:<slug>"],
+  ["expiresAt is a duration or an ISO date", action({ ...GRANT, expiresAt: "3y" }), "actions.0.expiresAt", "neither a duration nor an ISO date"],
+  ["expiresAt is a day that exists", action({ ...GRANT, expiresAt: "2030-02-30" }), "actions.0.expiresAt", "ISO date"],
+  ["a reason has 200 characters at most", action({ ...GRANT, reason: "é".repeat(201) }), "actions.0.reason", "is 201 characters long"],
+  ["a template has no filters", action({ ...GRANT, reason: "{{mapped.order | upper}}" }), "actions.0.reason", "no expressions or filters"],
+  ["a template's braces pair", action({ ...GRANT, reason: "{{mapped.order" }), "actions.0.reason", "never closes it"],
+  ["an amount is 1 at least", action({ type: "grant_credits", amount: 0 }), "actions.0.amount", "1 to 10,000"],
+  ["an amount is 10,000 at most", action({ type: "grant_credits", amount: 10_001 }), "actions.0.amount", "is 10001"],
   ["an amount is an integer", action({ type: "grant_credits", amount: 1.5 }), "actions.0.amount", "is 1.5"],
   ["an amount is no text", action({ type: "grant_credits", amount: "5" }), "actions.0.amount", "is a text"],
   [
@@ -383,12 +178,7 @@ const REFUSED: Row[] = [
     "actions.0.ref",
     "is 201 characters long",
   ],
-  [
-    "a ref is not empty",
-    action({ type: "fulfil_product", product: "lamp", ref: "" }),
-    "actions.0.ref",
-    "is empty",
-  ],
+  ["a ref is not empty", action({ type: "fulfil_product", product: "lamp", ref: "" }), "actions.0.ref", "is empty"],
   ["a product is named", action({ type: "refund_product" }), "actions.0.product", "is missing"],
   ["a plan is named", action({ type: "revoke_plan" }), "actions.0.plan", "is missing"],
   [
@@ -409,20 +199,10 @@ const REFUSED: Row[] = [
     "actions.0.kind",
     '"event" or "account"',
   ],
-  [
-    "a url is no template",
-    action({ ...CALL, url: "https://example.com/{{mapped.order}}" }),
-    "actions.0.url",
-    "holds a template",
-  ],
+  ["a url is no template", action({ ...CALL, url: "https://example.com/{{mapped.order}}" }), "actions.0.url", "holds a template"],
   ["a url is https", action({ ...CALL, url: "http://example.com/" }), "actions.0.url", "https"],
   ["a url holds no IP literal", action({ ...CALL, url: "https://93.184.216.34/" }), "actions.0.url", "IP"],
-  [
-    "a url holds no credentials",
-    action({ ...CALL, url: "https://a:b@example.com/" }),
-    "actions.0.url",
-    "user name or password",
-  ],
+  ["a url holds no credentials", action({ ...CALL, url: "https://a:b@example.com/" }), "actions.0.url", "user name or password"],
   // Bounds
   ["a definition is not nested without end", relay({ actions: [nest(100)] }), "", "nested"],
   ["a definition has not too many values", relay({ actions: Array(100_000).fill(1) }), "", "values"],
@@ -512,12 +292,8 @@ describe("every problem is told at once", () => {
 
 describe("every example is a valid definition", () => {
   const definitions = [
-    ...TRIGGERS.flatMap(({ kind, examples }) =>
-      examples.map((trigger, n) => [`${kind} ${n}`, relay({ trigger })] as const),
-    ),
-    ...ACTIONS.flatMap(({ type, examples }) =>
-      examples.map((one, n) => [`${type} ${n}`, relay({ actions: [one] })] as const),
-    ),
+    ...TRIGGERS.flatMap(({ kind, examples }) => examples.map((trigger, n) => [`${kind} ${n}`, relay({ trigger })] as const)),
+    ...ACTIONS.flatMap(({ type, examples }) => examples.map((one, n) => [`${type} ${n}`, relay({ actions: [one] })] as const)),
     ...SCHEMES.flatMap(({ name, examples }) =>
       examples.map((verify, n) => {
         const trigger = { kind: "receiver", verify, map: {} };
@@ -531,12 +307,7 @@ describe("every example is a valid definition", () => {
 
   test("the three kinds, the ten types and the four schemes are all there", () => {
     expect(TRIGGERS.map((one) => one.kind).sort()).toEqual(["data_change", "receiver", "schedule"]);
-    expect(SCHEMES.map((one) => one.name).sort()).toEqual([
-      "hooks",
-      "processor",
-      "shared_token",
-      "signature",
-    ]);
+    expect(SCHEMES.map((one) => one.name).sort()).toEqual(["hooks", "processor", "shared_token", "signature"]);
     expect(ACTIONS.map((one) => one.type)).toEqual([
       "write_record",
       "grant_access",
@@ -556,26 +327,14 @@ const SALE = { type: "fulfil_product", product: "lamp", ref: "{{mapped.order}}" 
 
 describe("a definition is taken, with", () => {
   const warned: [title: string, definition: JsonObject, says: string][] = [
-    [
-      "a warning for an action that never has a person",
-      relay({ trigger: { ...HOOKS, map: {} }, actions: [GRANT] }),
-      "the map names none",
-    ],
+    ["a warning for an action that never has a person", relay({ trigger: { ...HOOKS, map: {} }, actions: [GRANT] }), "the map names none"],
     [
       "a warning for a word that the trigger does not offer",
       action({ ...GRANT, reason: "{{record.id}}" }),
       "a receiver offers event, mapped and person",
     ],
-    [
-      "a warning for a name that is not in map",
-      action({ ...GRANT, reason: "{{mapped.oder}}" }),
-      "did you mean mapped.order?",
-    ],
-    [
-      "a warning for a field that a person has not",
-      action({ ...GRANT, reason: "{{person.name}}" }),
-      "person offers email and id",
-    ],
+    ["a warning for a name that is not in map", action({ ...GRANT, reason: "{{mapped.oder}}" }), "did you mean mapped.order?"],
+    ["a warning for a field that a person has not", action({ ...GRANT, reason: "{{person.name}}" }), "person offers email and id"],
     [
       "a warning for a person that the map does not name",
       relay({
@@ -604,21 +363,9 @@ describe("a definition is taken, with", () => {
       }),
       "`actions.1.ref` is absent as in actions.0 too",
     ],
-    [
-      "a warning for a constant ref of a sale",
-      action({ ...SALE, ref: "order" }),
-      "can name one payment alone",
-    ],
-    [
-      "a warning for a constant ref of credits",
-      action({ type: "grant_credits", amount: 1, ref: "welcome" }),
-      "each person gets these credits once",
-    ],
-    [
-      "a warning for an end that is past",
-      action({ ...GRANT, expiresAt: "2026-01-14" }),
-      "is past (2026-01-14)",
-    ],
+    ["a warning for a constant ref of a sale", action({ ...SALE, ref: "order" }), "can name one payment alone"],
+    ["a warning for a constant ref of credits", action({ type: "grant_credits", amount: 1, ref: "welcome" }), "each person gets these credits once"],
+    ["a warning for an end that is past", action({ ...GRANT, expiresAt: "2026-01-14" }), "is past (2026-01-14)"],
     ...[
       "http://localhost:3000/x",
       "http://127.0.0.1/x",
@@ -641,14 +388,8 @@ describe("a definition is taken, with", () => {
   });
 
   const clean: [title: string, definition: JsonObject][] = [
-    [
-      "no warning for two sales under refs of their own",
-      relay({ actions: [SALE, { ...SALE, ref: "{{mapped.order}}-2" }] }),
-    ],
-    [
-      "no warning for a sale and its refund under one ref",
-      relay({ actions: [SALE, { ...SALE, type: "refund_product" }] }),
-    ],
+    ["no warning for two sales under refs of their own", relay({ actions: [SALE, { ...SALE, ref: "{{mapped.order}}-2" }] })],
+    ["no warning for a sale and its refund under one ref", relay({ actions: [SALE, { ...SALE, type: "refund_product" }] })],
     [
       "no warning for an end to come, or a duration",
       relay({
@@ -658,10 +399,7 @@ describe("a definition is taken, with", () => {
         ],
       }),
     ],
-    [
-      "no warning for a public address",
-      action({ type: "call_url", url: "https://internal.example.com/local" }),
-    ],
+    ["no warning for a public address", action({ type: "call_url", url: "https://internal.example.com/local" })],
     [
       "no warning for any path that a receiver offers",
       action({
@@ -677,20 +415,12 @@ describe("a definition is taken, with", () => {
       }),
     ],
     ["a weekly schedule that names no day", relay({ trigger: { kind: "schedule", every: "1w" } })],
-    [
-      "JSON braces in a text",
-      action({ type: "email_person", subject: "s", text: '{"a":{"b":{{mapped.order}}}}' }),
-    ],
-    [
-      "an integer beyond 2^53 in where",
-      relay({ trigger: { ...CHANGE, where: { id: 12345678901234567890n } } }),
-    ],
+    ["JSON braces in a text", action({ type: "email_person", subject: "s", text: '{"a":{"b":{{mapped.order}}}}' })],
+    ["an integer beyond 2^53 in where", relay({ trigger: { ...CHANGE, where: { id: 12345678901234567890n } } })],
     [
       "every duration and date of expiresAt",
       relay({
-        actions: ["30d", "12h", "2w", "2030-01-31", "2030-01-31T12:00:00Z", "2030-01-31T12:00+02:00"].map(
-          (expiresAt) => ({ ...GRANT, expiresAt }),
-        ),
+        actions: ["30d", "12h", "2w", "2030-01-31", "2030-01-31T12:00:00Z", "2030-01-31T12:00+02:00"].map((expiresAt) => ({ ...GRANT, expiresAt })),
       }),
     ],
   ];

@@ -1,17 +1,7 @@
 /** relay doctor, check by check, on healthy and broken data directories. */
 import { Database } from "bun:sqlite";
 import { afterAll, describe, expect, test } from "bun:test";
-import {
-  chmodSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  statSync,
-  truncateSync,
-  utimesSync,
-  writeFileSync,
-} from "node:fs";
+import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { examine } from "../../src/doctor/examine.ts";
 import type { Finding, Patient } from "../../src/doctor/finding.ts";
@@ -84,10 +74,7 @@ describe("the doctor", () => {
     const picture = (): string[] =>
       readdirSync(dataDir)
         .filter((name) => !name.endsWith("-shm"))
-        .map(
-          (name) =>
-            `${name} ${Bun.hash(readFileSync(join(dataDir, name)))} ${statSync(join(dataDir, name)).mtimeMs}`,
-        );
+        .map((name) => `${name} ${Bun.hash(readFileSync(join(dataDir, name)))} ${statSync(join(dataDir, name)).mtimeMs}`);
     const still = picture();
     await look(dataDir);
     expect(picture()).toEqual(still);
@@ -166,8 +153,7 @@ describe("the doctor", () => {
     },
     {
       rule: "a newer schema fails",
-      arrange: (dataDir) =>
-        change(dataDir, `INSERT INTO schema_migration VALUES (${SCHEMA_VERSION + 1}, 'later', 0)`),
+      arrange: (dataDir) => change(dataDir, `INSERT INTO schema_migration VALUES (${SCHEMA_VERSION + 1}, 'later', 0)`),
       finds: { schema: "fail" },
     },
     {
@@ -246,10 +232,7 @@ describe("the doctor", () => {
       rule: "a secret that verifies one relay name in two environments is a warning",
       arrange(dataDir) {
         change(dataDir, "UPDATE relay SET secret_digest = x'aa' WHERE id = 'rly_production'");
-        change(
-          dataDir,
-          "UPDATE relay SET secret_kind = 'processor', secret = NULL WHERE id = 'rly_development'",
-        );
+        change(dataDir, "UPDATE relay SET secret_kind = 'processor', secret = NULL WHERE id = 'rly_development'");
         change(dataDir, "UPDATE environment SET processor_secret_digest = x'aa' WHERE name = 'development'");
       },
       finds: { secrets: "warn" },
@@ -290,8 +273,7 @@ describe("the doctor", () => {
 });
 
 describe("the command", () => {
-  const run = (dataDir: string, ...line: string[]) =>
-    runCommand(["doctor", "--data-dir", dataDir, ...line], { cwd: folder, clock });
+  const run = (dataDir: string, ...line: string[]) => runCommand(["doctor", "--data-dir", dataDir, ...line], { cwd: folder, clock });
 
   test("exits 0 with warnings alone, and says what to do", async () => {
     const { code, said } = await run(await newDirectory());
@@ -307,12 +289,7 @@ describe("the command", () => {
   });
 
   test("--json writes the findings whole", async () => {
-    const { code, said } = await run(
-      await newDirectory(),
-      "--json",
-      "--base-url",
-      "https://relay.example.com",
-    );
+    const { code, said } = await run(await newDirectory(), "--json", "--base-url", "https://relay.example.com");
     expect(code).toBe(0);
     const { items } = JSON.parse(said);
     expect(items.length).toBeGreaterThan(10);

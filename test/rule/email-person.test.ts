@@ -48,24 +48,17 @@ async function switchSends(sends: boolean): Promise<void> {
 }
 
 /** Runs the action as the runner does: intend, send, settle. */
-async function mail(
-  person: PersonRow,
-  more: Partial<EmailPerson> = {},
-  on: Occurrence = {},
-): Promise<ActionOutcome> {
+async function mail(person: PersonRow, more: Partial<EmailPerson> = {}, on: Occurrence = {}): Promise<ActionOutcome> {
   const run = market.makeRun(person, on);
   const intent = await store.write("relay", (tx) => emailPerson.intend(tx, { ...action, ...more }, run));
   if ("outcome" in intent) return intent.outcome;
   const sent = await emailPerson.send(intent.plan, run, doors);
   return store.write("relay", (tx) => emailPerson.settle(tx, intent.plan, sent, run));
 }
-const emails = async () =>
-  (await store.read((tx) => listEmails(tx, environmentId, { limit: 200, after: null }))).items;
+const emails = async () => (await store.read((tx) => listEmails(tx, environmentId, { limit: 200, after: null }))).items;
 const mailAlerts = () =>
   store.read((tx) =>
-    tx.all<{ target: string; message: string; count: number }>(
-      "SELECT target, message, count FROM alert WHERE code = 'mail_unknown'",
-    ),
+    tx.all<{ target: string; message: string; count: number }>("SELECT target, message, count FROM alert WHERE code = 'mail_unknown'"),
   );
 const summary = (outcome: ActionOutcome) =>
   outcome.outcome === "failed" ? [outcome.code, outcome.final ? "final" : "tried again"] : [outcome.outcome];
@@ -80,9 +73,7 @@ describe("email_person", () => {
       outcome: "done",
       after: { to: person.email },
     });
-    expect(left).toMatchObject([
-      { from: "event@shop.example", to: person.email, subject: "Hello", text: "Text" },
-    ]);
+    expect(left).toMatchObject([{ from: "event@shop.example", to: person.email, subject: "Hello", text: "Text" }]);
     expect(await emails()).toMatchObject([
       {
         id: left[0]?.emailId ?? "",
@@ -105,11 +96,7 @@ describe("email_person", () => {
   test("subject and text are templated; the subject stays one line and both keep their limits", async () => {
     const person = await market.newPerson();
     const payload = { mapped: { id: "a\r\nBcc: eve@example.com", long: "x".repeat(20_000) } };
-    await mail(
-      person,
-      { subject: "Order {{mapped.id}}", text: "{{mapped.id}} for {{person.email}}" },
-      { payload },
-    );
+    await mail(person, { subject: "Order {{mapped.id}}", text: "{{mapped.id}} for {{person.email}}" }, { payload });
     await mail(person, { subject: "{{mapped.long}}", text: "{{mapped.long}}" }, { payload });
     expect(left[0]).toMatchObject({
       subject: "Order a Bcc: eve@example.com",
@@ -122,16 +109,13 @@ describe("email_person", () => {
     ["a subject whose only path names nothing", { subject: "{{mapped.none}}", text: "Text" }, "subject"],
     ["a text of spaces", { subject: "Hello", text: " \n {{mapped.none}} " }, "text"],
     ["a text of characters that show nothing", { subject: "Hello", text: "{{mapped.hidden}}" }, "text"],
-  ])(
-    "a mail that is empty once its paths are filled in never leaves, for good: %s",
-    async (_rule, words, which) => {
-      const person = await market.newPerson();
-      const outcome = await mail(person, words, { payload: { mapped: { hidden: "\u200b\u3164" } } });
-      expect(summary(outcome)).toEqual(["mail_empty", "final"]);
-      expect("message" in outcome && outcome.message).toContain(`The mail's ${which} is empty`);
-      expect([left, await emails()]).toEqual([[], []]);
-    },
-  );
+  ])("a mail that is empty once its paths are filled in never leaves, for good: %s", async (_rule, words, which) => {
+    const person = await market.newPerson();
+    const outcome = await mail(person, words, { payload: { mapped: { hidden: "\u200b\u3164" } } });
+    expect(summary(outcome)).toEqual(["mail_empty", "final"]);
+    expect("message" in outcome && outcome.message).toContain(`The mail's ${which} is empty`);
+    expect([left, await emails()]).toEqual([[], []]);
+  });
 
   test("what its limit cuts is a warning that says so, and what fits is none", async () => {
     const warnings = async (length: number) => {
@@ -157,9 +141,7 @@ describe("email_person", () => {
   test("a person who stopped event mail gets none and the event goes on; account mail still comes, and allowing it again lets it through", async () => {
     const [person, other] = [await market.newPerson(), await market.newPerson()];
     const stop = (stopped: boolean) =>
-      store.write("app", (tx) =>
-        setMailStop(tx, { environmentId, personId: person.id }, { stopped, by: "test", nowMs: clock.now() }),
-      );
+      store.write("app", (tx) => setMailStop(tx, { environmentId, personId: person.id }, { stopped, by: "test", nowMs: clock.now() }));
     await stop(true);
     expect(await mail(person)).toMatchObject({ outcome: "skipped", code: "mail_unsubscribed" });
     expect([left, await emails()]).toEqual([[], []]);
@@ -200,10 +182,7 @@ describe("email_person", () => {
   });
 
   test("refuses a suspended person for good", async () => {
-    expect(summary(await mail(await market.newPerson({ suspended: true })))).toEqual([
-      "person_suspended",
-      "final",
-    ]);
+    expect(summary(await mail(await market.newPerson({ suspended: true })))).toEqual(["person_suspended", "final"]);
     expect(left).toEqual([]);
   });
 
@@ -271,9 +250,7 @@ describe("email_person", () => {
     const person = await market.newPerson();
     answer = { kind: "failed", reason: "recipient_refused", message: "Refused (451).", retry };
     expect(summary(await mail(person))).toEqual(ends);
-    expect(await emails()).toMatchObject([
-      { state: "failed", message: "Refused (451).", reason: "recipient_refused" },
-    ]);
+    expect(await emails()).toMatchObject([{ state: "failed", message: "Refused (451).", reason: "recipient_refused" }]);
   });
 
   test("a mail whose end is not known counts as sent, says that it may not have left, and owners are told which", async () => {
@@ -344,25 +321,13 @@ describe("email_person", () => {
         });
         const kept = await emails();
         expect([left, kept.map(({ state }) => state)]).toEqual([[], ["unknown"]]);
-        expect(await mailAlerts()).toMatchObject([
-          { count: 1, message: expect.stringContaining(kept[0]?.id ?? "?") },
-        ]);
+        expect(await mailAlerts()).toMatchObject([{ count: 1, message: expect.stringContaining(kept[0]?.id ?? "?") }]);
       });
     }
 
     test.each<[string, boolean, MailOutcome, string]>([
-      [
-        "did not leave is sent after all, also where the next attempt sent another",
-        false,
-        { kind: "sent" },
-        "plan",
-      ],
-      [
-        "may have left counts as sent, also where the next attempt sent another",
-        true,
-        { kind: "sent" },
-        "outcome",
-      ],
+      ["did not leave is sent after all, also where the next attempt sent another", false, { kind: "sent" }, "plan"],
+      ["may have left counts as sent, also where the next attempt sent another", true, { kind: "sent" }, "outcome"],
       [
         "may have left counts as sent, also where the next attempt failed at another",
         true,
@@ -411,15 +376,9 @@ describe("email_person", () => {
 });
 
 describe("an email_person definition", () => {
-  test.each<[string, unknown]>(emailPerson.examples.map((example) => [example.subject, example]))(
-    "%s fits",
-    (_name, example) => {
-      expect([checkShape(emailPerson.shape, example), emailPerson.check(example as EmailPerson)]).toEqual([
-        [],
-        [],
-      ]);
-    },
-  );
+  test.each<[string, unknown]>(emailPerson.examples.map((example) => [example.subject, example]))("%s fits", (_name, example) => {
+    expect([checkShape(emailPerson.shape, example), emailPerson.check(example as EmailPerson)]).toEqual([[], []]);
+  });
 
   test.each<[string, unknown]>([
     ["a subject over 300 characters", { ...action, subject: "x".repeat(301) }],

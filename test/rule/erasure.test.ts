@@ -21,21 +21,9 @@ describe("an erased address in a text", () => {
     ["percent-encoded, behind an encoded sign", "?e%3Dada%40example.com&x=1", "?e%3Derased&x=1"],
     ["after a name that a JSON escape ends", '{"a":"line\\nada@example.com"}', '{"a":"line\\nerased"}'],
     ["behind JSON escapes", '{"a":"\\u0061da\\u0040example.com"}', '{"a":"erased"}'],
-    [
-      "as a name in JSON",
-      '{"ada@example.com":[1,12345678901234567890]}',
-      '{"erased":[1,12345678901234567890]}',
-    ],
-    [
-      "behind the escapes of JSON in JSON",
-      '{"a":"{\\"b\\":\\"ada\\\\u0040example.com\\"}"}',
-      '{"a":"{\\"b\\":\\"erased\\"}"}',
-    ],
-    [
-      "before what goes on as no domain does",
-      "ada@example.com-2026-11 ada@example.com.7",
-      "erased-2026-11 erased.7",
-    ],
+    ["as a name in JSON", '{"ada@example.com":[1,12345678901234567890]}', '{"erased":[1,12345678901234567890]}'],
+    ["behind the escapes of JSON in JSON", '{"a":"{\\"b\\":\\"ada\\\\u0040example.com\\"}"}', '{"a":"{\\"b\\":\\"erased\\"}"}'],
+    ["before what goes on as no domain does", "ada@example.com-2026-11 ada@example.com.7", "erased-2026-11 erased.7"],
     [
       "never as a part of a longer one",
       "bada@example.com ada@example.com.au x.ada@example.com ada@example.com-x.co.uk ada@example.com.xn--p1ai",
@@ -137,9 +125,7 @@ describe("expunging one event by hand", () => {
     const stored = await running.rows("SELECT * FROM event, run WHERE run.event_seq = event.seq");
     expect(JSON.stringify(stored)).not.toContain("secret-4711");
     const { items } = (await running.api("GET", `/audit?target=event:${event}`)).body;
-    expect(items).toMatchObject([
-      { action: "event.expunged", before: { state: "done" }, after: { payload: null } },
-    ]);
+    expect(items).toMatchObject([{ action: "event.expunged", before: { state: "done" }, after: { payload: null } }]);
   });
 
   test("twice is once", async () => {
@@ -163,8 +149,7 @@ describe("expunging one event by hand", () => {
           event,
         ),
       );
-    const quoted = async (): Promise<number> =>
-      (await running.rows("SELECT 1 FROM run WHERE results LIKE '%secret-2342%'")).length;
+    const quoted = async (): Promise<number> => (await running.rows("SELECT 1 FROM run WHERE results LIKE '%secret-2342%'")).length;
     await fill();
     expect([await quoted(), (await expunge(event)).status, await quoted()]).toEqual([60, 200, 0]);
     await fill();
@@ -195,8 +180,7 @@ describe("expunging one event by hand", () => {
   test("one that is running is refused, and can be afterwards", async () => {
     caller.reply = () => "hang";
     const event = await sendEvent(running, "d");
-    for (let turn = 0; turn < 100 && caller.hanging() === 0; turn++)
-      await new Promise<void>((resolve) => setImmediate(resolve));
+    for (let turn = 0; turn < 100 && caller.hanging() === 0; turn++) await new Promise<void>((resolve) => setImmediate(resolve));
     const refused = await expunge(event);
     expect([refused.status, refused.body.code]).toEqual([409, "not_expungeable"]);
     caller.letGo();

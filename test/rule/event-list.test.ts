@@ -41,12 +41,7 @@ async function seed(seeds: readonly Seed[]): Promise<string[]> {
         nowMs: one.atMs ?? START_MS,
       });
       const state = one.state ?? "done";
-      await tx.run(
-        "UPDATE event SET state = ?2, person_id = ?3 WHERE id = ?1",
-        id,
-        state,
-        one.person ?? null,
-      );
+      await tx.run("UPDATE event SET state = ?2, person_id = ?3 WHERE id = ?1", id, state, one.person ?? null);
       ids.push(id);
     }
     return ids;
@@ -234,10 +229,7 @@ describe("an item and the view", () => {
     );
     const [id] = await seed([{ person: "per_1", state: "dead" }]);
     await store.write("app", (tx) =>
-      tx.run(
-        `UPDATE event SET reason = 'http_error', attempts = 7, runs = 9, warnings = '["a","b"]', truncated = 1, finished_at = ?1`,
-        START_MS + 5,
-      ),
+      tx.run(`UPDATE event SET reason = 'http_error', attempts = 7, runs = 9, warnings = '["a","b"]', truncated = 1, finished_at = ?1`, START_MS + 5),
     );
     expect((await list()).items).toEqual([
       {

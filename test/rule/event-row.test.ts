@@ -60,9 +60,7 @@ describe("warnings", () => {
     await saveRelay(running, receiverDefinition({ actions: [MISSING] }));
     const view = await showEvent(running, await sendAndDrain("a"));
     expect(view).toMatchObject({ state: "done", warnings: [warning] });
-    expect(await running.rows("SELECT json_extract(data, '$.order') AS found FROM record")).toEqual([
-      { found: "a " },
-    ]);
+    expect(await running.rows("SELECT json_extract(data, '$.order') AS found FROM record")).toEqual([{ found: "a " }]);
     const { items } = (await running.api("GET", "/events")).body;
     expect(items[0].warnings).toBe(1);
   });
@@ -151,44 +149,29 @@ describe("truncation", () => {
     const left = mappedOf(payload);
     expect(Object.fromEntries(Object.entries(left).map(([name, text]) => [name, text.length]))).toEqual(kept);
     const cut = Object.keys(given).filter((name) => given[name] !== kept[name]);
-    expect(
-      payload.warnings.map((warning) => /^mapped\.(\w+) was cut: it takes [\d,]+ bytes/.exec(warning)?.[1]),
-    ).toEqual(cut);
+    expect(payload.warnings.map((warning) => /^mapped\.(\w+) was cut: it takes [\d,]+ bytes/.exec(warning)?.[1])).toEqual(cut);
   });
 
-  const mappedOf = (payload: { text: string }) =>
-    (JSON.parse(payload.text) as { mapped: Record<string, string> }).mapped;
+  const mappedOf = (payload: { text: string }) => (JSON.parse(payload.text) as { mapped: Record<string, string> }).mapped;
 
   test("the mapped fields survive and templates read them; a path into what was cut away says that it can no longer be read", async () => {
-    await saveRelay(
-      running,
-      receiverDefinition({ actions: [{ ...WRITE, data: { order: "{{mapped.event_id}}{{event.id}}" } }] }),
-    );
+    await saveRelay(running, receiverDefinition({ actions: [{ ...WRITE, data: { order: "{{mapped.event_id}}{{event.id}}" } }] }));
     const view = await showEvent(running, await sendAndDrain("a", { filler: "x".repeat(40_000) }));
     expect(view).toMatchObject({ state: "done", truncated: true } as object);
     expect(view.warnings).toEqual([
       "{{event.id}} can no longer be read and was left empty: the event is larger than 32 KB, so only its mapped values are kept; name the path in the map.",
     ]);
-    expect(await running.rows("SELECT json_extract(data, '$.order') AS found FROM record")).toEqual([
-      { found: "a" },
-    ]);
+    expect(await running.rows("SELECT json_extract(data, '$.order') AS found FROM record")).toEqual([{ found: "a" }]);
   });
 
   test("a mapped text of 12,000 characters is used whole, and one that was cut is a warning from the start", async () => {
     const map = { event_id: "id", note: "note" };
-    await saveRelay(
-      running,
-      receiverDefinition({ map, actions: [{ ...WRITE, data: { order: "{{mapped.note}}" } }] }),
-    );
+    await saveRelay(running, receiverDefinition({ map, actions: [{ ...WRITE, data: { order: "{{mapped.note}}" } }] }));
     const filler = "y".repeat(30_000);
     await sendAndDrain("a", { note: "n".repeat(12_000), filler });
-    expect(await running.rows("SELECT length(json_extract(data, '$.order')) AS chars FROM record")).toEqual([
-      { chars: 12_000 },
-    ]);
+    expect(await running.rows("SELECT length(json_extract(data, '$.order')) AS chars FROM record")).toEqual([{ chars: 12_000 }]);
     const cut = await showEvent(running, await sendAndDrain("b", { note: "n".repeat(40_000) }));
-    expect(cut.warnings).toEqual([
-      "mapped.note was cut: it takes 40,000 bytes and its first 32,768 were kept (32 KB a value, 64 KB together).",
-    ]);
+    expect(cut.warnings).toEqual(["mapped.note was cut: it takes 40,000 bytes and its first 32,768 were kept (32 KB a value, 64 KB together)."]);
   });
 
   test("the notice of a truncated event says so beside the event, and no other notice does", async () => {
@@ -206,18 +189,10 @@ describe("truncation", () => {
   test("a reason that is over 200 characters once it is filled in is cut with a warning", async () => {
     const action = { type: "grant_credits", amount: 5, reason: "For {{event.why}}" };
     await saveRelay(running, receiverDefinition({ actions: [action], map: PERSON_MAP }));
-    const whole = await showEvent(
-      running,
-      await sendAndDrain("a", { email: "ada@example.com", why: "w".repeat(196) }),
-    );
+    const whole = await showEvent(running, await sendAndDrain("a", { email: "ada@example.com", why: "w".repeat(196) }));
     expect(whole.warnings).toEqual([]);
-    const cut = await showEvent(
-      running,
-      await sendAndDrain("b", { email: "ada@example.com", why: "w".repeat(197) }),
-    );
-    expect(cut.warnings).toEqual([
-      "reason was cut: filled in it has more than 200 characters, so its beginning was kept.",
-    ]);
+    const cut = await showEvent(running, await sendAndDrain("b", { email: "ada@example.com", why: "w".repeat(197) }));
+    expect(cut.warnings).toEqual(["reason was cut: filled in it has more than 200 characters, so its beginning was kept."]);
     expect(await running.rows("SELECT max(length(reason)) AS chars FROM credit")).toEqual([{ chars: 207 }]);
   });
 });
@@ -267,9 +242,7 @@ describe("the audit row of a run", () => {
   test("what a relay makes is attributed to the relay by name", async () => {
     await saveRelay(running, receiverDefinition({ actions: [GRANT, WRITE], map: PERSON_MAP }));
     const event = await sendAndDrain("a", { email: "ada@example.com" });
-    expect(await running.rows("SELECT relay_name AS relay, event_id AS event FROM credit")).toEqual([
-      { relay: "orders", event },
-    ]);
+    expect(await running.rows("SELECT relay_name AS relay, event_id AS event FROM credit")).toEqual([{ relay: "orders", event }]);
     expect(await running.rows("SELECT created_by AS maker FROM person")).toEqual([{ maker: "relay:orders" }]);
     const { items } = (await running.api("GET", "/collections/orders/records")).body;
     expect(items[0].by).toBe("relay:orders");
@@ -296,10 +269,7 @@ describe("each run prints its line", () => {
     caller.reply = () => OK;
     await running.clock.advance(60_000);
     await running.drain();
-    expect(running.lines).toEqual([
-      "RELAY · orders · receiver · 2 actions · failed",
-      "RELAY · orders · receiver · 2 actions · ok",
-    ]);
+    expect(running.lines).toEqual(["RELAY · orders · receiver · 2 actions · failed", "RELAY · orders · receiver · 2 actions · ok"]);
   });
 
   test("failed, for an event whose person was not found", async () => {
@@ -323,10 +293,7 @@ describe("each run prints its line", () => {
     }
     await putEvent("daily", "schedule", { tick: { periodStart: "2026-01-15T09:00:00.000Z" } });
     await putEvent("changed", "data_change", { record: { id: "rec_1", data: {} }, previous: null });
-    expect(running.lines).toEqual([
-      "RELAY · daily · schedule · 1 action · ok",
-      "RELAY · changed · data_change · 1 action · ok",
-    ]);
+    expect(running.lines).toEqual(["RELAY · daily · schedule · 1 action · ok", "RELAY · changed · data_change · 1 action · ok"]);
   });
 
   test("an event without a person runs when no action needs one", async () => {

@@ -2,17 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { toIso } from "../../src/ground/clock.ts";
 import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
-import {
-  alertsOf,
-  CALL,
-  editRelay,
-  GRANT,
-  replay,
-  sendEvent,
-  showEvent,
-  until,
-  WRITE,
-} from "../kit/event-flow.ts";
+import { alertsOf, CALL, editRelay, GRANT, replay, sendEvent, showEvent, until, WRITE } from "../kit/event-flow.ts";
 import { BROKEN, FakeCaller, OK } from "../kit/fake-caller.ts";
 import { HOOK_SECRET, makeOrders, receiverDefinition, saveRelay } from "../kit/relay-definition.ts";
 import { type RunningService, START_MS, startRunningService } from "../kit/running-service.ts";
@@ -130,9 +120,7 @@ describe("an action fails and attempts remain", () => {
       const view = await showEvent(running, event);
       expect(view).toMatchObject({ state: "dead", reason: code, attempts: 7, nextAttemptAt: null });
       expect(view.runs.map((run) => run.outcome)).toEqual(Array(7).fill("failed"));
-      expect(view.runs.map((run) => Date.parse(run.startedAt) - START_MS)).toEqual(
-        [0, 1, 6, 36, 156, 636, 1_596].map((minutes) => minutes * MINUTE),
-      );
+      expect(view.runs.map((run) => Date.parse(run.startedAt) - START_MS)).toEqual([0, 1, 6, 36, 156, 636, 1_596].map((minutes) => minutes * MINUTE));
       const alerts = await alertsOf(running);
       expect(alerts).toMatchObject([{ code: "relay_failed", target: "relay:orders", count: 1 }]);
       expect(alerts[0]?.message).toContain(code);
@@ -354,9 +342,7 @@ describe("failed: the event ended without running any action, with no retry and 
     await saveRelay(running, receiverDefinition({}));
     await running.api("POST", "/relays/orders/pause");
     const event = await sendEvent(running, "a");
-    await running.service.store.write("app", (tx) =>
-      tx.run("UPDATE relay SET definition = ?1, state = 'active'", JSON.stringify(SCHEDULE)),
-    );
+    await running.service.store.write("app", (tx) => tx.run("UPDATE relay SET definition = ?1, state = 'active'", JSON.stringify(SCHEDULE)));
     running.service.refresh();
     await running.drain();
     await expectFailed(event, "trigger_changed");
@@ -373,10 +359,7 @@ describe("failed: the event ended without running any action, with no retry and 
       body: `{"id":"a","who":"${person.id}"}`,
     });
     await running.service.store.write("app", (tx) =>
-      tx.run(
-        "UPDATE relay SET definition = ?1, state = 'active'",
-        JSON.stringify(receiverDefinition({ actions: [GRANT], map })),
-      ),
+      tx.run("UPDATE relay SET definition = ?1, state = 'active'", JSON.stringify(receiverDefinition({ actions: [GRANT], map }))),
     );
     running.service.refresh();
     await running.drain();
@@ -400,10 +383,7 @@ describe("which definition, which person", () => {
   });
 
   test("the person is resolved when the attempt starts, not at receipt", async () => {
-    await saveRelay(
-      running,
-      receiverDefinition({ actions: [WRITE], map: { event_id: "id", person_token: "token" } }),
-    );
+    await saveRelay(running, receiverDefinition({ actions: [WRITE], map: { event_id: "id", person_token: "token" } }));
     await running.api("POST", "/relays/orders/pause");
     const event = await sendEvent(running, "a", { token: "store-account-1" });
     const { person } = (await running.api("POST", "/persons", { email: "ada@example.com" })).body;

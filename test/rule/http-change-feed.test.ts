@@ -19,11 +19,8 @@ test("since a version come only newer releases, compared by number and not as te
 
 test("releases stand newest first, and every code they added exists", () => {
   const versions = RELEASES.map(({ version }) => version);
-  expect(versions).toEqual(
-    [...versions].sort((left, right) => right.localeCompare(left, "en", { numeric: true })),
-  );
-  for (const { codesAdded } of RELEASES)
-    for (const code of codesAdded) expect(Object.keys(REFUSALS)).toContain(code);
+  expect(versions).toEqual([...versions].sort((left, right) => right.localeCompare(left, "en", { numeric: true })));
+  for (const { codesAdded } of RELEASES) for (const code of codesAdded) expect(Object.keys(REFUSALS)).toContain(code);
 });
 
 test("the text tells what was and what is", () => {

@@ -3,12 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { createLog, foldRepeats, type LogFields, type LogLevel } from "../../src/ground/log.ts";
 import { VirtualClock } from "../kit/virtual-clock.ts";
 
-function write(
-  format: "text" | "json",
-  message: string,
-  fields?: LogFields,
-  level: LogLevel = "error",
-): string {
+function write(format: "text" | "json", message: string, fields?: LogFields, level: LogLevel = "error"): string {
   const lines: string[] = [];
   const log = createLog({ clock: new VirtualClock(0), format, sink: (line) => lines.push(line) });
   log[level](message, fields);
@@ -16,19 +11,12 @@ function write(
 }
 
 test("text is time, level, message and fields on one line", () => {
-  const line = write(
-    "text",
-    "Started.",
-    { port: 3000, host: "127.0.0.1", note: "two words", nothing: undefined },
-    "info",
-  );
+  const line = write("text", "Started.", { port: 3000, host: "127.0.0.1", note: "two words", nothing: undefined }, "info");
   expect(line).toBe('1970-01-01T00:00:00.000Z INFO  Started. port=3000 host=127.0.0.1 note="two words"');
 });
 
 test("json is one object a line, its own words before any field's", () => {
-  expect(
-    JSON.parse(write("json", "Started.", { port: 3000, level: "fake", message: "fake" }, "warn")),
-  ).toEqual({
+  expect(JSON.parse(write("json", "Started.", { port: 3000, level: "fake", message: "fake" }, "warn"))).toEqual({
     at: "1970-01-01T00:00:00.000Z",
     level: "warn",
     message: "Started.",
@@ -41,15 +29,12 @@ test("a line break in a message or a field cannot forge a second line", () => {
   expect(write("json", "a\nb", { field: "c\nd" }).split("\n")).toHaveLength(1);
 });
 
-test.each(["text", "json"] as const)(
-  "no control character and no Unicode line separator reaches a %s log",
-  (format) => {
-    const sly = "a\u009b2J\u0085b\u2028c\u2029d\u0007\u001b[31m\u007f";
-    const line = write(format, sly, { field: sly, error: new Error(sly) });
-    expect(line).not.toMatch(/[^\P{Cc}\n]|[\u2028\u2029]/u);
-    expect(line).toContain("\\u009b");
-  },
-);
+test.each(["text", "json"] as const)("no control character and no Unicode line separator reaches a %s log", (format) => {
+  const sly = "a\u009b2J\u0085b\u2028c\u2029d\u0007\u001b[31m\u007f";
+  const line = write(format, sly, { field: sly, error: new Error(sly) });
+  expect(line).not.toMatch(/[^\P{Cc}\n]|[\u2028\u2029]/u);
+  expect(line).toContain("\\u009b");
+});
 
 test("an error's message of several lines cannot forge an entry", () => {
   const forged = "1970-01-01T00:00:00.000Z INFO  All is well.";
@@ -79,10 +64,7 @@ describe("is blanked", () => {
     ["a set-cookie", { headers: { "set-cookie": planted } }],
     ["a body", { body: { password: planted } }],
     ["a payload", { payload: planted }],
-    [
-      "a field that is a secret by name, however deep",
-      { a: { b: { receiverSecret: planted, signing_secret: planted } } },
-    ],
+    ["a field that is a secret by name, however deep", { a: { b: { receiverSecret: planted, signing_secret: planted } } }],
     ["a token, a password, a private key", { token: planted, newPassword: planted, privateKey: planted }],
     ["a list's fields", { items: [{ secret: planted }] }],
     ["an API key inside a text", { url: `https://x.example/?k=sk_live_${planted}` }],
@@ -91,10 +73,7 @@ describe("is blanked", () => {
     ["a signing secret inside a text", { note: `got sgn_${planted}${"a".repeat(36)}` }],
     ["a person's session inside a text", { note: `got ps_${planted}${"a".repeat(36)}` }],
     ["a bearer token inside an error", { error: new Error(`refused Bearer ${planted}`) }],
-    [
-      "a private key inside a text",
-      { note: `-----BEGIN PRIVATE KEY-----\n${planted}\n-----END PRIVATE KEY-----` },
-    ],
+    ["a private key inside a text", { note: `-----BEGIN PRIVATE KEY-----\n${planted}\n-----END PRIVATE KEY-----` }],
     ["bytes", { sealed: new TextEncoder().encode(planted) }],
   ];
   for (const [name, fields] of rows) {
@@ -106,8 +85,7 @@ describe("is blanked", () => {
       }
     });
   }
-  test("a key inside the message itself", () =>
-    expect(write("text", `bad key ak_dev_${planted}`)).not.toContain(planted));
+  test("a key inside the message itself", () => expect(write("text", `bad key ak_dev_${planted}`)).not.toContain(planted));
 });
 
 describe("lines that repeat", () => {

@@ -22,9 +22,7 @@ const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
 );
 
 test("it lists every route and the receiver once", () => {
-  const listed = operations.map(
-    ({ path, method }) => `${method.toUpperCase()} ${path.replaceAll(/\{(\w+)\}/g, ":$1")}`,
-  );
+  const listed = operations.map(({ path, method }) => `${method.toUpperCase()} ${path.replaceAll(/\{(\w+)\}/g, ":$1")}`);
   const served = [...ROUTES, { method: "POST", path: "/hooks/:appId/:name" }];
   expect(listed.sort()).toEqual(served.map(({ method, path }) => `${method} ${path}`).sort());
 });
@@ -42,25 +40,19 @@ test("every operation has an id of its own", () => {
 test("every name in a path is a parameter", () => {
   for (const { path, operation } of operations) {
     const named = [...path.matchAll(/\{(\w+)\}/g)].map((match) => match[1] ?? "");
-    expect(
-      operation.parameters.filter((parameter) => parameter.in === "path").map(({ name }) => name),
-    ).toEqual(named);
+    expect(operation.parameters.filter((parameter) => parameter.in === "path").map(({ name }) => name)).toEqual(named);
   }
 });
 
 test("every route of an environment names a key or a session, and every open one nothing", () => {
   for (const route of ROUTES) {
     const operation = document.paths[route.path.replaceAll(/:(\w+)/g, "{$1}")]?.[route.method.toLowerCase()];
-    expect(operation?.security.length).toBe(
-      { environment: 2, owner: 1, open: 0, client: 1, person: 1 }[route.who],
-    );
+    expect(operation?.security.length).toBe({ environment: 2, owner: 1, open: 0, client: 1, person: 1 }[route.who]);
   }
 });
 
 test("every list takes limit and cursor and answers items and next", () => {
-  const lists = ROUTES.filter(
-    ({ method, answer }) => method === "GET" && (answer as ShapeNode | null)?.properties?.items !== undefined,
-  );
+  const lists = ROUTES.filter(({ method, answer }) => method === "GET" && (answer as ShapeNode | null)?.properties?.items !== undefined);
   expect(lists.length).toBeGreaterThan(20);
   for (const { query, answer } of lists) {
     expect(Object.keys(query?.properties ?? {})).toEqual(expect.arrayContaining(["limit", "cursor"]));
@@ -70,8 +62,7 @@ test("every list takes limit and cursor and answers items and next", () => {
 
 test("every object that is sent refuses fields it does not name", () => {
   for (const { body, query } of ROUTES) {
-    for (const schema of [body, query])
-      if (schema !== null) expect((schema as ShapeNode).additionalProperties).toBe(false);
+    for (const schema of [body, query]) if (schema !== null) expect((schema as ShapeNode).additionalProperties).toBe(false);
   }
 });
 
@@ -87,11 +78,7 @@ test("the routes that the interface promises are there", () => {
     `GET ${E}/events`,
     `GET ${E}/events/:id`,
     `POST ${E}/events/:id/replay`,
-    ...["GET", "POST"].flatMap((method) => [
-      `${method} ${E}/persons`,
-      `${method} ${E}/collections`,
-      `${method} ${E}/keys`,
-    ]),
+    ...["GET", "POST"].flatMap((method) => [`${method} ${E}/persons`, `${method} ${E}/collections`, `${method} ${E}/keys`]),
     ...["GET", "PATCH", "DELETE"].map((method) => `${method} ${E}/persons/:id`),
     `GET ${E}/persons/:id/access`,
     `GET ${E}/persons/:id/access/:entitlement`,
@@ -107,13 +94,9 @@ test("the routes that the interface promises are there", () => {
     ...["GET", "PUT"].flatMap((method) => [`${method} ${E}/access`, `${method} ${E}/settings`]),
     ...["GET", "PUT"].flatMap((method) => [`${method} ${E}/products/:name`, `${method} ${E}/plans/:name`]),
     `POST ${E}/receipts`,
-    ...["purchases", "subscriptions", "emails", "audit", "alerts", "problems"].map(
-      (list) => `GET ${E}/${list}`,
-    ),
+    ...["purchases", "subscriptions", "emails", "audit", "alerts", "problems"].map((list) => `GET ${E}/${list}`),
     `DELETE ${E}/keys/:id`,
-    ...["/changes.json", "/changes.txt", "/docs/errors/:code", "/healthz", "/readyz"].map(
-      (path) => `GET ${path}`,
-    ),
+    ...["/changes.json", "/changes.txt", "/docs/errors/:code", "/healthz", "/readyz"].map((path) => `GET ${path}`),
   ]) {
     expect(have).toContain(promised);
   }

@@ -2,21 +2,9 @@
 import { describe, expect, test } from "bun:test";
 import { SourceReader } from "../../src/http/source.ts";
 
-const ROWS: readonly [
-  name: string,
-  proxies: string[],
-  peer: string | null,
-  forwarded: string | null,
-  source: string,
-][] = [
+const ROWS: readonly [name: string, proxies: string[], peer: string | null, forwarded: string | null, source: string][] = [
   ["the connection's address counts", [], "203.0.113.9", null, "203.0.113.9"],
-  [
-    "X-Forwarded-For is not believed without a trusted proxy",
-    [],
-    "203.0.113.9",
-    "198.51.100.1",
-    "203.0.113.9",
-  ],
+  ["X-Forwarded-For is not believed without a trusted proxy", [], "203.0.113.9", "198.51.100.1", "203.0.113.9"],
   ["nor from a peer that is not the trusted one", ["10.0.0.1"], "203.0.113.9", "198.51.100.1", "203.0.113.9"],
   ["a trusted proxy's word counts", ["10.0.0.1"], "10.0.0.1", "198.51.100.1", "198.51.100.1"],
   [
@@ -28,36 +16,12 @@ const ROWS: readonly [
   ],
   ["proxies may stand in a row", ["10.0.0.0/8"], "10.0.0.1", "198.51.100.1, 10.9.9.9", "198.51.100.1"],
   ["a hop that is no address ends the trust", ["10.0.0.1"], "10.0.0.1", "198.51.100.1, unknown", "10.0.0.1"],
-  [
-    "an IPv4 address in IPv6 dress is the IPv4 one",
-    ["10.0.0.1"],
-    "::ffff:10.0.0.1",
-    "::ffff:198.51.100.1",
-    "198.51.100.1",
-  ],
+  ["an IPv4 address in IPv6 dress is the IPv4 one", ["10.0.0.1"], "::ffff:10.0.0.1", "::ffff:198.51.100.1", "198.51.100.1"],
   ["a hop with a port counts without it", ["10.0.0.1"], "10.0.0.1", "198.51.100.1:52811", "198.51.100.1"],
-  [
-    "a hop in brackets counts without them and without its port",
-    ["10.0.0.1"],
-    "10.0.0.1",
-    "[2001:db8:1:2::9]:443",
-    "2001:db8:1:2::/64",
-  ],
+  ["a hop in brackets counts without them and without its port", ["10.0.0.1"], "10.0.0.1", "[2001:db8:1:2::9]:443", "2001:db8:1:2::/64"],
   ["a bare IPv6 hop counts", ["10.0.0.1"], "10.0.0.1", "2001:db8:1:2::9", "2001:db8:1:2::/64"],
-  [
-    "a quoted hop counts without its quotes",
-    ["10.0.0.1"],
-    "10.0.0.1",
-    '"[2001:db8:1:2::9]:443"',
-    "2001:db8:1:2::/64",
-  ],
-  [
-    "a proxy in the row may write its port too",
-    ["10.0.0.0/8"],
-    "10.0.0.1",
-    "198.51.100.1:80, 10.9.9.9:81",
-    "198.51.100.1",
-  ],
+  ["a quoted hop counts without its quotes", ["10.0.0.1"], "10.0.0.1", '"[2001:db8:1:2::9]:443"', "2001:db8:1:2::/64"],
+  ["a proxy in the row may write its port too", ["10.0.0.0/8"], "10.0.0.1", "198.51.100.1:80, 10.9.9.9:81", "198.51.100.1"],
   ["a hop of white space ends the trust", ["10.0.0.1"], "10.0.0.1", "198.51.100.1,  ", "10.0.0.1"],
   ["a hop with a port alone ends the trust", ["10.0.0.1"], "10.0.0.1", "198.51.100.1, :80", "10.0.0.1"],
   ["a hop with two ports ends the trust", ["10.0.0.1"], "10.0.0.1", "198.51.100.1:80:81", "10.0.0.1"],
@@ -135,19 +99,13 @@ describe("an odd proxy is refused by name, not ignored", () => {
     ["128.0.0.0/1", "128.0.0.0/1 holds more of the internet than one network has"],
     ["::/0", "::/0 holds more of the internet than one network has"],
     ["2000::/3", "2000::/3 holds more of the internet than one network has"],
-    [
-      "10.0.0.1/8",
-      "10.0.0.1/8 sets bits behind its /8: write 10.0.0.0/8 for the range, or the address alone.",
-    ],
+    ["10.0.0.1/8", "10.0.0.1/8 sets bits behind its /8: write 10.0.0.0/8 for the range, or the address alone."],
     ["fd00::1/8", "fd00::1/8 sets bits behind its /8: write fd00::/8"],
     ["::ffff:10.0.0.0/104", "::ffff:10.0.0.0/104 is an IPv4 range in IPv6 dress: write it as IPv4"],
   ])("%s", (text, sentence) => {
     expect(() => new SourceReader([text])).toThrow(`The trusted proxy ${sentence}`);
   });
-  test.each(["203.0.113.7", "10.0.0.0/8", "10.0.0.1/32", "fd00::/8", "fc00::/7", "::1", "::ffff:10.0.0.1"])(
-    "but %s is taken",
-    (text) => {
-      expect(new SourceReader([text])).toBeInstanceOf(SourceReader);
-    },
-  );
+  test.each(["203.0.113.7", "10.0.0.0/8", "10.0.0.1/32", "fd00::/8", "fc00::/7", "::1", "::ffff:10.0.0.1"])("but %s is taken", (text) => {
+    expect(new SourceReader([text])).toBeInstanceOf(SourceReader);
+  });
 });

@@ -16,9 +16,7 @@ const { store, clock, environment } = await openFreshStore();
 
 async function mint(name: EnvironmentName, kind: ApiKeyKind, origins: string[] = []) {
   const bound = await environment(name);
-  return store.write("app", (tx) =>
-    mintApiKey(tx, { environment: bound, kind, name: "my server", origins, nowMs: clock.now() }),
-  );
+  return store.write("app", (tx) => mintApiKey(tx, { environment: bound, kind, name: "my server", origins, nowMs: clock.now() }));
 }
 const find = (token: string) => store.read((tx) => findApiKeyByToken(tx, token));
 
@@ -31,21 +29,13 @@ describe("a key", () => {
     ["local", "app", "ak_dev_"],
     ["production", "app", "ak_live_"],
   ];
-  test.each(rows)(
-    "of %s, kind %s, begins with %s and is bound to that environment",
-    async (name, kind, prefix) => {
-      const { key, token } = await mint(name, kind, kind === "app" ? ["https://shop.example.com"] : []);
-      expect(token).toMatch(new RegExp(`^${prefix}[A-Za-z0-9]{32}$`));
-      expect(key.hint).toBe(`${prefix}…${token.slice(-4)}`);
-      const found = await find(token);
-      expect([found?.id, found?.kind, found?.environmentName, found?.appId]).toEqual([
-        key.id,
-        kind,
-        name,
-        "app_test",
-      ]);
-    },
-  );
+  test.each(rows)("of %s, kind %s, begins with %s and is bound to that environment", async (name, kind, prefix) => {
+    const { key, token } = await mint(name, kind, kind === "app" ? ["https://shop.example.com"] : []);
+    expect(token).toMatch(new RegExp(`^${prefix}[A-Za-z0-9]{32}$`));
+    expect(key.hint).toBe(`${prefix}…${token.slice(-4)}`);
+    const found = await find(token);
+    expect([found?.id, found?.kind, found?.environmentName, found?.appId]).toEqual([key.id, kind, name, "app_test"]);
+  });
 
   test("is stored as a hash and listed by its hint, never as its token", async () => {
     const { token } = await mint("development", "secret");
@@ -58,13 +48,7 @@ describe("a key", () => {
 
   test("is not found by anything but its token", async () => {
     const { token } = await mint("production", "secret");
-    for (const wrong of [
-      "",
-      token.slice(0, -1),
-      `${token} `,
-      token.replace("sk_live", "sk_dev"),
-      "sk_live_%",
-    ]) {
+    for (const wrong of ["", token.slice(0, -1), `${token} `, token.replace("sk_live", "sk_dev"), "sk_live_%"]) {
       expect(await find(wrong)).toBeNull();
     }
   });
@@ -76,18 +60,14 @@ describe("a key", () => {
     expect(await find(token)).toBeNull();
     const page = await store.read((tx) => listApiKeys(tx, id));
     expect(page.items.find((one) => one.id === key.id)?.revokedAt).toBe(clock.now());
-    const again = await refusalOf(() =>
-      store.write("app", (tx) => revokeApiKey(tx, id, key.id, clock.now())),
-    );
+    const again = await refusalOf(() => store.write("app", (tx) => revokeApiKey(tx, id, key.id, clock.now())));
     expect(again.code).toBe("not_found");
   });
 
   test("cannot be revoked from another environment", async () => {
     const { key, token } = await mint("development", "secret");
     const other = await environment("production");
-    const refusal = await refusalOf(() =>
-      store.write("app", (tx) => revokeApiKey(tx, other.id, key.id, clock.now())),
-    );
+    const refusal = await refusalOf(() => store.write("app", (tx) => revokeApiKey(tx, other.id, key.id, clock.now())));
     expect([refusal.code, (await find(token)) !== null]).toEqual(["not_found", true]);
   });
 
@@ -137,29 +117,11 @@ describe("an app key", () => {
     ["a live one does not work from another origin", "production", "app", "https://evil.example.com", false],
     ["a live one does not work from a subdomain", "production", "app", "https://x.shop.example.com", false],
     ["a live one does not work from localhost", "production", "app", "http://localhost:3000", false],
-    [
-      "a live one does not work from another port",
-      "production",
-      "app",
-      "https://shop.example.com:8443",
-      false,
-    ],
-    [
-      "a development one works from any https address",
-      "development",
-      "app",
-      "https://preview.example.net",
-      true,
-    ],
+    ["a live one does not work from another port", "production", "app", "https://shop.example.com:8443", false],
+    ["a development one works from any https address", "development", "app", "https://preview.example.net", true],
     ["a development one works from localhost", "development", "app", "http://localhost:3000", true],
     ["a development one works from 127.0.0.1", "development", "app", "http://127.0.0.1:5173", true],
-    [
-      "a development one does not work from plain http",
-      "development",
-      "app",
-      "http://shop.example.com",
-      false,
-    ],
+    ["a development one does not work from plain http", "development", "app", "http://shop.example.com", false],
     ["a development one does not work from the opaque origin", "development", "app", "null", false],
     ["a development one takes an origin, not an address", "development", "app", "https://a.example/x", false],
     ["a secret key works from no page at all", "development", "secret", "https://shop.example.com", false],

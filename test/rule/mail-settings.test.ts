@@ -1,12 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { saveSettings } from "../../src/account/environment.ts";
-import {
-  changeMailSettings,
-  type MailSettingsInput,
-  openSmtpPassword,
-  readMailSettings,
-  viewMailSettings,
-} from "../../src/mail/mail-settings.ts";
+import { changeMailSettings, type MailSettingsInput, openSmtpPassword, readMailSettings, viewMailSettings } from "../../src/mail/mail-settings.ts";
 import { makeHtml, makeSubject, makeText } from "../../src/mail/mail-text.ts";
 import { parseAllowList } from "../../src/outbound/address.ts";
 import { Sealer } from "../../src/secret/seal.ts";
@@ -62,10 +56,7 @@ describe("mail settings", () => {
   test("keep the password while host and username stay", async () => {
     await save({ smtp: signIn });
     await save({ smtp: { host: "smtp.example.com", username: "shop", security: "tls" } });
-    expect([await passwordOf(), readMailSettings(await environment("production")).smtp?.port]).toEqual([
-      "planted-secret",
-      465,
-    ]);
+    expect([await passwordOf(), readMailSettings(await environment("production")).smtp?.port]).toEqual(["planted-secret", 465]);
   });
 
   test.each([
@@ -130,9 +121,7 @@ describe("mail settings", () => {
   });
 
   test("take a server on this machine without TLS where the operator allows it, and an IPv6 address", async () => {
-    expect((await save({ smtp: { host: "127.0.0.1", security: "none" } }, ["127.0.0.1"])).smtp?.port).toBe(
-      25,
-    );
+    expect((await save({ smtp: { host: "127.0.0.1", security: "none" } }, ["127.0.0.1"])).smtp?.port).toBe(25);
     expect((await save({ smtp: { host: "localhost", security: "none" } })).smtp?.port).toBe(25);
     expect((await save({ smtp: { host: "2606:4700::1" } })).smtp?.host).toBe("2606:4700::1");
   });
@@ -158,16 +147,11 @@ describe("what a template renders to", () => {
 });
 
 describe("the HTML part of a mail", () => {
-  const body = (text: string): string =>
-    /<body>\n([\s\S]*)\n<\/body>/.exec(makeHtml(text))?.[1]?.replaceAll("<br>\n", "|") ?? "";
+  const body = (text: string): string => /<body>\n([\s\S]*)\n<\/body>/.exec(makeHtml(text))?.[1]?.replaceAll("<br>\n", "|") ?? "";
 
   test.each([
     ["keeps lines and paragraphs", "one\ntwo\n\nthree", "<p>one|two</p>\n<p>three</p>"],
-    [
-      "shows markup as text",
-      `<script>alert("1")</script> & 'x'`,
-      "<p>&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt; &amp; &#39;x&#39;</p>",
-    ],
+    ["shows markup as text", `<script>alert("1")</script> & 'x'`, "<p>&lt;script&gt;alert(&quot;1&quot;)&lt;/script&gt; &amp; &#39;x&#39;</p>"],
     [
       "makes web addresses clickable under their own words",
       "See https://shop.example/a?b=1&c=2, please.",
@@ -181,25 +165,20 @@ describe("the HTML part of a mail", () => {
       'https://a.example/"onclick=alert(1)',
       '<p><a href="https://a.example/">https://a.example/</a>&quot;onclick=alert(1)</p>',
     ],
-    [
-      "ends an address before a bracket",
-      "(https://a.example/b)<b>",
-      '<p>(<a href="https://a.example/b">https://a.example/b</a>)&lt;b&gt;</p>',
-    ],
+    ["ends an address before a bracket", "(https://a.example/b)<b>", '<p>(<a href="https://a.example/b">https://a.example/b</a>)&lt;b&gt;</p>'],
   ])("%s", (_rule, text, expected) => {
     expect(body(text)).toBe(expected ?? `<p>${text}</p>`);
   });
 
-  test.each([
-    `${"http://".padEnd(9_990, ".")}x`,
-    `${"http://a".padEnd(9_990, "_*")}x`,
-    "http://a ".repeat(1_100),
-  ])("of a text full of what ends a link is made in no time: %#", (text) => {
-    makeHtml(text);
-    const from = performance.now();
-    makeHtml(text);
-    expect(performance.now() - from).toBeLessThan(25);
-  });
+  test.each([`${"http://".padEnd(9_990, ".")}x`, `${"http://a".padEnd(9_990, "_*")}x`, "http://a ".repeat(1_100)])(
+    "of a text full of what ends a link is made in no time: %#",
+    (text) => {
+      makeHtml(text);
+      const from = performance.now();
+      makeHtml(text);
+      expect(performance.now() - from).toBeLessThan(25);
+    },
+  );
 
   test("loads nothing and holds no address but those of the text", () => {
     const html = makeHtml("Hello https://a.example/");

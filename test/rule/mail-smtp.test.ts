@@ -2,11 +2,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { createServer, type Socket } from "node:net";
 import { saveSettings } from "../../src/account/environment.ts";
 import { createLog } from "../../src/ground/log.ts";
-import {
-  changeMailSettings,
-  type MailSecurity,
-  type MailSettingsInput,
-} from "../../src/mail/mail-settings.ts";
+import { changeMailSettings, type MailSecurity, type MailSettingsInput } from "../../src/mail/mail-settings.ts";
 import { makeStopUrl } from "../../src/mail/mail-stop.ts";
 import { makeHtml } from "../../src/mail/mail-text.ts";
 import { mailboxMailer } from "../../src/mail/mailbox-mailer.ts";
@@ -72,8 +68,7 @@ async function intend(): Promise<void> {
     );
   });
 }
-const isMarked = async () =>
-  (await store.read((tx) => tx.get("SELECT 1 FROM email WHERE left_at IS NOT NULL"))) !== null;
+const isMarked = async () => (await store.read((tx) => tx.get("SELECT 1 FROM email WHERE left_at IS NOT NULL"))) !== null;
 
 /** Starts a server, points the environment at it, sends one mail. */
 async function sendTo(
@@ -126,10 +121,7 @@ describe("a mail by SMTP", () => {
       "Subject: Thank you",
       "To: ada@example.com",
     ]);
-    expect(partsOf(taken[0]?.raw ?? "").map(({ type }) => type)).toEqual([
-      "text/plain; charset=utf-8",
-      "text/html; charset=utf-8",
-    ]);
+    expect(partsOf(taken[0]?.raw ?? "").map(({ type }) => type)).toEqual(["text/plain; charset=utf-8", "text/html; charset=utf-8"]);
   });
 
   test("carries its text as plain text, whatever it holds, and once more as HTML that shows the same", async () => {
@@ -146,11 +138,7 @@ describe("a mail by SMTP", () => {
     ["a plain name", "Shop", "From: Shop <event@shop.example>"],
     ["a name with quotes and a comma", 'Ada, "the" Shop', 'From: "Ada, \\"the\\" Shop" <event@shop.example>'],
     ["a name in another alphabet", "Grüße", /^From: =\?UTF-8\?\S+\?= <event@shop\.example>$/],
-    [
-      "a name that looks like an address",
-      "eve@evil.example",
-      'From: "eve@evil.example" <event@shop.example>',
-    ],
+    ["a name that looks like an address", "eve@evil.example", 'From: "eve@evil.example" <event@shop.example>'],
   ])("carries the From name of its environment: %s", async (_rule, fromName, expected) => {
     await use({ fromName });
     const { taken } = await sendTo({ security: "none" });
@@ -173,10 +161,7 @@ describe("a mail by SMTP", () => {
     test("carries the one-click address of exactly its person, and says that one click is enough", async () => {
       const { taken } = await sendTo({ security: "none" }, { stopFor: "per_1" });
       const address = makeStopUrl(sealer, baseUrl, { environmentId, personId: "per_1" });
-      expect(stopHeaders(taken[0]?.raw ?? "")).toEqual([
-        `List-Unsubscribe: <${address}>`,
-        "List-Unsubscribe-Post: List-Unsubscribe=One-Click",
-      ]);
+      expect(stopHeaders(taken[0]?.raw ?? "")).toEqual([`List-Unsubscribe: <${address}>`, "List-Unsubscribe-Post: List-Unsubscribe=One-Click"]);
     });
 
     test("carries none where the public origin is not https, and neither does any other mail", async () => {
@@ -210,19 +195,9 @@ describe("a mail by SMTP", () => {
   });
 
   test.each<
-    [
-      string,
-      Omit<MailServerOptions, "authority">,
-      { security?: MailSecurity; password?: string },
-      [MailTrouble, "tried again" | "for good"],
-    ]
+    [string, Omit<MailServerOptions, "authority">, { security?: MailSecurity; password?: string }, [MailTrouble, "tried again" | "for good"]]
   >([
-    [
-      "a sender refused for good",
-      { security: "none", refuse: { at: "sender", code: 550, message: PEER } },
-      {},
-      ["sender_refused", "for good"],
-    ],
+    ["a sender refused for good", { security: "none", refuse: { at: "sender", code: 550, message: PEER } }, {}, ["sender_refused", "for good"]],
     [
       "a sender put off until somebody signs in",
       { security: "none", refuse: { at: "sender", code: 530, message: PEER } },
@@ -235,68 +210,33 @@ describe("a mail by SMTP", () => {
       {},
       ["recipient_refused", "for good"],
     ],
-    [
-      "a text refused for good",
-      { security: "none", refuse: { at: "text", code: 554, message: PEER } },
-      {},
-      ["text_refused", "for good"],
-    ],
-    [
-      "a recipient put off",
-      { security: "none", refuse: { at: "recipient", code: 451, message: PEER } },
-      {},
-      ["recipient_refused", "tried again"],
-    ],
-    [
-      "a text put off",
-      { security: "none", refuse: { at: "text", code: 452, message: PEER } },
-      {},
-      ["text_refused", "tried again"],
-    ],
+    ["a text refused for good", { security: "none", refuse: { at: "text", code: 554, message: PEER } }, {}, ["text_refused", "for good"]],
+    ["a recipient put off", { security: "none", refuse: { at: "recipient", code: 451, message: PEER } }, {}, ["recipient_refused", "tried again"]],
+    ["a text put off", { security: "none", refuse: { at: "text", code: 452, message: PEER } }, {}, ["text_refused", "tried again"]],
     [
       "a wrong password, which the owner can set right",
       { security: "starttls", password: "right" },
       { password: "wrong" },
       ["auth_refused", "tried again"],
     ],
-    [
-      "a server that offers no STARTTLS where it is asked for",
-      { security: "none" },
-      { security: "starttls" },
-      ["tls_failed", "tried again"],
-    ],
-    [
-      "a certificate of another name",
-      { security: "tls", names: ["elsewhere.example"] },
-      {},
-      ["tls_failed", "tried again"],
-    ],
-    [
-      "a connection that ends before the text",
-      { security: "none", hangUp: "recipient" },
-      {},
-      ["connection_lost", "tried again"],
-    ],
-  ])(
-    "certainly did not leave after %s, and the class of that is told",
-    async (_rule, options, smtp, ends) => {
-      said.length = 0;
-      const { outcome, taken } = await sendTo(options, {}, smtp);
-      const [reason, again] = ends;
-      expect(outcome).toMatchObject({ kind: "failed", reason, retry: again === "tried again" });
-      expect(taken).toEqual([]);
-      expect("message" in outcome && outcome.message).toStartWith(MAIL_TROUBLES[reason].slice(0, -1));
-      expect(JSON.stringify(outcome)).not.toMatch(/wrong"|right"|words of the peer/);
-      if (options.refuse !== undefined) expect(said.join()).toContain("words of the peer");
-    },
-  );
+    ["a server that offers no STARTTLS where it is asked for", { security: "none" }, { security: "starttls" }, ["tls_failed", "tried again"]],
+    ["a certificate of another name", { security: "tls", names: ["elsewhere.example"] }, {}, ["tls_failed", "tried again"]],
+    ["a connection that ends before the text", { security: "none", hangUp: "recipient" }, {}, ["connection_lost", "tried again"]],
+  ])("certainly did not leave after %s, and the class of that is told", async (_rule, options, smtp, ends) => {
+    said.length = 0;
+    const { outcome, taken } = await sendTo(options, {}, smtp);
+    const [reason, again] = ends;
+    expect(outcome).toMatchObject({ kind: "failed", reason, retry: again === "tried again" });
+    expect(taken).toEqual([]);
+    expect("message" in outcome && outcome.message).toStartWith(MAIL_TROUBLES[reason].slice(0, -1));
+    expect(JSON.stringify(outcome)).not.toMatch(/wrong"|right"|words of the peer/);
+    if (options.refuse !== undefined) expect(said.join()).toContain("words of the peer");
+  });
 
   test("a refusal is told with the reply's numbers and with no word of it", async () => {
     const refuse = { at: "recipient", code: 550, message: `5.1.1 ${PEER}` } as const;
     const { outcome } = await sendTo({ security: "none", refuse });
-    expect("message" in outcome && outcome.message).toBe(
-      "The mail server refused the recipient's address (550 5.1.1).",
-    );
+    expect("message" in outcome && outcome.message).toBe("The mail server refused the recipient's address (550 5.1.1).");
   });
 
   test.each([
@@ -381,13 +321,7 @@ describe("a mail by SMTP", () => {
     ["a private address beside a public one", "mail.example", ["8.8.8.8", "10.1.2.3"], [], "address_refused"],
     ["loopback as an address", "127.0.0.1", [], [], "address_refused"],
     ["IPv6 loopback as an address", "::1", [], [], "address_refused"],
-    [
-      "metadata, allowed by range",
-      "mail.example",
-      ["169.254.169.254"],
-      ["169.254.0.0/16"],
-      "address_refused",
-    ],
+    ["metadata, allowed by range", "mail.example", ["169.254.169.254"], ["169.254.0.0/16"], "address_refused"],
     ["metadata, allowed by name", "mail.example", ["169.254.169.254"], ["mail.example"], "address_refused"],
     ["link-local, allowed by range", "mail.example", ["fe80::1"], ["fe80::/10"], "address_refused"],
     ["no address at all", "mail.example", [], [], "name_not_found"],
@@ -473,9 +407,7 @@ function partsOf(raw: string): { type: string; text: string }[] {
           .trim() ?? "";
       const content = textOf(part.trimStart());
       const bytes = Buffer.from(
-        ...((/base64/i.test(find("content-transfer-encoding:"))
-          ? [content, "base64"]
-          : [unquote(content), "latin1"]) as [string, BufferEncoding]),
+        ...((/base64/i.test(find("content-transfer-encoding:")) ? [content, "base64"] : [unquote(content), "latin1"]) as [string, BufferEncoding]),
       );
       return { type: find("content-type:"), text: bytes.toString().replaceAll("\r\n", "\n") };
     });
@@ -483,7 +415,5 @@ function partsOf(raw: string): { type: string; text: string }[] {
 
 /** Quoted-printable to bytes, as latin1 text. */
 function unquote(text: string): string {
-  return text
-    .replaceAll(/=\r\n/g, "")
-    .replaceAll(/=([0-9A-F]{2})/g, (_match, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
+  return text.replaceAll(/=\r\n/g, "").replaceAll(/=([0-9A-F]{2})/g, (_match, hex: string) => String.fromCharCode(Number.parseInt(hex, 16)));
 }

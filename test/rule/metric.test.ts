@@ -96,8 +96,7 @@ describe("what moves", () => {
     },
     {
       rule: "a run, by trigger and outcome",
-      move: (metrics) =>
-        metrics.noteRun({ trigger: "schedule", outcome: "failed", waitedMs: null, tookMs: 1 }),
+      move: (metrics) => metrics.noteRun({ trigger: "schedule", outcome: "failed", waitedMs: null, tookMs: 1 }),
       sample: 'relay_runs_total{trigger="schedule",outcome="failed"}',
       by: 1,
     },
@@ -115,8 +114,7 @@ describe("what moves", () => {
     },
     {
       rule: "a run that a clock set back made shorter than nothing counts as nothing",
-      move: (metrics) =>
-        metrics.noteRun({ trigger: "receiver", outcome: "ok", waitedMs: -9_000, tookMs: -5_000 }),
+      move: (metrics) => metrics.noteRun({ trigger: "receiver", outcome: "ok", waitedMs: -9_000, tookMs: -5_000 }),
       sample: "relay_run_duration_seconds_sum",
       by: 0,
     },
@@ -169,9 +167,7 @@ describe("the queue", () => {
       { state: "dead" },
     ]);
     const text = await newMetrics().write();
-    const counts = ["queued", "retrying", "running", "failed", "dead"].map((state) =>
-      sampleOf(text, `relay_events{state="${state}"}`),
-    );
+    const counts = ["queued", "retrying", "running", "failed", "dead"].map((state) => sampleOf(text, `relay_events{state="${state}"}`));
     expect(counts).toEqual([3, 1, 1, 1, 2]);
     expect(sampleOf(text, "relay_queue_age_seconds")).toBe(61);
     expect(sampleOf(text, "relay_events_stored_total")).toBeGreaterThanOrEqual(9);

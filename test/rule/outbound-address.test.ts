@@ -3,8 +3,7 @@ import { judgeAddress, parseAllowList } from "../../src/outbound/address.ts";
 
 const nothing = parseAllowList([]);
 const everything = parseAllowList(["0.0.0.0/0", "::/0"]);
-const isAllowed = (address: string, allow = nothing, host = "a.example") =>
-  judgeAddress(address, host, allow).allowed;
+const isAllowed = (address: string, allow = nothing, host = "a.example") => judgeAddress(address, host, allow).allowed;
 
 describe("only public addresses are called: refused is", () => {
   const rows: [string, string][] = [
@@ -117,13 +116,7 @@ describe("the operator may allow", () => {
     ["no other host by that name", ["intranet.example"], "10.9.9.9", "x.intranet.example", false],
     ["NAT64 for a public address inside", ["64:ff9b::/96"], "64:ff9b::808:808", "a.example", true],
     ["NAT64 for no private address inside", ["64:ff9b::/96"], "64:ff9b::a00:1", "a.example", false],
-    [
-      "NAT64 for a private address inside that is allowed too",
-      ["64:ff9b::/96", "10.0.0.0/8"],
-      "64:ff9b::a00:1",
-      "a.example",
-      true,
-    ],
+    ["NAT64 for a private address inside that is allowed too", ["64:ff9b::/96", "10.0.0.0/8"], "64:ff9b::a00:1", "a.example", true],
     ["no mapped form of an allowed range", ["10.0.0.0/8"], "::ffff:10.0.0.1", "a.example", false],
   ];
   test.each(rows)("%s", (_rule, entries, address, host, allowed) => {

@@ -116,16 +116,8 @@ describe("the answer", () => {
       },
       { ok: true, status: 200, body: "late" },
     ],
-    [
-      "keeps its first 4 KB",
-      (_q, r) => r.end("x".repeat(100_000)),
-      { ok: true, status: 200, body: "x".repeat(4096) },
-    ],
-    [
-      "is cut at a character",
-      (_q, r) => r.end(`x${"é".repeat(50_000)}`),
-      { ok: true, status: 200, body: `x${"é".repeat(2047)}` },
-    ],
+    ["keeps its first 4 KB", (_q, r) => r.end("x".repeat(100_000)), { ok: true, status: 200, body: "x".repeat(4096) }],
+    ["is cut at a character", (_q, r) => r.end(`x${"é".repeat(50_000)}`), { ok: true, status: 200, body: `x${"é".repeat(2047)}` }],
     [
       "is read by its declared charset",
       (_q, r) => r.writeHead(200, { "content-type": "text/plain; charset=iso-8859-1" }).end(Buffer.of(0xe9)),
@@ -175,10 +167,7 @@ describe("the answer", () => {
 describe("no answer", () => {
   const silent: [rule: string, handler: Handler][] = [
     ["a server that never answers is a timeout after 10 seconds", () => {}],
-    [
-      "a server that hangs after an early hint is a timeout",
-      (_q, r) => r.writeEarlyHints({ link: "</a>; rel=preload" }),
-    ],
+    ["a server that hangs after an early hint is a timeout", (_q, r) => r.writeEarlyHints({ link: "</a>; rel=preload" })],
   ];
   test.each(silent)("%s", async (_rule, handler) => {
     const clock = new VirtualClock(0);
@@ -391,9 +380,7 @@ test("a hanging target takes nothing from calls to others", async () => {
     if (incoming.url === "/hang") hanging.push(response);
     else response.end("ok");
   };
-  const slow = Array.from({ length: 20 }, () =>
-    caller.call(request(`http://localhost:${sinkPort}/hang`, { local: true })),
-  );
+  const slow = Array.from({ length: 20 }, () => caller.call(request(`http://localhost:${sinkPort}/hang`, { local: true })));
   const quick = await caller.call(request(`http://localhost:${sinkPort}/quick`, { local: true }));
   expect(quick).toMatchObject({ ok: true });
   while (hanging.length < 20) await new Promise((resolve) => setImmediate(resolve));

@@ -2,12 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { createHmac, generateKeyPairSync, sign } from "node:crypto";
 import { LiveRelays } from "../../src/relay/live-relay.ts";
-import {
-  forgetPreviousSecrets,
-  prepareSecret,
-  readSecretSlot,
-  storeSecret,
-} from "../../src/relay/relay-secret.ts";
+import { forgetPreviousSecrets, prepareSecret, readSecretSlot, storeSecret } from "../../src/relay/relay-secret.ts";
 import { receiveCall } from "../../src/verify/received-call.ts";
 import { openFreshStore, refusalOf } from "../kit/fresh-store.ts";
 import { ECDSA, HMAC, makeRelayKit, receiver, sealer } from "../kit/relay-kit.ts";
@@ -29,12 +24,7 @@ async function makeRelay(secret = OLD, verify: object = HMAC): Promise<string> {
   return name;
 }
 
-async function rotate(
-  name: string,
-  value: string | null,
-  overlapSeconds?: number,
-  environment: "development" | "production" = "development",
-) {
+async function rotate(name: string, value: string | null, overlapSeconds?: number, environment: "development" | "production" = "development") {
   const context = await kit.context(environment);
   const slot = await store.read((tx) => readSecretSlot(tx, context.environment.id, name));
   const prepared = prepareSecret(slot, value, sealer, clock.now());
@@ -60,8 +50,7 @@ const hmac = (secret: string): string => createHmac("sha256", secret).update(BOD
 
 async function whatVerifies(name: string): Promise<string[]> {
   const verified: string[] = [];
-  for (const [label, secret] of Object.entries({ old: OLD, new: NEW, third: THIRD }))
-    if (await verifies(name, hmac(secret))) verified.push(label);
+  for (const [label, secret] of Object.entries({ old: OLD, new: NEW, third: THIRD })) if (await verifies(name, hmac(secret))) verified.push(label);
   return verified;
 }
 
@@ -139,13 +128,8 @@ describe("a rotated secret", () => {
   });
 
   test("that is a public key overlaps with the key before it", async () => {
-    const pairs = [
-      generateKeyPairSync("ec", { namedCurve: "P-256" }),
-      generateKeyPairSync("ec", { namedCurve: "P-256" }),
-    ] as const;
-    const [old, next] = pairs.map(({ publicKey }) =>
-      publicKey.export({ type: "spki", format: "pem" }).toString(),
-    );
+    const pairs = [generateKeyPairSync("ec", { namedCurve: "P-256" }), generateKeyPairSync("ec", { namedCurve: "P-256" })] as const;
+    const [old, next] = pairs.map(({ publicKey }) => publicKey.export({ type: "spki", format: "pem" }).toString());
     const name = await makeRelay(old, ECDSA);
     await rotate(name, next ?? "", HOUR_S);
     const signed = pairs.map(({ privateKey }) => sign("sha256", BODY, privateKey).toString("hex"));
@@ -165,13 +149,9 @@ describe("a rotated secret", () => {
   test("keeps signatures remembered until a day after the old one's last moment", async () => {
     const name = await makeRelay();
     const { id } = await fresh.environment("development");
-    await store.write("app", (tx) =>
-      tx.run("INSERT INTO signature_memory VALUES (?1, ?2, x'00', x'00', NULL, NULL)", id, name),
-    );
+    await store.write("app", (tx) => tx.run("INSERT INTO signature_memory VALUES (?1, ?2, x'00', x'00', NULL, NULL)", id, name));
     await rotate(name, NEW, HOUR_S);
-    const memory = await store.read((tx) =>
-      tx.get<{ until: number }>("SELECT until FROM signature_memory WHERE relay_name = ?1", name),
-    );
+    const memory = await store.read((tx) => tx.get<{ until: number }>("SELECT until FROM signature_memory WHERE relay_name = ?1", name));
     expect(memory?.until).toBe(clock.now() + HOUR_S * 1_000 + 86_400_000);
   });
 });
@@ -183,10 +163,7 @@ describe("two environments", () => {
     await rotate(name, NEW, HOUR_S);
     for (const taken of [OLD, NEW]) {
       const refusal = await refusalOf(() => rotate(name, taken, 0, "production"));
-      expect([refusal.code, refusal.message]).toEqual([
-        "invalid_input",
-        expect.stringContaining("development"),
-      ]);
+      expect([refusal.code, refusal.message]).toEqual(["invalid_input", expect.stringContaining("development")]);
     }
     await clock.advance(HOUR_S * 1_000);
     expect(await rotate(name, OLD, 0, "production")).toEqual({});
@@ -201,10 +178,7 @@ describe("what is shown", () => {
     const until = new Date(clock.now() + HOUR_S * 1_000).toISOString();
     expect((await kit.view(name)).secret).toHaveProperty("previousUntil", until);
     const audit = await store.read((tx) =>
-      tx.get<{ after: string }>(
-        "SELECT after FROM audit WHERE target = ?1 ORDER BY seq DESC LIMIT 1",
-        `relay:${name}`,
-      ),
+      tx.get<{ after: string }>("SELECT after FROM audit WHERE target = ?1 ORDER BY seq DESC LIMIT 1", `relay:${name}`),
     );
     expect(JSON.parse(audit?.after ?? "{}").secret.previousUntil).toBe(until);
     await clock.advance(HOUR_S * 1_000);
@@ -214,8 +188,7 @@ describe("what is shown", () => {
   test("is never the old secret, which is removed when its time is over", async () => {
     const name = await makeRelay();
     await rotate(name, NEW, HOUR_S);
-    const kept = () =>
-      store.read((tx) => tx.get("SELECT 1 FROM relay WHERE name = ?1 AND previous_secret IS NOT NULL", name));
+    const kept = () => store.read((tx) => tx.get("SELECT 1 FROM relay WHERE name = ?1 AND previous_secret IS NOT NULL", name));
     await store.write("app", (tx) => forgetPreviousSecrets(tx, clock.now()));
     expect(await kept()).not.toBeNull();
     await store.write("app", (tx) => forgetPreviousSecrets(tx, clock.now() + HOUR_S * 1_000));

@@ -4,14 +4,7 @@ import { readPageRequest } from "../../src/ground/page.ts";
 import { checkAccess, grantAccess } from "../../src/people/access-grant.ts";
 import { addCredits, listCredits } from "../../src/people/credit.ts";
 import { parseEmailAddress } from "../../src/people/email-address.ts";
-import {
-  findPerson,
-  findPersonByEmail,
-  listPersons,
-  markSignedIn,
-  updatePerson,
-  viewPerson,
-} from "../../src/people/person.ts";
+import { findPerson, findPersonByEmail, listPersons, markSignedIn, updatePerson, viewPerson } from "../../src/people/person.ts";
 import { digestAddress } from "../../src/people/person-erase.ts";
 import { invitePerson } from "../../src/people/person-invite.ts";
 import { type PersonKey, resolvePersonKey } from "../../src/people/person-key.ts";
@@ -92,10 +85,7 @@ describe("an invite", () => {
       updatedAt: "2026-01-15T12:00:00.000Z",
     });
     const audit = await store.read((tx) =>
-      tx.all<{ actor: string; action: string; after: string }>(
-        "SELECT actor, action, after FROM audit WHERE target = ?1",
-        `person:${person.id}`,
-      ),
+      tx.all<{ actor: string; action: string; after: string }>("SELECT actor, action, after FROM audit WHERE target = ?1", `person:${person.id}`),
     );
     expect(audit).toEqual([{ actor: "relay:shop", action: "person.invited", after: '{"status":"invited"}' }]);
   });
@@ -103,11 +93,7 @@ describe("an invite", () => {
   test("of an address that is known, in whatever case, answers the person who exists", async () => {
     const first = await invite("Known@Example.com");
     const second = await invite(" kNOWN@example.COM ");
-    expect([second.created, second.person.id, second.person.email]).toEqual([
-      false,
-      first.person.id,
-      "Known@Example.com",
-    ]);
+    expect([second.created, second.person.id, second.person.email]).toEqual([false, first.person.id, "Known@Example.com"]);
   });
 
   test("of the same address in another environment creates another person", async () => {
@@ -125,11 +111,7 @@ describe("an invite", () => {
     clock.jump(DAY_MS);
     for (const email of ["one@example.com", "two@example.com", "three@example.com"]) await other(email);
     const refusal = await refusalOf(() => other("four@example.com"));
-    expect([refusal.code, refusal.status, refusal.extra.resetAtMs]).toEqual([
-      "invite_capped",
-      429,
-      Date.UTC(2026, 0, 17),
-    ]);
+    expect([refusal.code, refusal.status, refusal.extra.resetAtMs]).toEqual(["invite_capped", 429, Date.UTC(2026, 0, 17)]);
     expect(refusal.message).toContain("3 people");
     expect((await other("one@example.com")).created).toBe(false);
     clock.jump(12 * 3_600_000);
@@ -140,9 +122,7 @@ describe("an invite", () => {
     clock.jump(7 * DAY_MS);
     const at = { at: otherEnvironmentId, invitesPerDay: 1 };
     const answers = await Promise.all(
-      Array.from({ length: 50 }, (_, index) =>
-        invite(index % 2 === 0 ? "same@example.com" : "SAME@example.com", at),
-      ),
+      Array.from({ length: 50 }, (_, index) => invite(index % 2 === 0 ? "same@example.com" : "SAME@example.com", at)),
     );
     expect(answers.filter((answer) => answer.created)).toHaveLength(1);
     expect(new Set(answers.map((answer) => answer.person.id)).size).toBe(1);
@@ -167,8 +147,7 @@ describe("the person an event is about", () => {
     if (found === "erased") throw new Error("The person was erased.");
     return found;
   };
-  const countPersons = async () =>
-    (await store.read((tx) => tx.get<{ count: number }>("SELECT count(*) AS count FROM person")))?.count;
+  const countPersons = async () => (await store.read((tx) => tx.get<{ count: number }>("SELECT count(*) AS count FROM person")))?.count;
 
   test("is found by id", async () => {
     const person = await town.newPerson();
@@ -177,9 +156,7 @@ describe("the person an event is about", () => {
 
   test("is found by a store account token", async () => {
     const person = await town.newPerson();
-    await store.write("app", (tx) =>
-      fileToken(tx, { environmentId, personId: person.id, token: "tok-1", nowMs: clock.now() }),
-    );
+    await store.write("app", (tx) => fileToken(tx, { environmentId, personId: person.id, token: "tok-1", nowMs: clock.now() }));
     expect((await resolve("person_token", "tok-1"))?.id).toBe(person.id);
   });
 
@@ -214,15 +191,12 @@ describe("the person an event is about", () => {
   });
 
   test("by a new address over the cap is refused with invite_capped", async () => {
-    expect((await refusalOf(() => resolve("person_email", "late@example.com", 0))).code).toBe(
-      "invite_capped",
-    );
+    expect((await refusalOf(() => resolve("person_email", "late@example.com", 0))).code).toBe("invite_capped");
   });
 });
 
 describe("a store account token", () => {
-  const file = (personId: string, token: string) =>
-    store.write("app", (tx) => fileToken(tx, { environmentId, personId, token, nowMs: clock.now() }));
+  const file = (personId: string, token: string) => store.write("app", (tx) => fileToken(tx, { environmentId, personId, token, nowMs: clock.now() }));
 
   test("filed twice for one person is filed once", async () => {
     const person = await town.newPerson();
@@ -238,13 +212,10 @@ describe("a store account token", () => {
     expect((await refusalOf(() => file(other.id, "tok-mine"))).code).toBe("token_taken");
   });
 
-  test.each(["", "a\nb", "x".repeat(201), "half \ud800"])(
-    "%j is refused with invalid_input",
-    async (token) => {
-      const person = await town.newPerson();
-      expect((await refusalOf(() => file(person.id, token))).code).toBe("invalid_input");
-    },
-  );
+  test.each(["", "a\nb", "x".repeat(201), "half \ud800"])("%j is refused with invalid_input", async (token) => {
+    const person = await town.newPerson();
+    expect((await refusalOf(() => file(person.id, token))).code).toBe("invalid_input");
+  });
 
   test("taken back finds nobody any more", async () => {
     const person = await town.newPerson();
@@ -252,9 +223,7 @@ describe("a store account token", () => {
     const filing = { environmentId, personId: person.id, token: "tok-gone" };
     await store.write("app", (tx) => removeToken(tx, filing));
     expect(await store.read((tx) => findPersonByToken(tx, environmentId, "tok-gone"))).toBeNull();
-    expect((await refusalOf(() => store.write("app", (tx) => removeToken(tx, filing)))).code).toBe(
-      "not_found",
-    );
+    expect((await refusalOf(() => store.write("app", (tx) => removeToken(tx, filing)))).code).toBe("not_found");
   });
 });
 
@@ -291,8 +260,7 @@ describe("changing a person", () => {
     for (const { id } of [invited, suspended]) {
       await store.write("app", (tx) => markSignedIn(tx, { environmentId, personId: id, nowMs: clock.now() }));
     }
-    const statusOf = async (id: string) =>
-      (await store.read((tx) => findPerson(tx, environmentId, id)))?.status;
+    const statusOf = async (id: string) => (await store.read((tx) => findPerson(tx, environmentId, id)))?.status;
     expect([await statusOf(invited.id), await statusOf(suspended.id)]).toEqual(["active", "suspended"]);
   });
 
@@ -319,9 +287,7 @@ describe("the list of people", () => {
   test("filters by status and by the beginning of an id, and takes % for itself", async () => {
     const person = await town.newPerson({ suspended: true });
     const list = async (filter: Parameters<typeof listPersons>[3]) =>
-      (
-        await store.read((tx) => listPersons(tx, environmentId, readPageRequest({ limit: "200" }), filter))
-      ).items.map((item) => item.id);
+      (await store.read((tx) => listPersons(tx, environmentId, readPageRequest({ limit: "200" }), filter))).items.map((item) => item.id);
     expect(await list({ status: "suspended" })).toContain(person.id);
     expect(await list({ q: person.id })).toEqual([person.id]);
     expect(await list({ q: "%" })).toEqual([]);
@@ -339,9 +305,7 @@ describe("erasing a person", () => {
     const nowMs = clock.now();
     const of = { environmentId, personId: person.id };
     await store.write("app", async (tx) => {
-      const upload = async (name: string) =>
-        (await uploadFile(tx, { environmentId, name, mediaType: null, content: new Uint8Array(3), nowMs }))
-          .id;
+      const upload = async (name: string) => (await uploadFile(tx, { environmentId, name, mediaType: null, content: new Uint8Array(3), nowMs })).id;
       const [mine, shared] = [await upload("mine"), await upload("shared")];
       const write = (collection: string, ownerId: string | null, recipientId: string | null, data: object) =>
         writeRecord(tx, {
@@ -403,9 +367,9 @@ describe("erasing a person", () => {
     expect(await store.read((tx) => findPerson(tx, environmentId, person.id))).toBeNull();
     expect(await store.read((tx) => findPersonByEmail(tx, environmentId, person.email))).toBeNull();
     expect(await store.read((tx) => findPersonByToken(tx, environmentId, "tok-erase"))).toBeNull();
-    expect(
-      await sql("SELECT email, email_key, status, attributes FROM person WHERE id = ?1", person.id),
-    ).toEqual([{ email: null, email_key: null, status: "erased", attributes: "{}" }]);
+    expect(await sql("SELECT email, email_key, status, attributes FROM person WHERE id = ?1", person.id)).toEqual([
+      { email: null, email_key: null, status: "erased", attributes: "{}" },
+    ]);
     const left = await sql<{ data: string }>(
       "SELECT data FROM record WHERE owner_id IN (?1, ?2) OR recipient_id IN (?1, ?2) ORDER BY seq",
       person.id,
@@ -416,20 +380,15 @@ describe("erasing a person", () => {
     expect((await store.read((tx) => checkAccess(tx, held))).granted).toBe(false);
     const ledger = await store.read((tx) => listCredits(tx, of, readPageRequest({})));
     expect([ledger.balance, ledger.items.length]).toEqual([7, 1]);
-    expect(await sql("SELECT status FROM subscription WHERE id = 'sub_erase'")).toEqual([
-      { status: "ended" },
-    ]);
-    expect(await sql("SELECT recipient, subject, text FROM email WHERE id = 'eml_erase'")).toEqual([
-      { recipient: "erased", subject: "", text: "" },
-    ]);
+    expect(await sql("SELECT status FROM subscription WHERE id = 'sub_erase'")).toEqual([{ status: "ended" }]);
+    expect(await sql("SELECT recipient, subject, text FROM email WHERE id = 'eml_erase'")).toEqual([{ recipient: "erased", subject: "", text: "" }]);
     const everything = JSON.stringify([await sql("SELECT * FROM audit"), await sql("SELECT * FROM person")]);
     expect(everything).not.toContain(person.email);
   });
 
   test("frees the address for a new person, and is refused the second time", async () => {
     const person = await town.newPerson();
-    const eraseThem = () =>
-      erase(store, { environmentId, personId: person.id, by: "key:test", nowMs: clock.now() });
+    const eraseThem = () => erase(store, { environmentId, personId: person.id, by: "key:test", nowMs: clock.now() });
     await eraseThem();
     expect((await refusalOf(eraseThem)).code).toBe("not_found");
     const again = await invite(person.email);

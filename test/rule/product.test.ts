@@ -3,23 +3,8 @@ import { fulfilProduct } from "../../src/action/fulfil-product.ts";
 import { grantPlan } from "../../src/action/grant-plan.ts";
 import { refundProduct } from "../../src/action/refund-product.ts";
 import type { RefusalCode } from "../../src/ground/refusal-code.ts";
-import {
-  deletePlan,
-  findDefaultPlan,
-  listPlans,
-  type PlanInput,
-  requirePlan,
-  savePlan,
-} from "../../src/selling/plan.ts";
-import {
-  deleteProduct,
-  findProduct,
-  listProducts,
-  type ProductInput,
-  requireProduct,
-  saveProduct,
-  viewProduct,
-} from "../../src/selling/product.ts";
+import { deletePlan, findDefaultPlan, listPlans, type PlanInput, requirePlan, savePlan } from "../../src/selling/plan.ts";
+import { deleteProduct, findProduct, listProducts, type ProductInput, requireProduct, saveProduct, viewProduct } from "../../src/selling/product.ts";
 import { listAudit } from "../../src/watch/audit.ts";
 import { refusalOf } from "../kit/fresh-store.ts";
 import { openMarket } from "../kit/market.ts";
@@ -28,10 +13,8 @@ const market = await openMarket();
 const { store, environmentId, otherEnvironmentId, clock } = market;
 const change = { environmentId, by: "owner:a@example.com", nowMs: clock.now() };
 const elsewhere = { ...change, environmentId: otherEnvironmentId };
-const product = (name: string, input: ProductInput = {}) =>
-  store.write("app", (tx) => saveProduct(tx, change, name, input));
-const plan = (name: string, input: PlanInput = {}, where = change) =>
-  store.write("app", (tx) => savePlan(tx, where, name, input));
+const product = (name: string, input: ProductInput = {}) => store.write("app", (tx) => saveProduct(tx, change, name, input));
+const plan = (name: string, input: PlanInput = {}, where = change) => store.write("app", (tx) => savePlan(tx, where, name, input));
 const defaults = async () => {
   const { items } = await store.read((tx) => listPlans(tx, environmentId, { limit: 200, after: null }));
   return items.filter((one) => one.default).map((one) => one.name);
@@ -56,13 +39,7 @@ describe("a product", () => {
   test("is replaced whole, its version counted on", async () => {
     await product("whole", { title: "Whole", credits: 5, soldThrough: { kind: "relay", relay: "shop" } });
     const { product: saved, created } = await product("whole", { title: "Half" });
-    expect([created, saved.title, saved.credits, saved.soldThrough, saved.version]).toEqual([
-      false,
-      "Half",
-      0,
-      null,
-      2,
-    ]);
+    expect([created, saved.title, saved.credits, saved.soldThrough, saved.version]).toEqual([false, "Half", 0, null, 2]);
     expect(await store.read((tx) => requireProduct(tx, environmentId, "whole"))).toEqual(saved);
   });
 
@@ -75,43 +52,13 @@ describe("a product", () => {
     ["a key that is no entitlement", "bad", { key: "Access" }, "invalid_input"],
     ["a part of a credit", "bad", { credits: 1.5 }, "invalid_input"],
     ["credits below zero", "bad", { credits: -1 }, "invalid_input"],
-    [
-      "a relay that does not exist here",
-      "bad",
-      { soldThrough: { kind: "relay", relay: "ghost" } },
-      "relay_missing",
-    ],
-    [
-      "a relay's name that is not one",
-      "bad",
-      { soldThrough: { kind: "relay", relay: "No" } },
-      "invalid_input",
-    ],
+    ["a relay that does not exist here", "bad", { soldThrough: { kind: "relay", relay: "ghost" } }, "relay_missing"],
+    ["a relay's name that is not one", "bad", { soldThrough: { kind: "relay", relay: "No" } }, "invalid_input"],
     ["a way of selling that is not known", "bad", { soldThrough: { kind: "barter" } }, "invalid_input"],
-    [
-      "a way of selling with a field too many",
-      "bad",
-      { soldThrough: { kind: "relay", relay: "shop", url: "x" } },
-      "invalid_input",
-    ],
-    [
-      "a payment link without TLS",
-      "bad",
-      { soldThrough: { kind: "payment_link", url: "http://a.example" } },
-      "invalid_input",
-    ],
-    [
-      "a payment link with credentials",
-      "bad",
-      { soldThrough: { kind: "payment_link", url: "https://a:b@a.example" } },
-      "invalid_input",
-    ],
-    [
-      "a payment link that runs",
-      "bad",
-      { soldThrough: { kind: "payment_link", url: "javascript:alert(1)" } },
-      "invalid_input",
-    ],
+    ["a way of selling with a field too many", "bad", { soldThrough: { kind: "relay", relay: "shop", url: "x" } }, "invalid_input"],
+    ["a payment link without TLS", "bad", { soldThrough: { kind: "payment_link", url: "http://a.example" } }, "invalid_input"],
+    ["a payment link with credentials", "bad", { soldThrough: { kind: "payment_link", url: "https://a:b@a.example" } }, "invalid_input"],
+    ["a payment link that runs", "bad", { soldThrough: { kind: "payment_link", url: "javascript:alert(1)" } }, "invalid_input"],
     ["a version of something that does not exist", "bad", { version: 1 }, "version_conflict"],
   ])("refuses %s", async (_rule, name, input, code) => {
     expect((await refusalOf(() => product(name, input))).code).toBe(code);
@@ -201,9 +148,7 @@ describe("a product", () => {
     await product("traced", { credits: 3 });
     await store.write("app", (tx) => deleteProduct(tx, change, "traced", 2));
     const filter = { target: "product:traced" };
-    const { items } = await store.read((tx) =>
-      listAudit(tx, environmentId, filter, { limit: 9, after: null }),
-    );
+    const { items } = await store.read((tx) => listAudit(tx, environmentId, filter, { limit: 9, after: null }));
     expect(items).toMatchObject([
       { action: "product.deleted", actor: "owner:a@example.com", before: { credits: 3 }, after: null },
       { action: "product.changed", before: { credits: 0 }, after: { credits: 3 } },
@@ -250,12 +195,7 @@ describe("a plan", () => {
 
   test.each<[string, string, PlanInput, RefusalCode]>([
     ["a name a product has", "lamp", {}, "name_taken"],
-    [
-      "a relay that does not exist here",
-      "bad",
-      { soldThrough: { kind: "relay", relay: "ghost" } },
-      "relay_missing",
-    ],
+    ["a relay that does not exist here", "bad", { soldThrough: { kind: "relay", relay: "ghost" } }, "relay_missing"],
     ["a stale version", "pro", { version: 99 }, "version_conflict"],
     ["a name that is not one", "-", {}, "invalid_input"],
   ])("refuses %s", async (_rule, name, input, code) => {
@@ -269,8 +209,6 @@ describe("a plan", () => {
     await market.sell(grantPlan, { type: "grant_plan", plan: "pro" }, person);
     expect((await refusalOf(() => remove("pro"))).code).toBe("in_use");
     await remove("base");
-    expect((await refusalOf(() => store.read((tx) => requirePlan(tx, environmentId, "base")))).code).toBe(
-      "not_found",
-    );
+    expect((await refusalOf(() => store.read((tx) => requirePlan(tx, environmentId, "base")))).code).toBe("not_found");
   });
 });

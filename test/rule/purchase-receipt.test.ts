@@ -9,15 +9,12 @@ import { openMarket } from "../kit/market.ts";
 
 const market = await openMarket();
 const { store, environmentId, clock } = market;
-const record = (input: ReceiptInput) =>
-  recordReceipt(store, { environmentId, by: "key:test", nowMs: clock.now() }, input);
+const record = (input: ReceiptInput) => recordReceipt(store, { environmentId, by: "key:test", nowMs: clock.now() }, input);
 let refs = 0;
 const newRef = () => `ch_${++refs}`;
 const records = () =>
   store.read((tx) =>
-    tx.all<{ data: string; recipient: string; by: string }>(
-      "SELECT data, recipient_id AS recipient, written_by AS by FROM record ORDER BY seq",
-    ),
+    tx.all<{ data: string; recipient: string; by: string }>("SELECT data, recipient_id AS recipient, written_by AS by FROM record ORDER BY seq"),
   );
 
 describe("a card receipt", () => {
@@ -62,12 +59,8 @@ describe("a card receipt", () => {
     const { receipt } = await record(input);
     await record(input);
     const filter = { target: `purchase:${receipt.id}` };
-    const { items } = await store.read((tx) =>
-      listAudit(tx, environmentId, filter, { limit: 9, after: null }),
-    );
-    expect(items).toMatchObject([
-      { action: "receipt.recorded", actor: "key:test", before: { credits: 0 }, after: { credits: 100 } },
-    ]);
+    const { items } = await store.read((tx) => listAudit(tx, environmentId, filter, { limit: 9, after: null }));
+    expect(items).toMatchObject([{ action: "receipt.recorded", actor: "key:test", before: { credits: 0 }, after: { credits: 100 } }]);
   });
 
   test("a ref of another purchase is refused and audited", async () => {
@@ -77,9 +70,7 @@ describe("a card receipt", () => {
     expect((await refusalOf(() => record({ ref, person: other.id, product: "lamp" }))).code).toBe("ref_used");
     expect((await market.holdings(other)).credits).toBe(0);
     const filter = { target: `ref:${ref}` };
-    const { items } = await store.read((tx) =>
-      listAudit(tx, environmentId, filter, { limit: 9, after: null }),
-    );
+    const { items } = await store.read((tx) => listAudit(tx, environmentId, filter, { limit: 9, after: null }));
     expect(items).toMatchObject([{ action: "ref_refused", actor: "receipt", after: { person: other.id } }]);
   });
 
@@ -99,10 +90,7 @@ describe("a card receipt", () => {
       await record({ ref: newRef(), person: person.id, plan: "pro", processorCustomerId: "cus_1" });
     }
     const rows = await store.read((tx) =>
-      tx.all(
-        "SELECT billed_by, processor_customer_id, status FROM subscription WHERE person_id = ?1",
-        person.id,
-      ),
+      tx.all("SELECT billed_by, processor_customer_id, status FROM subscription WHERE person_id = ?1", person.id),
     );
     expect(rows).toEqual([{ billed_by: "processor", processor_customer_id: "cus_1", status: "active" }]);
     expect(await market.holdings(person)).toEqual({ grants: ["pro from plan"], credits: 0, plan: "pro" });
@@ -131,9 +119,7 @@ describe("a card receipt", () => {
 
   test("refuses a suspended person", async () => {
     const person = await market.newPerson({ suspended: true });
-    expect((await refusalOf(() => record({ ref: newRef(), person: person.id, product: "lamp" }))).code).toBe(
-      "person_suspended",
-    );
+    expect((await refusalOf(() => record({ ref: newRef(), person: person.id, product: "lamp" }))).code).toBe("person_suspended");
   });
 
   test("is listed newest first, of one person or of all", async () => {
@@ -141,9 +127,7 @@ describe("a card receipt", () => {
     const [first, second] = [newRef(), newRef()];
     await record({ ref: first, person: person.id, product: "lamp" });
     await record({ ref: second, person: person.id, product: "lamp" });
-    const page = await store.read((tx) =>
-      listPurchases(tx, environmentId, { limit: 200, after: null }, { person: person.id }),
-    );
+    const page = await store.read((tx) => listPurchases(tx, environmentId, { limit: 200, after: null }, { person: person.id }));
     expect(page.items.map(({ ref }) => ref)).toEqual([second, first]);
   });
 });
@@ -156,9 +140,7 @@ describe("a collection mapped to receipts", () => {
       amountMinor: { type: "number" },
     });
     const environment = await store.read((tx) => requireEnvironment(tx, "app_test", "development"));
-    await store.write("dashboard", (tx) =>
-      saveSettings(tx, environment, { receipts: { collection: "payments" } }, environment.version),
-    );
+    await store.write("dashboard", (tx) => saveSettings(tx, environment, { receipts: { collection: "payments" } }, environment.version));
     const person = await market.newPerson();
     const input = { ref: newRef(), person: person.id, product: "lamp", amountMinor: 5, currency: "EUR" };
     await record(input);
@@ -171,12 +153,7 @@ describe("a collection mapped to receipts", () => {
 
   test("that refuses the record refuses the receipt: nothing is half written", async () => {
     const person = await market.newPerson();
-    await store.write("app", (tx) =>
-      tx.run(
-        "UPDATE collection SET fields = ?1 WHERE name = 'payments'",
-        '{"iban":{"type":"text","required":true}}',
-      ),
-    );
+    await store.write("app", (tx) => tx.run("UPDATE collection SET fields = ?1 WHERE name = 'payments'", '{"iban":{"type":"text","required":true}}'));
     const refusal = await refusalOf(() => record({ ref: newRef(), person: person.id, product: "lamp" }));
     expect(refusal.code).toBe("data_invalid");
     expect(await market.holdings(person)).toEqual({ grants: [], credits: 0, plan: "free" });

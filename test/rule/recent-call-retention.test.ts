@@ -18,15 +18,10 @@ test("a recent call is kept for 30 days, and the ring goes on after it", async (
     count: 1,
   });
   const nowMs = cared.clock.now();
-  await cared.store.write("app", (tx) =>
-    writeRecentCalls(tx, cared.environmentId, [call(nowMs - 31 * DAY_MS), call(nowMs - 29 * DAY_MS)]),
-  );
+  await cared.store.write("app", (tx) => writeRecentCalls(tx, cared.environmentId, [call(nowMs - 31 * DAY_MS), call(nowMs - 29 * DAY_MS)]));
   await cared.round();
   await cared.store.write("app", (tx) => writeRecentCalls(tx, cared.environmentId, [call(nowMs)]));
-  expect(await cared.store.read((tx) => tx.all("SELECT seq FROM recent_call ORDER BY seq"))).toEqual([
-    { seq: 2 },
-    { seq: 3 },
-  ]);
+  expect(await cared.store.read((tx) => tx.all("SELECT seq FROM recent_call ORDER BY seq"))).toEqual([{ seq: 2 }, { seq: 3 }]);
 });
 
 test("a secret whose overlap is over is removed", async () => {
@@ -39,7 +34,5 @@ test("a secret whose overlap is over is removed", async () => {
     await cared.store.write("app", (tx) => tx.run(sql, name, untilMs));
   }
   await cared.round();
-  expect(
-    await cared.store.read((tx) => tx.all("SELECT name FROM relay WHERE previous_secret IS NOT NULL")),
-  ).toEqual([{ name: "running" }]);
+  expect(await cared.store.read((tx) => tx.all("SELECT name FROM relay WHERE previous_secret IS NOT NULL"))).toEqual([{ name: "running" }]);
 });

@@ -5,22 +5,8 @@ import { MAX_FILE_BYTES } from "../../src/ground/limit.ts";
 import { readPageRequest } from "../../src/ground/page.ts";
 import { requireCollection } from "../../src/records/collection.ts";
 import { parseFieldRules } from "../../src/records/collection-field.ts";
-import {
-  deleteFile,
-  listFiles,
-  readFile,
-  type Upload,
-  uploadFile,
-  viewFile,
-} from "../../src/records/file.ts";
-import {
-  deleteRecord,
-  findRecord,
-  type RecordWrite,
-  updateRecord,
-  viewRecord,
-  writeRecord,
-} from "../../src/records/record.ts";
+import { deleteFile, listFiles, readFile, type Upload, uploadFile, viewFile } from "../../src/records/file.ts";
+import { deleteRecord, findRecord, type RecordWrite, updateRecord, viewRecord, writeRecord } from "../../src/records/record.ts";
 import { readRecordData } from "../../src/records/record-data.ts";
 import { listRecords, listRecordsFor } from "../../src/records/record-list.ts";
 import { addressByPerson, mayRead, mayWrite } from "../../src/records/record-right.ts";
@@ -68,17 +54,13 @@ const FILE_ID = "fil_0123456789abcdef0123456789abcdef";
 const nested = (levels: number): Json => (levels === 0 ? 1 : [nested(levels - 1)]);
 
 /** The row's sentence first, for the test's name. */
-const titled = ([name, value, why]: [string, Json, string]): [string, string, Json] => [
+const titled = ([name, value, why]: [string, Json, string]): [string, string, Json] => [`${name}: ${why}`, name, value];
+const titledRendered = ([name, text, value, why]: [string, string, Json | undefined, string]): [string, string, string, Json | undefined] => [
   `${name}: ${why}`,
   name,
+  text,
   value,
 ];
-const titledRendered = ([name, text, value, why]: [string, string, Json | undefined, string]): [
-  string,
-  string,
-  string,
-  Json | undefined,
-] => [`${name}: ${why}`, name, text, value];
 
 describe("a field's value", () => {
   const kept: [string, Json, string][] = [
@@ -198,9 +180,7 @@ describe("a record's data", () => {
       "`data.a` is missing: the collection requires it, so give it a value.",
     );
     expect(readRecordData(required, { a: null, b: 1 }, false).problems).toHaveLength(1);
-    expect(readRecordData(required, { a: "", b: "" }, true).problems.map((problem) => problem.field)).toEqual(
-      ["data.b"],
-    );
+    expect(readRecordData(required, { a: "", b: "" }, true).problems.map((problem) => problem.field)).toEqual(["data.b"]);
   });
 
   test("tells a wrong value of a required field once", () => {
@@ -209,8 +189,7 @@ describe("a record's data", () => {
   });
 
   test("is an object of at most 256 KB", () => {
-    for (const data of [null, [], "text", 7])
-      expect(readRecordData(rules, data, false).problems).toHaveLength(1);
+    for (const data of [null, [], "text", 7]) expect(readRecordData(rules, data, false).problems).toHaveLength(1);
     const wide = parseFieldRules({ a: "text" }).rules;
     expect(readRecordData(wide, { a: "x".repeat(262_130) }, false).problems).toEqual([]);
     expect(readRecordData(wide, { a: "x".repeat(262_140) }, false).problems[0]?.field).toBe("data");
@@ -254,8 +233,7 @@ const owner = await town.newPerson();
 const friend = await town.newPerson();
 const suspended = await town.newPerson({ suspended: true });
 const stranger = await town.newPerson({ environmentId: otherEnvironmentId });
-for (const kind of ["shared", "private", "addressed", "direct"])
-  await town.newCollection(kind, kind, { a: "text" });
+for (const kind of ["shared", "private", "addressed", "direct"]) await town.newCollection(kind, kind, { a: "text" });
 
 describe("the address of a record", () => {
   const rows: [string, string | null, string | null, string][] = [
@@ -338,10 +316,7 @@ describe("a record", () => {
     );
     expect([viewRecord(before).data.a, viewRecord(after).data]).toEqual(["one", { a: "two" }]);
     expect(await store.read((tx) => findRecord(tx, environmentId, "notes", record.id))).toEqual(after);
-    expect([viewRecord(after).by, viewRecord(after).updatedAt]).toEqual([
-      "owner:o@example.com",
-      "2026-01-15T12:00:01.500Z",
-    ]);
+    expect([viewRecord(after).by, viewRecord(after).updatedAt]).toEqual(["owner:o@example.com", "2026-01-15T12:00:01.500Z"]);
     expect((await store.write("app", (tx) => deleteRecord(tx, at))).id).toBe(record.id);
     expect((await refusalOf(() => store.write("app", (tx) => deleteRecord(tx, at)))).code).toBe("not_found");
   });
@@ -357,12 +332,7 @@ describe("a record", () => {
     await town.newCollection("strict", "addressed", { n: "number", f: "file" });
     const refusal = await refusalOf(() => write("strict", { n: "x", f: FILE_ID, z: 1 }));
     expect(refusal.code).toBe("data_invalid");
-    expect(refusal.extra.problems?.map((problem) => problem.field)).toEqual([
-      "data.n",
-      "data.z",
-      "data.f",
-      "to",
-    ]);
+    expect(refusal.extra.problems?.map((problem) => problem.field)).toEqual(["data.n", "data.z", "data.f", "to"]);
   });
 
   test("is listed newest first in pages, by owner, and to a person only what is theirs to read", async () => {
@@ -377,21 +347,15 @@ describe("a record", () => {
     const seenBy = (personId: string, name: string) =>
       store.read(async (tx) => {
         const collection = await requireCollection(tx, environmentId, name);
-        return texts(
-          (await listRecordsFor(tx, environmentId, collection, personId, readPageRequest({}))).items,
-        );
+        return texts((await listRecordsFor(tx, environmentId, collection, personId, readPageRequest({}))).items);
       });
     expect([await seenBy(ada.id, "letters"), await seenBy(cleo.id, "letters")]).toEqual([["2", "1"], ["3"]]);
     expect(await seenBy(cleo.id, "board")).toEqual(["4"]);
     const page = (cursor?: string) =>
       store.read(async (tx) =>
-        listRecords(
-          tx,
-          environmentId,
-          await requireCollection(tx, environmentId, "letters"),
-          readPageRequest({ limit: "1", cursor }),
-          { owner: ben.id },
-        ),
+        listRecords(tx, environmentId, await requireCollection(tx, environmentId, "letters"), readPageRequest({ limit: "1", cursor }), {
+          owner: ben.id,
+        }),
       );
     const first = await page();
     const second = await page(first.next ?? undefined);

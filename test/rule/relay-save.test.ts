@@ -6,17 +6,7 @@ import { createRelay, updateRelay } from "../../src/relay/relay-save.ts";
 import { pauseRelay, resumeRelay } from "../../src/relay/relay-state.ts";
 import { type AuditRow, listAudit } from "../../src/watch/audit.ts";
 import { openFreshStore, refusalOf } from "../kit/fresh-store.ts";
-import {
-  BASE_URL,
-  CALL,
-  GRANT,
-  HOOKS,
-  makeRelayKit,
-  receiver,
-  schedule,
-  TOKEN,
-  WRITE,
-} from "../kit/relay-kit.ts";
+import { BASE_URL, CALL, GRANT, HOOKS, makeRelayKit, receiver, schedule, TOKEN, WRITE } from "../kit/relay-kit.ts";
 
 const fresh = await openFreshStore();
 const { store, clock, environment } = fresh;
@@ -24,13 +14,10 @@ const kit = makeRelayKit(fresh);
 const { id: environmentId } = await environment("development");
 
 async function changesOf(name: string): Promise<AuditRow[]> {
-  const page = await store.read((tx) =>
-    listAudit(tx, environmentId, { target: `relay:${name}` }, { limit: 200, after: null }),
-  );
+  const page = await store.read((tx) => listAudit(tx, environmentId, { target: `relay:${name}` }, { limit: 200, after: null }));
   return page.items;
 }
-const rowsOf = (sql: string, ...values: string[]) =>
-  store.read((tx) => tx.all<Record<string, unknown>>(sql, ...values));
+const rowsOf = (sql: string, ...values: string[]) => store.read((tx) => tx.all<Record<string, unknown>>(sql, ...values));
 const relayNames = async () => (await rowsOf("SELECT name FROM relay ORDER BY name")).map((row) => row.name);
 
 describe("creating a relay", () => {
@@ -67,12 +54,7 @@ describe("creating a relay", () => {
   });
 
   const refused: [string, () => Promise<unknown>, string, string][] = [
-    [
-      "refuses a definition that breaks a rule",
-      () => kit.create({ name: "x" }),
-      "invalid_definition",
-      "name",
-    ],
+    ["refuses a definition that breaks a rule", () => kit.create({ name: "x" }), "invalid_definition", "name"],
     ["refuses a name that exists", () => kit.create(schedule("orders")), "name_taken", "orders"],
     [
       "refuses a signing secret where there is nothing to sign",
@@ -80,12 +62,7 @@ describe("creating a relay", () => {
       "no_call_url",
       "call_url",
     ],
-    [
-      "refuses a weak signing secret",
-      () => kit.create(schedule("weak"), { signingSecret: "short" }),
-      "invalid_input",
-      "short",
-    ],
+    ["refuses a weak signing secret", () => kit.create(schedule("weak"), { signingSecret: "short" }), "invalid_input", "short"],
     [
       "refuses a receiver secret where there is no receiver",
       () => kit.create(schedule("weak"), { secret: "s3cret-S3cret-s3cret-0001" }),
@@ -137,28 +114,18 @@ describe("saving a definition", () => {
   });
 
   const refused: [string, string, object, number, string, Record<string, unknown> | undefined][] = [
-    [
-      "at an older version, telling the current one",
-      "edited",
-      schedule("edited"),
-      1,
-      "version_conflict",
-      { version: 2 },
-    ],
+    ["at an older version, telling the current one", "edited", schedule("edited"), 1, "version_conflict", { version: 2 }],
     ["at a version to come", "edited", schedule("edited"), 3, "version_conflict", { version: 2 }],
     ["under another name", "edited", schedule("renamed"), 2, "invalid_definition", undefined],
     ["that breaks a rule", "edited", schedule("edited", []), 2, "invalid_definition", undefined],
     ["of a relay that is not there", "nobody", schedule("nobody"), 1, "not_found", undefined],
   ];
-  test.each(refused)(
-    "is refused %s, and changes nothing",
-    async (_rule, name, definition, version, code, details) => {
-      const before = await rowsOf("SELECT * FROM relay ORDER BY name");
-      const refusal = await refusalOf(() => kit.update(name, definition, version));
-      expect([refusal.code as string, refusal.extra.details]).toEqual([code, details]);
-      expect(await rowsOf("SELECT * FROM relay ORDER BY name")).toEqual(before);
-    },
-  );
+  test.each(refused)("is refused %s, and changes nothing", async (_rule, name, definition, version, code, details) => {
+    const before = await rowsOf("SELECT * FROM relay ORDER BY name");
+    const refusal = await refusalOf(() => kit.update(name, definition, version));
+    expect([refusal.code as string, refusal.extra.details]).toEqual([code, details]);
+    expect(await rowsOf("SELECT * FROM relay ORDER BY name")).toEqual(before);
+  });
 
   test("of two that race at one version, one alone is kept", async () => {
     await kit.create(schedule("raced"));
@@ -198,9 +165,7 @@ describe("saving a definition", () => {
 
   test("that was synced may not change the trigger's kind even after an edit in the dashboard", async () => {
     expect((await kit.view("fixed")).origin.kind).toBe("dashboard");
-    expect((await refusalOf(() => kit.update("fixed", receiver("fixed"), 2))).code).toBe(
-      "trigger_kind_fixed",
-    );
+    expect((await refusalOf(() => kit.update("fixed", receiver("fixed"), 2))).code).toBe("trigger_kind_fixed");
   });
 
   test("in local development may change the trigger's kind freely", async () => {
@@ -214,8 +179,7 @@ describe("saving a definition", () => {
   });
 
   test("keeps a schedule's clock unless its trigger changes", async () => {
-    const since = async () =>
-      (await rowsOf("SELECT active_since AS at FROM relay WHERE name = 'ticks'"))[0]?.at;
+    const since = async () => (await rowsOf("SELECT active_since AS at FROM relay WHERE name = 'ticks'"))[0]?.at;
     await kit.create(schedule("ticks"));
     const created = clock.now();
     await clock.advance(1_000);
@@ -229,19 +193,11 @@ describe("saving a definition", () => {
 describe("write_record on a collection whose records need a recipient", () => {
   const fields = '{"id":{"type":"text"}}';
   test.each(["addressed", "direct"])("without to is refused at save on kind %s", async (kind) => {
-    await store.write("app", (tx) =>
-      tx.run(
-        `INSERT INTO collection VALUES (${environmentId}, 'for-${kind}', '${kind}', '${fields}', 1, 1, 1)`,
-      ),
-    );
+    await store.write("app", (tx) => tx.run(`INSERT INTO collection VALUES (${environmentId}, 'for-${kind}', '${kind}', '${fields}', 1, 1, 1)`));
     const map = { event_id: "id", person_id: "p" };
-    const of = (more: object) =>
-      receiver(`to-${kind}`, HOOKS, [CALL, { ...WRITE, collection: `for-${kind}`, ...more }], { map });
+    const of = (more: object) => receiver(`to-${kind}`, HOOKS, [CALL, { ...WRITE, collection: `for-${kind}`, ...more }], { map });
     const refusal = await refusalOf(() => kit.create(of({})));
-    expect([refusal.code, refusal.extra.problems?.map(({ field }) => field)]).toEqual([
-      "invalid_definition",
-      ["actions.1.to"],
-    ]);
+    expect([refusal.code, refusal.extra.problems?.map(({ field }) => field)]).toEqual(["invalid_definition", ["actions.1.to"]]);
     expect(await relayNames()).not.toContain(`to-${kind}`);
     const saved = await kit.create(of({ to: "person" }));
     expect(saved.warnings).toEqual([]);
@@ -274,25 +230,13 @@ describe("a save's warnings", () => {
       ],
       "missing",
     );
-    const missing = [
-      "collection named orders",
-      "access slug named pro",
-      "plan or product named gold",
-      "product named lamp",
-      "plan named team",
-    ];
-    expect(warnings).toEqual(
-      missing.map((what, index) =>
-        expect.stringMatching(new RegExp(`^\`actions\\.${index}\\..*there is no ${what} in`)),
-      ),
-    );
+    const missing = ["collection named orders", "access slug named pro", "plan or product named gold", "product named lamp", "plan named team"];
+    expect(warnings).toEqual(missing.map((what, index) => expect.stringMatching(new RegExp(`^\`actions\\.${index}\\..*there is no ${what} in`))));
   });
 
   test("fall silent once everything is there and sold through this relay", async () => {
     const at = "2000";
-    await write(
-      `INSERT INTO collection VALUES (${environmentId}, 'orders', 'shared', '{"id":{"type":"text"}}', 1, ${at}, ${at})`,
-    );
+    await write(`INSERT INTO collection VALUES (${environmentId}, 'orders', 'shared', '{"id":{"type":"text"}}', 1, ${at}, ${at})`);
     await write(`INSERT INTO access_slug VALUES (${environmentId}, 'pro', 'Pro', ${at})`);
     await write(
       `INSERT INTO product (environment_id, name, title, key, sold_through, created_at, updated_at)
@@ -311,9 +255,9 @@ describe("a save's warnings", () => {
     ];
     expect(await saveOf(actions, "present")).toEqual([]);
     expect(await saveOf(actions, "other")).toEqual([expect.stringContaining("not sold through this relay")]);
-    expect(await saveOf([{ type: "grant_plan", plan: "team", ref: "{{mapped.event_id}}" }], "plans")).toEqual(
-      [expect.stringContaining("not sold through this relay")],
-    );
+    expect(await saveOf([{ type: "grant_plan", plan: "team", ref: "{{mapped.event_id}}" }], "plans")).toEqual([
+      expect.stringContaining("not sold through this relay"),
+    ]);
   });
 
   test("name each field of write_record that its collection has not, and each required one left out", async () => {
@@ -361,8 +305,7 @@ describe("a save's warnings", () => {
     }
     const [givenUp] = await changesOf("trusting");
     const trustOf = (side: unknown) =>
-      (side as { definition: { trigger: { trustUnsignedEvents?: boolean } } }).definition.trigger
-        .trustUnsignedEvents;
+      (side as { definition: { trigger: { trustUnsignedEvents?: boolean } } }).definition.trigger.trustUnsignedEvents;
     expect([trustOf(givenUp?.before), trustOf(givenUp?.after)]).toEqual([true, undefined]);
   });
 });
@@ -382,21 +325,14 @@ describe("pausing, resuming, deleting", () => {
       ["relay.paused", { state: "active" }, { state: "paused" }],
       ["relay.created", null, expect.anything()],
     ]);
-    expect(await rowsOf("SELECT active_since AS at FROM relay WHERE name = 'halted'")).toEqual([
-      { at: clock.now() },
-    ]);
+    expect(await rowsOf("SELECT active_since AS at FROM relay WHERE name = 'halted'")).toEqual([{ at: clock.now() }]);
   });
 
   test("a deleted relay is gone with its secrets and problems; its signatures are remembered 24 hours more", async () => {
     await kit.create(receiver("gone"));
     const remember = (hash: number, until: number | null) =>
       store.write("app", (tx) =>
-        tx.run(
-          "INSERT INTO signature_memory VALUES (?1, 'gone', ?2, ?2, NULL, ?3)",
-          environmentId,
-          Uint8Array.of(hash),
-          until,
-        ),
+        tx.run("INSERT INTO signature_memory VALUES (?1, 'gone', ?2, ?2, NULL, ?3)", environmentId, Uint8Array.of(hash), until),
       );
     const [later, dayLater] = [clock.now() + 3 * DAY_MS, clock.now() + DAY_MS];
     await remember(1, null);
@@ -404,15 +340,15 @@ describe("pausing, resuming, deleting", () => {
     await remember(3, later);
     const here = await kit.context();
     await store.write("dashboard", (tx) => deleteRelay(tx, here, "gone"));
-    expect(
-      await rowsOf("SELECT until FROM signature_memory WHERE relay_name = 'gone' ORDER BY signed_text_hash"),
-    ).toEqual([{ until: dayLater }, { until: dayLater }, { until: later }]);
+    expect(await rowsOf("SELECT until FROM signature_memory WHERE relay_name = 'gone' ORDER BY signed_text_hash")).toEqual([
+      { until: dayLater },
+      { until: dayLater },
+      { until: later },
+    ]);
     expect(await relayNames()).not.toContain("gone");
     expect((await changesOf("gone"))[0]).toMatchObject({ action: "relay.deleted", after: null });
     expect((await refusalOf(() => kit.view("gone"))).code).toBe("not_found");
-    expect(
-      (await refusalOf(() => store.write("dashboard", (tx) => deleteRelay(tx, here, "gone")))).code,
-    ).toBe("not_found");
+    expect((await refusalOf(() => store.write("dashboard", (tx) => deleteRelay(tx, here, "gone")))).code).toBe("not_found");
     expect((await kit.create(receiver("gone"))).relay.version).toBe(1);
   });
 
@@ -420,18 +356,14 @@ describe("pausing, resuming, deleting", () => {
     await kit.create(schedule("both"), {}, "production");
     const here = await kit.context();
     for (const work of [pauseRelay, resumeRelay, deleteRelay]) {
-      const refusal = await refusalOf(() =>
-        store.write("dashboard", async (tx) => void (await work(tx, here, "both"))),
-      );
+      const refusal = await refusalOf(() => store.write("dashboard", async (tx) => void (await work(tx, here, "both"))));
       expect(refusal.code).toBe("not_found");
     }
     expect((await kit.view("both", "production")).state).toBe("active");
   });
 
   test("a stored definition keeps integers beyond 2^53", async () => {
-    const definition = receiver("exact", HOOKS, [
-      { type: "write_record", collection: "orders", data: { n: 9007199254740993n } },
-    ]);
+    const definition = receiver("exact", HOOKS, [{ type: "write_record", collection: "orders", data: { n: 9007199254740993n } }]);
     const saved = await kit.create(definition);
     expect(saved.relay.definition.actions[0]?.data).toEqual({ n: 9007199254740993n });
     const [row] = await rowsOf("SELECT definition FROM relay WHERE name = 'exact'");

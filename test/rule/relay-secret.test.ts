@@ -2,34 +2,12 @@ import { describe, expect, test } from "bun:test";
 import { generateKeyPairSync, type KeyObject } from "node:crypto";
 import { setProcessorSecret } from "../../src/account/environment.ts";
 import { settleEveryRelayProblem } from "../../src/relay/relay-problem.ts";
-import {
-  processorSecretContext,
-  receiverSecretContext,
-  signingSecretContext,
-} from "../../src/relay/relay-row.ts";
-import {
-  prepareSecret,
-  readSecretSlot,
-  rekeyFingerprints,
-  storeSecret,
-} from "../../src/relay/relay-secret.ts";
+import { processorSecretContext, receiverSecretContext, signingSecretContext } from "../../src/relay/relay-row.ts";
+import { prepareSecret, readSecretSlot, rekeyFingerprints, storeSecret } from "../../src/relay/relay-secret.ts";
 import { listRelays } from "../../src/relay/relay-view.ts";
 import { rotateSigningSecret } from "../../src/relay/signing-secret.ts";
 import { openFreshStore, refusalOf } from "../kit/fresh-store.ts";
-import {
-  CALL,
-  ECDSA,
-  ED25519,
-  GRANT,
-  HMAC,
-  HOOKS,
-  makeRelayKit,
-  PROCESSOR,
-  receiver,
-  schedule,
-  sealer,
-  TOKEN,
-} from "../kit/relay-kit.ts";
+import { CALL, ECDSA, ED25519, GRANT, HMAC, HOOKS, makeRelayKit, PROCESSOR, receiver, schedule, sealer, TOKEN } from "../kit/relay-kit.ts";
 
 const fresh = await openFreshStore();
 const { store, clock, environment } = fresh;
@@ -65,20 +43,8 @@ describe("a new relay's receiver secret", () => {
     ["is minted with whsec_ for hooks without one", HOOKS, null, "minted", null],
     ["is the pasted one for a signature recipe", HMAC, PASTED, "pasted", PASTED],
     ["is the pasted one for hooks", HOOKS, PASTED_HOOKS, "pasted", PASTED_HOOKS],
-    [
-      "is the pasted public key, in one form, for ed25519",
-      ED25519,
-      pem(ed.publicKey),
-      "public_key",
-      der(ed.publicKey),
-    ],
-    [
-      "is the pasted public key, in one form, for ecdsa",
-      ECDSA,
-      pem(ec.publicKey),
-      "public_key",
-      der(ec.publicKey),
-    ],
+    ["is the pasted public key, in one form, for ed25519", ED25519, pem(ed.publicKey), "public_key", der(ed.publicKey)],
+    ["is the pasted public key, in one form, for ecdsa", ECDSA, pem(ec.publicKey), "public_key", der(ec.publicKey)],
     ["waits to be pasted for a public-key recipe without one", ED25519, null, "none", null],
     ["is the environment's own for processor", PROCESSOR, null, "processor", null],
   ];
@@ -96,12 +62,7 @@ describe("a new relay's receiver secret", () => {
     ["refuses a repeated pattern", HMAC, "abcabcabcabcabcabcabcabcabc", "repeated"],
     ["refuses a hooks secret without whsec_", HOOKS, PASTED, "whsec_"],
     ["refuses a public key on an HMAC recipe", HMAC, pem(ed.publicKey), "key"],
-    [
-      "refuses a private key on a public-key recipe",
-      ED25519,
-      ed.privateKey.export({ type: "pkcs8", format: "pem" }).toString(),
-      "private",
-    ],
+    ["refuses a private key on a public-key recipe", ED25519, ed.privateKey.export({ type: "pkcs8", format: "pem" }).toString(), "private"],
     ["refuses a key of another kind", ED25519, pem(ec.publicKey), "Ed25519"],
     ["refuses a secret where a public key belongs", ECDSA, PASTED, "P-256"],
     ["refuses one on processor, which uses the environment's own", PROCESSOR, PASTED, "settings"],
@@ -182,9 +143,7 @@ describe("rotating a receiver secret", () => {
     const sql = "INSERT INTO signature_memory VALUES (?1, ?2, x'01', x'01', NULL, NULL)";
     await store.write("app", (tx) => tx.run(sql, environmentId, name));
     await kit.rotate(name, null);
-    const rows = await store.read((tx) =>
-      tx.all("SELECT until FROM signature_memory WHERE relay_name = ?1", name),
-    );
+    const rows = await store.read((tx) => tx.all("SELECT until FROM signature_memory WHERE relay_name = ?1", name));
     expect(rows).toEqual([{ until: clock.now() + 86_400_000 }]);
   });
 });
@@ -221,9 +180,7 @@ describe("one secret in two environments of an app", () => {
     await store.write("app", (tx) => setProcessorSecret(tx, production, secret, clock.now()));
     const saved = await kit.create(receiver(name, PROCESSOR), {}, "production");
     expect(saved.relay.secret).toMatchObject({ kind: "processor", fingerprint: "sha256:f" });
-    expect((await refusalOf(() => kit.create(receiver(name, HMAC), { secret: PASTED }))).code).toBe(
-      "invalid_input",
-    );
+    expect((await refusalOf(() => kit.create(receiver(name, HMAC), { secret: PASTED }))).code).toBe("invalid_input");
     const other = newName();
     await kit.create(receiver(other, HMAC), { secret: PASTED });
     const reverse = await refusalOf(() => kit.create(receiver(other, PROCESSOR), {}, "production"));
@@ -286,12 +243,7 @@ describe("a save that changes the scheme", () => {
     const { id } = await kit.view(name);
     const old = JSON.stringify(receiver(name, { scheme: "hmac_sha256_header", header: "x-signature" }));
     await store.write("app", (tx) =>
-      tx.run(
-        "UPDATE relay SET definition = ?2, secret = ?3 WHERE id = ?1",
-        id,
-        old,
-        sealer.seal("old-short", receiverSecretContext(id)),
-      ),
+      tx.run("UPDATE relay SET definition = ?2, secret = ?3 WHERE id = ?1", id, old, sealer.seal("old-short", receiverSecretContext(id))),
     );
     expect((await kit.view(name)).trigger).toBe("receiver");
     const saved = await kit.update(name, receiver(name, HMAC), 1);
@@ -307,10 +259,7 @@ describe("a signing secret", () => {
     const here = await kit.context();
     const rotated = await store.write("dashboard", (tx) => rotateSigningSecret(tx, here, name));
     const row = await store.read((tx) =>
-      tx.get<{ id: string; sealed: Uint8Array }>(
-        "SELECT id, signing_secret AS sealed FROM relay WHERE name = ?1",
-        name,
-      ),
+      tx.get<{ id: string; sealed: Uint8Array }>("SELECT id, signing_secret AS sealed FROM relay WHERE name = ?1", name),
     );
     const text = row === null ? null : sealer.unseal(row.sealed, signingSecretContext(row.id));
     expect([text, rotated.signingSecret === PASTED]).toEqual([rotated.signingSecret, false]);
@@ -320,9 +269,7 @@ describe("a signing secret", () => {
     const name = newName();
     await kit.create(receiver(name));
     const here = await kit.context();
-    const refusal = await refusalOf(() =>
-      store.write("dashboard", (tx) => rotateSigningSecret(tx, here, name)),
-    );
+    const refusal = await refusalOf(() => store.write("dashboard", (tx) => rotateSigningSecret(tx, here, name)));
     expect([refusal.code, refusal.status]).toEqual(["no_call_url", 400]);
   });
 });
@@ -332,10 +279,7 @@ describe("an older row that breaks a rule of today", () => {
   const settle = () => store.write("app", (tx) => settleEveryRelayProblem(tx, sealer, clock.now()));
   const rewrite = (id: string, column: string, value: string | Uint8Array) =>
     store.write("app", (tx) => tx.run(`UPDATE relay SET ${column} = ?2 WHERE id = ?1`, id, value));
-  const raised = (name: string) =>
-    store.read((tx) =>
-      tx.all("SELECT code FROM problem WHERE target = ?1 AND cleared_at IS NULL", `relay:${name}`),
-    );
+  const raised = (name: string) => store.read((tx) => tx.all("SELECT code FROM problem WHERE target = ?1 AND cleared_at IS NULL", `relay:${name}`));
 
   test("raises relay_unsigned_event once, and a save that follows the rule clears it", async () => {
     const name = newName();
@@ -354,29 +298,22 @@ describe("an older row that breaks a rule of today", () => {
     ["a key stored as such", "public_key", der(ed.publicKey)],
     ["a key stored as a secret", "pasted", pem(ed.publicKey)],
   ];
-  test.each(keys)(
-    "raises relay_key_as_secret for %s under HMAC, and a pasted secret clears it",
-    async (_rule, kind, text) => {
-      const name = newName();
-      const { relay } = await kit.create(receiver(name, HMAC));
-      await rewrite(relay.id, "secret", sealer.seal(text, receiverSecretContext(relay.id)));
-      await rewrite(relay.id, "secret_kind", kind);
-      await settle();
-      expect(await standing(name)).toEqual(["relay_key_as_secret"]);
-      await kit.rotate(name, PASTED);
-      expect([await standing(name), await raised(name)]).toEqual([[], []]);
-    },
-  );
+  test.each(keys)("raises relay_key_as_secret for %s under HMAC, and a pasted secret clears it", async (_rule, kind, text) => {
+    const name = newName();
+    const { relay } = await kit.create(receiver(name, HMAC));
+    await rewrite(relay.id, "secret", sealer.seal(text, receiverSecretContext(relay.id)));
+    await rewrite(relay.id, "secret_kind", kind);
+    await settle();
+    expect(await standing(name)).toEqual(["relay_key_as_secret"]);
+    await kit.rotate(name, PASTED);
+    expect([await standing(name), await raised(name)]).toEqual([[], []]);
+  });
 });
 
 describe("planted secrets", () => {
   test("appear in no view, no audit row, no problem and no column, only once in the answer that made them", async () => {
     const name = newName();
-    const planted = [
-      "plantedReceiver-0123456789-Ax",
-      "plantedSigning-0123456789-By",
-      "plantedRotated-0123456789-Cz",
-    ];
+    const planted = ["plantedReceiver-0123456789-Ax", "plantedSigning-0123456789-By", "plantedRotated-0123456789-Cz"];
     const [receiverSecret = "", signingSecret = "", rotated = ""] = planted;
     const created = await kit.create(receiver(name, HMAC, [CALL]), { secret: receiverSecret, signingSecret });
     const minted = await kit.rotate(name, null);
@@ -385,27 +322,18 @@ describe("planted secrets", () => {
     const signed = await store.write("dashboard", (tx) => rotateSigningSecret(tx, here, name));
     const saved = await kit.update(name, receiver(name, ED25519, [CALL]), 1);
     await kit.rotate(name, pem(ed.publicKey));
-    const secrets = [
-      ...planted,
-      created.receiverSecret,
-      minted.receiverSecret,
-      signed.signingSecret,
-      der(ed.publicKey),
-    ].filter((secret) => secret !== undefined);
+    const secrets = [...planted, created.receiverSecret, minted.receiverSecret, signed.signingSecret, der(ed.publicKey)].filter(
+      (secret) => secret !== undefined,
+    );
     const tables = ["relay", "audit", "problem", "alert", "environment"];
     const rows = await store.read(async (tx) => {
       const all: unknown[] = [];
-      for (const table of tables)
-        all.push(...(await tx.all<Record<string, unknown>>(`SELECT * FROM ${table}`)));
+      for (const table of tables) all.push(...(await tx.all<Record<string, unknown>>(`SELECT * FROM ${table}`)));
       return all;
     });
     const asText = (value: unknown): string =>
       JSON.stringify(value, (_key, part) =>
-        part instanceof Uint8Array
-          ? Buffer.from(part).toString("latin1")
-          : typeof part === "bigint"
-            ? String(part)
-            : part,
+        part instanceof Uint8Array ? Buffer.from(part).toString("latin1") : typeof part === "bigint" ? String(part) : part,
       );
     const views = [
       await kit.view(name),
@@ -422,30 +350,19 @@ describe("planted secrets", () => {
 describe("a fingerprint that an earlier version kept as a plain hash", () => {
   test("is keyed at the next start, of relays and of the processor's secret, and the rest stays as it is", async () => {
     const [name, broken, keyed] = [newName(), newName(), newName()];
-    for (const one of [name, broken, keyed])
-      await kit.create(receiver(one, ED25519), { secret: pem(ed.publicKey) });
+    for (const one of [name, broken, keyed]) await kit.create(receiver(one, ED25519), { secret: pem(ed.publicKey) });
     await kit.create(receiver(newName(), HMAC), { secret: PASTED });
     const old = newName();
     await kit.create(receiver(old, HMAC), { secret: `${PASTED}z` });
     await store.write("app", async (tx) => {
-      await tx.run(
-        "UPDATE relay SET secret_fingerprint = 'sha256:0123456789abcdef' WHERE name IN (?1, ?2)",
-        old,
-        broken,
-      );
+      await tx.run("UPDATE relay SET secret_fingerprint = 'sha256:0123456789abcdef' WHERE name IN (?1, ?2)", old, broken);
       await tx.run("UPDATE relay SET secret = x'01' WHERE name = ?1", broken);
       const processor = sealer.seal(PASTED, processorSecretContext(environmentId));
-      await tx.run(
-        "UPDATE environment SET processor_secret = ?2, processor_secret_fingerprint = 'sha256:f' WHERE id = ?1",
-        environmentId,
-        processor,
-      );
+      await tx.run("UPDATE environment SET processor_secret = ?2, processor_secret_fingerprint = 'sha256:f' WHERE id = ?1", environmentId, processor);
     });
     const read = () =>
       store.read((tx) =>
-        tx.all<{ name: string; fingerprint: string | null }>(
-          "SELECT name, secret_fingerprint AS fingerprint FROM relay ORDER BY name",
-        ),
+        tx.all<{ name: string; fingerprint: string | null }>("SELECT name, secret_fingerprint AS fingerprint FROM relay ORDER BY name"),
       );
     const before = new Map((await read()).map((row) => [row.name, row.fingerprint]));
     await store.write("app", (tx) => rekeyFingerprints(tx, sealer));

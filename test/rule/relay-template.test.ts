@@ -43,9 +43,7 @@ describe("a template", () => {
   });
 
   test("of an app-store purchase leads to fulfil_product, of its expiry to revoke_access, both by person_token", () => {
-    const [purchase, expiry] = ["store-purchase", "store-expiry"].map((name) =>
-      RELAY_TEMPLATES.find((one) => one.name === name),
-    );
+    const [purchase, expiry] = ["store-purchase", "store-expiry"].map((name) => RELAY_TEMPLATES.find((one) => one.name === name));
     expect(purchase?.definition.actions.map(({ type }) => type)).toEqual(["fulfil_product"]);
     expect(expiry?.definition.actions.map(({ type }) => type)).toEqual(["revoke_access"]);
     for (const one of [purchase, expiry]) {

@@ -13,9 +13,7 @@ test("ninety days of steady load: the file stops growing after the 35th, and shr
   for (let day = 0; day < 90; day++) {
     for (let part = 0; part < 4; part++) {
       const atMs = cared.clock.now();
-      const puts = Array.from({ length: EVENTS_A_DAY / 4 }, (_, i) =>
-        cared.put({ atMs: atMs + i, key: `${day}-${part}-${i}`, text }),
-      );
+      const puts = Array.from({ length: EVENTS_A_DAY / 4 }, (_, i) => cared.put({ atMs: atMs + i, key: `${day}-${part}-${i}`, text }));
       await Promise.all(puts);
       await cared.clock.advance(6 * HOUR_MS);
     }
@@ -27,11 +25,7 @@ test("ninety days of steady load: the file stops growing after the 35th, and shr
   const kept = await cared.count("event");
   expect(kept).toBeGreaterThanOrEqual(EVENTS_A_DAY * 30);
   expect(kept).toBeLessThanOrEqual(EVENTS_A_DAY * 31);
-  expect([await cared.count("run"), await cared.count("effect"), await cared.count("dedupe")]).toEqual([
-    kept,
-    kept,
-    kept,
-  ]);
+  expect([await cared.count("run"), await cared.count("effect"), await cared.count("dedupe")]).toEqual([kept, kept, kept]);
   await cared.clock.advance(15 * DAY_MS);
   expect(cared.size().database).toBeLessThan(at35 * 0.7);
   await cared.clock.advance(17 * DAY_MS);

@@ -38,9 +38,7 @@ beforeEach(async () => {
   running = await startRunningService({ doors: { actions: { caller, mailer } } });
   await makeOrders(running);
   await running.service.store.write("app", (tx) =>
-    tx.run(
-      "INSERT INTO sender_domain (environment_id, domain, verification_token, verified_at) SELECT id, 'shop.example', 't', 1 FROM environment",
-    ),
+    tx.run("INSERT INTO sender_domain (environment_id, domain, verification_token, verified_at) SELECT id, 'shop.example', 't', 1 FROM environment"),
   );
 });
 
@@ -104,10 +102,7 @@ describe("an attempt cut off by a crash", () => {
     caller.reply = () => OK;
     await cutOff();
     await running.drain();
-    const rows = await running.rows<{ before: string; after: string }>(
-      "SELECT before, after FROM audit WHERE event_id = ?1 ORDER BY seq",
-      event,
-    );
+    const rows = await running.rows<{ before: string; after: string }>("SELECT before, after FROM audit WHERE event_id = ?1 ORDER BY seq", event);
     expect(rows).toHaveLength(2);
     expect(JSON.parse(rows[0]?.before ?? "")).toEqual([{ balance: 0 }]);
     expect(JSON.parse(rows[0]?.after ?? "")).toMatchObject([{ outcome: "done", after: { balance: 5 } }]);
@@ -117,9 +112,7 @@ describe("an attempt cut off by a crash", () => {
     await saveRelay(running, receiverDefinition({ actions: [CALL] }));
     const event = await sendEvent(running, "a");
     await running.drain();
-    await running.service.store.write("app", (tx) =>
-      tx.run("UPDATE event SET state = 'running', attempts = 7, runs = 7, finished_at = NULL"),
-    );
+    await running.service.store.write("app", (tx) => tx.run("UPDATE event SET state = 'running', attempts = 7, runs = 7, finished_at = NULL"));
     await running.restart();
     await running.drain();
     const view = await showEvent(running, event);
@@ -134,9 +127,7 @@ describe("an attempt cut off by a crash", () => {
     await saveRelay(running, receiverDefinition({ actions: [CALL] }));
     const event = await sendEvent(running, "a");
     await running.drain();
-    await running.service.store.write("app", (tx) =>
-      tx.run("UPDATE event SET state = 'running', attempts = 6, runs = 6, finished_at = NULL"),
-    );
+    await running.service.store.write("app", (tx) => tx.run("UPDATE event SET state = 'running', attempts = 6, runs = 6, finished_at = NULL"));
     await running.restart();
     await running.drain();
     expect(await showEvent(running, event)).toMatchObject({ state: "done", attempts: 7 });
@@ -147,9 +138,7 @@ describe("an attempt cut off by a crash", () => {
     await saveRelay(running, receiverDefinition({ actions: [CALL] }));
     await sendEvent(running, "a");
     await running.drain();
-    await running.service.store.write("app", (tx) =>
-      tx.run("UPDATE event SET state = 'running', attempts = 7, runs = 7"),
-    );
+    await running.service.store.write("app", (tx) => tx.run("UPDATE event SET state = 'running', attempts = 7, runs = 7"));
     await running.restart();
     expect(await alertsOf(running)).toEqual([]);
   });
@@ -166,9 +155,7 @@ describe("an attempt cut off by a crash", () => {
     await running.drain();
     expect(await showEvent(running, event)).toMatchObject({ state: "done", attempts: 2 });
     expect(mails).toHaveLength(2);
-    expect(await running.rows("SELECT id, state FROM email")).toEqual([
-      { id: mails[1]?.emailId, state: "sent" },
-    ]);
+    expect(await running.rows("SELECT id, state FROM email")).toEqual([{ id: mails[1]?.emailId, state: "sent" }]);
     expect(await alertsOf(running)).toEqual([]);
   });
 
@@ -183,9 +170,7 @@ describe("an attempt cut off by a crash", () => {
     expect(await showEvent(running, event)).toMatchObject({ state: "done", attempts: 2 });
     expect(mails).toHaveLength(1);
     expect(await running.rows("SELECT state FROM email")).toEqual([{ state: "unknown" }]);
-    expect(await alertsOf(running)).toMatchObject([
-      { code: "mail_unknown", message: expect.stringContaining(mails[0]?.emailId ?? "?") },
-    ]);
+    expect(await alertsOf(running)).toMatchObject([{ code: "mail_unknown", message: expect.stringContaining(mails[0]?.emailId ?? "?") }]);
   });
 
   test("a retry that waited through a restart comes when it is due, to the millisecond", async () => {
@@ -374,10 +359,7 @@ describe("the relays cannot be read", () => {
 });
 
 describe("an event that breaks its run outside every action", () => {
-  const breakPayload = (id: string) =>
-    running.service.store.write("app", (tx) =>
-      tx.run("UPDATE event SET payload = '{broken' WHERE id = ?1", id),
-    );
+  const breakPayload = (id: string) => running.service.store.write("app", (tx) => tx.run("UPDATE event SET payload = '{broken' WHERE id = ?1", id));
 
   for (const [road, action] of [
     ["database", WRITE],
@@ -390,9 +372,7 @@ describe("an event that breaks its run outside every action", () => {
       await breakPayload(events[1] as string);
       await running.api("POST", "/relays/orders/resume");
       await running.drain();
-      const states = await running.rows<{ state: string; reason: string | null }>(
-        "SELECT state, reason FROM event ORDER BY seq",
-      );
+      const states = await running.rows<{ state: string; reason: string | null }>("SELECT state, reason FROM event ORDER BY seq");
       expect(states).toEqual([
         { state: "done", reason: null },
         { state: "queued", reason: "internal" },
@@ -451,25 +431,17 @@ describe("the wall clock jumps", () => {
     );
     // Many of them at one moment, some at others.
     await running.service.store.write("app", (tx) =>
-      tx.run(
-        "UPDATE event SET attempts = 1, runs = 1, next_attempt_at = ?1 + (seq % 3) * 1000",
-        running.clock.now() + MINUTE,
-      ),
+      tx.run("UPDATE event SET attempts = 1, runs = 1, next_attempt_at = ?1 + (seq % 3) * 1000", running.clock.now() + MINUTE),
     );
     await running.api("POST", "/relays/orders/resume");
     running.clock.jump(-DAY_MS);
     await running.clock.advance(5_000);
     const nowMs = running.clock.now();
-    const [late] = await running.rows<{ count: number }>(
-      "SELECT count(*) AS count FROM event WHERE next_attempt_at > ?1",
-      nowMs + MINUTE,
-    );
+    const [late] = await running.rows<{ count: number }>("SELECT count(*) AS count FROM event WHERE next_attempt_at > ?1", nowMs + MINUTE);
     expect(late?.count).toBe(0);
     await running.clock.advance(70_000);
     await running.drain();
-    expect(await running.rows("SELECT state, count(*) AS count FROM event GROUP BY state")).toEqual([
-      { state: "done", count },
-    ]);
+    expect(await running.rows("SELECT state, count(*) AS count FROM event GROUP BY state")).toEqual([{ state: "done", count }]);
     expect(await countRecords()).toBe(count);
   }, 30_000);
 

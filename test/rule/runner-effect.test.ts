@@ -56,11 +56,7 @@ describe("same work is known by its action, whatever its place", () => {
     await saveRelay(running, define(mark("first")));
     const event = await sendAndDrain("a");
     await editRelay(running, define(mark("other", "others"), GRANT, mark("first")));
-    expect(await replayAndDrain(event)).toEqual([
-      "write_record done",
-      "grant_credits done",
-      "write_record skipped",
-    ]);
+    expect(await replayAndDrain(event)).toEqual(["write_record done", "grant_credits done", "write_record skipped"]);
     expect([await marks(), await marks("others")]).toEqual([["first"], ["other"]]);
   });
 
@@ -76,11 +72,7 @@ describe("same work is known by its action, whatever its place", () => {
     await saveRelay(running, define(mark("first"), GRANT, mark("other", "others")));
     const event = await sendAndDrain("a");
     await editRelay(running, define(mark("other", "others"), mark("first"), GRANT));
-    expect(await replayAndDrain(event)).toEqual([
-      "write_record skipped",
-      "write_record skipped",
-      "grant_credits skipped",
-    ]);
+    expect(await replayAndDrain(event)).toEqual(["write_record skipped", "write_record skipped", "grant_credits skipped"]);
     expect([await marks(), await marks("others")]).toEqual([["first"], ["other"]]);
   });
 
@@ -97,16 +89,11 @@ describe("an action that breaks", () => {
   test("undoes itself and nothing else: what ran before it stays, what is behind it does not run", async () => {
     await saveRelay(running, define(mark("before"), GRANT, mark("behind", "others")));
     // The ledger refuses every line after it was written, as a fault of the service would.
-    await running.service.store.write("app", (tx) =>
-      tx.run("CREATE TRIGGER fault AFTER INSERT ON credit BEGIN SELECT RAISE(FAIL, 'a fault'); END"),
-    );
+    await running.service.store.write("app", (tx) => tx.run("CREATE TRIGGER fault AFTER INSERT ON credit BEGIN SELECT RAISE(FAIL, 'a fault'); END"));
     const event = await sendAndDrain("a");
     const view = await showEvent(running, event);
     expect(view).toMatchObject({ state: "queued", reason: "internal", attempts: 1 });
-    expect(view.runs[0]?.results.map(({ type, outcome }) => `${type} ${outcome}`)).toEqual([
-      "write_record done",
-      "grant_credits failed",
-    ]);
+    expect(view.runs[0]?.results.map(({ type, outcome }) => `${type} ${outcome}`)).toEqual(["write_record done", "grant_credits failed"]);
     expect(JSON.stringify(view)).not.toContain("a fault");
     expect(running.logged.join("\n")).toContain("a fault");
     expect([await marks(), await marks("others")]).toEqual([["before"], []]);
@@ -121,9 +108,7 @@ describe("an action that breaks", () => {
 
   test("in finding the person undoes that alone, and is tried again", async () => {
     await saveRelay(running, define(mark("x")));
-    await running.service.store.write("app", (tx) =>
-      tx.run("CREATE TRIGGER fault AFTER INSERT ON person BEGIN SELECT RAISE(FAIL, 'a fault'); END"),
-    );
+    await running.service.store.write("app", (tx) => tx.run("CREATE TRIGGER fault AFTER INSERT ON person BEGIN SELECT RAISE(FAIL, 'a fault'); END"));
     const event = await sendAndDrain("a");
     expect(await showEvent(running, event)).toMatchObject({ state: "queued", reason: "internal" });
     expect(await running.rows("SELECT id FROM person")).toEqual([]);
@@ -153,9 +138,7 @@ test("work that another runner did meanwhile is refused by its key, undone here,
   await saveRelay(running, define(mark("once"), GRANT));
   const event = await sendAndDrain("a");
   // As a runner sees it that read the event before the other one took it.
-  await running.service.store.write("app", (tx) =>
-    tx.run("UPDATE event SET state = 'queued', attempts = 0, runs = 0, next_attempt_at = NULL"),
-  );
+  await running.service.store.write("app", (tx) => tx.run("UPDATE event SET state = 'queued', attempts = 0, runs = 0, next_attempt_at = NULL"));
   running.service.refresh();
   await running.drain();
   expect(await marks()).toEqual(["once"]);
@@ -163,11 +146,7 @@ test("work that another runner did meanwhile is refused by its key, undone here,
   await running.clock.advance(60_000);
   await running.drain();
   const { state, runs } = await showEvent(running, event);
-  expect([state, ...(runs.at(-1)?.results.map(({ outcome }) => outcome) ?? [])]).toEqual([
-    "done",
-    "skipped",
-    "skipped",
-  ]);
+  expect([state, ...(runs.at(-1)?.results.map(({ outcome }) => outcome) ?? [])]).toEqual(["done", "skipped", "skipped"]);
   expect(await marks()).toEqual(["once"]);
 });
 
@@ -278,9 +257,7 @@ async function crash(reply: Reply): Promise<void> {
 
 async function expectOnce(): Promise<void> {
   const [events] = await running.rows<{ count: number }>("SELECT count(*) AS count FROM event");
-  expect(
-    await running.rows<{ state: string }>("SELECT DISTINCT state FROM event WHERE state <> 'done'"),
-  ).toEqual([]);
+  expect(await running.rows<{ state: string }>("SELECT DISTINCT state FROM event WHERE state <> 'done'")).toEqual([]);
   const written = await running.rows<{ order: string }>(
     `SELECT json_extract(data, '$.order') AS "order" FROM record WHERE json_extract(data, '$.amount') = 'x'`,
   );

@@ -18,15 +18,12 @@ beforeEach(async () => {
 afterEach(() => running[Symbol.asyncDispose]());
 
 const urlOf = (name: string) => `https://example.com/${name}`;
-const calling = (name: string) =>
-  receiverDefinition({ name, actions: [{ type: "call_url", url: urlOf(name) }] });
+const calling = (name: string) => receiverDefinition({ name, actions: [{ type: "call_url", url: urlOf(name) }] });
 const numbers = (count: number, prefix = "e") => Array.from({ length: count }, (_, n) => `${prefix}${n}`);
 
 /** The orders written so far, oldest first. */
 async function written(): Promise<string[]> {
-  const rows = await running.rows<{ order: string }>(
-    `SELECT json_extract(data, '$.order') AS "order" FROM record ORDER BY rowid`,
-  );
+  const rows = await running.rows<{ order: string }>(`SELECT json_extract(data, '$.order') AS "order" FROM record ORDER BY rowid`);
   return rows.map((row) => row.order);
 }
 
@@ -73,9 +70,7 @@ describe("order", () => {
     await running.clock.advance(10_000);
     expect(caller.hanging()).toBe(32);
     expect(running.service.runner.runningCount).toBe(32);
-    const [row] = await running.rows<{ count: number }>(
-      "SELECT count(*) AS count FROM event WHERE state = 'running'",
-    );
+    const [row] = await running.rows<{ count: number }>("SELECT count(*) AS count FROM event WHERE state = 'running'");
     expect(row?.count).toBe(32);
     caller.reply = () => OK;
     caller.letGo();

@@ -56,9 +56,7 @@ describe("a wall clock that is set", () => {
     table.clock.jump(-DAY_MS);
     await table.clock.advance(DAY_MS);
     const ticks = await table.ticks("beat");
-    expect(ticks.map(({ state, reason }) => [state, reason])).toEqual(
-      Array.from({ length: 25 }, () => ["queued", null]),
-    );
+    expect(ticks.map(({ state, reason }) => [state, reason])).toEqual(Array.from({ length: 25 }, () => ["queued", null]));
   });
 
   test("forth and back by a day ticks no period twice, and none is lost", async () => {
@@ -82,9 +80,7 @@ describe("a wall clock that is set", () => {
     table.clock.jump(-50 * 365 * DAY_MS);
     await table.clock.advance(3 * HOUR_MS);
     const starts = await periodStarts(table);
-    expect(starts.slice(ahead)).toEqual(
-      ["14:00", "15:00", "16:00"].map((time) => `2026-01-15T${time}:00.000Z`),
-    );
+    expect(starts.slice(ahead)).toEqual(["14:00", "15:00", "16:00"].map((time) => `2026-01-15T${time}:00.000Z`));
     expect(new Set(starts).size).toBe(starts.length);
   });
 
@@ -151,11 +147,7 @@ async function hourly(): Promise<Timetable> {
 async function edit(table: Timetable, every: string): Promise<void> {
   const relay = await table.kit.view("beat");
   const actions = [{ type: "call_url", url: "https://example.com/notice" }];
-  await table.kit.update(
-    "beat",
-    { name: "beat", trigger: { kind: "schedule", every }, actions },
-    relay.version,
-  );
+  await table.kit.update("beat", { name: "beat", trigger: { kind: "schedule", every }, actions }, relay.version);
   await table.changed();
 }
 

@@ -26,22 +26,10 @@ describe("a period begins", () => {
     ["12h: at 00:00 and 12:00", { every: "12h" }, ["2026-01-16T00:00", "2026-01-16T12:00"].map(iso)],
     ["1d without at: at 00:00", { every: "1d" }, ["2026-01-16T00:00", "2026-01-17T00:00"].map(iso)],
     ["1d at a time of day", { every: "1d", at: "12:07" }, ["2026-01-15T12:07", "2026-01-16T12:07"].map(iso)],
-    [
-      "1d at a time that is past today: from tomorrow",
-      { every: "1d", at: "06:30" },
-      ["2026-01-16T06:30", "2026-01-17T06:30"].map(iso),
-    ],
+    ["1d at a time that is past today: from tomorrow", { every: "1d", at: "06:30" }, ["2026-01-16T06:30", "2026-01-17T06:30"].map(iso)],
     ["1w without on: on Monday", { every: "1w" }, ["2026-01-19T00:00", "2026-01-26T00:00"].map(iso)],
-    [
-      "1w on a weekday at a time",
-      { every: "1w", on: "sunday", at: "23:59" },
-      ["2026-01-18T23:59", "2026-01-25T23:59"].map(iso),
-    ],
-    [
-      "1w on the weekday of today, later today",
-      { every: "1w", on: "thursday", at: "20:00" },
-      ["2026-01-15T20:00", "2026-01-22T20:00"].map(iso),
-    ],
+    ["1w on a weekday at a time", { every: "1w", on: "sunday", at: "23:59" }, ["2026-01-18T23:59", "2026-01-25T23:59"].map(iso)],
+    ["1w on the weekday of today, later today", { every: "1w", on: "thursday", at: "20:00" }, ["2026-01-15T20:00", "2026-01-22T20:00"].map(iso)],
   ])("%s", async (_rule, trigger, expected) => {
     await using table = await openTimetable("2026-01-15T12:05:00Z", NEVER_LOOK_MS);
     await table.make("beat", trigger);
@@ -74,9 +62,7 @@ test("4,000 instants lie in the period that plain arithmetic on UTC gives", () =
       const ms = Math.floor(Math.random() * Date.parse("2060-01-01"));
       const start = anchorMs + Math.floor((ms - anchorMs) / periodMs) * periodMs;
       expect([period.startAt(ms), period.nextAfter(ms)]).toEqual([start, start + periodMs]);
-      expect(period.list(start - 2 * periodMs, ms)).toEqual(
-        [start - periodMs, start].filter((one) => one <= ms),
-      );
+      expect(period.list(start - 2 * periodMs, ms)).toEqual([start - periodMs, start].filter((one) => one <= ms));
     }
   }
 });
@@ -104,15 +90,10 @@ test("what was settled before there was one mark stays settled, and a span that 
   for (const [name, [since, spans]] of Object.entries(relays)) {
     database.exec(`INSERT INTO relay (id, environment_id, name, definition, origin_kind, origin_at, active_since, created_at, updated_at)
       VALUES ('${name}', 1, '${name}', '{}', 'dashboard', 0, ${since}, 0, 0)`);
-    if (spans !== null)
-      database.exec(
-        `INSERT INTO schedule_cursor (relay_id, settled) VALUES ('${name}', '${JSON.stringify(spans)}')`,
-      );
+    if (spans !== null) database.exec(`INSERT INTO schedule_cursor (relay_id, settled) VALUES ('${name}', '${JSON.stringify(spans)}')`);
   }
   database.exec(last?.sql ?? "");
-  const marks = database
-    .query<{ name: string; mark: number }, []>("SELECT name, active_since AS mark FROM relay")
-    .all();
+  const marks = database.query<{ name: string; mark: number }, []>("SELECT name, active_since AS mark FROM relay").all();
   expect(Object.fromEntries(marks.map(({ name, mark }) => [name, mark]))).toEqual({
     ticked: 5_000,
     ahead: 7_000,
@@ -134,9 +115,7 @@ test("a year has one tick a period, its leap day too", async () => {
   const daily = starts(await table.ticks("daily"));
   expect(daily.slice(58, 61)).toEqual(["2028-02-28T00:00", "2028-02-29T00:00", "2028-03-01T00:00"].map(iso));
   expect([daily[0], daily.at(-1)]).toEqual(["2028-01-01T00:00", "2028-12-31T00:00"].map(iso));
-  const leapTuesday = starts(await table.ticks("weekly-late")).filter((start) =>
-    start.startsWith("2028-02-29"),
-  );
+  const leapTuesday = starts(await table.ticks("weekly-late")).filter((start) => start.startsWith("2028-02-29"));
   expect(leapTuesday).toEqual(["2028-02-29T12:34"].map(iso));
 }, 120_000);
 
@@ -171,12 +150,7 @@ async function tickFor(
 describe("a relay", () => {
   test.each([
     ["made mid-period first fires in the next one", "2026-01-15T12:59:59.999Z", 1, "2026-01-15T13:00"],
-    [
-      "made as a period begins first fires in the next one",
-      "2026-01-15T13:00:00Z",
-      HOUR_MS,
-      "2026-01-15T14:00",
-    ],
+    ["made as a period begins first fires in the next one", "2026-01-15T13:00:00Z", HOUR_MS, "2026-01-15T14:00"],
   ])("%s", async (_rule, madeAt, waitMs, first) => {
     await using table = await openTimetable(madeAt);
     await table.start();
@@ -192,9 +166,7 @@ describe("a relay", () => {
     await table.make("beat", { every: "1h" });
     await table.start();
     await table.clock.advance(MINUTE_MS);
-    const rows = await table.store.read((tx) =>
-      tx.all("SELECT trigger, payload, truncated, preview, unsigned, person_id FROM event"),
-    );
+    const rows = await table.store.read((tx) => tx.all("SELECT trigger, payload, truncated, preview, unsigned, person_id FROM event"));
     expect(rows).toEqual([
       {
         trigger: "schedule",
@@ -244,9 +216,7 @@ describe("after a gap", () => {
     await table.stop();
     await table.clock.advance(30 * MINUTE_MS);
     await table.start();
-    expect(await table.ticks("beat")).toEqual([
-      { ...tick("2026-01-15T13:00"), recordedAt: iso("2026-01-15T13:29") },
-    ]);
+    expect(await table.ticks("beat")).toEqual([{ ...tick("2026-01-15T13:00"), recordedAt: iso("2026-01-15T13:29") }]);
     expect(await table.alerts()).toEqual([]);
   });
 
@@ -278,9 +248,7 @@ describe("after a gap", () => {
   test("the alert is left out where the owner switched relay_failed off", async () => {
     await using table = await hourly("2026-01-15T12:59:00Z");
     await table.stop();
-    await table.store.write("app", (tx) =>
-      tx.run(`UPDATE environment SET settings = '{"alerts":{"relay_failed":false}}'`),
-    );
+    await table.store.write("app", (tx) => tx.run(`UPDATE environment SET settings = '{"alerts":{"relay_failed":false}}'`));
     await table.clock.advance(3 * HOUR_MS);
     await table.start();
     expect([(await table.ticks("beat")).length, await table.alerts()]).toEqual([3, []]);
@@ -311,9 +279,7 @@ describe("after a gap", () => {
     await table.clock.advance(2 * HOUR_MS);
     await table.start();
     const dead = await table.store.read((tx) =>
-      tx.get<{ id: string; environmentId: number }>(
-        "SELECT id, environment_id AS environmentId FROM event WHERE state = 'dead'",
-      ),
+      tx.get<{ id: string; environmentId: number }>("SELECT id, environment_id AS environmentId FROM event WHERE state = 'dead'"),
     );
     if (dead === null) throw new Error("No period was missed.");
     const nowMs = table.clock.now();
@@ -419,10 +385,7 @@ describe("whatever happens in the middle of a tick", () => {
         BEGIN SELECT raise(ABORT, 'no'); END`),
     );
     await table.clock.advance(MINUTE_MS);
-    expect([await table.ticks("beat"), starts(await table.ticks("other"))]).toEqual([
-      [],
-      ["13:00"].map(onThursday),
-    ]);
+    expect([await table.ticks("beat"), starts(await table.ticks("other"))]).toEqual([[], ["13:00"].map(onThursday)]);
     await table.store.write("app", (tx) => tx.run("DROP TRIGGER broken"));
     await table.clock.advance(MINUTE_MS);
     expect(starts(await table.ticks("beat"))).toEqual(["13:00"].map(onThursday));
@@ -439,19 +402,13 @@ async function hourly(startIso: string): Promise<Timetable> {
 async function setState(table: Timetable, state: "active" | "paused"): Promise<void> {
   const nowMs = table.clock.now();
   await table.store.write("dashboard", (tx) =>
-    tx.run(
-      "UPDATE relay SET state = ?1, active_since = CASE ?1 WHEN 'active' THEN ?2 ELSE active_since END",
-      state,
-      nowMs,
-    ),
+    tx.run("UPDATE relay SET state = ?1, active_since = CASE ?1 WHEN 'active' THEN ?2 ELSE active_since END", state, nowMs),
   );
   await table.changed();
 }
 
 async function relayId(table: Timetable): Promise<string> {
-  const row = await table.store.read((tx) =>
-    tx.get<{ id: string }>("SELECT id FROM relay WHERE name = 'beat'"),
-  );
+  const row = await table.store.read((tx) => tx.get<{ id: string }>("SELECT id FROM relay WHERE name = 'beat'"));
   if (row === null) throw new Error("There is no relay.");
   return row.id;
 }

@@ -30,25 +30,18 @@ describe("the local secrets file", () => {
   test.each([
     ["another file", "elsewhere"],
     ["nothing yet", "not-there"],
-  ])(
-    "nothing is written through a .gitignore that is a link to %s, and no secret without it",
-    async (_, name) => {
-      const service = await newDir();
-      const dir = dirname(service);
-      await mkdir(service);
-      const target = join(dir, name);
-      if (name === "elsewhere") await writeFile(target, "mine\n");
-      await symlink(target, join(service, ".gitignore"));
-      const refused = await setLocalSecrets(service, "orders", { receiverSecret: "s" }).catch(
-        (error) => error,
-      );
-      expect(refused).toMatchObject({ code: "invalid_input", message: expect.stringContaining("is a link") });
-      expect(existsSync(target) ? await readFile(target, "utf8") : "").toBe(
-        name === "elsewhere" ? "mine\n" : "",
-      );
-      expect(await readdir(service)).toEqual([".gitignore"]);
-    },
-  );
+  ])("nothing is written through a .gitignore that is a link to %s, and no secret without it", async (_, name) => {
+    const service = await newDir();
+    const dir = dirname(service);
+    await mkdir(service);
+    const target = join(dir, name);
+    if (name === "elsewhere") await writeFile(target, "mine\n");
+    await symlink(target, join(service, ".gitignore"));
+    const refused = await setLocalSecrets(service, "orders", { receiverSecret: "s" }).catch((error) => error);
+    expect(refused).toMatchObject({ code: "invalid_input", message: expect.stringContaining("is a link") });
+    expect(existsSync(target) ? await readFile(target, "utf8") : "").toBe(name === "elsewhere" ? "mine\n" : "");
+    expect(await readdir(service)).toEqual([".gitignore"]);
+  });
 
   test("a link to a file that says the line already is left as it is", async () => {
     const service = await newDir();
@@ -108,18 +101,15 @@ describe("the local secrets file", () => {
     ["a relay that is no object", '{"orders":"secret_abc"}'],
     ["a secret that is no text", '{"orders":{"receiverSecret":{"x":"secret_abc"}}}'],
   ];
-  test.each(broken)(
-    "that cannot be read is refused without showing it, and left as it is: %s",
-    async (_rule, text) => {
-      const dir = await mkdtemp(join(tmpdir(), "relay-secrets-"));
-      await writeFile(join(dir, ".secrets.json"), text);
-      const expected = expect.objectContaining({
-        code: "invalid_input",
-        message: expect.not.stringContaining("secret_abc"),
-      });
-      await expect(readLocalSecrets(dir)).rejects.toEqual(expected);
-      await expect(setLocalSecrets(dir, "a", { receiverSecret: "1" })).rejects.toEqual(expected);
-      expect(await readFile(join(dir, ".secrets.json"), "utf8")).toBe(text);
-    },
-  );
+  test.each(broken)("that cannot be read is refused without showing it, and left as it is: %s", async (_rule, text) => {
+    const dir = await mkdtemp(join(tmpdir(), "relay-secrets-"));
+    await writeFile(join(dir, ".secrets.json"), text);
+    const expected = expect.objectContaining({
+      code: "invalid_input",
+      message: expect.not.stringContaining("secret_abc"),
+    });
+    await expect(readLocalSecrets(dir)).rejects.toEqual(expected);
+    await expect(setLocalSecrets(dir, "a", { receiverSecret: "1" })).rejects.toEqual(expected);
+    expect(await readFile(join(dir, ".secrets.json"), "utf8")).toBe(text);
+  });
 });

@@ -26,28 +26,13 @@ function refusal(fields: SecretFields, value: string): Refusal | null {
 describe("a pasted secret that is stored", () => {
   const rows: [string, SecretFields, string, string][] = [
     ["at least 24 characters", hmac, "abcdefghijklmnopqrstuvwx", "abcdefghijklmnopqrstuvwx"],
-    [
-      "22 when it mixes upper-case, lower-case and digits",
-      hmac,
-      "Abcdefghijklmnopqrstu1",
-      "Abcdefghijklmnopqrstu1",
-    ],
+    ["22 when it mixes upper-case, lower-case and digits", hmac, "Abcdefghijklmnopqrstu1", "Abcdefghijklmnopqrstu1"],
     ["outer white space is trimmed", hmac, ` \t${SECRET}\r\n`, SECRET],
     ["an ASCII space is allowed inside", token, `Bearer ${SECRET}`, `Bearer ${SECRET}`],
     ["a Standard Webhooks secret starts with whsec_", hooks, `whsec_${SECRET}`, `whsec_${SECRET}`],
     ["an HMAC recipe keeps whsec_ as part of it", hmac, `whsec_${SECRET}`, `whsec_${SECRET}`],
-    [
-      "every visible ASCII character is plain",
-      hmac,
-      "!\"#$%&'()*+,-./:;<=>?@[]^_`{|}~",
-      "!\"#$%&'()*+,-./:;<=>?@[]^_`{|}~",
-    ],
-    [
-      "a hexadecimal secret of 32 characters",
-      hmac,
-      "4748a41fa74c7793de49e5d1fcf50ba3",
-      "4748a41fa74c7793de49e5d1fcf50ba3",
-    ],
+    ["every visible ASCII character is plain", hmac, "!\"#$%&'()*+,-./:;<=>?@[]^_`{|}~", "!\"#$%&'()*+,-./:;<=>?@[]^_`{|}~"],
+    ["a hexadecimal secret of 32 characters", hmac, "4748a41fa74c7793de49e5d1fcf50ba3", "4748a41fa74c7793de49e5d1fcf50ba3"],
   ];
   test.each(rows)("%s", (_rule, fields, value, stored) => {
     expect(readPastedSecret(fields, value)).toMatchObject({ kind: "pasted", stored });
@@ -89,12 +74,7 @@ describe("a pasted secret that is refused with invalid_input", () => {
     ["a control character", hmac, `${SECRET}\x00a`, "plain ASCII"],
     ["one character over and over", hmac, "a".repeat(30), "repeated pattern"],
     ["a word over and over", hmac, "secret".repeat(5), "repeated pattern"],
-    [
-      "a word over and over whose last turn is cut off",
-      hmac,
-      "secret".repeat(4).concat("sec"),
-      "repeated pattern",
-    ],
+    ["a word over and over whose last turn is cut off", hmac, "secret".repeat(4).concat("sec"), "repeated pattern"],
     ["two halves that are the same", hmac, `${SECRET}${SECRET}`, "repeated pattern"],
     ["a pattern after whsec_", hooks, `whsec_${"AAAA".repeat(8)}`, "repeated pattern"],
     ["a Standard Webhooks secret without whsec_", hooks, SECRET, "does not start with whsec_"],
@@ -103,12 +83,7 @@ describe("a pasted secret that is refused with invalid_input", () => {
     ["a text longer than any secret", hmac, `${SECRET}${"ab1".repeat(3000)}`, "longer than"],
     ["a public key in PEM on an HMAC recipe", hmac, edPem, "is a key"],
     ["a public key in DER, base64, on an HMAC recipe", hmac, ed.stored, "is a key"],
-    [
-      "a public key in DER, hex, on an HMAC recipe",
-      hmac,
-      Buffer.from(ed.stored, "base64").toString("hex"),
-      "is a key",
-    ],
+    ["a public key in DER, hex, on an HMAC recipe", hmac, Buffer.from(ed.stored, "base64").toString("hex"), "is a key"],
     ["a private key on an HMAC recipe", hmac, ed.privateKey, "is a key"],
     ["a key for HMAC-SHA1", { scheme: "signature", algorithm: "hmac-sha1" }, edPem, "is a key"],
     ["a key as the processor's secret", { scheme: "processor" }, edPem, "is a key"],
@@ -154,16 +129,12 @@ describe("a fingerprint", () => {
     expect(fingerprintOf(hmac, `${SECRET}x`)).not.toBe(fingerprint);
     expect(fingerprintOf(hmac, SECRET, new Sealer(new Uint8Array(32).fill(8)))).not.toBe(fingerprint);
     const plain = [SECRET, `relay-service secret fingerprint\n${SECRET}`];
-    for (const text of plain)
-      expect(fingerprint).not.toContain(createHash("sha256").update(text).digest("hex").slice(0, 16));
+    for (const text of plain) expect(fingerprint).not.toContain(createHash("sha256").update(text).digest("hex").slice(0, 16));
   });
 
   test("of a public key is the SHA-256 of its SPKI, however it was pasted", () => {
     const fields = { scheme: "signature", algorithm: "ed25519" };
-    const expected = createHash("sha256")
-      .update(Buffer.from(ed.stored, "base64"))
-      .digest("base64")
-      .replace("=", "");
+    const expected = createHash("sha256").update(Buffer.from(ed.stored, "base64")).digest("base64").replace("=", "");
     for (const value of [ed.stored, edPem]) {
       expect(fingerprintOf(fields, value)).toBe(`SHA256:${expected}`);
     }
@@ -172,33 +143,15 @@ describe("a fingerprint", () => {
 
 describe("a minted secret", () => {
   const rows: [string, SecretFields, () => string, RegExp][] = [
-    [
-      "for hooks starts with whsec_ and is base64",
-      hooks,
-      () => mintReceiverSecret("hooks"),
-      /^whsec_[A-Za-z0-9+/]{43}=$/,
-    ],
-    [
-      "for a recipe survives a header and a query",
-      hmac,
-      () => mintReceiverSecret("signature"),
-      /^rcv_[\w-]{43}$/,
-    ],
-    [
-      "for a shared token survives a header and a query",
-      token,
-      () => mintReceiverSecret("shared_token"),
-      /^rcv_[\w-]{43}$/,
-    ],
+    ["for hooks starts with whsec_ and is base64", hooks, () => mintReceiverSecret("hooks"), /^whsec_[A-Za-z0-9+/]{43}=$/],
+    ["for a recipe survives a header and a query", hmac, () => mintReceiverSecret("signature"), /^rcv_[\w-]{43}$/],
+    ["for a shared token survives a header and a query", token, () => mintReceiverSecret("shared_token"), /^rcv_[\w-]{43}$/],
     ["for call_url", hmac, () => mintSigningSecret(), /^sgn_[\w-]{43}$/],
   ];
-  test.each(rows)(
-    "%s, passes the rules of a pasted one, and is never the same twice",
-    (_rule, fields, mint, form) => {
-      const secret = mint();
-      expect(secret).toMatch(form);
-      expect(readPastedSecret(fields, secret).stored).toBe(secret);
-      expect(mint()).not.toBe(secret);
-    },
-  );
+  test.each(rows)("%s, passes the rules of a pasted one, and is never the same twice", (_rule, fields, mint, form) => {
+    const secret = mint();
+    expect(secret).toMatch(form);
+    expect(readPastedSecret(fields, secret).stored).toBe(secret);
+    expect(mint()).not.toBe(secret);
+  });
 });

@@ -19,10 +19,7 @@ const ecSpki = spki(ec.publicKey);
 const edRaw = edSpki.subarray(-32);
 const point = ecSpki.subarray(-65);
 const compressed = ECDH.convertKey(point, "prime256v1", undefined, undefined, "compressed") as Buffer;
-const compressedSpki = Buffer.concat([
-  Buffer.from("3039301306072a8648ce3d020106082a8648ce3d030107032200", "hex"),
-  compressed,
-]);
+const compressedSpki = Buffer.concat([Buffer.from("3039301306072a8648ce3d020106082a8648ce3d030107032200", "hex"), compressed]);
 const wrapped = edSpki.toString("base64").replace(/.{20}/g, "$&\r\n");
 
 const ED = "ed25519";
@@ -33,12 +30,7 @@ describe("a public key that is stored", () => {
     ["Ed25519, 32 raw bytes in hex", ED, edRaw.toString("hex"), edSpki],
     ["Ed25519, 32 raw bytes in hex, upper case", ED, edRaw.toString("hex").toUpperCase(), edSpki],
     ["Ed25519, 32 raw bytes in base64", ED, edRaw.toString("base64"), edSpki],
-    [
-      "Ed25519, 32 raw bytes in base64 without padding",
-      ED,
-      edRaw.toString("base64").replace(/=+$/, ""),
-      edSpki,
-    ],
+    ["Ed25519, 32 raw bytes in base64 without padding", ED, edRaw.toString("base64").replace(/=+$/, ""), edSpki],
     ["Ed25519, SPKI in hex", ED, edSpki.toString("hex"), edSpki],
     ["Ed25519, SPKI in base64", ED, edSpki.toString("base64"), edSpki],
     ["Ed25519, SPKI in base64 over several lines", ED, wrapped, edSpki],
@@ -75,9 +67,7 @@ describe("a public key that is refused with invalid_input", () => {
   const offCurve = Buffer.from(point);
   offCurve[64] = (offCurve[64] ?? 0) ^ 1;
   const offCurveSpki = Buffer.concat([ecSpki.subarray(0, -65), offCurve]);
-  const offCurveX = Array.from({ length: 64 }, (_, at) =>
-    Buffer.concat([compressed.subarray(0, 32), Buffer.of(at)]),
-  ).find((candidate) => {
+  const offCurveX = Array.from({ length: 64 }, (_, at) => Buffer.concat([compressed.subarray(0, 32), Buffer.of(at)])).find((candidate) => {
     try {
       ECDH.convertKey(candidate, "prime256v1");
       return false;
@@ -98,42 +88,17 @@ describe("a public key that is refused with invalid_input", () => {
     ["hex with a character missing", ED, edRaw.toString("hex").slice(1), "not a key"],
     ["base64url", EC, point.toString("base64url").replace(/^./, "-"), "not a key"],
     ["an SPKI cut off", EC, ecSpki.subarray(0, -1).toString("base64"), "not a key"],
-    [
-      "an SPKI with bytes after it",
-      ED,
-      Buffer.concat([edSpki, Buffer.of(0)]).toString("base64"),
-      "not a key",
-    ],
+    ["an SPKI with bytes after it", ED, Buffer.concat([edSpki, Buffer.of(0)]).toString("base64"), "not a key"],
     ["a PEM block cut off", ED, pem(ed.publicKey).slice(0, 60), "not a key"],
     ["two PEM blocks", ED, pem(ed.publicKey).repeat(2), "not a key"],
-    [
-      "a PEM block of something else",
-      ED,
-      pem(ed.publicKey).replaceAll("PUBLIC KEY", "EC PARAMETERS"),
-      "not a key",
-    ],
+    ["a PEM block of something else", ED, pem(ed.publicKey).replaceAll("PUBLIC KEY", "EC PARAMETERS"), "not a key"],
     ["an endless text", ED, "A".repeat(100_000), "not a key"],
-    [
-      "a private key, PKCS#8 PEM",
-      ED,
-      ed.privateKey.export({ format: "pem", type: "pkcs8" }) as string,
-      "private key",
-    ],
-    [
-      "a private key, SEC1 PEM",
-      EC,
-      ec.privateKey.export({ format: "pem", type: "sec1" }) as string,
-      "private key",
-    ],
+    ["a private key, PKCS#8 PEM", ED, ed.privateKey.export({ format: "pem", type: "pkcs8" }) as string, "private key"],
+    ["a private key, SEC1 PEM", EC, ec.privateKey.export({ format: "pem", type: "sec1" }) as string, "private key"],
     ["a private key, PKCS#8 in base64", ED, pkcs8(ed.privateKey).toString("base64"), "private key"],
     ["a private key, PKCS#8 in hex", EC, pkcs8(ec.privateKey).toString("hex"), "private key"],
     ["a private key, SEC1 in base64", EC, sec1(ec.privateKey).toString("base64"), "private key"],
-    [
-      "an RSA private key",
-      EC,
-      rsa.privateKey.export({ format: "pem", type: "pkcs1" }) as string,
-      "private key",
-    ],
+    ["an RSA private key", EC, rsa.privateKey.export({ format: "pem", type: "pkcs1" }) as string, "private key"],
     ["a certificate", EC, certificate, "certificate"],
     ["an RSA key, PEM", ED, pem(rsa.publicKey), "RSA"],
     ["an RSA key, SPKI in base64", EC, spki(rsa.publicKey).toString("base64"), "RSA"],
@@ -154,18 +119,8 @@ describe("a public key that is refused with invalid_input", () => {
     ["the Ed25519 neutral point", ED, `01${"00".repeat(31)}`, "small order"],
     ["an Ed25519 point of order 4", ED, "00".repeat(32), "small order"],
     ["an Ed25519 point of order 2", ED, `ec${"ff".repeat(30)}7f`, "small order"],
-    [
-      "an Ed25519 point of order 8",
-      ED,
-      "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
-      "small order",
-    ],
-    [
-      "an Ed25519 point of small order in an SPKI",
-      ED,
-      `302a300506032b6570032100${"00".repeat(32)}`,
-      "small order",
-    ],
+    ["an Ed25519 point of order 8", ED, "26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05", "small order"],
+    ["an Ed25519 point of small order in an SPKI", ED, `302a300506032b6570032100${"00".repeat(32)}`, "small order"],
   ];
   test.each(rows)("%s", (_rule, algorithm, value, words) => {
     let refused: unknown = null;
@@ -186,8 +141,6 @@ describe("a public key that is refused with invalid_input", () => {
 test("many Ed25519 keys are all found usable", () => {
   for (let round = 0; round < 50; round++) {
     const key = spki(generateKeyPairSync("ed25519").publicKey);
-    expect(
-      createPublicKey({ key: readPublicKey(ED, key.toString("hex")), format: "der", type: "spki" }).type,
-    ).toBe("public");
+    expect(createPublicKey({ key: readPublicKey(ED, key.toString("hex")), format: "der", type: "spki" }).type).toBe("public");
   }
 });

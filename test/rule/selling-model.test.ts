@@ -67,21 +67,15 @@ class Model {
     if (step.do === "grant") return sold ? "skipped" : this.#grant(step.who, step.plan, step.ref);
     if (step.do === "refund") return this.#refund(step.who, step.product, sold);
     const active = this.plan[step.who];
-    if (!active || active.plan !== step.plan || (sold !== undefined && sold.began !== active.began))
-      return "skipped";
+    if (!active || active.plan !== step.plan || (sold !== undefined && sold.began !== active.began)) return "skipped";
     this.plan[step.who] = null;
     return "done";
   }
 
   grants(who: number): string[] {
-    const bought = [...this.#sold.values()].filter(
-      (sold) => sold.who === who && !sold.refunded && sold.item in PRODUCTS,
-    );
+    const bought = [...this.#sold.values()].filter((sold) => sold.who === who && !sold.refunded && sold.item in PRODUCTS);
     const active = this.plan[who];
-    return [
-      ...bought.map((sold) => `${PRODUCTS[sold.item as Product].key} from purchase`),
-      ...(active ? [`${active.plan} from plan`] : []),
-    ].sort();
+    return [...bought.map((sold) => `${PRODUCTS[sold.item as Product].key} from purchase`), ...(active ? [`${active.plan} from plan`] : [])].sort();
   }
 
   #fulfil(who: number, product: Product, ref: number): string {

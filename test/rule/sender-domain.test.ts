@@ -15,10 +15,8 @@ import { openFreshStore, refusalOf } from "../kit/fresh-store.ts";
 const { store, clock, environment } = await openFreshStore();
 const environmentId = (await environment("production")).id;
 const by = "owner:a@example.com";
-const save = (input: SenderDomainInput) =>
-  store.write("dashboard", (tx) => saveSenderDomain(tx, { environmentId, by, nowMs: clock.now() }, input));
-const verify = (resolveTxt: TxtResolver) =>
-  verifySenderDomain(store, { resolveTxt, clock }, { environmentId, by });
+const save = (input: SenderDomainInput) => store.write("dashboard", (tx) => saveSenderDomain(tx, { environmentId, by, nowMs: clock.now() }, input));
+const verify = (resolveTxt: TxtResolver) => verifySenderDomain(store, { resolveTxt, clock }, { environmentId, by });
 const address = (kind: "event" | "account") => store.read((tx) => findSenderAddress(tx, environmentId, kind));
 const recordOf = async () => {
   const row = await store.read((tx) => findSenderDomain(tx, environmentId));
@@ -32,9 +30,7 @@ const published =
 const empty: TxtResolver = async () => [];
 const broken: TxtResolver = () => Promise.reject(new Error("ETIMEOUT"));
 
-beforeEach(() =>
-  store.write("app", (tx) => removeSenderDomain(tx, { environmentId, by, nowMs: clock.now() })),
-);
+beforeEach(() => store.write("app", (tx) => removeSenderDomain(tx, { environmentId, by, nowMs: clock.now() })));
 
 describe("a sender domain", () => {
   test("starts unverified, with a TXT record to paste, and nothing is sent from it", async () => {
@@ -62,10 +58,7 @@ describe("a sender domain", () => {
       return [value];
     });
     expect([domain.verifiedAt, asked]).toEqual([clock.now(), ["_relay-service.shop.example"]]);
-    expect([await address("event"), await address("account")]).toEqual([
-      "event@shop.example",
-      "billing@shop.example",
-    ]);
+    expect([await address("event"), await address("account")]).toEqual(["event@shop.example", "billing@shop.example"]);
   });
 
   test.each<[string, TxtResolver]>([
@@ -136,9 +129,7 @@ describe("a sender domain", () => {
     await verify(published((await recordOf()).value));
     await verify(published((await recordOf()).value));
     const filter = { target: "sender_domain:audited.example" };
-    const { items } = await store.read((tx) =>
-      listAudit(tx, environmentId, filter, { limit: 9, after: null }),
-    );
+    const { items } = await store.read((tx) => listAudit(tx, environmentId, filter, { limit: 9, after: null }));
     expect(items).toMatchObject([
       { actor: by, before: { verified: false }, after: { verified: true } },
       { actor: by, before: null, after: { verified: false } },

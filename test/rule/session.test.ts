@@ -18,9 +18,7 @@ import { openFreshStore, refusalOf } from "../kit/fresh-store.ts";
 import { VirtualClock } from "../kit/virtual-clock.ts";
 
 const { store, clock } = await openFreshStore();
-const owner = await store.write("app", (tx) =>
-  createOwner(tx, { email: "ada@example.com", passwordHash: null, nowMs: clock.now() }),
-);
+const owner = await store.write("app", (tx) => createOwner(tx, { email: "ada@example.com", passwordHash: null, nowMs: clock.now() }));
 const start = () => store.write("app", (tx) => createSession(tx, owner.id, clock.now()));
 const find = (token: string) => store.read((tx) => findSession(tx, token, clock.now()));
 async function requireSession(token: string): Promise<Session> {
@@ -35,9 +33,7 @@ describe("a session", () => {
     const rows = await store.read((tx) => tx.all<{ token_hash: Uint8Array }>("SELECT * FROM session"));
     expect(rows).toHaveLength(1);
     expect(JSON.stringify(rows)).not.toContain(token);
-    expect(Buffer.from(rows[0]?.token_hash ?? []).toString("hex")).toBe(
-      new Bun.CryptoHasher("sha256").update(token).digest("hex"),
-    );
+    expect(Buffer.from(rows[0]?.token_hash ?? []).toString("hex")).toBe(new Bun.CryptoHasher("sha256").update(token).digest("hex"));
     expect((await requireSession(token)).ownerEmail).toBe("ada@example.com");
   });
 
@@ -60,13 +56,7 @@ describe("a session", () => {
 
   test("is not found by a wrong, cut or empty token", async () => {
     const { token } = await start();
-    for (const wrong of [
-      "",
-      token.slice(1),
-      `${token}x`,
-      token.toLowerCase(),
-      `${token.slice(0, -1)}\u0000`,
-    ]) {
+    for (const wrong of ["", token.slice(1), `${token}x`, token.toLowerCase(), `${token.slice(0, -1)}\u0000`]) {
       expect(await find(wrong)).toBeNull();
     }
   });
@@ -112,15 +102,11 @@ describe("a one-time link", () => {
     const setup = { kind: "setup", ownerId: null, nowMs: clock.now() } as const;
     const old = await unowned.write("app", (tx) => createSigninLink(tx, setup));
     const next = await unowned.write("app", (tx) => createSigninLink(tx, setup));
-    const use = ({ token }: { token: string }) =>
-      unowned.write("app", (tx) => redeemSigninLink(tx, { ...setup, token }));
+    const use = ({ token }: { token: string }) => unowned.write("app", (tx) => redeemSigninLink(tx, { ...setup, token }));
     expect((await refusalOf(() => use(old))).code).toBe("unauthenticated");
     expect((await use(next)).kind).toBe("setup");
     const [one, two] = [await make("local"), await make("local")];
-    expect([(await redeem(one.token, "local")).kind, (await redeem(two.token, "local")).kind]).toEqual([
-      "local",
-      "local",
-    ]);
+    expect([(await redeem(one.token, "local")).kind, (await redeem(two.token, "local")).kind]).toEqual(["local", "local"]);
   });
 
   test("ends by itself: set-up after a day, reset after an hour, local after ten minutes", async () => {
@@ -138,12 +124,7 @@ describe("a one-time link", () => {
 });
 
 describe("sign-in attempts", () => {
-  const attempt = (
-    cap: SigninCap,
-    times: number,
-    address: (n: number) => string,
-    account: (n: number) => string,
-  ) => {
+  const attempt = (cap: SigninCap, times: number, address: (n: number) => string, account: (n: number) => string) => {
     for (let n = 0; n < times; n++) cap.count(address(n), account(n));
   };
 

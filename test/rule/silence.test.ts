@@ -41,16 +41,12 @@ async function startReceiver(): Promise<void> {
     relays,
     log: createLog({ clock: fresh.clock, format: "json", sink: (line) => logged.push(line) }),
     limits: { ...DEFAULT_LIMITS, verifiedEventsPerMinute: 1_000_000, unverifiedCallsPerMinute: 1_000_000 },
-    onEvent: () => undefined,
     onCall: () => undefined,
   });
   await receiving.start();
 }
 
-async function makeRelay(
-  name = "orders",
-  environment: "development" | "local" = "development",
-): Promise<void> {
+async function makeRelay(name = "orders", environment: "development" | "local" = "development"): Promise<void> {
   await kit.create(receiver(name), { secret: SECRET }, environment);
   relays.invalidate();
 }
@@ -74,26 +70,18 @@ async function sendEvery(everyMs: number, times: number): Promise<void> {
 
 async function alerts(): Promise<string[]> {
   const rows = await fresh.store.read((tx) =>
-    tx.all<{ code: string; target: string; count: number }>(
-      "SELECT code, target, count FROM alert ORDER BY rowid",
-    ),
+    tx.all<{ code: string; target: string; count: number }>("SELECT code, target, count FROM alert ORDER BY rowid"),
   );
   return rows.map(({ code, target, count }) => `${code} ${target} ${count}`);
 }
 
 async function problems(): Promise<string[]> {
-  const rows = await fresh.store.read((tx) =>
-    tx.all<{ code: string }>("SELECT code FROM problem WHERE cleared_at IS NULL ORDER BY rowid"),
-  );
+  const rows = await fresh.store.read((tx) => tx.all<{ code: string }>("SELECT code FROM problem WHERE cleared_at IS NULL ORDER BY rowid"));
   return rows.map(({ code }) => code);
 }
 
 const message = async (code: string): Promise<string | undefined> =>
-  (
-    await fresh.store.read((tx) =>
-      tx.get<{ message: string }>("SELECT message FROM alert WHERE code = ?1", code),
-    )
-  )?.message;
+  (await fresh.store.read((tx) => tx.get<{ message: string }>("SELECT message FROM alert WHERE code = ?1", code)))?.message;
 
 describe("a relay is silent", () => {
   test("after more than twice its longest gap without an event, told once, and recovered by the next event", async () => {
@@ -168,8 +156,7 @@ describe("a relay is silent", () => {
         await kit.create(schedule("orders"));
         relays.invalidate();
         const context = await kit.context();
-        for (let tick = 20; tick > 0; tick--)
-          await putEvent(context.environment.id, fresh.clock.now() - tick * MINUTE_MS);
+        for (let tick = 20; tick > 0; tick--) await putEvent(context.environment.id, fresh.clock.now() - tick * MINUTE_MS);
       },
     ],
   ];
@@ -246,9 +233,7 @@ test("a rhythm is the longest gap of two weeks, whatever lies in between, of thi
   const row = await fresh.store.read((tx) => requireRelay(tx, environment.id, "orders"));
   const endMs = fresh.clock.now();
   await fresh.store.write("app", (tx) => tx.run("UPDATE relay SET created_at = 0"));
-  const agoHours = [
-    500, 400, 330, 329.5, 329, 300, 299.2, 250, 249.9, 249.8, 200, 199, 150, 90, 89, 10, 9.5, 9, 0,
-  ];
+  const agoHours = [500, 400, 330, 329.5, 329, 300, 299.2, 250, 249.9, 249.8, 200, 199, 150, 90, 89, 10, 9.5, 9, 0];
   for (const ago of agoHours) {
     await putEvent(environment.id, endMs - ago * HOUR_MS);
     await putEvent(environment.id, endMs - ago * HOUR_MS + MINUTE_MS, "another");
@@ -320,18 +305,12 @@ describe("a relay refuses every call", () => {
 
   const SWITCHES: [string, Record<string, boolean>, string[]][] = [
     ["switched off, neither it nor its end is an alert", { relay_refusing: false }, []],
-    [
-      "with recovered switched off, it is told and its end is not",
-      { relay_recovered: false },
-      ["relay_refusing relay:orders 1"],
-    ],
+    ["with recovered switched off, it is told and its end is not", { relay_recovered: false }, ["relay_refusing relay:orders 1"]],
   ];
   test.each(SWITCHES)("%s, while the problem is shown either way", async (_rule, switches, told) => {
     await makeRelay();
     const { environment } = await kit.context();
-    await fresh.store.write("app", (tx) =>
-      saveSettings(tx, environment, { alerts: switches }, environment.version),
-    );
+    await fresh.store.write("app", (tx) => saveSettings(tx, environment, { alerts: switches }, environment.version));
     await refuse(5, 4 * MINUTE_MS);
     await fresh.clock.advance(0);
     expect(await problems()).toEqual(["relay_refusing"]);

@@ -8,13 +8,7 @@ import { join } from "node:path";
 import { systemClock } from "../../src/ground/clock.ts";
 import { DataDirectoryTaken, lockDataDirectory } from "../../src/store/lock.ts";
 import { MigrationRefused } from "../../src/store/migrate.ts";
-import {
-  type Reader,
-  type Store,
-  StoreUnavailable,
-  UniqueViolation,
-  type Writer,
-} from "../../src/store/port.ts";
+import { type Reader, type Store, StoreUnavailable, UniqueViolation, type Writer } from "../../src/store/port.ts";
 import { openSqlite } from "../../src/store/sqlite.ts";
 import { settle, VirtualClock } from "../kit/virtual-clock.ts";
 
@@ -39,8 +33,7 @@ const addApp = (id: string) => async (tx: Writer) => {
   await tx.run("INSERT INTO app (id, name, created_at) VALUES (?1, ?1, 0)", id);
   return id;
 };
-const listApps = async (tx: Reader): Promise<string[]> =>
-  (await tx.all<{ id: string }>("SELECT id FROM app ORDER BY id")).map((row) => row.id);
+const listApps = async (tx: Reader): Promise<string[]> => (await tx.all<{ id: string }>("SELECT id FROM app ORDER BY id")).map((row) => row.id);
 
 describe("a write", () => {
   test("is seen by the next read, and answers what its work answered", async () => {
@@ -189,9 +182,7 @@ describe("a read", () => {
   });
 
   test("cannot write", async () => {
-    const sneaky = store.read((tx) =>
-      tx.get("INSERT INTO app (id, name, created_at) VALUES ('a', 'a', 0) RETURNING id"),
-    );
+    const sneaky = store.read((tx) => tx.get("INSERT INTO app (id, name, created_at) VALUES ('a', 'a', 0) RETURNING id"));
     await expect(sneaky).rejects.toThrow();
     expect(await store.read(listApps)).toEqual([]);
   });
@@ -213,18 +204,10 @@ describe("a database that cannot be used", () => {
     const limit = (count: number) => store.write("app", (tx) => tx.get(`PRAGMA max_page_count = ${count}`));
     await limit((pages?.page_count ?? 0) + 2);
     const large = "x".repeat(200_000);
-    const addLarge = (id: string) =>
-      store.write("app", (tx) =>
-        tx.run("INSERT INTO app (id, name, created_at) VALUES (?1, ?2, 0)", id, large),
-      );
-    const results = await Promise.allSettled([
-      store.write("app", addApp("small")),
-      addLarge("big"),
-      store.write("app", addApp("after")),
-    ]);
+    const addLarge = (id: string) => store.write("app", (tx) => tx.run("INSERT INTO app (id, name, created_at) VALUES (?1, ?2, 0)", id, large));
+    const results = await Promise.allSettled([store.write("app", addApp("small")), addLarge("big"), store.write("app", addApp("after"))]);
     expect(results.map((result) => result.status)).toEqual(["rejected", "rejected", "rejected"]);
-    for (const result of results)
-      expect((result as PromiseRejectedResult).reason).toBeInstanceOf(StoreUnavailable);
+    for (const result of results) expect((result as PromiseRejectedResult).reason).toBeInstanceOf(StoreUnavailable);
     expect(await store.read(listApps)).toEqual([]);
     await limit(1_000_000);
     await addLarge("big");
@@ -238,9 +221,7 @@ describe("a database that cannot be used", () => {
   });
 
   test("written by a newer version: refused, untouched", async () => {
-    await store.write("app", (tx) =>
-      tx.run("INSERT INTO schema_migration (number, name, applied_at) VALUES (9999, 'future', 0)"),
-    );
+    await store.write("app", (tx) => tx.run("INSERT INTO schema_migration (number, name, applied_at) VALUES (9999, 'future', 0)"));
     await store.close();
     await expect(openSqlite(file, { clock: systemClock })).rejects.toBeInstanceOf(MigrationRefused);
     const database = new Database(file);
@@ -271,11 +252,7 @@ describe("change capture's switch", () => {
     ["erasure", 0],
   ] as const) {
     test(`is ${expected === 1 ? "up" : "down"} while ${origin} writes, and up again after the commit`, async () => {
-      const during = await Promise.all([
-        store.write("app", captured),
-        store.write(origin, captured),
-        store.write("dashboard", captured),
-      ]);
+      const during = await Promise.all([store.write("app", captured), store.write(origin, captured), store.write("dashboard", captured)]);
       expect(during).toEqual([1, expected, 1]);
       expect(await store.read(captured)).toBe(1);
     });
@@ -306,9 +283,7 @@ describe("the data directory's lock", () => {
   test("the second process is refused with a sentence that names the first", () => {
     const lock = lockDataDirectory(directory, "relay serve", 0);
     expect(() => lockDataDirectory(directory, "relay dev", 0)).toThrow(DataDirectoryTaken);
-    expect(() => lockDataDirectory(directory, "relay dev", 0)).toThrow(
-      `relay serve, process ${process.pid}, since 1970-01-01`,
-    );
+    expect(() => lockDataDirectory(directory, "relay dev", 0)).toThrow(`relay serve, process ${process.pid}, since 1970-01-01`);
     lock.release();
     lockDataDirectory(directory, "relay dev", 0).release();
   });

@@ -1,12 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { type Json, parseJson } from "../../src/ground/json.ts";
-import {
-  MAX_PATH_CHARS,
-  MAX_PATH_SEGMENTS,
-  parsePath,
-  readField,
-  readPath,
-} from "../../src/template/path.ts";
+import { MAX_PATH_CHARS, MAX_PATH_SEGMENTS, parsePath, readField, readPath } from "../../src/template/path.ts";
 
 const body = parseJson(
   '{"a":{"b":[{"id":9007199254740993},{"id":null}]},"data[email]":"m","First name":"Ada","__proto__":{"x":1},"$id":"d","x-y_z@1":"ok","0":"zero","a.b":"literal","s":"text"}',
@@ -14,11 +8,7 @@ const body = parseJson(
 
 describe("a path that is one", () => {
   const rows: [string, string, Json | undefined][] = [
-    [
-      "names a nested value, numeric segments index arrays, integers stay exact",
-      "a.b.0.id",
-      9007199254740993n,
-    ],
+    ["names a nested value, numeric segments index arrays, integers stay exact", "a.b.0.id", 9007199254740993n],
     ["names a JSON null as null", "a.b.1.id", null],
     ["names nothing past the end of an array", "a.b.2.id", undefined],
     ["names nothing for an index written with a leading zero", "a.b.00.id", undefined],

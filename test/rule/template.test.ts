@@ -31,12 +31,7 @@ describe("a template renders", () => {
   const rows: [rule: string, template: string, text: string, missing: string[]][] = [
     ["text without braces as it is", "plain }} text", "plain }} text", []],
     ["a mapped name", "Plan {{mapped.plan}}!", "Plan gold!", []],
-    [
-      "a path into the raw body, array indexes as numeric segments, every digit kept",
-      "{{event.items.0.id}}",
-      "12345678901234567890",
-      [],
-    ],
+    ["a path into the raw body, array indexes as numeric segments, every digit kept", "{{event.items.0.id}}", "12345678901234567890", []],
     ["a record's field and id", "{{record.data.title}} {{record.id}}", "Hello rec_1", []],
     ["the person's email and id", "{{person.email}} {{person.id}}", "ada@example.com per_1", []],
     ["the tick's period start", "{{tick.periodStart}}", "2026-01-05T09:00:00.000Z", []],
@@ -48,12 +43,7 @@ describe("a template renders", () => {
     ["a path that names nothing as empty, with a warning", "[{{mapped.none}}]", "[]", ["mapped.none"]],
     ["a null as empty, with a warning", "[{{event.nothing}}]", "[]", ["event.nothing"]],
     ["an empty text as empty, without a warning", "[{{event.empty}}]", "[]", []],
-    [
-      "nothing inherited",
-      "{{event.constructor}}{{mapped.__proto__}}",
-      "",
-      ["event.constructor", "mapped.__proto__"],
-    ],
+    ["nothing inherited", "{{event.constructor}}{{mapped.__proto__}}", "", ["event.constructor", "mapped.__proto__"]],
     ["a root that the event lacks as empty, with a warning", "{{previous.id}}", "", ["previous.id"]],
     ["a value that holds braces as it is, never a second time", "{{event.note}}", "{{person.email}}", []],
     ["an opening that is never closed as plain text", "a {{ mapped.plan", "a {{ mapped.plan", []],
@@ -67,8 +57,7 @@ describe("a template renders", () => {
 
   test("a form's literal name with dots wins over the path", () => {
     const form: JsonObject = { event: { "item.0": "literal", item: ["first", "second"] } };
-    const render = (isForm: boolean) =>
-      renderTemplate("{{event.item.0}} {{event.item.1}}", form, () => undefined, isForm);
+    const render = (isForm: boolean) => renderTemplate("{{event.item.0}} {{event.item.1}}", form, () => undefined, isForm);
     expect(render(true)).toBe("literal second");
     expect(render(false)).toBe("first second");
   });
@@ -111,17 +100,13 @@ describe("a template is refused in one sentence", () => {
   });
 
   test("a root that the trigger does not have", () => {
-    expect(parseTemplate("{{person.email}}", ["tick"])).toBe(
-      "{{person.email}} names nothing this trigger has: begin the path with tick.",
-    );
+    expect(parseTemplate("{{person.email}}", ["tick"])).toBe("{{person.email}} names nothing this trigger has: begin the path with tick.");
     expect(parseTemplate("{{person.email}}", ["event", "mapped", "person"])).toBeObject();
   });
 
   test("in every text of a value, each with its field", () => {
     const data: Json = { a: "{{mapped.ok}}", b: ["x", { c: "{{bad}}" }], d: 1 };
-    expect(checkDataTemplates(data, "actions.0.data").map((problem) => problem.field)).toEqual([
-      "actions.0.data.b.1.c",
-    ]);
+    expect(checkDataTemplates(data, "actions.0.data").map((problem) => problem.field)).toEqual(["actions.0.data.b.1.c"]);
   });
 
   test("a value nested too deep", () => {
@@ -132,11 +117,7 @@ describe("a template is refused in one sentence", () => {
 });
 
 test("paths are listed as written and in order", () => {
-  expect(listTemplatePaths("{{ mapped.a }} and {{event.b.0}} and {{mapped.a}}")).toEqual([
-    "mapped.a",
-    "event.b.0",
-    "mapped.a",
-  ]);
+  expect(listTemplatePaths("{{ mapped.a }} and {{event.b.0}} and {{mapped.a}}")).toEqual(["mapped.a", "event.b.0", "mapped.a"]);
 });
 
 test("a text has a template only with an opening and its closing", () => {
@@ -151,11 +132,7 @@ describe("data", () => {
       '{"{{mapped.plan}}":"{{mapped.plan}}","n":12345678901234567890,"list":["{{mapped.none}}",null,true],"__proto__":"{{person.id}}"}',
     );
     const result = renderData(data, scope, (path) => missing.push(path));
-    expect(result).toEqual(
-      parseJson(
-        '{"{{mapped.plan}}":"gold","n":12345678901234567890,"list":["",null,true],"__proto__":"per_1"}',
-      ),
-    );
+    expect(result).toEqual(parseJson('{"{{mapped.plan}}":"gold","n":12345678901234567890,"list":["",null,true],"__proto__":"per_1"}'));
     expect(Object.hasOwn(result as JsonObject, "__proto__")).toBe(true);
     expect(missing).toEqual(["mapped.none"]);
   });
@@ -168,21 +145,7 @@ describe("data", () => {
 });
 
 test("any text renders or is refused in one sentence: it never throws, never grows past the limit, never renders twice", () => {
-  const piece = fc.constantFrom(
-    "{{",
-    "}}",
-    "{",
-    "}",
-    " ",
-    ".",
-    "mapped",
-    "event.note",
-    "a",
-    "|",
-    "\u0000",
-    "😀",
-    "__proto__",
-  );
+  const piece = fc.constantFrom("{{", "}}", "{", "}", " ", ".", "mapped", "event.note", "a", "|", "\u0000", "😀", "__proto__");
   const text = fc.oneof(
     fc.array(piece, { maxLength: 30 }).map((pieces) => pieces.join("")),
     fc.string({ unit: "binary" }),

@@ -3,13 +3,7 @@ import { describe, expect, test } from "bun:test";
 import { ACTIONS } from "../../src/action/registry.ts";
 import type { JsonObject } from "../../src/ground/json.ts";
 import { checkDefinition, type Definition } from "../../src/relay/definition.ts";
-import {
-  actsUnsigned,
-  arrivesUnsigned,
-  checkUnsignedRule,
-  unsignedWarning,
-  widensUnsigned,
-} from "../../src/relay/unsigned-rule.ts";
+import { actsUnsigned, arrivesUnsigned, checkUnsignedRule, unsignedWarning, widensUnsigned } from "../../src/relay/unsigned-rule.ts";
 
 const TOKEN = { scheme: "shared_token" };
 const TOKEN_RECIPE = {
@@ -29,12 +23,7 @@ interface Parts {
   actions?: JsonObject[];
 }
 
-function relay({
-  verify = TOKEN,
-  map = { person_id: "user" },
-  trust,
-  actions = [RECORD],
-}: Parts): Definition {
+function relay({ verify = TOKEN, map = { person_id: "user" }, trust, actions = [RECORD] }: Parts): Definition {
   const trigger = {
     kind: "receiver",
     verify,
@@ -58,12 +47,9 @@ describe("a sender that does not sign the event", () => {
   test("is one with a recipe that signs only a token", () => {
     expect(arrivesUnsigned(relay({ verify: TOKEN_RECIPE }).trigger)).toBe(true);
   });
-  test.each([[SIGNED], [{ scheme: "hooks" }], [{ scheme: "processor" }]] as [JsonObject][])(
-    "is not %j",
-    (verify) => {
-      expect(arrivesUnsigned(relay({ verify }).trigger)).toBe(false);
-    },
-  );
+  test.each([[SIGNED], [{ scheme: "hooks" }], [{ scheme: "processor" }]] as [JsonObject][])("is not %j", (verify) => {
+    expect(arrivesUnsigned(relay({ verify }).trigger)).toBe(false);
+  });
   test("is neither a schedule nor a record change", () => {
     expect(arrivesUnsigned({ kind: "schedule", every: "1d" })).toBe(false);
     expect(arrivesUnsigned({ kind: "data_change", collection: "a", on: ["created"] })).toBe(false);
@@ -76,16 +62,11 @@ describe("by default such a relay", () => {
       const actions = [RECORD, { type: "call_url", url: "https://example.com/" }];
       expect(listFields(relay({ verify, actions }))).toEqual([]);
     });
-    test.each(ACTING.map((type) => [type.type, type.examples[0] as JsonObject] as const))(
-      `may not run %s (${verify.scheme})`,
-      (_type, action) => {
-        expect(listFields(relay({ verify, actions: [RECORD, action] }))).toEqual(["actions.1.type"]);
-      },
-    );
+    test.each(ACTING.map((type) => [type.type, type.examples[0] as JsonObject] as const))(`may not run %s (${verify.scheme})`, (_type, action) => {
+      expect(listFields(relay({ verify, actions: [RECORD, action] }))).toEqual(["actions.1.type"]);
+    });
     test(`may not map person_email (${verify.scheme})`, () => {
-      expect(listFields(relay({ verify, map: { person_email: "email" } }))).toEqual([
-        "trigger.map.person_email",
-      ]);
+      expect(listFields(relay({ verify, map: { person_email: "email" } }))).toEqual(["trigger.map.person_email"]);
     });
     test.each([["person_id"], ["person_token"]])(`may map %s (${verify.scheme})`, (key) => {
       expect(listFields(relay({ verify, map: { [key]: "user" } }))).toEqual([]);
@@ -93,14 +74,8 @@ describe("by default such a relay", () => {
   }
 
   test("is told every break at once, and what to do", () => {
-    const problems = checkUnsignedRule(
-      relay({ map: { person_email: "email" }, actions: [CREDITS, CREDITS] }),
-    );
-    expect(problems.map((problem) => problem.field)).toEqual([
-      "trigger.map.person_email",
-      "actions.0.type",
-      "actions.1.type",
-    ]);
+    const problems = checkUnsignedRule(relay({ map: { person_email: "email" }, actions: [CREDITS, CREDITS] }));
+    expect(problems.map((problem) => problem.field)).toEqual(["trigger.map.person_email", "actions.0.type", "actions.1.type"]);
     for (const { message } of problems) expect(message).toContain("trigger.trustUnsignedEvents: true");
   });
 
@@ -125,9 +100,7 @@ describe("by default such a relay", () => {
 
 describe("the opt-in", () => {
   test("lets the relay act, with a one-line warning that says what a captured call buys", () => {
-    const checked = checkDefinition(
-      relay({ trust: true, map: { person_email: "email" }, actions: [CREDITS] }),
-    );
+    const checked = checkDefinition(relay({ trust: true, map: { person_email: "email" }, actions: [CREDITS] }));
     const warnings = "warnings" in checked ? checked.warnings : [];
     expect(warnings).toHaveLength(1);
     expect(warnings[0]).toContain("run grant_credits with values of their own and create people by address");
@@ -139,9 +112,7 @@ describe("the opt-in", () => {
   test.each([[SIGNED], [{ scheme: "hooks" }], [{ scheme: "processor" }]] as [JsonObject][])(
     "is refused on a sender that signs the event: %j",
     (verify) => {
-      expect(listFields(relay({ verify, trust: true, actions: [CREDITS] }))).toEqual([
-        "trigger.trustUnsignedEvents",
-      ]);
+      expect(listFields(relay({ verify, trust: true, actions: [CREDITS] }))).toEqual(["trigger.trustUnsignedEvents"]);
       expect(listFields(relay({ verify, trust: false, actions: [CREDITS] }))).toEqual([]);
     },
   );
@@ -170,74 +141,24 @@ describe("a save widens what a captured call buys when", () => {
     ["the opt-in is new", relay({}), before, true],
     ["an acting action is added", before, relay({ trust: true, actions: [CREDITS, CREDITS] }), true],
     ["an amount grows", before, relay({ trust: true, actions: [{ ...CREDITS, amount: 101 }] }), true],
-    [
-      "a once-only ref is taken off",
-      relay({ trust: true, actions: [{ ...CREDITS, ref: "a" }] }),
-      before,
-      true,
-    ],
-    [
-      "people are now created by address",
-      before,
-      relay({ trust: true, actions: [CREDITS], map: { person_email: "e" } }),
-      true,
-    ],
+    ["a once-only ref is taken off", relay({ trust: true, actions: [{ ...CREDITS, ref: "a" }] }), before, true],
+    ["people are now created by address", before, relay({ trust: true, actions: [CREDITS], map: { person_email: "e" } }), true],
     ...["person_id", "person_token"].map((key): (typeof rows)[number] => [
       `a person is newly named by ${key}`,
       relay({ trust: true, actions: [CREDITS], map: {} }),
       relay({ trust: true, actions: [CREDITS], map: { [key]: "user" } }),
       true,
     ]),
-    [
-      "a timed recipe becomes a shared token",
-      withTrigger({ verify: TIMED }),
-      withTrigger({ verify: SHARED }),
-      true,
-    ],
-    [
-      "a timed recipe loses its timestamp",
-      withTrigger({ verify: TIMED }),
-      withTrigger({ verify: TOKEN_RECIPE }),
-      true,
-    ],
+    ["a timed recipe becomes a shared token", withTrigger({ verify: TIMED }), withTrigger({ verify: SHARED }), true],
+    ["a timed recipe loses its timestamp", withTrigger({ verify: TIMED }), withTrigger({ verify: TOKEN_RECIPE }), true],
     ["when is removed", withTrigger({ when: { user: "a" } }), withTrigger({}), true],
-    [
-      "a name of when is removed",
-      withTrigger({ when: { user: "a", other: "b" } }),
-      withTrigger({ when: { user: "a" } }),
-      true,
-    ],
-    [
-      "a name of when takes another text",
-      withTrigger({ when: { user: "a" } }),
-      withTrigger({ when: { user: "b" } }),
-      true,
-    ],
-    [
-      "a name of when takes one text more",
-      withTrigger({ when: { user: "a" } }),
-      withTrigger({ when: { user: ["a", "b"] } }),
-      true,
-    ],
-    [
-      "not when when is narrowed",
-      withTrigger({ when: { user: ["a", "b"] } }),
-      withTrigger({ when: { user: "b", other: "c" } }),
-      false,
-    ],
-    [
-      "not when a token gets a timestamp",
-      withTrigger({ verify: SHARED }),
-      withTrigger({ verify: TIMED }),
-      false,
-    ],
+    ["a name of when is removed", withTrigger({ when: { user: "a", other: "b" } }), withTrigger({ when: { user: "a" } }), true],
+    ["a name of when takes another text", withTrigger({ when: { user: "a" } }), withTrigger({ when: { user: "b" } }), true],
+    ["a name of when takes one text more", withTrigger({ when: { user: "a" } }), withTrigger({ when: { user: ["a", "b"] } }), true],
+    ["not when when is narrowed", withTrigger({ when: { user: ["a", "b"] } }), withTrigger({ when: { user: "b", other: "c" } }), false],
+    ["not when a token gets a timestamp", withTrigger({ verify: SHARED }), withTrigger({ verify: TIMED }), false],
     ["not when nothing changes", before, before, false],
-    [
-      "not when an amount shrinks",
-      before,
-      relay({ trust: true, actions: [{ ...CREDITS, amount: 99 }] }),
-      false,
-    ],
+    ["not when an amount shrinks", before, relay({ trust: true, actions: [{ ...CREDITS, amount: 99 }] }), false],
     ["not when an action goes", before, relay({ trust: true }), false],
     ["not when a record is written too", before, relay({ trust: true, actions: [RECORD, CREDITS] }), false],
     ["not when the opt-in is taken back", before, relay({}), false],

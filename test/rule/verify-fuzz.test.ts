@@ -7,16 +7,7 @@ import { receiveCall } from "../../src/verify/received-call.ts";
 import { checkRecipe } from "../../src/verify/recipe-check.ts";
 import type { SignatureFields } from "../../src/verify/recipe-shape.ts";
 import { SCHEMES } from "../../src/verify/registry.ts";
-import {
-  FORM_TYPE,
-  JSON_TYPE,
-  makeCall,
-  makeKeys,
-  NOW_MS,
-  NOW_SECONDS,
-  RECEIVER_URL,
-  SECRET,
-} from "../kit/sender-call.ts";
+import { FORM_TYPE, JSON_TYPE, makeCall, makeKeys, NOW_MS, NOW_SECONDS, RECEIVER_URL, SECRET } from "../kit/sender-call.ts";
 
 const RUNS = Number(process.env["RELAY_FUZZ_RUNS"] ?? 300);
 const keys = { ed25519: makeKeys("ed25519"), "ecdsa-p256-sha256": makeKeys("ecdsa-p256-sha256") };
@@ -33,14 +24,7 @@ const verifiers = SCHEMES.flatMap((scheme) =>
     verifier: scheme.prepare(fields as never, storedFor(scheme, fields)),
     names: [
       ...[fields.header, fields.timestampHeader].filter((name) => name !== undefined),
-      ...[
-        "processor-signature",
-        "stripe-signature",
-        "hooks-id",
-        "hooks-timestamp",
-        "hooks-signature",
-        "x-webhook-token",
-      ],
+      ...["processor-signature", "stripe-signature", "hooks-id", "hooks-timestamp", "hooks-signature", "x-webhook-token"],
     ],
   })),
 );
@@ -49,14 +33,9 @@ const verifiers = SCHEMES.flatMap((scheme) =>
 const headerValue = fc.oneof(
   fc.constant(NOW_SECONDS),
   fc
-    .array(
-      fc.tuple(
-        fc.constantFrom("v1", "v0", "t", "h1", "ts", "sha256", ""),
-        fc.constantFrom("=", ",", " ", ""),
-        fc.base64String(),
-      ),
-      { maxLength: 12 },
-    )
+    .array(fc.tuple(fc.constantFrom("v1", "v0", "t", "h1", "ts", "sha256", ""), fc.constantFrom("=", ",", " ", ""), fc.base64String()), {
+      maxLength: 12,
+    })
     .map((parts) => parts.map((part) => part.join("")).join(",")),
   fc
     .array(
@@ -91,12 +70,7 @@ const jsonBody = fc
   .map((text) => new TextEncoder().encode(text));
 
 const formBody = fc
-  .array(
-    fc.tuple(
-      fc.constantFrom("a", "__proto__", "signature.token", "signature.timestamp", "%ff", "&", ""),
-      fc.string(),
-    ),
-  )
+  .array(fc.tuple(fc.constantFrom("a", "__proto__", "signature.token", "signature.timestamp", "%ff", "&", ""), fc.string()))
   .map((pairs) => new TextEncoder().encode(pairs.map((pair) => pair.join("=")).join("&")));
 
 const call = fc.record({
@@ -118,9 +92,7 @@ describe("random calls never throw and never verify", () => {
         names.forEach((name, at) => {
           headers.set(name, values[at % values.length] ?? "");
         });
-        const verdict = verifier.verify(
-          receiveCall({ headers, body, search, receiverUrl: RECEIVER_URL, nowMs: NOW_MS }),
-        );
+        const verdict = verifier.verify(receiveCall({ headers, body, search, receiverUrl: RECEIVER_URL, nowMs: NOW_MS }));
         expect(verdict.verified).toBe(false);
       }),
       { numRuns: RUNS },
@@ -130,19 +102,7 @@ describe("random calls never throw and never verify", () => {
 
 describe("whatever a recipe says", () => {
   const name = fc.constantFrom("X-Sig", "a.b", "t", "v1", "", "a..b", "__proto__");
-  const piece = fc.constantFrom(
-    "{body}",
-    "{params}",
-    "{token}",
-    "{timestamp}",
-    "{url}",
-    ".",
-    "1",
-    "v0:",
-    "{",
-    "}",
-    "é",
-  );
+  const piece = fc.constantFrom("{body}", "{params}", "{token}", "{timestamp}", "{url}", ".", "1", "v0:", "{", "}", "é");
   const fields = fc.record(
     {
       scheme: fc.constant("signature" as const),
@@ -178,19 +138,14 @@ describe("whatever a recipe says", () => {
 
 test("what any encoding writes is read back, and a text that is read is written the same", () => {
   fc.assert(
-    fc.property(
-      fc.uint8Array(),
-      fc.constantFrom("hex", "base64", "base64url"),
-      fc.string(),
-      (bytes, encoding, text) => {
-        expect(decodeText(Buffer.from(bytes).toString(encoding), encoding)).toEqual(Buffer.from(bytes));
-        const decoded = decodeText(text, encoding);
-        const bare = (written: string) => written.replace(/=+$/, "");
-        if (decoded !== null) {
-          const written = bare(decoded.toString(encoding));
-          expect(encoding === "hex" ? text.toLowerCase() : bare(text)).toBe(written);
-        }
-      },
-    ),
+    fc.property(fc.uint8Array(), fc.constantFrom("hex", "base64", "base64url"), fc.string(), (bytes, encoding, text) => {
+      expect(decodeText(Buffer.from(bytes).toString(encoding), encoding)).toEqual(Buffer.from(bytes));
+      const decoded = decodeText(text, encoding);
+      const bare = (written: string) => written.replace(/=+$/, "");
+      if (decoded !== null) {
+        const written = bare(decoded.toString(encoding));
+        expect(encoding === "hex" ? text.toLowerCase() : bare(text)).toBe(written);
+      }
+    }),
   );
 });

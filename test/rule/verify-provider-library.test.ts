@@ -9,19 +9,7 @@ import Stripe from "stripe";
 import { hooks } from "../../src/verify/hooks.ts";
 import { processor } from "../../src/verify/processor.ts";
 import { signature } from "../../src/verify/signature.ts";
-import {
-  bytes,
-  deliver,
-  EVENT,
-  FORM_TYPE,
-  JSON_TYPE,
-  makeCall,
-  outcome,
-  RECEIVER_URL,
-  recipe,
-  SECRET,
-  signEvent,
-} from "../kit/sender-call.ts";
+import { bytes, deliver, EVENT, FORM_TYPE, JSON_TYPE, makeCall, outcome, RECEIVER_URL, recipe, SECRET, signEvent } from "../kit/sender-call.ts";
 
 /** The libraries read the machine's clock, so that these rows stand in its present. */
 const nowMs = Date.now();
@@ -38,8 +26,7 @@ describe("stripe", () => {
 
   test("accepts what the recipe and the scheme processor sign", async () => {
     const byRecipe = signature.sign(fields, SECRET, draft).headers["Stripe-Signature"] ?? "";
-    const byScheme =
-      processor.sign({ scheme: "processor" }, SECRET, draft).headers["processor-signature"] ?? "";
+    const byScheme = processor.sign({ scheme: "processor" }, SECRET, draft).headers["processor-signature"] ?? "";
     for (const header of [byRecipe, byScheme]) {
       expect(await stripe.webhooks.constructEventAsync(EVENT, header, SECRET)).toMatchObject({ id: "evt_1" });
     }
@@ -59,9 +46,7 @@ describe("standardwebhooks", () => {
 
   test("accepts what the scheme hooks signs", () => {
     const { headers } = hooks.sign({ scheme: "hooks" }, secret, draft);
-    const renamed = Object.fromEntries(
-      Object.entries(headers).map(([name, value]) => [name.replace("hooks-", "webhook-"), value]),
-    );
+    const renamed = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.replace("hooks-", "webhook-"), value]));
     expect(library.verify(EVENT, renamed)).toMatchObject({ id: "evt_1" });
   });
 
@@ -71,9 +56,7 @@ describe("standardwebhooks", () => {
       "webhook-timestamp": String(Math.floor(nowMs / 1000)),
       "webhook-signature": library.sign("msg_1", new Date(nowMs), EVENT),
     };
-    expect(outcome(hooks.prepare({ scheme: "hooks" }, secret).verify(makeCall({ headers, nowMs })))).toBe(
-      "verified",
-    );
+    expect(outcome(hooks.prepare({ scheme: "hooks" }, secret).verify(makeCall({ headers, nowMs })))).toBe("verified");
   });
 });
 

@@ -25,9 +25,7 @@ for (const provider of PROVIDERS) {
     });
 
     test.each(provider.cases.map((one) => [one.id, one.why, one] as const))("%s: %s", (id, _why, one) => {
-      const verdict = verifier.verify(
-        deliver(draftOf(one), { receiverUrl: provider.url, nowMs: PROVIDERS_NOW_MS }),
-      );
+      const verdict = verifier.verify(deliver(draftOf(one), { receiverUrl: provider.url, nowMs: PROVIDERS_NOW_MS }));
       const right = one.expect.map((answer) => (answer.status === 200 ? "verified" : answer.code));
       if (SECOND_USE.includes(id)) right.push("verified");
       expect(right).toContain(outcome(verdict));

@@ -99,8 +99,7 @@ describe("the stored key", () => {
   });
 
   test("that is a shared secret refuses every call", () => {
-    for (const stored of [SECRET, "", "????"])
-      expect(run(edRecipe, stored, edSignature.toString("hex"))).toBe("bad_signature");
+    for (const stored of [SECRET, "", "????"]) expect(run(edRecipe, stored, edSignature.toString("hex"))).toBe("bad_signature");
   });
 
   test("that is a private key refuses every call", () => {
@@ -111,23 +110,18 @@ describe("the stored key", () => {
   test("on an HMAC recipe refuses every call, also one signed with the public key's text", () => {
     const fields = recipe({ header: "X-Sig" });
     const pem = `-----BEGIN PUBLIC KEY-----\n${ed.stored}\n-----END PUBLIC KEY-----`;
-    for (const stored of [
-      ed.stored,
-      ec.stored,
-      pem,
-      Buffer.from(ec.stored, "base64").toString("hex"),
-      ed.privateKey,
-    ]) {
+    for (const stored of [ed.stored, ec.stored, pem, Buffer.from(ec.stored, "base64").toString("hex"), ed.privateKey]) {
       const forged = new Bun.CryptoHasher("sha256", stored).update(EVENT).digest("hex");
       expect(run(fields, stored, forged)).toBe("bad_signature");
     }
   });
 
   test("decides what the recipe needs: a public key for the two, a shared secret for HMAC", () => {
-    expect(
-      [edRecipe, ecRecipe, recipe({ header: "X" }), recipe({ header: "X", algorithm: "hmac-sha1" })].map(
-        signature.secretNeed,
-      ),
-    ).toEqual(["public_key", "public_key", "shared", "shared"]);
+    expect([edRecipe, ecRecipe, recipe({ header: "X" }), recipe({ header: "X", algorithm: "hmac-sha1" })].map(signature.secretNeed)).toEqual([
+      "public_key",
+      "public_key",
+      "shared",
+      "shared",
+    ]);
   });
 });

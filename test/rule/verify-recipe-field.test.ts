@@ -21,23 +21,14 @@ describe("a recipe that may be saved", () => {
     ["needs nothing but the header: hmac-sha256, hex, over the body", base],
     ["may name the part among several and a separator", { ...base, signatureKey: "v1", separator: ";" }],
     ["separator defaults to , where signatureKey is set", { ...base, signatureKey: "v1" }],
-    [
-      "may take the timestamp from a header, without saying what is signed",
-      { ...base, timestampHeader: "X-Time" },
-    ],
+    ["may take the timestamp from a header, without saying what is signed", { ...base, timestampHeader: "X-Time" }],
     [
       "may take the timestamp from a part of the signature header",
       { ...base, signatureKey: "v1", timestampKey: "t", signedPayload: "{timestamp}.{body}" },
     ],
-    [
-      "may take the timestamp from a body field",
-      { ...base, timestampField: "meta.time", signedPayload: "{timestamp}.{body}" },
-    ],
+    ["may take the timestamp from a body field", { ...base, timestampField: "meta.time", signedPayload: "{timestamp}.{body}" }],
     ["may take the signature from a body field instead", inBody],
-    [
-      "toleranceSeconds carries over with a timestamp",
-      { ...base, timestampHeader: "X-Time", toleranceSeconds: 1 },
-    ],
+    ["toleranceSeconds carries over with a timestamp", { ...base, timestampHeader: "X-Time", toleranceSeconds: 1 }],
     ["toleranceSeconds may be its maximum", { ...base, timestampHeader: "X-Time", toleranceSeconds: 300 }],
   ];
   test.each(rows)("%s", (_rule, fields) => {
@@ -49,66 +40,34 @@ describe("a recipe that may be saved", () => {
 describe("a recipe that is refused at save", () => {
   const rows: [string, object, string[]][] = [
     ["header is required unless signatureField is set", { scheme: "signature" }, ["header"]],
-    [
-      "header and signatureField are never both set",
-      { ...inBody, header: "X-Signature" },
-      ["signatureField"],
-    ],
+    ["header and signatureField are never both set", { ...inBody, header: "X-Signature" }, ["signatureField"]],
     ["signatureKey is a part of a header", { ...inBody, signatureKey: "v1" }, ["signatureKey"]],
     ["separator without signatureKey splits nothing", { ...base, separator: "," }, ["separator"]],
     ["timestampKey needs signatureKey", { ...base, timestampKey: "t" }, ["timestampKey"]],
-    [
-      "signatureKey and timestampKey never share a name",
-      { ...base, signatureKey: "t", timestampKey: "t" },
-      ["timestampKey"],
-    ],
+    ["signatureKey and timestampKey never share a name", { ...base, signatureKey: "t", timestampKey: "t" }, ["timestampKey"]],
     [
       "at most one of the three timestamp sources",
       { ...base, signatureKey: "v1", timestampHeader: "X-Time", timestampKey: "t", timestampField: "time" },
       ["timestampKey", "timestampField"],
     ],
-    [
-      "toleranceSeconds only with a timestamp source",
-      { ...base, toleranceSeconds: 60 },
-      ["toleranceSeconds"],
-    ],
-    [
-      "the signature's header cannot be the timestamp's",
-      { ...base, timestampHeader: "x-signature" },
-      ["timestampHeader"],
-    ],
+    ["toleranceSeconds only with a timestamp source", { ...base, toleranceSeconds: 60 }, ["toleranceSeconds"]],
+    ["the signature's header cannot be the timestamp's", { ...base, timestampHeader: "x-signature" }, ["timestampHeader"]],
     ["a body field is a dotted path", { ...base, timestampField: "a..b" }, ["timestampField"]],
     ["the token is not the signature", { ...inBody, tokenField: "sig" }, ["tokenField"]],
     ["{token} needs tokenField", { ...base, signedPayload: "{token}" }, ["tokenField"]],
     ["tokenField without {token} is refused", { ...base, tokenField: "token" }, ["tokenField"]],
-    [
-      "a signature inside the body never signs {body}",
-      { scheme: "signature", signatureField: "sig" },
-      ["signedPayload"],
-    ],
+    ["a signature inside the body never signs {body}", { scheme: "signature", signatureField: "sig" }, ["signedPayload"]],
     [
       "a signature inside the body never signs {params}",
       { scheme: "signature", signatureField: "sig", signedPayload: "{params}" },
       ["signedPayload"],
     ],
-    [
-      "{timestamp} must appear when a timestamp is named",
-      { ...base, timestampHeader: "X-Time", signedPayload: "{body}" },
-      ["signedPayload"],
-    ],
+    ["{timestamp} must appear when a timestamp is named", { ...base, timestampHeader: "X-Time", signedPayload: "{body}" }, ["signedPayload"]],
     ["a timestamp needs a source", { ...base, signedPayload: "{timestamp}.{body}" }, ["signedPayload"]],
     [
       "all problems are named at once",
       { scheme: "signature", separator: ";", toleranceSeconds: 5, signedPayload: "{timestamp}1{params}!" },
-      [
-        "header",
-        "separator",
-        "toleranceSeconds",
-        "signedPayload",
-        "signedPayload",
-        "signedPayload",
-        "signedPayload",
-      ],
+      ["header", "separator", "toleranceSeconds", "signedPayload", "signedPayload", "signedPayload", "signedPayload"],
     ],
   ];
   test.each(rows)("%s", (_rule, fields, expected) => {
@@ -148,8 +107,7 @@ describe("the shape of a recipe", () => {
   test.each(SCHEMES.map((scheme) => [scheme.name, scheme] as const))(
     "%s: every field says what it is and what it expects, and every example may be saved",
     (name, scheme) => {
-      const properties = (scheme.shape as unknown as { properties: Record<string, Record<string, unknown>> })
-        .properties;
+      const properties = (scheme.shape as unknown as { properties: Record<string, Record<string, unknown>> }).properties;
       for (const property of Object.values(properties)) {
         expect(property["description"]).toBeString();
         expect(property["expects"]).toBeString();

@@ -18,13 +18,7 @@ import {
 
 const keys = { ed25519: makeKeys("ed25519"), "ecdsa-p256-sha256": makeKeys("ecdsa-p256-sha256") };
 const shared = { privateKey: SECRET, stored: SECRET };
-const ALGORITHMS: readonly Algorithm[] = [
-  "hmac-sha256",
-  "hmac-sha1",
-  "hmac-sha512",
-  "ed25519",
-  "ecdsa-p256-sha256",
-];
+const ALGORITHMS: readonly Algorithm[] = ["hmac-sha256", "hmac-sha1", "hmac-sha512", "ed25519", "ecdsa-p256-sha256"];
 const ENCODINGS = ["hex", "base64", "base64url"] as const;
 
 type Place = Omit<SignatureFields, "scheme" | "algorithm" | "encoding">;
@@ -43,16 +37,8 @@ const PLACES: readonly [string, Place, string][] = [
     },
     JSON_TYPE,
   ],
-  [
-    "a header beside a timestamp header",
-    { header: "X-Sig", timestampHeader: "X-Time", signedPayload: "v0:{timestamp}:{body}" },
-    JSON_TYPE,
-  ],
-  [
-    "a header over a body that holds the timestamp",
-    { header: "X-Sig", timestampField: "meta.sent", signedPayload: "{timestamp}.{body}" },
-    JSON_TYPE,
-  ],
+  ["a header beside a timestamp header", { header: "X-Sig", timestampHeader: "X-Time", signedPayload: "v0:{timestamp}:{body}" }, JSON_TYPE],
+  ["a header over a body that holds the timestamp", { header: "X-Sig", timestampField: "meta.sent", signedPayload: "{timestamp}.{body}" }, JSON_TYPE],
   ["a header over URL and body", { header: "X-Sig", signedPayload: "{url}{body}" }, JSON_TYPE],
   ["a header over URL and parameters", { header: "X-Sig", signedPayload: "{url}{params}" }, FORM_TYPE],
   ["a header over a form as received", { header: "X-Sig" }, FORM_TYPE],
@@ -82,37 +68,28 @@ const PLACES: readonly [string, Place, string][] = [
 for (const algorithm of ALGORITHMS) {
   const pair = algorithm === "ed25519" || algorithm === "ecdsa-p256-sha256" ? keys[algorithm] : shared;
   describe(algorithm, () => {
-    const rows = ENCODINGS.flatMap((encoding) =>
-      PLACES.map(([title, place, type]) => [encoding, title, place, type] as const),
-    );
-    test.each(rows)(
-      "%s, %s: what is signed verifies, and nothing else does",
-      (encoding, _title, place, type) => {
-        const fields = recipe({ ...place, algorithm, encoding });
-        expect(signature.check(fields)).toEqual([]);
-        const sent = signEvent(fields, pair.privateKey, type === FORM_TYPE ? "a=1&b=x+y" : EVENT, type);
-        const verifier = signature.prepare(fields, pair.stored);
+    const rows = ENCODINGS.flatMap((encoding) => PLACES.map(([title, place, type]) => [encoding, title, place, type] as const));
+    test.each(rows)("%s, %s: what is signed verifies, and nothing else does", (encoding, _title, place, type) => {
+      const fields = recipe({ ...place, algorithm, encoding });
+      expect(signature.check(fields)).toEqual([]);
+      const sent = signEvent(fields, pair.privateKey, type === FORM_TYPE ? "a=1&b=x+y" : EVENT, type);
+      const verifier = signature.prepare(fields, pair.stored);
 
-        const verdict = verifier.verify(deliver(sent));
-        expect(verdict).toMatchObject({ verified: true });
-        expect(verdict.verified && verdict.onceText !== null).toBe(
-          /params|token/.test(place.signedPayload ?? ""),
-        );
+      const verdict = verifier.verify(deliver(sent));
+      expect(verdict).toMatchObject({ verified: true });
+      expect(verdict.verified && verdict.onceText !== null).toBe(/params|token/.test(place.signedPayload ?? ""));
 
-        if (place.tokenField === undefined) {
-          const body = bytes(`${Buffer.from(sent.body).toString()}${type === FORM_TYPE ? "&c=1" : " "}`);
-          expect(outcome(verifier.verify(deliver(sent, { body })))).toBe("bad_signature");
-        }
-        if (fields.timestampHeader ?? fields.timestampKey ?? fields.timestampField) {
-          expect(outcome(verifier.verify(deliver(sent, { nowMs: NOW_MS + 302_000 })))).toBe("bad_signature");
-        }
-        if (place.signedPayload?.includes("{url}")) {
-          expect(outcome(verifier.verify(deliver(sent, { receiverUrl: `${RECEIVER_URL}x` })))).toBe(
-            "bad_signature",
-          );
-        }
-      },
-    );
+      if (place.tokenField === undefined) {
+        const body = bytes(`${Buffer.from(sent.body).toString()}${type === FORM_TYPE ? "&c=1" : " "}`);
+        expect(outcome(verifier.verify(deliver(sent, { body })))).toBe("bad_signature");
+      }
+      if (fields.timestampHeader ?? fields.timestampKey ?? fields.timestampField) {
+        expect(outcome(verifier.verify(deliver(sent, { nowMs: NOW_MS + 302_000 })))).toBe("bad_signature");
+      }
+      if (place.signedPayload?.includes("{url}")) {
+        expect(outcome(verifier.verify(deliver(sent, { receiverUrl: `${RECEIVER_URL}x` })))).toBe("bad_signature");
+      }
+    });
   });
 }
 

@@ -5,17 +5,7 @@ import { hooks } from "../../src/verify/hooks.ts";
 import { processor } from "../../src/verify/processor.ts";
 import { findScheme, RENAMED_SCHEME, SCHEMES } from "../../src/verify/registry.ts";
 import { sharedToken } from "../../src/verify/shared-token.ts";
-import {
-  bytes,
-  EVENT,
-  JSON_TYPE,
-  makeCall,
-  NOW_MS,
-  NOW_SECONDS,
-  outcome,
-  RECEIVER_URL,
-  SECRET,
-} from "../kit/sender-call.ts";
+import { bytes, EVENT, JSON_TYPE, makeCall, NOW_MS, NOW_SECONDS, outcome, RECEIVER_URL, SECRET } from "../kit/sender-call.ts";
 
 const BAD = "00".repeat(32);
 
@@ -32,9 +22,7 @@ describe("the schemes", () => {
 
   test("processor and hooks have no fields; each refuses an unknown one", () => {
     for (const scheme of SCHEMES) {
-      expect(Value.Check(scheme.shape, { ...(scheme.examples[0] as object | undefined), secret: "x" })).toBe(
-        false,
-      );
+      expect(Value.Check(scheme.shape, { ...(scheme.examples[0] as object | undefined), secret: "x" })).toBe(false);
     }
     expect(Value.Check(processor.shape, { scheme: "processor", header: "X" })).toBe(false);
     expect(Value.Check(hooks.shape, { scheme: "hooks", header: "X" })).toBe(false);
@@ -50,20 +38,15 @@ describe("the schemes", () => {
     expect(needs).toEqual(["shared", "processor", "shared", "shared"]);
   });
 
-  test.each(SCHEMES.map((scheme) => [scheme.name, scheme] as const))(
-    "%s verifies what it signs",
-    (_name, scheme) => {
-      const secret = scheme.name === "hooks" ? `whsec_${SECRET}` : SECRET;
-      const fields = scheme.examples[0] as never;
-      const draft = { body: bytes(EVENT), contentType: JSON_TYPE, receiverUrl: RECEIVER_URL, nowMs: NOW_MS };
-      const { headers, body, search } = scheme.sign(fields, secret, draft);
-      expect(outcome(scheme.prepare(fields, secret).verify(makeCall({ headers, body, search })))).toBe(
-        "verified",
-      );
-      const other = scheme.prepare(fields, `${secret}BBBB`);
-      expect(outcome(other.verify(makeCall({ headers, body, search })))).toBe("bad_signature");
-    },
-  );
+  test.each(SCHEMES.map((scheme) => [scheme.name, scheme] as const))("%s verifies what it signs", (_name, scheme) => {
+    const secret = scheme.name === "hooks" ? `whsec_${SECRET}` : SECRET;
+    const fields = scheme.examples[0] as never;
+    const draft = { body: bytes(EVENT), contentType: JSON_TYPE, receiverUrl: RECEIVER_URL, nowMs: NOW_MS };
+    const { headers, body, search } = scheme.sign(fields, secret, draft);
+    expect(outcome(scheme.prepare(fields, secret).verify(makeCall({ headers, body, search })))).toBe("verified");
+    const other = scheme.prepare(fields, `${secret}BBBB`);
+    expect(outcome(other.verify(makeCall({ headers, body, search })))).toBe("bad_signature");
+  });
 });
 
 function processorSignature(seconds: number, secret = SECRET): string {
@@ -77,31 +60,17 @@ describe("processor", () => {
   const rows: [string, Record<string, string>, string][] = [
     ["reads processor-signature", { "Processor-Signature": good }, "verified"],
     ["reads stripe-signature too", { "Stripe-Signature": good }, "verified"],
-    [
-      "uses the first family there is, never a second",
-      { "processor-signature": `t=${now},v1=${BAD}`, "stripe-signature": good },
-      "bad_signature",
-    ],
+    ["uses the first family there is, never a second", { "processor-signature": `t=${now},v1=${BAD}`, "stripe-signature": good }, "bad_signature"],
     ["skips the parts of other versions", { "processor-signature": `${good},v0=${BAD}` }, "verified"],
     ["has a five-minute window: 300 seconds old", { "processor-signature": at(now - 300) }, "verified"],
     ["has a five-minute window: 301 seconds old", { "processor-signature": at(now - 301) }, "bad_signature"],
-    [
-      "has a five-minute window: 301 seconds ahead",
-      { "processor-signature": at(now + 301) },
-      "bad_signature",
-    ],
-    [
-      "refuses a ninth signature",
-      { "processor-signature": `${good}${`,v1=${BAD}`.repeat(8)}` },
-      "too_many_signatures",
-    ],
+    ["has a five-minute window: 301 seconds ahead", { "processor-signature": at(now + 301) }, "bad_signature"],
+    ["refuses a ninth signature", { "processor-signature": `${good}${`,v1=${BAD}`.repeat(8)}` }, "too_many_signatures"],
     ["needs its header", {}, "bad_signature"],
     ["needs a timestamp", { "processor-signature": `v1=${processorSignature(now)}` }, "bad_signature"],
   ];
   test.each(rows)("%s", (_rule, headers, expected) => {
-    expect(outcome(processor.prepare({ scheme: "processor" }, SECRET).verify(makeCall({ headers })))).toBe(
-      expected,
-    );
+    expect(outcome(processor.prepare({ scheme: "processor" }, SECRET).verify(makeCall({ headers })))).toBe(expected);
   });
 });
 
@@ -109,12 +78,7 @@ describe("hooks", () => {
   const secret = `whsec_${SECRET}`;
   const sign = (id: string, seconds: string | number, key: string | Buffer = Buffer.from(SECRET, "base64")) =>
     `v1,${createHmac("sha256", key).update(`${id}.${seconds}.${EVENT}`).digest("base64")}`;
-  const family = (
-    name: string,
-    id = "msg_1",
-    seconds: string | number = NOW_SECONDS,
-    signature = sign(id, seconds),
-  ) => ({
+  const family = (name: string, id = "msg_1", seconds: string | number = NOW_SECONDS, signature = sign(id, seconds)) => ({
     [`${name}-id`]: id,
     [`${name}-timestamp`]: String(seconds),
     [`${name}-signature`]: signature,
@@ -126,21 +90,9 @@ describe("hooks", () => {
     ["reads hooks-id, hooks-timestamp, hooks-signature", family("hooks"), "verified"],
     ["reads the webhook- family too", family("webhook"), "verified"],
     ["reads the svix- family too", family("svix"), "verified"],
-    [
-      "uses the first complete family, never a second",
-      { ...family("hooks", "msg_1", now, bad), ...family("svix") },
-      "bad_signature",
-    ],
-    [
-      "passes over a family that is not complete",
-      { "hooks-id": "msg_9", "hooks-signature": bad, ...family("svix") },
-      "verified",
-    ],
-    [
-      "never mixes families",
-      { "hooks-id": "msg_1", "webhook-timestamp": NOW_SECONDS, "svix-signature": good },
-      "bad_signature",
-    ],
+    ["uses the first complete family, never a second", { ...family("hooks", "msg_1", now, bad), ...family("svix") }, "bad_signature"],
+    ["passes over a family that is not complete", { "hooks-id": "msg_9", "hooks-signature": bad, ...family("svix") }, "verified"],
+    ["never mixes families", { "hooks-id": "msg_1", "webhook-timestamp": NOW_SECONDS, "svix-signature": good }, "bad_signature"],
     ["signs the id", { ...family("hooks"), "hooks-id": "msg_2" }, "bad_signature"],
     ["signs the timestamp", { ...family("hooks"), "hooks-timestamp": String(now + 1) }, "bad_signature"],
     ["has a five-minute window: 300 seconds old", family("hooks", "msg_1", now - 300), "verified"],
@@ -148,17 +100,9 @@ describe("hooks", () => {
     ["has a five-minute window: 301 seconds ahead", family("hooks", "msg_1", now + 301), "bad_signature"],
     ["any of several signatures passes", family("hooks", "msg_1", now, `${bad} ${good}`), "verified"],
     ["skips other versions", family("hooks", "msg_1", now, `v1a,x ${good}`), "verified"],
-    [
-      "a good signature under another version never verifies",
-      family("hooks", "msg_1", now, good.replace("v1", "v2")),
-      "bad_signature",
-    ],
+    ["a good signature under another version never verifies", family("hooks", "msg_1", now, good.replace("v1", "v2")), "bad_signature"],
     ["reads eight entries", family("hooks", "msg_1", now, `${`${bad} `.repeat(7)}${good}`), "verified"],
-    [
-      "refuses a ninth entry, whatever its version",
-      family("hooks", "msg_1", now, `${good}${" v9,x".repeat(8)}`),
-      "too_many_signatures",
-    ],
+    ["refuses a ninth entry, whatever its version", family("hooks", "msg_1", now, `${good}${" v9,x".repeat(8)}`), "too_many_signatures"],
     ["a bare signature never verifies", family("hooks", "msg_1", now, good.slice(3)), "bad_signature"],
     ["the key is not the text", family("hooks", "msg_1", now, sign("msg_1", now, secret)), "bad_signature"],
     ["an empty id is none", family("hooks", "", now), "bad_signature"],
@@ -179,9 +123,7 @@ describe("hooks", () => {
 
   test("a stored secret of another form refuses every call", () => {
     for (const stored of ["", SECRET, "whsec_", "whsec_not base64!"]) {
-      const verdict = hooks
-        .prepare({ scheme: "hooks" }, stored)
-        .verify(makeCall({ headers: family("hooks") }));
+      const verdict = hooks.prepare({ scheme: "hooks" }, stored).verify(makeCall({ headers: family("hooks") }));
       expect(outcome(verdict)).toBe("bad_signature");
     }
   });
@@ -192,20 +134,8 @@ describe("shared_token", () => {
   const rows: [string, { header?: string; query?: string }, Record<string, string>, string, string][] = [
     ["the token matches in header x-webhook-token", {}, { "X-Webhook-Token": SECRET }, "", "verified"],
     ["or in query token", {}, {}, `?token=${SECRET}`, "verified"],
-    [
-      "either place is enough: a wrong header and a right query",
-      {},
-      { "x-webhook-token": "x" },
-      `?token=${SECRET}`,
-      "verified",
-    ],
-    [
-      "either place is enough: a right header and a wrong query",
-      {},
-      { "x-webhook-token": SECRET },
-      "?token=x",
-      "verified",
-    ],
+    ["either place is enough: a wrong header and a right query", {}, { "x-webhook-token": "x" }, `?token=${SECRET}`, "verified"],
+    ["either place is enough: a right header and a wrong query", {}, { "x-webhook-token": SECRET }, "?token=x", "verified"],
     ["other query parameters do not matter", {}, {}, `?a=1&token=${SECRET}&b`, "verified"],
     ["a named header replaces the default", own, { "x-webhook-token": SECRET }, "", "bad_signature"],
     ["a named query replaces the default", own, {}, `?token=${SECRET}`, "bad_signature"],
@@ -216,13 +146,7 @@ describe("shared_token", () => {
     ["a beginning of the token fails", {}, { "x-webhook-token": SECRET.slice(0, -1) }, "", "bad_signature"],
     ["a longer token fails", {}, { "x-webhook-token": `${SECRET}x` }, "", "bad_signature"],
     ["another case fails", {}, { "x-webhook-token": SECRET.toLowerCase() }, "", "bad_signature"],
-    [
-      "another token of the same length fails",
-      {},
-      { "x-webhook-token": "x".repeat(SECRET.length) },
-      "",
-      "bad_signature",
-    ],
+    ["another token of the same length fails", {}, { "x-webhook-token": "x".repeat(SECRET.length) }, "", "bad_signature"],
     ["characters outside ASCII fail", {}, {}, `?token=${"é".repeat(SECRET.length)}`, "bad_signature"],
   ];
   test.each(rows)("%s", (_rule, fields, headers, search, expected) => {
@@ -239,8 +163,6 @@ describe("shared_token", () => {
 
   test("an empty stored secret refuses every call", () => {
     const verifier = sharedToken.prepare({ scheme: "shared_token" }, "");
-    expect(
-      outcome(verifier.verify(makeCall({ headers: { "x-webhook-token": "" }, search: "?token=" }))),
-    ).toBe("bad_signature");
+    expect(outcome(verifier.verify(makeCall({ headers: { "x-webhook-token": "" }, search: "?token=" })))).toBe("bad_signature");
   });
 });

@@ -47,11 +47,7 @@ describe("a signedPayload that breaks a rule", () => {
     ["at most 40 literal characters", `${"a".repeat(41)}{body}`, ["41 characters"]],
     ["a digit never comes right after {timestamp}", "{timestamp}0.{body}", ["a digit right after"]],
     ["{params} never comes right after {timestamp}", "{timestamp}{params}", ["{params} right after"]],
-    [
-      "all broken rules are named",
-      "{x} {body}{body}1",
-      ["not a placeholder", "more than once", "goes on", "may not surround"],
-    ],
+    ["all broken rules are named", "{x} {body}{body}1", ["not a placeholder", "more than once", "goes on", "may not surround"]],
   ];
   test.each(rows)("%s: %s", (_rule, text, expected) => {
     const parsed = parseSignedPayload(text);

@@ -49,10 +49,7 @@ function step({ kind, cost }: Asked) {
   };
 }
 
-async function listAll(
-  asked: Asked,
-  read: (after: string | null) => Promise<Page<number>>,
-): Promise<{ seqs: number[]; pages: number[] }> {
+async function listAll(asked: Asked, read: (after: string | null) => Promise<Page<number>>): Promise<{ seqs: number[]; pages: number[] }> {
   const pages: number[] = [];
   const seqs: number[] = [];
   let after: string | null = null;
@@ -79,9 +76,7 @@ for (const [name, asked, wanted, least, mostPages] of [
   test(name, async () => {
     most.rows = 0;
     const one = step(asked);
-    const { seqs, pages } = await listAll(asked, (after) =>
-      store.read((tx) => one(tx, { limit: asked.limit, after })),
-    );
+    const { seqs, pages } = await listAll(asked, (after) => store.read((tx) => one(tx, { limit: asked.limit, after })));
     expect(seqs).toEqual([...wanted]);
     expect(pages.length).toBeGreaterThanOrEqual(least);
     expect(pages.length).toBeLessThanOrEqual(mostPages);

@@ -1,0 +1,199 @@
+/**
+ * A table said once: its columns, named as the code names them, give the row's type, what is selected, and its inserts and updates with named
+ * parameters. What is kept as JSON or as 0 and 1 is read and written here alone. A statement that is more than a row stays written by hand in
+ * the room whose noun it serves.
+ */
+import { type Json, parseJson, writeJson } from "../ground/json.ts";
+import type { Reader, SqlNames, SqlValue, Topic, Writer } from "./port.ts";
+
+/** A column whose values are `Value` in code. `key`: the rows are told apart by it; `given`: the database numbers the rows itself. */
+interface Column<Value> {
+  readonly kept: "plain" | "flag" | "json";
+  /** Never there: it carries the type. */
+  readonly value?: Value;
+  readonly given?: true;
+}
+
+interface GivenColumn<Value> extends Column<Value> {
+  readonly given: true;
+}
+
+const PLAIN = { kept: "plain" } as const;
+
+export const integer = (): Column<number> => PLAIN;
+export const text = <Text extends string = string>(): Column<Text> => PLAIN;
+export const bytes = (): Column<Uint8Array> => PLAIN;
+/** Kept as 0 and 1. */
+export const flag = (): Column<boolean> => ({ kept: "flag" });
+/** Kept as JSON text; what is read is believed to be a `Value`, because nothing else was ever written. */
+export const json = <Value>(): Column<Value> => ({ kept: "json" });
+export const orNull = <Value>(column: Column<Value>): Column<Value | null> => column as Column<Value | null>;
+/** A number that the database gives to each new row. */
+export const given = (): GivenColumn<number> => ({ kept: "plain", given: true });
+
+type Columns = Readonly<Record<string, Column<unknown>>>;
+type ValueOf<One> = One extends { readonly value?: infer Value } ? Value : never;
+type Given<All extends Columns> = {
+  [Name in keyof All]: All[Name] extends { readonly given: true } ? Name : never;
+}[keyof All];
+
+/** A row as it is read: `RowOf<typeof RELAY>`. */
+export type RowOf<One> =
+  One extends Table<infer All> ? { -readonly [Name in keyof All]: ValueOf<All[Name]> } : never;
+/** A row as it is inserted: without what the database gives. */
+export type NewRowOf<One> = One extends Table<infer All> ? Omit<RowOf<One>, Given<All>> : never;
+
+interface TableWords<All extends Columns> {
+  name: string;
+  /** What names one row. */
+  key: readonly (keyof All & string)[];
+  /** Told after the commit of every insert, update and delete made here. */
+  topic?: Topic;
+  columns: All;
+}
+
+/** Says a table. Column names in the database are the code's names in snake_case. */
+export function defineTable<const All extends Columns>(words: TableWords<All>): Table<All> {
+  return new Table(words);
+}
+
+class Table<All extends Columns> {
+  readonly name: string;
+  /** `id, environment_id AS environmentId, …`: to be read by `read` where the statement is written by hand. */
+  readonly columns: string;
+  readonly #topic: Topic | null;
+  readonly #names: readonly string[];
+  readonly #key: readonly string[];
+  /** Those whose stored value is not the code's. */
+  readonly #kept: readonly (readonly [name: string, kept: "flag" | "json"])[];
+  readonly #insert: string;
+  readonly #updates = new Map<string, string>();
+
+  constructor({ name, key, topic, columns }: TableWords<All>) {
+    this.name = name;
+    this.#topic = topic ?? null;
+    this.#names = Object.keys(columns);
+    this.#key = key;
+    this.columns = this.columnsOf();
+    this.#kept = Object.entries(columns).flatMap(([column, { kept }]) =>
+      kept === "plain" ? [] : [[column, kept] as const],
+    );
+    const inserted = this.#names.filter((column) => columns[column]?.given !== true);
+    this.#insert = `INSERT INTO ${name} (${inserted.map(snake).join(", ")})
+      VALUES (${inserted.map((column) => `$${column}`).join(", ")})`;
+  }
+
+  /** As `columns`, each behind a table's name or alias, for a join. */
+  columnsOf(alias?: string): string {
+    const before = alias === undefined ? "" : `${alias}.`;
+    return this.#names
+      .map((name) => (snake(name) === name ? `${before}${name}` : `${before}${snake(name)} AS ${name}`))
+      .join(", ");
+  }
+
+  /** The first row of `SELECT … FROM table rest`, or null; `rest` names its values as `$name`. */
+  async get(tx: Reader, rest: string, values: SqlNames = {}): Promise<RowOf<Table<All>> | null> {
+    const row = await tx.get<StoredRow>(`SELECT ${this.columns} FROM ${this.name} ${rest}`, values);
+    return row === null ? null : this.read(row);
+  }
+
+  /** Every row of `SELECT … FROM table rest`. */
+  async all(tx: Reader, rest: string, values: SqlNames = {}): Promise<RowOf<Table<All>>[]> {
+    const rows = await tx.all<StoredRow>(`SELECT ${this.columns} FROM ${this.name} ${rest}`, values);
+    return rows.map((row) => this.read(row));
+  }
+
+  /** The row as code has it, of one that was selected with `columns`; further fields stay as they are. Throws on JSON that is none. */
+  read<Stored extends object>(stored: Stored): RowOf<Table<All>> & Omit<Stored, keyof All> {
+    const row = stored as StoredRow;
+    for (const [name, kept] of this.#kept) {
+      const value = row[name];
+      if (value === null) continue;
+      row[name] = kept === "flag" ? value === 1 : parseJson(value as string);
+    }
+    return row as RowOf<Table<All>> & Omit<Stored, keyof All>;
+  }
+
+  /** Adds the row, with a value for every column. `conflict`: what follows, such as `ON CONFLICT DO NOTHING`. Answers how many were added. */
+  async insert(tx: Writer, row: NewRowOf<Table<All>>, conflict = ""): Promise<number> {
+    this.#tell(tx);
+    return await tx.run(conflict === "" ? this.#insert : `${this.#insert} ${conflict}`, this.#write(row));
+  }
+
+  /** As `insert`, and answers the number that the database gave, by its column's name. */
+  async insertGiven(tx: Writer, row: NewRowOf<Table<All>>): Promise<Pick<RowOf<Table<All>>, Given<All>>> {
+    this.#tell(tx);
+    const given = this.#names.filter((name) => !this.#insert.includes(`$${name}`));
+    const added = await tx.get<StoredRow>(
+      `${this.#insert} RETURNING ${given.map(snake).join(", ")}`,
+      this.#write(row),
+    );
+    if (added === null) throw new Error(`An inserted row of ${this.name} answered nothing.`);
+    return added as Pick<RowOf<Table<All>>, Given<All>>;
+  }
+
+  /** Writes every column of the row over the one with its key. Answers how many there were: 0 or 1. */
+  async update(tx: Writer, row: RowOf<Table<All>>): Promise<number> {
+    return await this.#set(tx, this.#names, this.#write(row));
+  }
+
+  /** Writes the columns that `changes` names, and no other, over the row with this key. Answers how many there were: 0 or 1. */
+  async change(
+    tx: Writer,
+    key: Partial<RowOf<Table<All>>>,
+    changes: Partial<RowOf<Table<All>>>,
+  ): Promise<number> {
+    const values = { ...this.#write(changes), ...this.#keyOf(key) };
+    return await this.#set(tx, Object.keys(changes), values);
+  }
+
+  /** Removes the row with this key. Answers how many there were: 0 or 1. */
+  async delete(tx: Writer, key: Partial<RowOf<Table<All>>>): Promise<number> {
+    this.#tell(tx);
+    return await tx.run(`DELETE FROM ${this.name} WHERE ${this.#where()}`, this.#keyOf(key));
+  }
+
+  async #set(tx: Writer, names: readonly string[], values: SqlNames): Promise<number> {
+    this.#tell(tx);
+    const set = names.filter((name) => !this.#key.includes(name));
+    const known = set.join();
+    let sql = this.#updates.get(known);
+    if (sql === undefined) {
+      sql = `UPDATE ${this.name} SET ${set.map((name) => `${snake(name)} = $${name}`).join(", ")} WHERE ${this.#where()}`;
+      this.#updates.set(known, sql);
+    }
+    return await tx.run(sql, values);
+  }
+
+  #where(): string {
+    return this.#key.map((name) => `${snake(name)} = $${name}`).join(" AND ");
+  }
+
+  #keyOf(row: object): SqlNames {
+    return Object.fromEntries(
+      this.#key.map((name) => [name, (row as Record<string, SqlValue>)[name] ?? null]),
+    );
+  }
+
+  #write(row: object): SqlNames {
+    if (this.#kept.length === 0) return row as SqlNames;
+    const values = { ...row } as Record<string, unknown>;
+    for (const [name, kept] of this.#kept) {
+      const value = values[name];
+      if (value === null || value === undefined) continue;
+      values[name] = kept === "flag" ? Number(value) : writeJson(value as Json);
+    }
+    return values as SqlNames;
+  }
+
+  #tell(tx: Writer): void {
+    if (this.#topic !== null) tx.touch(this.#topic);
+  }
+}
+
+type StoredRow = Record<string, unknown>;
+
+/** `environmentId` → `environment_id`; `last24h` stays one word. */
+function snake(name: string): string {
+  return name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}

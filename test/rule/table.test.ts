@@ -1,0 +1,132 @@
+/** A table said once: what is written is what is read, a column that is left out is an error, and what was touched is told after the commit. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Store, Touched } from "../../src/store/port.ts";
+import { openSqlite } from "../../src/store/sqlite.ts";
+import { bytes, defineTable, flag, given, integer, json, type NewRowOf, orNull, text } from "../../src/store/table.ts";
+import { VirtualClock } from "../kit/virtual-clock.ts";
+
+const THING = defineTable({
+  name: "thing",
+  key: ["environmentId", "name"],
+  topic: "relay",
+  columns: {
+    seq: given(),
+    environmentId: integer(),
+    name: text(),
+    body: orNull(bytes()),
+    isNew: flag(),
+    data: json<{ list: unknown[] }>(),
+    note: orNull(json<string>()),
+  },
+});
+
+const ROW: NewRowOf<typeof THING> = {
+  environmentId: 1,
+  name: "one",
+  body: new Uint8Array([1, 2]),
+  isNew: true,
+  data: { list: [1, 9007199254740993n, "x"] },
+  note: null,
+};
+
+let folder: string;
+let store: Store;
+const told: Touched[] = [];
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "relay-table-"));
+  store = await openSqlite(join(folder, "data.db"), { clock: new VirtualClock(Date.UTC(2026, 0, 1)) });
+  await store.write("app", (tx) =>
+    tx.run(`CREATE TABLE thing (seq INTEGER PRIMARY KEY, environment_id INTEGER NOT NULL, name TEXT NOT NULL, body BLOB,
+      is_new INTEGER NOT NULL, data TEXT NOT NULL, note TEXT, UNIQUE (environment_id, name))`),
+  );
+  store.listen((touched) => told.push(new Map(touched)));
+});
+
+afterAll(async () => {
+  await store.close();
+  rmSync(folder, { recursive: true });
+});
+
+const find = (name: string) => store.read((tx) => THING.get(tx, "WHERE name = $name", { name }));
+
+test("a row is read as it was inserted, numbered by the database", async () => {
+  const { seq } = await store.write("app", (tx) => THING.insertGiven(tx, ROW));
+  expect(await find("one")).toEqual({ ...ROW, seq });
+});
+
+test("an update writes every column over the row with its key, and no other row", async () => {
+  await store.write("app", (tx) => THING.insert(tx, { ...ROW, name: "two" }));
+  const before = await find("one");
+  if (before === null) throw new Error("no row");
+  const after = { ...before, body: null, isNew: false, data: { list: [] }, note: "it is" };
+  expect(await store.write("app", (tx) => THING.update(tx, after))).toBe(1);
+  expect(await find("one")).toEqual(after);
+  expect(await find("two")).toMatchObject({ ...ROW, name: "two" });
+});
+
+test("a change writes the columns it names alone", async () => {
+  const before = await find("two");
+  await store.write("app", (tx) => THING.change(tx, { environmentId: 1, name: "two" }, { isNew: false }));
+  expect(await find("two")).toEqual({ ...before, isNew: false } as never);
+});
+
+test("a row that leaves a column out is refused, and nothing is written", async () => {
+  const { data: _, ...short } = ROW;
+  const insert = store.write("app", (tx) => THING.insert(tx, { ...short, name: "short" } as never));
+  expect(insert).rejects.toThrow('Missing parameter "data"');
+  await insert.catch(() => undefined);
+  expect(await find("short")).toBeNull();
+});
+
+test("a conflict may be passed over", async () => {
+  const added = await store.write("app", (tx) => THING.insert(tx, ROW, "ON CONFLICT DO NOTHING"));
+  expect(added).toBe(0);
+});
+
+test("a delete takes the row with this key alone", async () => {
+  expect(await store.write("app", (tx) => THING.delete(tx, { environmentId: 1, name: "one" }))).toBe(1);
+  expect([await find("one"), (await find("two"))?.name]).toEqual([null, "two"]);
+});
+
+test("what is written is told once it is durable, with the ids that were named", async () => {
+  told.length = 0;
+  await store.write("app", async (tx) => {
+    await THING.insert(tx, { ...ROW, name: "three" });
+    tx.touch("event", "rly_1");
+  });
+  expect(told).toEqual([
+    new Map([
+      ["relay", new Set<string>()],
+      ["event", new Set(["rly_1"])],
+    ]) as Touched,
+  ]);
+});
+
+test("nothing is told of what was undone, whole or in part", async () => {
+  told.length = 0;
+  const failed = store.write("app", async (tx) => {
+    tx.touch("relay");
+    throw new Error("no");
+  });
+  await failed.catch(() => undefined);
+  await store.write("app", async (tx) => {
+    tx.touch("event", "kept");
+    const undone = tx.attempt(async () => {
+      tx.touch("event", "undone");
+      throw new Error("no");
+    });
+    await undone.catch(() => undefined);
+  });
+  expect(told).toEqual([new Map([["event", new Set(["kept"])]]) as Touched]);
+});
+
+test("a record that a relay wrote is told, and change capture is not woken for it", async () => {
+  told.length = 0;
+  await store.write("relay", async (tx) => tx.touch("record"));
+  await store.write("app", async (tx) => tx.touch("record"));
+  expect(told.map((touched) => [...touched.keys()])).toEqual([["record"], ["record", "record_change"]]);
+});
