@@ -1,6 +1,7 @@
 /** Access slugs of the catalog: the entitlements that are neither product nor plan. */
 import { Type } from "typebox";
 import { readPageRequest } from "../ground/page.ts";
+import { fields, oneOf, pageOf, pageQuery, time } from "../ground/schema.ts";
 import {
   deleteAccessSlug,
   listAccessSlugs,
@@ -10,7 +11,6 @@ import {
 } from "../people/access-slug.ts";
 import type { Reader } from "../store/port.ts";
 import { environmentRoute } from "./route.ts";
-import { fields, oneOf, pageOf, pageQuery, time } from "./schema.ts";
 import { auditVisit } from "./visit-audit.ts";
 
 const slug = Type.Object({

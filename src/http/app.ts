@@ -5,9 +5,9 @@ import { ENVIRONMENT_NAMES } from "../account/environment.ts";
 import { toIso } from "../ground/clock.ts";
 import { readPageRequest } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
+import { fields, oneOf, pageOf, pageQuery, time } from "../ground/schema.ts";
 import { WHOLE_SERVER, writeAudit } from "../watch/audit.ts";
 import { ownerRoute } from "./route.ts";
-import { fields, oneOf, pageOf, pageQuery, time } from "./schema.ts";
 
 const app = Type.Object({ id: Type.String(), name: Type.String(), createdAt: time });
 

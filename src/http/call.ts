@@ -1,9 +1,9 @@
 /** Recent calls to the environment's receivers that became no event: refused, ignored, duplicate, each with its cause. A list alone. */
 import { Type } from "typebox";
 import { readPageRequest } from "../ground/page.ts";
+import { fields, oneOf, orNull, pageOf, pageQuery, time } from "../ground/schema.ts";
 import { CALL_OUTCOMES, listRecentCalls } from "../receiver/recent-call.ts";
 import { environmentRoute } from "./route.ts";
-import { fields, oneOf, orNull, pageOf, pageQuery, time } from "./schema.ts";
 
 const outcome = oneOf(CALL_OUTCOMES);
 

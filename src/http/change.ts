@@ -2,11 +2,11 @@
 import { Type } from "typebox";
 import { Refusal } from "../ground/refusal.ts";
 import { explainCode } from "../ground/result-code.ts";
+import { fields, orNull } from "../ground/schema.ts";
 import { VERSION } from "../release/change.ts";
 import { listChanges, writeChanges } from "../release/feed.ts";
 import { answerText } from "./answer.ts";
 import { openRoute } from "./route.ts";
-import { fields, orNull } from "./schema.ts";
 
 const sinceQuery = fields({
   since: Type.Optional(Type.String({ description: "a version such as 0.1.0" })),

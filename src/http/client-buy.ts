@@ -1,8 +1,8 @@
 /** Where the signed-in person goes to pay for a product or a plan. Nothing is started or written: the provider's webhook is what counts. */
 import { Type } from "typebox";
+import { fields } from "../ground/schema.ts";
 import { requirePlanLink, requireProductLink } from "../selling/payment-link.ts";
 import { personRoute } from "./client-route.ts";
-import { fields } from "./schema.ts";
 
 const answer = Type.Object({ url: Type.String() });
 

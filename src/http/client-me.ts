@@ -1,13 +1,13 @@
 /** What a signed-in person may know of themselves: who they are, their plan, what they may use, their credits. */
 import { Type } from "typebox";
 import { toIso } from "../ground/clock.ts";
+import { oneOf, orNull, time, timeOrNull } from "../ground/schema.ts";
 import { checkAccess } from "../people/access-grant.ts";
 import { findBalance } from "../people/credit.ts";
 import { resolveEntitlementKey } from "../people/entitlement.ts";
 import { type PersonRow, requirePerson } from "../people/person.ts";
 import { currentPlan } from "../selling/subscription.ts";
 import { personRoute } from "./client-route.ts";
-import { oneOf, orNull, time, timeOrNull } from "./schema.ts";
 
 export const clientPerson = Type.Object({ id: Type.String(), email: Type.String(), createdAt: time });
 

@@ -10,9 +10,9 @@ import {
 } from "../client/person-record.ts";
 import type { Json } from "../ground/json.ts";
 import { readPageRequest } from "../ground/page.ts";
+import { fields, json, orNull, pageOf, pageQuery, time } from "../ground/schema.ts";
 import type { ClientVisit, PersonVisit } from "./client-admission.ts";
 import { personRoute } from "./client-route.ts";
-import { fields, json, orNull, pageOf, pageQuery, time } from "./schema.ts";
 
 const record = Type.Object({
   id: Type.String(),

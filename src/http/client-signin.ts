@@ -3,10 +3,10 @@ import { Type } from "typebox";
 import { endPersonSession, endPersonSessions } from "../client/person-session.ts";
 import type { SigninPlace } from "../client/person-signin.ts";
 import { toIso } from "../ground/clock.ts";
+import { fields, time } from "../ground/schema.ts";
 import type { ClientVisit } from "./client-admission.ts";
 import { clientPerson, viewClientPerson } from "./client-me.ts";
 import { clientRoute, personRoute } from "./client-route.ts";
-import { fields, time } from "./schema.ts";
 
 const email = Type.String({ description: "an e-mail address" });
 

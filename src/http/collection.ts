@@ -1,6 +1,7 @@
 /** Collections: the shapes of what the app stores. */
 import { Type } from "typebox";
 import { readPageRequest } from "../ground/page.ts";
+import { fields, json, oneOf, pageOf, pageQuery, time } from "../ground/schema.ts";
 import {
   createCollection,
   deleteCollection,
@@ -15,7 +16,6 @@ import { turnLoop } from "../store/walk.ts";
 import type { Visit } from "./admission.ts";
 import type { HttpRooms } from "./rooms.ts";
 import { environmentRoute } from "./route.ts";
-import { fields, json, oneOf, pageOf, pageQuery, time } from "./schema.ts";
 import { auditVisit } from "./visit-audit.ts";
 
 const collection = Type.Object({

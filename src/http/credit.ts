@@ -1,11 +1,11 @@
 /** A person's credits: the balance with its ledger, and adding or spending by hand under an idempotency key. */
 import { Type } from "typebox";
 import { readPageRequest } from "../ground/page.ts";
+import { fields, oneOf, orNull, pageQuery, time } from "../ground/schema.ts";
 import { listCredits, viewCredit } from "../people/credit.ts";
 import { addCreditsByHand } from "../people/hand-credit.ts";
 import { requirePerson } from "../people/person.ts";
 import { environmentRoute } from "./route.ts";
-import { fields, oneOf, orNull, pageQuery, time } from "./schema.ts";
 import { auditVisit } from "./visit-audit.ts";
 
 const line = Type.Object({

@@ -1,6 +1,7 @@
 /** Mail that was sent, or in local development kept: the mailbox; sending again by hand, and a test of the settings. */
 import { Type } from "typebox";
 import { type PageRequest, readPageRequest } from "../ground/page.ts";
+import { fields, oneOf, orNull, pageOf, pageQuery, time, timeOrNull } from "../ground/schema.ts";
 import { EMAIL_STATES, listEmails, requireEmailView } from "../mail/email.ts";
 import { type HandMailRooms, sendEmailAgain, sendTestMail } from "../mail/hand-mail.ts";
 import { MAIL_TROUBLES, type MailTrouble } from "../mail/mailer.ts";
@@ -9,7 +10,6 @@ import type { Reader } from "../store/port.ts";
 import { readPage } from "../store/walk.ts";
 import type { HttpRooms } from "./rooms.ts";
 import { environmentRoute } from "./route.ts";
-import { fields, oneOf, orNull, pageOf, pageQuery, time, timeOrNull } from "./schema.ts";
 
 const kind = oneOf(["event", "account", "alert", "signin"]);
 const state = oneOf(EMAIL_STATES);

@@ -7,11 +7,21 @@ import { planReplay, replayEvent } from "../event/replay.ts";
 import { isJsonObject } from "../ground/json.ts";
 import { MAX_ACTIONS_PER_RELAY } from "../ground/limit.ts";
 import { readPageRequest } from "../ground/page.ts";
+import {
+  fields,
+  json,
+  oneOf,
+  orNull,
+  pageOf,
+  pageQuery,
+  readTime,
+  time,
+  timeOrNull,
+} from "../ground/schema.ts";
 import { readPage } from "../store/walk.ts";
 import { docsOf } from "./error.ts";
 import type { HttpRooms } from "./rooms.ts";
 import { environmentRoute } from "./route.ts";
-import { fields, json, oneOf, orNull, pageOf, pageQuery, readTime, time, timeOrNull } from "./schema.ts";
 
 const state = oneOf(["queued", "running", "done", "failed", "dead"]);
 const trigger = oneOf(["receiver", "schedule", "data_change"]);

@@ -2,10 +2,10 @@
 import { Type } from "typebox";
 import { MAX_FILE_BYTES } from "../ground/limit.ts";
 import { readPageRequest } from "../ground/page.ts";
+import { fields, pageOf, pageQuery, time } from "../ground/schema.ts";
 import { deleteFile, listFiles, readFile, uploadFile, viewFile } from "../records/file.ts";
 import { withinStorage } from "../records/record-budget.ts";
 import { environmentRoute } from "./route.ts";
-import { fields, pageOf, pageQuery, time } from "./schema.ts";
 import { DATA_HEADERS } from "./security-header.ts";
 
 const file = Type.Object({

@@ -1,6 +1,7 @@
 /** What a person may use: checking an entitlement, granting by hand, ending a grant. */
 import { Type } from "typebox";
 import { readPageRequest } from "../ground/page.ts";
+import { fields, oneOf, orNull, pageOf, pageQuery, readTime, time, timeOrNull } from "../ground/schema.ts";
 import {
   type AccessView,
   checkAccess,
@@ -14,7 +15,6 @@ import { grantByHand } from "../people/hand-grant.ts";
 import { type PersonStatus, requirePerson } from "../people/person.ts";
 import { readPage } from "../store/walk.ts";
 import { environmentRoute } from "./route.ts";
-import { fields, oneOf, orNull, pageOf, pageQuery, readTime, time, timeOrNull } from "./schema.ts";
 import { auditVisit } from "./visit-audit.ts";
 
 const grant = Type.Object({

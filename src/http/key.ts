@@ -7,10 +7,10 @@ import { type ApiKey, listApiKeys, mintApiKey, revokeApiKey } from "../account/a
 import { warnOfOrigins } from "../account/key-origin.ts";
 import { toIso, toIsoOrNull } from "../ground/clock.ts";
 import { readPageRequest } from "../ground/page.ts";
+import { fields, oneOf, pageOf, pageQuery, time, timeOrNull } from "../ground/schema.ts";
 import { writeAudit } from "../watch/audit.ts";
 import { requireOwnerVisit, type Visit } from "./admission.ts";
 import { environmentRoute } from "./route.ts";
-import { fields, oneOf, pageOf, pageQuery, time, timeOrNull } from "./schema.ts";
 
 const kind = oneOf(["secret", "app"]);
 

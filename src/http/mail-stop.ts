@@ -9,6 +9,7 @@ import { findEnvironmentById } from "../account/environment.ts";
 import { toIsoOrNull } from "../ground/clock.ts";
 import { readPageRequest } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
+import { fields, pageOf, pageQuery, time, timeOrNull } from "../ground/schema.ts";
 import {
   findMailStop,
   listMailStops,
@@ -22,7 +23,6 @@ import { findPerson, requirePerson } from "../people/person.ts";
 import type { Reader } from "../store/port.ts";
 import type { HttpRooms } from "./rooms.ts";
 import { environmentRoute, openRoute } from "./route.ts";
-import { fields, pageOf, pageQuery, time, timeOrNull } from "./schema.ts";
 import { PAGE_HEADERS } from "./security-header.ts";
 
 /** A one-click body is one short field. */

@@ -1,6 +1,7 @@
 /** People: the list, inviting, one with their plan and tokens, changing, erasing. */
 import { Type } from "typebox";
 import { readPageRequest } from "../ground/page.ts";
+import { fields, json, oneOf, orNull, pageOf, pageQuery, time } from "../ground/schema.ts";
 import { findPersonByEmail, listPersons, requirePerson, updatePerson, viewPerson } from "../people/person.ts";
 import { type EraseCursor, erasePerson, eraseRows } from "../people/person-erase.ts";
 import { invitePerson } from "../people/person-invite.ts";
@@ -8,7 +9,6 @@ import { listTokens } from "../people/person-token.ts";
 import { currentPlan } from "../selling/subscription.ts";
 import { readPage } from "../store/walk.ts";
 import { environmentRoute } from "./route.ts";
-import { fields, json, oneOf, orNull, pageOf, pageQuery, time } from "./schema.ts";
 import { auditVisit } from "./visit-audit.ts";
 
 /** What a person has of their own goes before the answer, up to some thousand rows; the sweep goes on with more. */

@@ -1,9 +1,9 @@
 /** Plans of the catalog. */
 import { Type } from "typebox";
 import { readPageRequest } from "../ground/page.ts";
+import { fields, orNull, pageOf, pageQuery, time } from "../ground/schema.ts";
 import { deletePlan, listPlans, requirePlan, savePlan, viewPlan } from "../selling/plan.ts";
 import { environmentRoute } from "./route.ts";
-import { fields, orNull, pageOf, pageQuery, time } from "./schema.ts";
 import { readVersion, soldThrough, versionQuery } from "./selling-schema.ts";
 
 const plan = Type.Object({

@@ -1,9 +1,9 @@
 /** Products of the catalog. */
 import { Type } from "typebox";
 import { readPageRequest } from "../ground/page.ts";
+import { fields, orNull, pageOf, pageQuery, time } from "../ground/schema.ts";
 import { deleteProduct, listProducts, requireProduct, saveProduct, viewProduct } from "../selling/product.ts";
 import { environmentRoute } from "./route.ts";
-import { fields, orNull, pageOf, pageQuery, time } from "./schema.ts";
 import { readVersion, soldThrough, versionQuery } from "./selling-schema.ts";
 
 const product = Type.Object({

@@ -1,11 +1,11 @@
 /** What was sold: receipts with their refunds, and subscriptions. */
 import { Type } from "typebox";
 import { readPageRequest } from "../ground/page.ts";
+import { fields, json, oneOf, orNull, pageOf, pageQuery, time, timeOrNull } from "../ground/schema.ts";
 import { listPurchases, requirePurchaseView } from "../selling/purchase.ts";
 import { endSubscriptionByHand, listSubscriptions, viewSubscription } from "../selling/subscription.ts";
 import { readPage } from "../store/walk.ts";
 import { environmentRoute } from "./route.ts";
-import { fields, json, oneOf, orNull, pageOf, pageQuery, time, timeOrNull } from "./schema.ts";
 
 const purchaseKind = oneOf(["purchase", "refund"]);
 

@@ -1,10 +1,10 @@
 /** Receipts: payments the app's own processor took, told by the app's server. */
 import { Type } from "typebox";
 import type { JsonObject } from "../ground/json.ts";
+import { fields, oneOf } from "../ground/schema.ts";
 import { recordReceipt } from "../selling/receipt.ts";
 import { purchase } from "./purchase.ts";
 import { environmentRoute } from "./route.ts";
-import { fields, oneOf } from "./schema.ts";
 
 export const receiptRoutes = [
   environmentRoute({

@@ -6,6 +6,7 @@ import { Type } from "typebox";
 import type { Json } from "../ground/json.ts";
 import { isJsonObject, parseJson } from "../ground/json.ts";
 import { type PageRequest, readPageRequest } from "../ground/page.ts";
+import { fields, json, orNull, pageOf, pageQuery, time } from "../ground/schema.ts";
 import { requireCollection } from "../records/collection.ts";
 import {
   deleteRecord,
@@ -21,7 +22,6 @@ import type { Reader, Writer } from "../store/port.ts";
 import { readPage } from "../store/walk.ts";
 import type { Visit } from "./admission.ts";
 import { environmentRoute } from "./route.ts";
-import { fields, json, orNull, pageOf, pageQuery, time } from "./schema.ts";
 import { auditVisit } from "./visit-audit.ts";
 
 const record = Type.Object({

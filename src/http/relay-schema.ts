@@ -1,9 +1,9 @@
 /** Shapes that the routes of relays share, and the context their changes are made in. */
 import { Type } from "typebox";
+import { oneOf, time, timeOrNull } from "../ground/schema.ts";
 import type { RelayContext } from "../relay/relay-context.ts";
 import type { Visit } from "./admission.ts";
 import type { HttpRooms } from "./rooms.ts";
-import { oneOf, time, timeOrNull } from "./schema.ts";
 
 const item = {
   id: Type.String(),

@@ -1,11 +1,11 @@
 /** The secrets of a relay: pasting or minting the receiver's, rotating the one that signs notices. A made one is answered once. */
 import { Type } from "typebox";
 import { MAX_SECRET_OVERLAP_SECONDS } from "../ground/limit.ts";
+import { fields, orNull, time } from "../ground/schema.ts";
 import { prepareSecret, readSecretSlot, storeSecret } from "../relay/relay-secret.ts";
 import { rotateSigningSecret } from "../relay/signing-secret.ts";
 import { relayContext } from "./relay-schema.ts";
 import { environmentRoute } from "./route.ts";
-import { fields, orNull, time } from "./schema.ts";
 
 export const relaySecretRoutes = [
   environmentRoute({

@@ -1,9 +1,9 @@
 /** The templates a relay may start from. Open to anyone: they hold nothing of anyone's. */
 import { Type } from "typebox";
 import { makePage, readPageRequest } from "../ground/page.ts";
+import { fields, pageOf, pageQuery } from "../ground/schema.ts";
 import { RELAY_TEMPLATES } from "../relay/relay-template.ts";
 import { openRoute } from "./route.ts";
-import { fields, pageOf, pageQuery } from "./schema.ts";
 
 export const relayTemplateRoutes = [
   openRoute({

@@ -1,6 +1,7 @@
 /** Relays: the list, making, saving, deleting, and looking at a definition without saving it. */
 import { Type } from "typebox";
 import { readPageRequest } from "../ground/page.ts";
+import { fields, orNull, pageOf, pageQuery } from "../ground/schema.ts";
 import { checkDefinition } from "../relay/definition.ts";
 import { warnOwnHost } from "../relay/definition-warning.ts";
 import { warnOfReferences } from "../relay/relay-reference.ts";
@@ -11,7 +12,6 @@ import { listRelays, showRelay } from "../relay/relay-view.ts";
 import { checkWrites } from "../relay/write-reference.ts";
 import { definition, relay, relayContext, relayItem, savedRelay } from "./relay-schema.ts";
 import { environmentRoute } from "./route.ts";
-import { fields, orNull, pageOf, pageQuery } from "./schema.ts";
 
 /** A save through the API counts as the dashboard's: a sync asks before it replaces it. */
 const SAVED_HERE = { kind: "dashboard", synced: false } as const;

@@ -1,7 +1,7 @@
 /** Shapes that products and plans share. */
 import { Type } from "typebox";
 import { Refusal } from "../ground/refusal.ts";
-import { fields } from "./schema.ts";
+import { fields } from "../ground/schema.ts";
 
 export const soldThrough = Type.Union([
   Type.Object({ kind: Type.Literal("payment_link"), url: Type.String() }),

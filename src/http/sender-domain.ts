@@ -1,5 +1,6 @@
 /** The domain mail is sent from: setting it, checking its DNS record, removing it. */
 import { Type } from "typebox";
+import { fields, orNull, timeOrNull } from "../ground/schema.ts";
 import {
   findSenderDomain,
   removeSenderDomain,
@@ -8,7 +9,6 @@ import {
   viewSenderDomain,
 } from "../mail/sender-domain.ts";
 import { environmentRoute } from "./route.ts";
-import { fields, orNull, timeOrNull } from "./schema.ts";
 
 export const senderDomain = Type.Object({
   domain: Type.String(),

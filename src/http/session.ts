@@ -12,12 +12,12 @@ import {
 import { createSession, findSession, signOut } from "../account/session.ts";
 import { servesCookies } from "../config.ts";
 import { Refusal } from "../ground/refusal.ts";
+import { fields, oneOf, orNull } from "../ground/schema.ts";
 import { VERSION } from "../release/change.ts";
 import type { Reader } from "../store/port.ts";
 import { clearSessionCookie, readSessionCookie, writeSessionCookie } from "./cookie.ts";
 import { dashboardOrigin } from "./host.ts";
 import { openRoute, ownerRoute } from "./route.ts";
-import { fields, oneOf, orNull } from "./schema.ts";
 
 const environmentName = oneOf(ENVIRONMENT_NAMES);
 const app = Type.Object({

@@ -12,6 +12,7 @@ import {
 import { isInvitedOnly } from "../client/person-signin.ts";
 import { toIso, toIsoOrNull } from "../ground/clock.ts";
 import { DEFAULT_LIMITS } from "../ground/limit.ts";
+import { fields, oneOf, orNull, time, timeOrNull } from "../ground/schema.ts";
 import { readMailSettings, viewMailSettings } from "../mail/mail-settings.ts";
 import { findSenderDomain, viewSenderDomain } from "../mail/sender-domain.ts";
 import { VERSION } from "../release/change.ts";
@@ -21,7 +22,6 @@ import { ALERT_CODES, ALERT_MAIL_SWITCH } from "../watch/alert.ts";
 import { docsUrl } from "./error.ts";
 import type { HttpRooms } from "./rooms.ts";
 import { environmentRoute } from "./route.ts";
-import { fields, oneOf, orNull, time, timeOrNull } from "./schema.ts";
 import { senderDomain } from "./sender-domain.ts";
 import { changeSettings } from "./setting-change.ts";
 

@@ -18,13 +18,13 @@ import {
 } from "../account/signin-link.ts";
 import { MAX_EMAIL_CHARS } from "../ground/limit.ts";
 import { Refusal } from "../ground/refusal.ts";
+import { fields, oneOf } from "../ground/schema.ts";
 import type { Writer } from "../store/port.ts";
 import { WHOLE_SERVER, writeAudit } from "../watch/audit.ts";
 import { readDeviceCookie, writeDeviceCookie, writeSessionCookie } from "./cookie.ts";
 import { requireSameOrigin } from "./host.ts";
 import type { HttpRooms } from "./rooms.ts";
 import { openRoute } from "./route.ts";
-import { fields, oneOf } from "./schema.ts";
 
 /** Who the local dashboard's owner is while nobody set one up: local development has no passwords. */
 const LOCAL_OWNER = "owner@localhost";

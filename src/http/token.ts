@@ -3,11 +3,11 @@
  * token is taken in the body, where no proxy or log on the way keeps it; the older routes that name one in their path stay.
  */
 import { Type } from "typebox";
+import { fields, time } from "../ground/schema.ts";
 import { fileToken, findPersonByToken, removeToken } from "../people/person-token.ts";
 import type { Visit } from "./admission.ts";
 import type { HttpRooms } from "./rooms.ts";
 import { environmentRoute } from "./route.ts";
-import { fields, time } from "./schema.ts";
 import { auditVisit } from "./visit-audit.ts";
 
 const token = Type.Object({ token: Type.Object({ token: Type.String(), createdAt: time }) });

@@ -2,13 +2,13 @@
 import { Type } from "typebox";
 import { toIso, toIsoOrNull } from "../ground/clock.ts";
 import { type PageRequest, readPageRequest } from "../ground/page.ts";
+import { fields, json, oneOf, orNull, pageOf, pageQuery, time, timeOrNull } from "../ground/schema.ts";
 import type { Reader } from "../store/port.ts";
 import { readPage } from "../store/walk.ts";
 import { listAlerts } from "../watch/alert.ts";
 import { auditId, listAudit } from "../watch/audit.ts";
 import { listProblems } from "../watch/problem.ts";
 import { environmentRoute } from "./route.ts";
-import { fields, json, oneOf, orNull, pageOf, pageQuery, time, timeOrNull } from "./schema.ts";
 
 export const watchRoutes = [
   environmentRoute({

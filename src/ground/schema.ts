@@ -1,7 +1,7 @@
-/** Shapes that many routes share. Objects take no field they do not name; a `description` completes "it must be …". */
+/** Shapes that many views and routes share. Objects take no field they do not name; a `description` completes "it must be …". */
 import type { TProperties, TSchema } from "typebox";
 import { Type } from "typebox";
-import { Refusal } from "../ground/refusal.ts";
+import { Refusal } from "./refusal.ts";
 
 /** An object that takes these fields and no other. */
 export function fields<Properties extends TProperties>(properties: Properties) {
