@@ -13,39 +13,38 @@ import {
   MAX_PASSWORDS_PER_NETWORK,
   PASSWORD_WINDOW_MS,
 } from "../ground/limit.ts";
+import { Limiter, needsOfSource, takeAll } from "../ground/limiter.ts";
 import { Refusal } from "../ground/refusal.ts";
-import { WindowCap, wideNetworkOf } from "../ground/window-cap.ts";
 
 /** A bound on the memory; each one costs a right password. */
 const MAX_KNOWN = 20_000;
 
 /** One window that an attempt needs room in. */
 interface Need {
-  cap: WindowCap;
-  limit: number;
+  limiter: Limiter;
   name: string;
   where: string;
 }
 
 export class SigninCap {
-  readonly #addresses: WindowCap;
-  readonly #networks: WindowCap;
-  readonly #accounts: WindowCap;
+  readonly #addresses: Limiter;
+  readonly #networks: Limiter;
+  readonly #accounts: Limiter;
   /** Devices and addresses that the account signed in from: strangers open none of these, so none of theirs crowds one out. */
-  readonly #places: WindowCap;
-  readonly #linkAddresses: WindowCap;
-  readonly #linkNetworks: WindowCap;
+  readonly #places: Limiter;
+  readonly #linkAddresses: Limiter;
+  readonly #linkNetworks: Limiter;
   /** Accounts with an address they signed in from. */
   readonly #known = new Set<string>();
 
   constructor(clock: Clock) {
-    const cap = (limit: number) => new WindowCap(clock, limit, PASSWORD_WINDOW_MS);
-    this.#addresses = cap(MAX_PASSWORDS_PER_ADDRESS);
-    this.#networks = cap(MAX_PASSWORDS_PER_NETWORK);
-    this.#accounts = cap(MAX_PASSWORDS_PER_ACCOUNT);
-    this.#places = cap(MAX_PASSWORDS_PER_ACCOUNT);
-    this.#linkAddresses = cap(MAX_LINK_TRIES_PER_ADDRESS);
-    this.#linkNetworks = cap(MAX_LINK_TRIES_PER_NETWORK);
+    const limiter = (limit: number) => new Limiter(clock, limit, PASSWORD_WINDOW_MS);
+    this.#addresses = limiter(MAX_PASSWORDS_PER_ADDRESS);
+    this.#networks = limiter(MAX_PASSWORDS_PER_NETWORK);
+    this.#accounts = limiter(MAX_PASSWORDS_PER_ACCOUNT);
+    this.#places = limiter(MAX_PASSWORDS_PER_ACCOUNT);
+    this.#linkAddresses = limiter(MAX_LINK_TRIES_PER_ADDRESS);
+    this.#linkNetworks = limiter(MAX_LINK_TRIES_PER_NETWORK);
   }
 
   /** Whether the account signed in from this device (its cookie's name, already verified; null: none) or address before. */
@@ -60,7 +59,7 @@ export class SigninCap {
 
   /** The password was right: the attempt is given back, and the address is known from now on. */
   succeeded(address: string, account: string, device: string | null = null): void {
-    for (const { cap, name } of this.#needs(address, account, device)) cap.giveBack(name);
+    for (const { limiter, name } of this.#needs(address, account, device)) limiter.giveBack(name);
     this.#remember(placeKey(address, account));
   }
 
@@ -69,47 +68,30 @@ export class SigninCap {
    * guesses one, and it is the owner's way in where strangers at the same address used up everything else.
    */
   countDeadLink(address: string): void {
-    this.#take(
-      needAddress(
-        address,
-        this.#linkAddresses,
-        MAX_LINK_TRIES_PER_ADDRESS,
-        this.#linkNetworks,
-        MAX_LINK_TRIES_PER_NETWORK,
-      ),
-    );
+    this.#take(needSource(address, this.#linkAddresses, this.#linkNetworks));
   }
 
   #needs(address: string, account: string, device: string | null): Need[] {
-    const limit = MAX_PASSWORDS_PER_ACCOUNT;
-    const cap = this.#places;
-    if (device !== null) return [{ cap, limit, name: placeKey(device, account), where: "from this device" }];
+    const limiter = this.#places;
+    if (device !== null) return [{ limiter, name: placeKey(device, account), where: "from this device" }];
     const place = placeKey(address, account);
-    if (this.#known.has(place)) return [{ cap, limit, name: place, where: "from this address" }];
+    if (this.#known.has(place)) return [{ limiter, name: place, where: "from this address" }];
     return [
-      ...needAddress(
-        address,
-        this.#addresses,
-        MAX_PASSWORDS_PER_ADDRESS,
-        this.#networks,
-        MAX_PASSWORDS_PER_NETWORK,
-      ),
-      { cap: this.#accounts, limit, name: accountKey(account), where: "on this account" },
+      ...needSource(address, this.#addresses, this.#networks),
+      { limiter: this.#accounts, name: accountKey(account), where: "on this account" },
     ];
   }
 
-  /** Looks at every window before it counts in any: a refused attempt must not open a window, nor fill another one. */
+  /** A refused attempt must not open a window, nor fill another one. */
   #take(needs: readonly Need[]): void {
-    for (const { cap, limit, name, where } of needs) {
-      const resetAtMs = cap.fullUntil(name);
-      if (resetAtMs === null) continue;
-      throw new Refusal(
-        "signin_capped",
-        `The limit of ${limit} sign-in attempts ${where} in ${PASSWORD_WINDOW_MS / 60_000} minutes is reached: wait until resetAt, or reset the password with relay admin reset.`,
-        { resetAtMs },
-      );
-    }
-    for (const { cap, name } of needs) cap.count(name);
+    const full = takeAll(needs);
+    if (full === null) return;
+    const { need, resetAtMs } = full;
+    throw new Refusal(
+      "signin_capped",
+      `The limit of ${need.limiter.limit} sign-in attempts ${need.where} in ${PASSWORD_WINDOW_MS / 60_000} minutes is reached: wait until resetAt, or reset the password with relay admin reset.`,
+      { resetAtMs },
+    );
   }
 
   #remember(key: string): void {
@@ -120,17 +102,11 @@ export class SigninCap {
   }
 }
 
-function needAddress(
-  address: string,
-  byAddress: WindowCap,
-  addressLimit: number,
-  byNetwork: WindowCap,
-  networkLimit: number,
-): Need[] {
-  const own: Need = { cap: byAddress, limit: addressLimit, name: address, where: "from this address" };
-  const network = wideNetworkOf(address);
-  if (network === null) return [own];
-  return [own, { cap: byNetwork, limit: networkLimit, name: network, where: `from the network ${network}` }];
+function needSource(address: string, byAddress: Limiter, byNetwork: Limiter): Need[] {
+  return needsOfSource(address, byAddress, byNetwork).map((need) => ({
+    ...need,
+    where: need.network === null ? "from this address" : `from the network ${need.network}`,
+  }));
 }
 
 function placeKey(place: string, account: string): string {

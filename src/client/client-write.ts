@@ -6,8 +6,8 @@
 import { alertOn, findEnvironmentById } from "../account/environment.ts";
 import type { Clock } from "../ground/clock.ts";
 import { CAP_WINDOW_MS, type RaisableLimits, SIGNIN_WINDOW_MS } from "../ground/limit.ts";
+import { Limiter, takeAll } from "../ground/limiter.ts";
 import { Refusal } from "../ground/refusal.ts";
-import { WindowCap } from "../ground/window-cap.ts";
 import { countWatchers, withinStorage } from "../records/record-budget.ts";
 import type { Store, Writer } from "../store/port.ts";
 import { raiseAlert } from "../watch/alert.ts";
@@ -43,18 +43,18 @@ type CapName = keyof typeof CAPS;
 
 export class ClientWrites {
   readonly #rooms: ClientWriteRooms;
-  readonly #caps: Readonly<Record<CapName, WindowCap>>;
+  readonly #caps: Readonly<Record<CapName, Limiter>>;
   /** Which caps of which environment the owner was told of within the hour. */
-  readonly #told: WindowCap;
+  readonly #told: Limiter;
 
   constructor(rooms: ClientWriteRooms) {
     this.#rooms = rooms;
     const caps = Object.keys(CAPS).map((name) => [
       name,
-      new WindowCap(rooms.clock, rooms.limits[name as CapName], CAP_WINDOW_MS),
+      new Limiter(rooms.clock, rooms.limits[name as CapName], CAP_WINDOW_MS),
     ]);
-    this.#caps = Object.fromEntries(caps) as Record<CapName, WindowCap>;
-    this.#told = new WindowCap(rooms.clock, 1, SIGNIN_WINDOW_MS);
+    this.#caps = Object.fromEntries(caps) as Record<CapName, Limiter>;
+    this.#told = new Limiter(rooms.clock, 1, SIGNIN_WINDOW_MS);
   }
 
   /** Counts a write in every window; refuses with `writes_capped`, having counted nothing, where one is full. */
@@ -70,17 +70,17 @@ export class ClientWrites {
       ["clientEventsPerAppPerMinute", app, events],
     ];
     const asked = needs.filter(([, , amount]) => amount > 0);
-    for (const [name, key] of asked) {
-      const resetAtMs = this.#caps[name].fullUntil(key);
-      if (resetAtMs === null) continue;
-      await this.#tellOwner(at, name);
-      throw new Refusal(
-        "writes_capped",
-        `The limit of ${this.#rooms.limits[name]} ${CAPS[name][0]} within a minute is reached: write again after resetAt.`,
-        { resetAtMs },
-      );
-    }
-    for (const [name, key, amount] of asked) this.#caps[name].count(key, amount);
+    const full = takeAll(
+      asked.map(([cap, name, amount]) => ({ cap, limiter: this.#caps[cap], name, amount })),
+    );
+    if (full === null) return;
+    const { need, resetAtMs } = full;
+    await this.#tellOwner(at, need.cap);
+    throw new Refusal(
+      "writes_capped",
+      `The limit of ${need.limiter.limit} ${CAPS[need.cap][0]} within a minute is reached: write again after resetAt.`,
+      { resetAtMs },
+    );
   }
 
   /** Stores what was counted. Refuses with `storage_capped`; that the environment is full is the owner's to hear. */
@@ -106,9 +106,7 @@ export class ClientWrites {
 
   /** The owner hears of a full window, and of a full environment, once an hour, whoever filled it. */
   async #tellOnce(environmentId: number, target: string, message: string, what = target): Promise<void> {
-    const told = `${environmentId} ${what}`;
-    if (this.#told.fullUntil(told) !== null) return;
-    this.#told.count(told);
+    if (this.#told.take(`${environmentId} ${what}`) !== null) return;
     const { store, clock } = this.#rooms;
     await store.write("app", async (tx) => {
       const environment = await findEnvironmentById(tx, environmentId);

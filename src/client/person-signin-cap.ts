@@ -14,14 +14,14 @@ import {
   type RaisableLimits,
   SIGNIN_WINDOW_MS,
 } from "../ground/limit.ts";
+import { Limiter, needsOfSource, takeAll } from "../ground/limiter.ts";
 import { Refusal } from "../ground/refusal.ts";
-import { WindowCap, wideNetworkOf } from "../ground/window-cap.ts";
 import { toEmailKey } from "../people/email-address.ts";
 import type { CodeHolder } from "./person-code.ts";
 
 /** One window that a request needs room in. */
 interface Need {
-  cap: WindowCap;
+  limiter: Limiter;
   name: string;
   /** Until "wait until resetAt". */
   sentence: string;
@@ -30,27 +30,25 @@ interface Need {
 }
 
 export class PersonSigninCap {
-  readonly #limits: Pick<RaisableLimits, "codesPerHour" | "strangerCodesPerHour">;
-  readonly #codesBySource: WindowCap;
-  readonly #codesByNetwork: WindowCap;
-  readonly #codesByEmail: WindowCap;
-  readonly #codesByEmailAndNetwork: WindowCap;
-  readonly #codes: WindowCap;
-  readonly #strangerCodes: WindowCap;
-  readonly #triesBySource: WindowCap;
-  readonly #triesByNetwork: WindowCap;
+  readonly #codesBySource: Limiter;
+  readonly #codesByNetwork: Limiter;
+  readonly #codesByEmail: Limiter;
+  readonly #codesByEmailAndNetwork: Limiter;
+  readonly #codes: Limiter;
+  readonly #strangerCodes: Limiter;
+  readonly #triesBySource: Limiter;
+  readonly #triesByNetwork: Limiter;
 
   constructor(clock: Clock, limits: Pick<RaisableLimits, "codesPerHour" | "strangerCodesPerHour">) {
-    const cap = (limit: number) => new WindowCap(clock, limit, SIGNIN_WINDOW_MS);
-    this.#limits = limits;
-    this.#codesBySource = cap(MAX_CODES_PER_ADDRESS);
-    this.#codesByNetwork = cap(MAX_CODES_PER_NETWORK);
-    this.#codesByEmail = cap(MAX_CODES_PER_EMAIL);
-    this.#codesByEmailAndNetwork = cap(MAX_CODES_PER_EMAIL_AND_NETWORK);
-    this.#codes = cap(limits.codesPerHour);
-    this.#strangerCodes = cap(limits.strangerCodesPerHour);
-    this.#triesBySource = cap(MAX_SIGNINS_PER_ADDRESS);
-    this.#triesByNetwork = cap(MAX_SIGNINS_PER_NETWORK);
+    const limiter = (limit: number) => new Limiter(clock, limit, SIGNIN_WINDOW_MS);
+    this.#codesBySource = limiter(MAX_CODES_PER_ADDRESS);
+    this.#codesByNetwork = limiter(MAX_CODES_PER_NETWORK);
+    this.#codesByEmail = limiter(MAX_CODES_PER_EMAIL);
+    this.#codesByEmailAndNetwork = limiter(MAX_CODES_PER_EMAIL_AND_NETWORK);
+    this.#codes = limiter(limits.codesPerHour);
+    this.#strangerCodes = limiter(limits.strangerCodesPerHour);
+    this.#triesBySource = limiter(MAX_SIGNINS_PER_ADDRESS);
+    this.#triesByNetwork = limiter(MAX_SIGNINS_PER_NETWORK);
   }
 
   /** Whether all of the environment's codes of the hour are asked for. */
@@ -69,30 +67,23 @@ export class PersonSigninCap {
     const environment = String(environmentId);
     const name = `${environment} ${toEmailKey(email)}`;
     const isCrowded = by.isStranger && this.#strangerCodes.fullUntil(environment) !== null;
-    const needs = this.#needsFrom(
-      source,
-      this.#codesBySource,
-      MAX_CODES_PER_ADDRESS,
-      this.#codesByNetwork,
-      MAX_CODES_PER_NETWORK,
-      "sign-in codes",
-    );
+    const needs = needsFrom(source, this.#codesBySource, this.#codesByNetwork, "sign-in codes");
     needs.push({
-      cap: this.#codesByEmailAndNetwork,
+      limiter: this.#codesByEmailAndNetwork,
       name: `${name} ${network}`,
       sentence: `The limit of ${MAX_CODES_PER_EMAIL_AND_NETWORK} sign-in codes an hour for one e-mail address from one network is reached: use the newest one, or`,
     });
     if (!by.isKnown) {
       needs.push(
         {
-          cap: this.#codesByEmail,
+          limiter: this.#codesByEmail,
           name,
           sentence: `The limit of ${MAX_CODES_PER_EMAIL} sign-in codes an hour for this e-mail address is reached: use the newest one, or`,
         },
         {
-          cap: this.#codes,
+          limiter: this.#codes,
           name: environment,
-          sentence: `The limit of ${this.#limits.codesPerHour} sign-in codes an hour of this app is reached:`,
+          sentence: `The limit of ${this.#codes.limit} sign-in codes an hour of this app is reached:`,
           amount: isCrowded ? 0 : 1,
         },
       );
@@ -104,48 +95,23 @@ export class PersonSigninCap {
 
   /** Counts a try to sign in; refuses with `signin_capped`. */
   countTry(source: string): void {
-    take(
-      "signin_capped",
-      this.#needsFrom(
-        source,
-        this.#triesBySource,
-        MAX_SIGNINS_PER_ADDRESS,
-        this.#triesByNetwork,
-        MAX_SIGNINS_PER_NETWORK,
-        "sign-ins",
-      ),
-    );
+    take("signin_capped", needsFrom(source, this.#triesBySource, this.#triesByNetwork, "sign-ins"));
   }
+}
 
-  #needsFrom(
-    source: string,
-    bySource: WindowCap,
-    sourceLimit: number,
-    byNetwork: WindowCap,
-    networkLimit: number,
-    what: string,
-  ): Need[] {
-    const sentence = (limit: number, where: string) =>
-      `The limit of ${limit} ${what} an hour from ${where} is reached:`;
-    const own: Need = {
-      cap: bySource,
-      name: source,
-      sentence: sentence(sourceLimit, "this network address"),
+function needsFrom(source: string, bySource: Limiter, byNetwork: Limiter, what: string): Need[] {
+  return needsOfSource(source, bySource, byNetwork).map((need) => {
+    const where = need.network === null ? "this network address" : `the network ${need.network}`;
+    return {
+      ...need,
+      sentence: `The limit of ${need.limiter.limit} ${what} an hour from ${where} is reached:`,
     };
-    const network = wideNetworkOf(source);
-    if (network === null) return [own];
-    return [
-      own,
-      { cap: byNetwork, name: network, sentence: sentence(networkLimit, `the network ${network}`) },
-    ];
-  }
+  });
 }
 
 /** Counts in every window, or refuses and counts in none. */
 function take(code: "code_capped" | "signin_capped", needs: readonly Need[]): void {
-  for (const { cap, name, sentence } of needs) {
-    const resetAtMs = cap.fullUntil(name);
-    if (resetAtMs !== null) throw new Refusal(code, `${sentence} wait until resetAt.`, { resetAtMs });
-  }
-  for (const { cap, name, amount = 1 } of needs) if (amount > 0) cap.count(name, amount);
+  const full = takeAll(needs);
+  if (full === null) return;
+  throw new Refusal(code, `${full.need.sentence} wait until resetAt.`, { resetAtMs: full.resetAtMs });
 }

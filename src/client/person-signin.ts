@@ -6,8 +6,8 @@
 import { alertOn, type Environment, findEnvironmentById, settingsSection } from "../account/environment.ts";
 import type { Clock } from "../ground/clock.ts";
 import { type RaisableLimits, SIGNIN_WINDOW_MS } from "../ground/limit.ts";
+import { Limiter, wideNetworkOf } from "../ground/limiter.ts";
 import { Refusal } from "../ground/refusal.ts";
-import { WindowCap, wideNetworkOf } from "../ground/window-cap.ts";
 import { endOf, finishEmail } from "../mail/email.ts";
 import type { Mailer, OutgoingMail } from "../mail/mailer.ts";
 import { parseEmailAddress } from "../people/email-address.ts";
@@ -73,12 +73,12 @@ export class PersonSignin {
   readonly #rooms: SigninRooms;
   readonly #cap: PersonSigninCap;
   /** Which owners were told of a budget within the hour: a flood of refused calls writes nothing. */
-  readonly #told: WindowCap;
+  readonly #told: Limiter;
 
   constructor(rooms: SigninRooms) {
     this.#rooms = rooms;
     this.#cap = new PersonSigninCap(rooms.clock, rooms.limits);
-    this.#told = new WindowCap(rooms.clock, 1, SIGNIN_WINDOW_MS);
+    this.#told = new Limiter(rooms.clock, 1, SIGNIN_WINDOW_MS);
   }
 
   /**
@@ -190,10 +190,7 @@ export class PersonSignin {
 
   /** Whether the owner is to be told now of a budget that is used up: once an hour. Outside of a transaction, which may run twice. */
   #takesTelling(environment: Environment, limit: keyof typeof USED_UP): boolean {
-    const told = `${environment.id} ${limit}`;
-    if (!alertOn(environment, "codes_capped") || this.#told.fullUntil(told) !== null) return false;
-    this.#told.count(told);
-    return true;
+    return alertOn(environment, "codes_capped") && this.#told.take(`${environment.id} ${limit}`) === null;
   }
 
   /** Nobody else is told: whoever asked is answered as anyone. */

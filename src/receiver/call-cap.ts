@@ -4,6 +4,7 @@
  */
 import type { Clock } from "../ground/clock.ts";
 import { CAP_WINDOW_MS, MAX_UNCOUNTED_US, type RaisableLimits } from "../ground/limit.ts";
+import { Limiter } from "../ground/limiter.ts";
 import { Refusal } from "../ground/refusal.ts";
 
 export type CallLimits = Pick<
@@ -12,14 +13,14 @@ export type CallLimits = Pick<
 >;
 
 export class CallCaps {
-  readonly #unverified: MinuteCap;
-  readonly #events: MinuteCap;
-  readonly #eventless: MinuteCap;
+  readonly #unverified: Limiter;
+  readonly #events: Limiter;
+  readonly #eventless: Limiter;
 
   constructor(limits: CallLimits, clock: Clock) {
-    this.#unverified = new MinuteCap(limits.unverifiedCallsPerMinute, clock);
-    this.#events = new MinuteCap(limits.verifiedEventsPerMinute, clock);
-    this.#eventless = new MinuteCap(limits.eventlessCallsPerMinute, clock);
+    this.#unverified = new Limiter(clock, limits.unverifiedCallsPerMinute, CAP_WINDOW_MS);
+    this.#events = new Limiter(clock, limits.verifiedEventsPerMinute, CAP_WINDOW_MS);
+    this.#eventless = new Limiter(clock, limits.eventlessCallsPerMinute, CAP_WINDOW_MS);
   }
 
   /** Counts an unverified call of the address; over the cap it is told that instead of `refusal`. */
@@ -54,7 +55,7 @@ export class CallCaps {
   }
 
   countEvent(appId: string): void {
-    this.#events.take(appId);
+    this.#events.count(appId);
   }
 
   /** An event that was counted was not stored after all. */
@@ -95,71 +96,5 @@ export class WorkMeter {
   /** The call has verified: what it costs from here on is its own. */
   stop(): void {
     this.#asks = false;
-  }
-}
-
-/** A bound on memory when calls come from very many addresses; the oldest windows go first. */
-const MAX_KEYS = 50_000;
-
-interface Window {
-  startedAt: number;
-  count: number;
-}
-
-/** Counts per key. A window begins with its first count. */
-class MinuteCap {
-  readonly limit: number;
-  readonly #clock: Clock;
-  readonly #windows = new Map<string, Window>();
-
-  constructor(limit: number, clock: Clock) {
-    this.limit = limit;
-    this.#clock = clock;
-  }
-
-  /** Counts one; null when it is within the limit, else when the window ends (milliseconds since the epoch). */
-  take(key: string): number | null {
-    const now = this.#clock.monotonicMs();
-    const window = this.#present(key, now);
-    if (window === null) {
-      this.#begin(key, now);
-      return null;
-    }
-    if (window.count < this.limit) {
-      window.count += 1;
-      return null;
-    }
-    return this.#endOf(window, now);
-  }
-
-  /** When the key's window ends (milliseconds since the epoch) if it is full, else null. */
-  fullUntil(key: string): number | null {
-    const now = this.#clock.monotonicMs();
-    const window = this.#present(key, now);
-    return window === null || window.count < this.limit ? null : this.#endOf(window, now);
-  }
-
-  /** Takes one count back, where its window still runs. */
-  giveBack(key: string): void {
-    const window = this.#present(key, this.#clock.monotonicMs());
-    if (window !== null && window.count > 0) window.count -= 1;
-  }
-
-  #present(key: string, now: number): Window | null {
-    const window = this.#windows.get(key);
-    return window === undefined || now - window.startedAt >= CAP_WINDOW_MS ? null : window;
-  }
-
-  #endOf(window: Window, now: number): number {
-    return Math.ceil(this.#clock.now() + CAP_WINDOW_MS - (now - window.startedAt));
-  }
-
-  #begin(key: string, now: number): void {
-    this.#windows.delete(key);
-    this.#windows.set(key, { startedAt: now, count: 1 });
-    for (const [oldest, window] of this.#windows) {
-      if (now - window.startedAt < CAP_WINDOW_MS && this.#windows.size <= MAX_KEYS) break;
-      this.#windows.delete(oldest);
-    }
   }
 }

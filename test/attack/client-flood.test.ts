@@ -4,7 +4,7 @@
  */
 import { expect, test } from "bun:test";
 import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
-import { WindowCap } from "../../src/ground/window-cap.ts";
+import { Limiter } from "../../src/ground/limiter.ts";
 import { type ApiServer, startApi } from "../kit/api-server.ts";
 import { manage, type SignedIn, signIn } from "../kit/app-visitor.ts";
 import { VirtualClock } from "../kit/virtual-clock.ts";
@@ -220,7 +220,7 @@ test("what is stored is counted exactly, through every kind of change", async ()
 
 test("a full window outlives a million other names, in bounded memory", () => {
   const clock = new VirtualClock(0);
-  const cap = new WindowCap(clock, 5, 60_000, 1_000);
+  const cap = new Limiter(clock, 5, 60_000, 1_000);
   cap.count("flooder", 5);
   for (let name = 0; name < 1_000_000; name++) cap.count(`2001:db8::${name}`);
   expect(cap.fullUntil("flooder")).toBe(60_000);

@@ -6,8 +6,8 @@ import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { createOwner, findOwnerByEmail, hashPassword, PasswordQueue } from "../../src/account/owner.ts";
 import { SigninCap } from "../../src/account/signin-cap.ts";
 import { createSigninLink } from "../../src/account/signin-link.ts";
+import { Limiter } from "../../src/ground/limiter.ts";
 import { Refusal } from "../../src/ground/refusal.ts";
-import { WindowCap } from "../../src/ground/window-cap.ts";
 import { type ApiServer, type Reply, START_MS, startApi } from "../kit/api-server.ts";
 import { VirtualClock } from "../kit/virtual-clock.ts";
 
@@ -62,7 +62,7 @@ describe("a window that is full", () => {
   const WINDOW_MS = 15 * MINUTE_MS;
   test("is not forgotten before it ends, however many other names come", async () => {
     const clock = new VirtualClock(START_MS);
-    const cap = new WindowCap(clock, 2, WINDOW_MS, 100);
+    const cap = new Limiter(clock, 2, WINDOW_MS, 100);
     for (let n = 0; n < 2; n++) cap.count("full");
     for (let n = 0; n < 10_000; n++) if (cap.fullUntil(`name ${n}`) === null) cap.count(`name ${n}`);
     expect(cap.fullUntil("full")).toBe(START_MS + WINDOW_MS);
@@ -72,7 +72,7 @@ describe("a window that is full", () => {
 
   test("refuses new names where every one there is room for is full, until the first of them ends", async () => {
     const clock = new VirtualClock(START_MS);
-    const cap = new WindowCap(clock, 1, WINDOW_MS, 100);
+    const cap = new Limiter(clock, 1, WINDOW_MS, 100);
     for (let n = 0; n < 100; n++) cap.count(`full ${n}`);
     expect(cap.fullUntil("new")).toBe(START_MS + WINDOW_MS);
     await clock.advance(WINDOW_MS);
@@ -83,7 +83,7 @@ describe("a window that is full", () => {
 });
 
 describe("of 120,000 names in a cap of 20,000 windows", () => {
-  const cap = new WindowCap(new VirtualClock(START_MS), 10, 15 * MINUTE_MS);
+  const cap = new Limiter(new VirtualClock(START_MS), 10, 15 * MINUTE_MS);
   const countAll = (names: number, times: number, of: string): void => {
     for (let n = 0; n < names; n++) for (let one = 0; one < times; one++) cap.count(`${of} ${n}`);
   };

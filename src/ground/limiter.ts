@@ -1,11 +1,11 @@
 /**
- * Counts what a name did within a window of time, in memory: sign-in attempts, code requests. A full window is never forgotten before it
- * ends, however many names come after it: where there is no room for another name, the new name is refused. It forgets with the process,
- * and never knows what it counts.
+ * Counts what a name did within a window of time, in memory: calls, sign-in attempts, writes. A window begins with its first count. A full
+ * one is never forgotten before it ends, however many names come after it: where there is no room for another name, the new name is
+ * refused. It forgets with the process, and never knows what it counts.
  */
 import type { Clock } from "./clock.ts";
 
-/** A bound on the memory of one cap. */
+/** A bound on the memory of one limiter. */
 const MAX_WINDOWS = 20_000;
 /** Of all windows this part makes room at once: looking for the least costs a look at each, so it is not done for every new name. */
 const ROOM_PART = 1 / 16;
@@ -16,9 +16,9 @@ interface Window {
   endsAtMonotonicMs: number;
 }
 
-export class WindowCap {
+export class Limiter {
+  readonly limit: number;
   readonly #clock: Clock;
-  readonly #limit: number;
   readonly #windowMs: number;
   readonly #maxWindows: number;
   /** In the order they were opened, which is the order in which they end. */
@@ -28,7 +28,7 @@ export class WindowCap {
 
   constructor(clock: Clock, limit: number, windowMs: number, maxWindows = MAX_WINDOWS) {
     this.#clock = clock;
-    this.#limit = limit;
+    this.limit = limit;
     this.#windowMs = windowMs;
     this.#maxWindows = maxWindows;
   }
@@ -38,7 +38,14 @@ export class WindowCap {
     const nowMs = this.#clock.monotonicMs();
     const window = this.#find(name, nowMs);
     const blocking = window === undefined ? this.#findCrowd(nowMs) : this.#isFull(window) ? window : null;
-    return blocking === null ? null : this.#clock.now() + blocking.endsAtMonotonicMs - nowMs;
+    return blocking === null ? null : Math.ceil(this.#clock.now() + blocking.endsAtMonotonicMs - nowMs);
+  }
+
+  /** Counts one where there is room for it, and answers null; else what `fullUntil` does, having counted nothing. */
+  take(name: string): number | null {
+    const resetAtMs = this.fullUntil(name);
+    if (resetAtMs === null) this.count(name);
+    return resetAtMs;
   }
 
   /** Counts one, or `amount` at once; the first opens the name's window. */
@@ -47,7 +54,8 @@ export class WindowCap {
     let window = this.#find(name, nowMs);
     if (window === undefined) {
       this.#forget(name);
-      this.#makeRoom(nowMs);
+      this.#forgetEnded(nowMs);
+      if (this.#windows.size >= this.#maxWindows) this.#forgetLeast();
       window = { count: 0, endsAtMonotonicMs: nowMs + this.#windowMs };
       this.#windows.set(name, window);
     }
@@ -66,7 +74,7 @@ export class WindowCap {
   }
 
   #isFull(window: Window): boolean {
-    return window.count >= this.#limit;
+    return window.count >= this.limit;
   }
 
   #add(window: Window, amount: number): void {
@@ -87,12 +95,6 @@ export class WindowCap {
     if (this.#full < this.#maxWindows) return null;
     this.#forgetEnded(nowMs);
     return this.#full < this.#maxWindows ? null : (this.#windows.values().next().value ?? null);
-  }
-
-  #makeRoom(nowMs: number): void {
-    if (this.#windows.size < this.#maxWindows) return;
-    this.#forgetEnded(nowMs);
-    if (this.#windows.size >= this.#maxWindows) this.#forgetLeast();
   }
 
   #forgetEnded(nowMs: number): void {
@@ -118,6 +120,35 @@ export class WindowCap {
       if (left <= 0) return;
     }
   }
+}
+
+/** A window that a request needs room in. */
+interface Need {
+  limiter: Limiter;
+  name: string;
+  /** How much it counts: 1 unless told; 0 only looks. */
+  amount?: number;
+}
+
+/** Counts in every window, having looked at all of them before; or in none, and answers the first one without room and when it has some. */
+export function takeAll<One extends Need>(needs: readonly One[]): { need: One; resetAtMs: number } | null {
+  for (const need of needs) {
+    const resetAtMs = need.limiter.fullUntil(need.name);
+    if (resetAtMs !== null) return { need, resetAtMs };
+  }
+  for (const { limiter, name, amount = 1 } of needs) if (amount > 0) limiter.count(name, amount);
+  return null;
+}
+
+/** A caller's own window, and that of the wide network it belongs to where there is one. */
+export function needsOfSource(
+  source: string,
+  own: Limiter,
+  wide: Limiter,
+): (Need & { network: string | null })[] {
+  const network = wideNetworkOf(source);
+  const ownNeed = { limiter: own, name: source, network: null };
+  return network === null ? [ownNeed] : [ownNeed, { limiter: wide, name: network, network }];
 }
 
 /**
