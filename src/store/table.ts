@@ -39,7 +39,7 @@ type Given<All extends Columns> = {
 
 /** A row as it is read: `RowOf<typeof RELAY>`. */
 export type RowOf<One> =
-  One extends Table<infer All> ? { -readonly [Name in keyof All]: ValueOf<All[Name]> } : never;
+  One extends Selection<infer All> ? { -readonly [Name in keyof All]: ValueOf<All[Name]> } : never;
 /** A row as it is inserted: without what the database gives. */
 export type NewRowOf<One> = One extends Table<infer All> ? Omit<RowOf<One>, Given<All>> : never;
 
@@ -57,61 +57,77 @@ export function defineTable<const All extends Columns>(words: TableWords<All>): 
   return new Table(words);
 }
 
-class Table<All extends Columns> {
+/** Some columns of a table, or all of them: its reading side. */
+class Selection<All extends Columns> {
   readonly name: string;
   /** `id, environment_id AS environmentId, …`: to be read by `read` where the statement is written by hand. */
   readonly columns: string;
-  readonly #topic: Topic | null;
-  readonly #names: readonly string[];
-  readonly #key: readonly string[];
+  protected readonly names: readonly string[];
   /** Those whose stored value is not the code's. */
-  readonly #kept: readonly (readonly [name: string, kept: "flag" | "json"])[];
-  readonly #insert: string;
-  readonly #updates = new Map<string, string>();
+  protected readonly kept: readonly (readonly [name: string, kept: "flag" | "json"])[];
+  readonly #said: All;
 
-  constructor({ name, key, topic, columns }: TableWords<All>) {
+  constructor(name: string, columns: All) {
     this.name = name;
-    this.#topic = topic ?? null;
-    this.#names = Object.keys(columns);
-    this.#key = key;
+    this.#said = columns;
+    this.names = Object.keys(columns);
     this.columns = this.columnsOf();
-    this.#kept = Object.entries(columns).flatMap(([column, { kept }]) =>
+    this.kept = Object.entries(columns).flatMap(([column, { kept }]) =>
       kept === "plain" ? [] : [[column, kept] as const],
     );
-    const inserted = this.#names.filter((column) => columns[column]?.given !== true);
-    this.#insert = `INSERT INTO ${name} (${inserted.map(snake).join(", ")})
-      VALUES (${inserted.map((column) => `$${column}`).join(", ")})`;
+  }
+
+  /** These columns alone, for who needs no more of a row. */
+  pick<Name extends keyof All & string>(...names: readonly Name[]): Selection<Pick<All, Name>> {
+    const picked = Object.fromEntries(names.map((name) => [name, this.#said[name]]));
+    return new Selection(this.name, picked as Pick<All, Name>);
   }
 
   /** As `columns`, each behind a table's name or alias, for a join. */
   columnsOf(alias?: string): string {
     const before = alias === undefined ? "" : `${alias}.`;
-    return this.#names
+    return this.names
       .map((name) => (snake(name) === name ? `${before}${name}` : `${before}${snake(name)} AS ${name}`))
       .join(", ");
   }
 
   /** The first row of `SELECT … FROM table rest`, or null; `rest` names its values as `$name`. */
-  async get(tx: Reader, rest: string, values: SqlNames = {}): Promise<RowOf<Table<All>> | null> {
+  async get(tx: Reader, rest: string, values: SqlNames = {}): Promise<RowOf<Selection<All>> | null> {
     const row = await tx.get<StoredRow>(`SELECT ${this.columns} FROM ${this.name} ${rest}`, values);
     return row === null ? null : this.read(row);
   }
 
   /** Every row of `SELECT … FROM table rest`. */
-  async all(tx: Reader, rest: string, values: SqlNames = {}): Promise<RowOf<Table<All>>[]> {
+  async all(tx: Reader, rest: string, values: SqlNames = {}): Promise<RowOf<Selection<All>>[]> {
     const rows = await tx.all<StoredRow>(`SELECT ${this.columns} FROM ${this.name} ${rest}`, values);
     return rows.map((row) => this.read(row));
   }
 
   /** The row as code has it, of one that was selected with `columns`; further fields stay as they are. Throws on JSON that is none. */
-  read<Stored extends object>(stored: Stored): RowOf<Table<All>> & Omit<Stored, keyof All> {
+  read<Stored extends object>(stored: Stored): RowOf<Selection<All>> & Omit<Stored, keyof All> {
     const row = stored as StoredRow;
-    for (const [name, kept] of this.#kept) {
+    for (const [name, kept] of this.kept) {
       const value = row[name];
       if (value === null) continue;
       row[name] = kept === "flag" ? value === 1 : parseJson(value as string);
     }
-    return row as RowOf<Table<All>> & Omit<Stored, keyof All>;
+    return row as RowOf<Selection<All>> & Omit<Stored, keyof All>;
+  }
+}
+
+class Table<All extends Columns> extends Selection<All> {
+  readonly #topic: Topic | null;
+  readonly #key: readonly string[];
+  readonly #insert: string;
+  readonly #updates = new Map<string, string>();
+
+  constructor({ name, key, topic, columns }: TableWords<All>) {
+    super(name, columns);
+    this.#topic = topic ?? null;
+    this.#key = key;
+    const inserted = this.names.filter((column) => columns[column]?.given !== true);
+    this.#insert = `INSERT INTO ${name} (${inserted.map(snake).join(", ")})
+      VALUES (${inserted.map((column) => `$${column}`).join(", ")})`;
   }
 
   /** Adds the row, with a value for every column. `conflict`: what follows, such as `ON CONFLICT DO NOTHING`. Answers how many were added. */
@@ -121,34 +137,34 @@ class Table<All extends Columns> {
   }
 
   /** As `insert`, and answers the number that the database gave, by its column's name. */
-  async insertGiven(tx: Writer, row: NewRowOf<Table<All>>): Promise<Pick<RowOf<Table<All>>, Given<All>>> {
+  async insertGiven(tx: Writer, row: NewRowOf<Table<All>>): Promise<Pick<RowOf<Selection<All>>, Given<All>>> {
     this.#tell(tx);
-    const given = this.#names.filter((name) => !this.#insert.includes(`$${name}`));
+    const given = this.names.filter((name) => !this.#insert.includes(`$${name}`));
     const added = await tx.get<StoredRow>(
       `${this.#insert} RETURNING ${given.map(snake).join(", ")}`,
       this.#write(row),
     );
     if (added === null) throw new Error(`An inserted row of ${this.name} answered nothing.`);
-    return added as Pick<RowOf<Table<All>>, Given<All>>;
+    return added as Pick<RowOf<Selection<All>>, Given<All>>;
   }
 
   /** Writes every column of the row over the one with its key. Answers how many there were: 0 or 1. */
-  async update(tx: Writer, row: RowOf<Table<All>>): Promise<number> {
-    return await this.#set(tx, this.#names, this.#write(row));
+  async update(tx: Writer, row: RowOf<Selection<All>>): Promise<number> {
+    return await this.#set(tx, this.names, this.#write(row));
   }
 
   /** Writes the columns that `changes` names, and no other, over the row with this key. Answers how many there were: 0 or 1. */
   async change(
     tx: Writer,
-    key: Partial<RowOf<Table<All>>>,
-    changes: Partial<RowOf<Table<All>>>,
+    key: Partial<RowOf<Selection<All>>>,
+    changes: Partial<RowOf<Selection<All>>>,
   ): Promise<number> {
     const values = { ...this.#write(changes), ...this.#keyOf(key) };
     return await this.#set(tx, Object.keys(changes), values);
   }
 
   /** Removes the row with this key. Answers how many there were: 0 or 1. */
-  async delete(tx: Writer, key: Partial<RowOf<Table<All>>>): Promise<number> {
+  async delete(tx: Writer, key: Partial<RowOf<Selection<All>>>): Promise<number> {
     this.#tell(tx);
     return await tx.run(`DELETE FROM ${this.name} WHERE ${this.#where()}`, this.#keyOf(key));
   }
@@ -176,9 +192,9 @@ class Table<All extends Columns> {
   }
 
   #write(row: object): SqlNames {
-    if (this.#kept.length === 0) return row as SqlNames;
+    if (this.kept.length === 0) return row as SqlNames;
     const values = { ...row } as Record<string, unknown>;
-    for (const [name, kept] of this.#kept) {
+    for (const [name, kept] of this.kept) {
       const value = values[name];
       if (value === null || value === undefined) continue;
       values[name] = kept === "flag" ? Number(value) : writeJson(value as Json);

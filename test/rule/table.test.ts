@@ -53,6 +53,15 @@ afterAll(async () => {
 
 const find = (name: string) => store.read((tx) => THING.get(tx, "WHERE name = $name", { name }));
 
+test("some columns of a row are read alone, each as it is in the whole row", async () => {
+  const named = THING.pick("name", "isNew", "note");
+  await store.write("app", (tx) => THING.insert(tx, { ...ROW, name: "picked" }));
+  expect(await store.read((tx) => named.get(tx, "WHERE name = $name", { name: "picked" }))).toEqual({ name: "picked", isNew: true, note: null });
+  expect(named.columnsOf("t")).toBe("t.name, t.is_new AS isNew, t.note");
+  await store.write("app", (tx) => THING.delete(tx, { environmentId: 1, name: "picked" }));
+  told.length = 0;
+});
+
 test("a row is read as it was inserted, numbered by the database", async () => {
   const { seq } = await store.write("app", (tx) => THING.insertGiven(tx, ROW));
   expect(await find("one")).toEqual({ ...ROW, seq });
