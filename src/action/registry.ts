@@ -1,6 +1,8 @@
-/** Every action type, in the order of the specification's table. A new action is its own file and one line here. */
+/** Every action type, in the order of the specification's table, and an action of a definition bound to its own. A new one is its file and one line here. */
+import type { Json } from "../ground/json.ts";
+import type { Writer } from "../store/port.ts";
 import { callUrl } from "./call-url.ts";
-import type { ActionType } from "./contract.ts";
+import type { ActionDoors, ActionOutcome, ActionRun, ActionType, SendingAction } from "./contract.ts";
 import { emailPerson } from "./email-person.ts";
 import { fulfilProduct } from "./fulfil-product.ts";
 import { grantAccess } from "./grant-access.ts";
@@ -29,4 +31,66 @@ const BY_TYPE: ReadonlyMap<string, ActionType> = new Map(ACTIONS.map((action) =>
 /** The action of this type, or null when there is none. */
 export function findAction(type: string): ActionType | null {
   return BY_TYPE.get(type) ?? null;
+}
+
+/** An action of a definition, bound to its type: who runs it need not know how it is written. */
+export interface BoundAction {
+  type: string;
+  /** As the definition says it. */
+  action: unknown;
+  /** What it acts on, by name. */
+  target: string;
+  needsPerson: boolean;
+  sends: boolean;
+  /** It is sent again on every attempt and replay. */
+  repeats: boolean;
+  /** Does it, or intends what is to leave the house once this is committed. */
+  start(tx: Writer, run: ActionRun): Promise<{ outcome: ActionOutcome } | Intended>;
+  /** null: nothing of it can be left unsettled. */
+  conclude: NonNullable<SendingAction["conclude"]> | null;
+}
+
+/** What is to leave the house. */
+export interface Intended {
+  /** Kept with the intent, for `conclude`. */
+  mark: Json | undefined;
+  /** Sends it, and answers how its end is recorded. */
+  send(doors: ActionDoors): Promise<(tx: Writer) => Promise<ActionOutcome>>;
+}
+
+/** The action bound to its type, whose shape it was checked to fit when it was saved; null: this version knows no such type. */
+export function bindAction(action: { type: string }): BoundAction | null {
+  const type = findAction(action.type);
+  return type === null ? null : bind(type, action);
+}
+
+function bind<Action>(type: ActionType<Action>, action: Action): BoundAction {
+  const bound = {
+    type: type.type,
+    action,
+    target: type.target(action),
+    needsPerson: type.needsPerson(action),
+  };
+  if (!type.sends) {
+    const start = async (tx: Writer, run: ActionRun) => ({ outcome: await type.apply(tx, action, run) });
+    return { ...bound, sends: false, repeats: false, start, conclude: null };
+  }
+  return {
+    ...bound,
+    sends: true,
+    repeats: type.repeats,
+    async start(tx, run) {
+      const intended = await type.intend(tx, action, run);
+      if ("outcome" in intended) return intended;
+      const { plan, mark } = intended;
+      return {
+        mark,
+        async send(doors) {
+          const sent = await type.send(plan, run, doors);
+          return (later) => type.settle(later, plan, sent, run);
+        },
+      };
+    },
+    conclude: type.conclude ?? null,
+  };
 }

@@ -5,10 +5,9 @@
  */
 import { insertEvent } from "../event/event-insert.ts";
 import type { StoredPayload } from "../event/payload.ts";
-import { parseJson } from "../ground/json.ts";
 import type { Log } from "../ground/log.ts";
 import type { RecordView } from "../records/record.ts";
-import type { Definition } from "../relay/definition.ts";
+import { readDefinition } from "../relay/definition-type.ts";
 import type { Writer } from "../store/port.ts";
 import { type DataChangeTrigger, matchesWhere } from "../trigger/data-change.ts";
 import { makeChangePayload } from "./change-payload.ts";
@@ -109,7 +108,7 @@ async function findWatchers(tx: Writer, changes: readonly ChangeRow[]): Promise<
     );
     if (row === null) continue;
     const { name, environmentId, definition } = row;
-    const { trigger } = parseJson(definition) as unknown as Definition;
+    const { trigger } = readDefinition(definition);
     if (trigger.kind === "data_change") watchers.set(id, { id, name, environmentId, trigger });
   }
   return watchers;

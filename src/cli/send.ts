@@ -7,7 +7,7 @@ import { readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { isJsonObject, type Json, parseJson, writeJson } from "../ground/json.ts";
 import { errorCode } from "../outbound/connect.ts";
-import { findScheme } from "../verify/registry.ts";
+import { bindScheme } from "../verify/registry.ts";
 import { type Command, CommandFailure, type Input } from "./command.ts";
 import { APP, ENVIRONMENT, JSON_OUTPUT } from "./data-directory.ts";
 import { docsOf, toRefusalCode, writeCodeLine } from "./refusal-words.ts";
@@ -91,14 +91,14 @@ async function readDataFile(file: string): Promise<Buffer> {
 
 async function post(target: SendTarget, event: SampleEvent, world: World): Promise<Response> {
   const { trigger, url, secret } = target;
-  const scheme = findScheme(trigger.verify.scheme);
+  const scheme = bindScheme(trigger.verify);
   if (scheme === null)
     throw new CommandFailure(
       "invalid_input",
       `The scheme ${trigger.verify.scheme} is not known: save the relay again.`,
     );
   const draft = { ...event, receiverUrl: url, nowMs: world.clock.now() };
-  const signed = scheme.sign(trigger.verify as never, secret, draft);
+  const signed = scheme.sign(secret, draft);
   try {
     return await fetch(`${url}${signed.search}`, {
       method: "POST",

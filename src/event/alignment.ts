@@ -45,7 +45,7 @@ export function alignActions(
   const found: (Entry | null)[] = actions.map(() => null);
   const match = (fits: (entry: Entry, action: LiveAction, at: number) => boolean): void => {
     for (const [at, action] of actions.entries()) {
-      if (found[at] !== null || repeats(action)) continue;
+      if (found[at] !== null || action.repeats) continue;
       const entry = entries.find((one) => one.isFree && isAlike(one, action) && fits(one, action, at));
       if (entry === undefined) continue;
       entry.isFree = false;
@@ -119,12 +119,12 @@ export function bindKeys(steps: readonly Step[]): BoundKey[] {
 function listEntries({ works, slots }: Memory): Entry[] {
   const left = new Map(works);
   const entries = slots
-    .filter((slot) => !repeats(slot))
+    .filter((slot) => !slot.repeats)
     .map(({ type, target, fingerprint, key, over: overKey = "" }): Entry => {
       const [work = null, over] = [left.get(key), left.get(overKey)];
       left.delete(key);
       left.delete(overKey);
-      const entry: Entry = { type: type.type, target, shown: fingerprint, work, isFree: true };
+      const entry: Entry = { type, target, shown: fingerprint, work, isFree: true };
       return over === undefined ? entry : { ...entry, over };
     });
   for (const work of left.values()) {
@@ -134,18 +134,14 @@ function listEntries({ works, slots }: Memory): Entry[] {
 }
 
 function isAlike(entry: Entry, { type, target }: LiveAction): boolean {
-  return entry.type === type.type && entry.target === target;
-}
-
-function repeats({ type }: LiveAction): boolean {
-  return type.sends && type.repeats;
+  return entry.type === type && entry.target === target;
 }
 
 /** The place of each action among those of its type and target, from 1: how work was known before fingerprints. */
 function countPlaces(actions: readonly LiveAction[]): number[] {
   const seen = new Map<string, number>();
   return actions.map(({ type, target }) => {
-    const name = `${type.type}\n${target}`;
+    const name = `${type}\n${target}`;
     const place = (seen.get(name) ?? 0) + 1;
     seen.set(name, place);
     return place;

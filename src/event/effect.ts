@@ -57,10 +57,10 @@ export interface Memory {
   actions: ReadonlyMap<string, unknown>;
 }
 
-type Keyed = Pick<LiveAction, "target" | "fingerprint"> & { type: { type: string } };
+type Keyed = Pick<LiveAction, "type" | "target" | "fingerprint">;
 
 export function makeWorkKey({ type, target, fingerprint }: Keyed, ordinal: number): string {
-  return `${type.type}\n${target}\n${fingerprint}\n${ordinal}`;
+  return `${type}\n${target}\n${fingerprint}\n${ordinal}`;
 }
 
 /** The keys of a list of actions in their order where each is its own first work and none is taken. */

@@ -6,6 +6,7 @@
  */
 import type { ActionResult } from "../action/contract.ts";
 import { isJsonObject, parseJson } from "../ground/json.ts";
+import type { ActionDefinition } from "../relay/definition-type.ts";
 import { type LiveAction, openActions } from "../relay/live-relay.ts";
 import type { Reader } from "../store/port.ts";
 import { type BoundKey, type Memory, makeFreshKeys, openKey, type Slot, type Work } from "./effect.ts";
@@ -70,7 +71,7 @@ async function readLastSlots(
 }
 
 function openList(text: string): LiveAction[] {
-  return openActions(parseJson(text) as unknown as { type: string }[]);
+  return openActions(parseJson(text) as ActionDefinition[]);
 }
 
 interface OldRun {
@@ -123,7 +124,7 @@ function openSaved({ saved }: OldRun, results: readonly ActionResult[]): LiveAct
   const texts = isJsonObject(definition) && Array.isArray(definition.actions) ? definition.actions : [];
   if (results.some(({ type }, at) => !isJsonObject(texts[at]) || texts[at].type !== type)) return null;
   try {
-    return openActions(texts as unknown as { type: string }[]);
+    return openActions(texts as ActionDefinition[]);
   } catch {
     return null;
   }
@@ -133,7 +134,7 @@ function openSaved({ saved }: OldRun, results: readonly ActionResult[]): LiveAct
 function keyByPlace(list: readonly LiveAction[]): Slot[] {
   const seen = new Map<string, number>();
   return list.map((live) => {
-    const name = `${live.type.type}\n${live.target}`;
+    const name = `${live.type}\n${live.target}`;
     const place = (seen.get(name) ?? 0) + 1;
     seen.set(name, place);
     return { ...live, key: `${name}\n${place}` };

@@ -3,9 +3,9 @@
  * by the same alignment that a run then follows; what was edited after its work is skipped unless the replay chooses it.
  */
 import { toIsoOrNull } from "../ground/clock.ts";
-import { type Json, parseJson, writeJson } from "../ground/json.ts";
+import { type Json, writeJson } from "../ground/json.ts";
 import { Refusal } from "../ground/refusal.ts";
-import type { Definition } from "../relay/definition.ts";
+import { type Definition, readDefinition } from "../relay/definition-type.ts";
 import { type LiveAction, openActions } from "../relay/live-relay.ts";
 import { actsUnsigned } from "../relay/unsigned-rule.ts";
 import type { Reader, Writer } from "../store/port.ts";
@@ -159,7 +159,7 @@ async function requireReplayable(
     event.relayName,
   );
   if (row === null) return { event, relay: null };
-  const definition = parseJson(row.definition) as unknown as Definition;
+  const definition = readDefinition(row.definition);
   if (event.unsigned === 1 && mayNoLongerAct(definition)) {
     throw new Refusal(
       "unsigned_event",
@@ -223,13 +223,13 @@ async function chooseWork(
   });
 }
 
-function planAction({ type, action }: LiveAction, index: number, step: Step): PlannedAction {
-  const will = type.sends && type.repeats ? "again" : step.does;
+function planAction({ type, repeats, action }: LiveAction, index: number, step: Step): PlannedAction {
+  const will = repeats ? "again" : step.does;
   const was = step.does === "edited" ? step.was : undefined;
   const doneAt = "work" in step ? toIsoOrNull(step.work.doneAt) : null;
   return {
     index,
-    type: type.type,
+    type,
     will,
     mayChoose: mayChoose(step),
     doneAt,

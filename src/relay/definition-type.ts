@@ -1,5 +1,5 @@
 /** What a relay's definition is, once checked. Source: the specification's "Relay definition". */
-import type { Json } from "../ground/json.ts";
+import { type Json, parseJson } from "../ground/json.ts";
 import type { Trigger } from "../trigger/registry.ts";
 
 export interface Definition {
@@ -14,4 +14,9 @@ export interface Definition {
 export interface ActionDefinition {
   type: string;
   [field: string]: Json;
+}
+
+/** A stored one; it passed the check of the version that saved it, and may name what this version does not know. */
+export function readDefinition(text: string): Definition {
+  return parseJson(text) as unknown as Definition;
 }

@@ -5,8 +5,8 @@
 import { isKeyText } from "../ground/key-text.ts";
 import type { Sealer } from "../secret/seal.ts";
 import type { When } from "../trigger/receiver.ts";
-import type { BodyKinds, Verifier } from "../verify/contract.ts";
-import { findScheme, RENAMED_SCHEME } from "../verify/registry.ts";
+import type { BodyKinds, Verifier, VerifyFields } from "../verify/contract.ts";
+import { bindScheme, RENAMED_SCHEME } from "../verify/registry.ts";
 import type { Definition } from "./definition.ts";
 import { type CompiledMap, compileMap } from "./event-map.ts";
 import type { LiveRow } from "./live-row.ts";
@@ -45,7 +45,7 @@ export function openReceiver(
 ): LiveReceiver | null {
   const trigger = definition.trigger;
   if (trigger.kind !== "receiver") return null;
-  const renamed = (trigger.verify as { scheme: string }).scheme === RENAMED_SCHEME;
+  const renamed = trigger.verify.scheme === RENAMED_SCHEME;
   const unsigned = !renamed && arrivesUnsigned(trigger);
   const opened: Closed | Verifier = renamed
     ? "scheme_renamed"
@@ -56,32 +56,29 @@ export function openReceiver(
     url: receiverUrl(rooms.baseUrl(), row.appId, row.name),
     verifier: typeof opened === "string" ? null : opened,
     closed: typeof opened === "string" ? opened : null,
-    bodies: findScheme(trigger.verify.scheme)?.bodies ?? "json_or_form",
+    bodies: bindScheme(trigger.verify)?.bodies ?? "json_or_form",
     map: compileMap(trigger.map),
     when: trigger.when ?? null,
     unsigned,
   };
 }
 
-function openVerifier(row: LiveRow, verify: { scheme: string }, sealer: Sealer): Closed | Verifier {
-  const scheme = findScheme(verify.scheme);
+function openVerifier(row: LiveRow, verify: VerifyFields, sealer: Sealer): Closed | Verifier {
+  const scheme = bindScheme(verify);
   if (scheme === null) return "no_secret";
-  const need = scheme.secretNeed(verify as never);
+  const need = scheme.secretNeed();
   if (need === "processor") {
     if (row.processorSecret === null) return "no_secret";
-    return scheme.prepare(
-      verify as never,
-      sealer.unseal(row.processorSecret, processorSecretContext(row.environmentId)),
-    );
+    return scheme.prepare(sealer.unseal(row.processorSecret, processorSecretContext(row.environmentId)));
   }
   if (row.secret === null) return "no_secret";
   if (need === "public_key" && row.secretKind !== "public_key") return "no_secret";
   const secret = sealer.unseal(row.secret, receiverSecretContext(row.id));
   if (need === "shared" && (row.secretKind === "public_key" || isKeyText(secret)))
     return "relay_key_as_secret";
-  const verifier = scheme.prepare(verify as never, secret);
+  const verifier = scheme.prepare(secret);
   if (row.previousSecret === null || row.previousSecretUntil === null) return verifier;
   const previous = sealer.unseal(row.previousSecret, receiverSecretContext(row.id));
   if (need === "shared" && isKeyText(previous)) return verifier;
-  return overlapVerifiers(verifier, scheme.prepare(verify as never, previous), row.previousSecretUntil);
+  return overlapVerifiers(verifier, scheme.prepare(previous), row.previousSecretUntil);
 }

@@ -2,23 +2,20 @@
  * The relays as they are now, ready to use: definitions parsed, secrets unsealed, verifiers prepared. Kept in memory, read again after
  * every change by this process or another. It never writes.
  */
-import type { ActionType } from "../action/contract.ts";
-import { findAction } from "../action/registry.ts";
-import { type Json, parseJson, writeCanonicalJson } from "../ground/json.ts";
+import { type BoundAction, bindAction } from "../action/registry.ts";
+import { type Json, writeCanonicalJson } from "../ground/json.ts";
 import { digestAddress } from "../people/person-erase.ts";
 import type { Sealer } from "../secret/seal.ts";
 import type { Store } from "../store/port.ts";
-import type { Definition } from "./definition.ts";
+import type { ActionDefinition, Definition } from "./definition.ts";
+import { readDefinition } from "./definition-type.ts";
 import { compileMap } from "./event-map.ts";
 import { type LiveReceiver, openReceiver } from "./live-receiver.ts";
 import { type LiveRow, listLiveRows } from "./live-row.ts";
 import { receiverUrl, signingSecretContext } from "./relay-row.ts";
 import { actsUnsigned } from "./unsigned-rule.ts";
 
-export interface LiveAction {
-  type: ActionType;
-  action: unknown;
-  target: string;
+export interface LiveAction extends BoundAction {
   /** Of its canonical JSON: equal actions have the same one, whatever the order of their fields. */
   fingerprint: string;
 }
@@ -148,12 +145,11 @@ export class LiveRelays {
 }
 
 /** The actions of a definition, ready to run. Throws on a type this version does not know. */
-export function openActions(actions: readonly { type: string }[]): LiveAction[] {
+export function openActions(actions: readonly ActionDefinition[]): LiveAction[] {
   return actions.map((action) => {
-    const type = findAction(action.type);
-    if (type === null) throw new Error(`This version knows no action ${action.type}.`);
-    const fingerprint = fingerprintOf(writeCanonicalJson(action as unknown as Json));
-    return { type, action, target: type.target(action as never), fingerprint };
+    const bound = bindAction(action);
+    if (bound === null) throw new Error(`This version knows no action ${action.type}.`);
+    return { ...bound, fingerprint: fingerprintOf(writeCanonicalJson(action)) };
   });
 }
 
@@ -170,7 +166,7 @@ function fingerprintOf(text: string): string {
 }
 
 function openRelay(row: LiveRow, rooms: LiveRelayRooms): LiveRelay {
-  const definition = parseJson(row.definition) as unknown as Definition;
+  const definition = readDefinition(row.definition);
   const actions = openActions(definition.actions);
   const trigger = definition.trigger;
   const trusted = trigger.kind === "receiver" && trigger.trustUnsignedEvents === true;
@@ -185,7 +181,7 @@ function openRelay(row: LiveRow, rooms: LiveRelayRooms): LiveRelay {
     version: row.version,
     actions,
     actionList: listActions(definition.actions),
-    sends: actions.some(({ type }) => type.sends),
+    sends: actions.some(({ sends }) => sends),
     barsUnsigned,
     waiting: row.state === "paused" || row.heldAt !== null,
     receiver: openReceiver(row, definition, barsUnsigned, rooms),

@@ -9,9 +9,8 @@ import { fingerprintStored } from "../secret/fingerprint.ts";
 import { mintReceiverSecret } from "../secret/mint.ts";
 import { readPastedSecret } from "../secret/paste.ts";
 import type { Sealer } from "../secret/seal.ts";
-import type { VerifyFields } from "../trigger/receiver.ts";
-import type { SecretNeed } from "../verify/contract.ts";
-import { findScheme } from "../verify/registry.ts";
+import type { SecretNeed, VerifyFields } from "../verify/contract.ts";
+import { bindScheme } from "../verify/registry.ts";
 import type { Definition } from "./definition.ts";
 import { type RelayRow, receiverSecretContext, type SecretKind } from "./relay-row.ts";
 
@@ -51,7 +50,7 @@ interface SecretMaking {
 /** What the definition's receiver needs; null where it is no receiver, or names a scheme that no longer exists. */
 export function secretNeedOf(definition: Pick<Definition, "trigger">): SecretNeed | null {
   const verify = verifyOf(definition);
-  return verify === null ? null : (findScheme(verify.scheme)?.secretNeed(verify as never) ?? null);
+  return verify === null ? null : (bindScheme(verify)?.secretNeed() ?? null);
 }
 
 /**

@@ -6,7 +6,7 @@
 import { isKeyText } from "../ground/key-text.ts";
 import type { Sealer } from "../secret/seal.ts";
 import type { Writer } from "../store/port.ts";
-import { findScheme } from "../verify/registry.ts";
+import { bindScheme } from "../verify/registry.ts";
 import { clearProblem, raiseProblem } from "../watch/problem.ts";
 import type { Definition } from "./definition.ts";
 import { openReceiverSecret } from "./receiver-secret.ts";
@@ -90,8 +90,8 @@ function holdsKeyAsSecret(
   secretText: string | null,
 ): boolean {
   if (trigger.kind !== "receiver") return false;
-  const scheme = findScheme(trigger.verify.scheme);
-  if (scheme?.secretNeed(trigger.verify as never) !== "shared") return false;
+  const scheme = bindScheme(trigger.verify);
+  if (scheme?.secretNeed() !== "shared") return false;
   if (secretKind === "public_key") return true;
   return scheme.name === "signature" && secretText !== null && isKeyText(secretText);
 }

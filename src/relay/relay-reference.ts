@@ -24,7 +24,7 @@ export async function warnOfReferences(
   const warnings: string[] = [];
   for (const [index, action] of definition.actions.entries()) {
     const type = findAction(action.type);
-    for (const reference of type?.references(action as never) ?? []) {
+    for (const reference of type?.references(action) ?? []) {
       const field = `actions.${index}.${reference.field}`;
       const warning = (await referenceExists(tx, environmentId, reference))
         ? await warnOfSale(tx, environmentId, definition.name, action.type, field, reference)
@@ -46,7 +46,7 @@ export async function requireSellingRelays(
 ): Promise<void> {
   for (const [index, action] of definition.actions.entries()) {
     if (!SELLING.has(action.type)) continue;
-    for (const { kind, name, field } of findAction(action.type)?.references(action as never) ?? []) {
+    for (const { kind, name, field } of findAction(action.type)?.references(action) ?? []) {
       if (kind !== "product" && kind !== "plan") continue;
       const seller = await findSeller(tx, environmentId, kind, name);
       if (seller === null || seller === definition.name) continue;

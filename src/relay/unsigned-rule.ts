@@ -10,7 +10,7 @@ import type { Problem } from "../ground/problem.ts";
 import { showNames } from "../ground/shape-sentence.ts";
 import { PERSON_KEYS, RENAMED_SCHEMES, type ReceiverTrigger } from "../trigger/receiver.ts";
 import type { Trigger } from "../trigger/registry.ts";
-import { findScheme } from "../verify/registry.ts";
+import { bindScheme } from "../verify/registry.ts";
 import type { Definition } from "./definition-type.ts";
 
 /** What acts on a person; writing a record and calling a URL do not. */
@@ -41,8 +41,7 @@ function signsEvent(trigger: Trigger | UnsignedParts["trigger"]): boolean | null
   const { verify } = trigger as UnsignedParts["trigger"];
   if (verify === undefined) return null;
   const name = Object.hasOwn(RENAMED_SCHEMES, verify.scheme) ? RENAMED_SCHEMES[verify.scheme] : verify.scheme;
-  const scheme = findScheme(name ?? "");
-  return scheme === null ? null : scheme.signsEvent({ ...verify, scheme: scheme.name } as never);
+  return bindScheme({ ...verify, scheme: name ?? "" })?.signsEvent() ?? null;
 }
 
 /** Whether a relay acts on people: it gives, takes or mails, or its map creates a person by address. */

@@ -2,13 +2,8 @@
  * One attempt of an event, as far as the database goes: who it is about, and its actions in order until one fails or one has to leave the
  * house. It decides what is skipped and when to stop; it never opens a transaction and never sends.
  */
-import type {
-  ActionOutcome,
-  ActionPerson,
-  ActionResult,
-  ActionRun,
-  SendingAction,
-} from "../action/contract.ts";
+import type { ActionOutcome, ActionPerson, ActionResult, ActionRun } from "../action/contract.ts";
+import type { Intended } from "../action/registry.ts";
 import { bindKeys, type Step, tellEdited, tellUnsure } from "../event/alignment.ts";
 import {
   completeEffect,
@@ -47,13 +42,6 @@ export type AttemptEnd =
   | { outcome: "ok" }
   | { outcome: "failed"; code: ResultCode; final: boolean }
   | { outcome: "not_run"; reason: EventReason };
-
-/** What is to leave the house before the attempt can go on. */
-export interface PendingSend {
-  action: SendingAction<never, never, never>;
-  plan: never;
-  run: ActionRun;
-}
 
 export class Attempt {
   readonly event: EventToRun;
@@ -159,12 +147,12 @@ export class Attempt {
   }
 
   /** Runs actions until the end, a failure, or one that has to leave the house. */
-  async advance(tx: Writer): Promise<AttemptEnd | PendingSend> {
+  async advance(tx: Writer): Promise<AttemptEnd | Intended> {
     for (; this.#next < this.relay.actions.length; this.#next++) {
       const live = this.relay.actions[this.#next] as LiveAction;
       const step = this.#steps[this.#next] as Step;
-      const outcome = await this.#guard(tx, live.type.type, () => this.#runAction(tx, live, step));
-      if ("plan" in outcome) return outcome;
+      const outcome = await this.#guard(tx, live.type, () => this.#runAction(tx, live, step));
+      if ("send" in outcome) return outcome;
       const end = this.#take(live, "kind" in outcome ? asOutcome(outcome) : outcome);
       if (end !== null) return end;
     }
@@ -175,13 +163,13 @@ export class Attempt {
       : { outcome: "failed", code: refused.code, final: false };
   }
 
-  /** Records how a send went and goes on after it. */
-  async settle(tx: Writer, pending: PendingSend, sent: unknown): Promise<AttemptEnd | PendingSend> {
+  /** Records how a send went, by the word of `record`, and goes on after it. */
+  async settle(tx: Writer, record: (tx: Writer) => Promise<ActionOutcome>): Promise<AttemptEnd | Intended> {
     const live = this.relay.actions[this.#next] as LiveAction;
     const { key } = this.#steps[this.#next] as Step;
-    const step = await this.#guard(tx, live.type.type, async () => {
-      const outcome = await pending.action.settle(tx, pending.plan, sent as never, pending.run);
-      if (pending.action.repeats) return outcome;
+    const step = await this.#guard(tx, live.type, async () => {
+      const outcome = await record(tx);
+      if (live.repeats) return outcome;
       if (outcome.outcome === "failed") await dropIntent(tx, this.event.seq, key);
       else await settleEffect(tx, this.event, key, outcome.after);
       return outcome;
@@ -198,7 +186,7 @@ export class Attempt {
 
   /** Records a send that broke with an error nobody foresaw; the intent stays, because what left is not known. */
   breakOff(error: unknown): AttemptEnd {
-    const { type } = (this.relay.actions[this.#next] as LiveAction).type;
+    const { type } = this.relay.actions[this.#next] as LiveAction;
     this.#logUnforeseen(type, error);
     this.results.push({ type, outcome: "failed", code: "internal", message: UNFORESEEN });
     return { outcome: "failed", code: "internal", final: false };
@@ -220,9 +208,8 @@ export class Attempt {
     this.#rooms.log.error("action failed unexpectedly", { ...where, error });
   }
 
-  async #runAction(tx: Writer, live: LiveAction, step: Step): Promise<ActionOutcome | PendingSend> {
-    if (step.does === "skip" && !step.sure)
-      this.#warn(tellUnsure(this.#next, live.type.type), MAX_LOSS_WARNINGS);
+  async #runAction(tx: Writer, live: LiveAction, step: Step): Promise<ActionOutcome | Intended> {
+    if (step.does === "skip" && !step.sure) this.#warn(tellUnsure(this.#next, live.type), MAX_LOSS_WARNINGS);
     if (step.does === "skip") return { outcome: "skipped", ...afterOf(step.work.after) };
     if (step.does === "edited") {
       const message = tellEdited(this.#next, live.action, step.was);
@@ -230,33 +217,30 @@ export class Attempt {
       return { outcome: "skipped", code: "edited_after", message, ...afterOf(step.work.after) };
     }
     const run = this.#makeRun();
-    const type = live.type as AnyAction;
-    if (!type.sends)
-      return this.#complete(tx, live, step.key, await type.apply(tx, live.action as never, run));
-    if (step.does === "settle" && type.conclude !== undefined) {
-      const outcome = await type.conclude(tx, run, step.work.after);
+    if (step.does === "settle" && live.conclude !== null) {
+      const outcome = await live.conclude(tx, run, step.work.after);
       if (outcome !== null) {
         await settleEffect(tx, this.event, step.key, outcome.after);
         return outcome;
       }
       await dropIntent(tx, this.event.seq, step.key);
     }
-    const intended = await type.intend(tx, live.action as never, run);
-    if ("outcome" in intended) return this.#complete(tx, live, step.key, intended.outcome);
-    if (!type.repeats) await intendEffect(tx, this.event.seq, step.key, intended.mark);
-    return { action: type, plan: intended.plan, run };
+    const started = await live.start(tx, run);
+    if ("outcome" in started) return this.#complete(tx, live, step.key, started.outcome);
+    if (!live.repeats) await intendEffect(tx, this.event.seq, step.key, started.mark);
+    return started;
   }
 
   /** Remembers finished work in the transaction that did it. */
   async #complete(tx: Writer, live: LiveAction, key: string, outcome: ActionOutcome): Promise<ActionOutcome> {
-    const repeats = live.type.sends && live.type.repeats;
-    if (outcome.outcome !== "failed" && !repeats) await completeEffect(tx, this.event, key, outcome.after);
+    if (outcome.outcome !== "failed" && !live.repeats)
+      await completeEffect(tx, this.event, key, outcome.after);
     return outcome;
   }
 
   /** Adds an outcome to the results; an end when the attempt stops here. */
   #take(live: LiveAction, outcome: ActionOutcome): AttemptEnd | null {
-    const type = live.type.type;
+    const { type } = live;
     if (outcome.outcome !== "failed") {
       this.results.push({ type, ...outcome });
       return null;
@@ -292,8 +276,6 @@ export const UNFORESEEN =
 function asOutcome(unforeseen: Unforeseen): ActionOutcome {
   return { outcome: "failed", code: unforeseen.code, message: unforeseen.message, final: false };
 }
-
-type AnyAction = Extract<LiveAction["type"], { sends: false }> | SendingAction<never, never, never>;
 
 function afterOf(after: Json | undefined): { after?: Json } {
   return after === undefined ? {} : { after };

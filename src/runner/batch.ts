@@ -74,6 +74,6 @@ async function runWhole(tx: Writer, attempt: Attempt): Promise<AttemptEnd> {
   const early = await attempt.begin(tx);
   if (early !== null) return early;
   const end = await attempt.advance(tx);
-  if ("plan" in end) throw new Error("A relay without sending actions wanted to send.");
+  if ("send" in end) throw new Error("A relay without sending actions wanted to send.");
   return end;
 }

@@ -72,12 +72,12 @@ async function personOfRecord(tx: Writer, { relay, payload }: PersonQuestion): P
 
 /** An event without a person runs, unless one of its actions needs one. */
 function withoutPerson(relay: LiveRelay, why: string): FoundPerson {
-  const needing = relay.actions.find(({ type, action }) => type.needsPerson(action as never));
+  const needing = relay.actions.find(({ needsPerson }) => needsPerson);
   if (needing === undefined) return { kind: "person", person: null };
   return {
     kind: "failed",
     code: "person_not_found",
-    message: `${needing.type.type} needs a person and ${why}, so no action ran.`,
+    message: `${needing.type} needs a person and ${why}, so no action ran.`,
   };
 }
 

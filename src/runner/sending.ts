@@ -1,11 +1,12 @@
 /** The road of relays that send: one event by itself, committing before each send and with its outcome. It holds no transaction while it sends. */
-import type { ActionDoors } from "../action/contract.ts";
+import type { ActionDoors, ActionOutcome } from "../action/contract.ts";
+import type { Intended } from "../action/registry.ts";
 import type { EventToRun } from "../event/event-row.ts";
 import { keepRunProgress } from "../event/run-row.ts";
 import type { Clock } from "../ground/clock.ts";
 import type { LiveRelay } from "../relay/live-relay.ts";
 import type { Store, Writer } from "../store/port.ts";
-import { Attempt, type AttemptEnd, type AttemptRooms, type PendingSend } from "./attempt.ts";
+import { Attempt, type AttemptEnd, type AttemptRooms } from "./attempt.ts";
 import { type Finished, finishAttempt } from "./finish-attempt.ts";
 
 interface SendingRooms extends AttemptRooms {
@@ -25,7 +26,7 @@ export async function runSending(
   mayGoOn: () => boolean,
 ): Promise<Finished | null> {
   let attempt = new Attempt(event, relay, rooms.clock.now(), rooms);
-  const commit = async (work: Work): Promise<Finished | PendingSend> => {
+  const commit = async (work: Work): Promise<Finished | Intended> => {
     const { step, after } = await rooms.store.write("relay", async (tx) => {
       const trial = attempt.fork();
       return { step: await keepStep(tx, trial, await work(tx, trial), rooms), after: trial };
@@ -35,38 +36,39 @@ export async function runSending(
   };
 
   let step = await commit(async (tx, trial) => (await trial.begin(tx)) ?? trial.advance(tx));
-  while ("plan" in step) {
+  while ("send" in step) {
     if (!mayGoOn()) return null;
-    const pending = step;
-    const sent = await sendOrBreak(pending, rooms.doors);
+    const sent = await sendOrBreak(step, rooms.doors);
     step = await commit(async (tx, trial) =>
-      sent.broke ? trial.breakOff(sent.error) : trial.settle(tx, pending, sent.value),
+      sent.broke ? trial.breakOff(sent.error) : trial.settle(tx, sent.record),
     );
   }
   return step;
 }
 
-type Work = (tx: Writer, trial: Attempt) => Promise<AttemptEnd | PendingSend>;
+type Work = (tx: Writer, trial: Attempt) => Promise<AttemptEnd | Intended>;
 
 /** Writes down where the attempt stands: ended, or about to send. */
 async function keepStep(
   tx: Writer,
   trial: Attempt,
-  step: AttemptEnd | PendingSend,
+  step: AttemptEnd | Intended,
   rooms: SendingRooms,
-): Promise<Finished | PendingSend> {
-  if (!("plan" in step)) return finishAttempt(tx, trial, step, rooms.clock.now());
+): Promise<Finished | Intended> {
+  if (!("send" in step)) return finishAttempt(tx, trial, step, rooms.clock.now());
   const { event, startedAtMs, results, ran } = trial;
   await keepRunProgress(tx, { eventSeq: event.seq, number: event.runs, startedAtMs, results, ran });
   return step;
 }
 
-type Sent = { broke: false; value: unknown } | { broke: true; error: unknown };
+type Sent =
+  | { broke: false; record: (tx: Writer) => Promise<ActionOutcome> }
+  | { broke: true; error: unknown };
 
 /** A door must not throw; one that does all the same breaks its own attempt and nothing else. */
-async function sendOrBreak({ action, plan, run }: PendingSend, doors: ActionDoors): Promise<Sent> {
+async function sendOrBreak(intended: Intended, doors: ActionDoors): Promise<Sent> {
   try {
-    return { broke: false, value: await action.send(plan, run, doors) };
+    return { broke: false, record: await intended.send(doors) };
   } catch (error) {
     return { broke: true, error };
   }

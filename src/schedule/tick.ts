@@ -10,9 +10,8 @@ import { keyOfOccurrence } from "../event/dedupe.ts";
 import { insertEvent } from "../event/event-insert.ts";
 import { makeWholePayload } from "../event/payload.ts";
 import { toIso } from "../ground/clock.ts";
-import { parseJson } from "../ground/json.ts";
 import { EVENT_RETENTION_MS } from "../ground/limit.ts";
-import type { Definition } from "../relay/definition.ts";
+import { readDefinition } from "../relay/definition-type.ts";
 import { relayTarget } from "../relay/relay-row.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { raiseAlert } from "../watch/alert.ts";
@@ -61,7 +60,7 @@ export async function tickRelay(
     relayId,
   );
   if (relay === null) return NOTHING;
-  const { trigger } = parseJson(relay.definition) as unknown as Definition;
+  const { trigger } = readDefinition(relay.definition);
   if (trigger.kind !== "schedule") return NOTHING;
   const sinceMs = relay.mark <= nowMs ? relay.mark : nowMs - setAgoMs;
   const due = new Period(trigger).list(Math.max(sinceMs, nowMs - EVENT_RETENTION_MS), nowMs);

@@ -4,14 +4,14 @@
  * Source: the specification's "Triggers" and "Map names".
  */
 import { type TSchema, Type } from "typebox";
-import type { Json } from "../ground/json.ts";
 import { MAX_MAP_NAMES, MAX_WHEN_VALUES } from "../ground/limit.ts";
 import { findNearestName } from "../ground/nearest-name.ts";
 import { type Problem, placeProblems } from "../ground/problem.ts";
 import { FIELD_NAME } from "../ground/shape.ts";
 import { joinField, showName } from "../ground/shape-sentence.ts";
 import { MAX_PATH_CHARS, MAX_PATH_SEGMENTS, parsePath } from "../template/path.ts";
-import { findScheme, RENAMED_SCHEME, SCHEMES } from "../verify/registry.ts";
+import type { VerifyFields } from "../verify/contract.ts";
+import { bindScheme, RENAMED_SCHEME, SCHEMES } from "../verify/registry.ts";
 import type { TriggerType } from "./contract.ts";
 import { sayMatch, sayWanted } from "./match-words.ts";
 
@@ -26,12 +26,6 @@ export interface ReceiverTrigger {
 
 /** Mapped name to the text its value must have, or to several of which it must have one. */
 export type When = Readonly<Record<string, string | readonly string[]>>;
-
-/** `scheme` and the scheme's own fields. */
-export interface VerifyFields {
-  scheme: string;
-  [field: string]: Json;
-}
 
 /** The map names that say whom an event is about; a map holds one of them at most. */
 export const PERSON_KEYS = ["person_email", "person_id", "person_token"] as const;
@@ -131,7 +125,9 @@ export const receiverTrigger: TriggerType<ReceiverTrigger> = {
   title: "A signed webhook from a provider",
   shape,
   check: (trigger) => [
-    ...(trigger.verify === undefined ? [] : checkVerify(trigger.verify)),
+    ...(trigger.verify === undefined
+      ? []
+      : placeProblems("verify", bindScheme(trigger.verify)?.check() ?? [])),
     ...(trigger.map === undefined ? [] : checkMap(trigger.map)),
     ...(trigger.map === undefined ? [] : checkWhen(trigger.when ?? {}, trigger.map)),
   ],
@@ -165,11 +161,6 @@ export const receiverTrigger: TriggerType<ReceiverTrigger> = {
     },
   ],
 };
-
-function checkVerify(verify: VerifyFields): Problem[] {
-  const scheme = findScheme(verify.scheme);
-  return scheme === null ? [] : placeProblems("verify", scheme.check(verify as never));
-}
 
 function checkMap(map: Readonly<Record<string, string>>): Problem[] {
   const problems: Problem[] = [];

@@ -58,6 +58,12 @@ export interface Verifier {
   verify(call: ReceivedCall): Verdict;
 }
 
+/** `scheme` and the scheme's own fields, as a definition says them. */
+export interface VerifyFields {
+  scheme: string;
+  [field: string]: Json;
+}
+
 /** What a scheme's secret is. */
 export type SecretNeed =
   /** A shared secret: minted here or pasted. */
@@ -67,6 +73,14 @@ export type SecretNeed =
   /** The environment's own payment-processor secret. */
   | "processor";
 
+/** A body to be signed as the sender does. */
+export interface Draft {
+  body: Uint8Array;
+  contentType: string;
+  receiverUrl: string;
+  nowMs: number;
+}
+
 /** What `relay send` and the tests need to make a call that verifies. */
 export interface SignedDraft {
   headers: Record<string, string>;
@@ -74,7 +88,7 @@ export interface SignedDraft {
   search: string;
 }
 
-export interface Scheme<Fields = never> {
+export interface Scheme<Fields = unknown> {
   name: string;
   title: string;
   /** TypeBox object schema, `scheme` included as a literal, additionalProperties false, every property with ShapeWords. */
@@ -89,10 +103,6 @@ export interface Scheme<Fields = never> {
   /** `secret` is the stored text: a secret as pasted or minted, or a public key in the stored (SPKI base64) form. */
   prepare(fields: Fields, secret: string): Verifier;
   /** Signs a body the way the sender does. `key` is the secret, or the private key (PEM) for public-key recipes. */
-  sign(
-    fields: Fields,
-    key: string,
-    draft: { body: Uint8Array; contentType: string; receiverUrl: string; nowMs: number },
-  ): SignedDraft;
+  sign(fields: Fields, key: string, draft: Draft): SignedDraft;
   examples: readonly Fields[];
 }

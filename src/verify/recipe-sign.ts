@@ -6,7 +6,7 @@ import { randomBytes, sign } from "node:crypto";
 import { isJsonObject, type Json, type JsonObject, writeJson } from "../ground/json.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { parsePath } from "../template/path.ts";
-import type { SignedDraft } from "./contract.ts";
+import type { Draft, SignedDraft } from "./contract.ts";
 import { joinFormParams } from "./form-params.ts";
 import { computeHmac, type HmacHash } from "./hmac.ts";
 import { isFormBody, readBodyField, receiveCall } from "./received-call.ts";
@@ -19,14 +19,6 @@ import {
 } from "./recipe-shape.ts";
 import { parseSignedPayload } from "./signed-payload.ts";
 import { joinSignedText, type SignedText } from "./signed-text.ts";
-
-/** A body before it is signed. */
-export interface Draft {
-  body: Uint8Array;
-  contentType: string;
-  receiverUrl: string;
-  nowMs: number;
-}
 
 /** Signs a draft. Refuses with `invalid_input` a body that cannot hold the fields the recipe puts in it. */
 export function signByRecipe(fields: SignatureFields, key: string, draft: Draft): SignedDraft {

@@ -1,12 +1,23 @@
-/** Every verification scheme, one line each. Everything that lists schemes (checks, the JSON Schema, the dashboard, the docs) reads this. */
-import type { Scheme } from "./contract.ts";
+/**
+ * Every verification scheme, one line each, and a definition's `verify` bound to its own. Everything that lists schemes (checks, the JSON
+ * Schema, the dashboard, the docs) reads this.
+ */
+import type { Problem } from "../ground/problem.ts";
+import type {
+  BodyKinds,
+  Draft,
+  Scheme,
+  SecretNeed,
+  SignedDraft,
+  Verifier,
+  VerifyFields,
+} from "./contract.ts";
 import { hooks } from "./hooks.ts";
 import { processor } from "./processor.ts";
 import { sharedToken } from "./shared-token.ts";
 import { signature } from "./signature.ts";
 
-/** Each scheme takes its own fields, which callers have checked against its shape. */
-export const SCHEMES = [signature, processor, hooks, sharedToken] as unknown as readonly Scheme[];
+export const SCHEMES: readonly Scheme[] = [signature, processor, hooks, sharedToken];
 
 /** The earlier name of `signature`: refused at save, and answered 401 `scheme_renamed` where it is still stored. */
 export const RENAMED_SCHEME = "hmac_sha256_header";
@@ -15,4 +26,31 @@ const BY_NAME: ReadonlyMap<string, Scheme> = new Map(SCHEMES.map((scheme) => [sc
 
 export function findScheme(name: string): Scheme | null {
   return BY_NAME.get(name) ?? null;
+}
+
+/** A definition's `verify`, bound to the scheme it names. */
+interface BoundScheme {
+  name: string;
+  bodies: BodyKinds;
+  check(): Problem[];
+  secretNeed(): SecretNeed;
+  signsEvent(): boolean;
+  /** `secret` is the stored text. */
+  prepare(secret: string): Verifier;
+  sign(key: string, draft: Draft): SignedDraft;
+}
+
+/** The scheme that `verify` names with its fields, which were checked to fit its shape; null: there is none of that name. */
+export function bindScheme(verify: VerifyFields): BoundScheme | null {
+  const scheme = findScheme(verify.scheme);
+  if (scheme === null) return null;
+  return {
+    name: scheme.name,
+    bodies: scheme.bodies,
+    check: () => scheme.check(verify),
+    secretNeed: () => scheme.secretNeed(verify),
+    signsEvent: () => scheme.signsEvent(verify),
+    prepare: (secret) => scheme.prepare(verify, secret),
+    sign: (key, draft) => scheme.sign(verify, key, draft),
+  };
 }

@@ -49,15 +49,15 @@ class Life {
     return told;
   }
 
-  #take({ type, target, fingerprint, action: text }: LiveAction, step: Step): string {
+  #take({ type, repeats, target, fingerprint, action: text }: LiveAction, step: Step): string {
     if (step.does === "edited") return `edited (was ${wordOf(step.was)})`;
     if (step.does !== "run") return "skipped";
     this.done.push(wordOf(text));
-    if (type.sends && type.repeats) return "done";
+    if (repeats) return "done";
     if (this.works.has(step.key)) throw new Error("The primary key refuses it.");
     this.works.set(step.key, {
       key: step.key,
-      type: type.type,
+      type,
       target,
       fingerprint,
       ordinal: Number(step.key.split("\n").at(-1)),
@@ -256,7 +256,7 @@ const edit = fc.record({
 const modelOf = (word: string): ModelAction => {
   const [live] = openActions([action(word)]);
   if (live === undefined) throw new Error("no action");
-  return { of: `${live.type.type} ${live.target}`, text: word, repeats: live.type.type === "call_url" };
+  return { of: `${live.type} ${live.target}`, text: word, repeats: live.type === "call_url" };
 };
 
 function change(before: readonly string[], { how, at, to, word }: { how: string; at: number; to: number; word: string }): string[] {
