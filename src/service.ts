@@ -16,8 +16,8 @@ import type { ServiceConfig } from "./config.ts";
 import { createLog, foldRepeats, type Log } from "./ground/log.ts";
 import { standardError, standardOutput } from "./ground/output.ts";
 import { BodyRoom } from "./http/body-room.ts";
+import type { HttpDeps } from "./http/deps.ts";
 import { createHttp } from "./http/http.ts";
-import type { HttpRooms } from "./http/rooms.ts";
 import { createMailer } from "./mail/environment-mailer.ts";
 import type { TxtResolver } from "./mail/sender-domain.ts";
 import { resolveTxt } from "./mail/txt-lookup.ts";
@@ -194,7 +194,7 @@ async function startOnce(
     onCall: (outcome) => metrics.noteCall(outcome),
   });
   started.defer(() => receiver.stop());
-  const http: HttpRooms = {
+  const http: HttpDeps = {
     config,
     clock,
     store,

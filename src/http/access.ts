@@ -11,7 +11,6 @@ import {
 } from "../people/access-slug.ts";
 import type { Reader } from "../store/port.ts";
 import { environmentRoute } from "./route.ts";
-import { auditVisit } from "./visit-audit.ts";
 
 const slug = Type.Object({
   slug: Type.String(),
@@ -41,9 +40,9 @@ export const accessRoutes = [
     summary: "Lists the access slugs, newest first.",
     query: fields(pageQuery),
     answer: pageOf(slug),
-    handle({ rooms, visit, query }) {
+    handle({ deps, environment, query }) {
       const page = readPageRequest(query);
-      return rooms.store.read((tx) => pageAccessSlugs(tx, visit.environment.id, page));
+      return deps.store.read((tx) => pageAccessSlugs(tx, environment.id, page));
     },
   }),
   environmentRoute({
@@ -53,14 +52,14 @@ export const accessRoutes = [
     query: forceQuery,
     body: fields({ items: Type.Array(fields({ slug: Type.String(), title })) }),
     answer: slugs,
-    handle({ rooms, visit, query, body, nowMs }) {
-      const environmentId = visit.environment.id;
-      return rooms.store.write(visit.origin, async (tx) => {
+    handle({ deps, environment, origin, audit, query, body, nowMs }) {
+      const environmentId = environment.id;
+      return deps.store.write(origin, async (tx) => {
         const options = { force: query.force === "true" };
         const before = await readTitles(tx, environmentId);
         await putAccessSlugs(tx, environmentId, body.items, nowMs, options);
         const after = await readTitles(tx, environmentId);
-        await auditVisit(tx, visit, nowMs, { action: "access.changed", target: "access", before, after });
+        await audit(tx, { action: "access.changed", target: "access", before, after });
         return await showSlugs(tx, environmentId);
       });
     },
@@ -71,18 +70,18 @@ export const accessRoutes = [
     summary: "Makes an access slug or changes its title.",
     body: fields({ title }),
     answer: slugs,
-    handle({ rooms, visit, params, body, nowMs }) {
+    handle({ deps, environment, origin, audit, params, body, nowMs }) {
       const { slug } = params;
-      return rooms.store.write(visit.origin, async (tx) => {
-        const title = (await readTitles(tx, visit.environment.id))[slug];
-        await putAccessSlug(tx, visit.environment.id, { slug, title: body.title }, nowMs);
-        await auditVisit(tx, visit, nowMs, {
+      return deps.store.write(origin, async (tx) => {
+        const title = (await readTitles(tx, environment.id))[slug];
+        await putAccessSlug(tx, environment.id, { slug, title: body.title }, nowMs);
+        await audit(tx, {
           action: "access.changed",
           target: `access:${slug}`,
           before: title === undefined ? null : { slug, title },
           after: { slug, title: body.title ?? slug },
         });
-        return await showSlugs(tx, visit.environment.id);
+        return await showSlugs(tx, environment.id);
       });
     },
   }),
@@ -92,12 +91,12 @@ export const accessRoutes = [
     summary: "Deletes an access slug; one that is held only with force=true, and its grants live on by name.",
     query: forceQuery,
     answer: null,
-    async handle({ rooms, visit, params, query, nowMs }) {
+    async handle({ deps, environment, origin, audit, params, query, nowMs }) {
       const { slug } = params;
-      await rooms.store.write(visit.origin, async (tx) => {
-        const title = (await readTitles(tx, visit.environment.id))[slug];
-        await deleteAccessSlug(tx, visit.environment.id, slug, nowMs, { force: query.force === "true" });
-        await auditVisit(tx, visit, nowMs, {
+      await deps.store.write(origin, async (tx) => {
+        const title = (await readTitles(tx, environment.id))[slug];
+        await deleteAccessSlug(tx, environment.id, slug, nowMs, { force: query.force === "true" });
+        await audit(tx, {
           action: "access.deleted",
           target: `access:${slug}`,
           before: { slug, title },

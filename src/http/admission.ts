@@ -1,15 +1,15 @@
 /**
  * The one gate of `/api/apps/{appId}/{environment}`: it resolves the environment that a path names and refuses every caller who may
- * not be there. Routes are handed a Visit and never look at a key, a session or another environment.
+ * not be there. Routes are handed what it answers and never look at a key, a session or another environment.
  */
 import { type Actor, actorOrigin, actorWords } from "../account/actor.ts";
 import { type Environment, requireEnvironment } from "../account/environment.ts";
 import { Refusal } from "../ground/refusal.ts";
 import type { Origin } from "../store/port.ts";
 import { actorOf, type Caller } from "./caller.ts";
-import type { HttpRooms } from "./rooms.ts";
+import type { HttpDeps } from "./deps.ts";
 
-export interface Visit {
+export interface Admitted {
   environment: Environment;
   actor: Actor;
   /** The actor in the words of rows and audit. */
@@ -22,24 +22,30 @@ export interface Visit {
  * Lets the caller into the environment. Refuses with `forbidden` (an app key), `wrong_environment` (a key of another one, whether
  * or not the one in the path exists) or `not_found`.
  */
-export async function admit(rooms: HttpRooms, caller: Caller, appId: string, name: string): Promise<Visit> {
+export async function admit(deps: HttpDeps, caller: Caller, appId: string, name: string): Promise<Admitted> {
   if (caller.kind === "key") requireKeyOf(caller.key, appId, name);
-  const environment = await rooms.store.read((tx) => requireEnvironment(tx, appId, name));
+  const environment = await deps.store.read((tx) => requireEnvironment(tx, appId, name));
   const actor = actorOf(caller);
   return { environment, actor, by: actorWords(actor), origin: actorOrigin(actor) };
 }
 
-/** Refuses with `forbidden` a visit by key where only an owner may act: `what` says what that is. */
-export function requireOwnerVisit(visit: Visit, what: string): void {
-  if (visit.actor.kind !== "key") return;
+/** Refuses with `forbidden` a key where only an owner may act: `what` says what that is. */
+export function requireOwnerActor(actor: Actor, what: string): void {
+  if (actor.kind !== "key") return;
   throw new Refusal(
     "forbidden",
     `${what}, and no key may: sign in to the dashboard, or run relay keys on the server.`,
   );
 }
 
+export interface Owner {
+  id: string;
+  email: string;
+  sessionId: string;
+}
+
 /** Lets an owner's session through, and no key. */
-export function requireOwner(caller: Caller): { id: string; email: string; sessionId: string } {
+export function requireOwner(caller: Caller): Owner {
   if (caller.kind === "key") {
     throw new Refusal(
       "forbidden",

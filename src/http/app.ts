@@ -18,9 +18,9 @@ export const appRoutes = [
     summary: "Lists the apps of this server, newest first.",
     query: fields(pageQuery),
     answer: pageOf(app),
-    async handle({ rooms, query }) {
+    async handle({ deps, query }) {
       const page = readPageRequest(query);
-      const { items, next } = await rooms.store.read((tx) => pageApps(tx, page));
+      const { items, next } = await deps.store.read((tx) => pageApps(tx, page));
       return { items: items.map((row) => ({ ...row, createdAt: toIso(row.createdAt) })), next };
     },
   }),
@@ -31,14 +31,14 @@ export const appRoutes = [
     body: fields({ id: Type.Optional(Type.String()), name: Type.String() }),
     answer: Type.Object({ app, environments: Type.Array(oneOf(ENVIRONMENT_NAMES)) }),
     status: 201,
-    async handle({ rooms, owner, body, nowMs }) {
-      if (rooms.config.mode === "local") {
+    async handle({ deps, owner, body, nowMs }) {
+      if (deps.config.mode === "local") {
         throw new Refusal(
           "forbidden",
           "Local development runs one app: start a server with relay serve for more.",
         );
       }
-      const made = await rooms.store.write("dashboard", async (tx) => {
+      const made = await deps.store.write("dashboard", async (tx) => {
         const created = await createApp(tx, { ...body, environments: ["development", "production"], nowMs });
         await writeAudit(tx, {
           environmentId: WHOLE_SERVER,

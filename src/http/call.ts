@@ -27,11 +27,11 @@ export const callRoutes = [
         count: Type.Integer(),
       }),
     ),
-    async handle({ rooms, visit, query }) {
+    async handle({ deps, environment, query }) {
       const { limit, cursor, ...filter } = query;
       const page = readPageRequest({ limit, cursor });
-      await rooms.receiver.writeRecentCalls();
-      return await rooms.store.read((tx) => listRecentCalls(tx, visit.environment.id, filter, page));
+      await deps.receiver.writeRecentCalls();
+      return await deps.store.read((tx) => listRecentCalls(tx, environment.id, filter, page));
     },
   }),
 ];

@@ -7,8 +7,8 @@ import { apiKeyTouches, findApiKeyByToken, type PresentedKey, touchApiKey } from
 import { findSession, type Session, sessionSlides, slideSession } from "../account/session.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { readSessionCookie, writeSessionCookie } from "./cookie.ts";
+import type { HttpDeps } from "./deps.ts";
 import { requireSameOrigin } from "./host.ts";
-import type { HttpRooms } from "./rooms.ts";
 
 type KeyCaller = { kind: "key"; key: PresentedKey };
 export type Caller = KeyCaller | { kind: "owner"; session: Session };
@@ -27,10 +27,10 @@ export function callerOf(request: Request): Caller | null {
  * Identifies the caller. Refuses with `unauthenticated`, or with `wrong_origin` a write by session from another page. A session in
  * use is prolonged; `headers` then takes the new cookie.
  */
-export async function identifyCaller(rooms: HttpRooms, request: Request, headers: Headers): Promise<Caller> {
+export async function identifyCaller(deps: HttpDeps, request: Request, headers: Headers): Promise<Caller> {
   const caller = request.headers.has("authorization")
-    ? await identifyKey(rooms, request, readBearer(request))
-    : await identifySession(rooms, request, headers);
+    ? await identifyKey(deps, request, readBearer(request))
+    : await identifySession(deps, request, headers);
   callers.set(request, caller);
   return caller;
 }
@@ -42,11 +42,11 @@ export function readBearer(request: Request): string | null {
 
 /** Identifies the key of a token, wherever the request carries it. Refuses with `unauthenticated`. */
 export async function identifyKey(
-  rooms: HttpRooms,
+  deps: HttpDeps,
   request: Request,
   token: string | null,
 ): Promise<KeyCaller> {
-  const key = token === null ? null : await rooms.store.read((tx) => findApiKeyByToken(tx, token));
+  const key = token === null ? null : await deps.store.read((tx) => findApiKeyByToken(tx, token));
   if (key === null) {
     throw new Refusal(
       "unauthenticated",
@@ -55,11 +55,11 @@ export async function identifyKey(
   }
   const caller: KeyCaller = { kind: "key", key };
   callers.set(request, caller);
-  const nowMs = rooms.clock.now();
+  const nowMs = deps.clock.now();
   if (apiKeyTouches(key, nowMs)) {
     inBackground(
-      rooms,
-      rooms.store.write("app", (tx) => touchApiKey(tx, key.id, nowMs)),
+      deps,
+      deps.store.write("app", (tx) => touchApiKey(tx, key.id, nowMs)),
     );
   }
   return caller;
@@ -72,25 +72,25 @@ export function actorOf(caller: Caller): Actor {
     : { kind: "owner", id: caller.session.ownerId, email: caller.session.ownerEmail };
 }
 
-async function identifySession(rooms: HttpRooms, request: Request, headers: Headers): Promise<Caller> {
-  const token = readSessionCookie(rooms, request);
-  const nowMs = rooms.clock.now();
-  const session = token === null ? null : await rooms.store.read((tx) => findSession(tx, token, nowMs));
+async function identifySession(deps: HttpDeps, request: Request, headers: Headers): Promise<Caller> {
+  const token = readSessionCookie(deps, request);
+  const nowMs = deps.clock.now();
+  const session = token === null ? null : await deps.store.read((tx) => findSession(tx, token, nowMs));
   if (token === null || session === null) {
     throw new Refusal(
       "unauthenticated",
       "The request carries no key and no session: send Authorization: Bearer with a secret key, or sign in.",
     );
   }
-  if (!READS.has(request.method)) requireSameOrigin(rooms.config, request.headers);
+  if (!READS.has(request.method)) requireSameOrigin(deps.config, request.headers);
   if (sessionSlides(session, nowMs)) {
-    const expiresAt = await rooms.store.write("dashboard", (tx) => slideSession(tx, session, nowMs));
-    headers.append("set-cookie", writeSessionCookie(rooms, token, expiresAt));
+    const expiresAt = await deps.store.write("dashboard", (tx) => slideSession(tx, session, nowMs));
+    headers.append("set-cookie", writeSessionCookie(deps, token, expiresAt));
   }
   return { kind: "owner", session };
 }
 
 /** A note about a caller never delays or fails the call itself. */
-function inBackground(rooms: HttpRooms, work: Promise<unknown>): void {
-  work.catch((error: unknown) => rooms.log.warn("A key's last use was not noted.", { error }));
+function inBackground(deps: HttpDeps, work: Promise<unknown>): void {
+  work.catch((error: unknown) => deps.log.warn("A key's last use was not noted.", { error }));
 }

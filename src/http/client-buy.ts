@@ -13,9 +13,9 @@ export const clientBuyRoutes = [
     summary: "Answers a product's payment link; 409 product_not_sellable where a relay sells it.",
     body: fields({ product: Type.String({ description: "a product's name" }) }),
     answer,
-    async handle({ rooms, client, body }) {
+    async handle({ deps, client, body }) {
       const { environmentId } = client;
-      return { url: await rooms.store.read((tx) => requireProductLink(tx, environmentId, body.product)) };
+      return { url: await deps.store.read((tx) => requireProductLink(tx, environmentId, body.product)) };
     },
   }),
   personRoute({
@@ -24,9 +24,9 @@ export const clientBuyRoutes = [
     summary: "Answers a plan's payment link; 409 plan_not_sellable where a relay sells it.",
     body: fields({ plan: Type.String({ description: "a plan's name" }) }),
     answer,
-    async handle({ rooms, client, body }) {
+    async handle({ deps, client, body }) {
       const { environmentId } = client;
-      return { url: await rooms.store.read((tx) => requirePlanLink(tx, environmentId, body.plan)) };
+      return { url: await deps.store.read((tx) => requirePlanLink(tx, environmentId, body.plan)) };
     },
   }),
 ];

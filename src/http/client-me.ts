@@ -22,8 +22,8 @@ export const clientMeRoutes = [
     path: "/me",
     summary: "Tells who is signed in and the plan they are on.",
     answer: Type.Object({ person: clientPerson, plan: orNull(Type.String()) }),
-    handle({ rooms, client, person }) {
-      return rooms.store.read(async (tx) => {
+    handle({ deps, client, person }) {
+      return deps.store.read(async (tx) => {
         const row = await requirePerson(tx, client.environmentId, person.personId);
         const { plan } = await currentPlan(tx, client.environmentId, person.personId);
         return { person: viewClientPerson(row), plan };
@@ -45,9 +45,9 @@ export const clientMeRoutes = [
         }),
       ),
     }),
-    handle({ rooms, client, person, params, nowMs }) {
+    handle({ deps, client, person, params, nowMs }) {
       const { environmentId } = client;
-      return rooms.store.read(async (tx) => {
+      return deps.store.read(async (tx) => {
         const entitlement = await resolveEntitlementKey(tx, environmentId, params.entitlement);
         const holding = { environmentId, personId: person.personId, entitlement, nowMs };
         const { granted, until, grants } = await checkAccess(tx, holding);
@@ -62,9 +62,9 @@ export const clientMeRoutes = [
     path: "/credits",
     summary: "Tells the signed-in person's credits.",
     answer: Type.Object({ balance: Type.Integer() }),
-    async handle({ rooms, client, person }) {
+    async handle({ deps, client, person }) {
       const { environmentId } = client;
-      return { balance: await rooms.store.read((tx) => findBalance(tx, environmentId, person.personId)) };
+      return { balance: await deps.store.read((tx) => findBalance(tx, environmentId, person.personId)) };
     },
   }),
 ];

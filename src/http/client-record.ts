@@ -11,8 +11,7 @@ import {
 import type { Json } from "../ground/json.ts";
 import { readPageRequest } from "../ground/page.ts";
 import { fields, json, orNull, pageOf, pageQuery, time } from "../ground/schema.ts";
-import type { ClientVisit, PersonVisit } from "./client-admission.ts";
-import { personRoute } from "./client-route.ts";
+import { type ClientCall, type PersonCall, personRoute } from "./client-route.ts";
 
 const record = Type.Object({
   id: Type.String(),
@@ -26,9 +25,8 @@ const record = Type.Object({
 
 const data = Type.Unknown({ description: "an object with the collection's fields" });
 
-function at(visit: { client: ClientVisit; person: PersonVisit }, collection: string): PersonAt {
-  const { environmentId } = visit.client;
-  return { environmentId, personId: visit.person.personId, collection };
+function at({ client, person }: { client: ClientCall; person: PersonCall }, collection: string): PersonAt {
+  return { environmentId: client.environmentId, personId: person.personId, collection };
 }
 
 export const clientRecordRoutes = [
@@ -38,9 +36,9 @@ export const clientRecordRoutes = [
     summary: "Lists what the signed-in person may read of a collection, newest first.",
     query: fields(pageQuery),
     answer: pageOf(record),
-    handle({ rooms, query, params, ...visit }) {
+    handle({ deps, query, params, client, person }) {
       const page = readPageRequest(query);
-      return rooms.store.read((tx) => listPersonRecords(tx, at(visit, params.name), page));
+      return deps.store.read((tx) => listPersonRecords(tx, at({ client, person }, params.name), page));
     },
   }),
   personRoute({
@@ -50,11 +48,11 @@ export const clientRecordRoutes = [
     body: fields({ data, to: Type.Optional(orNull(Type.String({ description: "a person's id" }))) }),
     answer: Type.Object({ record }),
     status: 201,
-    async handle({ rooms, params, body, source, nowMs, ...visit }) {
+    async handle({ deps, params, body, source, nowMs, client, person }) {
       const given = { data: body.data as Json, to: body.to ?? null };
-      const place = at(visit, params.name);
-      await rooms.clientWrites.count(source, place, "created");
-      const made = await rooms.clientWrites.store(place, (tx) => createPersonRecord(tx, place, given, nowMs));
+      const place = at({ client, person }, params.name);
+      await deps.clientWrites.count(source, place, "created");
+      const made = await deps.clientWrites.store(place, (tx) => createPersonRecord(tx, place, given, nowMs));
       return { record: made };
     },
   }),
@@ -63,8 +61,10 @@ export const clientRecordRoutes = [
     path: "/collections/:name/records/:id",
     summary: "Shows one record that the signed-in person may read.",
     answer: Type.Object({ record }),
-    async handle({ rooms, params, ...visit }) {
-      const found = await rooms.store.read((tx) => readPersonRecord(tx, at(visit, params.name), params.id));
+    async handle({ deps, params, client, person }) {
+      const found = await deps.store.read((tx) =>
+        readPersonRecord(tx, at({ client, person }, params.name), params.id),
+      );
       return { record: found };
     },
   }),
@@ -74,10 +74,10 @@ export const clientRecordRoutes = [
     summary: "Replaces the data of the signed-in person's own record.",
     body: fields({ data }),
     answer: Type.Object({ record }),
-    async handle({ rooms, params, body, source, nowMs, ...visit }) {
-      const place = at(visit, params.name);
-      await rooms.clientWrites.count(source, place, "updated");
-      const changed = await rooms.clientWrites.store(place, (tx) =>
+    async handle({ deps, params, body, source, nowMs, client, person }) {
+      const place = at({ client, person }, params.name);
+      await deps.clientWrites.count(source, place, "updated");
+      const changed = await deps.clientWrites.store(place, (tx) =>
         updatePersonRecord(tx, place, params.id, body.data as Json, nowMs),
       );
       return { record: changed };
@@ -88,10 +88,10 @@ export const clientRecordRoutes = [
     path: "/collections/:name/records/:id",
     summary: "Deletes the signed-in person's own record.",
     answer: null,
-    async handle({ rooms, params, source, ...visit }) {
-      const place = at(visit, params.name);
-      await rooms.clientWrites.count(source, place, "deleted");
-      await rooms.store.write("app", (tx) => deletePersonRecord(tx, place, params.id));
+    async handle({ deps, params, source, client, person }) {
+      const place = at({ client, person }, params.name);
+      await deps.clientWrites.count(source, place, "deleted");
+      await deps.store.write("app", (tx) => deletePersonRecord(tx, place, params.id));
       return undefined;
     },
   }),

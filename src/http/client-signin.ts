@@ -4,13 +4,12 @@ import { endPersonSession, endPersonSessions } from "../client/person-session.ts
 import type { SigninPlace } from "../client/person-signin.ts";
 import { toIso } from "../ground/clock.ts";
 import { fields, time } from "../ground/schema.ts";
-import type { ClientVisit } from "./client-admission.ts";
 import { clientPerson, viewClientPerson } from "./client-me.ts";
-import { clientRoute, personRoute } from "./client-route.ts";
+import { type ClientCall, clientRoute, personRoute } from "./client-route.ts";
 
 const email = Type.String({ description: "an e-mail address" });
 
-function placeOf({ key, environmentId }: ClientVisit, source: string): SigninPlace {
+function placeOf({ key, environmentId }: ClientCall, source: string): SigninPlace {
   return { appId: key.appId, environmentId, by: `key:${key.id}`, source };
 }
 
@@ -22,8 +21,8 @@ export const clientSigninRoutes = [
     body: fields({ email }),
     answer: Type.Object({ expiresAt: time }),
     status: 202,
-    async handle({ rooms, client, source, body }) {
-      const { expiresAt } = await rooms.personSignin.requestCode(placeOf(client, source), body.email);
+    async handle({ deps, client, source, body }) {
+      const { expiresAt } = await deps.personSignin.requestCode(placeOf(client, source), body.email);
       return { expiresAt: toIso(expiresAt) };
     },
   }),
@@ -34,8 +33,8 @@ export const clientSigninRoutes = [
     body: fields({ email, code: Type.String({ maxLength: 20, description: "the six digits of the code" }) }),
     answer: Type.Object({ token: Type.String(), expiresAt: time, person: clientPerson }),
     status: 201,
-    async handle({ rooms, client, source, body }) {
-      const { person, token, expiresAt } = await rooms.personSignin.signIn(placeOf(client, source), body);
+    async handle({ deps, client, source, body }) {
+      const { person, token, expiresAt } = await deps.personSignin.signIn(placeOf(client, source), body);
       return { token, expiresAt: toIso(expiresAt), person: viewClientPerson(person) };
     },
   }),
@@ -44,8 +43,8 @@ export const clientSigninRoutes = [
     path: "/auth/session",
     summary: "Signs out.",
     answer: null,
-    async handle({ rooms, person }) {
-      await rooms.store.write("app", (tx) => endPersonSession(tx, person.session.id));
+    async handle({ deps, person }) {
+      await deps.store.write("app", (tx) => endPersonSession(tx, person.session.id));
       return undefined;
     },
   }),
@@ -54,8 +53,8 @@ export const clientSigninRoutes = [
     path: "/auth/sessions",
     summary: "Signs out everywhere.",
     answer: null,
-    async handle({ rooms, person }) {
-      await rooms.store.write("app", (tx) => endPersonSessions(tx, person.personId));
+    async handle({ deps, person }) {
+      await deps.store.write("app", (tx) => endPersonSessions(tx, person.personId));
       return undefined;
     },
   }),

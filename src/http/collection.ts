@@ -13,10 +13,8 @@ import {
 } from "../records/collection.ts";
 import { COLLECTION_KINDS, requireCollectionDefinition } from "../records/collection-definition.ts";
 import { turnLoop } from "../store/walk.ts";
-import type { Visit } from "./admission.ts";
-import type { HttpRooms } from "./rooms.ts";
-import { environmentRoute } from "./route.ts";
-import { auditVisit } from "./visit-audit.ts";
+import type { HttpDeps } from "./deps.ts";
+import { type EnvironmentCall, environmentRoute } from "./route.ts";
 
 const collection = Type.Object({
   name: Type.String(),
@@ -27,12 +25,12 @@ const collection = Type.Object({
   updatedAt: time,
 });
 
+type CollectionCall = Pick<EnvironmentCall, "environment" | "origin"> & { deps: HttpDeps };
+
 /** Deletes the records in steps, so that a large collection holds nobody up; cut off in the middle, it has fewer records and stands. */
-async function emptyCollection(rooms: HttpRooms, visit: Visit, name: string): Promise<number> {
+async function emptyCollection({ deps, environment, origin }: CollectionCall, name: string): Promise<number> {
   for (let deleted = 0; ; await turnLoop()) {
-    const step = await rooms.store.write(visit.origin, (tx) =>
-      deleteRecordsOf(tx, visit.environment.id, name),
-    );
+    const step = await deps.store.write(origin, (tx) => deleteRecordsOf(tx, environment.id, name));
     deleted += step.deleted;
     if (step.ended) return deleted;
   }
@@ -45,9 +43,9 @@ export const collectionRoutes = [
     summary: "Lists collections, newest first.",
     query: fields(pageQuery),
     answer: pageOf(collection),
-    handle({ rooms, visit, query }) {
+    handle({ deps, environment, query }) {
       const page = readPageRequest(query);
-      return rooms.store.read((tx) => listCollections(tx, visit.environment.id, page));
+      return deps.store.read((tx) => listCollections(tx, environment.id, page));
     },
   }),
   environmentRoute({
@@ -57,11 +55,11 @@ export const collectionRoutes = [
     body: fields({ name: Type.String(), kind: oneOf(COLLECTION_KINDS), fields: json }),
     answer: Type.Object({ collection }),
     status: 201,
-    async handle({ rooms, visit, body, nowMs }) {
+    async handle({ deps, environment, origin, audit, body, nowMs }) {
       const definition = requireCollectionDefinition(body);
-      const row = await rooms.store.write(visit.origin, async (tx) => {
-        const made = await createCollection(tx, visit.environment.id, definition, nowMs);
-        await auditVisit(tx, visit, nowMs, {
+      const row = await deps.store.write(origin, async (tx) => {
+        const made = await createCollection(tx, environment.id, definition, nowMs);
+        await audit(tx, {
           action: "collection.created",
           target: `collection:${made.name}`,
           after: viewCollection(made),
@@ -76,8 +74,8 @@ export const collectionRoutes = [
     path: "/collections/:name",
     summary: "Shows one collection.",
     answer: Type.Object({ collection }),
-    async handle({ rooms, visit, params }) {
-      const row = await rooms.store.read((tx) => requireCollection(tx, visit.environment.id, params.name));
+    async handle({ deps, environment, params }) {
+      const row = await deps.store.read((tx) => requireCollection(tx, environment.id, params.name));
       return { collection: viewCollection(row) };
     },
   }),
@@ -87,23 +85,17 @@ export const collectionRoutes = [
     summary: "Changes a collection; its kind is fixed while it holds records.",
     body: fields({ kind: oneOf(COLLECTION_KINDS), fields: json, version: Type.Optional(Type.Integer()) }),
     answer: Type.Object({ collection }),
-    async handle({ rooms, visit, params, body, nowMs }) {
+    async handle({ deps, environment, origin, audit, params, body, nowMs }) {
       const definition = requireCollectionDefinition({
         name: params.name,
         kind: body.kind,
         fields: body.fields,
       });
-      const row = await rooms.store.write(visit.origin, async (tx) => {
+      const row = await deps.store.write(origin, async (tx) => {
         const version = body.version ?? null;
-        const { before, after } = await updateCollection(
-          tx,
-          visit.environment.id,
-          definition,
-          version,
-          nowMs,
-        );
+        const { before, after } = await updateCollection(tx, environment.id, definition, version, nowMs);
         if (before.version !== after.version) {
-          await auditVisit(tx, visit, nowMs, {
+          await audit(tx, {
             action: "collection.changed",
             target: `collection:${after.name}`,
             before: viewCollection(before),
@@ -121,12 +113,12 @@ export const collectionRoutes = [
     summary: "Deletes a collection; one that holds records only with force=true, and they go with it.",
     query: fields({ force: Type.Optional(oneOf(["true", "false"])) }),
     answer: null,
-    async handle({ rooms, visit, params, query, nowMs }) {
+    async handle({ deps, environment, origin, audit, params, query }) {
       const options = { force: query.force === "true" };
-      const emptied = options.force ? await emptyCollection(rooms, visit, params.name) : 0;
-      await rooms.store.write(visit.origin, async (tx) => {
-        const gone = await deleteCollection(tx, visit.environment.id, params.name, options);
-        await auditVisit(tx, visit, nowMs, {
+      const emptied = options.force ? await emptyCollection({ deps, environment, origin }, params.name) : 0;
+      await deps.store.write(origin, async (tx) => {
+        const gone = await deleteCollection(tx, environment.id, params.name, options);
+        await audit(tx, {
           action: "collection.deleted",
           target: `collection:${params.name}`,
           before: viewCollection(gone.before),

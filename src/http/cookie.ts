@@ -7,45 +7,45 @@
 import { randomBytes, timingSafeEqual } from "node:crypto";
 import { servesCookies } from "../config.ts";
 import { KNOWN_DEVICE_LIFE_MS } from "../ground/limit.ts";
-import type { HttpRooms } from "./rooms.ts";
+import type { HttpDeps } from "./deps.ts";
 
 /** The session token a request carries, or null. */
-export function readSessionCookie(rooms: HttpRooms, request: Request): string | null {
-  return servesCookies(rooms.config) ? readCookie(request, cookieName(rooms)) : null;
+export function readSessionCookie(deps: HttpDeps, request: Request): string | null {
+  return servesCookies(deps.config) ? readCookie(request, cookieName(deps)) : null;
 }
 
 /** The Set-Cookie value that keeps the session until `expiresAtMs`. */
-export function writeSessionCookie(rooms: HttpRooms, token: string, expiresAtMs: number): string {
-  return writeCookie(rooms, cookieName(rooms), token, expiresAtMs - rooms.clock.now());
+export function writeSessionCookie(deps: HttpDeps, token: string, expiresAtMs: number): string {
+  return writeCookie(deps, cookieName(deps), token, expiresAtMs - deps.clock.now());
 }
 
 /** The Set-Cookie value that forgets the session. */
-export function clearSessionCookie(rooms: HttpRooms): string {
-  return writeSessionCookie(rooms, "", rooms.clock.now());
+export function clearSessionCookie(deps: HttpDeps): string {
+  return writeSessionCookie(deps, "", deps.clock.now());
 }
 
 const DEVICE = /^(\d{1,15})\.([A-Za-z0-9_-]{22})\.([A-Za-z0-9_-]{43})$/;
 const DEVICE_BYTES = 16;
 
 /** The device that this browser is to the account, where it signed in to it before; else null. */
-export function readDeviceCookie(rooms: HttpRooms, request: Request, account: string): string | null {
-  const cookie = readCookie(request, deviceCookieName(rooms));
+export function readDeviceCookie(deps: HttpDeps, request: Request, account: string): string | null {
+  const cookie = readCookie(request, deviceCookieName(deps));
   const [, madeAt = "", device = "", mac = ""] = DEVICE.exec(cookie ?? "") ?? [];
-  if (device === "" || rooms.clock.now() - Number(madeAt) > KNOWN_DEVICE_LIFE_MS) return null;
-  const right = signDevice(rooms, account, madeAt, device);
+  if (device === "" || deps.clock.now() - Number(madeAt) > KNOWN_DEVICE_LIFE_MS) return null;
+  const right = signDevice(deps, account, madeAt, device);
   return timingSafeEqual(Buffer.from(mac, "base64url"), right) ? device : null;
 }
 
 /** The Set-Cookie value that makes this browser known to the account. */
-export function writeDeviceCookie(rooms: HttpRooms, account: string): string {
-  const madeAt = String(rooms.clock.now());
+export function writeDeviceCookie(deps: HttpDeps, account: string): string {
+  const madeAt = String(deps.clock.now());
   const device = randomBytes(DEVICE_BYTES).toString("base64url");
-  const mac = Buffer.from(signDevice(rooms, account, madeAt, device)).toString("base64url");
-  return writeCookie(rooms, deviceCookieName(rooms), `${madeAt}.${device}.${mac}`, KNOWN_DEVICE_LIFE_MS);
+  const mac = Buffer.from(signDevice(deps, account, madeAt, device)).toString("base64url");
+  return writeCookie(deps, deviceCookieName(deps), `${madeAt}.${device}.${mac}`, KNOWN_DEVICE_LIFE_MS);
 }
 
-function signDevice(rooms: HttpRooms, account: string, madeAt: string, device: string): Uint8Array {
-  return rooms.sealer.digest(`signin device\n${account.trim().toLowerCase()}\n${madeAt}\n${device}`);
+function signDevice(deps: HttpDeps, account: string, madeAt: string, device: string): Uint8Array {
+  return deps.sealer.digest(`signin device\n${account.trim().toLowerCase()}\n${madeAt}\n${device}`);
 }
 
 function readCookie(request: Request, name: string): string | null {
@@ -56,21 +56,21 @@ function readCookie(request: Request, name: string): string | null {
   return null;
 }
 
-function writeCookie(rooms: HttpRooms, name: string, value: string, lifeMs: number): string {
+function writeCookie(deps: HttpDeps, name: string, value: string, lifeMs: number): string {
   const seconds = Math.max(0, Math.floor(lifeMs / 1000));
-  const secure = isHttps(rooms) ? "; Secure" : "";
+  const secure = isHttps(deps) ? "; Secure" : "";
   return `${name}=${value}; Path=/; Max-Age=${seconds}; HttpOnly; SameSite=Strict${secure}`;
 }
 
-function deviceCookieName(rooms: HttpRooms): string {
-  return isHttps(rooms) ? "__Host-relay_device" : "relay_device";
+function deviceCookieName(deps: HttpDeps): string {
+  return isHttps(deps) ? "__Host-relay_device" : "relay_device";
 }
 
-function cookieName(rooms: HttpRooms): string {
-  if (rooms.config.mode === "local") return `relay_session_${new URL(rooms.baseUrl()).port || "80"}`;
-  return isHttps(rooms) ? "__Host-relay_session" : "relay_session";
+function cookieName(deps: HttpDeps): string {
+  if (deps.config.mode === "local") return `relay_session_${new URL(deps.baseUrl()).port || "80"}`;
+  return isHttps(deps) ? "__Host-relay_session" : "relay_session";
 }
 
-function isHttps(rooms: HttpRooms): boolean {
-  return rooms.config.mode === "server" && rooms.baseUrl().startsWith("https://");
+function isHttps(deps: HttpDeps): boolean {
+  return deps.config.mode === "server" && deps.baseUrl().startsWith("https://");
 }

@@ -6,7 +6,6 @@ import { listCredits, viewCredit } from "../people/credit.ts";
 import { addCreditsByHand } from "../people/hand-credit.ts";
 import { requirePerson } from "../people/person.ts";
 import { environmentRoute } from "./route.ts";
-import { auditVisit } from "./visit-audit.ts";
 
 const line = Type.Object({
   id: Type.String(),
@@ -27,10 +26,10 @@ export const creditRoutes = [
     summary: "Tells a person's balance, with the ledger newest first.",
     query: fields(pageQuery),
     answer: Type.Object({ balance: Type.Integer(), items: Type.Array(line), next: orNull(Type.String()) }),
-    handle({ rooms, visit, params, query }) {
+    handle({ deps, environment, params, query }) {
       const page = readPageRequest(query);
-      const at = { environmentId: visit.environment.id, personId: params.id };
-      return rooms.store.read(async (tx) => {
+      const at = { environmentId: environment.id, personId: params.id };
+      return deps.store.read(async (tx) => {
         await requirePerson(tx, at.environmentId, params.id);
         return await listCredits(tx, at, page);
       });
@@ -47,13 +46,13 @@ export const creditRoutes = [
     }),
     answer: Type.Object({ credit: line, balance: Type.Integer(), applied: Type.Boolean() }),
     status: 201,
-    async handle({ rooms, visit, params, body, nowMs }) {
-      const change = { environmentId: visit.environment.id, personId: params.id, nowMs, ...body };
-      const made = await rooms.store.write(visit.origin, async (tx) => {
+    async handle({ deps, environment, origin, audit, params, body, nowMs }) {
+      const change = { environmentId: environment.id, personId: params.id, nowMs, ...body };
+      const made = await deps.store.write(origin, async (tx) => {
         const result = await addCreditsByHand(tx, change);
         if (result.applied) {
           const { id, amount, balance } = result.line;
-          await auditVisit(tx, visit, nowMs, {
+          await audit(tx, {
             action: "credits.changed",
             target: `person:${params.id}`,
             before: { balance: balance - amount },

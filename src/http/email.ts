@@ -8,7 +8,7 @@ import { MAIL_TROUBLES, type MailTrouble } from "../mail/mailer.ts";
 import { requireActingPerson } from "../people/person.ts";
 import type { Reader } from "../store/port.ts";
 import { readPage } from "../store/walk.ts";
-import type { HttpRooms } from "./rooms.ts";
+import type { HttpDeps } from "./deps.ts";
 import { environmentRoute } from "./route.ts";
 
 const kind = oneOf(["event", "account", "alert", "signin"]);
@@ -31,7 +31,7 @@ const email = Type.Object({
   finishedAt: timeOrNull,
 });
 
-function handRooms({ store, clock, mailer, config }: HttpRooms): HandMailRooms {
+function handRooms({ store, clock, mailer, config }: HttpDeps): HandMailRooms {
   return { store, clock, mailer, local: config.mode === "local" };
 }
 
@@ -47,11 +47,11 @@ export const emailRoutes = [
       state: Type.Optional(state),
     }),
     answer: pageOf(email),
-    handle({ rooms, visit, query }) {
+    handle({ deps, environment, query }) {
       const { limit, cursor, ...filter } = query;
       const page = readPageRequest({ limit, cursor });
-      const step = (tx: Reader, part: PageRequest) => listEmails(tx, visit.environment.id, part, filter);
-      return readPage(rooms.store, page, step, { large: true });
+      const step = (tx: Reader, part: PageRequest) => listEmails(tx, environment.id, part, filter);
+      return readPage(deps.store, page, step, { large: true });
     },
   }),
   environmentRoute({
@@ -59,9 +59,9 @@ export const emailRoutes = [
     path: "/emails/:id",
     summary: "Shows one mail.",
     answer: Type.Object({ email }),
-    async handle({ rooms, visit, params }) {
-      const environmentId = visit.environment.id;
-      return { email: await rooms.store.read((tx) => requireEmailView(tx, environmentId, params.id)) };
+    async handle({ deps, environment, params }) {
+      const environmentId = environment.id;
+      return { email: await deps.store.read((tx) => requireEmailView(tx, environmentId, params.id)) };
     },
   }),
   environmentRoute({
@@ -70,10 +70,10 @@ export const emailRoutes = [
     summary:
       "Sends a mail again whose end is unknown, in the same words; its state says afterwards whether it was taken.",
     answer: Type.Object({ email }),
-    async handle({ rooms, visit, params }) {
-      const environmentId = visit.environment.id;
-      const hand = { environmentId, by: visit.by, origin: visit.origin };
-      const mail = await sendEmailAgain(handRooms(rooms), hand, params.id, (tx, personId) =>
+    async handle({ deps, environment, by, origin, params }) {
+      const environmentId = environment.id;
+      const hand = { environmentId, by, origin };
+      const mail = await sendEmailAgain(handRooms(deps), hand, params.id, (tx, personId) =>
         requireActingPerson(tx, environmentId, personId),
       );
       return { email: mail };
@@ -85,12 +85,12 @@ export const emailRoutes = [
     summary: "Mails an owner a test of the mail settings; the mail's state and reason say how that ended.",
     body: fields({ to: Type.Optional(Type.String({ description: "an owner's e-mail address" })) }),
     answer: Type.Object({ email }),
-    async handle({ rooms, visit, body }) {
-      const hand = { environmentId: visit.environment.id, by: visit.by, origin: visit.origin };
-      const { appId } = visit.environment;
-      const to = body.to ?? (visit.actor.kind === "owner" ? visit.actor.email : undefined);
+    async handle({ deps, environment, actor, by, origin, body }) {
+      const hand = { environmentId: environment.id, by, origin };
+      const { appId } = environment;
+      const to = body.to ?? (actor.kind === "owner" ? actor.email : undefined);
       return {
-        email: await sendTestMail(handRooms(rooms), hand, { appId, to, limits: rooms.config.limits }),
+        email: await sendTestMail(handRooms(deps), hand, { appId, to, limits: deps.config.limits }),
       };
     },
   }),

@@ -9,22 +9,22 @@ import { StoreUnavailable } from "../store/port.ts";
 import { addressOf } from "./address.ts";
 import { answerJson } from "./answer.ts";
 import { callerOf } from "./caller.ts";
-import type { HttpRooms } from "./rooms.ts";
+import type { HttpDeps } from "./deps.ts";
 
 /** The rest of such a body stays unread, so the connection cannot carry another call. */
 const UNREAD: readonly RefusalCode[] = ["body_too_large", "body_capped", "body_slow"];
 
 /** The answer to a thrown error. */
-export function answerError(rooms: HttpRooms, request: Request, error: unknown): Response {
-  const refusal = error instanceof Refusal ? error : explain(rooms, request, error);
+export function answerError(deps: HttpDeps, request: Request, error: unknown): Response {
+  const refusal = error instanceof Refusal ? error : explain(deps, request, error);
   const { code, status, message, extra } = refusal;
   const body: Record<string, unknown> = { code, message };
   const headers: Record<string, string> = {};
-  if (mayReadDocs(request)) body.docs = `${docsUrl(rooms)}/errors/${code}`;
+  if (mayReadDocs(request)) body.docs = `${docsUrl(deps)}/errors/${code}`;
   if (extra.problems !== undefined) body.problems = extra.problems;
   if (extra.resetAtMs !== undefined) {
     body.resetAt = toIso(extra.resetAtMs);
-    headers["retry-after"] = String(Math.max(1, Math.ceil((extra.resetAtMs - rooms.clock.now()) / 1000)));
+    headers["retry-after"] = String(Math.max(1, Math.ceil((extra.resetAtMs - deps.clock.now()) / 1000)));
   }
   if (UNREAD.includes(code)) headers.connection = "close";
   if (code === "unauthenticated") headers["www-authenticate"] = "Bearer";
@@ -33,13 +33,13 @@ export function answerError(rooms: HttpRooms, request: Request, error: unknown):
 }
 
 /** Base of the error pages: as configured, else this service's own. */
-export function docsUrl(rooms: HttpRooms): string {
-  return rooms.config.docsUrl ?? `${rooms.baseUrl()}/docs`;
+export function docsUrl(deps: HttpDeps): string {
+  return deps.config.docsUrl ?? `${deps.baseUrl()}/docs`;
 }
 
 /** The page of a code, or null for a caller who is told of none. */
-export function docsOf(rooms: HttpRooms, request: Request, code: string): string | null {
-  return mayReadDocs(request) ? `${docsUrl(rooms)}/errors/${code}` : null;
+export function docsOf(deps: HttpDeps, request: Request, code: string): string | null {
+  return mayReadDocs(request) ? `${docsUrl(deps)}/errors/${code}` : null;
 }
 
 /** `docs` is for those who build: a development key or an owner's session, never a live key and never a stranger. */
@@ -52,8 +52,8 @@ function mayReadDocs(request: Request): boolean {
 }
 
 /** The answer to an error that not even `answerError` was reached with. */
-export function answerFault(rooms: HttpRooms, error: unknown): Response {
-  rooms.log.error("A request failed.", { error });
+export function answerFault(deps: HttpDeps, error: unknown): Response {
+  deps.log.error("A request failed.", { error });
   return answerJson(INTERNAL.status, { code: INTERNAL.code, message: INTERNAL.message });
 }
 
@@ -62,15 +62,15 @@ const INTERNAL = new Refusal(
   "Something went wrong in the service itself: look at the server's log for this time.",
 );
 
-function explain(rooms: HttpRooms, request: Request, error: unknown): Refusal {
+function explain(deps: HttpDeps, request: Request, error: unknown): Refusal {
   const fields = { method: request.method, path: addressOf(request).pathname, error };
   if (error instanceof StoreUnavailable) {
-    rooms.log.warn("The store could not be used.", fields);
+    deps.log.warn("The store could not be used.", fields);
     return new Refusal(
       "not_recorded",
       "The store cannot be used now, so nothing was recorded: send the request again.",
     );
   }
-  rooms.log.error("A request failed.", fields);
+  deps.log.error("A request failed.", fields);
   return INTERNAL;
 }

@@ -19,8 +19,8 @@ import {
   timeOrNull,
 } from "../ground/schema.ts";
 import { readPage } from "../store/walk.ts";
+import type { HttpDeps } from "./deps.ts";
 import { docsOf } from "./error.ts";
-import type { HttpRooms } from "./rooms.ts";
 import { environmentRoute } from "./route.ts";
 
 const state = oneOf(["queued", "running", "done", "failed", "dead"]);
@@ -81,12 +81,12 @@ const plan = Type.Object({
 });
 
 /** The event as a caller is shown it: each result with a code has the page that explains it, where the caller is one who is told of pages. */
-function showEvent({ rooms, request }: { rooms: HttpRooms; request: Request }, event: EventView): EventView {
+function showEvent({ deps, request }: { deps: HttpDeps; request: Request }, event: EventView): EventView {
   const runs = event.runs.map((run) => {
     const results = Array.isArray(run.results) ? run.results : [];
     const shown = results.map((result) => {
       const code = isJsonObject(result) ? result.code : undefined;
-      const docs = typeof code === "string" ? docsOf(rooms, request, code) : null;
+      const docs = typeof code === "string" ? docsOf(deps, request, code) : null;
       return docs === null || !isJsonObject(result) ? result : { ...result, docs };
     });
     return { ...run, results: shown };
@@ -110,11 +110,11 @@ export const eventRoutes = [
       q: Type.Optional(Type.String({ maxLength: 200, description: "text of at most 200 characters" })),
     }),
     answer: pageOf(Type.Object({ ...summary, warnings: Type.Integer() })),
-    handle({ rooms, visit, query }) {
+    handle({ deps, environment, query }) {
       const { limit, cursor, since, until, ...filter } = query;
       const page = readPageRequest({ limit, cursor });
       const wanted = { ...filter, sinceMs: readTime("since", since), untilMs: readTime("until", until) };
-      return readPage(rooms.store, page, (tx, part) => listEvents(tx, visit.environment.id, wanted, part));
+      return readPage(deps.store, page, (tx, part) => listEvents(tx, environment.id, wanted, part));
     },
   }),
   environmentRoute({
@@ -123,8 +123,8 @@ export const eventRoutes = [
     summary: "Shows one event with its payload and what each action of each attempt did.",
     answer: Type.Object({ event }),
     async handle(call) {
-      const { rooms, visit, params } = call;
-      const found = await rooms.store.read((tx) => requireEventView(tx, visit.environment.id, params.id));
+      const { deps, environment, params } = call;
+      const found = await deps.store.read((tx) => requireEventView(tx, environment.id, params.id));
       return { event: showEvent(call, found) };
     },
   }),
@@ -134,9 +134,9 @@ export const eventRoutes = [
     summary:
       "Says what a replay of a finished event would do with each action of its relay's present definition.",
     answer: Type.Object({ plan }),
-    async handle({ rooms, visit, params }) {
-      const event = { environmentId: visit.environment.id, id: params.id };
-      return { plan: await rooms.store.read((tx) => planReplay(tx, event)) };
+    async handle({ deps, environment, params }) {
+      const event = { environmentId: environment.id, id: params.id };
+      return { plan: await deps.store.read((tx) => planReplay(tx, event)) };
     },
   }),
   environmentRoute({
@@ -156,11 +156,11 @@ export const eventRoutes = [
     answer: Type.Object({ event }),
     status: 202,
     async handle(call) {
-      const { rooms, visit, params, body, nowMs } = call;
-      const environmentId = visit.environment.id;
+      const { deps, environment, by, origin, params, body, nowMs } = call;
+      const environmentId = environment.id;
       const { run, version } = body;
-      const replayed = await rooms.store.write(visit.origin, async (tx) => {
-        await replayEvent(tx, { environmentId, id: params.id, actor: visit.by, nowMs, run, version });
+      const replayed = await deps.store.write(origin, async (tx) => {
+        await replayEvent(tx, { environmentId, id: params.id, actor: by, nowMs, run, version });
         return await requireEventView(tx, environmentId, params.id);
       });
       return { event: showEvent(call, replayed) };
@@ -173,10 +173,10 @@ export const eventRoutes = [
       "Takes the payload and what results quote out of an event for good, audited; it never runs again, and one that waits ends failed.",
     answer: Type.Object({ event }),
     async handle(call) {
-      const { rooms, visit, params, nowMs } = call;
-      const environmentId = visit.environment.id;
-      await expungeByHand(rooms.store, { environmentId, id: params.id, actor: visit.by, nowMs });
-      const expunged = await rooms.store.read((tx) => requireEventView(tx, environmentId, params.id));
+      const { deps, environment, by, params, nowMs } = call;
+      const environmentId = environment.id;
+      await expungeByHand(deps.store, { environmentId, id: params.id, actor: by, nowMs });
+      const expunged = await deps.store.read((tx) => requireEventView(tx, environmentId, params.id));
       return { event: showEvent(call, expunged) };
     },
   }),

@@ -23,9 +23,9 @@ export const fileRoutes = [
     summary: "Lists files without their bytes, newest first.",
     query: fields(pageQuery),
     answer: pageOf(file),
-    handle({ rooms, visit, query }) {
+    handle({ deps, environment, query }) {
       const page = readPageRequest(query);
-      return rooms.store.read((tx) => listFiles(tx, visit.environment.id, page));
+      return deps.store.read((tx) => listFiles(tx, environment.id, page));
     },
   }),
   environmentRoute({
@@ -36,17 +36,17 @@ export const fileRoutes = [
     rawBytes: MAX_FILE_BYTES,
     answer: Type.Object({ file }),
     status: 201,
-    async handle({ rooms, visit, request, query, bytes, nowMs }) {
+    async handle({ deps, environment, origin, request, query, bytes, nowMs }) {
       const upload = {
-        environmentId: visit.environment.id,
+        environmentId: environment.id,
         name: query.name,
         mediaType: request.headers.get("content-type"),
         content: bytes,
         nowMs,
       };
-      const storer = { environmentId: visit.environment.id, personId: null };
-      const row = await rooms.store.write(visit.origin, (tx) =>
-        withinStorage(tx, storer, rooms.config.limits, () => uploadFile(tx, upload)),
+      const storer = { environmentId: environment.id, personId: null };
+      const row = await deps.store.write(origin, (tx) =>
+        withinStorage(tx, storer, deps.config.limits, () => uploadFile(tx, upload)),
       );
       return { file: viewFile(row) };
     },
@@ -56,8 +56,8 @@ export const fileRoutes = [
     path: "/files/:id",
     summary: "Downloads a file's bytes.",
     answer: Type.String(),
-    async handle({ rooms, visit, params }) {
-      const found = await rooms.store.read((tx) => readFile(tx, visit.environment.id, params.id));
+    async handle({ deps, environment, params }) {
+      const found = await deps.store.read((tx) => readFile(tx, environment.id, params.id));
       return new Response(new Uint8Array(found.content), {
         headers: {
           ...DATA_HEADERS,
@@ -73,8 +73,8 @@ export const fileRoutes = [
     path: "/files/:id",
     summary: "Deletes a file that no record holds.",
     answer: null,
-    async handle({ rooms, visit, params }) {
-      await rooms.store.write(visit.origin, (tx) => deleteFile(tx, visit.environment.id, params.id));
+    async handle({ deps, environment, origin, params }) {
+      await deps.store.write(origin, (tx) => deleteFile(tx, environment.id, params.id));
       return undefined;
     },
   }),

@@ -15,7 +15,6 @@ import { grantByHand } from "../people/hand-grant.ts";
 import { type PersonStatus, requirePerson } from "../people/person.ts";
 import { readPage } from "../store/walk.ts";
 import { environmentRoute } from "./route.ts";
-import { auditVisit } from "./visit-audit.ts";
 
 const grant = Type.Object({
   id: Type.String(),
@@ -53,9 +52,9 @@ export const grantRoutes = [
     summary:
       "Tells everything a person may use now, with the grants behind it; a suspended person may use nothing.",
     answer: access,
-    handle({ rooms, visit, params, nowMs }) {
-      const holding = { environmentId: visit.environment.id, personId: params.id, entitlement: null, nowMs };
-      return rooms.store.read(async (tx) => {
+    handle({ deps, environment, params, nowMs }) {
+      const holding = { environmentId: environment.id, personId: params.id, entitlement: null, nowMs };
+      return deps.store.read(async (tx) => {
         const { status } = await requirePerson(tx, holding.environmentId, params.id);
         return viewAccessOf(status, await checkAccess(tx, holding));
       });
@@ -66,9 +65,9 @@ export const grantRoutes = [
     path: "/persons/:id/access/:entitlement",
     summary: "Tells whether a person may use one entitlement now, until when, and why.",
     answer: access,
-    handle({ rooms, visit, params, nowMs }) {
-      const environmentId = visit.environment.id;
-      return rooms.store.read(async (tx) => {
+    handle({ deps, environment, params, nowMs }) {
+      const environmentId = environment.id;
+      return deps.store.read(async (tx) => {
         const { status } = await requirePerson(tx, environmentId, params.id);
         const entitlement = await resolveEntitlementKey(tx, environmentId, params.entitlement);
         const held = await checkAccess(tx, { environmentId, personId: params.id, entitlement, nowMs });
@@ -82,10 +81,10 @@ export const grantRoutes = [
     summary: "Lists every grant a person ever had, ended ones too, newest first.",
     query: fields(pageQuery),
     answer: pageOf(grant),
-    handle({ rooms, visit, params, query, nowMs }) {
+    handle({ deps, environment, params, query, nowMs }) {
       const page = readPageRequest(query);
-      const at = { environmentId: visit.environment.id, personId: params.id, nowMs };
-      return rooms.store.read(async (tx) => {
+      const at = { environmentId: environment.id, personId: params.id, nowMs };
+      return deps.store.read(async (tx) => {
         await requirePerson(tx, at.environmentId, params.id);
         return await listGrants(tx, at, page);
       });
@@ -101,10 +100,10 @@ export const grantRoutes = [
       entitlement: Type.Optional(Type.String({ description: "a product or plan name, or access:<slug>" })),
     }),
     answer: pageOf(grant),
-    async handle({ rooms, visit, query, nowMs }) {
+    async handle({ deps, environment, query, nowMs }) {
       const { entitlement: name, ...paging } = query;
-      const environmentId = visit.environment.id;
-      return await readPage(rooms.store, readPageRequest(paging), async (tx, part) => {
+      const environmentId = environment.id;
+      return await readPage(deps.store, readPageRequest(paging), async (tx, part) => {
         const entitlement =
           name === undefined ? undefined : await resolveEntitlementKey(tx, environmentId, name);
         return await listHolders(tx, { environmentId, entitlement, nowMs }, part);
@@ -122,20 +121,20 @@ export const grantRoutes = [
     }),
     answer: Type.Object({ grant }),
     status: 201,
-    async handle({ rooms, visit, params, body, nowMs }) {
+    async handle({ deps, environment, by, origin, audit, params, body, nowMs }) {
       const wanted = {
-        environmentId: visit.environment.id,
+        environmentId: environment.id,
         personId: params.id,
         entitlement: body.entitlement,
         reason: body.reason ?? null,
         expiresAtMs: readTime("expiresAt", body.expiresAt ?? undefined) ?? null,
-        by: visit.by,
+        by,
         nowMs,
       };
-      const row = await rooms.store.write(visit.origin, async (tx) => {
+      const row = await deps.store.write(origin, async (tx) => {
         const granted = await grantByHand(tx, wanted);
         const { reason: _, ...after } = viewGrant(granted, nowMs);
-        await auditVisit(tx, visit, nowMs, { action: "grant.created", target: `grant:${granted.id}`, after });
+        await audit(tx, { action: "grant.created", target: `grant:${granted.id}`, after });
         return granted;
       });
       return { grant: viewGrant(row, nowMs) };
@@ -146,14 +145,14 @@ export const grantRoutes = [
     path: "/grants/:id",
     summary: "Ends one grant, whatever its source; one that ended before stays as it is.",
     answer: null,
-    async handle({ rooms, visit, params, nowMs }) {
-      const at = { environmentId: visit.environment.id, grantId: params.id, by: visit.by, nowMs };
-      await rooms.store.write(visit.origin, async (tx) => {
+    async handle({ deps, environment, by, origin, audit, params, nowMs }) {
+      const at = { environmentId: environment.id, grantId: params.id, by, nowMs };
+      await deps.store.write(origin, async (tx) => {
         const { before, after } = await revokeGrant(tx, at);
         if (before === after) return;
         const { reason: _, ...shown } = viewGrant(before, nowMs);
-        const ended = { live: false, revokedBy: visit.by };
-        await auditVisit(tx, visit, nowMs, {
+        const ended = { live: false, revokedBy: by };
+        await audit(tx, {
           action: "grant.revoked",
           target: `grant:${params.id}`,
           before: shown,

@@ -16,8 +16,8 @@ export const healthRoutes = [
     path: "/readyz",
     summary: "Answers 200 while the store takes writes and the runner is alive, else 503 with the problem.",
     answer: Type.Object({ ready: Type.Boolean(), problem: Type.Optional(Type.String()) }),
-    async handle({ rooms }) {
-      const state = await rooms.checkReady();
+    async handle({ deps }) {
+      const state = await deps.checkReady();
       return state.ready ? state : answerJson(503, state);
     },
   }),

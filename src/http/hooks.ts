@@ -8,22 +8,22 @@ import { MAX_RECEIVER_BODY_BYTES } from "../ground/limit.ts";
 import { Refusal } from "../ground/refusal.ts";
 import type { Receiver } from "../receiver/receive.ts";
 import { readBytes } from "./body.ts";
+import type { HttpDeps } from "./deps.ts";
 import { answerError } from "./error.ts";
 import { requireOneReading } from "./host.ts";
-import type { HttpRooms } from "./rooms.ts";
 import type { SourceReader } from "./source.ts";
 
 interface HookRooms {
-  http: HttpRooms;
+  http: HttpDeps;
   receiver: Receiver;
   source: SourceReader;
 }
 
 /** `POST /hooks/:appId/:name` */
-export function hooksRoute(rooms: HookRooms) {
+export function hooksRoute(deps: HookRooms) {
   return new Elysia({ name: "hooks" }).post(
     "/hooks/:appId/:name",
-    ({ request, params, server }) => answerCall(rooms, request, params, server),
+    ({ request, params, server }) => answerCall(deps, request, params, server),
     { parse: "none" },
   );
 }

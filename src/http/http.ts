@@ -6,16 +6,15 @@ import type { BunRequest, Server } from "bun";
 import { Elysia } from "elysia";
 import { addressOf } from "./address.ts";
 import { answerJson } from "./answer.ts";
-import { answerPreflight, isClientRoute, serveClientRoute } from "./client-route.ts";
+import { answerPreflight } from "./client-route.ts";
 import { answerDashboard } from "./dashboard.ts";
+import type { HttpDeps } from "./deps.ts";
 import { answerError, answerFault } from "./error.ts";
 import { answerCall, hooksRoute } from "./hooks.ts";
 import { ODD_PATHS, requireLocalHost, requireOdd, requireOneReading, UNNAMED_PATHS } from "./host.ts";
 import { refuseMissing, type Served } from "./missing.ts";
 import { writeOpenApi } from "./openapi.ts";
-import type { HttpRooms } from "./rooms.ts";
 import { ROUTES } from "./route-list.ts";
-import { serveRoute } from "./serve.ts";
 import { SourceReader } from "./source.ts";
 
 /** Every address there is, for telling a wrong method from a wrong address. */
@@ -25,34 +24,34 @@ const SERVED: readonly Served[] = [
   { method: "POST", path: "/hooks/:appId/:name" },
 ];
 
-/** The app of these rooms, not listening yet. */
-export function createHttp(rooms: HttpRooms) {
+/** The app of these dependencies, not listening yet. */
+export function createHttp(deps: HttpDeps) {
   const tellUnnamed = (proxy: string): void =>
-    rooms.log.warn(
+    deps.log.warn(
       `A call came through the proxy ${proxy}, which is not named: everyone behind it counts as one caller and shares its caps. Start with --trusted-proxy ${proxy} (RELAY_TRUSTED_PROXY) if it is yours.`,
     );
-  const isLocal = rooms.config.mode === "local";
-  const sources = new SourceReader(rooms.config.trustedProxies, isLocal ? null : tellUnnamed);
-  const hooks = { http: rooms, receiver: rooms.receiver, source: sources };
+  const isLocal = deps.config.mode === "local";
+  const sources = new SourceReader(deps.config.trustedProxies, isLocal ? null : tellUnnamed);
+  const hooks = { http: deps, receiver: deps.receiver, source: sources };
   /** The framework never looks for a route again: it would read the path another way than the router did. */
   const beside =
     (answer: (request: BunRequest, server: Server<unknown>) => Promise<Response>) =>
     async (request: BunRequest, server: Server<unknown>): Promise<Response> => {
       try {
-        if (isLocal) requireLocalHost(request, server.port ?? 0, rooms.config.baseUrl);
+        if (isLocal) requireLocalHost(request, server.port ?? 0, deps.config.baseUrl);
         return await answer(request, server);
       } catch (error) {
-        return answerError(rooms, request, error);
+        return answerError(deps, request, error);
       }
     };
   const answerUnnamed = beside(async (request) => {
     requireOneReading(request, request.params);
-    return await answerWithoutRoute(rooms, request);
+    return await answerWithoutRoute(deps, request);
   });
   const answerOdd = beside(async (request) => {
     requireOneReading(request, request.params);
     requireOdd(request);
-    return await answerWithoutRoute(rooms, request);
+    return await answerWithoutRoute(deps, request);
   });
   /** A receiver URL with a slash behind it, which a route that ends in none does not take. */
   const answerSlashed = (request: BunRequest, server: Server<unknown>): Promise<Response> => {
@@ -66,7 +65,7 @@ export function createHttp(rooms: HttpRooms) {
     // Left to itself the framework shows the sources and stacks of errors that nothing caught, as a page, to anyone.
     serve: {
       development: false,
-      error: (error) => answerFault(rooms, error),
+      error: (error) => answerFault(deps, error),
       routes: {
         ...Object.fromEntries(UNNAMED_PATHS.map((path) => [path, answerUnnamed])),
         [ODD_PATHS]: answerOdd,
@@ -77,11 +76,9 @@ export function createHttp(rooms: HttpRooms) {
     },
   });
   if (isLocal) {
-    app.onRequest(({ request, server }) =>
-      requireLocalHost(request, server?.port ?? 0, rooms.config.baseUrl),
-    );
+    app.onRequest(({ request, server }) => requireLocalHost(request, server?.port ?? 0, deps.config.baseUrl));
   }
-  app.onError(({ request, error }) => answerError(rooms, request, error));
+  app.onError(({ request, error }) => answerError(deps, request, error));
   app.use(hooksRoute(hooks));
   for (const route of ROUTES) {
     app.route(
@@ -91,25 +88,24 @@ export function createHttp(rooms: HttpRooms) {
         requireOneReading(request, params);
         const peer = server?.requestIP(request)?.address ?? null;
         const source = sources.sourceOf(peer, request.headers.get("x-forwarded-for"));
-        const serve = isClientRoute(route) ? serveClientRoute : serveRoute;
-        return serve(rooms, route, { request, params, source });
+        return route.serve(deps, { request, params, source });
       },
       { parse: "none" },
     );
   }
   app.get("/openapi.json", ({ request }) => {
     requireOneReading(request, {});
-    return answerJson(200, writeOpenApi(ROUTES, rooms.baseUrl()));
+    return answerJson(200, writeOpenApi(ROUTES, deps.baseUrl()));
   });
   return app;
 }
 
 /** What no route takes: a preflight, the dashboard, or the refusal that says which methods there are. */
-async function answerWithoutRoute(rooms: HttpRooms, request: Request): Promise<Response> {
+async function answerWithoutRoute(deps: HttpDeps, request: Request): Promise<Response> {
   const { method } = request;
   const { pathname } = addressOf(request);
   if (method === "OPTIONS" && pathname.startsWith("/client/")) {
-    return await answerPreflight(rooms, ROUTES, request);
+    return await answerPreflight(deps, ROUTES, request);
   }
   const page = method === "GET" || method === "HEAD" ? await answerDashboard(request) : null;
   if (page === null) throw refuseMissing(SERVED, method, pathname);

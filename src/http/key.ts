@@ -3,13 +3,13 @@
  * revocation, and one that revokes shuts the owner's servers out.
  */
 import { Type } from "typebox";
+import type { Actor } from "../account/actor.ts";
 import { type ApiKey, listApiKeys, mintApiKey, revokeApiKey } from "../account/api-key.ts";
 import { warnOfOrigins } from "../account/key-origin.ts";
 import { toIso, toIsoOrNull } from "../ground/clock.ts";
 import { readPageRequest } from "../ground/page.ts";
 import { fields, oneOf, pageOf, pageQuery, time, timeOrNull } from "../ground/schema.ts";
-import { writeAudit } from "../watch/audit.ts";
-import { requireOwnerVisit, type Visit } from "./admission.ts";
+import { requireOwnerActor } from "./admission.ts";
 import { environmentRoute } from "./route.ts";
 
 const kind = oneOf(["secret", "app"]);
@@ -39,8 +39,8 @@ function auditedKey({ kind, name, hint, origins }: ApiKey) {
   return { kind, name, hint, origins };
 }
 
-function requireKeyOwner(visit: Visit): void {
-  requireOwnerVisit(visit, "Keys are minted and revoked by owners and on the command line alone");
+function requireKeyOwner(actor: Actor): void {
+  requireOwnerActor(actor, "Keys are minted and revoked by owners and on the command line alone");
 }
 
 export const keyRoutes = [
@@ -50,9 +50,9 @@ export const keyRoutes = [
     summary: "Lists the environment's keys, newest first, revoked ones too.",
     query: fields(pageQuery),
     answer: pageOf(key),
-    async handle({ rooms, visit, query }) {
+    async handle({ deps, environment, query }) {
       const page = readPageRequest(query);
-      const found = await rooms.store.read((tx) => listApiKeys(tx, visit.environment.id, page));
+      const found = await deps.store.read((tx) => listApiKeys(tx, environment.id, page));
       return { items: found.items.map(showKey), next: found.next };
     },
   }),
@@ -68,15 +68,12 @@ export const keyRoutes = [
     }),
     answer: Type.Object({ key, token: Type.String(), warnings: Type.Array(Type.String()) }),
     status: 201,
-    async handle({ rooms, visit, body, nowMs }) {
-      requireKeyOwner(visit);
-      const minted = await rooms.store.write(visit.origin, async (tx) => {
+    async handle({ deps, environment, actor, origin, audit, body, nowMs }) {
+      requireKeyOwner(actor);
+      const minted = await deps.store.write(origin, async (tx) => {
         const { kind = "secret" } = body;
-        const made = await mintApiKey(tx, { ...body, kind, environment: visit.environment, nowMs });
-        await writeAudit(tx, {
-          environmentId: visit.environment.id,
-          atMs: nowMs,
-          actor: visit.by,
+        const made = await mintApiKey(tx, { ...body, kind, environment, nowMs });
+        await audit(tx, {
           action: "key.created",
           target: `key:${made.key.id}`,
           after: auditedKey(made.key),
@@ -91,14 +88,11 @@ export const keyRoutes = [
     path: "/keys/:id",
     summary: "Revokes a key at once and for good, for a signed-in owner alone.",
     answer: null,
-    async handle({ rooms, visit, params, nowMs }) {
-      requireKeyOwner(visit);
-      await rooms.store.write(visit.origin, async (tx) => {
-        const revoked = await revokeApiKey(tx, visit.environment.id, params.id, nowMs);
-        await writeAudit(tx, {
-          environmentId: visit.environment.id,
-          atMs: nowMs,
-          actor: visit.by,
+    async handle({ deps, environment, actor, origin, audit, params, nowMs }) {
+      requireKeyOwner(actor);
+      await deps.store.write(origin, async (tx) => {
+        const revoked = await revokeApiKey(tx, environment.id, params.id, nowMs);
+        await audit(tx, {
           action: "key.revoked",
           target: `key:${params.id}`,
           before: auditedKey(revoked),

@@ -21,7 +21,7 @@ import {
 import { escapeHtml } from "../mail/mail-text.ts";
 import { findPerson, requirePerson } from "../people/person.ts";
 import type { Reader } from "../store/port.ts";
-import type { HttpRooms } from "./rooms.ts";
+import type { HttpDeps } from "./deps.ts";
 import { environmentRoute, openRoute } from "./route.ts";
 import { PAGE_HEADERS } from "./security-header.ts";
 
@@ -31,10 +31,10 @@ const MAX_CLICK_BYTES = 1024;
 /** Whose mail the token stops, and the app's name. Refuses with `not_found`. */
 async function requireStop(
   tx: Reader,
-  rooms: HttpRooms,
+  deps: HttpDeps,
   token: string,
 ): Promise<{ stop: MailStop; app: string }> {
-  const stop = readStopToken(rooms.sealer, token);
+  const stop = readStopToken(deps.sealer, token);
   const environment = stop === null ? null : await findEnvironmentById(tx, stop.environmentId);
   if (
     stop !== null &&
@@ -70,8 +70,8 @@ export const mailStopRoutes = [
     path: `${MAIL_STOP_PATH}:token`,
     summary: "Asks the holder of a mail's address whether to stop such mail; opening it changes nothing.",
     answer: Type.String(),
-    async handle({ rooms, params }) {
-      const { app } = await rooms.store.read((tx) => requireStop(tx, rooms, params.token));
+    async handle({ deps, params }) {
+      const { app } = await deps.store.read((tx) => requireStop(tx, deps, params.token));
       const ask = `<p>You get no more mail about events from ${escapeHtml(app)}. Mail about your account still comes.</p>\n<form method="post"><button>Stop these mails</button></form>`;
       return answerPage(`Stop mail from ${app}?`, ask);
     },
@@ -82,9 +82,9 @@ export const mailStopRoutes = [
     summary: "Stops mail of kind event to the person whom the mail went to, in one click (RFC 8058).",
     rawBytes: MAX_CLICK_BYTES,
     answer: Type.String(),
-    async handle({ rooms, params, nowMs }) {
-      const app = await rooms.store.write("app", async (tx) => {
-        const found = await requireStop(tx, rooms, params.token);
+    async handle({ deps, params, nowMs }) {
+      const app = await deps.store.write("app", async (tx) => {
+        const found = await requireStop(tx, deps, params.token);
         await setMailStop(tx, found.stop, { stopped: true, by: `person:${found.stop.personId}`, nowMs });
         return found.app;
       });
@@ -97,9 +97,9 @@ export const mailStopRoutes = [
     summary: "Lists people who want no mail of kind event, the newest first.",
     query: fields(pageQuery),
     answer: pageOf(Type.Object({ person: Type.String(), email: Type.String(), stoppedAt: time })),
-    handle({ rooms, visit, query }) {
+    handle({ deps, environment, query }) {
       const page = readPageRequest(query);
-      return rooms.store.read((tx) => listMailStops(tx, visit.environment.id, page));
+      return deps.store.read((tx) => listMailStops(tx, environment.id, page));
     },
   }),
   environmentRoute({
@@ -107,9 +107,9 @@ export const mailStopRoutes = [
     path: "/persons/:id/mail-stop",
     summary: "Shows since when a person wants no mail of kind event.",
     answer: stopAnswer,
-    handle({ rooms, visit, params }) {
-      const stop = { environmentId: visit.environment.id, personId: params.id };
-      return rooms.store.read(async (tx) => {
+    handle({ deps, environment, params }) {
+      const stop = { environmentId: environment.id, personId: params.id };
+      return deps.store.read(async (tx) => {
         await requirePerson(tx, stop.environmentId, stop.personId);
         return showStop(tx, stop);
       });
@@ -121,11 +121,11 @@ export const mailStopRoutes = [
     summary: "Stops mail of kind event to a person, or allows it again.",
     body: fields({ stopped: Type.Boolean() }),
     answer: stopAnswer,
-    handle({ rooms, visit, params, body, nowMs }) {
-      const stop = { environmentId: visit.environment.id, personId: params.id };
-      return rooms.store.write(visit.origin, async (tx) => {
+    handle({ deps, environment, by, origin, params, body, nowMs }) {
+      const stop = { environmentId: environment.id, personId: params.id };
+      return deps.store.write(origin, async (tx) => {
         await requirePerson(tx, stop.environmentId, stop.personId);
-        await setMailStop(tx, stop, { ...body, by: visit.by, nowMs });
+        await setMailStop(tx, stop, { ...body, by, nowMs });
         return showStop(tx, stop);
       });
     },

@@ -19,15 +19,15 @@ export const metricRoutes = [
     summary:
       "Tells the service's metrics in Prometheus' text format; off loopback with a secret key of any environment.",
     answer: Type.String(),
-    async handle({ rooms, request, source, headers }) {
+    async handle({ deps, request, source, headers }) {
       if (!isOwnMachine(request, source)) {
-        const caller = await identifyCaller(rooms, request, headers);
+        const caller = await identifyCaller(deps, request, headers);
         if (caller.kind === "key" && caller.key.kind !== "secret") {
           throw new Refusal("forbidden", "An app key reads no metrics: use a secret key, from a server.");
         }
       }
-      const { metrics } = rooms;
-      return answerText(200, await metrics.write(rooms.store), { "content-type": metrics.contentType });
+      const { metrics } = deps;
+      return answerText(200, await metrics.write(deps.store), { "content-type": metrics.contentType });
     },
   }),
 ];

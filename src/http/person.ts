@@ -9,7 +9,6 @@ import { listTokens } from "../people/person-token.ts";
 import { currentPlan } from "../selling/subscription.ts";
 import { readPage } from "../store/walk.ts";
 import { environmentRoute } from "./route.ts";
-import { auditVisit } from "./visit-audit.ts";
 
 /** What a person has of their own goes before the answer, up to some thousand rows; the sweep goes on with more. */
 const STEPS_IN_A_REQUEST = 25;
@@ -38,14 +37,14 @@ export const personRoutes = [
       status: Type.Optional(status),
     }),
     answer: pageOf(person),
-    async handle({ rooms, visit, query }) {
+    async handle({ deps, environment, query }) {
       const { limit, cursor, email, ...filter } = query;
       const page = readPageRequest({ limit, cursor });
-      const environmentId = visit.environment.id;
+      const environmentId = environment.id;
       if (email === undefined) {
-        return await readPage(rooms.store, page, (tx, part) => listPersons(tx, environmentId, part, filter));
+        return await readPage(deps.store, page, (tx, part) => listPersons(tx, environmentId, part, filter));
       }
-      const found = await rooms.store.read((tx) => findPersonByEmail(tx, environmentId, email));
+      const found = await deps.store.read((tx) => findPersonByEmail(tx, environmentId, email));
       return { items: found === null ? [] : [viewPerson(found)], next: null };
     },
   }),
@@ -56,16 +55,16 @@ export const personRoutes = [
     body: fields({ email: Type.String({ description: "an e-mail address" }) }),
     answer: Type.Object({ person, created: Type.Boolean() }),
     status: 201,
-    async handle({ rooms, visit, body, nowMs }) {
-      const { invitesPerDay } = rooms.config.limits;
+    async handle({ deps, environment, by, origin, body, nowMs }) {
+      const { invitesPerDay } = deps.config.limits;
       const invite = {
-        environmentId: visit.environment.id,
-        createdBy: visit.by,
+        environmentId: environment.id,
+        createdBy: by,
         nowMs,
         invitesPerDay,
         ...body,
       };
-      const made = await rooms.store.write(visit.origin, (tx) => invitePerson(tx, invite));
+      const made = await deps.store.write(origin, (tx) => invitePerson(tx, invite));
       return { person: viewPerson(made.person), created: made.created };
     },
   }),
@@ -78,9 +77,9 @@ export const personRoutes = [
       plan: orNull(Type.String()),
       tokens: Type.Array(Type.Object({ token: Type.String(), createdAt: time })),
     }),
-    async handle({ rooms, visit, params }) {
-      const environmentId = visit.environment.id;
-      return await rooms.store.read(async (tx) => {
+    async handle({ deps, environment, params }) {
+      const environmentId = environment.id;
+      return await deps.store.read(async (tx) => {
         const row = await requirePerson(tx, environmentId, params.id);
         const { plan } = await currentPlan(tx, environmentId, params.id);
         return { person: viewPerson(row), plan, tokens: await listTokens(tx, environmentId, params.id) };
@@ -96,14 +95,14 @@ export const personRoutes = [
       attributes: Type.Optional(Type.Record(Type.String(), json)),
     }),
     answer: Type.Object({ person }),
-    async handle({ rooms, visit, params, body, nowMs }) {
-      const at = { environmentId: visit.environment.id, personId: params.id, nowMs };
+    async handle({ deps, environment, origin, audit, params, body, nowMs }) {
+      const at = { environmentId: environment.id, personId: params.id, nowMs };
       const change = { status: body.status, attributes: body.attributes as never };
-      const row = await rooms.store.write(visit.origin, async (tx) => {
+      const row = await deps.store.write(origin, async (tx) => {
         const { before, after } = await updatePerson(tx, at, change);
         if (before === after) return after;
         const names = Object.keys(body.attributes ?? {});
-        await auditVisit(tx, visit, nowMs, {
+        await audit(tx, {
           action: "person.changed",
           target: `person:${params.id}`,
           before: { status: before.status },
@@ -120,11 +119,11 @@ export const personRoutes = [
     summary:
       "Erases a person at once; their records, payloads, calls and mails go in the minutes after. Ledger and receipts keep only the id, and no relay hears of it.",
     answer: null,
-    async handle({ rooms, visit, params, nowMs }) {
-      const erasure = { environmentId: visit.environment.id, personId: params.id, by: visit.by, nowMs };
-      await rooms.store.write("erasure", async (tx) => {
-        const status = await erasePerson(tx, erasure, rooms.sealer);
-        await auditVisit(tx, visit, nowMs, {
+    async handle({ deps, environment, by, audit, params, nowMs }) {
+      const erasure = { environmentId: environment.id, personId: params.id, by, nowMs };
+      await deps.store.write("erasure", async (tx) => {
+        const status = await erasePerson(tx, erasure, deps.sealer);
+        await audit(tx, {
           action: "person.erased",
           target: `person:${params.id}`,
           before: { status },
@@ -134,7 +133,7 @@ export const personRoutes = [
       let cursor: EraseCursor | null = { recordSeq: 0 };
       for (let step = 0; cursor !== null && step < STEPS_IN_A_REQUEST; step++) {
         const from: EraseCursor = cursor;
-        cursor = (await rooms.store.write("erasure", (tx) => eraseRows(tx, erasure, from)))?.cursor ?? null;
+        cursor = (await deps.store.write("erasure", (tx) => eraseRows(tx, erasure, from)))?.cursor ?? null;
       }
       return undefined;
     },

@@ -23,9 +23,9 @@ export const planRoutes = [
     summary: "Lists plans, newest first.",
     query: fields(pageQuery),
     answer: pageOf(plan),
-    handle({ rooms, visit, query }) {
+    handle({ deps, environment, query }) {
       const page = readPageRequest(query);
-      return rooms.store.read((tx) => listPlans(tx, visit.environment.id, page));
+      return deps.store.read((tx) => listPlans(tx, environment.id, page));
     },
   }),
   environmentRoute({
@@ -33,8 +33,8 @@ export const planRoutes = [
     path: "/plans/:name",
     summary: "Shows one plan.",
     answer: Type.Object({ plan }),
-    async handle({ rooms, visit, params }) {
-      const found = await rooms.store.read((tx) => requirePlan(tx, visit.environment.id, params.name));
+    async handle({ deps, environment, params }) {
+      const found = await deps.store.read((tx) => requirePlan(tx, environment.id, params.name));
       return { plan: viewPlan(found) };
     },
   }),
@@ -49,9 +49,9 @@ export const planRoutes = [
       version: Type.Optional(Type.Integer()),
     }),
     answer: Type.Object({ plan, created: Type.Boolean() }),
-    async handle({ rooms, visit, params, body, nowMs }) {
-      const change = { environmentId: visit.environment.id, by: visit.by, nowMs };
-      const saved = await rooms.store.write(visit.origin, (tx) => savePlan(tx, change, params.name, body));
+    async handle({ deps, environment, by, origin, params, body, nowMs }) {
+      const change = { environmentId: environment.id, by, nowMs };
+      const saved = await deps.store.write(origin, (tx) => savePlan(tx, change, params.name, body));
       return { plan: viewPlan(saved.plan), created: saved.created };
     },
   }),
@@ -61,10 +61,10 @@ export const planRoutes = [
     summary: "Deletes a plan.",
     query: versionQuery,
     answer: null,
-    async handle({ rooms, visit, params, query, nowMs }) {
-      const change = { environmentId: visit.environment.id, by: visit.by, nowMs };
+    async handle({ deps, environment, by, origin, params, query, nowMs }) {
+      const change = { environmentId: environment.id, by, nowMs };
       const version = readVersion(query.version);
-      await rooms.store.write(visit.origin, (tx) => deletePlan(tx, change, params.name, version));
+      await deps.store.write(origin, (tx) => deletePlan(tx, change, params.name, version));
       return undefined;
     },
   }),

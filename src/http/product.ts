@@ -24,9 +24,9 @@ export const productRoutes = [
     summary: "Lists products, newest first.",
     query: fields(pageQuery),
     answer: pageOf(product),
-    handle({ rooms, visit, query }) {
+    handle({ deps, environment, query }) {
       const page = readPageRequest(query);
-      return rooms.store.read((tx) => listProducts(tx, visit.environment.id, page));
+      return deps.store.read((tx) => listProducts(tx, environment.id, page));
     },
   }),
   environmentRoute({
@@ -34,8 +34,8 @@ export const productRoutes = [
     path: "/products/:name",
     summary: "Shows one product.",
     answer: Type.Object({ product }),
-    async handle({ rooms, visit, params }) {
-      const found = await rooms.store.read((tx) => requireProduct(tx, visit.environment.id, params.name));
+    async handle({ deps, environment, params }) {
+      const found = await deps.store.read((tx) => requireProduct(tx, environment.id, params.name));
       return { product: viewProduct(found) };
     },
   }),
@@ -53,9 +53,9 @@ export const productRoutes = [
       version: Type.Optional(Type.Integer()),
     }),
     answer: Type.Object({ product, created: Type.Boolean(), warnings: Type.Array(Type.String()) }),
-    async handle({ rooms, visit, params, body, nowMs }) {
-      const change = { environmentId: visit.environment.id, by: visit.by, nowMs };
-      const saved = await rooms.store.write(visit.origin, (tx) => saveProduct(tx, change, params.name, body));
+    async handle({ deps, environment, by, origin, params, body, nowMs }) {
+      const change = { environmentId: environment.id, by, nowMs };
+      const saved = await deps.store.write(origin, (tx) => saveProduct(tx, change, params.name, body));
       return { ...saved, product: viewProduct(saved.product) };
     },
   }),
@@ -65,10 +65,10 @@ export const productRoutes = [
     summary: "Deletes a product; what people bought stays theirs.",
     query: versionQuery,
     answer: null,
-    async handle({ rooms, visit, params, query, nowMs }) {
-      const change = { environmentId: visit.environment.id, by: visit.by, nowMs };
+    async handle({ deps, environment, by, origin, params, query, nowMs }) {
+      const change = { environmentId: environment.id, by, nowMs };
       const version = readVersion(query.version);
-      await rooms.store.write(visit.origin, (tx) => deleteProduct(tx, change, params.name, version));
+      await deps.store.write(origin, (tx) => deleteProduct(tx, change, params.name, version));
       return undefined;
     },
   }),

@@ -56,10 +56,10 @@ export const purchaseRoutes = [
       kind: Type.Optional(purchaseKind),
     }),
     answer: pageOf(purchase),
-    handle({ rooms, visit, query }) {
+    handle({ deps, environment, query }) {
       const { limit, cursor, ...filter } = query;
       const page = readPageRequest({ limit, cursor });
-      return readPage(rooms.store, page, (tx, part) => listPurchases(tx, visit.environment.id, part, filter));
+      return readPage(deps.store, page, (tx, part) => listPurchases(tx, environment.id, part, filter));
     },
   }),
   environmentRoute({
@@ -67,9 +67,9 @@ export const purchaseRoutes = [
     path: "/purchases/:id",
     summary: "Shows one receipt or refund.",
     answer: Type.Object({ purchase }),
-    async handle({ rooms, visit, params }) {
-      const environmentId = visit.environment.id;
-      return { purchase: await rooms.store.read((tx) => requirePurchaseView(tx, environmentId, params.id)) };
+    async handle({ deps, environment, params }) {
+      const environmentId = environment.id;
+      return { purchase: await deps.store.read((tx) => requirePurchaseView(tx, environmentId, params.id)) };
     },
   }),
   environmentRoute({
@@ -78,12 +78,10 @@ export const purchaseRoutes = [
     summary: "Lists subscriptions, newest first.",
     query: fields({ ...pageQuery, person: Type.Optional(Type.String()), status: Type.Optional(status) }),
     answer: pageOf(subscription),
-    handle({ rooms, visit, query }) {
+    handle({ deps, environment, query }) {
       const { limit, cursor, ...filter } = query;
       const page = readPageRequest({ limit, cursor });
-      return readPage(rooms.store, page, (tx, part) =>
-        listSubscriptions(tx, visit.environment.id, part, filter),
-      );
+      return readPage(deps.store, page, (tx, part) => listSubscriptions(tx, environment.id, part, filter));
     },
   }),
   environmentRoute({
@@ -91,9 +89,9 @@ export const purchaseRoutes = [
     path: "/subscriptions/:id/end",
     summary: "Ends a subscription with its own grants; the person lands on the default plan.",
     answer: Type.Object({ subscription }),
-    async handle({ rooms, visit, params, nowMs }) {
-      const change = { environmentId: visit.environment.id, by: visit.by, nowMs };
-      const row = await rooms.store.write(visit.origin, (tx) => endSubscriptionByHand(tx, change, params.id));
+    async handle({ deps, environment, by, origin, params, nowMs }) {
+      const change = { environmentId: environment.id, by, nowMs };
+      const row = await deps.store.write(origin, (tx) => endSubscriptionByHand(tx, change, params.id));
       return { subscription: viewSubscription(row) };
     },
   }),

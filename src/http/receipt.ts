@@ -25,10 +25,10 @@ export const receiptRoutes = [
     }),
     answer: Type.Object({ receipt: purchase, created: Type.Boolean() }),
     status: 201,
-    async handle({ rooms, visit, body, nowMs }) {
-      const change = { environmentId: visit.environment.id, by: visit.by, nowMs };
+    async handle({ deps, environment, by, body, nowMs }) {
+      const change = { environmentId: environment.id, by, nowMs };
       const data = body.data as JsonObject | undefined;
-      return await recordReceipt(rooms.store, change, { ...body, data });
+      return await recordReceipt(deps.store, change, { ...body, data });
     },
   }),
 ];

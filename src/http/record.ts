@@ -3,6 +3,7 @@
  * dashboard, which fires too and is audited besides, by field names alone, since an audit row outlives an erasure.
  */
 import { Type } from "typebox";
+import type { Environment } from "../account/environment.ts";
 import type { Json } from "../ground/json.ts";
 import { isJsonObject, parseJson } from "../ground/json.ts";
 import { type PageRequest, readPageRequest } from "../ground/page.ts";
@@ -20,9 +21,7 @@ import { type Storer, withinStorage } from "../records/record-budget.ts";
 import { listRecords } from "../records/record-list.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { readPage } from "../store/walk.ts";
-import type { Visit } from "./admission.ts";
-import { environmentRoute } from "./route.ts";
-import { auditVisit } from "./visit-audit.ts";
+import { type EnvironmentCall, environmentRoute } from "./route.ts";
 
 const record = Type.Object({
   id: Type.String(),
@@ -41,16 +40,17 @@ const written = {
   to: Type.Optional(orNull(Type.String({ description: "a person's id" }))),
 };
 
+type AuditCall = Pick<EnvironmentCall, "actor" | "audit">;
+
 async function auditRecord(
   tx: Writer,
-  visit: Visit,
-  nowMs: number,
+  { actor, audit }: AuditCall,
   action: string,
   row: RecordRow,
 ): Promise<void> {
-  if (visit.actor.kind === "key") return;
+  if (actor.kind === "key") return;
   const data = parseJson(row.data);
-  await auditVisit(tx, visit, nowMs, {
+  await audit(tx, {
     action,
     target: `record:${row.id}`,
     after: { collection: row.collection, fields: isJsonObject(data) ? Object.keys(data) : [] },
@@ -58,8 +58,8 @@ async function auditRecord(
 }
 
 /** The app itself: the environment's room bounds it, and no person's. */
-function storerOf(visit: Visit): Storer {
-  return { environmentId: visit.environment.id, personId: null };
+function storerOf(environment: Environment): Storer {
+  return { environmentId: environment.id, personId: null };
 }
 
 export const recordRoutes = [
@@ -69,14 +69,14 @@ export const recordRoutes = [
     summary: "Lists a collection's records, newest first.",
     query: fields({ ...pageQuery, owner: Type.Optional(Type.String()), to: Type.Optional(Type.String()) }),
     answer: pageOf(record),
-    handle({ rooms, visit, params, query }) {
+    handle({ deps, environment, params, query }) {
       const { limit, cursor, ...filter } = query;
       const page = readPageRequest({ limit, cursor });
       const step = async (tx: Reader, part: PageRequest) => {
-        const collection = await requireCollection(tx, visit.environment.id, params.name);
-        return await listRecords(tx, visit.environment.id, collection, part, filter);
+        const collection = await requireCollection(tx, environment.id, params.name);
+        return await listRecords(tx, environment.id, collection, part, filter);
       };
-      return readPage(rooms.store, page, step, { large: true });
+      return readPage(deps.store, page, step, { large: true });
     },
   }),
   environmentRoute({
@@ -87,20 +87,20 @@ export const recordRoutes = [
     body: fields(written),
     answer: Type.Object({ record }),
     status: 201,
-    async handle({ rooms, visit, params, body, nowMs }) {
-      const row = await rooms.store.write(visit.origin, async (tx) => {
-        const made = await withinStorage(tx, storerOf(visit), rooms.config.limits, () =>
+    async handle({ deps, environment, actor, by, origin, audit, params, body, nowMs }) {
+      const row = await deps.store.write(origin, async (tx) => {
+        const made = await withinStorage(tx, storerOf(environment), deps.config.limits, () =>
           writeRecord(tx, {
-            environmentId: visit.environment.id,
+            environmentId: environment.id,
             collection: params.name,
             data: body.data as Json,
             ownerId: body.owner ?? null,
             recipientId: body.to ?? null,
-            by: visit.by,
+            by,
             nowMs,
           }),
         );
-        await auditRecord(tx, visit, nowMs, "record.created", made);
+        await auditRecord(tx, { actor, audit }, "record.created", made);
         return made;
       });
       return { record: viewRecord(row) };
@@ -111,10 +111,8 @@ export const recordRoutes = [
     path: "/collections/:name/records/:id",
     summary: "Shows one record.",
     answer: Type.Object({ record }),
-    async handle({ rooms, visit, params }) {
-      const row = await rooms.store.read((tx) =>
-        requireRecord(tx, visit.environment.id, params.name, params.id),
-      );
+    async handle({ deps, environment, params }) {
+      const row = await deps.store.read((tx) => requireRecord(tx, environment.id, params.name, params.id));
       return { record: viewRecord(row) };
     },
   }),
@@ -124,21 +122,21 @@ export const recordRoutes = [
     summary: "Replaces a record's data; owner and recipient stay unless given.",
     body: fields(written),
     answer: Type.Object({ record }),
-    async handle({ rooms, visit, params, body, nowMs }) {
-      const row = await rooms.store.write(visit.origin, async (tx) => {
-        const { after } = await withinStorage(tx, storerOf(visit), rooms.config.limits, () =>
+    async handle({ deps, environment, actor, by, origin, audit, params, body, nowMs }) {
+      const row = await deps.store.write(origin, async (tx) => {
+        const { after } = await withinStorage(tx, storerOf(environment), deps.config.limits, () =>
           updateRecord(tx, {
-            environmentId: visit.environment.id,
+            environmentId: environment.id,
             collection: params.name,
             recordId: params.id,
             data: body.data as Json,
             ownerId: body.owner,
             recipientId: body.to,
-            by: visit.by,
+            by,
             nowMs,
           }),
         );
-        await auditRecord(tx, visit, nowMs, "record.changed", after);
+        await auditRecord(tx, { actor, audit }, "record.changed", after);
         return after;
       });
       return { record: viewRecord(row) };
@@ -149,10 +147,10 @@ export const recordRoutes = [
     path: "/collections/:name/records/:id",
     summary: "Deletes a record.",
     answer: null,
-    async handle({ rooms, visit, params, nowMs }) {
-      await rooms.store.write(visit.origin, async (tx) => {
-        const at = { environmentId: visit.environment.id, collection: params.name, recordId: params.id };
-        await auditRecord(tx, visit, nowMs, "record.deleted", await deleteRecord(tx, at));
+    async handle({ deps, environment, actor, origin, audit, params }) {
+      await deps.store.write(origin, async (tx) => {
+        const at = { environmentId: environment.id, collection: params.name, recordId: params.id };
+        await auditRecord(tx, { actor, audit }, "record.deleted", await deleteRecord(tx, at));
       });
       return undefined;
     },

@@ -2,8 +2,8 @@
 import { Type } from "typebox";
 import { oneOf, time, timeOrNull } from "../ground/schema.ts";
 import type { RelayContext } from "../relay/relay-context.ts";
-import type { Visit } from "./admission.ts";
-import type { HttpRooms } from "./rooms.ts";
+import type { HttpDeps } from "./deps.ts";
+import type { EnvironmentCall } from "./route.ts";
 
 const item = {
   id: Type.String(),
@@ -53,8 +53,12 @@ export const savedRelay = Type.Object({
 
 export const definition = Type.Unknown({ description: "a relay definition, a JSON object" });
 
-export function relayContext(rooms: HttpRooms, visit: Visit, nowMs: number): RelayContext {
-  const { config, sealer } = rooms;
-  const { environment, actor } = visit;
-  return { environment, actor, nowMs, limits: config.limits, sealer, baseUrl: rooms.baseUrl() };
+export function relayContext({
+  deps,
+  environment,
+  actor,
+  nowMs,
+}: EnvironmentCall & { deps: HttpDeps; nowMs: number }): RelayContext {
+  const { config, sealer } = deps;
+  return { environment, actor, nowMs, limits: config.limits, sealer, baseUrl: deps.baseUrl() };
 }

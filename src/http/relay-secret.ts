@@ -24,11 +24,12 @@ export const relaySecretRoutes = [
       ),
     }),
     answer: Type.Object({ receiverSecret: Type.Optional(Type.String()), previousUntil: Type.Optional(time) }),
-    async handle({ rooms, visit, params, body, nowMs }) {
-      const context = relayContext(rooms, visit, nowMs);
-      const slot = await rooms.store.read((tx) => readSecretSlot(tx, visit.environment.id, params.name));
-      const prepared = prepareSecret(slot, body.value ?? null, rooms.sealer, nowMs);
-      const shown = await rooms.store.write(visit.origin, (tx) =>
+    async handle(call) {
+      const { deps, environment, origin, params, body } = call;
+      const context = relayContext(call);
+      const slot = await deps.store.read((tx) => readSecretSlot(tx, environment.id, params.name));
+      const prepared = prepareSecret(slot, body.value ?? null, deps.sealer, context.nowMs);
+      const shown = await deps.store.write(origin, (tx) =>
         storeSecret(tx, context, prepared, body.overlapSeconds ?? 0),
       );
       return shown;
@@ -39,11 +40,10 @@ export const relaySecretRoutes = [
     path: "/relays/:name/signing-secret",
     summary: "Mints a new signing secret; the next notice is signed with it.",
     answer: Type.Object({ signingSecret: Type.String() }),
-    async handle({ rooms, visit, params, nowMs }) {
-      const context = relayContext(rooms, visit, nowMs);
-      const shown = await rooms.store.write(visit.origin, (tx) =>
-        rotateSigningSecret(tx, context, params.name),
-      );
+    async handle(call) {
+      const { deps, origin, params } = call;
+      const context = relayContext(call);
+      const shown = await deps.store.write(origin, (tx) => rotateSigningSecret(tx, context, params.name));
       return shown;
     },
   }),

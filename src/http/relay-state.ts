@@ -10,9 +10,10 @@ export const relayStateRoutes = [
     path: "/relays/:name/pause",
     summary: "Pauses a relay: what arrives is recorded and waits, ticks are not recorded.",
     answer: Type.Object({ relay }),
-    async handle({ rooms, visit, params, nowMs }) {
-      const context = relayContext(rooms, visit, nowMs);
-      const view = await rooms.store.write(visit.origin, (tx) => pauseRelay(tx, context, params.name));
+    async handle(call) {
+      const { deps, origin, params } = call;
+      const context = relayContext(call);
+      const view = await deps.store.write(origin, (tx) => pauseRelay(tx, context, params.name));
       return { relay: view };
     },
   }),
@@ -21,9 +22,10 @@ export const relayStateRoutes = [
     path: "/relays/:name/resume",
     summary: "Resumes a relay: what waited runs in order.",
     answer: Type.Object({ relay }),
-    async handle({ rooms, visit, params, nowMs }) {
-      const context = relayContext(rooms, visit, nowMs);
-      const view = await rooms.store.write(visit.origin, (tx) => resumeRelay(tx, context, params.name));
+    async handle(call) {
+      const { deps, origin, params } = call;
+      const context = relayContext(call);
+      const view = await deps.store.write(origin, (tx) => resumeRelay(tx, context, params.name));
       return { relay: view };
     },
   }),

@@ -23,10 +23,11 @@ export const relayRoutes = [
     summary: "Lists relays, newest first, each with how its events of the last 24 hours ended.",
     query: fields(pageQuery),
     answer: pageOf(relayItem),
-    async handle({ rooms, visit, query, nowMs }) {
+    async handle(call) {
+      const { deps, query } = call;
       const page = readPageRequest(query);
-      const context = relayContext(rooms, visit, nowMs);
-      return await rooms.store.read((tx) => listRelays(tx, context, page));
+      const context = relayContext(call);
+      return await deps.store.read((tx) => listRelays(tx, context, page));
     },
   }),
   environmentRoute({
@@ -40,15 +41,16 @@ export const relayRoutes = [
     }),
     answer: savedRelay,
     status: 201,
-    async handle({ rooms, visit, body, nowMs }) {
+    async handle(call) {
+      const { deps, origin, body } = call;
       const input = {
         definition: body.definition,
         secret: body.secret ?? null,
         signingSecret: body.signingSecret ?? null,
         origin: SAVED_HERE,
       };
-      const context = relayContext(rooms, visit, nowMs);
-      return await rooms.store.write(visit.origin, (tx) => createRelay(tx, context, input));
+      const context = relayContext(call);
+      return await deps.store.write(origin, (tx) => createRelay(tx, context, input));
     },
   }),
   environmentRoute({
@@ -60,15 +62,15 @@ export const relayRoutes = [
       problems: Type.Array(Type.Object({ field: Type.String(), message: Type.String() })),
       warnings: Type.Array(Type.String()),
     }),
-    async handle({ rooms, visit, body, nowMs }) {
+    async handle({ deps, environment, body, nowMs }) {
       const checked = checkDefinition(body.definition, nowMs);
       if ("problems" in checked) return { problems: checked.problems, warnings: [] };
-      return await rooms.store.read(async (tx) => ({
-        problems: await checkWrites(tx, visit.environment.id, checked.definition),
+      return await deps.store.read(async (tx) => ({
+        problems: await checkWrites(tx, environment.id, checked.definition),
         warnings: [
           ...checked.warnings,
-          ...warnOwnHost(checked.definition, rooms.baseUrl()),
-          ...(await warnOfReferences(tx, visit.environment.id, checked.definition)),
+          ...warnOwnHost(checked.definition, deps.baseUrl()),
+          ...(await warnOfReferences(tx, environment.id, checked.definition)),
         ],
       }));
     },
@@ -78,10 +80,11 @@ export const relayRoutes = [
     path: "/relays/:name",
     summary: "Shows one relay with its definition, what is known of its secrets, and its problems.",
     answer: Type.Object({ relay }),
-    async handle({ rooms, visit, params, nowMs }) {
-      const context = relayContext(rooms, visit, nowMs);
-      return await rooms.store.read(async (tx) => {
-        const row = await requireRelay(tx, visit.environment.id, params.name);
+    async handle(call) {
+      const { deps, environment, params } = call;
+      const context = relayContext(call);
+      return await deps.store.read(async (tx) => {
+        const row = await requireRelay(tx, environment.id, params.name);
         return { relay: await showRelay(tx, context, row) };
       });
     },
@@ -92,12 +95,11 @@ export const relayRoutes = [
     summary: "Replaces a relay's definition, which was read at the given version.",
     body: fields({ definition, version: Type.Integer({ description: "the version you read, an integer" }) }),
     answer: savedRelay,
-    async handle({ rooms, visit, params, body, nowMs }) {
-      const context = relayContext(rooms, visit, nowMs);
+    async handle(call) {
+      const { deps, origin, params, body } = call;
+      const context = relayContext(call);
       const input = { definition: body.definition, version: body.version, origin: SAVED_HERE };
-      const saved = await rooms.store.write(visit.origin, (tx) =>
-        updateRelay(tx, context, params.name, input),
-      );
+      const saved = await deps.store.write(origin, (tx) => updateRelay(tx, context, params.name, input));
       return saved;
     },
   }),
@@ -106,9 +108,10 @@ export const relayRoutes = [
     path: "/relays/:name",
     summary: "Deletes a relay with its secrets; its receiver answers 404 from then on.",
     answer: null,
-    async handle({ rooms, visit, params, nowMs }) {
-      const context = relayContext(rooms, visit, nowMs);
-      await rooms.store.write(visit.origin, (tx) => deleteRelay(tx, context, params.name));
+    async handle(call) {
+      const { deps, origin, params } = call;
+      const context = relayContext(call);
+      await deps.store.write(origin, (tx) => deleteRelay(tx, context, params.name));
       return undefined;
     },
   }),

@@ -1,11 +1,18 @@
 /**
- * What a route is: one object with its method, path, sentence, schemas and work. The same object is served, listed in the OpenAPI
- * document and walked by the tests. By who may call they are an environment's (key or session), an owner's, open ones, and the client
- * library's (an app key, with or without a signed-in person; see client-route.ts).
+ * What a route is, and how a call of it is served: one object with its method, path, sentence, schemas and work. The same object is served,
+ * listed in the OpenAPI document and walked by the tests. By who may call they are an environment's (key or session), an owner's, open
+ * ones, and the client library's (see client-route.ts). Refusals pass through it thrown.
  */
-import type { Static, TObject, TSchema } from "typebox";
-import type { Visit } from "./admission.ts";
-import type { HttpRooms } from "./rooms.ts";
+import { type Static, type TObject, type TSchema, Type } from "typebox";
+import type { Writer } from "../store/port.ts";
+import { type AuditEntry, writeAudit } from "../watch/audit.ts";
+import { addressOf } from "./address.ts";
+import { type Admitted, admit, type Owner, requireOwner } from "./admission.ts";
+import { answerEmpty, answerJson } from "./answer.ts";
+import { type BodyReader, readBytes, readJsonBody } from "./body.ts";
+import { identifyCaller } from "./caller.ts";
+import type { HttpDeps } from "./deps.ts";
+import { checkInput, checkQuery } from "./input.ts";
 
 type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
@@ -16,24 +23,31 @@ type PathNames<Path extends string> = Path extends `${string}:${infer Name}/${in
     ? Name
     : never;
 
-/** What a route's work is handed. */
-interface Call<Path extends string, Query extends TObject, Body extends TSchema> {
-  rooms: HttpRooms;
+/** A call as it arrived. */
+interface Received {
   request: Request;
+  params: Readonly<Record<string, string>>;
+  /** The caller's address, for caps. */
+  source: string;
+}
+
+/** What a route's work is handed. */
+interface Call<Path extends string, Query extends TObject, Body extends TSchema> extends Received {
+  deps: HttpDeps;
   params: Readonly<Record<PathNames<Path>, string>>;
   query: Static<Query>;
   body: Static<Body>;
   /** The body of a route that takes raw bytes; empty on every other. */
   bytes: Uint8Array;
-  /** The caller's address, for caps. */
-  source: string;
   nowMs: number;
   /** Further headers of the answer. */
   headers: Headers;
 }
 
-interface OwnerCall {
-  owner: { id: string; email: string; sessionId: string };
+/** What a route below `{E}` is handed besides. */
+export interface EnvironmentCall extends Admitted {
+  /** Writes the audit row of a change, in its transaction. */
+  audit(tx: Writer, change: Pick<AuditEntry, "action" | "target" | "before" | "after">): Promise<void>;
 }
 
 export interface RouteWords<
@@ -63,12 +77,12 @@ export interface RouteWords<
 
 type AnswerOf<Answer> = Answer extends TSchema ? Static<Answer> : undefined;
 
-// biome-ignore lint/complexity/noBannedTypes: exactly this is an object without any field
-type NoFields = TObject<{}>;
+const NOTHING = Type.Object({}, { additionalProperties: false });
+export type NoFields = typeof NOTHING;
 
 export type Who = "environment" | "owner" | "open" | "client" | "person";
 
-/** A route with its types forgotten, as it is mounted and listed. */
+/** A route as it is mounted and listed. */
 export interface Route {
   who: Who;
   method: Method;
@@ -80,10 +94,9 @@ export interface Route {
   rawBytes: number | null;
   answer: TSchema | null;
   status: number;
-  handle(call: Call<string, TObject, TSchema> & { visit?: Visit } & Partial<OwnerCall>): unknown;
+  /** Serves one call. Refusals are thrown. */
+  serve(deps: HttpDeps, received: Received): Promise<Response>;
 }
-
-const ENVIRONMENT_PREFIX = "/api/apps/:appId/:environment";
 
 /** A route below `{E}`; its path is relative to it. The caller is a secret key of that environment or an owner. */
 export function environmentRoute<
@@ -91,8 +104,22 @@ export function environmentRoute<
   Answer extends TSchema | null,
   Query extends TObject = NoFields,
   Body extends TSchema = NoFields,
->(words: RouteWords<Path, Query, Body, Answer, { visit: Visit }>): Route {
-  return makeRoute("environment", `${ENVIRONMENT_PREFIX}${words.path}`, words as never);
+>(words: RouteWords<Path, Query, Body, Answer, EnvironmentCall>): Route {
+  const path = `/api/apps/:appId/:environment${words.path}`;
+  return makeRoute("environment", path, words, async (deps, { request, params }, headers) => {
+    const caller = await identifyCaller(deps, request, headers);
+    const admitted = await admit(deps, caller, params.appId ?? "", params.environment ?? "");
+    return (nowMs) => ({
+      ...admitted,
+      audit: (tx, change) =>
+        writeAudit(tx, {
+          environmentId: admitted.environment.id,
+          atMs: nowMs,
+          actor: admitted.by,
+          ...change,
+        }),
+    });
+  });
 }
 
 /** A route for signed-in owners alone. */
@@ -101,8 +128,11 @@ export function ownerRoute<
   Answer extends TSchema | null,
   Query extends TObject = NoFields,
   Body extends TSchema = NoFields,
->(words: RouteWords<Path, Query, Body, Answer, OwnerCall>): Route {
-  return makeRoute("owner", words.path, words as never);
+>(words: RouteWords<Path, Query, Body, Answer, { owner: Owner }>): Route {
+  return makeRoute("owner", words.path, words, async (deps, { request }, headers) => {
+    const owner = requireOwner(await identifyCaller(deps, request, headers));
+    return () => ({ owner });
+  });
 }
 
 /** A route for anyone. */
@@ -112,15 +142,66 @@ export function openRoute<
   Query extends TObject = NoFields,
   Body extends TSchema = NoFields,
 >(words: RouteWords<Path, Query, Body, Answer, unknown>): Route {
-  return makeRoute("open", words.path, words as never);
+  return makeRoute("open", words.path, words, async () => () => ({}));
 }
 
-type AnyWords = Pick<Route, "method" | "summary" | "handle"> &
-  Partial<Pick<Route, "query" | "body" | "rawBytes" | "answer" | "status">>;
+/** Lets the caller in, or throws the refusal; what it answers says at the time of the work what the route is handed besides. */
+type Admission<More> = (
+  deps: HttpDeps,
+  received: Received,
+  headers: Headers,
+) => Promise<(nowMs: number) => More>;
 
-/** The route of these words, its types forgotten. */
-export function makeRoute(who: Who, path: string, words: AnyWords): Route {
-  const { method, summary, handle, query = null, body = null, rawBytes = null, answer = null } = words;
+/** The route of these words: who calls, with what, the work, the answer. */
+export function makeRoute<
+  Path extends string,
+  Answer extends TSchema | null,
+  Query extends TObject,
+  Body extends TSchema,
+  More,
+>(who: Who, path: string, words: RouteWords<Path, Query, Body, Answer, More>, letIn: Admission<More>): Route {
+  const { method, summary, answer, query = null, body = null, rawBytes = null } = words;
   const status = words.status ?? (answer === null ? 204 : 200);
-  return { who, method, path, summary, query, body, rawBytes, answer, status, handle };
+  // Where a schema is absent its type is this one.
+  const querySchema = words.query ?? (NOTHING as TObject as Query);
+  const bodySchema = words.body ?? (NOTHING as TSchema as Body);
+  const serve = async (deps: HttpDeps, received: Received): Promise<Response> => {
+    const { request, source } = received;
+    const headers = new Headers();
+    const more = await letIn(deps, received, headers);
+    const query = checkQuery(querySchema, addressOf(request).searchParams);
+    const reader: BodyReader = { room: deps.bodies, source: () => source };
+    const bytes = rawBytes === null ? NO_BYTES : await readBytes(request, rawBytes, reader);
+    const sent = rawBytes === null ? await readFields(request, reader) : {};
+    const body = checkInput(bodySchema, sent);
+    const nowMs = deps.clock.now();
+    const params = received.params as Call<Path, Query, Body>["params"];
+    const call = { deps, request, source, params, query, body, bytes, nowMs, headers };
+    const value = await words.handle({ ...call, ...more(nowMs) });
+    if (value instanceof Response) return value;
+    return withHeaders(headers, (extra) =>
+      answer === null ? answerEmpty(extra) : answerJson(status, value, extra),
+    );
+  };
+  return { who, method, path, summary, query, body, rawBytes, answer, status, serve };
+}
+
+const NO_BYTES = new Uint8Array();
+
+/** The body's fields where the method has one; an absent body reads as no fields. */
+async function readFields(request: Request, reader: BodyReader): Promise<unknown> {
+  if (request.method === "GET" || request.method === "HEAD") return {};
+  return (await readJsonBody(request, reader)) ?? {};
+}
+
+/** The answer with these headers; cookies alone come more than once under one name. */
+function withHeaders(
+  headers: Headers,
+  make: (extra: Readonly<Record<string, string>>) => Response,
+): Response {
+  const cookies = headers.getSetCookie();
+  headers.delete("set-cookie");
+  const answer = make(Object.fromEntries(headers));
+  for (const cookie of cookies) answer.headers.append("set-cookie", cookie);
+  return answer;
 }

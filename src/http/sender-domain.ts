@@ -26,8 +26,8 @@ export const senderDomainRoutes = [
     path: "/sender-domain",
     summary: "Shows the domain mail is sent from, with the DNS record that verifies it.",
     answer: Type.Object({ senderDomain: orNull(senderDomain) }),
-    async handle({ rooms, visit }) {
-      const row = await rooms.store.read((tx) => findSenderDomain(tx, visit.environment.id));
+    async handle({ deps, environment }) {
+      const row = await deps.store.read((tx) => findSenderDomain(tx, environment.id));
       return { senderDomain: row === null ? null : viewSenderDomain(row) };
     },
   }),
@@ -41,9 +41,9 @@ export const senderDomainRoutes = [
       accountWord: Type.Optional(Type.String()),
     }),
     answer: Type.Object({ senderDomain }),
-    async handle({ rooms, visit, body, nowMs }) {
-      const change = { environmentId: visit.environment.id, by: visit.by, nowMs };
-      const row = await rooms.store.write(visit.origin, (tx) => saveSenderDomain(tx, change, body));
+    async handle({ deps, environment, by, origin, body, nowMs }) {
+      const change = { environmentId: environment.id, by, nowMs };
+      const row = await deps.store.write(origin, (tx) => saveSenderDomain(tx, change, body));
       return { senderDomain: viewSenderDomain(row) };
     },
   }),
@@ -52,9 +52,9 @@ export const senderDomainRoutes = [
     path: "/sender-domain/verify",
     summary: "Looks the domain's DNS record up now and remembers what it found.",
     answer: Type.Object({ senderDomain, message: Type.String() }),
-    async handle({ rooms, visit }) {
-      const change = { environmentId: visit.environment.id, by: visit.by };
-      const { domain, message } = await verifySenderDomain(rooms.store, rooms, change);
+    async handle({ deps, environment, by }) {
+      const change = { environmentId: environment.id, by };
+      const { domain, message } = await verifySenderDomain(deps.store, deps, change);
       return { senderDomain: viewSenderDomain(domain), message };
     },
   }),
@@ -63,9 +63,9 @@ export const senderDomainRoutes = [
     path: "/sender-domain",
     summary: "Removes the domain, so that mail stops leaving.",
     answer: null,
-    async handle({ rooms, visit, nowMs }) {
-      const change = { environmentId: visit.environment.id, by: visit.by, nowMs };
-      await rooms.store.write(visit.origin, (tx) => removeSenderDomain(tx, change));
+    async handle({ deps, environment, by, origin, nowMs }) {
+      const change = { environmentId: environment.id, by, nowMs };
+      await deps.store.write(origin, (tx) => removeSenderDomain(tx, change));
       return undefined;
     },
   }),

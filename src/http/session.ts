@@ -51,11 +51,11 @@ export const sessionRoutes = [
       version: orNull(Type.String()),
       apps: Type.Array(app),
     }),
-    async handle({ rooms, request, nowMs }) {
-      const { mode } = rooms.config;
-      const where = { mode, address: dashboardOrigin(rooms.config), cookies: servesCookies(rooms.config) };
-      const token = readSessionCookie(rooms, request);
-      return await rooms.store.read(async (tx) => {
+    async handle({ deps, request, nowMs }) {
+      const { mode } = deps.config;
+      const where = { mode, address: dashboardOrigin(deps.config), cookies: servesCookies(deps.config) };
+      const token = readSessionCookie(deps, request);
+      return await deps.store.read(async (tx) => {
         const session = token === null ? null : await findSession(tx, token, nowMs);
         if (session === null) {
           const setupNeeded = mode === "server" && (await listOwners(tx)).length === 0;
@@ -71,9 +71,9 @@ export const sessionRoutes = [
     path: "/api/session",
     summary: "Signs out.",
     answer: null,
-    async handle({ rooms, owner, headers }) {
-      await rooms.store.write("dashboard", (tx) => signOut(tx, owner.sessionId));
-      headers.append("set-cookie", clearSessionCookie(rooms));
+    async handle({ deps, owner, headers }) {
+      await deps.store.write("dashboard", (tx) => signOut(tx, owner.sessionId));
+      headers.append("set-cookie", clearSessionCookie(deps));
       return undefined;
     },
   }),
@@ -86,21 +86,21 @@ export const sessionRoutes = [
       password: Type.String({ description: "a password of 10 to 256 characters" }),
     }),
     answer: null,
-    async handle({ rooms, owner, source, body, headers, nowMs }) {
+    async handle({ deps, owner, source, body, headers, nowMs }) {
       // The session is the device here: strangers who guess at the account must not keep its owner from a new password.
-      rooms.signinCap.count(source, owner.email, owner.sessionId);
-      const known = await rooms.store.read((tx) => findOwnerByEmail(tx, owner.email));
+      deps.signinCap.count(source, owner.email, owner.sessionId);
+      const known = await deps.store.read((tx) => findOwnerByEmail(tx, owner.email));
       const hasPassword = known?.passwordHash != null;
       if (hasPassword && !(await verifyPassword(body.current, known.passwordHash))) {
         throw new Refusal("forbidden", "current is not the password you signed in with: type it again.");
       }
-      rooms.signinCap.succeeded(source, owner.email, owner.sessionId);
+      deps.signinCap.succeeded(source, owner.email, owner.sessionId);
       const passwordHash = await hashPassword(body.password);
-      const session = await rooms.store.write("dashboard", async (tx) => {
+      const session = await deps.store.write("dashboard", async (tx) => {
         await setOwnerPassword(tx, owner.id, passwordHash);
         return await createSession(tx, owner.id, nowMs);
       });
-      headers.append("set-cookie", writeSessionCookie(rooms, session.token, session.expiresAt));
+      headers.append("set-cookie", writeSessionCookie(deps, session.token, session.expiresAt));
       return undefined;
     },
   }),

@@ -28,8 +28,7 @@ import { readPastedSecret } from "../secret/paste.ts";
 import type { Sealer } from "../secret/seal.ts";
 import { RECEIPTS_SECTION } from "../selling/receipt.ts";
 import type { Writer } from "../store/port.ts";
-import type { Visit } from "./admission.ts";
-import { auditVisit } from "./visit-audit.ts";
+import type { EnvironmentCall } from "./route.ts";
 
 /** What is absent stays as it is. */
 interface SettingsInput {
@@ -44,7 +43,8 @@ interface SettingsInput {
   signin?: { invitedOnly: boolean } | undefined;
 }
 
-interface SettingRooms {
+interface SettingDeps extends Pick<EnvironmentCall, "audit"> {
+  nowMs: number;
   sealer: Sealer;
   /** Private mail servers that the operator allows. */
   allowPrivate: readonly string[];
@@ -53,23 +53,22 @@ interface SettingRooms {
 /** Makes the change. Refuses with `version_conflict` or `invalid_input`, having written nothing. */
 export async function changeSettings(
   tx: Writer,
-  visit: Visit,
+  environmentId: number,
   input: SettingsInput,
-  { sealer, allowPrivate }: SettingRooms,
-  nowMs: number,
+  deps: SettingDeps,
 ): Promise<Environment> {
-  const before = await requireNow(tx, visit.environment.id);
+  const before = await requireNow(tx, environmentId);
   requireVersion(before, input.version);
-  const sections = changeSections(before, input, { sealer, allowPrivate }, nowMs);
+  const sections = changeSections(before, input, deps);
   if (Object.keys(sections).length > 0) await saveSettings(tx, before, sections, before.version);
-  if (input.held !== undefined) await setHold(tx, before.id, input.held ? nowMs : null);
+  if (input.held !== undefined) await setHold(tx, before.id, input.held ? deps.nowMs : null);
   if (input.processorSecret !== undefined) {
     const kept =
-      input.processorSecret === null ? null : sealProcessorSecret(before, input.processorSecret, sealer);
-    await keepProcessorSecret(tx, { environment: before, nowMs }, kept);
+      input.processorSecret === null ? null : sealProcessorSecret(before, input.processorSecret, deps.sealer);
+    await keepProcessorSecret(tx, { environment: before, nowMs: deps.nowMs }, kept);
   }
   const after = await requireNow(tx, before.id);
-  await auditVisit(tx, visit, nowMs, {
+  await deps.audit(tx, {
     action: "settings.changed",
     target: "settings",
     before: tellSettings(before, input),
@@ -81,8 +80,7 @@ export async function changeSettings(
 function changeSections(
   environment: Environment,
   input: SettingsInput,
-  { sealer, allowPrivate }: SettingRooms,
-  nowMs: number,
+  { sealer, allowPrivate, nowMs }: SettingDeps,
 ): Record<string, Json> {
   const sections: Record<string, Json> = {};
   if (input.mail !== undefined)

@@ -19,8 +19,8 @@ import { VERSION } from "../release/change.ts";
 import { RECEIPTS_SECTION } from "../selling/receipt.ts";
 import type { Reader } from "../store/port.ts";
 import { ALERT_CODES, ALERT_MAIL_SWITCH } from "../watch/alert.ts";
+import type { HttpDeps } from "./deps.ts";
 import { docsUrl } from "./error.ts";
-import type { HttpRooms } from "./rooms.ts";
 import { environmentRoute } from "./route.ts";
 import { senderDomain } from "./sender-domain.ts";
 import { changeSettings } from "./setting-change.ts";
@@ -85,21 +85,21 @@ const alertsInput = fields(
   >,
 );
 
-async function showSettings(tx: Reader, rooms: HttpRooms, environment: Environment) {
+async function showSettings(tx: Reader, deps: HttpDeps, environment: Environment) {
   const app = await findApp(tx, environment.appId);
   const domain = await findSenderDomain(tx, environment.id);
   const { collection } = settingsSection(environment, RECEIPTS_SECTION);
   return {
     app: { id: environment.appId, name: app?.name ?? environment.appId },
     environment: environment.name,
-    baseUrl: rooms.baseUrl(),
-    docsUrl: docsUrl(rooms),
-    mode: rooms.config.mode,
+    baseUrl: deps.baseUrl(),
+    docsUrl: docsUrl(deps),
+    mode: deps.config.mode,
     serviceVersion: VERSION,
     version: environment.version,
     heldAt: toIsoOrNull(environment.heldAt),
     processorSecret: showProcessorSecret(environment),
-    limits: { ...DEFAULT_LIMITS, ...rooms.config.limits },
+    limits: { ...DEFAULT_LIMITS, ...deps.config.limits },
     mail: viewMailSettings(readMailSettings(environment)),
     senderDomain: domain === null ? null : viewSenderDomain(domain),
     alerts: showAlerts(environment),
@@ -124,10 +124,10 @@ export const settingRoutes = [
     path: "/settings",
     summary: "Shows the environment's settings and the caps in force; no secret is ever shown.",
     answer: Type.Object({ settings }),
-    async handle({ rooms, visit }) {
-      return await rooms.store.read(async (tx) => {
-        const environment = (await findEnvironmentById(tx, visit.environment.id)) ?? visit.environment;
-        return { settings: await showSettings(tx, rooms, environment) };
+    async handle({ deps, environment }) {
+      return await deps.store.read(async (tx) => {
+        const present = (await findEnvironmentById(tx, environment.id)) ?? environment;
+        return { settings: await showSettings(tx, deps, present) };
       });
     },
   }),
@@ -152,16 +152,15 @@ export const settingRoutes = [
       ),
     }),
     answer: Type.Object({ settings }),
-    async handle({ rooms, visit, body, nowMs }) {
-      const shown = await rooms.store.write(visit.origin, async (tx) => {
-        const after = await changeSettings(
-          tx,
-          visit,
-          body,
-          { sealer: rooms.sealer, allowPrivate: rooms.config.allowPrivate },
+    async handle({ deps, environment, origin, audit, body, nowMs }) {
+      const shown = await deps.store.write(origin, async (tx) => {
+        const after = await changeSettings(tx, environment.id, body, {
+          sealer: deps.sealer,
+          allowPrivate: deps.config.allowPrivate,
+          audit,
           nowMs,
-        );
-        return { settings: await showSettings(tx, rooms, after) };
+        });
+        return { settings: await showSettings(tx, deps, after) };
       });
       return shown;
     },

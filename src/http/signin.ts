@@ -22,8 +22,8 @@ import { fields, oneOf } from "../ground/schema.ts";
 import type { Writer } from "../store/port.ts";
 import { WHOLE_SERVER, writeAudit } from "../watch/audit.ts";
 import { readDeviceCookie, writeDeviceCookie, writeSessionCookie } from "./cookie.ts";
+import type { HttpDeps } from "./deps.ts";
 import { requireSameOrigin } from "./host.ts";
-import type { HttpRooms } from "./rooms.ts";
 import { openRoute } from "./route.ts";
 
 /** Who the local dashboard's owner is while nobody set one up: local development has no passwords. */
@@ -53,15 +53,11 @@ async function startSession(tx: Writer, owner: SignedIn, how: string, nowMs: num
   return { owner, session: await createSession(tx, owner.id, nowMs) };
 }
 
-function answerSession(
-  rooms: HttpRooms,
-  headers: Headers,
-  started: Awaited<ReturnType<typeof startSession>>,
-) {
-  headers.append("set-cookie", writeSessionCookie(rooms, started.session.token, started.session.expiresAt));
+function answerSession(deps: HttpDeps, headers: Headers, started: Awaited<ReturnType<typeof startSession>>) {
+  headers.append("set-cookie", writeSessionCookie(deps, started.session.token, started.session.expiresAt));
   // Local development has no password to guess.
-  if (rooms.config.mode === "server")
-    headers.append("set-cookie", writeDeviceCookie(rooms, started.owner.email));
+  if (deps.config.mode === "server")
+    headers.append("set-cookie", writeDeviceCookie(deps, started.owner.email));
   return { owner: { email: started.owner.email } };
 }
 
@@ -70,17 +66,17 @@ function answerSession(
  * among those whose password will be: what is turned away as too much opens no window.
  */
 async function checkPassword(
-  { rooms, request, source }: { rooms: HttpRooms; request: Request; source: string },
+  { deps, request, source }: { deps: HttpDeps; request: Request; source: string },
   given: { email: string; password: string },
 ): Promise<SignedIn> {
-  const { signinCap } = rooms;
-  const device = readDeviceCookie(rooms, request, given.email);
+  const { signinCap } = deps;
+  const device = readDeviceCookie(deps, request, given.email);
   using place = passwordQueue.take(signinCap.knows(source, given.email, device) ? "known" : "stranger");
   signinCap.count(source, given.email, device);
-  const owner = await rooms.store.read((tx) => findOwnerByEmail(tx, given.email));
+  const owner = await deps.store.read((tx) => findOwnerByEmail(tx, given.email));
   const right = await verifyPassword(given.password, owner?.passwordHash ?? null, place);
   if (owner === null || !right) {
-    rooms.log.warn("A sign-in attempt failed.", { source });
+    deps.log.warn("A sign-in attempt failed.", { source });
     throw new Refusal(
       "unauthenticated",
       "The e-mail address or the password is wrong: try again, or reset the password with relay admin reset.",
@@ -97,13 +93,13 @@ export const signinRoutes = [
     summary: "Signs an owner in with e-mail and password.",
     body: fields({ email, password }),
     answer,
-    async handle({ rooms, request, source, body, headers, nowMs }) {
-      requireSameOrigin(rooms.config, request.headers);
-      const owner = await checkPassword({ rooms, request, source }, body);
+    async handle({ deps, request, source, body, headers, nowMs }) {
+      requireSameOrigin(deps.config, request.headers);
+      const owner = await checkPassword({ deps, request, source }, body);
       return answerSession(
-        rooms,
+        deps,
         headers,
-        await rooms.store.write("dashboard", (tx) => startSession(tx, owner, "password", nowMs)),
+        await deps.store.write("dashboard", (tx) => startSession(tx, owner, "password", nowMs)),
       );
     },
   }),
@@ -113,16 +109,16 @@ export const signinRoutes = [
     summary: "Signs in to the local dashboard with a one-time link.",
     body: fields({ token }),
     answer,
-    async handle({ rooms, request, source, body, headers, nowMs }) {
-      requireSameOrigin(rooms.config, request.headers);
-      await requireLink(rooms, source, body.token, "local", nowMs);
-      const started = await rooms.store.write("dashboard", async (tx) => {
+    async handle({ deps, request, source, body, headers, nowMs }) {
+      requireSameOrigin(deps.config, request.headers);
+      await requireLink(deps, source, body.token, "local", nowMs);
+      const started = await deps.store.write("dashboard", async (tx) => {
         await redeemSigninLink(tx, { token: body.token, kind: "local", nowMs });
         const first = (await listOwners(tx))[0];
         const owner = first ?? (await createOwner(tx, { email: LOCAL_OWNER, passwordHash: null, nowMs }));
         return await startSession(tx, owner, "local link", nowMs);
       });
-      return answerSession(rooms, headers, started);
+      return answerSession(deps, headers, started);
     },
   }),
   openRoute({
@@ -131,9 +127,9 @@ export const signinRoutes = [
     summary: "Tells whether a one-time link still works, without using it and without saying whose it is.",
     body: fields({ kind: oneOf(["setup", "reset", "local"]), token }),
     answer: Type.Object({ live: Type.Boolean() }),
-    async handle({ rooms, request, source, body, nowMs }) {
-      requireSameOrigin(rooms.config, request.headers);
-      return { live: await isLinkLive(rooms, source, body.token, body.kind, nowMs) };
+    async handle({ deps, request, source, body, nowMs }) {
+      requireSameOrigin(deps.config, request.headers);
+      return { live: await isLinkLive(deps, source, body.token, body.kind, nowMs) };
     },
   }),
   openRoute({
@@ -143,16 +139,16 @@ export const signinRoutes = [
     body: fields({ token, email, password }),
     answer,
     status: 201,
-    async handle({ rooms, request, source, body, headers, nowMs }) {
-      requireSameOrigin(rooms.config, request.headers);
-      await requireLink(rooms, source, body.token, "setup", nowMs);
+    async handle({ deps, request, source, body, headers, nowMs }) {
+      requireSameOrigin(deps.config, request.headers);
+      await requireLink(deps, source, body.token, "setup", nowMs);
       const passwordHash = await hashPassword(body.password);
-      const started = await rooms.store.write("dashboard", async (tx) => {
+      const started = await deps.store.write("dashboard", async (tx) => {
         await redeemSigninLink(tx, { token: body.token, kind: "setup", nowMs });
         const owner = await createOwner(tx, { email: body.email, passwordHash, nowMs });
         return await startSession(tx, owner, "set-up link", nowMs);
       });
-      return answerSession(rooms, headers, started);
+      return answerSession(deps, headers, started);
     },
   }),
   openRoute({
@@ -161,11 +157,11 @@ export const signinRoutes = [
     summary: "Sets a new password with a one-time reset link, ends every older session, and signs in.",
     body: fields({ token, password }),
     answer,
-    async handle({ rooms, request, source, body, headers, nowMs }) {
-      requireSameOrigin(rooms.config, request.headers);
-      await requireLink(rooms, source, body.token, "reset", nowMs);
+    async handle({ deps, request, source, body, headers, nowMs }) {
+      requireSameOrigin(deps.config, request.headers);
+      await requireLink(deps, source, body.token, "reset", nowMs);
       const passwordHash = await hashPassword(body.password);
-      const started = await rooms.store.write("dashboard", async (tx) => {
+      const started = await deps.store.write("dashboard", async (tx) => {
         const link = await redeemSigninLink(tx, { token: body.token, kind: "reset", nowMs });
         const owner = (await listOwners(tx)).find(({ id }) => id === link.ownerId);
         if (owner === undefined)
@@ -173,32 +169,32 @@ export const signinRoutes = [
         await setOwnerPassword(tx, owner.id, passwordHash);
         return await startSession(tx, owner, "reset link", nowMs);
       });
-      return answerSession(rooms, headers, started);
+      return answerSession(deps, headers, started);
     },
   }),
 ];
 
 /** Looks at the link without using it. Only one that does not work is counted, and refused as too many. */
 async function isLinkLive(
-  rooms: HttpRooms,
+  deps: HttpDeps,
   source: string,
   given: string,
   kind: SigninLinkKind,
   nowMs: number,
 ): Promise<boolean> {
-  const link = await rooms.store.read((tx) => findSigninLink(tx, given, nowMs));
+  const link = await deps.store.read((tx) => findSigninLink(tx, given, nowMs));
   if (link?.kind === kind) return true;
-  rooms.signinCap.countDeadLink(source);
+  deps.signinCap.countDeadLink(source);
   return false;
 }
 
 /** Looks at the link before the costly hash; the transaction uses it up later. */
 async function requireLink(
-  rooms: HttpRooms,
+  deps: HttpDeps,
   source: string,
   given: string,
   kind: SigninLinkKind,
   nowMs: number,
 ): Promise<void> {
-  if (!(await isLinkLive(rooms, source, given, kind, nowMs))) throw refuseEndedLink(kind);
+  if (!(await isLinkLive(deps, source, given, kind, nowMs))) throw refuseEndedLink(kind);
 }

@@ -5,31 +5,28 @@
 import { Type } from "typebox";
 import { fields, time } from "../ground/schema.ts";
 import { fileToken, findPersonByToken, removeToken } from "../people/person-token.ts";
-import type { Visit } from "./admission.ts";
-import type { HttpRooms } from "./rooms.ts";
-import { environmentRoute } from "./route.ts";
-import { auditVisit } from "./visit-audit.ts";
+import type { HttpDeps } from "./deps.ts";
+import { type EnvironmentCall, environmentRoute } from "./route.ts";
 
 const token = Type.Object({ token: Type.Object({ token: Type.String(), createdAt: time }) });
 const body = fields({ token: Type.String({ description: "the token as the store gives it back" }) });
 const IN_PATH = "a path stands in the logs of whatever it passes, so send the token in the body";
 
-interface TokenCall {
-  rooms: HttpRooms;
-  visit: Visit;
+interface TokenCall extends EnvironmentCall {
+  deps: HttpDeps;
   nowMs: number;
 }
 
-async function file({ rooms, visit, nowMs }: TokenCall, personId: string, given: string) {
-  const filing = { environmentId: visit.environment.id, personId, token: given, nowMs };
-  const filed = await rooms.store.write(visit.origin, async (tx) => {
+async function file({ deps, environment, origin, audit, nowMs }: TokenCall, personId: string, given: string) {
+  const filing = { environmentId: environment.id, personId, token: given, nowMs };
+  const filed = await deps.store.write(origin, async (tx) => {
     const earlier = await findPersonByToken(tx, filing.environmentId, given);
     const filed = await fileToken(tx, filing);
     if (earlier === null) {
-      await auditVisit(tx, visit, nowMs, {
+      await audit(tx, {
         action: "person.token_filed",
         target: `person:${personId}`,
-        after: { token: rooms.sealer.fingerprint(given) },
+        after: { token: deps.sealer.fingerprint(given) },
       });
     }
     return filed;
@@ -38,16 +35,16 @@ async function file({ rooms, visit, nowMs }: TokenCall, personId: string, given:
 }
 
 async function remove(
-  { rooms, visit, nowMs }: TokenCall,
+  { deps, environment, origin, audit }: TokenCall,
   personId: string,
   given: string,
 ): Promise<undefined> {
-  await rooms.store.write(visit.origin, async (tx) => {
-    await removeToken(tx, { environmentId: visit.environment.id, personId, token: given });
-    await auditVisit(tx, visit, nowMs, {
+  await deps.store.write(origin, async (tx) => {
+    await removeToken(tx, { environmentId: environment.id, personId, token: given });
+    await audit(tx, {
       action: "person.token_removed",
       target: `person:${personId}`,
-      before: { token: rooms.sealer.fingerprint(given) },
+      before: { token: deps.sealer.fingerprint(given) },
     });
   });
   return undefined;

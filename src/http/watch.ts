@@ -34,11 +34,11 @@ export const watchRoutes = [
         after: json,
       }),
     ),
-    async handle({ rooms, visit, query }) {
+    async handle({ deps, environment, query }) {
       const { limit, cursor, ...filter } = query;
       const page = readPageRequest({ limit, cursor });
-      const step = (tx: Reader, part: PageRequest) => listAudit(tx, visit.environment.id, filter, part);
-      const found = await readPage(rooms.store, page, step, { large: true });
+      const step = (tx: Reader, part: PageRequest) => listAudit(tx, environment.id, filter, part);
+      const found = await readPage(deps.store, page, step, { large: true });
       const items = found.items.map(({ seq, at, ...row }) => ({
         id: auditId({ at, seq }),
         at: toIso(at),
@@ -62,10 +62,10 @@ export const watchRoutes = [
         clearedAt: timeOrNull,
       }),
     ),
-    async handle({ rooms, visit, query }) {
+    async handle({ deps, environment, query }) {
       const page = readPageRequest(query);
       const standing = query.all !== "true";
-      const found = await rooms.store.read((tx) => listProblems(tx, visit.environment.id, standing, page));
+      const found = await deps.store.read((tx) => listProblems(tx, environment.id, standing, page));
       const items = found.items.map(({ raisedAt, clearedAt, ...row }) => ({
         ...row,
         raisedAt: toIso(raisedAt),
@@ -91,9 +91,9 @@ export const watchRoutes = [
         mailedAt: timeOrNull,
       }),
     ),
-    async handle({ rooms, visit, query }) {
+    async handle({ deps, environment, query }) {
       const page = readPageRequest(query);
-      const found = await rooms.store.read((tx) => listAlerts(tx, visit.environment.id, page));
+      const found = await deps.store.read((tx) => listAlerts(tx, environment.id, page));
       const items = found.items.map(({ at, lastAt, mailedAt, ...row }) => ({
         ...row,
         at: toIso(at),

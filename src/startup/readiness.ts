@@ -1,7 +1,7 @@
 /** Whether the service can do its work now: /readyz asks, and anyone may ask often. */
 import type { Clock } from "../ground/clock.ts";
 import type { Log } from "../ground/log.ts";
-import type { HttpRooms } from "../http/rooms.ts";
+import type { HttpDeps } from "../http/deps.ts";
 import type { Runner } from "../runner/runner.ts";
 import type { RunnerLease } from "../store/lease.ts";
 import type { Store } from "../store/port.ts";
@@ -18,7 +18,7 @@ interface ReadyRooms {
   log: Log;
 }
 
-type Readiness = Awaited<ReturnType<HttpRooms["checkReady"]>>;
+type Readiness = Awaited<ReturnType<HttpDeps["checkReady"]>>;
 
 /** Whether a write reaches the disk and the runner reaches it; asked at most once a second, since anyone may ask. */
 export function makeReadyCheck({ store, lease, runner, clock, log }: ReadyRooms): () => Promise<Readiness> {

@@ -1,7 +1,7 @@
 /** /metrics over real HTTP: who may read it, and that it moves with what the service does. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
-import type { HttpRooms } from "../../src/http/rooms.ts";
+import type { HttpDeps } from "../../src/http/deps.ts";
 import { Metrics } from "../../src/metric/metrics.ts";
 import { Receiver } from "../../src/receiver/receive.ts";
 import { LiveRelays } from "../../src/relay/live-relay.ts";
@@ -20,7 +20,7 @@ afterAll(async () => {
 });
 
 /** Wired as the service wires them. */
-function withMetrics(rooms: HttpRooms): HttpRooms {
+function withMetrics(rooms: HttpDeps): HttpDeps {
   const { store, clock, log, sealer, baseUrl } = rooms;
   metrics = new Metrics({ dataDir: rooms.config.dataDir, clock });
   const relays = new LiveRelays({ store, sealer, baseUrl, onReload: () => undefined });

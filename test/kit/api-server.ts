@@ -15,8 +15,8 @@ import { type Json, parseJson } from "../../src/ground/json.ts";
 import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
 import { createLog } from "../../src/ground/log.ts";
 import { BodyRoom } from "../../src/http/body-room.ts";
+import type { HttpDeps } from "../../src/http/deps.ts";
 import { createHttp } from "../../src/http/http.ts";
-import type { HttpRooms } from "../../src/http/rooms.ts";
 import type { MailOutcome, OutgoingMail } from "../../src/mail/mailer.ts";
 import { Metrics } from "../../src/metric/metrics.ts";
 import { Receiver } from "../../src/receiver/receive.ts";
@@ -55,7 +55,7 @@ export interface ApiServer extends AsyncDisposable {
   base: string;
   clock: VirtualClock;
   store: Store;
-  rooms: HttpRooms;
+  rooms: HttpDeps;
   /** Log lines so far. */
   lines: string[];
   /** How often each door below was used. */
@@ -75,7 +75,7 @@ export interface ApiServer extends AsyncDisposable {
 }
 
 /** Starts the server; dispose it to stop. */
-export async function startApi(config: Partial<ServiceConfig> = {}, change: (rooms: HttpRooms) => HttpRooms = (rooms) => rooms): Promise<ApiServer> {
+export async function startApi(config: Partial<ServiceConfig> = {}, change: (rooms: HttpDeps) => HttpDeps = (rooms) => rooms): Promise<ApiServer> {
   const directory = mkdtempSync(join(tmpdir(), "relay-api-"));
   const clock = new VirtualClock(START_MS);
   const store = await openSqlite(join(directory, "relay.db"), { clock });
@@ -124,7 +124,7 @@ export async function startApi(config: Partial<ServiceConfig> = {}, change: (roo
     resolveTxt: async () => [],
     metrics,
     checkReady: async () => ({ ready: true }),
-  } as unknown as HttpRooms);
+  } as unknown as HttpDeps);
   const app = createHttp(rooms);
   app.listen({ port: 0, hostname: "127.0.0.1" });
   base = `http://127.0.0.1:${app.server?.port}`;

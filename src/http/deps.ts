@@ -13,7 +13,7 @@ import type { Sealer } from "../secret/seal.ts";
 import type { Store } from "../store/port.ts";
 import type { BodyRoom } from "./body-room.ts";
 
-export interface HttpRooms {
+export interface HttpDeps {
   config: ServiceConfig;
   clock: Clock;
   store: Store;
