@@ -3,7 +3,6 @@
  * stops them in the reverse one: answer what was accepted, let running actions finish, close the store.
  */
 import { SigninCap } from "./account/signin-cap.ts";
-import type { ActionDoors } from "./action/contract.ts";
 import { backupInChild } from "./backup/child.ts";
 import { BackupSchedule } from "./backup/schedule.ts";
 import { Capture } from "./capture/capture.ts";
@@ -19,9 +18,11 @@ import { BodyRoom } from "./http/body-room.ts";
 import type { HttpDeps } from "./http/deps.ts";
 import { createHttp } from "./http/http.ts";
 import { createMailer } from "./mail/environment-mailer.ts";
+import type { Mailer } from "./mail/mailer.ts";
 import type { TxtResolver } from "./mail/sender-domain.ts";
 import { resolveTxt } from "./mail/txt-lookup.ts";
 import { Metrics } from "./metric/metrics.ts";
+import type { OutboundCaller } from "./outbound/call.ts";
 import { createCaller } from "./outbound/caller.ts";
 import { ownHostOf } from "./outbound/url-rule.ts";
 import { Receiver } from "./receiver/receive.ts";
@@ -37,8 +38,11 @@ import { startWithRoom } from "./startup/waiting.ts";
 import type { Store } from "./store/port.ts";
 
 /** What a test may put in the place of the world outside. */
-export interface ServiceDoors {
-  actions?: Partial<ActionDoors>;
+export interface ServicePorts {
+  /** Makes the calls of actions; default: real ones, to public addresses. */
+  caller?: OutboundCaller;
+  /** Hands every mail over; default: the mailbox in local development, else each environment's mail server. */
+  mailer?: Mailer;
   /** Looks TXT records up when a sender domain is verified; default: the system's DNS. */
   resolveTxt?: TxtResolver;
   /** Takes the line of every run; default: standard output. */
@@ -68,21 +72,21 @@ export interface Service extends AsyncDisposable {
 
 /**
  * Starts everything; rejects with a sentence when the data directory is taken, newer, or cannot be used. Where the disk is full or fails it
- * answers on the port meanwhile and tries again, until it succeeds or `doors.stopped` says that nobody wants it any more.
+ * answers on the port meanwhile and tries again, until it succeeds or `ports.stopped` says that nobody wants it any more.
  */
-export async function startService(config: ServiceConfig, doors: ServiceDoors = {}): Promise<Service> {
+export async function startService(config: ServiceConfig, ports: ServicePorts = {}): Promise<Service> {
   await using began = new AsyncDisposableStack();
   const log = foldRepeats(
     createLog({
       clock: config.clock,
       format: config.logFormat,
-      sink: doors.logSink ?? ((line) => standardError.write(line)),
+      sink: ports.logSink ?? ((line) => standardError.write(line)),
     }),
     config.clock,
   );
   began.defer(() => log.stop());
-  const service = await startWithRoom(config, log, doors.stopped, (one, beforeListening) =>
-    startOnce(one, doors, log, beforeListening),
+  const service = await startWithRoom(config, log, ports.stopped, (one, beforeListening) =>
+    startOnce(one, ports, log, beforeListening),
   );
   const kept = began.move();
   const end = async (): Promise<void> => {
@@ -95,7 +99,7 @@ export async function startService(config: ServiceConfig, doors: ServiceDoors = 
 /** One try of a start; `beforeListening` frees the port. */
 async function startOnce(
   config: ServiceConfig,
-  doors: ServiceDoors,
+  ports: ServicePorts,
   log: Log,
   beforeListening: () => Promise<void>,
 ): Promise<Service> {
@@ -130,7 +134,8 @@ async function startOnce(
   });
   const { allowPrivate } = config;
   const local = config.mode === "local";
-  const mailer = createMailer({ store, sealer, clock, log, allowPrivate, baseUrl, local });
+  const ownMailer = createMailer({ store, sealer, clock, log, allowPrivate, baseUrl, local });
+  const mailer = ports.mailer ?? ownMailer;
   const runner: Runner = new Runner({
     store: own,
     clock,
@@ -139,16 +144,12 @@ async function startOnce(
     concurrency: config.concurrency,
     limits: config.limits,
     doors: {
-      caller: createCaller({
-        ownHosts: () => ownHosts(baseUrl(), listening),
-        allowPrivate: config.allowPrivate,
-        clock,
-      }),
+      caller:
+        ports.caller ?? createCaller({ ownHosts: () => ownHosts(baseUrl(), listening), allowPrivate, clock }),
       mailer,
-      ...doors.actions,
     },
     onRun: (run) => metrics.noteRun(run),
-    printRun: doors.printRun ?? ((line) => standardOutput.write(line)),
+    printRun: ports.printRun ?? ((line) => standardOutput.write(line)),
   });
   started.defer(() => runner.stop());
   const scheduler: Scheduler = new Scheduler({ store: own, clock, relays, log });
@@ -214,7 +215,7 @@ async function startOnce(
       limits: config.limits,
     }),
     mailer,
-    resolveTxt: doors.resolveTxt ?? resolveTxt,
+    resolveTxt: ports.resolveTxt ?? resolveTxt,
     baseUrl,
     checkReady: makeReadyCheck({ store, lease, runner, clock, log }),
   };
@@ -262,7 +263,7 @@ async function startOnce(
   const url = listening;
   // First of all: mail that waits for its server ends at once, so that nothing below waits for it, and the runner takes nothing new.
   started.defer(() => {
-    mailer.stop();
+    ownMailer.stop();
     void runner.stop();
   });
   const running = started.move();

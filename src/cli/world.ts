@@ -20,7 +20,7 @@ export interface RunningService extends AsyncDisposable {
 }
 
 /** `stopped` ends a start that waits for its disk; it rejects then. */
-type StartService = (config: ServiceConfig, doors: { stopped: Promise<unknown> }) => Promise<RunningService>;
+type StartService = (config: ServiceConfig, ports: { stopped: Promise<unknown> }) => Promise<RunningService>;
 
 export interface World {
   clock: Clock;

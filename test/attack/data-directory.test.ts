@@ -35,7 +35,7 @@ afterEach(async () => {
 
 async function start(): Promise<RunningService> {
   mkdirSync(dataDir, { recursive: true });
-  running = await startRunningService({ config: { dataDir }, doors: { actions: { caller } } });
+  running = await startRunningService({ config: { dataDir }, ports: { caller } });
   await makeOrders(running);
   await saveRelay(running, receiverDefinition({}));
   return running;

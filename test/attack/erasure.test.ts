@@ -29,7 +29,7 @@ beforeEach(async () => {
   dataDir = mkdtempSync(join(tmpdir(), "relay-erase-"));
   caller = new FakeCaller();
   const mailer = { send: async () => ({ kind: "sent" }) as const };
-  running = await startRunningService({ config: { dataDir }, doors: { actions: { caller, mailer } } });
+  running = await startRunningService({ config: { dataDir }, ports: { caller, mailer } });
   await running.service.store.write("app", (tx) =>
     tx.run("INSERT INTO sender_domain (environment_id, domain, verification_token, verified_at) SELECT id, 'shop.example', 't', 1 FROM environment"),
   );

@@ -83,7 +83,7 @@ beforeAll(async () => {
     clock: new VirtualClock(0),
     lookup: async (host) => (Object.hasOwn(NAMES, host) ? (NAMES[host]?.() ?? []) : []),
   });
-  running = await startRunningService({ doors: { actions: { caller } } });
+  running = await startRunningService({ ports: { caller } });
   await saveRelay(running, definition("https://public.test/"));
 });
 

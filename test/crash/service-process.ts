@@ -56,7 +56,7 @@ const allowPrivate = ["localhost"];
 /** There is no store to send from before the service has started, and events may run before that is told. */
 const opened = Promise.withResolvers<Mailer>();
 const mailer: Mailer = { send: async (mail, options) => (await opened.promise).send(mail, options) };
-const service = await startService(config, { printRun: () => undefined, actions: { mailer } });
+const service = await startService(config, { printRun: () => undefined, mailer });
 opened.resolve(makeSmtpMailer({ ...service, baseUrl: () => service.baseUrl, clock, allowPrivate }));
 await seed(service);
 if (Number(aheadMs) > 0) await replayAll(service);

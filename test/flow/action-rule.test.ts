@@ -31,7 +31,7 @@ beforeEach(async () => {
     },
   };
   running = await startRunningService({
-    doors: { actions: { caller, mailer } },
+    ports: { caller, mailer },
     config: { limits: { ...DEFAULT_LIMITS, invitesPerDay: 2 } },
   });
   await running.api("PUT", "/access/club", {});

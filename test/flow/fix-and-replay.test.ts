@@ -46,7 +46,7 @@ beforeEach(async () => {
     emailsPerHour: 10_000,
     relaysPerEnvironment: 1_000,
   };
-  running = await startRunningService({ doors: { actions: { caller, mailer } }, config: { limits } });
+  running = await startRunningService({ ports: { caller, mailer }, config: { limits } });
   await makeOrders(running);
 });
 afterEach(() => running[Symbol.asyncDispose]());

@@ -77,7 +77,7 @@ describe("an environment on hold", () => {
 
   test("lets no retry run either, and a record change and a new event wait behind it", async () => {
     const caller = new FakeCaller(BROKEN);
-    await using running = await startRunningService({ doors: { actions: { caller } } });
+    await using running = await startRunningService({ ports: { caller } });
     await makeOrders(running);
     const actions = [{ type: "call_url", url: "https://example.com/notice" }];
     await saveRelay(running, receiverDefinition({ actions }));

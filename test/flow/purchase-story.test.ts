@@ -19,7 +19,7 @@ let ada: string;
 beforeAll(async () => {
   running = await startRunningService({
     config: { allowPrivate: ["127.0.0.1"] },
-    doors: { resolveTxt: async () => txt },
+    ports: { resolveTxt: async () => txt },
   });
   await openShop(running);
   const { settings } = (await running.api("GET", "/settings")).body;

@@ -16,7 +16,7 @@ beforeEach(async () => {
   caller = new FakeCaller();
   const mailer = { send: async () => ({ kind: "sent" }) as const };
   running = await startRunningService({
-    doors: { actions: { caller, mailer } },
+    ports: { caller, mailer },
     environments: ["development", "production"],
   });
   await makeOrders(running);

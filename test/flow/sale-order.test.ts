@@ -82,7 +82,7 @@ async function openTown(): Promise<Town> {
       return outcome;
     },
   };
-  const running = await startRunningService({ doors: { actions: { mailer }, resolveTxt: async () => [] } });
+  const running = await startRunningService({ ports: { mailer, resolveTxt: async () => [] } });
   await running.api("POST", "/collections", { name: "log", kind: "shared", fields: { id: "text" } });
   await running.api("PUT", "/access/club", {});
   for (const name of RELAYS) await saveRelay(running, define(name, 0), HOOK_SECRET);

@@ -56,7 +56,7 @@ const DEEDS: Readonly<Record<number, () => Promise<void>>> = {
 beforeAll(async () => {
   running = await startRunningService({
     config: { dataDir },
-    doors: { actions: { caller: target } },
+    ports: { caller: target },
     environments: ["development", "production"],
   });
   traffic = new DayTraffic(running);

@@ -128,7 +128,7 @@ async function fileOf(running: RunningService): Promise<string> {
 async function liveThroughAll(statements: Set<string>): Promise<RunningService> {
   const caller = new FakeCaller();
   caller.reply = () => BROKEN;
-  const running = await startRunningService({ doors: { actions: { caller } } });
+  const running = await startRunningService({ ports: { caller } });
   const { clock } = running;
   await makeOrders(running);
   const map = { event_id: "id", person_email: "email" };

@@ -11,7 +11,7 @@ import type { EnvironmentName } from "../../src/account/environment.ts";
 import type { ServiceConfig } from "../../src/config.ts";
 import { type Json, parseJson, writeJson } from "../../src/ground/json.ts";
 import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
-import { type Service, type ServiceDoors, startService } from "../../src/service.ts";
+import { type Service, type ServicePorts, startService } from "../../src/service.ts";
 import type { SqlValue } from "../../src/store/port.ts";
 import { settle, VirtualClock } from "./virtual-clock.ts";
 
@@ -48,7 +48,7 @@ export interface RunningService extends AsyncDisposable {
 
 export interface RunningOptions {
   config?: Partial<ServiceConfig>;
-  doors?: ServiceDoors;
+  ports?: ServicePorts;
   environments?: readonly EnvironmentName[];
 }
 
@@ -75,12 +75,12 @@ export async function startRunningService(options: RunningOptions = {}): Promise
     clock,
     ...options.config,
   };
-  const doors: ServiceDoors = {
+  const ports: ServicePorts = {
     printRun: (line) => lines.push(line),
     logSink: (line) => logged.push(line),
-    ...options.doors,
+    ...options.ports,
   };
-  let service = await startService(config, doors);
+  let service = await startService(config, ports);
   const keys = await makeKeys(service, options.environments ?? ["development"], clock.now());
 
   const rows = <Row>(sql: string, ...values: SqlValue[]): Promise<Row[]> => service.store.read((tx) => tx.all<Row>(sql, ...values));
@@ -121,7 +121,7 @@ export async function startRunningService(options: RunningOptions = {}): Promise
     rows,
     async restart() {
       await service[Symbol.asyncDispose]();
-      service = await startService(config, doors);
+      service = await startService(config, ports);
     },
     async [Symbol.asyncDispose]() {
       await service[Symbol.asyncDispose]();

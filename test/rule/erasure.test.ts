@@ -103,7 +103,7 @@ describe("expunging one event by hand", () => {
   const caller = new FakeCaller();
   const CALL = { type: "call_url", url: "https://example.com/notice" };
   beforeAll(async () => {
-    running = await startRunningService({ doors: { actions: { caller } } });
+    running = await startRunningService({ ports: { caller } });
     await makeOrders(running);
     const write = { type: "write_record", collection: "orders", data: { order: "{{mapped.event_id}}" } };
     await saveRelay(running, receiverDefinition({ actions: [write, CALL] }));

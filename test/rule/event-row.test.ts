@@ -17,7 +17,7 @@ let caller: FakeCaller;
 
 beforeEach(async () => {
   caller = new FakeCaller();
-  running = await startRunningService({ doors: { actions: { caller } } });
+  running = await startRunningService({ ports: { caller } });
   await makeOrders(running);
 });
 

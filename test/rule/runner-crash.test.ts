@@ -35,7 +35,7 @@ beforeEach(async () => {
       return await mailOutcome();
     },
   };
-  running = await startRunningService({ doors: { actions: { caller, mailer } } });
+  running = await startRunningService({ ports: { caller, mailer } });
   await makeOrders(running);
   await running.service.store.write("app", (tx) =>
     tx.run("INSERT INTO sender_domain (environment_id, domain, verification_token, verified_at) SELECT id, 'shop.example', 't', 1 FROM environment"),

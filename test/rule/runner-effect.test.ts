@@ -22,7 +22,7 @@ let caller: FakeCaller;
 
 async function start(): Promise<void> {
   caller = new FakeCaller();
-  running = await startRunningService({ doors: { actions: { caller } } });
+  running = await startRunningService({ ports: { caller } });
   await makeOrders(running);
   const fields = { order: { type: "text" }, amount: { type: "text" } };
   await running.api("POST", "/collections", { name: "others", kind: "shared", fields });

@@ -11,7 +11,7 @@ let caller: FakeCaller;
 
 beforeEach(async () => {
   caller = new FakeCaller();
-  running = await startRunningService({ doors: { actions: { caller } } });
+  running = await startRunningService({ ports: { caller } });
   await makeOrders(running);
 });
 
@@ -82,7 +82,7 @@ describe("order", () => {
     const narrow = new FakeCaller("hang");
     await using few = await startRunningService({
       config: { concurrency: 3 },
-      doors: { actions: { caller: narrow } },
+      ports: { caller: narrow },
     });
     for (const name of ["one", "two"]) {
       await saveRelay(few, calling(name));
