@@ -3,8 +3,7 @@
  * stops them in the reverse one: answer what was accepted, let running actions finish, close the store.
  */
 import { SigninCap } from "./account/signin-cap.ts";
-import { backupInChild } from "./backup/child.ts";
-import { BackupSchedule } from "./backup/schedule.ts";
+import { BackupSchedule, backupInChild } from "./backup/schedule.ts";
 import { Capture } from "./capture/capture.ts";
 import { AlertMail } from "./caretaker/alert-mail.ts";
 import { Caretakers } from "./caretaker/caretakers.ts";
@@ -17,10 +16,9 @@ import { standardError, standardOutput } from "./ground/output.ts";
 import { BodyRoom } from "./http/body-room.ts";
 import type { HttpDeps } from "./http/deps.ts";
 import { createHttp } from "./http/http.ts";
-import { createMailer } from "./mail/environment-mailer.ts";
 import type { Mailer } from "./mail/mailer.ts";
-import type { TxtResolver } from "./mail/sender-domain.ts";
-import { resolveTxt } from "./mail/txt-lookup.ts";
+import { resolveTxt, type TxtResolver } from "./mail/sender-domain.ts";
+import { createMailer } from "./mail/smtp-mailer.ts";
 import { Metrics } from "./metric/metrics.ts";
 import type { OutboundCaller } from "./outbound/call.ts";
 import { createCaller } from "./outbound/caller.ts";
@@ -30,11 +28,8 @@ import { LiveRelays } from "./relay/live-relay.ts";
 import { Runner } from "./runner/runner.ts";
 import { Scheduler } from "./schedule/scheduler.ts";
 import type { Sealer } from "./secret/seal.ts";
-import { makeSigninLink } from "./startup/first-link.ts";
-import { openData } from "./startup/open-data.ts";
-import { makeReadyCheck } from "./startup/readiness.ts";
-import { stopListening } from "./startup/stop-listening.ts";
-import { startWithRoom } from "./startup/waiting.ts";
+import { makeSigninLink, openData } from "./startup/open-data.ts";
+import { makeReadyCheck, startWithRoom, stopListening } from "./startup/readiness.ts";
 import type { Store } from "./store/port.ts";
 
 /** What a test may put in the place of the world outside. */

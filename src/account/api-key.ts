@@ -1,14 +1,14 @@
 /**
  * API keys: secret keys (`sk_…`) for servers and app keys (`ak_…`) for browsers, each bound to one environment. Shown once, stored
- * as SHA-256. It decides which key a token is and which web origins an app key works from, never what a key may do.
+ * as SHA-256. It decides which key a token is and which web origins an app key works from (the specification's "Authentication", point 5),
+ * never what a key may do.
  */
-import { newId } from "../ground/id.ts";
+import { hashToken, newId, newToken } from "../ground/id.ts";
+import { MINUTE_MS } from "../ground/limit.ts";
 import { MAX_PAGE_SIZE, makePage, type Page, type PageRequest } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import type { EnvironmentName } from "./environment.ts";
-import { checkOrigins, isAllowedOrigin } from "./key-origin.ts";
-import { hashToken, newToken } from "./token.ts";
 
 export type ApiKeyKind = "secret" | "app";
 
@@ -45,7 +45,7 @@ interface ApiKeyRow extends Omit<ApiKey, "origins"> {
 const TOKEN_CHARS = 32;
 const TOKEN = /^[sa]k_(?:dev|live)_[A-Za-z0-9]{32}$/;
 const MAX_NAME_CHARS = 100;
-const TOUCH_EVERY_MS = 60_000;
+const TOUCH_EVERY_MS = MINUTE_MS;
 const COLUMNS = `id, kind, name, hint, origins, created_at AS createdAt, last_used_at AS lastUsedAt,
   revoked_at AS revokedAt`;
 
@@ -171,4 +171,62 @@ function readName(name: string): string {
 
 function toApiKey(row: ApiKeyRow): ApiKey {
   return { ...row, origins: JSON.parse(row.origins) as string[] };
+}
+
+const MAX_ORIGINS = 20;
+const LOOPBACK = /^(localhost|.+\.localhost|127\.0\.0\.1|\[::1\])$/;
+
+/** The origins in the form a browser sends them. Refuses with `invalid_input` naming the one that is not an origin. */
+function checkOrigins(
+  kind: "secret" | "app",
+  environment: EnvironmentName,
+  origins: readonly string[],
+): string[] {
+  if (kind === "secret" && origins.length > 0) {
+    throw new Refusal(
+      "invalid_input",
+      "origins is only for app keys: a secret key works from servers alone.",
+    );
+  }
+  if (origins.length > MAX_ORIGINS) {
+    throw new Refusal("invalid_input", `origins is too long: name at most ${MAX_ORIGINS}.`);
+  }
+  if (kind === "app" && environment === "production" && origins.length === 0) {
+    throw new Refusal(
+      "invalid_input",
+      "origins is missing: a live app key works only from the origins it names, such as https://shop.example.com.",
+    );
+  }
+  return [...new Set(origins.map(readOrigin))];
+}
+
+/** One sentence for each origin that no browser ever sends: a `*` is a letter like any other here, and stands for nothing. */
+export function warnOfOrigins(origins: readonly string[]): string[] {
+  return origins
+    .filter((origin) => origin.includes("*"))
+    .map(
+      (origin) =>
+        `origins holds ${origin}, which no page has: a * stands for nothing here, so name each origin as a browser sends it, such as https://shop.example.com.`,
+    );
+}
+
+/** Whether a page of `origin` (as the browser sends it) may use a key of this environment that names `origins`. */
+function isAllowedOrigin(environment: EnvironmentName, origins: readonly string[], origin: string): boolean {
+  if (origins.includes(origin)) return true;
+  if (environment === "production" || !URL.canParse(origin)) return false;
+  const url = new URL(origin);
+  if (url.origin !== origin) return false;
+  return url.protocol === "https:" || (url.protocol === "http:" && LOOPBACK.test(url.hostname));
+}
+
+function readOrigin(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : null;
+  const bare = url !== null && text.replace(/\/$/, "").toLowerCase() === url.origin;
+  if (url === null || !bare || url.protocol !== "https:") {
+    throw new Refusal(
+      "invalid_input",
+      "origins holds something that is not an https origin: write each as https://host, with a port if it has one, and no path.",
+    );
+  }
+  return url.origin;
 }

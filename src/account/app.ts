@@ -1,6 +1,5 @@
 /** Apps: an id that stands in every receiver URL, a name for people, and the environments each is made with. It never renames an id. */
-import { makeNameKey, parseNameKey } from "../ground/name-key.ts";
-import { makePage, type Page, type PageRequest } from "../ground/page.ts";
+import { makeNameKey, makePage, type Page, type PageRequest, parseNameKey } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { type Reader, UniqueViolation, type Writer } from "../store/port.ts";
 import { type Environment, type EnvironmentName, ensureEnvironment } from "./environment.ts";

@@ -1,17 +1,18 @@
 /**
- * Dashboard sessions: a random token in the owner's cookie, its SHA-256 in the store. It decides when a session ends; the cookie
- * itself is http's. A token is never stored or shown again.
+ * Dashboard sessions, a random token in the owner's cookie and its SHA-256 in the store; and the one-time links that lead to one: the first
+ * set-up, a password reset, the local dashboard. A link is used up by the POST that follows it, never by opening it, as mail scanners and
+ * previews do. It decides when each ends; the cookie itself is http's.
  */
-import { newId } from "../ground/id.ts";
-import { DAY_MS } from "../ground/limit.ts";
+import { hashToken, newId, newToken } from "../ground/id.ts";
+import { DAY_MS, HOUR_MS } from "../ground/limit.ts";
+import { Refusal } from "../ground/refusal.ts";
 import type { Reader, Writer } from "../store/port.ts";
-import { hashToken, newToken } from "./token.ts";
 
 /** A session ends this long after it was last used. */
 export const SESSION_LIFE_MS = 30 * DAY_MS;
 /** Sliding costs a write, so it happens at most this often. */
 const SLIDE_EVERY_MS = DAY_MS;
-const TOKEN_CHARS = 43;
+const SESSION_TOKEN_CHARS = 43;
 
 export interface Session {
   id: string;
@@ -27,7 +28,7 @@ export async function createSession(
   ownerId: string,
   nowMs: number,
 ): Promise<{ token: string; expiresAt: number }> {
-  const token = newToken(TOKEN_CHARS);
+  const token = newToken(SESSION_TOKEN_CHARS);
   const expiresAt = nowMs + SESSION_LIFE_MS;
   const sql =
     "INSERT INTO session (token_hash, id, owner_id, created_at, expires_at) VALUES (?1, ?2, ?3, ?4, ?5)";
@@ -37,7 +38,7 @@ export async function createSession(
 
 /** The live session of a cookie's token, or null. */
 export async function findSession(tx: Reader, token: string, nowMs: number): Promise<Session | null> {
-  if (token.length !== TOKEN_CHARS) return null;
+  if (token.length !== SESSION_TOKEN_CHARS) return null;
   const sql = `SELECT session.id, owner_id AS ownerId, owner.email AS ownerEmail, session.created_at AS createdAt,
     expires_at AS expiresAt FROM session JOIN owner ON owner.id = owner_id WHERE token_hash = ?1 AND expires_at > ?2`;
   return await tx.get<Session>(sql, hashToken(token), nowMs);
@@ -69,4 +70,60 @@ export function signOutAll(tx: Writer, ownerId: string): Promise<number> {
 export async function forgetEndedSessions(tx: Writer, nowMs: number): Promise<void> {
   await tx.run("DELETE FROM session WHERE expires_at <= ?1", nowMs);
   await tx.run("DELETE FROM signin_link WHERE expires_at <= ?1", nowMs);
+}
+
+export type SigninLinkKind = "setup" | "reset" | "local";
+
+interface SigninLink {
+  kind: SigninLinkKind;
+  /** Whose password a reset sets; null for set-up and local. */
+  ownerId: string | null;
+  expiresAt: number;
+}
+
+const LIFE_MS: Record<SigninLinkKind, number> = { setup: 24 * HOUR_MS, reset: HOUR_MS, local: HOUR_MS / 6 };
+const LINK_TOKEN_CHARS = 32;
+
+/** Makes a link's token. Earlier set-up links, and earlier resets of the same owner, stop working. */
+export async function createSigninLink(
+  tx: Writer,
+  input: { kind: SigninLinkKind; ownerId: string | null; nowMs: number },
+): Promise<{ token: string; expiresAt: number }> {
+  const { kind, ownerId } = input;
+  if (kind !== "local")
+    await tx.run("DELETE FROM signin_link WHERE kind = ?1 AND owner_id IS ?2", kind, ownerId);
+  const token = newToken(LINK_TOKEN_CHARS);
+  const expiresAt = input.nowMs + LIFE_MS[kind];
+  const sql = "INSERT INTO signin_link (token_hash, kind, owner_id, expires_at) VALUES (?1, ?2, ?3, ?4)";
+  await tx.run(sql, hashToken(token), kind, ownerId, expiresAt);
+  return { token, expiresAt };
+}
+
+/** What the link would do, without using it; null when it is used, ended or was never made, and for set-up once there is an owner. */
+export function findSigninLink(tx: Reader, token: string, nowMs: number): Promise<SigninLink | null> {
+  const sql = `SELECT kind, owner_id AS ownerId, expires_at AS expiresAt FROM signin_link
+    WHERE token_hash = ?1 AND expires_at > ?2 AND (kind <> 'setup' OR NOT EXISTS (SELECT 1 FROM owner))`;
+  return tx.get<SigninLink>(sql, hashToken(token), nowMs);
+}
+
+/** Uses the link up. Refuses with `unauthenticated` one that is used, ended, of another kind, or was never made. */
+export async function redeemSigninLink(
+  tx: Writer,
+  input: { token: string; kind: SigninLinkKind; nowMs: number },
+): Promise<SigninLink> {
+  const link = await findSigninLink(tx, input.token, input.nowMs);
+  if (link === null || link.kind !== input.kind) throw refuseEndedLink(input.kind);
+  await tx.run("DELETE FROM signin_link WHERE token_hash = ?1", hashToken(input.token));
+  return link;
+}
+
+const NEW_LINK: Record<SigninLinkKind, string> = {
+  setup: "make an owner on the server with relay admin create",
+  reset: "make a new one on the server with relay admin reset",
+  local: "stop relay dev and start it again, which makes a new one",
+};
+
+/** What is said of a link that is used, ended, or was never made: where the next one comes from. */
+export function refuseEndedLink(kind: SigninLinkKind): Refusal {
+  return new Refusal("unauthenticated", `This link was used already or has ended: ${NEW_LINK[kind]}.`);
 }

@@ -9,7 +9,7 @@
  */
 import { type Static, Type } from "typebox";
 import { writeJson } from "../ground/json.ts";
-import type { Problem } from "../ground/problem.ts";
+import type { Problem } from "../ground/refusal.ts";
 import type { CallOutcome } from "../outbound/call.ts";
 import { checkCallUrl, MAX_CALL_URL_CHARS } from "../outbound/url-rule.ts";
 import type { ActionOutcome, ActionRun, SendingAction } from "./contract.ts";

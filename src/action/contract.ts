@@ -6,7 +6,7 @@
 import type { TSchema } from "typebox";
 import type { Json, JsonObject } from "../ground/json.ts";
 import type { RaisableLimits } from "../ground/limit.ts";
-import type { Problem } from "../ground/problem.ts";
+import type { Problem } from "../ground/refusal.ts";
 import type { ResultCode } from "../ground/result-code.ts";
 import type { Mailer } from "../mail/mailer.ts";
 import type { OutboundCaller } from "../outbound/call.ts";

@@ -3,7 +3,7 @@
  * says what it does with them. Source: the specification's "Actions", "ref rules".
  */
 import { Type } from "typebox";
-import type { Problem } from "../ground/problem.ts";
+import type { Problem } from "../ground/refusal.ts";
 import { type Occasion, readOccasion } from "../selling/occasion.ts";
 import { resolveRef } from "../selling/ref.ts";
 import type { Writer } from "../store/port.ts";

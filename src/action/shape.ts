@@ -4,10 +4,10 @@
  * Source: the specification's "Actions" and "Templates".
  */
 import { Type } from "typebox";
-import { MAX_REASON_CHARS, MAX_REF_CHARS } from "../ground/limit.ts";
-import { cutToLine } from "../ground/plain-text.ts";
-import type { Problem } from "../ground/problem.ts";
+import { HOUR_MS, MAX_REASON_CHARS, MAX_REF_CHARS } from "../ground/limit.ts";
+import type { Problem } from "../ground/refusal.ts";
 import { CATALOG_NAME, type ShapeWords } from "../ground/shape.ts";
+import { cutToLine } from "../ground/text.ts";
 import { parseTemplate } from "../template/template.ts";
 import type { ActionRun } from "./contract.ts";
 
@@ -73,7 +73,6 @@ export const expiresAtShape = Type.String({
   expects: 'a duration such as "30d", "12h" or "2w", or an ISO date such as "2030-01-31"',
 });
 
-const HOUR_MS = 3_600_000;
 const UNIT_MS: Readonly<Record<string, number>> = { h: HOUR_MS, d: 24 * HOUR_MS, w: 7 * 24 * HOUR_MS };
 const DURATION = /^([1-9]\d{0,4})([hdw])$/;
 const ISO_DATE =

@@ -6,10 +6,10 @@
 import { type Static, Type } from "typebox";
 import { isJsonObject, type Json } from "../ground/json.ts";
 import { MAX_JSON_DEPTH } from "../ground/limit.ts";
-import { breaksPlainText } from "../ground/plain-text.ts";
-import type { Problem } from "../ground/problem.ts";
+import type { Problem } from "../ground/refusal.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { FIELD_NAME } from "../ground/shape.ts";
+import { breaksPlainText } from "../ground/text.ts";
 import { findCollection } from "../records/collection.ts";
 import { writeRecordIn } from "../records/record.ts";
 import { findActingPerson } from "./acting-person.ts";

@@ -7,8 +7,7 @@ import { basename, dirname, join, resolve } from "node:path";
 import { partOf, placeFile, syncFile } from "../ground/durable-file.ts";
 import { findMasterKey } from "../secret/master-key.ts";
 import { copyDatabase } from "../store/database-copy.ts";
-import { BackupRefused } from "./backup-refused.ts";
-import { databaseFile } from "./place.ts";
+import { BackupRefused, databaseFile } from "./place.ts";
 
 export interface BackupRequest {
   dataDir: string;

@@ -1,7 +1,10 @@
-/** Where backups are kept in a data directory and what they are called. It makes and removes nothing. */
+/** Where backups are kept in a data directory and what they are called, and why one is not made. It makes and removes nothing. */
 import { readdirSync } from "node:fs";
 import { basename, join } from "node:path";
 import { toIso } from "../ground/clock.ts";
+
+/** Why a backup or a restore was not made: one sentence for the person who asked for it. */
+export class BackupRefused extends Error {}
 
 /** What made a copy that nobody asked for by name. */
 type BackupReason = "scheduled" | "before-restore";

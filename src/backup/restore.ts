@@ -3,19 +3,28 @@
  * new one, whole: the new one is made and checked beside the old, the old one's log is folded into it, and one rename decides.
  * It never touches a directory that is in use, and never throws away what was there.
  */
-import { existsSync, mkdirSync, realpathSync, rmSync } from "node:fs";
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  realpathSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { dirname } from "node:path";
 import { type Clock, sleep } from "../ground/clock.ts";
-import { partOf, placeFile, syncFolder } from "../ground/durable-file.ts";
+import { partOf, placeFile, syncFile, syncFolder } from "../ground/durable-file.ts";
+import { trySealed } from "../relay/sealed-sample.ts";
+import { findMasterKey, masterKeyFile, readKey } from "../secret/master-key.ts";
+import { Sealer } from "../secret/seal.ts";
 import { checkDatabase } from "../store/database-check.ts";
 import { copyDatabase } from "../store/database-copy.ts";
 import { type DatabaseRefusal, DatabaseRefused, openDatabaseFile } from "../store/database-file.ts";
 import { holdDatabase } from "../store/database-hold.ts";
 import { lockDataDirectory } from "../store/lock.ts";
-import { BackupRefused } from "./backup-refused.ts";
-import { keepDamaged, SIDE_FILES } from "./damaged.ts";
-import { backupFile, databaseFile, listAllParts } from "./place.ts";
-import { placeKey, requireFittingKey } from "./restore-key.ts";
+import { BackupRefused, backupFile, databaseFile, listAllParts } from "./place.ts";
 
 /** Longer than another command waits for the database, so that none of them goes on with the file that was replaced. */
 const HOLD_AFTER_MS = 1_500;
@@ -146,4 +155,74 @@ async function countWaiting(file: string): Promise<number> {
     "SELECT count(*) AS count FROM event WHERE state IN ('queued', 'running')",
   );
   return row?.count ?? 0;
+}
+
+interface KeyRequest {
+  /** The database that is to be restored. */
+  database: string;
+  dataDir: string;
+  keyFile: string | null;
+  masterKey: string | null;
+}
+
+/**
+ * Makes sure that the secrets in the database open with the key that the server will use. Answers the key that has to be put into the
+ * directory first, or null. Throws BackupRefused where the key is missing or another one.
+ */
+async function requireFittingKey(request: KeyRequest): Promise<Uint8Array | null> {
+  const { dataDir, keyFile, masterKey } = request;
+  const given = keyFile === null ? null : readGivenKey(keyFile);
+  const there = await findMasterKey(dataDir, masterKey);
+  if (given !== null && there !== null && !Buffer.from(given).equals(there)) {
+    throw new BackupRefused(
+      `${masterKey === null ? masterKeyFile(dataDir) : "RELAY_MASTER_KEY"} is another key than ${keyFile}: move it away first if nothing needs it any more.`,
+    );
+  }
+  const key = given ?? there;
+  using database = openDatabaseFile(request.database);
+  const state = await trySealed(database, key === null ? null : new Sealer(key));
+  if (state === "foreign") throw new BackupRefused(refuseKey(request, key !== null));
+  return there === null ? given : null;
+}
+
+/** Puts the key into a directory that has none. */
+function placeKey(dataDir: string, key: Uint8Array): void {
+  const file = masterKeyFile(dataDir);
+  const part = partOf(file);
+  try {
+    writeFileSync(part, `${Buffer.from(key).toString("hex")}\n`, { mode: 0o600, flag: "wx" });
+    chmodSync(part, 0o600);
+    syncFile(part);
+    if (!placeFile(part, file, { replace: false })) {
+      throw new BackupRefused(`${file} was made by another command just now: try again.`);
+    }
+  } finally {
+    rmSync(part, { force: true });
+  }
+}
+
+function readGivenKey(file: string): Uint8Array {
+  if (!existsSync(file)) throw new BackupRefused(`There is no file ${file}: check its path.`);
+  return readKey(readFileSync(file, "utf8"), file);
+}
+
+function refuseKey({ dataDir, keyFile }: KeyRequest, found: boolean): string {
+  if (keyFile !== null)
+    return `The key in ${keyFile} does not open this backup's secrets: name the one that was kept with it.`;
+  const what = found ? "is not the one this backup's secrets were sealed under" : "is missing";
+  return `The master key of ${dataDir} ${what}: put the master.key kept with the backup there, or name it with --key <file>.`;
+}
+
+/** What SQLite keeps beside a database, by the endings of their names. */
+const SIDE_FILES: readonly string[] = ["-wal", "-shm", "-journal"];
+
+/** Copies the database to `kept`, and what lies beside it to `kept` with the same endings; durable when it returns. */
+function keepDamaged(database: string, kept: string): void {
+  mkdirSync(dirname(kept), { recursive: true, mode: 0o700 });
+  for (const ending of ["", ...SIDE_FILES]) {
+    if (!existsSync(database + ending)) continue;
+    copyFileSync(database + ending, kept + ending);
+    syncFile(kept + ending);
+  }
+  syncFolder(dirname(kept));
 }

@@ -3,13 +3,13 @@
  * name, so that a restart neither skips one nor makes one too many. It copies nothing itself and removes no backup it did not make.
  */
 import { rmSync } from "node:fs";
+import { constants, setPriority } from "node:os";
 import type { Clock } from "../ground/clock.ts";
+import { MINUTE_MS } from "../ground/limit.ts";
 import type { Log } from "../ground/log.ts";
 import { Loop } from "../ground/loop.ts";
-import type { BackupProcess, StartBackup } from "./child.ts";
 import { backupFile, listScheduledBackups, listScheduledParts, type NamedBackup } from "./place.ts";
 
-const MINUTE_MS = 60_000;
 /** A start has other things to do. */
 const FIRST_LOOK_MS = MINUTE_MS;
 /** The wall clock may jump, so it is looked at more often than backups are due. */
@@ -109,4 +109,52 @@ export class BackupSchedule {
 function newestFirst(dataDir: string, nowMs: number): NamedBackup[] {
   const all = listScheduledBackups(dataDir);
   return [...all.filter(({ atMs }) => atMs <= nowMs), ...all.filter(({ atMs }) => atMs > nowMs)];
+}
+
+/** A running one. */
+interface BackupProcess {
+  /** Resolves when it is made; rejects with what the process said. */
+  done: Promise<void>;
+  /** Ends it at once. */
+  stop(): void;
+}
+
+export type StartBackup = (file: string) => BackupProcess;
+
+/** Starts `relay backup <file>` on the data directory, with the least claim on the processor. `command` is how this program is called. */
+export function backupInChild(dataDir: string, command: readonly string[] = ownCommand()): StartBackup {
+  return (file) => {
+    const { RELAY_MASTER_KEY: _, ...env } = process.env;
+    const child = Bun.spawn([...command, "backup", file, "--data-dir", dataDir, "--json"], {
+      stdin: "ignore",
+      stdout: "ignore",
+      stderr: "pipe",
+      env,
+    });
+    yieldProcessor(child.pid);
+    return { done: settle(child), stop: () => child.kill() };
+  };
+}
+
+async function settle(child: Bun.Subprocess<"ignore", "ignore", "pipe">): Promise<void> {
+  const said = await new Response(child.stderr).text();
+  const code = await child.exited;
+  if (code === 0) return;
+  throw new Error(
+    said.trim().split("\n")[0] || `the backup's process ended with ${child.signalCode ?? code}`,
+  );
+}
+
+/** How this program is called: alone where it was compiled into one file, else the runtime with the main file. */
+function ownCommand(): string[] {
+  const embedded = /^\/\$bunfs\/|^[A-Z]:[\\/]~BUN[\\/]/i.test(Bun.main);
+  return embedded ? [process.execPath] : [process.execPath, Bun.main];
+}
+
+function yieldProcessor(pid: number): void {
+  try {
+    setPriority(pid, constants.priority.PRIORITY_LOW);
+  } catch {
+    // It ended already, or the system does not let us: then it runs as any other.
+  }
 }

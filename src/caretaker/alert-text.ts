@@ -1,7 +1,7 @@
 /** The mail that tells an owner of alerts: all that wait in one, each with its count, first and last. It decides only the words. */
 import type { Environment } from "../account/environment.ts";
 import { toIso } from "../ground/clock.ts";
-import { makeSubject, makeText } from "../mail/mail-text.ts";
+import { makeSubject, makeText } from "../mail/mailer.ts";
 import type { AlertRow } from "../watch/alert.ts";
 
 /** An alert, and the burst of the same that ended shortly before it, whose last count no mail told. */

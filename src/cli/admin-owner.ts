@@ -2,9 +2,8 @@
  * What `relay admin create` and `relay admin reset` share: a password from standard input, or else a one-time link under which the owner
  * sets one. A password never stands on a command line.
  */
-import { actorWords, COMMAND_LINE } from "../account/actor.ts";
-import { hashPassword, type Owner } from "../account/owner.ts";
-import { createSigninLink } from "../account/signin-link.ts";
+import { actorWords, COMMAND_LINE, hashPassword, type Owner } from "../account/owner.ts";
+import { createSigninLink } from "../account/session.ts";
 import { toIso } from "../ground/clock.ts";
 import { writeJson } from "../ground/json.ts";
 import type { Writer } from "../store/port.ts";

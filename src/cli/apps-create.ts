@@ -1,7 +1,8 @@
 /** `relay apps create`: an app with its development and production environments. */
-import { actorWords, COMMAND_LINE } from "../account/actor.ts";
+
 import { createApp } from "../account/app.ts";
 import { findLocalEnvironment } from "../account/environment.ts";
+import { actorWords, COMMAND_LINE } from "../account/owner.ts";
 import { writeJson } from "../ground/json.ts";
 import { WHOLE_SERVER, writeAudit } from "../watch/audit.ts";
 import { type Command, CommandFailure } from "./command.ts";

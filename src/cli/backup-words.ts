@@ -1,5 +1,5 @@
 /** What `backup` and `restore` say alike. */
-import { BackupRefused } from "../backup/backup-refused.ts";
+import { BackupRefused } from "../backup/place.ts";
 import { DatabaseRefused } from "../store/database-file.ts";
 import { CommandFailure } from "./command.ts";
 

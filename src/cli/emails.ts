@@ -2,12 +2,12 @@
  * `relay emails …`: what became of mail, and mail sent by hand. They work on the data directory and send by themselves, with the settings of
  * the environment, beside a running server or without one.
  */
-import { actorOrigin, actorWords, COMMAND_LINE } from "../account/actor.ts";
+import { actorOrigin, actorWords, COMMAND_LINE } from "../account/owner.ts";
 import { createLog } from "../ground/log.ts";
 import { MAX_PAGE_SIZE } from "../ground/page.ts";
 import { EMAIL_STATES, type EmailView, listEmails } from "../mail/email.ts";
-import { createMailer } from "../mail/environment-mailer.ts";
 import { type Hand, type HandMailRooms, sendEmailAgain, sendTestMail } from "../mail/hand-mail.ts";
+import { createMailer } from "../mail/smtp-mailer.ts";
 import { requireActingPerson } from "../people/person.ts";
 import { loadMasterKey } from "../secret/master-key.ts";
 import { Sealer } from "../secret/seal.ts";

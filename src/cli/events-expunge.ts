@@ -1,5 +1,5 @@
 /** `relay events expunge`: an event's payload goes for good, audited; the event itself, its state and what it did stay known. */
-import { actorWords, COMMAND_LINE } from "../account/actor.ts";
+import { actorWords, COMMAND_LINE } from "../account/owner.ts";
 import { expungeByHand } from "../event/expunge.ts";
 import type { Command } from "./command.ts";
 import { APP, chooseEnvironment, ENVIRONMENT, withStore } from "./data-directory.ts";

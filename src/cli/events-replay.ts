@@ -1,5 +1,5 @@
 /** `relay events replay`: a final event runs again, from its first action; the running service takes it up by itself. Its plan is shown before. */
-import { actorWords, COMMAND_LINE } from "../account/actor.ts";
+import { actorWords, COMMAND_LINE } from "../account/owner.ts";
 import { type PlannedAction, planReplay, replayEvent } from "../event/replay.ts";
 import { writeJson } from "../ground/json.ts";
 import { MAX_ACTIONS_PER_RELAY } from "../ground/limit.ts";

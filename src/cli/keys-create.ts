@@ -1,7 +1,7 @@
 /** `relay keys create`: mints a key, writes it to standard output once, and stores only its hash. */
-import { actorWords, COMMAND_LINE } from "../account/actor.ts";
-import { mintApiKey } from "../account/api-key.ts";
-import { warnOfOrigins } from "../account/key-origin.ts";
+
+import { mintApiKey, warnOfOrigins } from "../account/api-key.ts";
+import { actorWords, COMMAND_LINE } from "../account/owner.ts";
 import { writeJson } from "../ground/json.ts";
 import { writeAudit } from "../watch/audit.ts";
 import type { Command } from "./command.ts";

@@ -1,6 +1,7 @@
 /** `relay keys revoke`: ends a key at once and for good. */
-import { actorWords, COMMAND_LINE } from "../account/actor.ts";
+
 import { revokeApiKey } from "../account/api-key.ts";
+import { actorWords, COMMAND_LINE } from "../account/owner.ts";
 import { writeAudit } from "../watch/audit.ts";
 import type { Command } from "./command.ts";
 import { APP, chooseEnvironment, ENVIRONMENT, withStore } from "./data-directory.ts";

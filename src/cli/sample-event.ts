@@ -4,7 +4,7 @@
  */
 import { randomBytes } from "node:crypto";
 import { type Json, type JsonObject, writeJson } from "../ground/json.ts";
-import { showChoices, showText } from "../ground/shape-sentence.ts";
+import { showChoices, showText } from "../ground/shape.ts";
 import type { ReceiverTrigger } from "../trigger/receiver.ts";
 import { CommandFailure } from "./command.ts";
 

@@ -2,14 +2,13 @@
 import { isAbsolute, resolve } from "node:path";
 import type { ServiceConfig } from "../config.ts";
 import { readIpRange } from "../ground/ip-range.ts";
-import { DAY_MS, DEFAULT_LIMITS, type RaisableLimits } from "../ground/limit.ts";
+import { DAY_MS, DEFAULT_LIMITS, HOUR_MS, type RaisableLimits } from "../ground/limit.ts";
 import { type Input, type Option, UsageError } from "./command.ts";
 import type { World } from "./world.ts";
 
 export const DEFAULT_PORT = 4747;
 const MAX_CONCURRENCY = 1_000;
 const MAX_LIMIT = 1_000_000_000;
-const HOUR_MS = 3_600_000;
 const BACKUPS_KEPT = 7;
 const MAX_BACKUPS_KEPT = 1_000;
 

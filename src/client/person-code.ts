@@ -1,6 +1,7 @@
 /**
  * E-mailed sign-in codes: six digits, ten minutes, several valid together. The store holds a keyed digest alone. It decides whether a code
- * is right, never who the person is.
+ * is right, never who the person is; and what its mail says. A server's row of that mail holds the code blanked, as rows are read by keys and
+ * backups; local development's mailbox is how the code arrives, so there it stands.
  *
  * Whoever asks for a code ends no other one, and whoever types wrong ones burns only what they may: a code takes five wrong tries from the
  * network that asked for it, and three from all others together, so that a stranger leaves the five of the person's own network alone.
@@ -11,10 +12,26 @@
  * hour. On all addresses of an environment together the 100 codes of an hour allow 800 comparisons.
  */
 import { randomBytes, randomInt, timingSafeEqual } from "node:crypto";
-import { CODE_DIGITS, CODE_LIFE_MS, MAX_CODE_TRIES, MAX_FOREIGN_CODE_TRIES } from "../ground/limit.ts";
+import { findApp } from "../account/app.ts";
+import type { Environment } from "../account/environment.ts";
+import { type Clock, sleep } from "../ground/clock.ts";
+import {
+  CODE_DIGITS,
+  CODE_LIFE_MS,
+  MAX_CODE_TRIES,
+  MAX_FOREIGN_CODE_TRIES,
+  MINUTE_MS,
+} from "../ground/limit.ts";
+import { Refusal } from "../ground/refusal.ts";
+import { intendEmail } from "../mail/email.ts";
+import { readMailSettings } from "../mail/mail-settings.ts";
+import type { OutgoingMail } from "../mail/mailer.ts";
+import { makeSubject, makeText } from "../mail/mailer.ts";
+import { findSenderAddress } from "../mail/sender-domain.ts";
 import { toEmailKey } from "../people/email-address.ts";
+import { findPersonByEmail } from "../people/person.ts";
 import type { Sealer } from "../secret/seal.ts";
-import type { Writer } from "../store/port.ts";
+import type { Reader, Store, Writer } from "../store/port.ts";
 
 /** Whose code, and from which network it is asked for or typed. */
 export interface CodeHolder {
@@ -108,4 +125,120 @@ function digestCode(
   code: string,
 ): Uint8Array {
   return sealer.digest(`person code\n${environmentId}\n${toEmailKey(email)}\n${code}`);
+}
+
+/** Somebody waits for the answer, and a connection without one ends after 30 seconds. */
+export const CODE_MAIL_WITHIN_MS = 20_000;
+
+interface CodeMail {
+  appId: string;
+  environmentId: number;
+  /** The address as it was given; a person who has it is mailed under their own spelling. */
+  email: string;
+  code: string;
+  nowMs: number;
+}
+
+/** Writes the mail as intended, to leave from this address; answers what to hand to the mailer. */
+export async function intendCodeMail(
+  tx: Writer,
+  mail: CodeMail,
+  from: string,
+  local: boolean,
+): Promise<OutgoingMail> {
+  const { environmentId, appId, email, nowMs } = mail;
+  const person = await findPersonByEmail(tx, environmentId, email);
+  const name = (await findApp(tx, appId))?.name ?? appId;
+  const subject = makeSubject(`Your code to sign in to ${name}`);
+  const text = writeText(name, mail.code);
+  const to = person?.email ?? email;
+  const emailId = await intendEmail(tx, {
+    environmentId,
+    personId: person?.id ?? null,
+    recipient: to,
+    sender: from,
+    kind: "account",
+    subject,
+    text: local ? text : writeText(name, "•".repeat(CODE_DIGITS)),
+    relayName: null,
+    eventId: null,
+    nowMs,
+  });
+  return { environmentId, emailId, from, to, subject, text };
+}
+
+/** Gives the sign-in mails sent to an address before anybody had it to the person who now does, so that an erasure finds them. */
+export async function claimCodeMails(
+  tx: Writer,
+  of: { environmentId: number; personId: string; email: string; nowMs: number },
+): Promise<void> {
+  // Codes live for minutes: what was sent before the last hour led to nothing.
+  await tx.run(
+    `UPDATE email SET person_id = ?1 WHERE environment_id = ?2 AND created_at >= ?3
+       AND person_id IS NULL AND kind = 'account' AND lower(recipient) = lower(?4)`,
+    of.personId,
+    of.environmentId,
+    of.nowMs - 6 * CODE_LIFE_MS,
+    of.email,
+  );
+}
+
+/** `code_not_sent`, for this reason. */
+export function refuseCodeMail(why: string, todo: string): Refusal {
+  return new Refusal("code_not_sent", `The sign-in code was not sent, as ${why}: ${todo}.`);
+}
+
+/**
+ * The address that codes leave from, where `local` is whether mail stays in the mailbox. Refuses with `code_not_sent` where none can
+ * leave, before anyone looks at whose code it would be.
+ */
+export async function requireCodeSender(
+  tx: Reader,
+  environment: Environment,
+  local: boolean,
+): Promise<string> {
+  const environmentId = environment.id;
+  const settings = readMailSettings(environment);
+  if (!settings.sends) {
+    throw refuseCodeMail("the owner's sends switch is off", "turn it on in the mail settings");
+  }
+  const verified = await findSenderAddress(tx, environmentId, "account");
+  if (verified !== null && (local || settings.smtp !== null)) return verified;
+  if (local) return "account@localhost";
+  throw verified === null
+    ? refuseCodeMail("this environment has no verified sender domain", "verify one in the mail settings")
+    : refuseCodeMail("this environment has no SMTP server", "set one in the mail settings");
+}
+
+function writeText(appName: string, code: string): string {
+  return makeText(
+    `${code} is your code to sign in to ${appName}.\n\nIt works once, for ${CODE_LIFE_MS / MINUTE_MS} minutes. If you did not ask for it, ignore this mail: nobody signs in without the code.\n`,
+  );
+}
+
+/** So many of the newest sends say how a send goes, found among so many of the newest mails. */
+const SENDS_LOOKED_AT = 20;
+const MAILS_LOOKED_AT = 200;
+
+/**
+ * Waits as long as one of the environment's newest codes took to be sent, and answers whether that one failed: so a code that is held back
+ * is answered just as one that left, as late and as well. Without it the time of an answer would tell whether anybody has the address.
+ * The rows say it, so that neither a restart nor another environment's mail server makes a difference. One that failed for its recipient
+ * says nothing of others', and whoever asked for it may have chosen that recipient.
+ */
+export async function pretendSend(store: Store, clock: Clock, environmentId: number): Promise<boolean> {
+  const sends = await store.read((tx) =>
+    tx.all<{ tookMs: number; failed: number }>(
+      `SELECT finished_at - created_at AS tookMs, state = 'failed' AS failed FROM (
+         SELECT seq, kind, relay_name, state, reason, created_at, finished_at FROM email WHERE environment_id = ?1 ORDER BY seq DESC LIMIT ${MAILS_LOOKED_AT})
+       WHERE kind = 'account' AND relay_name IS NULL AND finished_at BETWEEN created_at AND created_at + ?2
+         AND reason IS NOT 'recipient_refused' ORDER BY seq DESC LIMIT ${SENDS_LOOKED_AT}`,
+      environmentId,
+      CODE_MAIL_WITHIN_MS,
+    ),
+  );
+  const like = sends[randomInt(Math.max(1, sends.length))];
+  if (like === undefined) return false;
+  if (like.tookMs > 0) await sleep(clock, like.tookMs);
+  return like.failed === 1;
 }

@@ -18,13 +18,17 @@ import type { Reader, Store, Writer } from "../store/port.ts";
 import { raiseAlert } from "../watch/alert.ts";
 import {
   CODE_MAIL_WITHIN_MS,
+  type CodeHolder,
   claimCodeMails,
+  digestNetwork,
   intendCodeMail,
+  keepCode,
+  makeCode,
   pretendSend,
+  redeemCode,
   refuseCodeMail,
   requireCodeSender,
-} from "./code-mail.ts";
-import { type CodeHolder, digestNetwork, keepCode, makeCode, redeemCode } from "./person-code.ts";
+} from "./person-code.ts";
 import { createPersonSession, knowsNetwork, rememberNetwork } from "./person-session.ts";
 import { PersonSigninCap } from "./person-signin-cap.ts";
 

@@ -6,10 +6,10 @@
 import type { TSchema } from "typebox";
 import { Check } from "typebox/value";
 import { isJsonObject } from "./json.ts";
-import { findNearestName } from "./nearest-name.ts";
-import type { Problem } from "./problem.ts";
+import type { Problem } from "./refusal.ts";
 import type { ShapeNode } from "./shape.ts";
-import { joinField, mustBe, saysWhy, showName, showNames, showText } from "./shape-sentence.ts";
+import { joinField, mustBe, saysWhy, showName, showNames, showText } from "./shape.ts";
+import { findNearestName } from "./text.ts";
 
 interface ShapeCheck {
   /** Whether a text may hold `{{` where no path is filled in; the default is that it may not. */

@@ -1,8 +1,10 @@
 /**
  * Strict hex, base64 and base64url: each in its own alphabet only, hex in either case, padding whole or absent, no stray bits in
- * the last character. It never guesses an encoding and never skips a character, which Node's own decoders do.
- * Source: RFC 4648; recipes, "Encodings and keys".
+ * the last character. It never guesses an encoding and never skips a character, which Node's own decoders do. And whether what a text stands
+ * for is a key that anyone may read, which no HMAC may be keyed with.
+ * Source: RFC 4648; recipes, "Encodings and keys"; the specification's "Secrets" ("On an HMAC recipe a PEM or DER key is refused").
  */
+import { createPrivateKey, createPublicKey, X509Certificate } from "node:crypto";
 
 export type Encoding = "hex" | "base64" | "base64url";
 
@@ -43,4 +45,41 @@ export function decodeText(text: string, encoding: Encoding): Buffer | null {
   const target = Buffer.alloc(longestDecodedBytes(text.length, encoding));
   const bytes = decodeInto(text, encoding, target);
   return bytes < 0 ? null : target.subarray(0, bytes);
+}
+
+const PEM_BLOCK = /-----BEGIN [A-Z0-9 ]+-----/;
+const DER_SEQUENCE = 0x30;
+
+/** Whether the text is a public key, a private key or a certificate, as PEM or as DER in hex or base64. */
+export function isKeyText(text: string): boolean {
+  if (PEM_BLOCK.test(text)) return true;
+  const bare = text.replace(/\s+/g, "");
+  for (const encoding of ["hex", "base64", "base64url"] as const) {
+    const der = decodeText(bare, encoding);
+    if (der !== null && der[0] === DER_SEQUENCE && derKind(der) !== null) return true;
+  }
+  return false;
+}
+
+type DerKind = "public" | "private" | "certificate";
+
+/** What a DER structure holds: an SPKI or PKCS#1 public key, a PKCS#8, SEC1 or PKCS#1 private key, a certificate; else null. */
+export function derKind(der: Buffer): DerKind | null {
+  // Private first: createPublicKey takes a private key too, and gives its public half.
+  for (const type of ["pkcs8", "sec1", "pkcs1"] as const) {
+    if (opens(() => createPrivateKey({ key: der, format: "der", type }))) return "private";
+  }
+  for (const type of ["spki", "pkcs1"] as const) {
+    if (opens(() => createPublicKey({ key: der, format: "der", type }))) return "public";
+  }
+  return opens(() => new X509Certificate(der)) ? "certificate" : null;
+}
+
+function opens(open: () => unknown): boolean {
+  try {
+    open();
+    return true;
+  } catch {
+    return false;
+  }
 }

@@ -1,4 +1,7 @@
-/** Identifiers: a prefix that names the kind, and a UUIDv7 in lower-case hex (RFC 9562), so that ids sort by time. */
+/**
+ * Identifiers, a prefix that names the kind and a UUIDv7 in lower-case hex (RFC 9562), so that ids sort by time; and random tokens, shown
+ * once and stored as their SHA-256: a token is looked up by its hash, so that no comparison depends on a secret's beginning.
+ */
 
 type IdPrefix =
   | "evt"
@@ -32,4 +35,24 @@ export function idFloor(prefix: IdPrefix, ms: number): string {
 /** Whether `text` has the shape of an id with this prefix. */
 export function isId(prefix: IdPrefix, text: string): boolean {
   return text.startsWith(`${prefix}_`) && /^[0-9a-f]{32}$/.test(text.slice(prefix.length + 1));
+}
+
+const LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+/** The largest multiple of 62 below 256; a byte from there on would favour the first letters. */
+const FAIR_BYTES = LETTERS.length * Math.floor(256 / LETTERS.length);
+
+/** `length` letters and digits, each equally likely: 32 of them hold 190 bits. */
+export function newToken(length: number): string {
+  let token = "";
+  while (token.length < length) {
+    for (const byte of crypto.getRandomValues(new Uint8Array(length))) {
+      if (byte < FAIR_BYTES && token.length < length) token += LETTERS[byte % LETTERS.length];
+    }
+  }
+  return token;
+}
+
+/** SHA-256 of the token, 32 bytes: what the store holds of it. */
+export function hashToken(token: string): Uint8Array {
+  return new Uint8Array(new Bun.CryptoHasher("sha256").update(token).digest());
 }

@@ -3,8 +3,8 @@
  * The ones in `RaisableLimits` can be raised in the server's configuration; nothing else is a knob.
  */
 
-const MINUTE_MS = 60_000;
-const HOUR_MS = 60 * MINUTE_MS;
+export const MINUTE_MS = 60_000;
+export const HOUR_MS = 60 * MINUTE_MS;
 export const DAY_MS = 24 * HOUR_MS;
 
 export const MAX_ACTIONS_PER_RELAY = 10;

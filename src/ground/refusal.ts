@@ -2,8 +2,28 @@
  * A Refusal is what a caller is told: a registered code, its status, and one sentence. It is thrown anywhere
  * and rendered in one place (http/). A result of an action is never a Refusal, and neither is a bug.
  */
-import type { Problem } from "./problem.ts";
 import { REFUSALS, type RefusalCode } from "./refusal-code.ts";
+
+/** A problem of something a person wrote: which field, and one sentence that says why and what to do. */
+export interface Problem {
+  /** Dotted path from the definition's root, such as `trigger.verify.separator` or `actions.0.amount`; "" is the root. */
+  field: string;
+  message: string;
+}
+
+/**
+ * Problems of a part, told from where the part stands: `ref` under `actions.0` becomes `actions.0.ref`, also where the sentence
+ * begins with it.
+ */
+export function placeProblems(place: string, problems: readonly Problem[]): Problem[] {
+  return problems.map(({ field, message }) => {
+    const placed = field === "" ? place : `${place}.${field}`;
+    const start = [`\`${field}\``, `${field} `].find((text) => field !== "" && message.startsWith(text));
+    if (start === undefined) return { field: placed, message };
+    const rest = message.slice(start.length);
+    return { field: placed, message: `\`${placed}\`${start.endsWith(" ") ? " " : ""}${rest}` };
+  });
+}
 
 interface RefusalExtra {
   /** For `invalid_definition`: every problem, not only the first. */

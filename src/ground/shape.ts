@@ -1,8 +1,9 @@
 /**
  * Shapes of what people write (definitions, the catalog) are TypeBox schemas that also carry the words of their own refusal:
  * `expects` completes the sentence "`field` … : it must be <expects>.", `templated` marks strings that may hold {{paths}}.
- * The definition check, the JSON Schema for editors and the dashboard all read the same shapes.
+ * The definition check, the JSON Schema for editors and the dashboard all read the same shapes. A wrong value is shown only where it is short.
  */
+import { countChars } from "./text.ts";
 
 export interface ShapeWords {
   /** One sentence for editors and the dashboard. */
@@ -61,3 +62,106 @@ export const CATALOG_NAME = /^[a-z][a-z0-9_-]{0,62}$/;
 
 /** Names in a receiver's map, and of a collection's fields. */
 export const FIELD_NAME = /^[A-Za-z_][A-Za-z0-9_-]{0,62}$/;
+
+const MAX_SHOWN_CHARS = 40;
+
+/** `trigger` and `map` as `trigger.map`; a name of the writer's own is cut and stripped of control characters. */
+export function joinField(field: string, name: string): string {
+  const plain = name.slice(0, MAX_SHOWN_CHARS + 1).replaceAll(/\p{C}/gu, "?");
+  const shown = plain.length > MAX_SHOWN_CHARS ? `${plain.slice(0, MAX_SHOWN_CHARS)}…` : plain;
+  return field === "" ? shown : `${field}.${shown}`;
+}
+
+/** The field as a sentence begins with it. */
+export function showName(field: string): string {
+  return field === "" ? "The whole value" : `\`${field}\``;
+}
+
+/** "kind, map and when". */
+export function showNames(names: readonly string[]): string {
+  if (names.length < 2) return names.join("");
+  return `${names.slice(0, -1).join(", ")} and ${names.at(-1)}`;
+}
+
+/** "INITIAL_PURCHASE, RENEWAL or 3 more": any of them, at most `max` shown. */
+export function showChoices(choices: readonly string[], max: number): string {
+  const more = choices.length - max;
+  const shown = more > 0 ? [...choices.slice(0, max), `${more} more`] : choices;
+  if (shown.length < 2) return shown.join("");
+  return `${shown.slice(0, -1).join(", ")} or ${shown.at(-1)}`;
+}
+
+/** A text in quotes, cut where it is long. */
+export function showText(text: string): string {
+  const shown = text.length > MAX_SHOWN_CHARS ? `${text.slice(0, MAX_SHOWN_CHARS)}…` : text;
+  return JSON.stringify(shown);
+}
+
+/** Why the value does not fit, as the middle of a sentence: "is missing its text", "is 20000", "is a number". */
+export function saysWhy(node: ShapeNode, value: unknown): string {
+  if (typeof value === "string") return saysWhyText(node, value);
+  if (value === null) return "is null";
+  if (Array.isArray(value)) return "is a list";
+  if (typeof value === "object") return "is an object";
+  if (typeof value === "number" || typeof value === "bigint") {
+    return wants(node, "number", "integer") ? `is ${showNumber(value)}` : "is a number";
+  }
+  return typeof value === "boolean" ? `is ${value}` : "is not JSON";
+}
+
+function saysWhyText(node: ShapeNode, text: string): string {
+  if (text.includes("{{") && node.templated !== true)
+    return "holds a template, which is refused where none is filled in";
+  if (isChoice(node)) return `is ${showText(text)}`;
+  if (!wants(node, "string")) return "is a text";
+  if (text === "") return "is empty";
+  const chars = countChars(text);
+  if (node.maxLength !== undefined && chars > node.maxLength) return `is ${chars} characters long`;
+  if (node.minLength !== undefined && chars < node.minLength) return `is ${chars} characters long`;
+  return "is not in the right form";
+}
+
+function showNumber(value: number | bigint): string {
+  const digits = String(value);
+  return digits.length > MAX_SHOWN_CHARS ? "a number of many digits" : digits;
+}
+
+function isChoice(node: ShapeNode): boolean {
+  return (
+    node.const !== undefined ||
+    node.enum !== undefined ||
+    node.anyOf?.every((one) => one.const !== undefined) === true
+  );
+}
+
+function wants(node: ShapeNode, ...types: readonly string[]): boolean {
+  if (node.type !== undefined) return types.includes(node.type);
+  return node.anyOf?.some((one) => wants(one, ...types)) === true;
+}
+
+/** What the value must be instead, the end of a sentence: the shape's own words, else its type's. */
+export function mustBe(node: ShapeNode): string {
+  return `it must be ${expectation(node)}`;
+}
+
+function expectation(node: ShapeNode): string {
+  const words = node.expects ?? node.description;
+  if (words !== undefined) return words;
+  const options = (node.anyOf ?? []).filter((option) => option.type !== "null");
+  if (options.length > 0) {
+    return options.length > 1 && options.every((option) => option.const !== undefined)
+      ? `one of ${options.map((option) => option.const).join(", ")}`
+      : options.map(expectation).join(" or ");
+  }
+  if (node.const !== undefined) return JSON.stringify(node.const);
+  return TYPE_WORDS[node.type ?? ""] ?? "another value";
+}
+
+const TYPE_WORDS: Readonly<Record<string, string>> = {
+  string: "text",
+  integer: "an integer",
+  number: "a number",
+  boolean: "true or false",
+  object: "an object",
+  array: "a list",
+};

@@ -1,4 +1,7 @@
-/** Measuring and cutting text by its UTF-8 size, never inside a character. */
+/**
+ * Text as it is measured, cut and judged. The plain-text law (decisions, section 5): text is valid Unicode without control characters other
+ * than newline and tab, stored and shown as text, never as markup.
+ */
 
 const encoder = new TextEncoder();
 
@@ -17,4 +20,110 @@ export function cutUtf8(text: string, maxBytes: number): string {
   if (fitsUtf8(text, maxBytes)) return text;
   const { read } = encoder.encodeInto(text, new Uint8Array(maxBytes));
   return text.slice(0, read);
+}
+
+/** C0 without tab and newline, DEL, C1 (Unicode category Cc). */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the law is about exactly these.
+const FORBIDDEN_CONTROL = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/;
+// biome-ignore lint/suspicious/noControlCharactersInRegex: as above, newline and tab included.
+const CONTROL_RUN = /[\u0000-\u001f\u007f-\u009f]+/g;
+
+/** Why `text` breaks the plain-text law, completing "`title` …", or null when it keeps it. */
+export function breaksPlainText(text: string): string | null {
+  if (!text.isWellFormed()) return "is not valid Unicode (it holds half of a surrogate pair)";
+  const found = FORBIDDEN_CONTROL.exec(text);
+  if (found === null) return null;
+  const code = text.charCodeAt(found.index).toString(16).toUpperCase().padStart(4, "0");
+  return `holds the control character U+${code}, where only newline and tab are allowed`;
+}
+
+/** Why `text` may not stand on one line: the plain-text law, and no newline or tab either. */
+export function breaksOneLine(text: string): string | null {
+  return breaksPlainText(text) ?? (/[\n\t]/.test(text) ? "holds a newline or a tab" : null);
+}
+
+/**
+ * One line of at most `maxChars` Unicode characters from any text: control characters become a space, half surrogates U+FFFD, outer
+ * white space goes, and the cut never falls inside a character as people see it (UAX #29 grapheme cluster).
+ */
+export function cutToLine(text: string, maxChars: number): string {
+  const line = text.toWellFormed().replace(CONTROL_RUN, " ").trim();
+  if (line.length <= maxChars) return line;
+  let kept = "";
+  let chars = 0;
+  for (const { segment } of new Intl.Segmenter("en").segment(line)) {
+    const size = Array.from(segment).length;
+    if (chars + size > maxChars) break;
+    kept += segment;
+    chars += size;
+  }
+  return kept.trimEnd();
+}
+
+/** Unicode characters (code points) of a text: what a limit "in characters" counts. */
+export function countChars(text: string): number {
+  let count = text.length;
+  for (let at = 1; at < text.length; at++) {
+    // The second half of a pair counts with the first.
+    if ((text.charCodeAt(at) & 0xfc00) === 0xdc00 && (text.charCodeAt(at - 1) & 0xfc00) === 0xd800)
+      count -= 1;
+  }
+  return count;
+}
+
+/** Longer names are never typing mistakes of ours, and comparing them would cost. */
+const MAX_COMPARED_CHARS = 64;
+
+/** The known name nearest to `given`, or null when none is near: at most a third of it, and at most three letters, differ. */
+export function findNearestName(given: string, known: readonly string[]): string | null {
+  if (given.length === 0 || given.length > MAX_COMPARED_CHARS) return null;
+  const plain = fold(given);
+  let nearest: string | null = null;
+  let least = Math.min(3, Math.max(1, Math.floor(given.length / 3))) + 1;
+  for (const name of known) {
+    const distance = countEdits(plain, fold(name));
+    if (distance < least) {
+      least = distance;
+      nearest = name;
+    }
+  }
+  return nearest;
+}
+
+/** Case and word joints do not count: `Person-Email` is `person_email`. */
+function fold(name: string): string {
+  return name.toLowerCase().replaceAll(/[-_ .]/g, "");
+}
+
+/** Insertions, deletions, replacements and swaps of neighbours between two short texts (optimal string alignment). */
+function countEdits(left: string, right: string): number {
+  let beforeLast: number[] = [];
+  let last = Array.from({ length: right.length + 1 }, (_, index) => index);
+  for (let row = 1; row <= left.length; row++) {
+    const now = [row];
+    for (let column = 1; column <= right.length; column++) {
+      const same = left[row - 1] === right[column - 1];
+      let edits = Math.min(
+        at(last, column) + 1,
+        at(now, column - 1) + 1,
+        at(last, column - 1) + (same ? 0 : 1),
+      );
+      if (
+        row > 1 &&
+        column > 1 &&
+        left[row - 1] === right[column - 2] &&
+        left[row - 2] === right[column - 1]
+      ) {
+        edits = Math.min(edits, at(beforeLast, column - 2) + 1);
+      }
+      now.push(edits);
+    }
+    beforeLast = last;
+    last = now;
+  }
+  return at(last, right.length);
+}
+
+function at(row: readonly number[], index: number): number {
+  return row[index] ?? Number.POSITIVE_INFINITY;
 }

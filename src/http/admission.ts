@@ -2,8 +2,9 @@
  * The one gate of `/api/apps/{appId}/{environment}`: it resolves the environment that a path names and refuses every caller who may
  * not be there. Routes are handed what it answers and never look at a key, a session or another environment.
  */
-import { type Actor, actorOrigin, actorWords } from "../account/actor.ts";
+
 import { type Environment, requireEnvironment } from "../account/environment.ts";
+import { type Actor, actorOrigin, actorWords } from "../account/owner.ts";
 import { Refusal } from "../ground/refusal.ts";
 import type { Origin } from "../store/port.ts";
 import { actorOf, type Caller } from "./caller.ts";

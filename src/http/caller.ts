@@ -2,8 +2,9 @@
  * Who calls: a key (`Authorization: Bearer sk_…`) or an owner's session (the dashboard's cookie). It decides that alone; where the
  * caller may go is admission's.
  */
-import type { Actor } from "../account/actor.ts";
+
 import { apiKeyTouches, findApiKeyByToken, type PresentedKey, touchApiKey } from "../account/api-key.ts";
+import type { Actor } from "../account/owner.ts";
 import { findSession, type Session, sessionSlides, slideSession } from "../account/session.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { readSessionCookie, writeSessionCookie } from "./cookie.ts";

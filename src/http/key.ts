@@ -3,9 +3,8 @@
  * revocation, and one that revokes shuts the owner's servers out.
  */
 import { Type } from "typebox";
-import type { Actor } from "../account/actor.ts";
-import { type ApiKey, listApiKeys, mintApiKey, revokeApiKey } from "../account/api-key.ts";
-import { warnOfOrigins } from "../account/key-origin.ts";
+import { type ApiKey, listApiKeys, mintApiKey, revokeApiKey, warnOfOrigins } from "../account/api-key.ts";
+import type { Actor } from "../account/owner.ts";
 import { toIso, toIsoOrNull } from "../ground/clock.ts";
 import { readPageRequest } from "../ground/page.ts";
 import { fields, oneOf, pageOf, pageQuery, time, timeOrNull } from "../ground/schema.ts";

@@ -18,7 +18,7 @@ import {
   readStopToken,
   setMailStop,
 } from "../mail/mail-stop.ts";
-import { escapeHtml } from "../mail/mail-text.ts";
+import { escapeHtml } from "../mail/mailer.ts";
 import { findPerson, requirePerson } from "../people/person.ts";
 import type { Reader } from "../store/port.ts";
 import type { HttpDeps } from "./deps.ts";

@@ -9,13 +9,13 @@ import {
   setOwnerPassword,
   verifyPassword,
 } from "../account/owner.ts";
-import { createSession } from "../account/session.ts";
 import {
+  createSession,
   findSigninLink,
   redeemSigninLink,
   refuseEndedLink,
   type SigninLinkKind,
-} from "../account/signin-link.ts";
+} from "../account/session.ts";
 import { MAX_EMAIL_CHARS } from "../ground/limit.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { fields, oneOf } from "../ground/schema.ts";

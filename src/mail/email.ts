@@ -4,7 +4,7 @@
  */
 import { toIso, toIsoOrNull } from "../ground/clock.ts";
 import { newId } from "../ground/id.ts";
-import { DAY_MS, type RaisableLimits } from "../ground/limit.ts";
+import { DAY_MS, HOUR_MS, type RaisableLimits } from "../ground/limit.ts";
 import { type Page, type PageRequest, readSeq } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
 import type { Reader, Writer } from "../store/port.ts";
@@ -55,7 +55,6 @@ export interface EmailView {
 
 const COLUMNS = `seq, id, person_id AS personId, recipient, sender, kind, subject, text, state, message, reason,
   relay_name AS relayName, event_id AS eventId, created_at AS createdAt, left_at AS leftAt, finished_at AS finishedAt`;
-const HOUR_MS = DAY_MS / 24;
 
 /** The mail as the API shows it. */
 function viewEmail(row: EmailRow): EmailView {

@@ -3,13 +3,13 @@
  * may be sent again, what may have left is unknown and never is by itself; owners are told how many and which. It never sends.
  */
 import { alertOn, findEnvironmentById } from "../account/environment.ts";
+import { HOUR_MS } from "../ground/limit.ts";
 import type { Writer } from "../store/port.ts";
 import { raiseAlert } from "../watch/alert.ts";
 import { MAIL_TROUBLES } from "./mailer.ts";
 
 /** Ids that one alert names. */
 const MAX_NAMED = 20;
-const NAMED_WITHIN_MS = 3_600_000;
 
 export const MAY_HAVE_LEFT =
   "It is not known whether this mail left, so it counts as sent and is not sent again by itself.";
@@ -73,7 +73,7 @@ export async function alertUnknownMail(
      ORDER BY seq DESC LIMIT ?4`,
     environmentId,
     relayName,
-    nowMs - NAMED_WITHIN_MS,
+    nowMs - HOUR_MS,
     MAX_NAMED + 1,
   );
   const ids = named.slice(0, MAX_NAMED).map(({ id }) => id);

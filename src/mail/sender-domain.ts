@@ -4,6 +4,7 @@
  * Source: the specification's "Action-level errors" (sender_domain_required), decisions section 5.
  */
 import { randomBytes } from "node:crypto";
+import { Resolver } from "node:dns/promises";
 import { domainToASCII } from "node:url";
 import { type Clock, toIsoOrNull } from "../ground/clock.ts";
 import { Refusal } from "../ground/refusal.ts";
@@ -213,3 +214,17 @@ function readWord(name: string, text: string): string {
     `\`${name}\` cannot stand before the @: write letters, digits, dots, hyphens, plus signs or underscores, at most 63.`,
   );
 }
+
+const TIMEOUT_MS = 3_000;
+const TRIES = 2;
+const NO_RECORD: ReadonlySet<string> = new Set(["ENODATA", "ENOTFOUND"]);
+
+export const resolveTxt: TxtResolver = async (name) => {
+  try {
+    const records = await new Resolver({ timeout: TIMEOUT_MS, tries: TRIES }).resolveTxt(name);
+    return records.map((strings) => strings.join(""));
+  } catch (error) {
+    if (NO_RECORD.has((error as { code?: string }).code ?? "")) return [];
+    throw error;
+  }
+};

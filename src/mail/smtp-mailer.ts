@@ -7,7 +7,7 @@ import MailComposer from "nodemailer/lib/mail-composer";
 import { findEnvironmentById } from "../account/environment.ts";
 import type { Clock } from "../ground/clock.ts";
 import type { Log } from "../ground/log.ts";
-import { cutToLine } from "../ground/plain-text.ts";
+import { cutToLine } from "../ground/text.ts";
 import { parseAllowList } from "../outbound/address.ts";
 import { type AddressLookup, lookupAll } from "../outbound/resolve.ts";
 import type { Sealer } from "../secret/seal.ts";
@@ -15,11 +15,12 @@ import type { Store } from "../store/port.ts";
 import { markTextLeft } from "./email.ts";
 import { openSmtpPassword, PLAIN_ADDRESS, readMailSettings, type SmtpSettings } from "./mail-settings.ts";
 import { makeStopUrl } from "./mail-stop.ts";
-import { makeHtml } from "./mail-text.ts";
 import {
   MAIL_TROUBLES,
   type MailOutcome,
   type MailTrouble,
+  mailboxMailer,
+  makeHtml,
   type OutgoingMail,
   type StoppableMailer,
 } from "./mailer.ts";
@@ -27,7 +28,7 @@ import { Handover, type HandoverEnd, type HandoverRooms } from "./smtp-handover.
 
 const WHOLE_TIMEOUT_MS = 60_000;
 const MAX_DETAIL_CHARS = 300;
-export interface SmtpRooms {
+interface SmtpRooms {
   store: Store;
   sealer: Sealer;
   clock: Clock;
@@ -187,4 +188,9 @@ async function compose(
     newline: "win",
   });
   return await composer.compile().build();
+}
+
+/** `local`: the service runs local development. */
+export function createMailer(rooms: SmtpRooms & { local: boolean }): StoppableMailer {
+  return rooms.local ? mailboxMailer : makeSmtpMailer(rooms);
 }

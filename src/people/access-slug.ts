@@ -4,11 +4,10 @@
  */
 import { toIso } from "../ground/clock.ts";
 import { MAX_ACCESS_SLUGS, MAX_TITLE_CHARS } from "../ground/limit.ts";
-import { makeNameKey, parseNameKey } from "../ground/name-key.ts";
-import { makePage, type Page, type PageRequest } from "../ground/page.ts";
-import { breaksOneLine, countChars } from "../ground/plain-text.ts";
+import { makeNameKey, makePage, type Page, type PageRequest, parseNameKey } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { CATALOG_NAME } from "../ground/shape.ts";
+import { breaksOneLine, countChars } from "../ground/text.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { countHolders } from "./access-grant.ts";
 

@@ -2,8 +2,8 @@
  * Credits by API or dashboard: adding and spending with an idempotency key. A suspended person neither gains nor spends.
  */
 import { MAX_ONCE_KEY_CHARS, MAX_REASON_CHARS } from "../ground/limit.ts";
-import { breaksOneLine, breaksPlainText, countChars } from "../ground/plain-text.ts";
 import { Refusal } from "../ground/refusal.ts";
+import { breaksOneLine, breaksPlainText, countChars } from "../ground/text.ts";
 import type { Writer } from "../store/port.ts";
 import { addCredits, type CreditRow } from "./credit.ts";
 import { requireActingPerson } from "./person.ts";

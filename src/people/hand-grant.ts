@@ -2,8 +2,8 @@
  * Granting by hand: through the API or the dashboard. Its source is always `hand`; no key and no owner can mint another.
  */
 import { MAX_REASON_CHARS } from "../ground/limit.ts";
-import { breaksPlainText, countChars } from "../ground/plain-text.ts";
 import { Refusal } from "../ground/refusal.ts";
+import { breaksPlainText, countChars } from "../ground/text.ts";
 import type { Writer } from "../store/port.ts";
 import { type GrantRow, grantAccess } from "./access-grant.ts";
 import { requireEntitlement } from "./entitlement.ts";

@@ -4,8 +4,8 @@
  */
 import { toIso } from "../ground/clock.ts";
 import { MAX_ACCOUNT_TOKEN_CHARS } from "../ground/limit.ts";
-import { breaksOneLine } from "../ground/plain-text.ts";
 import { Refusal } from "../ground/refusal.ts";
+import { breaksOneLine } from "../ground/text.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { PERSON_COLUMNS, type PersonRow, requirePerson } from "./person.ts";
 

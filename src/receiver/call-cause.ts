@@ -2,8 +2,9 @@
  * Why a verified call became no event of its own, in words for the owner. The sender is known, so what its call says may be shown, cut
  * short; nothing of an unverified call ever comes here.
  */
-import { cutToLine } from "../ground/plain-text.ts";
-import { showChoices } from "../ground/shape-sentence.ts";
+
+import { showChoices } from "../ground/shape.ts";
+import { cutToLine } from "../ground/text.ts";
 import type { WhenMismatch } from "../relay/event-map.ts";
 
 const MAX_SHOWN_CHARS = 100;

@@ -5,9 +5,9 @@
 import type { Clock } from "../ground/clock.ts";
 import { MAX_RECENT_CALLS } from "../ground/limit.ts";
 import type { Log } from "../ground/log.ts";
-import { cutToLine } from "../ground/plain-text.ts";
 import type { Refusal } from "../ground/refusal.ts";
 import type { RefusalCode } from "../ground/refusal-code.ts";
+import { cutToLine } from "../ground/text.ts";
 import type { LiveRelay } from "../relay/live-relay.ts";
 import type { Store, Writer } from "../store/port.ts";
 import type { RefusedBy } from "./call-refusal.ts";

@@ -4,7 +4,7 @@
  */
 import { isJsonObject, type JsonObject, parseJson, writeJson } from "../ground/json.ts";
 import { MAX_COLLECTION_FIELDS } from "../ground/limit.ts";
-import type { Problem } from "../ground/problem.ts";
+import type { Problem } from "../ground/refusal.ts";
 import { FIELD_NAME } from "../ground/shape.ts";
 
 const FIELD_TYPES = ["text", "number", "boolean", "date", "json", "file"] as const;

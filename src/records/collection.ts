@@ -5,8 +5,7 @@
  */
 import { toIso } from "../ground/clock.ts";
 import { isJsonObject, type JsonObject, parseJson } from "../ground/json.ts";
-import { makeNameKey, parseNameKey } from "../ground/name-key.ts";
-import { makePage, type Page, type PageRequest } from "../ground/page.ts";
+import { makeNameKey, makePage, type Page, type PageRequest, parseNameKey } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { type LookedAt, reach } from "../store/walk.ts";

@@ -6,8 +6,7 @@
 import { isId } from "../ground/id.ts";
 import { type Json, parseJson, writeJson } from "../ground/json.ts";
 import { MAX_JSON_DEPTH } from "../ground/limit.ts";
-import { breaksPlainText, countChars } from "../ground/plain-text.ts";
-import { utf8Bytes } from "../ground/text.ts";
+import { breaksPlainText, countChars, utf8Bytes } from "../ground/text.ts";
 import type { FieldRule, FieldType } from "./collection-field.ts";
 
 /** The value to store (undefined: absent), or why it is refused, completing "`data.total` …". */

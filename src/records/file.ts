@@ -6,8 +6,8 @@ import { toIso } from "../ground/clock.ts";
 import { newId } from "../ground/id.ts";
 import { MAX_FILE_BYTES, MAX_FILE_NAME_CHARS } from "../ground/limit.ts";
 import type { Page, PageRequest } from "../ground/page.ts";
-import { breaksOneLine, countChars } from "../ground/plain-text.ts";
 import { Refusal } from "../ground/refusal.ts";
+import { breaksOneLine, countChars } from "../ground/text.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { equals, walkPage } from "../store/walk.ts";
 

@@ -4,10 +4,8 @@
  */
 import { isJsonObject, type Json, type JsonObject, writeJson } from "../ground/json.ts";
 import { MAX_RECORD_BYTES } from "../ground/limit.ts";
-import { findNearestName } from "../ground/nearest-name.ts";
-import { cutToLine } from "../ground/plain-text.ts";
-import type { Problem } from "../ground/problem.ts";
-import { utf8Bytes } from "../ground/text.ts";
+import type { Problem } from "../ground/refusal.ts";
+import { cutToLine, findNearestName, utf8Bytes } from "../ground/text.ts";
 import type { FieldRules } from "./collection-field.ts";
 import { readFieldValue } from "./field-value.ts";
 

@@ -1,6 +1,6 @@
 /** The file law: a file field holds the id of a file already uploaded to the same environment, within the field's own size. */
 import type { JsonObject } from "../ground/json.ts";
-import type { Problem } from "../ground/problem.ts";
+import type { Problem } from "../ground/refusal.ts";
 import type { Reader } from "../store/port.ts";
 import type { FieldRules } from "./collection-field.ts";
 import { findFile } from "./file.ts";

@@ -9,7 +9,7 @@
  * | addressed | none: app-owned                         | required  | recipient               | never               |
  * | direct    | a person; none: from the app            | required  | owner, recipient        | the owner           |
  */
-import type { Problem } from "../ground/problem.ts";
+import type { Problem } from "../ground/refusal.ts";
 import { Refusal } from "../ground/refusal.ts";
 import type { CollectionKind } from "./collection-definition.ts";
 

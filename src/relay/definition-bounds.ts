@@ -3,8 +3,8 @@
  * at the first bound, so that a hostile value costs little. It also refuses the one name that no object may have.
  */
 import { isJsonObject } from "../ground/json.ts";
-import type { Problem } from "../ground/problem.ts";
-import { joinField } from "../ground/shape-sentence.ts";
+import type { Problem } from "../ground/refusal.ts";
+import { joinField } from "../ground/shape.ts";
 
 /** Nesting below the definition itself. */
 const MAX_DEFINITION_DEPTH = 32;

@@ -1,6 +1,6 @@
 /** The rule that a schedule has no person, so that no action may act on one. It never asks who a person is. Source: "Triggers", schedule. */
 import { findAction } from "../action/registry.ts";
-import type { Problem } from "../ground/problem.ts";
+import type { Problem } from "../ground/refusal.ts";
 import { findTrigger } from "../trigger/registry.ts";
 import type { DefinitionParts } from "./definition-part.ts";
 

@@ -7,8 +7,8 @@
 import { findAction } from "../action/registry.ts";
 import { parseExpiry } from "../action/shape.ts";
 import type { Json } from "../ground/json.ts";
-import { findNearestName } from "../ground/nearest-name.ts";
-import { joinField, showNames, showText } from "../ground/shape-sentence.ts";
+import { joinField, showNames, showText } from "../ground/shape.ts";
+import { findNearestName } from "../ground/text.ts";
 import { checkCallUrl, isCalledLocallyAlone, ownHostOf } from "../outbound/url-rule.ts";
 import { hasTemplate, listTemplatePaths } from "../template/template.ts";
 import { findTrigger, type Trigger } from "../trigger/registry.ts";

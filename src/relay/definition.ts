@@ -6,8 +6,7 @@
 import { findAction } from "../action/registry.ts";
 import { checkShape } from "../ground/check-shape.ts";
 import { isJsonObject, type JsonObject } from "../ground/json.ts";
-import { type Problem, placeProblems } from "../ground/problem.ts";
-import { refuseDefinition } from "../ground/refusal.ts";
+import { type Problem, placeProblems, refuseDefinition } from "../ground/refusal.ts";
 import { findTrigger } from "../trigger/registry.ts";
 import { checkBounds } from "./definition-bounds.ts";
 import { type DefinitionParts, readParts } from "./definition-part.ts";

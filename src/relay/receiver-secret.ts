@@ -3,7 +3,7 @@
  * goes with which scheme, and when a stored one no longer does; it writes nothing, and answers a minted one exactly once.
  * Source: the specification's "Secrets".
  */
-import { isKeyText } from "../ground/key-text.ts";
+import { isKeyText } from "../ground/encoding.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { fingerprintStored } from "../secret/fingerprint.ts";
 import { mintReceiverSecret } from "../secret/mint.ts";

@@ -1,5 +1,5 @@
 /** The audit rows of relay changes: definitions before and after, secrets and keys as fingerprints only. It decides nothing. */
-import { actorWords } from "../account/actor.ts";
+import { actorWords } from "../account/owner.ts";
 import { toIso, toIsoOrNull } from "../ground/clock.ts";
 import type { Writer } from "../store/port.ts";
 import { writeAudit } from "../watch/audit.ts";

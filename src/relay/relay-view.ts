@@ -1,8 +1,7 @@
 /** Relays as the API shows them. A secret is shown by its kind, fingerprint and date alone; its value stands in no view. */
 import type { Environment } from "../account/environment.ts";
 import { toIso, toIsoOrNull } from "../ground/clock.ts";
-import { makeNameKey } from "../ground/name-key.ts";
-import { makePage, type Page, type PageRequest } from "../ground/page.ts";
+import { makeNameKey, makePage, type Page, type PageRequest } from "../ground/page.ts";
 import type { Reader } from "../store/port.ts";
 import type { TriggerKind } from "../trigger/contract.ts";
 import { describeTrigger } from "../trigger/registry.ts";

@@ -6,8 +6,8 @@
 import type { ActionEffect } from "../action/contract.ts";
 import { findAction } from "../action/registry.ts";
 import { isJsonObject } from "../ground/json.ts";
-import type { Problem } from "../ground/problem.ts";
-import { showNames } from "../ground/shape-sentence.ts";
+import type { Problem } from "../ground/refusal.ts";
+import { showNames } from "../ground/shape.ts";
 import { PERSON_KEYS, RENAMED_SCHEMES, type ReceiverTrigger } from "../trigger/receiver.ts";
 import type { Trigger } from "../trigger/registry.ts";
 import { bindScheme } from "../verify/registry.ts";

@@ -4,8 +4,8 @@
  * still change. It never reads a value; the record's own door does when the event runs. Source: the specification's "Actions".
  */
 import { isJsonObject } from "../ground/json.ts";
-import type { Problem } from "../ground/problem.ts";
-import { joinField } from "../ground/shape-sentence.ts";
+import type { Problem } from "../ground/refusal.ts";
+import { joinField } from "../ground/shape.ts";
 import { type CollectionRow, findCollection, listFields } from "../records/collection.ts";
 import type { Reader } from "../store/port.ts";
 import type { ActionDefinition, Definition } from "./definition.ts";

@@ -3,8 +3,7 @@
  * by the rules alone and gives the text to store; it never echoes a value. Source: the specification's "Secrets"; recipes, "Encodings and keys".
  */
 import { createHash } from "node:crypto";
-import { decodeText } from "../ground/encoding.ts";
-import { isKeyText } from "../ground/key-text.ts";
+import { decodeText, isKeyText } from "../ground/encoding.ts";
 import { MIN_MIXED_PASTED_SECRET_CHARS, MIN_PASTED_SECRET_CHARS } from "../ground/limit.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { type PublicKeyAlgorithm, readPublicKey } from "./public-key.ts";

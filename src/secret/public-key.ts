@@ -4,8 +4,7 @@
  * Source: the specification's "Secrets"; recipes, "Encodings and keys".
  */
 import { createPublicKey, ECDH, type KeyObject } from "node:crypto";
-import { decodeText } from "../ground/encoding.ts";
-import { derKind } from "../ground/key-text.ts";
+import { decodeText, derKind } from "../ground/encoding.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { isUsableEd25519Point } from "./ed25519-point.ts";
 

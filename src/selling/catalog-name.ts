@@ -3,9 +3,9 @@
  * say which kind it means. It decides what may be saved under which name; it never saves.
  */
 import { MAX_TITLE_CHARS } from "../ground/limit.ts";
-import { breaksOneLine, countChars } from "../ground/plain-text.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { CATALOG_NAME } from "../ground/shape.ts";
+import { breaksOneLine, countChars } from "../ground/text.ts";
 import type { Reader } from "../store/port.ts";
 
 export type ItemKind = "product" | "plan";

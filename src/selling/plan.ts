@@ -3,8 +3,7 @@
  * its default, the one people without a subscription are on. It never touches a subscription.
  */
 import { toIso } from "../ground/clock.ts";
-import { makeNameKey, parseNameKey } from "../ground/name-key.ts";
-import { makePage, type Page, type PageRequest } from "../ground/page.ts";
+import { makeNameKey, makePage, type Page, type PageRequest, parseNameKey } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { writeAudit } from "../watch/audit.ts";

@@ -4,8 +4,7 @@
  */
 import { toIso } from "../ground/clock.ts";
 import { MAX_CREDIT_LINE } from "../ground/limit.ts";
-import { makeNameKey, parseNameKey } from "../ground/name-key.ts";
-import { makePage, type Page, type PageRequest } from "../ground/page.ts";
+import { makeNameKey, makePage, type Page, type PageRequest, parseNameKey } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { writeAudit } from "../watch/audit.ts";

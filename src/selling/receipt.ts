@@ -6,9 +6,8 @@
 import { findEnvironmentById, settingsSection } from "../account/environment.ts";
 import { type JsonObject, writeJson } from "../ground/json.ts";
 import { MAX_REF_CHARS } from "../ground/limit.ts";
-import { breaksOneLine, countChars } from "../ground/plain-text.ts";
 import { Refusal } from "../ground/refusal.ts";
-import { utf8Bytes } from "../ground/text.ts";
+import { breaksOneLine, countChars, utf8Bytes } from "../ground/text.ts";
 import { requireActingPerson } from "../people/person.ts";
 import { findCollection, listFields } from "../records/collection.ts";
 import { writeRecordIn } from "../records/record.ts";

@@ -4,7 +4,7 @@
  * Source: the specification's "`ref` rules".
  */
 import { MAX_REF_CHARS } from "../ground/limit.ts";
-import { countChars } from "../ground/plain-text.ts";
+import { countChars } from "../ground/text.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { writeAudit } from "../watch/audit.ts";
 import type { ItemKind } from "./catalog-name.ts";

@@ -4,21 +4,26 @@
  */
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
+import { createApp, findApp, listApps } from "../account/app.ts";
+import { findLocalEnvironment } from "../account/environment.ts";
+import { listOwners } from "../account/owner.ts";
+import { createSigninLink } from "../account/session.ts";
 import { removeParts } from "../backup/restore.ts";
 import type { ServiceConfig } from "../config.ts";
 import type { Log } from "../ground/log.ts";
+import { Refusal } from "../ground/refusal.ts";
+import { localUrl, setupUrl } from "../http/link.ts";
 import { endInterruptedMails } from "../mail/interrupted-mail.ts";
 import { settleEveryRelayProblem } from "../relay/relay-problem.ts";
 import { rekeyFingerprints } from "../relay/relay-secret.ts";
-import { findMasterKey } from "../secret/master-key.ts";
-import type { Sealer } from "../secret/seal.ts";
+import { keepProof, trySealed } from "../relay/sealed-sample.ts";
+import { findMasterKey, loadMasterKey, masterKeyFile } from "../secret/master-key.ts";
+import { Sealer } from "../secret/seal.ts";
 import { refuseLostDatabase } from "../store/file-place.ts";
 import { RunnerLease } from "../store/lease.ts";
 import { lockDataDirectory } from "../store/lock.ts";
 import type { Store } from "../store/port.ts";
 import { openSqlite } from "../store/sqlite.ts";
-import { ensureLocalApp, requireMode } from "./local-app.ts";
-import { openSealer } from "./master-key-check.ts";
 
 interface OpenData {
   store: Store;
@@ -70,4 +75,76 @@ export async function openData(
 function tellTrouble(log: Log, trouble: string | null): void {
   if (trouble === null) log.info("the database is in its place again, and writes go on");
   else log.error("the database is not where it was opened", { cause: trouble });
+}
+
+/** Local development runs this one app. */
+export const LOCAL_APP = "local";
+
+/** Refuses with `database_refused`. */
+export async function requireMode(
+  store: Store,
+  { mode, dataDir }: Pick<ServiceConfig, "mode" | "dataDir">,
+): Promise<void> {
+  const isEmpty = (await store.read(listApps)).length === 0;
+  const isLocal = (await store.read(findLocalEnvironment)) !== null;
+  if (isEmpty || isLocal === (mode === "local")) return;
+  throw new Refusal(
+    "database_refused",
+    isLocal
+      ? `The data directory ${dataDir} belongs to local development (relay dev): give the server another --data-dir.`
+      : `The data directory ${dataDir} belongs to a server (relay serve): give local development another --data-dir.`,
+  );
+}
+
+/** Makes local development's app with its one environment, unless it is there. */
+async function ensureLocalApp(store: Store, nowMs: number): Promise<void> {
+  const exists = await store.read((tx) => findApp(tx, LOCAL_APP));
+  if (exists !== null) return;
+  await store.write("app", (tx) =>
+    createApp(tx, { id: LOCAL_APP, name: "Local development", environments: ["local"], nowMs }),
+  );
+}
+
+/** Refuses with `invalid_input` a key that is missing, another one than the database's, or no key at all. */
+async function openSealer(
+  store: Store,
+  { dataDir, masterKey }: Pick<ServiceConfig, "dataDir" | "masterKey">,
+): Promise<Sealer> {
+  const found = await findMasterKey(dataDir, masterKey);
+  const state = await store.read((tx) => trySealed(tx, found === null ? null : new Sealer(found)));
+  if (state === "foreign") {
+    const file = masterKeyFile(dataDir);
+    throw new Refusal(
+      "invalid_input",
+      found === null
+        ? `${file} is missing, and this database's secrets were sealed under it: put the key back that was kept with it, or name it in RELAY_MASTER_KEY.`
+        : `${masterKey === null ? file : "RELAY_MASTER_KEY"} is not the master key that this database's secrets were sealed under: put the one back that was kept with it.`,
+    );
+  }
+  const sealer = new Sealer(found ?? (await loadMasterKey(dataDir, masterKey)));
+  await keepProof(store, sealer);
+  return sealer;
+}
+
+/** null when there is nothing to open: a server that has an owner. */
+export async function makeSigninLink(
+  store: Store,
+  config: ServiceConfig,
+  baseUrl: string,
+): Promise<string | null> {
+  const nowMs = config.clock.now();
+  if (config.mode === "local") {
+    const { token } = await store.write("app", (tx) =>
+      createSigninLink(tx, { kind: "local", ownerId: null, nowMs }),
+    );
+    return localUrl(baseUrl, token);
+  }
+  if ((await store.read(listOwners)).length > 0) return null;
+  // In one transaction: an owner made on the command line meanwhile must not be followed by a set-up link.
+  const made = await store.write("app", async (tx) =>
+    (await listOwners(tx)).length > 0
+      ? null
+      : await createSigninLink(tx, { kind: "setup", ownerId: null, nowMs }),
+  );
+  return made === null ? null : setupUrl(baseUrl, made.token);
 }

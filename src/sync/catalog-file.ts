@@ -7,7 +7,7 @@ import { type TSchema, Type } from "typebox";
 import { checkShape } from "../ground/check-shape.ts";
 import { isJsonObject, type Json, type JsonObject } from "../ground/json.ts";
 import { MAX_CREDIT_LINE, MAX_TITLE_CHARS } from "../ground/limit.ts";
-import { type Problem, placeProblems } from "../ground/problem.ts";
+import { type Problem, placeProblems } from "../ground/refusal.ts";
 import { CATALOG_NAME } from "../ground/shape.ts";
 import { type CollectionDefinition, parseCollection } from "../records/collection-definition.ts";
 import type { PlanInput } from "../selling/plan.ts";

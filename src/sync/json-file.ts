@@ -1,7 +1,7 @@
 /** Reads one JSON file that a person wrote: its value, or what is wrong with it and where. It judges JSON alone, never what it means. */
 import { constants, open, stat } from "node:fs/promises";
 import { type Json, parseJson } from "../ground/json.ts";
-import type { Problem } from "../ground/problem.ts";
+import type { Problem } from "../ground/refusal.ts";
 import { type JsonPlaces, type Place, placeJson } from "./json-place.ts";
 
 /** A problem with its place in the file; null where it has none, as when the file cannot be read. */

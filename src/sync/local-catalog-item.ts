@@ -2,7 +2,7 @@
  * The items of a catalog put into the local environment: what it names is created or changed. What it does not name is left alone, because a
  * collection holds records and a plan has subscribers; those are deleted in the dashboard.
  */
-import { actorWords, COMMAND_LINE } from "../account/actor.ts";
+import { actorWords, COMMAND_LINE } from "../account/owner.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { listAccessSlugs, putAccessSlug } from "../people/access-slug.ts";
 import { putCollection, viewCollection } from "../records/collection.ts";

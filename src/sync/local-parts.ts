@@ -1,7 +1,7 @@
 /** What the pieces of local development share: the store, the one environment, the folder, and where to tell what was done. */
 import { dirname, relative } from "node:path";
-import { COMMAND_LINE } from "../account/actor.ts";
 import type { Environment } from "../account/environment.ts";
+import { COMMAND_LINE } from "../account/owner.ts";
 import type { Clock } from "../ground/clock.ts";
 import type { RaisableLimits } from "../ground/limit.ts";
 import type { RelayContext } from "../relay/relay-context.ts";

@@ -4,7 +4,7 @@
  * Source: the specification's "Templates".
  */
 import { isJsonObject, type Json, type JsonObject, scalarText, writeJson } from "../ground/json.ts";
-import type { Problem } from "../ground/problem.ts";
+import type { Problem } from "../ground/refusal.ts";
 import { MAX_PATH_CHARS, parsePath, readSegments } from "./path.ts";
 
 interface TemplatePath {

@@ -3,7 +3,7 @@
  * read; the rooms receiver/, schedule/ and capture/ make it happen.
  */
 import type { TSchema } from "typebox";
-import type { Problem } from "../ground/problem.ts";
+import type { Problem } from "../ground/refusal.ts";
 
 export type TriggerKind = "receiver" | "schedule" | "data_change";
 

@@ -5,8 +5,7 @@
  */
 import { Type } from "typebox";
 import type { JsonObject } from "../ground/json.ts";
-import { CATALOG_NAME, FIELD_NAME } from "../ground/shape.ts";
-import { showChoices } from "../ground/shape-sentence.ts";
+import { CATALOG_NAME, FIELD_NAME, showChoices } from "../ground/shape.ts";
 import type { TriggerType } from "./contract.ts";
 import { sayMatch } from "./match-words.ts";
 

@@ -1,5 +1,5 @@
 /** What a trigger matches, in words for lists: " where status = paid and size = 4". It decides no match. */
-import { showChoices, showNames } from "../ground/shape-sentence.ts";
+import { showChoices, showNames } from "../ground/shape.ts";
 
 const MAX_SHOWN_CHOICES = 4;
 

@@ -5,10 +5,9 @@
  */
 import { type TSchema, Type } from "typebox";
 import { MAX_MAP_NAMES, MAX_WHEN_VALUES } from "../ground/limit.ts";
-import { findNearestName } from "../ground/nearest-name.ts";
-import { type Problem, placeProblems } from "../ground/problem.ts";
-import { FIELD_NAME } from "../ground/shape.ts";
-import { joinField, showName } from "../ground/shape-sentence.ts";
+import { type Problem, placeProblems } from "../ground/refusal.ts";
+import { FIELD_NAME, joinField, showName } from "../ground/shape.ts";
+import { findNearestName } from "../ground/text.ts";
 import { MAX_PATH_CHARS, MAX_PATH_SEGMENTS, parsePath } from "../template/path.ts";
 import type { VerifyFields } from "../verify/contract.ts";
 import { bindScheme, RENAMED_SCHEME, SCHEMES } from "../verify/registry.ts";

@@ -4,7 +4,7 @@
  * Source: the specification's "Triggers".
  */
 import { Type } from "typebox";
-import type { Problem } from "../ground/problem.ts";
+import type { Problem } from "../ground/refusal.ts";
 import type { TriggerType } from "./contract.ts";
 
 const EVERY = ["15m", "30m", "1h", "6h", "12h", "1d", "1w"] as const;

@@ -4,7 +4,7 @@
  */
 import type { TSchema } from "typebox";
 import type { Json } from "../ground/json.ts";
-import type { Problem } from "../ground/problem.ts";
+import type { Problem } from "../ground/refusal.ts";
 
 /** A received call, as the schemes see it. */
 export interface ReceivedCall {

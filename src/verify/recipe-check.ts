@@ -2,7 +2,7 @@
  * The rules between the fields of a signature recipe, all of them at once. It decides whether a recipe can be saved; it cannot know
  * whether the sender really signs that way. Source: the specification's "Signature recipe fields" and "signedPayload rules"; recipes, "Fields".
  */
-import type { Problem } from "../ground/problem.ts";
+import type { Problem } from "../ground/refusal.ts";
 import { parsePath } from "../template/path.ts";
 import { namesTimestamp, type SignatureFields, signedPayloadOf, timestampSources } from "./recipe-shape.ts";
 import { namesPlaceholder, parseSignedPayload } from "./signed-payload.ts";

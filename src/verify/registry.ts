@@ -2,7 +2,7 @@
  * Every verification scheme, one line each, and a definition's `verify` bound to its own. Everything that lists schemes (checks, the JSON
  * Schema, the dashboard, the docs) reads this.
  */
-import type { Problem } from "../ground/problem.ts";
+import type { Problem } from "../ground/refusal.ts";
 import type {
   BodyKinds,
   Draft,

@@ -2,7 +2,7 @@
  * The scheme `signature`: a sender's way of signing written as a recipe. It joins the recipe's shape, rules, verifier and signer; the
  * key is a shared secret or the sender's public key, as the algorithm says. Source: the specification's "Verification schemes".
  */
-import { isKeyText } from "../ground/key-text.ts";
+import { isKeyText } from "../ground/encoding.ts";
 import type { Scheme, SecretNeed, Verifier } from "./contract.ts";
 import { type HmacHash, prepareHmac } from "./hmac.ts";
 import { preparePublicKey } from "./public-key.ts";

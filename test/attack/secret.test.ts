@@ -7,7 +7,7 @@ import { createHmac, randomBytes } from "node:crypto";
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { createSigninLink } from "../../src/account/signin-link.ts";
+import { createSigninLink } from "../../src/account/session.ts";
 import { createPersonSession } from "../../src/client/person-session.ts";
 import { ROUTES } from "../../src/http/route-list.ts";
 import { receiverDefinition } from "../kit/relay-definition.ts";

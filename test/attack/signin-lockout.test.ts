@@ -4,8 +4,8 @@
  */
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { createOwner, findOwnerByEmail, hashPassword, PasswordQueue } from "../../src/account/owner.ts";
+import { createSigninLink } from "../../src/account/session.ts";
 import { SigninCap } from "../../src/account/signin-cap.ts";
-import { createSigninLink } from "../../src/account/signin-link.ts";
 import { Limiter } from "../../src/ground/limiter.ts";
 import { Refusal } from "../../src/ground/refusal.ts";
 import { type ApiServer, type Reply, START_MS, startApi } from "../kit/api-server.ts";

@@ -3,8 +3,9 @@
  * Prints `{ port }` when it listens. With its clock ahead it first replays every event that has ended. It runs in local mode, where
  * call_url may reach the loopback sink; its mails leave all the same, as a server's do, to the mail server on loopback.
  */
-import { COMMAND_LINE } from "../../src/account/actor.ts";
+
 import { requireEnvironment, saveSettings } from "../../src/account/environment.ts";
+import { COMMAND_LINE } from "../../src/account/owner.ts";
 import type { ServiceConfig } from "../../src/config.ts";
 import { replayEvent } from "../../src/event/replay.ts";
 import { type Clock, systemClock } from "../../src/ground/clock.ts";
@@ -20,7 +21,7 @@ import { createRelay } from "../../src/relay/relay-save.ts";
 import { savePlan } from "../../src/selling/plan.ts";
 import { saveProduct } from "../../src/selling/product.ts";
 import { type Service, startService } from "../../src/service.ts";
-import { LOCAL_APP } from "../../src/startup/local-app.ts";
+import { LOCAL_APP } from "../../src/startup/open-data.ts";
 import { CRASH_PLANS, CRASH_PRODUCTS, CRASH_SECRET, crashRelays } from "./crash-relay.ts";
 
 const [dataDir = "", sinkUrl = "", mailPort = "0", aheadMs = "0"] = process.argv.slice(2);

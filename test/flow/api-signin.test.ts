@@ -1,8 +1,8 @@
 /** Signing in to the dashboard: the ways in, the cookie, and what a page from elsewhere cannot do. */
 import { describe, expect, test } from "bun:test";
 import { createOwner, hashPassword, listOwners } from "../../src/account/owner.ts";
-import { createSigninLink } from "../../src/account/signin-link.ts";
-import { hashToken } from "../../src/account/token.ts";
+import { createSigninLink } from "../../src/account/session.ts";
+import { hashToken } from "../../src/ground/id.ts";
 import { Refusal } from "../../src/ground/refusal.ts";
 import { type ApiServer, changesBetween, type Reply, START_MS, startApi } from "../kit/api-server.ts";
 

@@ -3,7 +3,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { backupInChild } from "../../src/backup/child.ts";
+import { backupInChild } from "../../src/backup/schedule.ts";
 import { systemClock } from "../../src/ground/clock.ts";
 import { runCommand } from "../kit/cli-world.ts";
 import { dumpTables, isWhole } from "../kit/data-directory.ts";

@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { join } from "node:path";
-import { backupInChild } from "../../src/backup/child.ts";
+import { backupInChild } from "../../src/backup/schedule.ts";
 import { dumpTables } from "../kit/data-directory.ts";
 import { type Executable, placeExecutable, type StartedExecutable } from "../kit/executable.ts";
 import { type Environment, openEnvironment, postHook } from "../kit/executable-api.ts";

@@ -1,6 +1,7 @@
 /** Relays in tests: definitions of each kind, a sealer, and the calls that save them as an owner would. */
-import type { Actor } from "../../src/account/actor.ts";
+
 import type { EnvironmentName } from "../../src/account/environment.ts";
+import type { Actor } from "../../src/account/owner.ts";
 import type { RelayContext } from "../../src/relay/relay-context.ts";
 import { requireRelay } from "../../src/relay/relay-row.ts";
 import { createRelay, type NewRelay, type SavedRelay, updateRelay } from "../../src/relay/relay-save.ts";

@@ -1,5 +1,4 @@
 import { describe, expect, test } from "bun:test";
-import { type Actor, actorOrigin, actorWords, COMMAND_LINE } from "../../src/account/actor.ts";
 import { createApp, listApps } from "../../src/account/app.ts";
 import {
   alertOn,
@@ -11,7 +10,17 @@ import {
   setProcessorSecret,
   settingsSection,
 } from "../../src/account/environment.ts";
-import { createOwner, findOwnerByEmail, hashPassword, setOwnerPassword, verifyPassword } from "../../src/account/owner.ts";
+import {
+  type Actor,
+  actorOrigin,
+  actorWords,
+  COMMAND_LINE,
+  createOwner,
+  findOwnerByEmail,
+  hashPassword,
+  setOwnerPassword,
+  verifyPassword,
+} from "../../src/account/owner.ts";
 import { createSession, findSession } from "../../src/account/session.ts";
 import { openFreshStore, refusalOf } from "../kit/fresh-store.ts";
 

@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createApp } from "../../src/account/app.ts";
-import { requireMode } from "../../src/startup/local-app.ts";
+import { requireMode } from "../../src/startup/open-data.ts";
 import { openSqlite } from "../../src/store/sqlite.ts";
 import { type CommandResult, runCommand } from "../kit/cli-world.ts";
 import { refusalOf } from "../kit/fresh-store.ts";

@@ -5,7 +5,7 @@ import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, trun
 import { join } from "node:path";
 import { examine } from "../../src/doctor/examine.ts";
 import type { Finding, Patient } from "../../src/doctor/finding.ts";
-import { writeBytes, writeDuration } from "../../src/doctor/size-words.ts";
+import { writeBytes, writeDuration } from "../../src/doctor/finding.ts";
 import { SCHEMA_VERSION } from "../../src/store/migrate.ts";
 import { runCommand } from "../kit/cli-world.ts";
 import { addEvent, makeFolder, openFilled } from "../kit/data-directory.ts";

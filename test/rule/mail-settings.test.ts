@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { saveSettings } from "../../src/account/environment.ts";
 import { changeMailSettings, type MailSettingsInput, openSmtpPassword, readMailSettings, viewMailSettings } from "../../src/mail/mail-settings.ts";
-import { makeHtml, makeSubject, makeText } from "../../src/mail/mail-text.ts";
+import { makeHtml, makeSubject, makeText } from "../../src/mail/mailer.ts";
 import { parseAllowList } from "../../src/outbound/address.ts";
 import { Sealer } from "../../src/secret/seal.ts";
 import { openFreshStore, refusalOf } from "../kit/fresh-store.ts";

@@ -2,8 +2,11 @@ import { describe, expect, test } from "bun:test";
 import { createOwner } from "../../src/account/owner.ts";
 import {
   createSession,
+  createSigninLink,
   findSession,
+  findSigninLink,
   forgetEndedSessions,
+  redeemSigninLink,
   SESSION_LIFE_MS,
   type Session,
   sessionSlides,
@@ -12,7 +15,6 @@ import {
   slideSession,
 } from "../../src/account/session.ts";
 import { SigninCap } from "../../src/account/signin-cap.ts";
-import { createSigninLink, findSigninLink, redeemSigninLink } from "../../src/account/signin-link.ts";
 import { DAY_MS } from "../../src/ground/limit.ts";
 import { openFreshStore, refusalOf } from "../kit/fresh-store.ts";
 import { VirtualClock } from "../kit/virtual-clock.ts";
