@@ -155,7 +155,7 @@ export class AlertMail {
     if (!local && readMailSettings(environment).smtp === null) return "it has no SMTP server";
     if (!local && sender === null) return "it has no verified sender domain";
     const told: ToldAlert[] = [];
-    for (const alert of alerts) told.push({ alert, before: await findBurstBefore(tx, environmentId, alert) });
+    for (const alert of alerts) told.push({ alert, before: await findBurstBefore(tx, alert) });
     const appName = (await findApp(tx, environment.appId))?.name ?? environment.appId;
     const pageUrl = `${this.#rooms.baseUrl()}/apps/${environment.appId}/${environment.name}/attention`;
     const { subject, text } = writeAlertMail({ appName, environment, pageUrl }, told);

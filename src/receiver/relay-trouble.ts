@@ -6,7 +6,7 @@ import { alertOn, findEnvironmentById } from "../account/environment.ts";
 import { relayTarget } from "../relay/relay-row.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { raiseAlert } from "../watch/alert.ts";
-import { clearProblem, raiseProblem } from "../watch/problem.ts";
+import { clearProblem, raiseProblem, standingProblems } from "../watch/problem.ts";
 
 export type TroubleCode = "relay_silent" | "relay_refusing";
 
@@ -51,10 +51,7 @@ export async function clearTrouble(
 
 /** Every trouble that stands, of every environment. */
 export async function listTroubles(tx: Reader): Promise<Trouble[]> {
-  const rows = await tx.all<{ environmentId: number; code: TroubleCode; target: string }>(
-    `SELECT environment_id AS environmentId, code, target FROM problem
-     WHERE cleared_at IS NULL AND code IN ('relay_silent', 'relay_refusing')`,
-  );
+  const rows = await standingProblems(tx, ["relay_silent", "relay_refusing"]);
   return rows.map(({ environmentId, code, target }) => ({
     relay: { environmentId, name: target.slice(relayTarget("").length) },
     code,

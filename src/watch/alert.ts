@@ -2,10 +2,14 @@
  * Alerts: what the owner is told of. A burst (the same code and target again within an hour) is one row with a count, and one mail.
  * Whether a code is switched on is the caller's to ask; sending the mail is mail's.
  */
+import { type Static, Type } from "typebox";
+import { toIso, toIsoOrNull } from "../ground/clock.ts";
 import { newId } from "../ground/id.ts";
 import { DAY_MS } from "../ground/limit.ts";
 import type { Page, PageRequest } from "../ground/page.ts";
+import { time, timeOrNull } from "../ground/schema.ts";
 import type { Reader, Writer } from "../store/port.ts";
+import { defineTable, integer, orNull, type RowOf, text } from "../store/table.ts";
 import { equals, walkPage } from "../store/walk.ts";
 
 /** Everything an owner can be alerted of, each with its switch on the Alerts page. */
@@ -28,20 +32,39 @@ export const ALERT_MAIL_SWITCH = "mail";
 /** A burst gathers for an hour from its first alert, then the next one is told anew. */
 const BURST_MS = 3_600_000;
 
-export interface AlertRow {
-  id: string;
-  /** Such as `relay_failed`. */
-  code: string;
-  /** Such as `relay:<name>`. */
-  target: string;
-  /** The latest one's sentence. */
-  message: string;
-  /** How many the row stands for. */
-  count: number;
-  at: number;
-  lastAt: number;
-  mailedAt: number | null;
-}
+const ALERT = defineTable({
+  name: "alert",
+  key: ["id"],
+  columns: {
+    id: text(),
+    environmentId: integer(),
+    /** One of `ALERT_CODES`. */
+    code: text(),
+    /** Such as `relay:<name>`. */
+    target: text(),
+    /** The latest one's sentence. */
+    message: text(),
+    /** How many the row stands for. */
+    count: integer(),
+    at: integer(),
+    lastAt: integer(),
+    mailedAt: orNull(integer()),
+  },
+});
+
+export type AlertRow = RowOf<typeof ALERT>;
+
+export const alertView = Type.Object({
+  id: Type.String(),
+  code: Type.String(),
+  target: Type.String(),
+  message: Type.String(),
+  count: Type.Integer(),
+  at: time,
+  lastAt: time,
+  mailedAt: timeOrNull,
+});
+export type AlertView = Static<typeof alertView>;
 
 interface NewAlert {
   environmentId: number;
@@ -55,31 +78,30 @@ interface NewAlert {
   nowMs: number;
 }
 
-const COLUMNS = "id, code, target, message, count, at, last_at AS lastAt, mailed_at AS mailedAt";
-
 /** Raises the alert, or adds it to the burst it belongs to. Answers the row's id and whether the row is new. */
-export async function raiseAlert(tx: Writer, alert: NewAlert): Promise<{ id: string; fresh: boolean }> {
-  const { environmentId, code, target, message, nowMs } = alert;
-  const count = alert.count ?? 1;
-  const find = `SELECT id FROM alert WHERE environment_id = ?1 AND last_at > ?4 AND code = ?2 AND target = ?3 AND at > ?4
-    ORDER BY last_at DESC LIMIT 1`;
-  const burst = await tx.get<{ id: string }>(
-    find,
-    environmentId,
-    code,
-    target,
-    nowMs - (alert.burstMs ?? BURST_MS),
-  );
+export async function raiseAlert(
+  tx: Writer,
+  { environmentId, code, target, message, count = 1, burstMs = BURST_MS, nowMs }: NewAlert,
+): Promise<{ id: string; fresh: boolean }> {
+  const key = { environmentId, code, target };
+  const burst = await findBurst(tx, key, nowMs - burstMs);
   if (burst !== null) {
-    const sql = "UPDATE alert SET count = count + ?2, last_at = ?3, message = ?4 WHERE id = ?1";
-    await tx.run(sql, burst.id, count, nowMs, message);
+    await ALERT.change(tx, burst, { count: burst.count + count, lastAt: nowMs, message });
     return { id: burst.id, fresh: false };
   }
   const id = newId("alt", nowMs);
-  const sql = `INSERT INTO alert (id, environment_id, code, target, message, count, at, last_at)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?7)`;
-  await tx.run(sql, id, environmentId, code, target, message, count, nowMs);
+  await ALERT.insert(tx, { ...key, id, message, count, at: nowMs, lastAt: nowMs, mailedAt: null });
   return { id, fresh: true };
+}
+
+function findBurst(
+  tx: Reader,
+  key: Pick<AlertRow, "environmentId" | "code" | "target">,
+  sinceMs: number,
+): Promise<AlertRow | null> {
+  const rest = `WHERE environment_id = $environmentId AND last_at > $sinceMs AND code = $code AND target = $target AND at > $sinceMs
+    ORDER BY last_at DESC LIMIT 1`;
+  return ALERT.get(tx, rest, { ...key, sinceMs });
 }
 
 /** Alerts not mailed yet that began after `sinceMs`, oldest first, at most `limit`. */
@@ -89,8 +111,9 @@ export function listUnmailedAlerts(
   limit: number,
   sinceMs = 0,
 ): Promise<AlertRow[]> {
-  const sql = `SELECT ${COLUMNS} FROM alert WHERE environment_id = ?1 AND mailed_at IS NULL AND at > ?3 ORDER BY id LIMIT ?2`;
-  return tx.all<AlertRow>(sql, environmentId, limit, sinceMs);
+  const rest =
+    "WHERE environment_id = $environmentId AND mailed_at IS NULL AND at > $sinceMs ORDER BY id LIMIT $limit";
+  return ALERT.all(tx, rest, { environmentId, sinceMs, limit });
 }
 
 /** Environments with alerts since `sinceMs` that are not mailed: when the oldest of them began, and when the owner was last mailed. */
@@ -107,19 +130,16 @@ export function listUnmailedEnvironments(
 }
 
 /** The burst of the same code and target that ended shortly before this one began, or null. */
-export function findBurstBefore(
-  tx: Reader,
-  environmentId: number,
-  { code, target, at }: Pick<AlertRow, "code" | "target" | "at">,
-): Promise<AlertRow | null> {
-  const sql = `SELECT ${COLUMNS} FROM alert WHERE environment_id = ?1 AND last_at > ?4 - ?5 AND code = ?2 AND target = ?3 AND at < ?4
+export function findBurstBefore(tx: Reader, alert: AlertRow): Promise<AlertRow | null> {
+  const { environmentId, code, target, at } = alert;
+  const rest = `WHERE environment_id = $environmentId AND last_at > $sinceMs AND code = $code AND target = $target AND at < $at
     ORDER BY last_at DESC LIMIT 1`;
-  return tx.get<AlertRow>(sql, environmentId, code, target, at, 2 * BURST_MS);
+  return ALERT.get(tx, rest, { environmentId, code, target, at, sinceMs: at - 2 * BURST_MS });
 }
 
 /** Undoes `markAlertMailed` for a mail that certainly did not leave, so that it is tried again. */
 export async function markAlertUnmailed(tx: Writer, id: string): Promise<void> {
-  await tx.run("UPDATE alert SET mailed_at = NULL WHERE id = ?1", id);
+  await ALERT.change(tx, { id }, { mailedAt: null });
 }
 
 /** Notes that the owner was mailed; the burst may still grow. */
@@ -131,18 +151,13 @@ export async function markAlertMailed(tx: Writer, id: string, nowMs: number): Pr
 export async function listAlerts(
   tx: Reader,
   environmentId: number,
-  request: PageRequest,
-): Promise<Page<AlertRow>> {
-  return await walkPage<AlertRow, AlertRow>(
-    tx,
-    {
-      from: "alert INDEXED BY alert_by_environment_id",
-      columns: COLUMNS,
-      key: "id",
-      led: [equals("environment_id", environmentId)],
-      after: request.after,
-      limit: request.limit,
-    },
-    (row) => row,
-  );
+  { after, limit }: PageRequest,
+): Promise<Page<AlertView>> {
+  const from = "alert INDEXED BY alert_by_environment_id";
+  const led = [equals("environment_id", environmentId)];
+  return await walkPage(tx, { from, columns: ALERT.columns, key: "id", led, after, limit }, viewAlert);
+}
+
+function viewAlert({ environmentId: _, at, lastAt, mailedAt, ...row }: AlertRow): AlertView {
+  return { ...row, at: toIso(at), lastAt: toIso(lastAt), mailedAt: toIsoOrNull(mailedAt) };
 }

@@ -2,39 +2,59 @@
  * The audit: one row a management change, one row a run, written in the transaction of what it tells of and never changed. It decides
  * nothing; what is a secret must come here as a fingerprint.
  */
-import { type Json, parseJson, writeJson } from "../ground/json.ts";
+import { type Static, Type } from "typebox";
+import { toIso } from "../ground/clock.ts";
+import type { Json } from "../ground/json.ts";
 import { type Page, type PageRequest, readSeq } from "../ground/page.ts";
+import { json as anyJson, orNull as shownOrNull, time } from "../ground/schema.ts";
 import type { Reader, Writer } from "../store/port.ts";
+import { defineTable, given, integer, json, orNull, type RowOf, text } from "../store/table.ts";
 import { equals, walkPage } from "../store/walk.ts";
 
 /** Stands for an environment in rows about the server itself: its owners and apps. */
 export const WHOLE_SERVER = 0;
 
-export interface AuditEntry {
-  environmentId: number;
+const AUDIT = defineTable({
+  name: "audit",
+  key: ["seq"],
+  columns: {
+    seq: given(),
+    environmentId: integer(),
+    at: integer(),
+    /** In words: `owner:<email>`, `key:<id>`, `relay:<name>`, `person:<id>`, `receipt`, `command line`. */
+    actor: text(),
+    /** What was done, noun first: `relay.created`, `relay.secret_rotated`, `run`. */
+    action: text(),
+    /** What it was done to: `relay:<name>`, `key:<id>`, `product:<name>`. */
+    target: text(),
+    /** The event of a run; null on management changes. */
+    eventId: orNull(text()),
+    before: orNull(json<Json>()),
+    after: orNull(json<Json>()),
+  },
+});
+
+type AuditRow = RowOf<typeof AUDIT>;
+
+export interface AuditEntry extends Pick<AuditRow, "environmentId" | "actor" | "action" | "target"> {
   atMs: number;
-  /** In words: `owner:<email>`, `key:<id>`, `relay:<name>`, `person:<id>`, `receipt`, `command line`. */
-  actor: string;
-  /** What was done, noun first: `relay.created`, `relay.secret_rotated`, `run`. */
-  action: string;
-  /** What it was done to: `relay:<name>`, `key:<id>`, `product:<name>`. */
-  target: string;
   /** The event of a run; absent on management changes. */
   eventId?: string | undefined;
   before?: unknown;
   after?: unknown;
 }
 
-export interface AuditRow {
-  seq: number;
-  at: number;
-  actor: string;
-  action: string;
-  target: string;
-  eventId: string | null;
-  before: Json;
-  after: Json;
-}
+export const auditView = Type.Object({
+  id: Type.String(),
+  at: time,
+  actor: Type.String(),
+  action: Type.String(),
+  target: Type.String(),
+  eventId: shownOrNull(Type.String()),
+  before: anyJson,
+  after: anyJson,
+});
+export type AuditView = Static<typeof auditView>;
 
 /** `target`, `actor` and `action` look at management changes alone, so that they stay quick beside millions of runs. */
 export interface AuditFilter {
@@ -44,27 +64,18 @@ export interface AuditFilter {
   action?: string | undefined;
 }
 
-interface StoredRow extends Omit<AuditRow, "before" | "after"> {
-  before: string | null;
-  after: string | null;
-}
-
 /** Writes one row; `before` and `after` are kept as JSON. */
-export async function writeAudit(tx: Writer, entry: AuditEntry): Promise<void> {
-  const sql = `INSERT INTO audit (environment_id, at, actor, action, target, event_id, before, after)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)`;
-  const { environmentId, atMs, actor, action, target, eventId, before, after } = entry;
-  await tx.run(
-    sql,
-    environmentId,
-    atMs,
-    actor,
-    action,
-    target,
-    eventId ?? null,
-    toText(before),
-    toText(after),
-  );
+export async function writeAudit(
+  tx: Writer,
+  { atMs, eventId, before, after, ...entry }: AuditEntry,
+): Promise<void> {
+  await AUDIT.insert(tx, {
+    ...entry,
+    at: atMs,
+    eventId: eventId ?? null,
+    before: (before ?? null) as Json,
+    after: (after ?? null) as Json,
+  });
 }
 
 /** A page of the environment's audit, newest first; cursors are row numbers. */
@@ -73,17 +84,17 @@ export async function listAudit(
   environmentId: number,
   filter: AuditFilter,
   request: PageRequest,
-): Promise<Page<AuditRow>> {
+): Promise<Page<AuditView>> {
   const { kind, target, actor, action } = filter;
   const changesOnly =
     kind === "change" || target !== undefined || actor !== undefined || action !== undefined;
   const index =
     target !== undefined ? "audit_by_target" : changesOnly ? "audit_changes" : "audit_by_environment";
-  return await walkPage<StoredRow, AuditRow>(
+  return await walkPage(
     tx,
     {
       from: `audit INDEXED BY ${index}`,
-      columns: "seq, at, actor, action, target, event_id AS eventId, before, after",
+      columns: AUDIT.columns,
       key: "seq",
       led: [
         equals("environment_id", environmentId),
@@ -99,23 +110,15 @@ export async function listAudit(
       after: readSeq(request.after),
       limit: request.limit,
     },
-    toRow,
+    (stored: AuditRow) => viewAudit(AUDIT.read(stored)),
   );
 }
 
-function toText(value: unknown): string | null {
-  return value === undefined || value === null ? null : writeJson(value);
+function viewAudit({ seq, environmentId: _, at, ...row }: AuditRow): AuditView {
+  return { id: auditId(at, seq), at: toIso(at), ...row };
 }
 
-function toRow(row: StoredRow): AuditRow {
-  return { ...row, before: fromText(row.before), after: fromText(row.after) };
-}
-
-function fromText(text: string | null): Json {
-  return text === null ? null : parseJson(text);
-}
-
-/** The id of an audit row, `aud_` and a UUIDv7 made of its time and number, so that it need not be stored. */
-export function auditId({ at, seq }: Pick<AuditRow, "at" | "seq">): string {
+/** `aud_` and a UUIDv7 made of the row's time and number, so that it need not be stored. */
+function auditId(at: number, seq: number): string {
   return `aud_${at.toString(16).padStart(12, "0")}70008000${seq.toString(16).padStart(12, "0")}`;
 }

@@ -2,55 +2,69 @@
  * Problems: what the dashboard shows as wrong now. One stands once, however often it is found, and is cleared when it is right again.
  * It never finds a problem itself; the rooms that know do.
  */
+import { type Static, Type } from "typebox";
+import { toIso, toIsoOrNull } from "../ground/clock.ts";
 import { newId } from "../ground/id.ts";
 import type { Page, PageRequest } from "../ground/page.ts";
+import { time, timeOrNull } from "../ground/schema.ts";
 import type { Reader, Writer } from "../store/port.ts";
+import { defineTable, integer, orNull, type RowOf, text } from "../store/table.ts";
 import { equals, walkPage } from "../store/walk.ts";
 
-interface ProblemRow {
-  id: string;
-  /** Such as `relay_unsigned_event`. */
-  code: string;
-  /** Such as `relay:<name>`. */
-  target: string;
-  message: string;
-  raisedAt: number;
-  clearedAt: number | null;
-}
+const PROBLEM = defineTable({
+  name: "problem",
+  key: ["id"],
+  columns: {
+    id: text(),
+    environmentId: integer(),
+    /** Such as `relay_unsigned_event`. */
+    code: text(),
+    /** Such as `relay:<name>`. */
+    target: text(),
+    message: text(),
+    raisedAt: integer(),
+    clearedAt: orNull(integer()),
+  },
+});
 
-interface ProblemKey {
-  environmentId: number;
-  code: string;
-  target: string;
-}
+type ProblemRow = RowOf<typeof PROBLEM>;
+type ProblemKey = Pick<ProblemRow, "environmentId" | "code" | "target">;
 
-const COLUMNS = "id, code, target, message, raised_at AS raisedAt, cleared_at AS clearedAt";
-const STANDING = "environment_id = ?1 AND code = ?2 AND target = ?3 AND cleared_at IS NULL";
+export const problemView = Type.Object({
+  id: Type.String(),
+  code: Type.String(),
+  target: Type.String(),
+  message: Type.String(),
+  raisedAt: time,
+  clearedAt: timeOrNull,
+});
+export type ProblemView = Static<typeof problemView>;
+
+const STANDING =
+  "WHERE environment_id = $environmentId AND code = $code AND target = $target AND cleared_at IS NULL";
 
 /** Raises the problem unless it stands; a standing one takes the new message. Answers whether it is new. */
 export async function raiseProblem(
   tx: Writer,
-  problem: ProblemKey & { message: string; nowMs: number },
+  { environmentId, code, target, message, nowMs }: ProblemKey & { message: string; nowMs: number },
 ): Promise<boolean> {
-  const { environmentId, code, target, message, nowMs } = problem;
-  const find = `SELECT id, message FROM problem WHERE ${STANDING}`;
-  const standing = await tx.get<{ id: string; message: string }>(find, environmentId, code, target);
+  const key = { environmentId, code, target };
+  const standing = await PROBLEM.get(tx, STANDING, key);
   if (standing === null) {
-    const sql = `INSERT INTO problem (id, environment_id, code, target, message, raised_at)
-      VALUES (?1, ?2, ?3, ?4, ?5, ?6)`;
-    await tx.run(sql, newId("prb", nowMs), environmentId, code, target, message, nowMs);
+    await PROBLEM.insert(tx, { ...key, id: newId("prb", nowMs), message, raisedAt: nowMs, clearedAt: null });
     return true;
   }
-  if (standing.message !== message) {
-    await tx.run("UPDATE problem SET message = ?2 WHERE id = ?1", standing.id, message);
-  }
+  if (standing.message !== message) await PROBLEM.change(tx, standing, { message });
   return false;
 }
 
 /** Clears the problem if it stands. Answers whether it did. */
-export async function clearProblem(tx: Writer, problem: ProblemKey & { nowMs: number }): Promise<boolean> {
-  const sql = `UPDATE problem SET cleared_at = ?4 WHERE ${STANDING}`;
-  return (await tx.run(sql, problem.environmentId, problem.code, problem.target, problem.nowMs)) > 0;
+export async function clearProblem(
+  tx: Writer,
+  { environmentId, code, target, nowMs }: ProblemKey & { nowMs: number },
+): Promise<boolean> {
+  const sql = `UPDATE problem SET cleared_at = $nowMs ${STANDING}`;
+  return (await tx.run(sql, { environmentId, code, target, nowMs })) > 0;
 }
 
 /** Clears whatever stands on a target, as when it is deleted. */
@@ -67,9 +81,19 @@ export async function clearProblemsOf(
 
 /** What stands on one target, oldest first. */
 export function standingProblemsOf(tx: Reader, environmentId: number, target: string): Promise<ProblemRow[]> {
-  const sql = `SELECT ${COLUMNS} FROM problem
-    WHERE environment_id = ?1 AND target = ?2 AND cleared_at IS NULL ORDER BY id`;
-  return tx.all<ProblemRow>(sql, environmentId, target);
+  const rest =
+    "WHERE environment_id = $environmentId AND target = $target AND cleared_at IS NULL ORDER BY id";
+  return PROBLEM.all(tx, rest, { environmentId, target });
+}
+
+/** Whatever stands of these codes, in every environment. */
+export function standingProblems<Code extends string>(
+  tx: Reader,
+  codes: readonly Code[],
+): Promise<(ProblemKey & { code: Code })[]> {
+  const sql = `SELECT environment_id AS environmentId, code, target FROM problem
+    WHERE cleared_at IS NULL AND code IN (${codes.map(() => "?").join(", ")})`;
+  return tx.all(sql, ...codes);
 }
 
 /** A page of the environment's problems, newest first; `standing` leaves the cleared ones out. */
@@ -78,12 +102,12 @@ export async function listProblems(
   environmentId: number,
   standing: boolean,
   request: PageRequest,
-): Promise<Page<ProblemRow>> {
-  return await walkPage<ProblemRow, ProblemRow>(
+): Promise<Page<ProblemView>> {
+  return await walkPage(
     tx,
     {
       from: `problem INDEXED BY ${standing ? "problem_by_standing" : "problem_by_environment"}`,
-      columns: COLUMNS,
+      columns: PROBLEM.columns,
       key: "id",
       led: [
         equals("environment_id", environmentId),
@@ -92,6 +116,10 @@ export async function listProblems(
       after: request.after,
       limit: request.limit,
     },
-    (row) => row,
+    viewProblem,
   );
+}
+
+function viewProblem({ environmentId: _, raisedAt, clearedAt, ...row }: ProblemRow): ProblemView {
+  return { ...row, raisedAt: toIso(raisedAt), clearedAt: toIsoOrNull(clearedAt) };
 }

@@ -4,7 +4,7 @@ import { DAY_MS } from "../../src/ground/limit.ts";
 import { deleteRelay } from "../../src/relay/relay-remove.ts";
 import { createRelay, updateRelay } from "../../src/relay/relay-save.ts";
 import { pauseRelay, resumeRelay } from "../../src/relay/relay-state.ts";
-import { type AuditRow, listAudit } from "../../src/watch/audit.ts";
+import { type AuditView, listAudit } from "../../src/watch/audit.ts";
 import { openFreshStore, refusalOf } from "../kit/fresh-store.ts";
 import { BASE_URL, CALL, GRANT, HOOKS, makeRelayKit, receiver, schedule, TOKEN, WRITE } from "../kit/relay-kit.ts";
 
@@ -13,7 +13,7 @@ const { store, clock, environment } = fresh;
 const kit = makeRelayKit(fresh);
 const { id: environmentId } = await environment("development");
 
-async function changesOf(name: string): Promise<AuditRow[]> {
+async function changesOf(name: string): Promise<AuditView[]> {
   const page = await store.read((tx) => listAudit(tx, environmentId, { target: `relay:${name}` }, { limit: 200, after: null }));
   return page.items;
 }

@@ -1,20 +1,13 @@
 /** How many problems stand in an environment, for the navigation. */
+import type { ProblemView } from "../../src/watch/problem.ts";
 import type { Page } from "../ground/answer.ts";
 import { apiPath, type Place } from "../ground/place.ts";
 import { useLoad } from "../ground/use-load.ts";
 
-interface Problem {
-  id: string;
-  code: string;
-  target: string;
-  message: string;
-  raisedAt: string;
-}
-
 const REFRESH_MS = 15_000;
 
 export function useProblems(place: Place) {
-  return useLoad<Page<Problem>>(apiPath(place, "problems"), REFRESH_MS);
+  return useLoad<Page<ProblemView>>(apiPath(place, "problems"), REFRESH_MS);
 }
 
 export function useAttention(place: Place): number {

@@ -1,5 +1,6 @@
 /** What needs a person: problems that stand, and alerts that were raised. */
 
+import type { AlertView } from "../../src/watch/alert.ts";
 import type { Page } from "../ground/answer.ts";
 import { writeQuery } from "../ground/api.ts";
 import { sayCount } from "../ground/count-words.ts";
@@ -15,22 +16,11 @@ import { Sentence } from "../part/sentence.ts";
 import { Ago } from "../part/time.ts";
 import { useProblems } from "./attention-count.ts";
 
-interface Alert {
-  id: string;
-  code: string;
-  target: string;
-  message: string;
-  count: number;
-  at: string;
-  lastAt: string;
-  mailedAt: string | null;
-}
-
 export function AttentionPage({ place }: PageProps): View {
   const problems = useProblems(place);
   const path = apiPath(place, "alerts");
-  const alerts = useLoad<Page<Alert>>(path, 10_000);
-  const older = useOlder<Alert>(path, alerts.data);
+  const alerts = useLoad<Page<AlertView>>(path, 10_000);
+  const older = useOlder<AlertView>(path, alerts.data);
   const error = problems.error ?? alerts.error;
   const head = html`<${PageHead} title="Attention" />`;
   if (problems.data === undefined || alerts.data === undefined) {
