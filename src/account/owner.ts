@@ -5,8 +5,7 @@
 import { newId } from "../ground/id.ts";
 import { MAX_EMAIL_CHARS, MAX_WAITING_PASSWORDS } from "../ground/limit.ts";
 import { Refusal } from "../ground/refusal.ts";
-import type { Origin } from "../store/port.ts";
-import { type Reader, UniqueViolation, type Writer } from "../store/port.ts";
+import { type Origin, type Reader, UniqueViolation, type Writer } from "../store/port.ts";
 
 export interface Owner {
   id: string;

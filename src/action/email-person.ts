@@ -20,8 +20,7 @@ import {
 import { alertUnknownMail, MAY_HAVE_LEFT } from "../mail/interrupted-mail.ts";
 import { readMailSettings } from "../mail/mail-settings.ts";
 import { findMailStop } from "../mail/mail-stop.ts";
-import type { MailOutcome, OutgoingMail } from "../mail/mailer.ts";
-import { listCuts, makeSubject, makeText } from "../mail/mailer.ts";
+import { listCuts, type MailOutcome, makeSubject, makeText, type OutgoingMail } from "../mail/mailer.ts";
 import { findSenderAddress } from "../mail/sender-domain.ts";
 import type { Writer } from "../store/port.ts";
 import { isVisible } from "../template/template.ts";

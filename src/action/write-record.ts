@@ -6,8 +6,7 @@
 import { type Static, Type } from "typebox";
 import { isJsonObject, type Json } from "../ground/json.ts";
 import { MAX_JSON_DEPTH } from "../ground/limit.ts";
-import type { Problem } from "../ground/refusal.ts";
-import { Refusal } from "../ground/refusal.ts";
+import { type Problem, Refusal } from "../ground/refusal.ts";
 import { FIELD_NAME } from "../ground/shape.ts";
 import { breaksPlainText } from "../ground/text.ts";
 import { findCollection } from "../records/collection.ts";

@@ -25,11 +25,9 @@ import {
 import { Refusal } from "../ground/refusal.ts";
 import { intendEmail } from "../mail/email.ts";
 import { readMailSettings } from "../mail/mail-settings.ts";
-import type { OutgoingMail } from "../mail/mailer.ts";
-import { makeSubject, makeText } from "../mail/mailer.ts";
+import { makeSubject, makeText, type OutgoingMail } from "../mail/mailer.ts";
 import { findSenderAddress } from "../mail/sender-domain.ts";
-import { toEmailKey } from "../people/email-address.ts";
-import { findPersonByEmail } from "../people/person.ts";
+import { findPersonByEmail, toEmailKey } from "../people/person.ts";
 import type { Sealer } from "../secret/seal.ts";
 import type { Reader, Store, Writer } from "../store/port.ts";
 

@@ -16,7 +16,7 @@ import {
 } from "../ground/limit.ts";
 import { Limiter, needsOfSource, takeAll } from "../ground/limiter.ts";
 import { Refusal } from "../ground/refusal.ts";
-import { toEmailKey } from "../people/email-address.ts";
+import { toEmailKey } from "../people/person.ts";
 import type { CodeHolder } from "./person-code.ts";
 
 /** One window that a request needs room in. */

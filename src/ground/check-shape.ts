@@ -7,8 +7,7 @@ import type { TSchema } from "typebox";
 import { Check } from "typebox/value";
 import { isJsonObject } from "./json.ts";
 import type { Problem } from "./refusal.ts";
-import type { ShapeNode } from "./shape.ts";
-import { joinField, mustBe, saysWhy, showName, showNames, showText } from "./shape.ts";
+import { joinField, mustBe, type ShapeNode, saysWhy, showName, showNames, showText } from "./shape.ts";
 import { findNearestName } from "./text.ts";
 
 interface ShapeCheck {

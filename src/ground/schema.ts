@@ -1,6 +1,5 @@
 /** Shapes that many views and routes share. Objects take no field they do not name; a `description` completes "it must be …". */
-import type { TProperties, TSchema } from "typebox";
-import { Type } from "typebox";
+import { type TProperties, type TSchema, Type } from "typebox";
 import { Refusal } from "./refusal.ts";
 
 /** An object that takes these fields and no other. */
@@ -16,6 +15,8 @@ export function pageOf<Item extends TSchema>(item: Item) {
 export function orNull<Schema extends TSchema>(schema: Schema) {
   return Type.Union([schema, Type.Null()]);
 }
+
+export const textOrNull = orNull(Type.String());
 
 /** One of these words. */
 export function oneOf<const Words extends readonly string[]>(words: Words) {

@@ -1,25 +1,20 @@
 /** Access slugs of the catalog: the entitlements that are neither product nor plan. */
 import { Type } from "typebox";
 import { readPageRequest } from "../ground/page.ts";
-import { fields, oneOf, pageOf, pageQuery, time } from "../ground/schema.ts";
+import { fields, oneOf, pageOf, pageQuery } from "../ground/schema.ts";
 import {
+  accessSlugView,
   deleteAccessSlug,
   listAccessSlugs,
   pageAccessSlugs,
   putAccessSlug,
   putAccessSlugs,
-} from "../people/access-slug.ts";
+} from "../people/entitlement.ts";
 import type { Reader } from "../store/port.ts";
 import { environmentRoute } from "./route.ts";
 
-const slug = Type.Object({
-  slug: Type.String(),
-  title: Type.String(),
-  entitlement: Type.String(),
-  createdAt: time,
-});
 /** What a change answers: all of them, by name. */
-const slugs = Type.Object({ items: Type.Array(slug) });
+const slugs = Type.Object({ items: Type.Array(accessSlugView) });
 const title = Type.Optional(Type.String());
 const forceQuery = fields({ force: Type.Optional(oneOf(["true", "false"])) });
 
@@ -39,7 +34,7 @@ export const accessRoutes = [
     path: "/access",
     summary: "Lists the access slugs, newest first.",
     query: fields(pageQuery),
-    answer: pageOf(slug),
+    answer: pageOf(accessSlugView),
     handle({ deps, environment, query }) {
       const page = readPageRequest(query);
       return deps.store.read((tx) => pageAccessSlugs(tx, environment.id, page));

@@ -1,8 +1,8 @@
 /** What a signed-in person may know of themselves: who they are, their plan, what they may use, their credits. */
 import { Type } from "typebox";
 import { toIso } from "../ground/clock.ts";
-import { oneOf, orNull, time, timeOrNull } from "../ground/schema.ts";
-import { checkAccess } from "../people/access-grant.ts";
+import { orNull, time, timeOrNull } from "../ground/schema.ts";
+import { checkAccess, grantSource } from "../people/access-grant.ts";
 import { findBalance } from "../people/credit.ts";
 import { resolveEntitlementKey } from "../people/entitlement.ts";
 import { type PersonRow, requirePerson } from "../people/person.ts";
@@ -39,7 +39,7 @@ export const clientMeRoutes = [
       until: timeOrNull,
       grants: Type.Array(
         Type.Object({
-          source: oneOf(["relay", "purchase", "plan", "hand"]),
+          source: grantSource,
           grantedAt: time,
           expiresAt: timeOrNull,
         }),

@@ -1,23 +1,10 @@
 /** A person's credits: the balance with its ledger, and adding or spending by hand under an idempotency key. */
 import { Type } from "typebox";
 import { readPageRequest } from "../ground/page.ts";
-import { fields, oneOf, orNull, pageQuery, time } from "../ground/schema.ts";
-import { listCredits, viewCredit } from "../people/credit.ts";
-import { addCreditsByHand } from "../people/hand-credit.ts";
+import { fields, pageQuery, textOrNull } from "../ground/schema.ts";
+import { addCreditsByHand, creditView, listCredits, viewCredit } from "../people/credit.ts";
 import { requirePerson } from "../people/person.ts";
 import { environmentRoute } from "./route.ts";
-
-const line = Type.Object({
-  id: Type.String(),
-  amount: Type.Integer(),
-  balance: Type.Integer(),
-  reason: Type.String(),
-  source: oneOf(["relay", "purchase", "refund", "hand"]),
-  relay: orNull(Type.String()),
-  eventId: orNull(Type.String()),
-  key: orNull(Type.String()),
-  createdAt: time,
-});
 
 export const creditRoutes = [
   environmentRoute({
@@ -25,7 +12,7 @@ export const creditRoutes = [
     path: "/persons/:id/credits",
     summary: "Tells a person's balance, with the ledger newest first.",
     query: fields(pageQuery),
-    answer: Type.Object({ balance: Type.Integer(), items: Type.Array(line), next: orNull(Type.String()) }),
+    answer: Type.Object({ balance: Type.Integer(), items: Type.Array(creditView), next: textOrNull }),
     handle({ deps, environment, params, query }) {
       const page = readPageRequest(query);
       const at = { environmentId: environment.id, personId: params.id };
@@ -44,7 +31,7 @@ export const creditRoutes = [
       reason: Type.String(),
       key: Type.String({ description: "your own key for this change, so that a repeat applies once" }),
     }),
-    answer: Type.Object({ credit: line, balance: Type.Integer(), applied: Type.Boolean() }),
+    answer: Type.Object({ credit: creditView, balance: Type.Integer(), applied: Type.Boolean() }),
     status: 201,
     async handle({ deps, environment, origin, audit, params, body, nowMs }) {
       const change = { environmentId: environment.id, personId: params.id, nowMs, ...body };

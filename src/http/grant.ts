@@ -1,46 +1,25 @@
 /** What a person may use: checking an entitlement, granting by hand, ending a grant. */
-import { Type } from "typebox";
+import { type Static, Type } from "typebox";
 import { readPageRequest } from "../ground/page.ts";
-import { fields, oneOf, orNull, pageOf, pageQuery, readTime, time, timeOrNull } from "../ground/schema.ts";
+import { fields, orNull, pageOf, pageQuery, readTime } from "../ground/schema.ts";
 import {
-  type AccessView,
+  accessView,
   checkAccess,
+  grantByHand,
+  grantView,
+  type HeldAccess,
   listGrants,
   listHolders,
   revokeGrant,
   viewGrant,
 } from "../people/access-grant.ts";
 import { resolveEntitlementKey } from "../people/entitlement.ts";
-import { grantByHand } from "../people/hand-grant.ts";
 import { type PersonStatus, requirePerson } from "../people/person.ts";
 import { readPage } from "../store/walk.ts";
 import { environmentRoute } from "./route.ts";
 
-const grant = Type.Object({
-  id: Type.String(),
-  person: Type.String(),
-  entitlement: Type.String(),
-  source: oneOf(["relay", "purchase", "plan", "hand"]),
-  sourceRef: orNull(Type.String()),
-  relay: orNull(Type.String()),
-  eventId: orNull(Type.String()),
-  reason: orNull(Type.String()),
-  live: Type.Boolean(),
-  grantedAt: time,
-  expiresAt: timeOrNull,
-  revokedAt: timeOrNull,
-  revokedBy: orNull(Type.String()),
-});
-
-const access = Type.Object({
-  granted: Type.Boolean(),
-  suspended: Type.Boolean(),
-  until: timeOrNull,
-  grants: Type.Array(grant),
-});
-
 /** A suspended person may use nothing, whatever they hold; it is theirs again when they are active. */
-function viewAccessOf(status: PersonStatus, held: AccessView) {
+function viewAccessOf(status: PersonStatus, held: HeldAccess): Static<typeof accessView> {
   if (status !== "suspended") return { suspended: false, ...held };
   return { suspended: true, granted: false, until: null, grants: held.grants };
 }
@@ -51,7 +30,7 @@ export const grantRoutes = [
     path: "/persons/:id/access",
     summary:
       "Tells everything a person may use now, with the grants behind it; a suspended person may use nothing.",
-    answer: access,
+    answer: accessView,
     handle({ deps, environment, params, nowMs }) {
       const holding = { environmentId: environment.id, personId: params.id, entitlement: null, nowMs };
       return deps.store.read(async (tx) => {
@@ -64,7 +43,7 @@ export const grantRoutes = [
     method: "GET",
     path: "/persons/:id/access/:entitlement",
     summary: "Tells whether a person may use one entitlement now, until when, and why.",
-    answer: access,
+    answer: accessView,
     handle({ deps, environment, params, nowMs }) {
       const environmentId = environment.id;
       return deps.store.read(async (tx) => {
@@ -80,7 +59,7 @@ export const grantRoutes = [
     path: "/persons/:id/grants",
     summary: "Lists every grant a person ever had, ended ones too, newest first.",
     query: fields(pageQuery),
-    answer: pageOf(grant),
+    answer: pageOf(grantView),
     handle({ deps, environment, params, query, nowMs }) {
       const page = readPageRequest(query);
       const at = { environmentId: environment.id, personId: params.id, nowMs };
@@ -99,7 +78,7 @@ export const grantRoutes = [
       ...pageQuery,
       entitlement: Type.Optional(Type.String({ description: "a product or plan name, or access:<slug>" })),
     }),
-    answer: pageOf(grant),
+    answer: pageOf(grantView),
     async handle({ deps, environment, query, nowMs }) {
       const { entitlement: name, ...paging } = query;
       const environmentId = environment.id;
@@ -119,7 +98,7 @@ export const grantRoutes = [
       expiresAt: Type.Optional(orNull(Type.String({ description: "a time such as 2026-01-31T12:00:00Z" }))),
       reason: Type.Optional(orNull(Type.String())),
     }),
-    answer: Type.Object({ grant }),
+    answer: Type.Object({ grant: grantView }),
     status: 201,
     async handle({ deps, environment, by, origin, audit, params, body, nowMs }) {
       const wanted = {

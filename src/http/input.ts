@@ -6,8 +6,7 @@ import type { Static, TObject, TSchema } from "typebox";
 import { Compile, type Validator } from "typebox/compile";
 import { checkShape } from "../ground/check-shape.ts";
 import { isJsonObject } from "../ground/json.ts";
-import type { Problem } from "../ground/refusal.ts";
-import { Refusal } from "../ground/refusal.ts";
+import { type Problem, Refusal } from "../ground/refusal.ts";
 
 const MAX_PROBLEMS = 20;
 const compiled = new WeakMap<TSchema, Validator>();

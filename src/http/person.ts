@@ -1,29 +1,26 @@
 /** People: the list, inviting, one with their plan and tokens, changing, erasing. */
 import { Type } from "typebox";
+import type { Json } from "../ground/json.ts";
 import { readPageRequest } from "../ground/page.ts";
-import { fields, json, oneOf, orNull, pageOf, pageQuery, time } from "../ground/schema.ts";
-import { findPersonByEmail, listPersons, requirePerson, updatePerson, viewPerson } from "../people/person.ts";
+import { fields, oneOf, pageOf, pageQuery, textOrNull } from "../ground/schema.ts";
+import {
+  findPersonByEmail,
+  listPersons,
+  personStatus,
+  personView,
+  requirePerson,
+  updatePerson,
+  viewPerson,
+} from "../people/person.ts";
 import { type EraseCursor, erasePerson, eraseRows } from "../people/person-erase.ts";
 import { invitePerson } from "../people/person-invite.ts";
-import { listTokens } from "../people/person-token.ts";
+import { listTokens, tokenView } from "../people/person-key.ts";
 import { currentPlan } from "../selling/subscription.ts";
 import { readPage } from "../store/walk.ts";
 import { environmentRoute } from "./route.ts";
 
 /** What a person has of their own goes before the answer, up to some thousand rows; the sweep goes on with more. */
 const STEPS_IN_A_REQUEST = 25;
-
-const status = oneOf(["invited", "active", "suspended"]);
-
-const person = Type.Object({
-  id: Type.String(),
-  email: Type.String(),
-  status,
-  attributes: json,
-  createdBy: Type.String(),
-  createdAt: time,
-  updatedAt: time,
-});
 
 export const personRoutes = [
   environmentRoute({
@@ -34,9 +31,9 @@ export const personRoutes = [
       ...pageQuery,
       q: Type.Optional(Type.String()),
       email: Type.Optional(Type.String({ description: "a whole e-mail address" })),
-      status: Type.Optional(status),
+      status: Type.Optional(personStatus),
     }),
-    answer: pageOf(person),
+    answer: pageOf(personView),
     async handle({ deps, environment, query }) {
       const { limit, cursor, email, ...filter } = query;
       const page = readPageRequest({ limit, cursor });
@@ -53,7 +50,7 @@ export const personRoutes = [
     path: "/persons",
     summary: "Invites a person by address; someone who exists already is answered as they are.",
     body: fields({ email: Type.String({ description: "an e-mail address" }) }),
-    answer: Type.Object({ person, created: Type.Boolean() }),
+    answer: Type.Object({ person: personView, created: Type.Boolean() }),
     status: 201,
     async handle({ deps, environment, by, origin, body, nowMs }) {
       const { invitesPerDay } = deps.config.limits;
@@ -73,9 +70,9 @@ export const personRoutes = [
     path: "/persons/:id",
     summary: "Shows one person with the plan they are on and their store account tokens.",
     answer: Type.Object({
-      person,
-      plan: orNull(Type.String()),
-      tokens: Type.Array(Type.Object({ token: Type.String(), createdAt: time })),
+      person: personView,
+      plan: textOrNull,
+      tokens: Type.Array(tokenView),
     }),
     async handle({ deps, environment, params }) {
       const environmentId = environment.id;
@@ -92,14 +89,13 @@ export const personRoutes = [
     summary: "Suspends or activates a person, or changes attributes; an attribute given as null is removed.",
     body: fields({
       status: Type.Optional(oneOf(["active", "suspended"])),
-      attributes: Type.Optional(Type.Record(Type.String(), json)),
+      attributes: Type.Optional(Type.Record(Type.String(), Type.Unsafe<Json>({}))),
     }),
-    answer: Type.Object({ person }),
+    answer: Type.Object({ person: personView }),
     async handle({ deps, environment, origin, audit, params, body, nowMs }) {
       const at = { environmentId: environment.id, personId: params.id, nowMs };
-      const change = { status: body.status, attributes: body.attributes as never };
       const row = await deps.store.write(origin, async (tx) => {
-        const { before, after } = await updatePerson(tx, at, change);
+        const { before, after } = await updatePerson(tx, at, body);
         if (before === after) return after;
         const names = Object.keys(body.attributes ?? {});
         await audit(tx, {

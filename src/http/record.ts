@@ -4,8 +4,7 @@
  */
 import { Type } from "typebox";
 import type { Environment } from "../account/environment.ts";
-import type { Json } from "../ground/json.ts";
-import { isJsonObject, parseJson } from "../ground/json.ts";
+import { isJsonObject, type Json, parseJson } from "../ground/json.ts";
 import { type PageRequest, readPageRequest } from "../ground/page.ts";
 import { fields, json, orNull, pageOf, pageQuery, time } from "../ground/schema.ts";
 import { requireCollection } from "../records/collection.ts";

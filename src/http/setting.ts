@@ -1,6 +1,5 @@
 /** An environment's settings: what it is, the caps in force, the hold, the processor's secret (write only), mail, alerts. */
-import type { TBoolean, TOptional } from "typebox";
-import { Type } from "typebox";
+import { type TBoolean, type TOptional, Type } from "typebox";
 import { findApp } from "../account/app.ts";
 import {
   alertOn,

@@ -3,12 +3,12 @@
  * token is taken in the body, where no proxy or log on the way keeps it; the older routes that name one in their path stay.
  */
 import { Type } from "typebox";
-import { fields, time } from "../ground/schema.ts";
-import { fileToken, findPersonByToken, removeToken } from "../people/person-token.ts";
+import { fields } from "../ground/schema.ts";
+import { fileToken, findPersonByToken, removeToken, tokenView } from "../people/person-key.ts";
 import type { HttpDeps } from "./deps.ts";
 import { type EnvironmentCall, environmentRoute } from "./route.ts";
 
-const token = Type.Object({ token: Type.Object({ token: Type.String(), createdAt: time }) });
+const token = Type.Object({ token: tokenView });
 const body = fields({ token: Type.String({ description: "the token as the store gives it back" }) });
 const IN_PATH = "a path stands in the logs of whatever it passes, so send the token in the body";
 

@@ -3,8 +3,7 @@
  * first byte does, so every end is one of three: taken, certainly not taken, or not known. It never reads a setting and never writes a row.
  * Source: RFC 5321 (replies).
  */
-import type { Socket } from "node:net";
-import { isIP } from "node:net";
+import { isIP, type Socket } from "node:net";
 import { Readable } from "node:stream";
 import SMTPConnection from "nodemailer/lib/smtp-connection";
 import type { Clock } from "../ground/clock.ts";

@@ -1,64 +1,78 @@
 /**
  * Grants: who holds which entitlement, since when, until when, and from what. Append-only: a grant that ends is marked, never removed.
- * A grant is live when it is neither revoked nor expired. Whether the entitlement exists is the caller's question (entitlement.ts).
+ * A grant is live when it is neither revoked nor expired.
  */
+import { type Static, Type } from "typebox";
 import { toIso, toIsoOrNull } from "../ground/clock.ts";
 import { newId } from "../ground/id.ts";
+import { MAX_REASON_CHARS } from "../ground/limit.ts";
 import type { Page, PageRequest } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
+import { oneOf, textOrNull, time, timeOrNull } from "../ground/schema.ts";
+import { breaksPlainText, countChars } from "../ground/text.ts";
 import type { Reader, Writer } from "../store/port.ts";
+import { defineTable, integer, orNull, type RowOf, text } from "../store/table.ts";
 import { equals, walkPage } from "../store/walk.ts";
+import { requireEntitlement } from "./entitlement.ts";
+import { requireActingPerson } from "./person.ts";
 
-export type GrantSource = "relay" | "purchase" | "plan" | "hand";
+export const grantSource = oneOf(["relay", "purchase", "plan", "hand"]);
+export type GrantSource = Static<typeof grantSource>;
 
-export interface GrantRow {
-  id: string;
-  personId: string;
-  /** As held: `access:<slug>`, a plan's name, a product's key. */
-  entitlement: string;
-  source: GrantSource;
-  /** What the source is: the relay's name, the purchase's or subscription's id, the key or owner in words. */
-  sourceRef: string | null;
-  relayName: string | null;
-  eventId: string | null;
-  reason: string | null;
-  grantedAt: number;
-  expiresAt: number | null;
-  revokedAt: number | null;
-  revokedBy: string | null;
-}
+const ACCESS_GRANT = defineTable({
+  name: "access_grant",
+  key: ["id"],
+  columns: {
+    id: text(),
+    environmentId: integer(),
+    personId: text(),
+    /** As held: `access:<slug>`, a plan's name, a product's key. */
+    entitlement: text(),
+    source: text<GrantSource>(),
+    /** What the source is: the relay's name, the purchase's or subscription's id, the key or owner in words. */
+    sourceRef: orNull(text()),
+    relayName: orNull(text()),
+    eventId: orNull(text()),
+    reason: orNull(text()),
+    grantedAt: integer(),
+    expiresAt: orNull(integer()),
+    revokedAt: orNull(integer()),
+    revokedBy: orNull(text()),
+  },
+});
+type GrantRow = RowOf<typeof ACCESS_GRANT>;
 
-interface GrantView {
-  id: string;
-  person: string;
-  entitlement: string;
-  source: GrantSource;
-  sourceRef: string | null;
-  relay: string | null;
-  eventId: string | null;
-  reason: string | null;
-  live: boolean;
-  grantedAt: string;
-  expiresAt: string | null;
-  revokedAt: string | null;
-  revokedBy: string | null;
-}
+/** A grant as the API shows one. */
+export const grantView = Type.Object({
+  id: Type.String(),
+  person: Type.String(),
+  entitlement: Type.String(),
+  source: grantSource,
+  sourceRef: textOrNull,
+  relay: textOrNull,
+  eventId: textOrNull,
+  reason: textOrNull,
+  live: Type.Boolean(),
+  grantedAt: time,
+  expiresAt: timeOrNull,
+  revokedAt: timeOrNull,
+  revokedBy: textOrNull,
+});
+type GrantView = Static<typeof grantView>;
 
-/** What a person holds: `until` is the last end of the live grants, null when one has none or nothing is held. */
-export interface AccessView {
-  granted: boolean;
-  until: string | null;
-  grants: GrantView[];
-}
-
-const COLUMNS = `id, person_id AS personId, entitlement, source, source_ref AS sourceRef, relay_name AS relayName,
-  event_id AS eventId, reason, granted_at AS grantedAt, expires_at AS expiresAt, revoked_at AS revokedAt, revoked_by AS revokedBy`;
+/** What a person may use: `until` is the last end of the live grants, null when one has none or nothing is held. */
+export const accessView = Type.Object({
+  granted: Type.Boolean(),
+  suspended: Type.Boolean(),
+  until: timeOrNull,
+  grants: Type.Array(grantView),
+});
+export type HeldAccess = Omit<Static<typeof accessView>, "suspended">;
 
 function isLive(row: GrantRow, nowMs: number): boolean {
   return row.revokedAt === null && (row.expiresAt === null || row.expiresAt > nowMs);
 }
 
-/** A grant as the API shows one. */
 export function viewGrant(row: GrantRow, nowMs: number): GrantView {
   return {
     id: row.id,
@@ -77,54 +91,71 @@ export function viewGrant(row: GrantRow, nowMs: number): GrantView {
   };
 }
 
-export interface Grant {
-  environmentId: number;
-  personId: string;
-  /** As held: resolved by entitlement.ts. */
-  entitlement: string;
-  source: GrantSource;
-  sourceRef: string | null;
-  relayName: string | null;
-  eventId: string | null;
-  reason: string | null;
+export interface Grant extends Pick<GrantRow, GrantOrigin> {
   /** Milliseconds since the epoch, or null for no end. */
   expiresAtMs: number | null;
   nowMs: number;
 }
+type GrantOrigin =
+  | "environmentId"
+  | "personId"
+  | "entitlement"
+  | "source"
+  | "sourceRef"
+  | "relayName"
+  | "eventId"
+  | "reason";
 
-/** Writes the grant; it judges nothing. */
+/** Writes the grant; it judges nothing, and takes `entitlement` as held: entitlement.ts resolves it. */
 export async function grantAccess(tx: Writer, grant: Grant): Promise<GrantRow> {
+  const { environmentId, personId, entitlement, source, sourceRef, relayName, eventId, reason } = grant;
   const row: GrantRow = {
     id: newId("grt", grant.nowMs),
-    personId: grant.personId,
-    entitlement: grant.entitlement,
-    source: grant.source,
-    sourceRef: grant.sourceRef,
-    relayName: grant.relayName,
-    eventId: grant.eventId,
-    reason: grant.reason,
+    environmentId,
+    personId,
+    entitlement,
+    source,
+    sourceRef,
+    relayName,
+    eventId,
+    reason,
     grantedAt: grant.nowMs,
     expiresAt: grant.expiresAtMs,
     revokedAt: null,
     revokedBy: null,
   };
-  await tx.run(
-    `INSERT INTO access_grant
-       (id, environment_id, person_id, entitlement, source, source_ref, relay_name, event_id, reason, granted_at, expires_at)
-     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)`,
-    row.id,
-    grant.environmentId,
-    row.personId,
-    row.entitlement,
-    row.source,
-    row.sourceRef,
-    row.relayName,
-    row.eventId,
-    row.reason,
-    row.grantedAt,
-    row.expiresAt,
-  );
+  await ACCESS_GRANT.insert(tx, row);
   return row;
+}
+
+export interface HandGrant
+  extends Pick<Grant, "environmentId" | "personId" | "entitlement" | "reason" | "expiresAtMs" | "nowMs"> {
+  /** Who, in words: `key:<id>`, `owner:<email>`. */
+  by: string;
+}
+
+/**
+ * Grants through the API or the dashboard, by the entitlement's name. Its source is always `hand`; no key and no owner can mint another.
+ * Refuses with `not_found`, `person_suspended`, `entitlement_unknown` and `invalid_input`.
+ */
+export async function grantByHand(tx: Writer, { by, ...grant }: HandGrant): Promise<GrantRow> {
+  const { environmentId, personId, reason, expiresAtMs, nowMs } = grant;
+  if (reason !== null && (countChars(reason) > MAX_REASON_CHARS || breaksPlainText(reason) !== null)) {
+    throw new Refusal(
+      "invalid_input",
+      `\`reason\` is not valid: use at most ${MAX_REASON_CHARS} characters of plain text.`,
+    );
+  }
+  if (expiresAtMs !== null && !(expiresAtMs > nowMs)) {
+    throw new Refusal(
+      "invalid_input",
+      "`expiresAt` is not in the future: give a later moment, or leave it out.",
+    );
+  }
+  await requireActingPerson(tx, environmentId, personId);
+  const { key } = await requireEntitlement(tx, environmentId, grant.entitlement);
+  const origin = { source: "hand", sourceRef: by, relayName: null, eventId: null } as const;
+  return grantAccess(tx, { ...grant, ...origin, entitlement: key });
 }
 
 interface Holding {
@@ -137,24 +168,25 @@ interface Holding {
 
 /** The live grants, the newest first. */
 export function listLiveGrants(tx: Reader, holding: Holding, limit = -1): Promise<GrantRow[]> {
-  return tx.all<GrantRow>(
-    `SELECT ${COLUMNS} FROM access_grant INDEXED BY ${holding.entitlement === null ? "access_grant_by_person" : "access_grant_live"}
-     WHERE person_id = ?1 AND environment_id = ?2 AND ${holding.entitlement === null ? "?3 IS NULL" : "entitlement = ?3"}
-       AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?4)
-     ORDER BY granted_at DESC, id DESC LIMIT ?5`,
-    holding.personId,
-    holding.environmentId,
-    holding.entitlement,
-    holding.nowMs,
-    limit,
+  const { environmentId, personId, entitlement, nowMs } = holding;
+  const [index, named] =
+    entitlement === null
+      ? ["access_grant_by_person", ""]
+      : ["access_grant_live", "AND entitlement = $entitlement"];
+  return ACCESS_GRANT.all(
+    tx,
+    `INDEXED BY ${index} WHERE person_id = $personId AND environment_id = $environmentId ${named}
+       AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > $nowMs)
+     ORDER BY granted_at DESC, id DESC LIMIT $limit`,
+    { environmentId, personId, entitlement, nowMs, limit },
   );
 }
 
 /** Of someone who holds very many, the newest are shown; `granted` and `until` are of all. */
 const MAX_SHOWN_GRANTS = 200;
 
-/** Answers `GET …/access` and `…/access/{entitlement}`: what the live grants amount to, and the newest of them. */
-export async function checkAccess(tx: Reader, holding: Holding): Promise<AccessView> {
+/** What the live grants amount to, and the newest of them. Whether the person is suspended is not asked. */
+export async function checkAccess(tx: Reader, holding: Holding): Promise<HeldAccess> {
   const { granted, until } = await findEnd(tx, holding);
   const live = granted ? await listLiveGrants(tx, holding, MAX_SHOWN_GRANTS) : [];
   return { granted, until: toIsoOrNull(until), grants: live.map((row) => viewGrant(row, holding.nowMs)) };
@@ -163,39 +195,17 @@ export async function checkAccess(tx: Reader, holding: Holding): Promise<AccessV
 /** Out of an index alone, so that it costs little whatever a person was granted. */
 async function findEnd(tx: Reader, holding: Holding): Promise<{ granted: boolean; until: number | null }> {
   const { personId, environmentId, entitlement, nowMs } = holding;
-  const named = entitlement === null ? "" : "AND entitlement = ?3";
-  const values = entitlement === null ? [personId, environmentId] : [personId, environmentId, entitlement];
+  const ends = `access_grant INDEXED BY access_grant_ends
+    WHERE person_id = $personId AND environment_id = $environmentId AND revoked_at IS NULL
+      ${entitlement === null ? "" : "AND entitlement = $entitlement"}`;
   const row = await tx.get<{ endless: number; until: number | null }>(
-    `SELECT EXISTS (SELECT 1 FROM ${ENDS} ${named} AND expires_at IS NULL) AS endless,
-       (SELECT max(expires_at) FROM ${ENDS} ${named}) AS until`,
-    ...values,
+    `SELECT EXISTS (SELECT 1 FROM ${ends} AND expires_at IS NULL) AS endless,
+       (SELECT max(expires_at) FROM ${ends}) AS until`,
+    { environmentId, personId, entitlement },
   );
   if (row?.endless === 1) return { granted: true, until: null };
   const until = row?.until ?? null;
   return until !== null && until > nowMs ? { granted: true, until } : { granted: false, until: null };
-}
-
-const ENDS = `access_grant INDEXED BY access_grant_ends
-  WHERE person_id = ?1 AND environment_id = ?2 AND revoked_at IS NULL`;
-
-/** How many live grants of the entitlement there are, counted no further than `most`. */
-export async function countHolders(
-  tx: Reader,
-  at: { environmentId: number; entitlement: string; nowMs: number },
-  most: number,
-): Promise<number> {
-  const held = `SELECT person_id FROM access_grant INDEXED BY access_grant_held
-    WHERE environment_id = ?1 AND entitlement = ?2 AND revoked_at IS NULL`;
-  const row = await tx.get<{ count: number }>(
-    `SELECT count(DISTINCT person_id) AS count FROM (
-       SELECT * FROM (${held} AND expires_at IS NULL LIMIT ?4)
-       UNION ALL SELECT * FROM (${held} AND expires_at > ?3 LIMIT ?4))`,
-    at.environmentId,
-    at.entitlement,
-    at.nowMs,
-    most,
-  );
-  return Math.min(most, row?.count ?? 0);
 }
 
 /** Every grant a person ever had, ended ones too, newest first. */
@@ -208,7 +218,7 @@ export async function listGrants(
     tx,
     {
       from: "access_grant INDEXED BY access_grant_by_person_id",
-      columns: COLUMNS,
+      columns: ACCESS_GRANT.columns,
       key: "id",
       led: [equals("person_id", at.personId), equals("environment_id", at.environmentId)],
       after: request.after,
@@ -229,7 +239,7 @@ export async function listHolders(
     tx,
     {
       from: `access_grant INDEXED BY ${entitlement === undefined ? "access_grant_unrevoked" : "access_grant_by_entitlement"}`,
-      columns: COLUMNS,
+      columns: ACCESS_GRANT.columns,
       key: "id",
       led: [
         equals("environment_id", environmentId),
@@ -257,13 +267,9 @@ export function revokeGrantsOfSource(
   of: { environmentId: number; source: GrantSource; sourceRef: string; by: string; nowMs: number },
 ): Promise<number> {
   return tx.run(
-    `UPDATE access_grant SET revoked_at = ?4, revoked_by = ?5
-     WHERE source_ref = ?1 AND source = ?2 AND environment_id = ?3 AND revoked_at IS NULL`,
-    of.sourceRef,
-    of.source,
-    of.environmentId,
-    of.nowMs,
-    of.by,
+    `UPDATE access_grant SET revoked_at = $nowMs, revoked_by = $by
+     WHERE source_ref = $sourceRef AND source = $source AND environment_id = $environmentId AND revoked_at IS NULL`,
+    of,
   );
 }
 
@@ -272,11 +278,8 @@ export async function revokeGrant(
   tx: Writer,
   at: { environmentId: number; grantId: string; by: string; nowMs: number },
 ): Promise<{ before: GrantRow; after: GrantRow }> {
-  const before = await tx.get<GrantRow>(
-    `SELECT ${COLUMNS} FROM access_grant WHERE id = ?1 AND environment_id = ?2`,
-    at.grantId,
-    at.environmentId,
-  );
+  const rest = "WHERE id = $grantId AND environment_id = $environmentId";
+  const before = await ACCESS_GRANT.get(tx, rest, at);
   if (before === null) throw new Refusal("not_found", "No grant with this id exists in this environment.");
   if (before.revokedAt !== null) return { before, after: before };
   await endGrant(tx, before.id, at.by, at.nowMs);
@@ -284,10 +287,6 @@ export async function revokeGrant(
 }
 
 async function endGrant(tx: Writer, grantId: string, by: string, nowMs: number): Promise<void> {
-  await tx.run(
-    "UPDATE access_grant SET revoked_at = ?2, revoked_by = ?3 WHERE id = ?1 AND revoked_at IS NULL",
-    grantId,
-    nowMs,
-    by,
-  );
+  const sql = "UPDATE access_grant SET revoked_at = ?2, revoked_by = ?3 WHERE id = ?1 AND revoked_at IS NULL";
+  await tx.run(sql, grantId, nowMs, by);
 }

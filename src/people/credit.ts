@@ -2,45 +2,56 @@
  * Credits: an append-only ledger. Each line holds the balance after it, so the last line is the balance; one writer at a time keeps that
  * true. A line with a once-key applies once per person and key. The balance never falls below zero. Relays add and never spend.
  */
+import { type Static, Type } from "typebox";
 import { toIso } from "../ground/clock.ts";
 import { newId } from "../ground/id.ts";
-import { MAX_CREDIT_LINE } from "../ground/limit.ts";
+import { MAX_CREDIT_LINE, MAX_ONCE_KEY_CHARS, MAX_REASON_CHARS } from "../ground/limit.ts";
 import { makePage, type Page, type PageRequest, readSeq } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
+import { oneOf, textOrNull, time } from "../ground/schema.ts";
+import { breaksOneLine, breaksPlainText, countChars } from "../ground/text.ts";
 import type { Reader, Writer } from "../store/port.ts";
+import { defineTable, given, integer, orNull, type RowOf, text } from "../store/table.ts";
+import { requireActingPerson } from "./person.ts";
 
-type CreditSource = "relay" | "purchase" | "refund" | "hand";
+const creditSource = oneOf(["relay", "purchase", "refund", "hand"]);
 
-export interface CreditRow {
-  seq: number;
-  id: string;
-  amount: number;
-  /** After this line. */
-  balance: number;
-  reason: string;
-  source: CreditSource;
-  relayName: string | null;
-  eventId: string | null;
-  onceKey: string | null;
-  createdAt: number;
-}
-
-interface CreditView {
-  id: string;
-  amount: number;
-  balance: number;
-  reason: string;
-  source: CreditSource;
-  relay: string | null;
-  eventId: string | null;
-  key: string | null;
-  createdAt: string;
-}
-
-const COLUMNS = `seq, id, amount, balance, reason, source, relay_name AS relayName, event_id AS eventId,
-  once_key AS onceKey, created_at AS createdAt`;
+const CREDIT = defineTable({
+  name: "credit",
+  key: ["seq"],
+  columns: {
+    seq: given(),
+    id: text(),
+    environmentId: integer(),
+    personId: text(),
+    amount: integer(),
+    /** After this line. */
+    balance: integer(),
+    reason: text(),
+    source: text<Static<typeof creditSource>>(),
+    relayName: orNull(text()),
+    eventId: orNull(text()),
+    /** `ref:<ref>`, `key:<key>`, `purchase:<id>`, `refund:<id>`; null applies every time. */
+    onceKey: orNull(text()),
+    createdAt: integer(),
+  },
+});
+type CreditRow = RowOf<typeof CREDIT>;
 
 /** A ledger line as the API shows one; `key` is the caller's own idempotency key. */
+export const creditView = Type.Object({
+  id: Type.String(),
+  amount: Type.Integer(),
+  balance: Type.Integer(),
+  reason: Type.String(),
+  source: creditSource,
+  relay: textOrNull,
+  eventId: textOrNull,
+  key: textOrNull,
+  createdAt: time,
+});
+type CreditView = Static<typeof creditView>;
+
 export function viewCredit(row: CreditRow): CreditView {
   return {
     id: row.id,
@@ -55,19 +66,8 @@ export function viewCredit(row: CreditRow): CreditView {
   };
 }
 
-export interface CreditLine {
-  environmentId: number;
-  personId: string;
-  /** An integer other than 0; negative spends. */
-  amount: number;
-  reason: string;
-  source: CreditSource;
-  relayName: string | null;
-  eventId: string | null;
-  /** `ref:<ref>`, `key:<key>`, `purchase:<id>`, `refund:<id>`; null applies every time. */
-  onceKey: string | null;
-  nowMs: number;
-}
+/** A line to add: `amount` is an integer other than 0; negative spends. */
+export type CreditLine = Omit<CreditRow, "seq" | "id" | "balance" | "createdAt"> & { nowMs: number };
 
 /**
  * Adds a line, or answers the first line of the same once-key with `applied: false`.
@@ -107,6 +107,42 @@ export async function addCredits(
   return { line: await insertLine(tx, line, balance), applied: true };
 }
 
+interface HandCredit {
+  environmentId: number;
+  personId: string;
+  /** An integer other than 0; negative spends. */
+  amount: number;
+  reason: string;
+  /** The caller's idempotency key: the same key twice applies once. */
+  key: string;
+  nowMs: number;
+}
+
+/**
+ * As `addCredits`, by API or dashboard: a suspended person neither gains nor spends. Refuses with `not_found`, `person_suspended`,
+ * `credits_short` and `invalid_input`.
+ */
+export async function addCreditsByHand(
+  tx: Writer,
+  { key, ...credit }: HandCredit,
+): Promise<{ line: CreditRow; applied: boolean }> {
+  if (key === "" || countChars(key) > MAX_ONCE_KEY_CHARS || breaksOneLine(key) !== null) {
+    throw new Refusal(
+      "invalid_input",
+      `\`key\` is not valid: use 1 to ${MAX_ONCE_KEY_CHARS} characters on one line.`,
+    );
+  }
+  if (countChars(credit.reason) > MAX_REASON_CHARS || breaksPlainText(credit.reason) !== null) {
+    throw new Refusal(
+      "invalid_input",
+      `\`reason\` is not valid: use at most ${MAX_REASON_CHARS} characters of plain text.`,
+    );
+  }
+  await requireActingPerson(tx, credit.environmentId, credit.personId);
+  const origin = { source: "hand", relayName: null, eventId: null } as const;
+  return addCredits(tx, { ...credit, ...origin, onceKey: `key:${key}` });
+}
+
 /**
  * Takes back up to `amount` credits, never more than the person still has: a refund of credits already spent takes what is left.
  * The line may read 0. Same once-key: the first line.
@@ -130,19 +166,15 @@ export async function findCreditByKey(
   onceKey: string | null,
 ): Promise<CreditRow | null> {
   if (onceKey === null) return null;
-  return tx.get<CreditRow>(
-    `SELECT ${COLUMNS} FROM credit WHERE person_id = ?1 AND once_key = ?2`,
-    personId,
-    onceKey,
-  );
+  return CREDIT.get(tx, "WHERE person_id = $personId AND once_key = $onceKey", { personId, onceKey });
 }
 
 /** 0 for someone without a line. */
 export async function findBalance(tx: Reader, environmentId: number, personId: string): Promise<number> {
   const last = await tx.get<{ balance: number }>(
-    "SELECT balance FROM credit WHERE person_id = ?1 AND environment_id = ?2 ORDER BY seq DESC LIMIT 1",
-    personId,
-    environmentId,
+    `SELECT balance FROM credit WHERE person_id = $personId AND environment_id = $environmentId
+     ORDER BY seq DESC LIMIT 1`,
+    { environmentId, personId },
   );
   return last?.balance ?? 0;
 }
@@ -150,38 +182,34 @@ export async function findBalance(tx: Reader, environmentId: number, personId: s
 /** The ledger with its balance, newest first. */
 export async function listCredits(
   tx: Reader,
-  at: { environmentId: number; personId: string },
+  { environmentId, personId }: { environmentId: number; personId: string },
   request: PageRequest,
 ): Promise<{ balance: number } & Page<CreditView>> {
-  const rows = await tx.all<CreditRow>(
-    `SELECT ${COLUMNS} FROM credit
-     WHERE person_id = ?1 AND environment_id = ?2 AND seq < ?3 ORDER BY seq DESC LIMIT ?4`,
-    at.personId,
-    at.environmentId,
-    readSeq(request.after) ?? Number.MAX_SAFE_INTEGER,
-    request.limit + 1,
+  const before = readSeq(request.after) ?? Number.MAX_SAFE_INTEGER;
+  const rows = await CREDIT.all(
+    tx,
+    `WHERE person_id = $personId AND environment_id = $environmentId AND seq < $before
+     ORDER BY seq DESC LIMIT $limit`,
+    { environmentId, personId, before, limit: request.limit + 1 },
   );
   const page = makePage(rows, request, (row) => row.seq, viewCredit);
-  return { balance: await findBalance(tx, at.environmentId, at.personId), ...page };
+  return { balance: await findBalance(tx, environmentId, personId), ...page };
 }
 
 async function insertLine(tx: Writer, line: CreditLine, balance: number): Promise<CreditRow> {
-  const row = await tx.get<CreditRow>(
-    `INSERT INTO credit
-       (id, environment_id, person_id, amount, balance, reason, source, relay_name, event_id, once_key, created_at)
-     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11) RETURNING ${COLUMNS}`,
-    newId("crd", line.nowMs),
-    line.environmentId,
-    line.personId,
-    line.amount,
+  const { environmentId, personId, amount, reason, source, relayName, eventId, onceKey, nowMs } = line;
+  const row = {
+    id: newId("crd", nowMs),
+    environmentId,
+    personId,
+    amount,
     balance,
-    line.reason,
-    line.source,
-    line.relayName,
-    line.eventId,
-    line.onceKey,
-    line.nowMs,
-  );
-  if (row === null) throw new Error("The store answered nothing to an INSERT … RETURNING.");
-  return row;
+    reason,
+    source,
+    relayName,
+    eventId,
+    onceKey,
+    createdAt: nowMs,
+  };
+  return { ...row, ...(await CREDIT.insertGiven(tx, row)) };
 }

@@ -6,8 +6,26 @@
  */
 import type { Sealer } from "../secret/seal.ts";
 import type { Reader, Writer } from "../store/port.ts";
-import { toEmailKey } from "./email-address.ts";
-import { requirePerson } from "./person.ts";
+import { bytes, defineTable, given, integer, orNull, type RowOf, text } from "../store/table.ts";
+import { requirePerson, toEmailKey } from "./person.ts";
+
+const ERASURE = defineTable({
+  name: "erasure",
+  key: ["seq"],
+  topic: "erasure",
+  columns: {
+    seq: given(),
+    environmentId: integer(),
+    personId: text(),
+    /** `digestAddress` of it. */
+    emailDigest: bytes(),
+    /** Events up to this one arrived before. */
+    eventSeq: integer(),
+    /** `Sought`, sealed; null once nothing of it is left. */
+    sought: orNull(bytes()),
+    erasedAt: integer(),
+  },
+});
 
 export interface Erasure {
   environmentId: number;
@@ -27,15 +45,7 @@ export interface Sought {
 }
 
 /** An erasure that is not over. */
-export interface OpenErasure {
-  seq: number;
-  environmentId: number;
-  /** Events up to this one arrived before. */
-  eventSeq: number;
-  /** Milliseconds since the epoch. */
-  erasedAt: number;
-  sought: Sought;
-}
+export type OpenErasure = Omit<RowOf<typeof ERASURE>, "sought"> & { sought: Sought };
 
 /** How many of each a step touched. */
 export interface ErasureCount {
@@ -61,30 +71,25 @@ export async function erasePerson(
 ): Promise<string> {
   const { email, status } = await requirePerson(tx, environmentId, personId);
   const tokens = await tx.all<{ token: string }>(
-    "SELECT token FROM person_token WHERE person_id = ?1 AND environment_id = ?2 LIMIT ?3",
-    personId,
-    environmentId,
-    MAX_SOUGHT_TOKENS,
+    `SELECT token FROM person_token WHERE person_id = $personId AND environment_id = $environmentId LIMIT $most`,
+    { environmentId, personId, most: MAX_SOUGHT_TOKENS },
   );
   const sought: Sought = { personId, email, tokens: tokens.map(({ token }) => token), by };
-  await tx.run(
-    `INSERT INTO erasure (environment_id, person_id, email_digest, event_seq, sought, erased_at)
-     VALUES (?1, ?2, ?3, (SELECT coalesce(max(seq), 0) FROM event), ?4, ?5)`,
+  const last = await tx.get<{ seq: number | null }>("SELECT max(seq) AS seq FROM event");
+  await ERASURE.insert(tx, {
     environmentId,
     personId,
-    digestAddress(sealer, email),
-    sealer.seal(JSON.stringify(sought), contextOf(environmentId)),
-    nowMs,
-  );
+    emailDigest: digestAddress(sealer, email),
+    eventSeq: last?.seq ?? 0,
+    sought: sealer.seal(JSON.stringify(sought), contextOf(environmentId)),
+    erasedAt: nowMs,
+  });
   await tx.run(
-    `UPDATE person SET email = NULL, email_key = NULL, status = 'erased', attributes = '{}', updated_at = ?3
-     WHERE id = ?1 AND environment_id = ?2`,
-    personId,
-    environmentId,
-    nowMs,
+    `UPDATE person SET email = NULL, email_key = NULL, status = 'erased', attributes = '{}', updated_at = $nowMs
+     WHERE id = $personId AND environment_id = $environmentId`,
+    { environmentId, personId, nowMs },
   );
   await tx.run("DELETE FROM mail_stop WHERE person_id = ?1", personId);
-  tx.touch("erasure");
   return status;
 }
 
@@ -120,14 +125,10 @@ export function digestAddress(sealer: Pick<Sealer, "digest">, email: string): Ui
 
 /** The erasures that are not over, oldest first, at most `limit`. */
 export async function listOpenErasures(tx: Reader, sealer: Sealer, limit: number): Promise<OpenErasure[]> {
-  const rows = await tx.all<Omit<OpenErasure, "sought"> & { sought: Uint8Array }>(
-    `SELECT seq, environment_id AS environmentId, event_seq AS eventSeq, erased_at AS erasedAt, sought FROM erasure
-     WHERE sought IS NOT NULL ORDER BY seq LIMIT ?1`,
-    limit,
-  );
-  return rows.map((row) => {
-    const sought = JSON.parse(sealer.unseal(row.sought, contextOf(row.environmentId))) as Sought;
-    return { ...row, sought };
+  const rows = await ERASURE.all(tx, "WHERE sought IS NOT NULL ORDER BY seq LIMIT $limit", { limit });
+  return rows.flatMap(({ sought, ...row }) => {
+    if (sought === null) return [];
+    return [{ ...row, sought: JSON.parse(sealer.unseal(sought, contextOf(row.environmentId))) as Sought }];
   });
 }
 
@@ -161,43 +162,44 @@ export async function eraseRows(
   erasure: Erasure,
   { recordSeq }: EraseCursor,
 ): Promise<{ touched: Partial<ErasureCount>; cursor: EraseCursor } | null> {
-  const { environmentId, personId, by, nowMs } = erasure;
-  const owned = await deleteRecords(tx, erasure, "owner_id = ?1", 0);
+  const owned = await deleteRecords(tx, erasure, "owner_id", 0);
   if (owned !== null) return { touched: { records: owned.deleted }, cursor: { recordSeq } };
-  const addressed = await deleteRecords(tx, erasure, "recipient_id = ?1", recordSeq);
+  const addressed = await deleteRecords(tx, erasure, "recipient_id", recordSeq);
   if (addressed !== null) {
     return { touched: { records: addressed.deleted }, cursor: { recordSeq: addressed.seq } };
   }
-  const step = async (what: keyof ErasureCount, sql: string, ...values: (string | number)[]) => {
-    const count = await tx.run(sql, personId, environmentId, STEP_ROWS, ...values);
-    return count === 0 ? null : { touched: { [what]: count }, cursor: { recordSeq } };
-  };
-  return (
-    (await step(
-      "tokens",
-      `DELETE FROM person_token WHERE person_id = ?1 AND environment_id = ?2 AND token IN
-         (SELECT token FROM person_token WHERE person_id = ?1 AND environment_id = ?2 LIMIT ?3)`,
-    )) ??
-    (await step(
-      "grants",
-      `UPDATE access_grant SET revoked_at = ?4, revoked_by = ?5 WHERE id IN
-         (SELECT id FROM access_grant WHERE person_id = ?1 AND environment_id = ?2 AND revoked_at IS NULL LIMIT ?3)`,
-      nowMs,
-      by,
-    )) ??
-    (await step(
-      "subscriptions",
-      `UPDATE subscription SET status = 'ended', ended_at = ?4 WHERE id IN
-         (SELECT id FROM subscription WHERE person_id = ?1 AND environment_id = ?2 AND status = 'active' LIMIT ?3)`,
-      nowMs,
-    )) ??
-    (await step(
-      "mails",
-      `UPDATE email SET recipient = 'erased', subject = '', text = '', message = NULL, person_id = NULL WHERE seq IN
-         (SELECT seq FROM email WHERE person_id = ?1 AND environment_id = ?2 LIMIT ?3)`,
-    ))
-  );
+  for (const [what, sql] of ROWS_OF_THEIRS) {
+    const { environmentId, personId, by, nowMs } = erasure;
+    const count = await tx.run(sql, { environmentId, personId, by, nowMs, most: STEP_ROWS });
+    if (count > 0) return { touched: { [what]: count }, cursor: { recordSeq } };
+  }
+  return null;
 }
+
+const THEIRS = "WHERE person_id = $personId AND environment_id = $environmentId";
+
+/** Beside the records, in the order they go. */
+const ROWS_OF_THEIRS: readonly (readonly [what: keyof ErasureCount, sql: string])[] = [
+  [
+    "tokens",
+    `DELETE FROM person_token ${THEIRS} AND token IN (SELECT token FROM person_token ${THEIRS} LIMIT $most)`,
+  ],
+  [
+    "grants",
+    `UPDATE access_grant SET revoked_at = $nowMs, revoked_by = $by WHERE id IN
+       (SELECT id FROM access_grant ${THEIRS} AND revoked_at IS NULL LIMIT $most)`,
+  ],
+  [
+    "subscriptions",
+    `UPDATE subscription SET status = 'ended', ended_at = $nowMs WHERE id IN
+       (SELECT id FROM subscription ${THEIRS} AND status = 'active' LIMIT $most)`,
+  ],
+  [
+    "mails",
+    `UPDATE email SET recipient = 'erased', subject = '', text = '', message = NULL, person_id = NULL WHERE seq IN
+       (SELECT seq FROM email ${THEIRS} LIMIT $most)`,
+  ],
+];
 
 const FILE_ID = /"(fil_[0-9a-f]{32})"/g;
 
@@ -212,12 +214,12 @@ interface HeldRecord {
 async function deleteRecords(
   tx: Writer,
   { environmentId, personId }: Erasure,
-  which: "owner_id = ?1" | "recipient_id = ?1",
+  column: "owner_id" | "recipient_id",
   afterSeq: number,
 ): Promise<{ deleted: number; seq: number } | null> {
   const found = await tx.all<HeldRecord>(
     `SELECT seq, environment_id AS environmentId, owner_id AS ownerId, octet_length(data) AS bytes FROM record
-     WHERE ${which} AND seq > ?2 ORDER BY seq LIMIT ?3`,
+     WHERE ${column} = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3`,
     personId,
     afterSeq,
     STEP_ROWS,

@@ -7,10 +7,9 @@ import { toIso } from "../ground/clock.ts";
 import { newId } from "../ground/id.ts";
 import { DAY_MS } from "../ground/limit.ts";
 import { Refusal } from "../ground/refusal.ts";
-import type { Reader, Writer } from "../store/port.ts";
+import type { Writer } from "../store/port.ts";
 import { writeAudit } from "../watch/audit.ts";
-import { parseEmailAddress, toEmailKey } from "./email-address.ts";
-import { findPersonByEmail, type PersonRow } from "./person.ts";
+import { findPersonByEmail, PERSON, type PersonRow, parseEmailAddress, toEmailKey } from "./person.ts";
 
 interface NewPerson {
   environmentId: number;
@@ -20,17 +19,7 @@ interface NewPerson {
   nowMs: number;
 }
 
-interface Invite extends NewPerson {
-  /** The cap, from the configuration's limits. */
-  invitesPerDay: number;
-}
-
-interface SignUp extends NewPerson {
-  /** The cap, from the configuration's limits. */
-  signupsPerDay: number;
-}
-
-/** A daily counter: its column and how its cap is refused. */
+/** A daily counter: its column and how its cap, from the configuration's limits, is refused. */
 interface DayCount {
   column: "count" | "signups";
   perDay: number;
@@ -44,7 +33,7 @@ interface DayCount {
  */
 export function invitePerson(
   tx: Writer,
-  { invitesPerDay, ...invite }: Invite,
+  { invitesPerDay, ...invite }: NewPerson & { invitesPerDay: number },
 ): Promise<{ person: PersonRow; created: boolean }> {
   return findOrCreate(tx, invite, {
     column: "count",
@@ -57,7 +46,7 @@ export function invitePerson(
 /** As `invitePerson`, for somebody who proved that the address is theirs; refuses with `signup_capped`. */
 export function signUpPerson(
   tx: Writer,
-  { signupsPerDay, ...person }: SignUp,
+  { signupsPerDay, ...person }: NewPerson & { signupsPerDay: number },
 ): Promise<{ person: PersonRow; created: boolean }> {
   return findOrCreate(tx, person, {
     column: "signups",
@@ -72,39 +61,31 @@ async function findOrCreate(
   invite: NewPerson,
   count: DayCount,
 ): Promise<{ person: PersonRow; created: boolean }> {
+  const { environmentId, createdBy, nowMs } = invite;
   const email = parseEmailAddress(invite.email);
   if (email === null) {
     throw new Refusal("invalid_input", "`email` is not an e-mail address: use one such as name@example.com.");
   }
-  const existing = await findPersonByEmail(tx, invite.environmentId, email);
+  const existing = await findPersonByEmail(tx, environmentId, email);
   if (existing !== null) return { person: existing, created: false };
-  await countOne(tx, invite, count);
+  await countOne(tx, environmentId, nowMs, count);
   const person: PersonRow = {
-    id: newId("per", invite.nowMs),
+    id: newId("per", nowMs),
+    environmentId,
     email,
+    emailKey: toEmailKey(email),
     status: "invited",
-    attributes: "{}",
-    createdBy: invite.createdBy,
-    createdAt: invite.nowMs,
-    updatedAt: invite.nowMs,
+    attributes: {},
+    createdBy,
+    createdAt: nowMs,
+    updatedAt: nowMs,
   };
-  await tx.run(
-    `INSERT INTO person (id, environment_id, email, email_key, status, attributes, created_by, created_at, updated_at)
-     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8)`,
-    person.id,
-    invite.environmentId,
-    email,
-    toEmailKey(email),
-    person.status,
-    person.attributes,
-    person.createdBy,
-    invite.nowMs,
-  );
+  await PERSON.insert(tx, person);
   // By id alone: the audit outlives an erasure, an address must not.
   await writeAudit(tx, {
-    environmentId: invite.environmentId,
-    atMs: invite.nowMs,
-    actor: invite.createdBy,
+    environmentId,
+    atMs: nowMs,
+    actor: createdBy,
     action: "person.invited",
     target: `person:${person.id}`,
     after: { status: person.status },
@@ -112,46 +93,34 @@ async function findOrCreate(
   return { person, created: true };
 }
 
-/** How many people were created by invites and events, or by signing up, in the UTC day of `nowMs`. */
-async function countInvites(
-  tx: Reader,
-  environmentId: number,
-  nowMs: number,
-  column: DayCount["column"] = "count",
-): Promise<number> {
-  const row = await tx.get<{ count: number }>(
-    `SELECT ${column} AS count FROM invite_count WHERE environment_id = ?1 AND utc_day = ?2`,
-    environmentId,
-    toUtcDay(nowMs),
-  );
-  return row?.count ?? 0;
-}
-
 async function countOne(
   tx: Writer,
-  { environmentId, nowMs }: NewPerson,
+  environmentId: number,
+  nowMs: number,
   { column, perDay, code, sentence }: DayCount,
 ): Promise<void> {
-  if ((await countInvites(tx, environmentId, nowMs, column)) >= perDay) {
+  const utcDay = toUtcDay(nowMs);
+  const today = await tx.get<{ count: number }>(
+    `SELECT ${column} AS count FROM invite_count WHERE environment_id = $environmentId AND utc_day = $utcDay`,
+    { environmentId, utcDay },
+  );
+  if ((today?.count ?? 0) >= perDay) {
     throw new Refusal(
       code,
       `${sentence}: wait until the next UTC day or raise the limit in the server's configuration.`,
       { resetAtMs: (Math.floor(nowMs / DAY_MS) + 1) * DAY_MS },
     );
   }
+  const invites = column === "count" ? 1 : 0;
   await tx.run(
-    `INSERT INTO invite_count (environment_id, utc_day, count, signups) VALUES (?1, ?2, ?3, 1 - ?3)
+    `INSERT INTO invite_count (environment_id, utc_day, count, signups)
+     VALUES ($environmentId, $utcDay, $invites, $signups)
      ON CONFLICT (environment_id, utc_day) DO UPDATE SET ${column} = invite_count.${column} + 1`,
-    environmentId,
-    toUtcDay(nowMs),
-    column === "count" ? 1 : 0,
+    { environmentId, utcDay, invites, signups: 1 - invites },
   );
   // Counts of days long past serve nobody; two days' grace for a clock that was set back.
-  await tx.run(
-    "DELETE FROM invite_count WHERE environment_id = ?1 AND utc_day < ?2",
-    environmentId,
-    toUtcDay(nowMs - 2 * DAY_MS),
-  );
+  const sql = "DELETE FROM invite_count WHERE environment_id = ?1 AND utc_day < ?2";
+  await tx.run(sql, environmentId, toUtcDay(nowMs - 2 * DAY_MS));
 }
 
 function toUtcDay(ms: number): string {

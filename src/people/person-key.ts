@@ -1,13 +1,26 @@
 /**
- * Who an event is about: the map's `person_email`, `person_id` or `person_token` turned into a person. Only an address creates
- * anyone; an id and a token are looked up and nothing else. Source: the specification's "Map names with meaning".
+ * What a person is known by beside their id: the address, id or store account token that an event's map names (`person_email`, `person_id`,
+ * `person_token`), and the tokens that the app filed with an app store, so that a purchase there finds its way back. Only an address creates
+ * anyone; a token names one person and never moves to another by itself. Source: the specification's "Map names with meaning".
  */
-import type { Writer } from "../store/port.ts";
-import { parseEmailAddress } from "./email-address.ts";
-import { findPerson, findPersonByEmail, type PersonRow } from "./person.ts";
+import { type Static, Type } from "typebox";
+import { toIso } from "../ground/clock.ts";
+import { MAX_ACCOUNT_TOKEN_CHARS } from "../ground/limit.ts";
+import { Refusal } from "../ground/refusal.ts";
+import { time } from "../ground/schema.ts";
+import { breaksOneLine } from "../ground/text.ts";
+import type { Reader, Writer } from "../store/port.ts";
+import { defineTable, integer, type RowOf, text } from "../store/table.ts";
+import {
+  findPerson,
+  findPersonByEmail,
+  PERSON,
+  type PersonRow,
+  parseEmailAddress,
+  requirePerson,
+} from "./person.ts";
 import { isErasedAddress, isErasedPerson, isErasedToken } from "./person-erase.ts";
 import { invitePerson } from "./person-invite.ts";
-import { findPersonByToken } from "./person-token.ts";
 
 export type PersonKey = "person_email" | "person_id" | "person_token";
 
@@ -69,4 +82,74 @@ async function resolveAddress(
   if (person !== null && person.createdAt <= event.createdAt) return person;
   if (await isErasedAddress(tx, environmentId, lookup.digestAddress(email), event.seq)) return "erased";
   return person ?? (await invitePerson(tx, { ...lookup, email })).person;
+}
+
+const PERSON_TOKEN = defineTable({
+  name: "person_token",
+  key: ["environmentId", "token"],
+  columns: { environmentId: integer(), token: text(), personId: text(), createdAt: integer() },
+});
+
+export const tokenView = Type.Object({ token: Type.String(), createdAt: time });
+type TokenView = Static<typeof tokenView>;
+
+function viewToken({ token, createdAt }: RowOf<typeof PERSON_TOKEN>): TokenView {
+  return { token, createdAt: toIso(createdAt) };
+}
+
+export function findPersonByToken(
+  tx: Reader,
+  environmentId: number,
+  token: string,
+): Promise<PersonRow | null> {
+  const rest = `WHERE id = (SELECT person_id FROM person_token WHERE environment_id = $environmentId AND token = $token)
+    AND environment_id = $environmentId AND status <> 'erased'`;
+  return PERSON.get(tx, rest, { environmentId, token });
+}
+
+interface TokenFiling {
+  environmentId: number;
+  personId: string;
+  token: string;
+}
+
+/** Files a token; filing it again for the same person changes nothing. Refuses `invalid_input`, `not_found`, `token_taken`. */
+export async function fileToken(tx: Writer, filing: TokenFiling & { nowMs: number }): Promise<TokenView> {
+  const { environmentId, personId, token, nowMs } = filing;
+  if (token === "" || token.length > MAX_ACCOUNT_TOKEN_CHARS || breaksOneLine(token) !== null) {
+    throw new Refusal(
+      "invalid_input",
+      `\`token\` is not valid: use 1 to ${MAX_ACCOUNT_TOKEN_CHARS} characters on one line, as the store gives it back.`,
+    );
+  }
+  await requirePerson(tx, environmentId, personId);
+  const rest = "WHERE environment_id = $environmentId AND token = $token";
+  const filed = await PERSON_TOKEN.get(tx, rest, { environmentId, token });
+  if (filed === null) {
+    const row = { environmentId, token, personId, createdAt: nowMs };
+    await PERSON_TOKEN.insert(tx, row);
+    return viewToken(row);
+  }
+  if (filed.personId === personId) return viewToken(filed);
+  throw new Refusal(
+    "token_taken",
+    "`token` is filed for another person: file each token for one person only.",
+  );
+}
+
+/** Takes a person's token back. Refuses with `not_found`. */
+export async function removeToken(
+  tx: Writer,
+  { environmentId, personId, token }: TokenFiling,
+): Promise<void> {
+  const sql = `DELETE FROM person_token
+    WHERE environment_id = $environmentId AND token = $token AND person_id = $personId`;
+  const removed = await tx.run(sql, { environmentId, personId, token });
+  if (removed === 0) throw new Refusal("not_found", "This token is not filed for this person.");
+}
+
+export async function listTokens(tx: Reader, environmentId: number, personId: string): Promise<TokenView[]> {
+  const rest = `WHERE person_id = $personId AND environment_id = $environmentId
+    ORDER BY created_at DESC, token`;
+  return (await PERSON_TOKEN.all(tx, rest, { environmentId, personId })).map(viewToken);
 }

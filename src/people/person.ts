@@ -1,51 +1,65 @@
 /**
- * People of an app: finding, listing, changing. An erased person is nobody here: every finder passes over the tombstone.
+ * People of an app: their addresses, finding, listing, changing. An erased person is nobody here: every finder passes over the tombstone.
  * Creating is person-invite.ts, erasing person-erase.ts; this file never creates and never deletes.
  */
+import { type Static, Type } from "typebox";
 import { toIso } from "../ground/clock.ts";
-import { isJsonObject, type Json, type JsonObject, parseJson, writeJson } from "../ground/json.ts";
-import { MAX_ATTRIBUTES_BYTES, MAX_JSON_DEPTH } from "../ground/limit.ts";
+import { isJsonObject, type Json, type JsonObject, writeJson } from "../ground/json.ts";
+import {
+  MAX_ATTRIBUTES_BYTES,
+  MAX_EMAIL_CHARS,
+  MAX_EMAIL_LOCAL_CHARS,
+  MAX_JSON_DEPTH,
+} from "../ground/limit.ts";
 import type { Page, PageRequest } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
+import { oneOf, time } from "../ground/schema.ts";
 import { breaksPlainText, utf8Bytes } from "../ground/text.ts";
 import type { Reader, Writer } from "../store/port.ts";
+import { defineTable, integer, json, type RowOf, text } from "../store/table.ts";
 import { equals, walkPage } from "../store/walk.ts";
-import { toEmailKey } from "./email-address.ts";
 
-export type PersonStatus = "invited" | "active" | "suspended";
+export const personStatus = oneOf(["invited", "active", "suspended"]);
+export type PersonStatus = Static<typeof personStatus>;
 
-export interface PersonRow {
-  id: string;
-  email: string;
-  status: PersonStatus;
-  /** JSON object text. */
-  attributes: string;
-  createdBy: string;
-  createdAt: number;
-  updatedAt: number;
-}
-
-interface PersonView {
-  id: string;
-  email: string;
-  status: PersonStatus;
-  attributes: JsonObject;
-  createdBy: string;
-  createdAt: string;
-  updatedAt: string;
-}
-
-export const PERSON_COLUMNS =
-  "id, email, status, attributes, created_by AS createdBy, created_at AS createdAt, updated_at AS updatedAt";
+/** A tombstone, `erased` and without an address, is never read as such a row. */
+export const PERSON = defineTable({
+  name: "person",
+  key: ["id"],
+  columns: {
+    id: text(),
+    environmentId: integer(),
+    email: text(),
+    /** `toEmailKey` of it. */
+    emailKey: text(),
+    status: text<PersonStatus>(),
+    attributes: json<JsonObject>(),
+    /** In words: `relay:<name>`, `key:<id>`, `owner:<email>`. */
+    createdBy: text(),
+    createdAt: integer(),
+    updatedAt: integer(),
+  },
+});
+export type PersonRow = RowOf<typeof PERSON>;
 
 /** A person as the API shows one. */
+export const personView = Type.Object({
+  id: Type.String(),
+  email: Type.String(),
+  status: personStatus,
+  attributes: Type.Unsafe<JsonObject>({}),
+  createdBy: Type.String(),
+  createdAt: time,
+  updatedAt: time,
+});
+type PersonView = Static<typeof personView>;
+
 export function viewPerson(row: PersonRow): PersonView {
-  const attributes = parseJson(row.attributes);
   return {
     id: row.id,
     email: row.email,
     status: row.status,
-    attributes: isJsonObject(attributes) ? attributes : {},
+    attributes: row.attributes,
     createdBy: row.createdBy,
     createdAt: toIso(row.createdAt),
     updatedAt: toIso(row.updatedAt),
@@ -53,11 +67,8 @@ export function viewPerson(row: PersonRow): PersonView {
 }
 
 export function findPerson(tx: Reader, environmentId: number, personId: string): Promise<PersonRow | null> {
-  return tx.get<PersonRow>(
-    `SELECT ${PERSON_COLUMNS} FROM person WHERE id = ?1 AND environment_id = ?2 AND status <> 'erased'`,
-    personId,
-    environmentId,
-  );
+  const rest = "WHERE id = $personId AND environment_id = $environmentId AND status <> 'erased'";
+  return PERSON.get(tx, rest, { environmentId, personId });
 }
 
 /** Compared without regard to letters' case. */
@@ -66,11 +77,8 @@ export function findPersonByEmail(
   environmentId: number,
   email: string,
 ): Promise<PersonRow | null> {
-  return tx.get<PersonRow>(
-    `SELECT ${PERSON_COLUMNS} FROM person WHERE environment_id = ?1 AND email_key = ?2`,
-    environmentId,
-    toEmailKey(email.trim()),
-  );
+  const rest = "WHERE environment_id = $environmentId AND email_key = $emailKey";
+  return PERSON.get(tx, rest, { environmentId, emailKey: toEmailKey(email.trim()) });
 }
 
 /** Refuses with `not_found`. */
@@ -113,7 +121,7 @@ export async function listPersons(
     tx,
     {
       from: "person INDEXED BY person_by_environment",
-      columns: PERSON_COLUMNS,
+      columns: PERSON.columns,
       key: "id",
       led: [equals("environment_id", environmentId)],
       fits: [
@@ -124,7 +132,7 @@ export async function listPersons(
       after: request.after,
       limit: request.limit,
     },
-    viewPerson,
+    (row) => viewPerson(PERSON.read(row)),
   );
 }
 
@@ -146,15 +154,12 @@ export async function updatePerson(
       ? before.attributes
       : mergeAttributes(before.attributes, change.attributes);
   const status = change.status ?? before.status;
-  if (status === before.status && attributes === before.attributes) return { before, after: before };
-  await tx.run(
-    "UPDATE person SET status = ?1, attributes = ?2, updated_at = ?3 WHERE id = ?4",
-    status,
-    attributes,
-    at.nowMs,
-    before.id,
-  );
-  return { before, after: { ...before, status, attributes, updatedAt: at.nowMs } };
+  if (status === before.status && writeJson(attributes) === writeJson(before.attributes)) {
+    return { before, after: before };
+  }
+  const changes = { status, attributes, updatedAt: at.nowMs };
+  await PERSON.change(tx, { id: before.id }, changes);
+  return { before, after: { ...before, ...changes } };
 }
 
 /** An invited person signed in for the first time. Anyone else stays as they are. */
@@ -162,23 +167,19 @@ export async function markSignedIn(
   tx: Writer,
   at: { environmentId: number; personId: string; nowMs: number },
 ): Promise<void> {
-  await tx.run(
-    "UPDATE person SET status = 'active', updated_at = ?3 WHERE id = ?1 AND environment_id = ?2 AND status = 'invited'",
-    at.personId,
-    at.environmentId,
-    at.nowMs,
-  );
+  const sql = `UPDATE person SET status = 'active', updated_at = $nowMs
+    WHERE id = $personId AND environment_id = $environmentId AND status = 'invited'`;
+  await tx.run(sql, at);
 }
 
-function mergeAttributes(stored: string, change: Json): string {
+function mergeAttributes(stored: JsonObject, change: Json): JsonObject {
   if (!isJsonObject(change)) {
     throw new Refusal(
       "invalid_input",
       "`attributes` is not an object: send the names to set and their values.",
     );
   }
-  const before = parseJson(stored);
-  const merged = new Map(Object.entries(isJsonObject(before) ? before : {}));
+  const merged = new Map(Object.entries(stored));
   for (const [name, value] of Object.entries(change)) {
     const broken = breaksPlainText(name) ?? breaksValue(value, 1);
     if (broken !== null) {
@@ -187,14 +188,14 @@ function mergeAttributes(stored: string, change: Json): string {
     if (value === null) merged.delete(name);
     else merged.set(name, value);
   }
-  const text = writeJson(Object.fromEntries(merged));
-  if (utf8Bytes(text) > MAX_ATTRIBUTES_BYTES) {
+  const attributes = Object.fromEntries(merged);
+  if (utf8Bytes(writeJson(attributes)) > MAX_ATTRIBUTES_BYTES) {
     throw new Refusal(
       "invalid_input",
       `\`attributes\` would take more than ${MAX_ATTRIBUTES_BYTES} bytes: keep larger things in a record.`,
     );
   }
-  return text;
+  return attributes;
 }
 
 function breaksValue(value: Json, depth: number): string | null {
@@ -207,4 +208,29 @@ function breaksValue(value: Json, depth: number): string | null {
     if (broken !== null) return broken;
   }
   return null;
+}
+
+/** Printable ASCII atoms and dots, or letters beyond ASCII (RFC 6531); none of `"(),:;<>@[\]` and no white space. */
+const LOCAL = /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~.\p{L}\p{M}\p{N}-]+$/u;
+const LABEL = /^[\p{L}\p{M}\p{N}](?:[\p{L}\p{M}\p{N}-]{0,61}[\p{L}\p{M}\p{N}])?$/u;
+
+/**
+ * The address with outer spaces trimmed, or null when it is not one: one @, bounded lengths, no white space, no control characters, none of
+ * the characters that mean something in a mail header. Deliberately narrower than RFC 5322 (no quoted local parts, no comments, no address
+ * literals); no mail server is asked.
+ */
+export function parseEmailAddress(text: string): string | null {
+  const address = text.trim();
+  if (address.length > MAX_EMAIL_CHARS || Buffer.byteLength(address) > MAX_EMAIL_CHARS) return null;
+  const [local, domain, ...more] = address.split("@");
+  if (local === undefined || domain === undefined || more.length > 0) return null;
+  if (Buffer.byteLength(local) > MAX_EMAIL_LOCAL_CHARS || !LOCAL.test(local)) return null;
+  if (local.startsWith(".") || local.endsWith(".") || local.includes("..")) return null;
+  const labels = domain.split(".");
+  return labels.length >= 2 && labels.every((label) => LABEL.test(label)) ? address : null;
+}
+
+/** What two spellings of one address share: letters' case and composition do not tell people apart. */
+export function toEmailKey(address: string): string {
+  return address.normalize("NFC").toLowerCase();
 }

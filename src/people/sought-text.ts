@@ -3,7 +3,7 @@
  * somebody's longer address; their id and their account tokens. It reads and rewrites text and knows no table.
  */
 import { isJsonObject, type Json, parseJson, scalarText, writeJson } from "../ground/json.ts";
-import { toEmailKey } from "./email-address.ts";
+import { toEmailKey } from "./person.ts";
 import type { Sought } from "./person-erase.ts";
 
 const ERASED = "erased";

@@ -2,8 +2,7 @@
  * Looks every few minutes whether a receiver went silent against its own rhythm. The rhythm is learned only of a relay that has been
  * without an event for hours, and once a silence. Local development is left alone: no provider calls a laptop by a rhythm.
  */
-import type { Clock } from "../ground/clock.ts";
-import { toIso } from "../ground/clock.ts";
+import { type Clock, toIso } from "../ground/clock.ts";
 import { ClockWatch } from "../ground/clock-watch.ts";
 import type { Log } from "../ground/log.ts";
 import { Loop } from "../ground/loop.ts";

@@ -3,8 +3,7 @@
  * the store whether the name is free. Source: decisions, section 5.
  */
 import { isJsonObject } from "../ground/json.ts";
-import type { Problem } from "../ground/refusal.ts";
-import { Refusal } from "../ground/refusal.ts";
+import { type Problem, Refusal } from "../ground/refusal.ts";
 import { CATALOG_NAME } from "../ground/shape.ts";
 import { type FieldRules, parseFieldRules } from "./collection-field.ts";
 

@@ -3,8 +3,7 @@
  * it newly names. It writes nothing.
  */
 import { type Json, writeJson } from "../ground/json.ts";
-import type { Problem } from "../ground/refusal.ts";
-import { Refusal } from "../ground/refusal.ts";
+import { type Problem, Refusal } from "../ground/refusal.ts";
 import type { Reader } from "../store/port.ts";
 import { type CollectionRow, listFields } from "./collection.ts";
 import { readRecordData } from "./record-data.ts";

@@ -9,8 +9,7 @@
  * | addressed | none: app-owned                         | required  | recipient               | never               |
  * | direct    | a person; none: from the app            | required  | owner, recipient        | the owner           |
  */
-import type { Problem } from "../ground/refusal.ts";
-import { Refusal } from "../ground/refusal.ts";
+import { type Problem, Refusal } from "../ground/refusal.ts";
 import type { CollectionKind } from "./collection-definition.ts";
 
 export interface Address {

@@ -4,7 +4,7 @@
  */
 import { actorWords, COMMAND_LINE } from "../account/owner.ts";
 import { Refusal } from "../ground/refusal.ts";
-import { listAccessSlugs, putAccessSlug } from "../people/access-slug.ts";
+import { findAccessSlug, putAccessSlug } from "../people/entitlement.ts";
 import { putCollection, viewCollection } from "../records/collection.ts";
 import { findRelay } from "../relay/relay-row.ts";
 import { findPlan, savePlan } from "../selling/plan.ts";
@@ -49,10 +49,8 @@ export function applyStock(parts: LocalParts, catalog: Catalog): Promise<Catalog
     ...catalog.access.map((entry): [string, Step] => [
       `access.${entry.slug}`,
       async (tx, change, outcome) => {
-        const standing = (await listAccessSlugs(tx, change.environmentId)).find(
-          ({ slug }) => slug === entry.slug,
-        );
-        if (standing !== undefined && standing.title === (entry.title ?? entry.slug)) return;
+        const standing = await findAccessSlug(tx, change.environmentId, entry.slug);
+        if (standing?.title === (entry.title ?? entry.slug)) return;
         await putAccessSlug(tx, change.environmentId, entry, change.nowMs);
         await writeAudit(tx, {
           environmentId: change.environmentId,
@@ -60,10 +58,10 @@ export function applyStock(parts: LocalParts, catalog: Catalog): Promise<Catalog
           actor: change.by,
           action: "access.changed",
           target: `access:${entry.slug}`,
-          before: standing === undefined ? null : { slug: entry.slug, title: standing.title },
+          before: standing === null ? null : { slug: entry.slug, title: standing.title },
           after: { slug: entry.slug, title: entry.title ?? entry.slug },
         });
-        outcome.done.push(`access:${entry.slug} ${standing === undefined ? "created" : "changed"}`);
+        outcome.done.push(`access:${entry.slug} ${standing === null ? "created" : "changed"}`);
       },
     ]),
     ...catalog.products.map(({ name, soldThrough }): [string, Step] => [

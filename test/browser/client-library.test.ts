@@ -1,8 +1,7 @@
 /** g in a real browser: a page of another origin loads the library from the service, and the browser's own CORS lets its calls through. */
 import { expect, test } from "bun:test";
 import { mintApiKey } from "../../src/account/api-key.ts";
-import type { EnvironmentName } from "../../src/account/environment.ts";
-import { requireEnvironment } from "../../src/account/environment.ts";
+import { type EnvironmentName, requireEnvironment } from "../../src/account/environment.ts";
 import { openDashboard } from "../kit/browser.ts";
 import { APP, type RunningService } from "../kit/running-service.ts";
 

@@ -14,7 +14,7 @@ import { changeMailSettings, MAIL_SECTION } from "../../src/mail/mail-settings.t
 import type { Mailer } from "../../src/mail/mailer.ts";
 import { makeSmtpMailer } from "../../src/mail/smtp-mailer.ts";
 import { parseAllowList } from "../../src/outbound/address.ts";
-import { putAccessSlug } from "../../src/people/access-slug.ts";
+import { putAccessSlug } from "../../src/people/entitlement.ts";
 import { createCollection } from "../../src/records/collection.ts";
 import { requireCollectionDefinition } from "../../src/records/collection-definition.ts";
 import { createRelay } from "../../src/relay/relay-save.ts";

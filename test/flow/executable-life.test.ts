@@ -1,8 +1,7 @@
 /** The compiled executable's life: one at a time on a data directory, a graceful end, kill -9 and another start, a port that is taken. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
-import type { AddressInfo } from "node:net";
-import { connect, createServer } from "node:net";
+import { type AddressInfo, connect, createServer } from "node:net";
 import { join } from "node:path";
 import { type Executable, placeExecutable, type StartedExecutable } from "../kit/executable.ts";
 import { openEnvironment, postHook } from "../kit/executable-api.ts";

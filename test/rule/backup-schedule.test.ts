@@ -4,8 +4,7 @@ import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { backupFile } from "../../src/backup/place.ts";
-import type { StartBackup } from "../../src/backup/schedule.ts";
-import { BackupSchedule } from "../../src/backup/schedule.ts";
+import { BackupSchedule, type StartBackup } from "../../src/backup/schedule.ts";
 import { createLog } from "../../src/ground/log.ts";
 import { VirtualClock } from "../kit/virtual-clock.ts";
 

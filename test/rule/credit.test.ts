@@ -2,8 +2,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { readPageRequest } from "../../src/ground/page.ts";
 import { Refusal } from "../../src/ground/refusal.ts";
-import { addCredits, type CreditLine, findBalance, listCredits, takeBackCredits } from "../../src/people/credit.ts";
-import { addCreditsByHand } from "../../src/people/hand-credit.ts";
+import { addCredits, addCreditsByHand, type CreditLine, findBalance, listCredits, takeBackCredits } from "../../src/people/credit.ts";
 import { refusalOf } from "../kit/fresh-store.ts";
 import { openTown } from "../kit/people.ts";
 
