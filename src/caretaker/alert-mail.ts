@@ -6,23 +6,31 @@
 import { findApp } from "../account/app.ts";
 import { alertOn, type Environment, findEnvironmentById } from "../account/environment.ts";
 import { listOwners } from "../account/owner.ts";
-import type { Clock } from "../ground/clock.ts";
+import { type Clock, toIso, waitAtMost } from "../ground/clock.ts";
 import { DAY_MS } from "../ground/limit.ts";
 import type { Log } from "../ground/log.ts";
+import { Loop } from "../ground/loop.ts";
 import { endOf, finishEmail, intendEmail } from "../mail/email.ts";
 import { readMailSettings } from "../mail/mail-settings.ts";
-import { MAIL_TROUBLES, type Mailer, type MailOutcome, type OutgoingMail } from "../mail/mailer.ts";
+import {
+  MAIL_TROUBLES,
+  type Mailer,
+  type MailOutcome,
+  makeSubject,
+  makeText,
+  type OutgoingMail,
+} from "../mail/mailer.ts";
 import { findSenderAddress } from "../mail/sender-domain.ts";
 import { type Reader, type Store, StoreUnavailable, type Writer } from "../store/port.ts";
 import {
   ALERT_MAIL_SWITCH,
+  type AlertRow,
   findBurstBefore,
   listUnmailedAlerts,
   listUnmailedEnvironments,
   markAlertMailed,
   markAlertUnmailed,
 } from "../watch/alert.ts";
-import { type ToldAlert, writeAlertMail } from "./alert-text.ts";
 
 const LOOK_EVERY_MS = 60_000;
 /** How long a burst gathers before its mail. */
@@ -42,7 +50,7 @@ const STOPPED: MailOutcome = {
   retry: true,
 };
 
-interface AlertMailRooms {
+interface AlertMailDeps {
   store: Store;
   clock: Clock;
   log: Log;
@@ -63,71 +71,57 @@ interface Plan {
 }
 
 export class AlertMail {
-  readonly #rooms: AlertMailRooms;
+  readonly #deps: AlertMailDeps;
+  readonly #loop: Loop;
   /** Environments whose last mail failed, and from when on (monotonic) it is tried again. */
   readonly #retryAt = new Map<number, number>();
   /** What was logged of environments that cannot send. */
   readonly #said = new Set<string>();
-  #cancelTimer: () => void = () => undefined;
-  #looking: Promise<void> = Promise.resolve();
-  #running = false;
 
-  constructor(rooms: AlertMailRooms) {
-    this.#rooms = rooms;
+  constructor(deps: AlertMailDeps) {
+    this.#deps = deps;
+    this.#loop = new Loop({
+      clock: deps.clock,
+      everyMs: LOOK_EVERY_MS,
+      turn: () => this.#look(),
+      onError(error) {
+        if (!(error instanceof StoreUnavailable)) deps.log.error("alerts cannot be mailed", { error });
+      },
+    });
   }
 
   /** Begins; the first look is a minute away. */
   start(): void {
-    this.#running = true;
-    this.#sleep();
+    void this.#loop.start(LOOK_EVERY_MS);
   }
 
   /** Waits for a mail that is on its way, but not for a mail server that keeps silent. */
-  async stop(): Promise<void> {
-    this.#running = false;
-    this.#cancelTimer();
-    let cancel = (): void => undefined;
-    const waited = new Promise<void>((resolve) => {
-      cancel = this.#rooms.clock.after(STOP_WAIT_MS, resolve);
-    });
-    await Promise.race([this.#looking, waited]);
-    cancel();
+  stop(): Promise<void> {
+    return waitAtMost(this.#deps.clock, STOP_WAIT_MS, this.#loop.stop());
   }
 
-  #sleep(): void {
-    if (!this.#running) return;
-    this.#cancelTimer = this.#rooms.clock.after(LOOK_EVERY_MS, () => {
-      this.#looking = this.#look().finally(() => this.#sleep());
-    });
-  }
-
-  async #look(): Promise<void> {
-    const { store, clock, log } = this.#rooms;
-    try {
-      const nowMs = clock.now();
-      const waiting = await store.read((tx) => listUnmailedEnvironments(tx, nowMs - MAX_AGE_MS));
-      for (const { environmentId, oldestAt, lastMailedAt } of waiting) {
-        // A clock that was set back must not hold a mail up.
-        const gathered = Math.abs(nowMs - oldestAt) >= GATHER_MS;
-        const paced = lastMailedAt === null || Math.abs(nowMs - lastMailedAt) >= PACE_MS;
-        const retry = (this.#retryAt.get(environmentId) ?? 0) <= clock.monotonicMs();
-        if (this.#running && gathered && paced && retry) await this.#mail(environmentId);
-      }
-    } catch (error) {
-      if (this.#running && !(error instanceof StoreUnavailable))
-        log.error("alerts cannot be mailed", { error });
+  async #look(): Promise<undefined> {
+    const { store, clock } = this.#deps;
+    const nowMs = clock.now();
+    const waiting = await store.read((tx) => listUnmailedEnvironments(tx, nowMs - MAX_AGE_MS));
+    for (const { environmentId, oldestAt, lastMailedAt } of waiting) {
+      // A clock that was set back must not hold a mail up.
+      const gathered = Math.abs(nowMs - oldestAt) >= GATHER_MS;
+      const paced = lastMailedAt === null || Math.abs(nowMs - lastMailedAt) >= PACE_MS;
+      const retry = (this.#retryAt.get(environmentId) ?? 0) <= clock.monotonicMs();
+      if (this.#loop.running && gathered && paced && retry) await this.#mail(environmentId);
     }
   }
 
   async #mail(environmentId: number): Promise<void> {
-    const { store, clock } = this.#rooms;
+    const { store, clock } = this.#deps;
     const planned = await store.read((tx) => this.#plan(tx, environmentId));
     if (typeof planned === "string") this.#sayOnce(environmentId, planned);
     if (planned === null || typeof planned === "string") return;
     const mails = await store.write("app", (tx) => this.#intend(tx, environmentId));
     const ended: { mail: OutgoingMail; outcome: MailOutcome }[] = [];
     for (const mail of mails.outgoing) {
-      const outcome = this.#running ? await this.#rooms.mailer.send(mail) : STOPPED;
+      const outcome = this.#loop.running ? await this.#deps.mailer.send(mail) : STOPPED;
       ended.push({ mail, outcome });
     }
     const again =
@@ -142,7 +136,7 @@ export class AlertMail {
 
   /** The mail to send now; null where there is nothing to tell, a sentence where this environment cannot send. */
   async #plan(tx: Reader, environmentId: number): Promise<Plan | string | null> {
-    const { clock, local } = this.#rooms;
+    const { clock, local } = this.#deps;
     const environment = await findEnvironmentById(tx, environmentId);
     if (environment === null || !alertOn(environment, ALERT_MAIL_SWITCH)) return null;
     const unmailed = await listUnmailedAlerts(tx, environmentId, MAX_TOLD, clock.now() - MAX_AGE_MS);
@@ -157,7 +151,7 @@ export class AlertMail {
     const told: ToldAlert[] = [];
     for (const alert of alerts) told.push({ alert, before: await findBurstBefore(tx, alert) });
     const appName = (await findApp(tx, environment.appId))?.name ?? environment.appId;
-    const pageUrl = `${this.#rooms.baseUrl()}/apps/${environment.appId}/${environment.name}/attention`;
+    const pageUrl = `${this.#deps.baseUrl()}/apps/${environment.appId}/${environment.name}/attention`;
     const { subject, text } = writeAlertMail({ appName, environment, pageUrl }, told);
     const alertIds = alerts.map(({ id }) => id);
     return { environment, from: sender ?? LOCAL_SENDER, recipients, subject, text, alertIds };
@@ -171,7 +165,7 @@ export class AlertMail {
     const plan = await this.#plan(tx, environmentId);
     if (plan === null || typeof plan === "string") return { outgoing: [], alertIds: [] };
     const { from, recipients, subject, text, alertIds } = plan;
-    const nowMs = this.#rooms.clock.now();
+    const nowMs = this.#deps.clock.now();
     const outgoing: OutgoingMail[] = [];
     for (const to of recipients) {
       const emailId = await intendEmail(tx, {
@@ -196,9 +190,52 @@ export class AlertMail {
     const said = `${environmentId} ${why}`;
     if (this.#said.has(said)) return;
     this.#said.add(said);
-    this.#rooms.log.warn("alerts of an environment stay on the dashboard and are not mailed", {
+    this.#deps.log.warn("alerts of an environment stay on the dashboard and are not mailed", {
       environmentId,
       why,
     });
   }
+}
+
+/** An alert, and the burst of the same that ended shortly before it, whose last count no mail told. */
+interface ToldAlert {
+  alert: AlertRow;
+  before: AlertRow | null;
+}
+
+/** `pageUrl`: where the dashboard shows them. */
+function writeAlertMail(
+  words: { appName: string; environment: Pick<Environment, "name">; pageUrl: string },
+  told: readonly ToldAlert[],
+): { subject: string; text: string } {
+  const where = `${words.appName} (${words.environment.name})`;
+  const [only] = told;
+  const what =
+    told.length === 1 && only !== undefined
+      ? `${only.alert.code} of ${nameOf(only.alert)}${times(only.alert.count)}`
+      : `${told.length} alerts`;
+  const parts = [
+    ...told.map(tellAlert),
+    `All of them: ${words.pageUrl}\nWhich alerts are raised, and whether they are mailed, is switched in the environment's settings.`,
+  ];
+  return { subject: makeSubject(`${where}: ${what}`), text: makeText(`${parts.join("\n\n")}\n`) };
+}
+
+function tellAlert({ alert, before }: ToldAlert): string {
+  const { code, message, count, at, lastAt } = alert;
+  const when = count === 1 ? toIso(at) : `${count} times, first ${toIso(at)}, last ${toIso(lastAt)}`;
+  const lines = [`${nameOf(alert)} · ${code} · ${when}`, message];
+  if (before !== null && before.count > 1)
+    lines.push(
+      `The burst before it, from ${toIso(before.at)} to ${toIso(before.lastAt)}, came to ${before.count}.`,
+    );
+  return lines.join("\n");
+}
+
+function nameOf({ target }: AlertRow): string {
+  return target.slice(target.indexOf(":") + 1);
+}
+
+function times(count: number): string {
+  return count === 1 ? "" : `, ${count} times`;
 }

@@ -30,7 +30,7 @@ const LOOK_EVERY_MS = 60_000;
 /** Erasures that one walk serves. */
 const MAX_AT_ONCE = 50;
 
-interface SweepRooms {
+interface SweepDeps {
   store: Store;
   clock: Clock;
   log: Log;
@@ -38,17 +38,17 @@ interface SweepRooms {
 }
 
 export class ErasureSweep {
-  readonly #rooms: SweepRooms;
+  readonly #deps: SweepDeps;
   readonly #loop: Loop;
   #isFreed = false;
 
-  constructor(rooms: SweepRooms) {
-    this.#rooms = rooms;
+  constructor(deps: SweepDeps) {
+    this.#deps = deps;
     this.#loop = new Loop({
-      clock: rooms.clock,
+      clock: deps.clock,
       everyMs: LOOK_EVERY_MS,
       turn: () => this.#work(),
-      onError: (error) => rooms.log.error("an erasure could not go on and is tried again", { error }),
+      onError: (error) => deps.log.error("an erasure could not go on and is tried again", { error }),
     });
   }
 
@@ -68,7 +68,7 @@ export class ErasureSweep {
   }
 
   async #work(): Promise<undefined> {
-    const { store, sealer } = this.#rooms;
+    const { store, sealer } = this.#deps;
     for (let more = true; more && this.#loop.running; ) {
       const open = await store.read((tx) => listOpenErasures(tx, sealer, MAX_AT_ONCE));
       more = open.length === MAX_AT_ONCE;
@@ -96,13 +96,13 @@ export class ErasureSweep {
 
   async #giveBack(): Promise<void> {
     this.#isFreed = false;
-    while (this.#loop.running && (await this.#rooms.store.tend({ everything: true })))
+    while (this.#loop.running && (await this.#deps.store.tend({ everything: true })))
       await this.#loop.pause(PAUSE_MS);
   }
 
   /** Those the request itself did not come to. */
   async #eraseRows({ environmentId, sought: { personId, by } }: OpenErasure): Promise<void> {
-    const erasure = { environmentId, personId, by, nowMs: this.#rooms.clock.now() };
+    const erasure = { environmentId, personId, by, nowMs: this.#deps.clock.now() };
     let cursor: EraseCursor | null = { recordSeq: 0 };
     while (cursor !== null && this.#loop.running) {
       const from: EraseCursor = cursor;
@@ -201,7 +201,7 @@ export class ErasureSweep {
     await endErasure(tx, seq);
     await writeAudit(tx, {
       environmentId,
-      atMs: this.#rooms.clock.now(),
+      atMs: this.#deps.clock.now(),
       actor: sought.by,
       action: "person.expunged",
       target: `person:${sought.personId}`,
@@ -211,7 +211,7 @@ export class ErasureSweep {
 
   /** One step in a transaction that no relay hears of, and a pause. */
   async #write<Result>(work: (tx: Writer) => Promise<Result>): Promise<Result> {
-    const result = await this.#rooms.store.write("erasure", work);
+    const result = await this.#deps.store.write("erasure", work);
     await this.#loop.pause(PAUSE_MS);
     return result;
   }

@@ -38,3 +38,16 @@ export function toIsoOrNull(ms: number | null): string | null {
 export function sleep(clock: Clock, delayMs: number): Promise<void> {
   return new Promise((resolve) => void clock.after(delayMs, resolve));
 }
+
+/** Resolves with `work`, or without it `mostMs` later. */
+export async function waitAtMost(clock: Clock, mostMs: number, work: Promise<unknown>): Promise<void> {
+  let cancel = (): void => undefined;
+  const waited = new Promise<void>((resolve) => {
+    cancel = clock.after(mostMs, resolve);
+  });
+  try {
+    await Promise.race([work, waited]);
+  } finally {
+    cancel();
+  }
+}

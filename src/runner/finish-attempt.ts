@@ -11,8 +11,6 @@ import { alertDead, alertWaiting, WAITING_CODES } from "./dead-alert.ts";
 
 /** What the runner does after the commit. */
 export interface Finished {
-  /** When a retry is due, milliseconds since the epoch; null when the event is final. */
-  retryAtMs: number | null;
   /** `RELAY · <name> · <trigger> · <n> actions · ok|failed` */
   line: string;
   run: EndedRun;
@@ -85,7 +83,7 @@ export async function finishAttempt(
     waitedMs: event.runs === 1 ? attempt.startedAtMs - event.createdAt : null,
     tookMs: nowMs - attempt.startedAtMs,
   };
-  return { retryAtMs: next.nextAttemptAtMs, line: runLine(relay, event, end.outcome === "ok"), run };
+  return { line: runLine(relay, event, end.outcome === "ok"), run };
 }
 
 /** The owner is told of each cause once an event, when it first fails for it. */

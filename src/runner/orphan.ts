@@ -38,7 +38,6 @@ export async function failOrphanedEvents(
     await auditRun(tx, { environmentId, eventId, relayName, results: [], nowMs });
   }
   return due.map((event) => ({
-    retryAtMs: null,
     line: runLine({ name: event.relayName, definition: { actions: [] } }, event, false),
     run: { trigger: event.trigger, outcome: "not_run", waitedMs: null, tookMs: 0 },
   }));

@@ -9,16 +9,16 @@
 import type { ActionDoors } from "../action/contract.ts";
 import { claimEvents, listDueEvents } from "../event/claim.ts";
 import type { EventToRun } from "../event/event-row.ts";
-import type { Clock } from "../ground/clock.ts";
+import { type Clock, waitAtMost } from "../ground/clock.ts";
 import type { RaisableLimits } from "../ground/limit.ts";
 import type { Log } from "../ground/log.ts";
 import type { LiveRelay, LiveRelays } from "../relay/live-relay.ts";
 import { type Store, StoreUnavailable } from "../store/port.ts";
 import { runBatch, runBatchCarefully } from "./batch.ts";
 import { type EndedRun, type Finished, finishBroken } from "./finish-attempt.ts";
-import { Lookout } from "./lookout.ts";
 import { failOrphanedEvents, relayExists } from "./orphan.ts";
 import { Places } from "./place.ts";
+import { Poller } from "./poller.ts";
 import { runSending } from "./sending.ts";
 
 /** Events of a database-only relay in one transaction; bounds how long others wait for the writer. */
@@ -47,7 +47,7 @@ export class Runner {
   /** Relays with a claim or a batch on its way. */
   readonly #busy = new Set<string>();
   readonly #places: Places;
-  readonly #lookout: Lookout;
+  readonly #poller: Poller;
   #pumping = false;
   /** Somebody asked while a pump was on its way. */
   #pumpAgain = false;
@@ -58,7 +58,7 @@ export class Runner {
   constructor(rooms: RunnerRooms) {
     this.#rooms = rooms;
     this.#places = new Places(rooms.concurrency);
-    this.#lookout = new Lookout(rooms, (relayIds) => {
+    this.#poller = new Poller(rooms, (relayIds) => {
       for (const relayId of relayIds) this.#ready.add(relayId);
       this.#pump();
     });
@@ -66,25 +66,25 @@ export class Runner {
 
   /** Rescues what a dead process left running. Throws StoreUnavailable. */
   rescue(): Promise<void> {
-    return this.#lookout.rescue();
+    return this.#poller.rescue();
   }
 
   /** Begins. */
   start(): Promise<void> {
-    return this.#lookout.start();
+    return this.#poller.start();
   }
 
   /** A relay has a new due event, or may run again. Without a name: any relay. */
   wake(relayId?: string): void {
     if (this.#stopped) return;
-    if (relayId === undefined) void this.#lookout.look();
+    if (relayId === undefined) this.#poller.wake();
     else this.#ready.add(relayId);
     this.#pump();
   }
 
   /** Whether it can reach its store. */
   get alive(): boolean {
-    return !this.#stopped && this.#lookout.reachesStore;
+    return !this.#stopped && this.#poller.reachesStore;
   }
 
   /** Events running now. */
@@ -103,16 +103,9 @@ export class Runner {
 
   async #stop(): Promise<void> {
     this.#stopped = true;
-    this.#lookout.stop();
-    if (this.#idle) return;
-    let cancel = (): void => undefined;
-    await Promise.race([
-      new Promise<void>((resolve) => this.#whenIdle.push(resolve)),
-      new Promise<void>((resolve) => {
-        cancel = this.#rooms.clock.after(STOP_WAIT_MS, resolve);
-      }),
-    ]);
-    cancel();
+    const polled = this.#poller.stop();
+    const idle = this.#idle ? null : new Promise<void>((resolve) => this.#whenIdle.push(resolve));
+    await waitAtMost(this.#rooms.clock, STOP_WAIT_MS, Promise.all([polled, idle]));
   }
 
   get #idle(): boolean {
@@ -176,7 +169,7 @@ export class Runner {
   }
 
   #onTrouble(error: unknown): void {
-    this.#lookout.noteTrouble();
+    this.#poller.noteTrouble();
     if (error instanceof StoreUnavailable) {
       if (!this.#stopped) this.#rooms.log.warn("the runner cannot write", { cause: error.message });
     } else this.#rooms.log.error("the runner failed", { error });
@@ -230,7 +223,7 @@ export class Runner {
       const finished = await this.#sendOrEnd(relay, event);
       if (finished !== null) this.#onFinished(finished);
     } catch (error) {
-      this.#lookout.keepCutOff(event);
+      this.#poller.keepCutOff(event);
       this.#onTrouble(error);
     } finally {
       this.#places.giveBack(relay.id, 1);
@@ -263,9 +256,8 @@ export class Runner {
     return finished.length === BATCH_SIZE;
   }
 
-  #onFinished({ retryAtMs, line, run }: Finished): void {
+  #onFinished({ line, run }: Finished): void {
     this.#rooms.printRun(line);
     this.#rooms.onRun(run);
-    if (retryAtMs !== null) this.#lookout.armRetry(retryAtMs);
   }
 }

@@ -5,7 +5,7 @@
  */
 import { statfsSync } from "node:fs";
 import type { ServiceConfig } from "../config.ts";
-import type { Clock } from "../ground/clock.ts";
+import { type Clock, waitAtMost } from "../ground/clock.ts";
 import { fileErrorCode } from "../ground/durable-file.ts";
 import type { Log } from "../ground/log.ts";
 import { answerJson } from "../http/answer.ts";
@@ -141,11 +141,7 @@ export async function stopListening(
   server: { stop(now: boolean): Promise<void> } | null,
   clock: Clock,
 ): Promise<void> {
-  let cancel = (): void => undefined;
-  const waited = new Promise<void>((resolve) => {
-    cancel = clock.after(STOP_WAIT_MS, resolve);
-  });
-  await Promise.race([server?.stop(false), waited]);
-  cancel();
-  await server?.stop(true);
+  if (server === null) return;
+  await waitAtMost(clock, STOP_WAIT_MS, server.stop(false));
+  await server.stop(true);
 }

@@ -3,6 +3,7 @@
  * One connection writes, in groups; another reads, so that a read never sees an open transaction.
  */
 import type { Clock } from "../ground/clock.ts";
+import { Loop } from "../ground/loop.ts";
 import { FilePlace } from "./file-place.ts";
 import { GroupCommit } from "./group-commit.ts";
 import { migrate, SCHEMA_VERSION } from "./migrate.ts";
@@ -78,12 +79,11 @@ export async function openSqlite(file: string, options: SqliteOptions): Promise<
 class SqliteStore implements Store {
   readonly #writer: SqliteConnection;
   readonly #reader: SqliteConnection;
-  readonly #clock: Clock;
   readonly #place: FilePlace;
   readonly #group: GroupCommit;
   readonly #listeners = new Set<(touched: Touched) => void>();
   readonly #watchers = new Set<(seen: { foreignChange: boolean }) => void>();
-  #cancelLook: () => void = () => undefined;
+  readonly #looks: Loop;
   #version: number | null = null;
   #reads: Promise<unknown> = Promise.resolve();
   #closed = false;
@@ -97,7 +97,14 @@ class SqliteStore implements Store {
     this.#writer = writer;
     this.#reader = reader;
     this.#place = place;
-    this.#clock = clock;
+    this.#looks = new Loop({
+      clock,
+      everyMs: LOOK_EVERY_MS,
+      turn: () => this.#look(),
+      onError(error) {
+        throw error;
+      },
+    });
     const onTouch = (touched: Touched): void => {
       for (const listen of [...this.#listeners]) listen(touched);
     };
@@ -129,22 +136,21 @@ class SqliteStore implements Store {
 
   watch(work: (seen: { foreignChange: boolean }) => void): () => void {
     this.#watchers.add(work);
-    if (this.#watchers.size === 1) void this.#look();
+    if (this.#watchers.size === 1) void this.#looks.start();
     return () => {
       this.#watchers.delete(work);
-      if (this.#watchers.size === 0) this.#cancelLook();
+      if (this.#watchers.size === 0) void this.#looks.stop();
     };
   }
 
-  async #look(): Promise<void> {
+  async #look(): Promise<undefined> {
     this.#place.look();
     const row = await this.#writer.get<{ data_version: number }>("PRAGMA data_version").catch(() => null);
-    if (this.#closed || this.#watchers.size === 0) return;
+    if (!this.#looks.running) return;
     const before = this.#version;
     this.#version = row?.data_version ?? before;
     const foreignChange = before !== null && this.#version !== before;
     for (const work of [...this.#watchers]) work({ foreignChange });
-    this.#cancelLook = this.#clock.after(LOOK_EVERY_MS, () => void this.#look());
   }
 
   async tend(options: { everything?: boolean } = {}): Promise<boolean> {
@@ -162,7 +168,7 @@ class SqliteStore implements Store {
     await this.#group.close();
     await this.#reads;
     this.#closed = true;
-    this.#cancelLook();
+    await this.#looks.stop();
     const lost = this.#place.look() !== null;
     for (const connection of [this.#reader, this.#writer]) {
       if (lost) connection.abandon();

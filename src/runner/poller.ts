@@ -1,6 +1,6 @@
 /**
- * When the runner looks into the store: at once on a poll's tick, when the earliest retry is due, and when it is asked. Looking makes due
- * retries due, rescues attempts this process could not write down, and finds the relays with something to do. It never runs an event.
+ * When the runner looks into the store: every few seconds, when the earliest retry is due, and when it is asked. Looking makes due retries
+ * due, rescues attempts this process could not write down, and finds the relays with something to do. It never runs an event.
  */
 import {
   findNextRetry,
@@ -13,43 +13,51 @@ import { type ClaimedRun, type Rescued, rescueOrphans, rescueRun } from "../even
 import type { Clock } from "../ground/clock.ts";
 import { ClockWatch } from "../ground/clock-watch.ts";
 import type { Log } from "../ground/log.ts";
+import { Loop } from "../ground/loop.ts";
 import type { Store, Writer } from "../store/port.ts";
 import { alertDead } from "./dead-alert.ts";
 
+/** No retry is due sooner after its attempt, so that a look always comes before one. */
 const POLL_MS = 5_000;
 /** Events in one transaction: a few milliseconds. */
 const RESCUE_SIZE = 100;
 const RETRY_SIZE = 500;
 
-interface LookoutRooms {
+interface PollerDeps {
   store: Store;
   clock: Clock;
   log: Log;
 }
 
-export class Lookout {
-  readonly #rooms: LookoutRooms;
+export class Poller {
+  readonly #deps: PollerDeps;
   readonly #onReady: (relayIds: readonly string[]) => void;
   readonly #clockWatch: ClockWatch;
+  readonly #loop: Loop;
   /** Attempts that the store could not write down; their rows are still `running`. */
   readonly #cutOff = new Map<number, ClaimedRun>();
-  #cancelPoll: () => void = () => undefined;
-  #cancelRetry: () => void = () => undefined;
-  #retryAt: number | null = null;
   #reachesStore = true;
-  /** The wall clock may have been set back since retries were timed. */
-  #mayBeBack = false;
-  #stopped = false;
+  /** The wall clock may have been set back since retries were timed: while nothing ran, too. */
+  #mayBeBack = true;
 
-  constructor(rooms: LookoutRooms, onReady: (relayIds: readonly string[]) => void) {
-    this.#rooms = rooms;
+  constructor(deps: PollerDeps, onReady: (relayIds: readonly string[]) => void) {
+    this.#deps = deps;
     this.#onReady = onReady;
-    this.#clockWatch = new ClockWatch(rooms.clock);
+    this.#clockWatch = new ClockWatch(deps.clock);
+    this.#loop = new Loop({
+      clock: deps.clock,
+      everyMs: POLL_MS,
+      turn: () => this.#look(),
+      onError: (error) => {
+        this.#reachesStore = false;
+        deps.log.warn("the runner cannot reach its store", { cause: (error as Error).message });
+      },
+    });
   }
 
   /** Rescues what a dead process left running: a few events, however many there are. Throws StoreUnavailable. */
   async rescue(): Promise<void> {
-    const { store, clock, log } = this.#rooms;
+    const { store, clock, log } = this.#deps;
     let queued = 0;
     let dead = 0;
     for (let more = true; more; ) {
@@ -64,16 +72,18 @@ export class Lookout {
     if (queued + dead > 0) log.info("rescued events of an earlier process", { queued, dead });
   }
 
-  /** Looks for the first time and from then on. The clock may have been set back while nothing ran. */
-  async start(): Promise<void> {
-    this.#mayBeBack = true;
-    await this.#poll();
+  /** Looks for the first time and from then on; resolves after the first look. */
+  start(): Promise<void> {
+    return this.#loop.start();
   }
 
-  stop(): void {
-    this.#stopped = true;
-    this.#cancelPoll();
-    this.#cancelRetry();
+  stop(): Promise<void> {
+    return this.#loop.stop();
+  }
+
+  /** Looks now. */
+  wake(): void {
+    this.#loop.wake();
   }
 
   /** Whether the store answered lately. */
@@ -81,7 +91,7 @@ export class Lookout {
     return this.#reachesStore;
   }
 
-  /** The store failed while the runner worked; the next poll looks again. */
+  /** The store failed while the runner worked; the next look tells how it is. */
   noteTrouble(): void {
     this.#reachesStore = false;
   }
@@ -91,52 +101,30 @@ export class Lookout {
     this.#cutOff.set(run.seq, run);
   }
 
-  async look(): Promise<void> {
-    const { store, clock, log } = this.#rooms;
-    try {
-      await this.#rescueCutOff();
-      if (this.#clockWatch.look() < 0) this.#mayBeBack = true;
-      if (this.#mayBeBack) await this.#shortenRetries();
-      const nowMs = clock.now();
-      const nextRetry = await store.read(findNextRetry);
-      if (nextRetry !== null && nextRetry <= nowMs) await this.#promoteRetries(nowMs);
-      const { ready, retryAt } = await store.read(async (tx) => ({
-        ready: await listReadyRelays(tx),
-        retryAt: await findNextRetry(tx),
-      }));
-      if (retryAt !== null) this.armRetry(retryAt);
-      this.#reachesStore = true;
-      this.#onReady(ready);
-    } catch (error) {
-      if (this.#stopped) return;
-      this.#reachesStore = false;
-      log.warn("the runner cannot reach its store", { cause: (error as Error).message });
-    }
-  }
-
-  /** Looks when a retry is due, `atMs` since the epoch. */
-  armRetry(atMs: number): void {
-    if (this.#stopped || (this.#retryAt !== null && this.#retryAt <= atMs)) return;
-    this.#cancelRetry();
-    this.#retryAt = atMs;
-    this.#cancelRetry = this.#rooms.clock.after(Math.max(0, atMs - this.#rooms.clock.now()), () => {
-      this.#retryAt = null;
-      void this.look();
-    });
-  }
-
-  async #poll(): Promise<void> {
-    await this.look();
-    if (this.#stopped) return;
-    this.#cancelPoll = this.#rooms.clock.after(POLL_MS, () => void this.#poll());
+  /** Answers in how long the next retry is due. */
+  async #look(): Promise<number | undefined> {
+    const { store, clock } = this.#deps;
+    await this.#rescueCutOff();
+    if (this.#clockWatch.look() < 0) this.#mayBeBack = true;
+    if (this.#mayBeBack) await this.#shortenRetries();
+    const nowMs = clock.now();
+    const nextRetry = await store.read(findNextRetry);
+    if (nextRetry !== null && nextRetry <= nowMs) await this.#promoteRetries(nowMs);
+    const { ready, retryAt } = await store.read(async (tx) => ({
+      ready: await listReadyRelays(tx),
+      retryAt: await findNextRetry(tx),
+    }));
+    this.#reachesStore = true;
+    this.#onReady(ready);
+    return retryAt === null ? undefined : retryAt - clock.now();
   }
 
   /** In small transactions, because any number of events may wait. */
   async #shortenRetries(): Promise<void> {
-    const { store, clock } = this.#rooms;
+    const { store, clock } = this.#deps;
     const nowMs = clock.now();
     let from: RetryCursor | null = { atMs: nowMs, seq: 0 };
-    while (from !== null && !this.#stopped) {
+    while (from !== null && this.#loop.running) {
       const cursor: RetryCursor = from;
       from = await store.write("relay", (tx) => shortenRetries(tx, cursor, RETRY_SIZE, nowMs));
     }
@@ -144,15 +132,16 @@ export class Lookout {
   }
 
   async #promoteRetries(nowMs: number): Promise<void> {
-    const { store } = this.#rooms;
-    while (!this.#stopped) {
-      const promoted = await store.write("relay", (tx) => promoteDueRetries(tx, RETRY_SIZE, nowMs));
+    while (this.#loop.running) {
+      const promoted = await this.#deps.store.write("relay", (tx) =>
+        promoteDueRetries(tx, RETRY_SIZE, nowMs),
+      );
       if (promoted < RETRY_SIZE) return;
     }
   }
 
   async #rescueCutOff(): Promise<void> {
-    const { store, clock } = this.#rooms;
+    const { store, clock } = this.#deps;
     for (const run of [...this.#cutOff.values()]) {
       const nowMs = clock.now();
       await store.write("relay", async (tx) => alertRescued(tx, await rescueRun(tx, run, nowMs), nowMs));

@@ -1,0 +1,198 @@
+/**
+ * What is kept how long: events and calls for 30 days, mails and the audit of runs for 90, management's audit and notices for 400, the rest
+ * as long as it is of use. Each is a small step that is taken again until nothing old is left; when the steps are taken is the caretakers'.
+ */
+import { alertOn, findEnvironmentById } from "../account/environment.ts";
+import { forgetEndedSessions } from "../account/session.ts";
+import { forgetEndedPersonSessions } from "../client/person-session.ts";
+import { forgetKey } from "../event/dedupe.ts";
+import { forgetRanActions } from "../event/effect.ts";
+import { idFloor } from "../ground/id.ts";
+import {
+  AUDIT_RETENTION_MS,
+  EMAIL_RETENTION_MS,
+  EVENT_RETENTION_MS,
+  RUN_AUDIT_RETENTION_MS,
+} from "../ground/limit.ts";
+import type { Log } from "../ground/log.ts";
+import { forgetErasures } from "../people/person-erase.ts";
+import { relayTarget } from "../relay/relay-row.ts";
+import { forgetPreviousSecrets } from "../relay/relay-secret.ts";
+import type { Writer } from "../store/port.ts";
+import { raiseAlert } from "../watch/alert.ts";
+
+/** Rows of a table in one transaction. */
+const BATCH_ROWS = 250;
+
+/** One small step from `cursor` on, 0 at first; answers where to go on, or null when it is done for this round. */
+export type Step = (tx: Writer, cursor: number, nowMs: number, log: Log) => Promise<number | null>;
+
+/** By the name that the log has for it. */
+export const RETENTION: Readonly<Record<string, Step>> = {
+  events: again(retireEvents),
+  "ran actions": once(forgetRanActions),
+  // Those without an end live as long as their secret.
+  signatures: again((tx, nowMs) =>
+    deleteSome(
+      tx,
+      "signature_memory",
+      "environment_id, relay_name, signed_text_hash",
+      "until IS NOT NULL AND until <= $ms ORDER BY until",
+      nowMs,
+    ),
+  ),
+  sessions: once(forgetEndedSessions),
+  "people's sessions": once(forgetEndedPersonSessions),
+  // A busy relay's runs must not fill the disk for a year.
+  audit: trim({
+    name: "audit",
+    at: "at",
+    keptMs: `(CASE WHEN event_id IS NULL THEN ${AUDIT_RETENTION_MS} ELSE ${RUN_AUDIT_RETENTION_MS} END)`,
+    shortestKeptMs: RUN_AUDIT_RETENTION_MS,
+  }),
+  // Their caps look back a day at most.
+  mails: trim({
+    name: "email",
+    at: "created_at",
+    keptMs: `${EMAIL_RETENTION_MS}`,
+    shortestKeptMs: EMAIL_RETENTION_MS,
+  }),
+  // A problem that stands is never forgotten.
+  notices: again(async (tx, nowMs) => {
+    const untilMs = nowMs - AUDIT_RETENTION_MS;
+    const alerts = await deleteSome(tx, "alert", "id", "last_at < $ms", untilMs);
+    return (await deleteSome(tx, "problem", "id", "cleared_at < $ms", untilMs)) || alerts;
+  }),
+  "recent calls": forgetRecentCalls,
+  "previous secrets": once(forgetPreviousSecrets),
+  "erased addresses": once(forgetErasures),
+};
+
+/** A step that needs no cursor, because what it has dealt with is gone. */
+function again(step: (tx: Writer, nowMs: number, log: Log) => Promise<boolean>): Step {
+  return async (tx, _cursor, nowMs, log) => ((await step(tx, nowMs, log)) ? 0 : null);
+}
+
+function once(step: (tx: Writer, nowMs: number) => Promise<unknown>): Step {
+  return async (tx, _cursor, nowMs) => {
+    await step(tx, nowMs);
+    return null;
+  };
+}
+
+/** Deletes rows that are `old` by the moment `$ms`; answers whether there may be more. */
+async function deleteSome(tx: Writer, table: string, key: string, old: string, ms: number): Promise<boolean> {
+  const sql = `DELETE FROM ${table} WHERE (${key}) IN (SELECT ${key} FROM ${table} WHERE ${old} LIMIT ${BATCH_ROWS})`;
+  return (await tx.run(sql, { ms })) === BATCH_ROWS;
+}
+
+interface TrimmedTable {
+  name: "audit" | "email";
+  /** The column that says when, milliseconds since the epoch. */
+  at: string;
+  /** SQL over a row: how long it is kept, in milliseconds. */
+  keptMs: string;
+  /** The shortest any row is kept: behind a row younger than this, nothing has expired. */
+  shortestKeptMs: number;
+}
+
+/**
+ * Trims a table that only ever grows at its end, without an index on time: its oldest rows are looked at in their order until all that come
+ * are young. Rows dated ahead by a wrong clock do not end the walk.
+ */
+function trim({ name, at, keptMs, shortestKeptMs }: TrimmedTable): Step {
+  const sql = `SELECT seq, ${at} AS at, ${at} + ${keptMs} < $nowMs AS expired FROM ${name} WHERE seq > $seq ORDER BY seq LIMIT ${BATCH_ROWS}`;
+  return async (tx, seq, nowMs) => {
+    const rows = await tx.all<{ seq: number; at: number; expired: number }>(sql, { seq, nowMs });
+    for (const row of rows)
+      if (row.expired === 1) await tx.run(`DELETE FROM ${name} WHERE seq = ?1`, row.seq);
+    const oldOrAhead = rows.some((row) => row.at + shortestKeptMs < nowMs || row.at > nowMs);
+    return rows.length === BATCH_ROWS && oldOrAhead ? (rows.at(-1)?.seq ?? null) : null;
+  };
+}
+
+/**
+ * Recent calls go after 30 days although their ring may have room for longer: they hold callers' addresses. Of the next environment after
+ * `environmentId`, whose ring is small enough for one go.
+ */
+async function forgetRecentCalls(tx: Writer, environmentId: number, nowMs: number): Promise<number | null> {
+  const sql = "SELECT id FROM environment WHERE id > ?1 ORDER BY id LIMIT 1";
+  const next = await tx.get<{ id: number }>(sql, environmentId);
+  if (next === null) return null;
+  const until = nowMs - EVENT_RETENTION_MS;
+  await tx.run("DELETE FROM recent_call WHERE environment_id = ?1 AND at < ?2", next.id, until);
+  return next.id;
+}
+
+/** Events, and bytes of them and their runs, in one transaction: a few milliseconds, as what is deleted is also written over. */
+const BATCH_EVENTS = 100;
+const BATCH_BYTES = 512 * 1024;
+
+interface OldRow {
+  seq: number;
+  environmentId: number;
+  relayName: string;
+  state: string;
+  dedupeHash: Uint8Array | null;
+  heldAt: number | null;
+  bytes: number;
+}
+
+/**
+ * Deletes the oldest events that are over their 30 days, with their runs, effects and dedupe keys; answers whether there may be more. One
+ * that waited all that time because its relay is paused or its environment on hold is dropped without having run, and the owner is told. One
+ * that is running, or that an active relay still has to run or retry, stays until that is over. Ids sort by the time of arrival.
+ */
+export async function retireEvents(tx: Writer, nowMs: number, log: Log): Promise<boolean> {
+  const found = await tx.all<OldRow>(
+    `SELECT event.seq, event.environment_id AS environmentId, event.relay_name AS relayName, event.state, event.dedupe_hash AS dedupeHash,
+       environment.held_at AS heldAt, octet_length(event.payload)
+         + coalesce((SELECT sum(octet_length(results)) FROM run WHERE event_seq = event.seq), 0) AS bytes
+     FROM event LEFT JOIN relay ON relay.id = event.relay_id LEFT JOIN environment ON environment.id = event.environment_id
+     WHERE event.id < ?1 AND (event.state IN ('done', 'failed', 'dead')
+       OR (event.state = 'queued' AND (relay.state = 'paused' OR environment.held_at IS NOT NULL)))
+     ORDER BY event.id LIMIT ${BATCH_EVENTS}`,
+    idFloor("evt", nowMs - EVENT_RETENTION_MS),
+  );
+  let bytes = 0;
+  const old = found.filter((row, index) => {
+    bytes += row.bytes;
+    return index === 0 || bytes <= BATCH_BYTES;
+  });
+  for (const { seq, dedupeHash } of old) {
+    if (dedupeHash !== null) await forgetKey(tx, dedupeHash, seq);
+    await tx.run("DELETE FROM run WHERE event_seq = ?1", seq);
+    await tx.run("DELETE FROM effect WHERE event_seq = ?1", seq);
+    await tx.run("DELETE FROM event WHERE seq = ?1", seq);
+  }
+  const dropped = old.filter(({ state }) => state === "queued");
+  await tellDropped(tx, dropped, nowMs, log);
+  return old.length < found.length || found.length === BATCH_EVENTS;
+}
+
+/** One alert a relay, unless the owner switched it off; those of later batches join it, and its count is all of them. The log always says. */
+async function tellDropped(tx: Writer, dropped: readonly OldRow[], nowMs: number, log: Log): Promise<void> {
+  const byRelay = Map.groupBy(dropped, (row) => `${row.environmentId} ${row.relayName}`);
+  for (const rows of byRelay.values()) {
+    const [first] = rows;
+    if (first === undefined) continue;
+    const { environmentId, relayName, heldAt } = first;
+    const held = heldAt !== null;
+    const what = { environmentId, relay: relayName, held, count: rows.length };
+    tx.afterCommit(() => log.warn("waiting events were dropped after 30 days", what));
+    const environment = await findEnvironmentById(tx, environmentId);
+    if (environment === null || !alertOn(environment, "events_dropped")) continue;
+    await raiseAlert(tx, {
+      environmentId,
+      code: "events_dropped",
+      target: relayTarget(relayName),
+      message: `Events of ${relayName} that waited for more than 30 days were dropped and do not run: ${
+        held
+          ? "the environment is on hold, so release it to run what still waits."
+          : "the relay is paused, so resume it to run what still waits."
+      }`,
+      count: rows.length,
+      nowMs,
+    });
+  }
+}
