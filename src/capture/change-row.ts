@@ -2,6 +2,7 @@
  * The change log as its reader sees it. SQL triggers write it (migrations/0008-capture.sql), whoever writes a record: a row says what
  * changed and which relays watched at that moment. The data stays the text it was written as, so that big integers are kept.
  */
+import { type JsonObject, parseJson } from "../ground/json.ts";
 import { type RecordView, viewRecord } from "../records/record.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { type LookedAt, reach } from "../store/walk.ts";
@@ -56,7 +57,7 @@ export async function trimChanges(tx: Writer, seq: number): Promise<void> {
 
 /** The record after the change, as the API shows one; of a deleted record, as it was last. Throws where the data is not JSON. */
 export function viewAfter(row: ChangeRow): RecordView {
-  return viewRecord({ ...row, id: row.recordId });
+  return viewRecord({ ...row, id: row.recordId, data: parseJson(row.data) as JsonObject });
 }
 
 /** What an update replaced; null on other changes. Throws where the data is not JSON. */
@@ -65,7 +66,7 @@ export function viewBefore(row: ChangeRow): RecordView | null {
   return viewRecord({
     id: row.recordId,
     collection: row.collection,
-    data: row.previousData,
+    data: parseJson(row.previousData) as JsonObject,
     ownerId: row.previousOwnerId,
     recipientId: row.previousRecipientId,
     writtenBy: row.previousWrittenBy ?? "",

@@ -17,8 +17,7 @@ import {
   viewRecord,
   writeRecordIn,
 } from "../records/record.ts";
-import { listRecordsFor } from "../records/record-list.ts";
-import { addressByPerson, mayRead, mayWrite } from "../records/record-right.ts";
+import { addressByPerson, listRecordsFor, mayRead, mayWrite } from "../records/record-right.ts";
 import type { Reader, Writer } from "../store/port.ts";
 
 type PersonRecordView = Omit<RecordView, "by">;

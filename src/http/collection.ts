@@ -1,8 +1,9 @@
 /** Collections: the shapes of what the app stores. */
 import { Type } from "typebox";
 import { readPageRequest } from "../ground/page.ts";
-import { fields, json, oneOf, pageOf, pageQuery, time } from "../ground/schema.ts";
+import { fields, json, oneOf, pageOf, pageQuery } from "../ground/schema.ts";
 import {
+  collectionView,
   createCollection,
   deleteCollection,
   deleteRecordsOf,
@@ -15,15 +16,6 @@ import { COLLECTION_KINDS, requireCollectionDefinition } from "../records/collec
 import { turnLoop } from "../store/walk.ts";
 import type { HttpDeps } from "./deps.ts";
 import { type EnvironmentCall, environmentRoute } from "./route.ts";
-
-const collection = Type.Object({
-  name: Type.String(),
-  kind: oneOf(COLLECTION_KINDS),
-  fields: json,
-  version: Type.Integer(),
-  createdAt: time,
-  updatedAt: time,
-});
 
 type CollectionCall = Pick<EnvironmentCall, "environment" | "origin"> & { deps: HttpDeps };
 
@@ -42,7 +34,7 @@ export const collectionRoutes = [
     path: "/collections",
     summary: "Lists collections, newest first.",
     query: fields(pageQuery),
-    answer: pageOf(collection),
+    answer: pageOf(collectionView),
     handle({ deps, environment, query }) {
       const page = readPageRequest(query);
       return deps.store.read((tx) => listCollections(tx, environment.id, page));
@@ -53,7 +45,7 @@ export const collectionRoutes = [
     path: "/collections",
     summary: "Makes a collection.",
     body: fields({ name: Type.String(), kind: oneOf(COLLECTION_KINDS), fields: json }),
-    answer: Type.Object({ collection }),
+    answer: Type.Object({ collection: collectionView }),
     status: 201,
     async handle({ deps, environment, origin, audit, body, nowMs }) {
       const definition = requireCollectionDefinition(body);
@@ -73,7 +65,7 @@ export const collectionRoutes = [
     method: "GET",
     path: "/collections/:name",
     summary: "Shows one collection.",
-    answer: Type.Object({ collection }),
+    answer: Type.Object({ collection: collectionView }),
     async handle({ deps, environment, params }) {
       const row = await deps.store.read((tx) => requireCollection(tx, environment.id, params.name));
       return { collection: viewCollection(row) };
@@ -84,7 +76,7 @@ export const collectionRoutes = [
     path: "/collections/:name",
     summary: "Changes a collection; its kind is fixed while it holds records.",
     body: fields({ kind: oneOf(COLLECTION_KINDS), fields: json, version: Type.Optional(Type.Integer()) }),
-    answer: Type.Object({ collection }),
+    answer: Type.Object({ collection: collectionView }),
     async handle({ deps, environment, origin, audit, params, body, nowMs }) {
       const definition = requireCollectionDefinition({
         name: params.name,

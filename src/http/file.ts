@@ -2,19 +2,11 @@
 import { Type } from "typebox";
 import { MAX_FILE_BYTES } from "../ground/limit.ts";
 import { readPageRequest } from "../ground/page.ts";
-import { fields, pageOf, pageQuery, time } from "../ground/schema.ts";
-import { deleteFile, listFiles, readFile, uploadFile, viewFile } from "../records/file.ts";
+import { fields, pageOf, pageQuery } from "../ground/schema.ts";
+import { deleteFile, fileView, listFiles, readFile, uploadFile, viewFile } from "../records/file.ts";
 import { withinStorage } from "../records/record-budget.ts";
 import { environmentRoute } from "./route.ts";
 import { DATA_HEADERS } from "./security-header.ts";
-
-const file = Type.Object({
-  id: Type.String(),
-  name: Type.String(),
-  mediaType: Type.String(),
-  bytes: Type.Integer(),
-  createdAt: time,
-});
 
 export const fileRoutes = [
   environmentRoute({
@@ -22,7 +14,7 @@ export const fileRoutes = [
     path: "/files",
     summary: "Lists files without their bytes, newest first.",
     query: fields(pageQuery),
-    answer: pageOf(file),
+    answer: pageOf(fileView),
     handle({ deps, environment, query }) {
       const page = readPageRequest(query);
       return deps.store.read((tx) => listFiles(tx, environment.id, page));
@@ -34,7 +26,7 @@ export const fileRoutes = [
     summary: "Keeps the body's bytes as a file; its media type is the content-type header's.",
     query: fields({ name: Type.String({ description: "the file's name" }) }),
     rawBytes: MAX_FILE_BYTES,
-    answer: Type.Object({ file }),
+    answer: Type.Object({ file: fileView }),
     status: 201,
     async handle({ deps, environment, origin, request, query, bytes, nowMs }) {
       const upload = {

@@ -4,34 +4,24 @@
  */
 import { Type } from "typebox";
 import type { Environment } from "../account/environment.ts";
-import { isJsonObject, type Json, parseJson } from "../ground/json.ts";
+import type { Json } from "../ground/json.ts";
 import { type PageRequest, readPageRequest } from "../ground/page.ts";
-import { fields, json, orNull, pageOf, pageQuery, time } from "../ground/schema.ts";
+import { fields, orNull, pageOf, pageQuery } from "../ground/schema.ts";
 import { requireCollection } from "../records/collection.ts";
 import {
   deleteRecord,
   type RecordRow,
+  recordView,
   requireRecord,
   updateRecord,
   viewRecord,
   writeRecord,
 } from "../records/record.ts";
 import { type Storer, withinStorage } from "../records/record-budget.ts";
-import { listRecords } from "../records/record-list.ts";
+import { listRecords } from "../records/record-right.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { readPage } from "../store/walk.ts";
 import { type EnvironmentCall, environmentRoute } from "./route.ts";
-
-const record = Type.Object({
-  id: Type.String(),
-  collection: Type.String(),
-  data: json,
-  owner: orNull(Type.String()),
-  recipient: orNull(Type.String()),
-  createdAt: time,
-  updatedAt: time,
-  by: Type.String(),
-});
 
 const written = {
   data: Type.Unknown({ description: "an object with the collection's fields" }),
@@ -48,11 +38,10 @@ async function auditRecord(
   row: RecordRow,
 ): Promise<void> {
   if (actor.kind === "key") return;
-  const data = parseJson(row.data);
   await audit(tx, {
     action,
     target: `record:${row.id}`,
-    after: { collection: row.collection, fields: isJsonObject(data) ? Object.keys(data) : [] },
+    after: { collection: row.collection, fields: Object.keys(row.data) },
   });
 }
 
@@ -67,7 +56,7 @@ export const recordRoutes = [
     path: "/collections/:name/records",
     summary: "Lists a collection's records, newest first.",
     query: fields({ ...pageQuery, owner: Type.Optional(Type.String()), to: Type.Optional(Type.String()) }),
-    answer: pageOf(record),
+    answer: pageOf(recordView),
     handle({ deps, environment, params, query }) {
       const { limit, cursor, ...filter } = query;
       const page = readPageRequest({ limit, cursor });
@@ -84,7 +73,7 @@ export const recordRoutes = [
     summary:
       "Writes a record, for an owner or addressed to a person where the collection's kind asks for one.",
     body: fields(written),
-    answer: Type.Object({ record }),
+    answer: Type.Object({ record: recordView }),
     status: 201,
     async handle({ deps, environment, actor, by, origin, audit, params, body, nowMs }) {
       const row = await deps.store.write(origin, async (tx) => {
@@ -109,7 +98,7 @@ export const recordRoutes = [
     method: "GET",
     path: "/collections/:name/records/:id",
     summary: "Shows one record.",
-    answer: Type.Object({ record }),
+    answer: Type.Object({ record: recordView }),
     async handle({ deps, environment, params }) {
       const row = await deps.store.read((tx) => requireRecord(tx, environment.id, params.name, params.id));
       return { record: viewRecord(row) };
@@ -120,7 +109,7 @@ export const recordRoutes = [
     path: "/collections/:name/records/:id",
     summary: "Replaces a record's data; owner and recipient stay unless given.",
     body: fields(written),
-    answer: Type.Object({ record }),
+    answer: Type.Object({ record: recordView }),
     async handle({ deps, environment, actor, by, origin, audit, params, body, nowMs }) {
       const row = await deps.store.write(origin, async (tx) => {
         const { after } = await withinStorage(tx, storerOf(environment), deps.config.limits, () =>

@@ -1,11 +1,11 @@
 /**
  * What a collection may say: its name, its kind and its fields, read from what a person wrote, every problem at once. It never asks
- * the store whether the name is free. Source: decisions, section 5.
+ * the store whether the name is free, and never looks at a record. Source: decisions, section 5.
  */
 import { isJsonObject } from "../ground/json.ts";
+import { MAX_COLLECTION_FIELDS } from "../ground/limit.ts";
 import { type Problem, Refusal } from "../ground/refusal.ts";
-import { CATALOG_NAME } from "../ground/shape.ts";
-import { type FieldRules, parseFieldRules } from "./collection-field.ts";
+import { CATALOG_NAME, FIELD_NAME } from "../ground/shape.ts";
 
 /** shared: anyone signed in reads. private: its owner. addressed: app-owned, one recipient. direct: person to person. */
 export const COLLECTION_KINDS = ["shared", "private", "addressed", "direct"] as const;
@@ -59,4 +59,113 @@ export function requireCollectionDefinition(value: unknown): CollectionDefinitio
   const { definition, problems } = parseCollection(value);
   if (definition !== null) return definition;
   throw new Refusal("invalid_input", problems.map((problem) => problem.message).join(" "), { problems });
+}
+
+const FIELD_TYPES = ["text", "number", "boolean", "date", "json", "file"] as const;
+export type FieldType = (typeof FIELD_TYPES)[number];
+
+/** What `max` bounds, in words; a type that is not here takes none. */
+const MAX_MEANS: Readonly<Partial<Record<FieldType, string>>> = {
+  text: "characters",
+  number: "the greatest value",
+  json: "bytes of JSON",
+  file: "bytes of the file",
+};
+
+export interface FieldRule {
+  type: FieldType;
+  /** Present and not null; an empty text is present. */
+  required: boolean;
+  /** Characters of a text, the greatest number, bytes of a json or file; null: no bound of its own. */
+  max: number | null;
+}
+
+export type FieldRules = ReadonlyMap<string, FieldRule>;
+
+/** The fields as stored and shown: `{ "title": { "type": "text", "required": true, "max": 200 } }`. */
+export type ShownFields = Readonly<Record<string, ShownRule>>;
+type ShownRule = { type: FieldType; required?: boolean; max?: number };
+
+export function showFields(rules: FieldRules): ShownFields {
+  return Object.fromEntries([...rules].map(([name, rule]) => [name, showRule(rule)]));
+}
+
+function showRule({ type, required, max }: FieldRule): ShownRule {
+  return { type, ...(required ? { required } : {}), ...(max === null ? {} : { max }) };
+}
+
+/** Reads what a person wrote: each field an object, or its type alone (`"title": "text"`). Every problem at once. */
+export function parseFieldRules(fields: unknown): { rules: FieldRules; problems: Problem[] } {
+  const rules = new Map<string, FieldRule>();
+  if (!isJsonObject(fields)) {
+    const message =
+      '`fields` is not an object: give each field\'s name and rule, such as { "title": { "type": "text" } }.';
+    return { rules, problems: [{ field: "fields", message }] };
+  }
+  const problems: Problem[] = [];
+  const names = Object.keys(fields);
+  if (names.length > MAX_COLLECTION_FIELDS) {
+    const message = `\`fields\` has ${names.length} fields: a collection holds at most ${MAX_COLLECTION_FIELDS}, so put the rest into a json field.`;
+    return { rules, problems: [{ field: "fields", message }] };
+  }
+  for (const name of names) {
+    const given = fields[name];
+    const rule = readRule(name, typeof given === "string" ? { type: given } : given, problems);
+    if (rule !== null) rules.set(name, rule);
+  }
+  return { rules, problems };
+}
+
+function readRule(name: string, given: unknown, problems: Problem[]): FieldRule | null {
+  const field = `fields.${name}`;
+  const before = problems.length;
+  const refuse = (place: string, sentence: string) =>
+    problems.push({ field: place, message: `\`${place}\` ${sentence}` });
+  if (!FIELD_NAME.test(name) || name === "__proto__") {
+    refuse(
+      field,
+      "is not a field name: use letters, digits, underscores and hyphens, starting with a letter, at most 63.",
+    );
+  }
+  if (!isJsonObject(given)) {
+    refuse(field, 'is not a rule: write an object such as { "type": "text", "required": true }.');
+    return null;
+  }
+  for (const key of Object.keys(given)) {
+    if (key !== "type" && key !== "required" && key !== "max") {
+      refuse(`${field}.${key}`, "is not known: a field has type, required and max, so remove it.");
+    }
+  }
+  const type = FIELD_TYPES.find((known) => known === given.type);
+  if (type === undefined) refuse(`${field}.type`, `is not a type: use one of ${FIELD_TYPES.join(", ")}.`);
+  const required = given.required ?? false;
+  if (typeof required !== "boolean")
+    refuse(`${field}.required`, "is neither true nor false: write one of them.");
+  const max = readMax(given.max, type, (sentence) => refuse(`${field}.max`, sentence));
+  if (type === undefined || problems.length > before) return null;
+  return { type, required: required === true, max };
+}
+
+function readMax(
+  given: unknown,
+  type: FieldType | undefined,
+  refuse: (sentence: string) => void,
+): number | null {
+  if (given === undefined || given === null || type === undefined) return null;
+  const means = MAX_MEANS[type];
+  if (means === undefined) {
+    refuse(`does not apply to a ${type} field: remove it.`);
+    return null;
+  }
+  const fits =
+    typeof given === "number" &&
+    Number.isFinite(given) &&
+    (type === "number" || (Number.isInteger(given) && given >= 1));
+  if (!fits) {
+    refuse(
+      `is not valid: for a ${type} field it is ${means}, ${type === "number" ? "a number" : "an integer from 1"}.`,
+    );
+    return null;
+  }
+  return given;
 }

@@ -3,51 +3,64 @@
  * that stand as they are; they meet the new rules when they are next written. It never touches a record except to delete them all,
  * when asked to.
  */
+import { type Static, Type } from "typebox";
 import { toIso } from "../ground/clock.ts";
-import { isJsonObject, type JsonObject, parseJson } from "../ground/json.ts";
+import { type JsonObject, writeJson } from "../ground/json.ts";
 import { makeNameKey, makePage, type Page, type PageRequest, parseNameKey } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
+import { oneOf, time } from "../ground/schema.ts";
 import type { Reader, Writer } from "../store/port.ts";
+import { defineTable, integer, json, type RowOf, text } from "../store/table.ts";
 import { type LookedAt, reach } from "../store/walk.ts";
-import type { CollectionDefinition, CollectionKind } from "./collection-definition.ts";
-import { type FieldRules, readFieldRules, writeFieldRules } from "./collection-field.ts";
+import {
+  COLLECTION_KINDS,
+  type CollectionDefinition,
+  type CollectionKind,
+  type FieldRules,
+  type ShownFields,
+  showFields,
+} from "./collection-definition.ts";
 
-export interface CollectionRow {
-  name: string;
-  kind: CollectionKind;
-  /** JSON text of the fields. */
-  fields: string;
-  version: number;
-  createdAt: number;
-  updatedAt: number;
-}
+const COLLECTION = defineTable({
+  name: "collection",
+  key: ["environmentId", "name"],
+  columns: {
+    environmentId: integer(),
+    name: text(),
+    kind: text<CollectionKind>(),
+    fields: json<ShownFields>(),
+    version: integer(),
+    createdAt: integer(),
+    updatedAt: integer(),
+  },
+});
 
-interface CollectionView {
-  name: string;
-  kind: CollectionKind;
-  fields: JsonObject;
-  version: number;
-  createdAt: string;
-  updatedAt: string;
-}
-
-const COLUMNS = "name, kind, fields, version, created_at AS createdAt, updated_at AS updatedAt";
+export type CollectionRow = RowOf<typeof COLLECTION>;
 
 /** A collection as the API shows one. */
+export const collectionView = Type.Object({
+  name: Type.String(),
+  kind: oneOf(COLLECTION_KINDS),
+  fields: Type.Unsafe<JsonObject>(Type.Unknown()),
+  version: Type.Integer(),
+  createdAt: time,
+  updatedAt: time,
+});
+
+export type CollectionView = Static<typeof collectionView>;
+
 export function viewCollection(row: CollectionRow): CollectionView {
-  const fields = parseJson(row.fields);
-  return {
-    name: row.name,
-    kind: row.kind,
-    fields: isJsonObject(fields) ? fields : {},
-    version: row.version,
-    createdAt: toIso(row.createdAt),
-    updatedAt: toIso(row.updatedAt),
-  };
+  const { name, kind, fields, version, createdAt, updatedAt } = row;
+  return { name, kind, fields, version, createdAt: toIso(createdAt), updatedAt: toIso(updatedAt) };
 }
 
-export function listFields(row: CollectionRow): FieldRules {
-  return readFieldRules(row.fields);
+export function listFields({ fields }: Pick<CollectionRow, "fields">): FieldRules {
+  return new Map(
+    Object.entries(fields).map(([name, { type, required = false, max = null }]) => [
+      name,
+      { type, required, max },
+    ]),
+  );
 }
 
 export function findCollection(
@@ -55,11 +68,10 @@ export function findCollection(
   environmentId: number,
   name: string,
 ): Promise<CollectionRow | null> {
-  return tx.get<CollectionRow>(
-    `SELECT ${COLUMNS} FROM collection WHERE environment_id = ?1 AND name = ?2`,
+  return COLLECTION.get(tx, "WHERE environment_id = $environmentId AND name = $name", {
     environmentId,
     name,
-  );
+  });
 }
 
 /** Refuses with `not_found`. */
@@ -80,16 +92,14 @@ export async function listCollections(
   environmentId: number,
   request: PageRequest,
 ): Promise<Page<CollectionView>> {
-  const after = parseNameKey(request.after);
-  const rows = await tx.all<CollectionRow>(
-    `SELECT ${COLUMNS} FROM collection
-     WHERE environment_id = ?1 AND (?2 IS NULL OR created_at < ?2 OR (created_at = ?2 AND name > ?3))
-     ORDER BY created_at DESC, name LIMIT ?4`,
+  const rest = `WHERE environment_id = $environmentId
+      AND ($createdAt IS NULL OR created_at < $createdAt OR (created_at = $createdAt AND name > $name))
+    ORDER BY created_at DESC, name LIMIT $limit`;
+  const rows = await COLLECTION.all(tx, rest, {
     environmentId,
-    after.createdAt,
-    after.name,
-    request.limit + 1,
-  );
+    ...parseNameKey(request.after),
+    limit: request.limit + 1,
+  });
   return makePage(rows, request, makeNameKey, viewCollection);
 }
 
@@ -107,23 +117,15 @@ export async function createCollection(
     );
   }
   const row: CollectionRow = {
+    environmentId,
     name: definition.name,
     kind: definition.kind,
-    fields: writeFieldRules(definition.fields),
+    fields: showFields(definition.fields),
     version: 1,
     createdAt: nowMs,
     updatedAt: nowMs,
   };
-  await tx.run(
-    `INSERT INTO collection (environment_id, name, kind, fields, version, created_at, updated_at)
-     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?6)`,
-    environmentId,
-    row.name,
-    row.kind,
-    row.fields,
-    row.version,
-    nowMs,
-  );
+  await COLLECTION.insert(tx, row);
   return row;
 }
 
@@ -146,8 +148,9 @@ export async function updateCollection(
       { details: { version: before.version } },
     );
   }
-  const fields = writeFieldRules(definition.fields);
-  if (fields === before.fields && definition.kind === before.kind) return { before, after: before };
+  const fields = showFields(definition.fields);
+  const stays = writeJson(fields) === writeJson(before.fields) && definition.kind === before.kind;
+  if (stays) return { before, after: before };
   if (definition.kind !== before.kind && (await holdsRecords(tx, environmentId, before.name))) {
     throw new Refusal(
       "in_use",
@@ -155,15 +158,7 @@ export async function updateCollection(
     );
   }
   const after = { ...before, kind: definition.kind, fields, version: before.version + 1, updatedAt: nowMs };
-  await tx.run(
-    "UPDATE collection SET kind = ?3, fields = ?4, version = ?5, updated_at = ?6 WHERE environment_id = ?1 AND name = ?2",
-    environmentId,
-    after.name,
-    after.kind,
-    after.fields,
-    after.version,
-    after.updatedAt,
-  );
+  await COLLECTION.update(tx, after);
   return { before, after };
 }
 
@@ -202,7 +197,7 @@ export async function deleteCollection(
     name,
   );
   tx.touch("record");
-  await tx.run("DELETE FROM collection WHERE environment_id = ?1 AND name = ?2", environmentId, name);
+  await COLLECTION.delete(tx, before);
   return { before, recordsDeleted };
 }
 

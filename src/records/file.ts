@@ -2,35 +2,50 @@
  * Files: small ones, kept in the database beside the records that name them. The bytes are never looked into and the media type is
  * only what the uploader said, so whoever serves a file must not let a browser run it.
  */
+import { type Static, Type } from "typebox";
 import { toIso } from "../ground/clock.ts";
 import { newId } from "../ground/id.ts";
 import { MAX_FILE_BYTES, MAX_FILE_NAME_CHARS } from "../ground/limit.ts";
 import type { Page, PageRequest } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
+import { time } from "../ground/schema.ts";
 import { breaksOneLine, countChars } from "../ground/text.ts";
 import type { Reader, Writer } from "../store/port.ts";
+import { bytes, defineTable, integer, type RowOf, text } from "../store/table.ts";
 import { equals, walkPage } from "../store/walk.ts";
 
-interface FileRow {
-  id: string;
-  name: string;
-  mediaType: string;
-  bytes: number;
-  createdAt: number;
-}
+const FILE = defineTable({
+  name: "file",
+  key: ["id"],
+  columns: {
+    id: text(),
+    environmentId: integer(),
+    name: text(),
+    mediaType: text(),
+    bytes: integer(),
+    content: bytes(),
+    createdAt: integer(),
+  },
+});
 
-interface FileView {
-  id: string;
-  name: string;
-  mediaType: string;
-  bytes: number;
-  createdAt: string;
-}
+/** Without its bytes. */
+const LISTED = FILE.pick("id", "environmentId", "name", "mediaType", "bytes", "createdAt");
+type FileRow = RowOf<typeof LISTED>;
 
-const COLUMNS = "id, name, media_type AS mediaType, bytes, created_at AS createdAt";
+/** A file as the API shows one. */
+export const fileView = Type.Object({
+  id: Type.String(),
+  name: Type.String(),
+  mediaType: Type.String(),
+  bytes: Type.Integer(),
+  createdAt: time,
+});
+
+type FileView = Static<typeof fileView>;
+
+const HERE = "WHERE id = $fileId AND environment_id = $environmentId";
 const MEDIA_TYPE = /^[a-z0-9][a-z0-9!#$&^_.+-]{0,63}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,63}$/;
 
-/** A file as the API shows one, without its bytes. */
 export function viewFile(row: FileRow): FileView {
   const { id, name, mediaType, bytes, createdAt } = row;
   return { id, name, mediaType, bytes, createdAt: toIso(createdAt) };
@@ -67,32 +82,19 @@ export async function uploadFile(tx: Writer, upload: Upload): Promise<FileRow> {
   }
   const row: FileRow = {
     id: newId("fil", nowMs),
+    environmentId,
     name,
     mediaType,
     bytes: content.byteLength,
     createdAt: nowMs,
   };
-  await tx.run(
-    `INSERT INTO file (id, environment_id, name, media_type, bytes, content, created_at)
-     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)`,
-    row.id,
-    environmentId,
-    row.name,
-    row.mediaType,
-    row.bytes,
-    content,
-    row.createdAt,
-  );
+  await FILE.insert(tx, { ...row, content });
   return row;
 }
 
 /** Without its bytes. */
 export function findFile(tx: Reader, environmentId: number, fileId: string): Promise<FileRow | null> {
-  return tx.get<FileRow>(
-    `SELECT ${COLUMNS} FROM file WHERE id = ?1 AND environment_id = ?2`,
-    fileId,
-    environmentId,
-  );
+  return LISTED.get(tx, HERE, { fileId, environmentId });
 }
 
 /** With its bytes. Refuses with `not_found`. */
@@ -100,12 +102,8 @@ export async function readFile(
   tx: Reader,
   environmentId: number,
   fileId: string,
-): Promise<FileRow & { content: Uint8Array }> {
-  const row = await tx.get<FileRow & { content: Uint8Array }>(
-    `SELECT ${COLUMNS}, content FROM file WHERE id = ?1 AND environment_id = ?2`,
-    fileId,
-    environmentId,
-  );
+): Promise<RowOf<typeof FILE>> {
+  const row = await FILE.get(tx, HERE, { fileId, environmentId });
   if (row === null) throw new Refusal("not_found", "No file with this id exists in this environment.");
   return row;
 }
@@ -120,7 +118,7 @@ export async function listFiles(
     tx,
     {
       from: "file INDEXED BY file_by_environment",
-      columns: COLUMNS,
+      columns: LISTED.columns,
       key: "id",
       led: [equals("environment_id", environmentId)],
       after: request.after,
@@ -144,7 +142,7 @@ export async function deleteFile(tx: Writer, environmentId: number, fileId: stri
       `The record ${holder.id} holds this file: change or delete the record first.`,
     );
   }
-  await tx.run("DELETE FROM file WHERE id = ?1", fileId);
+  await FILE.delete(tx, file);
   return file;
 }
 

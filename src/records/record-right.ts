@@ -1,6 +1,6 @@
 /**
- * Whose a record is and who may see or change it, by the kind of its collection. The app itself (a secret key, the dashboard, a relay,
- * a receipt) may always; these rules are for people, and for what an address must hold.
+ * Whose a record is and who may see or change it, by the kind of its collection, and lists of what they may see, whose SQL says the same.
+ * The app itself (a secret key, the dashboard, a relay, a receipt) may always; what an address must hold, record.ts checks.
  *
  * | kind      | owner                                   | recipient | read by                 | written by a person |
  * |-----------|-----------------------------------------|-----------|-------------------------|---------------------|
@@ -9,27 +9,13 @@
  * | addressed | none: app-owned                         | required  | recipient               | never               |
  * | direct    | a person; none: from the app            | required  | owner, recipient        | the owner           |
  */
-import { type Problem, Refusal } from "../ground/refusal.ts";
+import { makeCursor, makePage, type Page, type PageRequest, readCursor, readSeq } from "../ground/page.ts";
+import { Refusal } from "../ground/refusal.ts";
+import type { Reader } from "../store/port.ts";
+import { equals, type Walk, walkPage } from "../store/walk.ts";
+import type { CollectionRow } from "./collection.ts";
 import type { CollectionKind } from "./collection-definition.ts";
-
-export interface Address {
-  ownerId: string | null;
-  recipientId: string | null;
-}
-
-/** Problems of an address for a kind of collection. */
-export function checkAddress(kind: CollectionKind, address: Address): Problem[] {
-  const problems: Problem[] = [];
-  if (kind === "addressed" && address.ownerId !== null) {
-    const message = "`owner` is not for an addressed collection, whose records are the app's: leave it out.";
-    problems.push({ field: "owner", message });
-  }
-  if ((kind === "addressed" || kind === "direct") && address.recipientId === null) {
-    const message = `\`to\` is missing: a record of ${kind === "direct" ? "a direct" : "an addressed"} collection needs the person it is for.`;
-    problems.push({ field: "to", message });
-  }
-  return problems;
-}
+import { type Address, RECORD, type RecordRow, type RecordView, viewRecord } from "./record.ts";
 
 export function mayRead(kind: CollectionKind, address: Address, personId: string): boolean {
   return kind === "shared" || address.ownerId === personId || address.recipientId === personId;
@@ -49,4 +35,93 @@ export function addressByPerson(kind: CollectionKind, personId: string, recipien
       ? "A record of a private collection is for its owner alone: leave `to` out."
       : `Records of ${kind === "addressed" ? "an addressed" : "a shared"} collection are written by the app, not by a signed-in person.`,
   );
+}
+
+interface RecordFilter {
+  /** Only records this person owns. */
+  owner?: string | undefined;
+  /** Only records addressed to this person. */
+  to?: string | undefined;
+}
+
+/** Every record of the collection, as the app sees it. */
+export async function listRecords(
+  tx: Reader,
+  environmentId: number,
+  collection: CollectionRow,
+  request: PageRequest,
+  filter: RecordFilter = {},
+): Promise<Page<RecordView>> {
+  return await walkPage<RecordRow, RecordView>(
+    tx,
+    {
+      ...walkOf(environmentId, collection, request),
+      from: `record INDEXED BY ${indexOf(filter)}`,
+      led: [
+        ...inCollection(environmentId, collection),
+        equals("owner_id", filter.owner),
+        filter.owner === undefined ? equals("recipient_id", filter.to) : undefined,
+      ],
+      fits: [filter.owner === undefined ? undefined : equals("recipient_id", filter.to)],
+    },
+    (row) => viewRecord(RECORD.read(row)),
+  );
+}
+
+/** The records of the collection that a signed-in person may read. */
+export async function listRecordsFor(
+  tx: Reader,
+  environmentId: number,
+  collection: CollectionRow,
+  personId: string,
+  request: PageRequest,
+): Promise<Page<RecordView>> {
+  if (collection.kind === "shared") return listRecords(tx, environmentId, collection, request);
+  const walk = walkOf(environmentId, collection, request);
+  // Two lists in one order, each through its own index; the nearer end of the two is how far both were looked at.
+  const pages = [
+    await walkPage<RecordRow, RecordRow>(tx, walkOfPerson(walk, "owner_id", personId), (row) =>
+      RECORD.read(row),
+    ),
+    await walkPage<RecordRow, RecordRow>(tx, walkOfPerson(walk, "recipient_id", personId), (row) =>
+      RECORD.read(row),
+    ),
+  ];
+  const floor = Math.max(...pages.map(({ next }) => (next === null ? 0 : (readSeq(readCursor(next)) ?? 0))));
+  const found = new Map(pages.flatMap(({ items }) => items).map((row) => [row.seq, row]));
+  const rows = [...found.values()]
+    .filter(({ seq }) => seq >= floor)
+    .sort((left, right) => right.seq - left.seq);
+  const page = makePage(rows, request, ({ seq }) => seq, viewRecord);
+  return page.next === null && floor > 0 ? { items: page.items, next: makeCursor(String(floor)) } : page;
+}
+
+function walkOf(environmentId: number, collection: CollectionRow, request: PageRequest): Walk {
+  return {
+    from: "record INDEXED BY record_by_collection",
+    columns: RECORD.columns,
+    key: "seq",
+    led: inCollection(environmentId, collection),
+    // Data goes into the answer whole.
+    cost: "octet_length(data)",
+    after: readSeq(request.after),
+    limit: request.limit,
+  };
+}
+
+function walkOfPerson(walk: Walk, column: "owner_id" | "recipient_id", personId: string): Walk {
+  const index = column === "owner_id" ? OWNER_INDEX : RECIPIENT_INDEX;
+  return { ...walk, from: `record INDEXED BY ${index}`, led: [...walk.led, equals(column, personId)] };
+}
+
+function inCollection(environmentId: number, collection: CollectionRow) {
+  return [equals("environment_id", environmentId), equals("collection", collection.name)];
+}
+
+const OWNER_INDEX = "record_by_collection_owner";
+const RECIPIENT_INDEX = "record_by_collection_recipient";
+
+function indexOf({ owner, to }: RecordFilter): string {
+  if (owner !== undefined) return OWNER_INDEX;
+  return to === undefined ? "record_by_collection" : RECIPIENT_INDEX;
 }

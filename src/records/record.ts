@@ -2,49 +2,60 @@
  * Records: the one door through which each is written, whoever writes (a relay's write_record, the API, the dashboard, a receipt), so
  * that field rules, plain-text law, file law and address rules always apply. Whether a change is captured is the transaction's origin.
  */
+import { type Static, Type } from "typebox";
 import { toIso } from "../ground/clock.ts";
 import { newId } from "../ground/id.ts";
-import { isJsonObject, type Json, type JsonObject, parseJson } from "../ground/json.ts";
-import { Refusal } from "../ground/refusal.ts";
+import type { Json, JsonObject } from "../ground/json.ts";
+import { type Problem, Refusal } from "../ground/refusal.ts";
+import { orNull as nullOr, time } from "../ground/schema.ts";
 import type { Reader, Writer } from "../store/port.ts";
-import { type CollectionRow, requireCollection } from "./collection.ts";
-import { requireData, requirePeople } from "./record-check.ts";
+import { defineTable, given, integer, json, orNull, type RowOf, text } from "../store/table.ts";
+import { type CollectionRow, listFields, requireCollection } from "./collection.ts";
+import type { CollectionKind } from "./collection-definition.ts";
+import { checkFiles, readRecordData } from "./record-data.ts";
 
-export interface RecordRow {
-  seq: number;
-  id: string;
-  collection: string;
-  /** JSON object text. */
-  data: string;
-  ownerId: string | null;
-  recipientId: string | null;
-  writtenBy: string;
-  createdAt: number;
-  updatedAt: number;
-}
+export const RECORD = defineTable({
+  name: "record",
+  key: ["seq"],
+  topic: "record",
+  columns: {
+    seq: given(),
+    id: text(),
+    environmentId: integer(),
+    collection: text(),
+    data: json<JsonObject>(),
+    /** A person's id; null: the app's own. */
+    ownerId: orNull(text()),
+    /** A person's id, or null. */
+    recipientId: orNull(text()),
+    /** In words: `relay:<name>`, `key:<id>`, `owner:<email>`, `person:<id>`, `receipt`. */
+    writtenBy: text(),
+    createdAt: integer(),
+    updatedAt: integer(),
+  },
+});
 
-export interface RecordView {
-  id: string;
-  collection: string;
-  data: JsonObject;
-  owner: string | null;
-  recipient: string | null;
-  createdAt: string;
-  updatedAt: string;
-  /** Who wrote it last, in words. */
-  by: string;
-}
+export type RecordRow = RowOf<typeof RECORD>;
 
-export const RECORD_COLUMNS = `seq, id, collection, data, owner_id AS ownerId, recipient_id AS recipientId,
-  written_by AS writtenBy, created_at AS createdAt, updated_at AS updatedAt`;
+/** A record as the API shows one; `by`: who wrote it last, in words. */
+export const recordView = Type.Object({
+  id: Type.String(),
+  collection: Type.String(),
+  data: Type.Unsafe<JsonObject>(Type.Unknown()),
+  owner: nullOr(Type.String()),
+  recipient: nullOr(Type.String()),
+  createdAt: time,
+  updatedAt: time,
+  by: Type.String(),
+});
 
-/** A record as the API shows one. */
-export function viewRecord(row: Omit<RecordRow, "seq">): RecordView {
-  const data = parseJson(row.data);
+export type RecordView = Static<typeof recordView>;
+
+export function viewRecord(row: Omit<RecordRow, "seq" | "environmentId">): RecordView {
   return {
     id: row.id,
     collection: row.collection,
-    data: isJsonObject(data) ? data : {},
+    data: row.data,
     owner: row.ownerId,
     recipient: row.recipientId,
     createdAt: toIso(row.createdAt),
@@ -63,7 +74,7 @@ export interface RecordWrite {
   /** In words: `relay:<name>`, `key:<id>`, `owner:<email>`, `person:<id>`, `receipt`. */
   by: string;
   nowMs: number;
-  /** The strings of `data` went through templates; see field-value.ts. */
+  /** The strings of `data` went through templates; see record-data.ts. */
   rendered?: boolean;
 }
 
@@ -86,22 +97,18 @@ export async function writeRecordIn(
 ): Promise<RecordRow> {
   const data = await requireData(tx, collection, write);
   await requirePeople(tx, write.environmentId, { owner: write.ownerId, to: write.recipientId });
-  const row = await tx.get<RecordRow>(
-    `INSERT INTO record
-       (id, environment_id, collection, data, owner_id, recipient_id, written_by, created_at, updated_at)
-     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8) RETURNING ${RECORD_COLUMNS}`,
-    newId("rec", write.nowMs),
-    write.environmentId,
-    collection.name,
+  const row = {
+    id: newId("rec", write.nowMs),
+    environmentId: write.environmentId,
+    collection: collection.name,
     data,
-    write.ownerId,
-    write.recipientId,
-    write.by,
-    write.nowMs,
-  );
-  if (row === null) throw new Error("The store answered nothing to an INSERT … RETURNING.");
-  tx.touch("record");
-  return row;
+    ownerId: write.ownerId,
+    recipientId: write.recipientId,
+    writtenBy: write.by,
+    createdAt: write.nowMs,
+    updatedAt: write.nowMs,
+  };
+  return { ...row, ...(await RECORD.insertGiven(tx, row)) };
 }
 
 interface RecordChange {
@@ -132,18 +139,9 @@ export async function updateRecord(
     owner: ownerId === before.ownerId ? null : ownerId,
     to: recipientId === before.recipientId ? null : recipientId,
   });
-  const after: RecordRow = { ...before, data, ownerId, recipientId, writtenBy: by, updatedAt: nowMs };
-  await tx.run(
-    "UPDATE record SET data = ?2, owner_id = ?3, recipient_id = ?4, written_by = ?5, updated_at = ?6 WHERE seq = ?1",
-    before.seq,
-    data,
-    ownerId,
-    recipientId,
-    by,
-    nowMs,
-  );
-  tx.touch("record");
-  return { before, after };
+  const changes = { data, ownerId, recipientId, writtenBy: by, updatedAt: nowMs };
+  await RECORD.change(tx, before, changes);
+  return { before, after: { ...before, ...changes } };
 }
 
 /** Answers the record as it was. Its files stay until they are deleted themselves. Refuses with `not_found`. */
@@ -152,8 +150,7 @@ export async function deleteRecord(
   at: { environmentId: number; collection: string; recordId: string },
 ): Promise<RecordRow> {
   const before = await requireRecord(tx, at.environmentId, at.collection, at.recordId);
-  await tx.run("DELETE FROM record WHERE seq = ?1", before.seq);
-  tx.touch("record");
+  await RECORD.delete(tx, before);
   return before;
 }
 
@@ -163,11 +160,14 @@ export function findRecord(
   collection: string,
   recordId: string,
 ): Promise<RecordRow | null> {
-  return tx.get<RecordRow>(
-    `SELECT ${RECORD_COLUMNS} FROM record WHERE id = ?1 AND environment_id = ?2 AND collection = ?3`,
-    recordId,
-    environmentId,
-    collection,
+  return RECORD.get(
+    tx,
+    "WHERE id = $recordId AND environment_id = $environmentId AND collection = $collection",
+    {
+      recordId,
+      environmentId,
+      collection,
+    },
   );
 }
 
@@ -181,4 +181,68 @@ export async function requireRecord(
   const row = await findRecord(tx, environmentId, collection, recordId);
   if (row === null) throw new Refusal("not_found", "No record with this id exists in this collection.");
   return row;
+}
+
+/** The data to keep, or the refusal `data_invalid` with every problem of data, files and address. */
+async function requireData(
+  tx: Reader,
+  collection: CollectionRow,
+  write: Address & { environmentId: number; data: Json; rendered?: boolean },
+): Promise<JsonObject> {
+  const fields = listFields(collection);
+  const { data, problems } = readRecordData(fields, write.data, write.rendered === true);
+  const all: Problem[] = [
+    ...problems,
+    ...(await checkFiles(tx, write.environmentId, fields, data)),
+    ...checkAddress(collection.kind, write),
+  ];
+  if (all.length === 0) return data;
+  throw new Refusal("data_invalid", all.map((problem) => problem.message).join(" "), { problems: all });
+}
+
+/** The people a record newly names exist and are not suspended. */
+async function requirePeople(
+  tx: Reader,
+  environmentId: number,
+  people: { owner: string | null; to: string | null },
+): Promise<void> {
+  for (const [field, personId] of Object.entries(people)) {
+    if (personId === null) continue;
+    const person = await tx.get<{ status: string }>(
+      "SELECT status FROM person WHERE id = ?1 AND environment_id = ?2",
+      personId,
+      environmentId,
+    );
+    if (person === null || person.status === "erased") {
+      throw new Refusal(
+        "invalid_input",
+        `\`${field}\` names no person of this environment: use a person's id.`,
+      );
+    }
+    if (person.status === "suspended") {
+      throw new Refusal(
+        "person_suspended",
+        `\`${field}\` names a suspended person: make the person active again first.`,
+      );
+    }
+  }
+}
+
+export interface Address {
+  ownerId: string | null;
+  recipientId: string | null;
+}
+
+/** Problems of an address for a kind of collection. */
+function checkAddress(kind: CollectionKind, address: Address): Problem[] {
+  const problems: Problem[] = [];
+  if (kind === "addressed" && address.ownerId !== null) {
+    const message = "`owner` is not for an addressed collection, whose records are the app's: leave it out.";
+    problems.push({ field: "owner", message });
+  }
+  if ((kind === "addressed" || kind === "direct") && address.recipientId === null) {
+    const message = `\`to\` is missing: a record of ${kind === "direct" ? "a direct" : "an addressed"} collection needs the person it is for.`;
+    problems.push({ field: "to", message });
+  }
+  return problems;
 }

@@ -4,12 +4,11 @@ import { isJsonObject, type Json, parseJson, writeJson } from "../../src/ground/
 import { MAX_FILE_BYTES } from "../../src/ground/limit.ts";
 import { readPageRequest } from "../../src/ground/page.ts";
 import { requireCollection } from "../../src/records/collection.ts";
-import { parseFieldRules } from "../../src/records/collection-field.ts";
+import { parseFieldRules } from "../../src/records/collection-definition.ts";
 import { deleteFile, listFiles, readFile, type Upload, uploadFile, viewFile } from "../../src/records/file.ts";
 import { deleteRecord, findRecord, type RecordWrite, updateRecord, viewRecord, writeRecord } from "../../src/records/record.ts";
 import { readRecordData } from "../../src/records/record-data.ts";
-import { listRecords, listRecordsFor } from "../../src/records/record-list.ts";
-import { addressByPerson, mayRead, mayWrite } from "../../src/records/record-right.ts";
+import { addressByPerson, listRecords, listRecordsFor, mayRead, mayWrite } from "../../src/records/record-right.ts";
 import { refusalOf } from "../kit/fresh-store.ts";
 import { openTown } from "../kit/people.ts";
 

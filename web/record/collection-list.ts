@@ -1,4 +1,5 @@
 /** The collections of an environment. */
+import type { CollectionView } from "../../src/records/collection.ts";
 import type { Page } from "../ground/answer.ts";
 import { sayCount } from "../ground/count-words.ts";
 import type { Json } from "../ground/exact-json.ts";
@@ -11,14 +12,7 @@ import { EmptyState, ErrorState, Skeleton } from "../part/notice.ts";
 import { PageHead } from "../part/page-head.ts";
 import { Ago } from "../part/time.ts";
 
-export interface Collection {
-  name: string;
-  kind: "shared" | "private" | "addressed" | "direct";
-  fields: Json;
-  version: number;
-  createdAt: string;
-  updatedAt: string;
-}
+export type Collection = Omit<CollectionView, "fields"> & { fields: Json };
 
 const KIND_WORDS = {
   shared: "anyone signed in reads",

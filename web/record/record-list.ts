@@ -1,4 +1,5 @@
 /** The records of a collection, newest first. */
+import type { RecordView as Shown } from "../../src/records/record.ts";
 import type { Page } from "../ground/answer.ts";
 import { isObject, type Json, writeExact } from "../ground/exact-json.ts";
 import { html, type View } from "../ground/html.ts";
@@ -13,16 +14,7 @@ import { SafeText } from "../part/safe-text.ts";
 import { Ago } from "../part/time.ts";
 import { type Collection, fieldNames } from "./collection-list.ts";
 
-export interface RecordView {
-  id: string;
-  collection: string;
-  data: Json;
-  owner: string | null;
-  recipient: string | null;
-  createdAt: string;
-  updatedAt: string;
-  by: string;
-}
+export type RecordView = Omit<Shown, "data"> & { data: Json };
 
 const SHOWN_FIELDS = 4;
 const CELL_CHARS = 60;
