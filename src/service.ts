@@ -13,7 +13,7 @@ import { PersonSignin } from "./client/person-signin.ts";
 import type { ServiceConfig } from "./config.ts";
 import { createLog, foldRepeats, type Log } from "./ground/log.ts";
 import { standardError, standardOutput } from "./ground/output.ts";
-import { BodyRoom } from "./http/body-room.ts";
+import { BodyRoom } from "./http/body.ts";
 import type { HttpDeps } from "./http/deps.ts";
 import { createHttp } from "./http/http.ts";
 import type { Mailer } from "./mail/mailer.ts";

@@ -1,8 +1,11 @@
 /**
- * The address that a request names, whatever its Host says: a call of HTTP/1.0 has none, and anyone may send one that no URL can hold.
- * The host of this address is nobody's word and decides nothing.
+ * The address that a request names, which Host and path it may carry, and what is said where nothing is. What could be read in two ways, here
+ * and in a proxy before it, is refused before any rule reads it. In local development only loopback names reach the service, so that a web
+ * page whose name was pointed at this machine (DNS rebinding) gets nothing.
  */
+import { Refusal } from "../ground/refusal.ts";
 
+/** A call of HTTP/1.0 has no Host, and anyone may send one that no URL can hold: it is nobody's word and decides nothing. */
 const PLACE = "http://localhost";
 const ORIGIN = /^[a-z]+:\/\/[^/?#]*/i;
 
@@ -10,4 +13,102 @@ const ORIGIN = /^[a-z]+:\/\/[^/?#]*/i;
 export function addressOf(request: Request): URL {
   const { url } = request;
   return URL.parse(url) ?? URL.parse(PLACE + url.replace(ORIGIN, "")) ?? new URL(PLACE);
+}
+
+const LOOPBACK_HOST = /^(127\.0\.0\.1|localhost|\[::1\])(?::(\d{1,5}))?$/i;
+
+/**
+ * Refuses with `wrong_origin` a Host that is not this machine's loopback with the port that is listened on. The host of a configured
+ * base URL (a tunnel that brings providers' calls here) reaches the receivers alone: their calls are signed.
+ */
+export function requireLocalHost(request: Request, port: number, baseUrl: string | null): void {
+  const host = request.headers.get("host") ?? "";
+  const match = LOOPBACK_HOST.exec(host);
+  if (match !== null && Number(match[2] ?? 80) === port) return;
+  const isTunnel = baseUrl !== null && new URL(baseUrl).host === host.toLowerCase();
+  if (isTunnel && addressOf(request).pathname.startsWith("/hooks/")) return;
+  throw new Refusal(
+    "wrong_origin",
+    isTunnel
+      ? `In local development this address brings providers' calls to the receivers alone: open the dashboard at http://127.0.0.1:${port} on the machine it runs on.`
+      : `In local development the service answers only to 127.0.0.1, localhost and [::1] on port ${port}: open http://127.0.0.1:${port} on the machine it runs on.`,
+  );
+}
+
+/** What is left of an encoded dot or backslash in a URL that was made of it. */
+const ENCODED = /%2e|%5c/i;
+/** The one name in a path that is anyone's text: a store's account token. */
+const FREE_NAME = "token";
+
+/**
+ * Refuses with `ambiguous_request` a request with two Host headers, or a path with a backslash, a dot segment, or encoded dots and slashes:
+ * `url` has them resolved already, `params` holds the names of the path as they came, decoded.
+ */
+export function requireOneReading(request: Request, params: Readonly<Record<string, string>>): void {
+  if (request.headers.get("host")?.includes(",") === true) {
+    throw new Refusal("ambiguous_request", "The request names more than one host: send one Host header.");
+  }
+  for (const name in params) {
+    const part = params[name] ?? "";
+    if (part === "." || part === ".." || part.includes("\\") || (part.includes("/") && name !== FREE_NAME))
+      throw refusePath();
+  }
+  const { url } = request;
+  const query = url.indexOf("?");
+  if (ENCODED.test(query < 0 ? url : url.slice(0, query))) throw refusePath();
+}
+
+function refusePath(): Refusal {
+  return new Refusal(
+    "ambiguous_request",
+    "The path holds a backslash, a dot segment, two slashes in a row, or an encoded dot or slash, which a proxy may read another way: write it plainly.",
+  );
+}
+
+const DEEPEST_PARTS = 8;
+
+/** Paths by their depth, for what no route names: there too the parts are seen as they came, before dots and backslashes are resolved. */
+export const UNNAMED_PATHS: readonly string[] = [
+  "/",
+  ...Array.from({ length: DEEPEST_PARTS }, (_, at) =>
+    Array.from({ length: at + 1 }, (_part, index) => `/:part${index}`).join(""),
+  ),
+];
+/** What is left: a path with an empty part, which no name stands for, or deeper than anything that is served. */
+export const ODD_PATHS = "/*";
+
+/** Refuses with `ambiguous_request` two slashes in a row, and an odd path that looks plain: dots in it were resolved. */
+export function requireOdd(request: Request): void {
+  const { pathname } = addressOf(request);
+  const isDeep = pathname.split("/").length - 1 > DEEPEST_PARTS;
+  const endsInSlash = pathname !== "/" && pathname.endsWith("/");
+  if (pathname.includes("//") || !(isDeep || endsInSlash)) throw refusePath();
+}
+
+/** What an address is served with. */
+export interface Served {
+  method: string;
+  path: string;
+}
+
+/** The refusal for a request that no route took. */
+export function refuseMissing(served: readonly Served[], method: string, pathname: string): Refusal {
+  const methods = served.filter(({ path }) => matchesPath(path, pathname)).map(({ method: one }) => one);
+  if (methods.length === 0) {
+    return new Refusal("not_found", "Nothing exists under this address: /openapi.json lists every route.");
+  }
+  const allow = [...new Set(methods)].join(", ");
+  return new Refusal("method_not_allowed", `${method} is not for this address: use ${allow}.`, {
+    details: { allow },
+  });
+}
+
+/** Whether a path fits a pattern with `:name` segments. */
+export function matchesPath(pattern: string, pathname: string): boolean {
+  const wanted = pattern.split("/");
+  const given = pathname.split("/");
+  return (
+    wanted.length === given.length &&
+    wanted.every((part, at) => (part.startsWith(":") ? given[at] !== "" : part === given[at]))
+  );
 }

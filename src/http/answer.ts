@@ -1,6 +1,47 @@
-/** Makes answers: JSON that keeps every integer exactly, or plain text, never cached unless the caller says so. */
+/**
+ * Makes answers, with the headers that each carries against framing, sniffing, leaking and injected script: JSON that keeps every integer
+ * exactly, plain text, and in this one place errors: a refusal as `{code, message}` with what belongs to it, a store that cannot be used as
+ * 503 not_recorded, and anything else as 500 internal, logged with its stack, of which the caller sees nothing.
+ */
+import { toIso } from "../ground/clock.ts";
 import { writeJson } from "../ground/json.ts";
-import { DATA_HEADERS } from "./security-header.ts";
+import { Refusal } from "../ground/refusal.ts";
+import type { RefusalCode } from "../ground/refusal-code.ts";
+import { StoreUnavailable } from "../store/port.ts";
+import { addressOf } from "./address.ts";
+import { callerOf } from "./admission.ts";
+import type { HttpDeps } from "./deps.ts";
+
+const COMMON: Readonly<Record<string, string>> = {
+  "x-frame-options": "DENY",
+  "x-content-type-options": "nosniff",
+  "referrer-policy": "no-referrer",
+  "cross-origin-opener-policy": "same-origin",
+  "cross-origin-resource-policy": "same-origin",
+};
+
+/** For data: nothing in it may be shown or run as a page. */
+export const DATA_HEADERS: Readonly<Record<string, string>> = {
+  ...COMMON,
+  "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+};
+
+/** For the dashboard: its own files and its own API, nothing inline and nothing from elsewhere. */
+export const PAGE_HEADERS: Readonly<Record<string, string>> = {
+  ...COMMON,
+  "content-security-policy": [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    "img-src 'self' data:",
+    "font-src 'self'",
+    "connect-src 'self'",
+    "manifest-src 'self'",
+    "form-action 'self'",
+    "base-uri 'none'",
+    "frame-ancestors 'none'",
+  ].join("; "),
+};
 
 type ExtraHeaders = Readonly<Record<string, string>>;
 
@@ -23,4 +64,68 @@ export function answerEmpty(extra: ExtraHeaders = {}): Response {
 function answer(status: number, body: string, contentType: string, extra: ExtraHeaders): Response {
   const headers = { ...DATA_HEADERS, ...NO_STORE, "content-type": contentType, ...extra };
   return new Response(body, { status, headers });
+}
+
+/** The rest of such a body stays unread, so the connection cannot carry another call. */
+const UNREAD: readonly RefusalCode[] = ["body_too_large", "body_capped", "body_slow"];
+
+/** The answer to a thrown error. */
+export function answerError(deps: HttpDeps, request: Request, error: unknown): Response {
+  const refusal = error instanceof Refusal ? error : explain(deps, request, error);
+  const { code, status, message, extra } = refusal;
+  const body: Record<string, unknown> = { code, message };
+  const headers: Record<string, string> = {};
+  if (mayReadDocs(request)) body.docs = `${docsUrl(deps)}/errors/${code}`;
+  if (extra.problems !== undefined) body.problems = extra.problems;
+  if (extra.resetAtMs !== undefined) {
+    body.resetAt = toIso(extra.resetAtMs);
+    headers["retry-after"] = String(Math.max(1, Math.ceil((extra.resetAtMs - deps.clock.now()) / 1000)));
+  }
+  if (UNREAD.includes(code)) headers.connection = "close";
+  if (code === "unauthenticated") headers["www-authenticate"] = "Bearer";
+  if (code === "method_not_allowed") headers.allow = String(extra.details?.allow ?? "");
+  return answerJson(status, { ...body, ...extra.details }, headers);
+}
+
+/** Base of the error pages: as configured, else this service's own. */
+export function docsUrl(deps: HttpDeps): string {
+  return deps.config.docsUrl ?? `${deps.baseUrl()}/docs`;
+}
+
+/** The page of a code, or null for a caller who is told of none. */
+export function docsOf(deps: HttpDeps, request: Request, code: string): string | null {
+  return mayReadDocs(request) ? `${docsUrl(deps)}/errors/${code}` : null;
+}
+
+/** `docs` is for those who build: a development key or an owner's session, never a live key and never a stranger. */
+function mayReadDocs(request: Request): boolean {
+  const caller = callerOf(request);
+  if (caller === null) return false;
+  return (
+    caller.kind === "owner" || (caller.key.kind === "secret" && caller.key.environmentName !== "production")
+  );
+}
+
+/** The answer to an error that not even `answerError` was reached with. */
+export function answerFault(deps: HttpDeps, error: unknown): Response {
+  deps.log.error("A request failed.", { error });
+  return answerJson(INTERNAL.status, { code: INTERNAL.code, message: INTERNAL.message });
+}
+
+const INTERNAL = new Refusal(
+  "internal",
+  "Something went wrong in the service itself: look at the server's log for this time.",
+);
+
+function explain(deps: HttpDeps, request: Request, error: unknown): Refusal {
+  const fields = { method: request.method, path: addressOf(request).pathname, error };
+  if (error instanceof StoreUnavailable) {
+    deps.log.warn("The store could not be used.", fields);
+    return new Refusal(
+      "not_recorded",
+      "The store cannot be used now, so nothing was recorded: send the request again.",
+    );
+  }
+  deps.log.error("A request failed.", fields);
+  return INTERNAL;
 }

@@ -1,15 +1,52 @@
-/** Apps: the owners' list, and making one. */
+/**
+ * Apps: the owners' list, and making one; and an environment's API keys: list, mint (the token is shown once, here), revoke. A key may read
+ * the list alone: one that mints outlives its own revocation, and one that revokes shuts the owner's servers out.
+ */
 import { Type } from "typebox";
+import { type ApiKey, listApiKeys, mintApiKey, revokeApiKey, warnOfOrigins } from "../account/api-key.ts";
 import { createApp, pageApps } from "../account/app.ts";
 import { ENVIRONMENT_NAMES } from "../account/environment.ts";
-import { toIso } from "../ground/clock.ts";
+import type { Actor } from "../account/owner.ts";
+import { toIso, toIsoOrNull } from "../ground/clock.ts";
 import { readPageRequest } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
-import { fields, oneOf, pageOf, pageQuery, time } from "../ground/schema.ts";
+import { fields, oneOf, pageOf, pageQuery, time, timeOrNull } from "../ground/schema.ts";
 import { WHOLE_SERVER, writeAudit } from "../watch/audit.ts";
-import { ownerRoute } from "./route.ts";
+import { requireOwnerActor } from "./admission.ts";
+import { environmentRoute, ownerRoute } from "./route.ts";
 
 const app = Type.Object({ id: Type.String(), name: Type.String(), createdAt: time });
+
+const kind = oneOf(["secret", "app"]);
+
+const key = Type.Object({
+  id: Type.String(),
+  kind,
+  name: Type.String(),
+  hint: Type.String(),
+  origins: Type.Array(Type.String()),
+  createdAt: time,
+  lastUsedAt: timeOrNull,
+  revokedAt: timeOrNull,
+});
+
+function showKey(row: ApiKey) {
+  return {
+    ...row,
+    createdAt: toIso(row.createdAt),
+    lastUsedAt: toIsoOrNull(row.lastUsedAt),
+    revokedAt: toIsoOrNull(row.revokedAt),
+  };
+}
+
+/** What the audit keeps of a key: never its token or hash. */
+function auditedKey({ kind, name, hint, origins }: ApiKey) {
+  return { kind, name, hint, origins };
+}
+
+function requireKeyOwner(actor: Actor): void {
+  requireOwnerActor(actor, "Keys are minted and revoked by owners and on the command line alone");
+}
 
 export const appRoutes = [
   ownerRoute({
@@ -54,6 +91,63 @@ export const appRoutes = [
         app: { ...made.app, createdAt: toIso(made.app.createdAt) },
         environments: made.environments.map(({ name }) => name),
       };
+    },
+  }),
+  environmentRoute({
+    method: "GET",
+    path: "/keys",
+    summary: "Lists the environment's keys, newest first, revoked ones too.",
+    query: fields(pageQuery),
+    answer: pageOf(key),
+    async handle({ deps, environment, query }) {
+      const page = readPageRequest(query);
+      const found = await deps.store.read((tx) => listApiKeys(tx, environment.id, page));
+      return { items: found.items.map(showKey), next: found.next };
+    },
+  }),
+  environmentRoute({
+    method: "POST",
+    path: "/keys",
+    summary:
+      "Mints a key, a secret one unless told, for a signed-in owner alone; its token is in this answer and never shown again.",
+    body: fields({
+      kind: Type.Optional(kind),
+      name: Type.String(),
+      origins: Type.Optional(Type.Array(Type.String(), { description: "a list of https origins" })),
+    }),
+    answer: Type.Object({ key, token: Type.String(), warnings: Type.Array(Type.String()) }),
+    status: 201,
+    async handle({ deps, environment, actor, origin, audit, body, nowMs }) {
+      requireKeyOwner(actor);
+      const minted = await deps.store.write(origin, async (tx) => {
+        const { kind = "secret" } = body;
+        const made = await mintApiKey(tx, { ...body, kind, environment, nowMs });
+        await audit(tx, {
+          action: "key.created",
+          target: `key:${made.key.id}`,
+          after: auditedKey(made.key),
+        });
+        return made;
+      });
+      return { key: showKey(minted.key), token: minted.token, warnings: warnOfOrigins(minted.key.origins) };
+    },
+  }),
+  environmentRoute({
+    method: "DELETE",
+    path: "/keys/:id",
+    summary: "Revokes a key at once and for good, for a signed-in owner alone.",
+    answer: null,
+    async handle({ deps, environment, actor, origin, audit, params, nowMs }) {
+      requireKeyOwner(actor);
+      await deps.store.write(origin, async (tx) => {
+        const revoked = await revokeApiKey(tx, environment.id, params.id, nowMs);
+        await audit(tx, {
+          action: "key.revoked",
+          target: `key:${params.id}`,
+          before: auditedKey(revoked),
+        });
+      });
+      return undefined;
     },
   }),
 ];

@@ -13,12 +13,10 @@ import {
   slidePersonSession,
 } from "../client/person-session.ts";
 import { Refusal } from "../ground/refusal.ts";
-import { addressOf } from "./address.ts";
-import { answerEmpty } from "./answer.ts";
-import { callerOf, identifyKey, readBearer } from "./caller.ts";
+import { addressOf, matchesPath, refuseMissing } from "./address.ts";
+import { callerOf, identifyKey, readBearer } from "./admission.ts";
+import { answerEmpty, answerError } from "./answer.ts";
 import type { HttpDeps } from "./deps.ts";
-import { answerError } from "./error.ts";
-import { matchesPath, refuseMissing } from "./missing.ts";
 import { makeRoute, type NoFields, type Route, type RouteWords } from "./route.ts";
 
 const PREFLIGHT_SECONDS = "600";

@@ -2,11 +2,12 @@
  * The dashboard's cookies, HttpOnly, SameSite=Strict, Secure where the service is reached over https: the session's, whose name in local
  * development holds the port, as browsers share cookies between the ports of one host; and the device's, by which a browser that signed
  * in before is known again. A device's cookie signs nobody in: it is the account's address and a number signed with the master key, needs
- * no row, and gives its holder a window of sign-in attempts that strangers cannot fill.
+ * no row, and gives its holder a window of sign-in attempts that strangers cannot fill. A write with the session must come from the dashboard.
  */
 import { randomBytes, timingSafeEqual } from "node:crypto";
-import { servesCookies } from "../config.ts";
+import { type ServiceConfig, servesCookies } from "../config.ts";
 import { KNOWN_DEVICE_LIFE_MS } from "../ground/limit.ts";
+import { Refusal } from "../ground/refusal.ts";
 import type { HttpDeps } from "./deps.ts";
 
 /** The session token a request carries, or null. */
@@ -73,4 +74,43 @@ function cookieName(deps: HttpDeps): string {
 
 function isHttps(deps: HttpDeps): boolean {
   return deps.config.mode === "server" && deps.baseUrl().startsWith("https://");
+}
+
+/**
+ * Refuses with `base_url_needed` where no cookie is served: on the network without a base URL, where a session would go over plain http
+ * under any name.
+ */
+function requireCookieHome(config: Pick<ServiceConfig, "mode" | "host" | "baseUrl">): void {
+  if (servesCookies(config)) return;
+  throw new Refusal(
+    "base_url_needed",
+    `The server listens on ${config.host} without a base URL, so a session would go over plain http and no cookie is served: start it with --base-url and the https origin that browsers open, such as https://relay.example.com.`,
+  );
+}
+
+/** The dashboard's one address, where the configuration names it; null: it is wherever it was called over plain http. */
+export function dashboardOrigin({ mode, baseUrl }: Pick<ServiceConfig, "mode" | "baseUrl">): string | null {
+  return mode === "server" && baseUrl !== null ? new URL(baseUrl).origin : null;
+}
+
+/**
+ * Refuses with `wrong_origin` unless the Origin header is the dashboard's own: the configured base URL, else (and always in local
+ * development) the Host that was called over plain http; or as `requireCookieHome`.
+ */
+export function requireSameOrigin(
+  config: Pick<ServiceConfig, "mode" | "host" | "baseUrl">,
+  headers: Headers,
+): void {
+  requireCookieHome(config);
+  const host = headers.get("host") ?? "";
+  const own = dashboardOrigin(config) ?? `http://${host}`;
+  const origin = headers.get("origin");
+  if (origin === own) return;
+  const shown = URL.parse(own)?.origin ?? "its own address";
+  throw new Refusal(
+    "wrong_origin",
+    origin === `https://${host}` && dashboardOrigin(config) === null
+      ? `The dashboard was opened at ${URL.parse(origin)?.origin ?? "an https address"}, which this server does not know as its own: start it with --base-url and that address, or open the dashboard at ${shown}.`
+      : `A change made with the dashboard's session must come from the dashboard's own page: open the dashboard at ${shown}.`,
+  );
 }

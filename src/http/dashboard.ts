@@ -1,7 +1,12 @@
-/** Serves the dashboard: its hashed files for ever, its page for every other address a browser opens, with the same strict headers. */
+/**
+ * Serves the dashboard: its hashed files for ever, its page for every other address a browser opens, with the same strict headers.
+ * A compiled executable carries the files and the HTML import is their manifest; run from source, the same import
+ * only names the page, which is bundled once, when first asked for. Both ways end in the same list of files.
+ */
+import { basename } from "node:path";
+import page from "../../web/index.html";
 import { addressOf } from "./address.ts";
-import { loadPageFiles, type PageFile } from "./page-file.ts";
-import { PAGE_HEADERS } from "./security-header.ts";
+import { PAGE_HEADERS } from "./answer.ts";
 
 const NOT_PAGES = /^\/(api|hooks|client|docs)(\/|$)/;
 const FOREVER = "public, max-age=31536000, immutable";
@@ -38,4 +43,81 @@ function answerFile(request: Request, file: PageFile, cacheControl: string): Res
   if (zipped) headers["content-encoding"] = "gzip";
   headers["content-length"] = String(bytes.byteLength);
   return new Response(bytes, { headers });
+}
+
+interface PageFile {
+  /** Such as `/chunk-6s2w38xg.js`. */
+  path: string;
+  contentType: string;
+  etag: string;
+  bytes: Uint8Array<ArrayBuffer>;
+  /** Compressed, where that is smaller. */
+  gzip: Uint8Array<ArrayBuffer> | null;
+}
+
+interface PageFiles {
+  /** The page itself, for every address of the dashboard. */
+  index: PageFile;
+  /** Everything it loads, by path; names hold a hash of their content. */
+  assets: ReadonlyMap<string, PageFile>;
+}
+
+interface Bundled {
+  name: string;
+  contentType: string;
+  isIndex: boolean;
+  bytes: Uint8Array<ArrayBuffer>;
+}
+
+const COMPRESSED = /^(text\/|application\/(json|javascript|manifest)|image\/svg)/;
+
+let loaded: Promise<PageFiles> | undefined;
+
+/** The dashboard's files, read or bundled once for the process; a bundle that failed is tried again. */
+function loadPageFiles(): Promise<PageFiles> {
+  loaded ??= load().catch((error: unknown) => {
+    loaded = undefined;
+    throw error;
+  });
+  return loaded;
+}
+
+async function load(): Promise<PageFiles> {
+  const bundled = page.files === undefined ? await bundleFromSource() : await readEmbedded(page.files);
+  const index = bundled.find(({ isIndex }) => isIndex);
+  if (index === undefined) throw new Error("The dashboard's page is missing from the bundle.");
+  const assets = new Map(
+    bundled.filter((file) => file !== index).map((file) => [`/${file.name}`, makeFile(file)]),
+  );
+  return { index: makeFile(index), assets };
+}
+
+async function readEmbedded(files: NonNullable<typeof page.files>): Promise<Bundled[]> {
+  return await Promise.all(
+    files.map(async ({ path, loader, headers }) => ({
+      name: basename(path),
+      contentType: headers["content-type"],
+      isIndex: loader === "html",
+      bytes: await Bun.file(path).bytes(),
+    })),
+  );
+}
+
+async function bundleFromSource(): Promise<Bundled[]> {
+  const built = await Bun.build({ entrypoints: [page.index], minify: true, publicPath: "/", throw: false });
+  if (!built.success) throw new Error(`The dashboard cannot be bundled: ${built.logs.join(" ")}`);
+  return await Promise.all(
+    built.outputs.map(async (output) => ({
+      name: basename(output.path),
+      contentType: output.type,
+      isIndex: output.path.endsWith(".html"),
+      bytes: new Uint8Array(await output.arrayBuffer()),
+    })),
+  );
+}
+
+function makeFile({ name, contentType, bytes }: Bundled): PageFile {
+  const gzip = COMPRESSED.test(contentType) ? Bun.gzipSync(bytes) : null;
+  const smaller = gzip !== null && gzip.byteLength < bytes.byteLength ? gzip : null;
+  return { path: `/${name}`, contentType, etag: `"${Bun.hash(bytes).toString(36)}"`, bytes, gzip: smaller };
 }

@@ -11,7 +11,7 @@ import type { Metrics } from "../metric/metrics.ts";
 import type { Receiver } from "../receiver/receive.ts";
 import type { Sealer } from "../secret/seal.ts";
 import type { Store } from "../store/port.ts";
-import type { BodyRoom } from "./body-room.ts";
+import type { BodyRoom } from "./body.ts";
 
 export interface HttpDeps {
   config: ServiceConfig;

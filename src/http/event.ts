@@ -19,8 +19,8 @@ import {
   timeOrNull,
 } from "../ground/schema.ts";
 import { readPage } from "../store/walk.ts";
+import { docsOf } from "./answer.ts";
 import type { HttpDeps } from "./deps.ts";
-import { docsOf } from "./error.ts";
 import { environmentRoute } from "./route.ts";
 
 const state = oneOf(["queued", "running", "done", "failed", "dead"]);

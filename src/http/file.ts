@@ -5,8 +5,8 @@ import { readPageRequest } from "../ground/page.ts";
 import { fields, pageOf, pageQuery } from "../ground/schema.ts";
 import { deleteFile, fileView, listFiles, readFile, uploadFile, viewFile } from "../records/file.ts";
 import { withinStorage } from "../records/record-budget.ts";
+import { DATA_HEADERS } from "./answer.ts";
 import { environmentRoute } from "./route.ts";
-import { DATA_HEADERS } from "./security-header.ts";
 
 export const fileRoutes = [
   environmentRoute({

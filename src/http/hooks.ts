@@ -7,10 +7,10 @@ import { Elysia } from "elysia";
 import { MAX_RECEIVER_BODY_BYTES } from "../ground/limit.ts";
 import { Refusal } from "../ground/refusal.ts";
 import type { Receiver } from "../receiver/receive.ts";
+import { requireOneReading } from "./address.ts";
+import { answerError } from "./answer.ts";
 import { readBytes } from "./body.ts";
 import type { HttpDeps } from "./deps.ts";
-import { answerError } from "./error.ts";
-import { requireOneReading } from "./host.ts";
 import type { SourceReader } from "./source.ts";
 
 interface HookRooms {

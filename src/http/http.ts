@@ -4,15 +4,21 @@
  */
 import type { BunRequest, Server } from "bun";
 import { Elysia } from "elysia";
-import { addressOf } from "./address.ts";
-import { answerJson } from "./answer.ts";
+import {
+  addressOf,
+  ODD_PATHS,
+  refuseMissing,
+  requireLocalHost,
+  requireOdd,
+  requireOneReading,
+  type Served,
+  UNNAMED_PATHS,
+} from "./address.ts";
+import { answerError, answerFault, answerJson } from "./answer.ts";
 import { answerPreflight } from "./client-route.ts";
 import { answerDashboard } from "./dashboard.ts";
 import type { HttpDeps } from "./deps.ts";
-import { answerError, answerFault } from "./error.ts";
 import { answerCall, hooksRoute } from "./hooks.ts";
-import { ODD_PATHS, requireLocalHost, requireOdd, requireOneReading, UNNAMED_PATHS } from "./host.ts";
-import { refuseMissing, type Served } from "./missing.ts";
 import { writeOpenApi } from "./openapi.ts";
 import { ROUTES } from "./route-list.ts";
 import { SourceReader } from "./source.ts";

@@ -21,9 +21,9 @@ import {
 import { escapeHtml } from "../mail/mailer.ts";
 import { findPerson, requirePerson } from "../people/person.ts";
 import type { Reader } from "../store/port.ts";
+import { PAGE_HEADERS } from "./answer.ts";
 import type { HttpDeps } from "./deps.ts";
 import { environmentRoute, openRoute } from "./route.ts";
-import { PAGE_HEADERS } from "./security-header.ts";
 
 /** A one-click body is one short field. */
 const MAX_CLICK_BYTES = 1024;

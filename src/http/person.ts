@@ -1,4 +1,8 @@
-/** People: the list, inviting, one with their plan and tokens, changing, erasing. */
+/**
+ * People: the list, inviting, one with their plan and tokens, changing, erasing; and the store account tokens that the app files for them, so
+ * that a store's purchase finds its person. The audit gets a token's fingerprint alone. A
+ * token is taken in the body, where no proxy or log on the way keeps it; the older routes that name one in their path stay.
+ */
 import { Type } from "typebox";
 import type { Json } from "../ground/json.ts";
 import { readPageRequest } from "../ground/page.ts";
@@ -14,13 +18,56 @@ import {
 } from "../people/person.ts";
 import { type EraseCursor, erasePerson, eraseRows } from "../people/person-erase.ts";
 import { invitePerson } from "../people/person-invite.ts";
-import { listTokens, tokenView } from "../people/person-key.ts";
+import { fileToken, findPersonByToken, listTokens, removeToken, tokenView } from "../people/person-key.ts";
 import { currentPlan } from "../selling/subscription.ts";
 import { readPage } from "../store/walk.ts";
-import { environmentRoute } from "./route.ts";
+import type { HttpDeps } from "./deps.ts";
+import { type EnvironmentCall, environmentRoute } from "./route.ts";
 
 /** What a person has of their own goes before the answer, up to some thousand rows; the sweep goes on with more. */
 const STEPS_IN_A_REQUEST = 25;
+
+const token = Type.Object({ token: tokenView });
+const body = fields({ token: Type.String({ description: "the token as the store gives it back" }) });
+const IN_PATH = "a path stands in the logs of whatever it passes, so send the token in the body";
+
+interface TokenCall extends EnvironmentCall {
+  deps: HttpDeps;
+  nowMs: number;
+}
+
+async function file({ deps, environment, origin, audit, nowMs }: TokenCall, personId: string, given: string) {
+  const filing = { environmentId: environment.id, personId, token: given, nowMs };
+  const filed = await deps.store.write(origin, async (tx) => {
+    const earlier = await findPersonByToken(tx, filing.environmentId, given);
+    const filed = await fileToken(tx, filing);
+    if (earlier === null) {
+      await audit(tx, {
+        action: "person.token_filed",
+        target: `person:${personId}`,
+        after: { token: deps.sealer.fingerprint(given) },
+      });
+    }
+    return filed;
+  });
+  return { token: filed };
+}
+
+async function remove(
+  { deps, environment, origin, audit }: TokenCall,
+  personId: string,
+  given: string,
+): Promise<undefined> {
+  await deps.store.write(origin, async (tx) => {
+    await removeToken(tx, { environmentId: environment.id, personId, token: given });
+    await audit(tx, {
+      action: "person.token_removed",
+      target: `person:${personId}`,
+      before: { token: deps.sealer.fingerprint(given) },
+    });
+  });
+  return undefined;
+}
 
 export const personRoutes = [
   environmentRoute({
@@ -133,5 +180,35 @@ export const personRoutes = [
       }
       return undefined;
     },
+  }),
+  environmentRoute({
+    method: "PUT",
+    path: "/persons/:id/tokens",
+    summary: "Files a store account token for a person; filing it again changes nothing.",
+    body,
+    answer: token,
+    handle: (call) => file(call, call.params.id, call.body.token),
+  }),
+  environmentRoute({
+    method: "POST",
+    path: "/persons/:id/tokens/remove",
+    summary: "Takes a person's store account token back.",
+    body,
+    answer: null,
+    handle: (call) => remove(call, call.params.id, call.body.token),
+  }),
+  environmentRoute({
+    method: "PUT",
+    path: "/persons/:id/tokens/:token",
+    summary: `As PUT /persons/{id}/tokens, which is better: ${IN_PATH}.`,
+    answer: token,
+    handle: (call) => file(call, call.params.id, call.params.token),
+  }),
+  environmentRoute({
+    method: "DELETE",
+    path: "/persons/:id/tokens/:token",
+    summary: `As POST /persons/{id}/tokens/remove, which is better: ${IN_PATH}.`,
+    answer: null,
+    handle: (call) => remove(call, call.params.id, call.params.token),
   }),
 ];

@@ -1,15 +1,17 @@
-/** What was sold: receipts with their refunds, and subscriptions. */
+/** What was sold: receipts with their refunds, payments that the app's own processor took and its server tells of, and subscriptions. */
 import { Type } from "typebox";
+import type { JsonObject } from "../ground/json.ts";
 import { readPageRequest } from "../ground/page.ts";
 import { fields, json, oneOf, orNull, pageOf, pageQuery, time, timeOrNull } from "../ground/schema.ts";
 import { listPurchases, requirePurchaseView } from "../selling/purchase.ts";
+import { recordReceipt } from "../selling/receipt.ts";
 import { endSubscriptionByHand, listSubscriptions, viewSubscription } from "../selling/subscription.ts";
 import { readPage } from "../store/walk.ts";
 import { environmentRoute } from "./route.ts";
 
 const purchaseKind = oneOf(["purchase", "refund"]);
 
-export const purchase = Type.Object({
+const purchase = Type.Object({
   id: Type.String(),
   kind: purchaseKind,
   ref: Type.String(),
@@ -93,6 +95,30 @@ export const purchaseRoutes = [
       const change = { environmentId: environment.id, by, nowMs };
       const row = await deps.store.write(origin, (tx) => endSubscriptionByHand(tx, change, params.id));
       return { subscription: viewSubscription(row) };
+    },
+  }),
+  environmentRoute({
+    method: "POST",
+    path: "/receipts",
+    summary:
+      "Records a payment or refund the app's processor took, once per ref, and gives or takes back what it is for.",
+    body: fields({
+      kind: Type.Optional(oneOf(["purchase", "refund"])),
+      ref: Type.String({ description: "the processor's unique payment identifier" }),
+      person: Type.String({ description: "a person's id" }),
+      product: Type.Optional(Type.String()),
+      plan: Type.Optional(Type.String()),
+      amountMinor: Type.Optional(Type.Integer({ description: "an integer in the currency's smallest unit" })),
+      currency: Type.Optional(Type.String()),
+      processorCustomerId: Type.Optional(Type.String()),
+      data: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
+    }),
+    answer: Type.Object({ receipt: purchase, created: Type.Boolean() }),
+    status: 201,
+    async handle({ deps, environment, by, body, nowMs }) {
+      const change = { environmentId: environment.id, by, nowMs };
+      const data = body.data as JsonObject | undefined;
+      return await recordReceipt(deps.store, change, { ...body, data });
     },
   }),
 ];

@@ -1,17 +1,81 @@
-/** Relays: the list, making, saving, deleting, and looking at a definition without saving it. */
+/** Relays: the list, making, saving, pausing, deleting, their secrets, looking at a definition without saving it, and templates to start from. */
 import { Type } from "typebox";
-import { readPageRequest } from "../ground/page.ts";
-import { fields, orNull, pageOf, pageQuery } from "../ground/schema.ts";
+import { MAX_SECRET_OVERLAP_SECONDS } from "../ground/limit.ts";
+import { makePage, readPageRequest } from "../ground/page.ts";
+import { fields, oneOf, orNull, pageOf, pageQuery, time, timeOrNull } from "../ground/schema.ts";
 import { checkDefinition } from "../relay/definition.ts";
 import { warnOwnHost } from "../relay/definition-warning.ts";
+import type { RelayContext } from "../relay/relay-context.ts";
 import { warnOfReferences } from "../relay/relay-reference.ts";
 import { deleteRelay } from "../relay/relay-remove.ts";
 import { requireRelay } from "../relay/relay-row.ts";
 import { createRelay, updateRelay } from "../relay/relay-save.ts";
+import { prepareSecret, readSecretSlot, storeSecret } from "../relay/relay-secret.ts";
+import { pauseRelay, resumeRelay } from "../relay/relay-state.ts";
+import { RELAY_TEMPLATES } from "../relay/relay-template.ts";
 import { listRelays, showRelay } from "../relay/relay-view.ts";
+import { rotateSigningSecret } from "../relay/signing-secret.ts";
 import { checkWrites } from "../relay/write-reference.ts";
-import { definition, relay, relayContext, relayItem, savedRelay } from "./relay-schema.ts";
-import { environmentRoute } from "./route.ts";
+import type { HttpDeps } from "./deps.ts";
+import { type EnvironmentCall, environmentRoute, openRoute } from "./route.ts";
+
+const item = {
+  id: Type.String(),
+  name: Type.String(),
+  state: oneOf(["active", "paused"]),
+  trigger: oneOf(["receiver", "schedule", "data_change"]),
+  triggerInWords: Type.String(),
+  actions: Type.Integer(),
+  version: Type.Integer(),
+  origin: Type.Object({ kind: oneOf(["file", "dashboard"]), at: time }),
+  receiverUrl: Type.Optional(Type.String()),
+  lastEventAt: timeOrNull,
+  last24h: Type.Object({
+    done: Type.Integer(),
+    failed: Type.Integer(),
+    dead: Type.Integer(),
+    waiting: Type.Integer(),
+    approximate: Type.Optional(Type.Literal(true)),
+  }),
+};
+
+const relayItem = Type.Object(item);
+
+const relay = Type.Object({
+  ...item,
+  definition: Type.Unknown(),
+  createdAt: time,
+  updatedAt: time,
+  secret: Type.Object({
+    kind: oneOf(["minted", "pasted", "public_key", "processor", "none"]),
+    fingerprint: Type.Optional(Type.String()),
+    setAt: timeOrNull,
+    previousUntil: Type.Optional(time),
+  }),
+  signingSecret: Type.Optional(Type.Object({ setAt: time })),
+  problems: Type.Array(Type.Object({ code: Type.String(), message: Type.String() })),
+});
+
+/** What a save answers; a secret that it made stands in it and in no later answer. */
+const savedRelay = Type.Object({
+  relay,
+  receiverUrl: Type.Optional(Type.String()),
+  receiverSecret: Type.Optional(Type.String()),
+  signingSecret: Type.Optional(Type.String()),
+  warnings: Type.Array(Type.String()),
+});
+
+const definition = Type.Unknown({ description: "a relay definition, a JSON object" });
+
+function relayContext({
+  deps,
+  environment,
+  actor,
+  nowMs,
+}: EnvironmentCall & { deps: HttpDeps; nowMs: number }): RelayContext {
+  const { config, sealer } = deps;
+  return { environment, actor, nowMs, limits: config.limits, sealer, baseUrl: deps.baseUrl() };
+}
 
 /** A save through the API counts as the dashboard's: a sync asks before it replaces it. */
 const SAVED_HERE = { kind: "dashboard", synced: false } as const;
@@ -113,6 +177,96 @@ export const relayRoutes = [
       const context = relayContext(call);
       await deps.store.write(origin, (tx) => deleteRelay(tx, context, params.name));
       return undefined;
+    },
+  }),
+  environmentRoute({
+    method: "POST",
+    path: "/relays/:name/pause",
+    summary: "Pauses a relay: what arrives is recorded and waits, ticks are not recorded.",
+    answer: Type.Object({ relay }),
+    async handle(call) {
+      const { deps, origin, params } = call;
+      const context = relayContext(call);
+      const view = await deps.store.write(origin, (tx) => pauseRelay(tx, context, params.name));
+      return { relay: view };
+    },
+  }),
+  environmentRoute({
+    method: "POST",
+    path: "/relays/:name/resume",
+    summary: "Resumes a relay: what waited runs in order.",
+    answer: Type.Object({ relay }),
+    async handle(call) {
+      const { deps, origin, params } = call;
+      const context = relayContext(call);
+      const view = await deps.store.write(origin, (tx) => resumeRelay(tx, context, params.name));
+      return { relay: view };
+    },
+  }),
+  environmentRoute({
+    method: "PUT",
+    path: "/relays/:name/secret",
+    summary:
+      "Stores the sender's secret or public key, or without a value mints a new secret; the old one may verify a while longer.",
+    body: fields({
+      value: Type.Optional(orNull(Type.String({ description: "the value the sender shows" }))),
+      overlapSeconds: Type.Optional(
+        Type.Integer({
+          minimum: 0,
+          maximum: MAX_SECRET_OVERLAP_SECONDS,
+          description: `for how many seconds the old secret verifies too, an integer from 0 to ${MAX_SECRET_OVERLAP_SECONDS} (7 days)`,
+        }),
+      ),
+    }),
+    answer: Type.Object({ receiverSecret: Type.Optional(Type.String()), previousUntil: Type.Optional(time) }),
+    async handle(call) {
+      const { deps, environment, origin, params, body } = call;
+      const context = relayContext(call);
+      const slot = await deps.store.read((tx) => readSecretSlot(tx, environment.id, params.name));
+      const prepared = prepareSecret(slot, body.value ?? null, deps.sealer, context.nowMs);
+      const shown = await deps.store.write(origin, (tx) =>
+        storeSecret(tx, context, prepared, body.overlapSeconds ?? 0),
+      );
+      return shown;
+    },
+  }),
+  environmentRoute({
+    method: "PUT",
+    path: "/relays/:name/signing-secret",
+    summary: "Mints a new signing secret; the next notice is signed with it.",
+    answer: Type.Object({ signingSecret: Type.String() }),
+    async handle(call) {
+      const { deps, origin, params } = call;
+      const context = relayContext(call);
+      const shown = await deps.store.write(origin, (tx) => rotateSigningSecret(tx, context, params.name));
+      return shown;
+    },
+  }),
+  openRoute({
+    method: "GET",
+    path: "/api/relay-templates",
+    summary: "Lists definitions to start from, each with what it names and what is left to do.",
+    query: fields(pageQuery),
+    answer: pageOf(
+      Type.Object({
+        name: Type.String(),
+        title: Type.String(),
+        summary: Type.String(),
+        definition: Type.Unknown(),
+        catalog: Type.Unknown({ description: "in the shape of catalog.json" }),
+        steps: Type.Array(Type.String()),
+      }),
+    ),
+    handle({ query }) {
+      const page = readPageRequest(query);
+      const first =
+        page.after === null ? 0 : RELAY_TEMPLATES.findIndex(({ name }) => name === page.after) + 1;
+      return makePage(
+        RELAY_TEMPLATES.slice(first),
+        page,
+        ({ name }) => name,
+        (one) => ({ ...one, steps: [...one.steps] }),
+      );
     },
   }),
 ];

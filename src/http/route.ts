@@ -7,10 +7,9 @@ import { type Static, type TObject, type TSchema, Type } from "typebox";
 import type { Writer } from "../store/port.ts";
 import { type AuditEntry, writeAudit } from "../watch/audit.ts";
 import { addressOf } from "./address.ts";
-import { type Admitted, admit, type Owner, requireOwner } from "./admission.ts";
+import { type Admitted, admit, identifyCaller, type Owner, requireOwner } from "./admission.ts";
 import { answerEmpty, answerJson } from "./answer.ts";
 import { type BodyReader, readBytes, readJsonBody } from "./body.ts";
-import { identifyCaller } from "./caller.ts";
 import type { HttpDeps } from "./deps.ts";
 import { checkInput, checkQuery } from "./input.ts";
 

@@ -15,8 +15,7 @@ import { Refusal } from "../ground/refusal.ts";
 import { fields, oneOf, orNull } from "../ground/schema.ts";
 import { VERSION } from "../release/change.ts";
 import type { Reader } from "../store/port.ts";
-import { clearSessionCookie, readSessionCookie, writeSessionCookie } from "./cookie.ts";
-import { dashboardOrigin } from "./host.ts";
+import { clearSessionCookie, dashboardOrigin, readSessionCookie, writeSessionCookie } from "./cookie.ts";
 import { openRoute, ownerRoute } from "./route.ts";
 
 const environmentName = oneOf(ENVIRONMENT_NAMES);

@@ -18,10 +18,10 @@ import { VERSION } from "../release/change.ts";
 import { RECEIPTS_SECTION } from "../selling/receipt.ts";
 import type { Reader } from "../store/port.ts";
 import { ALERT_CODES, ALERT_MAIL_SWITCH } from "../watch/alert.ts";
+import { docsUrl } from "./answer.ts";
 import type { HttpDeps } from "./deps.ts";
-import { docsUrl } from "./error.ts";
+import { senderDomain } from "./mail.ts";
 import { environmentRoute } from "./route.ts";
-import { senderDomain } from "./sender-domain.ts";
 import { changeSettings } from "./setting-change.ts";
 
 const ALERT_SWITCHES = [...ALERT_CODES, ALERT_MAIL_SWITCH] as const;

@@ -21,9 +21,8 @@ import { Refusal } from "../ground/refusal.ts";
 import { fields, oneOf } from "../ground/schema.ts";
 import type { Writer } from "../store/port.ts";
 import { WHOLE_SERVER, writeAudit } from "../watch/audit.ts";
-import { readDeviceCookie, writeDeviceCookie, writeSessionCookie } from "./cookie.ts";
+import { readDeviceCookie, requireSameOrigin, writeDeviceCookie, writeSessionCookie } from "./cookie.ts";
 import type { HttpDeps } from "./deps.ts";
-import { requireSameOrigin } from "./host.ts";
 import { openRoute } from "./route.ts";
 
 /** Who the local dashboard's owner is while nobody set one up: local development has no passwords. */

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
 import { MAX_BODIES_PER_ADDRESS_BYTES, MAX_RECEIVER_BODY_BYTES } from "../../src/ground/limit.ts";
 import { Refusal } from "../../src/ground/refusal.ts";
-import { BodyRoom } from "../../src/http/body-room.ts";
+import { BodyRoom } from "../../src/http/body.ts";
 import { receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
 import { APP, type RunningService, startRunningService } from "../kit/running-service.ts";
 import { settle, VirtualClock } from "../kit/virtual-clock.ts";

@@ -1,6 +1,6 @@
 /** Holds every successful answer against the schema that the OpenAPI document gives for its route. */
 import { Value } from "typebox/value";
-import { matchesPath } from "../../src/http/missing.ts";
+import { matchesPath } from "../../src/http/address.ts";
 import type { Route } from "../../src/http/route.ts";
 import { ROUTES } from "../../src/http/route-list.ts";
 

@@ -14,7 +14,7 @@ import type { ServiceConfig } from "../../src/config.ts";
 import { type Json, parseJson } from "../../src/ground/json.ts";
 import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
 import { createLog } from "../../src/ground/log.ts";
-import { BodyRoom } from "../../src/http/body-room.ts";
+import { BodyRoom } from "../../src/http/body.ts";
 import type { HttpDeps } from "../../src/http/deps.ts";
 import { createHttp } from "../../src/http/http.ts";
 import type { MailOutcome, OutgoingMail } from "../../src/mail/mailer.ts";

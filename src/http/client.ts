@@ -1,0 +1,176 @@
+/**
+ * The client library itself, for pages of any origin, and what it does for a person besides records: signing in and out, what they may know
+ * of themselves, and where they go to pay.
+ */
+import { Type } from "typebox";
+import library from "../../client/g.js" with { type: "text" };
+import { endPersonSession, endPersonSessions } from "../client/person-session.ts";
+import type { SigninPlace } from "../client/person-signin.ts";
+import { toIso } from "../ground/clock.ts";
+import { fields, orNull, time, timeOrNull } from "../ground/schema.ts";
+import { checkAccess, grantSource } from "../people/access-grant.ts";
+import { findBalance } from "../people/credit.ts";
+import { resolveEntitlementKey } from "../people/entitlement.ts";
+import { type PersonRow, requirePerson } from "../people/person.ts";
+import { requirePlanLink, requireProductLink } from "../selling/payment-link.ts";
+import { currentPlan } from "../selling/subscription.ts";
+import { DATA_HEADERS } from "./answer.ts";
+import { type ClientCall, clientRoute, personRoute } from "./client-route.ts";
+import { openRoute } from "./route.ts";
+
+const ETAG = `"${Bun.hash(library).toString(36)}"`;
+
+const HEADERS = {
+  ...DATA_HEADERS,
+  "access-control-allow-origin": "*",
+  "cross-origin-resource-policy": "cross-origin",
+  "content-type": "text/javascript; charset=utf-8",
+  "cache-control": "public, no-cache",
+  etag: ETAG,
+};
+
+const clientPerson = Type.Object({ id: Type.String(), email: Type.String(), createdAt: time });
+
+/** Attributes stay inside: what an app notes about its people is not always for their eyes. */
+function viewClientPerson({ id, email, createdAt }: PersonRow) {
+  return { id, email, createdAt: toIso(createdAt) };
+}
+
+const email = Type.String({ description: "an e-mail address" });
+
+function placeOf({ key, environmentId }: ClientCall, source: string): SigninPlace {
+  return { appId: key.appId, environmentId, by: `key:${key.id}`, source };
+}
+
+const answer = Type.Object({ url: Type.String() });
+
+export const clientRoutes = [
+  openRoute({
+    method: "GET",
+    path: "/client/g.js",
+    summary: "Serves the client library, an ES module.",
+    answer: Type.String(),
+    handle({ request }) {
+      const known = request.headers.get("if-none-match")?.includes(ETAG) ?? false;
+      return known
+        ? new Response(null, { status: 304, headers: HEADERS })
+        : new Response(library, { headers: HEADERS });
+    },
+  }),
+  personRoute({
+    method: "GET",
+    path: "/me",
+    summary: "Tells who is signed in and the plan they are on.",
+    answer: Type.Object({ person: clientPerson, plan: orNull(Type.String()) }),
+    handle({ deps, client, person }) {
+      return deps.store.read(async (tx) => {
+        const row = await requirePerson(tx, client.environmentId, person.personId);
+        const { plan } = await currentPlan(tx, client.environmentId, person.personId);
+        return { person: viewClientPerson(row), plan };
+      });
+    },
+  }),
+  personRoute({
+    method: "GET",
+    path: "/access/:entitlement",
+    summary: "Tells whether the signed-in person may use one entitlement now, and until when.",
+    answer: Type.Object({
+      granted: Type.Boolean(),
+      until: timeOrNull,
+      grants: Type.Array(
+        Type.Object({
+          source: grantSource,
+          grantedAt: time,
+          expiresAt: timeOrNull,
+        }),
+      ),
+    }),
+    handle({ deps, client, person, params, nowMs }) {
+      const { environmentId } = client;
+      return deps.store.read(async (tx) => {
+        const entitlement = await resolveEntitlementKey(tx, environmentId, params.entitlement);
+        const holding = { environmentId, personId: person.personId, entitlement, nowMs };
+        const { granted, until, grants } = await checkAccess(tx, holding);
+        // Who granted and why are words for the app's owner.
+        const shown = grants.map(({ source, grantedAt, expiresAt }) => ({ source, grantedAt, expiresAt }));
+        return { granted, until, grants: shown };
+      });
+    },
+  }),
+  personRoute({
+    method: "GET",
+    path: "/credits",
+    summary: "Tells the signed-in person's credits.",
+    answer: Type.Object({ balance: Type.Integer() }),
+    async handle({ deps, client, person }) {
+      const { environmentId } = client;
+      return { balance: await deps.store.read((tx) => findBalance(tx, environmentId, person.personId)) };
+    },
+  }),
+  clientRoute({
+    method: "POST",
+    path: "/auth/code",
+    summary: "Mails a sign-in code to an address; the answer is the same whether or not anybody has it.",
+    body: fields({ email }),
+    answer: Type.Object({ expiresAt: time }),
+    status: 202,
+    async handle({ deps, client, source, body }) {
+      const { expiresAt } = await deps.personSignin.requestCode(placeOf(client, source), body.email);
+      return { expiresAt: toIso(expiresAt) };
+    },
+  }),
+  clientRoute({
+    method: "POST",
+    path: "/auth/session",
+    summary: "Signs a person in with the code they were mailed; someone new is created first.",
+    body: fields({ email, code: Type.String({ maxLength: 20, description: "the six digits of the code" }) }),
+    answer: Type.Object({ token: Type.String(), expiresAt: time, person: clientPerson }),
+    status: 201,
+    async handle({ deps, client, source, body }) {
+      const { person, token, expiresAt } = await deps.personSignin.signIn(placeOf(client, source), body);
+      return { token, expiresAt: toIso(expiresAt), person: viewClientPerson(person) };
+    },
+  }),
+  personRoute({
+    method: "DELETE",
+    path: "/auth/session",
+    summary: "Signs out.",
+    answer: null,
+    async handle({ deps, person }) {
+      await deps.store.write("app", (tx) => endPersonSession(tx, person.session.id));
+      return undefined;
+    },
+  }),
+  personRoute({
+    method: "DELETE",
+    path: "/auth/sessions",
+    summary: "Signs out everywhere.",
+    answer: null,
+    async handle({ deps, person }) {
+      await deps.store.write("app", (tx) => endPersonSessions(tx, person.personId));
+      return undefined;
+    },
+  }),
+  personRoute({
+    method: "POST",
+    path: "/payments/buy",
+    summary: "Answers a product's payment link; 409 product_not_sellable where a relay sells it.",
+    body: fields({ product: Type.String({ description: "a product's name" }) }),
+    answer,
+    async handle({ deps, client, body }) {
+      const { environmentId } = client;
+      return { url: await deps.store.read((tx) => requireProductLink(tx, environmentId, body.product)) };
+    },
+  }),
+  personRoute({
+    method: "POST",
+    path: "/subscriptions/checkout",
+    summary: "Answers a plan's payment link; 409 plan_not_sellable where a relay sells it.",
+    body: fields({ plan: Type.String({ description: "a plan's name" }) }),
+    answer,
+    async handle({ deps, client, body }) {
+      const { environmentId } = client;
+      return { url: await deps.store.read((tx) => requirePlanLink(tx, environmentId, body.plan)) };
+    },
+  }),
+];
