@@ -16,7 +16,7 @@ import {
 import { dirname } from "node:path";
 import { type Clock, sleep } from "../ground/clock.ts";
 import { partOf, placeFile, syncFile, syncFolder } from "../ground/durable-file.ts";
-import { trySealed } from "../relay/sealed-sample.ts";
+import { trySealed } from "../relay/environment-secret.ts";
 import { findMasterKey, masterKeyFile, readKey } from "../secret/master-key.ts";
 import { Sealer } from "../secret/seal.ts";
 import { checkDatabase } from "../store/database-check.ts";

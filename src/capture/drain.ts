@@ -7,7 +7,7 @@ import { insertEvent } from "../event/event-insert.ts";
 import type { StoredPayload } from "../event/payload.ts";
 import type { Log } from "../ground/log.ts";
 import type { RecordView } from "../records/record.ts";
-import { readDefinition } from "../relay/definition-type.ts";
+import { readDefinition } from "../relay/definition-shape.ts";
 import type { Writer } from "../store/port.ts";
 import { type DataChangeTrigger, matchesWhere } from "../trigger/data-change.ts";
 import { makeChangePayload } from "./change-payload.ts";

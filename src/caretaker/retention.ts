@@ -16,8 +16,8 @@ import {
 } from "../ground/limit.ts";
 import type { Log } from "../ground/log.ts";
 import { forgetErasures } from "../people/person-erase.ts";
-import { relayTarget } from "../relay/relay-row.ts";
-import { forgetPreviousSecrets } from "../relay/relay-secret.ts";
+import { relayTarget } from "../relay/relay.ts";
+import { forgetPreviousSecrets } from "../relay/secret-rotation.ts";
 import type { Writer } from "../store/port.ts";
 import { raiseAlert } from "../watch/alert.ts";
 

@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { findLocalEnvironment } from "../account/environment.ts";
-import { listRelayRows } from "../relay/relay-row.ts";
+import { listRelayRows } from "../relay/relay.ts";
 import { startLocalSync } from "../sync/apply-local.ts";
 import { type Command, CommandFailure } from "./command.ts";
 import { writeExample } from "./example.ts";

@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { writeJson } from "../ground/json.ts";
-import { makeDefinitionSchema } from "../relay/json-schema.ts";
+import { makeDefinitionSchema } from "../relay/definition-shape.ts";
 import type { Command } from "./command.ts";
 import { EXAMPLE_NAME, writeExample } from "./example.ts";
 import { programWord } from "./program-word.ts";

@@ -1,6 +1,6 @@
 /** `relay schema`: the JSON Schema of a definition, for editors. */
 import { writeJson } from "../ground/json.ts";
-import { makeDefinitionSchema } from "../relay/json-schema.ts";
+import { makeDefinitionSchema } from "../relay/definition-shape.ts";
 import type { Command } from "./command.ts";
 
 export const schema: Command = {

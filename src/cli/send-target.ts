@@ -1,7 +1,7 @@
 /** Where `relay send` posts to, and as whom: the relay's receiver trigger, its URL, and the secret to sign with. */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { findRelay } from "../relay/relay-row.ts";
+import { findRelay } from "../relay/relay.ts";
 import { readLocalSecrets } from "../secret/local-file.ts";
 import { definitionPath, readDefinitionFile } from "../sync/definition-file.ts";
 import type { ReceiverTrigger } from "../trigger/receiver.ts";

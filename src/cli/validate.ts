@@ -1,7 +1,9 @@
 /** `relay validate`: every problem of every definition file and of the catalog, each with its line. */
+
 import { existsSync } from "node:fs";
 import { basename, relative, resolve } from "node:path";
 import { writeJson } from "../ground/json.ts";
+import { tellWarnings } from "../ground/refusal.ts";
 import { catalogPath, isCatalogFile, readCatalogFile } from "../sync/catalog-file.ts";
 import { listDefinitionFiles, readDefinitionFile } from "../sync/definition-file.ts";
 import type { FileProblem } from "../sync/json-file.ts";
@@ -70,7 +72,7 @@ async function check(path: string, file: string, nowMs: number): Promise<Checked
     ? await readCatalogFile(path)
     : await readDefinitionFile(path, nowMs);
   if (!read.ok) return { file, problems: read.problems, warnings: [] };
-  return { file, problems: [], warnings: "warnings" in read ? read.warnings : [] };
+  return { file, problems: [], warnings: "definition" in read ? tellWarnings(read.warnings) : read.warnings };
 }
 
 function showPlace({ place }: FileProblem): string {

@@ -2,7 +2,7 @@
 import { accessSync, constants, existsSync, readdirSync, statfsSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { listEnvironments } from "../account/environment.ts";
-import { listSharedSecrets } from "../relay/relay-environment-secret.ts";
+import { listSharedSecrets } from "../relay/environment-secret.ts";
 import type { Reader } from "../store/port.ts";
 import { type Finding, failure, fine, type Patient, worry, writeBytes, writeDuration } from "./finding.ts";
 

@@ -6,7 +6,7 @@
  */
 import type { ActionResult } from "../action/contract.ts";
 import { isJsonObject, parseJson } from "../ground/json.ts";
-import type { ActionDefinition } from "../relay/definition-type.ts";
+import type { ActionDefinition } from "../relay/definition-shape.ts";
 import { type LiveAction, openActions } from "../relay/live-relay.ts";
 import type { Reader } from "../store/port.ts";
 import { type BoundKey, type Memory, makeFreshKeys, openKey, type Slot, type Work } from "./effect.ts";

@@ -5,7 +5,7 @@
 import { toIsoOrNull } from "../ground/clock.ts";
 import { type Json, writeJson } from "../ground/json.ts";
 import { Refusal } from "../ground/refusal.ts";
-import { type Definition, readDefinition } from "../relay/definition-type.ts";
+import { type Definition, readDefinition } from "../relay/definition-shape.ts";
 import { type LiveAction, openActions } from "../relay/live-relay.ts";
 import { actsUnsigned } from "../relay/unsigned-rule.ts";
 import type { Reader, Writer } from "../store/port.ts";

@@ -11,6 +11,31 @@ export interface Problem {
   message: string;
 }
 
+/** What is taken as it is and is probably not meant. Its code says which rule tells it; a person reads the sentence alone. */
+export interface Warning extends Problem {
+  code: WarningCode;
+}
+
+type WarningCode =
+  | "unsigned_events"
+  | "person_never_found"
+  | "path_names_nothing"
+  | "ref_not_unique"
+  | "expiry_past"
+  | "url_local"
+  | "own_host"
+  | "secret_missing"
+  | "secret_replaced"
+  | "signing_secret_removed"
+  | "reference_missing"
+  | "not_sold_here"
+  | "record_does_not_fit";
+
+/** The sentences, as an answer or a terminal tells them. */
+export function tellWarnings(warnings: readonly Warning[]): string[] {
+  return warnings.map(({ message }) => message);
+}
+
 /**
  * Problems of a part, told from where the part stands: `ref` under `actions.0` becomes `actions.0.ref`, also where the sentence
  * begins with it.

@@ -2,68 +2,19 @@
 import { Type } from "typebox";
 import { MAX_SECRET_OVERLAP_SECONDS } from "../ground/limit.ts";
 import { makePage, readPageRequest } from "../ground/page.ts";
-import { fields, oneOf, orNull, pageOf, pageQuery, time, timeOrNull } from "../ground/schema.ts";
+import { tellWarnings } from "../ground/refusal.ts";
+import { fields, orNull, pageOf, pageQuery, time } from "../ground/schema.ts";
 import { checkDefinition } from "../relay/definition.ts";
 import { warnOwnHost } from "../relay/definition-warning.ts";
-import type { RelayContext } from "../relay/relay-context.ts";
-import { warnOfReferences } from "../relay/relay-reference.ts";
-import { deleteRelay } from "../relay/relay-remove.ts";
-import { requireRelay } from "../relay/relay-row.ts";
-import { createRelay, updateRelay } from "../relay/relay-save.ts";
-import { prepareSecret, readSecretSlot, storeSecret } from "../relay/relay-secret.ts";
-import { pauseRelay, resumeRelay } from "../relay/relay-state.ts";
+import { type RelayContext, requireRelay } from "../relay/relay.ts";
+import { checkWrites, warnOfReferences } from "../relay/relay-reference.ts";
+import { createRelay, updateRelay, viewSaved } from "../relay/relay-save.ts";
+import { deleteRelay, pauseRelay, resumeRelay } from "../relay/relay-state.ts";
 import { RELAY_TEMPLATES } from "../relay/relay-template.ts";
-import { listRelays, showRelay } from "../relay/relay-view.ts";
-import { rotateSigningSecret } from "../relay/signing-secret.ts";
-import { checkWrites } from "../relay/write-reference.ts";
+import { listRelays, relayItem, relayView, savedRelay, showRelay } from "../relay/relay-view.ts";
+import { prepareSecret, readSecretSlot, rotateSigningSecret, storeSecret } from "../relay/secret-rotation.ts";
 import type { HttpDeps } from "./deps.ts";
 import { type EnvironmentCall, environmentRoute, openRoute } from "./route.ts";
-
-const item = {
-  id: Type.String(),
-  name: Type.String(),
-  state: oneOf(["active", "paused"]),
-  trigger: oneOf(["receiver", "schedule", "data_change"]),
-  triggerInWords: Type.String(),
-  actions: Type.Integer(),
-  version: Type.Integer(),
-  origin: Type.Object({ kind: oneOf(["file", "dashboard"]), at: time }),
-  receiverUrl: Type.Optional(Type.String()),
-  lastEventAt: timeOrNull,
-  last24h: Type.Object({
-    done: Type.Integer(),
-    failed: Type.Integer(),
-    dead: Type.Integer(),
-    waiting: Type.Integer(),
-    approximate: Type.Optional(Type.Literal(true)),
-  }),
-};
-
-const relayItem = Type.Object(item);
-
-const relay = Type.Object({
-  ...item,
-  definition: Type.Unknown(),
-  createdAt: time,
-  updatedAt: time,
-  secret: Type.Object({
-    kind: oneOf(["minted", "pasted", "public_key", "processor", "none"]),
-    fingerprint: Type.Optional(Type.String()),
-    setAt: timeOrNull,
-    previousUntil: Type.Optional(time),
-  }),
-  signingSecret: Type.Optional(Type.Object({ setAt: time })),
-  problems: Type.Array(Type.Object({ code: Type.String(), message: Type.String() })),
-});
-
-/** What a save answers; a secret that it made stands in it and in no later answer. */
-const savedRelay = Type.Object({
-  relay,
-  receiverUrl: Type.Optional(Type.String()),
-  receiverSecret: Type.Optional(Type.String()),
-  signingSecret: Type.Optional(Type.String()),
-  warnings: Type.Array(Type.String()),
-});
 
 const definition = Type.Unknown({ description: "a relay definition, a JSON object" });
 
@@ -114,7 +65,7 @@ export const relayRoutes = [
         origin: SAVED_HERE,
       };
       const context = relayContext(call);
-      return await deps.store.write(origin, (tx) => createRelay(tx, context, input));
+      return viewSaved(await deps.store.write(origin, (tx) => createRelay(tx, context, input)));
     },
   }),
   environmentRoute({
@@ -131,11 +82,11 @@ export const relayRoutes = [
       if ("problems" in checked) return { problems: checked.problems, warnings: [] };
       return await deps.store.read(async (tx) => ({
         problems: await checkWrites(tx, environment.id, checked.definition),
-        warnings: [
+        warnings: tellWarnings([
           ...checked.warnings,
           ...warnOwnHost(checked.definition, deps.baseUrl()),
           ...(await warnOfReferences(tx, environment.id, checked.definition)),
-        ],
+        ]),
       }));
     },
   }),
@@ -143,7 +94,7 @@ export const relayRoutes = [
     method: "GET",
     path: "/relays/:name",
     summary: "Shows one relay with its definition, what is known of its secrets, and its problems.",
-    answer: Type.Object({ relay }),
+    answer: Type.Object({ relay: relayView }),
     async handle(call) {
       const { deps, environment, params } = call;
       const context = relayContext(call);
@@ -164,7 +115,7 @@ export const relayRoutes = [
       const context = relayContext(call);
       const input = { definition: body.definition, version: body.version, origin: SAVED_HERE };
       const saved = await deps.store.write(origin, (tx) => updateRelay(tx, context, params.name, input));
-      return saved;
+      return viewSaved(saved);
     },
   }),
   environmentRoute({
@@ -183,7 +134,7 @@ export const relayRoutes = [
     method: "POST",
     path: "/relays/:name/pause",
     summary: "Pauses a relay: what arrives is recorded and waits, ticks are not recorded.",
-    answer: Type.Object({ relay }),
+    answer: Type.Object({ relay: relayView }),
     async handle(call) {
       const { deps, origin, params } = call;
       const context = relayContext(call);
@@ -195,7 +146,7 @@ export const relayRoutes = [
     method: "POST",
     path: "/relays/:name/resume",
     summary: "Resumes a relay: what waited runs in order.",
-    answer: Type.Object({ relay }),
+    answer: Type.Object({ relay: relayView }),
     async handle(call) {
       const { deps, origin, params } = call;
       const context = relayContext(call);
@@ -224,10 +175,9 @@ export const relayRoutes = [
       const context = relayContext(call);
       const slot = await deps.store.read((tx) => readSecretSlot(tx, environment.id, params.name));
       const prepared = prepareSecret(slot, body.value ?? null, deps.sealer, context.nowMs);
-      const shown = await deps.store.write(origin, (tx) =>
+      return await deps.store.write(origin, (tx) =>
         storeSecret(tx, context, prepared, body.overlapSeconds ?? 0),
       );
-      return shown;
     },
   }),
   environmentRoute({
@@ -238,8 +188,7 @@ export const relayRoutes = [
     async handle(call) {
       const { deps, origin, params } = call;
       const context = relayContext(call);
-      const shown = await deps.store.write(origin, (tx) => rotateSigningSecret(tx, context, params.name));
-      return shown;
+      return await deps.store.write(origin, (tx) => rotateSigningSecret(tx, context, params.name));
     },
   }),
   openRoute({

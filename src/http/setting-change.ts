@@ -22,8 +22,8 @@ import {
   viewMailSettings,
 } from "../mail/mail-settings.ts";
 import { parseAllowList } from "../outbound/address.ts";
-import { keepProcessorSecret } from "../relay/relay-environment-secret.ts";
-import { processorSecretContext } from "../relay/relay-row.ts";
+import { keepProcessorSecret } from "../relay/environment-secret.ts";
+import { processorSecretContext } from "../relay/relay.ts";
 import { readPastedSecret } from "../secret/paste.ts";
 import type { Sealer } from "../secret/seal.ts";
 import { RECEIPTS_SECTION } from "../selling/receipt.ts";

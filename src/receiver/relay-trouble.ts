@@ -3,7 +3,7 @@
  * until it is over; when it begins and when it is over the owner is alerted, unless that is switched off. Finding it is others' work.
  */
 import { alertOn, findEnvironmentById } from "../account/environment.ts";
-import { relayTarget } from "../relay/relay-row.ts";
+import { relayTarget } from "../relay/relay.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { raiseAlert } from "../watch/alert.ts";
 import { clearProblem, raiseProblem, standingProblems } from "../watch/problem.ts";

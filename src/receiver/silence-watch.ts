@@ -7,7 +7,7 @@ import { ClockWatch } from "../ground/clock-watch.ts";
 import type { Log } from "../ground/log.ts";
 import { Loop } from "../ground/loop.ts";
 import type { LiveRelay, LiveRelays, Snapshot } from "../relay/live-relay.ts";
-import { findLastEventAt } from "../relay/relay-count.ts";
+import { findLastEventAt } from "../relay/relay-view.ts";
 import { type Store, StoreUnavailable } from "../store/port.ts";
 import { learnRhythm, MIN_SILENCE_MS, type Rhythm } from "./rhythm.ts";
 import type { StandingTroubles } from "./standing-trouble.ts";

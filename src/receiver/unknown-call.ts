@@ -3,7 +3,7 @@
  * that name, or has one that is no receiver; then the sender was not told, and its calls show there.
  */
 import { toIso } from "../ground/clock.ts";
-import { relayTarget } from "../relay/relay-row.ts";
+import { relayTarget } from "../relay/relay.ts";
 import type { Reader } from "../store/port.ts";
 
 interface FormerReceiver {

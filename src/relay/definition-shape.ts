@@ -1,9 +1,31 @@
 /** The shape of a whole definition, made from the registries' shapes. A new trigger, scheme or action is in it by itself. */
+
 import { type TSchema, Type } from "typebox";
 import { ACTIONS } from "../action/registry.ts";
+import { type Json, type JsonObject, parseJson } from "../ground/json.ts";
 import { MAX_ACTIONS_PER_RELAY } from "../ground/limit.ts";
 import { RELAY_NAME } from "../ground/shape.ts";
-import { TRIGGERS } from "../trigger/registry.ts";
+import { TRIGGERS, type Trigger } from "../trigger/registry.ts";
+import { SCHEMES } from "../verify/registry.ts";
+
+export interface Definition {
+  /** 2 to 63 characters: the file's name and the last segment of the receiver URL. */
+  name: string;
+  trigger: Trigger;
+  /** 1 to 10, run in order. */
+  actions: ActionDefinition[];
+}
+
+/** An action as its type's shape says. */
+export interface ActionDefinition {
+  type: string;
+  [field: string]: Json;
+}
+
+/** A stored one; it passed the check of the version that saved it, and may name what this version does not know. */
+export function readDefinition(text: string): Definition {
+  return parseJson(text) as unknown as Definition;
+}
 
 const triggerShape = Type.Union(
   TRIGGERS.map((trigger): TSchema => trigger.shape),
@@ -54,3 +76,93 @@ export const definitionShape = Type.Object(
     },
   },
 );
+
+/** The keywords of JSON Schema that the shapes use; every other property of a shape is the house's own and stays in it. */
+const KEYWORDS = [
+  "type",
+  "const",
+  "enum",
+  "required",
+  "additionalProperties",
+  "minItems",
+  "maxItems",
+  "uniqueItems",
+  "minLength",
+  "maxLength",
+  "minimum",
+  "maximum",
+  "minProperties",
+  "maxProperties",
+  "pattern",
+] as const;
+
+/** Title and examples of each variant, by the literal that tells it apart. */
+const NOTES: ReadonlyMap<string, { title: string; examples: readonly unknown[] }> = new Map([
+  ...ACTIONS.map(({ type, title, examples }) => [type, { title, examples }] as const),
+  ...TRIGGERS.map(({ kind, title, examples }) => [kind, { title, examples }] as const),
+  ...SCHEMES.map(({ name, title, examples }) => [name, { title, examples }] as const),
+]);
+
+/** A new copy each time. */
+export function makeDefinitionSchema(): JsonObject {
+  return {
+    $schema: "https://json-schema.org/draft/2020-12/schema",
+    title: "Relay definition",
+    ...translate(definitionShape as unknown as Shape),
+  };
+}
+
+type Shape = { [keyword: string]: unknown };
+
+function translate(shape: Shape): JsonObject {
+  const schema: Shape = {};
+  const description = describe(shape);
+  if (description !== null) schema.description = description;
+  for (const keyword of KEYWORDS) {
+    const value = shape[keyword];
+    if (value !== undefined) schema[keyword] = isShape(value) ? translate(value) : structuredClone(value);
+  }
+  for (const keyword of ["properties", "patternProperties"]) {
+    const named = shape[keyword];
+    if (isShape(named)) {
+      schema[keyword] = Object.fromEntries(
+        Object.entries(named).map(([name, part]) => [name, translate(part as Shape)]),
+      );
+    }
+  }
+  // A name that fits no pattern is refused by the check too.
+  if (isShape(shape.patternProperties)) schema.additionalProperties ??= false;
+  if (isShape(shape.items)) schema.items = translate(shape.items);
+  if (Array.isArray(shape.anyOf)) Object.assign(schema, translateUnion(shape, shape.anyOf as Shape[]));
+  return schema as JsonObject;
+}
+
+function translateUnion(shape: Shape, variants: readonly Shape[]): Shape {
+  const literals = variants.map((variant) => variant.const);
+  if (literals.every((literal) => literal !== undefined)) return { enum: literals };
+  const { discriminator } = shape;
+  if (typeof discriminator !== "string") return { anyOf: variants.map(translate) };
+  const names = variants.map((variant) => readLiteral(variant, discriminator));
+  return {
+    type: "object",
+    required: [discriminator],
+    // Said once more outside the variants, so that an editor completes the name before a variant is chosen.
+    properties: { [discriminator]: { enum: names } },
+    oneOf: variants.map((variant, index) => ({ ...NOTES.get(names[index] ?? ""), ...translate(variant) })),
+  };
+}
+
+function readLiteral(variant: Shape, discriminator: string): string {
+  const properties = variant.properties as Record<string, Shape> | undefined;
+  return String(properties?.[discriminator]?.const);
+}
+
+function describe({ description, expects, type, properties }: Shape): string | null {
+  if (typeof description !== "string") return null;
+  const told = typeof expects === "string" && type !== "object" && properties === undefined;
+  return told ? `${description} It must be ${expects}.` : description;
+}
+
+function isShape(value: unknown): value is Shape {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}

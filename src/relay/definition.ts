@@ -6,19 +6,14 @@
 import { findAction } from "../action/registry.ts";
 import { checkShape } from "../ground/check-shape.ts";
 import { isJsonObject, type JsonObject } from "../ground/json.ts";
-import { type Problem, placeProblems, refuseDefinition } from "../ground/refusal.ts";
+import { type Problem, placeProblems, refuseDefinition, type Warning } from "../ground/refusal.ts";
 import { findTrigger } from "../trigger/registry.ts";
-import { checkBounds } from "./definition-bounds.ts";
-import { type DefinitionParts, readParts } from "./definition-part.ts";
-import { checkPersonRule } from "./definition-person.ts";
-import { definitionShape } from "./definition-shape.ts";
-import type { ActionDefinition, Definition } from "./definition-type.ts";
+import { checkBounds, type DefinitionParts, readParts } from "./definition-part.ts";
+import { type Definition, definitionShape } from "./definition-shape.ts";
 import { listWarnings } from "./definition-warning.ts";
 import { checkUnsignedRule } from "./unsigned-rule.ts";
 
-export type { ActionDefinition, Definition };
-
-type CheckedDefinition = { definition: Definition; warnings: string[] } | { problems: Problem[] };
+type CheckedDefinition = { definition: Definition; warnings: Warning[] } | { problems: Problem[] };
 
 /** More problems than anyone fixes in one go; the rest is counted. */
 const MAX_PROBLEMS = 50;
@@ -46,7 +41,7 @@ export function checkDefinition(value: unknown, nowMs: number | null = null): Ch
 export function requireDefinition(
   value: unknown,
   nowMs: number | null = null,
-): { definition: Definition; warnings: string[] } {
+): { definition: Definition; warnings: Warning[] } {
   const checked = checkDefinition(value, nowMs);
   if ("problems" in checked) throw refuseDefinition(checked.problems);
   return checked;
@@ -98,4 +93,21 @@ function capProblems(problems: Problem[]): Problem[] {
   const more = problems.length - MAX_PROBLEMS;
   const message = `The definition has ${more} more problems: fix these ${MAX_PROBLEMS} first, then check again.`;
   return [...problems.slice(0, MAX_PROBLEMS), { field: "", message }];
+}
+
+/** One problem an action that needs a person under a trigger that never has one. */
+function checkPersonRule({ trigger, actions }: DefinitionParts): Problem[] {
+  if (trigger === null || findTrigger(trigger.kind)?.canHavePerson !== false) return [];
+  const problems: Problem[] = [];
+  actions.forEach((part, index) => {
+    const type = part === null ? null : findAction(part.action.type);
+    if (part === null || type?.needsPerson(part.action) !== true) return;
+    const toPerson = part.action.to === "person";
+    const field = toPerson ? `actions.${index}.to` : `actions.${index}.type`;
+    const what = toPerson ? 'is "person"' : `is ${type.type}, which acts on the event's person`;
+    const todo = toPerson ? "leave `to` out" : "remove the action";
+    const message = `\`${field}\` ${what}, but a ${trigger.kind} has no person: ${todo}, or use a receiver or data_change trigger.`;
+    problems.push({ field, message });
+  });
+  return problems;
 }

@@ -5,7 +5,8 @@
  */
 import { type Json, type JsonObject, scalarText } from "../ground/json.ts";
 import { type Path, parsePath, readField, readPath } from "../template/path.ts";
-import type { When } from "../trigger/receiver.ts";
+import { PERSON_KEYS, type PersonKey, type When } from "../trigger/receiver.ts";
+import { findTrigger, type Trigger } from "../trigger/registry.ts";
 
 /** A map with its paths parsed; made once per saved relay, used for every call. */
 export type CompiledMap = readonly (readonly [name: string, path: Path])[];
@@ -70,4 +71,15 @@ export function readEventId(mapped: JsonObject): string | null {
   if (typeof value === "number") return Number.isSafeInteger(value) ? String(value) : null;
   const digits = scalarText(value);
   return digits !== null && INTEGER.test(digits) ? digits : null;
+}
+
+/** The person key in the map, or null. */
+export function findPersonKey(map: Readonly<Record<string, string>>): PersonKey | null {
+  return PERSON_KEYS.find((key) => Object.hasOwn(map, key)) ?? null;
+}
+
+/** Whether an event of this trigger can have a person: a record's owner or recipient, or whom the map names. */
+export function canHavePerson(trigger: Trigger): boolean {
+  if (trigger.kind === "receiver") return findPersonKey(trigger.map) !== null;
+  return findTrigger(trigger.kind)?.canHavePerson === true;
 }

@@ -7,11 +7,9 @@ import type { Sealer } from "../secret/seal.ts";
 import type { When } from "../trigger/receiver.ts";
 import type { BodyKinds, Verifier, VerifyFields } from "../verify/contract.ts";
 import { bindScheme, RENAMED_SCHEME } from "../verify/registry.ts";
-import type { Definition } from "./definition.ts";
+import type { Definition } from "./definition-shape.ts";
 import { type CompiledMap, compileMap } from "./event-map.ts";
-import type { LiveRow } from "./live-row.ts";
-import { overlapVerifiers } from "./overlap-verifier.ts";
-import { processorSecretContext, receiverSecretContext, receiverUrl } from "./relay-row.ts";
+import { processorSecretContext, type RelayRow, receiverSecretContext, receiverUrl } from "./relay.ts";
 import { arrivesUnsigned } from "./unsigned-rule.ts";
 
 /** Why a receiver verifies nothing at all. */
@@ -37,8 +35,13 @@ export interface LiveReceiver {
   unsigned: boolean;
 }
 
+type ReceiverRow = Pick<
+  RelayRow,
+  "id" | "name" | "environmentId" | "secretKind" | "secret" | "previousSecret" | "previousSecretUntil"
+> & { appId: string; processorSecret: Uint8Array | null };
+
 export function openReceiver(
-  row: LiveRow,
+  row: ReceiverRow,
   definition: Definition,
   barsUnsigned: boolean,
   rooms: { sealer: Sealer; baseUrl: () => string },
@@ -63,7 +66,7 @@ export function openReceiver(
   };
 }
 
-function openVerifier(row: LiveRow, verify: VerifyFields, sealer: Sealer): Closed | Verifier {
+function openVerifier(row: ReceiverRow, verify: VerifyFields, sealer: Sealer): Closed | Verifier {
   const scheme = bindScheme(verify);
   if (scheme === null) return "no_secret";
   const need = scheme.secretNeed();
@@ -81,4 +84,16 @@ function openVerifier(row: LiveRow, verify: VerifyFields, sealer: Sealer): Close
   const previous = sealer.unseal(row.previousSecret, receiverSecretContext(row.id));
   if (need === "shared" && isKeyText(previous)) return verifier;
   return overlapVerifiers(verifier, scheme.prepare(previous), row.previousSecretUntil);
+}
+
+/** `untilMs`: from then on (milliseconds since the epoch) `previous` verifies nothing. */
+function overlapVerifiers(present: Verifier, previous: Verifier, untilMs: number): Verifier {
+  return {
+    verify(call) {
+      const verdict = present.verify(call);
+      if (verdict.verified || call.nowMs >= untilMs) return verdict;
+      const earlier = previous.verify(call);
+      return earlier.verified ? earlier : verdict;
+    },
+  };
 }

@@ -6,13 +6,11 @@ import { type BoundAction, bindAction } from "../action/registry.ts";
 import { type Json, writeCanonicalJson } from "../ground/json.ts";
 import { digestAddress } from "../people/person-erase.ts";
 import type { Sealer } from "../secret/seal.ts";
-import type { Store } from "../store/port.ts";
-import type { ActionDefinition, Definition } from "./definition.ts";
-import { readDefinition } from "./definition-type.ts";
+import type { Reader, Store } from "../store/port.ts";
+import type { ActionDefinition, Definition } from "./definition-shape.ts";
 import { compileMap } from "./event-map.ts";
 import { type LiveReceiver, openReceiver } from "./live-receiver.ts";
-import { type LiveRow, listLiveRows } from "./live-row.ts";
-import { receiverUrl, signingSecretContext } from "./relay-row.ts";
+import { RELAY, type RelayRow, receiverUrl, signingSecretContext } from "./relay.ts";
 import { actsUnsigned } from "./unsigned-rule.ts";
 
 export interface LiveAction extends BoundAction {
@@ -166,7 +164,7 @@ function fingerprintOf(text: string): string {
 }
 
 function openRelay(row: LiveRow, rooms: LiveRelayRooms): LiveRelay {
-  const definition = readDefinition(row.definition);
+  const { definition } = RELAY.read(row);
   const actions = openActions(definition.actions);
   const trigger = definition.trigger;
   const trusted = trigger.kind === "receiver" && trigger.trustUnsignedEvents === true;
@@ -221,4 +219,21 @@ function closeRelay(row: LiveRow, rooms: LiveRelayRooms): LiveRelay {
     signingSecret: null,
     digestAddress: (email) => digestAddress(rooms.sealer, email),
   };
+}
+
+/** A relay's row with its environment's, secrets still sealed and the definition still text, so that one that cannot be read stands alone. */
+type LiveRow = Omit<RelayRow, "definition"> & {
+  definition: string;
+  environmentName: string;
+  appId: string;
+  heldAt: number | null;
+  processorSecret: Uint8Array | null;
+};
+
+function listLiveRows(tx: Reader): Promise<LiveRow[]> {
+  return tx.all<LiveRow>(
+    `SELECT ${RELAY.columnsOf("relay")}, environment.name AS environmentName, environment.app_id AS appId,
+       environment.held_at AS heldAt, environment.processor_secret AS processorSecret
+     FROM relay JOIN environment ON environment.id = relay.environment_id ORDER BY relay.id`,
+  );
 }

@@ -8,9 +8,9 @@ import type { Sealer } from "../secret/seal.ts";
 import type { Writer } from "../store/port.ts";
 import { bindScheme } from "../verify/registry.ts";
 import { clearProblem, raiseProblem } from "../watch/problem.ts";
-import type { Definition } from "./definition.ts";
-import { openReceiverSecret } from "./receiver-secret.ts";
-import { RELAY, type RelayRow, relayTarget, type SecretKind } from "./relay-row.ts";
+import type { Definition } from "./definition-shape.ts";
+import { RELAY, type RelayRow, relayTarget, type SecretKind } from "./relay.ts";
+import { openReceiverSecret } from "./relay-secret.ts";
 import { actsUnsigned, arrivesUnsigned } from "./unsigned-rule.ts";
 
 type RelayProblemCode = "relay_unsigned_event" | "relay_key_as_secret";

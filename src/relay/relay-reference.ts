@@ -6,10 +6,12 @@
 import type { Reference } from "../action/contract.ts";
 import { findAction } from "../action/registry.ts";
 import { isJsonObject, parseJson } from "../ground/json.ts";
+import type { Problem, Warning } from "../ground/refusal.ts";
 import { Refusal } from "../ground/refusal.ts";
+import { joinField } from "../ground/shape.ts";
+import { type CollectionRow, findCollection, listFields } from "../records/collection.ts";
 import type { Reader } from "../store/port.ts";
-import type { Definition } from "./definition.ts";
-import { warnOfWrites } from "./write-reference.ts";
+import type { ActionDefinition, Definition } from "./definition-shape.ts";
 
 /** Actions that sell: they work only on what names this relay as its way of being sold. */
 const SELLING: ReadonlySet<string> = new Set(["fulfil_product", "grant_plan"]);
@@ -20,8 +22,8 @@ export async function warnOfReferences(
   tx: Reader,
   environmentId: number,
   definition: Definition,
-): Promise<string[]> {
-  const warnings: string[] = [];
+): Promise<Warning[]> {
+  const warnings: Warning[] = [];
   for (const [index, action] of definition.actions.entries()) {
     const type = findAction(action.type);
     for (const reference of type?.references(action) ?? []) {
@@ -108,8 +110,12 @@ async function rowExists(tx: Reader, sql: string, environmentId: number, name: s
   return (await tx.get(sql, environmentId, name)) !== null;
 }
 
-function warnOfMissing(field: string, reference: Reference): string {
-  return `\`${field}\`: there is no ${inWords(reference)} in this environment yet; create it before the first event, which ends dead without it.`;
+function warnOfMissing(field: string, reference: Reference): Warning {
+  return {
+    code: "reference_missing",
+    field,
+    message: `\`${field}\`: there is no ${inWords(reference)} in this environment yet; create it before the first event, which ends dead without it.`,
+  };
 }
 
 function inWords({ kind, name }: Reference): string {
@@ -126,10 +132,14 @@ async function warnOfSale(
   type: string,
   field: string,
   { kind, name }: Reference,
-): Promise<string | null> {
+): Promise<Warning | null> {
   if (!SELLING.has(type) || (kind !== "product" && kind !== "plan")) return null;
   if ((await findSeller(tx, environmentId, kind, name)) === relayName) return null;
-  return `\`${field}\`: the ${kind} ${name} is not sold through this relay yet; set its sold-through setting to the relay ${relayName} before the first event, which ends dead without it.`;
+  return {
+    code: "not_sold_here",
+    field,
+    message: `\`${field}\`: the ${kind} ${name} is not sold through this relay yet; set its sold-through setting to the relay ${relayName} before the first event, which ends dead without it.`,
+  };
 }
 
 /** The relay that a product or plan is sold through, by name; null for none. */
@@ -144,4 +154,68 @@ async function findSeller(
   const soldThrough = row === null || row.soldThrough === null ? null : parseJson(row.soldThrough);
   if (!isJsonObject(soldThrough) || soldThrough.kind !== "relay") return null;
   return typeof soldThrough.relay === "string" ? soldThrough.relay : null;
+}
+
+interface Write {
+  action: ActionDefinition;
+  /** `actions.0` */
+  place: string;
+  collection: CollectionRow;
+}
+
+/** One problem each write_record that leaves out `to` where the collection's records need a recipient. */
+export async function checkWrites(
+  tx: Reader,
+  environmentId: number,
+  definition: Definition,
+): Promise<Problem[]> {
+  const writes = await listWrites(tx, environmentId, definition);
+  return writes.flatMap(({ action, place, collection: { kind, name } }) => {
+    if (action.to === "person" || (kind !== "addressed" && kind !== "direct")) return [];
+    const field = `${place}.to`;
+    const what = `the collection ${name} is ${kind} and each of its records needs the person it is for`;
+    const todo = `write "to": "person", or name a shared or private collection`;
+    return [{ field, message: `\`${field}\` is missing, but ${what}: ${todo}.` }];
+  });
+}
+
+/** One sentence each field that ends the event dead as the collection stands. */
+async function warnOfWrites(tx: Reader, environmentId: number, definition: Definition): Promise<Warning[]> {
+  const writes = await listWrites(tx, environmentId, definition);
+  return writes.flatMap(({ action, place, collection }) => {
+    const fields = listFields(collection);
+    const given = isJsonObject(action.data) ? Object.keys(action.data) : [];
+    const strange = given.filter((name) => !fields.has(name));
+    const missing = [...fields].filter(([name, { required }]) => required && !given.includes(name));
+    const warn = (field: string, message: string): Warning => ({
+      code: "record_does_not_fit",
+      field,
+      message,
+    });
+    return [
+      ...strange.map((name) => {
+        const field = joinField(`${place}.data`, name);
+        return warn(
+          field,
+          `\`${field}\` is not a field of the collection ${collection.name}: remove it or add the field to the collection, or every event ends dead.`,
+        );
+      }),
+      ...missing.map(([name]) =>
+        warn(
+          `${place}.data`,
+          `\`${place}.data\` leaves out ${name}, which the collection ${collection.name} requires: fill it, or every event ends dead.`,
+        ),
+      ),
+    ];
+  });
+}
+
+async function listWrites(tx: Reader, environmentId: number, definition: Definition): Promise<Write[]> {
+  const writes: Write[] = [];
+  for (const [index, action] of definition.actions.entries()) {
+    if (action.type !== "write_record" || typeof action.collection !== "string") continue;
+    const collection = await findCollection(tx, environmentId, action.collection);
+    if (collection !== null) writes.push({ action, place: `actions.${index}`, collection });
+  }
+  return writes;
 }

@@ -4,24 +4,41 @@
  */
 import { newId } from "../ground/id.ts";
 import { writeJson } from "../ground/json.ts";
-import { refuseDefinition } from "../ground/refusal.ts";
-import type { Writer } from "../store/port.ts";
-import { type Definition, requireDefinition } from "./definition.ts";
+import { Refusal, refuseDefinition, tellWarnings, type Warning } from "../ground/refusal.ts";
+import type { Reader, Writer } from "../store/port.ts";
+import { requireDefinition } from "./definition.ts";
+import type { Definition } from "./definition-shape.ts";
 import { warnOwnHost } from "./definition-warning.ts";
-import { type MadeSecret, makeFirstSecret, NO_SECRET } from "./receiver-secret.ts";
-import { auditRelay } from "./relay-audit.ts";
-import type { RelayContext } from "./relay-context.ts";
-import { refuseKeptElsewhere } from "./relay-environment-secret.ts";
+import { refuseKeptElsewhere } from "./environment-secret.ts";
+import {
+  auditRelay,
+  findRelay,
+  type OriginKind,
+  RELAY,
+  type RelayContext,
+  type RelayRow,
+  requireRelay,
+  requireRelayVersion,
+} from "./relay.ts";
 import { settleRelayProblems } from "./relay-problem.ts";
-import { requireSellingRelays, warnOfReferences } from "./relay-reference.ts";
-import { type OriginKind, RELAY, type RelayRow, requireRelay, requireRelayVersion } from "./relay-row.ts";
-import { forgetSignaturesLater, withSecret } from "./relay-secret.ts";
-import { type RelayView, showRelay } from "./relay-view.ts";
-import { refuseCapped, refuseNameTaken, refuseOtherKind, refuseOtherName } from "./save-refusal.ts";
-import { followSecret, type SecretChange, warnOfSecret } from "./secret-change.ts";
-import { callsUrl, makeSigningSecret, refuseWithoutCallUrl } from "./signing-secret.ts";
-import { unsignedWarning, widensUnsigned } from "./unsigned-rule.ts";
-import { checkWrites } from "./write-reference.ts";
+import { checkWrites, requireSellingRelays, warnOfReferences } from "./relay-reference.ts";
+import {
+  callsUrl,
+  followSecret,
+  followSigning,
+  forgetSignaturesLater,
+  type MadeSecret,
+  type MadeSigningSecret,
+  makeFirstSecret,
+  makeSigningSecret,
+  NO_OVERLAP,
+  NO_SIGNING_SECRET,
+  refuseWithoutCallUrl,
+  warnOfSecret,
+  withSecret,
+} from "./relay-secret.ts";
+import { type RelayView, type SavedRelay, showRelay } from "./relay-view.ts";
+import { widensUnsigned } from "./unsigned-rule.ts";
 
 /** Where a save comes from. `synced`: a sync or promote wrote it, after which the trigger's kind is fixed. */
 interface SaveOrigin {
@@ -39,44 +56,59 @@ export interface NewRelay {
   origin: SaveOrigin;
 }
 
-export interface SavedRelay {
+/** A save that is done. Secrets that it made are in it and in no later answer; null: it made none. */
+interface Saved {
   relay: RelayView;
-  receiverUrl?: string;
-  /** Minted by this save; it stands in no later answer. */
-  receiverSecret?: string;
-  /** Made by this save; it stands in no later answer. */
-  signingSecret?: string;
-  /** One sentence each. */
-  warnings: string[];
-}
-
-interface Shown {
   receiverSecret: string | null;
   signingSecret: string | null;
+  warnings: Warning[];
+}
+
+/** The save as the API answers it. */
+export function viewSaved({ relay, receiverSecret, signingSecret, warnings }: Saved): SavedRelay {
+  return {
+    relay,
+    ...(relay.receiverUrl === undefined ? {} : { receiverUrl: relay.receiverUrl }),
+    ...(receiverSecret === null ? {} : { receiverSecret }),
+    ...(signingSecret === null ? {} : { signingSecret }),
+    warnings: tellWarnings(warnings),
+  };
 }
 
 /**
  * Creates a relay. Refuses with `invalid_definition`, `name_taken`, `relay_capped`, `invalid_input` (a secret that does not fit),
  * `no_call_url` (a signing secret for nothing to sign) or `relay_missing` (a sale bound to a relay that does not exist).
  */
-export async function createRelay(tx: Writer, context: RelayContext, input: NewRelay): Promise<SavedRelay> {
-  const { definition, warnings } = requireDefinition(input.definition, context.nowMs);
+export async function createRelay(tx: Writer, context: RelayContext, input: NewRelay): Promise<Saved> {
+  const { environment, nowMs, sealer } = context;
+  const { definition, warnings } = requireDefinition(input.definition, nowMs);
   await refuseNameTaken(tx, context, definition.name);
   await refuseCapped(tx, context);
-  const { nowMs, sealer } = context;
-  const relayId = newId("rly", nowMs);
-  const made = makeFirstSecret({ relayId, definition, sealer, nowMs }, input.secret);
+  const id = newId("rly", nowMs);
+  const made = makeFirstSecret({ relayId: id, definition, sealer, nowMs }, input.secret);
   await refuseKeptElsewhere(tx, context, definition.name, made.kept);
-  const calls = callsUrl(definition);
-  if (!calls && input.signingSecret !== null) throw refuseWithoutCallUrl();
-  const signing = calls ? makeSigningSecret(relayId, input.signingSecret, sealer) : null;
-  const row = newRow(context, relayId, definition, input.origin, made, signing?.sealed ?? null);
+  if (!callsUrl(definition) && input.signingSecret !== null) throw refuseWithoutCallUrl();
+  const signing = callsUrl(definition) ? makeSigningSecret(id, input.signingSecret, sealer, nowMs) : null;
+  const row: RelayRow = {
+    id,
+    environmentId: environment.id,
+    name: definition.name,
+    definition,
+    version: 1,
+    state: "active",
+    originKind: input.origin.kind,
+    originAt: nowMs,
+    syncedAt: input.origin.synced ? nowMs : null,
+    ...made.kept,
+    ...NO_OVERLAP,
+    ...(signing?.kept ?? NO_SIGNING_SECRET),
+    activeSince: nowMs,
+    createdAt: nowMs,
+    updatedAt: nowMs,
+  };
   await RELAY.insert(tx, row);
-  const todo = warnOfSecret(definition, made.kept.kind, context.environment);
-  return await finish(tx, context, null, row, [...warnings, ...listed(todo)], {
-    receiverSecret: made.minted,
-    signingSecret: signing?.shown ?? null,
-  });
+  const todo = warnOfSecret(definition, made.kept.secretKind, environment);
+  return await finish(tx, context, { before: null, after: row, made, signing }, [...warnings, ...todo]);
 }
 
 /**
@@ -88,144 +120,98 @@ export async function updateRelay(
   context: RelayContext,
   name: string,
   input: { definition: unknown; version: number; origin: SaveOrigin },
-): Promise<SavedRelay> {
-  const before = await requireRelay(tx, context.environment.id, name);
-  const { definition, warnings } = requireDefinition(input.definition, context.nowMs);
+): Promise<Saved> {
+  const { environment, nowMs } = context;
+  const before = await requireRelay(tx, environment.id, name);
+  const { definition, warnings } = requireDefinition(input.definition, nowMs);
   refuseOtherName(name, definition);
   requireRelayVersion(before, input.version);
-  const earlier = before.definition;
-  refuseOtherKind(context, before, earlier, definition);
-  const secret = await followSecret(tx, context, before, earlier, definition);
+  refuseOtherKind(context, before, definition);
+  const made = await followSecret(tx, context, before, definition);
   const signing = followSigning(context, before, definition);
-  const after = nextRow(context, before, earlier, definition, input.origin, secret, signing);
+  const sameTrigger = writeJson(before.definition.trigger) === writeJson(definition.trigger);
+  const next: RelayRow = {
+    ...before,
+    definition,
+    version: before.version + 1,
+    originKind: input.origin.kind,
+    originAt: nowMs,
+    syncedAt: input.origin.synced ? nowMs : before.syncedAt,
+    activeSince: sameTrigger ? before.activeSince : nowMs,
+    updatedAt: nowMs,
+    ...signing?.kept,
+  };
+  const after = made === null ? next : withSecret(next, made.kept, nowMs);
   await RELAY.update(tx, after);
-  if (secret !== null && before.secret !== null) await forgetSignaturesLater(tx, before, context.nowMs);
-  const told = [
-    ...quietUnlessWider(warnings, earlier, definition),
-    ...listed(
-      secret === null ? warnOfSecret(definition, after.secretKind, context.environment) : secret.warning,
-    ),
-    ...listed(signing?.warning ?? null),
-  ];
-  return await finish(tx, context, before, after, told, {
-    receiverSecret: secret?.minted ?? null,
-    signingSecret: signing?.shown ?? null,
-  });
+  if (made !== null && before.secret !== null) await forgetSignaturesLater(tx, before, nowMs);
+  // The opt-in's warning is told when it is taken and whenever a save widens what it buys, not at every save.
+  const quiet = widensUnsigned(before.definition, definition) ? null : "unsigned_events";
+  return await finish(tx, context, { before, after, made, signing }, [
+    ...warnings.filter(({ code }) => code !== quiet),
+    ...(made?.warnings ?? warnOfSecret(definition, after.secretKind, environment)),
+    ...(signing?.warnings ?? []),
+  ]);
+}
+
+interface Written {
+  before: RelayRow | null;
+  after: RelayRow;
+  made: MadeSecret | null;
+  signing: MadeSigningSecret | null;
 }
 
 async function finish(
   tx: Writer,
   context: RelayContext,
-  before: RelayRow | null,
-  after: RelayRow,
-  warnings: readonly string[],
-  shown: Shown,
-): Promise<SavedRelay> {
-  const unfit = await checkWrites(tx, after.environmentId, after.definition);
+  { before, after, made, signing }: Written,
+  warnings: readonly Warning[],
+): Promise<Saved> {
+  const { environmentId, definition } = after;
+  const unfit = await checkWrites(tx, environmentId, definition);
   if (unfit.length > 0) throw refuseDefinition(unfit);
-  await requireSellingRelays(tx, after.environmentId, after.definition);
+  await requireSellingRelays(tx, environmentId, definition);
   await settleRelayProblems(tx, after, context.sealer, context.nowMs);
   await auditRelay(tx, context, before === null ? "relay.created" : "relay.updated", before, after);
-  const references = await warnOfReferences(tx, after.environmentId, after.definition);
-  const relay = await showRelay(tx, context, after);
+  const references = await warnOfReferences(tx, environmentId, definition);
   return {
-    relay,
-    ...(relay.receiverUrl === undefined ? {} : { receiverUrl: relay.receiverUrl }),
-    ...(shown.receiverSecret === null ? {} : { receiverSecret: shown.receiverSecret }),
-    ...(shown.signingSecret === null ? {} : { signingSecret: shown.signingSecret }),
-    warnings: [...warnings, ...warnOwnHost(after.definition, context.baseUrl), ...references],
+    relay: await showRelay(tx, context, after, { isNew: before === null }),
+    receiverSecret: made?.minted ?? null,
+    signingSecret: signing?.shown ?? null,
+    warnings: [...warnings, ...warnOwnHost(definition, context.baseUrl), ...references],
   };
 }
 
-/** The opt-in's warning is told when it is taken and whenever a save widens what it buys, not at every save. */
-function quietUnlessWider(warnings: readonly string[], before: Definition, after: Definition): string[] {
-  if (widensUnsigned(before, after)) return [...warnings];
-  const optIn = unsignedWarning(after);
-  return warnings.filter((warning) => warning !== optIn);
+async function refuseNameTaken(tx: Reader, context: RelayContext, name: string): Promise<void> {
+  if ((await findRelay(tx, context.environment.id, name)) === null) return;
+  throw new Refusal(
+    "name_taken",
+    `A relay named ${name} exists in this environment: choose another name, or save that relay.`,
+  );
 }
 
-function listed(warning: string | null): string[] {
-  return warning === null ? [] : [warning];
+async function refuseCapped(tx: Reader, context: RelayContext): Promise<void> {
+  const limit = context.limits.relaysPerEnvironment;
+  const sql = "SELECT count(*) AS count FROM relay WHERE environment_id = ?1";
+  const count = (await tx.get<{ count: number }>(sql, context.environment.id))?.count ?? 0;
+  if (count < limit) return;
+  throw new Refusal(
+    "relay_capped",
+    `This environment holds ${count} relays, and its limit is ${limit}: delete one that is no longer used, or raise the limit in the server's configuration.`,
+  );
 }
 
-interface SigningChange {
-  sealed: Uint8Array | null;
-  shown: string | null;
-  warning: string | null;
+function refuseOtherName(name: string, definition: Definition): void {
+  if (definition.name === name) return;
+  const message = `\`name\` is fixed once the relay is created: keep ${name}, or create a relay with the new name and delete this one.`;
+  throw refuseDefinition([{ field: "name", message }]);
 }
 
-/** null: the signing secret stays as it is. */
-function followSigning(context: RelayContext, row: RelayRow, definition: Definition): SigningChange | null {
-  const calls = callsUrl(definition);
-  if (calls === (row.signingSecret !== null)) return null;
-  if (!calls) {
-    const warning =
-      "The relay has no call_url any more, so its signing secret was removed; a later call_url gets a new one.";
-    return { sealed: null, shown: null, warning };
-  }
-  const { sealed, shown } = makeSigningSecret(row.id, null, context.sealer);
-  return { sealed, shown, warning: null };
-}
-
-function newRow(
-  context: RelayContext,
-  id: string,
-  definition: Definition,
-  origin: SaveOrigin,
-  made: MadeSecret,
-  signingSecret: Uint8Array | null,
-): RelayRow {
-  const { nowMs } = context;
-  const bare: RelayRow = {
-    id,
-    environmentId: context.environment.id,
-    name: definition.name,
-    definition,
-    version: 1,
-    state: "active",
-    originKind: origin.kind,
-    originAt: nowMs,
-    syncedAt: origin.synced ? nowMs : null,
-    secretKind: NO_SECRET.kind,
-    secret: null,
-    secretFingerprint: null,
-    secretDigest: null,
-    secretSetAt: null,
-    previousSecret: null,
-    previousSecretDigest: null,
-    previousSecretUntil: null,
-    signingSecret,
-    signingSecretSetAt: signingSecret === null ? null : nowMs,
-    activeSince: nowMs,
-    createdAt: nowMs,
-    updatedAt: nowMs,
-  };
-  return withSecret(bare, made.kept, nowMs);
-}
-
-function nextRow(
-  context: RelayContext,
-  before: RelayRow,
-  earlier: Definition,
-  definition: Definition,
-  origin: SaveOrigin,
-  secret: SecretChange | null,
-  signing: SigningChange | null,
-): RelayRow {
-  const { nowMs } = context;
-  const sameTrigger = writeJson(earlier.trigger) === writeJson(definition.trigger);
-  const next: RelayRow = {
-    ...before,
-    definition,
-    version: before.version + 1,
-    originKind: origin.kind,
-    originAt: nowMs,
-    syncedAt: origin.synced ? nowMs : before.syncedAt,
-    activeSince: sameTrigger ? before.activeSince : nowMs,
-    updatedAt: nowMs,
-    ...(signing === null
-      ? {}
-      : { signingSecret: signing.sealed, signingSecretSetAt: signing.sealed === null ? null : nowMs }),
-  };
-  return secret === null ? next : withSecret(next, secret.kept, nowMs);
+function refuseOtherKind(context: RelayContext, before: RelayRow, after: Definition): void {
+  if (before.syncedAt === null || context.environment.name === "local") return;
+  const { kind } = before.definition.trigger;
+  if (kind === after.trigger.kind) return;
+  throw new Refusal(
+    "trigger_kind_fixed",
+    `The relay ${before.name} was synced as a ${kind} and its trigger kind cannot change: rename the relay, or delete its file, prune it in development and sync again.`,
+  );
 }

@@ -1,141 +1,274 @@
 /**
- * Rotating a relay's receiver secret, in three steps: read the slot, prepare the value against the recipe as it was read, store it if
- * the definition has not moved since. A paste that races a recipe change answers `version_conflict` and stores nothing. The secret before
- * it verifies nothing from then on, or, where an overlap is asked for, until that ends; never more than the two.
+ * What a relay's receiver secret must be, and making one: minted or pasted, checked, sealed, fingerprinted. It decides which value
+ * goes with which scheme, and when a stored one no longer does; it writes nothing, and answers a minted one exactly once.
+ * Source: the specification's "Secrets".
  */
-import { toIso } from "../ground/clock.ts";
+import type { Environment } from "../account/environment.ts";
+import { findAction } from "../action/registry.ts";
+import { isKeyText } from "../ground/encoding.ts";
 import { SIGNATURE_MEMORY_AFTER_DELETE_MS } from "../ground/limit.ts";
-import { Refusal } from "../ground/refusal.ts";
-import { UNKEYED_FINGERPRINT } from "../secret/fingerprint.ts";
+import { Refusal, tellWarnings, type Warning } from "../ground/refusal.ts";
+import { fingerprintStored } from "../secret/fingerprint.ts";
+import { mintReceiverSecret, mintSigningSecret } from "../secret/mint.ts";
+import { readPastedSecret } from "../secret/paste.ts";
 import type { Sealer } from "../secret/seal.ts";
 import type { Reader, Writer } from "../store/port.ts";
-import type { Definition } from "./definition.ts";
-import { type KeptSecret, type MadeSecret, makeNextSecret } from "./receiver-secret.ts";
-import { auditRelay } from "./relay-audit.ts";
-import type { RelayContext } from "./relay-context.ts";
-import { refuseKeptElsewhere } from "./relay-environment-secret.ts";
-import { settleRelayProblems } from "./relay-problem.ts";
+import type { SecretNeed, VerifyFields } from "../verify/contract.ts";
+import { bindScheme } from "../verify/registry.ts";
+import type { Definition } from "./definition-shape.ts";
+import { refuseKeptElsewhere } from "./environment-secret.ts";
 import {
-  overlaps,
-  processorSecretContext,
-  RELAY,
+  type RelayContext,
   type RelayRow,
   receiverSecretContext,
-  requireRelay,
-  requireRelayVersion,
-} from "./relay-row.ts";
+  type SecretKind,
+  signingSecretContext,
+} from "./relay.ts";
 
-/** The place for a secret, as it was when the value was read. */
-interface SecretSlot {
+/** The columns of a receiver secret. */
+export type ReceiverSecret = Pick<
+  RelayRow,
+  "secretKind" | "secret" | "secretFingerprint" | "secretDigest" | "secretSetAt"
+>;
+
+/** A secret to keep, and its text where it was minted just now, to be shown once. */
+export interface MadeSecret {
+  kept: ReceiverSecret;
+  minted: string | null;
+}
+
+const NO_SECRET: ReceiverSecret = {
+  secretKind: "none",
+  secret: null,
+  secretFingerprint: null,
+  secretDigest: null,
+  secretSetAt: null,
+};
+
+/** The environment's own processor secret stands in; nothing is stored on the relay. */
+const PROCESSOR_SECRET: ReceiverSecret = { ...NO_SECRET, secretKind: "processor" };
+
+interface SecretMaking {
   relayId: string;
-  name: string;
-  version: number;
   definition: Definition;
+  sealer: Sealer;
+  nowMs: number;
 }
 
-/** A value that fits the slot, sealed. */
-interface PreparedSecret {
-  slot: SecretSlot;
-  made: MadeSecret;
-}
-
-/** The relay's slot now. Refuses with `not_found`. */
-export async function readSecretSlot(tx: Reader, environmentId: number, name: string): Promise<SecretSlot> {
-  const row = await requireRelay(tx, environmentId, name);
-  return { relayId: row.id, name, version: row.version, definition: row.definition };
+/** What the definition's receiver needs; null where it is no receiver, or names a scheme that no longer exists. */
+function secretNeedOf(definition: Pick<Definition, "trigger">): SecretNeed | null {
+  const verify = verifyOf(definition);
+  return verify === null ? null : (bindScheme(verify)?.secretNeed() ?? null);
 }
 
 /**
- * Checks and seals the value, or mints one for null; needs no transaction. Refuses with `invalid_input`, or with
- * `provider_secret_required` where the service cannot make one.
+ * The secret of a new relay. Without a value a shared one is minted; a public key waits to be pasted. Refuses with `invalid_input` a
+ * value that does not fit, or that does not belong here.
  */
-export function prepareSecret(
-  slot: SecretSlot,
+export function makeFirstSecret(making: SecretMaking, value: string | null): MadeSecret {
+  if (value !== null) return makeNextSecret(making, value);
+  switch (secretNeedOf(making.definition)) {
+    case "shared":
+      return mintSecret(making);
+    case "processor":
+      return { kept: PROCESSOR_SECRET, minted: null };
+    default:
+      return { kept: NO_SECRET, minted: null };
+  }
+}
+
+/**
+ * The secret of a rotation. Refuses with `provider_secret_required` a public-key recipe without a value, with `invalid_input` a value
+ * that does not fit, or a relay that holds no secret of its own.
+ */
+export function makeNextSecret(making: SecretMaking, value: string | null): MadeSecret {
+  const verify = verifyOf(making.definition);
+  const need = secretNeedOf(making.definition);
+  if (verify === null || need === null) {
+    throw new Refusal(
+      "invalid_input",
+      "secret is not for this relay: only a receiver under a current verification scheme has one.",
+    );
+  }
+  if (need === "processor") {
+    throw new Refusal(
+      "invalid_input",
+      "secret is not for this relay: the scheme processor always uses the environment's own processor secret, which is set in the settings.",
+    );
+  }
+  if (value !== null) return { kept: keepPasted(making, verify, value), minted: null };
+  if (need === "shared") return mintSecret(making);
+  throw new Refusal(
+    "provider_secret_required",
+    "The recipe checks the sender's public key, which the service never makes: paste the key the sender shows, as hex, base64 or a PEM block.",
+  );
+}
+
+/** The row's secret opened, or null where it holds none or it was sealed under another master key. */
+export function openReceiverSecret(row: Pick<RelayRow, "id" | "secret">, sealer: Sealer): string | null {
+  if (row.secret === null) return null;
+  try {
+    return sealer.unseal(row.secret, receiverSecretContext(row.id));
+  } catch {
+    return null;
+  }
+}
+
+/** Whether what the row holds can go on under the new definition; where the scheme and algorithm stay, it always can. */
+function secretStays(row: RelayRow, after: Definition, sealer: Sealer): boolean {
+  const need = secretNeedOf(after);
+  if (need === null) return row.secretKind === "none";
+  if (need === "processor") return row.secretKind === "processor";
+  if (row.secret === null) return need === "public_key" && row.secretKind === "none";
+  if ((need === "public_key") !== (row.secretKind === "public_key")) return false;
+  const [was, is] = [verifyOf(row.definition), verifyOf(after)];
+  if (is === null) return false;
+  if (was?.scheme === is.scheme && was.algorithm === is.algorithm) return true;
+  const text = openReceiverSecret(row, sealer);
+  return text !== null && fits(is, need, text);
+}
+
+/** A secret stored under earlier rules need not pass today's for pasting, only work under the scheme. */
+function fits(verify: VerifyFields, need: SecretNeed, text: string): boolean {
+  if (need === "shared" && verify.scheme !== "hooks")
+    return verify.scheme !== "signature" || !isKeyText(text);
+  try {
+    readPastedSecret(verify, text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function keepPasted(making: SecretMaking, verify: VerifyFields, value: string): ReceiverSecret {
+  const { kind, stored } = readPastedSecret(verify, value);
+  return keep(making, kind, stored);
+}
+
+function mintSecret(making: SecretMaking): MadeSecret {
+  const minted = mintReceiverSecret(verifyOf(making.definition)?.scheme ?? "");
+  return { kept: keep(making, "minted", minted), minted };
+}
+
+function keep(making: SecretMaking, kind: "minted" | "pasted" | "public_key", text: string): ReceiverSecret {
+  const { sealer, relayId, nowMs } = making;
+  return {
+    secretKind: kind,
+    secret: sealer.seal(text, receiverSecretContext(relayId)),
+    secretFingerprint: fingerprintStored(sealer, kind, text),
+    secretDigest: sealer.digest(text),
+    secretSetAt: nowMs,
+  };
+}
+
+function verifyOf({ trigger }: Pick<Definition, "trigger">): VerifyFields | null {
+  return trigger.kind === "receiver" ? trigger.verify : null;
+}
+
+/** The secret that `after` asks for in the row's place, with what is to be said of the change; null: the row's goes on. */
+export async function followSecret(
+  tx: Reader,
+  { environment, sealer, nowMs }: RelayContext,
+  row: RelayRow,
+  after: Definition,
+): Promise<(MadeSecret & { warnings: Warning[] }) | null> {
+  if (secretStays(row, after, sealer)) return null;
+  const made = makeFirstSecret({ relayId: row.id, definition: after, sealer, nowMs }, null);
+  await refuseKeptElsewhere(tx, { environment, nowMs }, row.name, made.kept);
+  const todo = warnOfSecret(after, made.kept.secretKind, environment);
+  return { ...made, warnings: row.secret === null ? todo : [warnOfReplaced(made.kept, todo)] };
+}
+
+function warnOfReplaced({ secretKind }: ReceiverSecret, todo: readonly Warning[]): Warning {
+  const message =
+    secretKind === "minted"
+      ? "The stored value does not fit the new recipe, so it was cleared and a new secret was minted: give it to the sender, or paste the sender's own."
+      : ["The stored value does not fit the new recipe, so it was cleared.", ...tellWarnings(todo)].join(" ");
+  return { code: "secret_replaced", field: "trigger.verify", message };
+}
+
+/** What is left to do before a receiver with such a secret can verify anything. */
+export function warnOfSecret(
+  definition: Definition,
+  kind: SecretKind,
+  environment: Pick<Environment, "processorSecret">,
+): Warning[] {
+  const warn = (message: string): Warning[] => [{ code: "secret_missing", field: "trigger.verify", message }];
+  if (kind === "none" && secretNeedOf(definition) === "public_key") {
+    return warn(
+      "The recipe checks the sender's public key and none is stored: paste it, or every call answers 401 bad_signature.",
+    );
+  }
+  if (kind === "processor" && environment.processorSecret === null) {
+    return warn(
+      "The scheme processor uses the environment's own processor secret and none is stored: set it in the settings, or every call answers 401 bad_signature.",
+    );
+  }
+  return [];
+}
+
+/** The secret that signs a relay's call_url notices. A relay without a call_url has none. */
+export interface MadeSigningSecret {
+  kept: Pick<RelayRow, "signingSecret" | "signingSecretSetAt">;
+  /** The text, to be shown once; null where the last one was dropped. */
+  shown: string | null;
+}
+
+export const NO_SIGNING_SECRET: MadeSigningSecret["kept"] = { signingSecret: null, signingSecretSetAt: null };
+
+/** Whether any action posts signed notices. */
+export function callsUrl(definition: Pick<Definition, "actions">): boolean {
+  return definition.actions.some((action) => findAction(action.type)?.effect === "calls");
+}
+
+/** A signing secret: the given one, checked as a pasted secret of no scheme is, or a minted one. Refuses with `invalid_input`. */
+export function makeSigningSecret(
+  relayId: string,
   value: string | null,
   sealer: Sealer,
   nowMs: number,
-): PreparedSecret {
-  const { relayId, definition } = slot;
-  return { slot, made: makeNextSecret({ relayId, definition, sealer, nowMs }, value) };
+): MadeSigningSecret & { shown: string } {
+  const shown =
+    value === null ? mintSigningSecret() : readPastedSecret({ scheme: "shared_token" }, value).stored;
+  const signingSecret = sealer.seal(shown, signingSecretContext(relayId));
+  return { kept: { signingSecret, signingSecretSetAt: nowMs }, shown };
 }
 
-/**
- * Stores the prepared secret; the old one verifies for `overlapSeconds` more (0: not at all), `previousUntil` saying until when.
- * `receiverSecret` is there when it was minted, this once. Refuses with `version_conflict`, `not_found`, or with `invalid_input` another
- * environment's secret.
- */
-export async function storeSecret(
-  tx: Writer,
-  context: RelayContext,
-  { slot, made }: PreparedSecret,
-  overlapSeconds = 0,
-): Promise<{ receiverSecret?: string; previousUntil?: string }> {
-  const before = await requireRelay(tx, context.environment.id, slot.name);
-  if (before.id !== slot.relayId) throw refuseReplaced(slot.name, before.version);
-  requireRelayVersion(before, slot.version);
-  await refuseKeptElsewhere(tx, context, slot.name, made.kept);
-  const after = {
-    ...withSecret(before, made.kept, context.nowMs),
-    ...overlapOf(before, made.kept, context.nowMs, overlapSeconds),
-  };
-  await RELAY.update(tx, after);
-  await forgetSignaturesLater(tx, after, context.nowMs);
-  await settleRelayProblems(tx, after, context.sealer, context.nowMs);
-  await auditRelay(tx, context, "relay.secret_changed", before, after);
+/** Made when the first call_url appears, dropped with the last one; null: it stays as it is. */
+export function followSigning(
+  { sealer, nowMs }: RelayContext,
+  row: RelayRow,
+  after: Definition,
+): (MadeSigningSecret & { warnings: Warning[] }) | null {
+  const calls = callsUrl(after);
+  if (calls === (row.signingSecret !== null)) return null;
+  if (calls) return { ...makeSigningSecret(row.id, null, sealer, nowMs), warnings: [] };
+  const message =
+    "The relay has no call_url any more, so its signing secret was removed; a later call_url gets a new one.";
   return {
-    ...(made.minted === null ? {} : { receiverSecret: made.minted }),
-    ...(overlaps(after, context.nowMs) ? { previousUntil: toIso(after.previousSecretUntil) } : {}),
+    kept: NO_SIGNING_SECRET,
+    shown: null,
+    warnings: [{ code: "signing_secret_removed", field: "actions", message }],
   };
 }
 
-type Overlap = Pick<RelayRow, "previousSecret" | "previousSecretDigest" | "previousSecretUntil">;
+/** Refuses with `no_call_url`. */
+export function refuseWithoutCallUrl(): Refusal {
+  return new Refusal(
+    "no_call_url",
+    "The relay has no call_url action, so that nothing would be signed: add one first, and it gets its signing secret when it is saved.",
+  );
+}
 
-const NO_OVERLAP: Overlap = {
+export const NO_OVERLAP: Pick<RelayRow, "previousSecret" | "previousSecretDigest" | "previousSecretUntil"> = {
   previousSecret: null,
   previousSecretDigest: null,
   previousSecretUntil: null,
 };
 
-/**
- * What goes on verifying beside the new secret. The same value stored again, as when an answer was lost, moves the end of an overlap
- * that still runs. A key never overlaps with a secret.
- */
-function overlapOf(before: RelayRow, kept: KeptSecret, nowMs: number, overlapSeconds: number): Overlap {
-  if (overlapSeconds === 0 || before.secret === null) return NO_OVERLAP;
-  if ((before.secretKind === "public_key") !== (kept.kind === "public_key")) return NO_OVERLAP;
-  const previousSecretUntil = nowMs + overlapSeconds * 1_000;
-  if (isSame(before.secretDigest, kept.digest)) {
-    const { previousSecret, previousSecretDigest } = before;
-    return overlaps(before, nowMs)
-      ? { previousSecret, previousSecretDigest, previousSecretUntil }
-      : NO_OVERLAP;
-  }
-  return { previousSecret: before.secret, previousSecretDigest: before.secretDigest, previousSecretUntil };
-}
-
-function isSame(one: Uint8Array | null, other: Uint8Array | null): boolean {
-  return one !== null && other !== null && Buffer.compare(one, other) === 0;
-}
-
-/** Removes secrets whose overlap is over, so that nothing that verifies no more is kept. Answers how many there were. */
-export function forgetPreviousSecrets(tx: Writer, nowMs: number): Promise<number> {
-  const sql = `UPDATE relay SET previous_secret = NULL, previous_secret_digest = NULL, previous_secret_until = NULL
-    WHERE previous_secret_until <= ?1`;
-  return tx.run(sql, nowMs);
-}
-
 /** The row with another receiver secret; an overlap that ran is over. */
-export function withSecret(row: RelayRow, kept: KeptSecret, nowMs: number): RelayRow {
-  return {
-    ...row,
-    secretKind: kept.kind,
-    secret: kept.sealed,
-    secretFingerprint: kept.fingerprint,
-    secretDigest: kept.digest,
-    secretSetAt: kept.setAt,
-    ...NO_OVERLAP,
-    updatedAt: nowMs,
-  };
+export function withSecret(row: RelayRow, secret: ReceiverSecret, nowMs: number): RelayRow {
+  return { ...row, ...secret, ...NO_OVERLAP, updatedAt: nowMs };
 }
 
 /** Signatures remembered as long as the secret may be forgotten a day after it is gone, its overlap included. */
@@ -148,43 +281,4 @@ export async function forgetSignaturesLater(
   const sql = `UPDATE signature_memory SET until = ?3
     WHERE environment_id = ?1 AND relay_name = ?2 AND (until IS NULL OR until < ?3)`;
   await tx.run(sql, row.environmentId, row.name, goneMs + SIGNATURE_MEMORY_AFTER_DELETE_MS);
-}
-
-function refuseReplaced(name: string, version: number): Refusal {
-  return new Refusal(
-    "version_conflict",
-    `The relay ${name} was deleted and made again since you read it: read it again and paste the secret once more.`,
-    { details: { version } },
-  );
-}
-
-/**
- * Shows secrets kept by an earlier version by a keyed fingerprint instead of a plain hash, against which guesses could be tested. A secret
- * that cannot be opened keeps its own: the relay's problem tells of it.
- */
-export async function rekeyFingerprints(tx: Writer, sealer: Sealer): Promise<void> {
-  // GLOB, as LIKE would take a public key's SHA256 for one too.
-  const old = `${UNKEYED_FINGERPRINT}*`;
-  const relays =
-    "SELECT id, secret AS sealed FROM relay WHERE secret_fingerprint GLOB ?1 AND secret IS NOT NULL";
-  for (const { id, sealed } of await tx.all<{ id: string; sealed: Uint8Array }>(relays, old)) {
-    const fingerprint = fingerprintSealed(sealer, sealed, receiverSecretContext(id));
-    if (fingerprint !== null)
-      await tx.run("UPDATE relay SET secret_fingerprint = ?2 WHERE id = ?1", id, fingerprint);
-  }
-  const environments = `SELECT id, processor_secret AS sealed FROM environment
-    WHERE processor_secret_fingerprint GLOB ?1 AND processor_secret IS NOT NULL`;
-  for (const { id, sealed } of await tx.all<{ id: number; sealed: Uint8Array }>(environments, old)) {
-    const fingerprint = fingerprintSealed(sealer, sealed, processorSecretContext(id));
-    if (fingerprint !== null)
-      await tx.run("UPDATE environment SET processor_secret_fingerprint = ?2 WHERE id = ?1", id, fingerprint);
-  }
-}
-
-function fingerprintSealed(sealer: Sealer, sealed: Uint8Array, context: string): string | null {
-  try {
-    return sealer.fingerprint(sealer.unseal(sealed, context));
-  } catch {
-    return null;
-  }
 }

@@ -4,7 +4,7 @@
  * Source: the specification's "Relay-sold products and plans" (the two templates of app-store purchases).
  */
 import type { JsonObject } from "../ground/json.ts";
-import type { Definition } from "./definition-type.ts";
+import type { Definition } from "./definition-shape.ts";
 
 interface RelayTemplate {
   /** What the offer is called by, in an address or on a command line. */

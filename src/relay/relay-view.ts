@@ -1,54 +1,83 @@
-/** Relays as the API shows them. A secret is shown by its kind, fingerprint and date alone; its value stands in no view. */
+/**
+ * Relays as the API shows them, with what each did lately: every query walks an index and looks at a bounded number of rows, so that it
+ * costs the same beside ten million events. A secret is shown by its kind, fingerprint and date alone; its value stands in no view.
+ */
+
+import { type Static, Type } from "typebox";
 import type { Environment } from "../account/environment.ts";
 import { toIso, toIsoOrNull } from "../ground/clock.ts";
+import { DAY_MS } from "../ground/limit.ts";
 import { makeNameKey, makePage, type Page, type PageRequest } from "../ground/page.ts";
+import { oneOf, time, timeOrNull } from "../ground/schema.ts";
 import type { Reader } from "../store/port.ts";
-import type { TriggerKind } from "../trigger/contract.ts";
 import { describeTrigger } from "../trigger/registry.ts";
 import { standingProblemsOf } from "../watch/problem.ts";
-import type { Definition } from "./definition.ts";
-import { countLastDay, findLastEventAt, type RelayCounts } from "./relay-count.ts";
+import type { Definition } from "./definition-shape.ts";
+import { overlaps, pageRelayRows, type RelayRow, receiverUrl, relayTarget } from "./relay.ts";
 import { listRelayProblems } from "./relay-problem.ts";
-import {
-  type OriginKind,
-  overlaps,
-  pageRelayRows,
-  type RelayRow,
-  receiverUrl,
-  relayTarget,
-  type SecretKind,
-} from "./relay-row.ts";
 
-/** A relay in the list. Times are ISO 8601. */
-export interface RelayItem {
-  id: string;
-  name: string;
-  state: "active" | "paused";
-  trigger: TriggerKind;
+/** How the events of the last 24 hours stand. */
+const relayCounts = Type.Object({
+  done: Type.Integer(),
+  failed: Type.Integer(),
+  dead: Type.Integer(),
+  /** Queued, running, or waiting for a retry. */
+  waiting: Type.Integer(),
+  /** There where there were more events than are counted, so that the figures are only about right. */
+  approximate: Type.Optional(Type.Literal(true)),
+});
+type RelayCounts = Static<typeof relayCounts>;
+
+const item = {
+  id: Type.String(),
+  name: Type.String(),
+  state: oneOf(["active", "paused"]),
+  trigger: oneOf(["receiver", "schedule", "data_change"]),
   /** "every Monday at 09:00 UTC", "when order.paid arrives". */
-  triggerInWords: string;
+  triggerInWords: Type.String(),
   /** How many. */
-  actions: number;
-  version: number;
+  actions: Type.Integer(),
+  version: Type.Integer(),
   /** `file`: `at` is when it was synced; `dashboard`: when it was edited there. */
-  origin: { kind: OriginKind; at: string };
+  origin: Type.Object({ kind: oneOf(["file", "dashboard"]), at: time }),
   /** Receivers alone. */
-  receiverUrl?: string;
-  lastEventAt: string | null;
-  last24h: RelayCounts;
-}
+  receiverUrl: Type.Optional(Type.String()),
+  lastEventAt: timeOrNull,
+  last24h: relayCounts,
+};
+
+/** A relay in the list. */
+export const relayItem = Type.Object(item);
+export type RelayItem = Static<typeof relayItem>;
 
 /** A relay on its own. */
-export interface RelayView extends RelayItem {
-  definition: Definition;
-  createdAt: string;
-  updatedAt: string;
+export const relayView = Type.Object({
+  ...item,
+  definition: Type.Unsafe<Definition>(Type.Unknown()),
+  createdAt: time,
+  updatedAt: time,
   /** `previousUntil`: until then the secret before the last rotation verifies too. */
-  secret: { kind: SecretKind; fingerprint?: string; setAt: string | null; previousUntil?: string };
+  secret: Type.Object({
+    kind: oneOf(["minted", "pasted", "public_key", "processor", "none"]),
+    fingerprint: Type.Optional(Type.String()),
+    setAt: timeOrNull,
+    previousUntil: Type.Optional(time),
+  }),
   /** Only a relay with a call_url has one. */
-  signingSecret?: { setAt: string };
-  problems: { code: string; message: string }[];
-}
+  signingSecret: Type.Optional(Type.Object({ setAt: time })),
+  problems: Type.Array(Type.Object({ code: Type.String(), message: Type.String() })),
+});
+export type RelayView = Static<typeof relayView>;
+
+/** What a save answers; a secret that it made stands in it and in no later answer. */
+export const savedRelay = Type.Object({
+  relay: relayView,
+  receiverUrl: Type.Optional(Type.String()),
+  receiverSecret: Type.Optional(Type.String()),
+  signingSecret: Type.Optional(Type.String()),
+  warnings: Type.Array(Type.String()),
+});
+export type SavedRelay = Static<typeof savedRelay>;
 
 interface ViewContext {
   environment: Environment;
@@ -67,10 +96,14 @@ export async function listRelays(
   return { items: await showRows(tx, context, shown), next };
 }
 
-/** One relay in full. */
-export async function showRelay(tx: Reader, context: ViewContext, row: RelayRow): Promise<RelayView> {
-  const [item] = await showRows(tx, context, [row]);
-  if (item === undefined) throw new Error("A relay row gave no item.");
+/** One relay in full. One that was made in this transaction has done nothing yet, so that nothing of it is counted. */
+export async function showRelay(
+  tx: Reader,
+  context: ViewContext,
+  row: RelayRow,
+  { isNew = false }: { isNew?: boolean } = {},
+): Promise<RelayView> {
+  const [item = viewItem(context, row, null, NOTHING_YET)] = isNew ? [] : await showRows(tx, context, [row]);
   const signing = row.signingSecretSetAt;
   return {
     ...item,
@@ -83,32 +116,45 @@ export async function showRelay(tx: Reader, context: ViewContext, row: RelayRow)
   };
 }
 
-async function showRows(
-  tx: Reader,
-  { environment, baseUrl, nowMs }: ViewContext,
-  rows: readonly RelayRow[],
-): Promise<RelayItem[]> {
-  const names = rows.map((row) => row.name);
-  const counts = await countLastDay(tx, environment.id, names, nowMs);
+async function showRows(tx: Reader, context: ViewContext, rows: readonly RelayRow[]): Promise<RelayItem[]> {
+  const { id } = context.environment;
+  const counts = await countLastDay(
+    tx,
+    id,
+    rows.map((row) => row.name),
+    context.nowMs,
+  );
   const items: RelayItem[] = [];
   for (const row of rows) {
-    const { trigger, actions } = row.definition;
-    const isReceiver = trigger.kind === "receiver";
-    items.push({
-      id: row.id,
-      name: row.name,
-      state: row.state,
-      trigger: trigger.kind,
-      triggerInWords: describeTrigger(trigger),
-      actions: actions.length,
-      version: row.version,
-      origin: { kind: row.originKind, at: toIso(row.originAt) },
-      ...(isReceiver ? { receiverUrl: receiverUrl(baseUrl, environment.appId, row.name) } : {}),
-      lastEventAt: toIsoOrNull(await findLastEventAt(tx, environment.id, row.name)),
-      last24h: counts.get(row.name) ?? { done: 0, failed: 0, dead: 0, waiting: 0 },
-    });
+    const lastEventAt = await findLastEventAt(tx, id, row.name);
+    items.push(viewItem(context, row, lastEventAt, counts.get(row.name) ?? NOTHING_YET));
   }
   return items;
+}
+
+const NOTHING_YET: RelayCounts = { done: 0, failed: 0, dead: 0, waiting: 0 };
+
+function viewItem(
+  { environment, baseUrl }: ViewContext,
+  row: RelayRow,
+  lastEventAt: number | null,
+  last24h: RelayCounts,
+): RelayItem {
+  const { trigger, actions } = row.definition;
+  const isReceiver = trigger.kind === "receiver";
+  return {
+    id: row.id,
+    name: row.name,
+    state: row.state,
+    trigger: trigger.kind,
+    triggerInWords: describeTrigger(trigger),
+    actions: actions.length,
+    version: row.version,
+    origin: { kind: row.originKind, at: toIso(row.originAt) },
+    ...(isReceiver ? { receiverUrl: receiverUrl(baseUrl, environment.appId, row.name) } : {}),
+    lastEventAt: toIsoOrNull(lastEventAt),
+    last24h,
+  };
 }
 
 /** A processor relay shows the environment's own secret. */
@@ -130,4 +176,99 @@ async function showProblems(tx: Reader, row: RelayRow): Promise<RelayView["probl
   const shown = standing.map(({ code, message }) => ({ code, message }));
   const derived = listRelayProblems(row.definition, row.secretKind, null);
   return [...shown, ...derived.filter(({ code }) => !shown.some((problem) => problem.code === code))];
+}
+
+/** Of all the relays together: more than a day at the default cap of 120 verified events a minute. */
+const MAX_COUNTED = 200_000;
+/** Failed and waiting events are few; of a flood this many are counted. */
+const MAX_UNHAPPY = 2_000;
+
+interface StateCount {
+  relayName: string;
+  state: string;
+  count: number;
+}
+
+/** When the relay's newest event arrived, or null. */
+export async function findLastEventAt(
+  tx: Reader,
+  environmentId: number,
+  name: string,
+): Promise<number | null> {
+  const sql = `SELECT created_at AS at FROM event INDEXED BY event_by_relay
+    WHERE environment_id = ?1 AND relay_name = ?2 ORDER BY seq DESC LIMIT 1`;
+  const row = await tx.get<{ at: number }>(sql, environmentId, name);
+  return row?.at ?? null;
+}
+
+/** The last 24 hours of the named relays, by name. */
+async function countLastDay(
+  tx: Reader,
+  environmentId: number,
+  names: readonly string[],
+  nowMs: number,
+): Promise<Map<string, RelayCounts>> {
+  const since = await findFirstSeqSince(tx, nowMs - DAY_MS);
+  const [unhappy, unfinished] = [
+    await countStates(tx, environmentId, since, "event_unhappy", "'failed', 'dead'"),
+    await countStates(tx, environmentId, since, "event_unfinished", "'queued', 'running'"),
+  ];
+  const counts = new Map<string, RelayCounts>();
+  let left = MAX_COUNTED;
+  for (const name of names) {
+    const all = await countAll(tx, environmentId, name, since, left);
+    const failed = countOf(unhappy.rows, name, ["failed"]);
+    const dead = countOf(unhappy.rows, name, ["dead"]);
+    const waiting = countOf(unfinished.rows, name, ["queued", "running"]);
+    const done = Math.max(0, all - failed - dead - waiting);
+    const bounded = all === left || unhappy.bounded || unfinished.bounded;
+    left -= all;
+    counts.set(name, { done, failed, dead, waiting, ...(bounded ? { approximate: true } : {}) });
+  }
+  return counts;
+}
+
+/** An event's id begins with its time, so the index of ids finds where a day begins. */
+async function findFirstSeqSince(tx: Reader, sinceMs: number): Promise<number> {
+  const first = `evt_${Math.max(0, sinceMs).toString(16).padStart(12, "0")}`;
+  const row = await tx.get<{ seq: number }>(
+    "SELECT seq FROM event WHERE id >= ?1 ORDER BY id LIMIT 1",
+    first,
+  );
+  return row?.seq ?? Number.MAX_SAFE_INTEGER;
+}
+
+async function countAll(
+  tx: Reader,
+  environmentId: number,
+  name: string,
+  since: number,
+  most: number,
+): Promise<number> {
+  const sql = `SELECT count(*) AS count FROM (SELECT 1 FROM event INDEXED BY event_by_relay
+    WHERE environment_id = ?1 AND relay_name = ?2 AND seq >= ?3 LIMIT ?4)`;
+  return (await tx.get<{ count: number }>(sql, environmentId, name, since, most))?.count ?? 0;
+}
+
+/** Counts by relay and state over one of the partial indexes, whose condition is `state IN (states)`. */
+async function countStates(
+  tx: Reader,
+  environmentId: number,
+  since: number,
+  index: "event_unhappy" | "event_unfinished",
+  states: string,
+): Promise<{ rows: StateCount[]; bounded: boolean }> {
+  const sql = `SELECT relay_name AS relayName, state, count(*) AS count FROM (
+      SELECT relay_name, state FROM event INDEXED BY ${index}
+      WHERE environment_id = ?1 AND state IN (${states}) AND seq >= ?2 LIMIT ${MAX_UNHAPPY})
+    GROUP BY relay_name, state`;
+  const rows = await tx.all<StateCount>(sql, environmentId, since);
+  const total = rows.reduce((sum, row) => sum + row.count, 0);
+  return { rows, bounded: total === MAX_UNHAPPY };
+}
+
+function countOf(rows: readonly StateCount[], name: string, states: readonly string[]): number {
+  return rows
+    .filter((row) => row.relayName === name && states.includes(row.state))
+    .reduce((sum, row) => sum + row.count, 0);
 }

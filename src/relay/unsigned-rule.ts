@@ -6,12 +6,12 @@
 import type { ActionEffect } from "../action/contract.ts";
 import { findAction } from "../action/registry.ts";
 import { isJsonObject } from "../ground/json.ts";
-import type { Problem } from "../ground/refusal.ts";
+import type { Problem, Warning } from "../ground/refusal.ts";
 import { showNames } from "../ground/shape.ts";
 import { PERSON_KEYS, RENAMED_SCHEMES, type ReceiverTrigger } from "../trigger/receiver.ts";
 import type { Trigger } from "../trigger/registry.ts";
 import { bindScheme } from "../verify/registry.ts";
-import type { Definition } from "./definition-type.ts";
+import type { Definition } from "./definition-shape.ts";
 
 /** What acts on a person; writing a record and calling a URL do not. */
 const ACTING: ReadonlySet<ActionEffect> = new Set<ActionEffect>(["gives", "takes", "mails"]);
@@ -93,7 +93,7 @@ export function checkUnsignedRule(definition: Definition | UnsignedParts): Probl
 }
 
 /** The one-line warning of the opt-in, or null where there is none or it is not taken. */
-export function unsignedWarning(definition: Definition): string | null {
+export function unsignedWarning(definition: Definition): Warning | null {
   if (!isTrusted(definition.trigger) || !arrivesUnsigned(definition.trigger)) return null;
   const types = new Set(definition.actions.map((action) => action.type).filter(acts));
   const bought = [
@@ -101,7 +101,11 @@ export function unsignedWarning(definition: Definition): string | null {
     ...(mapsAddress(definition.trigger) ? ["create people by address"] : []),
   ];
   const what = bought.length === 0 ? "do whatever is added to it later" : bought.join(" and ");
-  return `\`trigger.trustUnsignedEvents\` is true although the sender does not sign its events: whoever captures one call can make this relay ${what}.`;
+  return {
+    code: "unsigned_events",
+    field: "trigger.trustUnsignedEvents",
+    message: `\`trigger.trustUnsignedEvents\` is true although the sender does not sign its events: whoever captures one call can make this relay ${what}.`,
+  };
 }
 
 /**

@@ -8,8 +8,8 @@ import { Refusal } from "../ground/refusal.ts";
 import { findPerson } from "../people/person.ts";
 import { isErasedPerson } from "../people/person-erase.ts";
 import { type Arrival, resolvePersonKey } from "../people/person-key.ts";
+import { findPersonKey } from "../relay/event-map.ts";
 import type { LiveRelay } from "../relay/live-relay.ts";
-import { findPersonKey } from "../relay/person-key.ts";
 import type { Writer } from "../store/port.ts";
 
 export const PERSON_CHANGED =

@@ -3,9 +3,9 @@
  * save. A broken edit changes nothing: the last good definition stays in force, and the problem is told and shown until it is mended.
  */
 import { stat } from "node:fs/promises";
-import type { Definition } from "../relay/definition.ts";
+import type { Definition } from "../relay/definition-shape.ts";
+import { listRelayRows, relayTarget } from "../relay/relay.ts";
 import { warnOfReferences } from "../relay/relay-reference.ts";
-import { listRelayRows, relayTarget } from "../relay/relay-row.ts";
 import type { LocalSecrets } from "../secret/local-file.ts";
 import { clearProblem, listProblems, raiseProblem } from "../watch/problem.ts";
 import { catalogPath } from "./catalog-file.ts";

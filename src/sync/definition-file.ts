@@ -5,13 +5,15 @@
 import { readdir } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { isJsonObject } from "../ground/json.ts";
+import type { Warning } from "../ground/refusal.ts";
 import { RELAY_NAME } from "../ground/shape.ts";
-import { checkDefinition, type Definition } from "../relay/definition.ts";
+import { checkDefinition } from "../relay/definition.ts";
+import type { Definition } from "../relay/definition-shape.ts";
 import { type FileProblem, type JsonFile, placeInFile, readJsonFile, refuseTwice } from "./json-file.ts";
 
 /** What a definition file holds; `name` is the file's. */
 type DefinitionFile =
-  | { ok: true; name: string; definition: Definition; warnings: string[] }
+  | { ok: true; name: string; definition: Definition; warnings: Warning[] }
   | { ok: false; name: string; problems: FileProblem[] };
 
 const ENDING = ".json";

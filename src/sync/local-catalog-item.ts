@@ -6,7 +6,7 @@ import { actorWords, COMMAND_LINE } from "../account/owner.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { findAccessSlug, putAccessSlug } from "../people/entitlement.ts";
 import { putCollection, viewCollection } from "../records/collection.ts";
-import { findRelay } from "../relay/relay-row.ts";
+import { findRelay } from "../relay/relay.ts";
 import { findPlan, savePlan } from "../selling/plan.ts";
 import { type CatalogChange, findProduct, saveProduct } from "../selling/product.ts";
 import { parseSoldThrough, type SoldThrough, writeSoldThrough } from "../selling/sold-through.ts";

@@ -4,7 +4,7 @@ import type { Environment } from "../account/environment.ts";
 import { COMMAND_LINE } from "../account/owner.ts";
 import type { Clock } from "../ground/clock.ts";
 import type { RaisableLimits } from "../ground/limit.ts";
-import type { RelayContext } from "../relay/relay-context.ts";
+import type { RelayContext } from "../relay/relay.ts";
 import type { Sealer } from "../secret/seal.ts";
 import type { Store } from "../store/port.ts";
 import type { FileProblem } from "./json-file.ts";

@@ -3,13 +3,11 @@
  * the dashboard later than the file was written stays until the file is saved again.
  */
 import { writeJson } from "../ground/json.ts";
-import { Refusal } from "../ground/refusal.ts";
-import type { Definition } from "../relay/definition.ts";
-import { warnOfReferences } from "../relay/relay-reference.ts";
-import { deleteRelay } from "../relay/relay-remove.ts";
-import { findRelay } from "../relay/relay-row.ts";
+import { Refusal, tellWarnings, type Warning } from "../ground/refusal.ts";
+import type { Definition } from "../relay/definition-shape.ts";
+import { findRelay } from "../relay/relay.ts";
 import { createRelay, updateRelay } from "../relay/relay-save.ts";
-import type { Writer } from "../store/port.ts";
+import { deleteRelay } from "../relay/relay-state.ts";
 import { type LocalParts, relayContext } from "./local-parts.ts";
 
 type Applied =
@@ -42,7 +40,7 @@ export async function applyDefinition(
         const made = await createRelay(tx, context, { definition, secret, signingSecret, origin: FROM_FILE });
         return {
           outcome: "created",
-          warnings: await withoutReferences(tx, parts, definition, made.warnings),
+          warnings: withoutReferences(made.warnings),
         };
       }
       if (writeJson(row.definition) === writeJson(definition)) return { outcome: "same" };
@@ -54,7 +52,7 @@ export async function applyDefinition(
         version: row.version,
         origin: FROM_FILE,
       });
-      return { outcome: "changed", warnings: await withoutReferences(tx, parts, definition, saved.warnings) };
+      return { outcome: "changed", warnings: withoutReferences(saved.warnings) };
     });
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
@@ -62,14 +60,15 @@ export async function applyDefinition(
   }
 }
 
-async function withoutReferences(
-  tx: Writer,
-  { environment }: LocalParts,
-  definition: Definition,
-  warnings: readonly string[],
-): Promise<string[]> {
-  const references = await warnOfReferences(tx, environment.id, definition);
-  return warnings.filter((warning) => !references.includes(warning));
+/** What the relay names may be in the catalog that is applied after it. */
+const OF_REFERENCES: ReadonlySet<string> = new Set([
+  "reference_missing",
+  "not_sold_here",
+  "record_does_not_fit",
+]);
+
+function withoutReferences(warnings: readonly Warning[]): string[] {
+  return tellWarnings(warnings.filter(({ code }) => !OF_REFERENCES.has(code)));
 }
 
 /** Deletes the relay whose file is gone; one that the dashboard made or edited stays. Answers what happened. */

@@ -5,13 +5,8 @@
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { Refusal } from "../ground/refusal.ts";
-import {
-  listRelayRows,
-  type RelayRow,
-  receiverSecretContext,
-  signingSecretContext,
-} from "../relay/relay-row.ts";
-import { prepareSecret, readSecretSlot, storeSecret } from "../relay/relay-secret.ts";
+import { listRelayRows, type RelayRow, receiverSecretContext, signingSecretContext } from "../relay/relay.ts";
+import { prepareSecret, readSecretSlot, storeSecret } from "../relay/secret-rotation.ts";
 import { type LocalSecrets, readLocalSecrets, setLocalSecrets } from "../secret/local-file.ts";
 import { type LocalParts, relayContext } from "./local-parts.ts";
 

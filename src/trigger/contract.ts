@@ -5,7 +5,7 @@
 import type { TSchema } from "typebox";
 import type { Problem } from "../ground/refusal.ts";
 
-export type TriggerKind = "receiver" | "schedule" | "data_change";
+type TriggerKind = "receiver" | "schedule" | "data_change";
 
 export interface TriggerType<Trigger = unknown> {
   kind: TriggerKind;

@@ -9,7 +9,7 @@ import { EXAMPLE_DEFINITION, writeExample } from "../../src/cli/example.ts";
 import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
 import { MAX_PAGE_SIZE } from "../../src/ground/page.ts";
 import { findCollection } from "../../src/records/collection.ts";
-import { findRelay, receiverSecretContext } from "../../src/relay/relay-row.ts";
+import { findRelay, receiverSecretContext } from "../../src/relay/relay.ts";
 import { updateRelay } from "../../src/relay/relay-save.ts";
 import { Sealer } from "../../src/secret/seal.ts";
 import { findPlan } from "../../src/selling/plan.ts";

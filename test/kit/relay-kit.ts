@@ -2,11 +2,11 @@
 
 import type { EnvironmentName } from "../../src/account/environment.ts";
 import type { Actor } from "../../src/account/owner.ts";
-import type { RelayContext } from "../../src/relay/relay-context.ts";
-import { requireRelay } from "../../src/relay/relay-row.ts";
-import { createRelay, type NewRelay, type SavedRelay, updateRelay } from "../../src/relay/relay-save.ts";
-import { prepareSecret, readSecretSlot, storeSecret } from "../../src/relay/relay-secret.ts";
-import { type RelayView, showRelay } from "../../src/relay/relay-view.ts";
+import type { RelayContext } from "../../src/relay/relay.ts";
+import { requireRelay } from "../../src/relay/relay.ts";
+import { createRelay, type NewRelay, updateRelay, viewSaved } from "../../src/relay/relay-save.ts";
+import { type RelayView, type SavedRelay, showRelay } from "../../src/relay/relay-view.ts";
+import { prepareSecret, readSecretSlot, storeSecret } from "../../src/relay/secret-rotation.ts";
 import { Sealer } from "../../src/secret/seal.ts";
 import type { FreshStore } from "./fresh-store.ts";
 
@@ -61,12 +61,14 @@ export function makeRelayKit({ store, clock, environment }: FreshStore): RelayKi
     async create(definition, input = {}, name = "development") {
       const here = await context(name);
       const origin = { kind: "dashboard", synced: false } as const;
-      return store.write("dashboard", (tx) => createRelay(tx, here, { secret: null, signingSecret: null, origin, ...input, definition }));
+      return viewSaved(
+        await store.write("dashboard", (tx) => createRelay(tx, here, { secret: null, signingSecret: null, origin, ...input, definition })),
+      );
     },
     async update(name, definition, version, synced = false) {
       const here = await context();
       const origin = { kind: synced ? "file" : "dashboard", synced } as const;
-      return store.write("dashboard", (tx) => updateRelay(tx, here, name, { definition, version, origin }));
+      return viewSaved(await store.write("dashboard", (tx) => updateRelay(tx, here, name, { definition, version, origin })));
     },
     async rotate(name, value, environmentName = "development") {
       const here = await context(environmentName);

@@ -4,7 +4,7 @@ import fc from "fast-check";
 import { ACTIONS } from "../../src/action/registry.ts";
 import { parseJson } from "../../src/ground/json.ts";
 import { checkDefinition } from "../../src/relay/definition.ts";
-import { makeDefinitionSchema } from "../../src/relay/json-schema.ts";
+import { makeDefinitionSchema } from "../../src/relay/definition-shape.ts";
 import { TRIGGERS } from "../../src/trigger/registry.ts";
 import { SCHEMES } from "../../src/verify/registry.ts";
 

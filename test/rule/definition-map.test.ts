@@ -1,8 +1,7 @@
 /** Reading a receiver's event: recipes, "Reading the event"; decisions section 3, `when`. */
 import { describe, expect, test } from "bun:test";
 import { type Json, parseJson, writeJson } from "../../src/ground/json.ts";
-import { compileMap, matchesWhen, readEventId, readMap } from "../../src/relay/event-map.ts";
-import { canHavePerson, findPersonKey } from "../../src/relay/person-key.ts";
+import { canHavePerson, compileMap, findPersonKey, matchesWhen, readEventId, readMap } from "../../src/relay/event-map.ts";
 import { renderTemplate } from "../../src/template/template.ts";
 import { type DataChangeTrigger, matchesWhere } from "../../src/trigger/data-change.ts";
 import { describeTrigger, type Trigger } from "../../src/trigger/registry.ts";

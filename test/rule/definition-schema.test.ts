@@ -3,7 +3,7 @@ import { describe, expect, test } from "bun:test";
 import type { TSchema } from "typebox";
 import { Check } from "typebox/value";
 import { ACTIONS } from "../../src/action/registry.ts";
-import { makeDefinitionSchema } from "../../src/relay/json-schema.ts";
+import { makeDefinitionSchema } from "../../src/relay/definition-shape.ts";
 import { TRIGGERS } from "../../src/trigger/registry.ts";
 import { SCHEMES } from "../../src/verify/registry.ts";
 

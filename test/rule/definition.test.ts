@@ -384,7 +384,7 @@ describe("a definition is taken, with", () => {
   test.each(warned)("%s", (_title, definition, says) => {
     expect(listProblems(definition)).toEqual([]);
     const checked = checkDefinition(definition, Date.parse("2026-01-15T00:00:00Z"));
-    expect("warnings" in checked && checked.warnings.join("\n")).toContain(says);
+    expect("warnings" in checked && checked.warnings.map(({ message }) => message).join("\n")).toContain(says);
   });
 
   const clean: [title: string, definition: JsonObject][] = [

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { createHmac, generateKeyPairSync, sign } from "node:crypto";
 import { LiveRelays } from "../../src/relay/live-relay.ts";
-import { forgetPreviousSecrets, prepareSecret, readSecretSlot, storeSecret } from "../../src/relay/relay-secret.ts";
+import { forgetPreviousSecrets, prepareSecret, readSecretSlot, storeSecret } from "../../src/relay/secret-rotation.ts";
 import { receiveCall } from "../../src/verify/received-call.ts";
 import { openFreshStore, refusalOf } from "../kit/fresh-store.ts";
 import { ECDSA, HMAC, makeRelayKit, receiver, sealer } from "../kit/relay-kit.ts";

@@ -1,9 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { parseJson } from "../../src/ground/json.ts";
 import { DAY_MS } from "../../src/ground/limit.ts";
-import { deleteRelay } from "../../src/relay/relay-remove.ts";
 import { createRelay, updateRelay } from "../../src/relay/relay-save.ts";
-import { pauseRelay, resumeRelay } from "../../src/relay/relay-state.ts";
+import { deleteRelay, pauseRelay, resumeRelay } from "../../src/relay/relay-state.ts";
 import { type AuditView, listAudit } from "../../src/watch/audit.ts";
 import { openFreshStore, refusalOf } from "../kit/fresh-store.ts";
 import { BASE_URL, CALL, GRANT, HOOKS, makeRelayKit, receiver, schedule, TOKEN, WRITE } from "../kit/relay-kit.ts";

@@ -9,8 +9,8 @@ import { createLog } from "../../src/ground/log.ts";
 import { Receiver, type ReceiverAnswer } from "../../src/receiver/receive.ts";
 import { learnRhythm } from "../../src/receiver/rhythm.ts";
 import { LiveRelays } from "../../src/relay/live-relay.ts";
-import { deleteRelay } from "../../src/relay/relay-remove.ts";
-import { requireRelay } from "../../src/relay/relay-row.ts";
+import { requireRelay } from "../../src/relay/relay.ts";
+import { deleteRelay } from "../../src/relay/relay-state.ts";
 import { type FreshStore, openFreshStore } from "../kit/fresh-store.ts";
 import { makeRelayKit, OWNER, type RelayKit, receiver, schedule, sealer } from "../kit/relay-kit.ts";
 

@@ -2,7 +2,8 @@
 import { describe, expect, test } from "bun:test";
 import { ACTIONS } from "../../src/action/registry.ts";
 import type { JsonObject } from "../../src/ground/json.ts";
-import { checkDefinition, type Definition } from "../../src/relay/definition.ts";
+import { checkDefinition } from "../../src/relay/definition.ts";
+import type { Definition } from "../../src/relay/definition-shape.ts";
 import { actsUnsigned, arrivesUnsigned, checkUnsignedRule, unsignedWarning, widensUnsigned } from "../../src/relay/unsigned-rule.ts";
 
 const TOKEN = { scheme: "shared_token" };
@@ -103,11 +104,11 @@ describe("the opt-in", () => {
     const checked = checkDefinition(relay({ trust: true, map: { person_email: "email" }, actions: [CREDITS] }));
     const warnings = "warnings" in checked ? checked.warnings : [];
     expect(warnings).toHaveLength(1);
-    expect(warnings[0]).toContain("run grant_credits with values of their own and create people by address");
-    expect(warnings[0]).not.toContain("\n");
+    expect(warnings[0]?.message).toContain("run grant_credits with values of their own and create people by address");
+    expect(warnings[0]?.message).not.toContain("\n");
   });
   test("warns also where nothing acts yet", () => {
-    expect(unsignedWarning(relay({ trust: true }))).toContain("whatever is added to it later");
+    expect(unsignedWarning(relay({ trust: true }))?.message).toContain("whatever is added to it later");
   });
   test.each([[SIGNED], [{ scheme: "hooks" }], [{ scheme: "processor" }]] as [JsonObject][])(
     "is refused on a sender that signs the event: %j",

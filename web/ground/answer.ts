@@ -2,9 +2,8 @@
 import type { ActionResult } from "../../src/action/contract.ts";
 import type { EventItem } from "../../src/event/event-list.ts";
 import type { EventView, RunView } from "../../src/event/event-view.ts";
-import type { Definition } from "../../src/relay/definition.ts";
-import type { SavedRelay as Saved } from "../../src/relay/relay-save.ts";
-import type { RelayItem, RelayView } from "../../src/relay/relay-view.ts";
+import type { Definition } from "../../src/relay/definition-shape.ts";
+import type { RelayItem, RelayView, SavedRelay as Saved } from "../../src/relay/relay-view.ts";
 import type { Json } from "./exact-json.ts";
 
 export type { Definition, EventItem, RelayItem };

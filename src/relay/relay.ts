@@ -1,10 +1,18 @@
 /** The relay's row and finding it. It decides the names under which a relay's secrets are sealed and its audit rows stand, nothing else. */
 
-import { type PageRequest, parseNameKey } from "../ground/page.ts";
+import type { Environment } from "../account/environment.ts";
+import type { Actor } from "../account/owner.ts";
+import { actorWords } from "../account/owner.ts";
+import { toIso, toIsoOrNull } from "../ground/clock.ts";
+import type { RaisableLimits } from "../ground/limit.ts";
+import type { PageRequest } from "../ground/page.ts";
+import { parseNameKey } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
-import type { Reader } from "../store/port.ts";
+import type { Sealer } from "../secret/seal.ts";
+import type { Reader, Writer } from "../store/port.ts";
 import { bytes, defineTable, integer, json, orNull, type RowOf, text } from "../store/table.ts";
-import type { Definition } from "./definition.ts";
+import { writeAudit } from "../watch/audit.ts";
+import type { Definition } from "./definition-shape.ts";
 
 export type SecretKind = "minted" | "pasted" | "public_key" | "processor" | "none";
 export type OriginKind = "file" | "dashboard";
@@ -112,4 +120,77 @@ export function processorSecretContext(environmentId: number): string {
 /** The address a provider posts to; it names no environment. `baseUrl` has no trailing slash. */
 export function receiverUrl(baseUrl: string, appId: string, name: string): string {
   return `${baseUrl}/hooks/${appId}/${name}`;
+}
+
+export interface RelayContext {
+  environment: Environment;
+  actor: Actor;
+  nowMs: number;
+  limits: Pick<RaisableLimits, "relaysPerEnvironment">;
+  sealer: Sealer;
+  /** Public origin without a trailing slash. */
+  baseUrl: string;
+}
+
+type RelayChange =
+  | "relay.created"
+  | "relay.updated"
+  | "relay.deleted"
+  | "relay.paused"
+  | "relay.resumed"
+  | "relay.secret_changed"
+  | "relay.signing_secret_changed";
+
+/** Writes the change's row; null stands for a relay that is not there. */
+export async function auditRelay(
+  tx: Writer,
+  context: Pick<RelayContext, "environment" | "actor" | "nowMs">,
+  change: RelayChange,
+  before: RelayRow | null,
+  after: RelayRow | null,
+): Promise<void> {
+  const name = (after ?? before)?.name ?? "";
+  await writeAudit(tx, {
+    environmentId: context.environment.id,
+    atMs: context.nowMs,
+    actor: actorWords(context.actor),
+    action: change,
+    target: relayTarget(name),
+    before: before === null ? null : describe(change, before),
+    after: after === null ? null : describe(change, after),
+  });
+}
+
+function describe(change: RelayChange, row: RelayRow): Record<string, unknown> {
+  switch (change) {
+    case "relay.paused":
+    case "relay.resumed":
+      return { state: row.state };
+    case "relay.secret_changed":
+      return { secret: describeSecret(row) };
+    case "relay.signing_secret_changed":
+      return { signingSecret: describeSigning(row) };
+    default:
+      return {
+        version: row.version,
+        origin: row.originKind,
+        definition: row.definition,
+        secret: describeSecret(row),
+        signingSecret: describeSigning(row),
+      };
+  }
+}
+
+function describeSecret(row: RelayRow): Record<string, unknown> {
+  const { secretKind, secretFingerprint, secretSetAt, previousSecretUntil } = row;
+  return {
+    kind: secretKind,
+    fingerprint: secretFingerprint,
+    setAt: toIsoOrNull(secretSetAt),
+    ...(previousSecretUntil === null ? {} : { previousUntil: toIso(previousSecretUntil) }),
+  };
+}
+
+function describeSigning(row: RelayRow): Record<string, unknown> | null {
+  return row.signingSecretSetAt === null ? null : { setAt: toIsoOrNull(row.signingSecretSetAt) };
 }
