@@ -3,51 +3,89 @@
  * as SHA-256. It decides which key a token is and which web origins an app key works from (the specification's "Authentication", point 5),
  * never what a key may do.
  */
+
+import { type Static, Type } from "typebox";
+import { toIso, toIsoOrNull } from "../ground/clock.ts";
 import { hashToken, newId, newToken } from "../ground/id.ts";
 import { MINUTE_MS } from "../ground/limit.ts";
 import { MAX_PAGE_SIZE, makePage, type Page, type PageRequest } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
+import { oneOf, time, timeOrNull } from "../ground/schema.ts";
 import type { Reader, Writer } from "../store/port.ts";
+import { bytes, defineTable, integer, json, orNull, type RowOf, text } from "../store/table.ts";
 import type { EnvironmentName } from "./environment.ts";
 
-export type ApiKeyKind = "secret" | "app";
+export const API_KEY_KINDS = ["secret", "app"] as const;
+export type ApiKeyKind = (typeof API_KEY_KINDS)[number];
 
-/** A key as lists show it. */
-export interface ApiKey {
-  id: string;
-  kind: ApiKeyKind;
-  name: string;
-  /** Its prefix and last four characters: `sk_dev_…x4Gh`. */
-  hint: string;
-  /** App keys: the web origins it works from. In production nothing else; elsewhere any https origin and localhost besides. */
-  origins: string[];
-  createdAt: number;
-  lastUsedAt: number | null;
-  revokedAt: number | null;
-}
+const API_KEY = defineTable({
+  name: "api_key",
+  key: ["id"],
+  columns: {
+    id: text(),
+    environmentId: integer(),
+    kind: text<ApiKeyKind>(),
+    name: text(),
+    keyHash: bytes(),
+    /** Its prefix and last four characters: `sk_dev_…x4Gh`. */
+    hint: text(),
+    /** App keys: the web origins it works from. In production nothing else; elsewhere any https origin and localhost besides. */
+    origins: json<string[]>(),
+    createdAt: integer(),
+    lastUsedAt: orNull(integer()),
+    revokedAt: orNull(integer()),
+  },
+});
 
+/** A key without what it is known by. */
+const SHOWN_KEY = API_KEY.pick(
+  "id",
+  "kind",
+  "name",
+  "hint",
+  "origins",
+  "createdAt",
+  "lastUsedAt",
+  "revokedAt",
+);
+export type ApiKey = RowOf<typeof SHOWN_KEY>;
+
+const PRESENTED_KEY = API_KEY.pick("id", "kind", "name", "origins", "lastUsedAt", "environmentId");
 /** A live key that a caller presented, with the one environment it is bound to. */
-export interface PresentedKey {
-  id: string;
-  kind: ApiKeyKind;
-  name: string;
-  origins: string[];
-  lastUsedAt: number | null;
-  environmentId: number;
+export interface PresentedKey extends RowOf<typeof PRESENTED_KEY> {
   environmentName: EnvironmentName;
   appId: string;
 }
 
-interface ApiKeyRow extends Omit<ApiKey, "origins"> {
-  origins: string;
+const KEY_ORIGINS = API_KEY.pick("kind", "origins");
+/** What decides from where a key works. */
+type KeyOrigins = Pick<PresentedKey, "kind" | "environmentName" | "origins">;
+
+export const keyView = Type.Object({
+  id: Type.String(),
+  kind: oneOf(API_KEY_KINDS),
+  name: Type.String(),
+  hint: Type.String(),
+  origins: Type.Array(Type.String()),
+  createdAt: time,
+  lastUsedAt: timeOrNull,
+  revokedAt: timeOrNull,
+});
+export type KeyView = Static<typeof keyView>;
+
+export function viewKey(key: ApiKey): KeyView {
+  return {
+    ...key,
+    createdAt: toIso(key.createdAt),
+    lastUsedAt: toIsoOrNull(key.lastUsedAt),
+    revokedAt: toIsoOrNull(key.revokedAt),
+  };
 }
 
 const TOKEN_CHARS = 32;
 const TOKEN = /^[sa]k_(?:dev|live)_[A-Za-z0-9]{32}$/;
 const MAX_NAME_CHARS = 100;
 const TOUCH_EVERY_MS = MINUTE_MS;
-const COLUMNS = `id, kind, name, hint, origins, created_at AS createdAt, last_used_at AS lastUsedAt,
-  revoked_at AS revokedAt`;
 
 /** Mints a key; `token` is shown once and stands nowhere. Refuses with `invalid_input` (name, origins). */
 export async function mintApiKey(
@@ -73,35 +111,17 @@ export async function mintApiKey(
     lastUsedAt: null,
     revokedAt: null,
   };
-  await insertKey(tx, environment.id, key, token);
+  await API_KEY.insert(tx, { ...key, environmentId: environment.id, keyHash: hashToken(token) });
   return { key, token };
-}
-
-async function insertKey(tx: Writer, environmentId: number, key: ApiKey, token: string): Promise<void> {
-  const sql = `INSERT INTO api_key (id, environment_id, kind, name, key_hash, hint, origins, created_at)
-    VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)`;
-  const origins = JSON.stringify(key.origins);
-  await tx.run(
-    sql,
-    key.id,
-    environmentId,
-    key.kind,
-    key.name,
-    hashToken(token),
-    key.hint,
-    origins,
-    key.createdAt,
-  );
 }
 
 /** The live key of this token with its environment; null for what has not a key's shape, is unknown or revoked. */
 export async function findApiKeyByToken(tx: Reader, token: string): Promise<PresentedKey | null> {
   if (!TOKEN.test(token)) return null;
-  const sql = `SELECT api_key.id, kind, api_key.name, origins, last_used_at AS lastUsedAt, environment_id AS environmentId,
-    environment.name AS environmentName, app_id AS appId
+  const sql = `SELECT ${PRESENTED_KEY.columnsOf("api_key")}, environment.name AS environmentName, app_id AS appId
     FROM api_key JOIN environment ON environment.id = environment_id WHERE key_hash = ?1 AND revoked_at IS NULL`;
-  const row = await tx.get<Omit<PresentedKey, "origins"> & { origins: string }>(sql, hashToken(token));
-  return row === null ? null : { ...row, origins: JSON.parse(row.origins) as string[] };
+  const row = await tx.get<Pick<PresentedKey, "environmentName" | "appId">>(sql, hashToken(token));
+  return row === null ? null : PRESENTED_KEY.read(row);
 }
 
 /** Whether `touchApiKey` is due: a key's last use is noted at most once a minute. */
@@ -117,21 +137,16 @@ export async function touchApiKey(tx: Writer, keyId: string, nowMs: number): Pro
 }
 
 /** Whether a web page of this origin may use the app key. Secret keys belong on servers and work from no page. */
-export function keyWorksFrom(
-  key: Pick<PresentedKey, "kind" | "environmentName" | "origins">,
-  origin: string,
-): boolean {
+export function keyWorksFrom(key: KeyOrigins, origin: string): boolean {
   return key.kind === "app" && isAllowedOrigin(key.environmentName, key.origins, origin);
 }
 
 /** What decides from where each live app key of the server works: all that is known of a call before its key is. */
-export async function listKeyOrigins(
-  tx: Reader,
-): Promise<Pick<PresentedKey, "kind" | "environmentName" | "origins">[]> {
-  const sql = `SELECT DISTINCT kind, environment.name AS environmentName, origins FROM api_key
+export async function listKeyOrigins(tx: Reader): Promise<KeyOrigins[]> {
+  const sql = `SELECT DISTINCT ${KEY_ORIGINS.columns}, environment.name AS environmentName FROM api_key
     JOIN environment ON environment.id = environment_id WHERE kind = 'app' AND revoked_at IS NULL`;
-  const rows = await tx.all<{ kind: ApiKeyKind; environmentName: EnvironmentName; origins: string }>(sql);
-  return rows.map((row) => ({ ...row, origins: JSON.parse(row.origins) as string[] }));
+  const rows = await tx.all<Pick<PresentedKey, "environmentName">>(sql);
+  return rows.map((row) => KEY_ORIGINS.read(row));
 }
 
 /** The environment's keys, newest first, revoked ones too. */
@@ -140,10 +155,16 @@ export async function listApiKeys(
   environmentId: number,
   request: PageRequest = { limit: MAX_PAGE_SIZE, after: null },
 ): Promise<Page<ApiKey>> {
-  const sql = `SELECT ${COLUMNS} FROM api_key WHERE environment_id = ?1 AND (?2 IS NULL OR id < ?2)
-    ORDER BY id DESC LIMIT ?3`;
-  const rows = await tx.all<ApiKeyRow>(sql, environmentId, request.after, request.limit + 1);
-  return makePage(rows, request, (row) => row.id, toApiKey);
+  const { after, limit } = request;
+  const rest =
+    "WHERE environment_id = $environmentId AND ($after IS NULL OR id < $after) ORDER BY id DESC LIMIT $most";
+  const rows = await SHOWN_KEY.all(tx, rest, { environmentId, after, most: limit + 1 });
+  return makePage(
+    rows,
+    request,
+    (row) => row.id,
+    (row) => row,
+  );
 }
 
 /** Revokes a key at once and for good. Answers the key as it was; refuses with `not_found`, also for one revoked before. */
@@ -153,11 +174,11 @@ export async function revokeApiKey(
   keyId: string,
   nowMs: number,
 ): Promise<ApiKey> {
-  const find = `SELECT ${COLUMNS} FROM api_key WHERE id = ?1 AND environment_id = ?2 AND revoked_at IS NULL`;
-  const row = await tx.get<ApiKeyRow>(find, keyId, environmentId);
-  if (row === null) throw new Refusal("not_found", "There is no live key with this id in this environment.");
-  await tx.run("UPDATE api_key SET revoked_at = ?2 WHERE id = ?1", keyId, nowMs);
-  return toApiKey(row);
+  const rest = "WHERE id = $keyId AND environment_id = $environmentId AND revoked_at IS NULL";
+  const key = await SHOWN_KEY.get(tx, rest, { keyId, environmentId });
+  if (key === null) throw new Refusal("not_found", "There is no live key with this id in this environment.");
+  await API_KEY.change(tx, { id: keyId }, { revokedAt: nowMs });
+  return key;
 }
 
 function readName(name: string): string {
@@ -167,10 +188,6 @@ function readName(name: string): string {
     "invalid_input",
     `name is not valid: say in 1 to ${MAX_NAME_CHARS} characters what uses the key.`,
   );
-}
-
-function toApiKey(row: ApiKeyRow): ApiKey {
-  return { ...row, origins: JSON.parse(row.origins) as string[] };
 }
 
 const MAX_ORIGINS = 20;

@@ -1,19 +1,30 @@
 /** Apps: an id that stands in every receiver URL, a name for people, and the environments each is made with. It never renames an id. */
+import { type Static, Type } from "typebox";
+import { toIso } from "../ground/clock.ts";
 import { makeNameKey, makePage, type Page, type PageRequest, parseNameKey } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
+import { time } from "../ground/schema.ts";
 import { type Reader, UniqueViolation, type Writer } from "../store/port.ts";
+import { defineTable, integer, type RowOf, text } from "../store/table.ts";
 import { type Environment, type EnvironmentName, ensureEnvironment } from "./environment.ts";
 
-interface App {
-  id: string;
-  name: string;
-  createdAt: number;
+const APP = defineTable({
+  name: "app",
+  key: ["id"],
+  columns: { id: text(), name: text(), createdAt: integer() },
+});
+
+type App = RowOf<typeof APP>;
+
+export const appView = Type.Object({ id: Type.String(), name: Type.String(), createdAt: time });
+
+export function viewApp(app: App): Static<typeof appView> {
+  return { ...app, createdAt: toIso(app.createdAt) };
 }
 
 /** Stands in a URL's path: lowercase letters, digits, hyphens and underscores, starting with a letter, 2 to 63 characters. */
 const APP_ID = /^[a-z][a-z0-9_-]{1,62}$/;
 const MAX_NAME_CHARS = 100;
-const COLUMNS = "id, name, created_at AS createdAt";
 
 interface NewApp {
   /** Explicit, such as `app_test`; absent: made from the name, with a number where it is taken. */
@@ -34,9 +45,7 @@ export async function createApp(
   }
   const app: App = { id: await chooseId(tx, input.id, name), name, createdAt: input.nowMs };
   try {
-    await tx.attempt(() =>
-      tx.run("INSERT INTO app (id, name, created_at) VALUES (?1, ?2, ?3)", app.id, app.name, app.createdAt),
-    );
+    await tx.attempt(() => APP.insert(tx, app));
   } catch (error) {
     if (!(error instanceof UniqueViolation)) throw error;
     throw new Refusal("name_taken", `An app with the id ${app.id} exists: choose another id.`);
@@ -50,20 +59,19 @@ export async function createApp(
 
 /** The app with this id, or null. */
 export function findApp(tx: Reader, id: string): Promise<App | null> {
-  return tx.get<App>(`SELECT ${COLUMNS} FROM app WHERE id = ?1`, id);
+  return APP.get(tx, "WHERE id = $id", { id });
 }
 
 /** Every app, oldest first. */
 export function listApps(tx: Reader): Promise<App[]> {
-  return tx.all<App>(`SELECT ${COLUMNS} FROM app ORDER BY created_at, id`);
+  return APP.all(tx, "ORDER BY created_at, id");
 }
 
 /** A page of the apps, newest first. */
 export async function pageApps(tx: Reader, request: PageRequest): Promise<Page<App>> {
-  const after = parseNameKey(request.after);
-  const sql = `SELECT ${COLUMNS} FROM app WHERE ?1 IS NULL OR created_at < ?1 OR (created_at = ?1 AND id > ?2)
-    ORDER BY created_at DESC, id LIMIT ?3`;
-  const rows = await tx.all<App>(sql, after.createdAt, after.name, request.limit + 1);
+  const rest = `WHERE $createdAt IS NULL OR created_at < $createdAt OR (created_at = $createdAt AND id > $name)
+    ORDER BY created_at DESC, id LIMIT $limit`;
+  const rows = await APP.all(tx, rest, { ...parseNameKey(request.after), limit: request.limit + 1 });
   return makePage(
     rows,
     request,

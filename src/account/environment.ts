@@ -2,43 +2,43 @@
  * An app's environments: their settings with a version, the hold, and the payment processor's own secret. It decides who may write
  * over whom (the version), and never what a section of the settings means, nor does it seal or unseal anything.
  */
-import { isJsonObject, type Json, type JsonObject, parseJson, writeJson } from "../ground/json.ts";
+import { isJsonObject, type Json, type JsonObject, writeJson } from "../ground/json.ts";
 import { Refusal } from "../ground/refusal.ts";
 import type { Reader, Writer } from "../store/port.ts";
+import { bytes, defineTable, given, integer, json, orNull, type RowOf, text } from "../store/table.ts";
 
 export const ENVIRONMENT_NAMES = ["development", "production", "local"] as const;
 export type EnvironmentName = (typeof ENVIRONMENT_NAMES)[number];
 
-export interface Environment {
-  id: number;
-  appId: string;
-  name: EnvironmentName;
-  /** Sections by name, each owned by the room that reads it: `base`, `mail`, `alerts`, … */
-  settings: JsonObject;
-  /** Counts every change of the settings, the hold and the processor secret. */
-  version: number;
-  /** Since when receivers hold what arrives; null while everything runs. */
-  heldAt: number | null;
-  /** Sealed; see secret/seal.ts. */
-  processorSecret: Uint8Array | null;
-  processorSecretFingerprint: string | null;
-  processorSecretSetAt: number | null;
-  createdAt: number;
-}
+const ENVIRONMENT = defineTable({
+  name: "environment",
+  key: ["id"],
+  topic: "environment",
+  columns: {
+    id: given(),
+    appId: text(),
+    name: text<EnvironmentName>(),
+    /** Sections by name, each owned by the room that reads it: `base`, `mail`, `alerts`, … */
+    settings: json<JsonObject>(),
+    /** Counts every change of the settings, the hold and the processor secret. */
+    version: integer(),
+    /** Since when receivers hold what arrives; null while everything runs. */
+    heldAt: orNull(integer()),
+    /** Sealed; see secret/seal.ts. */
+    processorSecret: orNull(bytes()),
+    processorSecretFingerprint: orNull(text()),
+    /** A keyed hash: two environments that hold the same secret are told apart without unsealing. */
+    processorSecretDigest: orNull(bytes()),
+    processorSecretSetAt: orNull(integer()),
+    createdAt: integer(),
+  },
+});
 
-interface EnvironmentRow extends Omit<Environment, "settings"> {
-  settings: string;
-}
-
-const COLUMNS = `id, app_id AS appId, name, settings, version, held_at AS heldAt, processor_secret AS processorSecret,
-  processor_secret_fingerprint AS processorSecretFingerprint, processor_secret_set_at AS processorSecretSetAt,
-  created_at AS createdAt`;
+export type Environment = RowOf<typeof ENVIRONMENT>;
 
 /** The environment of this app and name, or null. */
-export async function findEnvironment(tx: Reader, appId: string, name: string): Promise<Environment | null> {
-  const sql = `SELECT ${COLUMNS} FROM environment WHERE app_id = ?1 AND name = ?2`;
-  const row = await tx.get<EnvironmentRow>(sql, appId, name);
-  return row === null ? null : toEnvironment(row);
+export function findEnvironment(tx: Reader, appId: string, name: string): Promise<Environment | null> {
+  return ENVIRONMENT.get(tx, "WHERE app_id = $appId AND name = $name", { appId, name });
 }
 
 /** As `findEnvironment`; refuses with `not_found`. */
@@ -54,15 +54,13 @@ export async function requireEnvironment(tx: Reader, appId: string, name: string
 }
 
 /** The environment with this row id, or null. */
-export async function findEnvironmentById(tx: Reader, id: number): Promise<Environment | null> {
-  const row = await tx.get<EnvironmentRow>(`SELECT ${COLUMNS} FROM environment WHERE id = ?1`, id);
-  return row === null ? null : toEnvironment(row);
+export function findEnvironmentById(tx: Reader, id: number): Promise<Environment | null> {
+  return ENVIRONMENT.get(tx, "WHERE id = $id", { id });
 }
 
 /** Every environment of the app, or of all apps for null, oldest first. */
-export async function listEnvironments(tx: Reader, appId: string | null): Promise<Environment[]> {
-  const sql = `SELECT ${COLUMNS} FROM environment WHERE ?1 IS NULL OR app_id = ?1 ORDER BY id`;
-  return (await tx.all<EnvironmentRow>(sql, appId)).map(toEnvironment);
+export function listEnvironments(tx: Reader, appId: string | null): Promise<Environment[]> {
+  return ENVIRONMENT.all(tx, "WHERE $appId IS NULL OR app_id = $appId ORDER BY id", { appId });
 }
 
 /** The one environment of local development, or null in a server's data directory: no server has an environment of this name. */
@@ -77,9 +75,19 @@ export async function ensureEnvironment(
   name: EnvironmentName,
   nowMs: number,
 ): Promise<Environment> {
-  const sql =
-    "INSERT INTO environment (app_id, name, created_at) VALUES (?1, ?2, ?3) ON CONFLICT (app_id, name) DO NOTHING";
-  await tx.run(sql, appId, name, nowMs);
+  const row = {
+    appId,
+    name,
+    settings: {},
+    version: 1,
+    heldAt: null,
+    processorSecret: null,
+    processorSecretFingerprint: null,
+    processorSecretDigest: null,
+    processorSecretSetAt: null,
+    createdAt: nowMs,
+  };
+  await ENVIRONMENT.insert(tx, row, "ON CONFLICT (app_id, name) DO NOTHING");
   return await requireEnvironment(tx, appId, name);
 }
 
@@ -153,10 +161,10 @@ export async function setProcessorSecret(
   nowMs: number,
 ): Promise<void> {
   if (secret !== null) await refuseSharedProcessorSecret(tx, environment, secret.digest);
-  const sql = `UPDATE environment SET processor_secret = ?2, processor_secret_fingerprint = ?3, processor_secret_digest = ?4,
-    processor_secret_set_at = ?5, version = version + 1 WHERE id = ?1`;
-  const { sealed, fingerprint, digest } = secret ?? { sealed: null, fingerprint: null, digest: null };
-  await tx.run(sql, environment.id, sealed, fingerprint, digest, secret === null ? null : nowMs);
+  const sql = `UPDATE environment SET processor_secret = $sealed, processor_secret_fingerprint = $fingerprint,
+    processor_secret_digest = $digest, processor_secret_set_at = $setAt, version = version + 1 WHERE id = $id`;
+  const kept = secret ?? { sealed: null, fingerprint: null, digest: null };
+  await tx.run(sql, { ...kept, setAt: secret === null ? null : nowMs, id: environment.id });
   tx.touch("environment");
 }
 
@@ -173,9 +181,4 @@ async function refuseSharedProcessorSecret(
     "invalid_input",
     `The processor secret is already the one of ${other.name}, and the secret decides which environment receives: make a webhook endpoint of its own for ${environment.name} at the processor and paste that one's secret.`,
   );
-}
-
-function toEnvironment(row: EnvironmentRow): Environment {
-  const settings = parseJson(row.settings);
-  return { ...row, settings: isJsonObject(settings) ? settings : {} };
 }

@@ -6,17 +6,17 @@ import { newId } from "../ground/id.ts";
 import { MAX_EMAIL_CHARS, MAX_WAITING_PASSWORDS } from "../ground/limit.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { type Origin, type Reader, UniqueViolation, type Writer } from "../store/port.ts";
+import { defineTable, integer, orNull, type RowOf, text } from "../store/table.ts";
 
-export interface Owner {
-  id: string;
-  email: string;
-  createdAt: number;
-}
+const OWNER = defineTable({
+  name: "owner",
+  key: ["id"],
+  columns: { id: text(), email: text(), passwordHash: orNull(text()), createdAt: integer() },
+});
 
-/** An owner with what signing in needs. */
-interface OwnerWithPassword extends Owner {
-  passwordHash: string | null;
-}
+/** An owner without what signing in needs. */
+const SHOWN_OWNER = OWNER.pick("id", "email", "createdAt");
+export type Owner = RowOf<typeof SHOWN_OWNER>;
 
 const MIN_PASSWORD_CHARS = 10;
 const MAX_PASSWORD_CHARS = 256;
@@ -124,9 +124,8 @@ export async function createOwner(
     email: readEmail(input.email),
     createdAt: input.nowMs,
   };
-  const sql = "INSERT INTO owner (id, email, password_hash, created_at) VALUES (?1, ?2, ?3, ?4)";
   try {
-    await tx.attempt(() => tx.run(sql, owner.id, owner.email, input.passwordHash, owner.createdAt));
+    await tx.attempt(() => OWNER.insert(tx, { ...owner, passwordHash: input.passwordHash }));
   } catch (error) {
     if (!(error instanceof UniqueViolation)) throw error;
     throw new Refusal(
@@ -140,22 +139,19 @@ export async function createOwner(
 
 /** Gives the owner a new password and signs out every session made under the old one. */
 export async function setOwnerPassword(tx: Writer, ownerId: string, passwordHash: string): Promise<void> {
-  const changed = await tx.run("UPDATE owner SET password_hash = ?2 WHERE id = ?1", ownerId, passwordHash);
-  if (changed === 0)
+  if ((await OWNER.change(tx, { id: ownerId }, { passwordHash })) === 0)
     throw new Refusal("not_found", "There is no such owner; relay admin create makes the first one.");
   await tx.run("DELETE FROM session WHERE owner_id = ?1", ownerId);
 }
 
 /** The owner of this address (compared without regard to case), or null. */
-export function findOwnerByEmail(tx: Reader, email: string): Promise<OwnerWithPassword | null> {
-  const sql =
-    "SELECT id, email, password_hash AS passwordHash, created_at AS createdAt FROM owner WHERE email = ?1";
-  return tx.get<OwnerWithPassword>(sql, email.trim());
+export function findOwnerByEmail(tx: Reader, email: string): Promise<RowOf<typeof OWNER> | null> {
+  return OWNER.get(tx, "WHERE email = $email", { email: email.trim() });
 }
 
 /** Every owner, oldest first. */
 export function listOwners(tx: Reader): Promise<Owner[]> {
-  return tx.all<Owner>("SELECT id, email, created_at AS createdAt FROM owner ORDER BY created_at, id");
+  return SHOWN_OWNER.all(tx, "ORDER BY created_at, id");
 }
 
 function readEmail(email: string): string {

@@ -7,6 +7,7 @@ import { hashToken, newId, newToken } from "../ground/id.ts";
 import { DAY_MS, HOUR_MS } from "../ground/limit.ts";
 import { Refusal } from "../ground/refusal.ts";
 import type { Reader, Writer } from "../store/port.ts";
+import { bytes, defineTable, integer, orNull, type RowOf, text } from "../store/table.ts";
 
 /** A session ends this long after it was last used. */
 export const SESSION_LIFE_MS = 30 * DAY_MS;
@@ -14,13 +15,14 @@ export const SESSION_LIFE_MS = 30 * DAY_MS;
 const SLIDE_EVERY_MS = DAY_MS;
 const SESSION_TOKEN_CHARS = 43;
 
-export interface Session {
-  id: string;
-  ownerId: string;
-  ownerEmail: string;
-  createdAt: number;
-  expiresAt: number;
-}
+const SESSION = defineTable({
+  name: "session",
+  key: ["id"],
+  columns: { tokenHash: bytes(), id: text(), ownerId: text(), createdAt: integer(), expiresAt: integer() },
+});
+
+const FOUND_SESSION = SESSION.pick("id", "ownerId", "createdAt", "expiresAt");
+export type Session = RowOf<typeof FOUND_SESSION> & { ownerEmail: string };
 
 /** Starts a session; the token is for the cookie and stands nowhere else. */
 export async function createSession(
@@ -30,17 +32,16 @@ export async function createSession(
 ): Promise<{ token: string; expiresAt: number }> {
   const token = newToken(SESSION_TOKEN_CHARS);
   const expiresAt = nowMs + SESSION_LIFE_MS;
-  const sql =
-    "INSERT INTO session (token_hash, id, owner_id, created_at, expires_at) VALUES (?1, ?2, ?3, ?4, ?5)";
-  await tx.run(sql, hashToken(token), newId("ses", nowMs), ownerId, nowMs, expiresAt);
+  const tokenHash = hashToken(token);
+  await SESSION.insert(tx, { tokenHash, id: newId("ses", nowMs), ownerId, createdAt: nowMs, expiresAt });
   return { token, expiresAt };
 }
 
 /** The live session of a cookie's token, or null. */
 export async function findSession(tx: Reader, token: string, nowMs: number): Promise<Session | null> {
   if (token.length !== SESSION_TOKEN_CHARS) return null;
-  const sql = `SELECT session.id, owner_id AS ownerId, owner.email AS ownerEmail, session.created_at AS createdAt,
-    expires_at AS expiresAt FROM session JOIN owner ON owner.id = owner_id WHERE token_hash = ?1 AND expires_at > ?2`;
+  const sql = `SELECT ${FOUND_SESSION.columnsOf("session")}, owner.email AS ownerEmail
+    FROM session JOIN owner ON owner.id = owner_id WHERE token_hash = ?1 AND expires_at > ?2`;
   return await tx.get<Session>(sql, hashToken(token), nowMs);
 }
 
@@ -58,12 +59,7 @@ export async function slideSession(tx: Writer, session: Session, nowMs: number):
 
 /** Ends one session. */
 export async function signOut(tx: Writer, sessionId: string): Promise<void> {
-  await tx.run("DELETE FROM session WHERE id = ?1", sessionId);
-}
-
-/** Ends every session of the owner; answers how many. */
-export function signOutAll(tx: Writer, ownerId: string): Promise<number> {
-  return tx.run("DELETE FROM session WHERE owner_id = ?1", ownerId);
+  await SESSION.delete(tx, { id: sessionId });
 }
 
 /** Forgets sessions and one-time links that have ended; for the daily cleaning. */
@@ -74,12 +70,19 @@ export async function forgetEndedSessions(tx: Writer, nowMs: number): Promise<vo
 
 export type SigninLinkKind = "setup" | "reset" | "local";
 
-interface SigninLink {
-  kind: SigninLinkKind;
-  /** Whose password a reset sets; null for set-up and local. */
-  ownerId: string | null;
-  expiresAt: number;
-}
+const SIGNIN_LINK = defineTable({
+  name: "signin_link",
+  key: ["tokenHash"],
+  columns: {
+    tokenHash: bytes(),
+    kind: text<SigninLinkKind>(),
+    /** Whose password a reset sets; null for set-up and local. */
+    ownerId: orNull(text()),
+    expiresAt: integer(),
+  },
+});
+
+type SigninLink = RowOf<typeof SIGNIN_LINK>;
 
 const LIFE_MS: Record<SigninLinkKind, number> = { setup: 24 * HOUR_MS, reset: HOUR_MS, local: HOUR_MS / 6 };
 const LINK_TOKEN_CHARS = 32;
@@ -94,16 +97,15 @@ export async function createSigninLink(
     await tx.run("DELETE FROM signin_link WHERE kind = ?1 AND owner_id IS ?2", kind, ownerId);
   const token = newToken(LINK_TOKEN_CHARS);
   const expiresAt = input.nowMs + LIFE_MS[kind];
-  const sql = "INSERT INTO signin_link (token_hash, kind, owner_id, expires_at) VALUES (?1, ?2, ?3, ?4)";
-  await tx.run(sql, hashToken(token), kind, ownerId, expiresAt);
+  await SIGNIN_LINK.insert(tx, { tokenHash: hashToken(token), kind, ownerId, expiresAt });
   return { token, expiresAt };
 }
 
 /** What the link would do, without using it; null when it is used, ended or was never made, and for set-up once there is an owner. */
 export function findSigninLink(tx: Reader, token: string, nowMs: number): Promise<SigninLink | null> {
-  const sql = `SELECT kind, owner_id AS ownerId, expires_at AS expiresAt FROM signin_link
-    WHERE token_hash = ?1 AND expires_at > ?2 AND (kind <> 'setup' OR NOT EXISTS (SELECT 1 FROM owner))`;
-  return tx.get<SigninLink>(sql, hashToken(token), nowMs);
+  const rest = `WHERE token_hash = $tokenHash AND expires_at > $nowMs
+    AND (kind <> 'setup' OR NOT EXISTS (SELECT 1 FROM owner))`;
+  return SIGNIN_LINK.get(tx, rest, { tokenHash: hashToken(token), nowMs });
 }
 
 /** Uses the link up. Refuses with `unauthenticated` one that is used, ended, of another kind, or was never made. */
@@ -113,7 +115,7 @@ export async function redeemSigninLink(
 ): Promise<SigninLink> {
   const link = await findSigninLink(tx, input.token, input.nowMs);
   if (link === null || link.kind !== input.kind) throw refuseEndedLink(input.kind);
-  await tx.run("DELETE FROM signin_link WHERE token_hash = ?1", hashToken(input.token));
+  await SIGNIN_LINK.delete(tx, link);
   return link;
 }
 

@@ -1,6 +1,5 @@
 /** `relay keys list`: the keys of an environment, by what may be shown of them. */
-import { type ApiKey, listApiKeys } from "../account/api-key.ts";
-import { toIso, toIsoOrNull } from "../ground/clock.ts";
+import { listApiKeys, viewKey } from "../account/api-key.ts";
 import type { Command } from "./command.ts";
 import { APP, chooseEnvironment, ENVIRONMENT, JSON_OUTPUT, withStore } from "./data-directory.ts";
 import { DATA_DIR } from "./service-option.ts";
@@ -16,7 +15,7 @@ export const keysList: Command = {
     );
     sayList(world, {
       json: input.on("json"),
-      items: items.map(view),
+      items: items.map(viewKey),
       headings: ["ID", "KIND", "KEY", "NAME", "LAST USED", "STATE"],
       row: (key) => [
         key.id,
@@ -31,12 +30,3 @@ export const keysList: Command = {
     return 0;
   },
 };
-
-function view(key: ApiKey) {
-  return {
-    ...key,
-    createdAt: toIso(key.createdAt),
-    lastUsedAt: toIsoOrNull(key.lastUsedAt),
-    revokedAt: toIsoOrNull(key.revokedAt),
-  };
-}

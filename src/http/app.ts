@@ -3,41 +3,25 @@
  * the list alone: one that mints outlives its own revocation, and one that revokes shuts the owner's servers out.
  */
 import { Type } from "typebox";
-import { type ApiKey, listApiKeys, mintApiKey, revokeApiKey, warnOfOrigins } from "../account/api-key.ts";
-import { createApp, pageApps } from "../account/app.ts";
+import {
+  API_KEY_KINDS,
+  type ApiKey,
+  keyView,
+  listApiKeys,
+  mintApiKey,
+  revokeApiKey,
+  viewKey,
+  warnOfOrigins,
+} from "../account/api-key.ts";
+import { appView, createApp, pageApps, viewApp } from "../account/app.ts";
 import { ENVIRONMENT_NAMES } from "../account/environment.ts";
 import type { Actor } from "../account/owner.ts";
-import { toIso, toIsoOrNull } from "../ground/clock.ts";
 import { readPageRequest } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
-import { fields, oneOf, pageOf, pageQuery, time, timeOrNull } from "../ground/schema.ts";
+import { fields, oneOf, pageOf, pageQuery } from "../ground/schema.ts";
 import { WHOLE_SERVER, writeAudit } from "../watch/audit.ts";
 import { requireOwnerActor } from "./admission.ts";
 import { environmentRoute, ownerRoute } from "./route.ts";
-
-const app = Type.Object({ id: Type.String(), name: Type.String(), createdAt: time });
-
-const kind = oneOf(["secret", "app"]);
-
-const key = Type.Object({
-  id: Type.String(),
-  kind,
-  name: Type.String(),
-  hint: Type.String(),
-  origins: Type.Array(Type.String()),
-  createdAt: time,
-  lastUsedAt: timeOrNull,
-  revokedAt: timeOrNull,
-});
-
-function showKey(row: ApiKey) {
-  return {
-    ...row,
-    createdAt: toIso(row.createdAt),
-    lastUsedAt: toIsoOrNull(row.lastUsedAt),
-    revokedAt: toIsoOrNull(row.revokedAt),
-  };
-}
 
 /** What the audit keeps of a key: never its token or hash. */
 function auditedKey({ kind, name, hint, origins }: ApiKey) {
@@ -54,11 +38,11 @@ export const appRoutes = [
     path: "/api/apps",
     summary: "Lists the apps of this server, newest first.",
     query: fields(pageQuery),
-    answer: pageOf(app),
+    answer: pageOf(appView),
     async handle({ deps, query }) {
       const page = readPageRequest(query);
       const { items, next } = await deps.store.read((tx) => pageApps(tx, page));
-      return { items: items.map((row) => ({ ...row, createdAt: toIso(row.createdAt) })), next };
+      return { items: items.map(viewApp), next };
     },
   }),
   ownerRoute({
@@ -66,7 +50,7 @@ export const appRoutes = [
     path: "/api/apps",
     summary: "Makes an app with its development and production environments.",
     body: fields({ id: Type.Optional(Type.String()), name: Type.String() }),
-    answer: Type.Object({ app, environments: Type.Array(oneOf(ENVIRONMENT_NAMES)) }),
+    answer: Type.Object({ app: appView, environments: Type.Array(oneOf(ENVIRONMENT_NAMES)) }),
     status: 201,
     async handle({ deps, owner, body, nowMs }) {
       if (deps.config.mode === "local") {
@@ -88,7 +72,7 @@ export const appRoutes = [
         return created;
       });
       return {
-        app: { ...made.app, createdAt: toIso(made.app.createdAt) },
+        app: viewApp(made.app),
         environments: made.environments.map(({ name }) => name),
       };
     },
@@ -98,11 +82,11 @@ export const appRoutes = [
     path: "/keys",
     summary: "Lists the environment's keys, newest first, revoked ones too.",
     query: fields(pageQuery),
-    answer: pageOf(key),
+    answer: pageOf(keyView),
     async handle({ deps, environment, query }) {
       const page = readPageRequest(query);
       const found = await deps.store.read((tx) => listApiKeys(tx, environment.id, page));
-      return { items: found.items.map(showKey), next: found.next };
+      return { items: found.items.map(viewKey), next: found.next };
     },
   }),
   environmentRoute({
@@ -111,11 +95,11 @@ export const appRoutes = [
     summary:
       "Mints a key, a secret one unless told, for a signed-in owner alone; its token is in this answer and never shown again.",
     body: fields({
-      kind: Type.Optional(kind),
+      kind: Type.Optional(oneOf(API_KEY_KINDS)),
       name: Type.String(),
       origins: Type.Optional(Type.Array(Type.String(), { description: "a list of https origins" })),
     }),
-    answer: Type.Object({ key, token: Type.String(), warnings: Type.Array(Type.String()) }),
+    answer: Type.Object({ key: keyView, token: Type.String(), warnings: Type.Array(Type.String()) }),
     status: 201,
     async handle({ deps, environment, actor, origin, audit, body, nowMs }) {
       requireKeyOwner(actor);
@@ -129,7 +113,7 @@ export const appRoutes = [
         });
         return made;
       });
-      return { key: showKey(minted.key), token: minted.token, warnings: warnOfOrigins(minted.key.origins) };
+      return { key: viewKey(minted.key), token: minted.token, warnings: warnOfOrigins(minted.key.origins) };
     },
   }),
   environmentRoute({

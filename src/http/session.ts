@@ -1,5 +1,5 @@
 /** The session: who is signed in and what they may open, a new password, signing out. */
-import { Type } from "typebox";
+import { type Static, Type } from "typebox";
 import { listApps } from "../account/app.ts";
 import { ENVIRONMENT_NAMES, listEnvironments } from "../account/environment.ts";
 import {
@@ -25,6 +25,19 @@ const app = Type.Object({
   environments: Type.Array(environmentName),
 });
 
+const sessionView = Type.Object({
+  owner: orNull(Type.Object({ email: Type.String() })),
+  setupNeeded: Type.Boolean(),
+  mode: oneOf(["local", "server"]),
+  address: orNull(Type.String({ description: "the dashboard's one address, where the server knows it" })),
+  cookies: Type.Boolean({
+    description: "whether anyone can sign in: not on the network without a base URL",
+  }),
+  version: orNull(Type.String()),
+  apps: Type.Array(app),
+});
+export type SessionView = Static<typeof sessionView>;
+
 async function listOpenApps(tx: Reader) {
   const environments = await listEnvironments(tx, null);
   return (await listApps(tx)).map(({ id, name }) => ({
@@ -39,17 +52,7 @@ export const sessionRoutes = [
     method: "GET",
     path: "/api/session",
     summary: "Tells who is signed in, and to them the apps and environments they may open.",
-    answer: Type.Object({
-      owner: orNull(Type.Object({ email: Type.String() })),
-      setupNeeded: Type.Boolean(),
-      mode: oneOf(["local", "server"]),
-      address: orNull(Type.String({ description: "the dashboard's one address, where the server knows it" })),
-      cookies: Type.Boolean({
-        description: "whether anyone can sign in: not on the network without a base URL",
-      }),
-      version: orNull(Type.String()),
-      apps: Type.Array(app),
-    }),
+    answer: sessionView,
     async handle({ deps, request, nowMs }) {
       const { mode } = deps.config;
       const where = { mode, address: dashboardOrigin(deps.config), cookies: servesCookies(deps.config) };

@@ -1,5 +1,5 @@
 /** An environment's settings: what it is, the caps in force, the hold, the processor's secret (write only), mail, alerts. */
-import { type TBoolean, type TOptional, Type } from "typebox";
+import { type Static, type TBoolean, type TOptional, Type } from "typebox";
 import { findApp } from "../account/app.ts";
 import {
   alertOn,
@@ -58,6 +58,8 @@ const settings = Type.Object({
   receipts: Type.Object({ collection: orNull(Type.String()) }),
   signin: Type.Object({ invitedOnly: Type.Boolean() }),
 });
+
+export type SettingsView = Static<typeof settings>;
 
 const mailInput = fields({
   sends: Type.Optional(Type.Boolean()),

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { createOwner } from "../../src/account/owner.ts";
+import { createOwner, setOwnerPassword } from "../../src/account/owner.ts";
 import {
   createSession,
   createSigninLink,
@@ -11,7 +11,6 @@ import {
   type Session,
   sessionSlides,
   signOut,
-  signOutAll,
   slideSession,
 } from "../../src/account/session.ts";
 import { SigninCap } from "../../src/account/signin-cap.ts";
@@ -63,13 +62,13 @@ describe("a session", () => {
     }
   });
 
-  test("is signed out alone, or with all others of its owner", async () => {
+  test("is signed out alone, or with all others of its owner by a new password", async () => {
     const tokens = [(await start()).token, (await start()).token, (await start()).token];
     const [first = "", second = "", third = ""] = tokens;
     const session = await requireSession(first);
     await store.write("app", (tx) => signOut(tx, session.id));
     expect([await find(first), (await find(second)) !== null]).toEqual([null, true]);
-    await store.write("app", (tx) => signOutAll(tx, owner.id));
+    await store.write("app", (tx) => setOwnerPassword(tx, owner.id, "a hash"));
     expect([await find(second), await find(third)]).toEqual([null, null]);
   });
 });

@@ -1,26 +1,11 @@
 /** Who is signed in, and what they may open. The session itself is a cookie that no script can read. */
+import type { SessionView } from "../../src/http/session.ts";
 import { call } from "../ground/api.ts";
 import { makeCell } from "../ground/cell.ts";
-import type { EnvironmentName } from "../ground/place.ts";
 import { sessionTurn } from "../ground/session-turn.ts";
 
-export interface App {
-  id: string;
-  name: string;
-  environments: EnvironmentName[];
-}
-
-export interface Session {
-  owner: { email: string } | null;
-  setupNeeded: boolean;
-  mode: "local" | "server";
-  /** The dashboard's one address, where the server knows it. */
-  address: string | null;
-  /** Whether anyone can sign in: not on the network without a base URL. */
-  cookies: boolean;
-  version: string | null;
-  apps: App[];
-}
+export type Session = SessionView;
+export type App = Session["apps"][number];
 
 /** undefined: not known yet. */
 export const session = makeCell<Session | undefined>(undefined);

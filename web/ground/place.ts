@@ -1,6 +1,6 @@
 /** Where one is: the app and the environment, as they stand in every address and every call. */
 
-export type EnvironmentName = "local" | "development" | "production";
+type EnvironmentName = "local" | "development" | "production";
 
 export interface Place {
   app: string;

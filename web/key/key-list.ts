@@ -1,6 +1,7 @@
 /** API keys: what there is, making one (shown once), revoking one. */
 
 import { useState } from "preact/hooks";
+import type { KeyView as Key } from "../../src/account/api-key.ts";
 import type { Page } from "../ground/answer.ts";
 import { call, sentenceOf } from "../ground/api.ts";
 import { html, type View } from "../ground/html.ts";
@@ -18,17 +19,6 @@ import { Ago } from "../part/time.ts";
 import { tellDone } from "../part/toast.ts";
 import { NewKeyDialog } from "./new-key.ts";
 import { SigninSetting } from "./signin-setting.ts";
-
-interface Key {
-  id: string;
-  kind: "secret" | "app";
-  name: string;
-  hint: string;
-  origins: string[];
-  createdAt: string;
-  lastUsedAt: string | null;
-  revokedAt: string | null;
-}
 
 export function KeyListPage({ place }: PageProps): View {
   const { data, error, reload } = useLoad<Page<Key>>(`${apiPath(place, "keys")}?limit=200`);

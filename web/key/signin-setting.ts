@@ -1,6 +1,7 @@
 /** Who may sign in to the app that the app keys belong to: anyone with an address, or invited people only. */
 
 import { useState } from "preact/hooks";
+import type { SettingsView } from "../../src/http/setting.ts";
 import { call, sentenceOf } from "../ground/api.ts";
 import { html, type View } from "../ground/html.ts";
 import { apiPath, type Place } from "../ground/place.ts";
@@ -9,13 +10,9 @@ import { Notice } from "../part/notice.ts";
 import { Sentence } from "../part/sentence.ts";
 import { tellDone } from "../part/toast.ts";
 
-interface Settings {
-  settings: { version: number; signin: { invitedOnly: boolean } };
-}
-
 export function SigninSetting({ place }: { place: Place }): View {
   const path = apiPath(place, "settings");
-  const { data, reload, put } = useLoad<Settings>(path);
+  const { data, reload, put } = useLoad<{ settings: SettingsView }>(path);
   const [error, setError] = useState<string | null>(null);
   // What is being set; null: nothing.
   const [wanted, setWanted] = useState<boolean | null>(null);
@@ -25,7 +22,7 @@ export function SigninSetting({ place }: { place: Place }): View {
     setWanted(invitedOnly);
     setError(null);
     try {
-      put(await call<Settings>("PUT", path, { version, signin: { invitedOnly } }));
+      put(await call<{ settings: SettingsView }>("PUT", path, { version, signin: { invitedOnly } }));
       tellDone(invitedOnly ? "Only invited people sign in now." : "Anyone may sign up now.");
     } catch (thrown) {
       setError(sentenceOf(thrown));

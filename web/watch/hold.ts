@@ -1,4 +1,5 @@
 /** Whether the environment is on hold, told on every page: it is the first answer to why nothing runs. */
+import type { SettingsView } from "../../src/http/setting.ts";
 import { html, type View } from "../ground/html.ts";
 import { apiPath, type Place } from "../ground/place.ts";
 import { useLoad } from "../ground/use-load.ts";
@@ -10,7 +11,7 @@ const REFRESH_MS = 15_000;
 /** When the hold began, or null; also null until it is known. */
 export function useHeldAt(place: Place): string | null {
   const path = apiPath(place, "settings");
-  return useLoad<{ settings: { heldAt: string | null } }>(path, REFRESH_MS).data?.settings.heldAt ?? null;
+  return useLoad<{ settings: SettingsView }>(path, REFRESH_MS).data?.settings.heldAt ?? null;
 }
 
 export function HoldBanner({ place }: { place: Place }): View {
