@@ -8,7 +8,8 @@ import { createSigninLink } from "../../src/account/session.ts";
 import { SigninCap } from "../../src/account/signin-cap.ts";
 import { Limiter } from "../../src/ground/limiter.ts";
 import { Refusal } from "../../src/ground/refusal.ts";
-import { type ApiServer, type Reply, START_MS, startApi } from "../kit/api-server.ts";
+import { type ApiServer, type Reply, startApi } from "../kit/api-server.ts";
+import { START_MS } from "../kit/running-service.ts";
 import { VirtualClock } from "../kit/virtual-clock.ts";
 
 /** A hash of a password takes a core for 20 ms, and a busy machine has none to give. */
@@ -138,7 +139,7 @@ describe("the owner, while strangers hold the account's window full,", () => {
     await withOwner(api);
     const cookie = deviceOf(await signIn(api, { address: "203.0.113.1", password: PASSWORD }));
     expect(cookie).toMatch(/^relay_device=\d+\.[\w-]{22}\.[\w-]{43}$/);
-    api.rooms.signinCap = new SigninCap(api.clock);
+    await api.restart();
     await besiege(api);
     expect((await signIn(api, { address: "203.0.113.9", password: PASSWORD })).json.code).toBe("signin_capped");
     expect((await signIn(api, { address: "203.0.113.9", password: PASSWORD, cookie })).status).toBe(200);
@@ -156,7 +157,7 @@ describe("the owner, while strangers hold the account's window full,", () => {
     await using api = await startApi({ trustedProxies: ["127.0.0.1"] });
     await withOwner(api);
     const reply = await signIn(api, { address: "203.0.113.1", password: PASSWORD });
-    api.rooms.signinCap = new SigninCap(api.clock);
+    await api.restart();
     await besiege(api);
     const changed = await api.call("/api/session/password", {
       method: "PUT",
@@ -236,7 +237,7 @@ describe("a device's cookie", () => {
     await api.store.write("dashboard", (tx) => createOwner(tx, { email: "eve@example.com", passwordHash, nowMs: START_MS }));
     const email = what === "of another account" ? "eve@example.com" : OWNER;
     const cookie = forge(deviceOf(await signIn(api, { address: "203.0.113.1", password: PASSWORD, email })));
-    api.rooms.signinCap = new SigninCap(api.clock);
+    await api.restart();
     for (let n = 0; n < 10; n++) await signIn(api, { address: `198.51.100.${n}` });
     expect((await signIn(api, { address: "203.0.113.9", cookie })).json.code).toBe("signin_capped");
   });

@@ -77,13 +77,8 @@ test("an address that nothing serves is 404 in JSON, and a method that it does n
 });
 
 test("a store that cannot be used is 503 not_recorded", async () => {
-  await using api = await startApi({}, (rooms) => ({
-    ...rooms,
-    store: Object.assign(Object.create(rooms.store), {
-      read: rooms.store.read.bind(rooms.store),
-      write: () => Promise.reject(new StoreUnavailable("The disk is full.")),
-    }),
-  }));
+  await using api = await startApi();
+  Object.assign(api.store, { write: () => Promise.reject(new StoreUnavailable("The disk is full.")) });
   const reply = await api.call(`${api.E}/persons`, {
     method: "POST",
     session: true,
@@ -91,34 +86,31 @@ test("a store that cannot be used is 503 not_recorded", async () => {
   });
   expect([reply.status, reply.json.code]).toEqual([503, "not_recorded"]);
   expect(reply.text).not.toContain("disk");
-  expect(api.lines.join()).toContain("The disk is full.");
+  expect(api.logged.join()).toContain("The disk is full.");
 });
 
 test("anything else is 500 internal: its stack is in the log and nowhere in the answer", async () => {
-  await using api = await startApi({}, (rooms) => ({
-    ...rooms,
-    checkReady: () => Promise.reject(new TypeError("secret detail of the inside")),
-  }));
-  const reply = await api.call("/readyz");
+  await using api = await startApi();
+  Object.assign(api.store, { read: () => Promise.reject(new TypeError("secret detail of the inside")) });
+  const reply = await api.call("/api/apps", { session: true });
   expect([reply.status, Object.keys(reply.json)]).toEqual([500, ["code", "message"]]);
   expect(reply.text).not.toContain("inside");
-  const line = JSON.parse(api.lines.at(-1) ?? "{}");
+  const line = JSON.parse(api.logged.at(-1) ?? "{}");
   expect(line).toMatchObject({
     level: "error",
     message: "A request failed.",
     method: "GET",
-    path: "/readyz",
+    path: "/api/apps",
   });
   expect(line.error.stack).toContain("secret detail of the inside");
 });
 
 test("readiness is told with its problem and 503", async () => {
-  await using api = await startApi({}, (rooms) => ({
-    ...rooms,
-    checkReady: async () => ({ ready: false, problem: "The runner has stopped." }),
-  }));
+  await using api = await startApi();
+  Object.assign(api.store, { write: () => Promise.reject(new StoreUnavailable("The disk is full.")) });
   const reply = await api.call("/readyz");
-  expect([reply.status, reply.json]).toEqual([503, { ready: false, problem: "The runner has stopped." }]);
+  const problem = "The store cannot be written now: the server's log says why.";
+  expect([reply.status, reply.json]).toEqual([503, { ready: false, problem }]);
 });
 
 test("every answer carries the headers against framing, sniffing and leaking", async () => {

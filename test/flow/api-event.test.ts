@@ -2,7 +2,8 @@
 import { expect } from "bun:test";
 import { newId } from "../../src/ground/id.ts";
 import { runScenarios } from "../kit/api-scenario.ts";
-import { type ApiServer, START_MS } from "../kit/api-server.ts";
+import type { ApiServer } from "../kit/api-server.ts";
+import { START_MS } from "../kit/running-service.ts";
 
 const DONE = "evt_019bc186de007000800000000000000d";
 const QUEUED = "evt_019bc186de0070008000000000000001";
@@ -32,6 +33,18 @@ async function withEvents(api: ApiServer): Promise<void> {
       '[{"type":"write_record","outcome":"done"}]',
     );
   });
+}
+
+/** So that what is queued stays so. */
+async function withPausedRelay(api: ApiServer): Promise<void> {
+  await withEvents(api);
+  await api.store.write("app", (tx) =>
+    tx.run(
+      `INSERT INTO relay (id, environment_id, name, definition, state, origin_kind, origin_at, active_since, created_at, updated_at)
+       VALUES ('rly_beta', ?1, 'beta', '{}', 'paused', 'dashboard', 0, 0, 0, 0)`,
+      api.environments.development.id,
+    ),
+  );
 }
 
 const ids = (json: { items: { id: string }[] }): string[] => json.items.map(({ id }) => id);
@@ -95,7 +108,7 @@ runScenarios([
   },
   {
     name: "a replay of a finished event queues it, is audited, and wakes the runner after the commit",
-    given: withEvents,
+    given: withPausedRelay,
     request: `POST /events/${DONE}/replay`,
     status: 202,
     answer: { event: { state: "queued", attempts: 0, replays: 1 } },

@@ -70,7 +70,7 @@ test("no request makes a fault", async () => {
           method: route.method,
           ...(route.method === "GET" ? {} : { body: sent ?? null }),
         });
-        if (reply.status >= 500) throw new Error(`${route.method} ${path} ${JSON.stringify(sent)}: ${api.lines.at(-1)}`);
+        if (reply.status >= 500) throw new Error(`${route.method} ${path} ${JSON.stringify(sent)}: ${api.logged.at(-1)}`);
         expect(reply.status).toBeLessThan(500);
       },
     ),

@@ -151,7 +151,7 @@ runScenarios([
     changes: { person_token: 1, audit: 1 },
     also: async (api) => {
       const audit = await api.call(`${api.E}/audit`, { key: api.keys.dev });
-      expect(audit.json.items[0].after).toEqual({ token: api.rooms.sealer.fingerprint("store-1") });
+      expect(audit.json.items[0].after).toEqual({ token: api.service.sealer.fingerprint("store-1") });
       const again = await send(api, "PUT", `/persons/${id}/tokens`, { token: "store-1" });
       expect(again.token.token).toBe("store-1");
     },

@@ -38,7 +38,7 @@ runScenarios([
       expect(api.woken.relays).toBe(1);
       const shown = await api.call(`${api.E}/relays/shop-orders`, { key: api.keys.dev });
       const audit = await api.call(`${api.E}/audit`, { key: api.keys.dev });
-      expect(shown.text + audit.text + api.lines.join()).not.toContain(json.receiverSecret);
+      expect(shown.text + audit.text + api.logged.join()).not.toContain(json.receiverSecret);
       expect(audit.json.items[0]).toMatchObject({ action: "relay.created", target: "relay:shop-orders" });
     },
   },
@@ -160,7 +160,7 @@ runScenarios([
     changes: { relay: 0, audit: 1 },
     async also(api, { json }) {
       expect(json).toEqual({});
-      const everything = Bun.inspect([...(await api.snapshot())]) + api.lines.join();
+      const everything = Bun.inspect([...(await api.snapshot())]) + api.logged.join();
       expect(everything).not.toContain("MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw");
     },
   },
@@ -171,7 +171,7 @@ runScenarios([
     call: { body: { value: "hunter2hunter2" } },
     status: 400,
     answer: { code: "invalid_input" },
-    also: (api, { text }) => expect(text + api.lines.join()).not.toContain("hunter2"),
+    also: (api, { text }) => expect(text + api.logged.join()).not.toContain("hunter2"),
   },
   {
     name: "minting a secret again answers it once",

@@ -39,7 +39,7 @@ runScenarios([
     },
     changes: { environment: 0, audit: 1 },
     also: async (api, { text }) => {
-      const rest = Bun.inspect([...(await api.snapshot())]) + api.lines.join();
+      const rest = Bun.inspect([...(await api.snapshot())]) + api.logged.join();
       expect(text + rest).not.toContain(SECRET);
       expect(api.woken.relays).toBe(1);
     },

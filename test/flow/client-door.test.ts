@@ -249,6 +249,6 @@ test("what signing in carries stands in no line of the log", async () => {
   const person = await signIn(api, "bo@example.com");
   await person.call("GET", "/me");
   await person.call("POST", "/payments/buy", { product: "none" });
-  const told = api.lines.join("\n");
+  const told = api.logged.join("\n");
   for (const secret of [person.token, api.keys.app, mailedCode(api, "bo@example.com")]) expect(told).not.toContain(secret);
 });

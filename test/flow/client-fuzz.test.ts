@@ -49,7 +49,7 @@ test("no request of the client makes a fault", async () => {
       const search = new URLSearchParams(Object.entries(query).map(([name, one]) => [name, one.toWellFormed()]));
       const who = visitor(api, api.keys.app, asStranger ? null : session);
       const reply = route.method === "GET" ? await who.call("GET", `${path}?${search}`) : await who.call(route.method, path, body);
-      if (reply.status >= 500) throw new Error(`${route.method} ${path} ${JSON.stringify(body)}: ${api.lines.at(-1)}`);
+      if (reply.status >= 500) throw new Error(`${route.method} ${path} ${JSON.stringify(body)}: ${api.logged.at(-1)}`);
       if (reply.json?.code === "signed_out" && !asStranger) {
         await api.clock.advance(3_600_000);
         session = (await signIn(api, "bo@example.com")).token;
@@ -57,5 +57,5 @@ test("no request of the client makes a fault", async () => {
     }),
     { numRuns: RUNS },
   );
-  expect(api.lines.filter((line) => line.includes('"level":"error"'))).toEqual([]);
+  expect(api.logged.filter((line) => line.includes('"level":"error"'))).toEqual([]);
 }, 600_000);

@@ -2,6 +2,7 @@
 import { expect, test } from "bun:test";
 import { type ApiServer, changesBetween, startApi } from "../kit/api-server.ts";
 import { manage, type SignedIn, signIn } from "../kit/app-visitor.ts";
+import { settle } from "../kit/virtual-clock.ts";
 
 interface Town extends AsyncDisposable {
   api: ApiServer;
@@ -110,14 +111,14 @@ test("a person's writes are captured for record-change relays, as the app's are"
   const { record } = (await ann.call("POST", path("private"), { data: { text: "note" } })).json;
   await ann.call("PUT", path("private", record.id), { data: { text: "changed" } });
   await ann.call("DELETE", path("private", record.id));
-  const changes = await api.store.read((tx) =>
-    tx.all<{ change: string; by: string }>("SELECT change, written_by AS by FROM record_change ORDER BY seq"),
-  );
+  await settle();
+  const payloads = await api.rows<{ payload: string }>("SELECT payload FROM event WHERE relay_name = 'on-note' ORDER BY seq");
   const by = `person:${ann.id}`;
-  expect(changes).toEqual([
-    { change: "created", by },
-    { change: "updated", by },
-    { change: "deleted", by },
+  const written = (text: string) => ({ by, data: { text } });
+  expect(payloads.map(({ payload }) => JSON.parse(payload))).toMatchObject([
+    { record: written("note"), previous: null },
+    { record: written("changed"), previous: written("note") },
+    { record: written("changed"), previous: written("changed") },
   ]);
 });
 

@@ -14,7 +14,7 @@ beforeEach(async () => {
   const nowMs = api.clock.now();
   const invite = { environmentId, email: "ada@example.com", createdBy: "test", nowMs, invitesPerDay: 200 };
   personId = (await api.store.write("app", (tx) => invitePerson(tx, invite))).person.id;
-  path = new URL(makeStopUrl(api.rooms.sealer, "https://relay.example", { environmentId, personId }) ?? "?").pathname;
+  path = new URL(makeStopUrl(api.service.sealer, "https://relay.example", { environmentId, personId }) ?? "?").pathname;
 });
 afterEach(() => api[Symbol.asyncDispose]());
 

@@ -1,33 +1,15 @@
-/** A whole HTTP face on a free port over a real SQLite file, with an app of two environments, a key of each kind and an owner. */
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+/** A whole service for the HTTP face's tests, with an app of two environments, another app, a key of each kind and a signed-in owner. */
 import { mintApiKey } from "../../src/account/api-key.ts";
 import { createApp } from "../../src/account/app.ts";
 import type { Environment, EnvironmentName } from "../../src/account/environment.ts";
 import { createOwner } from "../../src/account/owner.ts";
 import { createSession } from "../../src/account/session.ts";
-import { SigninCap } from "../../src/account/signin-cap.ts";
-import { ClientWrites } from "../../src/client/client-write.ts";
-import { PersonSignin } from "../../src/client/person-signin.ts";
 import type { ServiceConfig } from "../../src/config.ts";
 import { type Json, parseJson } from "../../src/ground/json.ts";
-import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
-import { createLog } from "../../src/ground/log.ts";
-import { BodyRoom } from "../../src/http/body.ts";
-import type { HttpDeps } from "../../src/http/deps.ts";
-import { createHttp } from "../../src/http/http.ts";
 import type { MailOutcome, OutgoingMail } from "../../src/mail/mailer.ts";
-import { Metrics } from "../../src/metric/metrics.ts";
-import { Receiver } from "../../src/receiver/receive.ts";
-import { LiveRelays } from "../../src/relay/live-relay.ts";
-import { Sealer } from "../../src/secret/seal.ts";
 import type { Store } from "../../src/store/port.ts";
-import { openSqlite } from "../../src/store/sqlite.ts";
 import { checkAnswer } from "./api-answer.ts";
-import { VirtualClock } from "./virtual-clock.ts";
-
-export const START_MS = Date.UTC(2026, 0, 15, 12);
+import { type BareService, START_MS, startBareService } from "./running-service.ts";
 
 export interface Call {
   method?: string;
@@ -51,14 +33,10 @@ export interface Reply {
   json: any;
 }
 
-export interface ApiServer extends AsyncDisposable {
-  base: string;
-  clock: VirtualClock;
-  store: Store;
-  rooms: HttpDeps;
-  /** Log lines so far. */
-  lines: string[];
-  /** How often each door below was used. */
+export interface ApiServer extends BareService {
+  readonly base: string;
+  readonly store: Store;
+  /** How often each of these had something to do. */
   woken: { runner: number; relays: number; capture: number };
   environments: Record<"development" | "production", Environment>;
   other: Environment;
@@ -66,7 +44,7 @@ export interface ApiServer extends AsyncDisposable {
   /** Mails handed over so far, and what the mail server says to the next ones. */
   mail: { sent: OutgoingMail[]; outcome: MailOutcome };
   ownerId: string;
-  cookie: string;
+  readonly cookie: string;
   /** `{E}` of the development environment. */
   E: string;
   call(path: string, call?: Call): Promise<Reply>;
@@ -74,14 +52,8 @@ export interface ApiServer extends AsyncDisposable {
   snapshot(): Promise<Snapshot>;
 }
 
-/** Starts the server; dispose it to stop. */
-export async function startApi(config: Partial<ServiceConfig> = {}, change: (rooms: HttpDeps) => HttpDeps = (rooms) => rooms): Promise<ApiServer> {
-  const directory = mkdtempSync(join(tmpdir(), "relay-api-"));
-  const clock = new VirtualClock(START_MS);
-  const store = await openSqlite(join(directory, "relay.db"), { clock });
-  const seeded = await seed(store);
-  const lines: string[] = [];
-  const woken = { runner: 0, relays: 0, capture: 0 };
+/** Starts the service; dispose it to stop. */
+export async function startApi(config: Partial<ServiceConfig> = {}): Promise<ApiServer> {
   const mail: ApiServer["mail"] = { sent: [], outcome: { kind: "sent" } };
   const mailer = {
     async send(one: OutgoingMail) {
@@ -89,83 +61,37 @@ export async function startApi(config: Partial<ServiceConfig> = {}, change: (roo
       return mail.outcome;
     },
   };
-  const sealer = new Sealer(new Uint8Array(32));
-  const limits = config.limits ?? CONFIG.limits;
-  let base = "http://127.0.0.1";
-  const baseUrl = () => config.baseUrl ?? base;
-  const log = createLog({ clock, format: "json", sink: (line) => lines.push(line), level: "debug" });
-  const metrics = new Metrics({ dataDir: directory, clock });
-  const receiver = new Receiver({
-    limits,
-    store,
-    clock,
-    log,
-    relays: new LiveRelays({ store, sealer, baseUrl }),
-    onCall: () => undefined,
-  });
-  store.listen((touched) => {
+  const bare = await startBareService({ config: { baseUrl: null, ...config }, ports: { mailer, resolveTxt: async () => [] } });
+  const seeded = await seed(bare.service.store);
+  const woken = { runner: 0, relays: 0, capture: 0 };
+  bare.service.store.listen((touched) => {
     if (touched.has("event")) woken.runner++;
     if (touched.has("relay") || touched.has("environment")) woken.relays++;
     if (touched.has("record_change")) woken.capture++;
   });
-  const rooms = change({
-    config: { ...CONFIG, dataDir: directory, clock, ...config },
-    clock,
-    store,
-    log,
-    receiver,
-    signinCap: new SigninCap(clock),
-    bodies: new BodyRoom(clock),
-    baseUrl,
-    sealer,
-    clientWrites: new ClientWrites({ store, clock, limits }),
-    personSignin: new PersonSignin({ store, clock, sealer, mailer, limits, local: config.mode === "local" }),
-    mailer,
-    resolveTxt: async () => [],
-    metrics,
-    checkReady: async () => ({ ready: true }),
-  } as unknown as HttpDeps);
-  const app = createHttp(rooms);
-  app.listen({ port: 0, hostname: "127.0.0.1" });
-  base = `http://127.0.0.1:${app.server?.port}`;
-  const cookieName = rooms.config.mode === "local" ? `relay_session_${app.server?.port}` : "relay_session";
-  const cookie = `${cookieName}=${seeded.token}`;
+  const cookie = (): string => `${config.mode === "local" ? `relay_session_${bare.service.port}` : "relay_session"}=${seeded.token}`;
   return {
     ...seeded,
-    base,
-    clock,
-    store,
-    rooms,
-    lines,
+    ...bare,
+    get base() {
+      return bare.service.url;
+    },
+    get service() {
+      return bare.service;
+    },
+    get store() {
+      return bare.service.store;
+    },
     woken,
     mail,
-    cookie,
-    E: "/api/apps/shop/development",
-    call: (path, call = {}) => send(base, cookie, path, call),
-    snapshot: () => readSnapshot(store),
-    async [Symbol.asyncDispose]() {
-      await app.stop(true);
-      await store.close();
-      rmSync(directory, { recursive: true, force: true });
+    get cookie() {
+      return cookie();
     },
+    E: "/api/apps/shop/development",
+    call: (path, call = {}) => send(bare.service.url, cookie(), path, call),
+    snapshot: () => readSnapshot(bare.service.store),
   };
 }
-
-const CONFIG: Omit<ServiceConfig, "dataDir" | "clock"> = {
-  mode: "server",
-  host: "127.0.0.1",
-  port: 0,
-  baseUrl: null,
-  serviceDir: null,
-  trustedProxies: [],
-  allowPrivate: [],
-  concurrency: 32,
-  limits: DEFAULT_LIMITS,
-  logFormat: "json",
-  docsUrl: null,
-  backup: null,
-  masterKey: null,
-};
 
 async function seed(store: Store) {
   return await store.write("dashboard", async (tx) => {

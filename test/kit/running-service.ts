@@ -26,24 +26,15 @@ export interface Answer {
   headers: Headers;
 }
 
-export interface RunningService extends AsyncDisposable {
-  service: Service;
-  clock: VirtualClock;
+export interface RunningService extends BareService {
   /** Secret keys by environment. */
   keys: Readonly<Record<string, string>>;
-  /** The lines of every run so far. */
-  lines: string[];
-  /** The lines of the log so far. */
-  logged: string[];
   /** A management call below `{E}` of the environment (default development). */
   api(method: string, path: string, body?: unknown, environment?: EnvironmentName): Promise<Answer>;
   /** A call to a receiver's path; `at` defaults to `/hooks/app_test/<name>`. */
   hook(name: string, init: { headers: Record<string, string>; body: string | Uint8Array; search?: string }): Promise<Answer>;
   /** Waits until no event is queued now or running. */
   drain(): Promise<void>;
-  rows<Row>(sql: string, ...values: SqlValue[]): Promise<Row[]>;
-  /** Stops it and starts another on the same data. */
-  restart(): Promise<void>;
 }
 
 export interface RunningOptions {
@@ -52,7 +43,21 @@ export interface RunningOptions {
   environments?: readonly EnvironmentName[];
 }
 
-export async function startRunningService(options: RunningOptions = {}): Promise<RunningService> {
+/** A service with no app yet, and the clock and the ports it runs with. */
+export interface BareService extends AsyncDisposable {
+  readonly service: Service;
+  dataDir: string;
+  clock: VirtualClock;
+  /** The lines of every run so far. */
+  lines: string[];
+  /** The lines of the log so far. */
+  logged: string[];
+  rows<Row>(sql: string, ...values: SqlValue[]): Promise<Row[]>;
+  /** Stops it and starts another on the same data. */
+  restart(): Promise<void>;
+}
+
+export async function startBareService(options: Omit<RunningOptions, "environments"> = {}): Promise<BareService> {
   const dataDir = options.config?.dataDir ?? (await mkdtemp(join(tmpdir(), "relay-test-")));
   const clock = new VirtualClock(START_MS);
   const lines: string[] = [];
@@ -81,19 +86,41 @@ export async function startRunningService(options: RunningOptions = {}): Promise
     ...options.ports,
   };
   let service = await startService(config, ports);
-  const keys = await makeKeys(service, options.environments ?? ["development"], clock.now());
-
-  const rows = <Row>(sql: string, ...values: SqlValue[]): Promise<Row[]> => service.store.read((tx) => tx.all<Row>(sql, ...values));
   return {
     get service() {
       return service;
     },
+    dataDir,
     clock,
-    keys,
     lines,
     logged,
+    rows: (sql, ...values) => service.store.read((tx) => tx.all(sql, ...values)),
+    async restart() {
+      await service[Symbol.asyncDispose]();
+      service = await startService(config, ports);
+    },
+    async [Symbol.asyncDispose]() {
+      const ended = service[Symbol.asyncDispose]();
+      // A body that nobody reads holds its connection open for ten seconds of the service's clock.
+      const isOpen = await Promise.race([ended.then(() => false), Bun.sleep(1_000).then(() => true)]);
+      if (isOpen) await clock.advance(10_000);
+      await ended;
+      await rm(dataDir, { recursive: true, force: true });
+    },
+  };
+}
+
+export async function startRunningService(options: RunningOptions = {}): Promise<RunningService> {
+  const bare = await startBareService(options);
+  const keys = await makeKeys(bare.service, options.environments ?? ["development"], bare.clock.now());
+  return {
+    ...bare,
+    get service() {
+      return bare.service;
+    },
+    keys,
     async api(method, path, body, environment = "development") {
-      const response = await fetch(`${service.url}/api/apps/${APP}/${environment}${path}`, {
+      const response = await fetch(`${bare.service.url}/api/apps/${APP}/${environment}${path}`, {
         method,
         headers: { authorization: `Bearer ${keys[environment]}`, "content-type": "application/json" },
         ...(body === undefined ? {} : { body: writeJson(body) }),
@@ -101,31 +128,18 @@ export async function startRunningService(options: RunningOptions = {}): Promise
       return readAnswer(response);
     },
     async hook(name, { headers, body, search = "" }) {
-      const response = await fetch(`${service.url}/hooks/${APP}/${name}${search}`, {
-        method: "POST",
-        headers,
-        body: body as BodyInit,
-      });
+      const response = await fetch(`${bare.service.url}/hooks/${APP}/${name}${search}`, { method: "POST", headers, body: body as BodyInit });
       return readAnswer(response);
     },
     async drain() {
       for (let turn = 0; turn < 2_000; turn++) {
         await settle();
-        const [waiting] = await rows<{ count: number }>(
+        const [waiting] = await bare.rows<{ count: number }>(
           "SELECT count(*) AS count FROM event WHERE state = 'running' OR (state = 'queued' AND next_attempt_at IS NULL AND relay_id IN (SELECT id FROM relay WHERE state = 'active'))",
         );
         if (waiting?.count === 0) return;
       }
       throw new Error("The service did not come to rest.");
-    },
-    rows,
-    async restart() {
-      await service[Symbol.asyncDispose]();
-      service = await startService(config, ports);
-    },
-    async [Symbol.asyncDispose]() {
-      await service[Symbol.asyncDispose]();
-      await rm(dataDir, { recursive: true, force: true });
     },
   };
 }
