@@ -24,8 +24,8 @@ import {
 import { parseAllowList } from "../outbound/address.ts";
 import { keepProcessorSecret } from "../relay/environment-secret.ts";
 import { processorSecretContext } from "../relay/relay.ts";
-import { readPastedSecret } from "../secret/paste.ts";
 import type { Sealer } from "../secret/seal.ts";
+import { readPastedSecret } from "../secret/secret-text.ts";
 import { RECEIPTS_SECTION } from "../selling/receipt.ts";
 import type { Writer } from "../store/port.ts";
 import type { EnvironmentCall } from "./route.ts";

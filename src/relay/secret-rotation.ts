@@ -5,8 +5,7 @@
  */
 import { toIso } from "../ground/clock.ts";
 import { Refusal } from "../ground/refusal.ts";
-import { UNKEYED_FINGERPRINT } from "../secret/fingerprint.ts";
-import type { Sealer } from "../secret/seal.ts";
+import { type Sealer, UNKEYED_FINGERPRINT } from "../secret/seal.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import type { Definition } from "./definition-shape.ts";
 import { refuseKeptElsewhere } from "./environment-secret.ts";

@@ -3,9 +3,10 @@
  * control. It is written whole or not at all, one change after the other; it never leaves this machine, and sync never reads it.
  * Source: the specification's "Secrets"; decisions, section 1.
  */
-import { randomBytes } from "node:crypto";
-import { lstat, mkdir, open, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { rmSync, writeFileSync } from "node:fs";
+import { lstat, mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { partOf, placeFile, syncFile } from "../ground/durable-file.ts";
 import { isJsonObject } from "../ground/json.ts";
 import { Refusal } from "../ground/refusal.ts";
 
@@ -25,18 +26,49 @@ export async function readLocalSecrets(serviceDir: string): Promise<Map<string, 
   return text === null ? new Map() : parseSecrets(text);
 }
 
+/** The last change under way for each directory, so that two never read the same state. */
+const underWay = new Map<string, Promise<void>>();
+
 /** Sets the given secrets of a relay and keeps its others; creates the file, and its line in .gitignore, where there is none. */
 export async function setLocalSecrets(
   serviceDir: string,
   relayName: string,
   secrets: LocalSecrets,
 ): Promise<void> {
-  await change(serviceDir, (all) => all.set(relayName, { ...all.get(relayName), ...secrets }));
+  const set = () => setNow(serviceDir, relayName, secrets);
+  const work = (underWay.get(serviceDir) ?? Promise.resolve()).then(set, set);
+  underWay.set(serviceDir, work);
+  try {
+    await work;
+  } finally {
+    if (underWay.get(serviceDir) === work) underWay.delete(serviceDir);
+  }
 }
 
-/** Removes a relay's secrets; nothing happens where it has none. */
-export async function removeLocalSecrets(serviceDir: string, relayName: string): Promise<void> {
-  await change(serviceDir, (all) => all.delete(relayName));
+async function setNow(serviceDir: string, relayName: string, secrets: LocalSecrets): Promise<void> {
+  const path = join(serviceDir, FILE_NAME);
+  const before = await readIfThere(path);
+  const all = before === null ? new Map<string, LocalSecrets>() : parseSecrets(before);
+  all.set(relayName, { ...all.get(relayName), ...secrets });
+  if (before === null) {
+    await mkdir(serviceDir, { recursive: true });
+    await ignoreFile(serviceDir);
+  }
+  const names = [...all.keys()].sort();
+  const sorted = Object.fromEntries(names.map((name) => [name, all.get(name)]));
+  const text = `${JSON.stringify(sorted, null, 2)}\n`;
+  if (text !== before) writeWhole(path, text);
+}
+
+function writeWhole(path: string, text: string): void {
+  const part = partOf(path);
+  try {
+    writeFileSync(part, text, { mode: OWNER_ONLY, flag: "wx" });
+    syncFile(part);
+    placeFile(part, path, { replace: true });
+  } finally {
+    rmSync(part, { force: true });
+  }
 }
 
 function parseSecrets(text: string): Map<string, LocalSecrets> {
@@ -78,58 +110,6 @@ function unusable(path: string): Refusal {
     "invalid_input",
     `${path} is no file of at most 1 MiB: remove what lies there, and rotate the secrets if it was they.`,
   );
-}
-
-/** The last change under way for each directory, so that two never read the same state. */
-const underWay = new Map<string, Promise<void>>();
-
-async function change(serviceDir: string, apply: (all: Map<string, LocalSecrets>) => unknown): Promise<void> {
-  const before = underWay.get(serviceDir) ?? Promise.resolve();
-  const work = before.then(
-    () => changeNow(serviceDir, apply),
-    () => changeNow(serviceDir, apply),
-  );
-  underWay.set(serviceDir, work);
-  try {
-    await work;
-  } finally {
-    if (underWay.get(serviceDir) === work) underWay.delete(serviceDir);
-  }
-}
-
-async function changeNow(
-  serviceDir: string,
-  apply: (all: Map<string, LocalSecrets>) => unknown,
-): Promise<void> {
-  const path = join(serviceDir, FILE_NAME);
-  const before = await readIfThere(path);
-  const all = before === null ? new Map<string, LocalSecrets>() : parseSecrets(before);
-  apply(all);
-  if (before === null) {
-    if (all.size === 0) return;
-    await mkdir(serviceDir, { recursive: true });
-    await ignoreFile(serviceDir);
-  }
-  const names = [...all.keys()].sort();
-  const sorted = Object.fromEntries(names.map((name) => [name, all.get(name)]));
-  const text = `${JSON.stringify(sorted, null, 2)}\n`;
-  if (text !== before) await writeWhole(path, text);
-}
-
-async function writeWhole(path: string, text: string): Promise<void> {
-  const draft = `${path}.${randomBytes(6).toString("hex")}`;
-  try {
-    const file = await open(draft, "wx", OWNER_ONLY);
-    try {
-      await file.writeFile(text);
-      await file.sync();
-    } finally {
-      await file.close();
-    }
-    await rename(draft, path);
-  } finally {
-    await rm(draft, { force: true });
-  }
 }
 
 async function ignoreFile(serviceDir: string): Promise<void> {

@@ -6,7 +6,6 @@
 import { createPublicKey, ECDH, type KeyObject } from "node:crypto";
 import { decodeText, derKind } from "../ground/encoding.ts";
 import { Refusal } from "../ground/refusal.ts";
-import { isUsableEd25519Point } from "./ed25519-point.ts";
 
 export type PublicKeyAlgorithm = "ed25519" | "ecdsa-p256-sha256";
 
@@ -140,6 +139,30 @@ function derLength(der: Buffer): number {
   if (first < 0x80) return 2 + first;
   const count = first & 0x7f;
   return count === 0 || count > 4 || der.length < 2 + count ? -1 : 2 + count + der.readUIntBE(2, count);
+}
+
+const P = 2n ** 255n - 19n;
+const Y_OF_ORDER_8 = 0x05fc536d880238b13933c6d305acdfd5f098eff289f4c345b027b2c28f95e826n;
+/** Of the eight points of small order, under which anyone can forge signatures. */
+const SMALL_ORDER_Y: ReadonlySet<bigint> = new Set([0n, 1n, P - 1n, Y_OF_ORDER_8, P - Y_OF_ORDER_8]);
+
+/** Whether 32 bytes are a point of the curve, written the one canonical way, and not of small order; the platform takes them all. RFC 8032, 5.1. */
+function isUsableEd25519Point(bytes: Uint8Array): boolean {
+  const y = BigInt(`0x${Buffer.from(bytes).reverse().toString("hex")}`) & (2n ** 255n - 1n);
+  if (y >= P || SMALL_ORDER_Y.has(y)) return false;
+  // There is an x where (y² − 1) / (d·y² + 1) is a square, d = −121665/121666; Euler's criterion says so of the product as well.
+  return power((y * y - 1n) * (121666n - 121665n * y * y) * 121666n, (P - 1n) / 2n) === 1n;
+}
+
+/** Modulo P. */
+function power(base: bigint, exponent: bigint): bigint {
+  let result = 1n;
+  let square = ((base % P) + P) % P;
+  for (let rest = exponent; rest > 0n; rest >>= 1n) {
+    if (rest & 1n) result = (result * square) % P;
+    square = (square * square) % P;
+  }
+  return result;
 }
 
 function refuse(message: string): Refusal {

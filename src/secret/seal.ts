@@ -3,7 +3,7 @@
  * digest that compares two secrets without opening either, and a shorter one that may be shown. It never writes anything and never shows a key.
  * Source: decisions, section 6 ("secrets at rest"); NIST SP 800-38D; RFC 5869.
  */
-import { createCipheriv, createDecipheriv, createHmac, hkdfSync, randomBytes } from "node:crypto";
+import { createCipheriv, createDecipheriv, createHash, createHmac, hkdfSync, randomBytes } from "node:crypto";
 
 const FORMAT = 1;
 const NONCE_BYTES = 12;
@@ -66,4 +66,27 @@ const UNREADABLE =
 
 function deriveKey(masterKey: Uint8Array, purpose: string): Buffer {
   return Buffer.from(hkdfSync("sha256", masterKey, "", `relay-service ${purpose}`, KEY_BYTES));
+}
+
+/** What a fingerprint of an earlier version begins with: a plain hash, against which guesses can be tested. */
+export const UNKEYED_FINGERPRINT = "sha256:";
+
+/** Of a public key: `SHA256:` and the base64 of the SHA-256 of its SPKI DER, as OpenSSH writes one. */
+function fingerprintPublicKey(spki: Uint8Array): string {
+  return `SHA256:${createHash("sha256").update(spki).digest("base64").replace(/=+$/, "")}`;
+}
+
+/**
+ * Of a secret or public key as it is stored: what may be shown and logged of it, enough to tell two apart and nothing more. A secret's is
+ * keyed by the master key, so that nobody without it tests guesses against one; equal secrets show equal ones wherever they stand, which is
+ * how an owner sees that two places hold the same. A public key is no secret: its own is the plain one that every other tool shows.
+ */
+export function fingerprintStored(
+  sealer: Sealer,
+  kind: "minted" | "pasted" | "public_key",
+  stored: string,
+): string {
+  return kind === "public_key"
+    ? fingerprintPublicKey(Buffer.from(stored, "base64"))
+    : sealer.fingerprint(stored);
 }

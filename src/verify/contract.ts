@@ -106,3 +106,14 @@ export interface Scheme<Fields = unknown> {
   sign(fields: Fields, key: string, draft: Draft): SignedDraft;
   examples: readonly Fields[];
 }
+
+/** A cause is for the owner: never a secret, never a body. */
+export function badSignature(cause: string): Verdict {
+  return { verified: false, code: "bad_signature", cause };
+}
+
+/** A verifier that refuses every call, for a secret that cannot verify anything. */
+export function refuseEveryCall(cause: string): Verifier {
+  const verdict = badSignature(cause);
+  return { verify: () => verdict };
+}

@@ -7,11 +7,16 @@ import { randomUUID } from "node:crypto";
 import { Type } from "typebox";
 import { decodeText } from "../ground/encoding.ts";
 import { MAX_SIGNATURES, MAX_TOLERANCE_SECONDS } from "../ground/limit.ts";
-import type { Draft, ReceivedCall, Scheme, Verdict, Verifier } from "./contract.ts";
-import { computeHmac, prepareHmac } from "./hmac.ts";
-import type { SignatureCheck } from "./signed-text.ts";
-import { readTimestamp } from "./timestamp.ts";
-import { badSignature, refuseEveryCall } from "./verdict.ts";
+import {
+  badSignature,
+  type Draft,
+  type ReceivedCall,
+  refuseEveryCall,
+  type Scheme,
+  type Verdict,
+  type Verifier,
+} from "./contract.ts";
+import { computeHmac, prepareHmac, readTimestamp, type SignatureCheck } from "./proof.ts";
 
 interface HooksFields {
   scheme: "hooks";

@@ -4,11 +4,10 @@
  * Source: the specification's "Verification schemes"; decisions, section 1 (header aliases).
  */
 import { Type } from "typebox";
-import type { Scheme, Verifier } from "./contract.ts";
-import type { SignatureFields } from "./recipe-shape.ts";
+import { badSignature, type Scheme, type Verifier } from "./contract.ts";
+import type { SignatureFields } from "./recipe.ts";
 import { signByRecipe } from "./recipe-sign.ts";
 import { signature } from "./signature.ts";
-import { badSignature } from "./verdict.ts";
 
 interface ProcessorFields {
   scheme: "processor";

@@ -11,7 +11,7 @@ import type { BodyKinds, ParsedBody, ReceivedCall } from "./contract.ts";
 const FORM_TYPE = "application/x-www-form-urlencoded";
 
 /** Deeper JSON is refused as `invalid_json`: it could be read, but not safely walked or written again. */
-const MAX_JSON_DEPTH = 500;
+const MAX_BODY_DEPTH = 500;
 
 /** What the costliest JSON of a kilobyte takes to read, and the costliest form. */
 const JSON_US_PER_KB = 80;
@@ -140,10 +140,10 @@ function beginsAsJson(body: Uint8Array): boolean {
 function parseBody(body: Uint8Array): ParsedBody {
   try {
     const text = jsonText.decode(body);
-    if (text.length > 2 * MAX_JSON_DEPTH && nestsTooDeep(text)) {
+    if (text.length > 2 * MAX_BODY_DEPTH && nestsTooDeep(text)) {
       return {
         ok: false,
-        message: `The body is JSON nested deeper than ${MAX_JSON_DEPTH} levels: send a flatter event.`,
+        message: `The body is JSON nested deeper than ${MAX_BODY_DEPTH} levels: send a flatter event.`,
       };
     }
     return { ok: true, value: parseJson(text), form: null };
@@ -166,7 +166,7 @@ function nestsTooDeep(text: string): boolean {
     } else if (char === QUOTE) inString = true;
     // "[" 0x5b and "{" 0x7b, "]" 0x5d and "}" 0x7d
     else if (char === 0x5b || char === 0x7b) {
-      if (++depth > MAX_JSON_DEPTH) return true;
+      if (++depth > MAX_BODY_DEPTH) return true;
     } else if (char === 0x5d || char === 0x7d) depth--;
   }
   return false;
@@ -206,4 +206,22 @@ function parseForm(body: Uint8Array): ParsedBody {
 export function readBodyField(body: ParsedBody, path: Path): Json | undefined {
   if (!body.ok) return undefined;
   return body.form === null ? readPath(body.value, path) : readField(body.value, path);
+}
+
+/**
+ * The text of {params}: a form's decoded fields, names sorted by code unit, name and value with nothing between; a repeated name
+ * gives its distinct values, sorted, each as name and value. Source: recipes, "The signed text".
+ */
+export function joinFormParams(form: readonly (readonly [name: string, value: string])[]): Buffer {
+  const values = new Map<string, Set<string>>();
+  for (const [name, value] of form) {
+    const known = values.get(name);
+    if (known === undefined) values.set(name, new Set([value]));
+    else known.add(value);
+  }
+  let text = "";
+  for (const name of [...values.keys()].sort()) {
+    for (const value of [...(values.get(name) ?? [])].sort()) text += name + value;
+  }
+  return Buffer.from(text);
 }

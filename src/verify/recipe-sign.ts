@@ -7,18 +7,16 @@ import { isJsonObject, type Json, type JsonObject, writeJson } from "../ground/j
 import { Refusal } from "../ground/refusal.ts";
 import { parsePath } from "../template/path.ts";
 import type { Draft, SignedDraft } from "./contract.ts";
-import { joinFormParams } from "./form-params.ts";
-import { computeHmac, type HmacHash } from "./hmac.ts";
-import { isFormBody, readBodyField, receiveCall } from "./received-call.ts";
+import { computeHmac, type HmacHash, joinSignedText, type SignedText } from "./proof.ts";
+import { isFormBody, joinFormParams, readBodyField, receiveCall } from "./received-call.ts";
 import {
   DEFAULT_ALGORITHM,
   DEFAULT_ENCODING,
   DEFAULT_SEPARATOR,
+  parseSignedPayload,
   type SignatureFields,
   signedPayloadOf,
-} from "./recipe-shape.ts";
-import { parseSignedPayload } from "./signed-payload.ts";
-import { joinSignedText, type SignedText } from "./signed-text.ts";
+} from "./recipe.ts";
 
 /** Signs a draft. Refuses with `invalid_input` a body that cannot hold the fields the recipe puts in it. */
 export function signByRecipe(fields: SignatureFields, key: string, draft: Draft): SignedDraft {

@@ -4,18 +4,32 @@
  * Source: the specification's "Runtime rules"; recipes, "Order of a call".
  */
 import { type Json, scalarText } from "../ground/json.ts";
-import { MAX_TOLERANCE_SECONDS } from "../ground/limit.ts";
+import { MAX_SIGNATURES, MAX_TOLERANCE_SECONDS } from "../ground/limit.ts";
 import { type Path, parsePath } from "../template/path.ts";
-import type { ParsedBody, ReceivedCall, Verdict, Verifier } from "./contract.ts";
-import { joinFormParams } from "./form-params.ts";
-import { readHeaderParts } from "./header-part.ts";
-import { readBodyField, refuseManyFields } from "./received-call.ts";
-import { checkRecipe } from "./recipe-check.ts";
-import { DEFAULT_SEPARATOR, type SignatureFields, signedPayloadOf } from "./recipe-shape.ts";
-import { parseSignedPayload, type SignedPayload } from "./signed-payload.ts";
-import { joinSignedText, type SignatureCheck, type SignedText } from "./signed-text.ts";
-import { readTimestamp, trimHttpSpace } from "./timestamp.ts";
-import { badSignature, refuseEveryCall } from "./verdict.ts";
+import {
+  badSignature,
+  type ParsedBody,
+  type ReceivedCall,
+  refuseEveryCall,
+  type Verdict,
+  type Verifier,
+} from "./contract.ts";
+import {
+  joinSignedText,
+  readTimestamp,
+  type SignatureCheck,
+  type SignedText,
+  trimHttpSpace,
+} from "./proof.ts";
+import { joinFormParams, readBodyField, refuseManyFields } from "./received-call.ts";
+import {
+  checkRecipe,
+  DEFAULT_SEPARATOR,
+  parseSignedPayload,
+  type SignatureFields,
+  type SignedPayload,
+  signedPayloadOf,
+} from "./recipe.ts";
 
 const TOO_MANY_CAUSE = "the signature header lists more than 8 signatures";
 const NO_SIGNATURE_CAUSE = "the signature is missing";
@@ -159,4 +173,44 @@ class RecipeVerifier implements Verifier {
 
 function pathOf(text: string | undefined): Path | null {
   return text === undefined ? null : parsePath(text);
+}
+
+interface HeaderParts {
+  /** The values named `signatureKey`, in the order received. */
+  signatures: string[];
+  /** The value named `timestampKey`; null when there is none, or more than one. */
+  timestamp: string | null;
+}
+
+/**
+ * Reads the named parts of a signature header such as `t=1768478400,v1=5c14…`: split on the separator, each part a name, the first `=`, and
+ * a value taken verbatim. Names are case-sensitive; unknown and empty parts are skipped. `too_many` where more than 8 are named `signatureKey`. Source: recipes,
+ * "Header parts".
+ */
+function readHeaderParts(
+  header: string,
+  separator: string,
+  signatureKey: string,
+  timestampKey: string | null,
+): HeaderParts | "too_many" {
+  const signatures: string[] = [];
+  let timestamp: string | null = null;
+  let timestamps = 0;
+  for (let start = 0; start <= header.length; ) {
+    const found = header.indexOf(separator, start);
+    const end = found < 0 ? header.length : found;
+    const part = trimHttpSpace(header.slice(start, end));
+    start = end + 1;
+    const equals = part.indexOf("=");
+    if (equals < 0) continue;
+    const name = part.slice(0, equals);
+    if (name === signatureKey) {
+      if (signatures.length === MAX_SIGNATURES) return "too_many";
+      signatures.push(part.slice(equals + 1));
+    } else if (name === timestampKey) {
+      timestamps++;
+      timestamp = part.slice(equals + 1);
+    }
+  }
+  return { signatures, timestamp: timestamps === 1 ? timestamp : null };
 }

@@ -4,9 +4,8 @@
  */
 import { timingSafeEqual } from "node:crypto";
 import { Type } from "typebox";
-import type { Scheme, Verifier } from "./contract.ts";
-import { headerNameShape } from "./recipe-shape.ts";
-import { badSignature, refuseEveryCall } from "./verdict.ts";
+import { badSignature, refuseEveryCall, type Scheme, type Verifier } from "./contract.ts";
+import { headerNameShape } from "./signature.ts";
 
 interface SharedTokenFields {
   scheme: "shared_token";

@@ -2,22 +2,101 @@
  * The scheme `signature`: a sender's way of signing written as a recipe. It joins the recipe's shape, rules, verifier and signer; the
  * key is a shared secret or the sender's public key, as the algorithm says. Source: the specification's "Verification schemes".
  */
+import { Type } from "typebox";
 import { isKeyText } from "../ground/encoding.ts";
-import type { Scheme, SecretNeed, Verifier } from "./contract.ts";
-import { type HmacHash, prepareHmac } from "./hmac.ts";
-import { preparePublicKey } from "./public-key.ts";
-import { checkRecipe } from "./recipe-check.ts";
+import { MAX_TOLERANCE_SECONDS } from "../ground/limit.ts";
+import { refuseEveryCall, type Scheme, type SecretNeed, type Verifier } from "./contract.ts";
+import { type HmacHash, prepareHmac, preparePublicKey } from "./proof.ts";
 import {
+  checkRecipe,
   DEFAULT_ALGORITHM,
   DEFAULT_ENCODING,
+  namesPlaceholder,
   type SignatureFields,
-  signatureShape,
   signedPayloadOf,
-} from "./recipe-shape.ts";
+} from "./recipe.ts";
 import { signByRecipe } from "./recipe-sign.ts";
 import { prepareRecipe } from "./recipe-verifier.ts";
-import { namesPlaceholder } from "./signed-payload.ts";
-import { refuseEveryCall } from "./verdict.ts";
+
+/** Characters of an HTTP field name (RFC 9110, token). */
+const HEADER_NAME = "^[A-Za-z0-9!#$%&'*+.^_`|~-]{1,100}$";
+/** Visible ASCII without = , and ; so that a name can be told apart in a header. */
+const PART_NAME = "^[!-+\\-.-:<>-~]{1,64}$";
+const PATH_EXPECTS = "a dotted path into the body, such as signature.timestamp";
+
+export function headerNameShape(description: string) {
+  return Type.String({
+    pattern: HEADER_NAME,
+    description,
+    expects: "a header name, such as X-Signature",
+  });
+}
+
+function partNameShape(description: string) {
+  return Type.String({
+    pattern: PART_NAME,
+    description,
+    expects: "the text before = in the header, such as v1, without = , ; or spaces",
+  });
+}
+
+function bodyPathShape(description: string) {
+  return Type.String({ minLength: 1, maxLength: 500, description, expects: PATH_EXPECTS });
+}
+
+const shape = Type.Object(
+  {
+    scheme: Type.Literal("signature", {
+      description: "A signature recipe: how the sender signs, field by field.",
+      expects: '"signature"',
+    }),
+    algorithm: Type.Optional(
+      Type.Enum(["hmac-sha256", "hmac-sha1", "hmac-sha512", "ed25519", "ecdsa-p256-sha256"], {
+        description: "How the sender signs; hmac-sha256 when absent.",
+        expects: "hmac-sha256, hmac-sha1, hmac-sha512, ed25519 or ecdsa-p256-sha256",
+      }),
+    ),
+    header: Type.Optional(headerNameShape("The header that holds the signature.")),
+    signatureKey: Type.Optional(
+      partNameShape("The name of the signature's part where the header has several, such as v1 in t=…,v1=…."),
+    ),
+    separator: Type.Optional(
+      Type.Enum([",", ";"], {
+        description: "What stands between the header's parts; , when absent.",
+        expects: '"," or ";"',
+      }),
+    ),
+    signatureField: Type.Optional(bodyPathShape("The body field that holds the signature.")),
+    timestampHeader: Type.Optional(headerNameShape("The header that holds the timestamp.")),
+    timestampKey: Type.Optional(partNameShape("The name of the timestamp's part in the signature header.")),
+    timestampField: Type.Optional(bodyPathShape("The body field that holds the timestamp.")),
+    toleranceSeconds: Type.Optional(
+      Type.Integer({
+        minimum: 1,
+        maximum: MAX_TOLERANCE_SECONDS,
+        description: `How far the timestamp may be from now, either way; ${MAX_TOLERANCE_SECONDS} when absent.`,
+        expects: `an integer from 1 to ${MAX_TOLERANCE_SECONDS}`,
+      }),
+    ),
+    signedPayload: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 200,
+        description:
+          "The signed text, of {timestamp}, {url} and one of {body}, {params}, {token}; when absent {body}, or {timestamp}.{body} where a timestamp is named.",
+        expects: "a text of at most 200 characters, such as {timestamp}.{body}",
+      }),
+    ),
+    tokenField: Type.Optional(bodyPathShape("The body field that {token} stands for.")),
+    encoding: Type.Optional(
+      Type.Enum(["hex", "base64", "base64url"], {
+        description: "How the signature is written; hex when absent.",
+        expects: "hex, base64 or base64url",
+      }),
+    ),
+  },
+  { additionalProperties: false },
+);
 
 function secretNeed(fields: SignatureFields): SecretNeed {
   const algorithm = fields.algorithm ?? DEFAULT_ALGORITHM;
@@ -42,7 +121,7 @@ function prepare(fields: SignatureFields, secret: string): Verifier {
 export const signature: Scheme<SignatureFields> = {
   name: "signature",
   title: "A signature recipe",
-  shape: signatureShape,
+  shape,
   check: checkRecipe,
   secretNeed,
   bodies: "json_or_form",

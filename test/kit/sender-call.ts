@@ -2,7 +2,7 @@
 import { generateKeyPairSync } from "node:crypto";
 import type { ReceivedCall, SignedDraft, Verdict } from "../../src/verify/contract.ts";
 import { receiveCall } from "../../src/verify/received-call.ts";
-import type { SignatureFields } from "../../src/verify/recipe-shape.ts";
+import type { SignatureFields } from "../../src/verify/recipe.ts";
 import { signature } from "../../src/verify/signature.ts";
 
 export const NOW_MS = 1_768_478_400_000;

@@ -1,10 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { createHash, createHmac } from "node:crypto";
 import { Refusal } from "../../src/ground/refusal.ts";
-import { fingerprintStored } from "../../src/secret/fingerprint.ts";
-import { mintReceiverSecret, mintSigningSecret } from "../../src/secret/mint.ts";
-import { isRepeatedPattern, readPastedSecret, type SecretFields } from "../../src/secret/paste.ts";
-import { Sealer } from "../../src/secret/seal.ts";
+import { fingerprintStored, Sealer } from "../../src/secret/seal.ts";
+import { isRepeatedPattern, mintReceiverSecret, mintSigningSecret, readPastedSecret, type SecretFields } from "../../src/secret/secret-text.ts";
 import { makeKeys, SECRET } from "../kit/sender-call.ts";
 
 const hmac: SecretFields = { scheme: "signature" };

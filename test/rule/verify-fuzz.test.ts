@@ -4,8 +4,7 @@ import fc from "fast-check";
 import { decodeText } from "../../src/ground/encoding.ts";
 import type { Scheme } from "../../src/verify/contract.ts";
 import { receiveCall } from "../../src/verify/received-call.ts";
-import { checkRecipe } from "../../src/verify/recipe-check.ts";
-import type { SignatureFields } from "../../src/verify/recipe-shape.ts";
+import { checkRecipe, type SignatureFields } from "../../src/verify/recipe.ts";
 import { SCHEMES } from "../../src/verify/registry.ts";
 import { FORM_TYPE, JSON_TYPE, makeCall, makeKeys, NOW_MS, NOW_SECONDS, RECEIVER_URL, SECRET } from "../kit/sender-call.ts";
 

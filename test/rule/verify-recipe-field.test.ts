@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { Value } from "typebox/value";
-import type { SignatureFields } from "../../src/verify/recipe-shape.ts";
+import type { SignatureFields } from "../../src/verify/recipe.ts";
 import { SCHEMES } from "../../src/verify/registry.ts";
 import { signature } from "../../src/verify/signature.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import type { Algorithm, SignatureFields } from "../../src/verify/recipe-shape.ts";
+import type { Algorithm, SignatureFields } from "../../src/verify/recipe.ts";
 import { signature } from "../../src/verify/signature.ts";
 import {
   bytes,

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
-import type { SignatureFields } from "../../src/verify/recipe-shape.ts";
+import type { SignatureFields } from "../../src/verify/recipe.ts";
 import { signature } from "../../src/verify/signature.ts";
 import {
   bytes,

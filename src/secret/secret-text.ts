@@ -1,12 +1,26 @@
 /**
- * What a person may paste as a receiver secret: the sender's shared secret, or its public key where the recipe checks one. It decides
- * by the rules alone and gives the text to store; it never echoes a value. Source: the specification's "Secrets"; recipes, "Encodings and keys".
+ * The text of a secret: made here, 256 random bits in characters that survive headers, queries and shells, or pasted by a person, the sender's
+ * shared secret or its public key where the recipe checks one. It decides by the rules alone and gives the text to store; it never echoes a
+ * value. Source: the specification's "Secrets"; recipes, "Encodings and keys".
  */
-import { createHash } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
 import { decodeText, isKeyText } from "../ground/encoding.ts";
 import { MIN_MIXED_PASTED_SECRET_CHARS, MIN_PASTED_SECRET_CHARS } from "../ground/limit.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { type PublicKeyAlgorithm, readPublicKey } from "./public-key.ts";
+
+const SECRET_BYTES = 32;
+
+/** A receiver secret for a scheme; for `hooks` in the Standard Webhooks form, `whsec_` and base64. */
+export function mintReceiverSecret(schemeName: string): string {
+  const bytes = randomBytes(SECRET_BYTES);
+  return schemeName === "hooks" ? `whsec_${bytes.toString("base64")}` : `rcv_${bytes.toString("base64url")}`;
+}
+
+/** A signing secret for `call_url` notices. */
+export function mintSigningSecret(): string {
+  return `sgn_${randomBytes(SECRET_BYTES).toString("base64url")}`;
+}
 
 /** The fields of `verify` that say what its secret is. */
 export interface SecretFields {
@@ -14,7 +28,7 @@ export interface SecretFields {
   algorithm?: string;
 }
 
-export interface PastedSecret {
+interface PastedSecret {
   kind: "pasted" | "public_key";
   /** The text to seal: the secret itself, or the public key's SPKI DER in base64. */
   stored: string;
