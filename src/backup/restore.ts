@@ -19,10 +19,13 @@ import { partOf, placeFile, syncFile, syncFolder } from "../ground/durable-file.
 import { trySealed } from "../relay/environment-secret.ts";
 import { findMasterKey, masterKeyFile, readKey } from "../secret/master-key.ts";
 import { Sealer } from "../secret/seal.ts";
-import { checkDatabase } from "../store/database-check.ts";
-import { copyDatabase } from "../store/database-copy.ts";
-import { type DatabaseRefusal, DatabaseRefused, openDatabaseFile } from "../store/database-file.ts";
-import { holdDatabase } from "../store/database-hold.ts";
+import { copyDatabase, holdDatabase } from "../store/database-copy.ts";
+import {
+  checkDatabase,
+  type DatabaseRefusal,
+  DatabaseRefused,
+  openDatabaseFile,
+} from "../store/database-file.ts";
 import { lockDataDirectory } from "../store/lock.ts";
 import { BackupRefused, backupFile, databaseFile, listAllParts } from "./place.ts";
 

@@ -6,8 +6,12 @@ import { DAY_MS, MINUTE_MS } from "../ground/limit.ts";
 import { trySealed } from "../relay/environment-secret.ts";
 import { findMasterKey } from "../secret/master-key.ts";
 import { Sealer } from "../secret/seal.ts";
-import { findFaults } from "../store/database-check.ts";
-import { type DatabaseFile, openDatabaseFile, readSchemaVersion } from "../store/database-file.ts";
+import {
+  type DatabaseFile,
+  findFaults,
+  openDatabaseFile,
+  readSchemaVersion,
+} from "../store/database-file.ts";
 import { SCHEMA_VERSION } from "../store/migrate.ts";
 import type { Reader } from "../store/port.ts";
 import { count, type Finding, failure, fine, type Patient, worry, writeDuration } from "./finding.ts";

@@ -6,9 +6,8 @@ import { newId } from "../ground/id.ts";
 import { writeJson } from "../ground/json.ts";
 import { Refusal, refuseDefinition, tellWarnings, type Warning } from "../ground/refusal.ts";
 import type { Reader, Writer } from "../store/port.ts";
-import { requireDefinition } from "./definition.ts";
+import { requireDefinition, warnOwnHost } from "./definition.ts";
 import type { Definition } from "./definition-shape.ts";
-import { warnOwnHost } from "./definition-warning.ts";
 import { refuseKeptElsewhere } from "./environment-secret.ts";
 import {
   auditRelay,

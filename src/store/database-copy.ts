@@ -4,12 +4,20 @@
  */
 import { Database } from "bun:sqlite";
 import { chmodSync, closeSync, existsSync, mkdirSync, openSync, rmSync } from "node:fs";
-import { dirname } from "node:path";
+import { dirname, join } from "node:path";
+import { type Clock, toIso } from "../ground/clock.ts";
 import { fileErrorCode, partOf, placeFile, syncFile } from "../ground/durable-file.ts";
-import { type CheckedDatabase, checkDatabase } from "./database-check.ts";
-import { DatabaseRefused, openDatabaseFile, refuseUnreadable } from "./database-file.ts";
+import {
+  type CheckedDatabase,
+  checkDatabase,
+  DatabaseRefused,
+  openDatabaseFile,
+  refuseUnreadable,
+} from "./database-file.ts";
+import { MigrationRefused } from "./migrate.ts";
 
 const BUSY_TIMEOUT_MS = 5_000;
+const HOLD_TIMEOUT_MS = 2_000;
 /** It holds people's addresses and sealed secrets. */
 const OWNER_ONLY = 0o600;
 const SCHEMA = "SELECT type, name, sql FROM sqlite_master ORDER BY type, name";
@@ -31,7 +39,7 @@ export async function copyDatabase(
 }
 
 /** As `copyDatabase`, through a connection to `from` that is closed at the end unless it was handed in open. */
-export async function makeCopy(
+async function makeCopy(
   from: string,
   to: string,
   options: { replace: boolean },
@@ -94,4 +102,74 @@ function explain(from: string, to: string, error: unknown): DatabaseRefused {
     "target",
     `The copy ${to} cannot be written (${message}): check the folder's rights and the room on its disk.`,
   );
+}
+
+interface HeldDatabase extends Disposable {
+  /** A checked copy of it, as `copyDatabase` makes one. Throws DatabaseRefused. */
+  copyTo(file: string): Promise<CheckedDatabase>;
+}
+
+/**
+ * Takes the database for itself. Answers null where SQLite cannot make sense of the file; throws DatabaseRefused where another
+ * process has it open. The log and the other side files are gone when it is held.
+ */
+export function holdDatabase(file: string): HeldDatabase | null {
+  try {
+    fold(file);
+    return hold(file);
+  } catch (error) {
+    const { code = "" } = error as { code?: string };
+    if (/BUSY|LOCKED/.test(code) || error instanceof DatabaseRefused) throw refuseUnreadable(file, error);
+    if (/NOTADB|CORRUPT|IOERR/.test(code)) return null;
+    throw error;
+  }
+}
+
+/** Leaving the log behind needs the file alone, and moves what the log holds into it first. */
+function fold(file: string): void {
+  const connection = new Database(file, { readwrite: true, create: false });
+  try {
+    connection.run(`PRAGMA busy_timeout = ${HOLD_TIMEOUT_MS}`);
+    connection.run("PRAGMA synchronous = FULL");
+    requireFolded(file, connection.query<{ journal_mode: string }, []>("PRAGMA journal_mode = DELETE").get());
+  } finally {
+    connection.close();
+  }
+}
+
+/** A second connection: one that folded keeps its journal's file for as long as it holds the lock. */
+function hold(file: string): HeldDatabase {
+  const connection = new Database(file, { readwrite: true, create: false });
+  try {
+    connection.run(`PRAGMA busy_timeout = ${HOLD_TIMEOUT_MS}`);
+    connection.run("PRAGMA locking_mode = EXCLUSIVE");
+    requireFolded(file, connection.query<{ journal_mode: string }, []>("PRAGMA journal_mode").get());
+    connection.run("BEGIN EXCLUSIVE");
+    connection.run("COMMIT");
+  } catch (error) {
+    connection.close();
+    throw error;
+  }
+  return {
+    copyTo: (to) => makeCopy(file, to, { replace: false }, connection),
+    [Symbol.dispose]: () => connection.close(),
+  };
+}
+
+function requireFolded(file: string, mode: { journal_mode: string } | null): void {
+  if (mode?.journal_mode === "delete") return;
+  throw new DatabaseRefused("busy", `${file} is in use by another command: try again when that has ended.`);
+}
+
+/** Copies the database into `backups/` beside it. Throws MigrationRefused where that fails. */
+export async function backupBeforeMigration(file: string, clock: Clock): Promise<void> {
+  const name = `before-migration-${toIso(clock.now()).replaceAll(/[-:.]/g, "")}.db`;
+  const copy = join(dirname(file), "backups", name);
+  try {
+    await copyDatabase(file, copy, { replace: false });
+  } catch (error) {
+    throw new MigrationRefused(
+      `The database has to be brought to this version's schema, and is left as it is because no copy of it could be kept first: ${(error as Error).message}`,
+    );
+  }
 }

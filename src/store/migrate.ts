@@ -3,10 +3,37 @@
  * A database written by a newer version is refused, never touched.
  */
 import type { Clock } from "../ground/clock.ts";
-import { MIGRATIONS, type Migration } from "./migration.ts";
 import type { SqliteConnection } from "./sqlite-connection.ts";
 
 export class MigrationRefused extends Error {}
+
+interface Migration {
+  number: number;
+  name: string;
+  sql: string;
+}
+
+export const MIGRATIONS: readonly Migration[] = [
+  { number: 1, name: "base", sql: base },
+  { number: 2, name: "relay", sql: relay },
+  { number: 3, name: "event", sql: event },
+  { number: 4, name: "record", sql: record },
+  { number: 5, name: "people", sql: people },
+  { number: 6, name: "selling", sql: selling },
+  { number: 7, name: "mail", sql: mail },
+  { number: 8, name: "capture", sql: capture },
+  { number: 9, name: "client", sql: client },
+  { number: 10, name: "watch", sql: watch },
+  { number: 11, name: "lease", sql: lease },
+  { number: 12, name: "schedule-mark", sql: scheduleMark },
+  { number: 13, name: "event-form", sql: eventForm },
+  { number: 14, name: "signin", sql: signin },
+  { number: 15, name: "mail-end", sql: mailEnd },
+  { number: 16, name: "walk", sql: walk },
+  { number: 17, name: "erasure", sql: erasure },
+  { number: 18, name: "memory", sql: memory },
+  { number: 19, name: "stored", sql: stored },
+];
 
 /** The number of the newest migration this executable knows. */
 export const SCHEMA_VERSION = MIGRATIONS.at(-1)?.number ?? 0;
@@ -55,3 +82,23 @@ function apply(connection: SqliteConnection, migrations: readonly Migration[], n
     throw error;
   }
 }
+
+import base from "../../migrations/0001-base.sql" with { type: "text" };
+import relay from "../../migrations/0002-relay.sql" with { type: "text" };
+import event from "../../migrations/0003-event.sql" with { type: "text" };
+import record from "../../migrations/0004-record.sql" with { type: "text" };
+import people from "../../migrations/0005-people.sql" with { type: "text" };
+import selling from "../../migrations/0006-selling.sql" with { type: "text" };
+import mail from "../../migrations/0007-mail.sql" with { type: "text" };
+import capture from "../../migrations/0008-capture.sql" with { type: "text" };
+import client from "../../migrations/0009-client.sql" with { type: "text" };
+import watch from "../../migrations/0010-watch.sql" with { type: "text" };
+import lease from "../../migrations/0011-lease.sql" with { type: "text" };
+import scheduleMark from "../../migrations/0012-schedule-mark.sql" with { type: "text" };
+import eventForm from "../../migrations/0013-event-form.sql" with { type: "text" };
+import signin from "../../migrations/0014-signin.sql" with { type: "text" };
+import mailEnd from "../../migrations/0015-mail-end.sql" with { type: "text" };
+import walk from "../../migrations/0016-walk.sql" with { type: "text" };
+import erasure from "../../migrations/0017-erasure.sql" with { type: "text" };
+import memory from "../../migrations/0018-memory.sql" with { type: "text" };
+import stored from "../../migrations/0019-stored.sql" with { type: "text" };

@@ -10,8 +10,7 @@ import { makeBackup } from "../../src/backup/backup.ts";
 import { restoreBackup } from "../../src/backup/restore.ts";
 import { systemClock } from "../../src/ground/clock.ts";
 import { lockDataDirectory } from "../../src/store/lock.ts";
-import { SCHEMA_VERSION } from "../../src/store/migrate.ts";
-import { MIGRATIONS } from "../../src/store/migration.ts";
+import { MIGRATIONS, SCHEMA_VERSION } from "../../src/store/migrate.ts";
 import { openSqlite } from "../../src/store/sqlite.ts";
 import { addEvent, dumpTables, isWhole, makeFolder, openFilled } from "../kit/data-directory.ts";
 

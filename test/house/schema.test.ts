@@ -7,7 +7,7 @@ import { expect, test } from "bun:test";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { MIGRATIONS } from "../../src/store/migration.ts";
+import { MIGRATIONS } from "../../src/store/migrate.ts";
 import { openSqlite } from "../../src/store/sqlite.ts";
 import { VirtualClock } from "../kit/virtual-clock.ts";
 import { PROJECT_ROOT } from "./source-tree.ts";

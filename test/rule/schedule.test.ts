@@ -5,7 +5,7 @@ import { replayEvent } from "../../src/event/replay.ts";
 import { DAY_MS } from "../../src/ground/limit.ts";
 import { Period } from "../../src/schedule/period.ts";
 import { tickRelay } from "../../src/schedule/tick.ts";
-import { MIGRATIONS } from "../../src/store/migration.ts";
+import { MIGRATIONS } from "../../src/store/migrate.ts";
 import type { ScheduleTrigger } from "../../src/trigger/schedule.ts";
 import { until } from "../kit/event-flow.ts";
 import { openTimetable, type Tick, type Timetable } from "../kit/timetable.ts";
