@@ -1,6 +1,7 @@
 /** The executable: joins the command line to the service, and exits with the command's code. */
-import { processWorld } from "./cli/process-world.ts";
+
 import { runCommandLine } from "./cli/run.ts";
+import { processWorld } from "./cli/world.ts";
 import { resetUrl } from "./http/link.ts";
 import { startService } from "./service.ts";
 

@@ -1,8 +1,8 @@
 /**
- * A data directory as the commands use it, beside a server that may be running: the store opened for one piece of work, and the app and
- * environment that are meant. It never takes the runner's lock.
+ * A data directory as the commands use it, beside a server that may be running: the store opened for one piece of work, the app and
+ * environment that are meant, and where the running service answers. It never takes the runner's lock.
  */
-import { existsSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { listApps } from "../account/app.ts";
@@ -108,4 +108,29 @@ function refuseApp(apps: readonly { id: string }[]): string {
   if (apps.length === 0) return "There is no app yet: make one with relay apps create <name>.";
   const known = apps.map((app) => app.id).join(", ");
   return `There are ${apps.length} apps: name one with --app (${known}).`;
+}
+
+const FILE_NAME = "running.json";
+
+/** Notes the public origin; the answer removes the note. A disk that takes neither leaves the commands without an address, and nothing else. */
+export function noteRunningUrl(dataDir: string, url: string): () => void {
+  const file = join(dataDir, FILE_NAME);
+  const quietly = (work: () => void): void => {
+    try {
+      work();
+    } catch {}
+  };
+  quietly(() => writeFileSync(file, `${JSON.stringify({ url })}\n`));
+  return () => quietly(() => rmSync(file, { force: true }));
+}
+
+/** The origin that was noted last, or null. */
+export function readRunningUrl(dataDir: string): string | null {
+  try {
+    const note: unknown = JSON.parse(readFileSync(join(dataDir, FILE_NAME), "utf8"));
+    const url = (note as { url?: unknown } | null)?.url;
+    return typeof url === "string" ? url : null;
+  } catch {
+    return null;
+  }
 }

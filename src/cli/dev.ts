@@ -7,10 +7,9 @@ import { listRelayRows } from "../relay/relay.ts";
 import { startLocalSync } from "../sync/apply-local.ts";
 import { type Command, CommandFailure } from "./command.ts";
 import { writeExample } from "./example.ts";
-import { programWord } from "./program-word.ts";
-import { runService } from "./run-service.ts";
+import { runService } from "./serve.ts";
 import { RUN_OPTIONS, readServiceConfig, SERVICE_DIR } from "./service-option.ts";
-import type { RunningService, World } from "./world.ts";
+import { programWord, type RunningService, type World } from "./world.ts";
 
 export const dev: Command = {
   words: ["dev"],

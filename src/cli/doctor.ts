@@ -1,8 +1,7 @@
 /** `relay doctor`: looks a data directory over and says what to do about what it finds. It changes nothing. */
 import { examine } from "../doctor/examine.ts";
 import type { Command } from "./command.ts";
-import { JSON_OUTPUT } from "./data-directory.ts";
-import { readRunningUrl } from "./running-file.ts";
+import { JSON_OUTPUT, readRunningUrl } from "./data-directory.ts";
 import {
   BACKUP_EVERY,
   BASE_URL,

@@ -1,5 +1,4 @@
 /** One event as text: what arrived, and what each attempt did. Values come from outside, so every one is made plain first. */
-
 import type { EventView, RunView } from "../event/event-view.ts";
 import { isJsonObject, type Json, scalarText, writeJson } from "../ground/json.ts";
 import { plain } from "./table.ts";

@@ -6,9 +6,8 @@ import { writeJson } from "../ground/json.ts";
 import { makeDefinitionSchema } from "../relay/definition-shape.ts";
 import type { Command } from "./command.ts";
 import { EXAMPLE_NAME, writeExample } from "./example.ts";
-import { programWord } from "./program-word.ts";
 import { readServiceDir, SERVICE_DIR } from "./service-option.ts";
-import type { World } from "./world.ts";
+import { programWord, type World } from "./world.ts";
 
 const SCHEMA_FILE = "relay.schema.json";
 

@@ -12,10 +12,9 @@ import { DataDirectoryTaken } from "../store/lock.ts";
 import { MigrationRefused } from "../store/migrate.ts";
 import { StoreUnavailable } from "../store/port.ts";
 import { CommandFailure, UsageError } from "./command.ts";
-import { programWord } from "./program-word.ts";
-import { readRunningUrl } from "./running-file.ts";
+import { readRunningUrl } from "./data-directory.ts";
 import { DEFAULT_PORT } from "./service-option.ts";
-import type { World } from "./world.ts";
+import { programWord, type World } from "./world.ts";
 
 /** Says it of an error that ended a command. The line may be wrong elsewhere, so its options are read from its words. */
 export function sayRefusal(error: unknown, line: readonly string[], world: World): void {

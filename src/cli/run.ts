@@ -8,7 +8,6 @@ import { writeCodeHelp, writeCommandHelp, writeHelp } from "./help.ts";
 import { findCommand, parseCommand, refuseUnknown } from "./parse.ts";
 import { sayRefusal } from "./refusal-words.ts";
 import { COMMANDS } from "./registry.ts";
-
 import type { World } from "./world.ts";
 
 /** Runs `relay <line>`. Never throws. */

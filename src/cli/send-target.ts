@@ -7,8 +7,7 @@ import { definitionPath, readDefinitionFile } from "../sync/definition-file.ts";
 import type { ReceiverTrigger } from "../trigger/receiver.ts";
 import type { Trigger } from "../trigger/registry.ts";
 import { CommandFailure, type Input } from "./command.ts";
-import { chooseEnvironment, withStore } from "./data-directory.ts";
-import { readRunningUrl } from "./running-file.ts";
+import { chooseEnvironment, readRunningUrl, withStore } from "./data-directory.ts";
 import { readBaseUrl, readDataDir, readServiceDir } from "./service-option.ts";
 import type { World } from "./world.ts";
 

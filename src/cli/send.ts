@@ -5,17 +5,20 @@
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
+import { FINAL_STATES } from "../event/event-row.ts";
+import { findEventView } from "../event/event-view.ts";
+import { sleep } from "../ground/clock.ts";
 import { isJsonObject, type Json, parseJson, writeJson } from "../ground/json.ts";
 import { errorCode } from "../outbound/connect.ts";
 import { bindScheme } from "../verify/registry.ts";
 import { type Command, CommandFailure, type Input } from "./command.ts";
-import { APP, ENVIRONMENT, JSON_OUTPUT } from "./data-directory.ts";
+import { APP, ENVIRONMENT, JSON_OUTPUT, withStore } from "./data-directory.ts";
+import { writeOutcome } from "./event-text.ts";
 import { docsOf, toRefusalCode, writeCodeLine } from "./refusal-words.ts";
 import { makeSampleEvent, type SampleEvent } from "./sample-event.ts";
-import { waitForEvent } from "./send-outcome.ts";
 import { findSendTarget, type SendTarget } from "./send-target.ts";
 import { BASE_URL, DATA_DIR, readDataDir, SERVICE_DIR } from "./service-option.ts";
-import type { World } from "./world.ts";
+import { programWord, type World } from "./world.ts";
 
 const TIMEOUT_MS = 15_000;
 
@@ -163,4 +166,29 @@ function readBody(text: string): Json {
   } catch {
     return text;
   }
+}
+
+const LOOK_EVERY_MS = 50;
+const GIVE_UP_MS = 12_000;
+
+/** Answers the exit code: 0 when it is done, or still waiting after a while; 1 when it failed. */
+async function waitForEvent(id: string, environmentId: number, input: Input, world: World): Promise<number> {
+  const begun = world.clock.monotonicMs();
+  return await withStore(input, world, async (store) => {
+    for (;;) {
+      const event = await store.read((tx) => findEventView(tx, environmentId, id));
+      const settled = event !== null && (FINAL_STATES.has(event.state) || event.nextAttemptAt !== null);
+      if (event !== null && settled) {
+        world.tell(`${writeOutcome(event)}. More: ${programWord(world)} events show ${id}`);
+        return event.state === "done" ? 0 : 1;
+      }
+      if (world.clock.monotonicMs() - begun > GIVE_UP_MS) {
+        world.tell(
+          `The event is recorded and has not ended yet. More: ${programWord(world)} events show ${id}`,
+        );
+        return 0;
+      }
+      await sleep(world.clock, LOOK_EVERY_MS);
+    }
+  });
 }

@@ -1,8 +1,13 @@
-/** `relay serve`: the server, for any number of apps with their development and production environments. */
-import { servesCookies } from "../config.ts";
+/**
+ * `relay serve`: the server, for any number of apps with their development and production environments; and what `dev` shares with it, running
+ * a service until it is told to stop. A server tells its start and end in its log; in local development they are said to the person.
+ */
+import { type ServiceConfig, servesCookies } from "../config.ts";
+import { createLog, type Log } from "../ground/log.ts";
+import { VERSION } from "../release/change.ts";
 import { StoreUnavailable } from "../store/port.ts";
-import type { Command } from "./command.ts";
-import { runService } from "./run-service.ts";
+import { type Command, CommandFailure, type Input } from "./command.ts";
+import { noteRunningUrl } from "./data-directory.ts";
 import { RUN_OPTIONS, readServiceConfig, SERVER_OPTIONS } from "./service-option.ts";
 import type { RunningService, World } from "./world.ts";
 
@@ -43,4 +48,81 @@ async function saySetUp(service: RunningService, world: World): Promise<void> {
       "Set-up     no link could be made, because the database cannot be written now: make the first owner with relay admin create, or start the server again",
     );
   }
+}
+
+/** Starts the service, calls `started` with it, and resolves once it has stopped after a signal. */
+export async function runService(
+  config: ServiceConfig,
+  input: Input,
+  world: World,
+  started: (service: RunningService) => Promise<AsyncDisposable | null>,
+): Promise<void> {
+  let stopping = false;
+  const stopped = world.untilStopped().then(() => {
+    stopping = true;
+  });
+  let service: RunningService;
+  try {
+    service = await start(config, input, world, stopped);
+  } catch (error) {
+    // Whoever stops a start that still waits for its disk is not told that it failed.
+    if (stopping) return;
+    throw error;
+  }
+  await using _service = service;
+  const forget = noteRunningUrl(config.dataDir, service.baseUrl);
+  const log = logOf(config, world);
+  try {
+    await using _beside = await started(service);
+    log?.info("service started", { url: service.url, baseUrl: service.baseUrl, version: VERSION });
+    await stopped;
+    if (log === null) world.tell("Stopping: what runs is finished first; press Ctrl+C again to end at once.");
+    else log.info("service stopping; what runs is finished first");
+  } finally {
+    forget();
+  }
+}
+
+/** The server's own log; null where a person reads along. */
+function logOf({ mode, logFormat, clock }: ServiceConfig, world: World): Log | null {
+  if (mode === "local" && logFormat === "text") return null;
+  return createLog({ clock, format: logFormat, sink: (line) => world.tell(line) });
+}
+
+async function start(
+  config: ServiceConfig,
+  input: Input,
+  world: World,
+  stopped: Promise<void>,
+): Promise<RunningService> {
+  try {
+    return await world.startService(config, { stopped });
+  } catch (error) {
+    if (isAddressTrouble(error)) {
+      throw new CommandFailure(
+        "address_taken",
+        `${config.host} port ${config.port} cannot be listened on (${String((error as { code?: string }).code)}): choose an address of this machine with --host and a port that you may open with --port.`,
+      );
+    }
+    if (!isPortTaken(error)) throw error;
+    const chosen = input.text("port") !== null || config.mode === "server";
+    if (chosen) {
+      throw new CommandFailure(
+        "address_taken",
+        `Port ${config.port} of ${config.host} is in use: stop what listens there, or choose another with --port.`,
+      );
+    }
+    world.tell(`Port ${config.port} is in use, so a free one is taken; --port chooses one for good.`);
+    return await world.startService({ ...config, port: 0 }, { stopped });
+  }
+}
+
+/** An address that is not this machine's, or a port that needs more rights. */
+function isAddressTrouble(error: unknown): boolean {
+  return /^(EADDRNOTAVAIL|EACCES|EPERM)$/.test(String((error as { code?: unknown }).code));
+}
+
+function isPortTaken(error: unknown): boolean {
+  const { code, message } = error as { code?: unknown; message?: unknown };
+  return code === "EADDRINUSE" || /EADDRINUSE|port \d+ in use|address already in use/i.test(String(message));
 }

@@ -1,5 +1,4 @@
 /** `relay validate`: every problem of every definition file and of the catalog, each with its line. */
-
 import { existsSync } from "node:fs";
 import { basename, relative, resolve } from "node:path";
 import { writeJson } from "../ground/json.ts";

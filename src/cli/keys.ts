@@ -1,12 +1,12 @@
-/** `relay keys create`: mints a key, writes it to standard output once, and stores only its hash. */
-
-import { mintApiKey, warnOfOrigins } from "../account/api-key.ts";
+/** `relay keys …`: API keys. One is written to standard output once, and stored as a hash alone. */
+import { listApiKeys, mintApiKey, revokeApiKey, viewKey, warnOfOrigins } from "../account/api-key.ts";
 import { actorWords, COMMAND_LINE } from "../account/owner.ts";
 import { writeJson } from "../ground/json.ts";
 import { writeAudit } from "../watch/audit.ts";
 import type { Command } from "./command.ts";
 import { APP, chooseEnvironment, ENVIRONMENT, JSON_OUTPUT, withStore } from "./data-directory.ts";
 import { DATA_DIR } from "./service-option.ts";
+import { sayList } from "./table.ts";
 
 export const keysCreate: Command = {
   words: ["keys", "create"],
@@ -56,6 +56,59 @@ export const keysCreate: Command = {
     world.tell(
       `This ${kind} key of ${app}/${environment} is shown once. Revoke it with: relay keys revoke ${key.id}`,
     );
+    return 0;
+  },
+};
+
+export const keysList: Command = {
+  words: ["keys", "list"],
+  summary: "list an environment's API keys",
+  options: [APP, ENVIRONMENT, JSON_OUTPUT, DATA_DIR],
+  async run(input, world) {
+    const items = await withStore(input, world, (store) =>
+      store.read(async (tx) => (await listApiKeys(tx, (await chooseEnvironment(tx, input)).id)).items),
+    );
+    sayList(world, {
+      json: input.on("json"),
+      items: items.map(viewKey),
+      headings: ["ID", "KIND", "KEY", "NAME", "LAST USED", "STATE"],
+      row: (key) => [
+        key.id,
+        key.kind,
+        key.hint,
+        key.name,
+        key.lastUsedAt ?? "never",
+        key.revokedAt === null ? "live" : "revoked",
+      ],
+      none: "No keys yet: relay keys create makes one.",
+    });
+    return 0;
+  },
+};
+
+export const keysRevoke: Command = {
+  words: ["keys", "revoke"],
+  summary: "revoke an API key, at once and for good",
+  arguments: [{ name: "key id", help: "as relay keys list shows it" }],
+  options: [APP, ENVIRONMENT, DATA_DIR],
+  async run(input, world) {
+    const nowMs = world.clock.now();
+    const key = await withStore(input, world, (store) =>
+      store.write("dashboard", async (tx) => {
+        const environment = await chooseEnvironment(tx, input);
+        const revoked = await revokeApiKey(tx, environment.id, input.first(), nowMs);
+        await writeAudit(tx, {
+          environmentId: environment.id,
+          atMs: nowMs,
+          actor: actorWords(COMMAND_LINE),
+          action: "key.revoked",
+          target: `key:${revoked.id}`,
+          before: { kind: revoked.kind, name: revoked.name, hint: revoked.hint },
+        });
+        return revoked;
+      }),
+    );
+    world.tell(`The key ${key.hint} (${key.name}) is revoked.`);
     return 0;
   },
 };

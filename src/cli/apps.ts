@@ -1,13 +1,14 @@
-/** `relay apps create`: an app with its development and production environments. */
-
-import { createApp } from "../account/app.ts";
-import { findLocalEnvironment } from "../account/environment.ts";
+/** `relay apps …`: apps with their environments. */
+import { createApp, listApps } from "../account/app.ts";
+import { findLocalEnvironment, listEnvironments } from "../account/environment.ts";
 import { actorWords, COMMAND_LINE } from "../account/owner.ts";
+import { toIso } from "../ground/clock.ts";
 import { writeJson } from "../ground/json.ts";
 import { WHOLE_SERVER, writeAudit } from "../watch/audit.ts";
 import { type Command, CommandFailure } from "./command.ts";
 import { JSON_OUTPUT, withStore } from "./data-directory.ts";
 import { DATA_DIR } from "./service-option.ts";
+import { sayList } from "./table.ts";
 
 export const appsCreate: Command = {
   words: ["apps", "create"],
@@ -64,6 +65,33 @@ export const appsCreate: Command = {
     world.tell(
       `The app ${app.name} has the environments ${names.join(" and ")}. Next: relay keys create --app ${app.id} --environment ${names[0]}`,
     );
+    return 0;
+  },
+};
+
+export const appsList: Command = {
+  words: ["apps", "list"],
+  summary: "list the apps of a data directory",
+  options: [JSON_OUTPUT, DATA_DIR],
+  async run(input, world) {
+    const items = await withStore(input, world, (store) =>
+      store.read(async (tx) => {
+        const environments = await listEnvironments(tx, null);
+        return (await listApps(tx)).map((app) => ({
+          id: app.id,
+          name: app.name,
+          environments: environments.filter(({ appId }) => appId === app.id).map(({ name }) => name),
+          createdAt: toIso(app.createdAt),
+        }));
+      }),
+    );
+    sayList(world, {
+      json: input.on("json"),
+      items,
+      headings: ["ID", "NAME", "ENVIRONMENTS", "CREATED"],
+      row: (app) => [app.id, app.name, app.environments.join(", "), app.createdAt],
+      none: "No apps yet: relay apps create <name> makes one.",
+    });
     return 0;
   },
 };

@@ -1,0 +1,248 @@
+/**
+ * `relay events …`: what happened, one event with its attempts, running one again, taking its payload out, and a line for each as it comes. The
+ * running service takes up by itself what is queued here.
+ */
+
+import { actorWords, COMMAND_LINE } from "../account/owner.ts";
+import { type EventFilter, type EventItem, listEvents } from "../event/event-list.ts";
+import { requireEventView } from "../event/event-view.ts";
+import { expungeByHand } from "../event/expunge.ts";
+import { type PlannedAction, planReplay, replayEvent } from "../event/replay.ts";
+import { sleep } from "../ground/clock.ts";
+import { writeJson } from "../ground/json.ts";
+import { MAX_ACTIONS_PER_RELAY } from "../ground/limit.ts";
+import { MAX_PAGE_SIZE } from "../ground/page.ts";
+import { readPage } from "../store/walk.ts";
+import { type Command, type Input, type Option, UsageError } from "./command.ts";
+import { APP, chooseEnvironment, ENVIRONMENT, JSON_OUTPUT, withStore } from "./data-directory.ts";
+import { writeEvent } from "./event-text.ts";
+import { DATA_DIR } from "./service-option.ts";
+import { plain, sayList } from "./table.ts";
+import type { World } from "./world.ts";
+
+const STATES = ["queued", "running", "done", "failed", "dead"] as const;
+const TRIGGERS = ["receiver", "schedule", "data_change"] as const;
+
+const EVENT_FILTERS: readonly Option[] = [
+  { name: "relay", value: "<name>", help: "only this relay's" },
+  { name: "state", value: "<state>", help: STATES.join(", ") },
+  { name: "trigger", value: "<kind>", help: TRIGGERS.join(", ") },
+  { name: "person", value: "<person id>", help: "only this person's" },
+];
+
+/** Throws UsageError. */
+function readEventFilter(input: Input): EventFilter {
+  return {
+    relay: input.text("relay") ?? undefined,
+    state: input.choice("state", STATES) ?? undefined,
+    trigger: input.choice("trigger", TRIGGERS) ?? undefined,
+    person: input.text("person") ?? undefined,
+    q: input.text("text") ?? undefined,
+    sinceMs: readTime(input, "since"),
+    untilMs: readTime(input, "until"),
+  };
+}
+
+function readTime(input: Input, name: string): number | undefined {
+  const text = input.text(name);
+  if (text === null) return undefined;
+  const time = /^\d{4}-\d{2}-\d{2}/.test(text) ? Date.parse(text) : Number.NaN;
+  if (!Number.isNaN(time)) return time;
+  throw new UsageError(`--${name} is ${JSON.stringify(text)}: write a time such as 2030-01-31T12:00:00Z.`);
+}
+
+const DEFAULT_LIMIT = 20;
+
+export const eventsList: Command = {
+  words: ["events", "list"],
+  summary: "list events, newest first",
+  options: [
+    ...EVENT_FILTERS,
+    { name: "since", value: "<time>", help: "not before this time" },
+    { name: "until", value: "<time>", help: "before this time" },
+    { name: "text", value: "<text>", help: "an event id, or text anywhere in the payload" },
+    { name: "limit", value: "<number>", otherwise: String(DEFAULT_LIMIT), help: "how many at most" },
+    JSON_OUTPUT,
+    APP,
+    ENVIRONMENT,
+    DATA_DIR,
+  ],
+  examples: ["relay events list --state dead", "relay events list --relay checkout-completed --json"],
+  async run(input, world) {
+    const limit = input.number("limit", { from: 1, to: MAX_PAGE_SIZE }) ?? DEFAULT_LIMIT;
+    const filter = readEventFilter(input);
+    const { items } = await withStore(input, world, async (store) => {
+      const { id } = await store.read((tx) => chooseEnvironment(tx, input));
+      return await readPage(store, { limit, after: null }, (tx, part) => listEvents(tx, id, filter, part));
+    });
+    sayList(world, {
+      json: input.on("json"),
+      items,
+      headings: EVENT_HEADINGS,
+      row: eventRow,
+      none: "No events match.",
+    });
+    return 0;
+  },
+};
+
+const EVENT_HEADINGS = ["ARRIVED", "STATE", "RELAY", "ATTEMPTS", "ID", "REASON"] as const;
+
+/** The event under EVENT_HEADINGS. */
+function eventRow(event: EventItem): string[] {
+  return [
+    event.createdAt,
+    event.state,
+    event.relay.name,
+    String(event.attempts),
+    event.id,
+    event.reason ?? (event.nextAttemptAt === null ? "" : `next try ${event.nextAttemptAt}`),
+  ];
+}
+
+export const eventsShow: Command = {
+  words: ["events", "show"],
+  summary: "one event: its payload, and what each attempt did",
+  arguments: [{ name: "event id", help: "as relay events list shows it" }],
+  options: [JSON_OUTPUT, APP, ENVIRONMENT, DATA_DIR],
+  async run(input, world) {
+    const id = input.first();
+    const event = await withStore(input, world, (store) =>
+      store.read(async (tx) => requireEventView(tx, (await chooseEnvironment(tx, input)).id, id)),
+    );
+    world.say(input.on("json") ? writeJson({ event }, 2) : writeEvent(event));
+    return 0;
+  },
+};
+
+export const eventsReplay: Command = {
+  words: ["events", "replay"],
+  summary: "run an event again; what it did before is not done twice",
+  details:
+    "--plan says first what each action will do. An action that was edited after it had done its work is skipped unless --run names it.",
+  arguments: [{ name: "event id", help: "as relay events list shows it" }],
+  options: [
+    { name: "plan", help: "only say what each action would do" },
+    {
+      name: "run",
+      value: "<index>",
+      list: true,
+      otherwise: "none",
+      help: "an action edited after its work that runs all the same, counted from 0 as the plan does",
+    },
+    JSON_OUTPUT,
+    APP,
+    ENVIRONMENT,
+    DATA_DIR,
+  ],
+  examples: ["relay events replay evt_… --plan", "relay events replay evt_… --run 2"],
+  async run(input, world) {
+    if (input.on("plan")) return await sayPlan(input, world);
+    const id = input.first();
+    const run = readIndexes(input);
+    await withStore(input, world, (store) =>
+      store.write("dashboard", async (tx) => {
+        const environment = await chooseEnvironment(tx, input);
+        return await replayEvent(tx, {
+          environmentId: environment.id,
+          id,
+          actor: actorWords(COMMAND_LINE),
+          nowMs: world.clock.now(),
+          run,
+        });
+      }),
+    );
+    if (input.on("json")) world.say(writeJson({ event: { id, state: "queued" } }, 2));
+    world.tell(
+      `${id} is queued again; calls are sent again, everything else only where it was not done. See relay events show ${id}`,
+    );
+    return 0;
+  },
+};
+
+async function sayPlan(input: Input, world: World): Promise<number> {
+  const plan = await withStore(input, world, (store) =>
+    store.read(async (tx) =>
+      planReplay(tx, { environmentId: (await chooseEnvironment(tx, input)).id, id: input.first() }),
+    ),
+  );
+  if (input.on("json")) world.say(writeJson({ plan }, 2));
+  else if (plan.relay === null || plan.stop !== null) world.tell(plain(plan.stop ?? ""));
+  else {
+    const { name, version } = plan.relay;
+    world.say([`${plain(name)}, version ${version}`, ...plan.actions.map(writePlanned)].join("\n"));
+  }
+  return 0;
+}
+
+function writePlanned({ index, type, message, mayChoose }: PlannedAction): string {
+  const choice = mayChoose ? ` (--run ${index})` : "";
+  return `  actions.${index}  ${type}  ${plain(message)}${choice}`;
+}
+
+function readIndexes(input: Input): number[] {
+  return input.list("run").map((text) => {
+    const index = /^\d{1,3}$/.test(text) ? Number(text) : Number.NaN;
+    if (index < MAX_ACTIONS_PER_RELAY) return index;
+    throw new UsageError(
+      `--run is ${JSON.stringify(text)}: write the index of an action, from 0 to ${MAX_ACTIONS_PER_RELAY - 1}, as --plan shows it.`,
+    );
+  });
+}
+
+export const eventsExpunge: Command = {
+  words: ["events", "expunge"],
+  summary: "take an event's payload out for good, audited; it never runs again",
+  arguments: [{ name: "event id", help: "as relay events list shows it" }],
+  options: [APP, ENVIRONMENT, DATA_DIR],
+  details:
+    "What its results quote goes with it; an event that waits ends failed. Mails it caused and backups made before are not touched.",
+  async run(input, world) {
+    const id = input.first();
+    await withStore(input, world, async (store) => {
+      const { id: environmentId } = await store.read((tx) => chooseEnvironment(tx, input));
+      const nowMs = world.clock.now();
+      await expungeByHand(store, { environmentId, id, actor: actorWords(COMMAND_LINE), nowMs });
+      // Nothing of it stays in pages that came free.
+      while (await store.tend({ everything: true }));
+    });
+    world.tell(`${id} is expunged: its payload is gone for good. See relay events show ${id}`);
+    return 0;
+  },
+};
+
+const LOOK_EVERY_MS = 500;
+const PAGE = { limit: 200, after: null };
+
+export const eventsTail: Command = {
+  words: ["events", "tail"],
+  summary: "a line for each event as it arrives and ends, until stopped",
+  options: [...EVENT_FILTERS, JSON_OUTPUT, APP, ENVIRONMENT, DATA_DIR],
+  async run(input, world) {
+    const filter = readEventFilter(input);
+    const stop = { now: false };
+    const stopped = world.untilStopped().then(() => {
+      stop.now = true;
+    });
+    await withStore(input, world, async (store) => {
+      const environment = await store.read((tx) => chooseEnvironment(tx, input));
+      const look = () => readPage(store, PAGE, (tx, part) => listEvents(tx, environment.id, filter, part));
+      let seen = new Map((await look()).items.map((event) => [event.id, phaseOf(event)]));
+      world.tell("Waiting for events; press Ctrl+C to stop.");
+      while (!stop.now) {
+        const { items } = await look();
+        for (const event of items.toReversed()) {
+          if (seen.get(event.id) === phaseOf(event)) continue;
+          world.say(input.on("json") ? writeJson(event) : eventRow(event).map(plain).join("  ").trimEnd());
+        }
+        seen = new Map(items.map((event) => [event.id, phaseOf(event)]));
+        await Promise.race([stopped, sleep(world.clock, LOOK_EVERY_MS)]);
+      }
+    });
+    return 0;
+  },
+};
+
+function phaseOf(event: EventItem): string {
+  return `${event.state} ${event.attempts} ${event.finishedAt ?? ""}`;
+}
