@@ -6,6 +6,7 @@
 import type { TSchema } from "typebox";
 import type { Json, JsonObject } from "../ground/json.ts";
 import type { RaisableLimits } from "../ground/limit.ts";
+import type { Failure, Success } from "../ground/outcome.ts";
 import type { Problem } from "../ground/refusal.ts";
 import type { ResultCode } from "../ground/result-code.ts";
 import type { Mailer } from "../mail/mailer.ts";
@@ -23,28 +24,16 @@ export interface Reference {
   field: string;
 }
 
-/**
- * How an action ended. `skipped` found its own earlier work, or nothing it may do (then `code` may say why: `billed_by_processor`). A
- * `final` failure makes the event dead at once.
- */
-export type ActionOutcome =
-  | ActionSuccess
-  | {
-      outcome: "failed";
-      code: ResultCode;
-      message: string;
-      final: boolean;
-      /** It refuses itself alone: the actions after it run, and the event is tried again for it. */
-      alone?: true;
-      answer?: Answer;
-    };
+/** How an action ended. */
+export type ActionOutcome = ActionSuccess | ActionFailure;
 
-interface ActionSuccess {
-  outcome: "done" | "skipped";
-  code?: ResultCode;
-  message?: string;
-  before?: Json;
-  after?: Json;
+interface ActionSuccess extends Success {
+  answer?: Answer;
+}
+
+interface ActionFailure extends Failure {
+  /** It refuses itself alone: the actions after it run, and the event is tried again for it. */
+  alone?: true;
   answer?: Answer;
 }
 

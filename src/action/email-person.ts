@@ -7,6 +7,7 @@ import { type Static, Type } from "typebox";
 import { findEnvironmentById } from "../account/environment.ts";
 import { isJsonObject, type JsonObject, scalarText } from "../ground/json.ts";
 import { DEFAULT_LIMITS, MAX_EMAIL_TEXT_CHARS, MAX_SUBJECT_CHARS } from "../ground/limit.ts";
+import { failFinally, failForNow } from "../ground/outcome.ts";
 import type { ResultCode } from "../ground/result-code.ts";
 import {
   endOf,
@@ -26,7 +27,6 @@ import type { Writer } from "../store/port.ts";
 import { isVisible } from "../template/template.ts";
 import { findActingPerson } from "./acting-person.ts";
 import type { ActionOutcome, ActionRun, SendingAction } from "./contract.ts";
-import { failFinally, failForNow } from "./failure.ts";
 import { checkTemplateText, words } from "./shape.ts";
 
 const shape = Type.Object(

@@ -4,11 +4,11 @@
  */
 import { type Static, Type } from "typebox";
 import { toIso } from "../ground/clock.ts";
+import { failFinally } from "../ground/outcome.ts";
 import { checkAccess, grantAccess as writeGrant } from "../people/access-grant.ts";
 import { findEntitlement, sayEntitlementUnknown } from "../people/entitlement.ts";
 import { findActingPerson } from "./acting-person.ts";
 import type { DatabaseAction } from "./contract.ts";
-import { failFinally } from "./failure.ts";
 import {
   checkExpiry,
   checkTemplateText,

@@ -5,7 +5,7 @@
 import { type Static, Type } from "typebox";
 import { MAX_CREDITS, MIN_CREDITS } from "../ground/limit.ts";
 import { addCredits, findCreditByKey } from "../people/credit.ts";
-import { resolveRef } from "../selling/ref.ts";
+import { resolveRef } from "../selling/sale.ts";
 import { findActingPerson } from "./acting-person.ts";
 import type { DatabaseAction } from "./contract.ts";
 import { checkTemplateText, reasonShape, refShape, renderReason, words } from "./shape.ts";

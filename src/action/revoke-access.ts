@@ -3,11 +3,11 @@
  * ends no subscription. Source: the specification's "Actions".
  */
 import { type Static, Type } from "typebox";
+import { failFinally } from "../ground/outcome.ts";
 import { revokeAccess as endGrants } from "../people/access-grant.ts";
 import { findEntitlement, sayEntitlementUnknown } from "../people/entitlement.ts";
 import { findActingPerson } from "./acting-person.ts";
 import type { DatabaseAction } from "./contract.ts";
-import { failFinally } from "./failure.ts";
 import { entitlementShape, words } from "./shape.ts";
 
 const shape = Type.Object(

@@ -3,11 +3,11 @@
  * says what it does with them. Source: the specification's "Actions", "ref rules".
  */
 import { Type } from "typebox";
+import type { Outcome } from "../ground/outcome.ts";
 import type { Problem } from "../ground/refusal.ts";
-import { type Occasion, readOccasion } from "../selling/occasion.ts";
-import { resolveRef } from "../selling/ref.ts";
+import { type RelaySale, readRelaySale, resolveRef } from "../selling/sale.ts";
 import type { Writer } from "../store/port.ts";
-import type { ActionOutcome, DatabaseAction } from "./contract.ts";
+import type { DatabaseAction } from "./contract.ts";
 import { catalogNameShape, checkTemplateText, refShape, words } from "./shape.ts";
 
 /** An action as written: `product` or `plan` by name, and perhaps a ref. */
@@ -26,13 +26,13 @@ interface SaleWords<Name extends string, Item extends "product" | "plan"> {
   description: string;
   examples: readonly Sale<Name, Item>[];
   /** Does it for the person, the named item and the resolved ref. */
-  work(tx: Writer, occasion: Occasion, name: string, ref: string): Promise<ActionOutcome>;
+  work(tx: Writer, sale: RelaySale, name: string, ref: string): Promise<Outcome>;
 }
 
 export function makeSaleAction<const Name extends string, const Item extends "product" | "plan">(
   sale: SaleWords<Name, Item>,
 ): DatabaseAction<Sale<Name, Item>> {
-  const { type, item, title, effect, examples } = sale;
+  const { type, item, title, effect, examples, work } = sale;
   const shape = Type.Object(
     {
       type: Type.Literal(type, { ...words({ description: `${title}.`, expects: `"${type}"` }) }),
@@ -57,11 +57,11 @@ export function makeSaleAction<const Name extends string, const Item extends "pr
     examples,
 
     async apply(tx, action, run) {
-      const found = await readOccasion(tx, run);
+      const found = await readRelaySale(tx, run);
       if ("failure" in found) return found.failure;
       const target = resolveRef(action.ref, (text) => run.renderRef(text), run.event.id);
       if ("failure" in target) return target.failure;
-      return sale.work(tx, found.occasion, action[item], target.ref);
+      return work(tx, found.sale, action[item], target.ref);
     },
   };
 }

@@ -6,6 +6,7 @@
 import { type Static, Type } from "typebox";
 import { isJsonObject, type Json } from "../ground/json.ts";
 import { MAX_JSON_DEPTH } from "../ground/limit.ts";
+import { failFinally } from "../ground/outcome.ts";
 import { type Problem, Refusal } from "../ground/refusal.ts";
 import { FIELD_NAME } from "../ground/shape.ts";
 import { breaksPlainText } from "../ground/text.ts";
@@ -13,7 +14,6 @@ import { findCollection } from "../records/collection.ts";
 import { writeRecordIn } from "../records/record.ts";
 import { findActingPerson } from "./acting-person.ts";
 import type { DatabaseAction } from "./contract.ts";
-import { failFinally } from "./failure.ts";
 import { catalogNameShape, checkTemplateText, words } from "./shape.ts";
 
 const shape = Type.Object(

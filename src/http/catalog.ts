@@ -2,7 +2,7 @@
 import { Type } from "typebox";
 import { readPageRequest } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
-import { fields, oneOf, orNull, pageOf, pageQuery, time } from "../ground/schema.ts";
+import { fields, oneOf, pageOf, pageQuery } from "../ground/schema.ts";
 import {
   accessSlugView,
   deleteAccessSlug,
@@ -11,15 +11,10 @@ import {
   putAccessSlug,
   putAccessSlugs,
 } from "../people/entitlement.ts";
-import { deletePlan, listPlans, requirePlan, savePlan, viewPlan } from "../selling/plan.ts";
-import { deleteProduct, listProducts, requireProduct, saveProduct, viewProduct } from "../selling/product.ts";
+import { deletePlan, plans, planView, savePlan, viewPlan } from "../selling/plan.ts";
+import { deleteProduct, products, productView, saveProduct, viewProduct } from "../selling/product.ts";
 import type { Reader } from "../store/port.ts";
 import { environmentRoute } from "./route.ts";
-
-const soldThrough = Type.Union([
-  Type.Object({ kind: Type.Literal("payment_link"), url: Type.String() }),
-  Type.Object({ kind: Type.Literal("relay"), relay: Type.String() }),
-]);
 
 /** The version a deletion was decided on; absent deletes whatever is there. */
 const versionQuery = fields({
@@ -31,27 +26,6 @@ function readVersion(text: string | undefined): number | undefined {
   if (/^\d{1,9}$/.test(text)) return Number(text);
   throw new Refusal("invalid_input", "version is not valid: write the version you read, an integer.");
 }
-
-const product = Type.Object({
-  name: Type.String(),
-  title: Type.String(),
-  key: Type.String(),
-  credits: Type.Integer(),
-  soldThrough: orNull(soldThrough),
-  version: Type.Integer(),
-  createdAt: time,
-  updatedAt: time,
-});
-
-const plan = Type.Object({
-  name: Type.String(),
-  title: Type.String(),
-  default: Type.Boolean(),
-  soldThrough: orNull(soldThrough),
-  version: Type.Integer(),
-  createdAt: time,
-  updatedAt: time,
-});
 
 /** What a change answers: all of them, by name. */
 const slugs = Type.Object({ items: Type.Array(accessSlugView) });
@@ -74,19 +48,19 @@ export const catalogRoutes = [
     path: "/products",
     summary: "Lists products, newest first.",
     query: fields(pageQuery),
-    answer: pageOf(product),
+    answer: pageOf(productView),
     handle({ deps, environment, query }) {
       const page = readPageRequest(query);
-      return deps.store.read((tx) => listProducts(tx, environment.id, page));
+      return deps.store.read((tx) => products.list(tx, environment.id, page));
     },
   }),
   environmentRoute({
     method: "GET",
     path: "/products/:name",
     summary: "Shows one product.",
-    answer: Type.Object({ product }),
+    answer: Type.Object({ product: productView }),
     async handle({ deps, environment, params }) {
-      const found = await deps.store.read((tx) => requireProduct(tx, environment.id, params.name));
+      const found = await deps.store.read((tx) => products.require(tx, environment.id, params.name));
       return { product: viewProduct(found) };
     },
   }),
@@ -103,7 +77,11 @@ export const catalogRoutes = [
       soldThrough: Type.Optional(Type.Unknown()),
       version: Type.Optional(Type.Integer()),
     }),
-    answer: Type.Object({ product, created: Type.Boolean(), warnings: Type.Array(Type.String()) }),
+    answer: Type.Object({
+      product: productView,
+      created: Type.Boolean(),
+      warnings: Type.Array(Type.String()),
+    }),
     async handle({ deps, environment, by, origin, params, body, nowMs }) {
       const change = { environmentId: environment.id, by, nowMs };
       const saved = await deps.store.write(origin, (tx) => saveProduct(tx, change, params.name, body));
@@ -128,19 +106,19 @@ export const catalogRoutes = [
     path: "/plans",
     summary: "Lists plans, newest first.",
     query: fields(pageQuery),
-    answer: pageOf(plan),
+    answer: pageOf(planView),
     handle({ deps, environment, query }) {
       const page = readPageRequest(query);
-      return deps.store.read((tx) => listPlans(tx, environment.id, page));
+      return deps.store.read((tx) => plans.list(tx, environment.id, page));
     },
   }),
   environmentRoute({
     method: "GET",
     path: "/plans/:name",
     summary: "Shows one plan.",
-    answer: Type.Object({ plan }),
+    answer: Type.Object({ plan: planView }),
     async handle({ deps, environment, params }) {
-      const found = await deps.store.read((tx) => requirePlan(tx, environment.id, params.name));
+      const found = await deps.store.read((tx) => plans.require(tx, environment.id, params.name));
       return { plan: viewPlan(found) };
     },
   }),
@@ -154,7 +132,7 @@ export const catalogRoutes = [
       soldThrough: Type.Optional(Type.Unknown()),
       version: Type.Optional(Type.Integer()),
     }),
-    answer: Type.Object({ plan, created: Type.Boolean() }),
+    answer: Type.Object({ plan: planView, created: Type.Boolean() }),
     async handle({ deps, environment, by, origin, params, body, nowMs }) {
       const change = { environmentId: environment.id, by, nowMs };
       const saved = await deps.store.write(origin, (tx) => savePlan(tx, change, params.name, body));

@@ -12,8 +12,9 @@ import { checkAccess, grantSource } from "../people/access-grant.ts";
 import { findBalance } from "../people/credit.ts";
 import { resolveEntitlementKey } from "../people/entitlement.ts";
 import { type PersonRow, requirePerson } from "../people/person.ts";
-import { requirePlanLink, requireProductLink } from "../selling/payment-link.ts";
-import { currentPlan } from "../selling/subscription.ts";
+import { plans } from "../selling/plan.ts";
+import { currentPlan } from "../selling/plan-sale.ts";
+import { products } from "../selling/product.ts";
 import { DATA_HEADERS } from "./answer.ts";
 import { type ClientCall, clientRoute, personRoute } from "./client-route.ts";
 import { openRoute } from "./route.ts";
@@ -159,7 +160,9 @@ export const clientRoutes = [
     answer,
     async handle({ deps, client, body }) {
       const { environmentId } = client;
-      return { url: await deps.store.read((tx) => requireProductLink(tx, environmentId, body.product)) };
+      return {
+        url: await deps.store.read((tx) => products.requirePaymentLink(tx, environmentId, body.product)),
+      };
     },
   }),
   personRoute({
@@ -170,7 +173,7 @@ export const clientRoutes = [
     answer,
     async handle({ deps, client, body }) {
       const { environmentId } = client;
-      return { url: await deps.store.read((tx) => requirePlanLink(tx, environmentId, body.plan)) };
+      return { url: await deps.store.read((tx) => plans.requirePaymentLink(tx, environmentId, body.plan)) };
     },
   }),
 ];

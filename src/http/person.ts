@@ -19,7 +19,7 @@ import {
 import { type EraseCursor, erasePerson, eraseRows } from "../people/person-erase.ts";
 import { invitePerson } from "../people/person-invite.ts";
 import { fileToken, findPersonByToken, listTokens, removeToken, tokenView } from "../people/person-key.ts";
-import { currentPlan } from "../selling/subscription.ts";
+import { currentPlan } from "../selling/plan-sale.ts";
 import { readPage } from "../store/walk.ts";
 import type { HttpDeps } from "./deps.ts";
 import { type EnvironmentCall, environmentRoute } from "./route.ts";

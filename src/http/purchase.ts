@@ -1,50 +1,18 @@
 /** What was sold: receipts with their refunds, payments that the app's own processor took and its server tells of, and subscriptions. */
 import { Type } from "typebox";
-import type { JsonObject } from "../ground/json.ts";
 import { readPageRequest } from "../ground/page.ts";
-import { fields, json, oneOf, orNull, pageOf, pageQuery, time, timeOrNull } from "../ground/schema.ts";
-import { listPurchases, requirePurchaseView } from "../selling/purchase.ts";
-import { recordReceipt } from "../selling/receipt.ts";
-import { endSubscriptionByHand, listSubscriptions, viewSubscription } from "../selling/subscription.ts";
+import { fields, pageOf, pageQuery } from "../ground/schema.ts";
+import { listPurchases, purchaseKind, purchaseView, requirePurchaseView } from "../selling/purchase.ts";
+import { receiptBody, recordReceipt } from "../selling/receipt.ts";
+import {
+  endSubscriptionByHand,
+  listSubscriptions,
+  subscriptionStatus,
+  subscriptionView,
+  viewSubscription,
+} from "../selling/subscription.ts";
 import { readPage } from "../store/walk.ts";
 import { environmentRoute } from "./route.ts";
-
-const purchaseKind = oneOf(["purchase", "refund"]);
-
-const purchase = Type.Object({
-  id: Type.String(),
-  kind: purchaseKind,
-  ref: Type.String(),
-  itemKind: oneOf(["product", "plan"]),
-  item: Type.String(),
-  person: Type.String(),
-  origin: oneOf(["relay", "payment"]),
-  relay: orNull(Type.String()),
-  eventId: orNull(Type.String()),
-  refunds: orNull(Type.String()),
-  refundedBy: orNull(Type.String()),
-  amountMinor: orNull(Type.Integer()),
-  currency: orNull(Type.String()),
-  granted: json,
-  takenBack: json,
-  data: json,
-  createdAt: time,
-});
-
-const status = oneOf(["active", "ended"]);
-
-const subscription = Type.Object({
-  id: Type.String(),
-  person: Type.String(),
-  plan: Type.String(),
-  status,
-  billedBy: oneOf(["relay", "processor"]),
-  relay: orNull(Type.String()),
-  eventId: orNull(Type.String()),
-  startedAt: time,
-  renewedAt: timeOrNull,
-  endedAt: timeOrNull,
-});
 
 export const purchaseRoutes = [
   environmentRoute({
@@ -57,7 +25,7 @@ export const purchaseRoutes = [
       person: Type.Optional(Type.String()),
       kind: Type.Optional(purchaseKind),
     }),
-    answer: pageOf(purchase),
+    answer: pageOf(purchaseView),
     handle({ deps, environment, query }) {
       const { limit, cursor, ...filter } = query;
       const page = readPageRequest({ limit, cursor });
@@ -68,7 +36,7 @@ export const purchaseRoutes = [
     method: "GET",
     path: "/purchases/:id",
     summary: "Shows one receipt or refund.",
-    answer: Type.Object({ purchase }),
+    answer: Type.Object({ purchase: purchaseView }),
     async handle({ deps, environment, params }) {
       const environmentId = environment.id;
       return { purchase: await deps.store.read((tx) => requirePurchaseView(tx, environmentId, params.id)) };
@@ -78,8 +46,12 @@ export const purchaseRoutes = [
     method: "GET",
     path: "/subscriptions",
     summary: "Lists subscriptions, newest first.",
-    query: fields({ ...pageQuery, person: Type.Optional(Type.String()), status: Type.Optional(status) }),
-    answer: pageOf(subscription),
+    query: fields({
+      ...pageQuery,
+      person: Type.Optional(Type.String()),
+      status: Type.Optional(subscriptionStatus),
+    }),
+    answer: pageOf(subscriptionView),
     handle({ deps, environment, query }) {
       const { limit, cursor, ...filter } = query;
       const page = readPageRequest({ limit, cursor });
@@ -90,7 +62,7 @@ export const purchaseRoutes = [
     method: "POST",
     path: "/subscriptions/:id/end",
     summary: "Ends a subscription with its own grants; the person lands on the default plan.",
-    answer: Type.Object({ subscription }),
+    answer: Type.Object({ subscription: subscriptionView }),
     async handle({ deps, environment, by, origin, params, nowMs }) {
       const change = { environmentId: environment.id, by, nowMs };
       const row = await deps.store.write(origin, (tx) => endSubscriptionByHand(tx, change, params.id));
@@ -102,23 +74,12 @@ export const purchaseRoutes = [
     path: "/receipts",
     summary:
       "Records a payment or refund the app's processor took, once per ref, and gives or takes back what it is for.",
-    body: fields({
-      kind: Type.Optional(oneOf(["purchase", "refund"])),
-      ref: Type.String({ description: "the processor's unique payment identifier" }),
-      person: Type.String({ description: "a person's id" }),
-      product: Type.Optional(Type.String()),
-      plan: Type.Optional(Type.String()),
-      amountMinor: Type.Optional(Type.Integer({ description: "an integer in the currency's smallest unit" })),
-      currency: Type.Optional(Type.String()),
-      processorCustomerId: Type.Optional(Type.String()),
-      data: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
-    }),
-    answer: Type.Object({ receipt: purchase, created: Type.Boolean() }),
+    body: receiptBody,
+    answer: Type.Object({ receipt: purchaseView, created: Type.Boolean() }),
     status: 201,
     async handle({ deps, environment, by, body, nowMs }) {
       const change = { environmentId: environment.id, by, nowMs };
-      const data = body.data as JsonObject | undefined;
-      return await recordReceipt(deps.store, change, { ...body, data });
+      return await recordReceipt(deps.store, change, body);
     },
   }),
 ];

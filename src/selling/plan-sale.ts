@@ -3,15 +3,21 @@
  * subscription billed by the card processor is never ended by a relay. There is no lapse timer: a plan is active until it is revoked.
  * Source: the specification's "Actions" (grant_plan, revoke_plan), decisions section 5.
  */
+import { failForNow, type Outcome } from "../ground/outcome.ts";
 import { listLiveGrants } from "../people/access-grant.ts";
 import type { Reader, Writer } from "../store/port.ts";
-import { fail, type Occasion, type SaleOutcome } from "./occasion.ts";
-import { findPlan } from "./plan.ts";
-import { insertPurchase, type NewPurchase, newPurchaseId, type PurchaseData } from "./purchase.ts";
-import { claimRef, findOwnPurchase } from "./ref.ts";
-import { soldByRelay } from "./sold-through.ts";
+import { findDefaultPlan, plans } from "./plan.ts";
+import type { Purchase } from "./purchase.ts";
 import {
-  currentPlan,
+  claimRef,
+  failUnknown,
+  findSoldHere,
+  type Payment,
+  type RelaySale,
+  type SaleContext,
+  sell,
+} from "./sale.ts";
+import {
   endSubscription,
   findActiveSubscription,
   renewSubscription,
@@ -19,58 +25,50 @@ import {
   startSubscription,
 } from "./subscription.ts";
 
-/** grant_plan: the plan must be sold through the relay that runs; a payment recorded under this ref before is skipped, wherever it is sold now. */
-export async function grantByRelay(
-  tx: Writer,
-  occasion: Occasion & { relayName: string },
-  name: string,
-  ref: string,
-): Promise<SaleOutcome> {
-  const plan = await findPlan(tx, occasion.environmentId, name);
-  if (plan === null || !soldByRelay(plan.soldThrough, occasion.relayName)) {
-    const own = await findOwnPurchase(tx, occasion, "plan", name, ref);
-    if (own !== null) return skipSold(own.id);
-    if (plan === null) return failUnknown(name);
-    const message = `\`plan\` names ${name}, which is not sold through the relay ${occasion.relayName}: name that relay in the plan's soldThrough.`;
-    return fail("plan_not_sold_here", message, true);
-  }
-  const active = await findActiveSubscription(tx, occasion.environmentId, occasion.personId);
-  if (active?.billedBy !== "processor") return sellPlan(tx, occasion, name, { ref }, null);
-  const claim = await claimRef(tx, occasion, "plan", name, ref);
-  if ("failure" in claim) return claim.failure;
-  if (claim.own !== null) return skipSold(claim.own.id);
-  const message = `The person's plan ${active.plan} is billed by the card processor, and one plan is active at a time: end it there, then replay this event.`;
-  return fail("billed_by_processor", message);
+/** The plan a person is on: the active subscription's, else the default; `plan` is null where there is no plan at all. */
+export async function currentPlan(
+  tx: Reader,
+  environmentId: number,
+  personId: string,
+): Promise<{ plan: string | null; subscription: Subscription | null }> {
+  const subscription = await findActiveSubscription(tx, environmentId, personId);
+  if (subscription !== null) return { plan: subscription.plan, subscription };
+  const plan = await findDefaultPlan(tx, environmentId);
+  return { plan: plan?.name ?? null, subscription: null };
 }
 
-/** Any sale of a plan: starts, renews or switches the subscription and records the payment; `skipped` for a ref recorded before. */
-export async function sellPlan(
-  tx: Writer,
-  occasion: Occasion,
-  name: string,
-  payment: Pick<NewPurchase, "ref" | "amountMinor" | "currency"> & Pick<PurchaseData, "given">,
-  processorCustomerId: string | null,
-): Promise<SaleOutcome> {
-  const claim = await claimRef(tx, occasion, "plan", name, payment.ref);
+/** grant_plan: the plan must be sold through the relay that runs. */
+export async function grantByRelay(tx: Writer, sale: RelaySale, name: string, ref: string): Promise<Outcome> {
+  const found = await findSoldHere(tx, sale, plans, name, ref);
+  if ("failure" in found) return found.failure;
+  if ("own" in found) return skipSold(found.own);
+  const active = await findActiveSubscription(tx, sale.environmentId, sale.personId);
+  if (active?.billedBy !== "processor") return sellPlan(tx, sale, name, { ref }, null);
+  const claim = await claimRef(tx, sale, "plan", name, ref);
   if ("failure" in claim) return claim.failure;
-  if (claim.own !== null) return skipSold(claim.own.id);
-  const before = await lookAt(tx, occasion);
-  const subscription = await settleSubscription(tx, occasion, name, processorCustomerId);
-  const id = newPurchaseId(occasion);
-  const granted = {
-    entitlement: name,
-    grant: subscription.grant,
-    credits: 0,
-    subscription: subscription.id,
-  };
-  const { given, ...paid } = payment;
-  const data = { granted, ...(given === undefined ? {} : { given }) };
-  await insertPurchase(tx, occasion, id, { kind: "purchase", itemKind: "plan", item: name, ...paid, data });
-  return {
-    outcome: "done",
-    before,
-    after: { ...(await lookAt(tx, occasion)), purchase: id, ref: payment.ref },
-  };
+  if (claim.own !== null) return skipSold(claim.own);
+  const message = `The person's plan ${active.plan} is billed by the card processor, and one plan is active at a time: end it there, then replay this event.`;
+  return failForNow("billed_by_processor", message);
+}
+
+/** Any sale of a plan: starts, renews or switches the subscription. */
+export function sellPlan(
+  tx: Writer,
+  sale: SaleContext,
+  name: string,
+  payment: Payment,
+  processorCustomerId: string | null,
+): Promise<Outcome> {
+  return sell(tx, sale, payment, {
+    itemKind: "plan",
+    item: name,
+    skip: skipSold,
+    look: () => lookAt(tx, sale),
+    give: async () => {
+      const { id, grant } = await settleSubscription(tx, sale, name, processorCustomerId);
+      return { entitlement: name, grant, credits: 0, subscription: id };
+    },
+  });
 }
 
 /**
@@ -79,20 +77,20 @@ export async function sellPlan(
  */
 export async function revokeByRelay(
   tx: Writer,
-  occasion: Occasion,
+  sale: RelaySale,
   name: string,
   ref: string,
-): Promise<SaleOutcome> {
-  const { environmentId, by, nowMs } = occasion;
-  const claim = await claimRef(tx, occasion, "plan", name, ref);
+): Promise<Outcome> {
+  const { environmentId, by, nowMs } = sale;
+  const claim = await claimRef(tx, sale, "plan", name, ref);
   if ("failure" in claim) return claim.failure;
-  const active = await findActiveSubscription(tx, environmentId, occasion.personId);
+  const active = await findActiveSubscription(tx, environmentId, sale.personId);
   if (active === null || active.plan !== name) {
-    if (active === null && (await findPlan(tx, environmentId, name)) === null) return failUnknown(name);
-    return {
-      outcome: "skipped",
-      message: `The person has no active subscription on ${name}; nothing to end.`,
-    };
+    if (active === null && (await plans.find(tx, environmentId, name)) === null) {
+      return failUnknown(plans, name);
+    }
+    const message = `The person has no active subscription on ${name}; nothing to end.`;
+    return { outcome: "skipped", message };
   }
   if (active.billedBy === "processor") {
     const message = `billed_by_processor: the person's subscription on ${name} is billed by the card processor, so it was left as it is; end it there.`;
@@ -103,42 +101,34 @@ export async function revokeByRelay(
     const message = `The subscription paid under this ref (${paidFor}) ended before; the one active now was paid under another.`;
     return { outcome: "skipped", message };
   }
-  const before = await lookAt(tx, occasion);
-  await endSubscription(tx, environmentId, active, by, nowMs);
-  return { outcome: "done", before, after: { ...(await lookAt(tx, occasion)), ended: active.id } };
+  const before = await lookAt(tx, sale);
+  await endSubscription(tx, active, by, nowMs);
+  return { outcome: "done", before, after: { ...(await lookAt(tx, sale)), ended: active.id } };
 }
 
 async function settleSubscription(
   tx: Writer,
-  occasion: Occasion,
+  sale: SaleContext,
   plan: string,
   processorCustomerId: string | null,
 ): Promise<{ id: string; grant: string }> {
-  const active = await findActiveSubscription(tx, occasion.environmentId, occasion.personId);
-  if (active === null) return startSubscription(tx, occasion, plan, processorCustomerId);
-  if (active.plan === plan && sameBiller(active, occasion)) return renewSubscription(tx, occasion, active);
-  await endSubscription(tx, occasion.environmentId, active, occasion.by, occasion.nowMs);
-  return startSubscription(tx, occasion, plan, processorCustomerId);
+  const active = await findActiveSubscription(tx, sale.environmentId, sale.personId);
+  if (active === null) return startSubscription(tx, sale, plan, processorCustomerId);
+  // A plan that moves from a relay to the card processor begins anew, so that it is ended where it is billed.
+  const sameBiller = (active.billedBy === "relay") === (sale.relayName !== null);
+  if (active.plan === plan && sameBiller) return renewSubscription(tx, sale, active);
+  await endSubscription(tx, active, sale.by, sale.nowMs);
+  return startSubscription(tx, sale, plan, processorCustomerId);
 }
 
-/** A plan that moves from a relay to the card processor begins anew, so that it is ended where it is billed. */
-function sameBiller(active: Subscription, occasion: Occasion): boolean {
-  return (active.billedBy === "relay") === (occasion.relayName !== null);
-}
-
-/** The person's plan and what it grants, for the audit's before and after. */
-async function lookAt(tx: Reader, occasion: Occasion) {
-  const { plan, subscription } = await currentPlan(tx, occasion.environmentId, occasion.personId);
-  const live = await listLiveGrants(tx, { ...occasion, entitlement: null });
+/** The person's plan and what it grants. */
+async function lookAt(tx: Reader, sale: SaleContext) {
+  const { plan, subscription } = await currentPlan(tx, sale.environmentId, sale.personId);
+  const live = await listLiveGrants(tx, { ...sale, entitlement: null });
   const grants = live.filter((grant) => grant.source === "plan").map((grant) => grant.id);
   return { plan, subscription: subscription?.id ?? null, grants };
 }
 
-function skipSold(purchaseId: string): SaleOutcome {
-  return { outcome: "skipped", message: `The payment under this ref was recorded before (${purchaseId}).` };
-}
-
-function failUnknown(name: string): SaleOutcome {
-  const message = `\`plan\` names ${name}, which is no plan here: create it, or name one that exists.`;
-  return fail("plan_unknown", message, true);
+function skipSold({ id }: Purchase): Outcome {
+  return { outcome: "skipped", message: `The payment under this ref was recorded before (${id}).` };
 }

@@ -1,89 +1,66 @@
 /**
- * Plans: a name that is also the entitlement it grants, and the way it is sold. As long as an environment has any plan, exactly one is
- * its default, the one people without a subscription are on. It never touches a subscription.
+ * Plans: an item of the catalog whose name is also the entitlement it grants. As long as an environment has any plan, exactly one is its
+ * default, the one people without a subscription are on. It never touches a subscription.
  */
+import { type Static, Type } from "typebox";
 import { toIso } from "../ground/clock.ts";
-import { makeNameKey, makePage, type Page, type PageRequest, parseNameKey } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
+import { orNull, time } from "../ground/schema.ts";
 import type { Reader, Writer } from "../store/port.ts";
-import { writeAudit } from "../watch/audit.ts";
-import { readTitle, requireFreeName, requireItemVersion } from "./catalog-name.ts";
-import type { CatalogChange } from "./product.ts";
+import { defineTable, flag, type RowOf } from "../store/table.ts";
 import {
-  parseSoldThrough,
-  readSoldThrough,
-  requireSellingRelay,
-  type SoldThrough,
-  writeSoldThrough,
-} from "./sold-through.ts";
+  type CatalogChange,
+  CatalogItems,
+  ITEM_COLUMNS,
+  type ItemInput,
+  readTitle,
+  soldThroughView,
+} from "./catalog-item.ts";
 
-interface Plan {
-  name: string;
-  title: string;
-  default: boolean;
-  soldThrough: SoldThrough | null;
-  version: number;
-  createdAt: number;
-  updatedAt: number;
+const PLAN = defineTable({
+  name: "plan",
+  key: ["environmentId", "name"],
+  columns: { ...ITEM_COLUMNS, isDefault: flag() },
+});
+type Plan = RowOf<typeof PLAN>;
+
+export const planView = Type.Object({
+  name: Type.String(),
+  title: Type.String(),
+  default: Type.Boolean(),
+  soldThrough: orNull(soldThroughView),
+  version: Type.Integer(),
+  createdAt: time,
+  updatedAt: time,
+});
+
+export function viewPlan(row: Plan): Static<typeof planView> {
+  return {
+    name: row.name,
+    title: row.title,
+    default: row.isDefault,
+    soldThrough: row.soldThrough,
+    version: row.version,
+    createdAt: toIso(row.createdAt),
+    updatedAt: toIso(row.updatedAt),
+  };
 }
 
-interface PlanView extends Omit<Plan, "createdAt" | "updatedAt"> {
-  createdAt: string;
-  updatedAt: string;
-}
-
-/** A whole plan; an absent title is the name, an absent soldThrough none, an absent default leaves the default where it is. */
-export interface PlanInput {
-  title?: string | undefined;
-  default?: boolean | undefined;
-  /** As written; checked here. */
-  soldThrough?: unknown;
-  /** The version it was read at; absent overwrites whatever is there. */
-  version?: number | undefined;
-}
-
-type PlanRow = Omit<Plan, "soldThrough" | "default"> & { soldThrough: string | null; isDefault: number };
-
-const COLUMNS = `name, title, is_default AS isDefault, sold_through AS soldThrough, version, created_at AS createdAt,
-  updated_at AS updatedAt`;
-
-/** The plan as the API shows it. */
-export function viewPlan(plan: Plan): PlanView {
-  return { ...plan, createdAt: toIso(plan.createdAt), updatedAt: toIso(plan.updatedAt) };
-}
-
-export async function findPlan(tx: Reader, environmentId: number, name: string): Promise<Plan | null> {
-  const sql = `SELECT ${COLUMNS} FROM plan WHERE environment_id = ?1 AND name = ?2`;
-  const row = await tx.get<PlanRow>(sql, environmentId, name);
-  return row === null ? null : toPlan(row);
-}
-
-/** As `findPlan`; refuses with `not_found`. */
-export async function requirePlan(tx: Reader, environmentId: number, name: string): Promise<Plan> {
-  const plan = await findPlan(tx, environmentId, name);
-  if (plan !== null) return plan;
-  throw new Refusal("not_found", "No plan of this name exists here; the list of plans shows which ones do.");
-}
+export const plans = new CatalogItems({
+  kind: "plan",
+  table: PLAN,
+  view: viewPlan,
+  codes: { notSellable: "plan_not_sellable", unknown: "plan_unknown", notSoldHere: "plan_not_sold_here" },
+});
 
 /** The environment's default plan; null while it has no plan at all. */
-export async function findDefaultPlan(tx: Reader, environmentId: number): Promise<Plan | null> {
-  const sql = `SELECT ${COLUMNS} FROM plan WHERE environment_id = ?1 AND is_default = 1`;
-  const row = await tx.get<PlanRow>(sql, environmentId);
-  return row === null ? null : toPlan(row);
+export function findDefaultPlan(tx: Reader, environmentId: number): Promise<Plan | null> {
+  return PLAN.get(tx, "WHERE environment_id = $environmentId AND is_default = 1", { environmentId });
 }
 
-/** Every plan, newest first. */
-export async function listPlans(
-  tx: Reader,
-  environmentId: number,
-  request: PageRequest,
-): Promise<Page<PlanView>> {
-  const after = parseNameKey(request.after);
-  const sql = `SELECT ${COLUMNS} FROM plan
-    WHERE environment_id = ?1 AND (?2 IS NULL OR created_at < ?2 OR (created_at = ?2 AND name > ?3))
-    ORDER BY created_at DESC, name LIMIT ?4`;
-  const rows = await tx.all<PlanRow>(sql, environmentId, after.createdAt, after.name, request.limit + 1);
-  return makePage(rows, request, makeNameKey, (row) => viewPlan(toPlan(row)));
+/** A whole plan; an absent default leaves the default where it is. */
+export interface PlanInput extends ItemInput {
+  default?: boolean | undefined;
 }
 
 /**
@@ -97,36 +74,16 @@ export async function savePlan(
   input: PlanInput,
 ): Promise<{ plan: Plan; created: boolean }> {
   const { environmentId, nowMs } = change;
-  await requireFreeName(tx, environmentId, "plan", name);
-  const before = await findPlan(tx, environmentId, name);
-  requireItemVersion("plan", name, before?.version ?? null, input.version);
-  const soldThrough = parseSoldThrough(input.soldThrough);
-  await requireSellingRelay(tx, environmentId, soldThrough);
-  const plan: Plan = {
-    name,
-    title: readTitle(input.title, name),
-    default: await settleDefault(tx, environmentId, name, input.default),
-    soldThrough,
-    version: (before?.version ?? 0) + 1,
-    createdAt: before?.createdAt ?? nowMs,
-    updatedAt: nowMs,
-  };
-  if (plan.default) await clearDefault(tx, change, name);
-  await tx.run(
-    `INSERT INTO plan (environment_id, name, title, is_default, sold_through, version, created_at, updated_at)
-     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
-     ON CONFLICT (environment_id, name) DO UPDATE SET title = excluded.title, is_default = excluded.is_default,
-       sold_through = excluded.sold_through, version = excluded.version, updated_at = excluded.updated_at`,
-    environmentId,
-    name,
-    plan.title,
-    plan.default ? 1 : 0,
-    writeSoldThrough(soldThrough),
-    plan.version,
-    plan.createdAt,
-    nowMs,
-  );
-  await auditPlan(tx, change, before, plan);
+  const { before, item } = await plans.prepare(tx, change, name, input);
+  const title = readTitle(input.title, name);
+  const isDefault = await settleDefault(tx, environmentId, name, input.default);
+  if (isDefault) {
+    const sql = `UPDATE plan SET is_default = 0, version = version + 1, updated_at = $nowMs
+      WHERE environment_id = $environmentId AND is_default = 1 AND name <> $name`;
+    await tx.run(sql, { environmentId, name, nowMs });
+  }
+  const plan: Plan = { ...item, title, isDefault };
+  await plans.save(tx, change, before, plan);
   return { plan, created: before === null };
 }
 
@@ -141,14 +98,8 @@ export async function deletePlan(
   version?: number,
 ): Promise<void> {
   const { environmentId } = change;
-  const before = await requirePlan(tx, environmentId, name);
-  requireItemVersion("plan", name, before.version, version);
-  const others = await tx.get(
-    "SELECT 1 AS found FROM plan WHERE environment_id = ?1 AND name <> ?2",
-    environmentId,
-    name,
-  );
-  if (before.default && others !== null) {
+  const plan = await plans.requireAt(tx, environmentId, name, version);
+  if (plan.isDefault && (await hasOthers(tx, environmentId, name))) {
     throw new Refusal(
       "in_use",
       `The plan ${name} is the default: save another plan with default true first.`,
@@ -162,8 +113,7 @@ export async function deletePlan(
   if (active !== null) {
     throw new Refusal("in_use", `The plan ${name} has active subscriptions: end them first.`);
   }
-  await tx.run("DELETE FROM plan WHERE environment_id = ?1 AND name = ?2", environmentId, name);
-  await auditPlan(tx, change, before, null);
+  await plans.delete(tx, change, plan);
 }
 
 /** Whether the plan is the default once saved. */
@@ -176,41 +126,14 @@ async function settleDefault(
   const current = await findDefaultPlan(tx, environmentId);
   if (current === null) return true;
   if (current.name !== name) return wanted ?? false;
-  const others = await tx.get(
-    "SELECT 1 AS found FROM plan WHERE environment_id = ?1 AND name <> ?2",
-    environmentId,
-    name,
-  );
-  if (wanted !== false || others === null) return true;
+  if (wanted !== false || !(await hasOthers(tx, environmentId, name))) return true;
   throw new Refusal(
     "invalid_input",
     "`default` cannot be taken from the default plan, an environment has exactly one: save another plan with default true instead.",
   );
 }
 
-async function clearDefault(tx: Writer, change: CatalogChange, except: string): Promise<void> {
-  const sql = `UPDATE plan SET is_default = 0, version = version + 1, updated_at = ?3
-    WHERE environment_id = ?1 AND is_default = 1 AND name <> ?2`;
-  await tx.run(sql, change.environmentId, except, change.nowMs);
-}
-
-async function auditPlan(
-  tx: Writer,
-  change: CatalogChange,
-  before: Plan | null,
-  after: Plan | null,
-): Promise<void> {
-  await writeAudit(tx, {
-    environmentId: change.environmentId,
-    atMs: change.nowMs,
-    actor: change.by,
-    action: before === null ? "plan.created" : after === null ? "plan.deleted" : "plan.changed",
-    target: `plan:${(after ?? before)?.name}`,
-    before: before === null ? null : viewPlan(before),
-    after: after === null ? null : viewPlan(after),
-  });
-}
-
-function toPlan({ isDefault, soldThrough, ...row }: PlanRow): Plan {
-  return { ...row, default: isDefault === 1, soldThrough: readSoldThrough(soldThrough) };
+async function hasOthers(tx: Reader, environmentId: number, name: string): Promise<boolean> {
+  const sql = "SELECT 1 AS found FROM plan WHERE environment_id = ?1 AND name <> ?2";
+  return (await tx.get(sql, environmentId, name)) !== null;
 }

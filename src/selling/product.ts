@@ -1,97 +1,75 @@
 /**
- * Products: a name, the entitlement (key) and credits a purchase of it grants, and the way it is sold. What was granted stays granted
- * when a product changes or goes: this file never touches a grant, a credit or a receipt.
+ * Products: an item of the catalog, and the entitlement (key) and credits that a purchase of it grants. What was granted stays granted when
+ * a product changes or goes: this file never touches a grant, a credit or a receipt.
  */
+import { type Static, Type } from "typebox";
 import { toIso } from "../ground/clock.ts";
 import { MAX_CREDIT_LINE } from "../ground/limit.ts";
-import { makeNameKey, makePage, type Page, type PageRequest, parseNameKey } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
+import { orNull, time } from "../ground/schema.ts";
 import type { Reader, Writer } from "../store/port.ts";
-import { writeAudit } from "../watch/audit.ts";
-import { readTitle, requireFreeName, requireItemVersion } from "./catalog-name.ts";
+import { defineTable, integer, type RowOf, text } from "../store/table.ts";
 import {
-  parseSoldThrough,
-  readSoldThrough,
-  requireSellingRelay,
-  type SoldThrough,
-  writeSoldThrough,
-} from "./sold-through.ts";
+  type CatalogChange,
+  CatalogItems,
+  ITEM_COLUMNS,
+  type ItemInput,
+  readTitle,
+  soldThroughView,
+} from "./catalog-item.ts";
 
-export interface Product {
-  name: string;
-  title: string;
-  /** The entitlement a purchase grants: a product or plan name, or `access:<slug>`. */
-  key: string;
-  /** Credits a purchase adds; 0 for none. */
-  credits: number;
-  soldThrough: SoldThrough | null;
-  version: number;
-  createdAt: number;
-  updatedAt: number;
+const PRODUCT = defineTable({
+  name: "product",
+  key: ["environmentId", "name"],
+  columns: {
+    ...ITEM_COLUMNS,
+    /** The entitlement a purchase grants: a product or plan name, or `access:<slug>`. */
+    key: text(),
+    /** Credits a purchase adds; 0 for none. */
+    credits: integer(),
+  },
+});
+export type Product = RowOf<typeof PRODUCT>;
+
+export const productView = Type.Object({
+  name: Type.String(),
+  title: Type.String(),
+  key: Type.String(),
+  credits: Type.Integer(),
+  soldThrough: orNull(soldThroughView),
+  version: Type.Integer(),
+  createdAt: time,
+  updatedAt: time,
+});
+
+export function viewProduct(row: Product): Static<typeof productView> {
+  return {
+    name: row.name,
+    title: row.title,
+    key: row.key,
+    credits: row.credits,
+    soldThrough: row.soldThrough,
+    version: row.version,
+    createdAt: toIso(row.createdAt),
+    updatedAt: toIso(row.updatedAt),
+  };
 }
 
-interface ProductView extends Omit<Product, "createdAt" | "updatedAt"> {
-  createdAt: string;
-  updatedAt: string;
-}
+export const products = new CatalogItems({
+  kind: "product",
+  table: PRODUCT,
+  view: viewProduct,
+  codes: {
+    notSellable: "product_not_sellable",
+    unknown: "product_unknown",
+    notSoldHere: "product_not_sold_here",
+  },
+});
 
-/** A whole product: what is absent takes its default (title and key: the name; credits: 0; soldThrough: none). */
-export interface ProductInput {
-  title?: string | undefined;
+/** A whole product; an absent key is the name, absent credits are 0. */
+export interface ProductInput extends ItemInput {
   key?: string | undefined;
   credits?: number | undefined;
-  /** As written; checked here. */
-  soldThrough?: unknown;
-  /** The version it was read at; absent overwrites whatever is there. */
-  version?: number | undefined;
-}
-
-/** Where and by whom a catalog change is made; `by` in words: `key:<id>`, `owner:<email>`, `command line`. */
-export interface CatalogChange {
-  environmentId: number;
-  by: string;
-  nowMs: number;
-}
-
-type ProductRow = Omit<Product, "soldThrough"> & { soldThrough: string | null };
-
-const COLUMNS = `name, title, key, credits, sold_through AS soldThrough, version, created_at AS createdAt,
-  updated_at AS updatedAt`;
-const ENTITLEMENT = /^(access:)?[a-z][a-z0-9_-]{0,62}$/;
-
-/** The product as the API shows it. */
-export function viewProduct(product: Product): ProductView {
-  return { ...product, createdAt: toIso(product.createdAt), updatedAt: toIso(product.updatedAt) };
-}
-
-export async function findProduct(tx: Reader, environmentId: number, name: string): Promise<Product | null> {
-  const sql = `SELECT ${COLUMNS} FROM product WHERE environment_id = ?1 AND name = ?2`;
-  const row = await tx.get<ProductRow>(sql, environmentId, name);
-  return row === null ? null : toProduct(row);
-}
-
-/** As `findProduct`; refuses with `not_found`. */
-export async function requireProduct(tx: Reader, environmentId: number, name: string): Promise<Product> {
-  const product = await findProduct(tx, environmentId, name);
-  if (product !== null) return product;
-  throw new Refusal(
-    "not_found",
-    "No product of this name exists here; the list of products shows which ones do.",
-  );
-}
-
-/** Every product, newest first. */
-export async function listProducts(
-  tx: Reader,
-  environmentId: number,
-  request: PageRequest,
-): Promise<Page<ProductView>> {
-  const after = parseNameKey(request.after);
-  const sql = `SELECT ${COLUMNS} FROM product
-    WHERE environment_id = ?1 AND (?2 IS NULL OR created_at < ?2 OR (created_at = ?2 AND name > ?3))
-    ORDER BY created_at DESC, name LIMIT ?4`;
-  const rows = await tx.all<ProductRow>(sql, environmentId, after.createdAt, after.name, request.limit + 1);
-  return makePage(rows, request, makeNameKey, (row) => viewProduct(toProduct(row)));
 }
 
 /**
@@ -104,42 +82,14 @@ export async function saveProduct(
   name: string,
   input: ProductInput,
 ): Promise<{ product: Product; created: boolean; warnings: string[] }> {
-  const { environmentId, nowMs } = change;
-  await requireFreeName(tx, environmentId, "product", name);
-  const before = await findProduct(tx, environmentId, name);
-  requireItemVersion("product", name, before?.version ?? null, input.version);
-  const soldThrough = parseSoldThrough(input.soldThrough);
-  await requireSellingRelay(tx, environmentId, soldThrough);
+  const { environmentId } = change;
+  const { before, item } = await products.prepare(tx, change, name, input);
   const key = readKey(input.key ?? name);
   const last = before?.key ?? (await findKeyBeforeDeletion(tx, environmentId, name));
   if (last !== null && last !== key) await requireFreeKey(tx, change, { name, key: last });
-  const product: Product = {
-    name,
-    title: readTitle(input.title, name),
-    key,
-    credits: readCredits(input.credits ?? 0),
-    soldThrough,
-    version: (before?.version ?? 0) + 1,
-    createdAt: before?.createdAt ?? nowMs,
-    updatedAt: nowMs,
-  };
-  await tx.run(
-    `INSERT INTO product (environment_id, name, title, key, credits, sold_through, version, created_at, updated_at)
-     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
-     ON CONFLICT (environment_id, name) DO UPDATE SET title = excluded.title, key = excluded.key,
-       credits = excluded.credits, sold_through = excluded.sold_through, version = excluded.version,
-       updated_at = excluded.updated_at`,
-    environmentId,
-    name,
-    product.title,
-    product.key,
-    product.credits,
-    writeSoldThrough(soldThrough),
-    product.version,
-    product.createdAt,
-    nowMs,
-  );
-  await auditProduct(tx, change, before, product);
+  const title = readTitle(input.title, name);
+  const product: Product = { ...item, title, key, credits: readCredits(input.credits ?? 0) };
+  await products.save(tx, change, before, product);
   return { product, created: before === null, warnings: await warnOfKey(tx, environmentId, product) };
 }
 
@@ -150,10 +100,7 @@ export async function deleteProduct(
   name: string,
   version?: number,
 ): Promise<void> {
-  const before = await requireProduct(tx, change.environmentId, name);
-  requireItemVersion("product", name, before.version, version);
-  await tx.run("DELETE FROM product WHERE environment_id = ?1 AND name = ?2", change.environmentId, name);
-  await auditProduct(tx, change, before, null);
+  await products.delete(tx, change, await products.requireAt(tx, change.environmentId, name, version));
 }
 
 /** Live grants of a key that are looked at one by one. */
@@ -167,14 +114,12 @@ async function requireFreeKey(
 ): Promise<void> {
   const held = await tx.get<{ live: number; count: number | null }>(
     `SELECT count(*) AS live, sum(hangs) AS count FROM (
-       SELECT ?2 = ?4 OR EXISTS (SELECT 1 FROM purchase WHERE purchase.id = source_ref AND item_kind = 'product' AND item = ?4) AS hangs
+       SELECT $key = $name
+         OR EXISTS (SELECT 1 FROM purchase WHERE purchase.id = source_ref AND item_kind = 'product' AND item = $name) AS hangs
        FROM access_grant INDEXED BY access_grant_by_entitlement
-       WHERE environment_id = ?1 AND entitlement = ?2 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?3) LIMIT ?5)`,
-    environmentId,
-    key,
-    nowMs,
-    name,
-    MAX_GRANTS_LOOKED_AT + 1,
+       WHERE environment_id = $environmentId AND entitlement = $key AND revoked_at IS NULL
+         AND (expires_at IS NULL OR expires_at > $nowMs) LIMIT $most)`,
+    { environmentId, key, nowMs, name, most: MAX_GRANTS_LOOKED_AT + 1 },
   );
   const isMore = held !== null && held.live > MAX_GRANTS_LOOKED_AT;
   const count = held?.count ?? 0;
@@ -220,22 +165,7 @@ async function warnOfKey(tx: Reader, environmentId: number, { name, key }: Produ
   ];
 }
 
-async function auditProduct(
-  tx: Writer,
-  change: CatalogChange,
-  before: Product | null,
-  after: Product | null,
-): Promise<void> {
-  await writeAudit(tx, {
-    environmentId: change.environmentId,
-    atMs: change.nowMs,
-    actor: change.by,
-    action: before === null ? "product.created" : after === null ? "product.deleted" : "product.changed",
-    target: `product:${(after ?? before)?.name}`,
-    before: before === null ? null : viewProduct(before),
-    after: after === null ? null : viewProduct(after),
-  });
-}
+const ENTITLEMENT = /^(access:)?[a-z][a-z0-9_-]{0,62}$/;
 
 function readKey(key: string): string {
   if (ENTITLEMENT.test(key)) return key;
@@ -251,8 +181,4 @@ function readCredits(credits: number): number {
     "invalid_input",
     `\`credits\` is not valid: write an integer from 0 to ${MAX_CREDIT_LINE}, 0 for none.`,
   );
-}
-
-function toProduct(row: ProductRow): Product {
-  return { ...row, soldThrough: readSoldThrough(row.soldThrough) };
 }

@@ -3,51 +3,46 @@
  * sale does, or the refund of one. Where a collection is mapped to receipts, each is also written there as a record, so that record-change
  * relays hear of it. It never refunds what a relay fulfilled.
  */
+import { type Static, Type } from "typebox";
 import { findEnvironmentById, settingsSection } from "../account/environment.ts";
-import { type JsonObject, writeJson } from "../ground/json.ts";
+import { type Json, type JsonObject, writeJson } from "../ground/json.ts";
 import { MAX_REF_CHARS } from "../ground/limit.ts";
+import type { Outcome, Success } from "../ground/outcome.ts";
 import { Refusal } from "../ground/refusal.ts";
+import { fields } from "../ground/schema.ts";
 import { breaksOneLine, countChars, utf8Bytes } from "../ground/text.ts";
 import { requireActingPerson } from "../people/person.ts";
 import { findCollection, listFields } from "../records/collection.ts";
 import { writeRecordIn } from "../records/record.ts";
 import type { Reader, Store, Writer } from "../store/port.ts";
 import { writeAudit } from "../watch/audit.ts";
-import type { Occasion, SaleOutcome } from "./occasion.ts";
-import { requirePlan } from "./plan.ts";
+import type { CatalogChange } from "./catalog-item.ts";
+import { plans } from "./plan.ts";
 import { sellPlan } from "./plan-sale.ts";
-import { requireProduct } from "./product.ts";
+import { products } from "./product.ts";
 import { refundPurchase, sellProduct } from "./product-sale.ts";
-import { findPurchase, type PurchaseView, requirePurchaseView } from "./purchase.ts";
+import { findPurchase, type PurchaseView, purchaseKind, requirePurchaseView } from "./purchase.ts";
+import type { SaleContext } from "./sale.ts";
 
 /** The settings' section that maps receipts to a collection: `{ "collection": "payments" }`. */
 export const RECEIPTS_SECTION = "receipts";
 
-export interface ReceiptInput {
+/** What the receipts route takes: exactly one of product and plan. */
+export const receiptBody = fields({
   /** `purchase` when absent; `refund` takes back a product bought under the same ref. */
-  kind?: "purchase" | "refund" | undefined;
-  /** The processor's unique payment identifier. */
-  ref: string;
-  /** The person's id. */
-  person: string;
-  /** Exactly one of product and plan. */
-  product?: string | undefined;
-  plan?: string | undefined;
-  /** In the currency's smallest unit: an integer from 0. */
-  amountMinor?: number | undefined;
+  kind: Type.Optional(purchaseKind),
+  ref: Type.String({ description: "the processor's unique payment identifier" }),
+  person: Type.String({ description: "a person's id" }),
+  product: Type.Optional(Type.String()),
+  plan: Type.Optional(Type.String()),
+  amountMinor: Type.Optional(Type.Integer({ description: "an integer in the currency's smallest unit" })),
   /** Three letters (ISO 4217). */
-  currency?: string | undefined;
+  currency: Type.Optional(Type.String()),
   /** For a plan: the processor's customer, which marks the subscription as billed by it. */
-  processorCustomerId?: string | undefined;
-  data?: JsonObject | undefined;
-}
-
-interface ReceiptChange {
-  environmentId: number;
-  /** Who told of it, for the audit: `key:<id>`, `owner:<email>`. What it gives is attributed to the receipt itself. */
-  by: string;
-  nowMs: number;
-}
+  processorCustomerId: Type.Optional(Type.String()),
+  data: Type.Optional(Type.Record(Type.String(), Type.Unsafe<Json>({}))),
+});
+export type ReceiptInput = Static<typeof receiptBody>;
 
 const MAX_CUSTOMER_ID_CHARS = 200;
 const MAX_DATA_BYTES = 16 * 1024;
@@ -58,7 +53,7 @@ const MAX_DATA_BYTES = 16 * 1024;
  */
 export async function recordReceipt(
   store: Store,
-  change: ReceiptChange,
+  change: CatalogChange,
   input: ReceiptInput,
 ): Promise<{ receipt: PurchaseView; created: boolean }> {
   const written = await store.write("receipt", (tx) => writeReceipt(tx, change, input));
@@ -69,13 +64,13 @@ export async function recordReceipt(
 /** As `recordReceipt`, but answers `ref_used` instead of throwing it, so that its audit row is kept. */
 async function writeReceipt(
   tx: Writer,
-  change: ReceiptChange,
+  change: CatalogChange,
   input: ReceiptInput,
 ): Promise<{ receipt: PurchaseView; created: boolean } | { refused: Refusal }> {
   const { environmentId, nowMs } = change;
   checkReceipt(input);
   await requireActingPerson(tx, environmentId, input.person);
-  const occasion: Occasion = {
+  const sale: SaleContext = {
     environmentId,
     personId: input.person,
     relayName: null,
@@ -84,14 +79,14 @@ async function writeReceipt(
     nowMs,
   };
   const kind = input.kind ?? "purchase";
-  const outcome = kind === "refund" ? await refund(tx, occasion, input) : await sell(tx, occasion, input);
+  const outcome = kind === "refund" ? await refund(tx, sale, input) : await sell(tx, sale, input);
   if (outcome.outcome === "failed") return { refused: new Refusal("ref_used", outcome.message) };
   const row = await findPurchase(tx, environmentId, kind, input.ref);
   if (row === null) throw new Error("A receipt was written and is not there.");
   const receipt = await requirePurchaseView(tx, environmentId, row.id);
   const created = outcome.outcome === "done";
   if (created) {
-    await writeReceiptRecord(tx, occasion, receipt);
+    await writeReceiptRecord(tx, sale, receipt);
     await auditReceipt(tx, change, receipt, outcome);
   }
   return { receipt, created };
@@ -99,31 +94,31 @@ async function writeReceipt(
 
 function auditReceipt(
   tx: Writer,
-  { environmentId, by, nowMs }: ReceiptChange,
+  { environmentId, by, nowMs }: CatalogChange,
   receipt: PurchaseView,
-  { before, after }: Exclude<SaleOutcome, { outcome: "failed" }>,
+  { before, after }: Success,
 ): Promise<void> {
   const action = receipt.kind === "refund" ? "receipt.refunded" : "receipt.recorded";
   const target = `purchase:${receipt.id}`;
   return writeAudit(tx, { environmentId, atMs: nowMs, actor: by, action, target, before, after });
 }
 
-async function sell(tx: Writer, occasion: Occasion, input: ReceiptInput): Promise<SaleOutcome> {
+async function sell(tx: Writer, sale: SaleContext, input: ReceiptInput): Promise<Outcome> {
   const { ref, amountMinor = null, currency = null, data: given, processorCustomerId = null } = input;
   const payment = { ref, amountMinor, currency, ...(given === undefined ? {} : { given }) };
   if (input.product !== undefined) {
-    const product = await requireProduct(tx, occasion.environmentId, input.product);
-    return sellProduct(tx, occasion, product, payment);
+    const product = await products.require(tx, sale.environmentId, input.product);
+    return sellProduct(tx, sale, product, payment);
   }
-  const plan = await requirePlan(tx, occasion.environmentId, input.plan ?? "");
-  return sellPlan(tx, occasion, plan.name, payment, processorCustomerId);
+  const plan = await plans.require(tx, sale.environmentId, input.plan ?? "");
+  return sellPlan(tx, sale, plan.name, payment, processorCustomerId);
 }
 
-async function refund(tx: Writer, occasion: Occasion, input: ReceiptInput): Promise<SaleOutcome> {
-  const purchase = await findPurchase(tx, occasion.environmentId, "purchase", input.ref);
-  const theirs = purchase?.personId === occasion.personId && purchase.origin === "payment";
+async function refund(tx: Writer, sale: SaleContext, input: ReceiptInput): Promise<Outcome> {
+  const purchase = await findPurchase(tx, sale.environmentId, "purchase", input.ref);
+  const theirs = purchase?.personId === sale.personId && purchase.origin === "payment";
   if (purchase !== null && theirs && purchase.itemKind === "product" && purchase.item === input.product) {
-    return refundPurchase(tx, occasion, purchase);
+    return refundPurchase(tx, sale, purchase);
   }
   throw new Refusal(
     "not_found",
@@ -172,8 +167,8 @@ function refuseUnless(holds: boolean, message: string): void {
 }
 
 /** The record of a receipt holds those of its facts that the mapped collection has fields for. */
-async function writeReceiptRecord(tx: Writer, occasion: Occasion, receipt: PurchaseView): Promise<void> {
-  const collection = await findMappedCollection(tx, occasion.environmentId);
+async function writeReceiptRecord(tx: Writer, sale: SaleContext, receipt: PurchaseView): Promise<void> {
+  const collection = await findMappedCollection(tx, sale.environmentId);
   if (collection === null) return;
   const facts: JsonObject = {
     ...receipt.data,
@@ -190,12 +185,12 @@ async function writeReceiptRecord(tx: Writer, occasion: Occasion, receipt: Purch
     Object.entries(facts).filter(([name, value]) => fields.has(name) && value !== null),
   );
   await writeRecordIn(tx, collection, {
-    environmentId: occasion.environmentId,
+    environmentId: sale.environmentId,
     data,
     ownerId: null,
-    recipientId: occasion.personId,
-    by: occasion.by,
-    nowMs: occasion.nowMs,
+    recipientId: sale.personId,
+    by: sale.by,
+    nowMs: sale.nowMs,
   });
 }
 

@@ -7,9 +7,9 @@ import { Refusal } from "../ground/refusal.ts";
 import { findAccessSlug, putAccessSlug } from "../people/entitlement.ts";
 import { putCollection, viewCollection } from "../records/collection.ts";
 import { findRelay } from "../relay/relay.ts";
-import { findPlan, savePlan } from "../selling/plan.ts";
-import { type CatalogChange, findProduct, saveProduct } from "../selling/product.ts";
-import { parseSoldThrough, type SoldThrough, writeSoldThrough } from "../selling/sold-through.ts";
+import { type CatalogChange, isSoldAs, type SoldThrough } from "../selling/catalog-item.ts";
+import { plans, savePlan } from "../selling/plan.ts";
+import { products, saveProduct } from "../selling/product.ts";
 import type { Writer } from "../store/port.ts";
 import { writeAudit } from "../watch/audit.ts";
 import type { Catalog } from "./catalog-file.ts";
@@ -67,7 +67,7 @@ export function applyStock(parts: LocalParts, catalog: Catalog): Promise<Catalog
     ...catalog.products.map(({ name, soldThrough }): [string, Step] => [
       `products.${name}`,
       async (tx, change) => {
-        const standing = await findProduct(tx, change.environmentId, name);
+        const standing = await products.find(tx, change.environmentId, name);
         if (standing === null || !(await isLost(tx, change, standing.soldThrough, soldThrough))) return;
         const { title, key, credits } = standing;
         await saveProduct(tx, change, name, { title, key, credits });
@@ -76,9 +76,9 @@ export function applyStock(parts: LocalParts, catalog: Catalog): Promise<Catalog
     ...catalog.plans.map(({ name, soldThrough }): [string, Step] => [
       `plans.${name}`,
       async (tx, change) => {
-        const standing = await findPlan(tx, change.environmentId, name);
+        const standing = await plans.find(tx, change.environmentId, name);
         if (standing === null || !(await isLost(tx, change, standing.soldThrough, soldThrough))) return;
-        await savePlan(tx, change, name, { title: standing.title, default: standing.default });
+        await savePlan(tx, change, name, { title: standing.title, default: standing.isDefault });
       },
     ]),
   ]);
@@ -91,14 +91,14 @@ async function isLost(
   standing: SoldThrough | null,
   wanted: unknown,
 ): Promise<boolean> {
-  if (standing?.kind !== "relay" || sameSale(standing, wanted)) return false;
+  if (standing?.kind !== "relay" || isSoldAs(standing, wanted)) return false;
   return (await findRelay(tx, environmentId, standing.relay)) === null;
 }
 
 /** Products and plans, which may name a relay as the way they are sold. Applied after the relays. */
 export function applyOffers(parts: LocalParts, catalog: Catalog): Promise<CatalogOutcome> {
   // The new default takes over before the old one is saved without it.
-  const plans = [...catalog.plans].sort(
+  const inOrder = [...catalog.plans].sort(
     (one, other) => Number(other.default === true) - Number(one.default === true),
   );
   return applySteps(parts, [
@@ -106,38 +106,34 @@ export function applyOffers(parts: LocalParts, catalog: Catalog): Promise<Catalo
       `products.${product.name}`,
       async (tx, change, outcome) => {
         const { name, title = name, key = name, credits = 0, soldThrough } = product;
-        const standing = await findProduct(tx, change.environmentId, name);
+        const standing = await products.find(tx, change.environmentId, name);
         const same =
           standing?.title === title &&
           standing.key === key &&
           standing.credits === credits &&
-          sameSale(standing.soldThrough, soldThrough);
+          isSoldAs(standing.soldThrough, soldThrough);
         if (same) return;
         const saved = await saveProduct(tx, change, name, { title, key, credits, soldThrough });
         outcome.done.push(`product ${name} ${saved.created ? "created" : "changed"}`);
         outcome.done.push(...saved.warnings.map((warning) => `product ${name}: warning: ${warning}`));
       },
     ]),
-    ...plans.map((plan): [string, Step] => [
+    ...inOrder.map((plan): [string, Step] => [
       `plans.${plan.name}`,
       async (tx, change, outcome) => {
         const { name, title = name, soldThrough } = plan;
-        const standing = await findPlan(tx, change.environmentId, name);
-        const isDefault = plan.default ?? standing?.default;
+        const standing = await plans.find(tx, change.environmentId, name);
+        const isDefault = plan.default ?? standing?.isDefault;
         const same =
           standing?.title === title &&
-          standing.default === isDefault &&
-          sameSale(standing.soldThrough, soldThrough);
+          standing.isDefault === isDefault &&
+          isSoldAs(standing.soldThrough, soldThrough);
         if (same) return;
         const { created } = await savePlan(tx, change, name, { title, default: isDefault, soldThrough });
         outcome.done.push(`plan ${name} ${created ? "created" : "changed"}`);
       },
     ]),
   ]);
-}
-
-function sameSale(standing: SoldThrough | null, wanted: unknown): boolean {
-  return writeSoldThrough(standing) === writeSoldThrough(parseSoldThrough(wanted));
 }
 
 /** All in one transaction, each undone alone when it is refused. */

@@ -12,8 +12,8 @@ import { findCollection } from "../../src/records/collection.ts";
 import { findRelay, receiverSecretContext } from "../../src/relay/relay.ts";
 import { updateRelay } from "../../src/relay/relay-save.ts";
 import { Sealer } from "../../src/secret/seal.ts";
-import { findPlan } from "../../src/selling/plan.ts";
-import { findProduct } from "../../src/selling/product.ts";
+import { plans } from "../../src/selling/plan.ts";
+import { products } from "../../src/selling/product.ts";
 import type { Store } from "../../src/store/port.ts";
 import { openSqlite } from "../../src/store/sqlite.ts";
 import { type LocalSync, startLocalSync } from "../../src/sync/apply-local.ts";
@@ -267,14 +267,14 @@ describe("the catalog", () => {
     });
     save({ actions: [{ type: "fulfil_product", product: "ebook", ref: "{{mapped.order}}" }] });
     const started = await start();
-    expect(await store.read((tx) => findProduct(tx, environment.id, "ebook"))).toMatchObject({
+    expect(await store.read((tx) => products.find(tx, environment.id, "ebook"))).toMatchObject({
       credits: 5,
       version: 1,
     });
-    expect(await store.read((tx) => findPlan(tx, environment.id, "pro"))).toMatchObject({ default: true });
+    expect(await store.read((tx) => plans.find(tx, environment.id, "pro"))).toMatchObject({ isDefault: true });
     expect(told.join("\n")).not.toContain("warning");
     await started.look();
-    expect(await store.read((tx) => findProduct(tx, environment.id, "ebook"))).toMatchObject({ version: 1 });
+    expect(await store.read((tx) => products.find(tx, environment.id, "ebook"))).toMatchObject({ version: 1 });
   });
 
   test("moves the default plan", async () => {
@@ -282,7 +282,7 @@ describe("the catalog", () => {
     const started = await start();
     catalog({ plans: { free: { default: false }, pro: { default: true } } });
     await started.look();
-    expect(await store.read((tx) => findPlan(tx, environment.id, "pro"))).toMatchObject({ default: true });
+    expect(await store.read((tx) => plans.find(tx, environment.id, "pro"))).toMatchObject({ isDefault: true });
     expect(await problems()).toEqual([]);
   });
 
@@ -292,7 +292,7 @@ describe("the catalog", () => {
     expect(await problems()).toMatchObject([{ code: "catalog_broken", target: "catalog" }]);
     save({}, "later");
     await started.look();
-    expect(await store.read((tx) => findProduct(tx, environment.id, "ebook"))).not.toBeNull();
+    expect(await store.read((tx) => products.find(tx, environment.id, "ebook"))).not.toBeNull();
     expect(await problems()).toEqual([]);
   });
 
@@ -326,11 +326,11 @@ describe("the catalog", () => {
     await started.look();
     expect(await relay("renamed")).not.toBeNull();
     const soldThrough = { kind: "relay", relay: "renamed" };
-    expect(await store.read((tx) => findProduct(tx, environment.id, "ebook"))).toMatchObject({
+    expect(await store.read((tx) => products.find(tx, environment.id, "ebook"))).toMatchObject({
       credits: 5,
       soldThrough,
     });
-    expect(await store.read((tx) => findPlan(tx, environment.id, "pro"))).toMatchObject({ soldThrough });
+    expect(await store.read((tx) => plans.find(tx, environment.id, "pro"))).toMatchObject({ soldThrough });
     expect(await problems()).toEqual([]);
   });
 

@@ -5,8 +5,8 @@ import { listLiveGrants } from "../../src/people/access-grant.ts";
 import { findBalance } from "../../src/people/credit.ts";
 import { findPerson, type PersonRow } from "../../src/people/person.ts";
 import { type PlanInput, savePlan } from "../../src/selling/plan.ts";
+import { currentPlan } from "../../src/selling/plan-sale.ts";
 import { type ProductInput, saveProduct } from "../../src/selling/product.ts";
-import { currentPlan } from "../../src/selling/subscription.ts";
 import { renderData, renderIdentifier, renderTemplate } from "../../src/template/template.ts";
 import { openTown, type Town } from "./people.ts";
 

@@ -3,8 +3,8 @@ import { fulfilProduct } from "../../src/action/fulfil-product.ts";
 import { grantPlan } from "../../src/action/grant-plan.ts";
 import { refundProduct } from "../../src/action/refund-product.ts";
 import type { RefusalCode } from "../../src/ground/refusal-code.ts";
-import { deletePlan, findDefaultPlan, listPlans, type PlanInput, requirePlan, savePlan } from "../../src/selling/plan.ts";
-import { deleteProduct, findProduct, listProducts, type ProductInput, requireProduct, saveProduct, viewProduct } from "../../src/selling/product.ts";
+import { deletePlan, findDefaultPlan, type PlanInput, plans, savePlan } from "../../src/selling/plan.ts";
+import { deleteProduct, type ProductInput, products, saveProduct, viewProduct } from "../../src/selling/product.ts";
 import { listAudit } from "../../src/watch/audit.ts";
 import { refusalOf } from "../kit/fresh-store.ts";
 import { openMarket } from "../kit/market.ts";
@@ -16,7 +16,7 @@ const elsewhere = { ...change, environmentId: otherEnvironmentId };
 const product = (name: string, input: ProductInput = {}) => store.write("app", (tx) => saveProduct(tx, change, name, input));
 const plan = (name: string, input: PlanInput = {}, where = change) => store.write("app", (tx) => savePlan(tx, where, name, input));
 const defaults = async () => {
-  const { items } = await store.read((tx) => listPlans(tx, environmentId, { limit: 200, after: null }));
+  const { items } = await store.read((tx) => plans.list(tx, environmentId, { limit: 200, after: null }));
   return items.filter((one) => one.default).map((one) => one.name);
 };
 
@@ -40,7 +40,7 @@ describe("a product", () => {
     await product("whole", { title: "Whole", credits: 5, soldThrough: { kind: "relay", relay: "shop" } });
     const { product: saved, created } = await product("whole", { title: "Half" });
     expect([created, saved.title, saved.credits, saved.soldThrough, saved.version]).toEqual([false, "Half", 0, null, 2]);
-    expect(await store.read((tx) => requireProduct(tx, environmentId, "whole"))).toEqual(saved);
+    expect(await store.read((tx) => products.require(tx, environmentId, "whole"))).toEqual(saved);
   });
 
   test.each<[string, string, ProductInput, RefusalCode]>([
@@ -62,7 +62,7 @@ describe("a product", () => {
     ["a version of something that does not exist", "bad", { version: 1 }, "version_conflict"],
   ])("refuses %s", async (_rule, name, input, code) => {
     expect((await refusalOf(() => product(name, input))).code).toBe(code);
-    expect(await store.read((tx) => findProduct(tx, environmentId, "bad"))).toBeNull();
+    expect(await store.read((tx) => products.find(tx, environmentId, "bad"))).toBeNull();
   });
 
   test("keeps its key while live grants of it hang on the product: the refusal says how many", async () => {
@@ -132,7 +132,7 @@ describe("a product", () => {
     await market.newRelay("brief");
     await product("bound", { soldThrough: { kind: "relay", relay: "brief" } });
     await market.deleteRelay("brief");
-    const bound = await store.read((tx) => requireProduct(tx, environmentId, "bound"));
+    const bound = await store.read((tx) => products.require(tx, environmentId, "bound"));
     expect(bound.soldThrough).toEqual({ kind: "relay", relay: "brief" });
   });
 
@@ -160,7 +160,7 @@ describe("a product", () => {
     const seen: string[] = [];
     let after: string | null = null;
     do {
-      const page = await store.read((tx) => listProducts(tx, environmentId, { limit: 2, after }));
+      const page = await store.read((tx) => products.list(tx, environmentId, { limit: 2, after }));
       seen.push(...page.items.map((one) => one.name));
       after = page.next === null ? null : Buffer.from(page.next, "base64url").toString();
     } while (after !== null);
@@ -209,6 +209,6 @@ describe("a plan", () => {
     await market.sell(grantPlan, { type: "grant_plan", plan: "pro" }, person);
     expect((await refusalOf(() => remove("pro"))).code).toBe("in_use");
     await remove("base");
-    expect((await refusalOf(() => store.read((tx) => requirePlan(tx, environmentId, "base")))).code).toBe("not_found");
+    expect((await refusalOf(() => store.read((tx) => plans.require(tx, environmentId, "base")))).code).toBe("not_found");
   });
 });

@@ -96,7 +96,7 @@ describe("a card receipt", () => {
     expect(await market.holdings(person)).toEqual({ grants: ["pro from plan"], credits: 0, plan: "pro" });
   });
 
-  test.each<[string, Partial<ReceiptInput>, RefusalCode]>([
+  test.each<[string, { [Name in keyof ReceiptInput]?: ReceiptInput[Name] | undefined }, RefusalCode]>([
     ["an empty ref", { ref: "" }, "invalid_input"],
     ["a ref over 200 characters", { ref: "x".repeat(201) }, "invalid_input"],
     ["a ref of two lines", { ref: "a\nb" }, "invalid_input"],
@@ -112,7 +112,7 @@ describe("a card receipt", () => {
   ])("refuses %s, and nothing is written", async (_rule, wrong, code) => {
     const person = await market.newPerson();
     const before = await market.count("purchase");
-    const input = { ref: newRef(), person: person.id, product: "lamp", ...wrong };
+    const input = { ref: newRef(), person: person.id, product: "lamp", ...wrong } as ReceiptInput;
     expect((await refusalOf(() => record(input))).code).toBe(code);
     expect(await market.count("purchase")).toBe(before);
   });

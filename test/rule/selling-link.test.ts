@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import type { RefusalCode } from "../../src/ground/refusal-code.ts";
-import { requirePlanLink, requireProductLink } from "../../src/selling/payment-link.ts";
+import { plans } from "../../src/selling/plan.ts";
+import { products } from "../../src/selling/product.ts";
 import { refusalOf } from "../kit/fresh-store.ts";
 import { openMarket } from "../kit/market.ts";
 
@@ -10,8 +11,8 @@ const soldThrough = { kind: "payment_link", url: "https://pay.example/x" };
 await market.product("linked", { soldThrough });
 await market.plan("team", { soldThrough });
 
-const product = (name: string) => store.read((tx) => requireProductLink(tx, environmentId, name));
-const plan = (name: string) => store.read((tx) => requirePlanLink(tx, environmentId, name));
+const product = (name: string) => store.read((tx) => products.requirePaymentLink(tx, environmentId, name));
+const plan = (name: string) => store.read((tx) => plans.requirePaymentLink(tx, environmentId, name));
 
 test("what is sold by a payment link is paid there", async () => {
   expect([await product("linked"), await plan("team")]).toEqual([soldThrough.url, soldThrough.url]);
