@@ -1,16 +1,14 @@
 /** What the house noticed: the audit, standing problems, alerts, and recent calls to receivers that became no event. Lists alone. */
 import { Type } from "typebox";
 import { type PageRequest, readPageRequest } from "../ground/page.ts";
-import { fields, oneOf, orNull, pageOf, pageQuery, time } from "../ground/schema.ts";
-import { CALL_OUTCOMES, listRecentCalls } from "../receiver/recent-call.ts";
+import { fields, oneOf, pageOf, pageQuery } from "../ground/schema.ts";
+import { callOutcome, listRecentCalls, recentCallView } from "../receiver/call.ts";
 import type { Reader } from "../store/port.ts";
 import { readPage } from "../store/walk.ts";
 import { alertView, listAlerts } from "../watch/alert.ts";
 import { auditView, listAudit } from "../watch/audit.ts";
 import { listProblems, problemView } from "../watch/problem.ts";
 import { environmentRoute } from "./route.ts";
-
-const outcome = oneOf(CALL_OUTCOMES);
 
 export const watchRoutes = [
   environmentRoute({
@@ -60,20 +58,8 @@ export const watchRoutes = [
     path: "/calls",
     summary:
       "Lists the last 1,000 receiver calls that were refused, ignored or duplicates, newest first, with the cause.",
-    query: fields({ ...pageQuery, relay: Type.Optional(Type.String()), outcome: Type.Optional(outcome) }),
-    answer: pageOf(
-      Type.Object({
-        id: Type.String(),
-        at: time,
-        relay: Type.String(),
-        outcome,
-        code: Type.String(),
-        cause: Type.String(),
-        source: Type.String(),
-        eventId: orNull(Type.String()),
-        count: Type.Integer(),
-      }),
-    ),
+    query: fields({ ...pageQuery, relay: Type.Optional(Type.String()), outcome: Type.Optional(callOutcome) }),
+    answer: pageOf(recentCallView),
     async handle({ deps, environment, query }) {
       const { limit, cursor, ...filter } = query;
       const page = readPageRequest({ limit, cursor });

@@ -4,57 +4,55 @@
  */
 import { createHash } from "node:crypto";
 import type { Reader, Store, Writer } from "../store/port.ts";
-import type { Verified } from "../verify/contract.ts";
+import { bytes, defineTable, integer, orNull, type RowOf, text } from "../store/table.ts";
 
 /** A margin past the window, for clocks that differ. */
 const MARGIN_MS = 60_000;
 
-export interface OnceUse {
-  environmentId: number;
-  relayName: string;
-  signedText: Uint8Array;
-  body: Uint8Array;
-  /** When the call's timestamp leaves the window; null where it carries none: remembered as long as the secret. */
-  expiresAtMs: number | null;
-}
+const SIGNATURE_MEMORY = defineTable({
+  name: "signature_memory",
+  key: ["environmentId", "relayName", "signedTextHash"],
+  columns: {
+    environmentId: integer(),
+    relayName: text(),
+    signedTextHash: bytes(),
+    bodyHash: bytes(),
+    /** null when the call was ignored by `when`. */
+    eventId: orNull(text()),
+    /** When it may be forgotten; null lives as long as the secret. */
+    until: orNull(integer()),
+  },
+});
+
+/** One use of a signature, as it is remembered. */
+export type OnceUse = Omit<RowOf<typeof SIGNATURE_MEMORY>, "eventId">;
 
 export type EarlierUse = { sameBody: true; eventId: string | null } | { sameBody: false };
 
-/** The one use of a call's signature; null where the signature may come again. */
-export function useOnce(
+/** `expiresAtMs`: when the call's timestamp leaves the window; null where it carries none. */
+export function onceUse(
   { environmentId, name: relayName }: { environmentId: number; name: string },
-  { onceText, expiresAtMs }: Verified,
+  signedText: Uint8Array,
+  expiresAtMs: number | null,
   body: Uint8Array,
-): OnceUse | null {
-  return onceText === null ? null : { environmentId, relayName, signedText: onceText, body, expiresAtMs };
+): OnceUse {
+  const until = expiresAtMs === null ? null : expiresAtMs + MARGIN_MS;
+  return { environmentId, relayName, signedTextHash: sha256(signedText), bodyHash: sha256(body), until };
 }
 
 /** How this signature was used before, or null for its first use. */
 export async function findEarlierUse(tx: Reader, use: OnceUse): Promise<EarlierUse | null> {
-  const row = await tx.get<{ bodyHash: Uint8Array; eventId: string | null }>(
-    `SELECT body_hash AS bodyHash, event_id AS eventId FROM signature_memory
-     WHERE environment_id = ?1 AND relay_name = ?2 AND signed_text_hash = ?3`,
-    use.environmentId,
-    use.relayName,
-    sha256(use.signedText),
-  );
+  const rest =
+    "WHERE environment_id = $environmentId AND relay_name = $relayName AND signed_text_hash = $signedTextHash";
+  const row = await SIGNATURE_MEMORY.get(tx, rest, use);
   if (row === null) return null;
-  return Buffer.compare(row.bodyHash, sha256(use.body)) === 0
-    ? { sameBody: true, eventId: row.eventId }
-    : { sameBody: false };
+  const sameBody = Buffer.compare(row.bodyHash, use.bodyHash) === 0;
+  return sameBody ? { sameBody, eventId: row.eventId } : { sameBody };
 }
 
 /** Spends the signature. `eventId` is null when the call was ignored by `when`. */
 export async function spendSignature(tx: Writer, use: OnceUse, eventId: string | null): Promise<void> {
-  await tx.run(
-    `INSERT INTO signature_memory (environment_id, relay_name, signed_text_hash, body_hash, event_id, until) VALUES (?1, ?2, ?3, ?4, ?5, ?6)`,
-    use.environmentId,
-    use.relayName,
-    sha256(use.signedText),
-    sha256(use.body),
-    eventId,
-    use.expiresAtMs === null ? null : use.expiresAtMs + MARGIN_MS,
-  );
+  await SIGNATURE_MEMORY.insert(tx, { ...use, eventId });
 }
 
 /** Spends the signature of a call that `when` ignores; one spent meanwhile stays as it is. */
@@ -64,6 +62,6 @@ export function spendIgnored(store: Store, use: OnceUse): Promise<void> {
   });
 }
 
-function sha256(bytes: Uint8Array): Uint8Array {
-  return createHash("sha256").update(bytes).digest();
+function sha256(data: Uint8Array): Uint8Array {
+  return createHash("sha256").update(data).digest();
 }

@@ -33,6 +33,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 17, name: "erasure", sql: erasure },
   { number: 18, name: "memory", sql: memory },
   { number: 19, name: "stored", sql: stored },
+  { number: 20, name: "receiver-health", sql: receiverHealth },
 ];
 
 /** The number of the newest migration this executable knows. */
@@ -102,3 +103,4 @@ import walk from "../../migrations/0016-walk.sql" with { type: "text" };
 import erasure from "../../migrations/0017-erasure.sql" with { type: "text" };
 import memory from "../../migrations/0018-memory.sql" with { type: "text" };
 import stored from "../../migrations/0019-stored.sql" with { type: "text" };
+import receiverHealth from "../../migrations/0020-receiver-health.sql" with { type: "text" };

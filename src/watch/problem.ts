@@ -28,7 +28,7 @@ const PROBLEM = defineTable({
 });
 
 type ProblemRow = RowOf<typeof PROBLEM>;
-type ProblemKey = Pick<ProblemRow, "environmentId" | "code" | "target">;
+export type ProblemKey = Pick<ProblemRow, "environmentId" | "code" | "target">;
 
 export const problemView = Type.Object({
   id: Type.String(),

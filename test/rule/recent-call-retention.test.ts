@@ -1,15 +1,15 @@
 /** What the caretakers remove of recent calls and of rotated secrets. */
 import { expect, test } from "bun:test";
 import { DAY_MS } from "../../src/ground/limit.ts";
-import { type RecentCall, writeRecentCalls } from "../../src/receiver/recent-call.ts";
+import { type RecentCall, writeRecentCalls } from "../../src/receiver/call.ts";
 import { openCaredStore } from "../kit/cared-store.ts";
 
 test("a recent call is kept for 30 days, and the ring goes on after it", async () => {
   await using cared = await openCaredStore();
-  const call = (atMs: number): RecentCall => ({
+  const call = (at: number): RecentCall => ({
     environmentId: cared.environmentId,
     relayName: "shop",
-    atMs,
+    at,
     outcome: "refused",
     code: "bad_signature",
     cause: "header x-signature is missing",

@@ -6,8 +6,9 @@ import { insertEvent } from "../../src/event/event-insert.ts";
 import { makeWholePayload } from "../../src/event/payload.ts";
 import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
 import { createLog } from "../../src/ground/log.ts";
-import { Receiver, type ReceiverAnswer } from "../../src/receiver/receive.ts";
-import { learnRhythm } from "../../src/receiver/rhythm.ts";
+import type { ReceiverAnswer } from "../../src/receiver/accept.ts";
+import { Receiver } from "../../src/receiver/receive.ts";
+import { learnRhythm } from "../../src/receiver/silence.ts";
 import { LiveRelays } from "../../src/relay/live-relay.ts";
 import { requireRelay } from "../../src/relay/relay.ts";
 import { deleteRelay } from "../../src/relay/relay-state.ts";
@@ -301,6 +302,33 @@ describe("a relay refuses every call", () => {
     await send();
     await receiving.stop();
     expect(await alerts()).toEqual(["relay_refusing relay:orders 1", "relay_recovered relay:orders 1"]);
+  });
+
+  test("counted from before a restart, and the row says since when, how many and when one was accepted last", async () => {
+    const row = () =>
+      fresh.store.read((tx) =>
+        tx.get("SELECT refused_since AS since, refused_count AS count, refused_at AS at, accepted_at AS accepted, version FROM relay"),
+      );
+    const touched: string[] = [];
+    await makeRelay();
+    fresh.store.listen((topics) => touched.push(...topics.keys()));
+    await send();
+    const startMs = fresh.clock.now();
+    await fresh.clock.advance(HOUR_MS);
+    await refuse(4, 4 * MINUTE_MS);
+    const since = startMs + HOUR_MS;
+    await receiving.stop();
+    expect(await row()).toEqual({ since, count: 4, at: since + 12 * MINUTE_MS, accepted: startMs, version: 1 });
+    await fresh.clock.advance(4 * MINUTE_MS);
+    await startReceiver();
+    await refuse(1, 0);
+    await fresh.clock.advance(1_000);
+    expect(await message("relay_refusing")).toStartWith("orders has refused every call since 2026-01-15T13:00:00.000Z, 5 so far, ");
+    expect(await row()).toEqual({ since, count: 5, at: since + 16 * MINUTE_MS, accepted: startMs, version: 1 });
+    await send();
+    await receiving.stop();
+    expect(await row()).toMatchObject({ since: null, count: 0, at: null, accepted: fresh.clock.now() });
+    expect(touched).not.toContain("relay");
   });
 
   const SWITCHES: [string, Record<string, boolean>, string[]][] = [

@@ -77,3 +77,30 @@ export function refuseSecondBody(): Refusal {
     "This signature was accepted once before, with another body; each signature of this recipe counts once.",
   );
 }
+
+/** An address made too many unverified calls. */
+export function refuseFullSource(limit: number, resetAtMs: number): Refusal {
+  return new Refusal(
+    "source_capped",
+    `More than ${limit} unverified calls in a minute came from this address; fix the sender and try again after resetAt.`,
+    { resetAtMs },
+  );
+}
+
+/** An event is one too many for its app. */
+export function refuseFullApp(limit: number, resetAtMs: number): Refusal {
+  return new Refusal(
+    "receiver_capped",
+    `This app received more than ${limit} verified events in a minute; send the event again after resetAt.`,
+    { resetAtMs },
+  );
+}
+
+/** A relay received too many calls that become no event. */
+export function refuseEventless(limit: number, resetAtMs: number): Refusal {
+  return new Refusal(
+    "receiver_capped",
+    `This relay received more than ${limit} calls in a minute that become no event: duplicates, what its when ignores, bodies that are not JSON; send the call again after resetAt.`,
+    { resetAtMs },
+  );
+}

@@ -1,0 +1,174 @@
+/**
+ * What becomes of a verified call: an event, a duplicate of one, or nothing where `when` ignores it. One transaction looks at how its
+ * signature was used, at its dedupe key and at the app's minute, and stores the row or says why there is none; only what becomes a row takes
+ * a place in the minute. Calls that become no event are noted for the owner, never on the way of one that does.
+ */
+import { findDuplicate, keyOfBody, keyOfEventId } from "../event/dedupe.ts";
+import { insertEvent } from "../event/event-insert.ts";
+import { makeReceiverPayload } from "../event/payload.ts";
+import type { Clock } from "../ground/clock.ts";
+import { type JsonObject, writeJson } from "../ground/json.ts";
+import { CAP_WINDOW_MS, type RaisableLimits } from "../ground/limit.ts";
+import { Limiter } from "../ground/limiter.ts";
+import { Refusal } from "../ground/refusal.ts";
+import { matchesWhen, readEventId, readMap } from "../relay/event-map.ts";
+import type { LiveRelay, ReceiverRelay } from "../relay/live-relay.ts";
+import type { Store, Writer } from "../store/port.ts";
+import type { ParsedBody, ReceivedCall, Verified } from "../verify/contract.ts";
+import { tellDuplicate, tellIgnored } from "./call.ts";
+import type { CallRing } from "./call-ring.ts";
+import type { ReceiverHealth } from "./health.ts";
+import { refuseEventless, refuseFullApp, refuseSecondBody } from "./refusal.ts";
+import {
+  type EarlierUse,
+  findEarlierUse,
+  type OnceUse,
+  onceUse,
+  spendIgnored,
+  spendSignature,
+} from "./signature-memory.ts";
+
+export type ReceiverAnswer =
+  | { received: true; eventId: string }
+  | { received: true; duplicate: true; eventId: string | null }
+  | { received: true; ignored: "when" };
+
+/** A call and the relay whose secret verified it. */
+export interface VerifiedCall {
+  relay: ReceiverRelay;
+  call: ReceivedCall;
+  verdict: Verified;
+}
+
+interface AcceptDeps {
+  store: Store;
+  clock: Clock;
+  limits: Pick<RaisableLimits, "verifiedEventsPerMinute" | "eventlessCallsPerMinute">;
+  ring: CallRing;
+  health: ReceiverHealth;
+  /** Counts the call as an unverified one of the address; what that is told. */
+  refuseUnverified(source: string, refusal: Refusal): Refusal;
+}
+
+interface EventDraft {
+  relay: ReceiverRelay;
+  /** The bytes received. */
+  body: Uint8Array;
+  parsed: Extract<ParsedBody, { ok: true }>;
+  mapped: JsonObject;
+  /** The sender's own id; null: the body deduplicates. */
+  eventId: string | null;
+  /** Of a signature that counts once. */
+  once: OnceUse | null;
+}
+
+export class Acceptance {
+  readonly #deps: AcceptDeps;
+  /** New events by app, and by relay the verified calls that become no event. */
+  readonly #events: Limiter;
+  readonly #eventless: Limiter;
+
+  constructor(deps: AcceptDeps) {
+    this.#deps = deps;
+    this.#events = new Limiter(deps.clock, deps.limits.verifiedEventsPerMinute, CAP_WINDOW_MS);
+    this.#eventless = new Limiter(deps.clock, deps.limits.eventlessCallsPerMinute, CAP_WINDOW_MS);
+  }
+
+  /** Answers after the event row is durable; throws Refusal where there is none. */
+  async accept({ relay, call, verdict }: VerifiedCall, source: () => string): Promise<ReceiverAnswer> {
+    const { store, ring, health } = this.#deps;
+    const { receiver } = relay;
+    const { body } = call;
+    const once =
+      verdict.onceText === null ? null : onceUse(relay, verdict.onceText, verdict.expiresAtMs, body);
+    if (once !== null) {
+      const earlier = await store.read((tx) => findEarlierUse(tx, once));
+      if (earlier !== null) return this.#answerSecondUse(relay, earlier, source());
+    }
+    const parsed = call.parsed();
+    if (!parsed.ok) {
+      this.#countEventless(relay);
+      throw new Refusal("invalid_json", parsed.message);
+    }
+    const mapped = readMap(receiver.map, parsed);
+    const mismatch = matchesWhen(receiver.when, mapped);
+    if (mismatch !== null) {
+      this.#countEventless(relay);
+      if (once !== null) await spendIgnored(store, once);
+      ring.note(relay, { outcome: "ignored", code: "when", cause: tellIgnored(mismatch), source: source() });
+      return { received: true, ignored: "when" };
+    }
+    const eventId = readEventId(mapped) ?? verdict.senderEventId;
+    const stored = await this.#record({ relay, body, parsed, mapped, eventId, once });
+    if (stored instanceof Refusal) throw stored;
+    if ("sameBody" in stored) return this.#answerSecondUse(relay, stored, source());
+    if (stored.duplicate) return this.#answerDuplicate(relay, tellDuplicate(eventId), source(), stored.id);
+    health.receive(relay);
+    return { received: true, eventId: stored.id };
+  }
+
+  /** The stored event, or the first one of its key; how the call's signature was used before; or that the app's minute is full. */
+  async #record(draft: EventDraft): Promise<{ id: string; duplicate: boolean } | EarlierUse | Refusal> {
+    const { relay, body, parsed, mapped, eventId, once } = draft;
+    const { environmentId, appId, id: relayId, name: relayName, version: mapVersion } = relay;
+    const nowMs = this.#deps.clock.now();
+    const dedupe =
+      eventId === null
+        ? keyOfBody(environmentId, relayName, body, nowMs)
+        : keyOfEventId(environmentId, relayName, eventId);
+    const form = parsed.form !== null;
+    const payload = makeReceiverPayload(form ? writeJson(parsed.value) : decoder.decode(body), mapped);
+    const { unsigned } = relay.receiver;
+    const row = { environmentId, relayId, relayName, payload, mapVersion, unsigned, form, dedupe, nowMs };
+    // The store may run the work twice; it holds one place in the minute all the same.
+    let counted = false;
+    const count = (isEvent: boolean): void => {
+      if (isEvent && !counted) this.#events.count(appId);
+      if (!isEvent && counted) this.#events.giveBack(appId);
+      counted = isEvent;
+    };
+    const work = async (tx: Writer) => {
+      if (once !== null) {
+        const earlier = await findEarlierUse(tx, once);
+        if (earlier !== null) return earlier;
+      }
+      const resetAtMs = counted ? null : this.#events.fullUntil(appId);
+      if (resetAtMs !== null) {
+        const first = await findDuplicate(tx, dedupe);
+        return first === null ? refuseFullApp(this.#events.limit, resetAtMs) : { id: first, duplicate: true };
+      }
+      const event = await insertEvent(tx, { ...row, trigger: "receiver" });
+      if (once !== null) await spendSignature(tx, once, event.id);
+      count(!event.duplicate);
+      return event;
+    };
+    try {
+      return await this.#deps.store.write("app", work);
+    } catch (error) {
+      count(false);
+      throw error;
+    }
+  }
+
+  #answerSecondUse(relay: LiveRelay, earlier: EarlierUse, source: string): ReceiverAnswer {
+    if (!earlier.sameBody) throw this.#deps.refuseUnverified(source, refuseSecondBody());
+    const cause = "its signature was accepted before, with the same body";
+    return this.#answerDuplicate(relay, cause, source, earlier.eventId);
+  }
+
+  /** `eventId`: the first one's, null where `when` ignored that. */
+  #answerDuplicate(relay: LiveRelay, cause: string, source: string, eventId: string | null): ReceiverAnswer {
+    this.#countEventless(relay);
+    this.#deps.ring.note(relay, { outcome: "duplicate", code: "duplicate", cause, source, eventId });
+    return { received: true, duplicate: true, eventId };
+  }
+
+  /** Refuses with `receiver_capped` over the relay's bound. */
+  #countEventless({ id }: LiveRelay): void {
+    const resetAtMs = this.#eventless.take(id);
+    if (resetAtMs !== null) throw refuseEventless(this.#eventless.limit, resetAtMs);
+  }
+}
+
+/** Without a byte order mark; the body was found to be UTF-8 when it was parsed. */
+const decoder = new TextDecoder();
