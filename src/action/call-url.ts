@@ -10,8 +10,8 @@
 import { type Static, Type } from "typebox";
 import { writeJson } from "../ground/json.ts";
 import type { Problem } from "../ground/refusal.ts";
-import type { CallOutcome } from "../outbound/call.ts";
-import { checkCallUrl, MAX_CALL_URL_CHARS } from "../outbound/url-rule.ts";
+import { checkCallUrl, MAX_CALL_URL_CHARS } from "../outbound/call-target.ts";
+import type { CallOutcome } from "../outbound/caller.ts";
 import type { ActionOutcome, ActionRun, SendingAction } from "./contract.ts";
 
 const shape = Type.Object(

@@ -10,7 +10,7 @@ import type { Failure, Success } from "../ground/outcome.ts";
 import type { Problem } from "../ground/refusal.ts";
 import type { ResultCode } from "../ground/result-code.ts";
 import type { Mailer } from "../mail/mailer.ts";
-import type { OutboundCaller } from "../outbound/call.ts";
+import type { OutboundCaller } from "../outbound/caller.ts";
 import type { Writer } from "../store/port.ts";
 
 /** What an action does to the world; the unsigned-event rule reads it. */

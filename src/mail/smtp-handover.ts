@@ -8,8 +8,8 @@ import { Readable } from "node:stream";
 import SMTPConnection from "nodemailer/lib/smtp-connection";
 import type { Clock } from "../ground/clock.ts";
 import { type AllowList, judgeAddress } from "../outbound/address.ts";
+import type { AddressLookup } from "../outbound/call-target.ts";
 import { connectPinned, errorCode, isTlsError, makeTrust } from "../outbound/connect.ts";
-import type { AddressLookup } from "../outbound/resolve.ts";
 import type { SmtpSettings } from "./mail-settings.ts";
 import type { MailTrouble } from "./mailer.ts";
 

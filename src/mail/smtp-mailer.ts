@@ -9,7 +9,7 @@ import type { Clock } from "../ground/clock.ts";
 import type { Log } from "../ground/log.ts";
 import { cutToLine } from "../ground/text.ts";
 import { parseAllowList } from "../outbound/address.ts";
-import { type AddressLookup, lookupAll } from "../outbound/resolve.ts";
+import { type AddressLookup, lookupAll } from "../outbound/call-target.ts";
 import type { Sealer } from "../secret/seal.ts";
 import type { Store } from "../store/port.ts";
 import { markTextLeft } from "./email.ts";

@@ -3,17 +3,50 @@
  * 10 seconds. A connection serves one call and is closed, so that every attempt checks its address. It follows no redirect, uses no
  * proxy and stores nothing. A status that arrived counts, also where the body after it drips on past the 10 seconds. Source: the specification's "Outbound".
  */
+import { createHmac } from "node:crypto";
 import type { Socket } from "node:net";
 import type { buildConnector } from "undici/index.js";
 import type { Clock } from "../ground/clock.ts";
-import { CALL_TIMEOUT_MS } from "../ground/limit.ts";
+import { CALL_TIMEOUT_MS, MAX_KEPT_ANSWER_BYTES } from "../ground/limit.ts";
+import { cutUtf8 } from "../ground/text.ts";
 import { parseAllowList } from "./address.ts";
-import { KeptBody } from "./answer.ts";
-import type { CallOutcome, CallRequest, OutboundCaller } from "./call.ts";
+import {
+  type AddressLookup,
+  type CallTarget,
+  lookupAll,
+  readCallTarget,
+  resolveTarget,
+  type UrlRule,
+} from "./call-target.ts";
 import { connectPinned, errorCode, isTlsError, makeTrust } from "./connect.ts";
-import { type AddressLookup, lookupAll, resolveTarget } from "./resolve.ts";
-import { signNotice } from "./signature.ts";
-import { type CallTarget, readCallTarget, type UrlRule } from "./url-rule.ts";
+
+export interface CallRequest {
+  url: string;
+  /** The exact bytes to post, signed as they are. */
+  body: string;
+  signingSecret: string;
+  /** Local development: http to localhost is allowed. */
+  local: boolean;
+}
+
+export type CallOutcome =
+  /** The URL answered: 2xx is `ok`. `body`: its first 4 KB as text. */
+  | { kind: "answered"; ok: boolean; status: number; body: string }
+  /** An address rule refused it: https_only, ip_literal, own_host, unresolvable, private_address. */
+  | {
+      kind: "refused";
+      code: UrlRule;
+      message: string;
+      /** The URL as written breaks the rule, so that no other answer of the name servers mends it. */
+      final?: true;
+    }
+  /** No answer: timeout, connection or TLS failure. */
+  | { kind: "unreachable"; code: "timeout" | "connection_failed" | "tls_failed"; message: string };
+
+export interface OutboundCaller {
+  /** Posts once, redirects not followed, within 10 seconds, pinned to the address checked. Never throws. */
+  call(request: CallRequest): Promise<CallOutcome>;
+}
 
 export interface CallerOptions {
   /** The service's own hosts as of now: `name` (every port) or `name:port`; see `ownHostOf`. */
@@ -171,4 +204,69 @@ function unlessAborted<Result>(work: Promise<Result>, signal: AbortSignal): Prom
     signal.addEventListener("abort", () => reject(signal.reason), { once: true });
     work.then(resolve, reject);
   });
+}
+
+/**
+ * The value of `X-Service-Signature`, `t=<unix_seconds>,v1=<hex>`: HMAC-SHA256 of `<timestamp>.<raw body>`, keyed by the signing secret's text
+ * as UTF-8 bytes, whole, its prefix included. Source: the specification's "Outbound", rule 1.
+ */
+export function signNotice(secret: string, body: string, nowMs: number): string {
+  const seconds = Math.floor(nowMs / 1000);
+  const digest = createHmac("sha256", secret).update(`${seconds}.${body}`).digest("hex");
+  return `t=${seconds},v1=${digest}`;
+}
+
+type AnswerHeaders = Readonly<Record<string, string | string[] | undefined>>;
+
+/**
+ * What is kept of an answer's body, as far as it has come: text that can be stored and shown, at most 4 KB of valid UTF-8, cut at a character.
+ * The rest is never read. An answer that is compressed although none was asked for is not unpacked.
+ */
+class KeptBody {
+  readonly #headers: AnswerHeaders;
+  readonly #chunks: Uint8Array[] = [];
+  #size = 0;
+
+  constructor(headers: AnswerHeaders) {
+    this.#headers = headers;
+  }
+
+  /** Reads until the body ends or is enough. Rejects when it breaks off before; what had come is kept. */
+  async read(body: AsyncIterable<Uint8Array>): Promise<void> {
+    if (this.#coding !== null) return;
+    for await (const chunk of body) {
+      this.#chunks.push(chunk);
+      this.#size += chunk.byteLength;
+      if (this.#size > MAX_KEPT_ANSWER_BYTES) return;
+    }
+  }
+
+  /** The text of what has come. */
+  get text(): string {
+    if (this.#coding !== null) return `[a ${this.#coding} compressed answer, not kept]`;
+    const bytes = Buffer.concat(this.#chunks).subarray(0, MAX_KEPT_ANSWER_BYTES);
+    const isCut = this.#size > MAX_KEPT_ANSWER_BYTES;
+    const text = decoderOf(headerText(this.#headers, "content-type")).decode(bytes, { stream: isCut });
+    return cutUtf8(text.replaceAll("\0", "\ufffd"), MAX_KEPT_ANSWER_BYTES);
+  }
+
+  get #coding(): string | null {
+    const coding = headerText(this.#headers, "content-encoding").trim().toLowerCase();
+    return coding === "" || coding === "identity" ? null : cutUtf8(coding, 40);
+  }
+}
+
+/** The declared charset's decoder; UTF-8 where none is declared or it is not known. */
+function decoderOf(contentType: string): TextDecoder {
+  const charset = /;\s*charset="?([\w-]{1,40})/i.exec(contentType)?.[1] ?? "utf-8";
+  try {
+    return new TextDecoder(charset as "utf-8");
+  } catch {
+    return new TextDecoder();
+  }
+}
+
+function headerText(headers: AnswerHeaders, name: string): string {
+  const value = headers[name];
+  return Array.isArray(value) ? value.join(", ") : (value ?? "");
 }

@@ -10,7 +10,7 @@ import { isJsonObject, type Json, type JsonObject } from "../ground/json.ts";
 import { type Problem, placeProblems, refuseDefinition, type Warning } from "../ground/refusal.ts";
 import { joinField, showNames, showText } from "../ground/shape.ts";
 import { findNearestName } from "../ground/text.ts";
-import { checkCallUrl, isCalledLocallyAlone, ownHostOf } from "../outbound/url-rule.ts";
+import { checkCallUrl, isCalledLocallyAlone, ownHostOf } from "../outbound/call-target.ts";
 import { hasTemplate, listTemplatePaths } from "../template/template.ts";
 import { findTrigger, type Trigger } from "../trigger/registry.ts";
 import { checkBounds, type DefinitionParts, readParts } from "./definition-part.ts";

@@ -4,7 +4,7 @@
  * Source: the specification's "Templates".
  */
 import { isJsonObject, type Json, type JsonObject, scalarText, writeJson } from "../ground/json.ts";
-import type { Problem } from "../ground/refusal.ts";
+import { MAX_JSON_DEPTH } from "../ground/limit.ts";
 import { MAX_PATH_CHARS, parsePath, readSegments } from "./path.ts";
 
 interface TemplatePath {
@@ -23,7 +23,6 @@ interface Template {
 
 /** A rendered text (or all texts of one rendered value together) is cut here. */
 export const MAX_RENDERED_CHARS = 256 * 1024;
-export const MAX_DATA_DEPTH = 32;
 const MAX_CACHED_TEMPLATES = 2_000;
 const MAX_CACHED_TEXT_CHARS = 16 * 1024;
 
@@ -38,49 +37,11 @@ export function hasTemplate(text: string): boolean {
   return open >= 0 && text.includes("}}", open + 2);
 }
 
-/**
- * The template a text writes, or one sentence saying why it is none. With `roots`, a path must begin with one of them.
- * Results are kept, so that parsing the same text again costs nothing.
- */
-export function parseTemplate(text: string, roots?: readonly string[]): Template | string {
-  const template = parseCached(text);
-  if (typeof template === "string" || roots === undefined) return template;
-  for (const part of template.parts) {
-    if (typeof part === "string" || roots.includes(part.root)) continue;
-    return `{{${part.text}}} names nothing this trigger has: begin the path with ${inWords(roots)}.`;
-  }
-  return template;
-}
-
 /** Every path the text names, as written, in order; none when the text is not a valid template. */
 export function listTemplatePaths(text: string): string[] {
-  const template = parseCached(text);
+  const template = parseTemplate(text);
   if (typeof template === "string") return [];
   return template.parts.flatMap((part) => (typeof part === "string" ? [] : [part.text]));
-}
-
-/** Every template problem of the texts inside a value; `field` is the value's own dotted path. */
-export function checkDataTemplates(value: Json, field: string, roots?: readonly string[]): Problem[] {
-  return checkDepth(value, field, roots, 0);
-}
-
-function checkDepth(
-  value: Json,
-  field: string,
-  roots: readonly string[] | undefined,
-  depth: number,
-): Problem[] {
-  if (typeof value === "string") {
-    const template = parseTemplate(value, roots);
-    return typeof template === "string" ? [{ field, message: `${field}: ${template}` }] : [];
-  }
-  if (typeof value !== "object" || value === null) return [];
-  if (depth >= MAX_DATA_DEPTH) {
-    return [{ field, message: `${field} is nested too deep: use at most ${MAX_DATA_DEPTH} levels.` }];
-  }
-  return Object.entries(value).flatMap(([name, inner]) =>
-    checkDepth(inner, `${field}.${name}`, roots, depth + 1),
-  );
 }
 
 /**
@@ -112,7 +73,7 @@ export function renderData(
  * false identify nothing), or when a path or the whole has nothing to see: white space, control and invisible characters alone.
  */
 export function renderIdentifier(text: string, scope: JsonObject, form = false): string | null {
-  const template = hasTemplate(text) ? parseCached(text) : text;
+  const template = hasTemplate(text) ? parseTemplate(text) : text;
   if (typeof template !== "string") {
     for (const part of template.parts) {
       if (typeof part === "string") continue;
@@ -144,7 +105,7 @@ interface Rendering {
 
 function renderDepth(value: Json, rendering: Rendering, depth: number): Json {
   if (typeof value === "string") return render(value, rendering);
-  if (typeof value !== "object" || scalarText(value) !== null || value === null || depth >= MAX_DATA_DEPTH)
+  if (typeof value !== "object" || scalarText(value) !== null || value === null || depth >= MAX_JSON_DEPTH)
     return value;
   const inside = (inner: Json) => renderDepth(inner, rendering, depth + 1);
   if (Array.isArray(value)) return value.map(inside);
@@ -152,7 +113,7 @@ function renderDepth(value: Json, rendering: Rendering, depth: number): Json {
 }
 
 function render(text: string, rendering: Rendering): string {
-  const template = hasTemplate(text) ? parseCached(text) : text;
+  const template = hasTemplate(text) ? parseTemplate(text) : text;
   if (typeof template === "string") return text;
   if (rendering.charsLeft === 0) return "";
   let rendered = "";
@@ -189,7 +150,8 @@ function readScope(path: TemplatePath, scope: JsonObject, form: boolean): Json |
   return readSegments(root, path.segments);
 }
 
-function parseCached(text: string): Template | string {
+/** The template a text writes, or one sentence saying why it is none. Results are kept, so that parsing the same text again costs nothing. */
+export function parseTemplate(text: string): Template | string {
   const known = parsed.get(text);
   if (known !== undefined) return known;
   const template = parseParts(text);
@@ -242,8 +204,4 @@ function cutChars(text: string, max: number): string {
   if (text.length <= max) return text;
   const last = text.charCodeAt(max - 1);
   return text.slice(0, last >= 0xd800 && last < 0xdc00 ? max - 1 : max);
-}
-
-function inWords(roots: readonly string[]): string {
-  return roots.length < 2 ? (roots[0] ?? "nothing") : `${roots.slice(0, -1).join(", ")} or ${roots.at(-1)}`;
 }

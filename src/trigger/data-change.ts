@@ -6,8 +6,7 @@
 import { Type } from "typebox";
 import type { JsonObject } from "../ground/json.ts";
 import { CATALOG_NAME, FIELD_NAME, showChoices } from "../ground/shape.ts";
-import type { TriggerType } from "./contract.ts";
-import { sayMatch } from "./match-words.ts";
+import { sayMatch, type TriggerType } from "./contract.ts";
 
 const CHANGES = ["created", "updated", "deleted"] as const;
 export type Change = (typeof CHANGES)[number];

@@ -11,8 +11,7 @@ import { findNearestName } from "../ground/text.ts";
 import { MAX_PATH_CHARS, MAX_PATH_SEGMENTS, parsePath } from "../template/path.ts";
 import type { VerifyFields } from "../verify/contract.ts";
 import { bindScheme, RENAMED_SCHEME, SCHEMES } from "../verify/registry.ts";
-import type { TriggerType } from "./contract.ts";
-import { sayMatch, sayWanted } from "./match-words.ts";
+import { sayMatch, sayWanted, type TriggerType } from "./contract.ts";
 
 export interface ReceiverTrigger {
   kind: "receiver";

@@ -4,7 +4,7 @@ import { Value } from "typebox/value";
 import { type CallUrl, callUrl } from "../../src/action/call-url.ts";
 import type { ActionDoors, ActionOutcome, ActionRun } from "../../src/action/contract.ts";
 import { type JsonObject, parseJson } from "../../src/ground/json.ts";
-import type { CallOutcome, CallRequest } from "../../src/outbound/call.ts";
+import type { CallOutcome, CallRequest } from "../../src/outbound/caller.ts";
 import type { Writer } from "../../src/store/port.ts";
 
 const golden = join(import.meta.dir, "../golden");

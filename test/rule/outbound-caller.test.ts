@@ -7,8 +7,7 @@ import { gzipSync } from "node:zlib";
 import { systemClock } from "../../src/ground/clock.ts";
 import { CALL_TIMEOUT_MS, MAX_KEPT_ANSWER_BYTES } from "../../src/ground/limit.ts";
 import { utf8Bytes } from "../../src/ground/text.ts";
-import type { CallOutcome, CallRequest } from "../../src/outbound/call.ts";
-import { type CallerOptions, createCaller } from "../../src/outbound/caller.ts";
+import { type CallerOptions, type CallOutcome, type CallRequest, createCaller } from "../../src/outbound/caller.ts";
 import { makeAuthority } from "../kit/certificate.ts";
 import { VirtualClock } from "../kit/virtual-clock.ts";
 

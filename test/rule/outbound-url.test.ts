@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { checkCallUrl, isOwnAddress, ownHostOf, readCallTarget } from "../../src/outbound/url-rule.ts";
+import { checkCallUrl, isOwnAddress, ownHostOf, readCallTarget } from "../../src/outbound/call-target.ts";
 
 const server = { local: false, ownHosts: ["relay.example", "203.0.113.7:8787"] };
 const local = { local: true, ownHosts: ["localhost:8787"] };

@@ -1,11 +1,9 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { type Json, type JsonObject, parseJson } from "../../src/ground/json.ts";
+import { type JsonObject, parseJson } from "../../src/ground/json.ts";
 import {
-  checkDataTemplates,
   hasTemplate,
   listTemplatePaths,
-  MAX_DATA_DEPTH,
   MAX_RENDERED_CHARS,
   parseTemplate,
   renderData,
@@ -97,22 +95,6 @@ describe("a template is refused in one sentence", () => {
   test.each(rows)("%s: %s", (_rule, template, words) => {
     expect(parseTemplate(template)).toContain(words);
     expect(listTemplatePaths(template)).toEqual([]);
-  });
-
-  test("a root that the trigger does not have", () => {
-    expect(parseTemplate("{{person.email}}", ["tick"])).toBe("{{person.email}} names nothing this trigger has: begin the path with tick.");
-    expect(parseTemplate("{{person.email}}", ["event", "mapped", "person"])).toBeObject();
-  });
-
-  test("in every text of a value, each with its field", () => {
-    const data: Json = { a: "{{mapped.ok}}", b: ["x", { c: "{{bad}}" }], d: 1 };
-    expect(checkDataTemplates(data, "actions.0.data").map((problem) => problem.field)).toEqual(["actions.0.data.b.1.c"]);
-  });
-
-  test("a value nested too deep", () => {
-    let deep: Json = "x";
-    for (let level = 0; level <= MAX_DATA_DEPTH; level++) deep = [deep];
-    expect(checkDataTemplates(deep, "data")[0]?.message).toContain("nested too deep");
   });
 });
 

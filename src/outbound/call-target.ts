@@ -1,14 +1,17 @@
 /**
- * What a called URL must be before any name is resolved: https, a host name rather than an address, not the service itself, no
- * credentials, no template. Only in local development may http and the loopback names be used. It never resolves a name.
+ * What may be called. A URL, before any name is resolved: https, a host name rather than an address, not the service itself, no credentials,
+ * no template; only in local development may http and the loopback names be used. And the addresses its name stands for, resolved anew on
+ * every attempt: one that may not be called refuses them all, as a name that answers with a public and a private address is an attack or a
+ * mistake. It never connects.
  * Source: the specification's "Outbound", rule 4.
  */
+import { lookup as systemLookup } from "node:dns/promises";
 import { isIP } from "node:net";
-import { canonicalAddress } from "./address.ts";
+import { type AllowList, canonicalAddress, judgeAddress } from "./address.ts";
 
 export type UrlRule = "https_only" | "ip_literal" | "own_host" | "unresolvable" | "private_address";
 
-export interface UrlBreak {
+interface UrlBreak {
   code: UrlRule;
   /** One sentence: why, and what to do. */
   message: string;
@@ -153,4 +156,56 @@ function splitPort(entry: string): [host: string, port: number | null] {
 
 function sameHost(host: string): string {
   return isLoopbackName(host) || EVERY_ADDRESS.has(host) ? "localhost" : (canonicalAddress(host) ?? host);
+}
+
+/** Every address of a name, IPv4 and IPv6; rejects or answers none when the name does not resolve. */
+export type AddressLookup = (host: string) => Promise<readonly string[]>;
+
+interface ResolveContext {
+  lookup: AddressLookup;
+  allow: AllowList;
+  ownHosts: readonly string[];
+}
+
+export const lookupAll: AddressLookup = async (host) => {
+  const found = await systemLookup(host, { all: true, verbatim: true });
+  return found.map((one) => one.address);
+};
+
+/** The checked addresses, at least one, in the order to try; or the rule that refuses them. */
+export async function resolveTarget(
+  target: CallTarget,
+  { lookup, allow, ownHosts }: ResolveContext,
+): Promise<readonly string[] | UrlBreak> {
+  if (target.loopback) return loopbackAddresses(target.host);
+  const addresses = await lookup(target.host).catch(() => []);
+  if (addresses.length === 0) {
+    return {
+      code: "unresolvable",
+      message: `url's host ${target.host} has no address: check its spelling and its DNS records.`,
+    };
+  }
+  for (const address of addresses) {
+    if (isOwnAddress(address, target.port, ownHosts)) {
+      return {
+        code: "own_host",
+        message: `url's host ${target.host} is this service's own: call a server of yours instead.`,
+      };
+    }
+    const verdict = judgeAddress(address, target.host, allow);
+    if (!verdict.allowed) return refusePrivate(target.host, address, verdict.kind);
+  }
+  return [...new Set(addresses)];
+}
+
+function loopbackAddresses(host: string): readonly string[] {
+  if (host === "127.0.0.1" || host === "::1") return [host];
+  return ["127.0.0.1", "::1"];
+}
+
+function refusePrivate(host: string, address: string, kind: string): UrlBreak {
+  return {
+    code: "private_address",
+    message: `url's host ${host} resolves to ${address}, ${kind}: only public addresses are called, so make it public or ask the operator to allow it.`,
+  };
 }
