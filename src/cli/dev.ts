@@ -92,6 +92,9 @@ async function sayWhere(
   for (const { name } of receivers) {
     world.say(`Receiver   ${service.baseUrl}/hooks/${environment.appId}/${name}`);
   }
+  if (existsSync(join(world.cwd, shown, "public"))) {
+    world.say(`Pages      http://localhost:${service.port}/public/ from ${shown}/public`);
+  }
   const first = receivers[0];
   if (first !== undefined) world.say(`Try it     ${programWord(world)} send ${first.name}`);
 }

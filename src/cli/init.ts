@@ -32,6 +32,9 @@ export const init: Command = {
     world.tell(
       `then, from another terminal: ${relay} send ${EXAMPLE_NAME} posts a signed example event to it.`,
     );
+    world.tell(
+      `A page that you put into ${relative(world.cwd, serviceDir)}/public/ is served too, at /public/, to be tried with the client library.`,
+    );
     return 0;
   },
 };

@@ -61,6 +61,11 @@ export function answerEmpty(extra: ExtraHeaders = {}): Response {
   return new Response(null, { status: 204, headers: { ...DATA_HEADERS, ...NO_STORE, ...extra } });
 }
 
+/** Sends a browser to another address. */
+export function redirect(location: string): Response {
+  return answerText(307, "", { location });
+}
+
 function answer(status: number, body: string, contentType: string, extra: ExtraHeaders): Response {
   const headers = { ...DATA_HEADERS, ...NO_STORE, "content-type": contentType, ...extra };
   return new Response(body, { status, headers });

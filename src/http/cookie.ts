@@ -12,7 +12,8 @@ import type { HttpDeps } from "./deps.ts";
 
 /** The session token a request carries, or null. */
 export function readSessionCookie(deps: HttpDeps, request: Request): string | null {
-  return servesCookies(deps.config) ? readCookie(request, cookieName(deps)) : null;
+  if (!servesCookies(deps.config) || (deps.config.mode === "local" && isPagesHost(request))) return null;
+  return readCookie(request, cookieName(deps));
 }
 
 /** The Set-Cookie value that keeps the session until `expiresAtMs`. */
@@ -88,6 +89,26 @@ function requireCookieHome(config: Pick<ServiceConfig, "mode" | "host" | "baseUr
   );
 }
 
+/**
+ * Whether a call came under the name that the pages of local development have for themselves (public-folder.ts). They share the server with
+ * the dashboard and must not act with its session, so there none is taken and none is begun: to a browser it is another site.
+ */
+export function isPagesHost({ headers }: Pick<Request, "headers">): boolean {
+  return PAGES_HOST.test(headers.get("host") ?? "");
+}
+
+/** The Host under which pages are served, and under which the dashboard is, on the port that was called. */
+export function pagesHost({ headers }: Pick<Request, "headers">): string {
+  return (headers.get("host") ?? "").replace(HOST_NAME, "localhost");
+}
+
+export function dashboardHost({ headers }: Pick<Request, "headers">): string {
+  return (headers.get("host") ?? "").replace(PAGES_HOST, "127.0.0.1$1");
+}
+
+const PAGES_HOST = /^localhost(:|$)/i;
+const HOST_NAME = /^(?:\[[^\]]*\]|[^:]*)/;
+
 /** The dashboard's one address, where the configuration names it; null: it is wherever it was called over plain http. */
 export function dashboardOrigin({ mode, baseUrl }: Pick<ServiceConfig, "mode" | "baseUrl">): string | null {
   return mode === "server" && baseUrl !== null ? new URL(baseUrl).origin : null;
@@ -103,7 +124,8 @@ export function requireSameOrigin(
 ): void {
   requireCookieHome(config);
   const host = headers.get("host") ?? "";
-  const own = dashboardOrigin(config) ?? `http://${host}`;
+  const here = config.mode === "local" ? dashboardHost({ headers }) : host;
+  const own = dashboardOrigin(config) ?? `http://${here}`;
   const origin = headers.get("origin");
   if (origin === own) return;
   const shown = URL.parse(own)?.origin ?? "its own address";

@@ -14,12 +14,14 @@ import {
   type Served,
   UNNAMED_PATHS,
 } from "./address.ts";
-import { answerError, answerFault, answerJson } from "./answer.ts";
+import { answerError, answerFault, answerJson, redirect } from "./answer.ts";
 import { answerPreflight } from "./client-route.ts";
+import { dashboardHost, isPagesHost } from "./cookie.ts";
 import { answerDashboard } from "./dashboard.ts";
 import type { HttpDeps } from "./deps.ts";
 import { answerCall, hooksRoute } from "./hooks.ts";
 import { writeOpenApi } from "./openapi.ts";
+import { PublicFolder } from "./public-folder.ts";
 import { ROUTES } from "./route-list.ts";
 import { SourceReader } from "./source.ts";
 
@@ -38,6 +40,8 @@ export function createHttp(deps: HttpDeps) {
     );
   const isLocal = deps.config.mode === "local";
   const sources = new SourceReader(deps.config.trustedProxies, isLocal ? null : tellUnnamed);
+  const { serviceDir } = deps.config;
+  const pages = isLocal && serviceDir !== null ? new PublicFolder(serviceDir) : null;
   const hooks = { http: deps, receiver: deps.receiver, source: sources };
   /** The framework never looks for a route again: it would read the path another way than the router did. */
   const beside =
@@ -52,12 +56,12 @@ export function createHttp(deps: HttpDeps) {
     };
   const answerUnnamed = beside(async (request) => {
     requireOneReading(request, request.params);
-    return await answerWithoutRoute(deps, request);
+    return await answerWithoutRoute(deps, request, pages);
   });
   const answerOdd = beside(async (request) => {
     requireOneReading(request, request.params);
     requireOdd(request);
-    return await answerWithoutRoute(deps, request);
+    return await answerWithoutRoute(deps, request, pages);
   });
   /** A receiver URL with a slash behind it, which a route that ends in none does not take. */
   const answerSlashed = (request: BunRequest, server: Server<unknown>): Promise<Response> => {
@@ -106,14 +110,23 @@ export function createHttp(deps: HttpDeps) {
   return app;
 }
 
-/** What no route takes: a preflight, the dashboard, or the refusal that says which methods there are. */
-async function answerWithoutRoute(deps: HttpDeps, request: Request): Promise<Response> {
+/** What no route takes: a preflight, a page of local development, the dashboard, or the refusal that says which methods there are. */
+async function answerWithoutRoute(
+  deps: HttpDeps,
+  request: Request,
+  pages: PublicFolder | null,
+): Promise<Response> {
   const { method } = request;
-  const { pathname } = addressOf(request);
+  const { pathname, search } = addressOf(request);
   if (method === "OPTIONS" && pathname.startsWith("/client/")) {
     return await answerPreflight(deps, ROUTES, request);
   }
-  const page = method === "GET" || method === "HEAD" ? await answerDashboard(request) : null;
-  if (page === null) throw refuseMissing(SERVED, method, pathname);
-  return page;
+  if (method !== "GET" && method !== "HEAD") throw refuseMissing(SERVED, method, pathname);
+  const page = await pages?.answer(request);
+  if (page !== undefined && page !== null) return page;
+  const dashboard = await answerDashboard(request);
+  if (dashboard === null) throw refuseMissing(SERVED, method, pathname);
+  return deps.config.mode === "local" && isPagesHost(request)
+    ? redirect(`http://${dashboardHost(request)}${pathname}${search}`)
+    : dashboard;
 }

@@ -1,6 +1,6 @@
 /** The compiled executable alone in an empty folder: its words, its files, an event sent by it to itself, its dashboard. */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import packageJson from "../../package.json";
 import { findFreePort } from "../kit/cli-process.ts";
@@ -136,6 +136,16 @@ describe("relay dev after relay init", () => {
     expect(first.headers.get("set-cookie")).toMatch(/HttpOnly/i);
     expect(first.headers.get("set-cookie")).toMatch(/SameSite=Strict/i);
     expect((await open()).ok).toBe(false);
+  });
+
+  test("a page put into service/public/ is at /public/ under localhost, where it does not share the dashboard's origin", async () => {
+    mkdirSync(join(cwd, "service/public"));
+    writeFileSync(join(cwd, "service/public/index.html"), "<p>mine</p>");
+    const led = await fetch(`${service.url}/public/`, { redirect: "manual" });
+    const there = `${service.url.replace("127.0.0.1", "localhost")}/public/`;
+    expect([led.status, led.headers.get("location")]).toEqual([307, there]);
+    const page = await fetch(`${service.url}/public/`, { headers: { host: new URL(there).host } });
+    expect([page.status, page.headers.get("content-type"), await page.text()]).toEqual([200, "text/html;charset=utf-8", "<p>mine</p>"]);
   });
 
   test("the secrets it made are in a file that only the owner reads and git ignores", () => {
