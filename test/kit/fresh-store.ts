@@ -6,6 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createApp } from "../../src/account/app.ts";
 import { type Environment, type EnvironmentName, requireEnvironment } from "../../src/account/environment.ts";
+import { createLog, type Log } from "../../src/ground/log.ts";
 import { Refusal } from "../../src/ground/refusal.ts";
 import type { Store } from "../../src/store/port.ts";
 import { openSqlite } from "../../src/store/sqlite.ts";
@@ -24,27 +25,45 @@ export interface FreshStore {
 
 /** Opens a store with the app `app_test` (development, production, local); removed after the file's last test. */
 export async function openFreshStore(): Promise<FreshStore> {
+  const opened = await openTestStore();
+  afterAll(() => opened[Symbol.asyncDispose]());
+  return opened;
+}
+
+/** A store that its test closes, with what the rooms over it are handed. */
+export interface TestStore extends FreshStore, AsyncDisposable {
+  file: string;
+  log: Log;
+  logged: string[];
+  /** Relays whose events were told to be waiting, in their order. */
+  woken: string[];
+  count(table: string): Promise<number>;
+}
+
+export async function openTestStore(options: { startMs?: number; environments?: readonly EnvironmentName[] } = {}): Promise<TestStore> {
+  const { startMs = START_MS, environments = ["development", "production", "local"] } = options;
   const directory = mkdtempSync(join(tmpdir(), "relay-rule-"));
-  const clock = new VirtualClock(START_MS);
+  const clock = new VirtualClock(startMs);
   const file = join(directory, "relay.db");
   const store = await openSqlite(file, { clock });
-  afterAll(async () => {
-    await store.close();
-    rmSync(directory, { recursive: true });
-  });
-  await store.write("app", (tx) =>
-    createApp(tx, {
-      id: "app_test",
-      name: "Test",
-      environments: ["development", "production", "local"],
-      nowMs: clock.now(),
-    }),
-  );
+  await store.write("app", (tx) => createApp(tx, { id: "app_test", name: "Test", environments, nowMs: startMs }));
+  const logged: string[] = [];
+  const woken: string[] = [];
+  store.listen((touched) => woken.push(...(touched.get("event") ?? [])));
   return {
+    file,
     store,
     clock,
+    log: createLog({ clock, format: "json", sink: (line) => logged.push(line) }),
+    logged,
+    woken,
     environment: (name) => store.read((tx) => requireEnvironment(tx, "app_test", name)),
     explain: (sql) => explainQuery(file, sql),
+    count: async (table) => (await store.read((tx) => tx.get<{ count: number }>(`SELECT count(*) AS count FROM ${table}`)))?.count ?? 0,
+    async [Symbol.asyncDispose]() {
+      await store.close();
+      rmSync(directory, { recursive: true });
+    },
   };
 }
 

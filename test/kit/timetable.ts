@@ -1,16 +1,10 @@
 /** A store with schedules on it and a scheduler over them, under a clock that starts where the test says. */
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { createApp } from "../../src/account/app.ts";
-import { requireEnvironment, setHold } from "../../src/account/environment.ts";
-import { createLog } from "../../src/ground/log.ts";
+import { setHold } from "../../src/account/environment.ts";
 import { LiveRelays } from "../../src/relay/live-relay.ts";
 import { Scheduler } from "../../src/schedule/scheduler.ts";
-import type { Store } from "../../src/store/port.ts";
-import { openSqlite } from "../../src/store/sqlite.ts";
+import { openTestStore, type TestStore } from "./fresh-store.ts";
 import { makeRelayKit, type RelayKit, sealer } from "./relay-kit.ts";
-import { settle, VirtualClock } from "./virtual-clock.ts";
+import { settle } from "./virtual-clock.ts";
 
 export interface Tick {
   periodStart: string;
@@ -20,14 +14,8 @@ export interface Tick {
   recordedAt: string;
 }
 
-export interface Timetable extends AsyncDisposable {
-  file: string;
-  store: Store;
-  clock: VirtualClock;
+export interface Timetable extends TestStore {
   kit: RelayKit;
-  /** Relay ids the runner would have been woken for. */
-  woken: string[];
-  logged: string[];
   /** A schedule relay that only calls a URL. */
   make(name: string, trigger: object): Promise<void>;
   /** Starts the scheduler, or another after the first. */
@@ -43,18 +31,9 @@ export interface Timetable extends AsyncDisposable {
 
 /** `lookEveryMs`: the scheduler's longest sleep; a simulated year needs a long one. */
 export async function openTimetable(startIso: string, lookEveryMs = 5_000): Promise<Timetable> {
-  const directory = mkdtempSync(join(tmpdir(), "relay-time-"));
-  const file = join(directory, "relay.db");
-  const clock = new VirtualClock(Date.parse(startIso));
-  const store = await openSqlite(file, { clock });
-  const nowMs = clock.now();
-  await store.write("app", (tx) => createApp(tx, { id: "app_test", name: "Test", environments: ["development"], nowMs }));
-  const environment = () => store.read((tx) => requireEnvironment(tx, "app_test", "development"));
-  const kit = makeRelayKit({ store, clock, environment, explain: () => "" });
-  const woken: string[] = [];
-  store.listen((touched) => woken.push(...(touched.get("event") ?? [])));
-  const logged: string[] = [];
-  const log = createLog({ clock, format: "json", sink: (line) => logged.push(line) });
+  const opened = await openTestStore({ startMs: Date.parse(startIso), environments: ["development"] });
+  const { store, clock, log } = opened;
+  const kit = makeRelayKit(opened);
   const relays = new LiveRelays({ store, sealer, baseUrl: () => "https://relay.example.test" });
   let scheduler: Scheduler | null = null;
   const changed = async (): Promise<void> => {
@@ -63,12 +42,8 @@ export async function openTimetable(startIso: string, lookEveryMs = 5_000): Prom
     await settle();
   };
   return {
-    file,
-    store,
-    clock,
+    ...opened,
     kit,
-    woken,
-    logged,
     changed,
     async make(name, trigger) {
       const actions = [{ type: "call_url", url: "https://example.com/notice" }];
@@ -84,7 +59,7 @@ export async function openTimetable(startIso: string, lookEveryMs = 5_000): Prom
       scheduler = null;
     },
     async hold(on) {
-      const { id } = await environment();
+      const { id } = await opened.environment("development");
       await store.write("dashboard", (tx) => setHold(tx, id, on ? clock.now() : null));
       await changed();
     },
@@ -92,8 +67,7 @@ export async function openTimetable(startIso: string, lookEveryMs = 5_000): Prom
     alerts: () => store.read((tx) => tx.all("SELECT code, target, message, count FROM alert ORDER BY id")),
     async [Symbol.asyncDispose]() {
       await scheduler?.stop();
-      await store.close();
-      rmSync(directory, { recursive: true });
+      await opened[Symbol.asyncDispose]();
     },
   };
 }

@@ -1,19 +1,14 @@
 /** A store with a collection, relays that watch it, and capture over them; each test file or test its own. */
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { createApp } from "../../src/account/app.ts";
-import { type Environment, type EnvironmentName, requireEnvironment } from "../../src/account/environment.ts";
+import type { Environment, EnvironmentName } from "../../src/account/environment.ts";
 import { Capture } from "../../src/capture/capture.ts";
 import { type JsonObject, parseJson } from "../../src/ground/json.ts";
-import { createLog, type Log } from "../../src/ground/log.ts";
 import { createCollection } from "../../src/records/collection.ts";
 import { requireCollectionDefinition } from "../../src/records/collection-definition.ts";
 import { deleteRecord, type RecordRow, updateRecord, writeRecord } from "../../src/records/record.ts";
-import type { Origin, Store } from "../../src/store/port.ts";
-import { openSqlite } from "../../src/store/sqlite.ts";
+import type { Origin } from "../../src/store/port.ts";
+import { openTestStore, type TestStore } from "./fresh-store.ts";
 import { makeRelayKit, type RelayKit } from "./relay-kit.ts";
-import { settle, VirtualClock } from "./virtual-clock.ts";
+import { settle } from "./virtual-clock.ts";
 
 interface Fired {
   relay: string;
@@ -25,14 +20,8 @@ interface Fired {
   preview: string | null;
 }
 
-export interface WatchedRecords extends AsyncDisposable {
-  file: string;
-  store: Store;
-  clock: VirtualClock;
+export interface WatchedRecords extends TestStore {
   kit: RelayKit;
-  log: Log;
-  logged: string[];
-  woken: string[];
   environment(name?: EnvironmentName): Promise<Environment>;
   /** A relay over `notes` that only calls a URL; `trigger` overrides. */
   watch(name: string, trigger?: object, environment?: EnvironmentName): Promise<void>;
@@ -45,7 +34,6 @@ export interface WatchedRecords extends AsyncDisposable {
   drain(): Promise<void>;
   /** Events in their order. */
   fired(): Promise<Fired[]>;
-  count(table: string): Promise<number>;
 }
 
 interface People {
@@ -67,24 +55,16 @@ const NOTES = {
 
 /** Opens the store with collection `notes` in both environments of the app `app_test`; capture runs. */
 export async function openWatchedRecords(): Promise<WatchedRecords> {
-  const directory = mkdtempSync(join(tmpdir(), "relay-watch-"));
-  const file = join(directory, "relay.db");
-  const clock = new VirtualClock(Date.UTC(2026, 0, 15, 12));
-  const store = await openSqlite(file, { clock });
-  const logged: string[] = [];
-  const log = createLog({ clock, format: "json", sink: (line) => logged.push(line) });
-  const names: EnvironmentName[] = ["development", "production"];
-  await store.write("app", async (tx) => {
-    const nowMs = clock.now();
-    const app = await createApp(tx, { id: "app_test", name: "Test", environments: names, nowMs });
-    const definition = requireCollectionDefinition(NOTES);
-    for (const { id } of app.environments) await createCollection(tx, id, definition, nowMs);
-  });
-  const environment = (name: EnvironmentName = "development") => store.read((tx) => requireEnvironment(tx, "app_test", name));
+  const opened = await openTestStore({ environments: ["development", "production"] });
+  const { store, clock, log } = opened;
+  const environment = (name: EnvironmentName = "development") => opened.environment(name);
+  const definition = requireCollectionDefinition(NOTES);
+  for (const name of ["development", "production"] as const) {
+    const { id } = await environment(name);
+    await store.write("app", (tx) => createCollection(tx, id, definition, clock.now()));
+  }
   const { id: environmentId } = await environment();
-  const kit = makeRelayKit({ store, clock, environment, explain: () => "" });
-  const woken: string[] = [];
-  store.listen((touched) => woken.push(...(touched.get("event") ?? [])));
+  const kit = makeRelayKit(opened);
   let capture: Capture | null = null;
   const at = { environmentId, collection: "notes", by: "key:key_1" };
   const start = async (): Promise<void> => {
@@ -97,13 +77,8 @@ export async function openWatchedRecords(): Promise<WatchedRecords> {
   };
   await start();
   return {
-    file,
-    store,
-    clock,
+    ...opened,
     kit,
-    log,
-    logged,
-    woken,
     environment,
     start,
     stop,
@@ -124,11 +99,9 @@ export async function openWatchedRecords(): Promise<WatchedRecords> {
       await settle(40);
     },
     fired: () => store.read(async (tx) => (await tx.all<FiredRow>(FIRED)).map((row) => ({ ...row, payload: parseJson(row.text) }))),
-    count: async (table) => (await store.read((tx) => tx.get<{ count: number }>(`SELECT count(*) AS count FROM ${table}`)))?.count ?? 0,
     async [Symbol.asyncDispose]() {
       await stop();
-      await store.close();
-      rmSync(directory, { recursive: true });
+      await opened[Symbol.asyncDispose]();
     },
   };
 }
