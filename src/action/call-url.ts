@@ -9,6 +9,7 @@
  */
 import { type Static, Type } from "typebox";
 import { writeJson } from "../ground/json.ts";
+import { failForNow } from "../ground/outcome.ts";
 import type { Problem } from "../ground/refusal.ts";
 import { checkCallUrl, MAX_CALL_URL_CHARS } from "../outbound/call-target.ts";
 import type { CallOutcome } from "../outbound/caller.ts";
@@ -56,7 +57,7 @@ export const callUrl: SendingAction<CallUrl, CallPlan, CallOutcome> = {
   ],
 
   async intend(_tx, action, run) {
-    if (run.signingSecret === null) return { outcome: failNoSecret() };
+    if (run.signingSecret === null) return { outcome: failForNow("no_signing_secret", NO_SIGNING_SECRET) };
     return { plan: { url: action.url, body: writeNotice(run), signingSecret: run.signingSecret } };
   },
 
@@ -91,23 +92,14 @@ function judgeCall(sent: CallOutcome): ActionOutcome {
   const answer = { status: sent.status, body: sent.body };
   if (sent.ok) return { outcome: "done", answer };
   const isRedirect = sent.status >= 300 && sent.status < 400;
-  return {
-    outcome: "failed",
-    code: isRedirect ? "redirect" : "http_error",
-    message: isRedirect
-      ? `The URL answered with a redirect (${sent.status}), which is never followed: name the final address in url.`
-      : `The URL answered ${sent.status}: only 2xx is success.`,
-    final: false,
-    answer,
-  };
+  const failure = isRedirect
+    ? failForNow(
+        "redirect",
+        `The URL answered with a redirect (${sent.status}), which is never followed: name the final address in url.`,
+      )
+    : failForNow("http_error", `The URL answered ${sent.status}: only 2xx is success.`);
+  return { ...failure, answer };
 }
 
-function failNoSecret(): ActionOutcome {
-  return {
-    outcome: "failed",
-    code: "no_signing_secret",
-    message:
-      "The relay has no signing secret, so the call cannot be signed: make one on the relay's page, then replay.",
-    final: false,
-  };
-}
+const NO_SIGNING_SECRET =
+  "The relay has no signing secret, so the call cannot be signed: make one on the relay's page, then replay.";

@@ -6,12 +6,13 @@
 import type { TSchema } from "typebox";
 import type { Json, JsonObject } from "../ground/json.ts";
 import type { RaisableLimits } from "../ground/limit.ts";
-import type { Failure, Success } from "../ground/outcome.ts";
+import { type Failure, failFinally, failForNow, type Success } from "../ground/outcome.ts";
 import type { Problem } from "../ground/refusal.ts";
 import type { ResultCode } from "../ground/result-code.ts";
 import type { Mailer } from "../mail/mailer.ts";
 import type { OutboundCaller } from "../outbound/caller.ts";
-import type { Writer } from "../store/port.ts";
+import { findPerson, type PersonRow } from "../people/person.ts";
+import type { Reader, Writer } from "../store/port.ts";
 
 /** What an action does to the world; the unsigned-event rule reads it. */
 export type ActionEffect = "writes" | "gives" | "takes" | "mails" | "calls";
@@ -143,3 +144,27 @@ export interface SendingAction<Action = unknown, Plan = unknown, Sent = unknown>
 }
 
 export type ActionType<Action = unknown> = DatabaseAction<Action> | SendingAction<Action, unknown, unknown>;
+
+/**
+ * The event's person as they stand now, inside the action's own transaction, or why nothing may be done for them: `person_suspended` (final),
+ * or `person_not_found` where they were erased since the attempt began. It never creates anyone.
+ */
+export async function findActingPerson(
+  tx: Reader,
+  run: ActionRun,
+): Promise<{ person: PersonRow; failure: null } | { person: null; failure: Failure }> {
+  const person = run.person === null ? null : await findPerson(tx, run.environmentId, run.person.id);
+  if (person === null) {
+    const failure = failForNow(
+      "person_not_found",
+      "The event has no person, or the person was erased since.",
+    );
+    return { person: null, failure };
+  }
+  if (person.status !== "suspended") return { person, failure: null };
+  const failure = failFinally(
+    "person_suspended",
+    "The event's person is suspended: make the person active again, then replay the event.",
+  );
+  return { person: null, failure };
+}

@@ -8,7 +8,6 @@ import { findEnvironmentById } from "../account/environment.ts";
 import { isJsonObject, type JsonObject, scalarText } from "../ground/json.ts";
 import { DEFAULT_LIMITS, MAX_EMAIL_TEXT_CHARS, MAX_SUBJECT_CHARS } from "../ground/limit.ts";
 import { failFinally, failForNow } from "../ground/outcome.ts";
-import type { ResultCode } from "../ground/result-code.ts";
 import {
   endOf,
   findBrokenCap,
@@ -25,48 +24,34 @@ import { listCuts, type MailOutcome, makeSubject, makeText, type OutgoingMail } 
 import { findSenderAddress } from "../mail/sender-domain.ts";
 import type { Writer } from "../store/port.ts";
 import { isVisible } from "../template/template.ts";
-import { findActingPerson } from "./acting-person.ts";
-import type { ActionOutcome, ActionRun, SendingAction } from "./contract.ts";
-import { checkTemplateText, words } from "./shape.ts";
+import { type ActionRun, findActingPerson, type SendingAction } from "./contract.ts";
+import { actionShape, checkTemplateText } from "./shape.ts";
 
-const shape = Type.Object(
+const shape = actionShape(
+  "email_person",
+  "Email the person",
+  "Sends the person the event is about a plain-text e-mail.",
   {
-    type: Type.Literal("email_person", {
-      ...words({ description: "Email the person.", expects: '"email_person"' }),
-    }),
     subject: Type.String({
       minLength: 1,
       maxLength: MAX_SUBJECT_CHARS,
-      ...words({
-        description: "The subject, one line; {{paths}} are filled in.",
-        expects: `a text of 1 to ${MAX_SUBJECT_CHARS} characters`,
-        templated: true,
-      }),
+      description: "The subject, one line; {{paths}} are filled in.",
+      expects: `a text of 1 to ${MAX_SUBJECT_CHARS} characters`,
+      templated: true,
     }),
     text: Type.String({
       minLength: 1,
       maxLength: MAX_EMAIL_TEXT_CHARS,
-      ...words({
-        description: "The text, sent as plain text; {{paths}} are filled in.",
-        expects: `a text of 1 to 10,000 characters`,
-        templated: true,
-      }),
+      description: "The text, sent as plain text; {{paths}} are filled in.",
+      expects: `a text of 1 to 10,000 characters`,
+      templated: true,
     }),
     kind: Type.Optional(
       Type.Union([Type.Literal("event"), Type.Literal("account")], {
-        ...words({
-          description: "Which of the sender domain's words it goes from; event when absent.",
-          expects: '"event" or "account"',
-        }),
+        description: "Which of the sender domain's words it goes from; event when absent.",
+        expects: '"event" or "account"',
       }),
     ),
-  },
-  {
-    additionalProperties: false,
-    ...words({
-      description: "Sends the person the event is about a plain-text e-mail.",
-      expects: "an action object",
-    }),
   },
 );
 
@@ -109,7 +94,9 @@ export const emailPerson: SendingAction<EmailPerson, OutgoingMail, MailOutcome> 
     for (const cut of listCuts(rendered)) run.warn?.(cut);
     const environment = await findEnvironmentById(tx, run.environmentId);
     if (environment === null || !readMailSettings(environment).sends) {
-      return refuse("sends_off", "The owner's sends switch is off: turn it on in the mail settings.");
+      return {
+        outcome: failForNow("sends_off", "The owner's sends switch is off: turn it on in the mail settings."),
+      };
     }
     const kind = action.kind ?? "event";
     const stop = { environmentId: run.environmentId, personId: person.id };
@@ -125,7 +112,7 @@ export const emailPerson: SendingAction<EmailPerson, OutgoingMail, MailOutcome> 
     }
     const cap = { appId: run.appId, personId: person.id, kind, nowMs: run.nowMs };
     const broken = await findBrokenCap(tx, cap, run.limits ?? DEFAULT_LIMITS);
-    if (broken !== null) return refuse("email_capped", broken);
+    if (broken !== null) return { outcome: failForNow("email_capped", broken) };
     const mail = {
       environmentId: run.environmentId,
       from: verified ?? `${kind}@localhost`,
@@ -198,8 +185,4 @@ const UNSUBSCRIBED =
 
 function tellUnknown(tx: Writer, { environmentId, relay, nowMs }: ActionRun): Promise<void> {
   return alertUnknownMail(tx, { environmentId, relayName: relay.name, count: 1, nowMs });
-}
-
-function refuse(code: ResultCode, message: string): { outcome: ActionOutcome } {
-  return { outcome: { outcome: "failed", code, message, final: false } };
 }

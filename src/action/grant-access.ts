@@ -7,9 +7,9 @@ import { toIso } from "../ground/clock.ts";
 import { failFinally } from "../ground/outcome.ts";
 import { checkAccess, grantAccess as writeGrant } from "../people/access-grant.ts";
 import { findEntitlement, sayEntitlementUnknown } from "../people/entitlement.ts";
-import { findActingPerson } from "./acting-person.ts";
-import type { DatabaseAction } from "./contract.ts";
+import { type DatabaseAction, findActingPerson } from "./contract.ts";
 import {
+  actionShape,
   checkExpiry,
   checkTemplateText,
   entitlementShape,
@@ -17,24 +17,16 @@ import {
   parseExpiry,
   reasonShape,
   renderReason,
-  words,
 } from "./shape.ts";
 
-const shape = Type.Object(
+const shape = actionShape(
+  "grant_access",
+  "Grant access",
+  "Gives the person the event is about an entitlement, for a while or for good.",
   {
-    type: Type.Literal("grant_access", {
-      ...words({ description: "Grant access.", expects: '"grant_access"' }),
-    }),
     entitlement: entitlementShape,
     expiresAt: Type.Optional(expiresAtShape),
     reason: Type.Optional(reasonShape),
-  },
-  {
-    additionalProperties: false,
-    ...words({
-      description: "Gives the person the event is about an entitlement, for a while or for good.",
-      expects: "an action object",
-    }),
   },
 );
 

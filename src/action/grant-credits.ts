@@ -6,32 +6,22 @@ import { type Static, Type } from "typebox";
 import { MAX_CREDITS, MIN_CREDITS } from "../ground/limit.ts";
 import { addCredits, findCreditByKey } from "../people/credit.ts";
 import { resolveRef } from "../selling/sale.ts";
-import { findActingPerson } from "./acting-person.ts";
-import type { DatabaseAction } from "./contract.ts";
-import { checkTemplateText, reasonShape, refShape, renderReason, words } from "./shape.ts";
+import { type DatabaseAction, findActingPerson } from "./contract.ts";
+import { actionShape, checkTemplateText, reasonShape, refShape, renderReason } from "./shape.ts";
 
-const shape = Type.Object(
+const shape = actionShape(
+  "grant_credits",
+  "Grant credits",
+  "Adds credits to the balance of the person the event is about.",
   {
-    type: Type.Literal("grant_credits", {
-      ...words({ description: "Grant credits.", expects: '"grant_credits"' }),
-    }),
     amount: Type.Integer({
       minimum: MIN_CREDITS,
       maximum: MAX_CREDITS,
-      ...words({
-        description: "How many credits are added.",
-        expects: `an integer from ${MIN_CREDITS} to ${MAX_CREDITS.toLocaleString("en")}`,
-      }),
+      description: "How many credits are added.",
+      expects: `an integer from ${MIN_CREDITS} to ${MAX_CREDITS.toLocaleString("en")}`,
     }),
     reason: Type.Optional(reasonShape),
     ref: Type.Optional(refShape),
-  },
-  {
-    additionalProperties: false,
-    ...words({
-      description: "Adds credits to the balance of the person the event is about.",
-      expects: "an action object",
-    }),
   },
 );
 

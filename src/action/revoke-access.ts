@@ -2,27 +2,19 @@
  * revoke_access: ends every live grant of an entitlement the event's person holds, whatever its source. It takes no credits back and
  * ends no subscription. Source: the specification's "Actions".
  */
-import { type Static, Type } from "typebox";
+import type { Static } from "typebox";
 import { failFinally } from "../ground/outcome.ts";
 import { revokeAccess as endGrants } from "../people/access-grant.ts";
 import { findEntitlement, sayEntitlementUnknown } from "../people/entitlement.ts";
-import { findActingPerson } from "./acting-person.ts";
-import type { DatabaseAction } from "./contract.ts";
-import { entitlementShape, words } from "./shape.ts";
+import { type DatabaseAction, findActingPerson } from "./contract.ts";
+import { actionShape, entitlementShape } from "./shape.ts";
 
-const shape = Type.Object(
+const shape = actionShape(
+  "revoke_access",
+  "Revoke access",
+  "Ends every live grant of an entitlement that the person the event is about holds.",
   {
-    type: Type.Literal("revoke_access", {
-      ...words({ description: "Revoke access.", expects: '"revoke_access"' }),
-    }),
     entitlement: entitlementShape,
-  },
-  {
-    additionalProperties: false,
-    ...words({
-      description: "Ends every live grant of an entitlement that the person the event is about holds.",
-      expects: "an action object",
-    }),
   },
 );
 

@@ -8,7 +8,7 @@ import type { Problem } from "../ground/refusal.ts";
 import { type RelaySale, readRelaySale, resolveRef } from "../selling/sale.ts";
 import type { Writer } from "../store/port.ts";
 import type { DatabaseAction } from "./contract.ts";
-import { catalogNameShape, checkTemplateText, refShape, words } from "./shape.ts";
+import { actionShape, catalogNameShape, checkTemplateText, refShape } from "./shape.ts";
 
 /** An action as written: `product` or `plan` by name, and perhaps a ref. */
 type Sale<Name extends string, Item extends "product" | "plan"> = {
@@ -33,17 +33,10 @@ export function makeSaleAction<const Name extends string, const Item extends "pr
   sale: SaleWords<Name, Item>,
 ): DatabaseAction<Sale<Name, Item>> {
   const { type, item, title, effect, examples, work } = sale;
-  const shape = Type.Object(
-    {
-      type: Type.Literal(type, { ...words({ description: `${title}.`, expects: `"${type}"` }) }),
-      [item]: catalogNameShape(item),
-      ref: Type.Optional(refShape),
-    },
-    {
-      additionalProperties: false,
-      ...words({ description: sale.description, expects: "an action object" }),
-    },
-  );
+  const shape = actionShape(type, title, sale.description, {
+    [item]: catalogNameShape(item),
+    ref: Type.Optional(refShape),
+  });
   return {
     type,
     title,

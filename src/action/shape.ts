@@ -3,17 +3,24 @@
  * It decides what may be written in a definition; it never looks anything up.
  * Source: the specification's "Actions" and "Templates".
  */
-import { Type } from "typebox";
-import { HOUR_MS, MAX_REASON_CHARS, MAX_REF_CHARS } from "../ground/limit.ts";
+import { type TProperties, Type } from "typebox";
+import { DAY_MS, HOUR_MS, MAX_REASON_CHARS, MAX_REF_CHARS } from "../ground/limit.ts";
 import type { Problem } from "../ground/refusal.ts";
-import { CATALOG_NAME, type ShapeWords } from "../ground/shape.ts";
+import { CATALOG_NAME } from "../ground/shape.ts";
 import { cutToLine } from "../ground/text.ts";
 import { parseTemplate } from "../template/template.ts";
 import type { ActionRun } from "./contract.ts";
 
-/** Words of a shape, checked: `Type.String({ maxLength: 5, ...words({ … }) })`. */
-export function words<Given extends ShapeWords>(given: Given): Given {
-  return given;
+/** The shape of an action: its type, these fields and no other. `title`: "Grant access"; `description`: one sentence for editors. */
+export function actionShape<const Name extends string, Fields extends TProperties>(
+  type: Name,
+  title: string,
+  description: string,
+  fields: Fields,
+) {
+  const literal = Type.Literal(type, { description: `${title}.`, expects: `"${type}"` });
+  const rest = { additionalProperties: false, description, expects: "an action object" };
+  return Type.Object({ type: literal, ...fields }, rest);
 }
 
 /** A collection, product or plan name; `what` completes "the name of a …". */
@@ -73,7 +80,7 @@ export const expiresAtShape = Type.String({
   expects: 'a duration such as "30d", "12h" or "2w", or an ISO date such as "2030-01-31"',
 });
 
-const UNIT_MS: Readonly<Record<string, number>> = { h: HOUR_MS, d: 24 * HOUR_MS, w: 7 * 24 * HOUR_MS };
+const UNIT_MS: Readonly<Record<string, number>> = { h: HOUR_MS, d: DAY_MS, w: 7 * DAY_MS };
 const DURATION = /^([1-9]\d{0,4})([hdw])$/;
 const ISO_DATE =
   /^(\d{4})-(\d{2})-(\d{2})(?:T([01]\d|2[0-3]):[0-5]\d(?::[0-5]\d(?:\.\d{1,3})?)?(?:Z|[+-](?:[01]\d|2[0-3]):[0-5]\d))?$/;

@@ -12,49 +12,33 @@ import { FIELD_NAME } from "../ground/shape.ts";
 import { breaksPlainText } from "../ground/text.ts";
 import { findCollection } from "../records/collection.ts";
 import { writeRecordIn } from "../records/record.ts";
-import { findActingPerson } from "./acting-person.ts";
-import type { DatabaseAction } from "./contract.ts";
-import { catalogNameShape, checkTemplateText, words } from "./shape.ts";
+import { type DatabaseAction, findActingPerson } from "./contract.ts";
+import { actionShape, catalogNameShape, checkTemplateText } from "./shape.ts";
 
-const shape = Type.Object(
-  {
-    type: Type.Literal("write_record", {
-      ...words({ description: "Write a record.", expects: '"write_record"' }),
+const shape = actionShape("write_record", "Write a record", "Writes a record into a collection.", {
+  collection: catalogNameShape("collection"),
+  data: Type.Record(
+    Type.String({ pattern: FIELD_NAME.source }),
+    Type.Unknown({
+      description: "The field's value; {{paths}} in its strings are filled in.",
+      expects: "a JSON value",
+      templated: true,
     }),
-    collection: catalogNameShape("collection"),
-    data: Type.Record(
-      Type.String({ pattern: FIELD_NAME.source }),
-      Type.Unknown({
-        ...words({
-          description: "The field's value; {{paths}} in its strings are filled in.",
-          expects: "a JSON value",
-          templated: true,
-        }),
-      }),
-      {
-        ...words({
-          description: "The record's fields and their values; {{paths}} in strings are filled in.",
-          expects: 'an object of field names and values, such as { "order": "{{mapped.order_id}}" }',
-          expectsName:
-            "a field's name: letters, digits, underscores and hyphens, starting with a letter or underscore",
-        }),
-      },
-    ),
-    to: Type.Optional(
-      Type.Literal("person", {
-        ...words({
-          description:
-            "Addresses the record to the event's person; required on addressed and direct collections.",
-          expects: '"person"',
-        }),
-      }),
-    ),
-  },
-  {
-    additionalProperties: false,
-    ...words({ description: "Writes a record into a collection.", expects: "an action object" }),
-  },
-);
+    {
+      description: "The record's fields and their values; {{paths}} in strings are filled in.",
+      expects: 'an object of field names and values, such as { "order": "{{mapped.order_id}}" }',
+      expectsName:
+        "a field's name: letters, digits, underscores and hyphens, starting with a letter or underscore",
+    },
+  ),
+  to: Type.Optional(
+    Type.Literal("person", {
+      description:
+        "Addresses the record to the event's person; required on addressed and direct collections.",
+      expects: '"person"',
+    }),
+  ),
+});
 
 export type WriteRecord = Static<typeof shape>;
 

@@ -5,7 +5,7 @@
  */
 import { countChars } from "./text.ts";
 
-export interface ShapeWords {
+interface ShapeWords {
   /** One sentence for editors and the dashboard. */
   description: string;
   /** What the value must be, completing "it must be …": "an integer from 1 to 10,000". */
