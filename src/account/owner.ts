@@ -39,8 +39,8 @@ export class PasswordQueue {
   readonly #waiting: Record<PasswordLane, (() => void)[]> = { known: [], stranger: [] };
   #isRunning = false;
 
-  /** A place in the queue, given back when it is disposed of. Refuses with `signin_busy` where the lane is full. */
-  take(lane: PasswordLane): PasswordPlace {
+  /** A slot in the queue, given back when it is disposed of. Refuses with `signin_busy` where the lane is full. */
+  take(lane: PasswordLane): PasswordSlot {
     if (this.#taken[lane] > MAX_WAITING_PASSWORDS) {
       throw new Refusal(
         "signin_busy",
@@ -70,7 +70,7 @@ export class PasswordQueue {
   }
 }
 
-interface PasswordPlace extends Disposable {
+interface PasswordSlot extends Disposable {
   /** Does the work when its turn has come. */
   run<Result>(work: () => Promise<Result>): Promise<Result>;
 }
@@ -86,22 +86,22 @@ export async function hashPassword(password: string): Promise<string> {
       `password is not valid: use ${MIN_PASSWORD_CHARS} to ${MAX_PASSWORD_CHARS} characters.`,
     );
   }
-  using place = passwordQueue.take("known");
-  return await place.run(() => Bun.password.hash(password, ARGON2));
+  using slot = passwordQueue.take("known");
+  return await slot.run(() => Bun.password.hash(password, ARGON2));
 }
 
 /**
- * Whether the password is the hash's. A null hash (no such owner, none set) costs the same time and is never right. `place` is the
+ * Whether the password is the hash's. A null hash (no such owner, none set) costs the same time and is never right. `slot` is the
  * caller's, taken before the attempt was counted; without one it waits among the known.
  */
 export async function verifyPassword(
   password: string,
   hash: string | null,
-  place?: PasswordPlace,
+  slot?: PasswordSlot,
 ): Promise<boolean> {
   if (password.length > MAX_PASSWORD_CHARS) return false;
-  using own = place === undefined ? passwordQueue.take("known") : null;
-  const right = await (place ?? own)?.run(() =>
+  using own = slot === undefined ? passwordQueue.take("known") : null;
+  const right = await (slot ?? own)?.run(() =>
     Bun.password.verify(password, hash ?? DECOY).catch(() => false),
   );
   return right === true && hash !== null;

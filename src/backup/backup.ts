@@ -2,12 +2,11 @@
  * One backup: a checked copy of the whole database in one file, made beside a running server without holding anyone up. The master key is
  * no part of it, so that a backup that gets lost opens no secret; it is written to a file of its own when asked for.
  */
-import { existsSync, realpathSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
-import { partOf, placeFile, syncFile } from "../ground/durable-file.ts";
 import { findMasterKey } from "../secret/master-key.ts";
 import { copyDatabase } from "../store/database-copy.ts";
-import { BackupRefused, databaseFile } from "./place.ts";
+import { BackupRefused, databaseFile, placeKeyFile } from "./place.ts";
 
 export interface BackupRequest {
   dataDir: string;
@@ -38,7 +37,7 @@ export async function makeBackup(request: BackupRequest): Promise<BackupMade> {
   const keyFile = `${file}.key`;
   if (key !== null && !replace && existsSync(keyFile)) throw refuseKeyFile(keyFile);
   const { schema, rows } = await copyDatabase(databaseFile(dataDir), file, { replace });
-  if (key !== null) writeKeyFile(keyFile, key, replace);
+  if (key !== null && !placeKeyFile(keyFile, key, { replace })) throw refuseKeyFile(keyFile);
   return { file, bytes: statSync(file).size, schema, rows, keyFile: key === null ? null : keyFile };
 }
 
@@ -66,17 +65,6 @@ async function requireKey({ dataDir, masterKey }: BackupRequest): Promise<Uint8A
   throw new BackupRefused(
     `There is no master key in ${dataDir}: set RELAY_MASTER_KEY if it is kept elsewhere, or leave --with-key out.`,
   );
-}
-
-function writeKeyFile(keyFile: string, key: Uint8Array, replace: boolean): void {
-  const part = partOf(keyFile);
-  try {
-    writeFileSync(part, `${Buffer.from(key).toString("hex")}\n`, { mode: 0o600, flag: "wx" });
-    syncFile(part);
-    if (!placeFile(part, keyFile, { replace })) throw refuseKeyFile(keyFile);
-  } finally {
-    rmSync(part, { force: true });
-  }
 }
 
 function refuseKeyFile(keyFile: string): BackupRefused {

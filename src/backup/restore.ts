@@ -3,16 +3,7 @@
  * new one, whole: the new one is made and checked beside the old, the old one's log is folded into it, and one rename decides.
  * It never touches a directory that is in use, and never throws away what was there.
  */
-import {
-  chmodSync,
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  readFileSync,
-  realpathSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, readFileSync, realpathSync, rmSync } from "node:fs";
 import { dirname } from "node:path";
 import { type Clock, sleep } from "../ground/clock.ts";
 import { partOf, placeFile, syncFile, syncFolder } from "../ground/durable-file.ts";
@@ -27,7 +18,7 @@ import {
   openDatabaseFile,
 } from "../store/database-file.ts";
 import { lockDataDirectory } from "../store/lock.ts";
-import { BackupRefused, backupFile, databaseFile, listAllParts } from "./place.ts";
+import { BackupRefused, backupFile, databaseFile, listAllParts, placeKeyFile } from "./place.ts";
 
 /** Longer than another command waits for the database, so that none of them goes on with the file that was replaced. */
 const HOLD_AFTER_MS = 1_500;
@@ -191,17 +182,8 @@ async function requireFittingKey(request: KeyRequest): Promise<Uint8Array | null
 /** Puts the key into a directory that has none. */
 function placeKey(dataDir: string, key: Uint8Array): void {
   const file = masterKeyFile(dataDir);
-  const part = partOf(file);
-  try {
-    writeFileSync(part, `${Buffer.from(key).toString("hex")}\n`, { mode: 0o600, flag: "wx" });
-    chmodSync(part, 0o600);
-    syncFile(part);
-    if (!placeFile(part, file, { replace: false })) {
-      throw new BackupRefused(`${file} was made by another command just now: try again.`);
-    }
-  } finally {
-    rmSync(part, { force: true });
-  }
+  if (placeKeyFile(file, key, { replace: false })) return;
+  throw new BackupRefused(`${file} was made by another command just now: try again.`);
 }
 
 function readGivenKey(file: string): Uint8Array {

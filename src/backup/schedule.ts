@@ -15,7 +15,7 @@ const FIRST_LOOK_MS = MINUTE_MS;
 /** The wall clock may jump, so it is looked at more often than backups are due. */
 const LOOK_EVERY_MS = 15 * MINUTE_MS;
 
-interface BackupScheduleRooms {
+interface BackupScheduleDeps {
   dataDir: string;
   everyMs: number;
   /** How many scheduled ones are kept, the new one counted. */
@@ -28,19 +28,19 @@ interface BackupScheduleRooms {
 }
 
 export class BackupSchedule {
-  readonly #rooms: BackupScheduleRooms;
+  readonly #deps: BackupScheduleDeps;
   readonly #loop: Loop;
   #process: BackupProcess | null = null;
 
   /** Begins at once. */
-  constructor(rooms: BackupScheduleRooms) {
-    this.#rooms = rooms;
+  constructor(deps: BackupScheduleDeps) {
+    this.#deps = deps;
     this.#loop = new Loop({
-      clock: rooms.clock,
+      clock: deps.clock,
       everyMs: LOOK_EVERY_MS,
       turn: () => this.#turn(),
       onError: (error) =>
-        rooms.log.error("the scheduled backup was not made", { cause: (error as Error).message }),
+        deps.log.error("the scheduled backup was not made", { cause: (error as Error).message }),
     });
     void this.#loop.start(FIRST_LOOK_MS);
   }
@@ -53,19 +53,19 @@ export class BackupSchedule {
   }
 
   async #turn(): Promise<number | undefined> {
-    const waitMs = this.#dueInMs(this.#rooms.clock.now());
+    const waitMs = this.#dueInMs(this.#deps.clock.now());
     if (waitMs > 0) return waitMs;
     await this.#makeOne();
   }
 
   #dueInMs(nowMs: number): number {
-    const { dataDir, everyMs } = this.#rooms;
+    const { dataDir, everyMs } = this.#deps;
     const [newest] = newestFirst(dataDir, nowMs);
     return newest === undefined || newest.atMs > nowMs ? 0 : newest.atMs + everyMs - nowMs;
   }
 
   async #makeOne(): Promise<void> {
-    const { dataDir, clock, log, start, onBackup } = this.#rooms;
+    const { dataDir, clock, log, start, onBackup } = this.#deps;
     const startedMs = clock.monotonicMs();
     this.#removeParts();
     this.#process = start(backupFile(dataDir, "scheduled", clock.now()));
@@ -85,7 +85,7 @@ export class BackupSchedule {
   }
 
   #prune(): void {
-    const { dataDir, keep, clock, log } = this.#rooms;
+    const { dataDir, keep, clock, log } = this.#deps;
     for (const { file } of newestFirst(dataDir, clock.now()).slice(keep)) {
       try {
         rmSync(file, { force: true });
@@ -97,7 +97,7 @@ export class BackupSchedule {
 
   /** What a disk that takes nothing keeps is removed by the next one. */
   #removeParts(): void {
-    for (const file of listScheduledParts(this.#rooms.dataDir)) {
+    for (const file of listScheduledParts(this.#deps.dataDir)) {
       try {
         rmSync(file, { force: true });
       } catch {}

@@ -6,7 +6,7 @@ import { actorOrigin, actorWords, COMMAND_LINE } from "../account/owner.ts";
 import { createLog } from "../ground/log.ts";
 import { MAX_PAGE_SIZE } from "../ground/page.ts";
 import { EMAIL_STATES, type EmailView, listEmails } from "../mail/email.ts";
-import { type Hand, type HandMailRooms, sendEmailAgain, sendTestMail } from "../mail/hand-mail.ts";
+import { type Hand, type HandMailDeps, sendEmailAgain, sendTestMail } from "../mail/hand-mail.ts";
 import { createMailer } from "../mail/smtp-mailer.ts";
 import { requireActingPerson } from "../people/person.ts";
 import { loadMasterKey } from "../secret/master-key.ts";
@@ -58,10 +58,10 @@ export const emailsSendAgain: Command = {
   arguments: [{ name: "mail id", help: "as relay emails list --state unknown shows it", many: true }],
   options: SEND_OPTIONS,
   async run(input, world) {
-    return await withMailer(input, world, async (rooms, hand) => {
+    return await withMailer(input, world, async (deps, hand) => {
       let code = 0;
       for (const id of input.positionals) {
-        const mail = await sendEmailAgain(rooms, hand, id, (tx, personId) =>
+        const mail = await sendEmailAgain(deps, hand, id, (tx, personId) =>
           requireActingPerson(tx, hand.environmentId, personId),
         );
         code = Math.max(code, sayEnd(world, mail));
@@ -79,9 +79,9 @@ export const emailsTest: Command = {
     ...SEND_OPTIONS,
   ],
   async run(input, world) {
-    return await withMailer(input, world, async (rooms, hand, appId) => {
+    return await withMailer(input, world, async (deps, hand, appId) => {
       const limits = readLimits(world.env);
-      const mail = await sendTestMail(rooms, hand, { appId, to: input.text("to") ?? undefined, limits });
+      const mail = await sendTestMail(deps, hand, { appId, to: input.text("to") ?? undefined, limits });
       return sayEnd(world, mail);
     });
   },
@@ -97,7 +97,7 @@ function sayEnd(world: World, { id, to, state, message }: EmailView): number {
 async function withMailer(
   input: Input,
   world: World,
-  work: (rooms: HandMailRooms, hand: Hand, appId: string) => Promise<number>,
+  work: (deps: HandMailDeps, hand: Hand, appId: string) => Promise<number>,
 ): Promise<number> {
   return await withStore(input, world, async (store) => {
     const { clock } = world;

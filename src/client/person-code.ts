@@ -30,6 +30,7 @@ import { findSenderAddress } from "../mail/sender-domain.ts";
 import { findPersonByEmail, toEmailKey } from "../people/person.ts";
 import type { Sealer } from "../secret/seal.ts";
 import type { Reader, Store, Writer } from "../store/port.ts";
+import { bytes, defineTable, given, integer, type RowOf, text } from "../store/table.ts";
 
 /** Whose code, and from which network it is asked for or typed. */
 export interface CodeHolder {
@@ -38,13 +39,21 @@ export interface CodeHolder {
   network: string;
 }
 
-interface KeptCode {
-  id: number;
-  digest: Uint8Array;
-  network: Uint8Array;
-  wrongTries: number;
-  foreignTries: number;
-}
+const PERSON_CODE = defineTable({
+  name: "person_code",
+  key: ["id"],
+  columns: {
+    id: given(),
+    environmentId: integer(),
+    emailKey: text(),
+    codeDigest: bytes(),
+    networkDigest: bytes(),
+    wrongTries: integer(),
+    /** Wrong tries from networks that had not asked for it. */
+    foreignTries: integer(),
+    expiresAt: integer(),
+  },
+});
 
 /** A new code, each as likely as any other. */
 export function makeCode(): string {
@@ -61,15 +70,15 @@ export async function keepCode(
 ): Promise<number> {
   const expiresAt = nowMs + CODE_LIFE_MS;
   await tx.run("DELETE FROM person_code WHERE expires_at <= ?1", nowMs);
-  await tx.run(
-    `INSERT INTO person_code (environment_id, email_key, code_digest, network_digest, expires_at)
-     VALUES (?1, ?2, ?3, ?4, ?5)`,
-    holder.environmentId,
-    toEmailKey(holder.email),
-    digestCode(sealer, holder, code ?? randomBytes(CODE_DIGITS * 4).toString("hex")),
-    digestNetwork(sealer, holder),
+  await PERSON_CODE.insert(tx, {
+    environmentId: holder.environmentId,
+    emailKey: toEmailKey(holder.email),
+    codeDigest: digestCode(sealer, holder, code ?? randomBytes(CODE_DIGITS * 4).toString("hex")),
+    networkDigest: digestNetwork(sealer, holder),
+    wrongTries: 0,
+    foreignTries: 0,
     expiresAt,
-  );
+  });
   return expiresAt;
 }
 
@@ -86,27 +95,22 @@ export async function redeemCode(
 ): Promise<boolean> {
   const { environmentId } = holder;
   const emailKey = toEmailKey(holder.email);
-  const given = digestCode(sealer, holder, code);
+  const digest = digestCode(sealer, holder, code);
   const network = digestNetwork(sealer, holder);
-  const kept = await tx.all<KeptCode>(
-    `SELECT id, code_digest AS digest, network_digest AS network, wrong_tries AS wrongTries, foreign_tries AS foreignTries
-     FROM person_code WHERE environment_id = ?1 AND email_key = ?2 AND expires_at > ?3`,
-    environmentId,
-    emailKey,
-    nowMs,
-  );
-  const isOwn = (one: KeptCode): boolean => timingSafeEqual(one.network, network);
+  const live = "WHERE environment_id = $environmentId AND email_key = $emailKey AND expires_at > $nowMs";
+  const kept = await PERSON_CODE.all(tx, live, { environmentId, emailKey, nowMs });
+  const isOwn = (one: RowOf<typeof PERSON_CODE>): boolean => timingSafeEqual(one.networkDigest, network);
   const open = kept.filter((one) =>
     isOwn(one) ? one.wrongTries < MAX_CODE_TRIES : one.foreignTries < MAX_FOREIGN_CODE_TRIES,
   );
-  if (open.filter((one) => timingSafeEqual(one.digest, given)).length > 0) {
+  if (open.filter((one) => timingSafeEqual(one.codeDigest, digest)).length > 0) {
     const sql = "DELETE FROM person_code WHERE environment_id = ?1 AND email_key = ?2";
     await tx.run(sql, environmentId, emailKey);
     return true;
   }
   for (const one of open) {
-    const column = isOwn(one) ? "wrong_tries" : "foreign_tries";
-    await tx.run(`UPDATE person_code SET ${column} = ${column} + 1 WHERE id = ?1`, one.id);
+    const tries = isOwn(one) ? { wrongTries: one.wrongTries + 1 } : { foreignTries: one.foreignTries + 1 };
+    await PERSON_CODE.change(tx, one, tries);
   }
   return false;
 }
@@ -172,12 +176,14 @@ export async function claimCodeMails(
 ): Promise<void> {
   // Codes live for minutes: what was sent before the last hour led to nothing.
   await tx.run(
-    `UPDATE email SET person_id = ?1 WHERE environment_id = ?2 AND created_at >= ?3
-       AND person_id IS NULL AND kind = 'account' AND lower(recipient) = lower(?4)`,
-    of.personId,
-    of.environmentId,
-    of.nowMs - 6 * CODE_LIFE_MS,
-    of.email,
+    `UPDATE email SET person_id = $personId WHERE environment_id = $environmentId AND created_at >= $after
+       AND person_id IS NULL AND kind = 'account' AND lower(recipient) = lower($email)`,
+    {
+      personId: of.personId,
+      environmentId: of.environmentId,
+      after: of.nowMs - 6 * CODE_LIFE_MS,
+      email: of.email,
+    },
   );
 }
 

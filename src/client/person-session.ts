@@ -5,6 +5,7 @@
 import { hashToken, newId, newToken } from "../ground/id.ts";
 import { DAY_MS, PERSON_SESSION_LIFE_MS } from "../ground/limit.ts";
 import type { Reader, Writer } from "../store/port.ts";
+import { bytes, defineTable, integer, type RowOf, text } from "../store/table.ts";
 
 /** Tells a session's token from an app key, wherever one stands. */
 export const SESSION_TOKEN = /^ps_[A-Za-z0-9]{43}$/;
@@ -12,29 +13,43 @@ const TOKEN_CHARS = 43;
 /** Sliding costs a write, so it happens at most this often. */
 const SLIDE_EVERY_MS = DAY_MS;
 
-export interface PersonSession {
-  id: string;
-  personId: string;
-  expiresAt: number;
-}
+const PERSON_SESSION = defineTable({
+  name: "person_session",
+  key: ["id"],
+  columns: {
+    tokenHash: bytes(),
+    id: text(),
+    environmentId: integer(),
+    personId: text(),
+    createdAt: integer(),
+    expiresAt: integer(),
+  },
+});
+
+const FOUND_SESSION = PERSON_SESSION.pick("id", "personId", "expiresAt");
+export type PersonSession = RowOf<typeof FOUND_SESSION>;
+
+const PERSON_NETWORK = defineTable({
+  name: "person_network",
+  key: ["personId", "networkDigest"],
+  columns: { personId: text(), networkDigest: bytes(), seenAt: integer() },
+});
 
 /** Starts a session; the token stands nowhere else. It ends 30 days after it was last used. */
 export async function createPersonSession(
   tx: Writer,
-  of: { environmentId: number; personId: string; nowMs: number },
+  { environmentId, personId, nowMs }: { environmentId: number; personId: string; nowMs: number },
 ): Promise<{ token: string; expiresAt: number }> {
   const token = `ps_${newToken(TOKEN_CHARS)}`;
-  const expiresAt = of.nowMs + PERSON_SESSION_LIFE_MS;
-  await tx.run(
-    `INSERT INTO person_session (token_hash, id, environment_id, person_id, created_at, expires_at)
-     VALUES (?1, ?2, ?3, ?4, ?5, ?6)`,
-    hashToken(token),
-    newId("ses", of.nowMs),
-    of.environmentId,
-    of.personId,
-    of.nowMs,
+  const expiresAt = nowMs + PERSON_SESSION_LIFE_MS;
+  await PERSON_SESSION.insert(tx, {
+    tokenHash: hashToken(token),
+    id: newId("ses", nowMs),
+    environmentId,
+    personId,
+    createdAt: nowMs,
     expiresAt,
-  );
+  });
   return { token, expiresAt };
 }
 
@@ -47,7 +62,7 @@ export async function findPersonSession(
 ): Promise<PersonSession | null> {
   if (!SESSION_TOKEN.test(token)) return null;
   return tx.get<PersonSession>(
-    `SELECT person_session.id, person_id AS personId, expires_at AS expiresAt
+    `SELECT ${FOUND_SESSION.columnsOf("person_session")}
      FROM person_session JOIN person ON person.id = person_id AND person.status = 'active'
      WHERE token_hash = ?1 AND person_session.environment_id = ?2 AND expires_at > ?3`,
     hashToken(token),
@@ -69,7 +84,7 @@ export async function slidePersonSession(tx: Writer, session: PersonSession, now
 
 /** Ends one session. */
 export async function endPersonSession(tx: Writer, sessionId: string): Promise<void> {
-  await tx.run("DELETE FROM person_session WHERE id = ?1", sessionId);
+  await PERSON_SESSION.delete(tx, { id: sessionId });
 }
 
 /** Ends every session of the person; answers how many. */
@@ -91,13 +106,9 @@ export async function rememberNetwork(
   tx: Writer,
   of: { personId: string; network: Uint8Array; nowMs: number },
 ): Promise<void> {
-  await tx.run(
-    `INSERT INTO person_network (person_id, network_digest, seen_at) VALUES (?1, ?2, ?3)
-     ON CONFLICT (person_id, network_digest) DO UPDATE SET seen_at = excluded.seen_at`,
-    of.personId,
-    of.network,
-    of.nowMs,
-  );
+  const row = { personId: of.personId, networkDigest: of.network, seenAt: of.nowMs };
+  const again = "ON CONFLICT (person_id, network_digest) DO UPDATE SET seen_at = excluded.seen_at";
+  await PERSON_NETWORK.insert(tx, row, again);
 }
 
 /** Forgets sessions, codes and networks that have ended; for the daily cleaning. */

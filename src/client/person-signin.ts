@@ -39,7 +39,7 @@ export function isInvitedOnly(environment: Pick<Environment, "settings">): boole
   return settingsSection(environment, SIGNIN_SECTION).invitedOnly === true;
 }
 
-interface SigninRooms {
+interface SigninDeps {
   store: Store;
   clock: Clock;
   sealer: Sealer;
@@ -50,7 +50,7 @@ interface SigninRooms {
 }
 
 /** Where somebody signs in, and from where. */
-export interface SigninPlace {
+export interface SigninContext {
   appId: string;
   environmentId: number;
   /** Who lets people in, in words: `key:<id>` of the app key. */
@@ -73,38 +73,38 @@ interface Asker {
 }
 
 export class PersonSignin {
-  readonly #rooms: SigninRooms;
+  readonly #deps: SigninDeps;
   readonly #cap: PersonSigninCap;
   /** Which owners were told of a budget within the hour: a flood of refused calls writes nothing. */
   readonly #told: Limiter;
 
-  constructor(rooms: SigninRooms) {
-    this.#rooms = rooms;
-    this.#cap = new PersonSigninCap(rooms.clock, rooms.limits);
-    this.#told = new Limiter(rooms.clock, 1, SIGNIN_WINDOW_MS);
+  constructor(deps: SigninDeps) {
+    this.#deps = deps;
+    this.#cap = new PersonSigninCap(deps.clock, deps.limits);
+    this.#told = new Limiter(deps.clock, 1, SIGNIN_WINDOW_MS);
   }
 
   /**
    * Mails a code to the address, whether or not anybody has it; earlier ones go on. Answers when the code ends. Refuses with
    * `invalid_input` (no address), `code_capped` and `code_not_sent`.
    */
-  async requestCode(place: SigninPlace, given: string): Promise<{ expiresAt: number }> {
-    const { store, clock, local } = this.#rooms;
+  async requestCode(context: SigninContext, given: string): Promise<{ expiresAt: number }> {
+    const { store, clock, local } = this.#deps;
     const email = requireAddress(given);
-    const holder = holderOf(place, email);
+    const holder = holderOf(context, email);
     const asker = await store.read((tx) => this.#findAsker(tx, holder));
     const { environment, person, isKnown } = asker;
     if (!isKnown && this.#cap.isUsedUp(holder) && this.#takesTelling(environment, "codesPerHour")) {
       await store.write("app", (tx) => this.#tellOwner(tx, environment, "codesPerHour"));
     }
     const isStranger = person === null;
-    const isCrowded = !this.#cap.countCode(place.source, holder, { isKnown, isStranger });
+    const isCrowded = !this.#cap.countCode(context.source, holder, { isKnown, isStranger });
     const isClosed = isStranger && isInvitedOnly(environment);
     const isTold = isCrowded && !isClosed && this.#takesTelling(environment, "strangerCodesPerHour");
     const kept = await store.write("app", async (tx) => {
       const from = await requireCodeSender(tx, environment, local);
       if (isTold) await this.#tellOwner(tx, environment, "strangerCodesPerHour");
-      return await this.#keep(tx, place.appId, holder, isCrowded || isClosed ? null : from);
+      return await this.#keep(tx, context.appId, holder, isCrowded || isClosed ? null : from);
     });
     const failed =
       kept.mail === null ? await pretendSend(store, clock, environment.id) : await this.#send(kept.mail);
@@ -116,20 +116,25 @@ export class PersonSignin {
    * Starts a session for whoever holds the address's code, which is used up. Refuses with `invalid_input`, `signin_capped`,
    * `code_invalid`, and to the holder of a right code alone with `person_suspended` and `signup_capped`.
    */
-  async signIn(place: SigninPlace, given: { email: string; code: string }): Promise<SignedIn> {
+  async signIn(context: SigninContext, given: { email: string; code: string }): Promise<SignedIn> {
     const email = requireAddress(given.email);
-    this.#cap.countTry(place.source);
+    this.#cap.countTry(context.source);
     const code = given.code.replaceAll(/\s/g, "");
-    const done = await this.#rooms.store.write("app", (tx) => this.#redeem(tx, place, email, code));
+    const done = await this.#deps.store.write("app", (tx) => this.#redeem(tx, context, email, code));
     if (done instanceof Refusal) throw done;
     return done;
   }
 
   /** Answers a refusal instead of throwing it where the tries must stay counted and the code used up. */
-  async #redeem(tx: Writer, place: SigninPlace, email: string, code: string): Promise<SignedIn | Refusal> {
-    const { sealer, clock, limits } = this.#rooms;
-    const { environmentId } = place;
-    const holder = holderOf(place, email);
+  async #redeem(
+    tx: Writer,
+    context: SigninContext,
+    email: string,
+    code: string,
+  ): Promise<SignedIn | Refusal> {
+    const { sealer, clock, limits } = this.#deps;
+    const { environmentId } = context;
+    const holder = holderOf(context, email);
     const nowMs = clock.now();
     const { person: known, environment } = await this.#findAsker(tx, holder);
     const isRight = await redeemCode(tx, sealer, holder, code, nowMs);
@@ -140,7 +145,13 @@ export class PersonSignin {
         "The code is wrong, used, older than ten minutes or was tried too often: type the newest one, or ask for another.",
       );
     }
-    const signUp = { environmentId, email, createdBy: place.by, nowMs, signupsPerDay: limits.signupsPerDay };
+    const signUp = {
+      environmentId,
+      email,
+      createdBy: context.by,
+      nowMs,
+      signupsPerDay: limits.signupsPerDay,
+    };
     const { person } = await signUpPerson(tx, signUp);
     if (person.status === "suspended") {
       return new Refusal(
@@ -159,8 +170,8 @@ export class PersonSignin {
     const environment = await findEnvironmentById(tx, holder.environmentId);
     if (environment === null) throw new Refusal("not_found", "There is no such environment any more.");
     const person = await findPersonByEmail(tx, holder.environmentId, holder.email);
-    const nowMs = this.#rooms.clock.now();
-    const network = digestNetwork(this.#rooms.sealer, holder);
+    const nowMs = this.#deps.clock.now();
+    const network = digestNetwork(this.#deps.sealer, holder);
     const isKnown = person !== null && (await knowsNetwork(tx, { personId: person.id, network, nowMs }));
     return { environment, person, isKnown };
   }
@@ -172,7 +183,7 @@ export class PersonSignin {
     holder: CodeHolder,
     from: string | null,
   ): Promise<{ mail: OutgoingMail | null; expiresAt: number }> {
-    const { sealer, clock, local } = this.#rooms;
+    const { sealer, clock, local } = this.#deps;
     const { environmentId, email } = holder;
     const nowMs = clock.now();
     const code = from === null ? null : makeCode();
@@ -185,7 +196,7 @@ export class PersonSignin {
 
   /** Whether the mail certainly did not leave; one whose end is not known may well have, so it counts as sent. */
   async #send(mail: OutgoingMail): Promise<boolean> {
-    const { store, mailer, clock } = this.#rooms;
+    const { store, mailer, clock } = this.#deps;
     const sent = await mailer.send(mail, { withinMs: CODE_MAIL_WITHIN_MS });
     await store.write("app", (tx) => finishEmail(tx, mail.emailId, endOf(sent), clock.now()));
     return sent.kind === "failed";
@@ -198,7 +209,7 @@ export class PersonSignin {
 
   /** Nobody else is told: whoever asked is answered as anyone. */
   async #tellOwner(tx: Writer, environment: Environment, limit: keyof typeof USED_UP): Promise<void> {
-    const { clock, limits } = this.#rooms;
+    const { clock, limits } = this.#deps;
     await raiseAlert(tx, {
       environmentId: environment.id,
       code: "codes_capped",
@@ -217,7 +228,7 @@ const USED_UP = {
 };
 
 /** An IPv6 network is the /48: whoever holds one changes addresses at will. */
-function holderOf({ environmentId, source }: SigninPlace, email: string): CodeHolder {
+function holderOf({ environmentId, source }: SigninContext, email: string): CodeHolder {
   return { environmentId, email, network: wideNetworkOf(source) ?? source };
 }
 

@@ -19,10 +19,14 @@ const MAX_BIGINT_CHARS = 1_000;
 interface RawJson {
   readonly rawJSON: string;
 }
-const { rawJSON, isRawJSON } = JSON as unknown as {
-  rawJSON(text: string): RawJson;
-  isRawJSON(value: unknown): value is RawJson;
-};
+declare global {
+  /** What the runtime has and TypeScript's library does not name yet. */
+  interface JSON {
+    rawJSON(text: string): RawJson;
+    isRawJSON(value: unknown): value is RawJson;
+  }
+}
+const { rawJSON, isRawJSON } = JSON;
 
 /** Stands for a number as it was written, between reading and walking; nobody can write it who did not see it. */
 const MARK = `number ${randomUUID()} `;

@@ -5,7 +5,7 @@
 import { Type } from "typebox";
 import library from "../../client/g.js" with { type: "text" };
 import { endPersonSession, endPersonSessions } from "../client/person-session.ts";
-import type { SigninPlace } from "../client/person-signin.ts";
+import type { SigninContext } from "../client/person-signin.ts";
 import { toIso } from "../ground/clock.ts";
 import { fields, orNull, time, timeOrNull } from "../ground/schema.ts";
 import { checkAccess, grantSource } from "../people/access-grant.ts";
@@ -39,7 +39,7 @@ function viewClientPerson({ id, email, createdAt }: PersonRow) {
 
 const email = Type.String({ description: "an e-mail address" });
 
-function placeOf({ key, environmentId }: ClientCall, source: string): SigninPlace {
+function placeOf({ key, environmentId }: ClientCall, source: string): SigninContext {
   return { appId: key.appId, environmentId, by: `key:${key.id}`, source };
 }
 

@@ -1,6 +1,6 @@
 /** What the HTTP face is handed: the rooms below it, already wired together by service.ts. It makes nothing of this itself. */
 import type { SigninCap } from "../account/signin-cap.ts";
-import type { ClientWrites } from "../client/client-write.ts";
+import type { ClientWrites } from "../client/person-record.ts";
 import type { PersonSignin } from "../client/person-signin.ts";
 import type { ServiceConfig } from "../config.ts";
 import type { Clock } from "../ground/clock.ts";

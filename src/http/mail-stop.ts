@@ -9,12 +9,13 @@ import { findEnvironmentById } from "../account/environment.ts";
 import { toIsoOrNull } from "../ground/clock.ts";
 import { readPageRequest } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
-import { fields, pageOf, pageQuery, time, timeOrNull } from "../ground/schema.ts";
+import { fields, pageOf, pageQuery, timeOrNull } from "../ground/schema.ts";
 import {
   findMailStop,
   listMailStops,
   MAIL_STOP_PATH,
   type MailStop,
+  mailStopView,
   readStopToken,
   setMailStop,
 } from "../mail/mail-stop.ts";
@@ -96,7 +97,7 @@ export const mailStopRoutes = [
     path: "/mail/stops",
     summary: "Lists people who want no mail of kind event, the newest first.",
     query: fields(pageQuery),
-    answer: pageOf(Type.Object({ person: Type.String(), email: Type.String(), stoppedAt: time })),
+    answer: pageOf(mailStopView),
     handle({ deps, environment, query }) {
       const page = readPageRequest(query);
       return deps.store.read((tx) => listMailStops(tx, environment.id, page));

@@ -12,21 +12,23 @@ import { isInvitedOnly } from "../client/person-signin.ts";
 import { toIso, toIsoOrNull } from "../ground/clock.ts";
 import { DEFAULT_LIMITS } from "../ground/limit.ts";
 import { fields, oneOf, orNull, time, timeOrNull } from "../ground/schema.ts";
-import { readMailSettings, viewMailSettings } from "../mail/mail-settings.ts";
-import { findSenderDomain, viewSenderDomain } from "../mail/sender-domain.ts";
+import {
+  mailSettingsInput,
+  mailSettingsView,
+  readMailSettings,
+  viewMailSettings,
+} from "../mail/mail-settings.ts";
+import { findSenderDomain, senderDomainView, viewSenderDomain } from "../mail/sender-domain.ts";
 import { VERSION } from "../release/change.ts";
 import { RECEIPTS_SECTION } from "../selling/receipt.ts";
 import type { Reader } from "../store/port.ts";
 import { ALERT_CODES, ALERT_MAIL_SWITCH } from "../watch/alert.ts";
 import { docsUrl } from "./answer.ts";
 import type { HttpDeps } from "./deps.ts";
-import { senderDomain } from "./mail.ts";
 import { environmentRoute } from "./route.ts";
 import { changeSettings } from "./setting-change.ts";
 
 const ALERT_SWITCHES = [...ALERT_CODES, ALERT_MAIL_SWITCH] as const;
-
-const security = oneOf(["tls", "starttls", "none"]);
 
 const settings = Type.Object({
   app: Type.Object({ id: Type.String(), name: Type.String() }),
@@ -39,44 +41,14 @@ const settings = Type.Object({
   heldAt: timeOrNull,
   processorSecret: orNull(Type.Object({ fingerprint: Type.String(), setAt: time })),
   limits: Type.Record(Type.String(), Type.Integer()),
-  mail: Type.Object({
-    sends: Type.Boolean(),
-    fromName: orNull(Type.String()),
-    replyTo: orNull(Type.String()),
-    smtp: orNull(
-      Type.Object({
-        host: Type.String(),
-        port: Type.Integer(),
-        security,
-        username: orNull(Type.String()),
-        passwordSetAt: timeOrNull,
-      }),
-    ),
-  }),
-  senderDomain: orNull(senderDomain),
+  mail: mailSettingsView,
+  senderDomain: orNull(senderDomainView),
   alerts: Type.Record(Type.String(), Type.Boolean()),
   receipts: Type.Object({ collection: orNull(Type.String()) }),
   signin: Type.Object({ invitedOnly: Type.Boolean() }),
 });
 
 export type SettingsView = Static<typeof settings>;
-
-const mailInput = fields({
-  sends: Type.Optional(Type.Boolean()),
-  fromName: Type.Optional(orNull(Type.String({ description: "a name, or null" }))),
-  replyTo: Type.Optional(orNull(Type.String({ description: "an e-mail address, or null" }))),
-  smtp: Type.Optional(
-    orNull(
-      fields({
-        host: Type.String(),
-        port: Type.Optional(Type.Integer()),
-        security: Type.Optional(security),
-        username: Type.Optional(orNull(Type.String())),
-        password: Type.Optional(orNull(Type.String())),
-      }),
-    ),
-  ),
-});
 
 /** Every switch there is, and no other: one that was misspelled would switch nothing off. */
 const alertsInput = fields(
@@ -141,7 +113,7 @@ export const settingRoutes = [
       version: Type.Integer({ description: "the version you read, an integer" }),
       held: Type.Optional(Type.Boolean()),
       processorSecret: Type.Optional(orNull(Type.String({ description: "the processor's secret, or null" }))),
-      mail: Type.Optional(mailInput),
+      mail: Type.Optional(mailSettingsInput),
       alerts: Type.Optional(alertsInput),
       receipts: Type.Optional(fields({ collection: orNull(Type.String()) })),
       signin: Type.Optional(

@@ -61,7 +61,7 @@ function answerSession(deps: HttpDeps, headers: Headers, started: Awaited<Return
 }
 
 /**
- * The owner that an e-mail and password belong to. The attempt is counted before the password is looked at, and only once it has a place
+ * The owner that an e-mail and password belong to. The attempt is counted before the password is looked at, and only once it has a slot
  * among those whose password will be: what is turned away as too much opens no window.
  */
 async function checkPassword(
@@ -70,10 +70,10 @@ async function checkPassword(
 ): Promise<SignedIn> {
   const { signinCap } = deps;
   const device = readDeviceCookie(deps, request, given.email);
-  using place = passwordQueue.take(signinCap.knows(source, given.email, device) ? "known" : "stranger");
+  using slot = passwordQueue.take(signinCap.knows(source, given.email, device) ? "known" : "stranger");
   signinCap.count(source, given.email, device);
   const owner = await deps.store.read((tx) => findOwnerByEmail(tx, given.email));
-  const right = await verifyPassword(given.password, owner?.passwordHash ?? null, place);
+  const right = await verifyPassword(given.password, owner?.passwordHash ?? null, slot);
   if (owner === null || !right) {
     deps.log.warn("A sign-in attempt failed.", { source });
     throw new Refusal(

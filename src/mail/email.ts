@@ -2,61 +2,71 @@
  * Every mail as a row: intended before it leaves, then what became of it. The caps are counted here, from the rows themselves, so that a
  * restart forgets nothing. It never sends.
  */
+
+import { type Static, Type } from "typebox";
 import { toIso, toIsoOrNull } from "../ground/clock.ts";
 import { newId } from "../ground/id.ts";
 import { DAY_MS, HOUR_MS, type RaisableLimits } from "../ground/limit.ts";
 import { type Page, type PageRequest, readSeq } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
+import { orNull as nullOr, oneOf, textOrNull, time, timeOrNull } from "../ground/schema.ts";
 import type { Reader, Writer } from "../store/port.ts";
+import { defineTable, given, integer, orNull, type RowOf, text } from "../store/table.ts";
 import { equals, walkPage } from "../store/walk.ts";
-import type { MailOutcome, MailTrouble } from "./mailer.ts";
+import { MAIL_TROUBLES, type MailOutcome, type MailTrouble } from "./mailer.ts";
 
-type EmailKind = "event" | "account" | "alert" | "signin";
+export const EMAIL_KINDS = ["event", "account", "alert", "signin"] as const;
+type EmailKind = (typeof EMAIL_KINDS)[number];
 export const EMAIL_STATES = ["intended", "sent", "failed", "mailbox", "unknown"] as const;
 type EmailState = (typeof EMAIL_STATES)[number];
 
-interface EmailRow {
-  seq: number;
-  id: string;
-  personId: string | null;
-  recipient: string;
-  sender: string;
-  kind: EmailKind;
-  subject: string;
-  text: string;
-  state: EmailState;
-  /** One sentence: why it was not sent, or why that is not known. */
-  message: string | null;
-  reason: MailTrouble | null;
-  relayName: string | null;
-  eventId: string | null;
-  createdAt: number;
-  /** When its text began to leave; null: it did not. */
-  leftAt: number | null;
-  finishedAt: number | null;
-}
+export const EMAIL = defineTable({
+  name: "email",
+  key: ["id"],
+  columns: {
+    seq: given(),
+    id: text(),
+    environmentId: integer(),
+    personId: orNull(text()),
+    recipient: text(),
+    sender: text(),
+    kind: text<EmailKind>(),
+    /** One line. */
+    subject: text(),
+    text: text(),
+    state: text<EmailState>(),
+    /** One sentence: why it was not sent, or why that is not known. */
+    message: orNull(text()),
+    reason: orNull(text<MailTrouble>()),
+    relayName: orNull(text()),
+    eventId: orNull(text()),
+    createdAt: integer(),
+    /** When its text began to leave; null: it did not. */
+    leftAt: orNull(integer()),
+    finishedAt: orNull(integer()),
+  },
+});
 
-export interface EmailView {
-  id: string;
-  person: string | null;
-  to: string;
-  from: string;
-  kind: EmailKind;
-  subject: string;
-  text: string;
-  state: EmailState;
-  message: string | null;
-  reason: MailTrouble | null;
-  relay: string | null;
-  eventId: string | null;
-  createdAt: string;
-  finishedAt: string | null;
-}
+type EmailRow = RowOf<typeof EMAIL>;
 
-const COLUMNS = `seq, id, person_id AS personId, recipient, sender, kind, subject, text, state, message, reason,
-  relay_name AS relayName, event_id AS eventId, created_at AS createdAt, left_at AS leftAt, finished_at AS finishedAt`;
+export const emailView = Type.Object({
+  id: Type.String(),
+  person: textOrNull,
+  to: Type.String(),
+  from: Type.String(),
+  kind: oneOf(EMAIL_KINDS),
+  subject: Type.String(),
+  text: Type.String(),
+  state: oneOf(EMAIL_STATES),
+  message: textOrNull,
+  reason: nullOr(oneOf(Object.keys(MAIL_TROUBLES) as MailTrouble[])),
+  relay: textOrNull,
+  eventId: textOrNull,
+  createdAt: time,
+  finishedAt: timeOrNull,
+});
+export type EmailView = Static<typeof emailView>;
 
-/** The mail as the API shows it. */
 function viewEmail(row: EmailRow): EmailView {
   return {
     id: row.id,
@@ -76,39 +86,27 @@ function viewEmail(row: EmailRow): EmailView {
   };
 }
 
-interface NewEmail {
-  environmentId: number;
-  personId: string | null;
-  recipient: string;
-  sender: string;
-  kind: EmailKind;
-  /** One line. */
-  subject: string;
-  text: string;
-  relayName: string | null;
-  eventId: string | null;
-  nowMs: number;
-}
+type NewEmail = Pick<
+  EmailRow,
+  | "environmentId"
+  | "personId"
+  | "recipient"
+  | "sender"
+  | "kind"
+  | "subject"
+  | "text"
+  | "relayName"
+  | "eventId"
+>;
 
 /** Writes the mail as `intended`; answers its id. */
-export async function intendEmail(tx: Writer, email: NewEmail): Promise<string> {
-  const id = newId("eml", email.nowMs);
-  await tx.run(
-    `INSERT INTO email (id, environment_id, person_id, recipient, sender, kind, subject, text, state, relay_name, event_id,
-       created_at)
-     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, 'intended', ?9, ?10, ?11)`,
-    id,
-    email.environmentId,
-    email.personId,
-    email.recipient,
-    email.sender,
-    email.kind,
-    email.subject,
-    email.text,
-    email.relayName,
-    email.eventId,
-    email.nowMs,
-  );
+export async function intendEmail(
+  tx: Writer,
+  { nowMs, ...email }: NewEmail & { nowMs: number },
+): Promise<string> {
+  const id = newId("eml", nowMs);
+  const open = { state: "intended", message: null, reason: null, leftAt: null, finishedAt: null } as const;
+  await EMAIL.insert(tx, { ...email, id, ...open, createdAt: nowMs });
   return id;
 }
 
@@ -132,9 +130,10 @@ interface EmailEnd {
 
 /** What became of an intended mail. */
 export async function finishEmail(tx: Writer, id: string, end: EmailEnd, nowMs: number): Promise<void> {
-  const sql =
-    "UPDATE email SET state = ?2, message = ?3, reason = ?4, finished_at = ?5 WHERE id = ?1 AND state = 'intended'";
-  await tx.run(sql, id, end.state, end.message ?? null, end.reason ?? null, nowMs);
+  const { state, message = null, reason = null } = end;
+  const sql = `UPDATE email SET state = $state, message = $message, reason = $reason, finished_at = $nowMs
+    WHERE id = $id AND state = 'intended'`;
+  await tx.run(sql, { id, state, message, reason, nowMs });
 }
 
 /** Takes a mail whose end is unknown to be sent once more; its `leftAt` stays, so that a crash on the way leaves it unknown again. */
@@ -155,13 +154,13 @@ export function findNewestEmail(
   tx: Reader,
   of: { environmentId: number; personId: string; eventId: string },
 ): Promise<EmailRow | null> {
-  const sql = `SELECT ${COLUMNS} FROM email WHERE person_id = ?1 AND environment_id = ?2 AND event_id = ?3 ORDER BY seq DESC LIMIT 1`;
-  return tx.get<EmailRow>(sql, of.personId, of.environmentId, of.eventId);
+  const rest = `WHERE person_id = $personId AND environment_id = $environmentId AND event_id = $eventId
+    ORDER BY seq DESC LIMIT 1`;
+  return EMAIL.get(tx, rest, of);
 }
 
 export function findEmail(tx: Reader, environmentId: number, id: string): Promise<EmailRow | null> {
-  const sql = `SELECT ${COLUMNS} FROM email WHERE environment_id = ?1 AND id = ?2`;
-  return tx.get<EmailRow>(sql, environmentId, id);
+  return EMAIL.get(tx, "WHERE environment_id = $environmentId AND id = $id", { environmentId, id });
 }
 
 /** Removes a mail that certainly did not leave and makes room for the one that is intended in its place. */
@@ -217,7 +216,7 @@ export async function listEmails(
     tx,
     {
       from: `email INDEXED BY ${person === undefined ? "email_by_environment" : "email_by_person"}`,
-      columns: COLUMNS,
+      columns: EMAIL.columns,
       key: "seq",
       led: [equals("environment_id", environmentId), equals("person_id", person)],
       fits: [equals("kind", kind), equals("state", state)],

@@ -27,7 +27,7 @@ import { findSenderAddress } from "./sender-domain.ts";
 /** Somebody waits for the answer, and a connection without one ends after 30 seconds. */
 const WITHIN_MS = 20_000;
 
-export interface HandMailRooms {
+export interface HandMailDeps {
   store: Store;
   clock: Clock;
   mailer: Mailer;
@@ -47,7 +47,7 @@ export interface Hand {
  * whoever may not be mailed now. Answers the mail as it is then. Refuses with `not_found`, `mail_settled` and `mail_not_possible`.
  */
 export async function sendEmailAgain(
-  { store, clock, mailer, local }: HandMailRooms,
+  { store, clock, mailer, local }: HandMailDeps,
   { environmentId, by, origin }: Hand,
   id: string,
   requirePerson: (tx: Reader, personId: string) => Promise<unknown>,
@@ -104,7 +104,7 @@ interface TestMail {
  * was taken, its reason why not. Refuses with `invalid_input` (no owner has the address) and `mail_not_possible`.
  */
 export async function sendTestMail(
-  { store, clock, mailer, local }: HandMailRooms,
+  { store, clock, mailer, local }: HandMailDeps,
   { environmentId, by, origin }: Hand,
   { appId, to, limits }: TestMail,
 ): Promise<EmailView> {

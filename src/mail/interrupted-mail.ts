@@ -5,7 +5,9 @@
 import { alertOn, findEnvironmentById } from "../account/environment.ts";
 import { HOUR_MS } from "../ground/limit.ts";
 import type { Writer } from "../store/port.ts";
+import type { RowOf } from "../store/table.ts";
 import { raiseAlert } from "../watch/alert.ts";
+import { EMAIL } from "./email.ts";
 import { MAIL_TROUBLES } from "./mailer.ts";
 
 /** Ids that one alert names. */
@@ -14,15 +16,8 @@ const MAX_NAMED = 20;
 export const MAY_HAVE_LEFT =
   "It is not known whether this mail left, so it counts as sent and is not sent again by itself.";
 
-interface Interrupted {
-  id: string;
-  environmentId: number;
-  kind: string;
-  relayName: string | null;
-  createdAt: number;
-}
-
-const TOLD = "id, environment_id AS environmentId, kind, relay_name AS relayName, created_at AS createdAt";
+const INTERRUPTED = EMAIL.pick("environmentId", "kind", "relayName", "createdAt");
+type Interrupted = RowOf<typeof INTERRUPTED>;
 
 /**
  * At the start, before anything sends: every mail without an end is one of a process that died. An event's mail that did not leave is sent
@@ -34,13 +29,13 @@ export async function endInterruptedMails(
 ): Promise<{ unknown: number; notLeft: number }> {
   const unknown = await tx.all<Interrupted>(
     `UPDATE email SET state = 'unknown', reason = 'stopped', message = ?1, finished_at = ?2
-     WHERE state = 'intended' AND left_at IS NOT NULL RETURNING ${TOLD}`,
+     WHERE state = 'intended' AND left_at IS NOT NULL RETURNING ${INTERRUPTED.columns}`,
     MAY_HAVE_LEFT,
     nowMs,
   );
   const notLeft = await tx.all<Interrupted>(
     `UPDATE email SET state = 'failed', reason = 'stopped', message = ?1, finished_at = ?2
-     WHERE state = 'intended' RETURNING ${TOLD}`,
+     WHERE state = 'intended' RETURNING ${INTERRUPTED.columns}`,
     MAIL_TROUBLES.stopped,
     nowMs,
   );
@@ -68,13 +63,11 @@ export async function alertUnknownMail(
   if (relayName === null) return;
   const environment = await findEnvironmentById(tx, environmentId);
   if (environment === null || !alertOn(environment, "mail_unknown")) return;
-  const named = await tx.all<{ id: string }>(
-    `SELECT id FROM email WHERE state = 'unknown' AND environment_id = ?1 AND relay_name = ?2 AND finished_at > ?3
-     ORDER BY seq DESC LIMIT ?4`,
-    environmentId,
-    relayName,
-    nowMs - HOUR_MS,
-    MAX_NAMED + 1,
+  const named = await EMAIL.pick("id").all(
+    tx,
+    `WHERE state = 'unknown' AND environment_id = $environmentId AND relay_name = $relayName AND finished_at > $after
+     ORDER BY seq DESC LIMIT $most`,
+    { environmentId, relayName, after: nowMs - HOUR_MS, most: MAX_NAMED + 1 },
   );
   const ids = named.slice(0, MAX_NAMED).map(({ id }) => id);
   const more = named.length > MAX_NAMED ? " and older ones" : "";

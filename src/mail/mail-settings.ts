@@ -4,11 +4,13 @@
  */
 
 import { isIP } from "node:net";
+import { type Static, Type } from "typebox";
 import { type Environment, settingsSection } from "../account/environment.ts";
 import { toIsoOrNull } from "../ground/clock.ts";
 import { isJsonObject, type Json, type JsonObject } from "../ground/json.ts";
 import { MAX_EMAIL_CHARS } from "../ground/limit.ts";
 import { Refusal } from "../ground/refusal.ts";
+import { fields, oneOf, orNull, textOrNull, timeOrNull } from "../ground/schema.ts";
 import { breaksOneLine, countChars } from "../ground/text.ts";
 import { type AllowList, judgeAddress, parseAllowList } from "../outbound/address.ts";
 import type { Sealer } from "../secret/seal.ts";
@@ -17,59 +19,58 @@ import { isVisible } from "../template/template.ts";
 /** The name of the settings' section. */
 export const MAIL_SECTION = "mail";
 
-export type MailSecurity = "tls" | "starttls" | "none";
+/** `tls` from the first byte, `starttls` before anything is said (required, never optional), `none` in clear. */
+const security = oneOf(["tls", "starttls", "none"]);
+export type MailSecurity = Static<typeof security>;
 
-export interface SmtpSettings {
-  host: string;
-  port: number;
-  /** `tls` from the first byte, `starttls` before anything is said (required, never optional), `none` in clear. */
-  security: MailSecurity;
-  username: string | null;
+export const mailSettingsView = Type.Object({
+  /** The owner's switch: while false, email_person sends nothing. */
+  sends: Type.Boolean(),
+  /** The name beside the sender's address; null: the address alone. */
+  fromName: textOrNull,
+  /** Where answers go; null: to the sender. */
+  replyTo: textOrNull,
+  smtp: orNull(
+    Type.Object({
+      host: Type.String(),
+      port: Type.Integer(),
+      security,
+      username: textOrNull,
+      passwordSetAt: timeOrNull,
+    }),
+  ),
+});
+type MailSettingsView = Static<typeof mailSettingsView>;
+
+/** The server as it is kept: a type and no interface, as JSON is read as one. */
+export type SmtpSettings = Omit<NonNullable<MailSettingsView["smtp"]>, "passwordSetAt"> & {
   /** Sealed, in base64; see `openSmtpPassword`. */
   password: string | null;
   passwordSetAt: number | null;
-}
+};
+type MailSettings = Omit<MailSettingsView, "smtp"> & { smtp: SmtpSettings | null };
 
-interface MailSettings {
-  /** The owner's switch: while false, email_person sends nothing. */
-  sends: boolean;
-  /** The name beside the sender's address; null: the address alone. */
-  fromName: string | null;
-  /** Where answers go; null: to the sender. */
-  replyTo: string | null;
-  smtp: SmtpSettings | null;
-}
-
-interface MailSettingsView {
-  sends: boolean;
-  fromName: string | null;
-  replyTo: string | null;
-  smtp: {
-    host: string;
-    port: number;
-    security: MailSecurity;
-    username: string | null;
-    passwordSetAt: string | null;
-  } | null;
-}
-
-/** A change: what is absent stays; `smtp: null` removes the server. An absent password stays for the same host and username only. */
-export interface MailSettingsInput {
-  sends?: boolean | undefined;
-  /** null or "" removes it. */
-  fromName?: string | null | undefined;
-  replyTo?: string | null | undefined;
-  smtp?:
-    | {
-        host: string;
-        port?: number | undefined;
-        security?: MailSecurity | undefined;
-        username?: string | null | undefined;
-        password?: string | null | undefined;
-      }
-    | null
-    | undefined;
-}
+/**
+ * A change: what is absent stays, null or "" removes it; `smtp: null` removes the server. An absent password stays for the same host and
+ * username only.
+ */
+export const mailSettingsInput = fields({
+  sends: Type.Optional(Type.Boolean()),
+  fromName: Type.Optional(orNull(Type.String({ description: "a name, or null" }))),
+  replyTo: Type.Optional(orNull(Type.String({ description: "an e-mail address, or null" }))),
+  smtp: Type.Optional(
+    orNull(
+      fields({
+        host: Type.String(),
+        port: Type.Optional(Type.Integer()),
+        security: Type.Optional(security),
+        username: Type.Optional(textOrNull),
+        password: Type.Optional(textOrNull),
+      }),
+    ),
+  ),
+});
+export type MailSettingsInput = Static<typeof mailSettingsInput>;
 
 const DEFAULT_PORT: Readonly<Record<MailSecurity, number>> = { tls: 465, starttls: 587, none: 25 };
 const HOST = /^(?=.{1,253}$)[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?$|^[0-9a-f:.]*:[0-9a-f:.]*$/i;
@@ -224,5 +225,5 @@ function passwordContext(environmentId: number): string {
 }
 
 function readSmtp(section: Json | undefined): SmtpSettings | null {
-  return isJsonObject(section) ? (section as unknown as SmtpSettings) : null;
+  return isJsonObject(section) ? (section as SmtpSettings) : null;
 }

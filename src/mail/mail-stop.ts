@@ -4,16 +4,25 @@
  * stop another's mail by guessing. Source: RFC 2369 (List-Unsubscribe), RFC 8058 (one click).
  */
 import { timingSafeEqual } from "node:crypto";
+import { type Static, Type } from "typebox";
 import { toIso } from "../ground/clock.ts";
 import { makePage, type Page, type PageRequest } from "../ground/page.ts";
+import { time } from "../ground/schema.ts";
 import type { Sealer } from "../secret/seal.ts";
 import type { Reader, Writer } from "../store/port.ts";
+import { defineTable, integer, type RowOf, text } from "../store/table.ts";
 import { writeAudit } from "../watch/audit.ts";
 
-export interface MailStop {
-  environmentId: number;
-  personId: string;
-}
+const MAIL_STOP = defineTable({
+  name: "mail_stop",
+  key: ["personId", "environmentId"],
+  columns: { personId: text(), environmentId: integer(), stoppedAt: integer() },
+});
+
+export type MailStop = Pick<RowOf<typeof MAIL_STOP>, "environmentId" | "personId">;
+
+export const mailStopView = Type.Object({ person: Type.String(), email: Type.String(), stoppedAt: time });
+export type MailStopView = Static<typeof mailStopView>;
 
 /** Below the public origin. */
 export const MAIL_STOP_PATH = "/mail/stop/";
@@ -40,30 +49,20 @@ export async function findMailStop(
   tx: Reader,
   { environmentId, personId }: MailStop,
 ): Promise<number | null> {
-  const sql = "SELECT stopped_at AS at FROM mail_stop WHERE person_id = ?1 AND environment_id = ?2";
-  return (await tx.get<{ at: number }>(sql, personId, environmentId))?.at ?? null;
+  const rest = "WHERE person_id = $personId AND environment_id = $environmentId";
+  return (await MAIL_STOP.get(tx, rest, { personId, environmentId }))?.stoppedAt ?? null;
 }
 
 /** Stops the person's event mail, or takes the stop back; audited where it changes anything. */
 export async function setMailStop(
   tx: Writer,
   { environmentId, personId }: MailStop,
-  change: { stopped: boolean; by: string; nowMs: number },
+  { stopped, by, nowMs }: { stopped: boolean; by: string; nowMs: number },
 ): Promise<void> {
-  const { stopped, by, nowMs } = change;
+  const row = { personId, environmentId, stoppedAt: nowMs };
   const changed = stopped
-    ? await tx.run(
-        `INSERT INTO mail_stop (person_id, environment_id, stopped_at) VALUES (?1, ?2, ?3)
-         ON CONFLICT (person_id) DO NOTHING`,
-        personId,
-        environmentId,
-        nowMs,
-      )
-    : await tx.run(
-        "DELETE FROM mail_stop WHERE person_id = ?1 AND environment_id = ?2",
-        personId,
-        environmentId,
-      );
+    ? await MAIL_STOP.insert(tx, row, "ON CONFLICT (person_id) DO NOTHING")
+    : await MAIL_STOP.delete(tx, row);
   if (changed === 0) return;
   await writeAudit(tx, {
     environmentId,
@@ -79,17 +78,15 @@ export async function listMailStops(
   tx: Reader,
   environmentId: number,
   request: PageRequest,
-): Promise<Page<{ person: string; email: string; stoppedAt: string }>> {
+): Promise<Page<MailStopView>> {
   const [at = null, personId = null] = request.after?.split(" ") ?? [];
   const rows = await tx.all<{ personId: string; email: string; at: number }>(
     `SELECT person_id AS personId, person.email, stopped_at AS at
      FROM mail_stop JOIN person ON person.id = person_id AND person.status <> 'erased'
-     WHERE mail_stop.environment_id = ?1 AND (?2 IS NULL OR (stopped_at, person_id) < (CAST(?2 AS INTEGER), ?3))
-     ORDER BY stopped_at DESC, person_id DESC LIMIT ?4`,
-    environmentId,
-    at,
-    personId,
-    request.limit + 1,
+     WHERE mail_stop.environment_id = $environmentId
+       AND ($at IS NULL OR (stopped_at, person_id) < (CAST($at AS INTEGER), $personId))
+     ORDER BY stopped_at DESC, person_id DESC LIMIT $limit`,
+    { environmentId, at, personId, limit: request.limit + 1 },
   );
   return makePage(
     rows,

@@ -6,47 +6,64 @@
 import { randomBytes } from "node:crypto";
 import { Resolver } from "node:dns/promises";
 import { domainToASCII } from "node:url";
+import { type Static, Type } from "typebox";
 import { type Clock, toIsoOrNull } from "../ground/clock.ts";
 import { Refusal } from "../ground/refusal.ts";
+import { fields, timeOrNull } from "../ground/schema.ts";
 import type { Reader, Store, Writer } from "../store/port.ts";
+import { defineTable, integer, orNull, type RowOf, text } from "../store/table.ts";
 import { writeAudit } from "../watch/audit.ts";
 
-interface SenderDomain {
-  domain: string;
-  verificationToken: string;
-  verifiedAt: number | null;
-  checkedAt: number | null;
-  eventWord: string;
-  accountWord: string;
-}
+const SENDER_DOMAIN = defineTable({
+  name: "sender_domain",
+  key: ["environmentId"],
+  columns: {
+    environmentId: integer(),
+    domain: text(),
+    verificationToken: text(),
+    verifiedAt: orNull(integer()),
+    checkedAt: orNull(integer()),
+    eventWord: text(),
+    accountWord: text(),
+  },
+});
 
-interface SenderDomainView {
-  domain: string;
-  verified: boolean;
-  verifiedAt: string | null;
-  checkedAt: string | null;
-  eventWord: string;
-  accountWord: string;
+type SenderDomain = RowOf<typeof SENDER_DOMAIN>;
+
+export const senderDomainView = Type.Object({
+  domain: Type.String(),
+  verified: Type.Boolean(),
+  verifiedAt: timeOrNull,
+  checkedAt: timeOrNull,
+  eventWord: Type.String(),
+  accountWord: Type.String(),
   /** What to put into the domain's DNS. */
-  record: { type: "TXT"; name: string; value: string };
-}
+  record: Type.Object({ type: Type.Literal("TXT"), name: Type.String(), value: Type.String() }),
+});
 
 /** Looks TXT records up: every record as its strings joined; empty when the name has none. Throws when DNS itself failed. */
 export type TxtResolver = (name: string) => Promise<string[]>;
 
-export interface SenderDomainInput {
-  domain: string;
-  eventWord?: string | undefined;
-  accountWord?: string | undefined;
+export const senderDomainInput = fields({
+  domain: Type.String({ description: "a domain such as example.com" }),
+  eventWord: Type.Optional(Type.String()),
+  accountWord: Type.Optional(Type.String()),
+});
+
+export type SenderDomainInput = Static<typeof senderDomainInput>;
+
+/** Who changes the domain, and when. */
+interface DomainChange {
+  environmentId: number;
+  by: string;
+  nowMs: number;
 }
 
-const COLUMNS = `domain, verification_token AS verificationToken, verified_at AS verifiedAt, checked_at AS checkedAt,
-  event_word AS eventWord, account_word AS accountWord`;
 const LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 const WORD = /^[a-z0-9](?:[a-z0-9+_-]|\.(?=[a-z0-9])){0,62}$/;
 
 /** The domain as the API shows it, with the record to paste. */
-export function viewSenderDomain(row: SenderDomain): SenderDomainView {
+export function viewSenderDomain(row: SenderDomain): Static<typeof senderDomainView> {
   return {
     domain: row.domain,
     verified: row.verifiedAt !== null,
@@ -59,10 +76,7 @@ export function viewSenderDomain(row: SenderDomain): SenderDomainView {
 }
 
 export function findSenderDomain(tx: Reader, environmentId: number): Promise<SenderDomain | null> {
-  return tx.get<SenderDomain>(
-    `SELECT ${COLUMNS} FROM sender_domain WHERE environment_id = ?1`,
-    environmentId,
-  );
+  return SENDER_DOMAIN.get(tx, "WHERE environment_id = $environmentId", { environmentId });
 }
 
 /** The address mail of this kind goes from; null until the environment's domain is verified. */
@@ -79,7 +93,7 @@ export async function findSenderAddress(
 /** Sets the domain and its words, and audits it. Another domain starts unverified under a new token. Refuses with `invalid_input`. */
 export async function saveSenderDomain(
   tx: Writer,
-  change: { environmentId: number; by: string; nowMs: number },
+  change: DomainChange,
   input: SenderDomainInput,
 ): Promise<SenderDomain> {
   const { environmentId } = change;
@@ -87,6 +101,7 @@ export async function saveSenderDomain(
   const before = await findSenderDomain(tx, environmentId);
   const same = before?.domain === domain ? before : null;
   const row: SenderDomain = {
+    environmentId,
     domain,
     verificationToken: same?.verificationToken ?? randomBytes(24).toString("base64url"),
     verifiedAt: same?.verifiedAt ?? null,
@@ -94,32 +109,17 @@ export async function saveSenderDomain(
     eventWord: readWord("eventWord", input.eventWord ?? before?.eventWord ?? "event"),
     accountWord: readWord("accountWord", input.accountWord ?? before?.accountWord ?? "account"),
   };
-  await tx.run(
-    `INSERT INTO sender_domain (environment_id, domain, verification_token, verified_at, checked_at, event_word, account_word)
-     VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
-     ON CONFLICT (environment_id) DO UPDATE SET domain = excluded.domain,
-       verification_token = excluded.verification_token, verified_at = excluded.verified_at,
-       checked_at = excluded.checked_at, event_word = excluded.event_word, account_word = excluded.account_word`,
-    environmentId,
-    row.domain,
-    row.verificationToken,
-    row.verifiedAt,
-    row.checkedAt,
-    row.eventWord,
-    row.accountWord,
-  );
+  if (before === null) await SENDER_DOMAIN.insert(tx, row);
+  else await SENDER_DOMAIN.update(tx, row);
   await auditDomain(tx, change, before, row);
   return row;
 }
 
 /** Removes the domain, and audits it: mail stops leaving. */
-export async function removeSenderDomain(
-  tx: Writer,
-  change: { environmentId: number; by: string; nowMs: number },
-): Promise<void> {
+export async function removeSenderDomain(tx: Writer, change: DomainChange): Promise<void> {
   const before = await findSenderDomain(tx, change.environmentId);
   if (before === null) return;
-  await tx.run("DELETE FROM sender_domain WHERE environment_id = ?1", change.environmentId);
+  await SENDER_DOMAIN.delete(tx, before);
   await auditDomain(tx, change, before, null);
 }
 
@@ -129,8 +129,8 @@ export async function removeSenderDomain(
  */
 export async function verifySenderDomain(
   store: Store,
-  rooms: { resolveTxt: TxtResolver; clock: Clock },
-  change: { environmentId: number; by: string },
+  deps: { resolveTxt: TxtResolver; clock: Clock },
+  change: Omit<DomainChange, "nowMs">,
 ): Promise<{ domain: SenderDomain; message: string }> {
   const { environmentId } = change;
   const row = await store.read((tx) => findSenderDomain(tx, environmentId));
@@ -138,12 +138,12 @@ export async function verifySenderDomain(
     throw new Refusal("not_found", "No sender domain is set in this environment: set one first.");
   }
   const name = recordName(row.domain);
-  const found = await rooms.resolveTxt(name).catch(() => null);
+  const found = await deps.resolveTxt(name).catch(() => null);
   if (found === null) {
     return { domain: row, message: `DNS did not answer for ${name}: nothing was changed, try again later.` };
   }
   const verified = found.some((text) => text.trim() === recordValue(row.verificationToken));
-  const nowMs = rooms.clock.now();
+  const nowMs = deps.clock.now();
   const domain = await store.write("dashboard", (tx) =>
     keepCheck(tx, { ...change, nowMs }, row, verified ? (row.verifiedAt ?? nowMs) : null),
   );
@@ -156,22 +156,21 @@ export async function verifySenderDomain(
 /** A domain changed while DNS was asked keeps its own state. */
 async function keepCheck(
   tx: Writer,
-  change: { environmentId: number; by: string; nowMs: number },
+  change: DomainChange,
   row: SenderDomain,
   verifiedAt: number | null,
 ): Promise<SenderDomain> {
   const current = await findSenderDomain(tx, change.environmentId);
   if (current?.verificationToken !== row.verificationToken) return current ?? row;
   const after: SenderDomain = { ...current, verifiedAt, checkedAt: change.nowMs };
-  const sql = "UPDATE sender_domain SET verified_at = ?2, checked_at = ?3 WHERE environment_id = ?1";
-  await tx.run(sql, change.environmentId, verifiedAt, change.nowMs);
+  await SENDER_DOMAIN.update(tx, after);
   if ((verifiedAt === null) !== (current.verifiedAt === null)) await auditDomain(tx, change, current, after);
   return after;
 }
 
 async function auditDomain(
   tx: Writer,
-  change: { environmentId: number; by: string; nowMs: number },
+  change: DomainChange,
   before: SenderDomain | null,
   after: SenderDomain | null,
 ): Promise<void> {

@@ -21,7 +21,7 @@ const STOP_GRACE_MS = 6_000;
 /** Replies about signing in, whichever command they answer: the owner can set that right (RFC 4954, section 6). */
 const SIGN_IN_REPLIES: ReadonlySet<number> = new Set([530, 534, 535, 538]);
 
-export interface HandoverRooms {
+export interface HandoverDeps {
   clock: Clock;
   lookup: AddressLookup;
   /** Private hosts that the operator allows. */
@@ -70,7 +70,7 @@ class Trouble extends Error {
 }
 
 export class Handover {
-  readonly #rooms: HandoverRooms;
+  readonly #deps: HandoverDeps;
   readonly #order: HandoverOrder;
   readonly #abort = new AbortController();
   readonly #cancels: (() => void)[] = [];
@@ -79,8 +79,8 @@ export class Handover {
   #ended = false;
   #resolve: (end: HandoverEnd) => void = () => undefined;
 
-  constructor(rooms: HandoverRooms, order: HandoverOrder) {
-    this.#rooms = rooms;
+  constructor(deps: HandoverDeps, order: HandoverOrder) {
+    this.#deps = deps;
     this.#order = order;
   }
 
@@ -100,7 +100,7 @@ export class Handover {
   }
 
   async #connect(): Promise<void> {
-    const { clock, authorities } = this.#rooms;
+    const { clock, authorities } = this.#deps;
     const { server, from } = this.#order;
     const { host, port } = server;
     const cancelConnect = this.#failAfter(CONNECT_TIMEOUT_MS, "timed_out");
@@ -148,7 +148,7 @@ export class Handover {
 
   /** Every address of the server, judged anew at each connect; one that is not allowed refuses them all. */
   async #findAddresses(): Promise<readonly string[]> {
-    const { lookup, allow } = this.#rooms;
+    const { lookup, allow } = this.#deps;
     const { host } = this.#order.server;
     const addresses = isIP(host) === 0 ? await lookup(host).catch(() => []) : [host];
     if (addresses.length === 0) throw new Trouble("name_not_found", `${host} has no address`);
@@ -202,7 +202,7 @@ export class Handover {
   }
 
   #failAfter(delayMs: number, reason: MailTrouble): () => void {
-    const cancel = this.#rooms.clock.after(delayMs, () =>
+    const cancel = this.#deps.clock.after(delayMs, () =>
       this.#fail(new Trouble(reason, "no answer in time")),
     );
     this.#cancels.push(cancel);
@@ -225,7 +225,7 @@ export class Handover {
     const connection = this.#connection;
     if (connection !== null && end.kind === "sent") {
       connection.quit();
-      const cancel = this.#rooms.clock.after(QUIT_WAIT_MS, () => connection.close());
+      const cancel = this.#deps.clock.after(QUIT_WAIT_MS, () => connection.close());
       connection.once("end", cancel);
     } else connection?.close();
     this.#resolve(end);

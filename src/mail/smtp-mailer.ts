@@ -24,11 +24,11 @@ import {
   type OutgoingMail,
   type StoppableMailer,
 } from "./mailer.ts";
-import { Handover, type HandoverEnd, type HandoverRooms } from "./smtp-handover.ts";
+import { Handover, type HandoverDeps, type HandoverEnd } from "./smtp-handover.ts";
 
 const WHOLE_TIMEOUT_MS = 60_000;
 const MAX_DETAIL_CHARS = 300;
-interface SmtpRooms {
+interface SmtpDeps {
   store: Store;
   sealer: Sealer;
   clock: Clock;
@@ -51,9 +51,9 @@ interface OpenServer extends SmtpSettings {
 }
 
 /** Throws on a malformed range in `allowPrivate`. */
-export function makeSmtpMailer(rooms: SmtpRooms): StoppableMailer {
-  const { store, clock, log, lookup = lookupAll, authorities } = rooms;
-  const doors: HandoverRooms = { clock, lookup, allow: parseAllowList(rooms.allowPrivate), authorities };
+export function makeSmtpMailer(deps: SmtpDeps): StoppableMailer {
+  const { store, clock, log, lookup = lookupAll, authorities } = deps;
+  const handoverDeps: HandoverDeps = { clock, lookup, allow: parseAllowList(deps.allowPrivate), authorities };
   const running = new Set<Handover>();
   let stopping = false;
 
@@ -62,7 +62,7 @@ export function makeSmtpMailer(rooms: SmtpRooms): StoppableMailer {
     const { fromName, replyTo } = server;
     const message = await compose(mail, { fromName, replyTo, stopUrl: stopUrlOf(mail) }, clock.now());
     if (stopping) return failed("stopped");
-    const handover = new Handover(doors, {
+    const handover = new Handover(handoverDeps, {
       server,
       from,
       to,
@@ -78,10 +78,10 @@ export function makeSmtpMailer(rooms: SmtpRooms): StoppableMailer {
   }
 
   function stopUrlOf({ environmentId, stopFor }: OutgoingMail): string | null {
-    const baseUrl = rooms.baseUrl();
+    const baseUrl = deps.baseUrl();
     return stopFor === undefined || baseUrl === null
       ? null
-      : makeStopUrl(rooms.sealer, baseUrl, { environmentId, personId: stopFor });
+      : makeStopUrl(deps.sealer, baseUrl, { environmentId, personId: stopFor });
   }
 
   function note(
@@ -106,7 +106,7 @@ export function makeSmtpMailer(rooms: SmtpRooms): StoppableMailer {
     async send(mail, { withinMs = WHOLE_TIMEOUT_MS } = {}) {
       if (stopping) return failed("stopped");
       try {
-        const server = await findServer(rooms, mail.environmentId);
+        const server = await findServer(deps, mail.environmentId);
         return server === null ? failed("no_server") : await handOver(server, mail, withinMs);
       } catch (error) {
         log.error("a mail could not be handed over", { email: mail.emailId, error });
@@ -146,12 +146,12 @@ function cleanWords(words: string, mail: OutgoingMail, { username, clearPassword
   return cutToLine(clean, MAX_DETAIL_CHARS);
 }
 
-async function findServer(rooms: SmtpRooms, environmentId: number): Promise<OpenServer | null> {
-  const environment = await rooms.store.read((tx) => findEnvironmentById(tx, environmentId));
+async function findServer(deps: SmtpDeps, environmentId: number): Promise<OpenServer | null> {
+  const environment = await deps.store.read((tx) => findEnvironmentById(tx, environmentId));
   if (environment === null) return null;
   const { smtp, fromName, replyTo } = readMailSettings(environment);
   if (smtp === null) return null;
-  return { ...smtp, fromName, replyTo, clearPassword: openSmtpPassword(rooms.sealer, environmentId, smtp) };
+  return { ...smtp, fromName, replyTo, clearPassword: openSmtpPassword(deps.sealer, environmentId, smtp) };
 }
 
 /** What the environment and the service add to each of its mails. */
@@ -191,6 +191,6 @@ async function compose(
 }
 
 /** `local`: the service runs local development. */
-export function createMailer(rooms: SmtpRooms & { local: boolean }): StoppableMailer {
-  return rooms.local ? mailboxMailer : makeSmtpMailer(rooms);
+export function createMailer(deps: SmtpDeps & { local: boolean }): StoppableMailer {
+  return deps.local ? mailboxMailer : makeSmtpMailer(deps);
 }

@@ -103,7 +103,7 @@ const READY_KEPT_MS = 1_000;
 const TAKEN_OVER =
   "Another server took over this data directory, so this one runs nothing: stop one of the two, and restart the one that stays.";
 
-interface ReadyRooms {
+interface ReadyDeps {
   store: Store;
   lease: RunnerLease;
   runner: Runner;
@@ -114,7 +114,7 @@ interface ReadyRooms {
 type Readiness = Awaited<ReturnType<HttpDeps["checkReady"]>>;
 
 /** Whether a write reaches the disk and the runner reaches it; asked at most once a second, since anyone may ask. */
-export function makeReadyCheck({ store, lease, runner, clock, log }: ReadyRooms): () => Promise<Readiness> {
+export function makeReadyCheck({ store, lease, runner, clock, log }: ReadyDeps): () => Promise<Readiness> {
   let last: { at: number; answer: Promise<Readiness> } | null = null;
   const look = async (): Promise<Readiness> => {
     if (lease.lostTo !== null) return { ready: false, problem: TAKEN_OVER };

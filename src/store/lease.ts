@@ -10,29 +10,35 @@ import { type Clock, sleep } from "../ground/clock.ts";
 import { identityOf } from "./file-place.ts";
 import { type DirectoryLock, refuseTaken } from "./lock.ts";
 import { type Reader, type Store, StoreUnavailable } from "./port.ts";
+import { defineTable, integer, orNull, type RowOf, text } from "./table.ts";
 
 /** How long one that asks waits for an answer: a holder that runs looks every second. */
 const ANSWER_WITHIN_MS = 3_000;
 const ASK_EVERY_MS = 100;
 
-interface LeaseRow {
-  epoch: number;
-  /** null: given back. */
-  holder: string | null;
-  host: string | null;
-  pid: number | null;
-  lockFile: string | null;
-  databaseFile: string | null;
-  asked: number;
-  answered: number;
-}
+/** One row, told apart by its epoch alone, so that whoever has another one changes nothing. */
+const RUNNER_LEASE = defineTable({
+  name: "runner_lease",
+  key: ["epoch"],
+  columns: {
+    epoch: integer(),
+    /** null: given back. */
+    holder: orNull(text()),
+    host: orNull(text()),
+    pid: orNull(integer()),
+    lockFile: orNull(text()),
+    databaseFile: orNull(text()),
+    asked: integer(),
+    answered: integer(),
+  },
+});
 
-const SELECT = `SELECT epoch, holder, host, pid, lock_file AS lockFile, database_file AS databaseFile, asked, answered FROM runner_lease`;
+type LeaseRow = RowOf<typeof RUNNER_LEASE>;
 
 /** This server runs nothing any more. */
 class LeaseLost extends StoreUnavailable {}
 
-interface LeaseRooms {
+interface LeaseDeps {
   store: Store;
   /** The database file. */
   file: string;
@@ -41,15 +47,15 @@ interface LeaseRooms {
 }
 
 export class RunnerLease {
-  readonly #rooms: LeaseRooms;
+  readonly #deps: LeaseDeps;
   readonly #epoch: number;
   #onLost: (by: string) => void = () => undefined;
   #onRenewed: () => void = () => undefined;
   #lostTo: string | null = null;
   #unwatch: () => void = () => undefined;
 
-  private constructor(rooms: LeaseRooms, epoch: number) {
-    this.#rooms = rooms;
+  private constructor(deps: LeaseDeps, epoch: number) {
+    this.#deps = deps;
     this.#epoch = epoch;
   }
 
@@ -57,27 +63,29 @@ export class RunnerLease {
    * Takes the lease. A holder that did not give it back is gone where its lock file is the one held now, where it had another database
    * file open (this one is a copy), or where its process is; else it is asked, and who answers is named in a DataDirectoryTaken.
    */
-  static async take(rooms: LeaseRooms): Promise<RunnerLease> {
-    const { store, file, lock } = rooms;
+  static async take(deps: LeaseDeps): Promise<RunnerLease> {
+    const { store, file, lock } = deps;
     const before = await store.read(readLease);
-    if (before.holder !== null && !isGone(before, rooms) && (await answers(before, rooms)))
+    if (before.holder !== null && !isGone(before, deps) && (await answers(before, deps)))
       throw refuseTaken(dirname(file), before.holder);
     const epoch = before.epoch + 1;
     const taken = await store.write("app", (tx) =>
       tx.run(
-        `UPDATE runner_lease SET epoch = ?1, holder = ?2, host = ?3, pid = ?4, lock_file = ?5, database_file = ?6, asked = 0, answered = 0
-         WHERE epoch = ?7`,
-        epoch,
-        lock.holder,
-        hostname(),
-        process.pid,
-        lock.identity,
-        identityOf(file),
-        before.epoch,
+        `UPDATE runner_lease SET epoch = $epoch, holder = $holder, host = $host, pid = $pid, lock_file = $lockFile,
+           database_file = $databaseFile, asked = 0, answered = 0 WHERE epoch = $before`,
+        {
+          epoch,
+          holder: lock.holder,
+          host: hostname(),
+          pid: process.pid,
+          lockFile: lock.identity,
+          databaseFile: identityOf(file),
+          before: before.epoch,
+        },
       ),
     );
     if (taken !== 1) throw refuseTaken(dirname(file), "another process that started at the same time");
-    return new RunnerLease(rooms, epoch);
+    return new RunnerLease(deps, epoch);
   }
 
   /** Throws LeaseLost unless the lease is this server's; asked in the transaction that it guards. */
@@ -101,7 +109,7 @@ export class RunnerLease {
     this.#onRenewed = on.renewed;
     // A store that cannot be used now says so by itself; the next look comes.
     const look = (foreignChange: boolean): void => void this.#look(foreignChange).catch(() => undefined);
-    this.#unwatch = this.#rooms.store.watch(({ foreignChange }) => look(foreignChange));
+    this.#unwatch = this.#deps.store.watch(({ foreignChange }) => look(foreignChange));
     // Somebody may have asked, or taken over, since the lease was taken; the store tells what changes from now on.
     look(true);
   }
@@ -110,26 +118,26 @@ export class RunnerLease {
   async release(): Promise<void> {
     this.#unwatch();
     if (this.#lostTo !== null) return;
-    const { store } = this.#rooms;
+    const { store } = this.#deps;
     await store
-      .write("app", (tx) => tx.run("UPDATE runner_lease SET holder = NULL WHERE epoch = ?1", this.#epoch))
+      .write("app", (tx) => RUNNER_LEASE.change(tx, { epoch: this.#epoch }, { holder: null }))
       .catch(() => undefined);
   }
 
   async #look(foreignChange: boolean): Promise<void> {
-    const { store, lock } = this.#rooms;
+    const { store, lock } = this.#deps;
     if (this.#lostTo !== null) return;
     if (foreignChange) await this.#readOthers();
     if (this.#lostTo !== null || lock.stands() || store.trouble !== null || !lock.renew()) return;
     await store.write("app", (tx) =>
-      tx.run("UPDATE runner_lease SET lock_file = ?2 WHERE epoch = ?1", this.#epoch, lock.identity),
+      RUNNER_LEASE.change(tx, { epoch: this.#epoch }, { lockFile: lock.identity }),
     );
     this.#onRenewed();
   }
 
   /** Whether somebody took over, or asks whether this server is there. */
   async #readOthers(): Promise<void> {
-    const { store } = this.#rooms;
+    const { store } = this.#deps;
     const { epoch, holder, asked, answered } = await store.read(readLease);
     if (epoch !== this.#epoch) return this.#lose(holder);
     if (asked === answered) return;
@@ -146,13 +154,13 @@ export class RunnerLease {
 }
 
 async function readLease(tx: Reader): Promise<LeaseRow> {
-  const row = await tx.get<LeaseRow>(SELECT);
+  const row = await RUNNER_LEASE.get(tx, "");
   if (row === null) throw new StoreUnavailable("The database has lost the row that says who runs it.");
   return row;
 }
 
 /** Whether it is certain, without asking, that the holder is gone or was never of this file. */
-function isGone({ lockFile, databaseFile, host, pid }: LeaseRow, { lock, file }: LeaseRooms): boolean {
+function isGone({ lockFile, databaseFile, host, pid }: LeaseRow, { lock, file }: LeaseDeps): boolean {
   if (lockFile === lock.identity || databaseFile !== identityOf(file)) return true;
   return host === hostname() && pid !== null && pid !== process.pid && !runs(pid);
 }
@@ -167,7 +175,7 @@ function runs(pid: number): boolean {
 }
 
 /** Asks the holder and waits for its answer. */
-async function answers({ epoch }: LeaseRow, { store, clock }: LeaseRooms): Promise<boolean> {
+async function answers({ epoch }: LeaseRow, { store, clock }: LeaseDeps): Promise<boolean> {
   const asked = await store.write("app", async (tx) => {
     await tx.run("UPDATE runner_lease SET asked = asked + 1");
     return (await readLease(tx)).asked;

@@ -1,7 +1,7 @@
 /** Signing in with an e-mailed code, rule by rule. */
 import { describe, expect, test } from "bun:test";
 import { endPersonSessions, findPersonSession, forgetEndedPersonSessions } from "../../src/client/person-session.ts";
-import { PersonSignin, type SigninPlace } from "../../src/client/person-signin.ts";
+import { PersonSignin, type SigninContext } from "../../src/client/person-signin.ts";
 import { DAY_MS, DEFAULT_LIMITS, type RaisableLimits } from "../../src/ground/limit.ts";
 import type { MailOutcome, OutgoingMail } from "../../src/mail/mailer.ts";
 import { findPersonByEmail, updatePerson } from "../../src/people/person.ts";
@@ -19,7 +19,7 @@ let count = 0;
 const newEmail = (): string => `visitor${++count}@example.com`;
 
 interface Door {
-  place: SigninPlace;
+  place: SigninContext;
   mails: OutgoingMail[];
   signin: PersonSignin;
   /** Asks for a code and answers the one that was mailed. */

@@ -4,6 +4,8 @@
  */
 import { useState } from "preact/hooks";
 
+import type { EmailView as Email } from "../../src/mail/email.ts";
+import type { MailStopView } from "../../src/mail/mail-stop.ts";
 import type { Page } from "../ground/answer.ts";
 import { call, sentenceOf, writeQuery } from "../ground/api.ts";
 import { html, type View } from "../ground/html.ts";
@@ -21,20 +23,6 @@ import { Sentence } from "../part/sentence.ts";
 import { StateMark } from "../part/state-mark.ts";
 import { Ago } from "../part/time.ts";
 import { tellDone, tellFailed } from "../part/toast.ts";
-
-interface Email {
-  id: string;
-  to: string;
-  from: string;
-  kind: string;
-  subject: string;
-  text: string;
-  state: "intended" | "sent" | "failed" | "mailbox" | "unknown";
-  message: string | null;
-  relay: string | null;
-  eventId: string | null;
-  createdAt: string;
-}
 
 const STATES: Readonly<Record<Email["state"], readonly [look: string, word: string]>> = {
   intended: ["queued", "Being sent"],
@@ -149,9 +137,7 @@ function TestMail({ place, onSent }: { place: Place; onSent: () => void }): View
 
 /** People who want no event mail; nothing where there are none. */
 function MailStops({ place }: { place: Place }): View {
-  const stops = useLoad<Page<{ person: string; email: string; stoppedAt: string }>>(
-    `${apiPath(place, "mail", "stops")}?limit=200`,
-  );
+  const stops = useLoad<Page<MailStopView>>(`${apiPath(place, "mail", "stops")}?limit=200`);
   const items = stops.data?.items ?? [];
   const allow = async (person: string, email: string): Promise<void> => {
     try {
