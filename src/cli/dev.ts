@@ -3,8 +3,9 @@ import { existsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { findLocalEnvironment } from "../account/environment.ts";
+import { COMMAND_LINE } from "../account/owner.ts";
 import { listRelayRows } from "../relay/relay.ts";
-import { startLocalSync } from "../sync/apply-local.ts";
+import { startLocalSync } from "../sync/local-sync.ts";
 import { type Command, CommandFailure } from "./command.ts";
 import { writeExample } from "./example.ts";
 import { runService } from "./serve.ts";
@@ -38,13 +39,13 @@ export const dev: Command = {
       const sync = await startLocalSync({
         store: service.store,
         environment,
+        actor: COMMAND_LINE,
         serviceDir,
         sealer: service.sealer,
         baseUrl: service.baseUrl,
         limits: config.limits,
         clock: world.clock,
         tell: (line) => world.tell(line),
-        changed: () => service.refresh(),
       });
       await sayWhere(service, environment, shown, world);
       const link = await service.makeSigninLink();

@@ -22,8 +22,6 @@ export interface RunningService extends AsyncDisposable {
   readonly port: number;
   readonly store: Store;
   readonly sealer: Sealer;
-  /** To be called after relays were changed in the store directly. */
-  refresh(): void;
   /** A one-time link into the dashboard (local) or to the first set-up (server); null once an owner exists. */
   makeSigninLink(): Promise<string | null>;
 }

@@ -1,20 +1,22 @@
-/** Reads one JSON file that a person wrote: its value, or what is wrong with it and where. It judges JSON alone, never what it means. */
+/**
+ * One JSON file that a person wrote: its value, or what is wrong with it and where; the line and column of every field, of the first mistake,
+ * and of names written twice. JSON.parse stays the judge of what is JSON, and what it means is not judged here.
+ */
 import { constants, open, stat } from "node:fs/promises";
 import { type Json, parseJson } from "../ground/json.ts";
 import type { Problem } from "../ground/refusal.ts";
-import { type JsonPlaces, type Place, placeJson } from "./json-place.ts";
+
+/** Far beyond any definition or catalog; a larger file is something else. */
+const MAX_FILE_BYTES = 1024 * 1024;
+/** Deeper than any definition may be; beyond it nothing is placed. */
+const MAX_PLACED_DEPTH = 64;
 
 /** A problem with its place in the file; null where it has none, as when the file cannot be read. */
 export interface FileProblem extends Problem {
   place: Place | null;
 }
 
-export type JsonFile =
-  | { ok: true; text: string; value: Json; places: JsonPlaces }
-  | { ok: false; text: string | null; problems: FileProblem[] };
-
-/** Far beyond any definition or catalog; a larger file is something else. */
-const MAX_FILE_BYTES = 1024 * 1024;
+export type JsonFile = { ok: true; value: Json; places: JsonPlaces } | { ok: false; problems: FileProblem[] };
 
 /** A file's text, or the sentence that says why there is none. */
 export type FileText = { text: string } | { refusal: string };
@@ -29,8 +31,11 @@ export async function readJsonFile(file: string): Promise<JsonFile> {
 /** What stands in the file, read at once whatever lies there; null where nothing does. Never throws. */
 export async function readFileText(file: string): Promise<FileText | null> {
   try {
-    const { size, isPlain } = await look(file);
-    if (!isPlain) return { refusal: "This is no file but a pipe, a device or a folder: put a file here." };
+    // Looked at before it is opened: opening a pipe waits for somebody to write.
+    const found = await stat(file);
+    const { size } = found;
+    if (!found.isFile())
+      return { refusal: "This is no file but a pipe, a device or a folder: put a file here." };
     if (size > MAX_FILE_BYTES) return { refusal: `The file is ${size} bytes long: keep it under 1 MiB.` };
     const bytes = await readBeginning(file, size);
     if (bytes.length > MAX_FILE_BYTES)
@@ -46,13 +51,7 @@ export async function readFileText(file: string): Promise<FileText | null> {
 
 /** As `readJsonFile`, of a file that was read already. */
 export function parseFileText(read: FileText): JsonFile {
-  return "text" in read ? parseJsonText(read.text) : refused(null, read.refusal);
-}
-
-/** What lies there, looked at before it is opened: opening a pipe waits for somebody to write. */
-async function look(file: string): Promise<{ size: number; isPlain: boolean }> {
-  const found = await stat(file);
-  return { size: found.size, isPlain: found.isFile() };
+  return "text" in read ? parseJsonText(read.text) : refused(read.refusal);
 }
 
 /** At most one byte more than a file may have, whatever it said of its size. */
@@ -82,17 +81,17 @@ export function parseJsonText(given: string): JsonFile {
   const places = placeJson(text);
   const { mistake } = places;
   try {
-    return { ok: true, text, value: parseJson(text), places };
+    return { ok: true, value: parseJson(text), places };
   } catch {
-    if (text.trim() === "") return refused(text, "The file is empty: write a JSON object.");
+    if (text.trim() === "") return refused("The file is empty: write a JSON object.");
     const where = mistake === null ? "somewhere" : `at line ${mistake.line}, column ${mistake.column}`;
     const why = mistake?.message ?? "it could not be read";
-    return refused(text, `The file is not JSON ${where}: ${why}.`, mistake);
+    return refused(`The file is not JSON ${where}: ${why}.`, mistake);
   }
 }
 
-function refused(text: string | null, message: string, place: Place | null = null): JsonFile {
-  return { ok: false, text, problems: [{ field: "", message, place }] };
+function refused(message: string, place: Place | null = null): JsonFile {
+  return { ok: false, problems: [{ field: "", message, place }] };
 }
 
 /** Gives each problem the place of its field, or of the nearest field around it. */
@@ -110,4 +109,140 @@ export function refuseTwice({ twice }: JsonPlaces): Problem[] {
     field,
     message: `\`${field}\` stands here twice, and only the last would count: remove one of them.`,
   }));
+}
+
+interface Place {
+  /** Both count from 1; a column counts UTF-16 units, as editors do. */
+  line: number;
+  column: number;
+}
+
+interface JsonMistake extends Place {
+  /** The middle of a sentence: "a comma or } was expected, and a name begins here". */
+  message: string;
+}
+
+interface JsonPlaces {
+  /** By dotted path: `trigger.map.0`; "" is the whole value. */
+  places: ReadonlyMap<string, Place>;
+  /** The first mistake; null where the text is JSON. */
+  mistake: JsonMistake | null;
+  /** Paths whose name stands twice in one object; JSON keeps the last. */
+  twice: readonly string[];
+}
+
+const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
+const TEXT = /"(?:[^"\\\p{Cc}]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/uy;
+const WORD = /true|false|null/y;
+const SPACE = /[ \t\r\n]*/y;
+
+/** Reads the text once. Never throws. */
+export function placeJson(text: string): JsonPlaces {
+  const scan = new Scan(text);
+  const mistake = scan.run();
+  return { places: scan.places, mistake, twice: scan.twice };
+}
+
+class Mistake extends Error {}
+
+class Scan {
+  readonly places = new Map<string, Place>();
+  readonly twice: string[] = [];
+  readonly #text: string;
+  #at = 0;
+  /** How far lines were counted: the place moves only forward, so each character is looked at once. */
+  #line = 1;
+  #lineStart = 0;
+  #lineEnd: number;
+
+  constructor(text: string) {
+    this.#text = text;
+    this.#lineEnd = this.#findLineEnd();
+  }
+
+  run(): JsonMistake | null {
+    try {
+      this.#value("", 0);
+      this.#skip(SPACE);
+      if (this.#at < this.#text.length) throw new Mistake("the end was expected");
+      return null;
+    } catch (error) {
+      if (!(error instanceof Mistake)) throw error;
+      return { ...this.#place(), message: `${error.message}, and ${this.#here()}` };
+    }
+  }
+
+  #value(path: string, depth: number): void {
+    this.#skip(SPACE);
+    if (depth > MAX_PLACED_DEPTH) throw new Mistake(`at most ${MAX_PLACED_DEPTH} levels were expected`);
+    if (!this.places.has(path)) this.places.set(path, this.#place());
+    const first = this.#text[this.#at];
+    if (first === "{") this.#object(path, depth);
+    else if (first === "[") this.#list(path, depth);
+    else if (!this.#skip(first === '"' ? TEXT : WORD) && !this.#skip(NUMBER)) {
+      throw new Mistake(first === '"' ? "a text that ends on its line was expected" : "a value was expected");
+    }
+  }
+
+  #object(path: string, depth: number): void {
+    const names = new Set<string>();
+    this.#at += 1;
+    for (let first = true; !this.#takes("}"); first = false) {
+      if (!first && !this.#takes(",")) throw new Mistake("a comma or } was expected");
+      this.#skip(SPACE);
+      const start = this.#at;
+      if (!this.#skip(TEXT)) throw new Mistake('a name in "quotes" was expected');
+      const name = JSON.parse(this.#text.slice(start, this.#at)) as string;
+      const place = path === "" ? name : `${path}.${name}`;
+      if (names.has(name)) this.twice.push(place);
+      names.add(name);
+      if (!this.#takes(":")) throw new Mistake("a colon was expected");
+      this.#value(place, depth + 1);
+    }
+  }
+
+  #list(path: string, depth: number): void {
+    this.#at += 1;
+    for (let index = 0; !this.#takes("]"); index++) {
+      if (index > 0 && !this.#takes(",")) throw new Mistake("a comma or ] was expected");
+      this.#value(path === "" ? String(index) : `${path}.${index}`, depth + 1);
+    }
+  }
+
+  #takes(sign: string): boolean {
+    this.#skip(SPACE);
+    if (this.#text[this.#at] !== sign) return false;
+    this.#at += 1;
+    return true;
+  }
+
+  #skip(pattern: RegExp): boolean {
+    pattern.lastIndex = this.#at;
+    const found = pattern.exec(this.#text)?.[0];
+    if (found === undefined) return false;
+    this.#at += found.length;
+    return true;
+  }
+
+  #here(): string {
+    const sign = this.#text[this.#at];
+    if (sign === undefined) return "the file ends here";
+    if (sign === '"') return "a text begins here";
+    if (sign === "/") return "a comment begins here, which JSON does not have";
+    return `${JSON.stringify(sign)} stands here`;
+  }
+
+  #place(): Place {
+    while (this.#lineEnd < this.#at) {
+      this.#line += 1;
+      this.#lineStart = this.#lineEnd + 1;
+      this.#lineEnd = this.#findLineEnd();
+    }
+    return { line: this.#line, column: this.#at - this.#lineStart + 1 };
+  }
+
+  #findLineEnd(): number {
+    const end = this.#text.indexOf("\n", this.#lineStart);
+    return end < 0 ? this.#text.length : end;
+  }
 }

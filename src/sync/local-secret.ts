@@ -8,18 +8,25 @@ import { Refusal } from "../ground/refusal.ts";
 import { listRelayRows, type RelayRow, receiverSecretContext, signingSecretContext } from "../relay/relay.ts";
 import { prepareSecret, readSecretSlot, storeSecret } from "../relay/secret-rotation.ts";
 import { type LocalSecrets, readLocalSecrets, setLocalSecrets } from "../secret/local-file.ts";
-import { type LocalParts, relayContext } from "./local-parts.ts";
+import { type ApplyDeps, contextOf } from "./apply.ts";
 
 const FILE_NAME = ".secrets.json";
 
+/** Where the files of local development are applied, and told of. */
+export interface LocalDeps extends ApplyDeps {
+  serviceDir: string;
+  /** Takes one line for the person at the terminal. */
+  tell: (line: string) => void;
+}
+
 export class LocalSecretFile {
-  readonly #parts: LocalParts;
+  readonly #deps: LocalDeps;
   /** The receiver secret of each relay as the file held it at the last look. */
   readonly #seen = new Map<string, string>();
   #lastRefusal = "";
 
-  constructor(parts: LocalParts) {
-    this.#parts = parts;
+  constructor(deps: LocalDeps) {
+    this.#deps = deps;
   }
 
   /** The secrets that the file holds for a relay about to be made. */
@@ -27,24 +34,22 @@ export class LocalSecretFile {
     return (await this.#readAll()).get(name) ?? {};
   }
 
-  /** Brings both sides together. Answers whether a relay's secret changed in the store. */
-  async reconcile(): Promise<boolean> {
-    const { store, environment, serviceDir } = this.#parts;
+  /** Brings both sides together. */
+  async reconcile(): Promise<void> {
+    const { store, environment, serviceDir } = this.#deps;
     const [rows, held, writtenMs] = await Promise.all([
       store.read((tx) => listRelayRows(tx, environment.id)),
       this.#readAll(),
       writtenAt(join(serviceDir, FILE_NAME)),
     ]);
-    let changed = false;
     for (const row of rows) {
       const entry = held.get(row.name) ?? {};
-      if (await this.#pastes(row, entry.receiverSecret, writtenMs)) changed = true;
-      else await this.#writeMinted(row, entry);
+      const pasted = await this.#pastes(row, entry.receiverSecret, writtenMs);
+      if (!pasted) await this.#writeMinted(row, entry);
     }
     for (const [name, { receiverSecret }] of await this.#readAll()) {
       if (receiverSecret !== undefined) this.#seen.set(name, receiverSecret);
     }
-    return changed;
   }
 
   /** Pastes the file's value where a person has written it there since. */
@@ -55,7 +60,7 @@ export class LocalSecretFile {
     if (!isNew || this.#unseal(row.secret, receiverSecretContext(row.id)) === value) return false;
     try {
       await this.#paste(row.name, value);
-      this.#parts.tell(`relay ${row.name}: now verifies with the secret in ${FILE_NAME}`);
+      this.#deps.tell(`relay ${row.name}: now verifies with the secret in ${FILE_NAME}`);
       return true;
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
@@ -65,8 +70,8 @@ export class LocalSecretFile {
   }
 
   async #paste(name: string, value: string): Promise<void> {
-    const { store, environment, sealer } = this.#parts;
-    const context = relayContext(this.#parts);
+    const { store, environment, sealer } = this.#deps;
+    const context = contextOf(this.#deps);
     const slot = await store.read((tx) => readSecretSlot(tx, environment.id, name));
     const prepared = prepareSecret(slot, value, sealer, context.nowMs);
     await store.write("dashboard", (tx) => storeSecret(tx, context, prepared));
@@ -85,19 +90,19 @@ export class LocalSecretFile {
       ...(made.signingSecret === undefined ? [] : ["signing secret"]),
     ];
     if (words.length === 0) return;
-    await setLocalSecrets(this.#parts.serviceDir, row.name, made);
-    this.#parts.tell(
+    await setLocalSecrets(this.#deps.serviceDir, row.name, made);
+    this.#deps.tell(
       `relay ${row.name}: its ${words.join(" and ")} ${words.length > 1 ? "are" : "is"} in ${FILE_NAME}`,
     );
   }
 
   #unseal(sealed: Uint8Array | null, context: string): string | null {
-    return sealed === null ? null : this.#parts.sealer.unseal(sealed, context);
+    return sealed === null ? null : this.#deps.sealer.unseal(sealed, context);
   }
 
   async #readAll(): Promise<Map<string, LocalSecrets>> {
     try {
-      return await readLocalSecrets(this.#parts.serviceDir);
+      return await readLocalSecrets(this.#deps.serviceDir);
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
       this.#tellOnce(error.message);
@@ -106,7 +111,7 @@ export class LocalSecretFile {
   }
 
   #tellOnce(line: string): void {
-    if (line !== this.#lastRefusal) this.#parts.tell(line);
+    if (line !== this.#lastRefusal) this.#deps.tell(line);
     this.#lastRefusal = line;
   }
 }

@@ -5,6 +5,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createApp } from "../../src/account/app.ts";
 import type { Environment } from "../../src/account/environment.ts";
+import { COMMAND_LINE } from "../../src/account/owner.ts";
 import { EXAMPLE_DEFINITION, writeExample } from "../../src/cli/example.ts";
 import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
 import { MAX_PAGE_SIZE } from "../../src/ground/page.ts";
@@ -16,7 +17,7 @@ import { plans } from "../../src/selling/plan.ts";
 import { products } from "../../src/selling/product.ts";
 import type { Store } from "../../src/store/port.ts";
 import { openSqlite } from "../../src/store/sqlite.ts";
-import { type LocalSync, startLocalSync } from "../../src/sync/apply-local.ts";
+import { type LocalSync, startLocalSync } from "../../src/sync/local-sync.ts";
 import { listAudit } from "../../src/watch/audit.ts";
 import { listProblems } from "../../src/watch/problem.ts";
 import { VirtualClock } from "../kit/virtual-clock.ts";
@@ -40,6 +41,9 @@ beforeEach(async () => {
   environment = made.environments[0] as Environment;
   told = [];
   changes = 0;
+  store.listen((touched) => {
+    if (touched.has("relay")) changes++;
+  });
   sync = null;
   await writeExample(join(folder, "service"));
 });
@@ -57,15 +61,13 @@ async function start(): Promise<LocalSync> {
   const started = await startLocalSync({
     store,
     environment,
+    actor: COMMAND_LINE,
     serviceDir: file(),
     sealer,
     baseUrl: "http://127.0.0.1:4747",
     limits: DEFAULT_LIMITS,
     clock,
     tell: (line) => void told.push(line),
-    changed: () => {
-      changes++;
-    },
   });
   sync = started;
   return started;

@@ -7,8 +7,7 @@ import fc from "fast-check";
 import { EXAMPLE_CATALOG, EXAMPLE_DEFINITION } from "../../src/cli/example.ts";
 import { checkCatalogFile } from "../../src/sync/catalog-file.ts";
 import { checkDefinitionFile } from "../../src/sync/definition-file.ts";
-import { parseJsonText } from "../../src/sync/json-file.ts";
-import { placeJson } from "../../src/sync/json-place.ts";
+import { parseJsonText, placeJson } from "../../src/sync/json-file.ts";
 import { runCommand } from "../kit/cli-world.ts";
 
 const MISTAKES: readonly [rule: string, text: string, line: number, column: number, message: RegExp][] = [

@@ -1,0 +1,239 @@
+/**
+ * What files say, put into an environment: a relay by its definition, and the items of a catalog. What the catalog does not name is left
+ * alone, because a collection holds records and a plan has subscribers; those are deleted in the dashboard. Nothing here reads a file.
+ */
+import type { Environment } from "../account/environment.ts";
+import { type Actor, actorWords } from "../account/owner.ts";
+import type { Clock } from "../ground/clock.ts";
+import { writeJson } from "../ground/json.ts";
+import { Refusal, tellWarnings, type Warning } from "../ground/refusal.ts";
+import { findAccessSlug, putAccessSlug } from "../people/entitlement.ts";
+import { putCollection, viewCollection } from "../records/collection.ts";
+import type { Definition } from "../relay/definition-shape.ts";
+import { findRelay, type RelayContext } from "../relay/relay.ts";
+import { createRelay, updateRelay } from "../relay/relay-save.ts";
+import { deleteRelay } from "../relay/relay-state.ts";
+import { type CatalogChange, isSoldAs, type SoldThrough } from "../selling/catalog-item.ts";
+import { plans, savePlan } from "../selling/plan.ts";
+import { products, saveProduct } from "../selling/product.ts";
+import type { Store, Writer } from "../store/port.ts";
+import { writeAudit } from "../watch/audit.ts";
+import type { Catalog } from "./catalog-file.ts";
+
+/** The environment that files are applied to, and by whom. */
+export interface ApplyDeps extends Omit<RelayContext, "nowMs"> {
+  store: Store;
+  environment: Environment;
+  actor: Actor;
+  clock: Clock;
+}
+
+/** The context of a save made now. */
+export function contextOf(deps: ApplyDeps): RelayContext {
+  return { ...deps, nowMs: deps.clock.now() };
+}
+
+type AppliedRelay =
+  /** `warnings`: without those about what the relay names, which may be in the catalog that is applied after it. */
+  | { outcome: "created" | "changed"; warnings: string[] }
+  | { outcome: "same" }
+  /** The dashboard's edit is newer than the file. */
+  | { outcome: "kept" }
+  | { outcome: "refused"; message: string };
+
+interface WrittenRelay {
+  definition: Definition;
+  secret: string | null;
+  signingSecret: string | null;
+  /** When the file was written, where a newer edit in the dashboard shall win; null where the file wins. */
+  writtenMs: number | null;
+}
+
+const FROM_FILE = { kind: "file", synced: false } as const;
+
+/** Creates or changes the relay of a definition file. */
+export async function applyRelay(deps: ApplyDeps, written: WrittenRelay): Promise<AppliedRelay> {
+  const { definition, secret, signingSecret, writtenMs } = written;
+  const { name } = definition;
+  try {
+    return await deps.store.write("dashboard", async (tx): Promise<AppliedRelay> => {
+      const context = contextOf(deps);
+      const row = await findRelay(tx, context.environment.id, name);
+      if (row === null) {
+        const made = await createRelay(tx, context, { definition, secret, signingSecret, origin: FROM_FILE });
+        return { outcome: "created", warnings: withoutReferences(made.warnings) };
+      }
+      if (writeJson(row.definition) === writeJson(definition)) return { outcome: "same" };
+      if (writtenMs !== null && row.originKind === "dashboard" && row.originAt > writtenMs) {
+        return { outcome: "kept" };
+      }
+      const change = { definition, version: row.version, origin: FROM_FILE };
+      const saved = await updateRelay(tx, context, name, change);
+      return { outcome: "changed", warnings: withoutReferences(saved.warnings) };
+    });
+  } catch (error) {
+    if (!(error instanceof Refusal)) throw error;
+    return { outcome: "refused", message: error.message };
+  }
+}
+
+const OF_REFERENCES: ReadonlySet<string> = new Set([
+  "reference_missing",
+  "not_sold_here",
+  "record_does_not_fit",
+]);
+
+function withoutReferences(warnings: readonly Warning[]): string[] {
+  return tellWarnings(warnings.filter(({ code }) => !OF_REFERENCES.has(code)));
+}
+
+/** Deletes the relay whose file is gone; one that the dashboard made or edited stays. */
+export async function removeRelay(deps: ApplyDeps, name: string): Promise<"deleted" | "kept" | "absent"> {
+  return await deps.store.write("dashboard", async (tx) => {
+    const row = await findRelay(tx, deps.environment.id, name);
+    if (row === null) return "absent";
+    if (row.originKind !== "file") return "kept";
+    await deleteRelay(tx, contextOf(deps), name);
+    return "deleted";
+  });
+}
+
+/** What was done and what was refused, one sentence each. */
+export interface AppliedCatalog {
+  done: string[];
+  refused: string[];
+}
+
+/** Applies one item; answers what was done, one sentence each. */
+type Step = (tx: Writer, change: CatalogChange) => Promise<string[]>;
+
+/**
+ * Collections and access: what relays write to and grant. Applied before the relays; so is letting go of a relay that is gone, because a
+ * relay is not saved while what it sells is bound to one that does not exist.
+ */
+export function applyStock(deps: ApplyDeps, catalog: Catalog): Promise<AppliedCatalog> {
+  return applySteps(deps, [
+    ...catalog.collections.map((collection): [string, Step] => [
+      `collections.${collection.name}`,
+      async (tx, { environmentId, by, nowMs }) => {
+        const { before, after } = await putCollection(tx, environmentId, collection, nowMs);
+        if (before?.version === after.version) return [];
+        const done = before === null ? "created" : "changed";
+        await writeAudit(tx, {
+          environmentId,
+          atMs: nowMs,
+          actor: by,
+          action: `collection.${done}`,
+          target: `collection:${after.name}`,
+          before: before === null ? null : viewCollection(before),
+          after: viewCollection(after),
+        });
+        return [`collection ${after.name} ${done}`];
+      },
+    ]),
+    ...catalog.access.map((entry): [string, Step] => [
+      `access.${entry.slug}`,
+      async (tx, { environmentId, by, nowMs }) => {
+        const { slug, title = slug } = entry;
+        const standing = await findAccessSlug(tx, environmentId, slug);
+        if (standing?.title === title) return [];
+        await putAccessSlug(tx, environmentId, entry, nowMs);
+        await writeAudit(tx, {
+          environmentId,
+          atMs: nowMs,
+          actor: by,
+          action: "access.changed",
+          target: `access:${slug}`,
+          before: standing === null ? null : { slug, title: standing.title },
+          after: { slug, title },
+        });
+        return [`access:${slug} ${standing === null ? "created" : "changed"}`];
+      },
+    ]),
+    ...catalog.products.map(({ name, soldThrough }): [string, Step] => [
+      `products.${name}`,
+      async (tx, change) => {
+        const standing = await products.find(tx, change.environmentId, name);
+        if (standing === null || !(await isLost(tx, change, standing.soldThrough, soldThrough))) return [];
+        const { title, key, credits } = standing;
+        await saveProduct(tx, change, name, { title, key, credits });
+        return [];
+      },
+    ]),
+    ...catalog.plans.map(({ name, soldThrough }): [string, Step] => [
+      `plans.${name}`,
+      async (tx, change) => {
+        const standing = await plans.find(tx, change.environmentId, name);
+        if (standing === null || !(await isLost(tx, change, standing.soldThrough, soldThrough))) return [];
+        await savePlan(tx, change, name, { title: standing.title, default: standing.isDefault });
+        return [];
+      },
+    ]),
+  ]);
+}
+
+/** Whether what is sold through a relay that is gone shall be sold another way. */
+async function isLost(
+  tx: Writer,
+  { environmentId }: CatalogChange,
+  standing: SoldThrough | null,
+  wanted: unknown,
+): Promise<boolean> {
+  if (standing?.kind !== "relay" || isSoldAs(standing, wanted)) return false;
+  return (await findRelay(tx, environmentId, standing.relay)) === null;
+}
+
+/** Products and plans, which may name a relay as the way they are sold. Applied after the relays. */
+export function applyOffers(deps: ApplyDeps, catalog: Catalog): Promise<AppliedCatalog> {
+  // The new default takes over before the old one is saved without it.
+  const inOrder = [...catalog.plans].sort(
+    (one, other) => Number(other.default === true) - Number(one.default === true),
+  );
+  return applySteps(deps, [
+    ...catalog.products.map((product): [string, Step] => [
+      `products.${product.name}`,
+      async (tx, change) => {
+        const { name, title = name, key = name, credits = 0, soldThrough } = product;
+        const standing = await products.find(tx, change.environmentId, name);
+        const same = standing?.title === title && standing.key === key && standing.credits === credits;
+        if (same && isSoldAs(standing.soldThrough, soldThrough)) return [];
+        const saved = await saveProduct(tx, change, name, { title, key, credits, soldThrough });
+        const warnings = saved.warnings.map((warning) => `product ${name}: warning: ${warning}`);
+        return [`product ${name} ${saved.created ? "created" : "changed"}`, ...warnings];
+      },
+    ]),
+    ...inOrder.map((plan): [string, Step] => [
+      `plans.${plan.name}`,
+      async (tx, change) => {
+        const { name, title = name, soldThrough } = plan;
+        const standing = await plans.find(tx, change.environmentId, name);
+        const isDefault = plan.default ?? standing?.isDefault;
+        const same = standing?.title === title && standing.isDefault === isDefault;
+        if (same && isSoldAs(standing.soldThrough, soldThrough)) return [];
+        const { created } = await savePlan(tx, change, name, { title, default: isDefault, soldThrough });
+        return [`plan ${name} ${created ? "created" : "changed"}`];
+      },
+    ]),
+  ]);
+}
+
+/** All in one transaction, each undone alone when it is refused. */
+async function applySteps(
+  { store, environment, actor, clock }: ApplyDeps,
+  steps: readonly [place: string, Step][],
+): Promise<AppliedCatalog> {
+  if (steps.length === 0) return { done: [], refused: [] };
+  const change = { environmentId: environment.id, by: actorWords(actor), nowMs: clock.now() };
+  return await store.write("dashboard", async (tx) => {
+    const outcome: AppliedCatalog = { done: [], refused: [] };
+    for (const [place, step] of steps) {
+      try {
+        outcome.done.push(...(await tx.attempt(() => step(tx, change))));
+      } catch (error) {
+        if (!(error instanceof Refusal)) throw error;
+        outcome.refused.push(`${place}: ${error.message}`);
+      }
+    }
+    return outcome;
+  });
+}
