@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { requireEnvironment, saveSettings } from "../../src/account/environment.ts";
+import { fulfilProduct } from "../../src/action/fulfil-product.ts";
 import type { RefusalCode } from "../../src/ground/refusal-code.ts";
 import { listPurchases } from "../../src/selling/purchase.ts";
 import { type ReceiptInput, recordReceipt } from "../../src/selling/receipt.ts";
@@ -82,6 +83,19 @@ describe("a card receipt", () => {
     const second = await record({ ...input, kind: "refund" });
     expect([first.created, second.created, second.receipt.kind]).toEqual([true, false, "refund"]);
     expect(await market.holdings(person)).toEqual({ grants: [], credits: 0, plan: "free" });
+    const filter = { target: `purchase:${first.receipt.id}` };
+    const { items } = await store.read((tx) => listAudit(tx, environmentId, filter, { limit: 9, after: null }));
+    expect(items).toMatchObject([{ action: "receipt.refunded", actor: "key:test", before: { credits: 100 }, after: { credits: 0 } }]);
+  });
+
+  test("never refunds what a relay fulfilled", async () => {
+    const person = await market.newPerson();
+    const ref = newRef();
+    const held = { grants: ["lamp from purchase"], credits: 100, plan: "free" };
+    await market.sell(fulfilProduct, { type: "fulfil_product", product: "lamp", ref }, person);
+    expect(await market.holdings(person)).toEqual(held);
+    expect((await refusalOf(() => record({ kind: "refund", ref, person: person.id, product: "lamp" }))).code).toBe("not_found");
+    expect(await market.holdings(person)).toEqual(held);
   });
 
   test("for a plan starts a subscription billed by the processor; the next one renews it", async () => {

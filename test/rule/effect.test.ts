@@ -1,0 +1,58 @@
+/** The last guard under every action: work that left the house is settled once, and work that is done is never forgotten. */
+import { expect, test } from "bun:test";
+import { completeEffect, dropIntent, forgetRanActions, intendEffect, keepActionList, settleEffect } from "../../src/event/effect.ts";
+import { DAY_MS, EVENT_RETENTION_MS } from "../../src/ground/limit.ts";
+import type { LiveRelay } from "../../src/relay/live-relay.ts";
+import { UniqueViolation, type Writer } from "../../src/store/port.ts";
+import { openFreshStore } from "../kit/fresh-store.ts";
+
+const { store } = await openFreshStore();
+const key = "email_person\n\nfingerprint\n1";
+let seq = 0;
+
+/** A new event's attempt. */
+const working = (runs = 1) => ({ seq: runs === 1 ? ++seq : seq, runs });
+const write = (work: (tx: Writer) => Promise<void>) => store.write("relay", work);
+const effects = () => store.read((tx) => tx.all("SELECT state, result, run FROM effect WHERE event_seq = ?1", seq));
+
+test("what was intended is settled by one attempt; another that believes it is its own changes nothing", async () => {
+  const first = working();
+  await write((tx) => intendEffect(tx, seq, key, "mark"));
+  expect(await effects()).toEqual([{ state: "intended", result: '"mark"', run: null }]);
+  await write((tx) => settleEffect(tx, first, key, "first"));
+  await expect(write((tx) => settleEffect(tx, working(2), key, "second"))).rejects.toThrow("not intended any more");
+  expect(await effects()).toEqual([{ state: "done", result: '"first"', run: 1 }]);
+});
+
+test("what was never intended is not settled", async () => {
+  const one = working();
+  await expect(write((tx) => settleEffect(tx, one, key, "done"))).rejects.toThrow("not intended any more");
+  expect(await effects()).toEqual([]);
+});
+
+test("an intent is dropped where nothing left; what is done stays done, and is done once", async () => {
+  const one = working();
+  await write((tx) => intendEffect(tx, seq, key, undefined));
+  await write((tx) => dropIntent(tx, seq, key));
+  expect(await effects()).toEqual([]);
+  await write((tx) => completeEffect(tx, one, key, { id: 1 }));
+  await write((tx) => dropIntent(tx, seq, key));
+  await expect(write((tx) => completeEffect(tx, working(2), key, { id: 2 }))).rejects.toBeInstanceOf(UniqueViolation);
+  expect(await effects()).toEqual([{ state: "done", result: '{"id":1}', run: 1 }]);
+});
+
+test("a list of actions counts as used once a day, and is forgotten when no event that is kept can have run it", async () => {
+  const relay = { actionList: { text: "[]", fingerprint: "list" } } as LiveRelay;
+  const usedAt = () => store.read((tx) => tx.all("SELECT used_at AS usedAt FROM ran_actions"));
+  for (const [atMs, noted] of [
+    [DAY_MS, DAY_MS],
+    [2 * DAY_MS - 1, DAY_MS],
+    [2 * DAY_MS, 2 * DAY_MS],
+  ] as const) {
+    await write((tx) => keepActionList(tx, relay, atMs));
+    expect(await usedAt()).toEqual([{ usedAt: noted }]);
+  }
+  const forget = (nowMs: number) => store.write("relay", (tx) => forgetRanActions(tx, nowMs));
+  expect(await forget(2 * DAY_MS + 2 * EVENT_RETENTION_MS)).toBe(0);
+  expect(await forget(2 * DAY_MS + 2 * EVENT_RETENTION_MS + 1)).toBe(1);
+});
