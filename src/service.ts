@@ -137,7 +137,7 @@ async function startOnce(
     log,
     concurrency: config.concurrency,
     limits: config.limits,
-    doors: {
+    ports: {
       caller:
         ports.caller ?? createCaller({ ownHosts: () => ownHosts(baseUrl(), listening), allowPrivate, clock }),
       mailer,

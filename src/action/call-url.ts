@@ -61,8 +61,8 @@ export const callUrl: SendingAction<CallUrl, CallPlan, CallOutcome> = {
     return { plan: { url: action.url, body: writeNotice(run), signingSecret: run.signingSecret } };
   },
 
-  send(plan, run, doors) {
-    return doors.caller.call({ ...plan, local: run.local });
+  send(plan, run, ports) {
+    return ports.caller.call({ ...plan, local: run.local });
   },
 
   async settle(_tx, _plan, sent) {

@@ -88,8 +88,8 @@ export interface ActionRun {
   signingSecret: string | null;
 }
 
-/** The doors out of the house that a sending action may use. */
-export interface ActionDoors {
+/** The ports out of the house that a sending action may use. */
+export interface ActionPorts {
   caller: OutboundCaller;
   mailer: Mailer;
 }
@@ -133,7 +133,7 @@ export interface SendingAction<Action = unknown, Plan = unknown, Sent = unknown>
     action: Action,
     run: ActionRun,
   ): Promise<{ plan: Plan; mark?: Json } | { outcome: ActionOutcome }>;
-  send(plan: Plan, run: ActionRun, doors: ActionDoors): Promise<Sent>;
+  send(plan: Plan, run: ActionRun, ports: ActionPorts): Promise<Sent>;
   settle(tx: Writer, plan: Plan, sent: Sent, run: ActionRun): Promise<ActionOutcome>;
   /**
    * For `repeats: false`: what became of what an earlier attempt intended and nobody wrote the end of. Its outcome where it may have left;

@@ -134,7 +134,7 @@ export const emailPerson: SendingAction<EmailPerson, OutgoingMail, MailOutcome> 
     return { plan: { ...mail, emailId }, mark: { email: emailId } };
   },
 
-  send: (plan, _run, doors) => doors.mailer.send(plan),
+  send: (plan, _run, ports) => ports.mailer.send(plan),
 
   async settle(tx, plan, sent, run) {
     await finishEmail(tx, plan.emailId, endOf(sent), run.nowMs);

@@ -2,7 +2,7 @@
 import type { Json } from "../ground/json.ts";
 import type { Writer } from "../store/port.ts";
 import { callUrl } from "./call-url.ts";
-import type { ActionDoors, ActionOutcome, ActionRun, ActionType, SendingAction } from "./contract.ts";
+import type { ActionOutcome, ActionPorts, ActionRun, ActionType, SendingAction } from "./contract.ts";
 import { emailPerson } from "./email-person.ts";
 import { fulfilProduct } from "./fulfil-product.ts";
 import { grantAccess } from "./grant-access.ts";
@@ -55,7 +55,7 @@ export interface Intended {
   /** Kept with the intent, for `conclude`. */
   mark: Json | undefined;
   /** Sends it, and answers how its end is recorded. */
-  send(doors: ActionDoors): Promise<(tx: Writer) => Promise<ActionOutcome>>;
+  send(ports: ActionPorts): Promise<(tx: Writer) => Promise<ActionOutcome>>;
 }
 
 /** The action bound to its type, whose shape it was checked to fit when it was saved; null: this version knows no such type. */
@@ -85,8 +85,8 @@ function bind<Action>(type: ActionType<Action>, action: Action): BoundAction {
       const { plan, mark } = intended;
       return {
         mark,
-        async send(doors) {
-          const sent = await type.send(plan, run, doors);
+        async send(ports) {
+          const sent = await type.send(plan, run, ports);
           return (later) => type.settle(later, plan, sent, run);
         },
       };

@@ -3,7 +3,7 @@
  * and whose `where` matches. Events and the trimming of the log are one transaction, so that a crash leaves a change in the log or in
  * its events, never in both. A paused relay's events wait; that is the runner's. It never asks who wrote: what must not fire was not logged.
  */
-import { insertEvent } from "../event/event-insert.ts";
+import { insertEvent } from "../event/insert.ts";
 import type { StoredPayload } from "../event/payload.ts";
 import type { Log } from "../ground/log.ts";
 import type { RecordView } from "../records/record.ts";

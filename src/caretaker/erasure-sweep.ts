@@ -4,7 +4,7 @@
  * forgets what it looked for when nothing is left; then the file's free pages and its log are given back, so that no copy stays in them.
  * Backups made before, and records that other people wrote, are not touched.
  */
-import { type Open, readEvents, readSweptEvent, STEP_ROWS, sweepEvent } from "../event/event-sweep.ts";
+import { type Open, readEvents, readSweptEvent, STEP_ROWS, sweepEvent } from "../event/expunge.ts";
 import type { Clock } from "../ground/clock.ts";
 import type { Log } from "../ground/log.ts";
 import { Loop } from "../ground/loop.ts";

@@ -2,11 +2,11 @@
  * What is kept how long: events and calls for 30 days, mails and the audit of runs for 90, management's audit and notices for 400, the rest
  * as long as it is of use. Each is a small step that is taken again until nothing old is left; when the steps are taken is the caretakers'.
  */
-import { alertOn, findEnvironmentById } from "../account/environment.ts";
 import { forgetEndedSessions } from "../account/session.ts";
 import { forgetEndedPersonSessions } from "../client/person-session.ts";
-import { forgetKey } from "../event/dedupe.ts";
+import { alertDropped } from "../event/alert.ts";
 import { forgetRanActions } from "../event/effect.ts";
+import { forgetKey } from "../event/insert.ts";
 import { idFloor } from "../ground/id.ts";
 import {
   AUDIT_RETENTION_MS,
@@ -16,10 +16,8 @@ import {
 } from "../ground/limit.ts";
 import type { Log } from "../ground/log.ts";
 import { forgetErasures } from "../people/person-erase.ts";
-import { relayTarget } from "../relay/relay.ts";
 import { forgetPreviousSecrets } from "../relay/secret-rotation.ts";
 import type { Writer } from "../store/port.ts";
-import { raiseAlert } from "../watch/alert.ts";
 
 /** Rows of a table in one transaction. */
 const BATCH_ROWS = 250;
@@ -170,29 +168,17 @@ export async function retireEvents(tx: Writer, nowMs: number, log: Log): Promise
   return old.length < found.length || found.length === BATCH_EVENTS;
 }
 
-/** One alert a relay, unless the owner switched it off; those of later batches join it, and its count is all of them. The log always says. */
+/** The log says always what the owner is told unless it is switched off. */
 async function tellDropped(tx: Writer, dropped: readonly OldRow[], nowMs: number, log: Log): Promise<void> {
   const byRelay = Map.groupBy(dropped, (row) => `${row.environmentId} ${row.relayName}`);
   for (const rows of byRelay.values()) {
     const [first] = rows;
     if (first === undefined) continue;
-    const { environmentId, relayName, heldAt } = first;
-    const held = heldAt !== null;
-    const what = { environmentId, relay: relayName, held, count: rows.length };
-    tx.afterCommit(() => log.warn("waiting events were dropped after 30 days", what));
-    const environment = await findEnvironmentById(tx, environmentId);
-    if (environment === null || !alertOn(environment, "events_dropped")) continue;
-    await raiseAlert(tx, {
-      environmentId,
-      code: "events_dropped",
-      target: relayTarget(relayName),
-      message: `Events of ${relayName} that waited for more than 30 days were dropped and do not run: ${
-        held
-          ? "the environment is on hold, so release it to run what still waits."
-          : "the relay is paused, so resume it to run what still waits."
-      }`,
-      count: rows.length,
-      nowMs,
-    });
+    const { environmentId, relayName } = first;
+    const [held, count] = [first.heldAt !== null, rows.length];
+    tx.afterCommit(() =>
+      log.warn("waiting events were dropped after 30 days", { environmentId, relay: relayName, held, count }),
+    );
+    await alertDropped(tx, { environmentId, relayName, held, count, nowMs });
   }
 }

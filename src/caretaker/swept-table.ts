@@ -2,8 +2,9 @@
  * The tables whose texts may hold the address of somebody who was erased, beside the events, and how a row of them is read and written over.
  * A new table or column that may hold one is a line here. It walks nothing by itself.
  */
-import { lastOfStep, type Open, STEP_ROWS } from "../event/event-sweep.ts";
+import { type Open, STEP_ROWS } from "../event/expunge.ts";
 import type { Reader, Writer } from "../store/port.ts";
+import { type LookedAt, reach } from "../store/walk.ts";
 
 /** What was under way may still write its end for a minute; a record is written at once. */
 const GRACE_MS = 60_000;
@@ -104,14 +105,14 @@ export async function readRows(
   after: string | number,
 ): Promise<SweptRow[]> {
   const bytes = columns.map((column) => `coalesce(octet_length(${column}), 0)`).join(" + ");
-  const heads = await tx.all<{ key: string | number; bytes: number }>(
-    `SELECT ${key} AS key, ${bytes} AS bytes FROM ${name}
+  const heads = await tx.all<LookedAt>(
+    `SELECT ${key} AS key, ${bytes} AS cost FROM ${name}
      WHERE environment_id = ?1 AND ${key} > ?2 AND ${where} ORDER BY ${key} LIMIT ?3`,
     environmentId,
     after,
     STEP_ROWS,
   );
-  const last = lastOfStep(heads);
+  const { floor: last } = reach(heads, STEP_ROWS);
   if (last === null) return [];
   const rows = await tx.all<Record<string, string | null> & { sweptKey: string | number; sweptAt: number }>(
     `SELECT ${key} AS sweptKey, ${at} AS sweptAt, ${columns.join(", ")} FROM ${name}

@@ -1,6 +1,6 @@
 /** One event as text: what arrived, and what each attempt did. Values come from outside, so every one is made plain first. */
-import type { EventView, RunView } from "../event/event-view.ts";
-import { isJsonObject, type Json, scalarText, writeJson } from "../ground/json.ts";
+import type { EventView, RunView, ShownResult } from "../event/view.ts";
+import { writeJson } from "../ground/json.ts";
 import { plain } from "./table.ts";
 
 const MAX_SHOWN_CHARS = 400;
@@ -15,7 +15,7 @@ export function writeEvent(event: EventView): string {
     ...(event.nextAttemptAt === null ? [] : [`  next try  ${event.nextAttemptAt}`]),
     `  payload   ${event.expunged !== null ? `(${sayExpunged(event.expunged)})` : cut(event.truncated ? `(cut) ${event.preview ?? ""}` : writeJson(event.payload))}`,
     ...(event.mappedAgain ? [`  mapped    again with version ${event.mapVersion ?? "?"} of the relay`] : []),
-    ...asList(event.warnings).map((warning) => `  warning   ${cut(show(warning))}`),
+    ...event.warnings.map((warning) => `  warning   ${cut(warning)}`),
     ...event.runs.flatMap(writeRun),
   ];
   return lines.join("\n");
@@ -27,7 +27,7 @@ function sayExpunged(why: NonNullable<EventView["expunged"]>): string {
 
 /** One line without its full stop: how it ended, and what each action of the last attempt said. */
 export function writeOutcome(event: EventView): string {
-  const results = asList(event.runs.at(-1)?.results ?? null).map(writeResult);
+  const results = (event.runs.at(-1)?.results ?? []).map(writeResult);
   return [
     `${event.id} is ${event.state}${event.reason === null ? "" : ` (${plain(event.reason)})`}`,
     ...results,
@@ -39,26 +39,16 @@ export function writeOutcome(event: EventView): string {
 function writeRun(run: RunView): string[] {
   return [
     `  attempt ${run.attempt} at ${run.startedAt}: ${run.outcome ?? "running"}`,
-    ...asList(run.results).map((result) => `    ${writeResult(result)}`),
+    ...run.results.map((result) => `    ${writeResult(result)}`),
   ];
 }
 
-function writeResult(result: Json): string {
-  if (!isJsonObject(result)) return show(result);
-  const { type = "", outcome = "", code, message, answer } = result;
-  const words = [`${show(type)} ${show(outcome)}`];
-  if (code !== undefined) words.push(show(code));
-  if (message !== undefined) words.push(show(message));
-  if (isJsonObject(answer ?? null)) words.push(`answer ${show((answer as { status?: Json }).status ?? "")}`);
+function writeResult({ type, outcome, code, message, answer }: ShownResult): string {
+  const words = [`${type} ${outcome}`];
+  if (code !== undefined) words.push(code);
+  if (message !== undefined) words.push(message);
+  if (answer !== undefined) words.push(`answer ${answer.status}`);
   return cut(words.join(": "));
-}
-
-function asList(value: Json): readonly Json[] {
-  return Array.isArray(value) ? value : [];
-}
-
-function show(value: Json): string {
-  return plain(scalarText(value) ?? writeJson(value));
 }
 
 function cut(text: string): string {

@@ -4,10 +4,10 @@
  */
 
 import { actorWords, COMMAND_LINE } from "../account/owner.ts";
-import { type EventFilter, type EventItem, listEvents } from "../event/event-list.ts";
-import { requireEventView } from "../event/event-view.ts";
 import { expungeByHand } from "../event/expunge.ts";
+import { type EventFilter, listEvents } from "../event/list.ts";
 import { type PlannedAction, planReplay, replayEvent } from "../event/replay.ts";
+import { type EventItem, requireEventView } from "../event/view.ts";
 import { sleep } from "../ground/clock.ts";
 import { writeJson } from "../ground/json.ts";
 import { MAX_ACTIONS_PER_RELAY } from "../ground/limit.ts";

@@ -5,8 +5,8 @@
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { FINAL_STATES } from "../event/event-row.ts";
-import { findEventView } from "../event/event-view.ts";
+import { FINAL_STATES } from "../event/event.ts";
+import { findEventView } from "../event/view.ts";
 import { sleep } from "../ground/clock.ts";
 import { isJsonObject, type Json, parseJson, writeJson } from "../ground/json.ts";
 import { errorCode } from "../outbound/connect.ts";

@@ -7,7 +7,23 @@ import { type Json, writeJson } from "../ground/json.ts";
 import { DAY_MS, EVENT_RETENTION_MS } from "../ground/limit.ts";
 import type { LiveAction, LiveRelay } from "../relay/live-relay.ts";
 import type { Writer } from "../store/port.ts";
-import type { EventToRun } from "./event-row.ts";
+import { defineTable, integer, orNull, text } from "../store/table.ts";
+import type { EventToRun } from "./event.ts";
+
+export const EFFECT = defineTable({
+  name: "effect",
+  key: ["eventSeq", "key"],
+  columns: {
+    eventSeq: integer(),
+    key: text(),
+    /** `intended`: it began to leave the house, and its end was not written down. */
+    state: text<"intended" | "done">(),
+    /** JSON text of what it left; null: nothing. */
+    result: orNull(text()),
+    /** The number of the run that did it. */
+    run: orNull(integer()),
+  },
+});
 
 /** One piece of work, done or begun. */
 export interface Work {
@@ -104,8 +120,7 @@ export async function intendEffect(
   key: string,
   mark: Json | undefined,
 ): Promise<void> {
-  const sql = "INSERT INTO effect (event_seq, key, state, result) VALUES (?1, ?2, 'intended', ?3)";
-  await tx.run(sql, eventSeq, key, writeAfter(mark));
+  await EFFECT.insert(tx, { eventSeq, key, state: "intended", result: writeAfter(mark), run: null });
 }
 
 /**
@@ -114,17 +129,11 @@ export async function intendEffect(
  */
 export async function completeEffect(
   tx: Writer,
-  { seq, runs }: Working,
+  { seq: eventSeq, runs: run }: Working,
   key: string,
   after: Json | undefined,
 ): Promise<void> {
-  await tx.run(
-    "INSERT INTO effect (event_seq, key, state, result, run) VALUES (?1, ?2, 'done', ?3, ?4)",
-    seq,
-    key,
-    writeAfter(after),
-    runs,
-  );
+  await EFFECT.insert(tx, { eventSeq, key, state: "done", result: writeAfter(after), run });
 }
 
 /** As `completeEffect`, of what was intended before. Throws where the intent is not there, or was settled by another. */
@@ -135,11 +144,8 @@ export async function settleEffect(
   after: Json | undefined,
 ): Promise<void> {
   const settled = await tx.run(
-    "UPDATE effect SET state = 'done', result = ?3, run = ?4 WHERE event_seq = ?1 AND key = ?2 AND state = 'intended'",
-    seq,
-    key,
-    writeAfter(after),
-    runs,
+    "UPDATE effect SET state = 'done', result = $result, run = $runs WHERE event_seq = $seq AND key = $key AND state = 'intended'",
+    { seq, runs, key, result: writeAfter(after) },
   );
   if (settled !== 1) throw new Error("An effect was settled that is not intended any more.");
 }

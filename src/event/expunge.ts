@@ -1,39 +1,37 @@
 /**
  * Taking out of an event what it says about people, while the row, its state and what it did stay known: its payload, and what its results
- * quote. What is expunged never comes back, so that the event never runs again. Who is expunged for is told by the caller.
+ * quote. What is expunged never comes back, so that the event never runs again. An erasure expunges the events that are about the person; in
+ * any other that arrived before, the address is written over, so that it goes on. Who walks through them is the caretakers'.
  */
-import { isJsonObject, type Json, type JsonObject, parseJson, writeJson } from "../ground/json.ts";
+import {
+  isJsonObject,
+  type Json,
+  type JsonObject,
+  parseJson,
+  scalarText,
+  writeJson,
+} from "../ground/json.ts";
 import { Refusal } from "../ground/refusal.ts";
-import type { Store, Writer } from "../store/port.ts";
+import type { OpenErasure } from "../people/person-erase.ts";
+import type { SoughtText } from "../people/sought-text.ts";
+import type { Reader, Store, Writer } from "../store/port.ts";
+import { type LookedAt, reach } from "../store/walk.ts";
 import { writeAudit } from "../watch/audit.ts";
-import { type EventReason, type EventState, refuseUnknownEvent } from "./event-row.ts";
-
-/** `person_erased`: its person was erased; `payload_expunged`: somebody took the payload out by hand. */
-export type Expunged = Extract<EventReason, "person_erased" | "payload_expunged">;
-
-const EXPUNGED: ReadonlySet<Json | undefined> = new Set<Expunged>(["person_erased", "payload_expunged"]);
+import { EVENT, refuseUnknownEvent } from "./event.ts";
+import { type Expunged, readExpunged } from "./payload.ts";
 
 /** Runs that one step rewrites: ten called URLs that answered 4 KB are 40 KB a run. */
 const STEP_RUNS = 25;
 
-/** Why a stored payload is not there any more, or null. What arrives stands below names of the service's own, so no sender writes this. */
-export function readExpunged(payload: Json): Expunged | null {
-  if (!isJsonObject(payload) || !EXPUNGED.has(payload.expunged)) return null;
-  return payload.expunged as Expunged;
-}
-
 /** Takes the payload, its preview, the warnings and what the runs quote out of the event. */
-export async function expungeEvent(tx: Writer, eventSeq: number, why: Expunged): Promise<void> {
+async function expungeEvent(tx: Writer, eventSeq: number, why: Expunged): Promise<void> {
   await expungePayload(tx, eventSeq, why);
   for (let after: number | null = 0; after !== null; ) after = await expungeRuns(tx, eventSeq, after);
 }
 
 async function expungePayload(tx: Writer, eventSeq: number, why: Expunged): Promise<void> {
-  await tx.run(
-    "UPDATE event SET payload = ?2, truncated = 0, preview = NULL, warnings = NULL WHERE seq = ?1",
-    eventSeq,
-    writeJson({ expunged: why }),
-  );
+  const payload = writeJson({ expunged: why });
+  await EVENT.change(tx, { seq: eventSeq }, { payload, truncated: false, preview: null, warnings: null });
   await tx.run("UPDATE effect SET result = NULL WHERE event_seq = ?1", eventSeq);
 }
 
@@ -82,14 +80,13 @@ export async function expungeByHand(store: Store, request: ExpungeRequest): Prom
   }
 }
 
+const EXPUNGED_BY_HAND = EVENT.pick("seq", "state", "payload");
+
 /** Takes the payload, says so in the audit, and answers the event's number. */
 async function beginExpunging(tx: Writer, request: ExpungeRequest): Promise<number> {
   const { environmentId, id, actor, nowMs } = request;
-  const event = await tx.get<{ seq: number; state: EventState; payload: string }>(
-    "SELECT seq, state, payload FROM event WHERE id = ?1 AND environment_id = ?2",
-    id,
-    environmentId,
-  );
+  const rest = "WHERE id = $id AND environment_id = $environmentId";
+  const event = await EXPUNGED_BY_HAND.get(tx, rest, { id, environmentId });
   if (event === null) throw refuseUnknownEvent(id);
   if (event.state === "running") {
     throw new Refusal(
@@ -103,12 +100,8 @@ async function beginExpunging(tx: Writer, request: ExpungeRequest): Promise<numb
   await expungePayload(tx, event.seq, why);
   const ends = event.state === "queued";
   if (ends) {
-    await tx.run(
-      "UPDATE event SET state = 'failed', reason = ?2, next_attempt_at = NULL, finished_at = ?3 WHERE seq = ?1",
-      event.seq,
-      why,
-      nowMs,
-    );
+    const end = { state: "failed", reason: why, nextAttemptAt: null, finishedAt: nowMs } as const;
+    await EVENT.change(tx, { seq: event.seq }, end);
   }
   await writeAudit(tx, {
     environmentId,
@@ -120,4 +113,113 @@ async function beginExpunging(tx: Writer, request: ExpungeRequest): Promise<numb
     after: { state: ends ? "failed" : event.state, payload: null },
   });
   return event.seq;
+}
+
+/** Rows that one step of a sweep reads at most: some milliseconds. */
+export const STEP_ROWS = 200;
+
+/** An open erasure with its text. */
+export interface Open extends OpenErasure {
+  text: SoughtText;
+}
+
+interface SweptEvent {
+  seq: number;
+  state: string;
+  personId: string | null;
+  payload: string;
+  preview: string | null;
+  warnings: string | null;
+}
+
+const EVENT_COLUMNS = "seq, state, person_id AS personId, payload, preview, warnings";
+
+/** The event as it is now, or null. */
+export function readSweptEvent(tx: Reader, seq: number): Promise<SweptEvent | null> {
+  return tx.get<SweptEvent>(`SELECT ${EVENT_COLUMNS} FROM event WHERE seq = ?1`, seq);
+}
+
+/** The next events after `seq`, as many as one step may read. */
+export async function readEvents(tx: Reader, environmentId: number, seq: number): Promise<SweptEvent[]> {
+  const heads = await tx.all<LookedAt>(
+    `SELECT seq AS key, octet_length(payload) + coalesce(octet_length(preview), 0)
+       + coalesce((SELECT sum(octet_length(results)) FROM run WHERE event_seq = event.seq), 0) AS cost FROM event
+     WHERE environment_id = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3`,
+    environmentId,
+    seq,
+    STEP_ROWS,
+  );
+  const { floor: last } = reach(heads, STEP_ROWS);
+  if (last === null) return [];
+  const sql = `SELECT ${EVENT_COLUMNS} FROM event WHERE environment_id = ?1 AND seq > ?2 AND seq <= ?3 ORDER BY seq`;
+  return await tx.all<SweptEvent>(sql, environmentId, seq, last);
+}
+
+/** Expunges an event about one of them; of any other that arrived before, writes the address over. */
+export async function sweepEvent(tx: Writer, event: SweptEvent, sought: readonly Open[]): Promise<void> {
+  for (const one of sought) {
+    const before = event.seq <= one.eventSeq;
+    if (one.text.personId !== event.personId && !names(event, one.text, before)) continue;
+    const payload = parseJson(event.payload);
+    if (readExpunged(payload) === "person_erased") return;
+    if (isAbout(event, payload, one.text, before)) return await expungeEvent(tx, event.seq, "person_erased");
+    if (before) await redactEvent(tx, event, one.text);
+  }
+  if (event.seq <= Math.max(...sought.map(({ eventSeq }) => eventSeq)))
+    await redactRuns(tx, event.seq, sought);
+}
+
+function names(event: SweptEvent, text: SoughtText, before: boolean): boolean {
+  if (text.holdsId(event.payload)) return true;
+  const texts = [event.payload, event.preview, event.warnings];
+  return before && texts.some((one) => one !== null && text.holdsAddress(one));
+}
+
+/** Whether the event's person, or who its payload names where it never ran, is the one that is sought. */
+function isAbout({ personId }: SweptEvent, payload: Json, text: SoughtText, before: boolean): boolean {
+  if (personId !== null) return personId === text.personId;
+  if (!isJsonObject(payload)) return false;
+  const { mapped } = payload;
+  if (isJsonObject(mapped)) {
+    if (mapped.person_id === text.personId || text.isToken(mapped.person_token)) return true;
+    return before && text.isAddress(mapped.person_email);
+  }
+  const record = isJsonObject(payload.record) ? payload.record : payload.previous;
+  return isJsonObject(record ?? null) && personOf(record as JsonObject) === text.personId;
+}
+
+function personOf(record: JsonObject): string | null {
+  return scalarText(record.owner) ?? scalarText(record.recipient);
+}
+
+async function redactEvent(tx: Writer, event: SweptEvent, text: SoughtText): Promise<void> {
+  const redact = (stored: string | null) => (stored === null ? null : text.redactStored(stored));
+  event.payload = redact(event.payload) ?? "";
+  event.preview = redact(event.preview);
+  event.warnings = redact(event.warnings);
+  await tx.run(
+    "UPDATE event SET payload = ?2, preview = ?3, warnings = ?4 WHERE seq = ?1",
+    event.seq,
+    event.payload,
+    event.preview,
+    event.warnings,
+  );
+}
+
+/** What the runs of others' events quote of them. */
+async function redactRuns(tx: Writer, eventSeq: number, sought: readonly Open[]): Promise<void> {
+  const sql =
+    "SELECT number AS key, results FROM run WHERE event_seq = ?1 UNION ALL SELECT key, result FROM effect WHERE event_seq = ?1 AND result IS NOT NULL";
+  for (const { key, results } of await tx.all<{ key: number | string; results: string }>(sql, eventSeq)) {
+    let redacted = results;
+    for (const { text, eventSeq: until } of sought) {
+      if (eventSeq <= until && text.holdsAddress(redacted)) redacted = text.redactStored(redacted);
+    }
+    if (redacted === results) continue;
+    const update =
+      typeof key === "number"
+        ? "UPDATE run SET results = ?3 WHERE event_seq = ?1 AND number = ?2"
+        : "UPDATE effect SET result = ?3 WHERE event_seq = ?1 AND key = ?2";
+    await tx.run(update, eventSeq, key, redacted);
+  }
 }

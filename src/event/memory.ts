@@ -9,12 +9,14 @@ import { isJsonObject, parseJson } from "../ground/json.ts";
 import type { ActionDefinition } from "../relay/definition-shape.ts";
 import { type LiveAction, openActions } from "../relay/live-relay.ts";
 import type { Reader } from "../store/port.ts";
-import { type BoundKey, type Memory, makeFreshKeys, openKey, type Slot, type Work } from "./effect.ts";
+import type { RowOf } from "../store/table.ts";
+import { EFFECT, type Memory, makeFreshKeys, openKey, type Slot, type Work } from "./effect.ts";
+import { RUN } from "./run.ts";
 
 /** Everything the event's attempts left behind. */
 export async function readMemory(tx: Reader, eventSeq: number): Promise<Memory> {
   const effects = await tx.all<EffectRow>(
-    `SELECT effect.key, effect.state, effect.result, run.started_at AS doneAt FROM effect
+    `SELECT ${EFFECT.columnsOf("effect")}, run.started_at AS doneAt FROM effect
      LEFT JOIN run ON run.event_seq = effect.event_seq AND run.number = effect.run WHERE effect.event_seq = ?1 ORDER BY effect.key`,
     eventSeq,
   );
@@ -32,12 +34,7 @@ export async function readMemory(tx: Reader, eventSeq: number): Promise<Memory> 
   });
 }
 
-interface EffectRow {
-  key: string;
-  state: "intended" | "done";
-  result: string | null;
-  doneAt: number | null;
-}
+type EffectRow = RowOf<typeof EFFECT> & { doneAt: number | null };
 
 function readWork({ key, state, result, doneAt }: EffectRow): Work {
   const [type = "", target = "", ...rest] = key.split("\n");
@@ -59,32 +56,33 @@ async function readLastSlots(
   eventSeq: number,
   works: ReadonlyMap<string, Work>,
 ): Promise<Slot[]> {
-  const last = await tx.get<{ list: string; work: string | null }>(
+  const last = await tx.get<{ list: string }>(
     `SELECT ran_actions.actions AS list, run.work FROM run JOIN ran_actions ON ran_actions.fingerprint = run.actions
      WHERE run.event_seq = ?1 ORDER BY run.number DESC LIMIT 1`,
     eventSeq,
   );
   if (last === null) return [];
   const actions = openList(last.list);
-  const keys = last.work === null ? makeFreshKeys(actions) : (parseJson(last.work) as unknown as BoundKey[]);
+  const keys = RAN.read(last).work ?? makeFreshKeys(actions);
   return actions.map((action, at) => ({ ...action, ...openKey(keys[at] ?? "", works) }));
 }
+
+const RAN = RUN.pick("work");
 
 function openList(text: string): LiveAction[] {
   return openActions(parseJson(text) as ActionDefinition[]);
 }
 
-interface OldRun {
-  /** JSON text; null: it was cut off before it did anything. */
-  results: string | null;
+const OLD_RUN = RUN.pick("results");
+type OldRun = RowOf<typeof OLD_RUN> & {
   /** The relay as it was saved last before the run, the audit's JSON; null: nobody knows. */
   saved: string | null;
-}
+};
 
 /** The memory with every text of earlier versions' work that can be found. One that holds none is answered as it is. */
 async function recallTexts(tx: Reader, eventSeq: number, memory: Memory): Promise<Memory> {
   if ([...memory.works.values()].every(({ fingerprint }) => fingerprint !== null)) return memory;
-  const runs = await tx.all<OldRun>(
+  const runs = await tx.all<Pick<OldRun, "saved">>(
     `SELECT run.results, (SELECT audit.after FROM audit WHERE audit.environment_id = event.environment_id
        AND audit.target = 'relay:' || event.relay_name AND audit.event_id IS NULL AND audit.at <= run.started_at
        AND audit.action IN ('relay.created', 'relay.updated') ORDER BY audit.seq DESC LIMIT 1) AS saved
@@ -94,9 +92,9 @@ async function recallTexts(tx: Reader, eventSeq: number, memory: Memory): Promis
   const works = new Map(memory.works);
   let slots: Slot[] = [];
   let isWhole = true;
-  for (const run of runs) {
-    const results = readResults(run);
-    if (results === null) continue;
+  for (const run of runs.map((stored) => OLD_RUN.read(stored))) {
+    const { results } = run;
+    if (!cameToActions(results)) continue;
     const list = openSaved(run, results);
     isWhole = isWhole && list !== null;
     slots = list === null ? [] : keyByPlace(list);
@@ -111,10 +109,8 @@ async function recallTexts(tx: Reader, eventSeq: number, memory: Memory): Promis
   return { works, slots: memory.slots.length === 0 ? slots : memory.slots, actions };
 }
 
-/** Of a run that came to its actions, else null. */
-function readResults({ results }: OldRun): ActionResult[] | null {
-  const read = results === null ? [] : (parseJson(results) as unknown as ActionResult[]);
-  return read.length === 0 || read[0]?.type === "person" || read[0]?.type === "event" ? null : read;
+function cameToActions([first]: readonly ActionResult[]): boolean {
+  return first !== undefined && first.type !== "person" && first.type !== "event";
 }
 
 /** The list that the run ran; null: the one that was saved is not it, or holds what this version does not know. */

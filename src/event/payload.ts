@@ -12,7 +12,7 @@ import {
 } from "../ground/limit.ts";
 import { cutUtf8, fitsUtf8, utf8Bytes } from "../ground/text.ts";
 import { type CompiledMap, readMap } from "../relay/event-map.ts";
-import type { EventToRun } from "./event-row.ts";
+import type { EventReason, EventToRun } from "./event.ts";
 
 export interface StoredPayload {
   /** JSON text. */
@@ -93,8 +93,8 @@ export function mapAgain(
   map: CompiledMap,
 ): { text: string; payload: JsonObject; warnings: string[] } | null {
   const { event = null, mapped = null } = payload;
-  if (stored.truncated === 1 || event === null || !isJsonObject(mapped)) return null;
-  const isForm = stored.form === null ? looksLikeForm(event) : stored.form === 1;
+  if (stored.truncated || event === null || !isJsonObject(mapped)) return null;
+  const isForm = stored.form ?? looksLikeForm(event);
   const { kept, warnings } = keepMapped(readMap(map, { value: event, form: isForm ? [] : null }));
   if (writeCanonicalJson(kept) === writeCanonicalJson(mapped)) return null;
   const tail = `,"mapped":${writeJson(mapped)}}`;
@@ -115,4 +115,13 @@ function looksLikeForm(event: Json): boolean {
     isJsonObject(event) &&
     Object.values(event).every((field) => isText(field) || (Array.isArray(field) && field.every(isText)))
   );
+}
+
+/** `person_erased`: its person was erased; `payload_expunged`: somebody took the payload out by hand. */
+export const EXPUNGED = ["person_erased", "payload_expunged"] as const satisfies EventReason[];
+export type Expunged = (typeof EXPUNGED)[number];
+
+/** Why a stored payload is not there any more, or null. What arrives stands below names of the service's own, so no sender writes this. */
+export function readExpunged(payload: Json): Expunged | null {
+  return (isJsonObject(payload) && EXPUNGED.find((why) => why === payload.expunged)) || null;
 }

@@ -2,64 +2,59 @@
  * Replay: a final event is queued again with its attempts reset. It decides what may be replayed, and says before what each action will do,
  * by the same alignment that a run then follows; what was edited after its work is skipped unless the replay chooses it.
  */
+import { type Static, Type } from "typebox";
 import { toIsoOrNull } from "../ground/clock.ts";
 import { type Json, writeJson } from "../ground/json.ts";
 import { Refusal } from "../ground/refusal.ts";
-import { type Definition, readDefinition } from "../relay/definition-shape.ts";
+import { json, oneOf, orNull, timeOrNull } from "../ground/schema.ts";
+import type { Definition } from "../relay/definition-shape.ts";
 import { type LiveAction, openActions } from "../relay/live-relay.ts";
+import { RELAY } from "../relay/relay.ts";
 import { actsUnsigned } from "../relay/unsigned-rule.ts";
 import type { Reader, Writer } from "../store/port.ts";
+import type { RowOf } from "../store/table.ts";
 import { writeAudit } from "../watch/audit.ts";
 import { alignActions, mayChoose, type Step, tellDifference } from "./alignment.ts";
-
-import { type EventState, type EventTrigger, FINAL_STATES, refuseUnknownEvent } from "./event-row.ts";
-import type { Expunged } from "./expunge.ts";
+import { EVENT, FINAL_STATES, refuseUnknownEvent } from "./event.ts";
 import { readMemory } from "./memory.ts";
-
-interface ReplayRow {
-  seq: number;
-  state: EventState;
-  relayId: string;
-  relayName: string;
-  trigger: EventTrigger;
-  unsigned: number;
-  expunged: Expunged | null;
-}
-
-interface RelayToRun {
-  id: string;
-  version: number;
-  definition: Definition;
-}
+import type { Expunged } from "./payload.ts";
 
 /** What a replay would do, action by action. */
-export interface ReplayPlan {
+export const replayPlan = Type.Object({
   /** null: there is none of that name. */
-  relay: { id: string; name: string; version: number } | null;
+  relay: orNull(Type.Object({ id: Type.String(), name: Type.String(), version: Type.Integer() })),
   /** One sentence where nothing would run, and then no action is listed; else null. */
-  stop: string | null;
-  actions: PlannedAction[];
-}
+  stop: orNull(Type.String()),
+  actions: Type.Array(
+    Type.Object({
+      /** In the definition's list, from 0. */
+      index: Type.Integer(),
+      type: Type.String(),
+      /**
+       * `run`: it is new or had not done its work. `skip`: its work is done. `again`: it is sent again, with the same id. `edited`: its work
+       * was done under another text, so it is skipped unless it is chosen. `settle`: its mail's end is not known yet, and is looked at first.
+       */
+      will: oneOf(["run", "skip", "again", "edited", "settle"]),
+      /** Whether `run` may name it, to have it run although work was done for it. */
+      mayChoose: Type.Boolean(),
+      /** When its work was done; null: it was not, or the time was not kept. */
+      doneAt: timeOrNull,
+      /** One sentence. */
+      message: Type.String(),
+      /** The action as it is, and as it was when its work was done; `was` only where that is another text and was kept. */
+      action: Type.Unsafe<Json>(json),
+      was: Type.Optional(Type.Unsafe<Json>(json)),
+    }),
+  ),
+});
+export type ReplayPlan = Static<typeof replayPlan>;
+export type PlannedAction = ReplayPlan["actions"][number];
 
-export interface PlannedAction {
-  /** In the definition's list, from 0. */
-  index: number;
-  type: string;
-  /**
-   * `run`: it is new or had not done its work. `skip`: its work is done. `again`: it is sent again, with the same id. `edited`: its work
-   * was done under another text, so it is skipped unless it is chosen. `settle`: its mail's end is not known yet, and is looked at first.
-   */
-  will: "run" | "skip" | "again" | "edited" | "settle";
-  /** Whether `run` may name it, to have it run although work was done for it. */
-  mayChoose: boolean;
-  /** When its work was done, ISO 8601; null: it was not, or the time was not kept. */
-  doneAt: string | null;
-  /** One sentence. */
-  message: string;
-  /** The action as it is, and as it was when its work was done; `was` only where that is another text and was kept. */
-  action: Json;
-  was?: Json;
-}
+const REPLAYED = EVENT.pick("seq", "state", "relayId", "relayName", "trigger", "unsigned");
+type ReplayedEvent = RowOf<typeof REPLAYED> & { expunged: Expunged | null };
+
+const RELAY_NOW = RELAY.pick("id", "version", "definition");
+type RelayNow = RowOf<typeof RELAY_NOW>;
 
 interface ReplayRequest {
   environmentId: number;
@@ -108,10 +103,8 @@ export async function replayEvent(tx: Writer, request: ReplayRequest): Promise<v
   // A relay made again under its name counts its versions anew, so whose map was followed is not known any more.
   await tx.run(
     `UPDATE event SET state = 'queued', reason = NULL, attempts = 0, next_attempt_at = NULL, replays = replays + 1, finished_at = NULL,
-       relay_id = ?2, chosen = ?3, map_version = CASE WHEN relay_id = ?2 THEN map_version END WHERE seq = ?1`,
-    event.seq,
-    relayId,
-    chosen.length === 0 ? null : writeJson(chosen),
+       relay_id = $relayId, chosen = $chosen, map_version = CASE WHEN relay_id = $relayId THEN map_version END WHERE seq = $seq`,
+    { seq: event.seq, relayId, chosen: chosen.length === 0 ? null : writeJson(chosen) },
   );
   await writeAudit(tx, {
     environmentId: request.environmentId,
@@ -131,14 +124,13 @@ export async function replayEvent(tx: Writer, request: ReplayRequest): Promise<v
 async function requireReplayable(
   tx: Reader,
   { environmentId, id }: Pick<ReplayRequest, "environmentId" | "id">,
-): Promise<{ event: ReplayRow; relay: RelayToRun | null }> {
-  const event = await tx.get<ReplayRow>(
-    `SELECT seq, state, relay_id AS relayId, relay_name AS relayName, trigger, unsigned,
-       payload ->> '$.expunged' AS expunged FROM event WHERE id = ?1 AND environment_id = ?2`,
-    id,
-    environmentId,
+): Promise<{ event: ReplayedEvent; relay: RelayNow | null }> {
+  const stored = await tx.get<{ expunged: Expunged | null }>(
+    `SELECT ${REPLAYED.columns}, payload ->> '$.expunged' AS expunged FROM event WHERE id = $id AND environment_id = $environmentId`,
+    { id, environmentId },
   );
-  if (event === null) throw refuseUnknownEvent(id);
+  if (stored === null) throw refuseUnknownEvent(id);
+  const event = REPLAYED.read(stored);
   if (!FINAL_STATES.has(event.state)) {
     throw new Refusal(
       "not_replayable",
@@ -153,20 +145,18 @@ async function requireReplayable(
     );
   }
   // A relay that was deleted and made again under its name takes its earlier events up.
-  const row = await tx.get<{ id: string; version: number; definition: string }>(
-    "SELECT id, version, definition FROM relay WHERE environment_id = ?1 AND name = ?2",
+  const name = event.relayName;
+  const relay = await RELAY_NOW.get(tx, "WHERE environment_id = $environmentId AND name = $name", {
     environmentId,
-    event.relayName,
-  );
-  if (row === null) return { event, relay: null };
-  const definition = readDefinition(row.definition);
-  if (event.unsigned === 1 && mayNoLongerAct(definition)) {
+    name,
+  });
+  if (relay !== null && event.unsigned && mayNoLongerAct(relay.definition)) {
     throw new Refusal(
       "unsigned_event",
       "The event arrived unsigned and its relay now acts without trustUnsignedEvents, so it never runs; set trigger.trustUnsignedEvents if you accept that, or handle it by hand.",
     );
   }
-  return { event, relay: { id: row.id, version: row.version, definition } };
+  return { event, relay };
 }
 
 /** Whether an unsigned event of a relay with this definition may not act (the unsigned-event rule, 5). */
@@ -195,8 +185,8 @@ async function readSteps(
 /** The keys of the work that `run` chooses. */
 async function chooseWork(
   tx: Reader,
-  event: ReplayRow,
-  relay: RelayToRun | null,
+  event: ReplayedEvent,
+  relay: RelayNow | null,
   { run = [], version }: ReplayRequest,
 ): Promise<string[]> {
   if (relay !== null && version !== undefined && version !== relay.version) {

@@ -3,7 +3,7 @@
  * once and stored as their SHA-256: a token is looked up by its hash, so that no comparison depends on a secret's beginning.
  */
 
-type IdPrefix =
+export type IdPrefix =
   | "evt"
   | "rly"
   | "per"
@@ -30,6 +30,12 @@ export function newId(prefix: IdPrefix, nowMs: number): string {
 /** What every id made at `ms` or later sorts after, and every earlier one before. */
 export function idFloor(prefix: IdPrefix, ms: number): string {
   return `${prefix}_${Math.max(0, ms).toString(16).padStart(12, "0")}`;
+}
+
+/** When an id was made, milliseconds since the epoch. */
+export function idTime(id: string): number {
+  const at = id.indexOf("_") + 1;
+  return Number.parseInt(id.slice(at, at + 12), 16);
 }
 
 /** Whether `text` has the shape of an id with this prefix. */

@@ -10,6 +10,7 @@ import { DAY_MS } from "../ground/limit.ts";
 import { makeNameKey, makePage, type Page, type PageRequest } from "../ground/page.ts";
 import { oneOf, time, timeOrNull } from "../ground/schema.ts";
 import type { Reader } from "../store/port.ts";
+import { firstSeqSince } from "../store/walk.ts";
 import { describeTrigger } from "../trigger/registry.ts";
 import { standingProblemsOf } from "../watch/problem.ts";
 import type { Definition } from "./definition-shape.ts";
@@ -208,7 +209,7 @@ async function countLastDay(
   names: readonly string[],
   nowMs: number,
 ): Promise<Map<string, RelayCounts>> {
-  const since = await findFirstSeqSince(tx, nowMs - DAY_MS);
+  const since = await firstSeqSince(tx, "event", "evt", nowMs - DAY_MS);
   const [unhappy, unfinished] = [
     await countStates(tx, environmentId, since, "event_unhappy", "'failed', 'dead'"),
     await countStates(tx, environmentId, since, "event_unfinished", "'queued', 'running'"),
@@ -226,16 +227,6 @@ async function countLastDay(
     counts.set(name, { done, failed, dead, waiting, ...(bounded ? { approximate: true } : {}) });
   }
   return counts;
-}
-
-/** An event's id begins with its time, so the index of ids finds where a day begins. */
-async function findFirstSeqSince(tx: Reader, sinceMs: number): Promise<number> {
-  const first = `evt_${Math.max(0, sinceMs).toString(16).padStart(12, "0")}`;
-  const row = await tx.get<{ seq: number }>(
-    "SELECT seq FROM event WHERE id >= ?1 ORDER BY id LIMIT 1",
-    first,
-  );
-  return row?.seq ?? Number.MAX_SAFE_INTEGER;
 }
 
 async function countAll(

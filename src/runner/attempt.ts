@@ -13,26 +13,23 @@ import {
   makeFreshKeys,
   settleEffect,
 } from "../event/effect.ts";
-import type { EventReason, EventToRun } from "../event/event-row.ts";
-import { readExpunged } from "../event/expunge.ts";
-import { mapAgain } from "../event/payload.ts";
-import { keepMappedAgain, type RanActions } from "../event/run-row.ts";
+import { EVENT, type EventReason, type EventToRun } from "../event/event.ts";
+import { mapAgain, readExpunged } from "../event/payload.ts";
+import type { RanActions } from "../event/run.ts";
 import { type Json, type JsonObject, parseJson } from "../ground/json.ts";
 import type { RaisableLimits } from "../ground/limit.ts";
 import type { Log } from "../ground/log.ts";
 import type { ResultCode } from "../ground/result-code.ts";
 import type { LiveAction, LiveRelay } from "../relay/live-relay.ts";
 import { StoreUnavailable, type Writer } from "../store/port.ts";
-import { makeActionRun } from "./action-run.ts";
-import { alignWithEarlier, makeFreshSteps } from "./earlier-work.ts";
-import { findErasure, PERSON_CHANGED, resolvePerson } from "./event-person.ts";
+import { alignWithEarlier, findErasure, makeActionRun, PERSON_CHANGED, resolvePerson } from "./context.ts";
 
 /** Warnings kept on an event; a template can name many paths that are not there. */
 const MAX_WARNINGS = 50;
 /** What was not done is told also where the others took all their room. */
 const MAX_LOSS_WARNINGS = 4 * MAX_WARNINGS;
 
-export interface AttemptRooms {
+export interface AttemptDeps {
   limits: RaisableLimits;
   log: Log;
 }
@@ -50,7 +47,7 @@ export class Attempt {
   readonly results: ActionResult[] = [];
   /** Those of earlier attempts too: what those wrote stands. */
   readonly warnings: Set<string>;
-  readonly #rooms: AttemptRooms;
+  readonly #deps: AttemptDeps;
   #payload: JsonObject;
   /** What each action has to do; none before the actions are come to. */
   #steps: readonly Step[] = [];
@@ -59,18 +56,18 @@ export class Attempt {
   #next = 0;
 
   /** `event` counts this attempt already. */
-  constructor(event: EventToRun, relay: LiveRelay, startedAtMs: number, rooms: AttemptRooms) {
+  constructor(event: EventToRun, relay: LiveRelay, startedAtMs: number, deps: AttemptDeps) {
     this.event = event;
     this.relay = relay;
     this.startedAtMs = startedAtMs;
-    this.#rooms = rooms;
+    this.#deps = deps;
     this.#payload = parseJson(event.payload) as JsonObject;
-    this.warnings = new Set(event.warnings === null ? [] : (parseJson(event.warnings) as string[]));
+    this.warnings = new Set(event.warnings);
   }
 
   /** The attempt as it is now, to go on with in a transaction that may be run again. */
   fork(): Attempt {
-    const copy = new Attempt(this.event, this.relay, this.startedAtMs, this.#rooms);
+    const copy = new Attempt(this.event, this.relay, this.startedAtMs, this.#deps);
     copy.results.push(...this.results);
     for (const warning of this.warnings) copy.warnings.add(warning);
     copy.#payload = this.#payload;
@@ -107,7 +104,7 @@ export class Attempt {
       return { outcome: "not_run", reason: "trigger_changed" };
     const expunged = readExpunged(this.#payload);
     if (expunged !== null) return { outcome: "not_run", reason: expunged };
-    if (event.unsigned === 1 && relay.barsUnsigned) return { outcome: "not_run", reason: "unsigned_event" };
+    if (event.unsigned && relay.barsUnsigned) return { outcome: "not_run", reason: "unsigned_event" };
     await this.#mapAgain(tx);
     const found = await this.#guard(tx, "person", () =>
       resolvePerson(tx, {
@@ -115,7 +112,7 @@ export class Attempt {
         payload: this.#payload,
         event,
         nowMs: this.startedAtMs,
-        invitesPerDay: this.#rooms.limits.invitesPerDay,
+        invitesPerDay: this.#deps.limits.invitesPerDay,
       }),
     );
     if (found.kind === "failed") {
@@ -129,7 +126,9 @@ export class Attempt {
       this.#warn(PERSON_CHANGED, MAX_LOSS_WARNINGS);
     // Only an event that ran before can have earlier work; a first run need not look.
     this.#steps =
-      event.runs > 1 ? await alignWithEarlier(tx, relay, event, this.#makeRun()) : makeFreshSteps(relay);
+      event.runs > 1
+        ? await alignWithEarlier(tx, relay, event, this.#makeRun())
+        : makeFreshKeys(relay.actions).map((key) => ({ does: "run", key }));
     await keepActionList(tx, relay, this.startedAtMs);
     return null;
   }
@@ -137,13 +136,13 @@ export class Attempt {
   /** A map that was corrected reaches the event while its stored body is whole; `when` is not judged again, because the event was accepted. */
   async #mapAgain(tx: Writer): Promise<void> {
     const { event, relay } = this;
-    if (relay.receiver === null || event.mapVersion === relay.version || event.truncated === 1) return;
+    if (relay.receiver === null || event.mapVersion === relay.version || event.truncated) return;
     this.#mapVersion = relay.version;
     const again = mapAgain(event, this.#payload, relay.receiver.map);
     if (again === null) return;
     this.#payload = again.payload;
     for (const warning of again.warnings) this.#warn(warning);
-    await keepMappedAgain(tx, event.seq, again.text);
+    await EVENT.change(tx, { seq: event.seq }, { payload: again.text, mappedAgain: true });
   }
 
   /** Runs actions until the end, a failure, or one that has to leave the house. */
@@ -205,7 +204,7 @@ export class Attempt {
 
   #logUnforeseen(type: string, error: unknown): void {
     const where = { relay: this.relay.name, event: this.event.id, type };
-    this.#rooms.log.error("action failed unexpectedly", { ...where, error });
+    this.#deps.log.error("action failed unexpectedly", { ...where, error });
   }
 
   async #runAction(tx: Writer, live: LiveAction, step: Step): Promise<ActionOutcome | Intended> {
@@ -262,7 +261,7 @@ export class Attempt {
       person: this.#person,
       results: [...this.results],
       nowMs: this.startedAtMs,
-      limits: this.#rooms.limits,
+      limits: this.#deps.limits,
       warn: (sentence) => this.#warn(sentence),
     });
   }

@@ -1,79 +1,89 @@
 /** The road of relays that only touch the database: every event runs whole inside the transaction it is taken in. */
-import type { EventToRun } from "../event/event-row.ts";
+import type { EventToRun } from "../event/event.ts";
+import { countAttempt, listDueEvents } from "../event/run.ts";
+import type { Clock } from "../ground/clock.ts";
 import type { LiveRelay } from "../relay/live-relay.ts";
-import { StoreUnavailable, type Writer } from "../store/port.ts";
-import { Attempt, type AttemptEnd, type AttemptRooms } from "./attempt.ts";
-import { type Finished, finishAttempt, finishBroken } from "./finish-attempt.ts";
+import { type Store, StoreUnavailable, type Writer } from "../store/port.ts";
+import { Attempt, type AttemptDeps } from "./attempt.ts";
+import { type Finished, finishAttempt, finishBroken } from "./end.ts";
 
-interface BatchRooms {
-  rooms: AttemptRooms;
-  nowMs: number;
-  /** Milliseconds that only ever go forward. */
-  monotonicMs(): number;
-}
-
+/** Events in one transaction. */
+export const BATCH_SIZE = 64;
 /** A batch ends after this long, whatever is left of it: every receiver waits meanwhile. The usual one takes less. */
 const MAX_BATCH_MS = 8;
 
-/**
- * Runs events to the end of their attempt, each or the first of them: those it does not answer were not begun. An error nobody foresaw
- * throws, and nothing of the batch may be kept.
- */
-export async function runBatch(
-  tx: Writer,
-  relay: LiveRelay,
-  due: readonly EventToRun[],
-  batch: BatchRooms,
-): Promise<Finished[]> {
-  const finished: Finished[] = [];
-  const endMs = batch.monotonicMs() + MAX_BATCH_MS;
-  for (const event of due) {
-    finished.push(await runEvent(tx, relay, countAttempt(event), batch));
-    if (batch.monotonicMs() >= endMs) break;
-  }
-  return finished;
+interface BatchDeps extends AttemptDeps {
+  store: Store;
+  clock: Clock;
 }
 
-/** As `runBatch`, after it threw: each event in a savepoint of its own, so that the broken one fails alone and those behind it run. */
-export async function runBatchCarefully(
+interface Batch {
+  finished: Finished[];
+  /** Events of the relay may be due that this batch did not take. */
+  more: boolean;
+}
+
+type RunOne = (
   tx: Writer,
   relay: LiveRelay,
-  due: readonly EventToRun[],
-  batch: BatchRooms,
-): Promise<Finished[]> {
-  const finished: Finished[] = [];
-  const endMs = batch.monotonicMs() + MAX_BATCH_MS;
-  for (const event of due.map(countAttempt)) {
-    if (finished.length > 0 && batch.monotonicMs() >= endMs) break;
-    try {
-      finished.push(await tx.attempt(() => runEvent(tx, relay, event, batch)));
-    } catch (error) {
-      if (error instanceof StoreUnavailable) throw error;
-      batch.rooms.log.error("event broke its run", { relay: relay.name, event: event.id, error });
-      finished.push(await finishBroken(tx, relay, event, batch.nowMs));
+  event: EventToRun,
+  nowMs: number,
+  deps: BatchDeps,
+) => Promise<Finished>;
+
+/** Runs the relay's oldest due events to the end of their attempt. Nothing is kept of a batch that breaks; it is run again, carefully. */
+export async function runBatch(relay: LiveRelay, deps: BatchDeps): Promise<Batch> {
+  try {
+    return await commitBatch(relay, deps, runEvent);
+  } catch (error) {
+    if (error instanceof StoreUnavailable) throw error;
+    deps.log.error("a batch broke; its events run one by one", { relay: relay.name, error });
+    return await commitBatch(relay, deps, runCarefully);
+  }
+}
+
+function commitBatch(relay: LiveRelay, deps: BatchDeps, run: RunOne): Promise<Batch> {
+  const { store, clock } = deps;
+  return store.write("relay", async (tx) => {
+    const due = await listDueEvents(tx, relay.id, BATCH_SIZE);
+    const finished: Finished[] = [];
+    const nowMs = clock.now();
+    const endMs = clock.monotonicMs() + MAX_BATCH_MS;
+    for (const event of due) {
+      finished.push(await run(tx, relay, countAttempt(event), nowMs, deps));
+      if (clock.monotonicMs() >= endMs) break;
     }
-  }
-  return finished;
+    return { finished, more: due.length === BATCH_SIZE || finished.length < due.length };
+  });
 }
 
-function countAttempt(event: EventToRun): EventToRun {
-  return { ...event, attempts: event.attempts + 1, runs: event.runs + 1 };
-}
-
+/** An error nobody foresaw throws. */
 async function runEvent(
   tx: Writer,
   relay: LiveRelay,
   event: EventToRun,
-  { rooms, nowMs }: BatchRooms,
+  nowMs: number,
+  deps: BatchDeps,
 ): Promise<Finished> {
-  const attempt = new Attempt(event, relay, nowMs, rooms);
-  return finishAttempt(tx, attempt, await runWhole(tx, attempt), nowMs);
+  const attempt = new Attempt(event, relay, nowMs, deps);
+  const end = (await attempt.begin(tx)) ?? (await attempt.advance(tx));
+  if ("send" in end) throw new Error("A relay without sending actions wanted to send.");
+  return finishAttempt(tx, attempt, end, nowMs);
 }
 
-async function runWhole(tx: Writer, attempt: Attempt): Promise<AttemptEnd> {
-  const early = await attempt.begin(tx);
-  if (early !== null) return early;
-  const end = await attempt.advance(tx);
-  if ("send" in end) throw new Error("A relay without sending actions wanted to send.");
-  return end;
+/** In a savepoint of its own, so that the broken one fails alone and those behind it run. */
+async function runCarefully(
+  tx: Writer,
+  relay: LiveRelay,
+  event: EventToRun,
+  nowMs: number,
+  deps: BatchDeps,
+): Promise<Finished> {
+  try {
+    return await tx.attempt(() => runEvent(tx, relay, event, nowMs, deps));
+  } catch (error) {
+    if (error instanceof StoreUnavailable) throw error;
+    deps.log.error("event broke its run", { relay: relay.name, event: event.id, error });
+    return finishBroken(tx, relay, event, nowMs);
+  }
 }

@@ -2,20 +2,23 @@
  * When the runner looks into the store: every few seconds, when the earliest retry is due, and when it is asked. Looking makes due retries
  * due, rescues attempts this process could not write down, and finds the relays with something to do. It never runs an event.
  */
+import { alertDead } from "../event/alert.ts";
 import {
+  type ClaimedRun,
   findNextRetry,
   listReadyRelays,
   promoteDueRetries,
+  type Rescued,
   type RetryCursor,
+  rescueOrphans,
+  rescueRun,
   shortenRetries,
-} from "../event/claim.ts";
-import { type ClaimedRun, type Rescued, rescueOrphans, rescueRun } from "../event/rescue.ts";
+} from "../event/run.ts";
 import type { Clock } from "../ground/clock.ts";
 import { ClockWatch } from "../ground/clock-watch.ts";
 import type { Log } from "../ground/log.ts";
 import { Loop } from "../ground/loop.ts";
 import type { Store, Writer } from "../store/port.ts";
-import { alertDead } from "./dead-alert.ts";
 
 /** No retry is due sooner after its attempt, so that a look always comes before one. */
 const POLL_MS = 5_000;

@@ -6,31 +6,27 @@
  * are one transaction, so a crash leaves all of it or nothing. A relay that sends takes its events first (`running`, the attempt counts),
  * then runs each by itself, committing before and after every send.
  */
-import type { ActionDoors } from "../action/contract.ts";
-import { claimEvents, listDueEvents } from "../event/claim.ts";
-import type { EventToRun } from "../event/event-row.ts";
+import type { ActionPorts } from "../action/contract.ts";
+import type { EventToRun } from "../event/event.ts";
+import { claimEvents } from "../event/run.ts";
 import { type Clock, waitAtMost } from "../ground/clock.ts";
 import type { RaisableLimits } from "../ground/limit.ts";
 import type { Log } from "../ground/log.ts";
 import type { LiveRelay, LiveRelays } from "../relay/live-relay.ts";
 import { type Store, StoreUnavailable } from "../store/port.ts";
-import { runBatch, runBatchCarefully } from "./batch.ts";
-import { type EndedRun, type Finished, finishBroken } from "./finish-attempt.ts";
-import { failOrphanedEvents, relayExists } from "./orphan.ts";
-import { Places } from "./place.ts";
+import { BATCH_SIZE, runBatch } from "./batch.ts";
+import { type EndedRun, type Finished, failOrphanedEvents } from "./end.ts";
 import { Poller } from "./poller.ts";
 import { runSending } from "./sending.ts";
 
-/** Events of a database-only relay in one transaction; bounds how long others wait for the writer. */
-const BATCH_SIZE = 64;
 /** How long a graceful stop waits for what is out of the house; a call_url takes 10 seconds at most. */
 const STOP_WAIT_MS = 12_000;
 
-interface RunnerRooms {
+interface RunnerDeps {
   store: Store;
   clock: Clock;
   relays: LiveRelays;
-  doors: ActionDoors;
+  ports: ActionPorts;
   log: Log;
   concurrency: number;
   limits: RaisableLimits;
@@ -41,12 +37,12 @@ interface RunnerRooms {
 }
 
 export class Runner {
-  readonly #rooms: RunnerRooms;
+  readonly #deps: RunnerDeps;
   /** Relays that may have a due event. */
   readonly #ready = new Set<string>();
   /** Relays with a claim or a batch on its way. */
   readonly #busy = new Set<string>();
-  readonly #places: Places;
+  readonly #slots: Slots;
   readonly #poller: Poller;
   #pumping = false;
   /** Somebody asked while a pump was on its way. */
@@ -55,10 +51,10 @@ export class Runner {
   #stopping: Promise<void> | null = null;
   #whenIdle: (() => void)[] = [];
 
-  constructor(rooms: RunnerRooms) {
-    this.#rooms = rooms;
-    this.#places = new Places(rooms.concurrency);
-    this.#poller = new Poller(rooms, (relayIds) => {
+  constructor(deps: RunnerDeps) {
+    this.#deps = deps;
+    this.#slots = new Slots(deps.concurrency);
+    this.#poller = new Poller(deps, (relayIds) => {
       for (const relayId of relayIds) this.#ready.add(relayId);
       this.#pump();
     });
@@ -89,7 +85,7 @@ export class Runner {
 
   /** Events running now. */
   get runningCount(): number {
-    return this.#places.taken;
+    return this.#slots.taken;
   }
 
   /**
@@ -105,11 +101,11 @@ export class Runner {
     this.#stopped = true;
     const polled = this.#poller.stop();
     const idle = this.#idle ? null : new Promise<void>((resolve) => this.#whenIdle.push(resolve));
-    await waitAtMost(this.#rooms.clock, STOP_WAIT_MS, Promise.all([polled, idle]));
+    await waitAtMost(this.#deps.clock, STOP_WAIT_MS, Promise.all([polled, idle]));
   }
 
   get #idle(): boolean {
-    return this.#places.taken === 0 && this.#busy.size === 0;
+    return this.#slots.taken === 0 && this.#busy.size === 0;
   }
 
   #pump(): void {
@@ -126,7 +122,7 @@ export class Runner {
   async #launch(): Promise<void> {
     let snapshot: Awaited<ReturnType<LiveRelays["current"]>>;
     try {
-      snapshot = await this.#rooms.relays.current();
+      snapshot = await this.#deps.relays.current();
     } catch (error) {
       // Nothing can run before the relays are read; the next poll tries again.
       return this.#onTrouble(error);
@@ -139,15 +135,15 @@ export class Runner {
       else if (relay.waiting) this.#ready.delete(relayId);
       else if (!relay.sends) this.#begin(relayId, () => this.#runBatch(relay));
       else {
-        const places = this.#places.freeFor(relayId, snapshot.sendingCount);
-        if (places > 0) this.#begin(relayId, () => this.#claim(relay, places));
+        const slots = this.#slots.freeFor(relayId, snapshot.sendingCount);
+        if (slots > 0) this.#begin(relayId, () => this.#claim(relay, slots));
       }
     }
   }
 
-  /** Ready relays, those with the fewest running events first, so that a free place goes to the one that waited for its first. */
+  /** Ready relays, those with the fewest running events first, so that a free slot goes to the one that waited for its first. */
   #inTurn(): string[] {
-    return [...this.#ready].sort((one, other) => this.#places.takenBy(one) - this.#places.takenBy(other));
+    return [...this.#ready].sort((one, other) => this.#slots.takenBy(one) - this.#slots.takenBy(other));
   }
 
   /** Runs one piece of a relay's work; `work` answers whether there may be more. */
@@ -171,8 +167,8 @@ export class Runner {
   #onTrouble(error: unknown): void {
     this.#poller.noteTrouble();
     if (error instanceof StoreUnavailable) {
-      if (!this.#stopped) this.#rooms.log.warn("the runner cannot write", { cause: error.message });
-    } else this.#rooms.log.error("the runner failed", { error });
+      if (!this.#stopped) this.#deps.log.warn("the runner cannot write", { cause: error.message });
+    } else this.#deps.log.error("the runner failed", { error });
   }
 
   #onProgress(): void {
@@ -181,71 +177,42 @@ export class Runner {
   }
 
   async #runBatch(relay: LiveRelay): Promise<boolean> {
-    let batch: { finished: Finished[]; more: boolean };
-    try {
-      batch = await this.#commitBatch(relay, runBatch);
-    } catch (error) {
-      if (error instanceof StoreUnavailable) throw error;
-      this.#rooms.log.error("a batch broke; its events run one by one", { relay: relay.name, error });
-      batch = await this.#commitBatch(relay, runBatchCarefully);
-    }
-    for (const one of batch.finished) this.#onFinished(one);
-    return batch.more;
+    const { finished, more } = await runBatch(relay, this.#deps);
+    for (const one of finished) this.#onFinished(one);
+    return more;
   }
 
-  /** `more`: events of the relay may be due that this batch did not take. */
-  #commitBatch(relay: LiveRelay, run: typeof runBatch): Promise<{ finished: Finished[]; more: boolean }> {
-    const { store, clock } = this.#rooms;
-    return store.write("relay", async (tx) => {
-      const due = await listDueEvents(tx, relay.id, BATCH_SIZE);
-      const rooms = { rooms: this.#rooms, nowMs: clock.now(), monotonicMs: () => clock.monotonicMs() };
-      const finished = await run(tx, relay, due, rooms);
-      return { finished, more: due.length === BATCH_SIZE || finished.length < due.length };
-    });
-  }
-
-  async #claim(relay: LiveRelay, places: number): Promise<boolean> {
-    const { store, clock } = this.#rooms;
-    this.#places.take(relay.id, places);
+  async #claim(relay: LiveRelay, slots: number): Promise<boolean> {
+    const { store, clock } = this.#deps;
+    this.#slots.take(relay.id, slots);
     let claimed: EventToRun[] = [];
     try {
-      claimed = await store.write("relay", (tx) => claimEvents(tx, relay.id, places, clock.now()));
+      claimed = await store.write("relay", (tx) => claimEvents(tx, relay.id, slots, clock.now()));
     } finally {
-      this.#places.giveBack(relay.id, places - claimed.length);
+      this.#slots.giveBack(relay.id, slots - claimed.length);
     }
     for (const event of claimed) void this.#runSending(relay, event);
-    return claimed.length === places;
+    return claimed.length === slots;
   }
 
-  /** Runs a claimed event in the place taken for it. */
+  /** Runs a claimed event in the slot taken for it. */
   async #runSending(relay: LiveRelay, event: EventToRun): Promise<void> {
     try {
-      const finished = await this.#sendOrEnd(relay, event);
+      const finished = await runSending(relay, event, this.#deps, () => !this.#stopped);
       if (finished !== null) this.#onFinished(finished);
     } catch (error) {
       this.#poller.keepCutOff(event);
       this.#onTrouble(error);
     } finally {
-      this.#places.giveBack(relay.id, 1);
+      this.#slots.giveBack(relay.id, 1);
       this.#onProgress();
     }
   }
 
-  async #sendOrEnd(relay: LiveRelay, event: EventToRun): Promise<Finished | null> {
-    const { store, clock, log } = this.#rooms;
-    try {
-      return await runSending(relay, event, this.#rooms, () => !this.#stopped);
-    } catch (error) {
-      if (error instanceof StoreUnavailable) throw error;
-      log.error("event broke its run", { relay: relay.name, event: event.id, error });
-      return await store.write("relay", (tx) => finishBroken(tx, relay, event, clock.now()));
-    }
-  }
-
   async #failDeleted(relayId: string): Promise<boolean> {
-    const { store, clock, relays } = this.#rooms;
-    const finished = await store.write("relay", async (tx) =>
-      (await relayExists(tx, relayId)) ? null : failOrphanedEvents(tx, relayId, BATCH_SIZE, clock.now()),
+    const { store, clock, relays } = this.#deps;
+    const finished = await store.write("relay", (tx) =>
+      failOrphanedEvents(tx, relayId, BATCH_SIZE, clock.now()),
     );
     if (finished === null) {
       // Younger than what memory holds; its events run once it is read.
@@ -257,7 +224,54 @@ export class Runner {
   }
 
   #onFinished({ line, run }: Finished): void {
-    this.#rooms.printRun(line);
-    this.#rooms.onRun(run);
+    this.#deps.printRun(line);
+    this.#deps.onRun(run);
+  }
+}
+
+/** Events of one relay that run at once. */
+const MAX_RUNNING_PER_RELAY = 8;
+
+/**
+ * The slots of running events: so many in all, so many a relay. A slot is taken before an event is, so that no two claims share one. One is
+ * kept for every sending relay that has none, so that relays whose targets hang take nothing from the others.
+ */
+class Slots {
+  readonly #all: number;
+  readonly #taken = new Map<string, number>();
+  #total = 0;
+
+  constructor(all: number) {
+    this.#all = all;
+  }
+
+  get taken(): number {
+    return this.#total;
+  }
+
+  takenBy(relayId: string): number {
+    return this.#taken.get(relayId) ?? 0;
+  }
+
+  /** How many the relay may take now, where `senders` relays could each want one; at most half of all slots are kept for others. */
+  freeFor(relayId: string, senders: number): number {
+    const free = this.#all - this.#total;
+    const hasNone = this.takenBy(relayId) === 0;
+    const without = Math.max(0, senders - this.#taken.size - (hasNone ? 1 : 0));
+    const kept = Math.min(without, Math.floor(this.#all / 2));
+    const wanted = MAX_RUNNING_PER_RELAY - this.takenBy(relayId);
+    return Math.max(0, Math.min(wanted, Math.max(free - kept, hasNone ? Math.min(1, free) : 0)));
+  }
+
+  take(relayId: string, count: number): void {
+    this.#total += count;
+    this.#taken.set(relayId, this.takenBy(relayId) + count);
+  }
+
+  giveBack(relayId: string, count: number): void {
+    this.#total -= count;
+    const left = this.takenBy(relayId) - count;
+    if (left === 0) this.#taken.delete(relayId);
+    else this.#taken.set(relayId, left);
   }
 }

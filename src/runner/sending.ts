@@ -1,18 +1,18 @@
 /** The road of relays that send: one event by itself, committing before each send and with its outcome. It holds no transaction while it sends. */
-import type { ActionDoors, ActionOutcome } from "../action/contract.ts";
+import type { ActionOutcome, ActionPorts } from "../action/contract.ts";
 import type { Intended } from "../action/registry.ts";
-import type { EventToRun } from "../event/event-row.ts";
-import { keepRunProgress } from "../event/run-row.ts";
+import type { EventToRun } from "../event/event.ts";
+import { keepRunProgress } from "../event/run.ts";
 import type { Clock } from "../ground/clock.ts";
 import type { LiveRelay } from "../relay/live-relay.ts";
-import type { Store, Writer } from "../store/port.ts";
-import { Attempt, type AttemptEnd, type AttemptRooms } from "./attempt.ts";
-import { type Finished, finishAttempt } from "./finish-attempt.ts";
+import { type Store, StoreUnavailable, type Writer } from "../store/port.ts";
+import { Attempt, type AttemptDeps, type AttemptEnd } from "./attempt.ts";
+import { type Finished, finishAttempt, finishBroken } from "./end.ts";
 
-interface SendingRooms extends AttemptRooms {
+interface SendingDeps extends AttemptDeps {
   store: Store;
   clock: Clock;
-  doors: ActionDoors;
+  ports: ActionPorts;
 }
 
 /**
@@ -22,14 +22,30 @@ interface SendingRooms extends AttemptRooms {
 export async function runSending(
   relay: LiveRelay,
   event: EventToRun,
-  rooms: SendingRooms,
+  deps: SendingDeps,
   mayGoOn: () => boolean,
 ): Promise<Finished | null> {
-  let attempt = new Attempt(event, relay, rooms.clock.now(), rooms);
+  try {
+    return await runSteps(relay, event, deps, mayGoOn);
+  } catch (error) {
+    if (error instanceof StoreUnavailable) throw error;
+    const { store, clock, log } = deps;
+    log.error("event broke its run", { relay: relay.name, event: event.id, error });
+    return await store.write("relay", (tx) => finishBroken(tx, relay, event, clock.now()));
+  }
+}
+
+async function runSteps(
+  relay: LiveRelay,
+  event: EventToRun,
+  deps: SendingDeps,
+  mayGoOn: () => boolean,
+): Promise<Finished | null> {
+  let attempt = new Attempt(event, relay, deps.clock.now(), deps);
   const commit = async (work: Work): Promise<Finished | Intended> => {
-    const { step, after } = await rooms.store.write("relay", async (tx) => {
+    const { step, after } = await deps.store.write("relay", async (tx) => {
       const trial = attempt.fork();
-      return { step: await keepStep(tx, trial, await work(tx, trial), rooms), after: trial };
+      return { step: await keepStep(tx, trial, await work(tx, trial), deps), after: trial };
     });
     attempt = after;
     return step;
@@ -38,7 +54,7 @@ export async function runSending(
   let step = await commit(async (tx, trial) => (await trial.begin(tx)) ?? trial.advance(tx));
   while ("send" in step) {
     if (!mayGoOn()) return null;
-    const sent = await sendOrBreak(step, rooms.doors);
+    const sent = await sendOrBreak(step, deps.ports);
     step = await commit(async (tx, trial) =>
       sent.broke ? trial.breakOff(sent.error) : trial.settle(tx, sent.record),
     );
@@ -53,11 +69,10 @@ async function keepStep(
   tx: Writer,
   trial: Attempt,
   step: AttemptEnd | Intended,
-  rooms: SendingRooms,
+  deps: SendingDeps,
 ): Promise<Finished | Intended> {
-  if (!("send" in step)) return finishAttempt(tx, trial, step, rooms.clock.now());
-  const { event, startedAtMs, results, ran } = trial;
-  await keepRunProgress(tx, { eventSeq: event.seq, number: event.runs, startedAtMs, results, ran });
+  if (!("send" in step)) return finishAttempt(tx, trial, step, deps.clock.now());
+  await keepRunProgress(tx, trial);
   return step;
 }
 
@@ -65,10 +80,10 @@ type Sent =
   | { broke: false; record: (tx: Writer) => Promise<ActionOutcome> }
   | { broke: true; error: unknown };
 
-/** A door must not throw; one that does all the same breaks its own attempt and nothing else. */
-async function sendOrBreak(intended: Intended, doors: ActionDoors): Promise<Sent> {
+/** A port must not throw; one that does all the same breaks its own attempt and nothing else. */
+async function sendOrBreak(intended: Intended, ports: ActionPorts): Promise<Sent> {
   try {
-    return { broke: false, record: await intended.send(doors) };
+    return { broke: false, record: await intended.send(ports) };
   } catch (error) {
     return { broke: true, error };
   }

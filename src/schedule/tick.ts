@@ -5,16 +5,13 @@
  * events and the mark are one transaction, so that a crash leaves a period ticked or not, never twice.
  * Source: the specification's "schedule"; decisions, "missed ticks".
  */
-import { alertOn, findEnvironmentById } from "../account/environment.ts";
-import { keyOfOccurrence } from "../event/dedupe.ts";
-import { insertEvent } from "../event/event-insert.ts";
+import { alertMissed } from "../event/alert.ts";
+import { insertEvent, keyOfOccurrence } from "../event/insert.ts";
 import { makeWholePayload } from "../event/payload.ts";
 import { toIso } from "../ground/clock.ts";
 import { EVENT_RETENTION_MS } from "../ground/limit.ts";
 import { readDefinition } from "../relay/definition-shape.ts";
-import { relayTarget } from "../relay/relay.ts";
 import type { Reader, Writer } from "../store/port.ts";
-import { raiseAlert } from "../watch/alert.ts";
 import { Period } from "./period.ts";
 
 interface Ticked {
@@ -85,7 +82,8 @@ async function recordTicks(
     if (late) missed.push(periodStartMs);
     else queued += 1;
   }
-  if (missed.length > 0) await alertMissed(tx, relay, missed, nowMs);
+  const { environmentId, name: relayName } = relay;
+  if (missed.length > 0) await alertMissed(tx, { environmentId, relayName, missed, nowMs });
   return { queued, missed: missed.length };
 }
 
@@ -119,29 +117,4 @@ async function revive(tx: Writer, relayId: string, eventId: string): Promise<boo
   );
   if (revived === 1) tx.touch("event", relayId);
   return revived === 1;
-}
-
-/** The missed are dead events, so it is `relay_failed` that tells of them, one for all, unless the owner switched it off. */
-async function alertMissed(
-  tx: Writer,
-  relay: ScheduleRelay,
-  missed: readonly number[],
-  nowMs: number,
-): Promise<void> {
-  const environment = await findEnvironmentById(tx, relay.environmentId);
-  if (environment === null || !alertOn(environment, "relay_failed")) return;
-  const [first = nowMs] = missed;
-  const last = missed.at(-1) ?? first;
-  const which =
-    missed.length === 1
-      ? `1 tick of ${relay.name} was missed, of ${toIso(first)}: it is stored as dead and can be replayed`
-      : `${missed.length} ticks of ${relay.name} were missed, from ${toIso(first)} to ${toIso(last)}: they are stored as dead and can be replayed`;
-  await raiseAlert(tx, {
-    environmentId: relay.environmentId,
-    code: "relay_failed",
-    target: relayTarget(relay.name),
-    message: `${which}; the newest one runs late.`,
-    count: missed.length,
-    nowMs,
-  });
 }

@@ -35,7 +35,7 @@ describe("the codes of an event's results", () => {
   const results = Object.keys(RESULTS);
   const known = new Set([...registered, ...results]);
   /** Alerts' codes and a mail's trouble stand beside results in these rooms. */
-  const others = new Set(["relay_failed", "mail_unknown", "stopped"]);
+  const others = new Set(["events_dropped", "relay_failed", "mail_unknown", "stopped"]);
   const rooms = readSources("src").filter(({ path }) => /^src\/(action|selling|runner|outbound|event)\//.test(path));
 
   test("every code that an action, a sale, a run or a call may end with has its page", () => {

@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import { Value } from "typebox/value";
 import { type CallUrl, callUrl } from "../../src/action/call-url.ts";
-import type { ActionDoors, ActionOutcome, ActionRun } from "../../src/action/contract.ts";
+import type { ActionOutcome, ActionPorts, ActionRun } from "../../src/action/contract.ts";
 import { type JsonObject, parseJson } from "../../src/ground/json.ts";
 import type { CallOutcome, CallRequest } from "../../src/outbound/caller.ts";
 import type { Writer } from "../../src/store/port.ts";
@@ -38,7 +38,7 @@ function makeRun(more: Partial<ActionRun> = {}): ActionRun {
 /** Runs the action against a URL that answers `outcome`; also what was asked of the caller. */
 async function runCall(outcome: CallOutcome, run = makeRun()) {
   const requests: CallRequest[] = [];
-  const doors: ActionDoors = {
+  const doors: ActionPorts = {
     caller: {
       async call(request) {
         requests.push(request);

@@ -3,7 +3,7 @@ import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { setHold } from "../../src/account/environment.ts";
 import { retireEvents } from "../../src/caretaker/retention.ts";
-import { findDuplicate, keyOfEventId } from "../../src/event/dedupe.ts";
+import { findDuplicate, keyOfEventId } from "../../src/event/insert.ts";
 import { DAY_MS } from "../../src/ground/limit.ts";
 import { createLog } from "../../src/ground/log.ts";
 import { type CaredStore, openCaredStore } from "../kit/cared-store.ts";

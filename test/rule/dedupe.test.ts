@@ -1,8 +1,7 @@
 /** Deduplication: what counts as the same event, for how long, and that two keys whose short forms agree are never taken for one another. */
 import { beforeEach, describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { type DedupeKey, findDuplicate, forgetKey, keyOfBody, keyOfEventId, keyOfOccurrence } from "../../src/event/dedupe.ts";
-import { insertEvent } from "../../src/event/event-insert.ts";
+import { type DedupeKey, findDuplicate, forgetKey, insertEvent, keyOfBody, keyOfEventId, keyOfOccurrence } from "../../src/event/insert.ts";
 import { makeReceiverPayload } from "../../src/event/payload.ts";
 import { DAY_MS } from "../../src/ground/limit.ts";
 import { openFreshStore, START_MS } from "../kit/fresh-store.ts";

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import { saveSettings } from "../../src/account/environment.ts";
-import type { ActionDoors, ActionOutcome, ActionRun } from "../../src/action/contract.ts";
+import type { ActionOutcome, ActionPorts, ActionRun } from "../../src/action/contract.ts";
 import { type EmailPerson, emailPerson } from "../../src/action/email-person.ts";
 import { checkShape } from "../../src/ground/check-shape.ts";
 import type { Json } from "../../src/ground/json.ts";
@@ -17,7 +17,7 @@ const { store, environmentId, otherEnvironmentId, clock, environment } = market;
 const action: EmailPerson = { type: "email_person", subject: "Hello", text: "Text" };
 let answer: MailOutcome;
 let left: OutgoingMail[];
-const doors: ActionDoors = {
+const doors: ActionPorts = {
   caller: { call: () => Promise.reject(new Error("no calls")) },
   mailer: {
     async send(mail) {

@@ -1,11 +1,10 @@
 /** The list of events and the view of one: every filter, pages that are complete and without repeats, times. */
 import { beforeEach, describe, expect, test } from "bun:test";
-import { keyOfEventId } from "../../src/event/dedupe.ts";
-import { insertEvent } from "../../src/event/event-insert.ts";
-import { type EventFilter, type EventItem, listEvents } from "../../src/event/event-list.ts";
-import type { EventState, EventTrigger } from "../../src/event/event-row.ts";
-import { findEventView } from "../../src/event/event-view.ts";
+import type { EventState, EventTrigger } from "../../src/event/event.ts";
+import { insertEvent, keyOfEventId } from "../../src/event/insert.ts";
+import { type EventFilter, listEvents } from "../../src/event/list.ts";
 import { makeReceiverPayload } from "../../src/event/payload.ts";
+import { type EventItem, findEventView } from "../../src/event/view.ts";
 import { readPageRequest } from "../../src/ground/page.ts";
 import { openFreshStore, refusalOf, START_MS } from "../kit/fresh-store.ts";
 

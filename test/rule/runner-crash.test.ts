@@ -337,7 +337,7 @@ describe("the relays cannot be read", () => {
       relays: Object.assign(Object.create(relays) as typeof relays, {
         current: () => (readable ? current() : Promise.reject(new Error("a fault"))),
       }),
-      doors: { caller, mailer: { send: async () => ({ kind: "sent" }) as const } },
+      ports: { caller, mailer: { send: async () => ({ kind: "sent" }) as const } },
       log: running.service.log,
       concurrency: 32,
       limits: DEFAULT_LIMITS,

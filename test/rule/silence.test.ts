@@ -2,7 +2,7 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
 import { saveSettings } from "../../src/account/environment.ts";
-import { insertEvent } from "../../src/event/event-insert.ts";
+import { insertEvent } from "../../src/event/insert.ts";
 import { makeWholePayload } from "../../src/event/payload.ts";
 import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
 import { createLog } from "../../src/ground/log.ts";

@@ -1,7 +1,6 @@
 /** The shapes of answers that several rooms read, taken from the rooms that make them. Types alone. */
 import type { ActionResult } from "../../src/action/contract.ts";
-import type { EventItem } from "../../src/event/event-list.ts";
-import type { EventView, RunView } from "../../src/event/event-view.ts";
+import type { EventItem, EventView, RunView } from "../../src/event/view.ts";
 import type { Definition } from "../../src/relay/definition-shape.ts";
 import type { RelayItem, RelayView, SavedRelay as Saved } from "../../src/relay/relay-view.ts";
 import type { Json } from "./exact-json.ts";

@@ -1,13 +1,12 @@
-/** Ends an attempt: the event's next state by the specification's state table, its run row, its audit row, its alert, its line. */
+/** Ends an attempt: the event's next state by the specification's state table, its run row with the audit's, its alert, its line. */
 import type { ActionResult } from "../action/contract.ts";
-import type { EventToRun, EventTrigger } from "../event/event-row.ts";
-import { auditRun } from "../event/run-audit.ts";
-import { finishRun, type RanActions, type RunEnd } from "../event/run-row.ts";
+import { alertDead, alertWaiting, WAITING_CODES } from "../event/alert.ts";
+import type { EventToRun, EventTrigger } from "../event/event.ts";
+import { countAttempt, finishRun, listDueEvents, RUN, type Run, type RunEnd } from "../event/run.ts";
 import { MAX_ATTEMPTS, RETRY_DELAYS_MS } from "../ground/limit.ts";
 import type { LiveRelay } from "../relay/live-relay.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { type AttemptEnd, UNFORESEEN } from "./attempt.ts";
-import { alertDead, alertWaiting, WAITING_CODES } from "./dead-alert.ts";
 
 /** What the runner does after the commit. */
 export interface Finished {
@@ -26,15 +25,10 @@ export interface EndedRun {
 }
 
 /** What an attempt leaves behind. */
-interface EndedAttempt {
-  event: EventToRun;
+interface EndedAttempt extends Run {
   relay: LiveRelay;
-  startedAtMs: number;
-  results: readonly ActionResult[];
   warnings: Iterable<string>;
   personId: string | null;
-  /** The list of actions it ran; null: it ended before them. */
-  ran: RanActions | null;
   /** The relay's version whose map the event now follows; null: as it was. */
   mapVersion: number | null;
 }
@@ -45,33 +39,15 @@ export async function finishAttempt(
   end: AttemptEnd,
   nowMs: number,
 ): Promise<Finished> {
-  const { event, relay } = attempt;
+  const { event, relay, personId, mapVersion } = attempt;
   const next = nextStateOf(end, event.attempts, nowMs);
-  await finishRun(
-    tx,
-    {
-      eventSeq: event.seq,
-      number: event.runs,
-      startedAtMs: attempt.startedAtMs,
-      results: attempt.results,
-      ran: attempt.ran,
-    },
-    {
-      ...next,
-      outcome: end.outcome === "ok" ? "ok" : "failed",
-      attempts: event.attempts,
-      personId: attempt.personId,
-      warnings: [...attempt.warnings],
-      finishedAtMs: nowMs,
-      mapVersion: attempt.mapVersion,
-    },
-  );
-  await auditRun(tx, {
-    environmentId: event.environmentId,
-    eventId: event.id,
-    relayName: relay.name,
-    results: attempt.results,
-    nowMs,
+  await finishRun(tx, attempt, {
+    ...next,
+    outcome: end.outcome === "ok" ? "ok" : "failed",
+    personId,
+    warnings: [...attempt.warnings],
+    finishedAtMs: nowMs,
+    mapVersion,
   });
   if (next.state === "dead") {
     const why = ` (${next.reason ?? "failed"}): ${lastMessage(attempt.results)}`;
@@ -83,7 +59,7 @@ export async function finishAttempt(
     waitedMs: event.runs === 1 ? attempt.startedAtMs - event.createdAt : null,
     tookMs: nowMs - attempt.startedAtMs,
   };
-  return { line: runLine(relay, event, end.outcome === "ok"), run };
+  return { line: runLine(relay.name, event, relay.definition.actions.length, end.outcome === "ok"), run };
 }
 
 /** The owner is told of each cause once an event, when it first fails for it. */
@@ -97,16 +73,15 @@ async function tellWaiting(
     if (failed?.outcome !== "failed" || (event.attempts > 1 && (await failedBefore(tx, event, code))))
       continue;
     const { environmentId } = event;
-    await alertWaiting(tx, { environmentId, relayName: relay.name, code, message: failed.message, nowMs });
+    await alertWaiting(tx, { environmentId, relayName: relay.name, code, why: failed.message, nowMs });
   }
 }
 
 /** Whether the attempt before failed for it too, whatever else it failed for. */
 async function failedBefore(tx: Reader, { seq, runs, reason }: EventToRun, code: string): Promise<boolean> {
   if (reason === code) return true;
-  const sql = `SELECT 1 AS found FROM run, json_each(run.results) AS result
-    WHERE run.event_seq = ?1 AND run.number = ?2 AND result.value ->> '$.code' = ?3`;
-  return (await tx.get(sql, seq, runs - 1, code)) !== null;
+  const before = await RUN.get(tx, "WHERE event_seq = $seq AND number = $number", { seq, number: runs - 1 });
+  return before?.results.some((result) => result.code === code) === true;
 }
 
 /** Ends an attempt that an error nobody foresaw broke outside its actions, so that the event neither blocks its relay nor is lost. */
@@ -122,6 +97,37 @@ export function finishBroken(
   const unknown = { warnings: [], personId: null, ran: null, mapVersion: null };
   const attempt: EndedAttempt = { event, relay, startedAtMs: nowMs, results, ...unknown };
   return finishAttempt(tx, attempt, { outcome: "failed", code: "internal", final: false }, nowMs);
+}
+
+/** Ends up to `limit` of the due events of a relay that was deleted while they waited. null: the store holds the relay, whatever memory says. */
+export async function failOrphanedEvents(
+  tx: Writer,
+  relayId: string,
+  limit: number,
+  nowMs: number,
+): Promise<Finished[] | null> {
+  if ((await tx.get("SELECT 1 FROM relay WHERE id = ?1", relayId)) !== null) return null;
+  const due = (await listDueEvents(tx, relayId, limit)).map(countAttempt);
+  for (const event of due) {
+    await finishRun(
+      tx,
+      { event, startedAtMs: nowMs, results: [], ran: null },
+      {
+        outcome: "failed",
+        state: "failed",
+        reason: "relay_deleted",
+        nextAttemptAtMs: null,
+        personId: null,
+        warnings: [],
+        finishedAtMs: nowMs,
+        mapVersion: null,
+      },
+    );
+  }
+  return due.map((event) => ({
+    line: runLine(event.relayName, event, 0, false),
+    run: { trigger: event.trigger, outcome: "not_run", waitedMs: null, tookMs: 0 },
+  }));
 }
 
 /** The specification's state table, from `running`. `attempts` counts the one that ended. */
@@ -145,11 +151,6 @@ function lastMessage(results: readonly ActionResult[]): string {
 }
 
 /** The line of a run on standard output. */
-export function runLine(
-  relay: { name: string; definition: { actions: readonly unknown[] } },
-  event: { trigger: string },
-  ok: boolean,
-): string {
-  const count = relay.definition.actions.length;
-  return `RELAY · ${relay.name} · ${event.trigger} · ${count} ${count === 1 ? "action" : "actions"} · ${ok ? "ok" : "failed"}`;
+function runLine(name: string, { trigger }: EventToRun, count: number, ok: boolean): string {
+  return `RELAY · ${name} · ${trigger} · ${count} ${count === 1 ? "action" : "actions"} · ${ok ? "ok" : "failed"}`;
 }

@@ -1,9 +1,13 @@
 /**
- * Deduplication: one narrow row a key, addressed by 63 bits of its hash, the whole hash on the event row. Two keys that share those bits
- * stand in neighbouring slots, so a chance collision is never taken for a duplicate.
+ * Stores an occurrence as an event row, once per dedupe key; nothing runs before this row is durable. A key is one narrow row, addressed by
+ * 63 bits of its hash, the whole hash on the event row: two keys that share those bits stand in neighbouring slots, so a chance collision is
+ * never taken for a duplicate.
  */
+import { newId } from "../ground/id.ts";
 import { DAY_MS } from "../ground/limit.ts";
 import type { Reader, Writer } from "../store/port.ts";
+import { EVENT, type EventReason, type EventTrigger } from "./event.ts";
+import type { StoredPayload } from "./payload.ts";
 
 /** Neighbouring slots one key may stand in; a fifth key with the same 63 bits does not happen. */
 const PROBES = 4;
@@ -12,6 +16,67 @@ const SLOT_MASK = 0x7fff_ffff_ffff_fff0n;
 export interface DedupeKey {
   /** 16 bytes. */
   hash: Uint8Array;
+}
+
+interface EventDraft {
+  environmentId: number;
+  relayId: string;
+  relayName: string;
+  trigger: EventTrigger;
+  payload: StoredPayload;
+  /** Whether the sender did not sign the event itself. */
+  unsigned: boolean;
+  /** Whether a receiver's body was a form, whose literal names win over paths. */
+  form?: boolean;
+  dedupe: DedupeKey | null;
+  nowMs: number;
+  /** The relay's version whose map made a receiver's `mapped`. */
+  mapVersion?: number;
+  /** Set for an occurrence that is stored without a chance to run: dead from the start, replayable. */
+  dead?: EventReason;
+}
+
+/** The id of the stored row; `duplicate` when the key was spent before, and then it is the first row's id. */
+export async function insertEvent(
+  tx: Writer,
+  draft: EventDraft,
+): Promise<{ id: string; duplicate: boolean }> {
+  if (draft.dedupe !== null) {
+    const first = await findDuplicate(tx, draft.dedupe);
+    if (first !== null) return { id: first, duplicate: true };
+  }
+  const { environmentId, relayId, relayName, trigger, payload, unsigned, dedupe, nowMs, dead } = draft;
+  const id = newId("evt", nowMs);
+  const { seq } = await EVENT.insertGiven(tx, {
+    id,
+    environmentId,
+    relayId,
+    relayName,
+    trigger,
+    state: dead === undefined ? "queued" : "dead",
+    reason: dead ?? null,
+    attempts: 0,
+    nextAttemptAt: null,
+    runs: 0,
+    replays: 0,
+    payload: payload.text,
+    truncated: payload.truncated,
+    preview: payload.preview,
+    unsigned,
+    dedupeHash: dedupe?.hash ?? null,
+    personId: null,
+    warnings: payload.warnings.length === 0 ? null : [...payload.warnings],
+    createdAt: nowMs,
+    startedAt: null,
+    finishedAt: dead === undefined ? null : nowMs,
+    form: draft.form === true,
+    mapVersion: draft.mapVersion ?? null,
+    mappedAgain: false,
+    chosen: null,
+  });
+  if (dedupe !== null) await keepKey(tx, dedupe, seq);
+  if (dead === undefined) tx.touch("event", relayId);
+  return { id, duplicate: false };
 }
 
 /** The key of a sender's own event id, within one relay name of one environment. */
@@ -59,8 +124,8 @@ export async function findDuplicate(tx: Reader, key: DedupeKey): Promise<string 
   return null;
 }
 
-/** Remembers the key for an event that carries its hash. Call after findDuplicate answered null, in the same transaction. */
-export async function keepKey(tx: Writer, key: DedupeKey, eventSeq: number): Promise<void> {
+/** Remembers the key for an event that carries its hash. Called after findDuplicate answered null, in the same transaction. */
+async function keepKey(tx: Writer, key: DedupeKey, eventSeq: number): Promise<void> {
   const first = firstSlot(key);
   for (let probe = 0; probe < PROBES; probe++) {
     const kept = await tx.run(

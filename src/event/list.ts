@@ -2,13 +2,12 @@
  * The list of events, newest first, instant on millions of rows: the narrowest index is walked, the other filters are applied to what
  * it yields, and one page looks at a bounded number of rows. A page may so be short and still have a next one.
  */
-import { toIso, toIsoOrNull } from "../ground/clock.ts";
 import { isId } from "../ground/id.ts";
 import { type Page, type PageRequest, readSeq } from "../ground/page.ts";
 import type { Reader } from "../store/port.ts";
-import { type Condition, equals, walkPage } from "../store/walk.ts";
-import type { EventState, EventTrigger } from "./event-row.ts";
-import { endSeqUntil, firstSeqSince } from "./event-time.ts";
+import { type Condition, endSeqUntil, equals, firstSeqSince, walkPage } from "../store/walk.ts";
+import type { EventState, EventTrigger } from "./event.ts";
+import { type EventItem, SUMMARY, showSummary } from "./view.ts";
 
 export interface EventFilter {
   /** Relay name. */
@@ -25,42 +24,11 @@ export interface EventFilter {
   q?: string | undefined;
 }
 
-/** An event as lists show it: everything but its payload and runs. */
-export interface EventItem {
-  id: string;
-  relay: { id: string; name: string };
-  trigger: EventTrigger;
-  state: EventState;
-  reason: string | null;
-  attempts: number;
-  nextAttemptAt: string | null;
-  person: { id: string; email: string | null } | null;
-  truncated: boolean;
-  warnings: number;
-  createdAt: string;
-  finishedAt: string | null;
-}
-
-const COLUMNS = `event.seq, event.id, event.relay_id AS relayId, event.relay_name AS relayName, event.trigger, event.state, event.reason,
-  event.attempts, event.next_attempt_at AS nextAttemptAt, event.person_id AS personId, person.email AS personEmail, event.truncated,
-  coalesce(json_array_length(event.warnings), 0) AS warnings, event.created_at AS createdAt, event.finished_at AS finishedAt`;
-
-interface ListRow {
-  seq: number;
-  id: string;
-  relayId: string;
-  relayName: string;
-  trigger: EventTrigger;
-  state: EventState;
-  reason: string | null;
-  attempts: number;
-  nextAttemptAt: number | null;
-  personId: string | null;
+/** What is selected beside the summary. */
+interface ListedRow {
   personEmail: string | null;
-  truncated: number;
+  /** How many. */
   warnings: number;
-  createdAt: number;
-  finishedAt: number | null;
 }
 
 export async function listEvents(
@@ -70,12 +38,12 @@ export async function listEvents(
   page: PageRequest,
 ): Promise<Page<EventItem>> {
   const { index, led } = await planWalk(tx, environmentId, filter);
-  return await walkPage<ListRow, EventItem>(
+  return await walkPage<ListedRow, EventItem>(
     tx,
     {
       from: `event INDEXED BY ${index}`,
       join: "LEFT JOIN person ON person.id = event.person_id",
-      columns: COLUMNS,
+      columns: `${SUMMARY.columnsOf("event")}, person.email AS personEmail, coalesce(json_array_length(event.warnings), 0) AS warnings`,
       key: "event.seq",
       led,
       fits: [
@@ -92,7 +60,7 @@ export async function listEvents(
       after: readSeq(page.after),
       limit: page.limit,
     },
-    toItem,
+    (row) => ({ ...showSummary(SUMMARY.read(row)), warnings: row.warnings }),
   );
 }
 
@@ -118,8 +86,10 @@ async function planWalk(
     led.push(equals("event.relay_name", filter.relay));
   }
   const { sinceMs, untilMs } = filter;
-  if (sinceMs !== undefined) led.push({ sql: "event.seq >= ?", values: [await firstSeqSince(tx, sinceMs)] });
-  if (untilMs !== undefined) led.push({ sql: "event.seq < ?", values: [await endSeqUntil(tx, untilMs)] });
+  if (sinceMs !== undefined)
+    led.push({ sql: "event.seq >= ?", values: [await firstSeqSince(tx, "event", "evt", sinceMs)] });
+  if (untilMs !== undefined)
+    led.push({ sql: "event.seq < ?", values: [await endSeqUntil(tx, "event", "evt", untilMs)] });
   if (filter.q !== undefined && isId("evt", filter.q)) {
     const seq = await findSeq(tx, filter.q);
     if (seq !== null) led.push(equals("event.seq", seq));
@@ -151,22 +121,5 @@ function search(q: string | undefined): Condition | undefined {
   return {
     sql: `(event.id = ? OR ${found("event.payload")} OR ${found("event.preview")})`,
     values: [q, q, q],
-  };
-}
-
-function toItem(row: ListRow): EventItem {
-  return {
-    id: row.id,
-    relay: { id: row.relayId, name: row.relayName },
-    trigger: row.trigger,
-    state: row.state,
-    reason: row.reason,
-    attempts: row.attempts,
-    nextAttemptAt: toIsoOrNull(row.nextAttemptAt),
-    person: row.personId === null ? null : { id: row.personId, email: row.personEmail },
-    truncated: row.truncated === 1,
-    warnings: row.warnings,
-    createdAt: toIso(row.createdAt),
-    finishedAt: toIsoOrNull(row.finishedAt),
   };
 }

@@ -1,9 +1,16 @@
 /**
- * The person an event acts on, resolved when the attempt starts: a receiver's person key, or a record's owner, otherwise its recipient.
- * It names the key that was tried and never its value.
+ * What an attempt's actions are given: the person the event is about, resolved when the attempt starts (a receiver's person key, or a record's
+ * owner, otherwise its recipient, named by its key and never by its value); the run they are handed, with texts filled in; and what each of
+ * them has to do after earlier attempts.
  */
-import type { ActionPerson, ActionResult } from "../action/contract.ts";
-import { isJsonObject, type JsonObject, scalarText } from "../ground/json.ts";
+import type { ActionPerson, ActionResult, ActionRun } from "../action/contract.ts";
+import { findAction } from "../action/registry.ts";
+import { alignActions, listStrayIntents, type Step } from "../event/alignment.ts";
+import { dropIntent, settleEffect, type Work } from "../event/effect.ts";
+import type { EventToRun } from "../event/event.ts";
+import { readMemory } from "../event/memory.ts";
+import { isJsonObject, type Json, type JsonObject, scalarText } from "../ground/json.ts";
+import type { RaisableLimits } from "../ground/limit.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { findPerson } from "../people/person.ts";
 import { isErasedPerson } from "../people/person-erase.ts";
@@ -11,6 +18,7 @@ import { type Arrival, resolvePersonKey } from "../people/person-key.ts";
 import { findPersonKey } from "../relay/event-map.ts";
 import type { LiveRelay } from "../relay/live-relay.ts";
 import type { Writer } from "../store/port.ts";
+import { renderData, renderIdentifier, renderTemplate } from "../template/template.ts";
 
 export const PERSON_CHANGED =
   "The event is about another person than at its attempt before: what was done then stays with that person and is not done again.";
@@ -107,4 +115,76 @@ function takePerson(person: { id: string; email: string | null; status: string }
     message:
       "The event's person is suspended, so no action ran: make the person active again, then replay the event.",
   };
+}
+
+interface RunContext {
+  relay: LiveRelay;
+  event: EventToRun;
+  /** As the event is mapped now. */
+  payload: JsonObject;
+  person: ActionPerson | null;
+  results: readonly ActionResult[];
+  nowMs: number;
+  limits: RaisableLimits;
+  /** Takes a sentence for the event's warnings. */
+  warn: (sentence: string) => void;
+}
+
+export function makeActionRun({ relay, event, payload, person, ...context }: RunContext): ActionRun {
+  const { warn } = context;
+  const { truncated } = event;
+  const form = event.form === true;
+  const scope: JsonObject = { ...payload };
+  if (person !== null) scope.person = { id: person.id, email: person.email };
+  const onMissing = (path: string): void => warn(tellMissing(path, truncated));
+  return {
+    environmentId: relay.environmentId,
+    appId: relay.appId,
+    local: relay.local,
+    nowMs: context.nowMs,
+    relay: { id: relay.id, name: relay.name },
+    event: { id: event.id, trigger: event.trigger, payload, truncated },
+    person,
+    results: context.results,
+    render: (text) => renderTemplate(text, scope, onMissing, form),
+    renderRef: (text) => renderIdentifier(text, scope, form),
+    renderData: (value: Json) => renderData(value, scope, onMissing, form),
+    warn,
+    signingSecret: relay.signingSecret,
+    limits: context.limits,
+  };
+}
+
+/** What was there and is cut away is not the same as what never was. */
+function tellMissing(path: string, truncated: boolean): string {
+  if (truncated && path.startsWith("event.")) {
+    return `{{${path}}} can no longer be read and was left empty: the event is larger than 32 KB, so only its mapped values are kept; name the path in the map.`;
+  }
+  return `{{${path}}} names nothing in this event and was left empty.`;
+}
+
+/** The steps of a later run, one an action. `run`: for what is settled. */
+export async function alignWithEarlier(
+  tx: Writer,
+  { actions }: LiveRelay,
+  event: EventToRun,
+  run: ActionRun,
+): Promise<Step[]> {
+  let memory = await readMemory(tx, event.seq);
+  const stray = listStrayIntents(actions, memory);
+  for (const work of stray) await settleStray(tx, event, work, run);
+  if (stray.length > 0) memory = await readMemory(tx, event.seq);
+  return alignActions(actions, memory, new Set(event.chosen));
+}
+
+/**
+ * Something that began to leave the house for an action that was chosen, or is edited or gone since, is settled before: what may have left
+ * counts as done, and nothing is sent for it.
+ */
+async function settleStray(tx: Writer, event: EventToRun, work: Work, run: ActionRun): Promise<void> {
+  const type = findAction(work.type);
+  const conclude = run.person !== null && type?.sends === true ? type.conclude : undefined;
+  const outcome = conclude === undefined ? undefined : await conclude.call(type, tx, run, work.after);
+  if (outcome === null) await dropIntent(tx, event.seq, work.key);
+  else await settleEffect(tx, event, work.key, outcome?.after);
 }

@@ -1,0 +1,68 @@
+/** What the owner is told of events that do not run as they should, unless it is switched off on the Alerts page. */
+import { alertOn, findEnvironmentById } from "../account/environment.ts";
+import { toIso } from "../ground/clock.ts";
+import { DAY_MS } from "../ground/limit.ts";
+import { relayTarget } from "../relay/relay.ts";
+import type { Writer } from "../store/port.ts";
+import { raiseAlert } from "../watch/alert.ts";
+
+interface EventAlert {
+  environmentId: number;
+  relayName: string;
+  nowMs: number;
+}
+
+/** Raised in the transaction that makes the event what it is. */
+async function alertOwner(
+  tx: Writer,
+  { environmentId, relayName, nowMs }: EventAlert,
+  alert: { code: string; message: string; count?: number; burstMs?: number },
+): Promise<void> {
+  const environment = await findEnvironmentById(tx, environmentId);
+  if (environment === null || !alertOn(environment, alert.code)) return;
+  await raiseAlert(tx, { environmentId, target: relayTarget(relayName), nowMs, ...alert });
+}
+
+/** `why` follows "An event of <relay> is dead". Source: the specification's "States and transitions". */
+export function alertDead(tx: Writer, alert: EventAlert & { why: string }): Promise<void> {
+  const message = `An event of ${alert.relayName} is dead${alert.why}`;
+  return alertOwner(tx, alert, { code: "relay_failed", message });
+}
+
+/** Failures that are tried again and that waiting alone does not mend. */
+export const WAITING_CODES = ["sender_domain_required", "invite_capped"] as const;
+
+/** One a day for each relay and cause, with a count of the events. `why`: what failed and what to do, in a sentence. */
+export function alertWaiting(
+  tx: Writer,
+  alert: EventAlert & { code: (typeof WAITING_CODES)[number]; why: string },
+): Promise<void> {
+  const message = `An event of ${alert.relayName} waits and is tried again: ${alert.why}`;
+  return alertOwner(tx, alert, { code: alert.code, message, burstMs: DAY_MS });
+}
+
+/** One for all. The missed are dead events, so it is `relay_failed` that tells of them. `missed`: when their periods began. */
+export function alertMissed(tx: Writer, alert: EventAlert & { missed: readonly number[] }): Promise<void> {
+  const { relayName, missed } = alert;
+  const [first = alert.nowMs] = missed;
+  const last = missed.at(-1) ?? first;
+  const which =
+    missed.length === 1
+      ? `1 tick of ${relayName} was missed, of ${toIso(first)}: it is stored as dead and can be replayed`
+      : `${missed.length} ticks of ${relayName} were missed, from ${toIso(first)} to ${toIso(last)}: they are stored as dead and can be replayed`;
+  const message = `${which}; the newest one runs late.`;
+  return alertOwner(tx, alert, { code: "relay_failed", message, count: missed.length });
+}
+
+/** One a relay; those of later batches join it, and its count is all of them. */
+export function alertDropped(
+  tx: Writer,
+  alert: EventAlert & { held: boolean; count: number },
+): Promise<void> {
+  const { relayName, held, count } = alert;
+  const what = held
+    ? "the environment is on hold, so release it to run what still waits."
+    : "the relay is paused, so resume it to run what still waits.";
+  const message = `Events of ${relayName} that waited for more than 30 days were dropped and do not run: ${what}`;
+  return alertOwner(tx, alert, { code: "events_dropped", message, count });
+}

@@ -1,0 +1,281 @@
+/**
+ * An event's way through the runner, as its row and its runs' rows tell it: which are due and taking them, what a run has done so far, its
+ * end with its one audit row, and what becomes of a run that was cut off. `queued` with no time is due now; `queued` with a time waits for
+ * its retry. How many run, and when, is the runner's.
+ */
+import type { ActionResult } from "../action/contract.ts";
+import { writeJson } from "../ground/json.ts";
+import { MAX_ATTEMPTS, RETRY_DELAYS_MS } from "../ground/limit.ts";
+import type { Reader, Writer } from "../store/port.ts";
+import { defineTable, integer, json, orNull, text } from "../store/table.ts";
+import { writeAudit } from "../watch/audit.ts";
+import type { BoundKey } from "./effect.ts";
+import { EVENT, EVENT_TO_RUN, type EventState, type EventToRun } from "./event.ts";
+
+export const RUN = defineTable({
+  name: "run",
+  key: ["eventSeq", "number"],
+  columns: {
+    eventSeq: integer(),
+    /** Among all of the event's, from 1. */
+    number: integer(),
+    startedAt: integer(),
+    finishedAt: orNull(integer()),
+    outcome: orNull(text<"ok" | "failed" | "interrupted">()),
+    results: json<readonly ActionResult[]>(),
+    /** The fingerprint of the list of actions it ran; null: it ended before them, or an earlier version ran it. */
+    actions: orNull(text()),
+    /** The work each of them stands for; null: its own first work. */
+    work: orNull(json<readonly BoundKey[]>()),
+  },
+});
+
+/** Makes up to `limit` retries whose time has come due, the earliest first; answers how many. */
+export function promoteDueRetries(tx: Writer, limit: number, nowMs: number): Promise<number> {
+  return tx.run(
+    `UPDATE event SET next_attempt_at = NULL WHERE seq IN (
+       SELECT seq FROM event INDEXED BY event_retry
+       WHERE state = 'queued' AND next_attempt_at IS NOT NULL AND next_attempt_at <= ?1 ORDER BY next_attempt_at LIMIT ?2)`,
+    nowMs,
+    limit,
+  );
+}
+
+/** How far a walk through the waiting retries has come. */
+export interface RetryCursor {
+  atMs: number;
+  seq: number;
+}
+
+/**
+ * After the wall clock went back: no retry waits longer than its own delay from now. Looks at the next `limit` after `from`; answers where
+ * to go on, or null at the end.
+ */
+export async function shortenRetries(
+  tx: Writer,
+  from: RetryCursor,
+  limit: number,
+  nowMs: number,
+): Promise<RetryCursor | null> {
+  const waiting = await tx.all<RetryCursor & { attempts: number }>(
+    `SELECT seq, next_attempt_at AS atMs, attempts FROM event INDEXED BY event_retry
+     WHERE state = 'queued' AND next_attempt_at IS NOT NULL AND (next_attempt_at, seq) > (?1, ?2)
+     ORDER BY next_attempt_at, seq LIMIT ?3`,
+    from.atMs,
+    from.seq,
+    limit,
+  );
+  for (const { seq, atMs, attempts } of waiting) {
+    const longestMs = nowMs + (RETRY_DELAYS_MS[attempts - 1] ?? 0);
+    if (atMs > longestMs) await EVENT.change(tx, { seq }, { nextAttemptAt: longestMs });
+  }
+  return waiting.length === limit ? (waiting.at(-1) ?? null) : null;
+}
+
+/** When the next retry is due (milliseconds since the epoch), or null. */
+export async function findNextRetry(tx: Reader): Promise<number | null> {
+  const row = await tx.get<{ at: number | null }>(
+    "SELECT min(next_attempt_at) AS at FROM event WHERE state = 'queued' AND next_attempt_at IS NOT NULL",
+  );
+  return row?.at ?? null;
+}
+
+/** Ids of the relays that have an event due now; a hop through the index, however long the queue. */
+export async function listReadyRelays(tx: Reader): Promise<string[]> {
+  const rows = await tx.all<{ relayId: string | null }>(
+    `WITH RECURSIVE ready (relayId) AS (
+       SELECT min(relay_id) FROM event INDEXED BY event_ready WHERE state = 'queued' AND next_attempt_at IS NULL
+       UNION ALL
+       SELECT (SELECT min(relay_id) FROM event INDEXED BY event_ready
+               WHERE state = 'queued' AND next_attempt_at IS NULL AND relay_id > ready.relayId)
+       FROM ready WHERE ready.relayId IS NOT NULL)
+     SELECT relayId FROM ready WHERE relayId IS NOT NULL`,
+  );
+  return rows.flatMap((row) => (row.relayId === null ? [] : [row.relayId]));
+}
+
+/** The oldest due events of a relay, in arrival order, not taken. */
+export function listDueEvents(tx: Reader, relayId: string, limit: number): Promise<EventToRun[]> {
+  const rest = `INDEXED BY event_ready WHERE relay_id = $relayId AND state = 'queued' AND next_attempt_at IS NULL ORDER BY seq LIMIT $limit`;
+  return EVENT_TO_RUN.all(tx, rest, { relayId, limit });
+}
+
+/** The event as it is once its next attempt counts. */
+export function countAttempt(event: EventToRun): EventToRun {
+  return { ...event, attempts: event.attempts + 1, runs: event.runs + 1 };
+}
+
+/** Takes the oldest due events of a relay: they are `running` and their attempt counts from here on. */
+export async function claimEvents(
+  tx: Writer,
+  relayId: string,
+  limit: number,
+  nowMs: number,
+): Promise<EventToRun[]> {
+  const due = (await listDueEvents(tx, relayId, limit)).map(countAttempt);
+  for (const { seq, attempts, runs } of due)
+    await EVENT.change(tx, { seq }, { state: "running", attempts, runs, startedAt: nowMs });
+  return due;
+}
+
+/** Which list of actions an attempt ran, and which work each of them stands for. */
+export interface RanActions {
+  /** Under which `keepActionList` keeps the list. */
+  fingerprint: string;
+  /** One key an action; null: each stands for its own first work. */
+  keys: readonly BoundKey[] | null;
+}
+
+export interface Run {
+  /** Its attempt counted: `runs` is the run's number. */
+  event: EventToRun;
+  startedAtMs: number;
+  results: readonly ActionResult[];
+  /** The list of actions it ran; null: it ended before them, and the slots of the attempt before it stand. */
+  ran: RanActions | null;
+}
+
+export interface RunEnd {
+  outcome: "ok" | "failed";
+  state: EventState;
+  /** An EventReason, or the code of the action's failure. */
+  reason: string | null;
+  /** When the retry is due, or null. */
+  nextAttemptAtMs: number | null;
+  /** null: an earlier attempt's person stays. */
+  personId: string | null;
+  /** Earlier attempts' included; none: those stay. */
+  warnings: readonly string[];
+  finishedAtMs: number;
+  /** The relay's version whose map `mapped` now follows; null: as it was. */
+  mapVersion: number | null;
+}
+
+function rowOf({ event, startedAtMs, results, ran }: Run) {
+  const [actions, work] = [ran?.fingerprint ?? null, ran?.keys ?? null];
+  return { eventSeq: event.seq, number: event.runs, startedAt: startedAtMs, results, actions, work };
+}
+
+/** Keeps the results so far of a run that goes on outside the database. */
+export async function keepRunProgress(tx: Writer, run: Run): Promise<void> {
+  await RUN.insert(
+    tx,
+    { ...rowOf(run), finishedAt: null, outcome: null },
+    "ON CONFLICT (event_seq, number) DO UPDATE SET results = excluded.results, actions = excluded.actions, work = excluded.work",
+  );
+}
+
+/** Ends a run, moves its event on, and writes its audit row, in one go. */
+export async function finishRun(tx: Writer, run: Run, end: RunEnd): Promise<void> {
+  const { event, startedAtMs, results } = run;
+  const { outcome, state, reason, nextAttemptAtMs, personId, warnings, finishedAtMs, mapVersion } = end;
+  await RUN.insert(
+    tx,
+    { ...rowOf(run), finishedAt: finishedAtMs, outcome },
+    `ON CONFLICT (event_seq, number) DO UPDATE SET results = excluded.results, finished_at = excluded.finished_at, outcome = excluded.outcome,
+       actions = coalesce(excluded.actions, actions), work = CASE WHEN excluded.actions IS NULL THEN work ELSE excluded.work END`,
+  );
+  await tx.run(
+    `UPDATE event SET state = $state, reason = $reason, attempts = $attempts, runs = $runs, next_attempt_at = $nextAttemptAtMs,
+       person_id = coalesce($personId, person_id), warnings = coalesce($warnings, warnings), started_at = $startedAtMs,
+       finished_at = $finishedAtMs, map_version = coalesce($mapVersion, map_version) WHERE seq = $seq`,
+    {
+      seq: event.seq,
+      state,
+      reason,
+      attempts: event.attempts,
+      runs: event.runs,
+      nextAttemptAtMs,
+      personId,
+      warnings: warnings.length === 0 ? null : writeJson(warnings),
+      startedAtMs,
+      finishedAtMs: state === "queued" ? null : finishedAtMs,
+      mapVersion,
+    },
+  );
+  await auditRun(tx, event, results, finishedAtMs);
+}
+
+/** The one audit row of a run: who ran, on which event, and each action's before and after. Source: the specification's "Event row". */
+function auditRun(
+  tx: Writer,
+  { id: eventId, environmentId, relayName }: Pick<EventToRun, "id" | "environmentId" | "relayName">,
+  results: readonly ActionResult[],
+  atMs: number,
+): Promise<void> {
+  const relay = `relay:${relayName}`;
+  return writeAudit(tx, {
+    environmentId,
+    atMs,
+    actor: relay,
+    action: "run",
+    target: relay,
+    eventId,
+    before: results.map((result) => ("before" in result ? (result.before ?? null) : null)),
+    after: results.map((result) => ({
+      type: result.type,
+      outcome: result.outcome,
+      after: "after" in result ? (result.after ?? null) : null,
+    })),
+  });
+}
+
+/** One claimed attempt: the event, and its run's number. */
+export type ClaimedRun = Pick<EventToRun, "seq" | "runs">;
+
+export interface Rescued {
+  queued: number;
+  /** Events whose last attempt was cut off: dead. */
+  dead: { environmentId: number; relayName: string }[];
+}
+
+/** What is rescued: a process died, or the store could not be written in the middle of a run. */
+const CUT_OFF = EVENT.pick(
+  "seq",
+  "id",
+  "environmentId",
+  "relayName",
+  "attempts",
+  "runs",
+  "startedAt",
+  "createdAt",
+);
+
+/** At start-up every `running` row is an orphan of a process that died; rescues up to `limit` of them. */
+export async function rescueOrphans(tx: Writer, limit: number, nowMs: number): Promise<Rescued> {
+  return rescue(tx, "ORDER BY seq LIMIT $limit", { limit }, nowMs);
+}
+
+/** Rescues one attempt of this process that could not be written down; nothing, when it is not running any more. */
+export async function rescueRun(tx: Writer, { seq, runs }: ClaimedRun, nowMs: number): Promise<Rescued> {
+  return rescue(tx, "AND seq = $seq AND runs = $runs", { seq, runs }, nowMs);
+}
+
+/** The attempt counts, and the event runs again from its first action, unless it was the last one. */
+async function rescue(
+  tx: Writer,
+  rest: string,
+  values: Record<string, number>,
+  nowMs: number,
+): Promise<Rescued> {
+  const rescued: Rescued = { queued: 0, dead: [] };
+  for (const event of await CUT_OFF.all(tx, `WHERE state = 'running' ${rest}`, values)) {
+    const { seq, runs: number, environmentId, relayName } = event;
+    const before = await RUN.get(tx, "WHERE event_seq = $seq AND number = $number", { seq, number });
+    const startedAt = event.startedAt ?? event.createdAt;
+    const row = { eventSeq: seq, number, startedAt, results: [], actions: null, work: null };
+    await RUN.insert(
+      tx,
+      { ...row, finishedAt: nowMs, outcome: "interrupted" },
+      "ON CONFLICT (event_seq, number) DO UPDATE SET finished_at = excluded.finished_at, outcome = excluded.outcome",
+    );
+    const dead = event.attempts >= MAX_ATTEMPTS;
+    const state = dead ? "dead" : "queued";
+    const end = { reason: "interrupted", nextAttemptAt: null, finishedAt: dead ? nowMs : null };
+    await EVENT.change(tx, { seq }, { state, ...end });
+    await auditRun(tx, event, before?.results ?? [], nowMs);
+    if (dead) rescued.dead.push({ environmentId, relayName });
+    else rescued.queued += 1;
+  }
+  return rescued;
+}

@@ -1,0 +1,156 @@
+/** An event as the API shows it: alone, with its payload and what each attempt did, or as an item of the list. */
+import { type Static, Type } from "typebox";
+import type { ActionResult } from "../action/contract.ts";
+import { toIso, toIsoOrNull } from "../ground/clock.ts";
+import { type Json, parseJson } from "../ground/json.ts";
+import { json, oneOf, orNull, time, timeOrNull } from "../ground/schema.ts";
+import type { Reader } from "../store/port.ts";
+import type { RowOf } from "../store/table.ts";
+import { type LookedAt, reach } from "../store/walk.ts";
+import { EVENT, EVENT_STATES, EVENT_TRIGGERS, refuseUnknownEvent } from "./event.ts";
+import { EXPUNGED, readExpunged } from "./payload.ts";
+import { RUN } from "./run.ts";
+
+const MAX_SHOWN_RUNS = 100;
+
+const summary = {
+  id: Type.String(),
+  relay: Type.Object({ id: Type.String(), name: Type.String() }),
+  trigger: oneOf(EVENT_TRIGGERS),
+  state: oneOf(EVENT_STATES),
+  reason: orNull(Type.String()),
+  attempts: Type.Integer(),
+  nextAttemptAt: timeOrNull,
+  person: orNull(Type.Object({ id: Type.String(), email: orNull(Type.String()) })),
+  truncated: Type.Boolean(),
+  createdAt: time,
+  finishedAt: timeOrNull,
+};
+
+/** An event as lists show it: everything but its payload and runs. */
+export const eventItem = Type.Object({ ...summary, warnings: Type.Integer() });
+export type EventItem = Static<typeof eventItem>;
+
+/** What an action did in a run; `type` is `person` where the person could not be found. `docs`: the page that explains the code. */
+export type ShownResult = ActionResult & { docs?: string };
+
+const runView = Type.Object({
+  attempt: Type.Integer(),
+  startedAt: time,
+  finishedAt: timeOrNull,
+  outcome: orNull(oneOf(["ok", "failed", "interrupted"])),
+  results: Type.Unsafe<readonly ShownResult[]>(json),
+});
+export type RunView = Static<typeof runView>;
+
+export const eventView = Type.Object({
+  ...summary,
+  replays: Type.Integer(),
+  /** The relay's version whose map made `mapped`; null: not known, or not a receiver's event. */
+  mapVersion: orNull(Type.Integer()),
+  /** Whether a later version than the one at its arrival made `mapped` anew, and otherwise. */
+  mappedAgain: Type.Boolean(),
+  /** null once it is expunged. */
+  payload: Type.Unsafe<Json>(json),
+  /** Why the payload is not there any more, or null. */
+  expunged: orNull(oneOf(EXPUNGED)),
+  preview: orNull(Type.String()),
+  /** Whether the sender did not sign the event itself. */
+  unsigned: Type.Boolean(),
+  warnings: Type.Unsafe<string[]>(json),
+  /** The latest; long lists of attempts are cut at their beginning. */
+  runs: Type.Array(runView),
+  /** Earlier attempts that are not shown. */
+  runsLeftOut: Type.Integer(),
+});
+export type EventView = Static<typeof eventView>;
+
+/** What an item of the list and the whole event have in common. */
+export const SUMMARY = EVENT.pick(
+  "id",
+  "relayId",
+  "relayName",
+  "trigger",
+  "state",
+  "reason",
+  "attempts",
+  "nextAttemptAt",
+  "personId",
+  "truncated",
+  "createdAt",
+  "finishedAt",
+);
+
+/** `personEmail`: of a person that still exists. */
+export function showSummary(row: RowOf<typeof SUMMARY> & { personEmail: string | null }) {
+  return {
+    id: row.id,
+    relay: { id: row.relayId, name: row.relayName },
+    trigger: row.trigger,
+    state: row.state,
+    reason: row.reason,
+    attempts: row.attempts,
+    nextAttemptAt: toIsoOrNull(row.nextAttemptAt),
+    person: row.personId === null ? null : { id: row.personId, email: row.personEmail },
+    truncated: row.truncated,
+    createdAt: toIso(row.createdAt),
+    finishedAt: toIsoOrNull(row.finishedAt),
+  };
+}
+
+/** As `findEventView`; refuses with `not_found`. */
+export async function requireEventView(tx: Reader, environmentId: number, id: string): Promise<EventView> {
+  const event = await findEventView(tx, environmentId, id);
+  if (event === null) throw refuseUnknownEvent(id);
+  return event;
+}
+
+/** The event with this id in this environment, or null. */
+export async function findEventView(
+  tx: Reader,
+  environmentId: number,
+  id: string,
+): Promise<EventView | null> {
+  const stored = await tx.get<{ personEmail: string | null }>(
+    `SELECT ${EVENT.columnsOf("event")}, person.email AS personEmail FROM event LEFT JOIN person ON person.id = event.person_id
+     WHERE event.id = $id AND event.environment_id = $environmentId`,
+    { id, environmentId },
+  );
+  if (stored === null) return null;
+  const row = EVENT.read(stored);
+  const runs = await findLatestRuns(tx, row.seq);
+  const payload = parseJson(row.payload);
+  const expunged = readExpunged(payload);
+  const { replays, mapVersion, mappedAgain, preview, unsigned, warnings } = row;
+  return {
+    ...showSummary(row),
+    replays,
+    mapVersion,
+    mappedAgain,
+    payload: expunged === null ? payload : null,
+    expunged,
+    preview,
+    unsigned,
+    warnings: warnings ?? [],
+    runs: runs.map(({ number, startedAt, finishedAt, outcome, results }) => ({
+      attempt: number,
+      startedAt: toIso(startedAt),
+      finishedAt: toIsoOrNull(finishedAt),
+      outcome,
+      results,
+    })),
+    runsLeftOut: Math.max(0, (runs[0]?.number ?? 1) - 1),
+  };
+}
+
+/** The latest attempts, oldest first: as many as one step reads. */
+async function findLatestRuns(tx: Reader, seq: number): Promise<RowOf<typeof RUN>[]> {
+  const looked = await tx.all<LookedAt>(
+    "SELECT number AS key, octet_length(results) AS cost FROM run WHERE event_seq = ?1 ORDER BY number DESC LIMIT ?2",
+    seq,
+    MAX_SHOWN_RUNS,
+  );
+  const { floor } = reach(looked, MAX_SHOWN_RUNS);
+  if (floor === null) return [];
+  return await RUN.all(tx, "WHERE event_seq = $seq AND number >= $floor ORDER BY number", { seq, floor });
+}
