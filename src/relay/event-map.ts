@@ -4,7 +4,7 @@
  * Source: the specification's "Triggers" and "Map names", recipes, "Reading the event", decisions section 3.
  */
 import { type Json, type JsonObject, scalarText } from "../ground/json.ts";
-import { type Path, parsePath, readField, readPath } from "../template/path.ts";
+import { type Path, parsePath, readField, readPath } from "../template/template.ts";
 import { PERSON_KEYS, type PersonKey, type When } from "../trigger/receiver.ts";
 import { findTrigger, type Trigger } from "../trigger/registry.ts";
 

@@ -8,7 +8,7 @@ import { MAX_MAP_NAMES, MAX_WHEN_VALUES } from "../ground/limit.ts";
 import { type Problem, placeProblems } from "../ground/refusal.ts";
 import { FIELD_NAME, joinField, showName } from "../ground/shape.ts";
 import { findNearestName } from "../ground/text.ts";
-import { MAX_PATH_CHARS, MAX_PATH_SEGMENTS, parsePath } from "../template/path.ts";
+import { MAX_PATH_CHARS, MAX_PATH_SEGMENTS, parsePath } from "../template/template.ts";
 import type { VerifyFields } from "../verify/contract.ts";
 import { bindScheme, RENAMED_SCHEME, SCHEMES } from "../verify/registry.ts";
 import { sayMatch, sayWanted, type TriggerType } from "./contract.ts";

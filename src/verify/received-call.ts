@@ -5,7 +5,7 @@
  */
 import { type Json, parseJson } from "../ground/json.ts";
 import { MAX_FORM_FIELDS } from "../ground/limit.ts";
-import { type Path, readField, readPath } from "../template/path.ts";
+import { type Path, readField, readPath } from "../template/template.ts";
 import type { BodyKinds, ParsedBody, ReceivedCall } from "./contract.ts";
 
 const FORM_TYPE = "application/x-www-form-urlencoded";

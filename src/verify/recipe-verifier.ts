@@ -5,7 +5,7 @@
  */
 import { type Json, scalarText } from "../ground/json.ts";
 import { MAX_SIGNATURES, MAX_TOLERANCE_SECONDS } from "../ground/limit.ts";
-import { type Path, parsePath } from "../template/path.ts";
+import { type Path, parsePath } from "../template/template.ts";
 import {
   badSignature,
   type ParsedBody,

@@ -6,7 +6,7 @@
 import type { Encoding } from "../ground/encoding.ts";
 import { MAX_SIGNED_PAYLOAD_LITERAL_CHARS } from "../ground/limit.ts";
 import type { Problem } from "../ground/refusal.ts";
-import { parsePath } from "../template/path.ts";
+import { parsePath } from "../template/template.ts";
 import type { HmacHash, PublicKeyAlgorithm } from "./proof.ts";
 
 type HmacAlgorithm = `hmac-${HmacHash}`;
