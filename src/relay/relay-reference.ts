@@ -5,13 +5,18 @@
  */
 import type { Reference } from "../action/contract.ts";
 import { findAction } from "../action/registry.ts";
-import { isJsonObject, parseJson } from "../ground/json.ts";
+import { isJsonObject } from "../ground/json.ts";
 import type { Problem, Warning } from "../ground/refusal.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { joinField } from "../ground/shape.ts";
+import { findEntitlement } from "../people/entitlement.ts";
 import { type CollectionRow, findCollection, listFields } from "../records/collection.ts";
+import type { ItemKind, ItemRow } from "../selling/catalog-item.ts";
+import { plans } from "../selling/plan.ts";
+import { products } from "../selling/product.ts";
 import type { Reader } from "../store/port.ts";
 import type { ActionDefinition, Definition } from "./definition-shape.ts";
+import { findRelay } from "./relay.ts";
 
 /** Actions that sell: they work only on what names this relay as its way of being sold. */
 const SELLING: ReadonlySet<string> = new Set(["fulfil_product", "grant_plan"]);
@@ -52,8 +57,7 @@ export async function requireSellingRelays(
       if (kind !== "product" && kind !== "plan") continue;
       const seller = await findSeller(tx, environmentId, kind, name);
       if (seller === null || seller === definition.name) continue;
-      const sql = "SELECT 1 FROM relay WHERE environment_id = ?1 AND name = ?2";
-      if (await rowExists(tx, sql, environmentId, seller)) continue;
+      if ((await findRelay(tx, environmentId, seller)) !== null) continue;
       throw new Refusal(
         "relay_missing",
         `\`actions.${index}.${field}\`: the ${kind} ${name} is sold through the relay ${seller}, which does not exist in this environment: create that relay again, or clear the ${kind}'s soldThrough first.`,
@@ -66,48 +70,11 @@ export async function requireSellingRelays(
 async function referenceExists(
   tx: Reader,
   environmentId: number,
-  reference: Pick<Reference, "kind" | "name">,
+  { kind, name }: Pick<Reference, "kind" | "name">,
 ): Promise<boolean> {
-  const { kind, name } = reference;
-  switch (kind) {
-    case "collection":
-      return await rowExists(
-        tx,
-        "SELECT 1 FROM collection WHERE environment_id = ?1 AND name = ?2",
-        environmentId,
-        name,
-      );
-    case "product":
-      return await rowExists(
-        tx,
-        "SELECT 1 FROM product WHERE environment_id = ?1 AND name = ?2",
-        environmentId,
-        name,
-      );
-    case "plan":
-      return await rowExists(
-        tx,
-        "SELECT 1 FROM plan WHERE environment_id = ?1 AND name = ?2",
-        environmentId,
-        name,
-      );
-    case "entitlement":
-      return await entitlementExists(tx, environmentId, name);
-  }
-}
-
-async function entitlementExists(tx: Reader, environmentId: number, name: string): Promise<boolean> {
-  if (name.startsWith(ACCESS)) {
-    const sql = "SELECT 1 FROM access_slug WHERE environment_id = ?1 AND slug = ?2";
-    return await rowExists(tx, sql, environmentId, name.slice(ACCESS.length));
-  }
-  const sql = `SELECT 1 FROM product WHERE environment_id = ?1 AND name = ?2
-    UNION ALL SELECT 1 FROM plan WHERE environment_id = ?1 AND name = ?2 LIMIT 1`;
-  return await rowExists(tx, sql, environmentId, name);
-}
-
-async function rowExists(tx: Reader, sql: string, environmentId: number, name: string): Promise<boolean> {
-  return (await tx.get(sql, environmentId, name)) !== null;
+  if (kind === "collection") return (await findCollection(tx, environmentId, name)) !== null;
+  if (kind === "entitlement") return (await findEntitlement(tx, environmentId, name)) !== null;
+  return (await findItem(tx, environmentId, kind, name)) !== null;
 }
 
 function warnOfMissing(field: string, reference: Reference): Warning {
@@ -142,18 +109,19 @@ async function warnOfSale(
   };
 }
 
+function findItem(tx: Reader, environmentId: number, kind: ItemKind, name: string): Promise<ItemRow | null> {
+  return (kind === "product" ? products : plans).find(tx, environmentId, name);
+}
+
 /** The relay that a product or plan is sold through, by name; null for none. */
 async function findSeller(
   tx: Reader,
   environmentId: number,
-  kind: "product" | "plan",
+  kind: ItemKind,
   name: string,
 ): Promise<string | null> {
-  const sql = `SELECT sold_through AS soldThrough FROM ${kind} WHERE environment_id = ?1 AND name = ?2`;
-  const row = await tx.get<{ soldThrough: string | null }>(sql, environmentId, name);
-  const soldThrough = row === null || row.soldThrough === null ? null : parseJson(row.soldThrough);
-  if (!isJsonObject(soldThrough) || soldThrough.kind !== "relay") return null;
-  return typeof soldThrough.relay === "string" ? soldThrough.relay : null;
+  const soldThrough = (await findItem(tx, environmentId, kind, name))?.soldThrough;
+  return soldThrough?.kind === "relay" ? soldThrough.relay : null;
 }
 
 interface Write {

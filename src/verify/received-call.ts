@@ -3,7 +3,7 @@
  * what a form; it never decides whether a call is genuine, and nothing a caller sends makes it throw.
  * Source: the specification's "Triggers" (receiver); recipes, "Reading the event" and "The body's kind is never the header's word".
  */
-import { type Json, parseJson } from "../ground/json.ts";
+import { type Json, measureJson, parseJson } from "../ground/json.ts";
 import { MAX_FORM_FIELDS } from "../ground/limit.ts";
 import { type Path, readField, readPath } from "../template/template.ts";
 import type { BodyKinds, ParsedBody, ReceivedCall } from "./contract.ts";
@@ -140,7 +140,7 @@ function beginsAsJson(body: Uint8Array): boolean {
 function parseBody(body: Uint8Array): ParsedBody {
   try {
     const text = jsonText.decode(body);
-    if (text.length > 2 * MAX_BODY_DEPTH && nestsTooDeep(text)) {
+    if (body.length > 2 * MAX_BODY_DEPTH && nestsTooDeep(body)) {
       return {
         ok: false,
         message: `The body is JSON nested deeper than ${MAX_BODY_DEPTH} levels: send a flatter event.`,
@@ -152,24 +152,9 @@ function parseBody(body: Uint8Array): ParsedBody {
   }
 }
 
-const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
-
-function nestsTooDeep(text: string): boolean {
-  let depth = 0;
-  let inString = false;
-  for (let at = 0; at < text.length; at++) {
-    const char = text.charCodeAt(at);
-    if (inString) {
-      if (char === BACKSLASH) at++;
-      else if (char === QUOTE) inString = false;
-    } else if (char === QUOTE) inString = true;
-    // "[" 0x5b and "{" 0x7b, "]" 0x5d and "}" 0x7d
-    else if (char === 0x5b || char === 0x7b) {
-      if (++depth > MAX_BODY_DEPTH) return true;
-    } else if (char === 0x5d || char === 0x7d) depth--;
-  }
-  return false;
+function nestsTooDeep(body: Uint8Array): boolean {
+  const most = { depth: MAX_BODY_DEPTH, values: Number.POSITIVE_INFINITY };
+  return measureJson(body, most).depth > MAX_BODY_DEPTH;
 }
 
 const AMPERSAND = 0x26;
