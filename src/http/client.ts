@@ -1,13 +1,23 @@
 /**
- * The client library itself, for pages of any origin, and what it does for a person besides records: signing in and out, what they may know
- * of themselves, and where they go to pay.
+ * The client library itself, for pages of any origin, and what it does for a person: signing in and out, what they may know of themselves,
+ * their records, and where they go to pay. Their writes are the app's own, so they fire data_change.
  */
 import { Type } from "typebox";
 import library from "../../client/g.js" with { type: "text" };
+import {
+  createPersonRecord,
+  deletePersonRecord,
+  listPersonRecords,
+  type PersonAt,
+  readPersonRecord,
+  updatePersonRecord,
+} from "../client/person-record.ts";
 import { endPersonSession, endPersonSessions } from "../client/person-session.ts";
 import type { SigninContext } from "../client/person-signin.ts";
 import { toIso } from "../ground/clock.ts";
-import { fields, orNull, time, timeOrNull } from "../ground/schema.ts";
+import type { Json } from "../ground/json.ts";
+import { readPageRequest } from "../ground/page.ts";
+import { fields, json, orNull, pageOf, pageQuery, time, timeOrNull } from "../ground/schema.ts";
 import { checkAccess, grantSource } from "../people/access-grant.ts";
 import { findBalance } from "../people/credit.ts";
 import { resolveEntitlementKey } from "../people/entitlement.ts";
@@ -16,7 +26,7 @@ import { plans } from "../selling/plan.ts";
 import { currentPlan } from "../selling/plan-sale.ts";
 import { products } from "../selling/product.ts";
 import { DATA_HEADERS } from "./answer.ts";
-import { type ClientCall, clientRoute, personRoute } from "./client-route.ts";
+import { type ClientCall, clientRoute, type PersonCall, personRoute } from "./client-route.ts";
 import { openRoute } from "./route.ts";
 
 const ETAG = `"${Bun.hash(library).toString(36)}"`;
@@ -44,6 +54,22 @@ function placeOf({ key, environmentId }: ClientCall, source: string): SigninCont
 }
 
 const answer = Type.Object({ url: Type.String() });
+
+const record = Type.Object({
+  id: Type.String(),
+  collection: Type.String(),
+  data: json,
+  owner: orNull(Type.String()),
+  recipient: orNull(Type.String()),
+  createdAt: time,
+  updatedAt: time,
+});
+
+const data = Type.Unknown({ description: "an object with the collection's fields" });
+
+function at({ client, person }: { client: ClientCall; person: PersonCall }, collection: string): PersonAt {
+  return { environmentId: client.environmentId, personId: person.personId, collection };
+}
 
 export const clientRoutes = [
   openRoute({
@@ -174,6 +200,71 @@ export const clientRoutes = [
     async handle({ deps, client, body }) {
       const { environmentId } = client;
       return { url: await deps.store.read((tx) => plans.requirePaymentLink(tx, environmentId, body.plan)) };
+    },
+  }),
+  personRoute({
+    method: "GET",
+    path: "/collections/:name/records",
+    summary: "Lists what the signed-in person may read of a collection, newest first.",
+    query: fields(pageQuery),
+    answer: pageOf(record),
+    handle({ deps, query, params, client, person }) {
+      const page = readPageRequest(query);
+      return deps.store.read((tx) => listPersonRecords(tx, at({ client, person }, params.name), page));
+    },
+  }),
+  personRoute({
+    method: "POST",
+    path: "/collections/:name/records",
+    summary: "Writes a record of the signed-in person's own, in a direct collection to another person.",
+    body: fields({ data, to: Type.Optional(orNull(Type.String({ description: "a person's id" }))) }),
+    answer: Type.Object({ record }),
+    status: 201,
+    async handle({ deps, params, body, source, nowMs, client, person }) {
+      const given = { data: body.data as Json, to: body.to ?? null };
+      const place = at({ client, person }, params.name);
+      await deps.clientWrites.count(source, place, "created");
+      const made = await deps.clientWrites.store(place, (tx) => createPersonRecord(tx, place, given, nowMs));
+      return { record: made };
+    },
+  }),
+  personRoute({
+    method: "GET",
+    path: "/collections/:name/records/:id",
+    summary: "Shows one record that the signed-in person may read.",
+    answer: Type.Object({ record }),
+    async handle({ deps, params, client, person }) {
+      const found = await deps.store.read((tx) =>
+        readPersonRecord(tx, at({ client, person }, params.name), params.id),
+      );
+      return { record: found };
+    },
+  }),
+  personRoute({
+    method: "PUT",
+    path: "/collections/:name/records/:id",
+    summary: "Replaces the data of the signed-in person's own record.",
+    body: fields({ data }),
+    answer: Type.Object({ record }),
+    async handle({ deps, params, body, source, nowMs, client, person }) {
+      const place = at({ client, person }, params.name);
+      await deps.clientWrites.count(source, place, "updated");
+      const changed = await deps.clientWrites.store(place, (tx) =>
+        updatePersonRecord(tx, place, params.id, body.data as Json, nowMs),
+      );
+      return { record: changed };
+    },
+  }),
+  personRoute({
+    method: "DELETE",
+    path: "/collections/:name/records/:id",
+    summary: "Deletes the signed-in person's own record.",
+    answer: null,
+    async handle({ deps, params, source, client, person }) {
+      const place = at({ client, person }, params.name);
+      await deps.clientWrites.count(source, place, "deleted");
+      await deps.store.write("app", (tx) => deletePersonRecord(tx, place, params.id));
+      return undefined;
     },
   }),
 ];

@@ -7,11 +7,11 @@ import { Elysia } from "elysia";
 import { MAX_RECEIVER_BODY_BYTES } from "../ground/limit.ts";
 import { Refusal } from "../ground/refusal.ts";
 import type { Receiver } from "../receiver/receive.ts";
+import type { SourceReader } from "./address.ts";
 import { requireOneReading } from "./address.ts";
 import { answerError } from "./answer.ts";
 import { readBytes } from "./body.ts";
 import type { HttpDeps } from "./deps.ts";
-import type { SourceReader } from "./source.ts";
 
 interface HookRooms {
   http: HttpDeps;

@@ -12,6 +12,7 @@ import {
   requireOdd,
   requireOneReading,
   type Served,
+  SourceReader,
   UNNAMED_PATHS,
 } from "./address.ts";
 import { answerError, answerFault, answerJson, redirect } from "./answer.ts";
@@ -23,7 +24,6 @@ import { answerCall, hooksRoute } from "./hooks.ts";
 import { writeOpenApi } from "./openapi.ts";
 import { PublicFolder } from "./public-folder.ts";
 import { ROUTES } from "./route-list.ts";
-import { SourceReader } from "./source.ts";
 
 /** Every address there is, for telling a wrong method from a wrong address. */
 const SERVED: readonly Served[] = [

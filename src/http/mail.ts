@@ -1,9 +1,27 @@
-/** Mail that was sent, or in local development kept: the mailbox; sending again by hand, a test of the settings, and the domain mail is sent from. */
+/**
+ * Mail that was sent, or in local development kept: the mailbox; sending again by hand, a test of the settings, and the domain mail is sent
+ * from. And who wants no more mail of kind event: the page and the one-click address that such a mail carries, open to whoever holds it; and
+ * for owners who they are, and taking it back. Opening the page changes nothing, because mail scanners open every address. Source: RFC 8058.
+ */
 import { Type } from "typebox";
+import { findApp } from "../account/app.ts";
+import { findEnvironmentById } from "../account/environment.ts";
+import { toIsoOrNull } from "../ground/clock.ts";
 import { type PageRequest, readPageRequest } from "../ground/page.ts";
-import { fields, oneOf, orNull, pageOf, pageQuery } from "../ground/schema.ts";
+import { Refusal } from "../ground/refusal.ts";
+import { fields, oneOf, orNull, pageOf, pageQuery, timeOrNull } from "../ground/schema.ts";
 import { EMAIL_KINDS, EMAIL_STATES, emailView, listEmails, requireEmailView } from "../mail/email.ts";
 import { type HandMailDeps, sendEmailAgain, sendTestMail } from "../mail/hand-mail.ts";
+import {
+  findMailStop,
+  listMailStops,
+  MAIL_STOP_PATH,
+  type MailStop,
+  mailStopView,
+  readStopToken,
+  setMailStop,
+} from "../mail/mail-stop.ts";
+import { escapeHtml } from "../mail/mailer.ts";
 import {
   findSenderDomain,
   removeSenderDomain,
@@ -13,14 +31,54 @@ import {
   verifySenderDomain,
   viewSenderDomain,
 } from "../mail/sender-domain.ts";
-import { requireActingPerson } from "../people/person.ts";
+import { findPerson, requireActingPerson, requirePerson } from "../people/person.ts";
 import type { Reader } from "../store/port.ts";
 import { readPage } from "../store/walk.ts";
+import { PAGE_HEADERS } from "./answer.ts";
 import type { HttpDeps } from "./deps.ts";
-import { environmentRoute } from "./route.ts";
+import { environmentRoute, openRoute } from "./route.ts";
 
 function handDeps({ store, clock, mailer, config }: HttpDeps): HandMailDeps {
   return { store, clock, mailer, local: config.mode === "local" };
+}
+
+/** A one-click body is one short field. */
+const MAX_CLICK_BYTES = 1024;
+
+/** Whose mail the token stops, and the app's name. Refuses with `not_found`. */
+async function requireStop(
+  tx: Reader,
+  deps: HttpDeps,
+  token: string,
+): Promise<{ stop: MailStop; app: string }> {
+  const stop = readStopToken(deps.sealer, token);
+  const environment = stop === null ? null : await findEnvironmentById(tx, stop.environmentId);
+  if (
+    stop !== null &&
+    environment !== null &&
+    (await findPerson(tx, stop.environmentId, stop.personId)) !== null
+  )
+    return { stop, app: (await findApp(tx, environment.appId))?.name ?? environment.appId };
+  throw new Refusal(
+    "not_found",
+    "This address stops nobody's mail: it is cut short, or the person is not known here any more.",
+  );
+}
+
+function answerPage(title: string, body: string): Response {
+  const page = `<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>${escapeHtml(title)}</title></head>\n<body><main><h1>${escapeHtml(title)}</h1>\n${body}\n</main></body></html>\n`;
+  const headers = {
+    ...PAGE_HEADERS,
+    "content-type": "text/html; charset=utf-8",
+    "cache-control": "no-store",
+  };
+  return new Response(page, { headers });
+}
+
+const stopAnswer = Type.Object({ mailStop: Type.Object({ person: Type.String(), stoppedAt: timeOrNull }) });
+
+async function showStop(tx: Reader, stop: MailStop) {
+  return { mailStop: { person: stop.personId, stoppedAt: toIsoOrNull(await findMailStop(tx, stop)) } };
 }
 
 export const mailRoutes = [
@@ -124,6 +182,71 @@ export const mailRoutes = [
       const change = { environmentId: environment.id, by, nowMs };
       await deps.store.write(origin, (tx) => removeSenderDomain(tx, change));
       return undefined;
+    },
+  }),
+  openRoute({
+    method: "GET",
+    path: `${MAIL_STOP_PATH}:token`,
+    summary: "Asks the holder of a mail's address whether to stop such mail; opening it changes nothing.",
+    answer: Type.String(),
+    async handle({ deps, params }) {
+      const { app } = await deps.store.read((tx) => requireStop(tx, deps, params.token));
+      const ask = `<p>You get no more mail about events from ${escapeHtml(app)}. Mail about your account still comes.</p>\n<form method="post"><button>Stop these mails</button></form>`;
+      return answerPage(`Stop mail from ${app}?`, ask);
+    },
+  }),
+  openRoute({
+    method: "POST",
+    path: `${MAIL_STOP_PATH}:token`,
+    summary: "Stops mail of kind event to the person whom the mail went to, in one click (RFC 8058).",
+    rawBytes: MAX_CLICK_BYTES,
+    answer: Type.String(),
+    async handle({ deps, params, nowMs }) {
+      const app = await deps.store.write("app", async (tx) => {
+        const found = await requireStop(tx, deps, params.token);
+        await setMailStop(tx, found.stop, { stopped: true, by: `person:${found.stop.personId}`, nowMs });
+        return found.app;
+      });
+      return answerPage("Stopped", `<p>You get no more mail about events from ${escapeHtml(app)}.</p>`);
+    },
+  }),
+  environmentRoute({
+    method: "GET",
+    path: "/mail/stops",
+    summary: "Lists people who want no mail of kind event, the newest first.",
+    query: fields(pageQuery),
+    answer: pageOf(mailStopView),
+    handle({ deps, environment, query }) {
+      const page = readPageRequest(query);
+      return deps.store.read((tx) => listMailStops(tx, environment.id, page));
+    },
+  }),
+  environmentRoute({
+    method: "GET",
+    path: "/persons/:id/mail-stop",
+    summary: "Shows since when a person wants no mail of kind event.",
+    answer: stopAnswer,
+    handle({ deps, environment, params }) {
+      const stop = { environmentId: environment.id, personId: params.id };
+      return deps.store.read(async (tx) => {
+        await requirePerson(tx, stop.environmentId, stop.personId);
+        return showStop(tx, stop);
+      });
+    },
+  }),
+  environmentRoute({
+    method: "PUT",
+    path: "/persons/:id/mail-stop",
+    summary: "Stops mail of kind event to a person, or allows it again.",
+    body: fields({ stopped: Type.Boolean() }),
+    answer: stopAnswer,
+    handle({ deps, environment, by, origin, params, body, nowMs }) {
+      const stop = { environmentId: environment.id, personId: params.id };
+      return deps.store.write(origin, async (tx) => {
+        await requirePerson(tx, stop.environmentId, stop.personId);
+        await setMailStop(tx, stop, { ...body, by, nowMs });
+        return showStop(tx, stop);
+      });
     },
   }),
 ];

@@ -1,9 +1,14 @@
 /**
  * What a route is, and how a call of it is served: one object with its method, path, sentence, schemas and work. The same object is served,
  * listed in the OpenAPI document and walked by the tests. By who may call they are an environment's (key or session), an owner's, open
- * ones, and the client library's (see client-route.ts). Refusals pass through it thrown.
+ * ones, and the client library's (see client-route.ts). What was sent is checked here, as Elysia knows another TypeBox, and writes a refused
+ * value into its error with JSON.stringify, which throws on a bigint. Refusals pass through it thrown.
  */
 import { type Static, type TObject, type TSchema, Type } from "typebox";
+import { Compile, type Validator } from "typebox/compile";
+import { checkShape } from "../ground/check-shape.ts";
+import { isJsonObject } from "../ground/json.ts";
+import { type Problem, Refusal } from "../ground/refusal.ts";
 import type { Writer } from "../store/port.ts";
 import { type AuditEntry, writeAudit } from "../watch/audit.ts";
 import { addressOf } from "./address.ts";
@@ -11,7 +16,6 @@ import { type Admitted, admit, identifyCaller, type Owner, requireOwner } from "
 import { answerEmpty, answerJson } from "./answer.ts";
 import { type BodyReader, readBytes, readJsonBody } from "./body.ts";
 import type { HttpDeps } from "./deps.ts";
-import { checkInput, checkQuery } from "./input.ts";
 
 type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
@@ -203,4 +207,47 @@ function withHeaders(
   const answer = make(Object.fromEntries(headers));
   for (const cookie of cookies) answer.headers.append("set-cookie", cookie);
   return answer;
+}
+
+const MAX_PROBLEMS = 20;
+const compiled = new WeakMap<TSchema, Validator>();
+
+/** The value, fitting the schema. Refuses with `invalid_input`, every problem in `problems`. */
+function checkInput<Schema extends TSchema>(schema: Schema, value: unknown): Static<Schema> {
+  if (compileOnce(schema).Check(value)) return value as Static<Schema>;
+  if (!isJsonObject(value)) {
+    throw new Refusal(
+      "invalid_input",
+      "The request body is not a JSON object: send the fields of this route as one object.",
+    );
+  }
+  const problems = sentFirst(checkShape(schema, value, { braces: true, most: MAX_PROBLEMS }), value);
+  throw new Refusal("invalid_input", problems[0]?.message ?? "The request is not valid.", { problems });
+}
+
+/** The query as names with one string each, fitting the schema. A name given twice is refused. */
+function checkQuery<Schema extends TObject>(schema: Schema, search: URLSearchParams): Static<Schema> {
+  const query: Record<string, string> = Object.create(null);
+  for (const [name, value] of search) {
+    if (Object.hasOwn(query, name)) {
+      throw new Refusal("invalid_input", `${name} is given twice in the query: give it once.`);
+    }
+    query[name] = value;
+  }
+  return checkInput(schema, { ...query });
+}
+
+function compileOnce(schema: TSchema): Validator {
+  let check = compiled.get(schema);
+  if (check === undefined) {
+    check = Compile(schema);
+    compiled.set(schema, check);
+  }
+  return check;
+}
+
+/** What is wrong with a field that was sent comes before one that is missing: a misspelt name explains it. */
+function sentFirst(problems: readonly Problem[], value: object): Problem[] {
+  const isSent = ({ field }: Problem): boolean => Object.hasOwn(value, field.split(".")[0] ?? "");
+  return [...problems.filter(isSent), ...problems.filter((problem) => !isSent(problem))];
 }

@@ -1,12 +1,30 @@
-/** The change feed, as JSON and as text, and the page of each error code. Open to anyone. */
+/**
+ * What the service tells of itself: whether the process is up and can do its work now, what changed in each release, and the page of each
+ * error code, open to anyone; and the metrics in Prometheus' text format, open to this machine's own callers. Anyone else needs a secret key,
+ * of whatever environment, or an owner's session. What came through a proxy is never this machine's own, wherever the proxy stands.
+ */
 import { Type } from "typebox";
 import { Refusal } from "../ground/refusal.ts";
 import { explainCode } from "../ground/result-code.ts";
 import { fields, orNull } from "../ground/schema.ts";
 import { VERSION } from "../release/change.ts";
 import { listChanges, writeChanges } from "../release/feed.ts";
-import { answerText } from "./answer.ts";
+import { identifyCaller } from "./admission.ts";
+import { answerJson, answerText } from "./answer.ts";
 import { openRoute } from "./route.ts";
+
+const LOOPBACK_SOURCE = /^(127\.|0:0:0:0::\/64$)/;
+const LOOPBACK_HOST = /^(127(\.\d{1,3}){3}|localhost|\[::1\])(:\d{1,5})?$/i;
+const PROXY_HEADERS = ["forwarded", "x-forwarded-for", "x-forwarded-host", "x-real-ip", "via"];
+
+/** By address, by the name it was called under (a page whose name was pointed here carries its own), and through nobody. */
+function isOwnMachine(request: Request, source: string): boolean {
+  return (
+    LOOPBACK_SOURCE.test(source) &&
+    LOOPBACK_HOST.test(request.headers.get("host") ?? "") &&
+    PROXY_HEADERS.every((name) => !request.headers.has(name))
+  );
+}
 
 const sinceQuery = fields({
   since: Type.Optional(Type.String({ description: "a version such as 0.1.0" })),
@@ -27,7 +45,41 @@ function requireChanges(since: string | undefined) {
   throw new Refusal("invalid_input", "since is not valid: write a version such as 0.1.0.");
 }
 
-export const changeRoutes = [
+export const aboutRoutes = [
+  openRoute({
+    method: "GET",
+    path: "/healthz",
+    summary: "Answers while the process is up.",
+    answer: Type.Object({ ok: Type.Boolean() }),
+    handle: () => ({ ok: true }),
+  }),
+  openRoute({
+    method: "GET",
+    path: "/readyz",
+    summary: "Answers 200 while the store takes writes and the runner is alive, else 503 with the problem.",
+    answer: Type.Object({ ready: Type.Boolean(), problem: Type.Optional(Type.String()) }),
+    async handle({ deps }) {
+      const state = await deps.checkReady();
+      return state.ready ? state : answerJson(503, state);
+    },
+  }),
+  openRoute({
+    method: "GET",
+    path: "/metrics",
+    summary:
+      "Tells the service's metrics in Prometheus' text format; off loopback with a secret key of any environment.",
+    answer: Type.String(),
+    async handle({ deps, request, source, headers }) {
+      if (!isOwnMachine(request, source)) {
+        const caller = await identifyCaller(deps, request, headers);
+        if (caller.kind === "key" && caller.key.kind !== "secret") {
+          throw new Refusal("forbidden", "An app key reads no metrics: use a secret key, from a server.");
+        }
+      }
+      const { metrics } = deps;
+      return answerText(200, await metrics.write(deps.store), { "content-type": metrics.contentType });
+    },
+  }),
   openRoute({
     method: "GET",
     path: "/changes.json",
