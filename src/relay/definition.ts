@@ -190,9 +190,10 @@ function warnUrl({ type, url }: ActionDefinition, index: number): Warning[] {
 
 /** Calls to the service itself, which refuses them; `baseUrl`: its public origin. */
 export function warnOwnHost(definition: Definition, baseUrl: string): Warning[] {
-  const context = { local: true, ownHosts: [ownHostOf(baseUrl)] };
+  const isOwn = (url: string) =>
+    checkCallUrl(url, { local: true, ownHosts: [ownHostOf(baseUrl)] })?.code === "own_host";
   return definition.actions.flatMap(({ type, url }, index) =>
-    type === "call_url" && typeof url === "string" && checkCallUrl(url, context)?.code === "own_host"
+    type === "call_url" && typeof url === "string" && isOwn(url)
       ? [
           {
             code: "own_host",
