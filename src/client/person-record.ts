@@ -6,7 +6,6 @@
  * sender too.
  */
 
-import { alertOn, findEnvironmentById } from "../account/environment.ts";
 import type { Clock } from "../ground/clock.ts";
 import type { Json } from "../ground/json.ts";
 import { CAP_WINDOW_MS, type RaisableLimits, SIGNIN_WINDOW_MS } from "../ground/limit.ts";
@@ -226,10 +225,8 @@ export class ClientWrites {
   async #tellOnce(environmentId: number, target: string, message: string, what = target): Promise<void> {
     if (this.#told.take(`${environmentId} ${what}`) !== null) return;
     const { store, clock } = this.#deps;
-    await store.write("app", async (tx) => {
-      const environment = await findEnvironmentById(tx, environmentId);
-      if (environment === null || !alertOn(environment, "writes_capped")) return;
-      await raiseAlert(tx, { environmentId, code: "writes_capped", target, message, nowMs: clock.now() });
-    });
+    await store.write("app", (tx) =>
+      raiseAlert(tx, { environmentId, code: "writes_capped", target, message, nowMs: clock.now() }),
+    );
   }
 }

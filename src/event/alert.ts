@@ -1,10 +1,9 @@
-/** What the owner is told of events that do not run as they should, unless it is switched off on the Alerts page. */
-import { alertOn, findEnvironmentById } from "../account/environment.ts";
+/** What the owner is told of events that do not run as they should. */
 import { toIso } from "../ground/clock.ts";
 import { DAY_MS } from "../ground/limit.ts";
 import { relayTarget } from "../relay/relay.ts";
 import type { Writer } from "../store/port.ts";
-import { raiseAlert } from "../watch/alert.ts";
+import { type NewAlert, raiseAlert } from "../watch/alert.ts";
 
 interface EventAlert {
   environmentId: number;
@@ -13,14 +12,12 @@ interface EventAlert {
 }
 
 /** Raised in the transaction that makes the event what it is. */
-async function alertOwner(
+function alertOwner(
   tx: Writer,
   { environmentId, relayName, nowMs }: EventAlert,
-  alert: { code: string; message: string; count?: number; burstMs?: number },
+  alert: Pick<NewAlert, "code" | "message" | "count" | "burstMs">,
 ): Promise<void> {
-  const environment = await findEnvironmentById(tx, environmentId);
-  if (environment === null || !alertOn(environment, alert.code)) return;
-  await raiseAlert(tx, { environmentId, target: relayTarget(relayName), nowMs, ...alert });
+  return raiseAlert(tx, { environmentId, target: relayTarget(relayName), nowMs, ...alert });
 }
 
 /** `why` follows "An event of <relay> is dead". Source: the specification's "States and transitions". */

@@ -2,7 +2,6 @@
  * Mails whose end nobody wrote down, because the process died or its store could not be written: what certainly did not leave is failed and
  * may be sent again, what may have left is unknown and never is by itself; owners are told how many and which. It never sends.
  */
-import { alertOn, findEnvironmentById } from "../account/environment.ts";
 import { HOUR_MS } from "../ground/limit.ts";
 import type { Writer } from "../store/port.ts";
 import type { RowOf } from "../store/table.ts";
@@ -61,8 +60,6 @@ export async function alertUnknownMail(
   }: { environmentId: number; relayName: string | null; count: number; nowMs: number },
 ): Promise<void> {
   if (relayName === null) return;
-  const environment = await findEnvironmentById(tx, environmentId);
-  if (environment === null || !alertOn(environment, "mail_unknown")) return;
   const named = await EMAIL.pick("id").all(
     tx,
     `WHERE state = 'unknown' AND environment_id = $environmentId AND relay_name = $relayName AND finished_at > $after

@@ -3,7 +3,6 @@
  * stand. All of it is in memory, so that an accepted call asks no database; what changed is written behind the calls, in the order it was
  * noticed. A problem is told once when it begins and once when it is over, unless these alerts are switched off.
  */
-import { alertOn, findEnvironmentById } from "../account/environment.ts";
 import { type Clock, toIso } from "../ground/clock.ts";
 import { DAY_MS } from "../ground/limit.ts";
 import type { Log } from "../ground/log.ts";
@@ -52,9 +51,13 @@ interface Health {
   storedAcceptedAt: number | null;
 }
 
+interface HealthProblem extends ProblemKey {
+  code: HealthCode;
+}
+
 /** A problem that began (`raised`) or is over. A message null tells nobody. */
 interface Change {
-  problem: ProblemKey;
+  problem: HealthProblem;
   raised: boolean;
   message: string | null;
   nowMs: number;
@@ -71,7 +74,7 @@ export class ReceiverHealth {
   readonly #behind: WriteBehind;
   readonly #health = new Map<string, Health>();
   /** Almost always none, which is all that an accepted call asks. */
-  #standing = new Map<string, ProblemKey>();
+  #standing = new Map<string, HealthProblem>();
   #changes: Change[] = [];
   readonly #unsaved = new Set<string>();
 
@@ -223,23 +226,17 @@ export class ReceiverHealth {
   }
 }
 
-/** That it is over is told only where its beginning was. */
 async function writeChange(tx: Writer, { problem, raised, message, nowMs }: Change): Promise<void> {
-  const { environmentId, code, target } = problem;
-  const key = { environmentId, code, target, nowMs };
-  const changed = raised
-    ? await raiseProblem(tx, { ...key, message: message ?? "" })
-    : await clearProblem(tx, key);
-  if (!changed || message === null) return;
-  const environment = await findEnvironmentById(tx, environmentId);
-  if (environment === null || !alertOn(environment, code)) return;
-  if (raised) await raiseAlert(tx, { ...key, message });
-  else if (alertOn(environment, RECOVERED)) await raiseAlert(tx, { ...key, code: RECOVERED, message });
+  const key = { ...problem, nowMs };
+  if (message === null) await clearProblem(tx, key);
+  else if (raised) {
+    if (await raiseProblem(tx, { ...key, message })) await raiseAlert(tx, { ...key, message });
+  } else if (await clearProblem(tx, key)) {
+    await raiseAlert(tx, { ...key, code: "relay_recovered", endOf: problem.code, message });
+  }
 }
 
-const RECOVERED = "relay_recovered";
-
-function problemOf(relay: LiveRelay, code: HealthCode): ProblemKey {
+function problemOf(relay: LiveRelay, code: HealthCode): HealthProblem {
   return { environmentId: relay.environmentId, code, target: relayTarget(relay.name) };
 }
 

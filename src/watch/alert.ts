@@ -1,8 +1,9 @@
 /**
- * Alerts: what the owner is told of. A burst (the same code and target again within an hour) is one row with a count, and one mail.
- * Whether a code is switched on is the caller's to ask; sending the mail is mail's.
+ * Alerts: what the owner is told of, unless the code is switched off. A burst (the same code and target again within an hour) is one row
+ * with a count, and one mail; sending it is mail's.
  */
 import { type Static, Type } from "typebox";
+import { alertOn, findEnvironmentById } from "../account/environment.ts";
 import { toIso, toIsoOrNull } from "../ground/clock.ts";
 import { newId } from "../ground/id.ts";
 import { DAY_MS } from "../ground/limit.ts";
@@ -25,6 +26,7 @@ export const ALERT_CODES = [
   "sender_domain_required",
   "invite_capped",
 ] as const;
+type AlertCode = (typeof ALERT_CODES)[number];
 
 /** The switch of alerts by mail, beside the codes' own. */
 export const ALERT_MAIL_SWITCH = "mail";
@@ -66,9 +68,11 @@ export const alertView = Type.Object({
 });
 export type AlertView = Static<typeof alertView>;
 
-interface NewAlert {
+export interface NewAlert {
   environmentId: number;
-  code: string;
+  code: AlertCode;
+  /** The code whose end this one tells of: nothing is told where that was switched off. */
+  endOf?: AlertCode;
   target: string;
   message: string;
   /** How many occurrences this one tells of at once (missed ticks); 1 when absent. */
@@ -78,20 +82,21 @@ interface NewAlert {
   nowMs: number;
 }
 
-/** Raises the alert, or adds it to the burst it belongs to. Answers the row's id and whether the row is new. */
+/** Raises the alert, or adds it to the burst it belongs to, where the owner wants alerts of its code. */
 export async function raiseAlert(
   tx: Writer,
-  { environmentId, code, target, message, count = 1, burstMs = BURST_MS, nowMs }: NewAlert,
-): Promise<{ id: string; fresh: boolean }> {
+  { environmentId, code, endOf = code, target, message, count = 1, burstMs = BURST_MS, nowMs }: NewAlert,
+): Promise<void> {
+  const environment = await findEnvironmentById(tx, environmentId);
+  if (environment === null || !alertOn(environment, code) || !alertOn(environment, endOf)) return;
   const key = { environmentId, code, target };
   const burst = await findBurst(tx, key, nowMs - burstMs);
   if (burst !== null) {
     await ALERT.change(tx, burst, { count: burst.count + count, lastAt: nowMs, message });
-    return { id: burst.id, fresh: false };
+    return;
   }
   const id = newId("alt", nowMs);
   await ALERT.insert(tx, { ...key, id, message, count, at: nowMs, lastAt: nowMs, mailedAt: null });
-  return { id, fresh: true };
 }
 
 function findBurst(
