@@ -5,10 +5,9 @@
  * bun scripts/bench/product.ts <data folder> <relays> <secret> <paused|running|calls> [url]
  */
 
-import { mintApiKey } from "../../src/account/api-key.ts";
+import { COMMAND_LINE, mintApiKey } from "../../src/account/api-key.ts";
 import { createApp, findApp } from "../../src/account/app.ts";
 import { findEnvironmentById } from "../../src/account/environment.ts";
-import { COMMAND_LINE } from "../../src/account/owner.ts";
 import { systemClock } from "../../src/ground/clock.ts";
 import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
 import { createCollection } from "../../src/records/collection.ts";

@@ -1,7 +1,7 @@
 /**
  * API keys: secret keys (`sk_…`) for servers and app keys (`ak_…`) for browsers, each bound to one environment. Shown once, stored
  * as SHA-256. It decides which key a token is and which web origins an app key works from (the specification's "Authentication", point 5),
- * never what a key may do.
+ * never what a key may do. And the words for whoever makes a change, with a key or without one.
  */
 
 import { type Static, Type } from "typebox";
@@ -11,7 +11,7 @@ import { MINUTE_MS } from "../ground/limit.ts";
 import { MAX_PAGE_SIZE, makePage, type Page, type PageRequest } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { oneOf, time, timeOrNull } from "../ground/schema.ts";
-import type { Reader, Writer } from "../store/port.ts";
+import type { Origin, Reader, Writer } from "../store/port.ts";
 import { bytes, defineTable, integer, json, orNull, type RowOf, text } from "../store/table.ts";
 import type { EnvironmentName } from "./environment.ts";
 
@@ -246,4 +246,29 @@ function readOrigin(text: string): string {
     );
   }
   return url.origin;
+}
+
+/** Who makes a change. */
+export type Actor =
+  | { kind: "key"; id: string }
+  | { kind: "owner"; id: string; email: string }
+  | { kind: "command_line" };
+
+export const COMMAND_LINE: Actor = { kind: "command_line" };
+
+/** The actor as stored and shown: `key:<id>`, `owner:<email>` or `command line`. */
+export function actorWords(actor: Actor): string {
+  switch (actor.kind) {
+    case "key":
+      return `key:${actor.id}`;
+    case "owner":
+      return `owner:${actor.email}`;
+    case "command_line":
+      return "command line";
+  }
+}
+
+/** The store's origin for what the actor writes: a key is the app, everyone else sits at the dashboard or its machine. */
+export function actorOrigin(actor: Actor): Origin {
+  return actor.kind === "key" ? "app" : "dashboard";
 }

@@ -5,7 +5,7 @@
 import { newId } from "../ground/id.ts";
 import { MAX_EMAIL_CHARS, MAX_WAITING_PASSWORDS } from "../ground/limit.ts";
 import { Refusal } from "../ground/refusal.ts";
-import { type Origin, type Reader, UniqueViolation, type Writer } from "../store/port.ts";
+import { type Reader, UniqueViolation, type Writer } from "../store/port.ts";
 import { defineTable, integer, orNull, type RowOf, text } from "../store/table.ts";
 
 const OWNER = defineTable({
@@ -158,28 +158,4 @@ function readEmail(email: string): string {
   const trimmed = email.trim();
   if (EMAIL.test(trimmed) && trimmed.length <= MAX_EMAIL_CHARS) return trimmed;
   throw new Refusal("invalid_input", "email is not valid: write an address such as you@example.com.");
-}
-
-export type Actor =
-  | { kind: "key"; id: string }
-  | { kind: "owner"; id: string; email: string }
-  | { kind: "command_line" };
-
-export const COMMAND_LINE: Actor = { kind: "command_line" };
-
-/** The actor as stored and shown: `key:<id>`, `owner:<email>` or `command line`. */
-export function actorWords(actor: Actor): string {
-  switch (actor.kind) {
-    case "key":
-      return `key:${actor.id}`;
-    case "owner":
-      return `owner:${actor.email}`;
-    case "command_line":
-      return "command line";
-  }
-}
-
-/** The store's origin for what the actor writes: a key is the app, everyone else sits at the dashboard or its machine. */
-export function actorOrigin(actor: Actor): Origin {
-  return actor.kind === "key" ? "app" : "dashboard";
 }

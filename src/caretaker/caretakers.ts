@@ -4,7 +4,7 @@
  * while the wall clock is not to be trusted: a clock set a year ahead for a minute must not cost a month of events.
  */
 import type { Clock } from "../ground/clock.ts";
-import { ClockWatch } from "../ground/clock-watch.ts";
+import { ClockWatch } from "../ground/clock.ts";
 import { HOUR_MS, MINUTE_MS } from "../ground/limit.ts";
 import type { Log } from "../ground/log.ts";
 import { Loop } from "../ground/loop.ts";

@@ -2,9 +2,9 @@
  * `relay admin …`: owners of the dashboard. A password comes from standard input, or else the owner sets one under a one-time link; it never
  * stands on a command line.
  */
+
+import { actorWords, COMMAND_LINE } from "../account/api-key.ts";
 import {
-  actorWords,
-  COMMAND_LINE,
   createOwner,
   findOwnerByEmail,
   hashPassword,

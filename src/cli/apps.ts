@@ -1,7 +1,8 @@
 /** `relay apps …`: apps with their environments. */
+
+import { actorWords, COMMAND_LINE } from "../account/api-key.ts";
 import { createApp, listApps } from "../account/app.ts";
 import { findLocalEnvironment, listEnvironments } from "../account/environment.ts";
-import { actorWords, COMMAND_LINE } from "../account/owner.ts";
 import { toIso } from "../ground/clock.ts";
 import { writeJson } from "../ground/json.ts";
 import { WHOLE_SERVER, writeAudit } from "../watch/audit.ts";

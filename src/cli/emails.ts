@@ -2,7 +2,7 @@
  * `relay emails …`: what became of mail, and mail sent by hand. They work on the data directory and send by themselves, with the settings of
  * the environment, beside a running server or without one.
  */
-import { actorOrigin, actorWords, COMMAND_LINE } from "../account/owner.ts";
+import { actorOrigin, actorWords, COMMAND_LINE } from "../account/api-key.ts";
 import { createLog } from "../ground/log.ts";
 import { MAX_PAGE_SIZE } from "../ground/page.ts";
 import { EMAIL_STATES, type EmailView, listEmails } from "../mail/email.ts";

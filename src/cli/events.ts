@@ -3,7 +3,7 @@
  * running service takes up by itself what is queued here.
  */
 
-import { actorWords, COMMAND_LINE } from "../account/owner.ts";
+import { actorWords, COMMAND_LINE } from "../account/api-key.ts";
 import { expungeByHand } from "../event/expunge.ts";
 import { type EventFilter, listEvents } from "../event/list.ts";
 import { type PlannedAction, planReplay, replayEvent } from "../event/replay.ts";

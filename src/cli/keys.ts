@@ -1,6 +1,13 @@
 /** `relay keys …`: API keys. One is written to standard output once, and stored as a hash alone. */
-import { listApiKeys, mintApiKey, revokeApiKey, viewKey, warnOfOrigins } from "../account/api-key.ts";
-import { actorWords, COMMAND_LINE } from "../account/owner.ts";
+import {
+  actorWords,
+  COMMAND_LINE,
+  listApiKeys,
+  mintApiKey,
+  revokeApiKey,
+  viewKey,
+  warnOfOrigins,
+} from "../account/api-key.ts";
 import { writeJson } from "../ground/json.ts";
 import { writeAudit } from "../watch/audit.ts";
 import type { Command } from "./command.ts";

@@ -1,6 +1,6 @@
 /**
- * The one place that reads the time. Everything else is handed a Clock, so that tests can move it.
- * It never formats for people; `toIso` is the only rendering.
+ * The one place that reads the time. Everything else is handed a Clock, so that tests can move it. It never formats for people, `toIso` is
+ * the only rendering; and it never corrects a time: that somebody set the wall clock is noticed by the clock that never jumps.
  */
 
 export interface Clock {
@@ -49,5 +49,41 @@ export async function waitAtMost(clock: Clock, mostMs: number, work: Promise<unk
     await Promise.race([work, waited]);
   } finally {
     cancel();
+  }
+}
+
+/** Less is the ordinary correction of a running clock. */
+const NOTICED_MS = 1_000;
+
+export class ClockWatch {
+  readonly #clock: Clock;
+  readonly #noticedMs: number;
+  #offsetMs: number;
+  #steadySinceMs = Number.NEGATIVE_INFINITY;
+
+  /** `noticedMs`: how much is noticed; one that looks seldom must allow for the corrections in between. */
+  constructor(clock: Clock, noticedMs = NOTICED_MS) {
+    this.#clock = clock;
+    this.#noticedMs = noticedMs;
+    this.#offsetMs = this.#offset();
+  }
+
+  /** By how many milliseconds the wall clock was set since it was asked last: forth above 0, back below, 0 for a clock that only ran. */
+  look(): number {
+    const before = this.#offsetMs;
+    this.#offsetMs = this.#offset();
+    const setMs = this.#offsetMs - before;
+    if (Math.abs(setMs) < this.#noticedMs) return 0;
+    this.#steadySinceMs = this.#clock.monotonicMs();
+    return setMs;
+  }
+
+  /** For how many milliseconds nobody has set the clock, as far as `look` saw; Infinity when nobody ever did. */
+  get steadyMs(): number {
+    return this.#clock.monotonicMs() - this.#steadySinceMs;
+  }
+
+  #offset(): number {
+    return this.#clock.now() - this.#clock.monotonicMs();
   }
 }

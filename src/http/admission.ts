@@ -3,9 +3,16 @@
  * gate of `/api/apps/{appId}/{environment}` resolves the environment that a path names and refuses every caller who may not be there. Routes
  * are handed what it answers and never look at a key, a session or another environment.
  */
-import { apiKeyTouches, findApiKeyByToken, type PresentedKey, touchApiKey } from "../account/api-key.ts";
+import {
+  type Actor,
+  actorOrigin,
+  actorWords,
+  apiKeyTouches,
+  findApiKeyByToken,
+  type PresentedKey,
+  touchApiKey,
+} from "../account/api-key.ts";
 import { type Environment, requireEnvironment } from "../account/environment.ts";
-import { type Actor, actorOrigin, actorWords } from "../account/owner.ts";
 import { findSession, type Session, sessionSlides, slideSession } from "../account/session.ts";
 import { Refusal } from "../ground/refusal.ts";
 import type { Origin } from "../store/port.ts";

@@ -3,6 +3,7 @@
  * the list alone: one that mints outlives its own revocation, and one that revokes shuts the owner's servers out.
  */
 import { Type } from "typebox";
+import type { Actor } from "../account/api-key.ts";
 import {
   API_KEY_KINDS,
   type ApiKey,
@@ -15,7 +16,6 @@ import {
 } from "../account/api-key.ts";
 import { appView, createApp, pageApps, viewApp } from "../account/app.ts";
 import { ENVIRONMENT_NAMES } from "../account/environment.ts";
-import type { Actor } from "../account/owner.ts";
 import { readPageRequest } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { fields, oneOf, pageOf, pageQuery } from "../ground/schema.ts";

@@ -2,7 +2,7 @@
  * A relay's receiver ready to verify: its verifier prepared with the unsealed secret, or the reason why it verifies nothing. It throws where
  * a secret cannot be opened; it never shows one.
  */
-import { isKeyText } from "../ground/encoding.ts";
+import { isKeyText } from "../ground/text.ts";
 import type { Sealer } from "../secret/seal.ts";
 import type { When } from "../trigger/receiver.ts";
 import type { BodyKinds, Verifier, VerifyFields } from "../verify/contract.ts";

@@ -3,7 +3,7 @@
  * stands, the receiver refuses every event. It raises and clears them; it never changes the relay.
  * Source: the specification's "Unsigned-event rule", point 4, and "Secrets", public key.
  */
-import { isKeyText } from "../ground/encoding.ts";
+import { isKeyText } from "../ground/text.ts";
 import type { Sealer } from "../secret/seal.ts";
 import type { Writer } from "../store/port.ts";
 import { bindScheme } from "../verify/registry.ts";

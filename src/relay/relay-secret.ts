@@ -5,9 +5,9 @@
  */
 import type { Environment } from "../account/environment.ts";
 import { findAction } from "../action/registry.ts";
-import { isKeyText } from "../ground/encoding.ts";
 import { SIGNATURE_MEMORY_AFTER_DELETE_MS } from "../ground/limit.ts";
 import { Refusal, tellWarnings, type Warning } from "../ground/refusal.ts";
+import { isKeyText } from "../ground/text.ts";
 import { fingerprintStored, type Sealer } from "../secret/seal.ts";
 import { mintReceiverSecret, mintSigningSecret, readPastedSecret } from "../secret/secret-text.ts";
 import type { Reader, Writer } from "../store/port.ts";

@@ -1,8 +1,8 @@
 /** The relay's row and finding it. It decides the names under which a relay's secrets are sealed and its audit rows stand, nothing else. */
 
+import type { Actor } from "../account/api-key.ts";
+import { actorWords } from "../account/api-key.ts";
 import type { Environment } from "../account/environment.ts";
-import type { Actor } from "../account/owner.ts";
-import { actorWords } from "../account/owner.ts";
 import { toIso, toIsoOrNull } from "../ground/clock.ts";
 import type { RaisableLimits } from "../ground/limit.ts";
 import type { PageRequest } from "../ground/page.ts";

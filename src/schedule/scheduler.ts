@@ -4,7 +4,7 @@
  * seconds, or stands in 1970 until the network corrects it, costs no tick. It never runs an event.
  */
 import type { Clock } from "../ground/clock.ts";
-import { ClockWatch } from "../ground/clock-watch.ts";
+import { ClockWatch } from "../ground/clock.ts";
 import type { Log } from "../ground/log.ts";
 import { Loop } from "../ground/loop.ts";
 import type { LiveRelays } from "../relay/live-relay.ts";

@@ -7,8 +7,8 @@ import { rmSync, writeFileSync } from "node:fs";
 import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { fileErrorCode, partOf, placeFile, syncFile } from "../ground/durable-file.ts";
-import { decodeText } from "../ground/encoding.ts";
 import { Refusal } from "../ground/refusal.ts";
+import { decodeText } from "../ground/text.ts";
 
 const FILE_NAME = "master.key";
 const KEY_BYTES = 32;

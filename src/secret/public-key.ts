@@ -4,8 +4,8 @@
  * Source: the specification's "Secrets"; recipes, "Encodings and keys".
  */
 import { createPublicKey, ECDH, type KeyObject } from "node:crypto";
-import { decodeText, derKind } from "../ground/encoding.ts";
 import { Refusal } from "../ground/refusal.ts";
+import { decodeText, derKind } from "../ground/text.ts";
 
 export type PublicKeyAlgorithm = "ed25519" | "ecdsa-p256-sha256";
 

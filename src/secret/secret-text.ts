@@ -4,9 +4,9 @@
  * value. Source: the specification's "Secrets"; recipes, "Encodings and keys".
  */
 import { createHash, randomBytes } from "node:crypto";
-import { decodeText, isKeyText } from "../ground/encoding.ts";
 import { MIN_MIXED_PASTED_SECRET_CHARS, MIN_PASTED_SECRET_CHARS } from "../ground/limit.ts";
 import { Refusal } from "../ground/refusal.ts";
+import { decodeText, isKeyText } from "../ground/text.ts";
 import { type PublicKeyAlgorithm, readPublicKey } from "./public-key.ts";
 
 const SECRET_BYTES = 32;

@@ -2,8 +2,9 @@
  * What files say, put into an environment: a relay by its definition, and the items of a catalog. What the catalog does not name is left
  * alone, because a collection holds records and a plan has subscribers; those are deleted in the dashboard. Nothing here reads a file.
  */
+
+import { type Actor, actorWords } from "../account/api-key.ts";
 import type { Environment } from "../account/environment.ts";
-import { type Actor, actorWords } from "../account/owner.ts";
 import type { Clock } from "../ground/clock.ts";
 import { writeJson } from "../ground/json.ts";
 import { Refusal, tellWarnings, type Warning } from "../ground/refusal.ts";

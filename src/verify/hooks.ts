@@ -5,8 +5,8 @@
  */
 import { randomUUID } from "node:crypto";
 import { Type } from "typebox";
-import { decodeText } from "../ground/encoding.ts";
 import { MAX_SIGNATURES, MAX_TOLERANCE_SECONDS } from "../ground/limit.ts";
+import { decodeText } from "../ground/text.ts";
 import {
   badSignature,
   type Draft,

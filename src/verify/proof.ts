@@ -4,9 +4,9 @@
  * and keys" and "Timestamps".
  */
 import { createPublicKey, type KeyObject, timingSafeEqual, verify } from "node:crypto";
-import { decodeInto, decodeText, type Encoding } from "../ground/encoding.ts";
 import type { Json } from "../ground/json.ts";
 import { MAX_TIMESTAMP_DIGITS } from "../ground/limit.ts";
+import { decodeInto, decodeText, type Encoding } from "../ground/text.ts";
 
 /** The text a signature covers, in the two pieces every scheme makes it of. */
 export interface SignedText {

@@ -3,9 +3,10 @@
  * between fields; it reads no call, and cannot know whether the sender really signs that way.
  * Source: the specification's "Signature recipe fields" and "signedPayload rules" 1 to 3; recipes, "Fields".
  */
-import type { Encoding } from "../ground/encoding.ts";
+
 import { MAX_SIGNED_PAYLOAD_LITERAL_CHARS } from "../ground/limit.ts";
 import type { Problem } from "../ground/refusal.ts";
+import type { Encoding } from "../ground/text.ts";
 import { parsePath } from "../template/template.ts";
 import type { HmacHash, PublicKeyAlgorithm } from "./proof.ts";
 

@@ -4,8 +4,8 @@
  * call_url may reach the loopback sink; its mails leave all the same, as a server's do, to the mail server on loopback.
  */
 
+import { COMMAND_LINE } from "../../src/account/api-key.ts";
 import { requireEnvironment, saveSettings } from "../../src/account/environment.ts";
-import { COMMAND_LINE } from "../../src/account/owner.ts";
 import type { ServiceConfig } from "../../src/config.ts";
 import { replayEvent } from "../../src/event/replay.ts";
 import { type Clock, systemClock } from "../../src/ground/clock.ts";

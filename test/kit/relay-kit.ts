@@ -1,7 +1,7 @@
 /** Relays in tests: definitions of each kind, a sealer, and the calls that save them as an owner would. */
 
+import type { Actor } from "../../src/account/api-key.ts";
 import type { EnvironmentName } from "../../src/account/environment.ts";
-import type { Actor } from "../../src/account/owner.ts";
 import type { RelayContext } from "../../src/relay/relay.ts";
 import { requireRelay } from "../../src/relay/relay.ts";
 import { createRelay, type NewRelay, updateRelay, viewSaved } from "../../src/relay/relay-save.ts";

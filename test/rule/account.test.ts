@@ -1,4 +1,5 @@
 import { describe, expect, test } from "bun:test";
+import { type Actor, actorOrigin, actorWords, COMMAND_LINE } from "../../src/account/api-key.ts";
 import { createApp, listApps } from "../../src/account/app.ts";
 import {
   alertOn,
@@ -10,17 +11,7 @@ import {
   setProcessorSecret,
   settingsSection,
 } from "../../src/account/environment.ts";
-import {
-  type Actor,
-  actorOrigin,
-  actorWords,
-  COMMAND_LINE,
-  createOwner,
-  findOwnerByEmail,
-  hashPassword,
-  setOwnerPassword,
-  verifyPassword,
-} from "../../src/account/owner.ts";
+import { createOwner, findOwnerByEmail, hashPassword, setOwnerPassword, verifyPassword } from "../../src/account/owner.ts";
 import { createSession, findSession } from "../../src/account/session.ts";
 import { openFreshStore, refusalOf } from "../kit/fresh-store.ts";
 
