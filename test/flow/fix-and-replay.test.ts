@@ -10,6 +10,7 @@ import { runCommand } from "../kit/cli-world.ts";
 import { EditModel, type ModelAction } from "../kit/edit-model.ts";
 import { alertsOf, editRelay, replay, sendEvent, showEvent, until, WRITE } from "../kit/event-flow.ts";
 import { BROKEN, FakeCaller, OK } from "../kit/fake-caller.ts";
+import { sampleOf } from "../kit/prometheus-text.ts";
 import { type ActionLike, HOOK_SECRET, makeOrders, receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
 
@@ -531,7 +532,27 @@ describe("sender_domain_required refuses its own action alone", () => {
     const event = await send("a");
     expect(await showEvent(running, event)).toMatchObject({ state: "dead", reason: "collection_missing" });
     expect(await told(event)).toEqual(["sender_domain_required", "collection_missing"]);
-    expect((await alertsOf(running)).map(({ code }) => code)).toEqual(["relay_failed"]);
+    const alerts = await alertsOf(running);
+    expect(alerts).toMatchObject([{ code: "relay_failed" }]);
+    expect(alerts[0]?.message).toContain("`collection` names nowhere");
+    expect(alerts[0]?.message).not.toContain("mail settings");
+  });
+
+  test("the owner is told where a later attempt is the first that fails for it", async () => {
+    caller.reply = () => BROKEN;
+    await saveRelay(running, define(CALL, mail("Thanks")));
+    const event = await send("a");
+    caller.reply = () => OK;
+    expect(await retry(event)).toEqual(["done", "sender_domain_required"]);
+    expect(await alertsOf(running)).toMatchObject([{ code: "sender_domain_required", count: 1 }]);
+  });
+
+  test("the owner is told again of a replay that fails for it again", async () => {
+    await saveRelay(running, define(mail("Thanks"), NOWHERE));
+    const event = await send("a");
+    await editRelay(running, define(mail("Thanks")));
+    expect(await runAgain(event)).toEqual(["sender_domain_required"]);
+    expect((await alertsOf(running)).map(({ code }) => code)).toEqual(["relay_failed", "sender_domain_required"]);
   });
 
   test("the owner is told at the first failure, once for each relay however many events and attempts", async () => {
@@ -561,6 +582,15 @@ describe("sender_domain_required refuses its own action alone", () => {
     await send("a");
     expect(await alertsOf(running)).toEqual([]);
   });
+});
+
+test("a replay is another run, and nobody waited for it since the event arrived", async () => {
+  const waits = async () => sampleOf(await (await fetch(`${running.service.url}/metrics`)).text(), "relay_run_wait_seconds_count");
+  await saveRelay(running, define(give(5)));
+  const event = await send("a");
+  expect(await waits()).toBe(1);
+  await runAgain(event);
+  expect(await waits()).toBe(1);
 });
 
 describe("on the command line", () => {

@@ -85,6 +85,20 @@ describe("the list of relays", () => {
     expect([busy?.lastEventAt, busy?.last24h.done]).toEqual([null, 0]);
   });
 
+  test("says of counts that they are bounded where more fails or waits than is counted, of each relay's", async () => {
+    const count = async (name: string) => (await list()).find((relay) => relay.name === name)?.last24h;
+    const before = { done: 0, failed: 0, dead: 0, waiting: 0, ...(await count("busy")) };
+    const quiet = { done: 0, failed: 0, dead: 0, waiting: 0 };
+    const now = clock.now();
+    await addEvents("busy", "queued", now - 500, 1_999 - before.waiting);
+    expect([await count("busy"), await count("quiet")]).toEqual([{ ...before, waiting: 1_999 }, quiet]);
+    await addEvents("busy", "queued", now - 500);
+    expect([await count("busy"), await count("quiet")]).toEqual([
+      { ...before, waiting: 2_000, approximate: true },
+      { ...quiet, approximate: true },
+    ]);
+  });
+
   test("walks indexes alone, whatever the number of events", () => {
     const rows: [string, string][] = [
       ["SELECT seq FROM event WHERE id >= 'evt_0' ORDER BY id LIMIT 1", "sqlite_autoindex_event_1"],

@@ -1,0 +1,48 @@
+/** The relays that are kept in memory: what is kept is never older than the last change. */
+import { expect, test } from "bun:test";
+import { LiveRelays } from "../../src/relay/live-relay.ts";
+import type { Store } from "../../src/store/port.ts";
+import { sealer } from "../kit/relay-kit.ts";
+
+/** Relays over reads that end when the test says so. */
+function openHeld() {
+  const reads: PromiseWithResolvers<never[]>[] = [];
+  const read = () => {
+    const one = Promise.withResolvers<never[]>();
+    reads.push(one);
+    return one.promise;
+  };
+  let reloads = 0;
+  const onReload = () => {
+    reloads += 1;
+  };
+  const relays = new LiveRelays({ store: { read } as Partial<Store> as Store, sealer, baseUrl: () => "https://relay.example.com", onReload });
+  return { relays, reads, reloads: () => reloads };
+}
+
+test("a load that a change overtook is not kept, whichever of the two ends first", async () => {
+  for (const order of [
+    [0, 1],
+    [1, 0],
+  ]) {
+    const { relays, reads, reloads } = openHeld();
+    const overtaken = relays.current();
+    relays.invalidate();
+    const present = relays.current();
+    for (const at of order) reads[at]?.resolve([]);
+    expect(await relays.current()).toBe(await present);
+    expect(await overtaken).not.toBe(await present);
+    expect([reads.length, reloads()]).toEqual([2, 1]);
+  }
+});
+
+test("a load that failed is tried again by the next who asks; those who ask meanwhile share one", async () => {
+  const { relays, reads } = openHeld();
+  const failing = [relays.current(), relays.current()];
+  expect(reads).toHaveLength(1);
+  reads[0]?.reject(new Error("The disk is gone."));
+  for (const one of failing) await expect(one).rejects.toThrow("The disk is gone.");
+  const next = relays.current();
+  reads[1]?.resolve([]);
+  expect(await relays.current()).toBe(await next);
+});
