@@ -6,7 +6,7 @@
 import { type TProperties, Type } from "typebox";
 import { DAY_MS, HOUR_MS, MAX_REASON_CHARS, MAX_REF_CHARS } from "../ground/limit.ts";
 import type { Problem } from "../ground/refusal.ts";
-import { CATALOG_NAME } from "../ground/shape.ts";
+import { CATALOG_NAME, ENTITLEMENT_NAME } from "../ground/shape.ts";
 import { cutToLine } from "../ground/text.ts";
 import { parseTemplate } from "../template/template.ts";
 import type { ActionRun } from "./contract.ts";
@@ -34,7 +34,7 @@ export function catalogNameShape(what: "collection" | "product" | "plan") {
 
 /** A plan or product name, or `access:<slug>`; never a template. */
 export const entitlementShape = Type.String({
-  pattern: "^(access:)?[a-z][a-z0-9_-]{0,62}$",
+  pattern: ENTITLEMENT_NAME.source,
   description: "What is granted or taken: a plan name, a product name, or access:<slug>.",
   expects: "a plan name, a product name, or access:<slug> (lowercase letters, digits, hyphens, underscores)",
 });

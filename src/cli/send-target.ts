@@ -2,7 +2,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { findRelay } from "../relay/relay.ts";
-import { readLocalSecrets } from "../secret/local-file.ts";
+import { readLocalSecrets, SECRETS_FILE } from "../secret/local-file.ts";
 import { definitionPath, readDefinitionFile } from "../sync/definition-file.ts";
 import type { ReceiverTrigger } from "../trigger/receiver.ts";
 import type { Trigger } from "../trigger/registry.ts";
@@ -95,6 +95,6 @@ async function readSecret(name: string, input: Input, world: World): Promise<str
   if (local !== undefined) return local;
   throw new CommandFailure(
     "invalid_input",
-    `The secret of ${name} is not in ${join(serviceDir, ".secrets.json")}: give it by RELAY_SECRET, or with --secret-stdin.`,
+    `The secret of ${name} is not in ${join(serviceDir, SECRETS_FILE)}: give it by RELAY_SECRET, or with --secret-stdin.`,
   );
 }

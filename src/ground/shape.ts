@@ -60,6 +60,9 @@ export const RELAY_NAME = /^[a-z][a-z0-9-]{1,62}$/;
 /** Names of collections, products, plans and access slugs: as relays, underscores too. */
 export const CATALOG_NAME = /^[a-z][a-z0-9_-]{0,62}$/;
 
+/** What may be held: a product or plan name, or `access:<slug>`. */
+export const ENTITLEMENT_NAME = /^(access:)?[a-z][a-z0-9_-]{0,62}$/;
+
 /** Names in a receiver's map, and of a collection's fields. */
 export const FIELD_NAME = /^[A-Za-z_][A-Za-z0-9_-]{0,62}$/;
 

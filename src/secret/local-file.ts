@@ -15,14 +15,14 @@ export interface LocalSecrets {
   signingSecret?: string;
 }
 
-const FILE_NAME = ".secrets.json";
+export const SECRETS_FILE = ".secrets.json";
 const IGNORE_FILE_NAME = ".gitignore";
 const OWNER_ONLY = 0o600;
 const MAX_FILE_BYTES = 1024 * 1024;
 
 /** What the file holds for every relay; nothing when there is no file. Refuses with `invalid_input` a file that cannot be read. */
 export async function readLocalSecrets(serviceDir: string): Promise<Map<string, LocalSecrets>> {
-  const text = await readIfThere(join(serviceDir, FILE_NAME));
+  const text = await readIfThere(join(serviceDir, SECRETS_FILE));
   return text === null ? new Map() : parseSecrets(text);
 }
 
@@ -46,7 +46,7 @@ export async function setLocalSecrets(
 }
 
 async function setNow(serviceDir: string, relayName: string, secrets: LocalSecrets): Promise<void> {
-  const path = join(serviceDir, FILE_NAME);
+  const path = join(serviceDir, SECRETS_FILE);
   const before = await readIfThere(path);
   const all = before === null ? new Map<string, LocalSecrets>() : parseSecrets(before);
   all.set(relayName, { ...all.get(relayName), ...secrets });
@@ -101,7 +101,7 @@ function parseObject(text: string): Record<string, unknown> {
 function unreadable(): Refusal {
   return new Refusal(
     "invalid_input",
-    `${FILE_NAME} is not a JSON object of relay names with receiverSecret and signingSecret: mend it, or remove it and rotate the secrets.`,
+    `${SECRETS_FILE} is not a JSON object of relay names with receiverSecret and signingSecret: mend it, or remove it and rotate the secrets.`,
   );
 }
 
@@ -115,17 +115,17 @@ function unusable(path: string): Refusal {
 async function ignoreFile(serviceDir: string): Promise<void> {
   const path = join(serviceDir, IGNORE_FILE_NAME);
   const text = (await readIfThere(path)) ?? "";
-  if (text.split(/\r?\n/).includes(FILE_NAME)) return;
+  if (text.split(/\r?\n/).includes(SECRETS_FILE)) return;
   // What a link names may lie anywhere, and whoever placed the link may have meant a file that is not theirs to change.
   if (await isLink(path)) {
     throw new Refusal(
       "invalid_input",
-      `${path} is a link, and nothing is written through one: add the line ${FILE_NAME} to the file it names, or remove the link.`,
+      `${path} is a link, and nothing is written through one: add the line ${SECRETS_FILE} to the file it names, or remove the link.`,
     );
   }
   const gap = text === "" || text.endsWith("\n") ? "" : "\n";
   // The second line covers a draft that a crash left behind.
-  await writeFile(path, `${text}${gap}${FILE_NAME}\n${FILE_NAME}.*\n`);
+  await writeFile(path, `${text}${gap}${SECRETS_FILE}\n${SECRETS_FILE}.*\n`);
 }
 
 async function isLink(path: string): Promise<boolean> {

@@ -7,6 +7,7 @@ import { toIso } from "../ground/clock.ts";
 import { MAX_CREDIT_LINE } from "../ground/limit.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { orNull, time } from "../ground/schema.ts";
+import { ENTITLEMENT_NAME } from "../ground/shape.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { defineTable, integer, type RowOf, text } from "../store/table.ts";
 import {
@@ -165,10 +166,8 @@ async function warnOfKey(tx: Reader, environmentId: number, { name, key }: Produ
   ];
 }
 
-const ENTITLEMENT = /^(access:)?[a-z][a-z0-9_-]{0,62}$/;
-
 function readKey(key: string): string {
-  if (ENTITLEMENT.test(key)) return key;
+  if (ENTITLEMENT_NAME.test(key)) return key;
   throw new Refusal(
     "invalid_input",
     "`key` is not an entitlement: write a product or plan name, or access:<slug>, in lowercase letters, digits, hyphens and underscores.",

@@ -8,7 +8,7 @@ import { checkShape } from "../ground/check-shape.ts";
 import { isJsonObject, type Json, type JsonObject } from "../ground/json.ts";
 import { MAX_CREDIT_LINE, MAX_TITLE_CHARS } from "../ground/limit.ts";
 import { type Problem, placeProblems } from "../ground/refusal.ts";
-import { CATALOG_NAME } from "../ground/shape.ts";
+import { CATALOG_NAME, ENTITLEMENT_NAME } from "../ground/shape.ts";
 import { type CollectionDefinition, parseCollection } from "../records/collection-definition.ts";
 import type { PlanInput } from "../selling/plan.ts";
 import type { ProductInput } from "../selling/product.ts";
@@ -99,7 +99,7 @@ const catalogShape = Type.Object(
           title,
           key: Type.Optional(
             Type.String({
-              pattern: "^(access:)?[a-z][a-z0-9_-]{0,62}$",
+              pattern: ENTITLEMENT_NAME.source,
               description: "The entitlement that a purchase grants; the product's own name when absent.",
               expects: "a product or plan name, or access:<slug>",
             }),

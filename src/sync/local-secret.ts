@@ -7,10 +7,8 @@ import { join } from "node:path";
 import { Refusal } from "../ground/refusal.ts";
 import { listRelayRows, type RelayRow, receiverSecretContext, signingSecretContext } from "../relay/relay.ts";
 import { prepareSecret, readSecretSlot, storeSecret } from "../relay/secret-rotation.ts";
-import { type LocalSecrets, readLocalSecrets, setLocalSecrets } from "../secret/local-file.ts";
+import { type LocalSecrets, readLocalSecrets, SECRETS_FILE, setLocalSecrets } from "../secret/local-file.ts";
 import { type ApplyDeps, contextOf } from "./apply.ts";
-
-const FILE_NAME = ".secrets.json";
 
 /** Where the files of local development are applied, and told of. */
 export interface LocalDeps extends ApplyDeps {
@@ -40,7 +38,7 @@ export class LocalSecretFile {
     const [rows, held, writtenMs] = await Promise.all([
       store.read((tx) => listRelayRows(tx, environment.id)),
       this.#readAll(),
-      writtenAt(join(serviceDir, FILE_NAME)),
+      writtenAt(join(serviceDir, SECRETS_FILE)),
     ]);
     for (const row of rows) {
       const entry = held.get(row.name) ?? {};
@@ -60,11 +58,11 @@ export class LocalSecretFile {
     if (!isNew || this.#unseal(row.secret, receiverSecretContext(row.id)) === value) return false;
     try {
       await this.#paste(row.name, value);
-      this.#deps.tell(`relay ${row.name}: now verifies with the secret in ${FILE_NAME}`);
+      this.#deps.tell(`relay ${row.name}: now verifies with the secret in ${SECRETS_FILE}`);
       return true;
     } catch (error) {
       if (!(error instanceof Refusal)) throw error;
-      this.#tellOnce(`relay ${row.name}: the secret in ${FILE_NAME} is not used: ${error.message}`);
+      this.#tellOnce(`relay ${row.name}: the secret in ${SECRETS_FILE} is not used: ${error.message}`);
       return false;
     }
   }
@@ -92,7 +90,7 @@ export class LocalSecretFile {
     if (words.length === 0) return;
     await setLocalSecrets(this.#deps.serviceDir, row.name, made);
     this.#deps.tell(
-      `relay ${row.name}: its ${words.join(" and ")} ${words.length > 1 ? "are" : "is"} in ${FILE_NAME}`,
+      `relay ${row.name}: its ${words.join(" and ")} ${words.length > 1 ? "are" : "is"} in ${SECRETS_FILE}`,
     );
   }
 
