@@ -2,10 +2,9 @@
 
 import { runCommandLine } from "./cli/run.ts";
 import { processWorld } from "./cli/world.ts";
-import { resetUrl } from "./http/link.ts";
 import { startService } from "./service.ts";
 
-const world = processWorld({ startService, resetUrl });
+const world = processWorld({ startService });
 
 runCommandLine(process.argv.slice(2), world).then((code) => {
   process.exitCode = code;

@@ -84,6 +84,13 @@ const SIGNIN_LINK = defineTable({
 
 type SigninLink = RowOf<typeof SIGNIN_LINK>;
 
+const PAGES: Record<SigninLinkKind, string> = { setup: "setup", reset: "reset", local: "signin" };
+
+/** The address that opens the dashboard with a link's token, which stands in the fragment: browsers send that to nobody. */
+export function signinLinkUrl(baseUrl: string, kind: SigninLinkKind, token: string): string {
+  return `${baseUrl}/${PAGES[kind]}#${token}`;
+}
+
 const LIFE_MS: Record<SigninLinkKind, number> = { setup: 24 * HOUR_MS, reset: HOUR_MS, local: HOUR_MS / 6 };
 const LINK_TOKEN_CHARS = 32;
 

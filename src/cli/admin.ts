@@ -11,7 +11,7 @@ import {
   type Owner,
   setOwnerPassword,
 } from "../account/owner.ts";
-import { createSigninLink } from "../account/session.ts";
+import { createSigninLink, signinLinkUrl } from "../account/session.ts";
 import { toIso } from "../ground/clock.ts";
 import { writeJson } from "../ground/json.ts";
 import type { Writer } from "../store/port.ts";
@@ -69,7 +69,7 @@ function sayOwner(
   const { owner, link } = made;
   const baseUrl =
     readBaseUrl(input) ?? readRunningUrl(readDataDir(input, world)) ?? `http://127.0.0.1:${DEFAULT_PORT}`;
-  const url = link === null ? null : world.resetUrl(baseUrl, link.token);
+  const url = link === null ? null : signinLinkUrl(baseUrl, "reset", link.token);
   const expiresAt = link === null ? null : toIso(link.expiresAt);
   if (input.on("json")) {
     world.say(writeJson({ email: owner.email, link: url, expiresAt }, 2));

@@ -46,8 +46,6 @@ export interface World {
   /** Opens a one-time link in the person's browser, over a page in this folder of theirs; answers whether something opened it. */
   openBrowser(link: string, folder: string): Promise<boolean>;
   startService: StartService;
-  /** The address under which an owner sets a new password with this one-time token. */
-  resetUrl(baseUrl: string, token: string): string;
 }
 
 /** `relay`, `npm run relay --` or `bun run relay`. */
@@ -67,7 +65,7 @@ const LOOK_EVERY_MS = 500;
 const OWNER_ONLY = 0o077;
 
 /** The process's streams, variables and signals; what it starts is given. */
-export function processWorld(parts: Pick<World, "startService" | "resetUrl">): World {
+export function processWorld(parts: Pick<World, "startService">): World {
   process.umask(OWNER_ONLY);
   let stays = false;
   process.on("exit", (code) => {

@@ -54,6 +54,11 @@ export function readIpRange(text: string): IpRange | string {
   return range;
 }
 
+/** Whether one of the ranges holds the address. */
+export function isInRanges(address: IpAddress, ranges: IpRange[]): boolean {
+  return ipaddr.subnetMatch(address, { held: ranges }, "not") === "held";
+}
+
 function firstOf([network, prefix]: IpRange): string {
   const text = `${network.toString()}/${prefix}`;
   return network.kind() === "ipv4"

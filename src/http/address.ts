@@ -4,7 +4,7 @@
  * service, so that a web page whose name was pointed at this machine (DNS rebinding) gets nothing. X-Forwarded-For is believed only as far as
  * the configured proxies wrote it.
  */
-import { type IpAddress, type IpRange, readHop, readIpRange } from "../ground/ip-range.ts";
+import { type IpAddress, type IpRange, isInRanges, readHop, readIpRange } from "../ground/ip-range.ts";
 import { Refusal } from "../ground/refusal.ts";
 
 /** A call of HTTP/1.0 has no Host, and anyone may send one that no URL can hold: it is nobody's word and decides nothing. */
@@ -162,9 +162,7 @@ export class SourceReader {
   }
 
   #isProxy(address: IpAddress): boolean {
-    return this.#proxies.some(
-      ([range, bits]) => address.kind() === range.kind() && address.match([range, bits] as never),
-    );
+    return isInRanges(address, this.#proxies);
   }
 }
 

@@ -1,5 +1,5 @@
 /** Relays: the list, making, saving, pausing, deleting, their secrets, looking at a definition without saving it, and templates to start from. */
-import { Type } from "typebox";
+import { type Static, Type } from "typebox";
 import { MAX_SECRET_OVERLAP_SECONDS } from "../ground/limit.ts";
 import { makePage, readPageRequest } from "../ground/page.ts";
 import { tellWarnings } from "../ground/refusal.ts";
@@ -29,6 +29,12 @@ function relayContext({
 
 /** A save through the API counts as the dashboard's: a sync asks before it replaces it. */
 const SAVED_HERE = { kind: "dashboard", synced: false } as const;
+
+const checkedView = Type.Object({
+  problems: Type.Array(Type.Object({ field: Type.String(), message: Type.String() })),
+  warnings: Type.Array(Type.String()),
+});
+export type CheckedDefinition = Static<typeof checkedView>;
 
 export const relayRoutes = [
   environmentRoute({
@@ -72,10 +78,7 @@ export const relayRoutes = [
     path: "/relays/validate",
     summary: "Tells every problem and warning of a definition without saving it.",
     body: fields({ definition }),
-    answer: Type.Object({
-      problems: Type.Array(Type.Object({ field: Type.String(), message: Type.String() })),
-      warnings: Type.Array(Type.String()),
-    }),
+    answer: checkedView,
     async handle({ deps, environment, body, nowMs }) {
       const checked = checkDefinition(body.definition, nowMs);
       if ("problems" in checked) return { problems: checked.problems, warnings: [] };

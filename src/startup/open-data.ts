@@ -7,12 +7,11 @@ import { join } from "node:path";
 import { createApp, findApp, listApps } from "../account/app.ts";
 import { findLocalEnvironment } from "../account/environment.ts";
 import { listOwners } from "../account/owner.ts";
-import { createSigninLink } from "../account/session.ts";
+import { createSigninLink, signinLinkUrl } from "../account/session.ts";
 import { removeParts } from "../backup/restore.ts";
 import type { ServiceConfig } from "../config.ts";
 import type { Log } from "../ground/log.ts";
 import { Refusal } from "../ground/refusal.ts";
-import { localUrl, setupUrl } from "../http/link.ts";
 import { endInterruptedMails } from "../mail/interrupted-mail.ts";
 import { keepProof, trySealed } from "../relay/environment-secret.ts";
 import { settleEveryRelayProblem } from "../relay/relay-problem.ts";
@@ -137,7 +136,7 @@ export async function makeSigninLink(
     const { token } = await store.write("app", (tx) =>
       createSigninLink(tx, { kind: "local", ownerId: null, nowMs }),
     );
-    return localUrl(baseUrl, token);
+    return signinLinkUrl(baseUrl, "local", token);
   }
   if ((await store.read(listOwners)).length > 0) return null;
   // In one transaction: an owner made on the command line meanwhile must not be followed by a set-up link.
@@ -146,5 +145,5 @@ export async function makeSigninLink(
       ? null
       : await createSigninLink(tx, { kind: "setup", ownerId: null, nowMs }),
   );
-  return made === null ? null : setupUrl(baseUrl, made.token);
+  return made === null ? null : signinLinkUrl(baseUrl, "setup", made.token);
 }

@@ -26,7 +26,6 @@ export async function runCommand(
     untilStopped: () => Promise.resolve(),
     openBrowser: () => Promise.resolve(false),
     startService: () => Promise.reject(new Error("This test starts no service.")),
-    resetUrl: (baseUrl, token) => `${baseUrl}/reset#${token}`,
     readInput: () => Promise.resolve(input),
     ...parts,
     say: (text) => void said.push(text),

@@ -2,20 +2,16 @@
  * Calls the public API, with the session's cookie and nothing else. A refusal is thrown as an ApiError that carries the service's own
  * sentence; a lost session is told to whoever watches `signedOut`. It never retries and never guesses an outcome.
  */
+import type { Problem } from "../../src/ground/refusal.ts";
 import { makeCell } from "./cell.ts";
 import { parseExact, writeExact } from "./exact-json.ts";
-
-export interface ApiProblem {
-  field: string;
-  message: string;
-}
 
 export class ApiError extends Error {
   /** 0: the service was not reached. */
   readonly status: number;
   readonly code: string;
-  readonly problems: readonly ApiProblem[];
-  constructor(status: number, code: string, message: string, problems: readonly ApiProblem[] = []) {
+  readonly problems: readonly Problem[];
+  constructor(status: number, code: string, message: string, problems: readonly Problem[] = []) {
     super(message);
     this.status = status;
     this.code = code;
@@ -69,7 +65,7 @@ async function reach(path: string, init: RequestInit): Promise<Response> {
 }
 
 function readError(status: number, text: string): ApiError {
-  let body: { code?: string; message?: string; problems?: ApiProblem[]; resetAt?: string } = {};
+  let body: { code?: string; message?: string; problems?: Problem[]; resetAt?: string } = {};
   try {
     body = JSON.parse(text) as typeof body;
   } catch {

@@ -1,12 +1,12 @@
 /** The problems of a definition, each at its field; a place in the text can be gone to. */
 
-import type { ApiProblem } from "../ground/api.ts";
+import type { Problem } from "../../src/ground/refusal.ts";
 import { sayCount } from "../ground/count-words.ts";
 import { html, type View } from "../ground/html.ts";
 import { Icon } from "./icon.ts";
 import { Sentence } from "./sentence.ts";
 
-export interface PlacedProblem extends ApiProblem {
+export interface PlacedProblem extends Problem {
   /** The line in the text, from 1; null where it is not known. */
   line: number | null;
 }

@@ -3,7 +3,7 @@
  * Tab moves on, as everywhere; Ctrl or Cmd with S saves.
  */
 import { useEffect, useMemo, useRef } from "preact/hooks";
-import type { ApiProblem } from "../ground/api.ts";
+import type { Problem } from "../../src/ground/refusal.ts";
 import { html, type View } from "../ground/html.ts";
 import { type PlacedProblem, ProblemList } from "../part/problem-list.ts";
 import { findJsonProblem, placeProblems } from "./definition-text.ts";
@@ -18,7 +18,7 @@ export function DefinitionEditor({
   text: string;
   onText: (text: string) => void;
   /** Of the text as it was when they were found. */
-  problems: readonly ApiProblem[];
+  problems: readonly Problem[];
   onSave: () => void;
   label?: string;
 }): View {

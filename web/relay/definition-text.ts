@@ -1,5 +1,5 @@
 /** Finds places in a definition's text: where it stops being JSON, and on which line a field stands. It changes nothing in the text. */
-import type { ApiProblem } from "../ground/api.ts";
+import type { Problem } from "../../src/ground/refusal.ts";
 import type { PlacedProblem } from "../part/problem-list.ts";
 
 const TOKEN = /\s*(?:([{}[\],:])|("(?:[^"\\]|\\.)*")|([^\s{}[\],:"]+))/y;
@@ -44,7 +44,7 @@ function readName(quoted: string): string {
 /** Each problem with the line of its field, or of the nearest thing around it that exists. */
 export function placeProblems(
   text: string,
-  problems: readonly ApiProblem[],
+  problems: readonly Problem[],
 ): (PlacedProblem & { offset: number })[] {
   const places = findPlaces(text);
   return problems.map((problem) => {

@@ -1,8 +1,9 @@
 /** Makes a relay from a definition; what the service made for it is shown once, before anything else. */
 
 import { useState } from "preact/hooks";
+import type { CheckedDefinition } from "../../src/http/relay.ts";
 import type { Page, SavedRelay } from "../ground/answer.ts";
-import { ApiError, type ApiProblem, call, RawJson, sentenceOf } from "../ground/api.ts";
+import { ApiError, call, RawJson, sentenceOf } from "../ground/api.ts";
 import { writeExact } from "../ground/exact-json.ts";
 import { html, type View } from "../ground/html.ts";
 import type { PageProps } from "../ground/page.ts";
@@ -15,11 +16,6 @@ import { DefinitionEditor } from "./definition-editor.ts";
 import { findJsonProblem } from "./definition-text.ts";
 import { EXAMPLES, type RelayExample } from "./relay-example.ts";
 import { RelayMade } from "./relay-made.ts";
-
-interface Checked {
-  problems: ApiProblem[];
-  warnings: string[];
-}
 
 /** A template as the service offers it: an example with what is left to do. */
 interface Offered extends Omit<RelayExample, "hint"> {
@@ -36,7 +32,7 @@ export function NewRelayPage({ place }: PageProps): View {
   const [chosen, setChosen] = useState<(typeof starts)[number]>(EXAMPLES[0]);
   const [text, setText] = useState(() => writeExact(EXAMPLES[0].definition, 2));
   const [secret, setSecret] = useState("");
-  const [checked, setChecked] = useState<Checked | null>(null);
+  const [checked, setChecked] = useState<CheckedDefinition | null>(null);
   const [error, setError] = useState<string | null>(null);
   const [busy, setBusy] = useState<"validate" | "create" | null>(null);
   const [saved, setSaved] = useState<SavedRelay | null>(null);
@@ -62,7 +58,7 @@ export function NewRelayPage({ place }: PageProps): View {
   const validate = (): Promise<void> =>
     act("validate", async () => {
       const body = new RawJson(`{"definition":${text}}`);
-      setChecked(await call<Checked>("POST", apiPath(place, "relays", "validate"), body));
+      setChecked(await call<CheckedDefinition>("POST", apiPath(place, "relays", "validate"), body));
     });
   const create = (): Promise<void> =>
     act("create", async () => {

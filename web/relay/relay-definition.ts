@@ -4,8 +4,9 @@
  */
 
 import { useEffect, useState } from "preact/hooks";
+import type { Problem } from "../../src/ground/refusal.ts";
 import type { Relay, SavedRelay } from "../ground/answer.ts";
-import { ApiError, type ApiProblem, call, RawJson, sentenceOf } from "../ground/api.ts";
+import { ApiError, call, RawJson, sentenceOf } from "../ground/api.ts";
 import { writeExact } from "../ground/exact-json.ts";
 import { html, type View } from "../ground/html.ts";
 import { apiPath, type Place } from "../ground/place.ts";
@@ -36,7 +37,7 @@ export function RelayDefinition({
 }): View {
   const stored = writeExact(relay.definition, 2);
   const [draft, setDraft] = useState<Draft | null>(() => drafts.get(relay.id) ?? null);
-  const [problems, setProblems] = useState<readonly ApiProblem[]>([]);
+  const [problems, setProblems] = useState<readonly Problem[]>([]);
   const [error, setError] = useState<string | null>(null);
   const [isSaving, setSaving] = useState(false);
   const [conflict, setConflict] = useState<Relay | null>(null);
