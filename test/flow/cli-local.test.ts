@@ -169,6 +169,14 @@ describe("an edit", () => {
     expect(changes).toBe(2);
   });
 
+  test("that names a collection which is not there applies with a warning", async () => {
+    const started = await start();
+    save({ actions: [{ ...EXAMPLE_DEFINITION.actions[0], collection: "elsewhere" }] });
+    await started.look();
+    expect(await relay()).toMatchObject({ version: 2 });
+    expect(told.join("\n")).toContain(`relay ${NAME}: warning: \`actions.0.collection\`: there is no collection named elsewhere`);
+  });
+
   test("that is broken leaves the last good one, is told with its line, and stands as a problem until it is mended", async () => {
     const started = await start();
     const good = readFileSync(relayFile(), "utf8");
