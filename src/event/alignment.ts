@@ -8,7 +8,7 @@
 import { isJsonObject, type Json, writeCanonicalJson } from "../ground/json.ts";
 import { cutUtf8 } from "../ground/text.ts";
 import type { LiveAction } from "../relay/live-relay.ts";
-import { type BoundKey, type Memory, makeFreshKeys, type Work } from "./effect.ts";
+import { type BoundKey, countPlaces, type Memory, makeFreshKeys, type Work } from "./effect.ts";
 
 /** What an action does in this attempt. `key`: the work it does or would do if it ran. */
 export type Step =
@@ -135,17 +135,6 @@ function listEntries({ works, slots }: Memory): Entry[] {
 
 function isAlike(entry: Entry, { type, target }: LiveAction): boolean {
   return entry.type === type && entry.target === target;
-}
-
-/** The place of each action among those of its type and target, from 1: how work was known before fingerprints. */
-function countPlaces(actions: readonly LiveAction[]): number[] {
-  const seen = new Map<string, number>();
-  return actions.map(({ type, target }) => {
-    const name = `${type}\n${target}`;
-    const place = (seen.get(name) ?? 0) + 1;
-    seen.set(name, place);
-    return place;
-  });
 }
 
 /** A key nothing stands under, for every action that does or would do new work; the work's own for the others. */

@@ -91,6 +91,17 @@ export function makeFreshKeys(actions: readonly Keyed[], taken: Iterable<string>
   });
 }
 
+/** The place of each action among those of its type and target, from 1: how work was known before fingerprints. */
+export function countPlaces(actions: readonly Keyed[]): number[] {
+  const seen = new Map<string, number>();
+  return actions.map(({ type, target }) => {
+    const name = `${type}\n${target}`;
+    const place = (seen.get(name) ?? 0) + 1;
+    seen.set(name, place);
+    return place;
+  });
+}
+
 /** When each relay's list was last written down by this process; a reload of the relays forgets it. */
 const keptAt = new WeakMap<LiveRelay, number>();
 

@@ -3,14 +3,7 @@
  * quote. What is expunged never comes back, so that the event never runs again. An erasure expunges the events that are about the person; in
  * any other that arrived before, the address is written over, so that it goes on. Who walks through them is the caretakers'.
  */
-import {
-  isJsonObject,
-  type Json,
-  type JsonObject,
-  parseJson,
-  scalarText,
-  writeJson,
-} from "../ground/json.ts";
+import { isJsonObject, type Json, type JsonObject, parseJson, writeJson } from "../ground/json.ts";
 import { Refusal } from "../ground/refusal.ts";
 import type { OpenErasure } from "../people/person-erase.ts";
 import type { SoughtText } from "../people/sought-text.ts";
@@ -18,7 +11,7 @@ import type { Reader, Store, Writer } from "../store/port.ts";
 import { type LookedAt, reach } from "../store/walk.ts";
 import { writeAudit } from "../watch/audit.ts";
 import { EVENT, refuseUnknownEvent } from "./event.ts";
-import { type Expunged, readExpunged } from "./payload.ts";
+import { type Expunged, readExpunged, readRecordPerson } from "./payload.ts";
 
 /** Runs that one step rewrites: ten called URLs that answered 4 KB are 40 KB a run. */
 const STEP_RUNS = 25;
@@ -184,12 +177,7 @@ function isAbout({ personId }: SweptEvent, payload: Json, text: SoughtText, befo
     if (mapped.person_id === text.personId || text.isToken(mapped.person_token)) return true;
     return before && text.isAddress(mapped.person_email);
   }
-  const record = isJsonObject(payload.record) ? payload.record : payload.previous;
-  return isJsonObject(record ?? null) && personOf(record as JsonObject) === text.personId;
-}
-
-function personOf(record: JsonObject): string | null {
-  return scalarText(record.owner) ?? scalarText(record.recipient);
+  return readRecordPerson(payload) === text.personId;
 }
 
 async function redactEvent(tx: Writer, event: SweptEvent, text: SoughtText): Promise<void> {

@@ -10,7 +10,7 @@ import type { ActionDefinition } from "../relay/definition-shape.ts";
 import { type LiveAction, openActions } from "../relay/live-relay.ts";
 import type { Reader } from "../store/port.ts";
 import type { RowOf } from "../store/table.ts";
-import { EFFECT, type Memory, makeFreshKeys, openKey, type Slot, type Work } from "./effect.ts";
+import { countPlaces, EFFECT, type Memory, makeFreshKeys, openKey, type Slot, type Work } from "./effect.ts";
 import { RUN } from "./run.ts";
 
 /** Everything the event's attempts left behind. */
@@ -128,13 +128,8 @@ function openSaved({ saved }: OldRun, results: readonly ActionResult[]): LiveAct
 
 /** Each action under the key its work had in those versions. */
 function keyByPlace(list: readonly LiveAction[]): Slot[] {
-  const seen = new Map<string, number>();
-  return list.map((live) => {
-    const name = `${live.type}\n${live.target}`;
-    const place = (seen.get(name) ?? 0) + 1;
-    seen.set(name, place);
-    return { ...live, key: `${name}\n${place}` };
-  });
+  const places = countPlaces(list);
+  return list.map((live, at) => ({ ...live, key: `${live.type}\n${live.target}\n${places[at]}` }));
 }
 
 /** Whether this run did the work under its key. `isWhole`: the lists of all runs before are known, so that none of them can have done it. */

@@ -3,7 +3,14 @@
  * beginning; its `event` becomes null. Mapped values are whole up to 32 KB each and 64 KB together, and a cut is told. It also decides how
  * a stored body is mapped again by a later map. Source: decisions, "truncation" and "which definition runs".
  */
-import { isJsonObject, type Json, type JsonObject, writeCanonicalJson, writeJson } from "../ground/json.ts";
+import {
+  isJsonObject,
+  type Json,
+  type JsonObject,
+  scalarText,
+  writeCanonicalJson,
+  writeJson,
+} from "../ground/json.ts";
 import {
   MAX_MAPPED_BYTES,
   MAX_MAPPED_VALUE_BYTES,
@@ -53,8 +60,8 @@ export function cutValue(value: Json, maxBytes: number): Json {
 /** The values as they are kept: where all of them take too much, the largest give way to the others. */
 function keepMapped(mapped: JsonObject): { kept: JsonObject; warnings: string[] } {
   const sizes = Object.entries(mapped).map(([name, value]) => ({ name, value, bytes: sizeOf(value) }));
-  const rooms = shareRoom(sizes);
-  const most = (name: string): number => rooms.get(name) ?? 0;
+  const shares = shareRoom(sizes);
+  const most = (name: string): number => shares.get(name) ?? 0;
   return {
     kept: Object.fromEntries(sizes.map(({ name, value }) => [name, cutValue(value, most(name))])),
     warnings: sizes
@@ -69,14 +76,14 @@ function tellCut(name: string, bytes: number, kept: number): string {
 }
 
 function shareRoom(sizes: readonly { name: string; bytes: number }[]): Map<string, number> {
-  const rooms = new Map<string, number>();
+  const shares = new Map<string, number>();
   let left = MAX_MAPPED_BYTES;
   for (const [at, { name, bytes }] of sizes.toSorted((one, other) => one.bytes - other.bytes).entries()) {
     const most = Math.min(MAX_MAPPED_VALUE_BYTES, Math.floor(left / (sizes.length - at)));
-    rooms.set(name, most);
+    shares.set(name, most);
     left -= Math.min(bytes, most);
   }
-  return rooms;
+  return shares;
 }
 
 function sizeOf(value: Json): number {
@@ -124,4 +131,10 @@ export type Expunged = (typeof EXPUNGED)[number];
 /** Why a stored payload is not there any more, or null. What arrives stands below names of the service's own, so no sender writes this. */
 export function readExpunged(payload: Json): Expunged | null {
   return (isJsonObject(payload) && EXPUNGED.find((why) => why === payload.expunged)) || null;
+}
+
+/** The owner of the record in a record change's payload, otherwise its recipient; null: neither, or another payload. */
+export function readRecordPerson(payload: JsonObject): string | null {
+  const record = isJsonObject(payload.record) ? payload.record : payload.previous;
+  return isJsonObject(record) ? (scalarText(record.owner) ?? scalarText(record.recipient)) : null;
 }

@@ -55,6 +55,7 @@ export async function waitAtMost(clock: Clock, mostMs: number, work: Promise<unk
 /** Less is the ordinary correction of a running clock. */
 const NOTICED_MS = 1_000;
 
+/** Notices that somebody set the wall clock, by the clock that never jumps. It never corrects a time. */
 export class ClockWatch {
   readonly #clock: Clock;
   readonly #noticedMs: number;

@@ -2,7 +2,7 @@
 
 import { type TSchema, Type } from "typebox";
 import { ACTIONS } from "../action/registry.ts";
-import { type Json, type JsonObject, parseJson } from "../ground/json.ts";
+import type { Json, JsonObject } from "../ground/json.ts";
 import { MAX_ACTIONS_PER_RELAY } from "../ground/limit.ts";
 import { RELAY_NAME } from "../ground/shape.ts";
 import { TRIGGERS, type Trigger } from "../trigger/registry.ts";
@@ -20,11 +20,6 @@ export interface Definition {
 export interface ActionDefinition {
   type: string;
   [field: string]: Json;
-}
-
-/** A stored one; it passed the check of the version that saved it, and may name what this version does not know. */
-export function readDefinition(text: string): Definition {
-  return parseJson(text) as unknown as Definition;
 }
 
 const triggerShape = Type.Union(

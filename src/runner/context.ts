@@ -9,6 +9,7 @@ import { alignActions, listStrayIntents, type Step } from "../event/alignment.ts
 import { dropIntent, settleEffect, type Work } from "../event/effect.ts";
 import type { EventToRun } from "../event/event.ts";
 import { readMemory } from "../event/memory.ts";
+import { readRecordPerson } from "../event/payload.ts";
 import { isJsonObject, type Json, type JsonObject, scalarText } from "../ground/json.ts";
 import type { RaisableLimits } from "../ground/limit.ts";
 import { Refusal } from "../ground/refusal.ts";
@@ -70,8 +71,7 @@ export async function resolvePerson(tx: Writer, question: PersonQuestion): Promi
 }
 
 async function personOfRecord(tx: Writer, { relay, payload }: PersonQuestion): Promise<FoundPerson> {
-  const record = isJsonObject(payload.record) ? payload.record : payload.previous;
-  const id = isJsonObject(record) ? (scalarText(record.owner) ?? scalarText(record.recipient)) : null;
+  const id = readRecordPerson(payload);
   const person = id === null ? null : await findPerson(tx, relay.environmentId, id);
   if (person !== null) return takePerson(person);
   if (id !== null && (await isErasedPerson(tx, relay.environmentId, id))) return erased("the record");

@@ -14,8 +14,7 @@ import {
   rescueRun,
   shortenRetries,
 } from "../event/run.ts";
-import type { Clock } from "../ground/clock.ts";
-import { ClockWatch } from "../ground/clock.ts";
+import { type Clock, ClockWatch } from "../ground/clock.ts";
 import type { Log } from "../ground/log.ts";
 import { Loop } from "../ground/loop.ts";
 import type { Store, Writer } from "../store/port.ts";

@@ -3,15 +3,13 @@
  * when to look; which periods tick is tick.ts's. A clock that was set is waited out before ticks are made of it: one that is ahead for ten
  * seconds, or stands in 1970 until the network corrects it, costs no tick. It never runs an event.
  */
-import type { Clock } from "../ground/clock.ts";
-import { ClockWatch } from "../ground/clock.ts";
+import { type Clock, ClockWatch } from "../ground/clock.ts";
 import type { Log } from "../ground/log.ts";
 import { Loop } from "../ground/loop.ts";
 import type { LiveRelays } from "../relay/live-relay.ts";
 import { type Store, StoreUnavailable } from "../store/port.ts";
 import { cronOf } from "../trigger/schedule.ts";
-import { Period } from "./period.ts";
-import { listMarks, tickRelay } from "./tick.ts";
+import { listMarks, Period, tickRelay } from "./tick.ts";
 
 /** How soon a clock that was set is noticed. Such a look reads the clock and nothing else. */
 const LOOK_EVERY_MS = 5_000;
@@ -20,7 +18,7 @@ const BELIEVED_AFTER_MS = 60_000;
 /** How long a schedule that failed to tick waits before it is tried again. */
 const AFTER_FAILURE_MS = 60_000;
 
-interface SchedulerRooms {
+interface SchedulerDeps {
   store: Store;
   clock: Clock;
   relays: LiveRelays;
@@ -36,7 +34,7 @@ interface Schedule {
 }
 
 export class Scheduler {
-  readonly #rooms: SchedulerRooms;
+  readonly #deps: SchedulerDeps;
   readonly #loop: Loop;
   readonly #clockWatch: ClockWatch;
   /** One a cron expression. */
@@ -46,14 +44,14 @@ export class Scheduler {
   /** Whether the next turn looks at the database although that time has not come. */
   #lookNow = true;
 
-  constructor(rooms: SchedulerRooms) {
-    this.#rooms = rooms;
-    this.#clockWatch = new ClockWatch(rooms.clock);
+  constructor(deps: SchedulerDeps) {
+    this.#deps = deps;
+    this.#clockWatch = new ClockWatch(deps.clock);
     this.#loop = new Loop({
-      clock: rooms.clock,
-      everyMs: rooms.lookEveryMs ?? LOOK_EVERY_MS,
+      clock: deps.clock,
+      everyMs: deps.lookEveryMs ?? LOOK_EVERY_MS,
       turn: () => this.#turn(),
-      onError: (error) => rooms.log.warn("the scheduler cannot tick", { cause: (error as Error).message }),
+      onError: (error) => deps.log.warn("the scheduler cannot tick", { cause: (error as Error).message }),
     });
   }
 
@@ -74,7 +72,7 @@ export class Scheduler {
   }
 
   async #turn(): Promise<number> {
-    const { clock } = this.#rooms;
+    const { clock } = this.#deps;
     if (this.#clockWatch.look() !== 0) this.#lookNow = true;
     const untilBelievedMs = BELIEVED_AFTER_MS - this.#clockWatch.steadyMs;
     if (untilBelievedMs > 0) return untilBelievedMs;
@@ -87,7 +85,7 @@ export class Scheduler {
 
   /** Ticks what is due; answers when to look again, milliseconds since the epoch. */
   async #tickDue(): Promise<number> {
-    const { store, clock, relays } = this.#rooms;
+    const { store, clock, relays } = this.#deps;
     const schedules = this.#readSchedules((await relays.current()).relays);
     const marks = await store.read(listMarks);
     const nowMs = clock.now();
@@ -115,7 +113,7 @@ export class Scheduler {
 
   /** Answers whether that went well: one schedule that cannot tick, for a reason nobody foresaw, holds up no other. */
   async #tick({ relayId, relayName }: Schedule, nowMs: number): Promise<boolean> {
-    const { store, log } = this.#rooms;
+    const { store, log } = this.#deps;
     try {
       const { steadyMs } = this.#clockWatch;
       const setAgoMs = steadyMs > BELIEVED_AFTER_MS + LOOK_EVERY_MS ? 0 : steadyMs;

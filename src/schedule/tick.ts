@@ -5,14 +5,16 @@
  * events and the mark are one transaction, so that a crash leaves a period ticked or not, never twice.
  * Source: the specification's "schedule"; decisions, "missed ticks".
  */
+import { type CronExpression, CronExpressionParser } from "cron-parser";
 import { alertMissed } from "../event/alert.ts";
 import { insertEvent, keyOfOccurrence } from "../event/insert.ts";
 import { makeWholePayload } from "../event/payload.ts";
 import { toIso } from "../ground/clock.ts";
 import { EVENT_RETENTION_MS } from "../ground/limit.ts";
-import { readDefinition } from "../relay/definition-shape.ts";
+import { RELAY } from "../relay/relay.ts";
 import type { Reader, Writer } from "../store/port.ts";
-import { Period } from "./period.ts";
+import type { RowOf } from "../store/table.ts";
+import { cronOf, type ScheduleTrigger } from "../trigger/schedule.ts";
 
 interface Ticked {
   /** Events queued: 0 or 1. */
@@ -21,14 +23,8 @@ interface Ticked {
   missed: number;
 }
 
-interface ScheduleRelay {
-  id: string;
-  name: string;
-  environmentId: number;
-  definition: string;
-  mark: number;
-  heldAt: number | null;
-}
+const SCHEDULED = RELAY.pick("id", "name", "environmentId", "definition", "activeSince");
+type ScheduledRelay = RowOf<typeof SCHEDULED>;
 
 const NOTHING: Ticked = { queued: 0, missed: 0 };
 
@@ -50,18 +46,19 @@ export async function tickRelay(
   nowMs: number,
   setAgoMs: number,
 ): Promise<Ticked> {
-  const relay = await tx.get<ScheduleRelay>(
-    `SELECT relay.id, relay.name, relay.environment_id AS environmentId, relay.definition, relay.active_since AS mark,
-       environment.held_at AS heldAt
+  const stored = await tx.get<{ heldAt: number | null }>(
+    `SELECT ${SCHEDULED.columnsOf("relay")}, environment.held_at AS heldAt
      FROM relay JOIN environment ON environment.id = relay.environment_id WHERE relay.id = ?1 AND relay.state = 'active'`,
     relayId,
   );
-  if (relay === null) return NOTHING;
-  const { trigger } = readDefinition(relay.definition);
+  if (stored === null) return NOTHING;
+  const relay = SCHEDULED.read(stored);
+  const { trigger } = relay.definition;
   if (trigger.kind !== "schedule") return NOTHING;
-  const sinceMs = relay.mark <= nowMs ? relay.mark : nowMs - setAgoMs;
+  const mark = relay.activeSince;
+  const sinceMs = mark <= nowMs ? mark : nowMs - setAgoMs;
   const due = new Period(trigger).list(Math.max(sinceMs, nowMs - EVENT_RETENTION_MS), nowMs);
-  if (due.length === 0 && relay.mark <= nowMs) return NOTHING;
+  if (due.length === 0 && mark <= nowMs) return NOTHING;
   const ticked = relay.heldAt === null ? await recordTicks(tx, relay, due, nowMs) : NOTHING;
   await tx.run("UPDATE relay SET active_since = ?2 WHERE id = ?1", relayId, due.at(-1) ?? nowMs);
   return ticked;
@@ -69,7 +66,7 @@ export async function tickRelay(
 
 async function recordTicks(
   tx: Writer,
-  relay: ScheduleRelay,
+  relay: ScheduledRelay,
   due: readonly number[],
   nowMs: number,
 ): Promise<Ticked> {
@@ -89,7 +86,7 @@ async function recordTicks(
 
 function recordTick(
   tx: Writer,
-  relay: ScheduleRelay,
+  relay: ScheduledRelay,
   periodStartMs: number,
   missed: boolean,
   nowMs: number,
@@ -117,4 +114,45 @@ async function revive(tx: Writer, relayId: string, eventId: string): Promise<boo
   );
   if (revived === 1) tx.touch("event", relayId);
   return revived === 1;
+}
+
+/** When a schedule's periods begin, by its cron expression in UTC. */
+export class Period {
+  readonly #cron: CronExpression;
+  /** The period looked at last: the scheduler asks for the present one again and again. Milliseconds since the epoch. */
+  #start = Number.POSITIVE_INFINITY;
+  #next = Number.NEGATIVE_INFINITY;
+
+  constructor(trigger: ScheduleTrigger) {
+    this.#cron = CronExpressionParser.parse(cronOf(trigger), { tz: "UTC" });
+  }
+
+  /** The beginning of the period that `ms` lies in. */
+  startAt(ms: number): number {
+    this.#find(ms);
+    return this.#start;
+  }
+
+  /** The first beginning after `ms`. */
+  nextAfter(ms: number): number {
+    this.#find(ms);
+    return this.#next;
+  }
+
+  /** Every beginning after `afterMs` and not after `untilMs`, in order. */
+  list(afterMs: number, untilMs: number): number[] {
+    if (this.startAt(untilMs) <= afterMs) return [];
+    const starts: number[] = [];
+    this.#cron.reset(new Date(afterMs));
+    for (let start = this.#cron.next().getTime(); start <= untilMs; start = this.#cron.next().getTime())
+      starts.push(start);
+    return starts;
+  }
+
+  #find(ms: number): void {
+    if (this.#start <= ms && ms < this.#next) return;
+    this.#cron.reset(new Date(ms));
+    this.#next = this.#cron.next().getTime();
+    this.#start = this.#cron.prev().getTime();
+  }
 }

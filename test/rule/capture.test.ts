@@ -1,7 +1,7 @@
 /** The specification's "data_change": which writes fire which relays, how often, and with what payload. */
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
-import { drainChanges } from "../../src/capture/drain.ts";
+import { drainChanges } from "../../src/capture/capture.ts";
 import { MAX_PREVIEW_BYTES, MAX_STORED_PAYLOAD_BYTES } from "../../src/ground/limit.ts";
 import { deleteCollection } from "../../src/records/collection.ts";
 import type { Origin } from "../../src/store/port.ts";
@@ -372,7 +372,7 @@ describe("whatever happens in the middle", () => {
     await records.stop();
     for (const title of ["a", "b", "c"]) await records.write({ title });
     const lost = records.store.write("app", async (tx) => {
-      expect((await drainChanges(tx, 2, records.clock.now(), records.log)).changes).toBe(2);
+      expect(await drainChanges(tx, 2, records.clock.now(), records.log)).toBe(2);
       throw new Error("killed before the commit");
     });
     await expect(lost).rejects.toThrow("killed");

@@ -101,7 +101,8 @@ describe("the list of relays", () => {
 
   test("walks indexes alone, whatever the number of events", () => {
     const rows: [string, string][] = [
-      ["SELECT seq FROM event WHERE id >= 'evt_0' ORDER BY id LIMIT 1", "sqlite_autoindex_event_1"],
+      ["SELECT id FROM event WHERE id >= 'evt_0' ORDER BY id LIMIT 1", "sqlite_autoindex_event_1"],
+      ["SELECT min(seq) AS seq FROM event WHERE id >= 'evt_0' AND id < 'evt_1'", "sqlite_autoindex_event_1"],
       [
         "SELECT 1 FROM event INDEXED BY event_by_relay WHERE environment_id = 1 AND relay_name = 'a' AND seq >= 5 LIMIT 9",
         "COVERING INDEX event_by_relay (environment_id=? AND relay_name=? AND seq>?)",
