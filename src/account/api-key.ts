@@ -3,7 +3,6 @@
  * as SHA-256. It decides which key a token is and which web origins an app key works from (the specification's "Authentication", point 5),
  * never what a key may do. And the words for whoever makes a change, with a key or without one.
  */
-
 import { type Static, Type } from "typebox";
 import { toIso, toIsoOrNull } from "../ground/clock.ts";
 import { hashToken, newId, newToken } from "../ground/id.ts";

@@ -5,7 +5,6 @@
  * events that such writes make where relays watch the collection. A write is counted before it is judged, so that refused ones cost their
  * sender too.
  */
-
 import type { Clock } from "../ground/clock.ts";
 import type { Json } from "../ground/json.ts";
 import { CAP_WINDOW_MS, type RaisableLimits, SIGNIN_WINDOW_MS } from "../ground/limit.ts";

@@ -3,8 +3,8 @@
  * the list alone: one that mints outlives its own revocation, and one that revokes shuts the owner's servers out.
  */
 import { Type } from "typebox";
-import type { Actor } from "../account/api-key.ts";
 import {
+  type Actor,
   API_KEY_KINDS,
   type ApiKey,
   keyView,

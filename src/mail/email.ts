@@ -2,7 +2,6 @@
  * Every mail as a row: intended before it leaves, then what became of it. The caps are counted here, from the rows themselves, so that a
  * restart forgets nothing. It never sends.
  */
-
 import { type Static, Type } from "typebox";
 import { toIso, toIsoOrNull } from "../ground/clock.ts";
 import { newId } from "../ground/id.ts";

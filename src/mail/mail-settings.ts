@@ -2,7 +2,6 @@
  * How mail leaves an environment: its SMTP server and the owner's sends switch, kept as the section `mail` of its settings. The password
  * is sealed, bound to the environment, and never shown again. It never connects to anything.
  */
-
 import { isIP } from "node:net";
 import { type Static, Type } from "typebox";
 import { type Environment, settingsSection } from "../account/environment.ts";

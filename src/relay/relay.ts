@@ -1,12 +1,10 @@
 /** The relay's row and finding it. It decides the names under which a relay's secrets are sealed and its audit rows stand, nothing else. */
 
-import type { Actor } from "../account/api-key.ts";
-import { actorWords } from "../account/api-key.ts";
+import { type Actor, actorWords } from "../account/api-key.ts";
 import type { Environment } from "../account/environment.ts";
 import { toIso, toIsoOrNull } from "../ground/clock.ts";
 import type { RaisableLimits } from "../ground/limit.ts";
-import type { PageRequest } from "../ground/page.ts";
-import { parseNameKey } from "../ground/page.ts";
+import { type PageRequest, parseNameKey } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
 import type { Sealer } from "../secret/seal.ts";
 import type { Reader, Writer } from "../store/port.ts";
