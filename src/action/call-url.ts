@@ -78,7 +78,7 @@ function writeNotice(run: ActionRun): string {
     relay: { id: relay.id, name: relay.name },
     trigger: event.trigger,
     event: event.payload,
-    ...(event.truncated === true ? { truncated: true } : {}),
+    ...(event.truncated ? { truncated: true } : {}),
     person: person === null ? null : { id: person.id, email: person.email },
     results: run.results,
   });

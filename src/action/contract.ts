@@ -68,7 +68,7 @@ export interface ActionRun {
     id: string;
     trigger: "receiver" | "schedule" | "data_change";
     payload: JsonObject;
-    truncated?: boolean;
+    truncated: boolean;
   };
   /** null: the event has none. An action whose type needs a person never runs without one. */
   person: ActionPerson | null;
@@ -81,9 +81,8 @@ export interface ActionRun {
   /** Every string inside the value rendered, its structure kept. */
   renderData(value: Json): Json;
   /** Adds a sentence to the event's warnings, once. */
-  warn?(sentence: string): void;
-  /** The server's limits; absent: the defaults. */
-  limits?: RaisableLimits;
+  warn(sentence: string): void;
+  limits: RaisableLimits;
   /** The raw signing secret of the relay, for call_url; null when it has none. */
   signingSecret: string | null;
 }

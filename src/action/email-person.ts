@@ -6,7 +6,7 @@
 import { type Static, Type } from "typebox";
 import { findEnvironmentById } from "../account/environment.ts";
 import { isJsonObject, type JsonObject, scalarText } from "../ground/json.ts";
-import { DEFAULT_LIMITS, MAX_EMAIL_TEXT_CHARS, MAX_SUBJECT_CHARS } from "../ground/limit.ts";
+import { MAX_EMAIL_TEXT_CHARS, MAX_SUBJECT_CHARS } from "../ground/limit.ts";
 import { failFinally, failForNow } from "../ground/outcome.ts";
 import {
   endOf,
@@ -91,7 +91,7 @@ export const emailPerson: SendingAction<EmailPerson, OutgoingMail, MailOutcome> 
       const message = `The mail's ${blank} is empty once its {{paths}} are filled in: correct the relay's ${blank} or its map, then replay the event.`;
       return { outcome: failFinally("mail_empty", message) };
     }
-    for (const cut of listCuts(rendered)) run.warn?.(cut);
+    for (const cut of listCuts(rendered)) run.warn(cut);
     const environment = await findEnvironmentById(tx, run.environmentId);
     if (environment === null || !readMailSettings(environment).sends) {
       return {
@@ -111,7 +111,7 @@ export const emailPerson: SendingAction<EmailPerson, OutgoingMail, MailOutcome> 
       return { outcome };
     }
     const cap = { appId: run.appId, personId: person.id, kind, nowMs: run.nowMs };
-    const broken = await findBrokenCap(tx, cap, run.limits ?? DEFAULT_LIMITS);
+    const broken = await findBrokenCap(tx, cap, run.limits);
     if (broken !== null) return { outcome: failForNow("email_capped", broken) };
     const mail = {
       environmentId: run.environmentId,

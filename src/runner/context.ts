@@ -118,8 +118,8 @@ function takePerson(person: { id: string; email: string | null; status: string }
 }
 
 interface RunContext {
-  relay: LiveRelay;
-  event: EventToRun;
+  relay: Pick<LiveRelay, "id" | "name" | "environmentId" | "appId" | "local" | "signingSecret">;
+  event: Pick<EventToRun, "id" | "trigger" | "truncated" | "form">;
   /** As the event is mapped now. */
   payload: JsonObject;
   person: ActionPerson | null;

@@ -19,6 +19,8 @@ export interface FreshStore {
   clock: VirtualClock;
   /** The environment of app `app_test` as it is now. */
   environment(name: EnvironmentName): Promise<Environment>;
+  /** How many rows of a table. */
+  count(table: string): Promise<number>;
   /** The query plan, on a connection of its own: an EXPLAIN leaves a Bun connection's next reads on an old snapshot. */
   explain(sql: string): string;
 }
@@ -37,7 +39,6 @@ export interface TestStore extends FreshStore, AsyncDisposable {
   logged: string[];
   /** Relays whose events were told to be waiting, in their order. */
   woken: string[];
-  count(table: string): Promise<number>;
 }
 
 export async function openTestStore(options: { startMs?: number; environments?: readonly EnvironmentName[] } = {}): Promise<TestStore> {

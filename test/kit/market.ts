@@ -1,24 +1,12 @@
 /** A town that sells: relays by name, products and plans, and the selling actions run as the runner runs them, each event with its own id. */
-import type { ActionOutcome, ActionRun, DatabaseAction } from "../../src/action/contract.ts";
-import type { JsonObject } from "../../src/ground/json.ts";
+import type { ActionOutcome, DatabaseAction } from "../../src/action/contract.ts";
 import { listLiveGrants } from "../../src/people/access-grant.ts";
 import { findBalance } from "../../src/people/credit.ts";
 import { findPerson, type PersonRow } from "../../src/people/person.ts";
 import { type PlanInput, savePlan } from "../../src/selling/plan.ts";
 import { currentPlan } from "../../src/selling/plan-sale.ts";
 import { type ProductInput, saveProduct } from "../../src/selling/product.ts";
-import { renderData, renderIdentifier, renderTemplate } from "../../src/template/template.ts";
-import { openTown, type Town } from "./people.ts";
-
-export interface Occurrence {
-  /** The relay that runs; `shop` when absent. */
-  relay?: string;
-  /** The event's id; a new one when absent. */
-  event?: string;
-  payload?: JsonObject;
-  local?: boolean;
-  limits?: NonNullable<ActionRun["limits"]>;
-}
+import { type Occurrence, openTown, type Town } from "./people.ts";
 
 interface Market extends Town {
   newRelay(name: string, environmentId?: number): Promise<void>;
@@ -27,11 +15,8 @@ interface Market extends Town {
   plan(name: string, input?: PlanInput): Promise<void>;
   /** Runs a selling action for a person, as they are stored now. */
   sell<Action>(type: DatabaseAction<Action>, action: Action, person: PersonRow, occurrence?: Occurrence): Promise<ActionOutcome>;
-  makeRun(person: PersonRow | null, occurrence?: Occurrence): ActionRun;
   /** Live grants as `<entitlement> from <source>`, sorted, the balance and the plan. */
   holdings(person: PersonRow): Promise<{ grants: string[]; credits: number; plan: string | null }>;
-  /** How many rows of a table. */
-  count(table: "purchase" | "subscription" | "access_grant" | "credit" | "audit" | "email"): Promise<number>;
 }
 
 let events = 0;
@@ -68,26 +53,8 @@ export async function openMarket(): Promise<Market> {
       const run = market.makeRun(now, occurrence);
       return store.write("relay", (tx) => type.apply(tx, action, run));
     },
-    makeRun(person, occurrence = {}) {
-      events += 1;
-      const { relay = "shop", event = `evt_${events}`, payload = {}, local = false } = occurrence;
-      const scope: JsonObject = person === null ? payload : { ...payload, person: { id: person.id, email: person.email } };
-      return {
-        environmentId,
-        appId: "app_test",
-        local,
-        nowMs: clock.now(),
-        relay: { id: `rly_${relay}`, name: relay },
-        event: { id: event, trigger: "receiver", payload },
-        person,
-        results: [],
-        render: (text) => renderTemplate(text, scope, () => undefined),
-        renderRef: (text) => renderIdentifier(text, scope),
-        renderData: (value) => renderData(value, scope, () => undefined),
-        ...(occurrence.limits === undefined ? {} : { limits: occurrence.limits }),
-        signingSecret: null,
-      };
-    },
+    /** Each event has an id of its own. */
+    makeRun: (person, occurrence = {}) => town.makeRun(person, { event: `evt_${++events}`, ...occurrence }),
     holdings: (person) =>
       store.read(async (tx) => {
         const at = { environmentId, personId: person.id, entitlement: null, nowMs: clock.now() };
@@ -98,10 +65,6 @@ export async function openMarket(): Promise<Market> {
           plan: (await currentPlan(tx, environmentId, person.id)).plan,
         };
       }),
-    async count(table) {
-      const row = await store.read((tx) => tx.get<{ count: number }>(`SELECT COUNT(*) AS count FROM ${table}`));
-      return row?.count ?? 0;
-    },
   };
   await market.newRelay("shop");
   await market.newRelay("other");

@@ -1,11 +1,12 @@
 /** People, catalogs and action runs for rule tests: each call commits on its own, as a request would. */
 import type { ActionOutcome, ActionRun, DatabaseAction } from "../../src/action/contract.ts";
 import type { JsonObject } from "../../src/ground/json.ts";
+import { DEFAULT_LIMITS, type RaisableLimits } from "../../src/ground/limit.ts";
 import { type PersonRow, updatePerson } from "../../src/people/person.ts";
 import { invitePerson } from "../../src/people/person-invite.ts";
 import { createCollection } from "../../src/records/collection.ts";
 import { requireCollectionDefinition } from "../../src/records/collection-definition.ts";
-import { renderData, renderIdentifier, renderTemplate } from "../../src/template/template.ts";
+import { makeActionRun } from "../../src/runner/context.ts";
 import { type FreshStore, openFreshStore } from "./fresh-store.ts";
 
 export interface Town extends FreshStore {
@@ -17,6 +18,7 @@ export interface Town extends FreshStore {
   newCollection(name: string, kind: string, fields: unknown): Promise<void>;
   newProduct(name: string, key?: string): Promise<void>;
   newPlan(name: string): Promise<void>;
+  makeRun(person: PersonRow | null, occurrence?: Occurrence): ActionRun;
   /** Runs an action once for a person, as the runner does: in a transaction of origin `relay`. */
   act<Action>(type: DatabaseAction<Action>, action: Action, person: PersonRow | null, payload?: JsonObject): Promise<ActionOutcome>;
 }
@@ -66,28 +68,34 @@ export async function openTown(): Promise<Town> {
         tx.run("INSERT INTO plan (environment_id, name, title, created_at, updated_at) VALUES (?1, ?2, ?2, 0, 0)", environmentId, name),
       );
     },
+    makeRun: (person, occurrence = {}) => makeRun(environmentId, clock.now(), person, occurrence),
     act(type, action, person, payload = {}) {
-      const run = makeRun(environmentId, clock.now(), person, payload);
+      const run = makeRun(environmentId, clock.now(), person, { payload });
       return store.write("relay", (tx) => type.apply(tx, action, run));
     },
   };
 }
 
-/** A run of relay `shop` on a receiver's event; templates read `payload` and the person. */
-function makeRun(environmentId: number, nowMs: number, person: PersonRow | null, payload: JsonObject): ActionRun {
-  const scope: JsonObject = person === null ? payload : { ...payload, person: { id: person.id, email: person.email } };
-  return {
-    environmentId,
-    appId: "app_test",
-    local: false,
-    nowMs,
-    relay: { id: "rly_test", name: "shop" },
-    event: { id: "evt_test", trigger: "receiver", payload },
+export interface Occurrence {
+  /** The relay that runs; `shop` when absent. */
+  relay?: string;
+  event?: string;
+  payload?: JsonObject;
+  local?: boolean;
+  limits?: RaisableLimits;
+}
+
+/** What an action is handed of a receiver's event, as the runner makes it; templates read the payload and the person. */
+function makeRun(environmentId: number, nowMs: number, person: PersonRow | null, occurrence: Occurrence): ActionRun {
+  const { relay = "shop", event = "evt_test", payload = {}, local = false, limits = DEFAULT_LIMITS } = occurrence;
+  return makeActionRun({
+    relay: { id: `rly_${relay}`, name: relay, environmentId, appId: "app_test", local, signingSecret: null },
+    event: { id: event, trigger: "receiver", truncated: false, form: false },
+    payload,
     person,
     results: [],
-    render: (text) => renderTemplate(text, scope, () => undefined),
-    renderRef: (text) => renderIdentifier(text, scope),
-    renderData: (value) => renderData(value, scope, () => undefined),
-    signingSecret: null,
-  };
+    nowMs,
+    limits,
+    warn: () => undefined,
+  });
 }

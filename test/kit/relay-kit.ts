@@ -47,7 +47,7 @@ export interface RelayKit {
   view(name: string, environment?: EnvironmentName): Promise<RelayView>;
 }
 
-export function makeRelayKit({ store, clock, environment }: FreshStore): RelayKit {
+export function makeRelayKit({ store, clock, environment }: Pick<FreshStore, "store" | "clock" | "environment">): RelayKit {
   const context: RelayKit["context"] = async (name = "development", limit = 1_000) => ({
     environment: await environment(name),
     actor: OWNER,

@@ -7,7 +7,8 @@ import type { PersonRow } from "../../src/people/person.ts";
 import { listPurchases } from "../../src/selling/purchase.ts";
 import { recordReceipt } from "../../src/selling/receipt.ts";
 import { endSubscriptionByHand, findActiveSubscription, listSubscriptions } from "../../src/selling/subscription.ts";
-import { type Occurrence, openMarket } from "../kit/market.ts";
+import { openMarket } from "../kit/market.ts";
+import type { Occurrence } from "../kit/people.ts";
 
 const market = await openMarket();
 const { store, environmentId, clock } = market;

@@ -8,7 +8,8 @@ import type { PersonRow } from "../../src/people/person.ts";
 import { listPurchases } from "../../src/selling/purchase.ts";
 import { recordReceipt } from "../../src/selling/receipt.ts";
 import { listAudit } from "../../src/watch/audit.ts";
-import { type Occurrence, openMarket } from "../kit/market.ts";
+import { openMarket } from "../kit/market.ts";
+import type { Occurrence } from "../kit/people.ts";
 
 const market = await openMarket();
 const { store, environmentId, clock } = market;

@@ -4,6 +4,7 @@ import { Value } from "typebox/value";
 import { type CallUrl, callUrl } from "../../src/action/call-url.ts";
 import type { ActionOutcome, ActionPorts, ActionRun } from "../../src/action/contract.ts";
 import { type JsonObject, parseJson } from "../../src/ground/json.ts";
+import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
 import type { CallOutcome, CallRequest } from "../../src/outbound/caller.ts";
 import type { Writer } from "../../src/store/port.ts";
 
@@ -24,12 +25,15 @@ function makeRun(more: Partial<ActionRun> = {}): ActionRun {
       payload: parseJson(
         '{"event":{"id":12345678901234567890,"type":"order.paid","total":42.5,"note":"Grüße 👋\\n\\"quoted\\""},"mapped":{"event_id":12345678901234567890,"event_type":"order.paid","person_email":"ada@example.com"}}',
       ) as JsonObject,
+      truncated: false,
     },
     person: { id: "per_0199b7a1f3c07d3e8a5b6c7d8e9f0a1d", email: "ada@example.com", status: "active" },
     results: [{ type: "grant_access", outcome: "done", after: { entitlement: "pro", until: null } }],
     render: (text) => text,
     renderRef: (text) => text,
     renderData: (value) => value,
+    warn: () => undefined,
+    limits: DEFAULT_LIMITS,
     signingSecret: "secret",
     ...more,
   };

@@ -10,7 +10,8 @@ import { endInterruptedMails } from "../../src/mail/interrupted-mail.ts";
 import { setMailStop } from "../../src/mail/mail-stop.ts";
 import type { MailOutcome, OutgoingMail } from "../../src/mail/mailer.ts";
 import type { PersonRow } from "../../src/people/person.ts";
-import { type Occurrence, openMarket } from "../kit/market.ts";
+import { openMarket } from "../kit/market.ts";
+import type { Occurrence } from "../kit/people.ts";
 
 const market = await openMarket();
 const { store, environmentId, otherEnvironmentId, clock, environment } = market;
