@@ -6,21 +6,15 @@ import type { Server } from "bun";
 import { Elysia } from "elysia";
 import { MAX_RECEIVER_BODY_BYTES } from "../ground/limit.ts";
 import { Refusal } from "../ground/refusal.ts";
-import type { Receiver } from "../receiver/receive.ts";
-import type { SourceReader } from "./address.ts";
-import { requireOneReading } from "./address.ts";
+import { requireOneReading, type SourceReader } from "./address.ts";
 import { answerError } from "./answer.ts";
 import { readBytes } from "./body.ts";
 import type { HttpDeps } from "./deps.ts";
 
-interface HookRooms {
-  http: HttpDeps;
-  receiver: Receiver;
-  source: SourceReader;
-}
+type HookDeps = HttpDeps & { sources: SourceReader };
 
 /** `POST /hooks/:appId/:name` */
-export function hooksRoute(deps: HookRooms) {
+export function hooksRoute(deps: HookDeps) {
   return new Elysia({ name: "hooks" }).post(
     "/hooks/:appId/:name",
     ({ request, params, server }) => answerCall(deps, request, params, server),
@@ -30,22 +24,23 @@ export function hooksRoute(deps: HookRooms) {
 
 /** Answers a call of the receiver that the path names; what was appended to it is the receiver's to judge. Never throws. */
 export async function answerCall(
-  { http, receiver, source }: HookRooms,
+  deps: HookDeps,
   request: Request,
   { appId, name }: { appId: string; name: string },
   server: Pick<Server<unknown>, "requestIP"> | null,
 ): Promise<Response> {
+  const { receiver, bodies, sources } = deps;
   let known: string | null = null;
   const from = (): string => {
     if (known !== null) return known;
     const peer = server?.requestIP(request)?.address ?? null;
-    known = source.sourceOf(peer, request.headers.get("x-forwarded-for"));
+    known = sources.sourceOf(peer, request.headers.get("x-forwarded-for"));
     return known;
   };
   try {
     requireOneReading(request, { appId, name });
     await receiver.requireReceiver(appId, name, from);
-    const reader = { room: http.bodies, source: from };
+    const reader = { room: bodies, source: from };
     const body = await readBytes(request, MAX_RECEIVER_BODY_BYTES, reader).catch(async (error: unknown) => {
       throw error instanceof Refusal ? await receiver.refuseUnread(appId, name, from(), error) : error;
     });
@@ -59,7 +54,7 @@ export async function answerCall(
     });
     return Response.json(answer, ANSWERED);
   } catch (error) {
-    return answerError(http, request, error);
+    return answerError(deps, request, error);
   }
 }
 

@@ -42,7 +42,7 @@ export function createHttp(deps: HttpDeps) {
   const sources = new SourceReader(deps.config.trustedProxies, isLocal ? null : tellUnnamed);
   const { serviceDir } = deps.config;
   const pages = isLocal && serviceDir !== null ? new PublicFolder(serviceDir) : null;
-  const hooks = { http: deps, receiver: deps.receiver, source: sources };
+  const hooks = { ...deps, sources };
   /** The framework never looks for a route again: it would read the path another way than the router did. */
   const beside =
     (answer: (request: BunRequest, server: Server<unknown>) => Promise<Response>) =>

@@ -1,5 +1,5 @@
 /**
- * The service's metrics in Prometheus' terms. Counters are fed by the rooms that do the work; what the database and the disk say is read when
+ * The service's metrics in Prometheus' terms. Counters are fed by those who do the work; what the database and the disk say is read when
  * somebody asks, at most once a second. No label takes a value that a stranger, a person or a relay could make: the number of series is fixed.
  */
 import { statSync } from "node:fs";
@@ -7,13 +7,14 @@ import { statfs } from "node:fs/promises";
 import { join } from "node:path";
 import { Counter, Gauge, Histogram, Registry } from "prom-client";
 import type { Clock } from "../ground/clock.ts";
+import { Loop } from "../ground/loop.ts";
 import { standardError, standardOutput } from "../ground/output.ts";
 import { VERSION } from "../release/change.ts";
 import type { Store } from "../store/port.ts";
-import { watchEventLoop } from "./event-loop-lag.ts";
 import { COUNTED_AT_MOST, countQueue } from "./queue-count.ts";
 
 const KEPT_MS = 1_000;
+const LAG_EVERY_MS = 1_000;
 const GROUP_SIZES = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512];
 const SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300];
 const LAG_SECONDS = [0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5];
@@ -29,14 +30,14 @@ interface EndedRun {
   tookMs: number;
 }
 
-interface MetricRooms {
+interface MetricDeps {
   dataDir: string;
   clock: Clock;
 }
 
 export class Metrics {
   readonly #registry = new Registry();
-  readonly #rooms: MetricRooms;
+  readonly #deps: MetricDeps;
   readonly #registers = [this.#registry];
   readonly #calls = new Counter({
     name: "relay_receiver_calls_total",
@@ -116,11 +117,11 @@ export class Metrics {
     labelNames: ["stream"],
     registers: this.#registers,
   });
-  readonly #stopLag: () => void;
+  readonly #lagLoop: Loop;
   #last: { atMs: number; text: Promise<string> } | null = null;
 
-  constructor(rooms: MetricRooms) {
-    this.#rooms = rooms;
+  constructor(deps: MetricDeps) {
+    this.#deps = deps;
     const build = new Gauge({
       name: "relay_build_info",
       help: "Always 1; the version is a label.",
@@ -129,14 +130,14 @@ export class Metrics {
     });
     build.set({ version: VERSION }, 1);
     this.#gauge("process_start_time_seconds", "When this process started, since the epoch.").set(
-      Math.round(rooms.clock.now() / 1_000 - process.uptime()),
+      Math.round(deps.clock.now() / 1_000 - process.uptime()),
     );
     // From the first answer on, so that a rate can be taken over what has not happened yet.
     for (const outcome of ["accepted", "duplicate", "ignored"]) this.#calls.inc({ outcome }, 0);
     for (const trigger of ["receiver", "schedule", "data_change"]) {
       for (const outcome of ["ok", "failed", "not_run"]) this.#runs.inc({ trigger, outcome }, 0);
     }
-    this.#stopLag = watchEventLoop(rooms.clock, (seconds) => this.#lag.observe(seconds));
+    this.#lagLoop = this.#watchEventLoop();
   }
 
   /** What the answer's content type is. */
@@ -162,12 +163,12 @@ export class Metrics {
 
   noteBackup(made: boolean): void {
     this.#backups.inc({ outcome: made ? "made" : "failed" });
-    if (made) this.#lastBackup.set(this.#rooms.clock.now() / 1_000);
+    if (made) this.#lastBackup.set(this.#deps.clock.now() / 1_000);
   }
 
   /** Everything in Prometheus' text format. Never rejects: where the store cannot be read, it says so and leaves its numbers out. */
   write(store: Store): Promise<string> {
-    const atMs = this.#rooms.clock.monotonicMs();
+    const atMs = this.#deps.clock.monotonicMs();
     if (this.#last === null || atMs - this.#last.atMs >= KEPT_MS) {
       this.#last = { atMs, text: this.#collect(store) };
     }
@@ -175,7 +176,22 @@ export class Metrics {
   }
 
   stop(): void {
-    this.#stopLag();
+    void this.#lagLoop.stop();
+  }
+
+  /** A timer is set, and how much later than asked it fires is what every other callback waits too. */
+  #watchEventLoop(): Loop {
+    const { clock } = this.#deps;
+    let setMs = clock.monotonicMs();
+    const turn = async (): Promise<undefined> => {
+      const nowMs = clock.monotonicMs();
+      this.#lag.observe(Math.max(0, nowMs - setMs - LAG_EVERY_MS) / 1_000);
+      setMs = nowMs;
+      return undefined;
+    };
+    const loop = new Loop({ clock, everyMs: LAG_EVERY_MS, turn, onError: () => undefined });
+    void loop.start(LAG_EVERY_MS);
+    return loop;
   }
 
   async #collect(store: Store): Promise<string> {
@@ -194,7 +210,7 @@ export class Metrics {
       const { stored, oldestAtMs, standingProblems, ...byState } = await store.read(countQueue);
       for (const [state, count] of Object.entries(byState)) this.#events.set({ state }, count);
       setCounter(this.#stored, stored);
-      const ageMs = oldestAtMs === null ? 0 : Math.max(0, this.#rooms.clock.now() - oldestAtMs);
+      const ageMs = oldestAtMs === null ? 0 : Math.max(0, this.#deps.clock.now() - oldestAtMs);
       this.#age.set(ageMs / 1_000);
       this.#problems.set(standingProblems);
       this.#storeUp.set(1);
@@ -206,7 +222,7 @@ export class Metrics {
   }
 
   async #readDisk(): Promise<void> {
-    const { dataDir } = this.#rooms;
+    const { dataDir } = this.#deps;
     this.#database.set(sizeOf(join(dataDir, "relay.db")));
     this.#log.set(sizeOf(join(dataDir, "relay.db-wal")));
     try {
