@@ -1,5 +1,8 @@
 /** g in a real browser: a page of another origin loads the library from the service, and the browser's own CORS lets its calls through. */
 import { expect, test } from "bun:test";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { mintApiKey } from "../../src/account/api-key.ts";
 import { type EnvironmentName, requireEnvironment } from "../../src/account/environment.ts";
 import { openDashboard } from "../kit/browser.ts";
@@ -70,4 +73,33 @@ test("a page of an origin that a live key does not name reads nothing, not even 
   );
   expect(told).toEqual({ code: "unreachable", status: 0 });
   expect(await running.rows("SELECT 1 FROM email")).toEqual([]);
+}, 60_000);
+
+test("a page in service/public/ uses the library at its own address, and cannot act with the dashboard's session", async () => {
+  const serviceDir = mkdtempSync(join(tmpdir(), "relay-public-"));
+  mkdirSync(join(serviceDir, "public"));
+  const script = `import * as library from "/client/g.js"; globalThis.library = library;`;
+  writeFileSync(join(serviceDir, "public", "index.html"), `<!doctype html><p>shop</p><script type="module">${script}</script>`);
+  await using dashboard = await openDashboard({ config: { serviceDir } });
+  const { running, page } = dashboard;
+  const { service } = running;
+  const key = await mintAppKey(running, "local", []);
+  await page.goto(`${service.url}/public/`);
+  expect(page.url()).toBe(`http://localhost:${service.port}/public/`);
+  await page.waitForFunction("globalThis.library !== undefined");
+  expect(await page.evaluate(`library.createClient({ url: location.origin, key: ${JSON.stringify(key)} }).me()`)).toBeNull();
+  const api = `${service.url}/api/session`;
+  const told = `.then(async (answer) => [answer.status, (await answer.text()).includes("@")], () => "kept from the page")`;
+  expect(await page.evaluate(`fetch("/api/apps", { credentials: "include" })${told}`)).toEqual([401, false]);
+  expect(await page.evaluate(`fetch("${api}", { credentials: "include" })${told}`)).toBe("kept from the page");
+  await page.evaluate(`fetch("${api}", { method: "DELETE", credentials: "include", mode: "no-cors" }).catch(() => null)`);
+  await page.evaluate(`fetch("${api}/link", { method: "POST", credentials: "include", mode: "no-cors", body: "{}" }).catch(() => null)`);
+  const opened = `const dashboard = open(${JSON.stringify(service.url)}); await new Promise((done) => setTimeout(done, 500));`;
+  expect(await page.evaluate(`(async () => { ${opened} try { return dashboard.document.title; } catch { return "kept from the page"; } })()`)).toBe(
+    "kept from the page",
+  );
+  await page.goto(`http://localhost:${service.port}/`);
+  expect(page.url()).toStartWith(`${service.url}/`);
+  expect(await page.evaluate(`fetch("/api/apps").then(({ status }) => status)`)).toBe(200);
+  rmSync(serviceDir, { recursive: true });
 }, 60_000);
