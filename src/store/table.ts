@@ -66,6 +66,8 @@ class Selection<All extends Columns> {
   /** Those whose stored value is not the code's. */
   protected readonly kept: readonly (readonly [name: string, kept: "flag" | "json"])[];
   readonly #said: All;
+  /** By what follows the table's name: the same text each time, so that it is put together and prepared once. */
+  readonly #selects = new Map<string, string>();
 
   constructor(name: string, columns: All) {
     this.name = name;
@@ -93,14 +95,22 @@ class Selection<All extends Columns> {
 
   /** The first row of `SELECT … FROM table rest`, or null; `rest` names its values as `$name`. */
   async get(tx: Reader, rest: string, values: SqlNames = {}): Promise<RowOf<Selection<All>> | null> {
-    const row = await tx.get<StoredRow>(`SELECT ${this.columns} FROM ${this.name} ${rest}`, values);
+    const row = await tx.get<StoredRow>(this.#select(rest), values);
     return row === null ? null : this.read(row);
   }
 
   /** Every row of `SELECT … FROM table rest`. */
   async all(tx: Reader, rest: string, values: SqlNames = {}): Promise<RowOf<Selection<All>>[]> {
-    const rows = await tx.all<StoredRow>(`SELECT ${this.columns} FROM ${this.name} ${rest}`, values);
+    const rows = await tx.all<StoredRow>(this.#select(rest), values);
     return rows.map((row) => this.read(row));
+  }
+
+  #select(rest: string): string {
+    const known = this.#selects.get(rest);
+    if (known !== undefined) return known;
+    const sql = `SELECT ${this.columns} FROM ${this.name} ${rest}`;
+    this.#selects.set(rest, sql);
+    return sql;
   }
 
   /** The row as code has it, of one that was selected with `columns`; further fields stay as they are. Throws on JSON that is none. */
@@ -119,6 +129,7 @@ class Table<All extends Columns> extends Selection<All> {
   readonly #topic: Topic | null;
   readonly #key: readonly string[];
   readonly #insert: string;
+  readonly #insertGiven: string;
   readonly #updates = new Map<string, string>();
 
   constructor({ name, key, topic, columns }: TableWords<All>) {
@@ -126,8 +137,10 @@ class Table<All extends Columns> extends Selection<All> {
     this.#topic = topic ?? null;
     this.#key = key;
     const inserted = this.names.filter((column) => columns[column]?.given !== true);
+    const given = this.names.filter((column) => columns[column]?.given === true);
     this.#insert = `INSERT INTO ${name} (${inserted.map(snake).join(", ")})
       VALUES (${inserted.map((column) => `$${column}`).join(", ")})`;
+    this.#insertGiven = `${this.#insert} RETURNING ${given.map(snake).join(", ")}`;
   }
 
   /** Adds the row, with a value for every column. `conflict`: what follows, such as `ON CONFLICT DO NOTHING`. Answers how many were added. */
@@ -139,11 +152,7 @@ class Table<All extends Columns> extends Selection<All> {
   /** As `insert`, and answers the number that the database gave, by its column's name. */
   async insertGiven(tx: Writer, row: NewRowOf<Table<All>>): Promise<Pick<RowOf<Selection<All>>, Given<All>>> {
     this.#tell(tx);
-    const given = this.names.filter((name) => !this.#insert.includes(`$${name}`));
-    const added = await tx.get<StoredRow>(
-      `${this.#insert} RETURNING ${given.map(snake).join(", ")}`,
-      this.#write(row),
-    );
+    const added = await tx.get<StoredRow>(this.#insertGiven, this.#write(row));
     if (added === null) throw new Error(`An inserted row of ${this.name} answered nothing.`);
     return added as Pick<RowOf<Selection<All>>, Given<All>>;
   }
