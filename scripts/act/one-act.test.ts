@@ -1,5 +1,7 @@
 /** One act in the running service, or none: what `act-files.ts` measures by coverage. `ACT` names it, `TIMES` how often it happens. */
+
 import { test } from "bun:test";
+import { HOUR_MS } from "../../src/ground/limit.ts";
 import {
   HOOK_SECRET,
   makeOrders,
@@ -8,8 +10,6 @@ import {
   signedCall,
 } from "../../test/kit/relay-definition.ts";
 import { startRunningService } from "../../test/kit/running-service.ts";
-
-const HOUR_MS = 3_600_000;
 
 test("one act", async () => {
   await using running = await startRunningService();

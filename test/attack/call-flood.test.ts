@@ -8,8 +8,9 @@ import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
 import { ReceivedBody, receiveCall } from "../../src/verify/received-call.ts";
 import { signature } from "../../src/verify/signature.ts";
 import { HOOK_SECRET, receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
-import { type Answer, type RunningService, START_MS, startRunningService } from "../kit/running-service.ts";
+import { type Answer, type RunningService, startRunningService } from "../kit/running-service.ts";
 import { bytes, FORM_TYPE, makeKeys, recipe } from "../kit/sender-call.ts";
+import { START_MS } from "../kit/virtual-clock.ts";
 
 const CALL = [{ type: "call_url", url: "https://example.test/" }];
 const LIMITS = {

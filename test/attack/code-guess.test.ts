@@ -4,7 +4,7 @@
  */
 import { describe, expect, test } from "bun:test";
 import { PersonSignin, SIGNIN_SECTION } from "../../src/client/person-signin.ts";
-import { DAY_MS, DEFAULT_LIMITS, type RaisableLimits } from "../../src/ground/limit.ts";
+import { DAY_MS, DEFAULT_LIMITS, HOUR_MS, type RaisableLimits } from "../../src/ground/limit.ts";
 import { findBrokenCap, intendEmail } from "../../src/mail/email.ts";
 import type { MailOutcome, OutgoingMail } from "../../src/mail/mailer.ts";
 import { invitePerson } from "../../src/people/person-invite.ts";
@@ -12,7 +12,6 @@ import { Sealer } from "../../src/secret/seal.ts";
 import { listAlerts } from "../../src/watch/alert.ts";
 import { type FreshStore, openFreshStore, refusalOf } from "../kit/fresh-store.ts";
 
-const HOUR_MS = 3_600_000;
 const OWN = "203.0.113.7";
 
 interface Town extends FreshStore {

@@ -8,8 +8,9 @@ import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
 import type { Scheme } from "../../src/verify/contract.ts";
 import { SCHEMES } from "../../src/verify/registry.ts";
 import { HOOK_SECRET, makeOrders, receiverDefinition, saveRelay } from "../kit/relay-definition.ts";
-import { APP, type RunningService, START_MS, startRunningService } from "../kit/running-service.ts";
+import { APP, type RunningService, startRunningService } from "../kit/running-service.ts";
 import { makeKeys } from "../kit/sender-call.ts";
+import { START_MS } from "../kit/virtual-clock.ts";
 
 const FORM = "application/x-www-form-urlencoded";
 const JSON_TYPE = "application/json";

@@ -6,7 +6,8 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createHmac, createPublicKey, ECDH, generateKeyPairSync, type KeyObject, randomBytes, sign } from "node:crypto";
 import type { EnvironmentName } from "../../src/account/environment.ts";
 import { receiverDefinition, signedCall } from "../kit/relay-definition.ts";
-import { APP, type RunningService, START_MS, startRunningService } from "../kit/running-service.ts";
+import { APP, type RunningService, startRunningService } from "../kit/running-service.ts";
+import { START_MS } from "../kit/virtual-clock.ts";
 
 const CALL = [{ type: "call_url", url: "https://example.test/" }];
 const SECRET = "Qk7bXFQsq4OKAPhAIVqsHMpkNhzCwRnS";

@@ -2,22 +2,22 @@
  * Strangers at the dashboard's sign-in, who guess, crowd out what is counted, or shut the owner out: how many of their passwords are looked
  * at, and whether the owner still gets in.
  */
+
 import { describe, expect, setDefaultTimeout, test } from "bun:test";
 import { createOwner, findOwnerByEmail, hashPassword, PasswordQueue } from "../../src/account/owner.ts";
 import { createSigninLink } from "../../src/account/session.ts";
 import { SigninCap } from "../../src/account/signin-cap.ts";
+import { MINUTE_MS } from "../../src/ground/limit.ts";
 import { Limiter } from "../../src/ground/limiter.ts";
 import { Refusal } from "../../src/ground/refusal.ts";
 import { type ApiServer, type Reply, startApi } from "../kit/api-server.ts";
-import { START_MS } from "../kit/running-service.ts";
-import { VirtualClock } from "../kit/virtual-clock.ts";
+import { START_MS, VirtualClock } from "../kit/virtual-clock.ts";
 
 /** A hash of a password takes a core for 20 ms, and a busy machine has none to give. */
 setDefaultTimeout(30_000);
 
 const OWNER = "bea@example.com";
 const PASSWORD = "correct horse battery";
-const MINUTE_MS = 60_000;
 
 /** Which of the attempts were let through to the password, as the cap answers each. */
 function countLooks(attempts: Iterable<() => void>): number {

@@ -1,6 +1,6 @@
 /** What the specification says of people, access, credits and sales that only shows with the whole service running: through API and runner. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
+import { DAY_MS, DEFAULT_LIMITS } from "../../src/ground/limit.ts";
 import type { MailOutcome } from "../../src/mail/mailer.ts";
 import { alertsOf, type EventView, replay, sendEvent, showEvent, until } from "../kit/event-flow.ts";
 import { FakeCaller } from "../kit/fake-caller.ts";
@@ -8,7 +8,6 @@ import { type ActionLike, receiverDefinition, saveRelay } from "../kit/relay-def
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
 import { lookAt } from "../kit/shop.ts";
 
-const DAY_MS = 86_400_000;
 const ADA = "ada@example.com";
 const CLUB: ActionLike = { type: "grant_access", entitlement: "access:club" };
 const CALL: ActionLike = { type: "call_url", url: "https://example.com/notice" };

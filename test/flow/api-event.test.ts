@@ -3,7 +3,7 @@ import { expect } from "bun:test";
 import { newId } from "../../src/ground/id.ts";
 import { runScenarios } from "../kit/api-scenario.ts";
 import type { ApiServer } from "../kit/api-server.ts";
-import { START_MS } from "../kit/running-service.ts";
+import { START_MS } from "../kit/virtual-clock.ts";
 
 const DONE = "evt_019bc186de007000800000000000000d";
 const QUEUED = "evt_019bc186de0070008000000000000001";

@@ -4,7 +4,7 @@ import { createOwner, hashPassword, listOwners } from "../../src/account/owner.t
 import { createSigninLink } from "../../src/account/session.ts";
 import { hashToken } from "../../src/ground/id.ts";
 import { type ApiServer, changesBetween, type Reply, startApi } from "../kit/api-server.ts";
-import { START_MS } from "../kit/running-service.ts";
+import { START_MS } from "../kit/virtual-clock.ts";
 
 const PASSWORD = "correct horse battery";
 

@@ -1,12 +1,11 @@
 /** What the owner is told of, in the whole service: by which road it comes about, that it can be switched off, and that it is told when it is over. */
+
 import { describe, expect, test } from "bun:test";
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../src/ground/limit.ts";
 import { BROKEN, FakeCaller, OK } from "../kit/fake-caller.ts";
 import { makeOrders, receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
 
-const MINUTE_MS = 60_000;
-const HOUR_MS = 60 * MINUTE_MS;
-const DAY_MS = 24 * HOUR_MS;
 const STRANGER = "nobodysSecretOfTwentyFour1";
 
 let serial = 0;

@@ -2,7 +2,9 @@
  * A purchase from beginning to end over HTTP, by events that Stripe's own package signs: checkout, the same told again in every way, a
  * refund, a subscription renewed and cancelled. After each step, what the person holds.
  */
+
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { MINUTE_MS } from "../../src/ground/limit.ts";
 import { makeAuthority } from "../kit/certificate.ts";
 import { type EventView, replay, showEvent } from "../kit/event-flow.ts";
 import { startMailServer } from "../kit/mail-server.ts";
@@ -10,7 +12,6 @@ import { type RunningService, startRunningService } from "../kit/running-service
 import { drainWithMail, lookAt, openShop, SHOP_RELAYS, signStripe } from "../kit/shop.ts";
 
 const ADA = "ada@example.com";
-const MINUTE_MS = 60_000;
 const mails = await startMailServer({ security: "none", authority: makeAuthority("story") });
 const txt: string[] = [];
 let running: RunningService;

@@ -2,15 +2,16 @@
  * Gives, takes and sales in whatever order they come: events, repeats, retries, replays, edits, pauses, suspensions, spending, restarts. The
  * audit tells in which order the work was committed; a model that follows it must end where the store does, and no work may count twice.
  */
+
 import { expect, test } from "bun:test";
 import fc from "fast-check";
+import { DAY_MS } from "../../src/ground/limit.ts";
 import type { MailOutcome } from "../../src/mail/mailer.ts";
 import { editRelay, replay } from "../kit/event-flow.ts";
 import { HOOK_SECRET, receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
 import { SaleModel } from "../kit/sale-model.ts";
 
-const DAY_MS = 86_400_000;
 const ACTIONS: Readonly<Record<string, readonly { type: string; [field: string]: unknown }[]>> = {
   buy: [
     { type: "fulfil_product", product: "lamp", ref: "{{mapped.ref}}" },

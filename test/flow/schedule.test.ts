@@ -1,9 +1,10 @@
 /** Schedules in the whole service: from the clock to the action's result, over a restart, with the clock set. */
-import { describe, expect, test } from "bun:test";
-import { type RunningService, START_MS, startRunningService } from "../kit/running-service.ts";
-import { settle } from "../kit/virtual-clock.ts";
 
-const HOUR_MS = 3_600_000;
+import { describe, expect, test } from "bun:test";
+import { HOUR_MS } from "../../src/ground/limit.ts";
+import { type RunningService, startRunningService } from "../kit/running-service.ts";
+import { START_MS, settle } from "../kit/virtual-clock.ts";
+
 const NOTES = { name: "notes", kind: "shared", fields: { at: { type: "text" } } };
 const BEAT = {
   name: "beat",

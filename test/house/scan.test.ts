@@ -2,14 +2,14 @@
  * No statement of a start, a poll or a caretaker walks through a table that grows. The statements are those that a service really runs, on a
  * connection that notes them; SQLite's own plan says how each would be answered. What walks along an index on purpose stands in BOUNDED.
  */
+
 import { Database } from "bun:sqlite";
 import { expect, test } from "bun:test";
+import { HOUR_MS } from "../../src/ground/limit.ts";
 import { CALL, GRANT, sendEvent, WRITE } from "../kit/event-flow.ts";
 import { BROKEN, FakeCaller } from "../kit/fake-caller.ts";
 import { makeOrders, receiverDefinition, saveRelay } from "../kit/relay-definition.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
-
-const HOUR_MS = 3_600_000;
 
 /** Tables whose rows people make one by one, or that hold one row: a walk through them ends soon, however long the service runs. */
 const SMALL = new Set([

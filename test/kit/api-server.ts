@@ -9,7 +9,8 @@ import { type Json, parseJson } from "../../src/ground/json.ts";
 import type { MailOutcome, OutgoingMail } from "../../src/mail/mailer.ts";
 import type { Store } from "../../src/store/port.ts";
 import { checkAnswer } from "./api-answer.ts";
-import { type BareService, START_MS, startBareService } from "./running-service.ts";
+import { type BareService, startBareService } from "./running-service.ts";
+import { START_MS } from "./virtual-clock.ts";
 
 export interface Call {
   method?: string;

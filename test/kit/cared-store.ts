@@ -1,11 +1,11 @@
 /** A store with caretakers over it, an app with a relay in it, and events of any age put in by hand. */
+
 import { statSync } from "node:fs";
 import { Caretakers } from "../../src/caretaker/caretakers.ts";
 import { insertEvent, keyOfEventId } from "../../src/event/insert.ts";
 import { makeWholePayload } from "../../src/event/payload.ts";
+import { HOUR_MS } from "../../src/ground/limit.ts";
 import { openTestStore, type TestStore } from "./fresh-store.ts";
-
-const HOUR_MS = 3_600_000;
 
 export interface CaredStore extends TestStore {
   caretakers: Caretakers;

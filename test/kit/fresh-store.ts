@@ -10,9 +10,7 @@ import { createLog, type Log } from "../../src/ground/log.ts";
 import { Refusal } from "../../src/ground/refusal.ts";
 import type { Store } from "../../src/store/port.ts";
 import { openSqlite } from "../../src/store/sqlite.ts";
-import { VirtualClock } from "./virtual-clock.ts";
-
-export const START_MS = Date.UTC(2026, 0, 15, 12);
+import { START_MS, VirtualClock } from "./virtual-clock.ts";
 
 export interface FreshStore {
   store: Store;

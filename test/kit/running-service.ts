@@ -13,11 +13,9 @@ import { type Json, parseJson, writeJson } from "../../src/ground/json.ts";
 import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
 import { type Service, type ServicePorts, startService } from "../../src/service.ts";
 import type { SqlValue } from "../../src/store/port.ts";
-import { settle, VirtualClock } from "./virtual-clock.ts";
+import { START_MS, settle, VirtualClock } from "./virtual-clock.ts";
 
 export const APP = "app_test";
-/** 2026-01-15T12:00:00Z, where the recorded provider requests stand. */
-export const START_MS = 1_768_478_400_000;
 
 export interface Answer {
   status: number;

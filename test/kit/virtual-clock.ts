@@ -1,6 +1,9 @@
 /** A clock that stands still until it is told to move; timers fire in order as it passes them. */
 import type { Clock } from "../../src/ground/clock.ts";
 
+/** 2026-01-15T12:00:00Z, where the recorded provider requests stand. */
+export const START_MS = 1_768_478_400_000;
+
 interface Timer {
   at: number;
   order: number;

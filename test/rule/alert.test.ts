@@ -1,9 +1,11 @@
 /** Alerts by mail: one for a burst, with counts, to every owner, at most once; and where nothing can be sent, the dashboard alone. */
+
 import { beforeEach, describe, expect, test } from "bun:test";
 import { saveSettings } from "../../src/account/environment.ts";
 import { createOwner } from "../../src/account/owner.ts";
 import { AlertMail } from "../../src/caretaker/alert-mail.ts";
 import type { JsonObject } from "../../src/ground/json.ts";
+import { MINUTE_MS } from "../../src/ground/limit.ts";
 import { createLog } from "../../src/ground/log.ts";
 import { intendEmail, markTextLeft } from "../../src/mail/email.ts";
 import { endInterruptedMails } from "../../src/mail/interrupted-mail.ts";
@@ -11,7 +13,6 @@ import type { MailOutcome, OutgoingMail } from "../../src/mail/mailer.ts";
 import { listUnmailedAlerts, markAlertMailed, raiseAlert } from "../../src/watch/alert.ts";
 import { type FreshStore, openFreshStore } from "../kit/fresh-store.ts";
 
-const MINUTE_MS = 60_000;
 const SMTP = {
   host: "smtp.example.com",
   port: 587,

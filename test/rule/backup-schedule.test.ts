@@ -1,10 +1,12 @@
 /** Backups by themselves: when they are due, how many are kept, and what a failure or a stop leaves. */
+
 import { afterAll, describe, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { backupFile } from "../../src/backup/place.ts";
 import { BackupSchedule, type StartBackup } from "../../src/backup/schedule.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../src/ground/limit.ts";
 import { createLog } from "../../src/ground/log.ts";
 import { VirtualClock } from "../kit/virtual-clock.ts";
 
@@ -12,9 +14,6 @@ const folder = mkdtempSync(join(tmpdir(), "relay-schedule-"));
 afterAll(() => rmSync(folder, { recursive: true }));
 
 const START_MS = Date.UTC(2030, 0, 1);
-const MINUTE_MS = 60_000;
-const HOUR_MS = 60 * MINUTE_MS;
-const DAY_MS = 24 * HOUR_MS;
 let made = 0;
 
 /** A schedule over a folder, its backups made by writing an empty file; `fails` makes them fail. */

@@ -4,12 +4,10 @@ import { describe, expect, test } from "bun:test";
 import { setHold } from "../../src/account/environment.ts";
 import { retireEvents } from "../../src/caretaker/retention.ts";
 import { findDuplicate, keyOfEventId } from "../../src/event/insert.ts";
-import { DAY_MS } from "../../src/ground/limit.ts";
+import { DAY_MS, HOUR_MS } from "../../src/ground/limit.ts";
 import { createLog } from "../../src/ground/log.ts";
 import { type CaredStore, openCaredStore } from "../kit/cared-store.ts";
 import { settle } from "../kit/virtual-clock.ts";
-
-const HOUR_MS = 3_600_000;
 
 describe("an event", () => {
   test.each([

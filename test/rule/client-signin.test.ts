@@ -2,7 +2,7 @@
 import { describe, expect, test } from "bun:test";
 import { endPersonSessions, findPersonSession, forgetEndedPersonSessions } from "../../src/client/person-session.ts";
 import { PersonSignin, type SigninContext } from "../../src/client/person-signin.ts";
-import { DAY_MS, DEFAULT_LIMITS, type RaisableLimits } from "../../src/ground/limit.ts";
+import { DAY_MS, DEFAULT_LIMITS, MINUTE_MS, type RaisableLimits } from "../../src/ground/limit.ts";
 import type { MailOutcome, OutgoingMail } from "../../src/mail/mailer.ts";
 import { findPersonByEmail, updatePerson } from "../../src/people/person.ts";
 import { invitePerson } from "../../src/people/person-invite.ts";
@@ -14,7 +14,6 @@ const { store, clock, environment } = await openFreshStore();
 const environmentId = (await environment("development")).id;
 const otherId = (await environment("production")).id;
 
-const MINUTE_MS = 60_000;
 let count = 0;
 const newEmail = (): string => `visitor${++count}@example.com`;
 

@@ -4,7 +4,8 @@ import fc from "fast-check";
 import { type DedupeKey, findDuplicate, forgetKey, insertEvent, keyOfBody, keyOfEventId, keyOfOccurrence } from "../../src/event/insert.ts";
 import { makeReceiverPayload } from "../../src/event/payload.ts";
 import { DAY_MS } from "../../src/ground/limit.ts";
-import { openFreshStore, START_MS } from "../kit/fresh-store.ts";
+import { openFreshStore } from "../kit/fresh-store.ts";
+import { START_MS } from "../kit/virtual-clock.ts";
 
 const { store } = await openFreshStore();
 const bytes = (text: string) => new TextEncoder().encode(text);

@@ -1,9 +1,10 @@
 /** expiresAt: "30d", "12h", "2w" or an ISO date. */
+
 import { expect, test } from "bun:test";
 import { parseExpiry } from "../../src/action/shape.ts";
+import { HOUR_MS } from "../../src/ground/limit.ts";
 
 const NOW_MS = Date.UTC(2030, 0, 1);
-const HOUR_MS = 3_600_000;
 
 const rows: [text: string, ms: number | null][] = [
   ["30d", NOW_MS + 30 * 24 * HOUR_MS],

@@ -1,10 +1,12 @@
 /** relay doctor, check by check, on healthy and broken data directories. */
+
 import { Database } from "bun:sqlite";
 import { afterAll, describe, expect, test } from "bun:test";
 import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, truncateSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { examine } from "../../src/doctor/examine.ts";
 import { type Finding, type Patient, writeBytes, writeDuration } from "../../src/doctor/finding.ts";
+import { MINUTE_MS } from "../../src/ground/limit.ts";
 import { SCHEMA_VERSION } from "../../src/store/migrate.ts";
 import { runCommand } from "../kit/cli-world.ts";
 import { addEvent, makeFolder, openFilled } from "../kit/data-directory.ts";
@@ -13,7 +15,6 @@ import { VirtualClock } from "../kit/virtual-clock.ts";
 const folder = makeFolder();
 afterAll(() => rmSync(folder, { recursive: true }));
 const clock = new VirtualClock(Date.UTC(2030, 0, 1));
-const MINUTE_MS = 60_000;
 
 let made = 0;
 async function newDirectory(events = 5): Promise<string> {

@@ -6,7 +6,8 @@ import { type EventFilter, listEvents } from "../../src/event/list.ts";
 import { makeReceiverPayload } from "../../src/event/payload.ts";
 import { type EventItem, findEventView } from "../../src/event/view.ts";
 import { readPageRequest } from "../../src/ground/page.ts";
-import { openFreshStore, refusalOf, START_MS } from "../kit/fresh-store.ts";
+import { openFreshStore, refusalOf } from "../kit/fresh-store.ts";
+import { START_MS } from "../kit/virtual-clock.ts";
 
 const { store, environment } = await openFreshStore();
 const here = (await environment("development")).id;

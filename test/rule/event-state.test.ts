@@ -5,7 +5,8 @@ import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
 import { alertsOf, CALL, editRelay, GRANT, replay, sendEvent, showEvent, until, WRITE } from "../kit/event-flow.ts";
 import { BROKEN, FakeCaller, OK } from "../kit/fake-caller.ts";
 import { HOOK_SECRET, makeOrders, receiverDefinition, saveRelay } from "../kit/relay-definition.ts";
-import { type RunningService, START_MS, startRunningService } from "../kit/running-service.ts";
+import { type RunningService, startRunningService } from "../kit/running-service.ts";
+import { START_MS } from "../kit/virtual-clock.ts";
 
 const MINUTE = 60_000;
 const HOUR = 60 * MINUTE;

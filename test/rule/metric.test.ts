@@ -6,9 +6,9 @@ import { join } from "node:path";
 import { Metrics } from "../../src/metric/metrics.ts";
 import { countQueue } from "../../src/metric/queue-count.ts";
 import { type Reader, type Store, StoreUnavailable } from "../../src/store/port.ts";
-import { openFreshStore, START_MS } from "../kit/fresh-store.ts";
+import { openFreshStore } from "../kit/fresh-store.ts";
 import { parsePrometheus, sampleOf } from "../kit/prometheus-text.ts";
-import { VirtualClock } from "../kit/virtual-clock.ts";
+import { START_MS, VirtualClock } from "../kit/virtual-clock.ts";
 
 const dataDir = mkdtempSync(join(tmpdir(), "relay-metric-"));
 afterAll(() => rmSync(dataDir, { recursive: true }));

@@ -1,10 +1,9 @@
 /** Events are kept for 30 days: under a steady load the file stops growing then, and when the load stops it shrinks. */
 import { expect, test } from "bun:test";
-import { DAY_MS } from "../../src/ground/limit.ts";
+import { DAY_MS, HOUR_MS } from "../../src/ground/limit.ts";
 import { openCaredStore } from "../kit/cared-store.ts";
 
 const EVENTS_A_DAY = 240;
-const HOUR_MS = 3_600_000;
 
 test("ninety days of steady load: the file stops growing after the 35th, and shrinks when the load stops", async () => {
   await using cared = await openCaredStore();

@@ -1,10 +1,8 @@
 /** One tick a period, whatever the clock does. The wall clock jumps; the time that passes does not. */
 import { describe, expect, test } from "bun:test";
-import { DAY_MS } from "../../src/ground/limit.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../src/ground/limit.ts";
 import { openTimetable, type Timetable } from "../kit/timetable.ts";
 
-const HOUR_MS = 3_600_000;
-const MINUTE_MS = 60_000;
 const START = "2026-01-15T12:59:00Z";
 
 describe("a wall clock that is set", () => {

@@ -2,15 +2,13 @@
 import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { replayEvent } from "../../src/event/replay.ts";
-import { DAY_MS } from "../../src/ground/limit.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../src/ground/limit.ts";
 import { Period, tickRelay } from "../../src/schedule/tick.ts";
 import { MIGRATIONS } from "../../src/store/migrate.ts";
 import type { ScheduleTrigger } from "../../src/trigger/schedule.ts";
 import { until } from "../kit/event-flow.ts";
 import { openTimetable, type Tick, type Timetable } from "../kit/timetable.ts";
 
-const HOUR_MS = 3_600_000;
-const MINUTE_MS = 60_000;
 /** A sleep so long that a simulated year is a few thousand wakes. */
 const NEVER_LOOK_MS = 1_000 * DAY_MS;
 const starts = (ticks: readonly Tick[]): string[] => ticks.map((tick) => tick.periodStart);

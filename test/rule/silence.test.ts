@@ -4,7 +4,7 @@ import { createHmac } from "node:crypto";
 import { saveSettings } from "../../src/account/environment.ts";
 import { insertEvent } from "../../src/event/insert.ts";
 import { makeWholePayload } from "../../src/event/payload.ts";
-import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
+import { DAY_MS, DEFAULT_LIMITS, HOUR_MS, MINUTE_MS } from "../../src/ground/limit.ts";
 import { createLog } from "../../src/ground/log.ts";
 import type { ReceiverAnswer } from "../../src/receiver/accept.ts";
 import { Receiver } from "../../src/receiver/receive.ts";
@@ -16,9 +16,6 @@ import { type FreshStore, openFreshStore } from "../kit/fresh-store.ts";
 import { makeRelayKit, OWNER, type RelayKit, receiver, schedule, sealer } from "../kit/relay-kit.ts";
 
 const SECRET = "theSecret-of-thirty-Character5";
-const MINUTE_MS = 60_000;
-const HOUR_MS = 60 * MINUTE_MS;
-const DAY_MS = 24 * HOUR_MS;
 
 let fresh: FreshStore;
 let kit: RelayKit;
