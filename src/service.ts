@@ -25,7 +25,7 @@ import { createCaller, type OutboundCaller } from "./outbound/caller.ts";
 import { Receiver } from "./receiver/receive.ts";
 import { LiveRelays } from "./relay/live-relay.ts";
 import { Runner } from "./runner/runner.ts";
-import { Scheduler } from "./schedule/scheduler.ts";
+import { Scheduler } from "./schedule/schedule.ts";
 import type { Sealer } from "./secret/seal.ts";
 import { makeSigninLink, openData } from "./startup/open-data.ts";
 import { makeReadyCheck, startWithRoom, stopListening } from "./startup/readiness.ts";

@@ -4,10 +4,9 @@
  */
 import { rmSync } from "node:fs";
 import { constants, setPriority } from "node:os";
-import type { Clock } from "../ground/clock.ts";
+import { type Clock, Loop } from "../ground/clock.ts";
 import { MINUTE_MS } from "../ground/limit.ts";
 import type { Log } from "../ground/log.ts";
-import { Loop } from "../ground/loop.ts";
 import { backupFile, listScheduledBackups, listScheduledParts, type NamedBackup } from "./place.ts";
 
 /** A start has other things to do. */

@@ -6,9 +6,8 @@
  */
 import { insertEvent } from "../event/insert.ts";
 import type { StoredPayload } from "../event/payload.ts";
-import type { Clock } from "../ground/clock.ts";
+import { type Clock, Loop } from "../ground/clock.ts";
 import type { Log } from "../ground/log.ts";
-import { Loop } from "../ground/loop.ts";
 import type { RecordView } from "../records/record.ts";
 import { RELAY } from "../relay/relay.ts";
 import type { Store, Writer } from "../store/port.ts";

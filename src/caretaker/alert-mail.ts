@@ -6,10 +6,9 @@
 import { findApp } from "../account/app.ts";
 import { alertOn, type Environment, findEnvironmentById } from "../account/environment.ts";
 import { listOwners } from "../account/owner.ts";
-import { type Clock, toIso, waitAtMost } from "../ground/clock.ts";
+import { type Clock, Loop, toIso, waitAtMost } from "../ground/clock.ts";
 import { DAY_MS } from "../ground/limit.ts";
 import type { Log } from "../ground/log.ts";
-import { Loop } from "../ground/loop.ts";
 import { endOf, finishEmail, intendEmail } from "../mail/email.ts";
 import { readMailSettings } from "../mail/mail-settings.ts";
 import {

@@ -3,10 +3,9 @@
  * waits for them, and at the end the store's file is looked after. How long something is kept is retention.ts's. They do nothing
  * while the wall clock is not to be trusted: a clock set a year ahead for a minute must not cost a month of events.
  */
-import { type Clock, ClockWatch } from "../ground/clock.ts";
+import { type Clock, ClockWatch, Loop } from "../ground/clock.ts";
 import { HOUR_MS, MINUTE_MS } from "../ground/limit.ts";
 import type { Log } from "../ground/log.ts";
-import { Loop } from "../ground/loop.ts";
 import type { Store } from "../store/port.ts";
 import { RETENTION, type Step } from "./retention.ts";
 

@@ -5,9 +5,8 @@
  * Backups made before, and records that other people wrote, are not touched.
  */
 import { type Open, readEvents, readSweptEvent, STEP_ROWS, sweepEvent } from "../event/expunge.ts";
-import type { Clock } from "../ground/clock.ts";
+import { type Clock, Loop } from "../ground/clock.ts";
 import type { Log } from "../ground/log.ts";
-import { Loop } from "../ground/loop.ts";
 import {
   type EraseCursor,
   endErasure,

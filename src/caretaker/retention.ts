@@ -7,7 +7,6 @@ import { forgetEndedPersonSessions } from "../client/person-session.ts";
 import { alertDropped } from "../event/alert.ts";
 import { forgetRanActions } from "../event/effect.ts";
 import { forgetKey } from "../event/insert.ts";
-import { idFloor } from "../ground/id.ts";
 import {
   AUDIT_RETENTION_MS,
   EMAIL_RETENTION_MS,
@@ -15,6 +14,7 @@ import {
   RUN_AUDIT_RETENTION_MS,
 } from "../ground/limit.ts";
 import type { Log } from "../ground/log.ts";
+import { idFloor } from "../ground/text.ts";
 import { forgetErasures } from "../people/person-erase.ts";
 import { forgetPreviousSecrets } from "../relay/secret-rotation.ts";
 import type { Writer } from "../store/port.ts";

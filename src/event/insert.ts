@@ -3,8 +3,9 @@
  * 63 bits of its hash, the whole hash on the event row: two keys that share those bits stand in neighbouring slots, so a chance collision is
  * never taken for a duplicate.
  */
-import { newId } from "../ground/id.ts";
+
 import { DAY_MS } from "../ground/limit.ts";
+import { newId } from "../ground/text.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { EVENT, type EventReason, type EventTrigger } from "./event.ts";
 import type { StoredPayload } from "./payload.ts";

@@ -2,8 +2,9 @@
  * The list of events, newest first, instant on millions of rows: the narrowest index is walked, the other filters are applied to what
  * it yields, and one page looks at a bounded number of rows. A page may so be short and still have a next one.
  */
-import { isId } from "../ground/id.ts";
+
 import { type Page, type PageRequest, readSeq } from "../ground/page.ts";
+import { isId } from "../ground/text.ts";
 import type { Reader } from "../store/port.ts";
 import { type Condition, endSeqUntil, equals, firstSeqSince, walkPage } from "../store/walk.ts";
 import type { EventState, EventTrigger } from "./event.ts";

@@ -4,11 +4,11 @@
  */
 import { type Static, Type } from "typebox";
 import { toIso, toIsoOrNull } from "../ground/clock.ts";
-import { newId } from "../ground/id.ts";
 import { DAY_MS, HOUR_MS, type RaisableLimits } from "../ground/limit.ts";
 import { type Page, type PageRequest, readSeq } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { orNull as nullOr, oneOf, textOrNull, time, timeOrNull } from "../ground/schema.ts";
+import { newId } from "../ground/text.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { defineTable, given, integer, orNull, type RowOf, text } from "../store/table.ts";
 import { equals, walkPage } from "../store/walk.ts";

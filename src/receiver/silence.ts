@@ -3,11 +3,10 @@
  * is learned only of a relay that has been without one for hours, and once a silence; gaps shorter than an hour are not told apart, so that
  * learning a relay with millions of events asks for a few hundred rows. Local development is left alone: no provider calls a laptop by a rhythm.
  */
-import { type Clock, ClockWatch, toIso } from "../ground/clock.ts";
-import { idFloor } from "../ground/id.ts";
+import { type Clock, ClockWatch, Loop, toIso } from "../ground/clock.ts";
 import { DAY_MS, HOUR_MS } from "../ground/limit.ts";
 import type { Log } from "../ground/log.ts";
-import { Loop } from "../ground/loop.ts";
+import { idFloor } from "../ground/text.ts";
 import type { LiveRelay, LiveRelays } from "../relay/live-relay.ts";
 import { findLastEventAt } from "../relay/relay-view.ts";
 import { type Reader, type Store, StoreUnavailable } from "../store/port.ts";

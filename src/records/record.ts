@@ -4,10 +4,10 @@
  */
 import { type Static, Type } from "typebox";
 import { toIso } from "../ground/clock.ts";
-import { newId } from "../ground/id.ts";
 import type { Json, JsonObject } from "../ground/json.ts";
 import { type Problem, Refusal } from "../ground/refusal.ts";
 import { orNull as nullOr, time } from "../ground/schema.ts";
+import { newId } from "../ground/text.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { defineTable, given, integer, json, orNull, type RowOf, text } from "../store/table.ts";
 import { type CollectionRow, listFields, requireCollection } from "./collection.ts";

@@ -2,9 +2,10 @@
  * Saving a relay: creating it and replacing its definition, with the secrets that follow from either, its warnings, its problems and its
  * audit row, all in one transaction. Every path that saves (dashboard, API, command line, sync, promote) goes through here.
  */
-import { newId } from "../ground/id.ts";
+
 import { writeJson } from "../ground/json.ts";
 import { Refusal, refuseDefinition, tellWarnings, type Warning } from "../ground/refusal.ts";
+import { newId } from "../ground/text.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { requireDefinition, warnOwnHost } from "./definition.ts";
 import type { Definition } from "./definition-shape.ts";

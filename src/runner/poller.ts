@@ -14,9 +14,8 @@ import {
   rescueRun,
   shortenRetries,
 } from "../event/run.ts";
-import { type Clock, ClockWatch } from "../ground/clock.ts";
+import { type Clock, ClockWatch, Loop } from "../ground/clock.ts";
 import type { Log } from "../ground/log.ts";
-import { Loop } from "../ground/loop.ts";
 import type { Store, Writer } from "../store/port.ts";
 
 /** No retry is due sooner after its attempt, so that a look always comes before one. */

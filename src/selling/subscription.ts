@@ -4,10 +4,10 @@
  */
 import { type Static, Type } from "typebox";
 import { toIso, toIsoOrNull } from "../ground/clock.ts";
-import { newId } from "../ground/id.ts";
 import type { Page, PageRequest } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { oneOf, textOrNull, time, timeOrNull } from "../ground/schema.ts";
+import { newId } from "../ground/text.ts";
 import { grantAccess, listLiveGrants, revokeGrantsOfSource } from "../people/access-grant.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { defineTable, integer, orNull, type RowOf, text } from "../store/table.ts";

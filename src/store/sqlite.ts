@@ -2,8 +2,7 @@
  * The embedded store: SQLite in WAL mode, every commit synced to the disk before anyone is answered.
  * One connection writes, in groups; another reads, so that a read never sees an open transaction.
  */
-import type { Clock } from "../ground/clock.ts";
-import { Loop } from "../ground/loop.ts";
+import { type Clock, Loop } from "../ground/clock.ts";
 import { backupBeforeMigration } from "./database-copy.ts";
 import { FilePlace } from "./file-place.ts";
 import { GroupCommit } from "./group-commit.ts";

@@ -3,8 +3,9 @@
  * bytes, and answers those that fit; what is left follows by cursor. A page is made of a bounded number of steps, and the loop turns
  * between two, so that no list holds up a receiver. It never knows what is listed.
  */
-import { type IdPrefix, idFloor, idTime } from "../ground/id.ts";
+
 import { makeCursor, makePage, type Page, type PageRequest, readCursor } from "../ground/page.ts";
+import { type IdPrefix, idFloor, idTime } from "../ground/text.ts";
 import type { Reader, SqlValue, Store } from "./port.ts";
 
 /** Rows that one step looks at. */

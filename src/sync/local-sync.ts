@@ -4,7 +4,7 @@
  * give none.
  */
 import { type FSWatcher, watch } from "node:fs";
-import { Loop } from "../ground/loop.ts";
+import { Loop } from "../ground/clock.ts";
 import { relaysFolder } from "./definition-file.ts";
 import { LocalFiles } from "./local-files.ts";
 import type { LocalDeps } from "./local-secret.ts";

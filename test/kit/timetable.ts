@@ -1,7 +1,7 @@
 /** A store with schedules on it and a scheduler over them, under a clock that starts where the test says. */
 import { setHold } from "../../src/account/environment.ts";
 import { LiveRelays } from "../../src/relay/live-relay.ts";
-import { Scheduler } from "../../src/schedule/scheduler.ts";
+import { Scheduler } from "../../src/schedule/schedule.ts";
 import { openTestStore, type TestStore } from "./fresh-store.ts";
 import { makeRelayKit, type RelayKit, sealer } from "./relay-kit.ts";
 import { settle } from "./virtual-clock.ts";

@@ -3,7 +3,7 @@ import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { replayEvent } from "../../src/event/replay.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../src/ground/limit.ts";
-import { Period, tickRelay } from "../../src/schedule/tick.ts";
+import { Period, tickRelay } from "../../src/schedule/schedule.ts";
 import { MIGRATIONS } from "../../src/store/migrate.ts";
 import type { ScheduleTrigger } from "../../src/trigger/schedule.ts";
 import { until } from "../kit/event-flow.ts";
