@@ -31,6 +31,9 @@ import { makeSigninLink, openData } from "./startup/open-data.ts";
 import { makeReadyCheck, startWithRoom, stopListening } from "./startup/readiness.ts";
 import type { Store } from "./store/port.ts";
 
+/** After the first requests of a start, before the first call is likely. */
+const WARM_UP_AFTER_MS = 50;
+
 /** What a test may put in the place of the world outside. */
 export interface ServicePorts {
   /** Makes the calls of actions; default: real ones, to public addresses. */
@@ -130,6 +133,8 @@ async function startOnce(
   const local = config.mode === "local";
   const ownMailer = createMailer({ store, sealer, clock, log, allowPrivate, baseUrl, local });
   const mailer = ports.mailer ?? ownMailer;
+  const caller = createCaller({ ownHosts: () => ownHosts(baseUrl(), listening), allowPrivate, clock });
+  started.defer(() => caller.close());
   const runner: Runner = new Runner({
     store: own,
     clock,
@@ -138,8 +143,7 @@ async function startOnce(
     concurrency: config.concurrency,
     limits: config.limits,
     ports: {
-      caller:
-        ports.caller ?? createCaller({ ownHosts: () => ownHosts(baseUrl(), listening), allowPrivate, clock }),
+      caller: ports.caller ?? caller,
       mailer,
     },
     onRun: (run) => metrics.noteRun(run),
@@ -233,6 +237,7 @@ async function startOnce(
   const port = app.server?.port ?? config.port;
   listening = `http://${config.host.includes(":") ? `[${config.host}]` : config.host}:${port}`;
   started.defer(() => stopListening(app.server, clock));
+  started.defer(clock.after(WARM_UP_AFTER_MS, () => void caller.warmUp()));
   await runner.start();
   await scheduler.start();
   await capture.start();

@@ -1,15 +1,13 @@
 /**
- * The one way out to a called URL: rules, addresses, one pinned connection, one signed POST, the beginning of the answer, all within
- * 10 seconds. A connection serves one call and is closed, so that every attempt checks its address. It follows no redirect, uses no
- * proxy and stores nothing. A status that arrived counts, also where the body after it drips on past the 10 seconds. Source: the specification's "Outbound".
+ * The one way out to a called URL: rules, addresses, a connection pinned to one of them, one signed POST, the beginning of the answer, all
+ * within 10 seconds. It follows no redirect, uses no proxy and stores nothing. A status that arrived counts, also where the body after it
+ * drips on past the 10 seconds. Source: the specification's "Outbound".
  */
 import { createHmac } from "node:crypto";
-import type { Socket } from "node:net";
-import type { buildConnector } from "undici/index.js";
 import type { Clock } from "../ground/clock.ts";
-import { CALL_TIMEOUT_MS, MAX_KEPT_ANSWER_BYTES } from "../ground/limit.ts";
-import { cutUtf8 } from "../ground/text.ts";
-import { parseAllowList } from "./address.ts";
+import { CALL_TIMEOUT_MS } from "../ground/limit.ts";
+import { canonicalAddress, parseAllowList } from "./address.ts";
+import type { Answer } from "./answer.ts";
 import {
   type AddressLookup,
   type CallTarget,
@@ -19,6 +17,8 @@ import {
   type UrlRule,
 } from "./call-target.ts";
 import { connectPinned, errorCode, isTlsError, makeTrust } from "./connect.ts";
+import { Connection, loadClient, type Posted } from "./connection.ts";
+import { KeptConnections } from "./kept-connections.ts";
 
 export interface CallRequest {
   url: string;
@@ -44,8 +44,15 @@ export type CallOutcome =
   | { kind: "unreachable"; code: "timeout" | "connection_failed" | "tls_failed"; message: string };
 
 export interface OutboundCaller {
-  /** Posts once, redirects not followed, within 10 seconds, pinned to the address checked. Never throws. */
+  /** Posts the notice, redirects not followed, within 10 seconds, pinned to the address checked. Never throws. */
   call(request: CallRequest): Promise<CallOutcome>;
+}
+
+interface KeepingCaller extends OutboundCaller {
+  /** Loads what the first call would wait for. */
+  warmUp(): Promise<void>;
+  /** Closes the connections that wait; from now on none is kept. */
+  close(): void;
 }
 
 export interface CallerOptions {
@@ -60,31 +67,74 @@ export interface CallerOptions {
   certificateAuthorities?: readonly string[];
 }
 
+/** One call on its way. */
+interface Call {
+  request: CallRequest;
+  target: CallTarget;
+  /** Aborted when its time is over. */
+  signal: AbortSignal;
+  /** What has come of the answer, from its status on. */
+  answer: Answer | null;
+}
+
 /** Makes the caller. Throws on a malformed range in `allowPrivate`. */
-export function createCaller(options: CallerOptions): OutboundCaller {
+export function createCaller(options: CallerOptions): KeepingCaller {
   const { clock, ownHosts, lookup = lookupAll, certificateAuthorities = [] } = options;
   const allow = parseAllowList(options.allowPrivate);
   const trust = makeTrust(certificateAuthorities);
+  const kept = new KeptConnections(clock);
 
-  async function callWithin(
-    request: CallRequest,
-    target: CallTarget,
-    signal: AbortSignal,
-    onStatus: OnStatus,
-  ) {
-    const context = { lookup, allow, ownHosts: ownHosts() };
-    const addresses = await resolveTarget(target, context);
+  async function callWithin(call: Call): Promise<CallOutcome> {
+    const { target, signal } = call;
+    const addresses = await resolveTarget(target, { lookup, allow, ownHosts: ownHosts() });
     if (signal.aborted) throw signal.reason;
+    const waiting = kept.take(target.url.origin, "code" in addresses ? [] : addresses);
     if ("code" in addresses) return refuse(addresses.code, addresses.message);
-    let socket: Socket;
+    if (waiting !== null) {
+      // A close that has arrived is told in the loop's next turn.
+      await new Promise(setImmediate);
+      const begunMs = clock.monotonicMs();
+      const posted = await post(call, waiting);
+      if (!wasClosedIdle(posted, clock.monotonicMs() - begunMs)) return judge(call, posted);
+    }
+    let connection: Connection;
     try {
-      const { host, port, url } = target;
-      const open = { host, port, tls: url.protocol === "https:" };
-      socket = await connectPinned(open, addresses, { clock, trust, signal });
+      connection = await open(call, addresses);
     } catch (error) {
       return explainConnect(target, error, signal);
     }
-    return post(request, target, socket, clock.now(), signal, onStatus);
+    return judge(call, await post(call, connection));
+  }
+
+  async function open({ target, signal }: Call, addresses: readonly string[]): Promise<Connection> {
+    const { host, port, url } = target;
+    const tls = url.protocol === "https:";
+    const socket = await connectPinned({ host, port, tls }, addresses, { clock, trust, signal });
+    const remote = canonicalAddress(socket.remoteAddress ?? "");
+    const address = addresses.find((one) => canonicalAddress(one) === remote) ?? "";
+    const key = { origin: url.origin, address, nowMs: clock.monotonicMs() };
+    const connection = new Connection(await loadClient(), socket, key);
+    connection.onClose(() => kept.forget(connection));
+    return connection;
+  }
+
+  async function post(call: Call, connection: Connection): Promise<Posted> {
+    const { request, target, signal } = call;
+    const close = (): void => connection.close();
+    signal.addEventListener("abort", close);
+    if (signal.aborted) close();
+    const notice = {
+      path: target.url.pathname + target.url.search,
+      body: request.body,
+      signature: signNotice(request.signingSecret, request.body, clock.now()),
+    };
+    const posted = await connection.post(notice, (answer) => {
+      call.answer = answer;
+    });
+    signal.removeEventListener("abort", close);
+    if (posted.kind === "answered") kept.keep(connection);
+    else close();
+    return posted;
   }
 
   return {
@@ -93,78 +143,43 @@ export function createCaller(options: CallerOptions): OutboundCaller {
       if ("code" in target) return { ...refuse(target.code, target.message), final: true };
       const deadline = new AbortController();
       const cancel = clock.after(CALL_TIMEOUT_MS, () => deadline.abort(new Error("timed out")));
-      const { signal } = deadline;
-      let arrived: (() => CallOutcome) | null = null;
-      const onStatus: OnStatus = (outcome) => {
-        arrived = outcome;
-      };
+      const call: Call = { request, target, signal: deadline.signal, answer: null };
       try {
-        return await unlessAborted(callWithin(request, target, signal, onStatus), signal);
+        return await unlessAborted(callWithin(call), call.signal);
       } catch (error) {
-        const late = arrived as (() => CallOutcome) | null;
-        return signal.aborted && late !== null ? late() : explain(target, error, signal);
+        return call.signal.aborted && call.answer !== null
+          ? answered(call.answer)
+          : explain(target, error, call.signal);
       } finally {
         cancel();
       }
     },
+    warmUp: () => Connection.warmUp(),
+    close: () => kept.close(),
   };
 }
 
-/** Told when the status has arrived: how the call stands with what came of the body until then. */
-type OnStatus = (outcome: () => CallOutcome) => void;
+/** The word of a server that closed an idle connection comes within a round trip; one that took longer may have worked on the notice. */
+const CLOSED_IDLE_WITHIN_MS = 1_000;
+const CLOSE_ERRORS: ReadonlySet<string> = new Set(["UND_ERR_SOCKET", "ECONNRESET", "EPIPE", "ECONNABORTED"]);
 
-/** Loaded at the first call: it is half of the time and much of the memory of a start. */
-const loadUndici = (): Promise<typeof import("undici/index.js")> => import("undici/index.js");
-
-/** Gives undici the connection that is already open; it never opens one itself. It must not be given at once: undici is not ready then. */
-function handOver(socket: Socket): buildConnector.connector {
-  return (_options, callback) => queueMicrotask(() => callback(null, socket));
+/**
+ * Whether a connection that had waited was closed by its server meanwhile, so that the notice goes over a new one: it surely never left, or
+ * it left as the connection was being closed and not one byte came back. The second is no proof that nobody read it; the notice's id is there
+ * for that, as it is for the attempt that would follow a minute later.
+ */
+function wasClosedIdle(posted: Posted, tookMs: number): boolean {
+  if (posted.kind === "answered" || posted.reached === "answering") return false;
+  if (posted.reached === "nothing") return true;
+  return tookMs < CLOSED_IDLE_WITHIN_MS && CLOSE_ERRORS.has(errorCode(posted.error));
 }
 
-async function post(
-  request: CallRequest,
-  target: CallTarget,
-  socket: Socket,
-  nowMs: number,
-  signal: AbortSignal,
-  onStatus: OnStatus,
-): Promise<CallOutcome> {
-  const { default: undici } = await loadUndici();
-  const client = new undici.Client(target.url.origin, {
-    connect: handOver(socket),
-    headersTimeout: 0,
-    bodyTimeout: 0,
-  });
-  signal.addEventListener("abort", () => socket.destroy(), { once: true });
-  try {
-    const response = await client.request({
-      method: "POST",
-      path: target.url.pathname + target.url.search,
-      headers: {
-        "content-type": "application/json",
-        "user-agent": "Service-Relays/1",
-        "accept-encoding": "identity",
-        "X-Service-Signature": signNotice(request.signingSecret, request.body, nowMs),
-      },
-      body: request.body,
-      reset: true,
-      signal,
-    });
-    response.body.on("error", () => {});
-    const { statusCode: status } = response;
-    const kept = new KeptBody(response.headers);
-    const answer = (): CallOutcome => {
-      return { kind: "answered", ok: status >= 200 && status < 300, status, body: kept.text };
-    };
-    onStatus(answer);
-    await kept.read(response.body);
-    return answer();
-  } catch (error) {
-    return explain(target, error, signal);
-  } finally {
-    socket.destroy();
-    void client.destroy().catch(() => {});
-  }
+function judge({ target, signal }: Call, posted: Posted): CallOutcome {
+  return posted.kind === "answered" ? answered(posted.answer) : explain(target, posted.error, signal);
+}
+
+function answered({ status, body }: Answer): CallOutcome {
+  return { kind: "answered", ok: status >= 200 && status < 300, status, body };
 }
 
 function refuse(code: UrlRule, message: string): CallOutcome & { kind: "refused" } {
@@ -214,59 +229,4 @@ export function signNotice(secret: string, body: string, nowMs: number): string 
   const seconds = Math.floor(nowMs / 1000);
   const digest = createHmac("sha256", secret).update(`${seconds}.${body}`).digest("hex");
   return `t=${seconds},v1=${digest}`;
-}
-
-type AnswerHeaders = Readonly<Record<string, string | string[] | undefined>>;
-
-/**
- * What is kept of an answer's body, as far as it has come: text that can be stored and shown, at most 4 KB of valid UTF-8, cut at a character.
- * The rest is never read. An answer that is compressed although none was asked for is not unpacked.
- */
-class KeptBody {
-  readonly #headers: AnswerHeaders;
-  readonly #chunks: Uint8Array[] = [];
-  #size = 0;
-
-  constructor(headers: AnswerHeaders) {
-    this.#headers = headers;
-  }
-
-  /** Reads until the body ends or is enough. Rejects when it breaks off before; what had come is kept. */
-  async read(body: AsyncIterable<Uint8Array>): Promise<void> {
-    if (this.#coding !== null) return;
-    for await (const chunk of body) {
-      this.#chunks.push(chunk);
-      this.#size += chunk.byteLength;
-      if (this.#size > MAX_KEPT_ANSWER_BYTES) return;
-    }
-  }
-
-  /** The text of what has come. */
-  get text(): string {
-    if (this.#coding !== null) return `[a ${this.#coding} compressed answer, not kept]`;
-    const bytes = Buffer.concat(this.#chunks).subarray(0, MAX_KEPT_ANSWER_BYTES);
-    const isCut = this.#size > MAX_KEPT_ANSWER_BYTES;
-    const text = decoderOf(headerText(this.#headers, "content-type")).decode(bytes, { stream: isCut });
-    return cutUtf8(text.replaceAll("\0", "\ufffd"), MAX_KEPT_ANSWER_BYTES);
-  }
-
-  get #coding(): string | null {
-    const coding = headerText(this.#headers, "content-encoding").trim().toLowerCase();
-    return coding === "" || coding === "identity" ? null : cutUtf8(coding, 40);
-  }
-}
-
-/** The declared charset's decoder; UTF-8 where none is declared or it is not known. */
-function decoderOf(contentType: string): TextDecoder {
-  const charset = /;\s*charset="?([\w-]{1,40})/i.exec(contentType)?.[1] ?? "utf-8";
-  try {
-    return new TextDecoder(charset as "utf-8");
-  } catch {
-    return new TextDecoder();
-  }
-}
-
-function headerText(headers: AnswerHeaders, name: string): string {
-  const value = headers[name];
-  return Array.isArray(value) ? value.join(", ") : (value ?? "");
 }

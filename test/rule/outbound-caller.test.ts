@@ -74,7 +74,7 @@ describe("the notice is posted", () => {
         "host",
         `localhost:${sinkPort}`,
         "connection",
-        "close",
+        "keep-alive",
         "content-type",
         "application/json",
         "user-agent",

@@ -1,0 +1,148 @@
+/**
+ * One open connection to an address that was checked: notices are posted over it one after another. undici speaks HTTP on it; it never opens
+ * a connection itself and never sends anything a second time.
+ */
+import { Socket } from "node:net";
+import { TLSSocket } from "node:tls";
+import type { Client } from "undici/index.js";
+import { Answer } from "./answer.ts";
+
+/** How long a connection waits for its next notice; many servers close theirs after five seconds. */
+const IDLE_MS = 4_000;
+/** A server that says how long it waits (`Keep-Alive: timeout=5`) is left that much earlier. */
+const IDLE_MARGIN_MS = 1_000;
+
+interface Notice {
+  /** Path and query. */
+  path: string;
+  body: string;
+  signature: string;
+}
+
+/** How far a post came: nothing has left, or it left without a word in return, or an answer had begun. */
+type Reached = "nothing" | "sent" | "answering";
+
+export type Posted =
+  | { kind: "answered"; answer: Answer }
+  | { kind: "failed"; error: unknown; reached: Reached };
+
+interface ConnectionOptions {
+  /** Scheme, host and port; over TLS the host is the name that the certificate was checked against. */
+  origin: string;
+  /** Where it goes, as the name was resolved. */
+  address: string;
+  /** Monotonic. */
+  nowMs: number;
+}
+
+/** Loaded by the first call, or soon after a start: it takes longer than a call does. */
+export async function loadClient(): Promise<typeof Client> {
+  return (await import("undici/lib/dispatcher/client.js")).default;
+}
+
+export class Connection {
+  readonly origin: string;
+  readonly address: string;
+  readonly openedAtMs: number;
+  /** Wall time. */
+  readonly certificateEndsMs: number;
+  readonly #socket: Socket;
+  readonly #client: Client;
+
+  constructor(UndiciClient: typeof Client, socket: Socket, { origin, address, nowMs }: ConnectionOptions) {
+    this.origin = origin;
+    this.address = address;
+    this.openedAtMs = nowMs;
+    this.certificateEndsMs =
+      socket instanceof TLSSocket
+        ? Date.parse(socket.getPeerCertificate().valid_to)
+        : Number.POSITIVE_INFINITY;
+    this.#socket = socket;
+    let isGiven = false;
+    this.#client = new UndiciClient(origin, {
+      // Not at once, as undici is not ready for it then; and not again, once the connection is gone.
+      connect: (_options, callback) =>
+        queueMicrotask(() => {
+          if (isGiven) return callback(new Error("the connection was closed"), null);
+          isGiven = true;
+          callback(null, socket);
+        }),
+      headersTimeout: 0,
+      bodyTimeout: 0,
+      keepAliveTimeout: IDLE_MS,
+      keepAliveMaxTimeout: IDLE_MS,
+      keepAliveTimeoutThreshold: IDLE_MARGIN_MS,
+    });
+  }
+
+  /** Loads the client and has it compile its parser, by a post over a socket that leads nowhere. */
+  static async warmUp(): Promise<void> {
+    const options = { origin: "http://localhost", address: "", nowMs: 0 };
+    const connection = new Connection(await loadClient(), new Socket(), options);
+    setImmediate(() => connection.close());
+    await connection.post({ path: "/", body: "{}", signature: "" }, () => {});
+  }
+
+  /** False once either side has closed it, or an answer said that it is the last one. */
+  get isOpen(): boolean {
+    return !this.#socket.destroyed;
+  }
+
+  onClose(work: () => void): void {
+    this.#socket.once("close", work);
+  }
+
+  close(): void {
+    this.#socket.destroy();
+    void this.#client.destroy().catch(() => {});
+  }
+
+  /**
+   * Posts once. `onAnswer` is told when the status has arrived; the answer grows as its body comes. One that is read to its end leaves the
+   * connection open for the next notice where the server does too; any other closes it.
+   */
+  post({ path, body, signature }: Notice, onAnswer: (answer: Answer) => void): Promise<Posted> {
+    return new Promise((resolve) => {
+      let reached: Reached = "nothing";
+      let answer: Answer | null = null;
+      const fail = (error: unknown): void => resolve({ kind: "failed", error, reached });
+      const leaveIfEnough = (): void => {
+        if (answer === null || !answer.isEnough) return;
+        resolve({ kind: "answered", answer });
+        this.close();
+      };
+      const headers = {
+        "content-type": "application/json",
+        "user-agent": "Service-Relays/1",
+        "accept-encoding": "identity",
+        "X-Service-Signature": signature,
+      };
+      this.#client.dispatch(
+        { method: "POST", path, headers, body },
+        {
+          onRequestStart() {
+            reached = "sent";
+          },
+          onResponseStarted() {
+            reached = "answering";
+          },
+          onResponseStart(_controller, status, answerHeaders) {
+            if (status < 200) return;
+            answer = new Answer(status, answerHeaders);
+            onAnswer(answer);
+            leaveIfEnough();
+          },
+          onResponseData(_controller, chunk) {
+            answer?.take(chunk);
+            leaveIfEnough();
+          },
+          onResponseEnd() {
+            if (answer === null) fail(new Error("the answer has no status"));
+            else resolve({ kind: "answered", answer });
+          },
+          onResponseError: (_controller, error) => fail(error),
+        },
+      );
+    });
+  }
+}
