@@ -1,7 +1,9 @@
 /**
- * Schedules: when one ticks, and one event a period. The newest period that is due is queued, late or not; older ones were missed and are
- * stored dead, to be replayed. A clock that was set is waited out before ticks are made of it: one that is ahead for ten seconds, or stands in
- * 1970 until the network corrects it, costs no tick. It never runs an event.
+ * Schedules: when each ticks, and one event a period. The newest period that is due is queued, late or not; older ones were missed and are
+ * stored dead, to be replayed if wanted, with one alert. A schedule's whole memory is one mark, `relay.active_since`: every period that began
+ * until then is settled (ticked, missed, or not the schedule's at all); the events' own keys see to it that a clock set back ticks no period
+ * twice. A clock that was set is waited out before ticks are made of it: one that is ahead for ten seconds, or stands in 1970 until the network
+ * corrects it, costs no tick. It never runs an event. Source: the specification's "schedule"; decisions, "missed ticks".
  */
 import { type CronExpression, CronExpressionParser } from "cron-parser";
 import { alertMissed } from "../event/alert.ts";
