@@ -22,7 +22,7 @@ export interface DefinitionParts {
   actions: readonly ({ action: ActionDefinition; fits: boolean } | null)[];
 }
 
-/** The parts of any object; the limits of definition-bounds.ts hold for it. */
+/** The parts of any object; the limits above hold for it. */
 export function readParts(value: JsonObject): DefinitionParts {
   const trigger = readTrigger(value.trigger);
   const given = isJsonObject(value.trigger) ? value.trigger.verify : undefined;

@@ -60,4 +60,22 @@ describe("the sources", () => {
     const SILENCED = new RegExp(`@ts-(${"ignore"}|${"nocheck"}|${"expect-error"})`);
     expect(paths(src, ({ text }) => SILENCED.test(text))).toEqual([]);
   });
+
+  test("every file that a comment or a page names is there", () => {
+    const there = new Set(readSources("src", "web", "test", "scripts", "client").flatMap(({ path }) => endingsOf(path)));
+    const pages = ["ARCHITECTURE.md", "README.md"].map((path) => ({ path, text: readFileSync(join(PROJECT_ROOT, path), "utf8") }));
+    const comments = src.map(({ path, text }) => ({ path, text: (text.match(/\/\*\*[\s\S]*?\*\/|\/\/ .*/g) ?? []).join("\n") }));
+    const gone = [...pages, ...comments].flatMap(({ path, text }) =>
+      (text.match(/(?<![\w/.-])(?:[a-z][a-z0-9-]*\/)*[a-z][a-z0-9-]*\.ts\b/g) ?? [])
+        .filter((name) => !there.has(name))
+        .map((name) => `${path}: ${name}`),
+    );
+    expect(gone).toEqual([]);
+  });
 });
+
+/** `src/event/run.ts`, `event/run.ts`, `run.ts`. */
+function endingsOf(path: string): string[] {
+  const parts = path.split("/");
+  return parts.map((_, index) => parts.slice(index).join("/"));
+}
