@@ -1,8 +1,8 @@
 /**
- * The parts of a definition that the rules beyond the shapes can be checked on, whatever else is wrong with it, so that all problems are
- * told at once. A field that does not fit is stood in for by one of the type's own examples; its problem is told by the shape alone.
+ * Reading a value that may be anything: how large it may be, checked before anything walks it by a walk that stops at the first bound, and the
+ * parts that the rules beyond the shapes can be checked on, whatever else is wrong with it, so that all problems are told at once. A field
+ * that does not fit is stood in for by one of the type's own examples; its problem is told by the shape alone.
  */
-
 import type { TSchema } from "typebox";
 import { findAction } from "../action/registry.ts";
 import { checkShape, dropStrangers } from "../ground/check-shape.ts";
@@ -22,7 +22,7 @@ export interface DefinitionParts {
   actions: readonly ({ action: ActionDefinition; fits: boolean } | null)[];
 }
 
-/** The parts of any object; the limits above hold for it. */
+/** The parts of any object; `checkBounds` found none broken. */
 export function readParts(value: JsonObject): DefinitionParts {
   const trigger = readTrigger(value.trigger);
   const given = isJsonObject(value.trigger) ? value.trigger.verify : undefined;
