@@ -1,7 +1,8 @@
 /**
  * Counts what a name did within a window of time, in memory: calls, sign-in attempts, writes. A window begins with its first count. A full
  * one is never forgotten before it ends, however many names come after it: where there is no room for another name, the new name is
- * refused. It forgets with the process, and never knows what it counts.
+ * refused; or, where strangers may keep nobody out, it is let in and the oldest one is forgotten. It forgets with the process, and never
+ * knows what it counts.
  */
 import type { Clock } from "./clock.ts";
 
@@ -16,21 +17,32 @@ interface Window {
   endsAtMonotonicMs: number;
 }
 
+/** What becomes of a new name where all the windows there is room for are full. */
+type Crowd = "refuses" | "lets in";
+
 export class Limiter {
   readonly limit: number;
   readonly #clock: Clock;
   readonly #windowMs: number;
   readonly #maxWindows: number;
+  readonly #crowd: Crowd;
   /** In the order they were opened, which is the order in which they end. */
   readonly #windows = new Map<string, Window>();
   /** How many of them are full. */
   #full = 0;
 
-  constructor(clock: Clock, limit: number, windowMs: number, maxWindows = MAX_WINDOWS) {
+  constructor(
+    clock: Clock,
+    limit: number,
+    windowMs: number,
+    maxWindows = MAX_WINDOWS,
+    crowd: Crowd = "refuses",
+  ) {
     this.#clock = clock;
     this.limit = limit;
     this.#windowMs = windowMs;
     this.#maxWindows = maxWindows;
+    this.#crowd = crowd;
   }
 
   /** When there is room for one more of the name, milliseconds since the epoch; null while there is. Opens nothing. */
@@ -55,7 +67,7 @@ export class Limiter {
     if (window === undefined) {
       this.#forget(name);
       this.#forgetEnded(nowMs);
-      if (this.#windows.size >= this.#maxWindows) this.#forgetLeast();
+      if (this.#windows.size >= this.#maxWindows) this.#makeRoom();
       window = { count: 0, endsAtMonotonicMs: nowMs + this.#windowMs };
       this.#windows.set(name, window);
     }
@@ -92,7 +104,7 @@ export class Limiter {
 
   /** The first window to end where all that there is room for are full; else null. */
   #findCrowd(nowMs: number): Window | null {
-    if (this.#full < this.#maxWindows) return null;
+    if (this.#crowd === "lets in" || this.#full < this.#maxWindows) return null;
     this.#forgetEnded(nowMs);
     return this.#full < this.#maxWindows ? null : (this.#windows.values().next().value ?? null);
   }
@@ -102,6 +114,12 @@ export class Limiter {
       if (window.endsAtMonotonicMs > nowMs) return;
       this.#forget(name);
     }
+  }
+
+  #makeRoom(): void {
+    const [oldest] = this.#windows.keys();
+    if (this.#crowd === "refuses" || this.#full < this.#maxWindows) this.#forgetLeast();
+    else if (oldest !== undefined) this.#forget(oldest);
   }
 
   /** Forgets, of the windows that are not full, those with the least in them, and of those the oldest. */

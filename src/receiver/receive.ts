@@ -24,6 +24,9 @@ import {
 } from "./refusal.ts";
 import { SilenceWatch } from "./silence.ts";
 
+/** Of so many addresses unverified calls are counted; a flood from more of them keeps no other address out. */
+const MAX_SOURCES = 50_000;
+
 interface ReceiverRequest {
   appId: string;
   name: string;
@@ -59,7 +62,14 @@ export class Receiver {
 
   constructor(deps: ReceiverDeps) {
     this.#deps = deps;
-    this.#unverified = new Limiter(deps.clock, deps.limits.unverifiedCallsPerMinute, CAP_WINDOW_MS);
+    const { unverifiedCallsPerMinute } = deps.limits;
+    this.#unverified = new Limiter(
+      deps.clock,
+      unverifiedCallsPerMinute,
+      CAP_WINDOW_MS,
+      MAX_SOURCES,
+      "lets in",
+    );
     this.#ring = new CallRing(deps);
     this.#health = new ReceiverHealth(deps);
     this.#silence = new SilenceWatch(deps, this.#health);

@@ -5,10 +5,12 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
 import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
+import type { Refusal } from "../../src/ground/refusal.ts";
+import { Receiver } from "../../src/receiver/receive.ts";
 import { ReceivedBody, receiveCall } from "../../src/verify/received-call.ts";
 import { signature } from "../../src/verify/signature.ts";
 import { HOOK_SECRET, receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
-import { type Answer, type RunningService, startRunningService } from "../kit/running-service.ts";
+import { type Answer, APP, type RunningService, startRunningService } from "../kit/running-service.ts";
 import { bytes, FORM_TYPE, makeKeys, recipe } from "../kit/sender-call.ts";
 import { START_MS } from "../kit/virtual-clock.ts";
 
@@ -161,6 +163,20 @@ describe("nothing that costs more than a millisecond is computed before the addr
       const { name, ...init } = make(true);
       expect([words, told(await running.hook(name, init as Parameters<RunningService["hook"]>[1]))]).toEqual([words, "taken"]);
     }
+  });
+
+  test("a good one of another address is taken, from however many addresses bad ones flood", async () => {
+    const { store, relays, log } = running.service;
+    const limits = { ...LIMITS, unverifiedCallsPerMinute: 1 };
+    const flooded = new Receiver({ store, clock: running.clock, relays, log, limits, onCall: () => undefined });
+    const isRefused = (source: string) => flooded.requireReceiver(APP, "none", () => source).catch(({ code }: Refusal) => code);
+    for (let n = 0; n < 60_000; n++) await isRefused(`2001:db8:${n.toString(16)}::/64`);
+    expect(await isRefused("2001:db8:ea5f::/64")).toBe("source_capped");
+    const { name, headers, body } = CALLS["the fields of a form of 200 KB"](true);
+    const call = { appId: APP, name, headers: new Headers(headers), body: bytes(body), search: "", source: () => "203.0.113.9" };
+    expect(await flooded.receive(call)).toMatchObject({ received: true });
+    expect(await isRefused("203.0.113.9")).toBe("unknown_receiver");
+    await flooded.stop();
   });
 });
 
