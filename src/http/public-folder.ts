@@ -38,7 +38,7 @@ export class PublicFolder {
     if (pathname !== PREFIX && !pathname.startsWith(`${PREFIX}/`)) return null;
     if (!isPagesHost(request)) return redirect(`http://${pagesHost(request)}${pathname}${search}`);
     const root = await realpath(this.#folder).catch(() => null);
-    if (root === null) throw missing();
+    if (root === null || !(await stat(root)).isDirectory()) throw missing();
     const file = pathname === PREFIX ? null : await this.#find(root, pathname.slice(PREFIX.length + 1));
     if (file === null) return redirect(`${pathname}/${search}`);
     const path = file.split(sep).map(encodeURIComponent).join("/");
@@ -55,19 +55,22 @@ export class PublicFolder {
     const real = await realpath(wanted).catch(() => null);
     if (real === null || !isShown(relative(root, real))) throw missing();
     const found = await stat(real);
-    if (found.isFile()) return relative(root, real);
+    const endsInSlash = names.at(-1) === "";
+    if (found.isFile() && !endsInSlash) return relative(root, real);
     if (!found.isDirectory()) throw missing();
-    return names.at(-1) === "" ? await this.#find(root, `${rest}index.html`) : null;
+    return endsInSlash ? await this.#find(root, `${rest}index.html`) : null;
   }
 
   async #open(root: string): Promise<Files> {
     const assets = relative(process.cwd(), root);
     if (this.#files?.of !== assets) {
       const options = { assets, prefix: PREFIX, etag: false, decodeURI: true, alwaysStatic: false };
-      this.#files = {
-        of: assets,
-        app: staticPlugin({ ...options, ignorePatterns: [LISTED], headers: HEADERS }),
-      };
+      const app = staticPlugin({ ...options, ignorePatterns: [LISTED], headers: HEADERS });
+      this.#files = { of: assets, app };
+      // It looks through the whole folder once; what was in its way then may be gone when it is asked again.
+      app.catch(() => {
+        this.#files = null;
+      });
     }
     return await this.#files.app;
   }

@@ -100,6 +100,7 @@ describe("nothing else is served", () => {
   for (const path of [
     "/public/none.html",
     "/public/bare/",
+    "/public/app.js/",
     "/public/.env",
     "/public/shop/.hidden/x.txt",
     "/public/out.txt",
@@ -123,6 +124,20 @@ describe("nothing else is served", () => {
       const heard = await askPlainly(path);
       expect([path, heard.slice(9, 12), heard.includes('"ambiguous_request"')]).toEqual([path, "400", true]);
     }
+  });
+
+  test("where public is a file, until it is a folder", async () => {
+    const own = await mkdtemp(join(tmpdir(), "relay-public-"));
+    await writeFile(join(own, "public"), "secret");
+    await using file = await startRunningService({ config: { mode: "local", baseUrl: null, serviceDir: own }, environments: ["local"] });
+    const at = `http://localhost:${file.service.port}/public/index.html`;
+    const look = (address: string) => fetch(address.replace("localhost", "127.0.0.1"), { headers: { host: new URL(address).host } });
+    for (const address of [at, at.replace("index.html", "")]) expect((await look(address)).status).toBe(404);
+    await rm(join(own, "public"));
+    await mkdir(join(own, "public"));
+    await writeFile(join(own, "public", "index.html"), "<p>now</p>");
+    expect(await (await look(at)).text()).toBe("<p>now</p>");
+    await rm(own, { recursive: true });
   });
 
   test("a server serves no such folder", async () => {
