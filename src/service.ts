@@ -31,7 +31,7 @@ import { makeSigninLink, openData } from "./startup/open-data.ts";
 import { makeReadyCheck, startWithRoom, stopListening } from "./startup/readiness.ts";
 import type { Store } from "./store/port.ts";
 
-/** After the first requests of a start, before the first call is likely. */
+/** Behind the first requests of a start, before the first call is likely. */
 const WARM_UP_AFTER_MS = 50;
 
 /** What a test may put in the place of the world outside. */
@@ -237,7 +237,10 @@ async function startOnce(
   const port = app.server?.port ?? config.port;
   listening = `http://${config.host.includes(":") ? `[${config.host}]` : config.host}:${port}`;
   started.defer(() => stopListening(app.server, clock));
-  started.defer(clock.after(WARM_UP_AFTER_MS, () => void caller.warmUp()));
+  const warmUp = async (): Promise<void> => {
+    if ((await relays.current()).sendingCount > 0) await caller.warmUp();
+  };
+  started.defer(clock.after(WARM_UP_AFTER_MS, () => void warmUp().catch(() => undefined)));
   await runner.start();
   await scheduler.start();
   await capture.start();

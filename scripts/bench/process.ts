@@ -10,6 +10,8 @@ interface Started<Ready> extends AsyncDisposable {
   pid: number;
   /** Resident memory now, in MiB. */
   residentMiB(): Promise<number>;
+  /** CPU time since its start, in ticks of 10 ms. */
+  cpuMs(): Promise<number>;
 }
 
 /** Starts a script of this folder and waits for its first line, which is JSON. */
@@ -25,6 +27,14 @@ export async function start<Ready>(script: string, ...args: string[]): Promise<S
     async residentMiB() {
       const status = await Bun.file(`/proc/${child.pid}/status`).text();
       return Math.round(Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024);
+    },
+    async cpuMs() {
+      const stat = await Bun.file(`/proc/${child.pid}/stat`).text();
+      const [user, system] = stat
+        .slice(stat.lastIndexOf(")") + 2)
+        .split(" ")
+        .slice(11, 13);
+      return 10 * (Number(user) + Number(system));
     },
     async [Symbol.asyncDispose]() {
       child.kill("SIGTERM");

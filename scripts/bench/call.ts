@@ -1,0 +1,41 @@
+/**
+ * What one call out costs: posts notices one after another to a URL of this machine, and prints the µs of CPU that each took, all threads,
+ * after a thousand to warm up. `product` is the service's own way out, rules and all; `bare` a keep-alive client that signs and posts.
+ *
+ * bun scripts/bench/call.ts <product|bare> <url> <calls>
+ */
+import { systemClock } from "../../src/ground/clock.ts";
+import { createCaller, signNotice } from "../../src/outbound/caller.ts";
+
+const [kind = "product", url = "", count = "2000"] = process.argv.slice(2);
+const WARM_UP_CALLS = 1_000;
+const signingSecret = "sgn_bench";
+const body = JSON.stringify({ id: "evt_bench", event: { note: "x".repeat(600) } });
+const caller = createCaller({ ownHosts: () => ["relay.example"], allowPrivate: [], clock: systemClock });
+
+async function callProduct(): Promise<boolean> {
+  const outcome = await caller.call({ url, body, signingSecret, local: true });
+  return outcome.kind === "answered" && outcome.ok && outcome.body === "ok";
+}
+
+async function callBare(): Promise<boolean> {
+  const headers = {
+    "content-type": "application/json",
+    "x-service-signature": signNotice(signingSecret, body, Date.now()),
+  };
+  const response = await fetch(url, { method: "POST", headers, body });
+  return (await response.text()) === "ok" && response.ok;
+}
+
+async function repeat(calls: number): Promise<void> {
+  const call = kind === "product" ? callProduct : callBare;
+  for (let index = 0; index < calls; index++)
+    if (!(await call())) throw new Error(`${url} did not answer ok`);
+}
+
+await repeat(WARM_UP_CALLS);
+const begun = process.cpuUsage();
+await repeat(Number(count));
+const { user, system } = process.cpuUsage(begun);
+console.log(Math.round((user + system) / Number(count)));
+process.exit(0);
