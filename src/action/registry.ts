@@ -1,4 +1,7 @@
-/** Every action type, in the order of the specification's table, and an action of a definition bound to its own. A new one is its file and one line here. */
+/**
+ * Every action type, in the order of the specification's table, and an action of a definition bound to its own. A new one is its file and one
+ * line here.
+ */
 import type { Json } from "../ground/json.ts";
 import type { Writer } from "../store/port.ts";
 import { callUrl } from "./call-url.ts";

@@ -57,7 +57,7 @@ export function renderReason(
   const whole = cutToLine(render(reason), Number.POSITIVE_INFINITY);
   const line = cutToLine(whole, MAX_REASON_CHARS);
   if (line !== whole)
-    warn?.(
+    warn(
       `reason was cut: filled in it has more than ${MAX_REASON_CHARS} characters, so its beginning was kept.`,
     );
   return line;

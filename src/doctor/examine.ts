@@ -62,8 +62,7 @@ async function lookInside(patient: Patient): Promise<Finding[]> {
     if (schema !== SCHEMA_VERSION) return findings;
     for (const check of ROW_CHECKS) findings.push(await check(database, patient));
   } catch (error) {
-    const todo = "stop the server and restore a backup with relay restore <file>";
-    findings.push(failure("database", `It cannot be read: ${(error as Error).message}.`, todo));
+    findings.push(failure("database", `It cannot be read: ${(error as Error).message}.`, RESTORE));
   }
   return findings;
 }

@@ -44,7 +44,7 @@ export function openReceiver(
   row: ReceiverRow,
   definition: Definition,
   barsUnsigned: boolean,
-  rooms: { sealer: Sealer; baseUrl: () => string },
+  deps: { sealer: Sealer; baseUrl: () => string },
 ): LiveReceiver | null {
   const trigger = definition.trigger;
   if (trigger.kind !== "receiver") return null;
@@ -54,9 +54,9 @@ export function openReceiver(
     ? "scheme_renamed"
     : unsigned && barsUnsigned
       ? "relay_unsigned_event"
-      : openVerifier(row, trigger.verify, rooms.sealer);
+      : openVerifier(row, trigger.verify, deps.sealer);
   return {
-    url: receiverUrl(rooms.baseUrl(), row.appId, row.name),
+    url: receiverUrl(deps.baseUrl(), row.appId, row.name),
     verifier: typeof opened === "string" ? null : opened,
     closed: typeof opened === "string" ? opened : null,
     bodies: bindScheme(trigger.verify)?.bodies ?? "json_or_form",

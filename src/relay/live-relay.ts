@@ -75,7 +75,7 @@ export class Snapshot {
   }
 }
 
-interface LiveRelayRooms {
+interface LiveRelayDeps {
   store: Store;
   sealer: Sealer;
   /** Public origin without a trailing slash. */
@@ -87,13 +87,13 @@ interface LiveRelayRooms {
 }
 
 export class LiveRelays {
-  readonly #rooms: LiveRelayRooms;
+  readonly #deps: LiveRelayDeps;
   #snapshot: Snapshot | null = null;
   #loading: Promise<Snapshot> | null = null;
   #generation = 0;
 
-  constructor(rooms: LiveRelayRooms) {
-    this.#rooms = rooms;
+  constructor(deps: LiveRelayDeps) {
+    this.#deps = deps;
   }
 
   /** The relays as of the last change. */
@@ -112,23 +112,23 @@ export class LiveRelays {
   /** One that cannot be opened is closed alone: its events wait, and every other relay goes on. */
   #open(row: LiveRow): LiveRelay {
     try {
-      return openRelay(row, this.#rooms);
+      return openRelay(row, this.#deps);
     } catch (error) {
-      this.#rooms.onUnreadable?.(row, error);
-      return closeRelay(row, this.#rooms);
+      this.#deps.onUnreadable?.(row, error);
+      return closeRelay(row, this.#deps);
     }
   }
 
   #load(): Promise<Snapshot> {
     if (this.#loading !== null) return this.#loading;
     const generation = this.#generation;
-    const loading = this.#rooms.store.read(listLiveRows).then(
+    const loading = this.#deps.store.read(listLiveRows).then(
       (rows) => {
         const snapshot = new Snapshot(rows.map((row) => this.#open(row)));
         if (generation === this.#generation) {
           this.#snapshot = snapshot;
           this.#loading = null;
-          this.#rooms.onReload?.(snapshot);
+          this.#deps.onReload?.(snapshot);
         }
         return snapshot;
       },
@@ -163,7 +163,7 @@ function fingerprintOf(text: string): string {
   return digest.subarray(0, 16).toString("base64url");
 }
 
-function openRelay(row: LiveRow, rooms: LiveRelayRooms): LiveRelay {
+function openRelay(row: LiveRow, deps: LiveRelayDeps): LiveRelay {
   const { definition } = RELAY.read(row);
   const actions = openActions(definition.actions);
   const trigger = definition.trigger;
@@ -182,17 +182,15 @@ function openRelay(row: LiveRow, rooms: LiveRelayRooms): LiveRelay {
     sends: actions.some(({ sends }) => sends),
     barsUnsigned,
     waiting: row.state === "paused" || row.heldAt !== null,
-    receiver: openReceiver(row, definition, barsUnsigned, rooms),
+    receiver: openReceiver(row, definition, barsUnsigned, deps),
     signingSecret:
-      row.signingSecret === null
-        ? null
-        : rooms.sealer.unseal(row.signingSecret, signingSecretContext(row.id)),
-    digestAddress: (email) => digestAddress(rooms.sealer, email),
+      row.signingSecret === null ? null : deps.sealer.unseal(row.signingSecret, signingSecretContext(row.id)),
+    digestAddress: (email) => digestAddress(deps.sealer, email),
   };
 }
 
 /** Stands for a relay of which nothing is known but that it is there. */
-function closeRelay(row: LiveRow, rooms: LiveRelayRooms): LiveRelay {
+function closeRelay(row: LiveRow, deps: LiveRelayDeps): LiveRelay {
   const trigger: Definition["trigger"] = { kind: "data_change", collection: "", on: [] };
   return {
     id: row.id,
@@ -208,7 +206,7 @@ function closeRelay(row: LiveRow, rooms: LiveRelayRooms): LiveRelay {
     barsUnsigned: true,
     waiting: true,
     receiver: {
-      url: receiverUrl(rooms.baseUrl(), row.appId, row.name),
+      url: receiverUrl(deps.baseUrl(), row.appId, row.name),
       verifier: null,
       closed: "unreadable",
       bodies: "json",
@@ -217,7 +215,7 @@ function closeRelay(row: LiveRow, rooms: LiveRelayRooms): LiveRelay {
       unsigned: false,
     },
     signingSecret: null,
-    digestAddress: (email) => digestAddress(rooms.sealer, email),
+    digestAddress: (email) => digestAddress(deps.sealer, email),
   };
 }
 

@@ -174,7 +174,7 @@ async function finish(
   await auditRelay(tx, context, before === null ? "relay.created" : "relay.updated", before, after);
   const references = await warnOfReferences(tx, environmentId, definition);
   return {
-    relay: await showRelay(tx, context, after, { isNew: before === null }),
+    relay: await showRelay(tx, context, after),
     receiverSecret: made?.minted ?? null,
     signingSecret: signing?.shown ?? null,
     warnings: [...warnings, ...warnOwnHost(definition, context.baseUrl), ...references],

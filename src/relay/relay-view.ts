@@ -97,14 +97,10 @@ export async function listRelays(
   return { items: await showRows(tx, context, shown), next };
 }
 
-/** One relay in full. One that was made in this transaction has done nothing yet, so that nothing of it is counted. */
-export async function showRelay(
-  tx: Reader,
-  context: ViewContext,
-  row: RelayRow,
-  { isNew = false }: { isNew?: boolean } = {},
-): Promise<RelayView> {
-  const [item = viewItem(context, row, null, NOTHING_YET)] = isNew ? [] : await showRows(tx, context, [row]);
+/** One relay in full. */
+export async function showRelay(tx: Reader, context: ViewContext, row: RelayRow): Promise<RelayView> {
+  const [item] = await showRows(tx, context, [row]);
+  if (item === undefined) throw new Error("A relay row gave no item.");
   const signing = row.signingSecretSetAt;
   return {
     ...item,
@@ -119,18 +115,14 @@ export async function showRelay(
 
 async function showRows(tx: Reader, context: ViewContext, rows: readonly RelayRow[]): Promise<RelayItem[]> {
   const { id } = context.environment;
-  const counts = await countLastDay(
-    tx,
-    id,
-    rows.map((row) => row.name),
-    context.nowMs,
+  const lastEvents = new Map<string, number | null>();
+  for (const { name } of rows) lastEvents.set(name, await findLastEventAt(tx, id, name));
+  // Events are found by the relay's name, so that one made anew goes on where the one before it ended; where none ever came, none is counted.
+  const names = [...lastEvents.values()].every((at) => at === null) ? [] : [...lastEvents.keys()];
+  const counts = names.length === 0 ? null : await countLastDay(tx, id, names, context.nowMs);
+  return rows.map((row) =>
+    viewItem(context, row, lastEvents.get(row.name) ?? null, counts?.get(row.name) ?? NOTHING_YET),
   );
-  const items: RelayItem[] = [];
-  for (const row of rows) {
-    const lastEventAt = await findLastEventAt(tx, id, row.name);
-    items.push(viewItem(context, row, lastEventAt, counts.get(row.name) ?? NOTHING_YET));
-  }
-  return items;
 }
 
 const NOTHING_YET: RelayCounts = { done: 0, failed: 0, dead: 0, waiting: 0 };

@@ -30,7 +30,10 @@ export interface TriggerType<Trigger = unknown> {
 
 const MAX_SHOWN_CHOICES = 4;
 
-/** What a trigger matches, in words: " where status = paid and size = 4". It begins with a space, to follow any sentence; empty where everything matches. */
+/**
+ * What a trigger matches, in words: " where status = paid and size = 4". It begins with a space, to follow any sentence; empty where
+ * everything matches.
+ */
 export function sayMatch(
   match: Readonly<Record<string, unknown>> | undefined,
   word: "with" | "where",

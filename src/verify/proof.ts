@@ -152,8 +152,9 @@ interface Timestamp {
 }
 
 /**
- * Reads and checks a timestamp: 1 to 13 ASCII digits, of which 12 or 13 are milliseconds and fewer are seconds. A string answer is the cause of a refusal. `raw` is a header's text, a header part's value or a body
- * field (a non-negative integer counts as its digits). Seconds are compared in whole seconds, as senders' own libraries do.
+ * Reads and checks a timestamp: 1 to 13 ASCII digits, of which 12 or 13 are milliseconds and fewer are seconds; they are signed as received,
+ * and never rewritten. A string answer is the cause of a refusal. `raw` is a header's text, a header part's value or a body field (a
+ * non-negative integer counts as its digits). Seconds are compared in whole seconds, as senders' own libraries do.
  */
 export function readTimestamp(
   raw: Json | undefined,

@@ -184,8 +184,8 @@ interface HeaderParts {
 
 /**
  * Reads the named parts of a signature header such as `t=1768478400,v1=5c14…`: split on the separator, each part a name, the first `=`, and
- * a value taken verbatim. Names are case-sensitive; unknown and empty parts are skipped. `too_many` where more than 8 are named `signatureKey`. Source: recipes,
- * "Header parts".
+ * a value taken verbatim. Names are case-sensitive; unknown and empty parts are skipped. `too_many` where more than 8 are named
+ * `signatureKey`. Source: recipes, "Header parts".
  */
 function readHeaderParts(
   header: string,

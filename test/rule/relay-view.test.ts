@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { DAY_MS } from "../../src/ground/limit.ts";
 import { readPageRequest } from "../../src/ground/page.ts";
 import { newId } from "../../src/ground/text.ts";
+import { deleteRelay } from "../../src/relay/relay-state.ts";
 import { listRelays } from "../../src/relay/relay-view.ts";
 import { openFreshStore } from "../kit/fresh-store.ts";
 import { HOOKS, makeRelayKit, receiver, schedule } from "../kit/relay-kit.ts";
@@ -97,6 +98,16 @@ describe("the list of relays", () => {
       { ...before, waiting: 2_000, approximate: true },
       { ...quiet, approximate: true },
     ]);
+  });
+
+  test("of a relay that is made again, an answer shows from the first on what came under its name", async () => {
+    await kit.create(receiver("again", HOOKS));
+    await addEvents("again", "dead", clock.now() - 1_000, 2);
+    const here = await kit.context();
+    await store.write("dashboard", (tx) => deleteRelay(tx, here, "again"));
+    const { relay } = await kit.create(receiver("again", HOOKS));
+    expect([relay.last24h.dead, relay.lastEventAt]).toEqual([2, new Date(clock.now() - 1_000).toISOString()]);
+    expect((await list()).find(({ name }) => name === "again")).toMatchObject({ last24h: relay.last24h, lastEventAt: relay.lastEventAt });
   });
 
   test("walks indexes alone, whatever the number of events", () => {
