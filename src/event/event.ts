@@ -88,12 +88,11 @@ export const EVENT_TO_RUN = EVENT.pick(
   "mapVersion",
   "reason",
   "personId",
-  "chosen",
   "unsigned",
-  "warnings",
   "createdAt",
 );
-export type EventToRun = RowOf<typeof EVENT_TO_RUN>;
+/** Its two lists are JSON text still, null for none: one that cannot be read fails its own event and no other of the batch. */
+export type EventToRun = RowOf<typeof EVENT_TO_RUN> & { warnings: string | null; chosen: string | null };
 
 /** What every road to an event that is not there is refused with. */
 export function refuseUnknownEvent(id: string): Refusal {

@@ -69,7 +69,12 @@ export async function expungeByHand(store: Store, request: ExpungeRequest): Prom
   const eventSeq = await store.write("erasure", (tx) => beginExpunging(tx, request));
   for (let after: number | null = 0; after !== null; ) {
     const from: number = after;
-    after = await store.write("erasure", (tx) => expungeRuns(tx, eventSeq, from));
+    after = await store.write("erasure", async (tx) => {
+      const next = await expungeRuns(tx, eventSeq, from);
+      // Told at the end: what is given back of the file before it would leave what the last runs quoted.
+      if (next === null) tx.touch("erasure");
+      return next;
+    });
   }
 }
 
@@ -89,7 +94,6 @@ async function beginExpunging(tx: Writer, request: ExpungeRequest): Promise<numb
   }
   if (readExpunged(parseJson(event.payload)) !== null) return event.seq;
   const why: Expunged = "payload_expunged";
-  tx.touch("erasure");
   await expungePayload(tx, event.seq, why);
   const ends = event.state === "queued";
   if (ends) {

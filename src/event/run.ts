@@ -95,10 +95,13 @@ export async function listReadyRelays(tx: Reader): Promise<string[]> {
 }
 
 /** The oldest due events of a relay, in arrival order, not taken. */
-export function listDueEvents(tx: Reader, relayId: string, limit: number): Promise<EventToRun[]> {
-  const rest = `INDEXED BY event_ready WHERE relay_id = $relayId AND state = 'queued' AND next_attempt_at IS NULL ORDER BY seq LIMIT $limit`;
-  return EVENT_TO_RUN.all(tx, rest, { relayId, limit });
+export async function listDueEvents(tx: Reader, relayId: string, limit: number): Promise<EventToRun[]> {
+  const rows = await tx.all<Pick<EventToRun, "warnings" | "chosen">>(DUE, { relayId, limit });
+  return rows.map((row) => EVENT_TO_RUN.read(row));
 }
+
+const DUE = `SELECT ${EVENT_TO_RUN.columns}, warnings, chosen FROM event INDEXED BY event_ready
+  WHERE relay_id = $relayId AND state = 'queued' AND next_attempt_at IS NULL ORDER BY seq LIMIT $limit`;
 
 /** The event as it is once its next attempt counts. */
 export function countAttempt(event: EventToRun): EventToRun {

@@ -62,7 +62,7 @@ export class Attempt {
     this.startedAtMs = startedAtMs;
     this.#deps = deps;
     this.#payload = parseJson(event.payload) as JsonObject;
-    this.warnings = new Set(event.warnings);
+    this.warnings = new Set(event.warnings === null ? [] : (parseJson(event.warnings) as string[]));
   }
 
   /** The attempt as it is now, to go on with in a transaction that may be run again. */

@@ -10,7 +10,7 @@ import { dropIntent, settleEffect, type Work } from "../event/effect.ts";
 import type { EventToRun } from "../event/event.ts";
 import { readMemory } from "../event/memory.ts";
 import { readRecordPerson } from "../event/payload.ts";
-import { isJsonObject, type Json, type JsonObject, scalarText } from "../ground/json.ts";
+import { isJsonObject, type Json, type JsonObject, parseJson, scalarText } from "../ground/json.ts";
 import type { RaisableLimits } from "../ground/limit.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { findPerson } from "../people/person.ts";
@@ -174,7 +174,8 @@ export async function alignWithEarlier(
   const stray = listStrayIntents(actions, memory);
   for (const work of stray) await settleStray(tx, event, work, run);
   if (stray.length > 0) memory = await readMemory(tx, event.seq);
-  return alignActions(actions, memory, new Set(event.chosen));
+  const chosen = event.chosen === null ? [] : (parseJson(event.chosen) as string[]);
+  return alignActions(actions, memory, new Set(chosen));
 }
 
 /**

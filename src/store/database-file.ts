@@ -6,7 +6,7 @@ import { constants, Database, type SQLQueryBindings } from "bun:sqlite";
 import { existsSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import { SCHEMA_VERSION } from "./migrate.ts";
-import type { Reader, SqlValue } from "./port.ts";
+import type { Reader, SqlArguments } from "./port.ts";
 
 const BUSY_TIMEOUT_MS = 2_000;
 
@@ -50,12 +50,20 @@ export function openDatabaseFile(file: string): DatabaseFile {
   };
   return {
     file,
-    get: <Row>(sql: string, ...values: SqlValue[]) =>
-      ask(() => database.query<Row, SQLQueryBindings[]>(sql).get(...values)),
-    all: <Row>(sql: string, ...values: SqlValue[]) =>
-      ask(() => database.query<Row, SQLQueryBindings[]>(sql).all(...values)),
+    get: <Row>(sql: string, ...values: SqlArguments) =>
+      ask(() => database.query<Row, SQLQueryBindings[]>(sql).get(...signed(values))),
+    all: <Row>(sql: string, ...values: SqlArguments) =>
+      ask(() => database.query<Row, SQLQueryBindings[]>(sql).all(...signed(values))),
     [Symbol.dispose]: () => database.close(),
   };
+}
+
+/** A file opened by its address cannot be opened strict, and then a name without its sign binds nothing and says nothing. */
+function signed(values: SqlArguments): SQLQueryBindings[] {
+  const [first] = values;
+  if (typeof first !== "object" || first === null || first instanceof Uint8Array)
+    return values as SQLQueryBindings[];
+  return [Object.fromEntries(Object.entries(first).map(([name, value]) => [`$${name}`, value]))];
 }
 
 /** The schema's number; null where the file holds no schema of this service. */

@@ -22,7 +22,9 @@ export type Topic =
   | "record_change"
   /** What remains of a person, or of an event, is to be removed. */
   | "erasure";
-/** Each topic with the ids that were named with it; none: any of it. */
+/** All but an event, whose relay is always named. */
+export type PlainTopic = Exclude<Topic, "event">;
+/** Each topic with the ids that were named with it. */
 export type Touched = ReadonlyMap<Topic, ReadonlySet<string>>;
 
 /** A consistent view of the store. */
@@ -42,7 +44,8 @@ export interface Writer extends Reader {
   /** Calls `work` once, after this transaction is durable; never when it is rolled back. */
   afterCommit(work: () => void): void;
   /** Names what this transaction changes; the store's listeners are told once it is durable, never when it is rolled back. */
-  touch(topic: Topic, id?: string): void;
+  touch(topic: PlainTopic): void;
+  touch(topic: "event", relayId: string): void;
 }
 
 /** Who writes. Change capture skips `relay` and `erasure`. */

@@ -4,7 +4,7 @@
  * the room whose noun it serves.
  */
 import { type Json, parseJson, writeJson } from "../ground/json.ts";
-import type { Reader, SqlNames, SqlValue, Topic, Writer } from "./port.ts";
+import type { PlainTopic, Reader, SqlNames, SqlValue, Writer } from "./port.ts";
 
 /** A column whose values are `Value` in code. `key`: the rows are told apart by it; `given`: the database numbers the rows itself. */
 interface Column<Value> {
@@ -48,7 +48,7 @@ interface TableWords<All extends Columns> {
   /** What names one row. */
   key: readonly (keyof All & string)[];
   /** Told after the commit of every insert, update and delete made here. */
-  topic?: Topic;
+  topic?: PlainTopic;
   columns: All;
 }
 
@@ -119,6 +119,7 @@ class Selection<All extends Columns> {
     for (const [name, kept] of this.kept) {
       const value = row[name];
       if (value === null) continue;
+      if (value === undefined) throw new Error(`${name} of ${this.name} was not selected.`);
       row[name] = kept === "flag" ? value === 1 : parseJson(value as string);
     }
     return row as RowOf<Selection<All>> & Omit<Stored, keyof All>;
@@ -126,8 +127,9 @@ class Selection<All extends Columns> {
 }
 
 class Table<All extends Columns> extends Selection<All> {
-  readonly #topic: Topic | null;
+  readonly #topic: PlainTopic | null;
   readonly #key: readonly string[];
+  readonly #inserted: readonly string[];
   readonly #insert: string;
   readonly #insertGiven: string;
   readonly #updates = new Map<string, string>();
@@ -138,6 +140,7 @@ class Table<All extends Columns> extends Selection<All> {
     this.#key = key;
     const inserted = this.names.filter((column) => columns[column]?.given !== true);
     const given = this.names.filter((column) => columns[column]?.given === true);
+    this.#inserted = inserted;
     this.#insert = `INSERT INTO ${name} (${inserted.map(snake).join(", ")})
       VALUES (${inserted.map((column) => `$${column}`).join(", ")})`;
     this.#insertGiven = `${this.#insert} RETURNING ${given.map(snake).join(", ")}`;
@@ -146,20 +149,23 @@ class Table<All extends Columns> extends Selection<All> {
   /** Adds the row, with a value for every column. `conflict`: what follows, such as `ON CONFLICT DO NOTHING`. Answers how many were added. */
   async insert(tx: Writer, row: NewRowOf<Table<All>>, conflict = ""): Promise<number> {
     this.#tell(tx);
-    return await tx.run(conflict === "" ? this.#insert : `${this.#insert} ${conflict}`, this.#write(row));
+    return await tx.run(
+      conflict === "" ? this.#insert : `${this.#insert} ${conflict}`,
+      this.#write(row, this.#inserted),
+    );
   }
 
   /** As `insert`, and answers the number that the database gave, by its column's name. */
   async insertGiven(tx: Writer, row: NewRowOf<Table<All>>): Promise<Pick<RowOf<Selection<All>>, Given<All>>> {
     this.#tell(tx);
-    const added = await tx.get<StoredRow>(this.#insertGiven, this.#write(row));
+    const added = await tx.get<StoredRow>(this.#insertGiven, this.#write(row, this.#inserted));
     if (added === null) throw new Error(`An inserted row of ${this.name} answered nothing.`);
     return added as Pick<RowOf<Selection<All>>, Given<All>>;
   }
 
   /** Writes every column of the row over the one with its key. Answers how many there were: 0 or 1. */
   async update(tx: Writer, row: RowOf<Selection<All>>): Promise<number> {
-    return await this.#set(tx, this.names, this.#write(row));
+    return await this.#set(tx, this.names, this.#write(row, this.names));
   }
 
   /** Writes the columns that `changes` names, and no other, over the row with this key. Answers how many there were: 0 or 1. */
@@ -168,8 +174,8 @@ class Table<All extends Columns> extends Selection<All> {
     key: Partial<RowOf<Selection<All>>>,
     changes: Partial<RowOf<Selection<All>>>,
   ): Promise<number> {
-    const values = { ...this.#write(changes), ...this.#keyOf(key) };
-    return await this.#set(tx, Object.keys(changes), values);
+    const names = Object.keys(changes);
+    return await this.#set(tx, names, { ...this.#write(changes, names), ...this.#keyOf(key) });
   }
 
   /** Removes the row with this key. Answers how many there were: 0 or 1. */
@@ -195,20 +201,26 @@ class Table<All extends Columns> extends Selection<All> {
   }
 
   #keyOf(row: object): SqlNames {
-    return Object.fromEntries(
-      this.#key.map((name) => [name, (row as Record<string, SqlValue>)[name] ?? null]),
-    );
+    const values = row as Record<string, SqlValue | undefined>;
+    return Object.fromEntries(this.#key.map((name) => [name, this.#require(name, values[name])]));
   }
 
-  #write(row: object): SqlNames {
-    if (this.kept.length === 0) return row as SqlNames;
-    const values = { ...row } as Record<string, unknown>;
+  /** The row as it is kept, with a value for each of these columns. */
+  #write(row: object, names: readonly string[]): SqlNames {
+    const values = { ...row } as StoredRow;
+    for (const name of names) this.#require(name, values[name]);
     for (const [name, kept] of this.kept) {
       const value = values[name];
       if (value === null || value === undefined) continue;
       values[name] = kept === "flag" ? Number(value) : writeJson(value as Json);
     }
     return values as SqlNames;
+  }
+
+  /** SQLite would take `undefined` for NULL. */
+  #require<Value>(column: string, value: Value | undefined): Value {
+    if (value !== undefined) return value;
+    throw new Error(`Missing parameter "${column}" of ${this.name}.`);
   }
 
   #tell(tx: Writer): void {

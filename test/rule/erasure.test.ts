@@ -150,10 +150,17 @@ describe("expunging one event by hand", () => {
         ),
       );
     const quoted = async (): Promise<number> => (await running.rows("SELECT 1 FROM run WHERE results LIKE '%secret-2342%'")).length;
+    const left: Promise<number>[] = [];
+    const unlisten = running.service.store.listen((touched) => {
+      if (touched.has("erasure")) left.push(quoted());
+    });
     await fill();
     expect([await quoted(), (await expunge(event)).status, await quoted()]).toEqual([60, 200, 0]);
     await fill();
     expect([await quoted(), (await expunge(event)).status, await quoted()]).toEqual([60, 200, 0]);
+    unlisten();
+    // The file's room is given back when that is told: nothing may be quoted any more then.
+    expect(await Promise.all(left)).toEqual([0, 0]);
   });
 
   test("its replay is refused with payload_expunged", async () => {

@@ -359,17 +359,20 @@ describe("the relays cannot be read", () => {
 });
 
 describe("an event that breaks its run outside every action", () => {
-  const breakPayload = (id: string) => running.service.store.write("app", (tx) => tx.run("UPDATE event SET payload = '{broken' WHERE id = ?1", id));
+  const breakRow = (column: string, id: string) =>
+    running.service.store.write("app", (tx) => tx.run(`UPDATE event SET ${column} = '{broken' WHERE id = ?1`, id));
 
-  for (const [road, action] of [
-    ["database", WRITE],
-    ["sending", CALL],
+  for (const [road, column, action] of [
+    ["database", "payload", WRITE],
+    ["sending", "payload", CALL],
+    ["database", "warnings", WRITE],
+    ["sending", "warnings", CALL],
   ] as const) {
-    test(`does not stop the events behind it on the ${road} road; it is tried seven times and dead`, async () => {
+    test(`by its ${column} does not stop the events behind it on the ${road} road; it is tried seven times and dead`, async () => {
       await saveRelay(running, receiverDefinition({ actions: [action] }));
       await running.api("POST", "/relays/orders/pause");
       const events = await putEvents(running, ["a", "b", "c"]);
-      await breakPayload(events[1] as string);
+      await breakRow(column, events[1] as string);
       await running.api("POST", "/relays/orders/resume");
       await running.drain();
       const states = await running.rows<{ state: string; reason: string | null }>("SELECT state, reason FROM event ORDER BY seq");

@@ -3,7 +3,8 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Store, Touched } from "../../src/store/port.ts";
+import { openDatabaseFile } from "../../src/store/database-file.ts";
+import type { Store, Touched, Writer } from "../../src/store/port.ts";
 import { openSqlite } from "../../src/store/sqlite.ts";
 import { bytes, defineTable, flag, given, integer, json, type NewRowOf, orNull, text } from "../../src/store/table.ts";
 import { VirtualClock } from "../kit/virtual-clock.ts";
@@ -89,6 +90,31 @@ test("a row that leaves a column out is refused, and nothing is written", async 
   expect(insert).rejects.toThrow('Missing parameter "data"');
   await insert.catch(() => undefined);
   expect(await find("short")).toBeNull();
+});
+
+test("a value that is undefined is refused wherever a row or its key is written, and never becomes NULL", async () => {
+  const before = await find("two");
+  const key = { environmentId: 1, name: "two" };
+  const refused = 'Missing parameter "note" of thing';
+  const writes: [work: (tx: Writer) => Promise<unknown>, message: string][] = [
+    [(tx) => THING.insert(tx, { ...ROW, name: "holed", note: undefined } as never), refused],
+    [(tx) => THING.insertGiven(tx, { ...ROW, name: "holed", note: undefined } as never), refused],
+    [(tx) => THING.update(tx, { ...before, note: undefined } as never), refused],
+    [(tx) => THING.change(tx, key, { note: undefined } as never), refused],
+    [(tx) => THING.change(tx, { environmentId: 1 }, { note: "x" }), 'Missing parameter "name" of thing'],
+    [(tx) => THING.delete(tx, { environmentId: 1 }), 'Missing parameter "name" of thing'],
+  ];
+  for (const [work, message] of writes) expect(store.write("app", work)).rejects.toThrow(message);
+  expect([await find("holed"), await find("two")]).toEqual([null, before]);
+});
+
+test("a row is read only from what selected all of its columns", () => {
+  expect(() => THING.read({ name: "two" })).toThrow("isNew of thing was not selected");
+});
+
+test("a database file that lies there binds names as the store does", async () => {
+  using file = openDatabaseFile(join(folder, "data.db"));
+  expect(await THING.get(file, "WHERE name = $name", { name: "two" })).toEqual(await find("two"));
 });
 
 test("a conflict may be passed over", async () => {
