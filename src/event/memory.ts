@@ -11,7 +11,7 @@ import { type LiveAction, openActions } from "../relay/live-relay.ts";
 import type { Reader } from "../store/port.ts";
 import type { RowOf } from "../store/table.ts";
 import { countPlaces, EFFECT, type Memory, makeFreshKeys, openKey, type Slot, type Work } from "./effect.ts";
-import { RUN } from "./run.ts";
+import { RUN, RUN_RESULTS } from "./run.ts";
 
 /** Everything the event's attempts left behind. */
 export async function readMemory(tx: Reader, eventSeq: number): Promise<Memory> {
@@ -73,8 +73,7 @@ function openList(text: string): LiveAction[] {
   return openActions(parseJson(text) as ActionDefinition[]);
 }
 
-const OLD_RUN = RUN.pick("results");
-type OldRun = RowOf<typeof OLD_RUN> & {
+type OldRun = RowOf<typeof RUN_RESULTS> & {
   /** The relay as it was saved last before the run, the audit's JSON; null: nobody knows. */
   saved: string | null;
 };
@@ -92,7 +91,7 @@ async function recallTexts(tx: Reader, eventSeq: number, memory: Memory): Promis
   const works = new Map(memory.works);
   let slots: Slot[] = [];
   let isWhole = true;
-  for (const run of runs.map((stored) => OLD_RUN.read(stored))) {
+  for (const run of runs.map((stored) => RUN_RESULTS.read(stored))) {
     const { results } = run;
     if (!cameToActions(results)) continue;
     const list = openSaved(run, results);

@@ -30,6 +30,9 @@ export const RUN = defineTable({
   },
 });
 
+/** What its actions did, alone. */
+export const RUN_RESULTS = RUN.pick("results");
+
 /** Makes up to `limit` retries whose time has come due, the earliest first; answers how many. */
 export function promoteDueRetries(tx: Writer, limit: number, nowMs: number): Promise<number> {
   return tx.run(
@@ -264,7 +267,7 @@ async function rescue(
   const rescued: Rescued = { queued: 0, dead: [] };
   for (const event of await CUT_OFF.all(tx, `WHERE state = 'running' ${rest}`, values)) {
     const { seq, runs: number, environmentId, relayName } = event;
-    const before = await RUN.get(tx, "WHERE event_seq = $seq AND number = $number", { seq, number });
+    const before = await RUN_RESULTS.get(tx, "WHERE event_seq = $seq AND number = $number", { seq, number });
     const startedAt = event.startedAt ?? event.createdAt;
     const row = { eventSeq: seq, number, startedAt, results: [], actions: null, work: null };
     await RUN.insert(

@@ -2,7 +2,7 @@
 import type { ActionResult } from "../action/contract.ts";
 import { alertDead, alertWaiting, WAITING_CODES } from "../event/alert.ts";
 import type { EventToRun, EventTrigger } from "../event/event.ts";
-import { countAttempt, finishRun, listDueEvents, RUN, type Run, type RunEnd } from "../event/run.ts";
+import { countAttempt, finishRun, listDueEvents, RUN_RESULTS, type Run, type RunEnd } from "../event/run.ts";
 import { MAX_ATTEMPTS, RETRY_DELAYS_MS } from "../ground/limit.ts";
 import type { LiveRelay } from "../relay/live-relay.ts";
 import type { Reader, Writer } from "../store/port.ts";
@@ -80,7 +80,10 @@ async function tellWaiting(
 /** Whether the attempt before failed for it too, whatever else it failed for. */
 async function failedBefore(tx: Reader, { seq, runs, reason }: EventToRun, code: string): Promise<boolean> {
   if (reason === code) return true;
-  const before = await RUN.get(tx, "WHERE event_seq = $seq AND number = $number", { seq, number: runs - 1 });
+  const before = await RUN_RESULTS.get(tx, "WHERE event_seq = $seq AND number = $number", {
+    seq,
+    number: runs - 1,
+  });
   return before?.results.some((result) => result.code === code) === true;
 }
 
