@@ -4,7 +4,7 @@ import { createServer as createTlsServer } from "node:https";
 import type { AddressInfo, Socket } from "node:net";
 import { join } from "node:path";
 import { systemClock } from "../../src/ground/clock.ts";
-import { MAX_KEPT_ANSWER_BYTES } from "../../src/ground/limit.ts";
+import { CALL_TIMEOUT_MS, MAX_KEPT_ANSWER_BYTES } from "../../src/ground/limit.ts";
 import { type CallerOptions, type CallOutcome, createCaller } from "../../src/outbound/caller.ts";
 import { makeAuthority } from "../kit/certificate.ts";
 import { HOOK_SECRET, receiverDefinition, signedCall } from "../kit/relay-definition.ts";
@@ -320,4 +320,25 @@ test("a server that closes all that waits fails no call", async () => {
     expect(await caller.call(url())).toMatchObject({ ok: true });
     for (const socket of target.open) socket.destroy();
   }
+});
+
+const late: [rule: string, listener: RequestListener, expected: object][] = [
+  ["that never answers is a timeout", () => {}, { kind: "unreachable", code: "timeout" }],
+  ["that drips on past the ten seconds counts by its status", (_q, r) => r.writeHead(202).write("begun"), { ok: true, status: 202, body: "begun" }],
+];
+test.each(late)("a server %s over a kept connection too, which serves no further call", async (_rule, listener, expected) => {
+  const clock = new VirtualClock(0);
+  const caller = makeCaller({ clock });
+  await caller.call(url());
+  const count = countFromNow();
+  answer = listener;
+  const outcome = caller.call(url());
+  await until(() => count().calls === 1);
+  await clock.advance(CALL_TIMEOUT_MS - 1);
+  await Bun.sleep(50);
+  expect(await Promise.race([outcome, "waiting"])).toBe("waiting");
+  await clock.advance(1);
+  expect(await outcome).toMatchObject(expected);
+  await until(() => target.open.size === 0);
+  expect(count()).toEqual({ connections: 0, calls: 1 });
 });
