@@ -241,6 +241,8 @@ async function startOnce(
     if ((await relays.current()).sendingCount > 0) await caller.warmUp();
   };
   started.defer(clock.after(WARM_UP_AFTER_MS, () => void warmUp().catch(() => undefined)));
+  // What it cannot read now is read with the first key.
+  void store.warm().catch(() => undefined);
   await runner.start();
   await scheduler.start();
   await capture.start();

@@ -4,8 +4,7 @@
  * `where` matches. Events and the trimming of the log are one transaction, so that a crash leaves a change in the log or in its events,
  * never in both. A paused relay's events wait; that is the runner's. It never asks who wrote: what must not fire was not logged.
  */
-import { insertEvent } from "../event/insert.ts";
-import type { StoredPayload } from "../event/payload.ts";
+import { insertEvent, type StoredPayload } from "../event/insert.ts";
 import { type Clock, Loop } from "../ground/clock.ts";
 import type { Log } from "../ground/log.ts";
 import type { RecordView } from "../records/record.ts";

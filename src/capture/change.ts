@@ -3,7 +3,7 @@
  * what changed and which relays watched at that moment.
  */
 
-import { cutValue, makeWholePayload, type StoredPayload } from "../event/payload.ts";
+import { cutValue, makeWholePayload, type StoredPayload } from "../event/insert.ts";
 import { type Json, type JsonObject, parseJson, writeJson } from "../ground/json.ts";
 import { MAX_CHANGED_VALUE_BYTES, MAX_PREVIEW_BYTES, MAX_STORED_PAYLOAD_BYTES } from "../ground/limit.ts";
 import { cutUtf8, utf8Bytes } from "../ground/text.ts";

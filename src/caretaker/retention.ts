@@ -6,7 +6,6 @@ import { forgetEndedSessions } from "../account/session.ts";
 import { forgetEndedPersonSessions } from "../client/person-session.ts";
 import { alertDropped } from "../event/alert.ts";
 import { forgetRanActions } from "../event/effect.ts";
-import { forgetKey } from "../event/insert.ts";
 import {
   AUDIT_RETENTION_MS,
   EMAIL_RETENTION_MS,
@@ -28,6 +27,7 @@ export type Step = (tx: Writer, cursor: number, nowMs: number, log: Log) => Prom
 /** By the name that the log has for it. */
 export const RETENTION: Readonly<Record<string, Step>> = {
   events: again(retireEvents),
+  keys: again(forgetKeys),
   "ran actions": once(forgetRanActions),
   // Those without an end live as long as their secret.
   signatures: again((tx, nowMs) =>
@@ -158,7 +158,7 @@ export async function retireEvents(tx: Writer, nowMs: number, log: Log): Promise
     return index === 0 || bytes <= BATCH_BYTES;
   });
   for (const { seq, dedupeHash } of old) {
-    if (dedupeHash !== null) await forgetKey(tx, dedupeHash, seq);
+    if (dedupeHash !== null) await tx.keys.forgetSlot(dedupeHash, seq);
     await tx.run("DELETE FROM run WHERE event_seq = ?1", seq);
     await tx.run("DELETE FROM effect WHERE event_seq = ?1", seq);
     await tx.run("DELETE FROM event WHERE seq = ?1", seq);
@@ -181,4 +181,10 @@ async function tellDropped(tx: Writer, dropped: readonly OldRow[], nowMs: number
     );
     await alertDropped(tx, { environmentId, relayName, held, count, nowMs });
   }
+}
+
+/** Keys whose events are all gone; those of an event that stays keep their neighbours. */
+async function forgetKeys(tx: Writer): Promise<boolean> {
+  const oldest = await tx.get<{ seq: number | null }>("SELECT min(seq) AS seq FROM event");
+  return await tx.keys.forgetBefore(oldest?.seq ?? Number.MAX_SAFE_INTEGER);
 }

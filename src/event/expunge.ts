@@ -11,7 +11,7 @@ import type { Reader, Store, Writer } from "../store/port.ts";
 import { type LookedAt, reach } from "../store/walk.ts";
 import { writeAudit } from "../watch/audit.ts";
 import { EVENT, refuseUnknownEvent } from "./event.ts";
-import { type Expunged, readExpunged, readRecordPerson } from "./payload.ts";
+import { type Expunged, readExpunged, readRecordPerson } from "./insert.ts";
 
 /** Runs that one step rewrites: ten called URLs that answered 4 KB are 40 KB a run. */
 const STEP_RUNS = 25;

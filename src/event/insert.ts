@@ -1,18 +1,27 @@
 /**
- * Stores an occurrence as an event row, once per dedupe key; nothing runs before this row is durable. A key is one narrow row, addressed by
- * 63 bits of its hash, the whole hash on the event row: two keys that share those bits stand in neighbouring slots, so a chance collision is
- * never taken for a duplicate.
+ * Stores an occurrence as an event row, once per dedupe key; nothing runs before this row is durable. The store's memory of keys says which
+ * events may hold a key; the whole hash, on the event's row, decides.
  */
 
-import { DAY_MS } from "../ground/limit.ts";
-import { newId } from "../ground/text.ts";
-import type { Reader, Writer } from "../store/port.ts";
-import { EVENT, type EventReason, type EventTrigger } from "./event.ts";
-import type { StoredPayload } from "./payload.ts";
-
-/** Neighbouring slots one key may stand in; a fifth key with the same 63 bits does not happen. */
-const PROBES = 4;
-const SLOT_MASK = 0x7fff_ffff_ffff_fff0n;
+import {
+  isJsonObject,
+  type Json,
+  type JsonObject,
+  scalarText,
+  writeCanonicalJson,
+  writeJson,
+} from "../ground/json.ts";
+import {
+  DAY_MS,
+  MAX_MAPPED_BYTES,
+  MAX_MAPPED_VALUE_BYTES,
+  MAX_PREVIEW_BYTES,
+  MAX_STORED_PAYLOAD_BYTES,
+} from "../ground/limit.ts";
+import { cutUtf8, fitsUtf8, newId, utf8Bytes } from "../ground/text.ts";
+import { type CompiledMap, readMap } from "../relay/event-map.ts";
+import type { Writer } from "../store/port.ts";
+import { EVENT, type EventReason, type EventToRun, type EventTrigger } from "./event.ts";
 
 export interface DedupeKey {
   /** 16 bytes. */
@@ -75,7 +84,7 @@ export async function insertEvent(
     mappedAgain: false,
     chosen: null,
   });
-  if (dedupe !== null) await keepKey(tx, dedupe, seq);
+  if (dedupe !== null) await tx.keys.keep(dedupe.hash, seq);
   if (dead === undefined) tx.touch("event", relayId);
   return { id, duplicate: false };
 }
@@ -103,56 +112,16 @@ export function keyOfOccurrence(environmentId: number, relayId: string, occurren
   return { hash: digest(`${environmentId}\n${relayId}\nonce\n`, occurrence) };
 }
 
-interface SlotRow {
-  slot: bigint | number;
-  eventId: string | null;
-  hash: Uint8Array | null;
-}
-
 /** The id of the event that holds this key, or null. */
-export async function findDuplicate(tx: Reader, key: DedupeKey): Promise<string | null> {
-  const first = firstSlot(key);
-  const rows = await tx.all<SlotRow>(
-    `SELECT dedupe.slot AS slot, event.id AS eventId, event.dedupe_hash AS hash FROM dedupe
-     LEFT JOIN event ON event.seq = dedupe.event_seq WHERE dedupe.slot BETWEEN ?1 AND ?2`,
-    first,
-    first + BigInt(PROBES - 1),
-  );
-  for (const row of rows) {
-    if (row.eventId !== null && row.hash !== null && Buffer.compare(row.hash, key.hash) === 0)
-      return row.eventId;
+export async function findDuplicate(tx: Writer, key: DedupeKey): Promise<string | null> {
+  for (const seq of await tx.keys.find(key.hash)) {
+    const event = await tx.get<{ id: string; hash: Uint8Array | null }>(
+      "SELECT id, dedupe_hash AS hash FROM event WHERE seq = ?1",
+      seq,
+    );
+    if (event !== null && event.hash !== null && Buffer.compare(event.hash, key.hash) === 0) return event.id;
   }
   return null;
-}
-
-/** Remembers the key for an event that carries its hash. Called after findDuplicate answered null, in the same transaction. */
-async function keepKey(tx: Writer, key: DedupeKey, eventSeq: number): Promise<void> {
-  const first = firstSlot(key);
-  for (let probe = 0; probe < PROBES; probe++) {
-    const kept = await tx.run(
-      "INSERT INTO dedupe (slot, event_seq) VALUES (?1, ?2) ON CONFLICT (slot) DO NOTHING",
-      first + BigInt(probe),
-      eventSeq,
-    );
-    if (kept === 1) return;
-  }
-  throw new Error("Every slot of a dedupe key is taken.");
-}
-
-/** Forgets the keys of an event that is about to be deleted. */
-export async function forgetKey(tx: Writer, hash: Uint8Array, eventSeq: number): Promise<void> {
-  const first = firstSlot({ hash });
-  await tx.run(
-    "DELETE FROM dedupe WHERE slot BETWEEN ?1 AND ?2 AND event_seq = ?3",
-    first,
-    first + BigInt(PROBES - 1),
-    eventSeq,
-  );
-}
-
-function firstSlot(key: DedupeKey): bigint {
-  const { buffer, byteOffset } = key.hash;
-  return new DataView(buffer, byteOffset, 8).getBigUint64(0) & SLOT_MASK;
 }
 
 function digest(scope: string, text: string | Uint8Array): Uint8Array {
@@ -162,4 +131,122 @@ function digest(scope: string, text: string | Uint8Array): Uint8Array {
       ? Bun.CryptoHasher.hash("sha256", scope + text)
       : new Bun.CryptoHasher("sha256").update(scope).update(text).digest();
   return whole.subarray(0, 16);
+}
+
+export interface StoredPayload {
+  /** JSON text. */
+  text: string;
+  truncated: boolean;
+  /** The beginning of what was cut away, or null. */
+  preview: string | null;
+  /** Sentences about mapped values that were cut. */
+  warnings: readonly string[];
+}
+
+/** `{ event, mapped }` from the JSON text of the event, kept as received, and the mapped values. */
+export function makeReceiverPayload(eventText: string, mapped: JsonObject): StoredPayload {
+  const text = `{"event":${eventText},"mapped":${writeJson(mapped)}}`;
+  if (fitsUtf8(text, MAX_STORED_PAYLOAD_BYTES))
+    return { text, truncated: false, preview: null, warnings: [] };
+  const { kept, warnings } = keepMapped(mapped);
+  return {
+    text: `{"event":null,"mapped":${writeJson(kept)}}`,
+    truncated: true,
+    preview: cutUtf8(eventText, MAX_PREVIEW_BYTES),
+    warnings,
+  };
+}
+
+/** A payload that is stored whole. */
+export function makeWholePayload(payload: JsonObject): StoredPayload {
+  return { text: writeJson(payload), truncated: false, preview: null, warnings: [] };
+}
+
+/** The value, or its beginning as text where it takes more than `maxBytes`. */
+export function cutValue(value: Json, maxBytes: number): Json {
+  if (typeof value === "string") return cutUtf8(value, maxBytes);
+  const text = writeJson(value);
+  return fitsUtf8(text, maxBytes) ? value : cutUtf8(text, maxBytes);
+}
+
+/** The values as they are kept: where all of them take too much, the largest give way to the others. */
+function keepMapped(mapped: JsonObject): { kept: JsonObject; warnings: string[] } {
+  const sizes = Object.entries(mapped).map(([name, value]) => ({ name, value, bytes: sizeOf(value) }));
+  const shares = shareRoom(sizes);
+  const most = (name: string): number => shares.get(name) ?? 0;
+  return {
+    kept: Object.fromEntries(sizes.map(({ name, value }) => [name, cutValue(value, most(name))])),
+    warnings: sizes
+      .filter(({ name, bytes }) => bytes > most(name))
+      .map(({ name, bytes }) => tellCut(name, bytes, most(name))),
+  };
+}
+
+function tellCut(name: string, bytes: number, kept: number): string {
+  const [whole, first] = [bytes, kept].map((count) => count.toLocaleString("en"));
+  return `mapped.${name} was cut: it takes ${whole} bytes and its first ${first} were kept (32 KB a value, 64 KB together).`;
+}
+
+function shareRoom(sizes: readonly { name: string; bytes: number }[]): Map<string, number> {
+  const shares = new Map<string, number>();
+  let left = MAX_MAPPED_BYTES;
+  for (const [at, { name, bytes }] of sizes.toSorted((one, other) => one.bytes - other.bytes).entries()) {
+    const most = Math.min(MAX_MAPPED_VALUE_BYTES, Math.floor(left / (sizes.length - at)));
+    shares.set(name, most);
+    left -= Math.min(bytes, most);
+  }
+  return shares;
+}
+
+function sizeOf(value: Json): number {
+  return utf8Bytes(typeof value === "string" ? value : writeJson(value));
+}
+
+/**
+ * The payload with `mapped` made again by this map, or null where it comes out as it is, and where there is no whole body to read: it was
+ * truncated, or is gone. `payload` is the value of the event's own.
+ */
+export function mapAgain(
+  stored: Pick<EventToRun, "payload" | "truncated" | "form">,
+  payload: JsonObject,
+  map: CompiledMap,
+): { text: string; payload: JsonObject; warnings: string[] } | null {
+  const { event = null, mapped = null } = payload;
+  if (stored.truncated || event === null || !isJsonObject(mapped)) return null;
+  const isForm = stored.form ?? looksLikeForm(event);
+  const { kept, warnings } = keepMapped(readMap(map, { value: event, form: isForm ? [] : null }));
+  if (writeCanonicalJson(kept) === writeCanonicalJson(mapped)) return null;
+  const tail = `,"mapped":${writeJson(mapped)}}`;
+  const head = stored.payload.endsWith(tail)
+    ? stored.payload.slice(0, -tail.length)
+    : `{"event":${writeJson(event)}`;
+  return {
+    text: `${head},"mapped":${writeJson(kept)}}`,
+    payload: { ...payload, mapped: kept },
+    warnings,
+  };
+}
+
+/** A form's fields are texts and lists of texts, nothing deeper. */
+function looksLikeForm(event: Json): boolean {
+  const isText = (one: Json) => typeof one === "string";
+  return (
+    isJsonObject(event) &&
+    Object.values(event).every((field) => isText(field) || (Array.isArray(field) && field.every(isText)))
+  );
+}
+
+/** `person_erased`: its person was erased; `payload_expunged`: somebody took the payload out by hand. */
+export const EXPUNGED = ["person_erased", "payload_expunged"] as const satisfies EventReason[];
+export type Expunged = (typeof EXPUNGED)[number];
+
+/** Why a stored payload is not there any more, or null. What arrives stands below names of the service's own, so no sender writes this. */
+export function readExpunged(payload: Json): Expunged | null {
+  return (isJsonObject(payload) && EXPUNGED.find((why) => why === payload.expunged)) || null;
+}
+
+/** The owner of the record in a record change's payload, otherwise its recipient; null: neither, or another payload. */
+export function readRecordPerson(payload: JsonObject): string | null {
+  const record = isJsonObject(payload.record) ? payload.record : payload.previous;
+  return isJsonObject(record) ? (scalarText(record.owner) ?? scalarText(record.recipient)) : null;
 }

@@ -16,8 +16,8 @@ import type { RowOf } from "../store/table.ts";
 import { writeAudit } from "../watch/audit.ts";
 import { alignActions, mayChoose, type Step, tellDifference } from "./alignment.ts";
 import { EVENT, FINAL_STATES, refuseUnknownEvent } from "./event.ts";
+import type { Expunged } from "./insert.ts";
 import { readMemory } from "./memory.ts";
-import type { Expunged } from "./payload.ts";
 
 /** What a replay would do, action by action. */
 export const replayPlan = Type.Object({

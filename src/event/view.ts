@@ -8,7 +8,7 @@ import type { Reader } from "../store/port.ts";
 import type { RowOf } from "../store/table.ts";
 import { type LookedAt, reach } from "../store/walk.ts";
 import { EVENT, EVENT_STATES, EVENT_TRIGGERS, refuseUnknownEvent } from "./event.ts";
-import { EXPUNGED, readExpunged } from "./payload.ts";
+import { EXPUNGED, readExpunged } from "./insert.ts";
 import { RUN } from "./run.ts";
 
 const MAX_SHOWN_RUNS = 100;

@@ -3,8 +3,7 @@
  * signature was used, at its dedupe key and at the app's minute, and stores the row or says why there is none; only what becomes a row takes
  * a place in the minute. Calls that become no event are noted for the owner, never on the way of one that does.
  */
-import { findDuplicate, insertEvent, keyOfBody, keyOfEventId } from "../event/insert.ts";
-import { makeReceiverPayload } from "../event/payload.ts";
+import { findDuplicate, insertEvent, keyOfBody, keyOfEventId, makeReceiverPayload } from "../event/insert.ts";
 import type { Clock } from "../ground/clock.ts";
 import { type JsonObject, writeJson } from "../ground/json.ts";
 import { CAP_WINDOW_MS, type RaisableLimits } from "../ground/limit.ts";

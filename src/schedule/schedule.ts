@@ -7,8 +7,7 @@
  */
 import { type CronExpression, CronExpressionParser } from "cron-parser";
 import { alertMissed } from "../event/alert.ts";
-import { insertEvent, keyOfOccurrence } from "../event/insert.ts";
-import { makeWholePayload } from "../event/payload.ts";
+import { insertEvent, keyOfOccurrence, makeWholePayload } from "../event/insert.ts";
 import { type Clock, ClockWatch, Loop, toIso } from "../ground/clock.ts";
 import { EVENT_RETENTION_MS } from "../ground/limit.ts";
 import type { Log } from "../ground/log.ts";

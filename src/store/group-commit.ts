@@ -4,6 +4,7 @@
  * throws is undone alone. It never lets two transactions overlap.
  */
 import { sleep, systemClock } from "../ground/clock.ts";
+import type { KeyLog } from "./key-log.ts";
 import { type Fence, type Origin, StoreUnavailable, type Topic, type Touched, type Writer } from "./port.ts";
 import { isBusy, type SqliteConnection, SqliteWriter } from "./sqlite-connection.ts";
 
@@ -63,6 +64,7 @@ export class GroupCommit {
   readonly #writer: { scheduled: boolean; running: boolean } = { scheduled: false, running: false };
   readonly #onGroup: (size: number) => void;
   readonly #onTouch: (touched: Touched) => void;
+  readonly #log: KeyLog;
   readonly #place: { look(): string | null; readonly trouble: string | null };
   #waiting: Waiting[] = [];
   #closed = false;
@@ -70,10 +72,12 @@ export class GroupCommit {
 
   constructor(
     connection: SqliteConnection,
+    log: KeyLog,
     place: { look(): string | null; readonly trouble: string | null },
     { onGroup, onTouch }: { onGroup: (size: number) => void; onTouch: (touched: Touched) => void },
   ) {
     this.#connection = connection;
+    this.#log = log;
     this.#place = place;
     this.#onGroup = onGroup;
     this.#onTouch = onTouch;
@@ -169,7 +173,7 @@ export class GroupCommit {
         }
         const outcome = await this.#runOne(work, watch, { careful, captured }, committed);
         if (outcome === null || (!careful && !outcome.ok)) {
-          this.#connection.exec("ROLLBACK");
+          this.#rollBack();
           committed.clear();
           // A work that failed alone has its answer already.
           return group.length === 1 && outcome !== null ? [outcome] : null;
@@ -177,11 +181,13 @@ export class GroupCommit {
         outcomes.push(outcome);
       }
       if (!captured) this.#setCaptured(true);
+      await this.#log.write();
       this.#connection.exec("COMMIT");
+      this.#log.commit();
       // Looked at after the commit and before anyone is answered, so that what was written past the directory is never acknowledged.
       this.#requirePlace();
     } catch (error) {
-      if (this.#connection.inTransaction) this.#connection.exec("ROLLBACK");
+      this.#rollBack();
       throw error;
     } finally {
       watch.stop();
@@ -194,7 +200,8 @@ export class GroupCommit {
     const startedMs = systemClock.monotonicMs();
     for (let turn = 0; ; turn++) {
       try {
-        return this.#connection.exec("BEGIN IMMEDIATE");
+        this.#connection.exec("BEGIN IMMEDIATE");
+        return await this.#log.lock();
       } catch (error) {
         if (!isBusy(error) || systemClock.monotonicMs() - startedMs >= LOCK_WAIT_MS) throw error;
       }
@@ -213,6 +220,12 @@ export class GroupCommit {
     }
   }
 
+  /** Nothing is left to undo after a COMMIT. */
+  #rollBack(): void {
+    if (this.#connection.inTransaction) this.#connection.exec("ROLLBACK");
+    this.#log.undoTo(0);
+  }
+
   #requirePlace(): void {
     const trouble = this.#place.look();
     if (trouble !== null) throw new StoreUnavailable(trouble);
@@ -225,7 +238,7 @@ export class GroupCommit {
     { careful, captured }: { careful: boolean; captured: boolean },
     committed: Committed,
   ): Promise<Outcome | null> {
-    const writer = new SqliteWriter(this.#connection, { careful });
+    const writer = new SqliteWriter(this.#connection, this.#log, { careful });
     const run = (): Promise<unknown> => Promise.race([work(writer), watch.violated]);
     try {
       const value = await (careful ? writer.attempt(run) : run());

@@ -34,6 +34,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 18, name: "memory", sql: memory },
   { number: 19, name: "stored", sql: stored },
   { number: 20, name: "receiver-health", sql: receiverHealth },
+  { number: 21, name: "key", sql: key },
 ];
 
 /** The number of the newest migration this executable knows. */
@@ -104,3 +105,4 @@ import erasure from "../../migrations/0017-erasure.sql" with { type: "text" };
 import memory from "../../migrations/0018-memory.sql" with { type: "text" };
 import stored from "../../migrations/0019-stored.sql" with { type: "text" };
 import receiverHealth from "../../migrations/0020-receiver-health.sql" with { type: "text" };
+import key from "../../migrations/0021-key.sql" with { type: "text" };

@@ -43,9 +43,23 @@ export interface Writer extends Reader {
   attempt<Result>(work: () => Promise<Result>): Promise<Result>;
   /** Calls `work` once, after this transaction is durable; never when it is rolled back. */
   afterCommit(work: () => void): void;
+  /** Keys that are each spent once. */
+  readonly keys: KeyMemory;
   /** Names what this transaction changes; the store's listeners are told once it is durable, never when it is rolled back. */
   touch(topic: PlainTopic): void;
   touch(topic: "event", relayId: string): void;
+}
+
+/** A memory of keys, each with the number of the row it was kept for. It may find too much and never too little: the row has the whole key. */
+export interface KeyMemory {
+  /** The numbers that the key may have been kept for. `hash`: at least 8 bytes, evenly spread. */
+  find(hash: Uint8Array): Promise<number[]>;
+  /** Keeps the key for the row of this number, above 0, in this transaction. */
+  keep(hash: Uint8Array, value: number): Promise<void>;
+  /** A step of forgetting keys whose rows are all below `value`; those rows are gone for good. Answers whether there may be more. */
+  forgetBefore(value: number): Promise<boolean>;
+  /** Forgets a key that an earlier version kept. */
+  forgetSlot(hash: Uint8Array, value: number): Promise<void>;
 }
 
 /** Who writes. Change capture skips `relay` and `erasure`. */
@@ -76,6 +90,8 @@ export interface Store {
    * Answers whether there is more to do.
    */
   tend(options?: { everything?: boolean }): Promise<boolean>;
+  /** Brings into memory what the first key would wait for, in small steps. */
+  warm(): Promise<void>;
   /** Waits for what was begun, then closes. Later calls throw StoreUnavailable. */
   close(): Promise<void>;
 }

@@ -4,6 +4,7 @@
  */
 import { constants, Database, type Statement } from "bun:sqlite";
 import {
+  type KeyMemory,
   type Reader,
   type SqlArguments,
   StoreUnavailable,
@@ -83,19 +84,27 @@ export class SqliteConnection implements Reader {
   }
 }
 
+/** Keys whose keeping is undone with a part of the transaction. */
+interface UndoableKeys extends KeyMemory {
+  readonly mark: number;
+  undoTo(mark: number): void;
+}
+
 /** The writing side: adds nested attempts and what is to happen after the commit. */
 export class SqliteWriter implements Writer {
   readonly #connection: SqliteConnection;
   readonly committed: (() => void)[] = [];
   readonly touched: (readonly [topic: Topic, id: string | null])[] = [];
   readonly #careful: boolean;
+  readonly #keys: UndoableKeys;
   #depth = 0;
   #open = true;
   #passedOver = false;
 
   /** Not careful: an attempt that fails is not undone; `passedOver` tells, and the whole transaction has to be. */
-  constructor(connection: SqliteConnection, { careful }: { careful: boolean }) {
+  constructor(connection: SqliteConnection, keys: UndoableKeys, { careful }: { careful: boolean }) {
     this.#connection = connection;
+    this.#keys = keys;
     this.#careful = careful;
   }
 
@@ -123,7 +132,7 @@ export class SqliteWriter implements Writer {
     if (!this.#careful) return this.#attemptPlainly(work);
     this.#depth += 1;
     const savepoint = `attempt_${this.#depth}`;
-    const [callbacks, touched] = [this.committed.length, this.touched.length];
+    const [callbacks, touched, keys] = [this.committed.length, this.touched.length, this.#keys.mark];
     this.#connection.exec(`SAVEPOINT ${savepoint}`);
     try {
       const result = await work();
@@ -132,6 +141,7 @@ export class SqliteWriter implements Writer {
     } catch (error) {
       this.committed.length = callbacks;
       this.touched.length = touched;
+      this.#keys.undoTo(keys);
       if (this.#connection.inTransaction) {
         this.#connection.exec(`ROLLBACK TO ${savepoint}`);
         this.#connection.exec(`RELEASE ${savepoint}`);
@@ -149,6 +159,11 @@ export class SqliteWriter implements Writer {
       this.#passedOver = true;
       throw error;
     }
+  }
+
+  get keys(): KeyMemory {
+    if (!this.#open) throw ended();
+    return this.#keys;
   }
 
   afterCommit(work: () => void): void {

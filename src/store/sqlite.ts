@@ -6,6 +6,7 @@ import { type Clock, Loop } from "../ground/clock.ts";
 import { backupBeforeMigration } from "./database-copy.ts";
 import { FilePlace } from "./file-place.ts";
 import { GroupCommit } from "./group-commit.ts";
+import { KeyLog } from "./key-log.ts";
 import { migrate, SCHEMA_VERSION } from "./migrate.ts";
 import {
   type Fence,
@@ -27,6 +28,8 @@ const WAL_KEPT_BYTES = 64 * 1024 * 1024;
 
 interface SqliteOptions {
   clock: Clock;
+  /** Keys that are held in memory before they become a run on the disk; for tests. */
+  keysARun?: number;
   /** Told the size of every committed group, for metrics. */
   onGroup?: (size: number) => void;
   /** Told when the database's files are found deleted, moved or replaced (why, in a sentence), and null when they are back. */
@@ -79,6 +82,7 @@ class SqliteStore implements Store {
   readonly #reader: SqliteConnection;
   readonly #place: FilePlace;
   readonly #group: GroupCommit;
+  readonly #log: KeyLog;
   readonly #listeners = new Set<(touched: Touched) => void>();
   readonly #watchers = new Set<(seen: { foreignChange: boolean }) => void>();
   readonly #looks: Loop;
@@ -90,7 +94,7 @@ class SqliteStore implements Store {
     writer: SqliteConnection,
     reader: SqliteConnection,
     place: FilePlace,
-    { clock, onGroup = () => undefined }: SqliteOptions,
+    { clock, onGroup = () => undefined, keysARun }: SqliteOptions,
   ) {
     this.#writer = writer;
     this.#reader = reader;
@@ -106,7 +110,8 @@ class SqliteStore implements Store {
     const onTouch = (touched: Touched): void => {
       for (const listen of [...this.#listeners]) listen(touched);
     };
-    this.#group = new GroupCommit(writer, place, { onGroup, onTouch });
+    this.#log = new KeyLog(writer, keysARun === undefined ? {} : { runKeys: keysARun });
+    this.#group = new GroupCommit(writer, this.#log, place, { onGroup, onTouch });
   }
 
   read<Result>(work: (tx: Reader) => Promise<Result>): Promise<Result> {
@@ -159,6 +164,10 @@ class SqliteStore implements Store {
     this.#reads = emptied.catch(() => undefined);
     await emptied;
     return false;
+  }
+
+  async warm(): Promise<void> {
+    while (!this.#closed && (await this.write("app", () => this.#log.load())));
   }
 
   async close(): Promise<void> {
@@ -217,6 +226,10 @@ class FencedStore implements Store {
 
   tend(options?: { everything?: boolean }): Promise<boolean> {
     return this.#store.tend(options);
+  }
+
+  warm(): Promise<void> {
+    return this.#store.warm();
   }
 
   close(): Promise<void> {

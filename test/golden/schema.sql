@@ -292,6 +292,24 @@ CREATE TABLE invite_count (
   PRIMARY KEY (environment_id, utc_day)
 ) WITHOUT ROWID;
 
+CREATE TABLE key_piece (
+  id INTEGER PRIMARY KEY,
+  keys BLOB NOT NULL
+);
+
+CREATE TABLE key_recent (
+  id INTEGER PRIMARY KEY,
+  keys BLOB NOT NULL
+);
+
+CREATE TABLE key_run (
+  run INTEGER PRIMARY KEY,
+  newest INTEGER NOT NULL,
+  pieces INTEGER NOT NULL,
+  -- Tells which keys are surely not in the run.
+  filter BLOB NOT NULL
+);
+
 CREATE TABLE mail_stop (
   person_id TEXT PRIMARY KEY,
   environment_id INTEGER NOT NULL REFERENCES environment (id) ON DELETE CASCADE,

@@ -19,6 +19,7 @@ const SMALL = new Set([
   "capture_switch",
   "collection",
   "environment",
+  "key_run",
   "master_key_proof",
   "owner",
   "plan",
@@ -53,6 +54,11 @@ const BOUNDED: readonly { step: RegExp; sql: RegExp; why: string }[] = [
     step: /^SCAN erasure USING INDEX erasure_open$/,
     sql: /ORDER BY seq LIMIT/,
     why: "the index holds the erasures that are not done yet, and it takes the oldest and stops",
+  },
+  {
+    step: /^SCAN dedupe$/,
+    sql: /SELECT 1 FROM dedupe LIMIT 1/,
+    why: "it asks whether there is any",
   },
   {
     step: /^SCAN record_change$/,

@@ -2,8 +2,7 @@
 
 import { statSync } from "node:fs";
 import { Caretakers } from "../../src/caretaker/caretakers.ts";
-import { insertEvent, keyOfEventId } from "../../src/event/insert.ts";
-import { makeWholePayload } from "../../src/event/payload.ts";
+import { insertEvent, keyOfEventId, makeWholePayload } from "../../src/event/insert.ts";
 import { HOUR_MS } from "../../src/ground/limit.ts";
 import { openTestStore, type TestStore } from "./fresh-store.ts";
 

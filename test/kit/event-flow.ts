@@ -1,6 +1,5 @@
 /** What tests of the runner do over and over: send events, put rows in directly, and read how they stand. */
-import { insertEvent, keyOfEventId } from "../../src/event/insert.ts";
-import { makeReceiverPayload } from "../../src/event/payload.ts";
+import { insertEvent, keyOfEventId, makeReceiverPayload } from "../../src/event/insert.ts";
 import { signedCall } from "./relay-definition.ts";
 import type { RunningService } from "./running-service.ts";
 

@@ -1,9 +1,8 @@
 /** The list of events and the view of one: every filter, pages that are complete and without repeats, times. */
 import { beforeEach, describe, expect, test } from "bun:test";
 import type { EventState, EventTrigger } from "../../src/event/event.ts";
-import { insertEvent, keyOfEventId } from "../../src/event/insert.ts";
+import { insertEvent, keyOfEventId, makeReceiverPayload } from "../../src/event/insert.ts";
 import { type EventFilter, listEvents } from "../../src/event/list.ts";
-import { makeReceiverPayload } from "../../src/event/payload.ts";
 import { type EventItem, findEventView } from "../../src/event/view.ts";
 import { readPageRequest } from "../../src/ground/page.ts";
 import { openFreshStore, refusalOf } from "../kit/fresh-store.ts";

@@ -2,8 +2,7 @@
 import { beforeEach, describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
 import { saveSettings } from "../../src/account/environment.ts";
-import { insertEvent } from "../../src/event/insert.ts";
-import { makeWholePayload } from "../../src/event/payload.ts";
+import { insertEvent, makeWholePayload } from "../../src/event/insert.ts";
 import { DAY_MS, DEFAULT_LIMITS, HOUR_MS, MINUTE_MS } from "../../src/ground/limit.ts";
 import { createLog } from "../../src/ground/log.ts";
 import type { ReceiverAnswer } from "../../src/receiver/accept.ts";

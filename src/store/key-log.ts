@@ -1,0 +1,239 @@
+/**
+ * A memory of keys that are each spent once, such as an event's dedupe key: written as a log and looked up in memory, because an index over
+ * keys in no order costs a page of its own for every key. A transaction that keeps keys ends with one row that holds them all. When memory
+ * holds a run's worth, that table is frozen and written as a run behind the groups that follow (key-run.ts); a run goes when the newest row
+ * of its keys has gone. What is found are candidates: the row that a key was kept for has the whole hash and decides.
+ */
+import {
+  deleteRun,
+  type Freeze,
+  findInRun,
+  type KeyRun,
+  listCutOff,
+  listRuns,
+  loadRun,
+  makeFreeze,
+  toBytes,
+  toNumbers,
+  writeFreezeStep,
+} from "./key-run.ts";
+import { KeyTable, keyOf } from "./key-table.ts";
+import type { KeyMemory } from "./port.ts";
+import type { SqliteConnection } from "./sqlite-connection.ts";
+
+/** Keys of one run, unless a start finds more that no run holds. */
+const RUN_KEYS = 229_376;
+/** Rows of the log that one step reads, and that one deletes. */
+const STEP_ROWS = 500;
+
+/** What the open transaction did that counts once it is durable. */
+interface Wrote {
+  row?: true;
+  step?: "part" | "whole" | "again";
+  gone?: KeyRun;
+}
+
+export class KeyLog implements KeyMemory {
+  readonly #connection: SqliteConnection;
+  readonly #runKeys: number;
+  #recent = new KeyTable();
+  #freeze: Freeze | null = null;
+  #runs: KeyRun[] = [];
+  /** The last row of the log that memory holds. */
+  #lastId = 0;
+  /** Rows of the log up to this one are in a run, and are deleted behind the groups that follow. */
+  #foldedId = 0;
+  /** Kept by the transaction that is open; the keys of its undone parts are taken out again. */
+  #open: { key: number; value: number }[] = [];
+  readonly #openByKey = new Map<number, number[]>();
+  #wrote: Wrote = {};
+  /** Whether a table of an earlier version still holds keys. */
+  #hasSlots = false;
+  #loaded = false;
+  #runsToLoad: number[] = [];
+  #runsToDelete: number[] = [];
+  /** SQLite's count of what other connections wrote; null: nothing was read yet. */
+  #version: number | null = null;
+
+  constructor(connection: SqliteConnection, { runKeys = RUN_KEYS }: { runKeys?: number } = {}) {
+    this.#connection = connection;
+    this.#runKeys = runKeys;
+  }
+
+  async find(hash: Uint8Array): Promise<number[]> {
+    while (!this.#loaded) await this.load();
+    const key = keyOf(hash);
+    const found = [...(this.#openByKey.get(key) ?? []), ...this.#recent.find(key)];
+    if (this.#freeze !== null) found.push(...this.#freeze.table.find(key));
+    for (const run of this.#runs) {
+      if (run.filter.mayHold(key)) found.push(...(await findInRun(this.#connection, run, key)));
+    }
+    if (this.#hasSlots) found.push(...(await this.#findInSlots(hash)));
+    return found;
+  }
+
+  async keep(hash: Uint8Array, value: number): Promise<void> {
+    while (!this.#loaded) await this.load();
+    const key = keyOf(hash);
+    this.#open.push({ key, value });
+    const values = this.#openByKey.get(key);
+    if (values === undefined) this.#openByKey.set(key, [value]);
+    else values.push(value);
+  }
+
+  async forgetBefore(value: number): Promise<boolean> {
+    while (!this.#loaded) await this.load();
+    const gone = this.#runs.find(({ newest }) => newest < value);
+    if (gone === undefined) return false;
+    if (!(await deleteRun(this.#connection, gone.run))) this.#wrote.gone = gone;
+    return true;
+  }
+
+  async forgetSlot(hash: Uint8Array, value: number): Promise<void> {
+    while (!this.#loaded) await this.load();
+    if (!this.#hasSlots) return;
+    const first = firstSlot(hash);
+    const sql = "DELETE FROM dedupe WHERE slot BETWEEN ?1 AND ?2 AND event_seq = ?3";
+    await this.#connection.run(sql, first, first + SLOT_PROBES - 1n, value);
+  }
+
+  /**
+   * One step of bringing the log into memory, some milliseconds of it; answers whether there is more. It runs inside a transaction of its
+   * own, and before the first key at the latest.
+   */
+  async load(): Promise<boolean> {
+    if (this.#loaded) return false;
+    if (this.#version === null) {
+      this.#runsToDelete = await listCutOff(this.#connection);
+      await this.#look();
+    }
+    const [run] = this.#runsToLoad;
+    const [cutOff] = this.#runsToDelete;
+    if (run !== undefined) {
+      const loaded = await loadRun(this.#connection, run);
+      if (loaded !== null) this.#runs.push(loaded);
+      this.#runsToLoad.shift();
+    } else if (cutOff !== undefined) {
+      if (!(await deleteRun(this.#connection, cutOff))) this.#runsToDelete.shift();
+    } else {
+      this.#loaded = !(await this.#readRows());
+    }
+    return !this.#loaded;
+  }
+
+  /** Call when a transaction has the write lock: what another process wrote since is read before the next key is looked up. */
+  async lock(): Promise<void> {
+    if (this.#version === null || this.#version === (await this.#readVersion())) return;
+    await this.#look();
+    this.#loaded = false;
+  }
+
+  /** Where the transaction's keys are, for `undoTo`. */
+  get mark(): number {
+    return this.#open.length;
+  }
+
+  /** Takes out what was kept since `mark`; 0 for the whole transaction. */
+  undoTo(mark: number): void {
+    for (const { key } of this.#open.splice(mark).reverse()) {
+      const values = this.#openByKey.get(key);
+      if (values === undefined || values.length === 1) this.#openByKey.delete(key);
+      else values.pop();
+    }
+    if (mark > 0) return;
+    this.#wrote = {};
+    // Its pieces were undone too, and another process may take the number.
+    if (this.#freeze?.done === 0) this.#freeze.run = 0;
+  }
+
+  /** The last statements of a transaction that kept keys: its row of the log, and a step of what is being frozen and deleted. */
+  async write(): Promise<void> {
+    if (this.#open.length === 0) return;
+    const pairs = new Float64Array(this.#open.length * 2);
+    this.#open.forEach(({ key, value }, at) => {
+      pairs[at * 2] = key;
+      pairs[at * 2 + 1] = value;
+    });
+    const sql = "INSERT INTO key_recent (id, keys) VALUES (?1, ?2)";
+    await this.#connection.run(sql, this.#lastId + 1, toBytes(pairs));
+    this.#wrote.row = true;
+    if (this.#freeze !== null) this.#wrote.step = await writeFreezeStep(this.#connection, this.#freeze);
+    if (this.#foldedId > 0) await this.#deleteFolded();
+  }
+
+  /** The transaction is durable. */
+  commit(): void {
+    const { row, step, gone } = this.#wrote;
+    this.#wrote = {};
+    if (gone !== undefined) this.#runs = this.#runs.filter((run) => run !== gone);
+    if (row === undefined) return;
+    for (const { key, value } of this.#open) this.#recent.add(key, value);
+    this.#open = [];
+    this.#openByKey.clear();
+    this.#lastId += 1;
+    if (this.#freeze !== null && step !== undefined) this.#stepFreeze(this.#freeze, step);
+    if (this.#freeze !== null || this.#recent.size < this.#runKeys) return;
+    this.#freeze = makeFreeze(this.#recent, this.#lastId);
+    this.#recent = new KeyTable();
+  }
+
+  #stepFreeze(freeze: Freeze, step: "part" | "whole" | "again"): void {
+    freeze.done += 1;
+    if (step === "again") {
+      this.#runsToDelete.push(freeze.run);
+      this.#freeze = makeFreeze(freeze.table, freeze.untilId);
+    } else if (step === "whole") {
+      const { run, newest, pieces, filter, untilId } = freeze;
+      this.#runs.push({ run, newest, pieces, filter });
+      this.#foldedId = untilId;
+      this.#freeze = null;
+    }
+  }
+
+  /** What there is to read of what this process does not know. */
+  async #look(): Promise<void> {
+    this.#version = await this.#readVersion();
+    const known = new Set(this.#runs.map(({ run }) => run));
+    this.#runsToLoad = (await listRuns(this.#connection)).filter((run) => !known.has(run));
+    this.#hasSlots = (await this.#connection.get("SELECT 1 FROM dedupe LIMIT 1")) !== null;
+  }
+
+  async #readVersion(): Promise<number> {
+    const row = await this.#connection.get<{ data_version: number }>("PRAGMA data_version");
+    return row?.data_version ?? 0;
+  }
+
+  /** Answers whether there may be more rows. */
+  async #readRows(): Promise<boolean> {
+    const sql = `SELECT id, keys FROM key_recent WHERE id > ?1 ORDER BY id LIMIT ${STEP_ROWS}`;
+    const rows = await this.#connection.all<{ id: number; keys: Uint8Array }>(sql, this.#lastId);
+    for (const { id, keys } of rows) {
+      const pairs = toNumbers(keys);
+      for (let at = 0; at < pairs.length; at += 2) this.#recent.add(pairs[at] ?? 0, pairs[at + 1] ?? 0);
+      this.#lastId = id;
+    }
+    return rows.length === STEP_ROWS;
+  }
+
+  /** Deletes rows of the log whose keys are in a run. */
+  async #deleteFolded(): Promise<void> {
+    const sql = `DELETE FROM key_recent WHERE id <= ?1 AND id IN (SELECT id FROM key_recent ORDER BY id LIMIT ${STEP_ROWS})`;
+    if ((await this.#connection.run(sql, this.#foldedId)) < STEP_ROWS) this.#foldedId = 0;
+  }
+
+  /** Keys that an earlier version kept: a row each, addressed by 63 bits of the hash, until their events have gone. */
+  async #findInSlots(hash: Uint8Array): Promise<number[]> {
+    const first = firstSlot(hash);
+    const sql = "SELECT event_seq AS value FROM dedupe WHERE slot BETWEEN ?1 AND ?2";
+    const rows = await this.#connection.all<{ value: number }>(sql, first, first + SLOT_PROBES - 1n);
+    return rows.map(({ value }) => value);
+  }
+}
+
+/** Neighbouring slots one key may stand in. */
+const SLOT_PROBES = 4n;
+const SLOT_MASK = 0x7fff_ffff_ffff_fff0n;
+
+function firstSlot({ buffer, byteOffset }: Uint8Array): bigint {
+  return new DataView(buffer, byteOffset, 8).getBigUint64(0) & SLOT_MASK;
+}

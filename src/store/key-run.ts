@@ -1,0 +1,158 @@
+/**
+ * Keys that were taken out of the log: sorted into pieces by their first bits, written once and never changed, with a filter in memory that
+ * says which keys are surely not among them.
+ */
+import { KeyFilter } from "./key-filter.ts";
+import type { KeyTable } from "./key-table.ts";
+import type { SqliteConnection } from "./sqlite-connection.ts";
+
+/** Keys in a piece, on average: two pieces stand in a page of the file. */
+const PIECE_KEYS = 112;
+/** Pieces of one run at most. */
+const MAX_PIECES = 2 ** 20;
+/** Groups over which a frozen table is written, so that none of them waits long. */
+const FREEZE_STEPS = 64;
+/** Pieces of a run that one step deletes. */
+const STEP_PIECES = 200;
+
+export interface KeyRun {
+  run: number;
+  /** The greatest number that any of its keys was kept for. */
+  newest: number;
+  pieces: number;
+  filter: KeyFilter;
+}
+
+/** A table that takes no more keys and is on its way to the disk. */
+export interface Freeze extends KeyRun {
+  /** 0 until its first step. */
+  run: number;
+  table: KeyTable;
+  /** The last row of the log whose keys it holds. */
+  untilId: number;
+  /** Steps that are durable. */
+  done: number;
+}
+
+/** The runs that count. */
+export async function listRuns(connection: SqliteConnection): Promise<number[]> {
+  const rows = await connection.all<{ run: number }>("SELECT run FROM key_run ORDER BY run");
+  return rows.map(({ run }) => run);
+}
+
+/** Runs that have pieces and do not count: a crash cut them off. */
+export async function listCutOff(connection: SqliteConnection): Promise<number[]> {
+  const counting = new Set(await listRuns(connection));
+  const found: number[] = [];
+  const sql = "SELECT min(id) AS id FROM key_piece WHERE id >= ?1";
+  for (let run = 1; ; run++) {
+    const id = (await connection.get<{ id: number | null }>(sql, pieceId(run, 0)))?.id ?? null;
+    if (id === null) return found;
+    run = Math.floor(id / MAX_PIECES);
+    if (!counting.has(run)) found.push(run);
+  }
+}
+
+/** null: it has gone. */
+export async function loadRun(connection: SqliteConnection, run: number): Promise<KeyRun | null> {
+  const sql = "SELECT newest, pieces, filter FROM key_run WHERE run = ?1";
+  const row = await connection.get<{ newest: number; pieces: number; filter: Uint8Array }>(sql, run);
+  return row && { run, newest: row.newest, pieces: row.pieces, filter: KeyFilter.read(row.filter) };
+}
+
+/** The numbers that the run holds for the key. */
+export async function findInRun(
+  connection: SqliteConnection,
+  { run, pieces, filter }: KeyRun,
+  key: number,
+): Promise<number[]> {
+  if (!filter.mayHold(key)) return [];
+  const id = pieceId(run, pieceOf(key, pieces));
+  const row = await connection.get<{ keys: Uint8Array }>("SELECT keys FROM key_piece WHERE id = ?1", id);
+  const found: number[] = [];
+  const pairs = row === null ? new Float64Array() : toNumbers(row.keys);
+  for (let at = 0; at < pairs.length; at += 2) if (pairs[at] === key) found.push(pairs[at + 1] ?? 0);
+  return found;
+}
+
+/** A step of deleting a run; answers whether there may be more. */
+export async function deleteRun(connection: SqliteConnection, run: number): Promise<boolean> {
+  const sql = `DELETE FROM key_piece WHERE id IN (SELECT id FROM key_piece WHERE id >= ?1 AND id < ?2 LIMIT ${STEP_PIECES})`;
+  if ((await connection.run(sql, pieceId(run, 0), pieceId(run + 1, 0))) === STEP_PIECES) return true;
+  await connection.run("DELETE FROM key_run WHERE run = ?1", run);
+  return false;
+}
+
+export function makeFreeze(table: KeyTable, untilId: number): Freeze {
+  const pieces = 2 ** Math.ceil(Math.log2(Math.max(FREEZE_STEPS, table.size / PIECE_KEYS)));
+  const filter = KeyFilter.forKeys(table.size);
+  return { run: 0, newest: table.greatestValue, pieces, filter, table, untilId, done: 0 };
+}
+
+/**
+ * Writes the next part of the frozen keys; one that is undone is written again, whole. `whole`: it was the last, and the run counts; `again`:
+ * a process that began beside this one took it for one that a crash cut off, and it is to be begun anew.
+ */
+export async function writeFreezeStep(
+  connection: SqliteConnection,
+  freeze: Freeze,
+): Promise<"part" | "whole" | "again"> {
+  if (freeze.run === 0) freeze.run = await nextRun(connection);
+  const perStep = freeze.pieces / FREEZE_STEPS;
+  const first = freeze.done * perStep;
+  const parts: number[][] = Array.from({ length: perStep }, () => []);
+  freeze.table.each((key, value) => {
+    const part = parts[pieceOf(key, freeze.pieces) - first];
+    if (part === undefined) return;
+    part.push(key, value);
+    freeze.filter.add(key);
+  });
+  const sql = "INSERT INTO key_piece (id, keys) VALUES (?1, ?2)";
+  for (const [at, pairs] of parts.entries())
+    await connection.run(sql, pieceId(freeze.run, first + at), toBytes(Float64Array.from(pairs)));
+  if (freeze.done < FREEZE_STEPS - 1) return "part";
+  return (await keepRun(connection, freeze)) ? "whole" : "again";
+}
+
+async function nextRun(connection: SqliteConnection): Promise<number> {
+  const sql = `SELECT max(coalesce((SELECT max(run) FROM key_run), 0), coalesce((SELECT max(id) FROM key_piece), 0) / ${MAX_PIECES}) AS run`;
+  return ((await connection.get<{ run: number }>(sql))?.run ?? 0) + 1;
+}
+
+/** The run counts from here on, if every piece of it is there. */
+async function keepRun(
+  connection: SqliteConnection,
+  { run, newest, pieces, filter }: Freeze,
+): Promise<boolean> {
+  const sql = "SELECT count(*) AS count FROM key_piece WHERE id >= ?1 AND id < ?2";
+  const row = await connection.get<{ count: number }>(sql, pieceId(run, 0), pieceId(run + 1, 0));
+  if (row?.count !== pieces) return false;
+  await connection.run(
+    "INSERT INTO key_run (run, newest, pieces, filter) VALUES ($run, $newest, $pieces, $filter)",
+    {
+      run,
+      newest,
+      pieces,
+      filter: filter.bytes,
+    },
+  );
+  return true;
+}
+
+function pieceId(run: number, piece: number): number {
+  return run * MAX_PIECES + piece;
+}
+
+/** By the key's first bits, so that a run's pieces are about as large as each other. */
+function pieceOf(key: number, pieces: number): number {
+  return Math.floor((key / 2 ** 52) * pieces);
+}
+
+/** The machine's own order of bytes, which is little-endian on every machine that Bun runs on. */
+export function toBytes(numbers: Float64Array): Uint8Array {
+  return new Uint8Array(numbers.buffer, numbers.byteOffset, numbers.byteLength);
+}
+
+export function toNumbers(bytes: Uint8Array): Float64Array {
+  return new Float64Array(bytes.slice().buffer);
+}

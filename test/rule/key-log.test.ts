@@ -1,0 +1,245 @@
+/**
+ * The memory of keys against a model: whatever is rolled back, in whole or in part, frozen, cut off, forgotten, started again or written by
+ * another process, a key that was kept and committed is found, and one that was not is hardly ever a candidate.
+ */
+import { afterEach, expect, test } from "bun:test";
+import { cpSync, existsSync, mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import fc from "fast-check";
+import { DAY_MS } from "../../src/ground/limit.ts";
+import type { Store, Writer } from "../../src/store/port.ts";
+import { openSqlite } from "../../src/store/sqlite.ts";
+import { VirtualClock } from "../kit/virtual-clock.ts";
+
+const folders: string[] = [];
+afterEach(() => {
+  for (const folder of folders.splice(0)) rmSync(folder, { recursive: true });
+});
+
+/** Small runs, so that a few hundred keys freeze several of them. */
+const KEYS_A_RUN = 300;
+
+class Case {
+  readonly clock = new VirtualClock(Date.UTC(2026, 0, 1));
+  folder = mkdtempSync(join(tmpdir(), "relay-keys-"));
+  stores: Store[] = [];
+  /** Of every key that was committed: the numbers it was kept for and that stand. */
+  readonly kept = new Map<number, Set<number>>();
+  last = 0;
+
+  constructor() {
+    folders.push(this.folder);
+  }
+
+  async open(): Promise<Store> {
+    const store = await openSqlite(join(this.folder, "data.db"), { clock: this.clock, keysARun: KEYS_A_RUN });
+    this.stores.push(store);
+    return store;
+  }
+
+  async close(): Promise<void> {
+    for (const store of this.stores.splice(0)) await store.close();
+  }
+
+  /** As after a SIGKILL: what is on the disk at this moment, and nothing of what a process knew. */
+  async kill(): Promise<void> {
+    const left = this.folder;
+    this.folder = mkdtempSync(join(tmpdir(), "relay-keys-"));
+    folders.push(this.folder);
+    for (const end of ["", "-wal"]) {
+      if (existsSync(join(left, `data.db${end}`))) cpSync(join(left, `data.db${end}`), join(this.folder, `data.db${end}`));
+    }
+    await this.close();
+  }
+
+  note(key: number, value: number): void {
+    const values = this.kept.get(key) ?? new Set();
+    this.kept.set(key, values.add(value));
+  }
+
+  async checkAll(store: Store): Promise<void> {
+    const wrong: number[] = [];
+    let strangers = 0;
+    await store.write("app", async (tx) => {
+      for (const [key, values] of this.kept) {
+        const found = new Set(await tx.keys.find(hashOf(key)));
+        if ([...values].some((value) => !found.has(value))) wrong.push(key);
+      }
+      for (let key = 1_000_000; key < 1_000_500; key++) strangers += (await tx.keys.find(hashOf(key))).length;
+    });
+    expect({ wrong, strangers }).toEqual({ wrong: [], strangers: 0 });
+  }
+}
+
+function hashOf(key: number): Uint8Array {
+  return (Bun.CryptoHasher.hash("sha256", `key ${key}`) as Buffer).subarray(0, 16);
+}
+
+const FAIL = new Error("not today");
+
+/** Keeps so many new keys, and every third one a second time for another number. */
+async function keepKeys(tx: Writer, at: Case, count: number, done: [number, number][]): Promise<void> {
+  for (let index = 0; index < count; index++) {
+    at.last += 1;
+    const key = index % 3 === 2 ? at.last - 1 : at.last;
+    await tx.keys.keep(hashOf(key), at.last);
+    done.push([key, at.last]);
+  }
+}
+
+type Act = { act: "keep" | "fail" | "part" | "foreign" | "close" | "kill" | "forget"; count: number };
+
+const act: fc.Arbitrary<Act> = fc.record({
+  act: fc.constantFrom("keep", "keep", "keep", "keep", "fail", "part", "foreign", "close", "kill", "forget"),
+  count: fc.integer({ min: 1, max: 90 }),
+});
+
+async function play(acts: readonly Act[]): Promise<void> {
+  const at = new Case();
+  let store = await at.open();
+  for (const { act: what, count } of acts) {
+    const keep = async (by: Store) => {
+      const done: [number, number][] = [];
+      await by.write("app", (tx) => {
+        done.length = 0;
+        return keepKeys(tx, at, count, done);
+      });
+      for (const [key, value] of done) at.note(key, value);
+    };
+    switch (what) {
+      case "keep":
+        await Promise.all([keep(store), keep(store)]);
+        break;
+      case "fail": {
+        // A work that throws beside one that does not: the group is undone and run again.
+        const failing = store.write("app", async (tx) => {
+          await keepKeys(tx, at, count, []);
+          throw FAIL;
+        });
+        await Promise.all([keep(store), failing.catch(() => undefined)]);
+        break;
+      }
+      case "part": {
+        const done: [number, number][] = [];
+        await store.write("app", async (tx) => {
+          done.length = 0;
+          await keepKeys(tx, at, count, done);
+          const undone = tx.attempt(async () => {
+            await keepKeys(tx, at, count, []);
+            throw FAIL;
+          });
+          await undone.catch(() => undefined);
+          await keepKeys(tx, at, 1, done);
+        });
+        for (const [key, value] of done) at.note(key, value);
+        break;
+      }
+      case "foreign":
+        await keep(at.stores[1] ?? (await at.open()));
+        break;
+      case "close":
+        await at.close();
+        store = await at.open();
+        break;
+      case "kill":
+        await at.kill();
+        store = await at.open();
+        break;
+      case "forget": {
+        const before = at.last - 4 * KEYS_A_RUN;
+        while (await store.write("app", (tx) => tx.keys.forgetBefore(before)));
+        for (const [key, values] of at.kept) {
+          for (const value of values) if (value < before) values.delete(value);
+          if (values.size === 0) at.kept.delete(key);
+        }
+        break;
+      }
+    }
+  }
+  await at.checkAll(store);
+  await at.close();
+}
+
+test("any order of writes, failures, savepoints, starts, kills, other processes and forgetting", async () => {
+  await fc.assert(fc.asyncProperty(fc.array(act, { minLength: 10, maxLength: 60 }), play), { numRuns: Number(process.env.RELAY_FUZZ_RUNS ?? 25) });
+}, 120_000);
+
+test("a kill between any two groups of a freeze loses no key", async () => {
+  const at = new Case();
+  let store = await at.open();
+  for (let turn = 0; turn < 90; turn++) {
+    const done: [number, number][] = [];
+    await store.write("app", (tx) => {
+      done.length = 0;
+      return keepKeys(tx, at, 8, done);
+    });
+    for (const [key, value] of done) at.note(key, value);
+    if (turn % 3 !== 0) continue;
+    await at.kill();
+    store = await at.open();
+  }
+  await at.checkAll(store);
+  await at.close();
+}, 60_000);
+
+test("what is in runs is deleted from the log, what is forgotten from the runs, and memory goes on", async () => {
+  const at = new Case();
+  const store = await at.open();
+  for (let turn = 0; turn < 400; turn++) {
+    const done: [number, number][] = [];
+    await store.write("app", (tx) => {
+      done.length = 0;
+      return keepKeys(tx, at, 8, done);
+    });
+    for (const [key, value] of done) at.note(key, value);
+  }
+  const count = () =>
+    store.read(async (tx) => ({
+      log: (await tx.get<{ count: number }>("SELECT count(*) AS count FROM key_recent"))?.count ?? 0,
+      runs: (await tx.get<{ count: number }>("SELECT count(*) AS count FROM key_run"))?.count ?? 0,
+      pieces: (await tx.get<{ count: number }>("SELECT count(*) AS count FROM key_piece"))?.count ?? 0,
+    }));
+  const before = await count();
+  expect(before.runs).toBeGreaterThan(3);
+  expect(before.log).toBeLessThan(400);
+  await at.checkAll(store);
+  while (await store.write("app", (tx) => tx.keys.forgetBefore(at.last + 1)));
+  expect(await count()).toMatchObject({ runs: 0 });
+  await at.close();
+});
+
+test("what an earlier version kept is found until its event has gone", async () => {
+  const at = new Case();
+  let store = await at.open();
+  const hash = hashOf(1);
+  const slot = new DataView(hash.buffer, hash.byteOffset, 8).getBigUint64(0) & 0x7fff_ffff_ffff_fff0n;
+  await store.write("app", (tx) => tx.run("INSERT INTO dedupe (slot, event_seq) VALUES (?1, 7), (?2, 8)", slot, slot + 1n));
+  await at.close();
+  store = await at.open();
+  expect(await store.write("app", (tx) => tx.keys.find(hash))).toEqual([7, 8]);
+  await store.write("app", (tx) => tx.keys.forgetSlot(hash, 7));
+  expect(await store.write("app", (tx) => tx.keys.find(hash))).toEqual([8]);
+  await at.close();
+});
+
+test("what the first key would wait for is read in steps before it", async () => {
+  const at = new Case();
+  let store = await at.open();
+  for (let turn = 0; turn < 120; turn++) {
+    await store.write("app", async (tx) => {
+      for (let index = 0; index < 8; index++) await tx.keys.keep(hashOf(turn * 8 + index), turn * 8 + index + 1);
+    });
+  }
+  await at.close();
+  at.clock.advance(DAY_MS);
+  store = await at.open();
+  await store.warm();
+  const found = await store.write("app", async (tx) => {
+    let all = 0;
+    for (let key = 0; key < 120 * 8; key++) if ((await tx.keys.find(hashOf(key))).includes(key + 1)) all += 1;
+    return all;
+  });
+  expect(found).toBe(120 * 8);
+  await at.close();
+});
