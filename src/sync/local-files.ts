@@ -62,12 +62,15 @@ export class LocalFiles {
     for (const [path, read] of catalogChanged ? this.#withRefused(found, changed) : changed) {
       if (path !== this.#catalogPath && (await this.#applyRelay(path, read))) relaysChanged = true;
     }
+    const held = this.#texts.size;
     if (await this.#removeGone(found)) relaysChanged = true;
+    // With a file goes what was wrong with it, also where no relay came of it.
+    const isFewer = this.#texts.size < held;
     if (catalogChanged || relaysChanged) await this.#applyOffers();
     if (this.#saved.length > 0) await this.#tellReferences();
     for (const [path, read] of changed) this.#texts.set(path, read);
     await this.#ofSecretFile(this.#secrets.reconcile(), undefined);
-    if (changed.length > 0 || relaysChanged || this.#first) await this.#settleProblems();
+    if (changed.length > 0 || relaysChanged || isFewer || this.#first) await this.#settleProblems();
     this.#first = false;
   }
 

@@ -242,6 +242,19 @@ describe("a file that goes", () => {
     expect(await relay()).toBeNull();
   });
 
+  test("takes along what was wrong with it, also where nothing of it was ever in force", async () => {
+    const started = await start();
+    writeFileSync(relayFile("unmade"), "{");
+    writeFileSync(file("catalog.json"), "{");
+    await started.look();
+    expect((await problems()).map(({ target }) => target).sort()).toEqual(["catalog", "relay:unmade"]);
+    rmSync(relayFile("unmade"));
+    rmSync(file("catalog.json"));
+    await started.look();
+    await started.look();
+    expect(await problems()).toEqual([]);
+  });
+
   test("in its own place, where something lies that cannot be read, leaves its relay as it is", async () => {
     const started = await start();
     rmSync(relayFile());
