@@ -1,6 +1,6 @@
 /**
- * The HTTP face: every route on one Elysia app. It wires, and decides nothing: who may call is admission's, what is said when it
- * fails is error's. Bodies are read by our own readers (parse "none"), so that limits and refusals are ours.
+ * The HTTP face: every route on one Elysia app. It wires, and decides nothing: who may call is admission's, what is said is answer's. Bodies
+ * are read by our own readers (parse "none"), so that limits and refusals are ours.
  */
 import type { BunRequest, Server } from "bun";
 import { Elysia } from "elysia";

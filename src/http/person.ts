@@ -1,7 +1,7 @@
 /**
  * People: the list, inviting, one with their plan and tokens, changing, erasing; and the store account tokens that the app files for them, so
- * that a store's purchase finds its person. The audit gets a token's fingerprint alone. A
- * token is taken in the body, where no proxy or log on the way keeps it; the older routes that name one in their path stay.
+ * that a store's purchase finds its person. The audit gets a token's fingerprint alone. A token is taken in the body, where no proxy or log on
+ * the way keeps it; the older routes that name one in their path stay.
  */
 import { Type } from "typebox";
 import type { Json } from "../ground/json.ts";

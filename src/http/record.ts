@@ -1,7 +1,7 @@
 /**
  * Records of a collection, and the files that they may hold: uploaded as raw bytes, always handed out as a download, never as a page.
- * A key is the app, so its writes fire data_change and say so on the record; an owner edits at the
- * dashboard, which fires too and is audited besides, by field names alone, since an audit row outlives an erasure.
+ * A key is the app, so its writes fire data_change and say so on the record; an owner edits at the dashboard, which fires too and is audited
+ * besides, by field names alone, since an audit row outlives an erasure.
  */
 import { Type } from "typebox";
 import type { Environment } from "../account/environment.ts";
