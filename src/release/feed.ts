@@ -1,5 +1,6 @@
 /** Reads the change feed: which releases came after a version, and how they are shown as text. */
-import { RELEASES, type Release } from "./change.ts";
+import { RELEASES } from "./change.ts";
+import type { Release } from "./release.ts";
 
 /** The releases newer than `since` (`1.2.3`), newest first; all of them without it. null: `since` is not a version. */
 export function listChanges(since?: string): readonly Release[] | null {
