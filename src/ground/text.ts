@@ -269,3 +269,12 @@ export function newToken(length: number): string {
 export function hashToken(token: string): Uint8Array {
   return new Uint8Array(new Bun.CryptoHasher("sha256").update(token).digest());
 }
+
+/** Numbers as bytes, in the machine's own order, which is little-endian on every machine that Bun runs on. */
+export function encodeNumbers(numbers: Float64Array): Uint8Array {
+  return new Uint8Array(numbers.buffer, numbers.byteOffset, numbers.byteLength);
+}
+
+export function decodeNumbers(bytes: Uint8Array): Float64Array {
+  return new Float64Array(bytes.slice().buffer);
+}

@@ -4,20 +4,21 @@
  * holds a run's worth, that table is frozen and written as a run behind the groups that follow (key-run.ts); a run goes when the newest row
  * of its keys has gone. What is found are candidates: the row that a key was kept for has the whole hash and decides.
  */
+import { decodeNumbers, encodeNumbers } from "../ground/text.ts";
 import {
   deleteRun,
+  deleteSlot,
   type Freeze,
   findInRun,
+  findInSlots,
+  hasSlots,
   type KeyRun,
   listCutOff,
   listRuns,
   loadRun,
   makeFreeze,
-  toBytes,
-  toNumbers,
   writeFreezeStep,
 } from "./key-run.ts";
-import { KeyTable, keyOf } from "./key-table.ts";
 import type { KeyMemory } from "./port.ts";
 import type { SqliteConnection } from "./sqlite-connection.ts";
 
@@ -37,7 +38,7 @@ export class KeyLog implements KeyMemory {
   readonly #connection: SqliteConnection;
   readonly #runKeys: number;
   #recent = new KeyTable();
-  #freeze: Freeze | null = null;
+  #freeze: Freeze<KeyTable> | null = null;
   #runs: KeyRun[] = [];
   /** The last row of the log that memory holds. */
   #lastId = 0;
@@ -68,7 +69,7 @@ export class KeyLog implements KeyMemory {
     for (const run of this.#runs) {
       if (run.filter.mayHold(key)) found.push(...(await findInRun(this.#connection, run, key)));
     }
-    if (this.#hasSlots) found.push(...(await this.#findInSlots(hash)));
+    if (this.#hasSlots) found.push(...(await findInSlots(this.#connection, hash)));
     return found;
   }
 
@@ -91,10 +92,7 @@ export class KeyLog implements KeyMemory {
 
   async forgetSlot(hash: Uint8Array, value: number): Promise<void> {
     while (!this.#loaded) await this.load();
-    if (!this.#hasSlots) return;
-    const first = firstSlot(hash);
-    const sql = "DELETE FROM dedupe WHERE slot BETWEEN ?1 AND ?2 AND event_seq = ?3";
-    await this.#connection.run(sql, first, first + SLOT_PROBES - 1n, value);
+    if (this.#hasSlots) await deleteSlot(this.#connection, hash, value);
   }
 
   /**
@@ -155,7 +153,7 @@ export class KeyLog implements KeyMemory {
       pairs[at * 2 + 1] = value;
     });
     const sql = "INSERT INTO key_recent (id, keys) VALUES (?1, ?2)";
-    await this.#connection.run(sql, this.#lastId + 1, toBytes(pairs));
+    await this.#connection.run(sql, this.#lastId + 1, encodeNumbers(pairs));
     this.#wrote.row = true;
     if (this.#freeze !== null) this.#wrote.step = await writeFreezeStep(this.#connection, this.#freeze);
     if (this.#foldedId > 0) await this.#deleteFolded();
@@ -177,7 +175,7 @@ export class KeyLog implements KeyMemory {
     this.#recent = new KeyTable();
   }
 
-  #stepFreeze(freeze: Freeze, step: "part" | "whole" | "again"): void {
+  #stepFreeze(freeze: Freeze<KeyTable>, step: "part" | "whole" | "again"): void {
     freeze.done += 1;
     if (step === "again") {
       this.#runsToDelete.push(freeze.run);
@@ -195,7 +193,7 @@ export class KeyLog implements KeyMemory {
     this.#version = await this.#readVersion();
     const known = new Set(this.#runs.map(({ run }) => run));
     this.#runsToLoad = (await listRuns(this.#connection)).filter((run) => !known.has(run));
-    this.#hasSlots = (await this.#connection.get("SELECT 1 FROM dedupe LIMIT 1")) !== null;
+    this.#hasSlots = await hasSlots(this.#connection);
   }
 
   async #readVersion(): Promise<number> {
@@ -208,7 +206,7 @@ export class KeyLog implements KeyMemory {
     const sql = `SELECT id, keys FROM key_recent WHERE id > ?1 ORDER BY id LIMIT ${STEP_ROWS}`;
     const rows = await this.#connection.all<{ id: number; keys: Uint8Array }>(sql, this.#lastId);
     for (const { id, keys } of rows) {
-      const pairs = toNumbers(keys);
+      const pairs = decodeNumbers(keys);
       for (let at = 0; at < pairs.length; at += 2) this.#recent.add(pairs[at] ?? 0, pairs[at + 1] ?? 0);
       this.#lastId = id;
     }
@@ -220,20 +218,77 @@ export class KeyLog implements KeyMemory {
     const sql = `DELETE FROM key_recent WHERE id <= ?1 AND id IN (SELECT id FROM key_recent ORDER BY id LIMIT ${STEP_ROWS})`;
     if ((await this.#connection.run(sql, this.#foldedId)) < STEP_ROWS) this.#foldedId = 0;
   }
+}
 
-  /** Keys that an earlier version kept: a row each, addressed by 63 bits of the hash, until their events have gone. */
-  async #findInSlots(hash: Uint8Array): Promise<number[]> {
-    const first = firstSlot(hash);
-    const sql = "SELECT event_seq AS value FROM dedupe WHERE slot BETWEEN ?1 AND ?2";
-    const rows = await this.#connection.all<{ value: number }>(sql, first, first + SLOT_PROBES - 1n);
-    return rows.map(({ value }) => value);
+const FIRST_PLACES = 4_096;
+
+/** The first 52 bits of a hash of at least 8 bytes, which a number holds exactly. */
+function keyOf({ buffer, byteOffset }: Uint8Array): number {
+  const view = new DataView(buffer, byteOffset, 8);
+  return view.getUint32(0) * 2 ** 20 + (view.getUint32(4) >>> 12);
+}
+
+/** Keys in memory, each with the number it was kept for: two typed arrays and open addressing, 16 bytes a place. A key may stand in it twice. */
+class KeyTable {
+  #keys = new Float64Array(FIRST_PLACES);
+  /** 0: the place is free. */
+  #values = new Float64Array(FIRST_PLACES);
+  #size = 0;
+  #greatest = 0;
+
+  get size(): number {
+    return this.#size;
+  }
+
+  get greatestValue(): number {
+    return this.#greatest;
+  }
+
+  /** `value` is above 0. */
+  add(key: number, value: number): void {
+    if (this.#size * 2 >= this.#keys.length) this.#grow();
+    this.#put(key, value);
+    this.#size += 1;
+    if (value > this.#greatest) this.#greatest = value;
+  }
+
+  /** The numbers that the key was kept for. */
+  find(key: number): number[] {
+    const found: number[] = [];
+    const mask = this.#keys.length - 1;
+    for (let at = placeOf(key, mask); this.#values[at] !== 0; at = (at + 1) & mask) {
+      if (this.#keys[at] === key) found.push(this.#values[at] ?? 0);
+    }
+    return found;
+  }
+
+  each(work: (key: number, value: number) => void): void {
+    for (let at = 0; at < this.#keys.length; at++) {
+      const value = this.#values[at] ?? 0;
+      if (value !== 0) work(this.#keys[at] ?? 0, value);
+    }
+  }
+
+  #put(key: number, value: number): void {
+    const mask = this.#keys.length - 1;
+    let at = placeOf(key, mask);
+    while (this.#values[at] !== 0) at = (at + 1) & mask;
+    this.#keys[at] = key;
+    this.#values[at] = value;
+  }
+
+  #grow(): void {
+    const [keys, values] = [this.#keys, this.#values];
+    this.#keys = new Float64Array(keys.length * 2);
+    this.#values = new Float64Array(keys.length * 2);
+    keys.forEach((key, at) => {
+      const value = values[at] ?? 0;
+      if (value !== 0) this.#put(key, value);
+    });
   }
 }
 
-/** Neighbouring slots one key may stand in. */
-const SLOT_PROBES = 4n;
-const SLOT_MASK = 0x7fff_ffff_ffff_fff0n;
-
-function firstSlot({ buffer, byteOffset }: Uint8Array): bigint {
-  return new DataView(buffer, byteOffset, 8).getBigUint64(0) & SLOT_MASK;
+/** By the key's last 32 bits: its first ones say which piece of a run it is in. */
+function placeOf(key: number, mask: number): number {
+  return (key % 2 ** 32) & mask;
 }

@@ -2,8 +2,8 @@
  * Keys that were taken out of the log: sorted into pieces by their first bits, written once and never changed, with a filter in memory that
  * says which keys are surely not among them.
  */
+import { decodeNumbers, encodeNumbers } from "../ground/text.ts";
 import { KeyFilter } from "./key-filter.ts";
-import type { KeyTable } from "./key-table.ts";
 import type { SqliteConnection } from "./sqlite-connection.ts";
 
 /** Keys in a piece, on average: two pieces stand in a page of the file. */
@@ -23,11 +23,18 @@ export interface KeyRun {
   filter: KeyFilter;
 }
 
+/** Keys in memory that take no more. */
+interface FrozenKeys {
+  readonly size: number;
+  readonly greatestValue: number;
+  each(work: (key: number, value: number) => void): void;
+}
+
 /** A table that takes no more keys and is on its way to the disk. */
-export interface Freeze extends KeyRun {
+export interface Freeze<Table extends FrozenKeys = FrozenKeys> extends KeyRun {
   /** 0 until its first step. */
   run: number;
-  table: KeyTable;
+  table: Table;
   /** The last row of the log whose keys it holds. */
   untilId: number;
   /** Steps that are durable. */
@@ -70,7 +77,7 @@ export async function findInRun(
   const id = pieceId(run, pieceOf(key, pieces));
   const row = await connection.get<{ keys: Uint8Array }>("SELECT keys FROM key_piece WHERE id = ?1", id);
   const found: number[] = [];
-  const pairs = row === null ? new Float64Array() : toNumbers(row.keys);
+  const pairs = row === null ? new Float64Array() : decodeNumbers(row.keys);
   for (let at = 0; at < pairs.length; at += 2) if (pairs[at] === key) found.push(pairs[at + 1] ?? 0);
   return found;
 }
@@ -83,7 +90,7 @@ export async function deleteRun(connection: SqliteConnection, run: number): Prom
   return false;
 }
 
-export function makeFreeze(table: KeyTable, untilId: number): Freeze {
+export function makeFreeze<Table extends FrozenKeys>(table: Table, untilId: number): Freeze<Table> {
   const pieces = 2 ** Math.ceil(Math.log2(Math.max(FREEZE_STEPS, table.size / PIECE_KEYS)));
   const filter = KeyFilter.forKeys(table.size);
   return { run: 0, newest: table.greatestValue, pieces, filter, table, untilId, done: 0 };
@@ -109,7 +116,7 @@ export async function writeFreezeStep(
   });
   const sql = "INSERT INTO key_piece (id, keys) VALUES (?1, ?2)";
   for (const [at, pairs] of parts.entries())
-    await connection.run(sql, pieceId(freeze.run, first + at), toBytes(Float64Array.from(pairs)));
+    await connection.run(sql, pieceId(freeze.run, first + at), encodeNumbers(Float64Array.from(pairs)));
   if (freeze.done < FREEZE_STEPS - 1) return "part";
   return (await keepRun(connection, freeze)) ? "whole" : "again";
 }
@@ -148,11 +155,31 @@ function pieceOf(key: number, pieces: number): number {
   return Math.floor((key / 2 ** 52) * pieces);
 }
 
-/** The machine's own order of bytes, which is little-endian on every machine that Bun runs on. */
-export function toBytes(numbers: Float64Array): Uint8Array {
-  return new Uint8Array(numbers.buffer, numbers.byteOffset, numbers.byteLength);
+/** Neighbouring slots one key of an earlier version may stand in: a row each, addressed by 63 bits of the hash, until their events have gone. */
+const SLOT_PROBES = 4n;
+const SLOT_MASK = 0x7fff_ffff_ffff_fff0n;
+
+export async function hasSlots(connection: SqliteConnection): Promise<boolean> {
+  return (await connection.get("SELECT 1 FROM dedupe LIMIT 1")) !== null;
 }
 
-export function toNumbers(bytes: Uint8Array): Float64Array {
-  return new Float64Array(bytes.slice().buffer);
+export async function findInSlots(connection: SqliteConnection, hash: Uint8Array): Promise<number[]> {
+  const first = firstSlot(hash);
+  const sql = "SELECT event_seq AS value FROM dedupe WHERE slot BETWEEN ?1 AND ?2";
+  const rows = await connection.all<{ value: number }>(sql, first, first + SLOT_PROBES - 1n);
+  return rows.map(({ value }) => value);
+}
+
+export async function deleteSlot(
+  connection: SqliteConnection,
+  hash: Uint8Array,
+  value: number,
+): Promise<void> {
+  const first = firstSlot(hash);
+  const sql = "DELETE FROM dedupe WHERE slot BETWEEN ?1 AND ?2 AND event_seq = ?3";
+  await connection.run(sql, first, first + SLOT_PROBES - 1n, value);
+}
+
+function firstSlot({ buffer, byteOffset }: Uint8Array): bigint {
+  return new DataView(buffer, byteOffset, 8).getBigUint64(0) & SLOT_MASK;
 }
