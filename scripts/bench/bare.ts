@@ -2,23 +2,24 @@
  * The bare limits that the product is measured against, each a server that does only what its letter says. Prints its port.
  *
  * A: HTTP + HMAC-SHA256 + JSON.parse, no store. B: A + one SQLite commit a call. C: A + group commit, answered after it.
- * D: C + a runner: claim, one record, result saved, in grouped transactions. E: C behind Elysia. All synchronous=FULL, WAL.
+ * N: C without any index. D: C + a runner: claim, one record, result saved, in grouped transactions. E: C behind Elysia. All synchronous=FULL, WAL.
  *
- * bun scripts/bench/bare.ts <A|B|C|D|E> <database file> <secret>
+ * bun scripts/bench/bare.ts <A|B|C|N|D|E> <database file> <secret> [port]
  */
 import { Database } from "bun:sqlite";
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { Elysia } from "elysia";
 
-const [variant = "A", file = "bare.db", secret = "bench"] = process.argv.slice(2);
+const [variant = "A", file = "bare.db", secret = "bench", port = "0"] = process.argv.slice(2);
 
 const database = new Database(file, { create: true });
 for (const pragma of ["journal_mode = WAL", "synchronous = FULL"]) database.exec(`PRAGMA ${pragma}`);
-database.exec(`CREATE TABLE event (seq INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE, payload TEXT NOT NULL, state TEXT NOT NULL, result TEXT);
-  CREATE INDEX event_queued ON event (seq) WHERE state = 'queued';
-  CREATE TABLE record (id INTEGER PRIMARY KEY, event_seq INTEGER NOT NULL UNIQUE, data TEXT NOT NULL)`);
+const indexed = variant !== "N";
+database.exec(`CREATE TABLE IF NOT EXISTS event (seq INTEGER PRIMARY KEY, id TEXT NOT NULL${indexed ? " UNIQUE" : ""}, payload TEXT NOT NULL, state TEXT NOT NULL, result TEXT);
+  ${indexed ? "CREATE INDEX IF NOT EXISTS event_queued ON event (seq) WHERE state = 'queued';" : ""}
+  CREATE TABLE IF NOT EXISTS record (id INTEGER PRIMARY KEY, event_seq INTEGER NOT NULL UNIQUE, data TEXT NOT NULL)`);
 const insert = database.prepare(
-  "INSERT INTO event (id, payload, state) VALUES (?1, ?2, 'queued') ON CONFLICT (id) DO NOTHING",
+  `INSERT INTO event (id, payload, state) VALUES (?1, ?2, 'queued')${indexed ? " ON CONFLICT (id) DO NOTHING" : ""}`,
 );
 const claim = database.prepare(
   "UPDATE event SET state = 'running' WHERE seq IN (SELECT seq FROM event WHERE state = 'queued' ORDER BY seq LIMIT 64) RETURNING seq, payload",
@@ -81,6 +82,6 @@ const server =
   variant === "E"
     ? new Elysia()
         .post("/hooks/:app/:name", ({ request }) => receive(request), { parse: "none" })
-        .listen({ port: 0, hostname: "127.0.0.1" }).server
-    : Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: receive });
+        .listen({ port: Number(port), hostname: "127.0.0.1" }).server
+    : Bun.serve({ port: Number(port), hostname: "127.0.0.1", fetch: receive });
 console.log(server?.port);

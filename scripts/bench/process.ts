@@ -5,9 +5,18 @@ import { join } from "node:path";
 
 const here = import.meta.dir;
 
-interface Started<Ready> extends AsyncDisposable {
+export const SECRET = "bench-secret-of-thirty-two-chars";
+
+/** What product.ts says when it is ready. */
+export interface ProductReady {
+  port: number;
+  paths: string[];
+  base: string;
+  key: string;
+}
+
+export interface Started<Ready> extends AsyncDisposable {
   ready: Ready;
-  pid: number;
   /** Resident memory now, in MiB. */
   residentMiB(): Promise<number>;
   /** CPU time since its start, in ticks of 10 ms. */
@@ -20,16 +29,28 @@ export async function start<Ready>(script: string, ...args: string[]): Promise<S
     stdout: "pipe",
     stderr: "inherit",
   });
-  const ready = JSON.parse(await firstLine(child.stdout)) as Ready;
+  return { ready: JSON.parse(await firstLine(child.stdout)) as Ready, ...controlsOf(child) };
+}
+
+/** Starts a server that says nothing a bench could read, and answers at once; `command` is told to listen on `ready`. */
+export function launch(command: (port: number) => string[], env: Record<string, string>): Started<number> {
+  const port = freePort();
+  const child = Bun.spawn(command(port), {
+    env: { ...process.env, ...env },
+    stdout: "ignore",
+    stderr: "ignore",
+  });
+  return { ready: port, ...controlsOf(child) };
+}
+
+function controlsOf(child: Bun.Subprocess): Omit<Started<never>, "ready"> {
+  const read = (name: string): Promise<string> => Bun.file(`/proc/${child.pid}/${name}`).text();
   return {
-    ready,
-    pid: child.pid,
     async residentMiB() {
-      const status = await Bun.file(`/proc/${child.pid}/status`).text();
-      return Math.round(Number(/VmRSS:\s+(\d+)/.exec(status)?.[1] ?? 0) / 1024);
+      return Math.round(Number(/VmRSS:\s+(\d+)/.exec(await read("status"))?.[1] ?? 0) / 1024);
     },
     async cpuMs() {
-      const stat = await Bun.file(`/proc/${child.pid}/stat`).text();
+      const stat = await read("stat");
       const [user, system] = stat
         .slice(stat.lastIndexOf(")") + 2)
         .split(" ")
@@ -43,6 +64,13 @@ export async function start<Ready>(script: string, ...args: string[]): Promise<S
       clearTimeout(timer);
     },
   };
+}
+
+function freePort(): number {
+  const server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => new Response() });
+  const port = server.port ?? 0;
+  void server.stop(true);
+  return port;
 }
 
 export interface LoadResult {

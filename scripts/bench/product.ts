@@ -1,8 +1,9 @@
 /**
  * The real product for the bench: the service with everything on and its caps raised, relays that write one record each (or none that
- * run: paused), and a key. Prints one JSON line { port, paths, key, base }, then runs until it is told to stop.
+ * run: paused), and a key. Prints one JSON line { port, paths, key, base }, then runs until it is told to stop. With `rows` the store is topped up
+ * to so many events first.
  *
- * bun scripts/bench/product.ts <data folder> <relays> <secret> <paused|running|calls> [url]
+ * bun scripts/bench/product.ts <data folder> <relays> <secret> <paused|running|calls> [url|rows]
  */
 
 import { COMMAND_LINE, mintApiKey } from "../../src/account/api-key.ts";
@@ -15,8 +16,12 @@ import { parseCollection } from "../../src/records/collection-definition.ts";
 import { createRelay } from "../../src/relay/relay-save.ts";
 import { pauseRelay } from "../../src/relay/relay-state.ts";
 import { startService } from "../../src/service.ts";
+import { type FilledRelay, fillEvents } from "./fill.ts";
 
-const [dataDir = ".bench", count = "1", secret = "bench", kind = "running", url = ""] = process.argv.slice(2);
+const [dataDir = ".bench", count = "1", secret = "bench", kind = "running", more = ""] =
+  process.argv.slice(2);
+const url = kind === "calls" ? more : "";
+const rows = kind === "calls" ? 0 : Number(more);
 const RAISED = 1_000_000_000;
 
 const service = await startService(
@@ -66,6 +71,11 @@ const { token } = await service.store.write("app", (tx) =>
   mintApiKey(tx, { environment: row, kind: "secret", name: "bench", nowMs }),
 );
 service.refresh();
+if (rows > 0) {
+  const listed = "SELECT id, name, environment_id AS environmentId FROM relay ORDER BY id";
+  const relays = await service.store.read((tx) => tx.all<FilledRelay>(listed));
+  await fillEvents(service.store, relays, { rows, nowMs });
+}
 console.log(
   JSON.stringify({
     port: service.port,
