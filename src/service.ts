@@ -239,6 +239,7 @@ async function startOnce(
   started.defer(() => stopListening(app.server, clock));
   const warmUp = async (): Promise<void> => {
     if ((await relays.current()).sendingCount > 0) await caller.warmUp();
+    await ownMailer.warmUp();
   };
   started.defer(clock.after(WARM_UP_AFTER_MS, () => void warmUp().catch(() => undefined)));
   // What it cannot read now is read with the first key.

@@ -63,11 +63,14 @@ export interface Mailer {
 
 /** A mailer that the end of the process can hurry: what did not leave ends at once, what may have is given some seconds. */
 export interface StoppableMailer extends Mailer {
+  /** Loads what the first mail would wait for, where any leaves. */
+  warmUp(): Promise<void>;
   stop(): void;
 }
 
 export const mailboxMailer: StoppableMailer = {
   send: () => Promise.resolve({ kind: "mailbox" }),
+  warmUp: () => Promise.resolve(),
   stop: () => undefined,
 };
 

@@ -5,11 +5,11 @@
  */
 import { isIP, type Socket } from "node:net";
 import { Readable } from "node:stream";
-import SMTPConnection from "nodemailer/lib/smtp-connection";
+import type SMTPConnection from "nodemailer/lib/smtp-connection";
 import type { Clock } from "../ground/clock.ts";
 import { type AllowList, judgeAddress } from "../outbound/address.ts";
 import type { AddressLookup } from "../outbound/call-target.ts";
-import { connectPinned, errorCode, isTlsError, makeTrust } from "../outbound/connect.ts";
+import { connectPinned, errorCode, isTlsError } from "../outbound/connect.ts";
 import type { SmtpSettings } from "./mail-settings.ts";
 import type { MailTrouble } from "./mailer.ts";
 
@@ -60,6 +60,11 @@ interface SmtpError extends Error {
   originalCode?: string;
 }
 
+/** Loaded by the first mail, or soon after a start where mails leave: it and TLS take longer than the rest of a start. */
+export async function loadSmtp(): Promise<typeof SMTPConnection> {
+  return (await import("nodemailer/lib/smtp-connection")).default;
+}
+
 /** What went wrong, of a class that is known where it happened. */
 class Trouble extends Error {
   readonly reason: MailTrouble;
@@ -104,11 +109,13 @@ export class Handover {
     const { server, from } = this.#order;
     const { host, port } = server;
     const cancelConnect = this.#failAfter(CONNECT_TIMEOUT_MS, "timed_out");
+    const Connection = await loadSmtp();
     const addresses = await this.#findAddresses();
     if (this.#ended) return;
-    const socket: Socket = await connectPinned({ host, port, tls: false }, addresses, {
+    const socket: Socket = await connectPinned({ host, port }, addresses, {
       clock,
-      trust: PLAIN_TRUST,
+      // TLS begins on the open connection, by nodemailer, under the host's own name.
+      trust: null,
       signal: this.#abort.signal,
     });
     cancelConnect();
@@ -116,7 +123,7 @@ export class Handover {
       socket.destroy();
       return;
     }
-    const connection = new SMTPConnection({
+    const connection = new Connection({
       connection: socket,
       host,
       port,
@@ -231,9 +238,6 @@ export class Handover {
     this.#resolve(end);
   }
 }
-
-/** TLS begins on the open connection, by nodemailer, under the host's own name. */
-const PLAIN_TRUST = makeTrust([]);
 
 /** The class of an error, and whether the server may take the mail later. A 5xx about sender, recipient or text is for good. */
 function classify(error: SmtpError): { reason: MailTrouble; retry: boolean } {

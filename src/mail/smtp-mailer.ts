@@ -3,8 +3,8 @@
  * logged, cleaned, and told to nobody else. It never chooses a sender or a recipient.
  * Source: RFC 3834 (Auto-Submitted), RFC 8058 (List-Unsubscribe-Post).
  */
-import MailComposer from "nodemailer/lib/mail-composer";
-import { findEnvironmentById } from "../account/environment.ts";
+import type MailComposer from "nodemailer/lib/mail-composer";
+import { findEnvironmentById, listEnvironments } from "../account/environment.ts";
 import type { Clock } from "../ground/clock.ts";
 import type { Log } from "../ground/log.ts";
 import { cutToLine } from "../ground/text.ts";
@@ -24,7 +24,7 @@ import {
   type OutgoingMail,
   type StoppableMailer,
 } from "./mailer.ts";
-import { Handover, type HandoverDeps, type HandoverEnd } from "./smtp-handover.ts";
+import { Handover, type HandoverDeps, type HandoverEnd, loadSmtp } from "./smtp-handover.ts";
 
 const WHOLE_TIMEOUT_MS = 60_000;
 const MAX_DETAIL_CHARS = 300;
@@ -113,6 +113,12 @@ export function makeSmtpMailer(deps: SmtpDeps): StoppableMailer {
         return failed("not_composed");
       }
     },
+    async warmUp() {
+      const environments = await store.read((tx) => listEnvironments(tx, null));
+      if (environments.every((one) => readMailSettings(one).smtp === null)) return;
+      await loadComposer();
+      await loadSmtp();
+    },
     stop() {
       stopping = true;
       for (const handover of running) handover.stop();
@@ -162,6 +168,10 @@ interface Envelope {
   stopUrl: string | null;
 }
 
+async function loadComposer(): Promise<typeof MailComposer> {
+  return (await import("nodemailer/lib/mail-composer")).default;
+}
+
 /** The message as it goes over the wire. Throws on an address that is not one. */
 async function compose(
   mail: OutgoingMail,
@@ -173,7 +183,8 @@ async function compose(
       throw new Error("An address of this mail is not one, so it was not sent.");
   }
   const stop = { "List-Unsubscribe": `<${stopUrl}>`, "List-Unsubscribe-Post": "List-Unsubscribe=One-Click" };
-  const composer = new MailComposer({
+  const Composer = await loadComposer();
+  const composer = new Composer({
     from: { name: fromName ?? "", address: mail.from },
     to: { name: "", address: mail.to },
     ...(replyTo === null ? {} : { replyTo: { name: "", address: replyTo } }),

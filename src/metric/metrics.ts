@@ -5,7 +5,10 @@
 import { statSync } from "node:fs";
 import { statfs } from "node:fs/promises";
 import { join } from "node:path";
-import { Counter, Gauge, Histogram, Registry } from "prom-client";
+import Counter from "prom-client/lib/counter.js";
+import Gauge from "prom-client/lib/gauge.js";
+import Histogram from "prom-client/lib/histogram.js";
+import Registry from "prom-client/lib/registry.js";
 import { type Clock, Loop } from "../ground/clock.ts";
 import { standardError, standardOutput } from "../ground/output.ts";
 import { VERSION } from "../release/change.ts";

@@ -108,8 +108,8 @@ export function createCaller(options: CallerOptions): KeepingCaller {
 
   async function open({ target, signal }: Call, addresses: readonly string[]): Promise<Connection> {
     const { host, port, url } = target;
-    const tls = url.protocol === "https:";
-    const socket = await connectPinned({ host, port, tls }, addresses, { clock, trust, signal });
+    const options = { clock, trust: url.protocol === "https:" ? trust : null, signal };
+    const socket = await connectPinned({ host, port }, addresses, options);
     const remote = canonicalAddress(socket.remoteAddress ?? "");
     const address = addresses.find((one) => canonicalAddress(one) === remote) ?? "";
     const key = { origin: url.origin, address, nowMs: clock.monotonicMs() };
@@ -154,7 +154,10 @@ export function createCaller(options: CallerOptions): KeepingCaller {
         cancel();
       }
     },
-    warmUp: () => Connection.warmUp(),
+    async warmUp() {
+      await Connection.warmUp();
+      await trust();
+    },
     close: () => kept.close(),
   };
 }

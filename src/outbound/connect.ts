@@ -3,7 +3,7 @@
  * name again. Over TLS the host name stays what is asked for (SNI) and what the certificate is checked against.
  */
 import { isIP, connect as netConnect, type Socket } from "node:net";
-import { createSecureContext, rootCertificates, type SecureContext, connect as tlsConnect } from "node:tls";
+import type { connect as ConnectTls, SecureContext } from "node:tls";
 import type { Clock } from "../ground/clock.ts";
 import { canonicalAddress } from "./address.ts";
 
@@ -11,24 +11,39 @@ import { canonicalAddress } from "./address.ts";
 const NEXT_ADDRESS_AFTER_MS = 2_500;
 const MAX_ADDRESSES_TRIED = 4;
 
+interface Tls {
+  connect: typeof ConnectTls;
+  secureContext: SecureContext;
+}
+
+/** Loads TLS when it is first asked for: reading the built-in authorities takes longer than all else of a start. */
+type Trust = () => Promise<Tls>;
+
 /** Whom a certificate is trusted by: the built-in authorities, and PEM certificates of further ones. */
-export function makeTrust(certificateAuthorities: readonly string[]): SecureContext {
-  return createSecureContext(
-    certificateAuthorities.length === 0 ? {} : { ca: [...rootCertificates, ...certificateAuthorities] },
-  );
+export function makeTrust(certificateAuthorities: readonly string[]): Trust {
+  let loaded: Promise<Tls> | null = null;
+  const load = async (): Promise<Tls> => {
+    const { connect, createSecureContext, rootCertificates } = await import("node:tls");
+    const further =
+      certificateAuthorities.length === 0 ? {} : { ca: [...rootCertificates, ...certificateAuthorities] };
+    return { connect, secureContext: createSecureContext(further) };
+  };
+  return () => {
+    loaded ??= load();
+    return loaded;
+  };
 }
 
 /** What to connect to: the host's name is for the certificate alone. */
 interface ConnectTarget {
   host: string;
   port: number;
-  /** TLS from the first byte. */
-  tls: boolean;
 }
 
 interface ConnectOptions {
   clock: Clock;
-  trust: SecureContext;
+  /** TLS from the first byte, where it is given. */
+  trust: Trust | null;
   /** Ends the attempt; its reason is the error. */
   signal: AbortSignal;
 }
@@ -40,11 +55,12 @@ export async function connectPinned(
   options: ConnectOptions,
 ): Promise<Socket> {
   let lastError: unknown = new Error("no address to connect to");
+  const tls = (await options.trust?.()) ?? null;
   const tried = addresses.slice(0, MAX_ADDRESSES_TRIED);
   for (const [index, address] of tried.entries()) {
     const waitMs = index === tried.length - 1 ? null : NEXT_ADDRESS_AFTER_MS;
     try {
-      return await connectOne(target, address, waitMs, options);
+      return await connectOne(target, address, waitMs, { ...options, tls });
     } catch (error) {
       if (options.signal.aborted || isTlsError(error)) throw error;
       lastError = error;
@@ -57,12 +73,11 @@ function connectOne(
   target: ConnectTarget,
   address: string,
   waitMs: number | null,
-  { clock, trust, signal }: ConnectOptions,
+  { clock, tls, signal }: Omit<ConnectOptions, "trust"> & { tls: Tls | null },
 ): Promise<Socket> {
   return new Promise((resolve, reject) => {
-    const socket = target.tls
-      ? openTls(target, address, trust)
-      : netConnect({ host: address, port: target.port });
+    const socket =
+      tls === null ? netConnect({ host: address, port: target.port }) : openTls(target, address, tls);
     const fail = (error: unknown): void => {
       stopWaiting();
       socket.destroy();
@@ -79,7 +94,7 @@ function connectOne(
     socket.setNoDelay(true);
     socket.on("error", fail);
     socket.once("close", () => fail(new Error("the connection was closed")));
-    socket.once(target.tls ? "secureConnect" : "connect", () => {
+    socket.once(tls === null ? "connect" : "secureConnect", () => {
       if (!isPinned(socket, address)) return fail(new Error("the connection left its pinned address"));
       stopWaiting();
       resolve(socket);
@@ -88,13 +103,13 @@ function connectOne(
   });
 }
 
-function openTls(target: ConnectTarget, address: string, trust: SecureContext): Socket {
+function openTls(target: ConnectTarget, address: string, { connect, secureContext }: Tls): Socket {
   const named = isIP(target.host) === 0 ? { servername: target.host } : {};
-  return tlsConnect({
+  return connect({
     host: address,
     port: target.port,
     ...named,
-    secureContext: trust,
+    secureContext,
     rejectUnauthorized: true,
     ALPNProtocols: ["http/1.1"],
   });

@@ -3,7 +3,7 @@
  * a connection itself and never sends anything a second time.
  */
 import { Socket } from "node:net";
-import { TLSSocket } from "node:tls";
+import type { TLSSocket } from "node:tls";
 import type { Client } from "undici/index.js";
 import { Answer } from "./answer.ts";
 
@@ -53,10 +53,9 @@ export class Connection {
     this.origin = origin;
     this.address = address;
     this.openedAtMs = nowMs;
-    this.certificateEndsMs =
-      socket instanceof TLSSocket
-        ? Date.parse(socket.getPeerCertificate().valid_to)
-        : Number.POSITIVE_INFINITY;
+    this.certificateEndsMs = isTls(socket)
+      ? Date.parse(socket.getPeerCertificate().valid_to)
+      : Number.POSITIVE_INFINITY;
     this.#socket = socket;
     let isGiven = false;
     this.#client = new UndiciClient(origin, {
@@ -145,4 +144,9 @@ export class Connection {
       );
     });
   }
+}
+
+/** Without loading TLS, which a service that calls nobody never needs. */
+function isTls(socket: Socket): socket is TLSSocket {
+  return "getPeerCertificate" in socket;
 }
