@@ -1,5 +1,5 @@
 /**
- * What an action is. Each action type is one file that exports one ActionType, and one line in registry.ts; everything that lists
+ * What an action is. Each action type is an ActionType that its file exports, and one line in registry.ts; everything that lists
  * actions (definition check, unsigned rule, JSON Schema, dashboard, docs) reads the registry. An action never knows the event
  * row, the relay's row or the runner: it gets an ActionRun and answers an ActionOutcome.
  */

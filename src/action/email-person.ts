@@ -25,9 +25,9 @@ import { findSenderAddress } from "../mail/sender-domain.ts";
 import type { Writer } from "../store/port.ts";
 import { isVisible } from "../template/template.ts";
 import { type ActionRun, findActingPerson, type SendingAction } from "./contract.ts";
-import { actionShape, checkTemplateText } from "./shape.ts";
+import { checkTemplateText, nameAction } from "./shape.ts";
 
-const shape = actionShape(
+const words = nameAction(
   "email_person",
   "Email the person",
   "Sends the person the event is about a plain-text e-mail.",
@@ -55,13 +55,11 @@ const shape = actionShape(
   },
 );
 
-export type EmailPerson = Static<typeof shape>;
+export type EmailPerson = Static<typeof words.shape>;
 
 export const emailPerson: SendingAction<EmailPerson, OutgoingMail, MailOutcome> = {
-  type: "email_person",
-  title: "Email the person",
+  ...words,
   effect: "mails",
-  shape,
   sends: true,
   repeats: false,
   needsPerson: () => true,

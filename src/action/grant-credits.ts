@@ -7,9 +7,9 @@ import { MAX_CREDITS, MIN_CREDITS } from "../ground/limit.ts";
 import { addCredits, findCreditByKey } from "../people/credit.ts";
 import { resolveRef } from "../selling/sale.ts";
 import { type DatabaseAction, findActingPerson } from "./contract.ts";
-import { actionShape, checkTemplateText, reasonShape, refShape, renderReason } from "./shape.ts";
+import { checkTemplateText, nameAction, reasonShape, refShape, renderReason } from "./shape.ts";
 
-const shape = actionShape(
+const words = nameAction(
   "grant_credits",
   "Grant credits",
   "Adds credits to the balance of the person the event is about.",
@@ -25,13 +25,11 @@ const shape = actionShape(
   },
 );
 
-export type GrantCredits = Static<typeof shape>;
+export type GrantCredits = Static<typeof words.shape>;
 
 export const grantCredits: DatabaseAction<GrantCredits> = {
-  type: "grant_credits",
-  title: "Grant credits",
+  ...words,
   effect: "gives",
-  shape,
   sends: false,
   needsPerson: () => true,
   check: (action) => [

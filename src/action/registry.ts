@@ -1,19 +1,15 @@
 /**
- * Every action type, in the order of the specification's table, and an action of a definition bound to its own. A new one is its file and one
+ * Every action type, in the order of the specification's table, and an action of a definition bound to its own. A new one is a file and one
  * line here.
  */
 import type { Json } from "../ground/json.ts";
 import type { Writer } from "../store/port.ts";
+import { grantAccess, revokeAccess } from "./access.ts";
 import { callUrl } from "./call-url.ts";
 import type { ActionOutcome, ActionPorts, ActionRun, ActionType, SendingAction } from "./contract.ts";
 import { emailPerson } from "./email-person.ts";
-import { fulfilProduct } from "./fulfil-product.ts";
-import { grantAccess } from "./grant-access.ts";
 import { grantCredits } from "./grant-credits.ts";
-import { grantPlan } from "./grant-plan.ts";
-import { refundProduct } from "./refund-product.ts";
-import { revokeAccess } from "./revoke-access.ts";
-import { revokePlan } from "./revoke-plan.ts";
+import { fulfilProduct, grantPlan, refundProduct, revokePlan } from "./sale.ts";
 import { writeRecord } from "./write-record.ts";
 
 export const ACTIONS: readonly ActionType[] = [

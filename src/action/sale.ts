@@ -1,14 +1,16 @@
 /**
- * What the four actions of relay-sold products and plans share: a catalog name, a ref and its rules, the event's person. Each action's file
- * says what it does with them. Source: the specification's "Actions", "ref rules".
+ * The four actions of relay-sold products and plans: a catalog name, a ref and its rules, the event's person, and what the selling room does
+ * with them. Source: the specification's "Actions", "ref rules", "Relay-sold products and plans".
  */
 import { Type } from "typebox";
 import type { Outcome } from "../ground/outcome.ts";
 import type { Problem } from "../ground/refusal.ts";
+import { grantByRelay, revokeByRelay } from "../selling/plan-sale.ts";
+import { fulfilByRelay, refundByRelay } from "../selling/product-sale.ts";
 import { type RelaySale, readRelaySale, resolveRef } from "../selling/sale.ts";
 import type { Writer } from "../store/port.ts";
 import type { DatabaseAction } from "./contract.ts";
-import { actionShape, catalogNameShape, checkTemplateText, refShape } from "./shape.ts";
+import { catalogNameShape, checkTemplateText, nameAction, refShape } from "./shape.ts";
 
 /** An action as written: `product` or `plan` by name, and perhaps a ref. */
 type Sale<Name extends string, Item extends "product" | "plan"> = {
@@ -29,19 +31,14 @@ interface SaleWords<Name extends string, Item extends "product" | "plan"> {
   work(tx: Writer, sale: RelaySale, name: string, ref: string): Promise<Outcome>;
 }
 
-export function makeSaleAction<const Name extends string, const Item extends "product" | "plan">(
+function makeSaleAction<const Name extends string, const Item extends "product" | "plan">(
   sale: SaleWords<Name, Item>,
 ): DatabaseAction<Sale<Name, Item>> {
   const { type, item, title, effect, examples, work } = sale;
-  const shape = actionShape(type, title, sale.description, {
-    [item]: catalogNameShape(item),
-    ref: Type.Optional(refShape),
-  });
+  const fields = { [item]: catalogNameShape(item), ref: Type.Optional(refShape) };
   return {
-    type,
-    title,
+    ...nameAction(type, title, sale.description, fields),
     effect,
-    shape,
     sends: false,
     needsPerson: () => true,
     check: ({ ref }): Problem[] => (ref === undefined ? [] : checkTemplateText("ref", ref)),
@@ -58,3 +55,59 @@ export function makeSaleAction<const Name extends string, const Item extends "pr
     },
   };
 }
+
+/** Grants the product's key and credits to the event's person and writes the receipt, once per ref, only for a product sold through this relay. */
+export const fulfilProduct = makeSaleAction({
+  type: "fulfil_product",
+  item: "product",
+  title: "Fulfil a product",
+  effect: "gives",
+  description: "Grants the product's key and credits to the person and writes the receipt.",
+  examples: [
+    { type: "fulfil_product", product: "lamp" },
+    { type: "fulfil_product", product: "lamp", ref: "{{mapped.payment_id}}" },
+  ],
+  work: fulfilByRelay,
+});
+
+/** Takes back what fulfil_product granted under the same ref, once; from any relay of the environment, never a card purchase. */
+export const refundProduct = makeSaleAction({
+  type: "refund_product",
+  item: "product",
+  title: "Refund a product",
+  effect: "takes",
+  description: "Takes back what fulfil_product granted under the same ref.",
+  examples: [
+    { type: "refund_product", product: "lamp" },
+    { type: "refund_product", product: "lamp", ref: "{{mapped.payment_id}}" },
+  ],
+  work: refundByRelay,
+});
+
+/** Puts the person on a plan sold through this relay and records the payment under its ref; a new ref renews it. It never ends by itself. */
+export const grantPlan = makeSaleAction({
+  type: "grant_plan",
+  item: "plan",
+  title: "Grant a plan",
+  effect: "gives",
+  description: "Puts the person on the plan and records the payment; a new ref renews it.",
+  examples: [
+    { type: "grant_plan", plan: "pro" },
+    { type: "grant_plan", plan: "pro", ref: "{{mapped.invoice_id}}" },
+  ],
+  work: grantByRelay,
+});
+
+/** Ends the person's relay-granted subscription, from any relay of the environment; never one billed by card, never a by-hand or purchase grant. */
+export const revokePlan = makeSaleAction({
+  type: "revoke_plan",
+  item: "plan",
+  title: "Revoke a plan",
+  effect: "takes",
+  description: "Ends the person's relay-granted subscription on the plan.",
+  examples: [
+    { type: "revoke_plan", plan: "pro" },
+    { type: "revoke_plan", plan: "pro", ref: "{{mapped.invoice_id}}" },
+  ],
+  work: revokeByRelay,
+});

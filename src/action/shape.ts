@@ -11,8 +11,8 @@ import { cutToLine } from "../ground/text.ts";
 import { parseTemplate } from "../template/template.ts";
 import type { ActionRun } from "./contract.ts";
 
-/** The shape of an action: its type, these fields and no other. `title`: "Grant access"; `description`: one sentence for editors. */
-export function actionShape<const Name extends string, Fields extends TProperties>(
+/** An action's names and shape: its type, these fields and no other. `title`: "Grant access"; `description`: one sentence for editors. */
+export function nameAction<const Name extends string, Fields extends TProperties>(
   type: Name,
   title: string,
   description: string,
@@ -20,7 +20,7 @@ export function actionShape<const Name extends string, Fields extends TPropertie
 ) {
   const literal = Type.Literal(type, { description: `${title}.`, expects: `"${type}"` });
   const rest = { additionalProperties: false, description, expects: "an action object" };
-  return Type.Object({ type: literal, ...fields }, rest);
+  return { type, title, shape: Type.Object({ type: literal, ...fields }, rest) };
 }
 
 /** A collection, product or plan name; `what` completes "the name of a …". */

@@ -13,9 +13,9 @@ import { breaksPlainText } from "../ground/text.ts";
 import { findCollection } from "../records/collection.ts";
 import { writeRecordIn } from "../records/record.ts";
 import { type DatabaseAction, findActingPerson } from "./contract.ts";
-import { actionShape, catalogNameShape, checkTemplateText } from "./shape.ts";
+import { catalogNameShape, checkTemplateText, nameAction } from "./shape.ts";
 
-const shape = actionShape("write_record", "Write a record", "Writes a record into a collection.", {
+const words = nameAction("write_record", "Write a record", "Writes a record into a collection.", {
   collection: catalogNameShape("collection"),
   data: Type.Record(
     Type.String({ pattern: FIELD_NAME.source }),
@@ -40,13 +40,11 @@ const shape = actionShape("write_record", "Write a record", "Writes a record int
   ),
 });
 
-export type WriteRecord = Static<typeof shape>;
+export type WriteRecord = Static<typeof words.shape>;
 
 export const writeRecord: DatabaseAction<WriteRecord> = {
-  type: "write_record",
-  title: "Write a record",
+  ...words,
   effect: "writes",
-  shape,
   sends: false,
   needsPerson: (action) => action.to === "person",
   check: (action) => checkData("data", action.data as Json, 0),

@@ -1,6 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { type GrantAccess, grantAccess } from "../../src/action/grant-access.ts";
-import { type RevokeAccess, revokeAccess } from "../../src/action/revoke-access.ts";
+import { type GrantAccess, grantAccess, type RevokeAccess, revokeAccess } from "../../src/action/access.ts";
 import { checkShape } from "../../src/ground/check-shape.ts";
 import type { JsonObject } from "../../src/ground/json.ts";
 import { DAY_MS } from "../../src/ground/limit.ts";

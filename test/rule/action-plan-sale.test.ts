@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { ActionOutcome } from "../../src/action/contract.ts";
-import { grantPlan } from "../../src/action/grant-plan.ts";
-import { revokePlan } from "../../src/action/revoke-plan.ts";
+import { grantPlan, revokePlan } from "../../src/action/sale.ts";
 import { type GrantSource, grantAccess, revokeAccess } from "../../src/people/access-grant.ts";
 import type { PersonRow } from "../../src/people/person.ts";
 import { listPurchases } from "../../src/selling/purchase.ts";

@@ -1,7 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import type { ActionOutcome } from "../../src/action/contract.ts";
-import { fulfilProduct } from "../../src/action/fulfil-product.ts";
-import { refundProduct } from "../../src/action/refund-product.ts";
+import { fulfilProduct, refundProduct } from "../../src/action/sale.ts";
 import { grantAccess } from "../../src/people/access-grant.ts";
 import { addCredits } from "../../src/people/credit.ts";
 import type { PersonRow } from "../../src/people/person.ts";

@@ -1,7 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { fulfilProduct } from "../../src/action/fulfil-product.ts";
-import { grantPlan } from "../../src/action/grant-plan.ts";
-import { refundProduct } from "../../src/action/refund-product.ts";
+import { fulfilProduct, grantPlan, refundProduct } from "../../src/action/sale.ts";
 import type { RefusalCode } from "../../src/ground/refusal-code.ts";
 import { deletePlan, findDefaultPlan, type PlanInput, plans, savePlan } from "../../src/selling/plan.ts";
 import { deleteProduct, type ProductInput, products, saveProduct, viewProduct } from "../../src/selling/product.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import { requireEnvironment, saveSettings } from "../../src/account/environment.ts";
-import { fulfilProduct } from "../../src/action/fulfil-product.ts";
+import { fulfilProduct } from "../../src/action/sale.ts";
 import type { RefusalCode } from "../../src/ground/refusal-code.ts";
 import { listPurchases } from "../../src/selling/purchase.ts";
 import { type ReceiptInput, recordReceipt } from "../../src/selling/receipt.ts";

@@ -4,10 +4,7 @@
  */
 import { expect, test } from "bun:test";
 import fc from "fast-check";
-import { fulfilProduct } from "../../src/action/fulfil-product.ts";
-import { grantPlan } from "../../src/action/grant-plan.ts";
-import { refundProduct } from "../../src/action/refund-product.ts";
-import { revokePlan } from "../../src/action/revoke-plan.ts";
+import { fulfilProduct, grantPlan, refundProduct, revokePlan } from "../../src/action/sale.ts";
 import { addCredits, findBalance } from "../../src/people/credit.ts";
 import type { PersonRow } from "../../src/people/person.ts";
 import { openMarket } from "../kit/market.ts";

@@ -1,0 +1,137 @@
+/**
+ * grant_access gives the event's person an entitlement, with the source `relay`, attributed to the relay by name: it never sells anything and
+ * never shortens what the person already holds. revoke_access ends every live grant of one, whatever its source: it takes no credits back and
+ * ends no subscription. Source: the specification's "Actions".
+ */
+import { type Static, Type } from "typebox";
+import { toIso } from "../ground/clock.ts";
+import { failFinally } from "../ground/outcome.ts";
+import { checkAccess, revokeAccess as endGrants, grantAccess as writeGrant } from "../people/access-grant.ts";
+import { findEntitlement, sayEntitlementUnknown } from "../people/entitlement.ts";
+import type { Reader } from "../store/port.ts";
+import { type ActionRun, type DatabaseAction, findActingPerson } from "./contract.ts";
+import {
+  checkExpiry,
+  checkTemplateText,
+  entitlementShape,
+  expiresAtShape,
+  nameAction,
+  parseExpiry,
+  reasonShape,
+  renderReason,
+} from "./shape.ts";
+
+const granting = nameAction(
+  "grant_access",
+  "Grant access",
+  "Gives the person the event is about an entitlement, for a while or for good.",
+  {
+    entitlement: entitlementShape,
+    expiresAt: Type.Optional(expiresAtShape),
+    reason: Type.Optional(reasonShape),
+  },
+);
+
+export type GrantAccess = Static<typeof granting.shape>;
+
+export const grantAccess: DatabaseAction<GrantAccess> = {
+  ...granting,
+  effect: "gives",
+  sends: false,
+  needsPerson: () => true,
+  check: (action) => [
+    ...checkExpiry("expiresAt", action.expiresAt),
+    ...(action.reason === undefined ? [] : checkTemplateText("reason", action.reason)),
+  ],
+  references: (action) => [{ kind: "entitlement", name: action.entitlement, field: "entitlement" }],
+  target: (action) => action.entitlement,
+  examples: [
+    { type: "grant_access", entitlement: "access:members" },
+    { type: "grant_access", entitlement: "pro", expiresAt: "30d", reason: "Order {{mapped.order_id}}" },
+    { type: "grant_access", entitlement: "course", expiresAt: "2030-01-31" },
+  ],
+
+  async apply(tx, action, run) {
+    const { holding, failure } = await findHolding(tx, action, run);
+    if (failure !== null) return failure;
+    const { nowMs, relay, event } = run;
+    const expiresAtMs = action.expiresAt === undefined ? null : parseExpiry(action.expiresAt, nowMs);
+    if (expiresAtMs !== null && expiresAtMs <= nowMs) {
+      return failFinally(
+        "data_invalid",
+        `\`expiresAt\` ${action.expiresAt} is past, so the grant would end before it began: give a later date, or a duration such as "30d".`,
+      );
+    }
+    const before = await checkAccess(tx, holding);
+    const reason = renderReason(action.reason, run);
+    const grant = await writeGrant(tx, {
+      ...holding,
+      source: "relay",
+      sourceRef: relay.name,
+      relayName: relay.name,
+      eventId: event.id,
+      reason: reason === "" ? null : reason,
+      expiresAtMs,
+    });
+    const after = await checkAccess(tx, holding);
+    return {
+      outcome: "done",
+      before: { entitlement: holding.entitlement, granted: before.granted, until: before.until },
+      after: {
+        entitlement: holding.entitlement,
+        granted: after.granted,
+        until: after.until,
+        grant: grant.id,
+        ...(expiresAtMs === null ? {} : { expiresAt: toIso(expiresAtMs) }),
+      },
+    };
+  },
+};
+
+const revoking = nameAction(
+  "revoke_access",
+  "Revoke access",
+  "Ends every live grant of an entitlement that the person the event is about holds.",
+  {
+    entitlement: entitlementShape,
+  },
+);
+
+export type RevokeAccess = Static<typeof revoking.shape>;
+
+export const revokeAccess: DatabaseAction<RevokeAccess> = {
+  ...revoking,
+  effect: "takes",
+  sends: false,
+  needsPerson: () => true,
+  check: () => [],
+  references: (action) => [{ kind: "entitlement", name: action.entitlement, field: "entitlement" }],
+  target: (action) => action.entitlement,
+  examples: [
+    { type: "revoke_access", entitlement: "access:members" },
+    { type: "revoke_access", entitlement: "pro" },
+  ],
+  async apply(tx, action, run) {
+    const { holding, failure } = await findHolding(tx, action, run);
+    if (failure !== null) return failure;
+    const ended = await endGrants(tx, { ...holding, by: `relay:${run.relay.name}` });
+    const { entitlement } = holding;
+    return {
+      outcome: "done",
+      ...(ended.length === 0 ? { message: "The person held no live grant of it, so nothing changed." } : {}),
+      before: { entitlement, granted: ended.length > 0, grants: ended.map((row) => row.id) },
+      after: { entitlement, granted: false, revoked: ended.length },
+    };
+  },
+};
+
+/** Whose the entitlement is or shall be, or why it can be nobody's. */
+async function findHolding(tx: Reader, action: { entitlement: string }, run: ActionRun) {
+  const { person, failure } = await findActingPerson(tx, run);
+  if (failure !== null) return { failure };
+  const { environmentId, nowMs } = run;
+  const found = await findEntitlement(tx, environmentId, action.entitlement);
+  if (found === null)
+    return { failure: failFinally("entitlement_unknown", sayEntitlementUnknown(action.entitlement)) };
+  return { holding: { environmentId, personId: person.id, entitlement: found.key, nowMs }, failure: null };
+}
