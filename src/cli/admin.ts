@@ -32,41 +32,42 @@ const OWNER_OPTIONS: readonly Option[] = [
   DATA_DIR,
 ];
 
-/** The address given. Throws UsageError. */
-function readEmail(input: Input): string {
+interface GivenOwner {
+  email: string;
+  /** null: the owner sets a password under a one-time link. */
+  passwordHash: string | null;
+  nowMs: number;
+}
+
+/** Settles an owner and audits it in one transaction, and writes what a script needs: the link, or the address that can sign in now. */
+async function settleOwner(
+  input: Input,
+  world: World,
+  action: "owner.created" | "owner.reset",
+  settle: (tx: Writer, given: GivenOwner) => Promise<Owner>,
+): Promise<void> {
   const email = input.text("email");
   if (email === null) throw new UsageError("--email is missing: write --email you@example.com.");
-  return email;
-}
-
-/** The hash of the password on standard input, without its last line break; null where none is asked for. */
-async function readPasswordHash(input: Input, world: World): Promise<string | null> {
-  if (!input.on("password-stdin")) return null;
-  return await hashPassword((await world.readInput()).replace(/\r?\n$/, ""));
-}
-
-/** A one-time link's token for the owner, where no password was given. */
-async function makeLink(tx: Writer, owner: Owner, nowMs: number) {
-  return await createSigninLink(tx, { kind: "reset", ownerId: owner.id, nowMs });
-}
-
-async function auditOwner(tx: Writer, action: string, owner: Owner, nowMs: number): Promise<void> {
-  await writeAudit(tx, {
-    environmentId: WHOLE_SERVER,
-    atMs: nowMs,
-    actor: actorWords(COMMAND_LINE),
-    action,
-    target: `owner:${owner.email}`,
+  const password = input.on("password-stdin") ? (await world.readInput()).replace(/\r?\n$/, "") : null;
+  const passwordHash = password === null ? null : await hashPassword(password);
+  const nowMs = world.clock.now();
+  const change = async (tx: Writer) => {
+    const owner = await settle(tx, { email, passwordHash, nowMs });
+    await writeAudit(tx, {
+      environmentId: WHOLE_SERVER,
+      atMs: nowMs,
+      actor: actorWords(COMMAND_LINE),
+      action,
+      target: `owner:${owner.email}`,
+    });
+    const link =
+      passwordHash === null ? await createSigninLink(tx, { kind: "reset", ownerId: owner.id, nowMs }) : null;
+    return { owner, link };
+  };
+  const create = action === "owner.created";
+  const { owner, link } = await withStore(input, world, (store) => store.write("dashboard", change), {
+    create,
   });
-}
-
-/** Writes what a script needs: the link, or the address that can sign in now. */
-function sayOwner(
-  world: World,
-  input: Input,
-  made: { owner: Owner; link: { token: string; expiresAt: number } | null },
-): void {
-  const { owner, link } = made;
   const baseUrl =
     readBaseUrl(input) ?? readRunningUrl(readDataDir(input, world)) ?? `http://127.0.0.1:${DEFAULT_PORT}`;
   const url = link === null ? null : signinLinkUrl(baseUrl, "reset", link.token);
@@ -90,46 +91,20 @@ export const adminCreate: Command = {
     "relay admin create --email you@example.com --base-url https://relay.example.com",
     "relay admin create --email you@example.com --password-stdin < password.txt",
   ],
-  async run(input, world) {
-    const email = readEmail(input);
-    const passwordHash = await readPasswordHash(input, world);
-    const nowMs = world.clock.now();
-    const made = await withStore(
-      input,
-      world,
-      (store) =>
-        store.write("dashboard", async (tx) => {
-          const owner = await createOwner(tx, { email, passwordHash, nowMs });
-          await auditOwner(tx, "owner.created", owner, nowMs);
-          return { owner, link: passwordHash === null ? await makeLink(tx, owner, nowMs) : null };
-        }),
-      { create: true },
-    );
-    sayOwner(world, input, made);
-    return 0;
-  },
+  run: (input, world) => settleOwner(input, world, "owner.created", createOwner),
 };
 
 export const adminReset: Command = {
   words: ["admin", "reset"],
   summary: "reset an owner's password, with a one-time link",
   options: OWNER_OPTIONS,
-  async run(input, world) {
-    const email = readEmail(input);
-    const passwordHash = await readPasswordHash(input, world);
-    const nowMs = world.clock.now();
-    const made = await withStore(input, world, (store) =>
-      store.write("dashboard", async (tx) => {
-        const owner = await findOwnerByEmail(tx, email);
-        if (owner === null) {
-          throw new CommandFailure("not_found", `There is no owner ${email}: relay admin create makes one.`);
-        }
-        if (passwordHash !== null) await setOwnerPassword(tx, owner.id, passwordHash);
-        await auditOwner(tx, "owner.reset", owner, nowMs);
-        return { owner, link: passwordHash === null ? await makeLink(tx, owner, nowMs) : null };
-      }),
-    );
-    sayOwner(world, input, made);
-    return 0;
-  },
+  run: (input, world) =>
+    settleOwner(input, world, "owner.reset", async (tx, { email, passwordHash }) => {
+      const owner = await findOwnerByEmail(tx, email);
+      if (owner === null) {
+        throw new CommandFailure("not_found", `There is no owner ${email}: relay admin create makes one.`);
+      }
+      if (passwordHash !== null) await setOwnerPassword(tx, owner.id, passwordHash);
+      return owner;
+    }),
 };

@@ -60,13 +60,12 @@ export const appsCreate: Command = {
     const names = environments.map((environment) => environment.name);
     if (input.on("json")) {
       world.say(writeJson({ id: app.id, name: app.name, environments: names }, 2));
-      return 0;
+      return;
     }
     world.say(app.id);
     world.tell(
       `The app ${app.name} has the environments ${names.join(" and ")}. Next: relay keys create --app ${app.id} --environment ${names[0]}`,
     );
-    return 0;
   },
 };
 
@@ -86,13 +85,10 @@ export const appsList: Command = {
         }));
       }),
     );
-    sayList(world, {
-      json: input.on("json"),
-      items,
+    sayList(input, world, items, {
       headings: ["ID", "NAME", "ENVIRONMENTS", "CREATED"],
       row: (app) => [app.id, app.name, app.environments.join(", "), app.createdAt],
       none: "No apps yet: relay apps create <name> makes one.",
     });
-    return 0;
   },
 };

@@ -6,8 +6,10 @@
 import { makeBackup } from "../backup/backup.ts";
 import { BackupRefused } from "../backup/place.ts";
 import { restoreBackup } from "../backup/restore.ts";
+import { writeJson } from "../ground/json.ts";
 import { DatabaseRefused } from "../store/database-file.ts";
 import { type Command, CommandFailure } from "./command.ts";
+import { JSON_OUTPUT } from "./data-directory.ts";
 import { DATA_DIR, readDataDir, underCwd } from "./service-option.ts";
 
 /** Runs `work`; what it refuses in a sentence becomes the command's. */
@@ -38,7 +40,7 @@ export const backup: Command = {
     DATA_DIR,
     { name: "with-key", help: "write the master key to <file>.key too; whoever has both reads every secret" },
     { name: "force", help: "replace a file of that name" },
-    { name: "json", help: "write JSON instead of text" },
+    JSON_OUTPUT,
   ],
   examples: [
     "relay backup /mnt/backup/relay.db",
@@ -54,7 +56,7 @@ export const backup: Command = {
         masterKey: world.env.RELAY_MASTER_KEY || null,
       }),
     );
-    if (input.on("json")) world.say(JSON.stringify(made, null, 2));
+    if (input.on("json")) world.say(writeJson(made, 2));
     else {
       world.say(made.file);
       world.tell(`Checked: ${countEvents(made.rows)}, ${made.bytes} bytes, schema ${made.schema}.`);
@@ -64,7 +66,6 @@ export const backup: Command = {
           : `The master key is in ${made.keyFile}: keep it apart from the backup; whoever has both reads every secret.`,
       );
     }
-    return 0;
   },
 };
 
@@ -81,7 +82,7 @@ export const restore: Command = {
       value: "<file>",
       help: "the master key that was kept with it, for a data directory that has none",
     },
-    { name: "json", help: "write JSON instead of text" },
+    JSON_OUTPUT,
   ],
   examples: [
     "relay restore /mnt/backup/relay.db",
@@ -100,8 +101,8 @@ export const restore: Command = {
       }),
     );
     if (input.on("json")) {
-      world.say(JSON.stringify(done, null, 2));
-      return 0;
+      world.say(writeJson(done, 2));
+      return;
     }
     world.say(`Restored ${countEvents(done.rows)} into ${dataDir}.`);
     if (done.kept !== null) {
@@ -117,6 +118,5 @@ export const restore: Command = {
     world.tell(
       "Next: relay doctor looks it over, then start the server; keys and passwords are as they were then.",
     );
-    return 0;
   },
 };

@@ -14,6 +14,5 @@ export const changes: Command = {
     if (releases === null)
       throw new UsageError(`--since is ${JSON.stringify(since)}: write a version such as 0.1.0.`);
     world.say(input.on("json") ? writeJson({ releases }, 2) : writeChanges(releases).trimEnd());
-    return 0;
   },
 };

@@ -35,8 +35,8 @@ export interface Command {
   arguments?: readonly Argument[];
   options: readonly Option[];
   examples?: readonly string[];
-  /** Answers the exit code: 0 done, 1 refused or failed. */
-  run(input: Input, world: World): Promise<number>;
+  /** Answers the exit code: 0 done, 1 refused or failed; 0 also where it answers none. */
+  run(input: Input, world: World): Promise<number> | Promise<void>;
 }
 
 /** What a command was given: a flag wins over its variable. */

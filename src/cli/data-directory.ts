@@ -12,7 +12,7 @@ import { DataDirectoryTaken, type DirectoryLock, lockDataDirectory } from "../st
 import type { Reader, Store } from "../store/port.ts";
 import { openSqlite } from "../store/sqlite.ts";
 import { CommandFailure, type Input, type Option } from "./command.ts";
-import { readDataDir } from "./service-option.ts";
+import { DATA_DIR, readDataDir } from "./service-option.ts";
 import type { World } from "./world.ts";
 
 export const APP: Option = {
@@ -30,6 +30,8 @@ export const ENVIRONMENT: Option = {
   help: "development, production or local",
 };
 export const JSON_OUTPUT: Option = { name: "json", help: "write JSON instead of text" };
+/** Which environment, of which data directory. */
+export const OF_ENVIRONMENT: readonly Option[] = [APP, ENVIRONMENT, DATA_DIR];
 
 /** Runs `work` on the data directory's store, and closes it. Fails where there is no data directory, unless `create`. */
 export async function withStore<Result>(
@@ -81,8 +83,18 @@ function lockForMigration(folder: string, world: World): DirectoryLock {
   }
 }
 
-/** The environment that --app and --environment mean. Fails with the ones there are. */
-export async function chooseEnvironment(tx: Reader, input: Input): Promise<Environment> {
+/** As `withStore`, with the environment that --app and --environment mean; fails with the ones there are. */
+export function withEnvironment<Result>(
+  input: Input,
+  world: World,
+  work: (store: Store, environment: Environment) => Promise<Result>,
+): Promise<Result> {
+  return withStore(input, world, async (store) =>
+    work(store, await store.read((tx) => chooseEnvironment(tx, input))),
+  );
+}
+
+async function chooseEnvironment(tx: Reader, input: Input): Promise<Environment> {
   const apps = await listApps(tx);
   const appId = input.text("app") ?? (apps.length === 1 ? apps[0]?.id : undefined);
   if (appId === undefined) throw new CommandFailure("not_found", refuseApp(apps));

@@ -7,7 +7,7 @@ import { findLocalEnvironment } from "../account/environment.ts";
 import { listRelayRows } from "../relay/relay.ts";
 import { startLocalSync } from "../sync/local-sync.ts";
 import { type Command, CommandFailure } from "./command.ts";
-import { writeExample } from "./example.ts";
+import { writeExample } from "./init.ts";
 import { runService } from "./serve.ts";
 import { RUN_OPTIONS, readServiceConfig, SERVICE_DIR } from "./service-option.ts";
 import { programWord, type RunningService, type World } from "./world.ts";
@@ -58,7 +58,6 @@ export const dev: Command = {
       world.tell("Press Ctrl+C to stop.");
       return sync;
     });
-    return 0;
   },
 };
 

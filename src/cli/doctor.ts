@@ -34,9 +34,7 @@ export const doctor: Command = {
       quick: input.on("quick"),
       clock: world.clock,
     });
-    sayList(world, {
-      json: input.on("json"),
-      items,
+    sayList(input, world, items, {
       headings: ["CHECK", "STATE", "FOUND"],
       row: ({ check, state, message, todo }) => [
         check,

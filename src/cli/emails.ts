@@ -12,13 +12,13 @@ import { requireActingPerson } from "../people/person.ts";
 import { loadMasterKey } from "../secret/master-key.ts";
 import { Sealer } from "../secret/seal.ts";
 import type { Command, Input } from "./command.ts";
-import { APP, chooseEnvironment, ENVIRONMENT, JSON_OUTPUT, withStore } from "./data-directory.ts";
-import { ALLOW_PRIVATE, BASE_URL, DATA_DIR, readBaseUrl, readDataDir, readLimits } from "./service-option.ts";
+import { JSON_OUTPUT, OF_ENVIRONMENT, withEnvironment } from "./data-directory.ts";
+import { ALLOW_PRIVATE, BASE_URL, readBaseUrl, readDataDir, readLimits } from "./service-option.ts";
 import { sayList } from "./table.ts";
 import type { World } from "./world.ts";
 
 const DEFAULT_LIMIT = 20;
-const SEND_OPTIONS = [APP, ENVIRONMENT, DATA_DIR, BASE_URL, ALLOW_PRIVATE];
+const SEND_OPTIONS = [...OF_ENVIRONMENT, BASE_URL, ALLOW_PRIVATE];
 
 export const emailsList: Command = {
   words: ["emails", "list"],
@@ -27,27 +27,20 @@ export const emailsList: Command = {
     { name: "state", value: "<state>", help: EMAIL_STATES.join(", ") },
     { name: "limit", value: "<number>", otherwise: String(DEFAULT_LIMIT), help: "how many at most" },
     JSON_OUTPUT,
-    APP,
-    ENVIRONMENT,
-    DATA_DIR,
+    ...OF_ENVIRONMENT,
   ],
   examples: ["relay emails list --state unknown"],
   async run(input, world) {
     const limit = input.number("limit", { from: 1, to: MAX_PAGE_SIZE }) ?? DEFAULT_LIMIT;
     const state = input.choice("state", EMAIL_STATES) ?? undefined;
-    const { items } = await withStore(input, world, (store) =>
-      store.read(async (tx) =>
-        listEmails(tx, (await chooseEnvironment(tx, input)).id, { limit, after: null }, { state }),
-      ),
+    const { items } = await withEnvironment(input, world, (store, { id }) =>
+      store.read((tx) => listEmails(tx, id, { limit, after: null }, { state })),
     );
-    sayList(world, {
-      json: input.on("json"),
-      items,
+    sayList(input, world, items, {
       headings: ["MADE", "STATE", "TO", "SUBJECT", "ID", "WHY"],
       row: (mail) => [mail.createdAt, mail.state, mail.to, mail.subject, mail.id, mail.message ?? ""],
       none: "No mail matches.",
     });
-    return 0;
   },
 };
 
@@ -99,9 +92,8 @@ async function withMailer(
   world: World,
   work: (deps: HandMailDeps, hand: Hand, appId: string) => Promise<number>,
 ): Promise<number> {
-  return await withStore(input, world, async (store) => {
+  return await withEnvironment(input, world, async (store, environment) => {
     const { clock } = world;
-    const environment = await store.read((tx) => chooseEnvironment(tx, input));
     const sealer = new Sealer(
       await loadMasterKey(readDataDir(input, world), world.env.RELAY_MASTER_KEY || null),
     );

@@ -4,6 +4,7 @@
  */
 
 import { actorWords, COMMAND_LINE } from "../account/api-key.ts";
+import { EVENT_STATES, EVENT_TRIGGERS } from "../event/event.ts";
 import { expungeByHand } from "../event/expunge.ts";
 import { type EventFilter, listEvents } from "../event/list.ts";
 import { type PlannedAction, planReplay, replayEvent } from "../event/replay.ts";
@@ -14,19 +15,15 @@ import { MAX_ACTIONS_PER_RELAY } from "../ground/limit.ts";
 import { MAX_PAGE_SIZE } from "../ground/page.ts";
 import { readPage } from "../store/walk.ts";
 import { type Command, type Input, type Option, UsageError } from "./command.ts";
-import { APP, chooseEnvironment, ENVIRONMENT, JSON_OUTPUT, withStore } from "./data-directory.ts";
+import { JSON_OUTPUT, OF_ENVIRONMENT, withEnvironment } from "./data-directory.ts";
 import { writeEvent } from "./event-text.ts";
-import { DATA_DIR } from "./service-option.ts";
 import { plain, sayList } from "./table.ts";
 import type { World } from "./world.ts";
 
-const STATES = ["queued", "running", "done", "failed", "dead"] as const;
-const TRIGGERS = ["receiver", "schedule", "data_change"] as const;
-
 const EVENT_FILTERS: readonly Option[] = [
   { name: "relay", value: "<name>", help: "only this relay's" },
-  { name: "state", value: "<state>", help: STATES.join(", ") },
-  { name: "trigger", value: "<kind>", help: TRIGGERS.join(", ") },
+  { name: "state", value: "<state>", help: EVENT_STATES.join(", ") },
+  { name: "trigger", value: "<kind>", help: EVENT_TRIGGERS.join(", ") },
   { name: "person", value: "<person id>", help: "only this person's" },
 ];
 
@@ -34,8 +31,8 @@ const EVENT_FILTERS: readonly Option[] = [
 function readEventFilter(input: Input): EventFilter {
   return {
     relay: input.text("relay") ?? undefined,
-    state: input.choice("state", STATES) ?? undefined,
-    trigger: input.choice("trigger", TRIGGERS) ?? undefined,
+    state: input.choice("state", EVENT_STATES) ?? undefined,
+    trigger: input.choice("trigger", EVENT_TRIGGERS) ?? undefined,
     person: input.text("person") ?? undefined,
     q: input.text("text") ?? undefined,
     sinceMs: readTime(input, "since"),
@@ -63,26 +60,20 @@ export const eventsList: Command = {
     { name: "text", value: "<text>", help: "an event id, or text anywhere in the payload" },
     { name: "limit", value: "<number>", otherwise: String(DEFAULT_LIMIT), help: "how many at most" },
     JSON_OUTPUT,
-    APP,
-    ENVIRONMENT,
-    DATA_DIR,
+    ...OF_ENVIRONMENT,
   ],
   examples: ["relay events list --state dead", "relay events list --relay checkout-completed --json"],
   async run(input, world) {
     const limit = input.number("limit", { from: 1, to: MAX_PAGE_SIZE }) ?? DEFAULT_LIMIT;
     const filter = readEventFilter(input);
-    const { items } = await withStore(input, world, async (store) => {
-      const { id } = await store.read((tx) => chooseEnvironment(tx, input));
-      return await readPage(store, { limit, after: null }, (tx, part) => listEvents(tx, id, filter, part));
-    });
-    sayList(world, {
-      json: input.on("json"),
-      items,
+    const { items } = await withEnvironment(input, world, (store, { id }) =>
+      readPage(store, { limit, after: null }, (tx, part) => listEvents(tx, id, filter, part)),
+    );
+    sayList(input, world, items, {
       headings: EVENT_HEADINGS,
       row: eventRow,
       none: "No events match.",
     });
-    return 0;
   },
 };
 
@@ -104,14 +95,13 @@ export const eventsShow: Command = {
   words: ["events", "show"],
   summary: "one event: its payload, and what each attempt did",
   arguments: [{ name: "event id", help: "as relay events list shows it" }],
-  options: [JSON_OUTPUT, APP, ENVIRONMENT, DATA_DIR],
+  options: [JSON_OUTPUT, ...OF_ENVIRONMENT],
   async run(input, world) {
     const id = input.first();
-    const event = await withStore(input, world, (store) =>
-      store.read(async (tx) => requireEventView(tx, (await chooseEnvironment(tx, input)).id, id)),
+    const event = await withEnvironment(input, world, (store, environment) =>
+      store.read((tx) => requireEventView(tx, environment.id, id)),
     );
     world.say(input.on("json") ? writeJson({ event }, 2) : writeEvent(event));
-    return 0;
   },
 };
 
@@ -131,40 +121,27 @@ export const eventsReplay: Command = {
       help: "an action edited after its work that runs all the same, counted from 0 as the plan does",
     },
     JSON_OUTPUT,
-    APP,
-    ENVIRONMENT,
-    DATA_DIR,
+    ...OF_ENVIRONMENT,
   ],
   examples: ["relay events replay evt_… --plan", "relay events replay evt_… --run 2"],
   async run(input, world) {
     if (input.on("plan")) return await sayPlan(input, world);
     const id = input.first();
     const run = readIndexes(input);
-    await withStore(input, world, (store) =>
-      store.write("dashboard", async (tx) => {
-        const environment = await chooseEnvironment(tx, input);
-        return await replayEvent(tx, {
-          environmentId: environment.id,
-          id,
-          actor: actorWords(COMMAND_LINE),
-          nowMs: world.clock.now(),
-          run,
-        });
-      }),
+    const [actor, nowMs] = [actorWords(COMMAND_LINE), world.clock.now()];
+    await withEnvironment(input, world, (store, { id: environmentId }) =>
+      store.write("dashboard", (tx) => replayEvent(tx, { environmentId, id, actor, nowMs, run })),
     );
     if (input.on("json")) world.say(writeJson({ event: { id, state: "queued" } }, 2));
     world.tell(
       `${id} is queued again; calls are sent again, everything else only where it was not done. See relay events show ${id}`,
     );
-    return 0;
   },
 };
 
-async function sayPlan(input: Input, world: World): Promise<number> {
-  const plan = await withStore(input, world, (store) =>
-    store.read(async (tx) =>
-      planReplay(tx, { environmentId: (await chooseEnvironment(tx, input)).id, id: input.first() }),
-    ),
+async function sayPlan(input: Input, world: World): Promise<void> {
+  const plan = await withEnvironment(input, world, (store, { id: environmentId }) =>
+    store.read((tx) => planReplay(tx, { environmentId, id: input.first() })),
   );
   if (input.on("json")) world.say(writeJson({ plan }, 2));
   else if (plan.relay === null || plan.stop !== null) world.tell(plain(plan.stop ?? ""));
@@ -172,7 +149,6 @@ async function sayPlan(input: Input, world: World): Promise<number> {
     const { name, version } = plan.relay;
     world.say([`${plain(name)}, version ${version}`, ...plan.actions.map(writePlanned)].join("\n"));
   }
-  return 0;
 }
 
 function writePlanned({ index, type, message, mayChoose }: PlannedAction): string {
@@ -194,20 +170,18 @@ export const eventsExpunge: Command = {
   words: ["events", "expunge"],
   summary: "take an event's payload out for good, audited; it never runs again",
   arguments: [{ name: "event id", help: "as relay events list shows it" }],
-  options: [APP, ENVIRONMENT, DATA_DIR],
+  options: OF_ENVIRONMENT,
   details:
     "What its results quote goes with it; an event that waits ends failed. Mails it caused and backups made before are not touched.",
   async run(input, world) {
     const id = input.first();
-    await withStore(input, world, async (store) => {
-      const { id: environmentId } = await store.read((tx) => chooseEnvironment(tx, input));
+    await withEnvironment(input, world, async (store, { id: environmentId }) => {
       const nowMs = world.clock.now();
       await expungeByHand(store, { environmentId, id, actor: actorWords(COMMAND_LINE), nowMs });
       // Nothing of it stays in pages that came free.
       while (await store.tend({ everything: true }));
     });
     world.tell(`${id} is expunged: its payload is gone for good. See relay events show ${id}`);
-    return 0;
   },
 };
 
@@ -217,15 +191,14 @@ const PAGE = { limit: 200, after: null };
 export const eventsTail: Command = {
   words: ["events", "tail"],
   summary: "a line for each event as it arrives and ends, until stopped",
-  options: [...EVENT_FILTERS, JSON_OUTPUT, APP, ENVIRONMENT, DATA_DIR],
+  options: [...EVENT_FILTERS, JSON_OUTPUT, ...OF_ENVIRONMENT],
   async run(input, world) {
     const filter = readEventFilter(input);
     const stop = { now: false };
     const stopped = world.untilStopped().then(() => {
       stop.now = true;
     });
-    await withStore(input, world, async (store) => {
-      const environment = await store.read((tx) => chooseEnvironment(tx, input));
+    await withEnvironment(input, world, async (store, environment) => {
       const look = () => readPage(store, PAGE, (tx, part) => listEvents(tx, environment.id, filter, part));
       let seen = new Map((await look()).items.map((event) => [event.id, phaseOf(event)]));
       world.tell("Waiting for events; press Ctrl+C to stop.");
@@ -239,7 +212,6 @@ export const eventsTail: Command = {
         await Promise.race([stopped, sleep(world.clock, LOOK_EVERY_MS)]);
       }
     });
-    return 0;
   },
 };
 

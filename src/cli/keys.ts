@@ -11,7 +11,7 @@ import {
 import { writeJson } from "../ground/json.ts";
 import { writeAudit } from "../watch/audit.ts";
 import type { Command } from "./command.ts";
-import { APP, chooseEnvironment, ENVIRONMENT, JSON_OUTPUT, withStore } from "./data-directory.ts";
+import { APP, ENVIRONMENT, JSON_OUTPUT, OF_ENVIRONMENT, withEnvironment } from "./data-directory.ts";
 import { DATA_DIR } from "./service-option.ts";
 import { sayList } from "./table.ts";
 
@@ -38,9 +38,8 @@ export const keysCreate: Command = {
     const kind = input.choice("kind", ["secret", "app"]) ?? "secret";
     const name = input.text("name") ?? "command line";
     const origins = input.list("origin");
-    const made = await withStore(input, world, (store) =>
+    const made = await withEnvironment(input, world, (store, environment) =>
       store.write("dashboard", async (tx) => {
-        const environment = await chooseEnvironment(tx, input);
         const { key, token } = await mintApiKey(tx, { environment, kind, name, origins, nowMs });
         await writeAudit(tx, {
           environmentId: environment.id,
@@ -57,13 +56,12 @@ export const keysCreate: Command = {
     for (const warning of warnOfOrigins(key.origins)) world.tell(`warning: ${warning}`);
     if (input.on("json")) {
       world.say(writeJson({ id: key.id, kind, name: key.name, app, environment, key: token }, 2));
-      return 0;
+      return;
     }
     world.say(token);
     world.tell(
       `This ${kind} key of ${app}/${environment} is shown once. Revoke it with: relay keys revoke ${key.id}`,
     );
-    return 0;
   },
 };
 
@@ -72,12 +70,10 @@ export const keysList: Command = {
   summary: "list an environment's API keys",
   options: [APP, ENVIRONMENT, JSON_OUTPUT, DATA_DIR],
   async run(input, world) {
-    const items = await withStore(input, world, (store) =>
-      store.read(async (tx) => (await listApiKeys(tx, (await chooseEnvironment(tx, input)).id)).items),
+    const { items } = await withEnvironment(input, world, (store, { id }) =>
+      store.read((tx) => listApiKeys(tx, id)),
     );
-    sayList(world, {
-      json: input.on("json"),
-      items: items.map(viewKey),
+    sayList(input, world, items.map(viewKey), {
       headings: ["ID", "KIND", "KEY", "NAME", "LAST USED", "STATE"],
       row: (key) => [
         key.id,
@@ -89,7 +85,6 @@ export const keysList: Command = {
       ],
       none: "No keys yet: relay keys create makes one.",
     });
-    return 0;
   },
 };
 
@@ -97,12 +92,11 @@ export const keysRevoke: Command = {
   words: ["keys", "revoke"],
   summary: "revoke an API key, at once and for good",
   arguments: [{ name: "key id", help: "as relay keys list shows it" }],
-  options: [APP, ENVIRONMENT, DATA_DIR],
+  options: OF_ENVIRONMENT,
   async run(input, world) {
     const nowMs = world.clock.now();
-    const key = await withStore(input, world, (store) =>
+    const key = await withEnvironment(input, world, (store, environment) =>
       store.write("dashboard", async (tx) => {
-        const environment = await chooseEnvironment(tx, input);
         const revoked = await revokeApiKey(tx, environment.id, input.first(), nowMs);
         await writeAudit(tx, {
           environmentId: environment.id,
@@ -116,6 +110,5 @@ export const keysRevoke: Command = {
       }),
     );
     world.tell(`The key ${key.hint} (${key.name}) is revoked.`);
-    return 0;
   },
 };

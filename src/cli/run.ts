@@ -36,7 +36,8 @@ async function run(line: readonly string[], world: World): Promise<number> {
   if (found === null) return helpOfGroup(line, world);
   const input = parseCommand(found.command, found.rest, world.env);
   if (input.given("help")) return show(world, writeCommandHelp(found.command));
-  return await found.command.run(input, world);
+  const code = await found.command.run(input, world);
+  return typeof code === "number" ? code : 0;
 }
 
 /** `relay keys --help` shows the commands of that word. */

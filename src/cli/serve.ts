@@ -33,7 +33,6 @@ export const serve: Command = {
       await saySetUp(service, world);
       return null;
     });
-    return 0;
   },
 };
 

@@ -1,22 +1,25 @@
 /** Lists on a terminal: aligned columns with a heading, or JSON. Values come from payloads too, so control characters are taken out. */
 import { writeJson } from "../ground/json.ts";
+import type { Input } from "./command.ts";
 import type { World } from "./world.ts";
 
-/** Writes the rows under their headings, or says `none` on standard error; with `json`, the items as they are. */
+interface Columns<Item> {
+  headings: readonly string[];
+  row: (item: Item) => readonly string[];
+  /** What to tell when there is nothing. */
+  none: string;
+}
+
+/** Writes the rows under their headings, or says `none` on standard error; with --json, the items as they are. */
 export function sayList<Item>(
+  input: Input,
   world: World,
-  list: {
-    json: boolean;
-    items: readonly Item[];
-    headings: readonly string[];
-    row: (item: Item) => readonly string[];
-    /** What to tell when there is nothing. */
-    none: string;
-  },
+  items: readonly Item[],
+  { headings, row, none }: Columns<Item>,
 ): void {
-  if (list.json) world.say(writeJson({ items: list.items }, 2));
-  else if (list.items.length === 0) world.tell(list.none);
-  else world.say(writeTable(list.headings, list.items.map(list.row)));
+  if (input.on("json")) world.say(writeJson({ items }, 2));
+  else if (items.length === 0) world.tell(none);
+  else world.say(writeTable(headings, items.map(row)));
 }
 
 function writeTable(headings: readonly string[], rows: readonly (readonly string[])[]): string {

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { COMMAND_LINE } from "../../src/account/api-key.ts";
 import { createApp } from "../../src/account/app.ts";
 import type { Environment } from "../../src/account/environment.ts";
-import { EXAMPLE_DEFINITION, writeExample } from "../../src/cli/example.ts";
+import { EXAMPLE_DEFINITION, writeExample } from "../../src/cli/init.ts";
 import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
 import { MAX_PAGE_SIZE } from "../../src/ground/page.ts";
 import { findCollection } from "../../src/records/collection.ts";

@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
-import { EXAMPLE_CATALOG, EXAMPLE_DEFINITION } from "../../src/cli/example.ts";
+import { EXAMPLE_CATALOG, EXAMPLE_DEFINITION } from "../../src/cli/init.ts";
 import { checkCatalogFile } from "../../src/sync/catalog-file.ts";
 import { checkDefinitionFile } from "../../src/sync/definition-file.ts";
 import { parseJsonText, placeJson } from "../../src/sync/json-file.ts";
