@@ -21,7 +21,7 @@ import { Refusal } from "../ground/refusal.ts";
 import { fields, oneOf, pageOf, pageQuery } from "../ground/schema.ts";
 import { WHOLE_SERVER, writeAudit } from "../watch/audit.ts";
 import { requireOwnerActor } from "./admission.ts";
-import { environmentRoute, ownerRoute } from "./route.ts";
+import { environmentRoute, listRoute, ownerRoute } from "./route.ts";
 
 /** What the audit keeps of a key: never its token or hash. */
 function auditedKey({ kind, name, hint, origins }: ApiKey) {
@@ -77,16 +77,13 @@ export const appRoutes = [
       };
     },
   }),
-  environmentRoute({
-    method: "GET",
+  listRoute({
     path: "/keys",
     summary: "Lists the environment's keys, newest first, revoked ones too.",
-    query: fields(pageQuery),
-    answer: pageOf(keyView),
-    async handle({ deps, environment, query }) {
-      const page = readPageRequest(query);
-      const found = await deps.store.read((tx) => listApiKeys(tx, environment.id, page));
-      return { items: found.items.map(viewKey), next: found.next };
+    item: keyView,
+    async list(tx, { environmentId }, page) {
+      const { items, next } = await listApiKeys(tx, environmentId, page);
+      return { items: items.map(viewKey), next };
     },
   }),
   environmentRoute({
@@ -103,17 +100,12 @@ export const appRoutes = [
     status: 201,
     async handle({ deps, environment, actor, origin, audit, body, nowMs }) {
       requireKeyOwner(actor);
-      const minted = await deps.store.write(origin, async (tx) => {
-        const { kind = "secret" } = body;
-        const made = await mintApiKey(tx, { ...body, kind, environment, nowMs });
-        await audit(tx, {
-          action: "key.created",
-          target: `key:${made.key.id}`,
-          after: auditedKey(made.key),
-        });
-        return made;
+      const { kind = "secret" } = body;
+      return await deps.store.write(origin, async (tx) => {
+        const { key, token } = await mintApiKey(tx, { ...body, kind, environment, nowMs });
+        await audit(tx, { action: "key.created", target: `key:${key.id}`, after: auditedKey(key) });
+        return { key: viewKey(key), token, warnings: warnOfOrigins(key.origins) };
       });
-      return { key: viewKey(minted.key), token: minted.token, warnings: warnOfOrigins(minted.key.origins) };
     },
   }),
   environmentRoute({
@@ -121,17 +113,12 @@ export const appRoutes = [
     path: "/keys/:id",
     summary: "Revokes a key at once and for good, for a signed-in owner alone.",
     answer: null,
-    async handle({ deps, environment, actor, origin, audit, params, nowMs }) {
+    async handle({ deps, environmentId, actor, origin, audit, params, nowMs }) {
       requireKeyOwner(actor);
       await deps.store.write(origin, async (tx) => {
-        const revoked = await revokeApiKey(tx, environment.id, params.id, nowMs);
-        await audit(tx, {
-          action: "key.revoked",
-          target: `key:${params.id}`,
-          before: auditedKey(revoked),
-        });
+        const revoked = await revokeApiKey(tx, environmentId, params.id, nowMs);
+        await audit(tx, { action: "key.revoked", target: `key:${params.id}`, before: auditedKey(revoked) });
       });
-      return undefined;
     },
   }),
 ];

@@ -1,8 +1,7 @@
 /** The catalog: products, plans, and access slugs, the entitlements that are neither. */
 import { Type } from "typebox";
-import { readPageRequest } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
-import { fields, oneOf, pageOf, pageQuery } from "../ground/schema.ts";
+import { fields, oneOf } from "../ground/schema.ts";
 import {
   accessSlugView,
   deleteAccessSlug,
@@ -14,7 +13,7 @@ import {
 import { deletePlan, plans, planView, savePlan, viewPlan } from "../selling/plan.ts";
 import { deleteProduct, products, productView, saveProduct, viewProduct } from "../selling/product.ts";
 import type { Reader } from "../store/port.ts";
-import { environmentRoute } from "./route.ts";
+import { environmentRoute, listRoute } from "./route.ts";
 
 /** The version a deletion was decided on; absent deletes whatever is there. */
 const versionQuery = fields({
@@ -43,26 +42,20 @@ async function readTitles(tx: Reader, environmentId: number): Promise<Record<str
 }
 
 export const catalogRoutes = [
-  environmentRoute({
-    method: "GET",
+  listRoute({
     path: "/products",
     summary: "Lists products, newest first.",
-    query: fields(pageQuery),
-    answer: pageOf(productView),
-    handle({ deps, environment, query }) {
-      const page = readPageRequest(query);
-      return deps.store.read((tx) => products.list(tx, environment.id, page));
-    },
+    item: productView,
+    list: (tx, { environmentId }, page) => products.list(tx, environmentId, page),
   }),
   environmentRoute({
     method: "GET",
     path: "/products/:name",
     summary: "Shows one product.",
     answer: Type.Object({ product: productView }),
-    async handle({ deps, environment, params }) {
-      const found = await deps.store.read((tx) => products.require(tx, environment.id, params.name));
-      return { product: viewProduct(found) };
-    },
+    read: async (tx, { environmentId, params }) => ({
+      product: viewProduct(await products.require(tx, environmentId, params.name)),
+    }),
   }),
   environmentRoute({
     method: "PUT",
@@ -82,9 +75,8 @@ export const catalogRoutes = [
       created: Type.Boolean(),
       warnings: Type.Array(Type.String()),
     }),
-    async handle({ deps, environment, by, origin, params, body, nowMs }) {
-      const change = { environmentId: environment.id, by, nowMs };
-      const saved = await deps.store.write(origin, (tx) => saveProduct(tx, change, params.name, body));
+    async write(tx, { change, params, body }) {
+      const saved = await saveProduct(tx, change, params.name, body);
       return { ...saved, product: viewProduct(saved.product) };
     },
   }),
@@ -94,33 +86,23 @@ export const catalogRoutes = [
     summary: "Deletes a product; what people bought stays theirs.",
     query: versionQuery,
     answer: null,
-    async handle({ deps, environment, by, origin, params, query, nowMs }) {
-      const change = { environmentId: environment.id, by, nowMs };
-      const version = readVersion(query.version);
-      await deps.store.write(origin, (tx) => deleteProduct(tx, change, params.name, version));
-      return undefined;
-    },
+    write: (tx, { change, params, query }) =>
+      deleteProduct(tx, change, params.name, readVersion(query.version)),
   }),
-  environmentRoute({
-    method: "GET",
+  listRoute({
     path: "/plans",
     summary: "Lists plans, newest first.",
-    query: fields(pageQuery),
-    answer: pageOf(planView),
-    handle({ deps, environment, query }) {
-      const page = readPageRequest(query);
-      return deps.store.read((tx) => plans.list(tx, environment.id, page));
-    },
+    item: planView,
+    list: (tx, { environmentId }, page) => plans.list(tx, environmentId, page),
   }),
   environmentRoute({
     method: "GET",
     path: "/plans/:name",
     summary: "Shows one plan.",
     answer: Type.Object({ plan: planView }),
-    async handle({ deps, environment, params }) {
-      const found = await deps.store.read((tx) => plans.require(tx, environment.id, params.name));
-      return { plan: viewPlan(found) };
-    },
+    read: async (tx, { environmentId, params }) => ({
+      plan: viewPlan(await plans.require(tx, environmentId, params.name)),
+    }),
   }),
   environmentRoute({
     method: "PUT",
@@ -133,10 +115,9 @@ export const catalogRoutes = [
       version: Type.Optional(Type.Integer()),
     }),
     answer: Type.Object({ plan: planView, created: Type.Boolean() }),
-    async handle({ deps, environment, by, origin, params, body, nowMs }) {
-      const change = { environmentId: environment.id, by, nowMs };
-      const saved = await deps.store.write(origin, (tx) => savePlan(tx, change, params.name, body));
-      return { plan: viewPlan(saved.plan), created: saved.created };
+    async write(tx, { change, params, body }) {
+      const { plan, created } = await savePlan(tx, change, params.name, body);
+      return { plan: viewPlan(plan), created };
     },
   }),
   environmentRoute({
@@ -145,23 +126,13 @@ export const catalogRoutes = [
     summary: "Deletes a plan.",
     query: versionQuery,
     answer: null,
-    async handle({ deps, environment, by, origin, params, query, nowMs }) {
-      const change = { environmentId: environment.id, by, nowMs };
-      const version = readVersion(query.version);
-      await deps.store.write(origin, (tx) => deletePlan(tx, change, params.name, version));
-      return undefined;
-    },
+    write: (tx, { change, params, query }) => deletePlan(tx, change, params.name, readVersion(query.version)),
   }),
-  environmentRoute({
-    method: "GET",
+  listRoute({
     path: "/access",
     summary: "Lists the access slugs, newest first.",
-    query: fields(pageQuery),
-    answer: pageOf(accessSlugView),
-    handle({ deps, environment, query }) {
-      const page = readPageRequest(query);
-      return deps.store.read((tx) => pageAccessSlugs(tx, environment.id, page));
-    },
+    item: accessSlugView,
+    list: (tx, { environmentId }, page) => pageAccessSlugs(tx, environmentId, page),
   }),
   environmentRoute({
     method: "PUT",
@@ -170,16 +141,12 @@ export const catalogRoutes = [
     query: forceQuery,
     body: fields({ items: Type.Array(fields({ slug: Type.String(), title })) }),
     answer: slugs,
-    handle({ deps, environment, origin, audit, query, body, nowMs }) {
-      const environmentId = environment.id;
-      return deps.store.write(origin, async (tx) => {
-        const options = { force: query.force === "true" };
-        const before = await readTitles(tx, environmentId);
-        await putAccessSlugs(tx, environmentId, body.items, nowMs, options);
-        const after = await readTitles(tx, environmentId);
-        await audit(tx, { action: "access.changed", target: "access", before, after });
-        return await showSlugs(tx, environmentId);
-      });
+    async write(tx, { environmentId, audit, query, body, nowMs }) {
+      const before = await readTitles(tx, environmentId);
+      await putAccessSlugs(tx, environmentId, body.items, nowMs, { force: query.force === "true" });
+      const after = await readTitles(tx, environmentId);
+      await audit(tx, { action: "access.changed", target: "access", before, after });
+      return await showSlugs(tx, environmentId);
     },
   }),
   environmentRoute({
@@ -188,19 +155,14 @@ export const catalogRoutes = [
     summary: "Makes an access slug or changes its title.",
     body: fields({ title }),
     answer: slugs,
-    handle({ deps, environment, origin, audit, params, body, nowMs }) {
+    async write(tx, { environmentId, audit, params, body, nowMs }) {
       const { slug } = params;
-      return deps.store.write(origin, async (tx) => {
-        const title = (await readTitles(tx, environment.id))[slug];
-        await putAccessSlug(tx, environment.id, { slug, title: body.title }, nowMs);
-        await audit(tx, {
-          action: "access.changed",
-          target: `access:${slug}`,
-          before: title === undefined ? null : { slug, title },
-          after: { slug, title: body.title ?? slug },
-        });
-        return await showSlugs(tx, environment.id);
-      });
+      const title = (await readTitles(tx, environmentId))[slug];
+      await putAccessSlug(tx, environmentId, { slug, title: body.title }, nowMs);
+      const before = title === undefined ? null : { slug, title };
+      const after = { slug, title: body.title ?? slug };
+      await audit(tx, { action: "access.changed", target: `access:${slug}`, before, after });
+      return await showSlugs(tx, environmentId);
     },
   }),
   environmentRoute({
@@ -209,18 +171,11 @@ export const catalogRoutes = [
     summary: "Deletes an access slug; one that is held only with force=true, and its grants live on by name.",
     query: forceQuery,
     answer: null,
-    async handle({ deps, environment, origin, audit, params, query, nowMs }) {
+    async write(tx, { environmentId, audit, params, query, nowMs }) {
       const { slug } = params;
-      await deps.store.write(origin, async (tx) => {
-        const title = (await readTitles(tx, environment.id))[slug];
-        await deleteAccessSlug(tx, environment.id, slug, nowMs, { force: query.force === "true" });
-        await audit(tx, {
-          action: "access.deleted",
-          target: `access:${slug}`,
-          before: { slug, title },
-        });
-      });
-      return undefined;
+      const title = (await readTitles(tx, environmentId))[slug];
+      await deleteAccessSlug(tx, environmentId, slug, nowMs, { force: query.force === "true" });
+      await audit(tx, { action: "access.deleted", target: `access:${slug}`, before: { slug, title } });
     },
   }),
 ];

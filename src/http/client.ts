@@ -165,7 +165,6 @@ export const clientRoutes = [
     answer: null,
     async handle({ deps, person }) {
       await deps.store.write("app", (tx) => endPersonSession(tx, person.session.id));
-      return undefined;
     },
   }),
   personRoute({
@@ -175,7 +174,6 @@ export const clientRoutes = [
     answer: null,
     async handle({ deps, person }) {
       await deps.store.write("app", (tx) => endPersonSessions(tx, person.personId));
-      return undefined;
     },
   }),
   personRoute({
@@ -264,7 +262,6 @@ export const clientRoutes = [
       const place = at({ client, person }, params.name);
       await deps.clientWrites.count(source, place, "deleted");
       await deps.store.write("app", (tx) => deletePersonRecord(tx, place, params.id));
-      return undefined;
     },
   }),
 ];

@@ -1,7 +1,6 @@
 /** Collections: the shapes of what the app stores. */
 import { Type } from "typebox";
-import { readPageRequest } from "../ground/page.ts";
-import { fields, json, oneOf, pageOf, pageQuery } from "../ground/schema.ts";
+import { fields, json, oneOf } from "../ground/schema.ts";
 import {
   collectionView,
   createCollection,
@@ -15,7 +14,7 @@ import {
 import { COLLECTION_KINDS, requireCollectionDefinition } from "../records/collection-definition.ts";
 import { turnLoop } from "../store/walk.ts";
 import type { HttpDeps } from "./deps.ts";
-import { type EnvironmentCall, environmentRoute } from "./route.ts";
+import { type EnvironmentCall, environmentRoute, listRoute } from "./route.ts";
 
 type CollectionCall = Pick<EnvironmentCall, "environment" | "origin"> & { deps: HttpDeps };
 
@@ -29,16 +28,11 @@ async function emptyCollection({ deps, environment, origin }: CollectionCall, na
 }
 
 export const collectionRoutes = [
-  environmentRoute({
-    method: "GET",
+  listRoute({
     path: "/collections",
     summary: "Lists collections, newest first.",
-    query: fields(pageQuery),
-    answer: pageOf(collectionView),
-    handle({ deps, environment, query }) {
-      const page = readPageRequest(query);
-      return deps.store.read((tx) => listCollections(tx, environment.id, page));
-    },
+    item: collectionView,
+    list: (tx, { environmentId }, page) => listCollections(tx, environmentId, page),
   }),
   environmentRoute({
     method: "POST",
@@ -47,18 +41,14 @@ export const collectionRoutes = [
     body: fields({ name: Type.String(), kind: oneOf(COLLECTION_KINDS), fields: json }),
     answer: Type.Object({ collection: collectionView }),
     status: 201,
-    async handle({ deps, environment, origin, audit, body, nowMs }) {
+    async handle({ deps, environmentId, origin, audit, body, nowMs }) {
       const definition = requireCollectionDefinition(body);
-      const row = await deps.store.write(origin, async (tx) => {
-        const made = await createCollection(tx, environment.id, definition, nowMs);
-        await audit(tx, {
-          action: "collection.created",
-          target: `collection:${made.name}`,
-          after: viewCollection(made),
-        });
-        return made;
+      return await deps.store.write(origin, async (tx) => {
+        const collection = viewCollection(await createCollection(tx, environmentId, definition, nowMs));
+        const target = `collection:${collection.name}`;
+        await audit(tx, { action: "collection.created", target, after: collection });
+        return { collection };
       });
-      return { collection: viewCollection(row) };
     },
   }),
   environmentRoute({
@@ -66,10 +56,9 @@ export const collectionRoutes = [
     path: "/collections/:name",
     summary: "Shows one collection.",
     answer: Type.Object({ collection: collectionView }),
-    async handle({ deps, environment, params }) {
-      const row = await deps.store.read((tx) => requireCollection(tx, environment.id, params.name));
-      return { collection: viewCollection(row) };
-    },
+    read: async (tx, { environmentId, params }) => ({
+      collection: viewCollection(await requireCollection(tx, environmentId, params.name)),
+    }),
   }),
   environmentRoute({
     method: "PUT",
@@ -77,26 +66,18 @@ export const collectionRoutes = [
     summary: "Changes a collection; its kind is fixed while it holds records.",
     body: fields({ kind: oneOf(COLLECTION_KINDS), fields: json, version: Type.Optional(Type.Integer()) }),
     answer: Type.Object({ collection: collectionView }),
-    async handle({ deps, environment, origin, audit, params, body, nowMs }) {
-      const definition = requireCollectionDefinition({
-        name: params.name,
-        kind: body.kind,
-        fields: body.fields,
-      });
-      const row = await deps.store.write(origin, async (tx) => {
-        const version = body.version ?? null;
-        const { before, after } = await updateCollection(tx, environment.id, definition, version, nowMs);
+    async handle({ deps, environmentId, origin, audit, params, body, nowMs }) {
+      const { version = null, ...shape } = body;
+      const definition = requireCollectionDefinition({ name: params.name, ...shape });
+      return await deps.store.write(origin, async (tx) => {
+        const { before, after } = await updateCollection(tx, environmentId, definition, version, nowMs);
+        const collection = viewCollection(after);
         if (before.version !== after.version) {
-          await audit(tx, {
-            action: "collection.changed",
-            target: `collection:${after.name}`,
-            before: viewCollection(before),
-            after: viewCollection(after),
-          });
+          const shown = { before: viewCollection(before), after: collection };
+          await audit(tx, { action: "collection.changed", target: `collection:${after.name}`, ...shown });
         }
-        return after;
+        return { collection };
       });
-      return { collection: viewCollection(row) };
     },
   }),
   environmentRoute({
@@ -105,9 +86,10 @@ export const collectionRoutes = [
     summary: "Deletes a collection; one that holds records only with force=true, and they go with it.",
     query: fields({ force: Type.Optional(oneOf(["true", "false"])) }),
     answer: null,
-    async handle({ deps, environment, origin, audit, params, query }) {
+    async handle(call) {
+      const { deps, environment, origin, audit, params, query } = call;
       const options = { force: query.force === "true" };
-      const emptied = options.force ? await emptyCollection({ deps, environment, origin }, params.name) : 0;
+      const emptied = options.force ? await emptyCollection(call, params.name) : 0;
       await deps.store.write(origin, async (tx) => {
         const gone = await deleteCollection(tx, environment.id, params.name, options);
         await audit(tx, {
@@ -117,7 +99,6 @@ export const collectionRoutes = [
           after: { recordsDeleted: emptied + gone.recordsDeleted },
         });
       });
-      return undefined;
     },
   }),
 ];

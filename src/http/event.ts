@@ -6,12 +6,10 @@ import { listEvents } from "../event/list.ts";
 import { planReplay, replayEvent, replayPlan } from "../event/replay.ts";
 import { type EventView, eventItem, eventView, requireEventView } from "../event/view.ts";
 import { MAX_ACTIONS_PER_RELAY } from "../ground/limit.ts";
-import { readPageRequest } from "../ground/page.ts";
-import { fields, oneOf, pageOf, pageQuery, readTime } from "../ground/schema.ts";
-import { readPage } from "../store/walk.ts";
+import { fields, oneOf, readTime } from "../ground/schema.ts";
 import { docsOf } from "./answer.ts";
 import type { HttpDeps } from "./deps.ts";
-import { environmentRoute } from "./route.ts";
+import { environmentRoute, listRoute } from "./route.ts";
 
 /** The event as a caller is shown it: each result with a code has the page that explains it, where the caller is one who is told of pages. */
 function showEvent({ deps, request }: { deps: HttpDeps; request: Request }, event: EventView): EventView {
@@ -26,12 +24,10 @@ function showEvent({ deps, request }: { deps: HttpDeps; request: Request }, even
 }
 
 export const eventRoutes = [
-  environmentRoute({
-    method: "GET",
+  listRoute({
     path: "/events",
     summary: "Lists events without their payloads, newest first.",
-    query: fields({
-      ...pageQuery,
+    filter: {
       relay: Type.Optional(Type.String()),
       state: Type.Optional(oneOf(EVENT_STATES)),
       trigger: Type.Optional(oneOf(EVENT_TRIGGERS)),
@@ -39,13 +35,11 @@ export const eventRoutes = [
       since: Type.Optional(Type.String()),
       until: Type.Optional(Type.String()),
       q: Type.Optional(Type.String({ maxLength: 200, description: "text of at most 200 characters" })),
-    }),
-    answer: pageOf(eventItem),
-    handle({ deps, environment, query }) {
-      const { limit, cursor, since, until, ...filter } = query;
-      const page = readPageRequest({ limit, cursor });
-      const wanted = { ...filter, sinceMs: readTime("since", since), untilMs: readTime("until", until) };
-      return readPage(deps.store, page, (tx, part) => listEvents(tx, environment.id, wanted, part));
+    },
+    item: eventItem,
+    list(tx, { environmentId }, page, { since, until, ...filter }) {
+      const between = { sinceMs: readTime("since", since), untilMs: readTime("until", until) };
+      return listEvents(tx, environmentId, { ...filter, ...between }, page);
     },
   }),
   environmentRoute({
@@ -53,11 +47,9 @@ export const eventRoutes = [
     path: "/events/:id",
     summary: "Shows one event with its payload and what each action of each attempt did.",
     answer: Type.Object({ event: eventView }),
-    async handle(call) {
-      const { deps, environment, params } = call;
-      const found = await deps.store.read((tx) => requireEventView(tx, environment.id, params.id));
-      return { event: showEvent(call, found) };
-    },
+    read: async (tx, call) => ({
+      event: showEvent(call, await requireEventView(tx, call.environmentId, call.params.id)),
+    }),
   }),
   environmentRoute({
     method: "GET",
@@ -65,10 +57,9 @@ export const eventRoutes = [
     summary:
       "Says what a replay of a finished event would do with each action of its relay's present definition.",
     answer: Type.Object({ plan: replayPlan }),
-    async handle({ deps, environment, params }) {
-      const event = { environmentId: environment.id, id: params.id };
-      return { plan: await deps.store.read((tx) => planReplay(tx, event)) };
-    },
+    read: async (tx, { environmentId, params }) => ({
+      plan: await planReplay(tx, { environmentId, id: params.id }),
+    }),
   }),
   environmentRoute({
     method: "POST",
@@ -86,15 +77,11 @@ export const eventRoutes = [
     }),
     answer: Type.Object({ event: eventView }),
     status: 202,
-    async handle(call) {
-      const { deps, environment, by, origin, params, body, nowMs } = call;
-      const environmentId = environment.id;
+    async write(tx, call) {
+      const { environmentId, by, params, body, nowMs } = call;
       const { run, version } = body;
-      const replayed = await deps.store.write(origin, async (tx) => {
-        await replayEvent(tx, { environmentId, id: params.id, actor: by, nowMs, run, version });
-        return await requireEventView(tx, environmentId, params.id);
-      });
-      return { event: showEvent(call, replayed) };
+      await replayEvent(tx, { environmentId, id: params.id, actor: by, nowMs, run, version });
+      return { event: showEvent(call, await requireEventView(tx, environmentId, params.id)) };
     },
   }),
   environmentRoute({

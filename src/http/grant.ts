@@ -1,7 +1,7 @@
 /** What a person holds: checking an entitlement, granting by hand, ending a grant; credits, added or spent by hand under an idempotency key. */
 import { type Static, Type } from "typebox";
 import { readPageRequest } from "../ground/page.ts";
-import { fields, orNull, pageOf, pageQuery, readTime, textOrNull } from "../ground/schema.ts";
+import { fields, orNull, pageQuery, readTime, textOrNull } from "../ground/schema.ts";
 import {
   accessView,
   checkAccess,
@@ -16,8 +16,7 @@ import {
 import { addCreditsByHand, creditView, listCredits, viewCredit } from "../people/credit.ts";
 import { resolveEntitlementKey } from "../people/entitlement.ts";
 import { type PersonStatus, requirePerson } from "../people/person.ts";
-import { readPage } from "../store/walk.ts";
-import { environmentRoute } from "./route.ts";
+import { environmentRoute, listRoute } from "./route.ts";
 
 /** A suspended person may use nothing, whatever they hold; it is theirs again when they are active. */
 function viewAccessOf(status: PersonStatus, held: HeldAccess): Static<typeof accessView> {
@@ -32,12 +31,10 @@ export const grantRoutes = [
     summary:
       "Tells everything a person may use now, with the grants behind it; a suspended person may use nothing.",
     answer: accessView,
-    handle({ deps, environment, params, nowMs }) {
-      const holding = { environmentId: environment.id, personId: params.id, entitlement: null, nowMs };
-      return deps.store.read(async (tx) => {
-        const { status } = await requirePerson(tx, holding.environmentId, params.id);
-        return viewAccessOf(status, await checkAccess(tx, holding));
-      });
+    async read(tx, { environmentId, params, nowMs }) {
+      const { status } = await requirePerson(tx, environmentId, params.id);
+      const holding = { environmentId, personId: params.id, entitlement: null, nowMs };
+      return viewAccessOf(status, await checkAccess(tx, holding));
     },
   }),
   environmentRoute({
@@ -45,49 +42,34 @@ export const grantRoutes = [
     path: "/persons/:id/access/:entitlement",
     summary: "Tells whether a person may use one entitlement now, until when, and why.",
     answer: accessView,
-    handle({ deps, environment, params, nowMs }) {
-      const environmentId = environment.id;
-      return deps.store.read(async (tx) => {
-        const { status } = await requirePerson(tx, environmentId, params.id);
-        const entitlement = await resolveEntitlementKey(tx, environmentId, params.entitlement);
-        const held = await checkAccess(tx, { environmentId, personId: params.id, entitlement, nowMs });
-        return viewAccessOf(status, held);
-      });
+    async read(tx, { environmentId, params, nowMs }) {
+      const { status } = await requirePerson(tx, environmentId, params.id);
+      const entitlement = await resolveEntitlementKey(tx, environmentId, params.entitlement);
+      const holding = { environmentId, personId: params.id, entitlement, nowMs };
+      return viewAccessOf(status, await checkAccess(tx, holding));
     },
   }),
-  environmentRoute({
-    method: "GET",
+  listRoute({
     path: "/persons/:id/grants",
     summary: "Lists every grant a person ever had, ended ones too, newest first.",
-    query: fields(pageQuery),
-    answer: pageOf(grantView),
-    handle({ deps, environment, params, query, nowMs }) {
-      const page = readPageRequest(query);
-      const at = { environmentId: environment.id, personId: params.id, nowMs };
-      return deps.store.read(async (tx) => {
-        await requirePerson(tx, at.environmentId, params.id);
-        return await listGrants(tx, at, page);
-      });
+    item: grantView,
+    async list(tx, { environmentId, params, nowMs }, page) {
+      await requirePerson(tx, environmentId, params.id);
+      return await listGrants(tx, { environmentId, personId: params.id, nowMs }, page);
     },
   }),
-  environmentRoute({
-    method: "GET",
+  listRoute({
     path: "/grants",
     summary:
       "Lists the live grants of an entitlement with who holds it, from what and until when, newest first.",
-    query: fields({
-      ...pageQuery,
+    filter: {
       entitlement: Type.Optional(Type.String({ description: "a product or plan name, or access:<slug>" })),
-    }),
-    answer: pageOf(grantView),
-    async handle({ deps, environment, query, nowMs }) {
-      const { entitlement: name, ...paging } = query;
-      const environmentId = environment.id;
-      return await readPage(deps.store, readPageRequest(paging), async (tx, part) => {
-        const entitlement =
-          name === undefined ? undefined : await resolveEntitlementKey(tx, environmentId, name);
-        return await listHolders(tx, { environmentId, entitlement, nowMs }, part);
-      });
+    },
+    item: grantView,
+    async list(tx, { environmentId, nowMs }, page, { entitlement: name }) {
+      const entitlement =
+        name === undefined ? undefined : await resolveEntitlementKey(tx, environmentId, name);
+      return await listHolders(tx, { environmentId, entitlement, nowMs }, page);
     },
   }),
   environmentRoute({
@@ -101,23 +83,18 @@ export const grantRoutes = [
     }),
     answer: Type.Object({ grant: grantView }),
     status: 201,
-    async handle({ deps, environment, by, origin, audit, params, body, nowMs }) {
-      const wanted = {
-        environmentId: environment.id,
+    async write(tx, { change, audit, params, body }) {
+      const granted = await grantByHand(tx, {
+        ...change,
         personId: params.id,
         entitlement: body.entitlement,
         reason: body.reason ?? null,
         expiresAtMs: readTime("expiresAt", body.expiresAt ?? undefined) ?? null,
-        by,
-        nowMs,
-      };
-      const row = await deps.store.write(origin, async (tx) => {
-        const granted = await grantByHand(tx, wanted);
-        const { reason: _, ...after } = viewGrant(granted, nowMs);
-        await audit(tx, { action: "grant.created", target: `grant:${granted.id}`, after });
-        return granted;
       });
-      return { grant: viewGrant(row, nowMs) };
+      const grant = viewGrant(granted, change.nowMs);
+      const { reason: _, ...after } = grant;
+      await audit(tx, { action: "grant.created", target: `grant:${granted.id}`, after });
+      return { grant };
     },
   }),
   environmentRoute({
@@ -125,21 +102,12 @@ export const grantRoutes = [
     path: "/grants/:id",
     summary: "Ends one grant, whatever its source; one that ended before stays as it is.",
     answer: null,
-    async handle({ deps, environment, by, origin, audit, params, nowMs }) {
-      const at = { environmentId: environment.id, grantId: params.id, by, nowMs };
-      await deps.store.write(origin, async (tx) => {
-        const { before, after } = await revokeGrant(tx, at);
-        if (before === after) return;
-        const { reason: _, ...shown } = viewGrant(before, nowMs);
-        const ended = { live: false, revokedBy: by };
-        await audit(tx, {
-          action: "grant.revoked",
-          target: `grant:${params.id}`,
-          before: shown,
-          after: ended,
-        });
-      });
-      return undefined;
+    async write(tx, { change, audit, params }) {
+      const { before, after } = await revokeGrant(tx, { ...change, grantId: params.id });
+      if (before === after) return;
+      const { reason: _, ...shown } = viewGrant(before, change.nowMs);
+      const ended = { live: false, revokedBy: change.by };
+      await audit(tx, { action: "grant.revoked", target: `grant:${params.id}`, before: shown, after: ended });
     },
   }),
   environmentRoute({
@@ -148,13 +116,10 @@ export const grantRoutes = [
     summary: "Tells a person's balance, with the ledger newest first.",
     query: fields(pageQuery),
     answer: Type.Object({ balance: Type.Integer(), items: Type.Array(creditView), next: textOrNull }),
-    handle({ deps, environment, params, query }) {
+    async read(tx, { environmentId, params, query }) {
       const page = readPageRequest(query);
-      const at = { environmentId: environment.id, personId: params.id };
-      return deps.store.read(async (tx) => {
-        await requirePerson(tx, at.environmentId, params.id);
-        return await listCredits(tx, at, page);
-      });
+      await requirePerson(tx, environmentId, params.id);
+      return await listCredits(tx, { environmentId, personId: params.id }, page);
     },
   }),
   environmentRoute({
@@ -168,22 +133,19 @@ export const grantRoutes = [
     }),
     answer: Type.Object({ credit: creditView, balance: Type.Integer(), applied: Type.Boolean() }),
     status: 201,
-    async handle({ deps, environment, origin, audit, params, body, nowMs }) {
-      const change = { environmentId: environment.id, personId: params.id, nowMs, ...body };
-      const made = await deps.store.write(origin, async (tx) => {
-        const result = await addCreditsByHand(tx, change);
-        if (result.applied) {
-          const { id, amount, balance } = result.line;
-          await audit(tx, {
-            action: "credits.changed",
-            target: `person:${params.id}`,
-            before: { balance: balance - amount },
-            after: { balance, amount, credit: id },
-          });
-        }
-        return result;
-      });
-      return { credit: viewCredit(made.line), balance: made.line.balance, applied: made.applied };
+    async write(tx, { environmentId, audit, params, body, nowMs }) {
+      const change = { environmentId, personId: params.id, nowMs, ...body };
+      const { line, applied } = await addCreditsByHand(tx, change);
+      const { id, amount, balance } = line;
+      if (applied) {
+        await audit(tx, {
+          action: "credits.changed",
+          target: `person:${params.id}`,
+          before: { balance: balance - amount },
+          after: { balance, amount, credit: id },
+        });
+      }
+      return { credit: viewCredit(line), balance, applied };
     },
   }),
 ];

@@ -7,9 +7,8 @@ import { Type } from "typebox";
 import { findApp } from "../account/app.ts";
 import { findEnvironmentById } from "../account/environment.ts";
 import { toIsoOrNull } from "../ground/clock.ts";
-import { type PageRequest, readPageRequest } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
-import { fields, oneOf, orNull, pageOf, pageQuery, timeOrNull } from "../ground/schema.ts";
+import { fields, oneOf, orNull, timeOrNull } from "../ground/schema.ts";
 import { EMAIL_KINDS, EMAIL_STATES, emailView, listEmails, requireEmailView } from "../mail/email.ts";
 import { type HandMailDeps, sendEmailAgain, sendTestMail } from "../mail/hand-mail.ts";
 import {
@@ -33,10 +32,9 @@ import {
 } from "../mail/sender-domain.ts";
 import { findPerson, requireActingPerson, requirePerson } from "../people/person.ts";
 import type { Reader } from "../store/port.ts";
-import { readPage } from "../store/walk.ts";
 import { PAGE_HEADERS } from "./answer.ts";
 import type { HttpDeps } from "./deps.ts";
-import { environmentRoute, openRoute } from "./route.ts";
+import { environmentRoute, listRoute, openRoute } from "./route.ts";
 
 function handDeps({ store, clock, mailer, config }: HttpDeps): HandMailDeps {
   return { store, clock, mailer, local: config.mode === "local" };
@@ -82,33 +80,26 @@ async function showStop(tx: Reader, stop: MailStop) {
 }
 
 export const mailRoutes = [
-  environmentRoute({
-    method: "GET",
+  listRoute({
     path: "/emails",
     summary: "Lists mail with what became of it, newest first.",
-    query: fields({
-      ...pageQuery,
+    filter: {
       person: Type.Optional(Type.String()),
       kind: Type.Optional(oneOf(EMAIL_KINDS)),
       state: Type.Optional(oneOf(EMAIL_STATES)),
-    }),
-    answer: pageOf(emailView),
-    handle({ deps, environment, query }) {
-      const { limit, cursor, ...filter } = query;
-      const page = readPageRequest({ limit, cursor });
-      const step = (tx: Reader, part: PageRequest) => listEmails(tx, environment.id, part, filter);
-      return readPage(deps.store, page, step, { large: true });
     },
+    item: emailView,
+    large: true,
+    list: (tx, { environmentId }, page, filter) => listEmails(tx, environmentId, page, filter),
   }),
   environmentRoute({
     method: "GET",
     path: "/emails/:id",
     summary: "Shows one mail.",
     answer: Type.Object({ email: emailView }),
-    async handle({ deps, environment, params }) {
-      const environmentId = environment.id;
-      return { email: await deps.store.read((tx) => requireEmailView(tx, environmentId, params.id)) };
-    },
+    read: async (tx, { environmentId, params }) => ({
+      email: await requireEmailView(tx, environmentId, params.id),
+    }),
   }),
   environmentRoute({
     method: "POST",
@@ -145,8 +136,8 @@ export const mailRoutes = [
     path: "/sender-domain",
     summary: "Shows the domain mail is sent from, with the DNS record that verifies it.",
     answer: Type.Object({ senderDomain: orNull(senderDomainView) }),
-    async handle({ deps, environment }) {
-      const row = await deps.store.read((tx) => findSenderDomain(tx, environment.id));
+    async read(tx, { environmentId }) {
+      const row = await findSenderDomain(tx, environmentId);
       return { senderDomain: row === null ? null : viewSenderDomain(row) };
     },
   }),
@@ -156,11 +147,9 @@ export const mailRoutes = [
     summary: "Sets the domain mail is sent from and its words; another domain starts unverified.",
     body: senderDomainInput,
     answer: Type.Object({ senderDomain: senderDomainView }),
-    async handle({ deps, environment, by, origin, body, nowMs }) {
-      const change = { environmentId: environment.id, by, nowMs };
-      const row = await deps.store.write(origin, (tx) => saveSenderDomain(tx, change, body));
-      return { senderDomain: viewSenderDomain(row) };
-    },
+    write: async (tx, { change, body }) => ({
+      senderDomain: viewSenderDomain(await saveSenderDomain(tx, change, body)),
+    }),
   }),
   environmentRoute({
     method: "POST",
@@ -178,11 +167,7 @@ export const mailRoutes = [
     path: "/sender-domain",
     summary: "Removes the domain, so that mail stops leaving.",
     answer: null,
-    async handle({ deps, environment, by, origin, nowMs }) {
-      const change = { environmentId: environment.id, by, nowMs };
-      await deps.store.write(origin, (tx) => removeSenderDomain(tx, change));
-      return undefined;
-    },
+    write: (tx, { change }) => removeSenderDomain(tx, change),
   }),
   openRoute({
     method: "GET",
@@ -210,28 +195,20 @@ export const mailRoutes = [
       return answerPage("Stopped", `<p>You get no more mail about events from ${escapeHtml(app)}.</p>`);
     },
   }),
-  environmentRoute({
-    method: "GET",
+  listRoute({
     path: "/mail/stops",
     summary: "Lists people who want no mail of kind event, the newest first.",
-    query: fields(pageQuery),
-    answer: pageOf(mailStopView),
-    handle({ deps, environment, query }) {
-      const page = readPageRequest(query);
-      return deps.store.read((tx) => listMailStops(tx, environment.id, page));
-    },
+    item: mailStopView,
+    list: (tx, { environmentId }, page) => listMailStops(tx, environmentId, page),
   }),
   environmentRoute({
     method: "GET",
     path: "/persons/:id/mail-stop",
     summary: "Shows since when a person wants no mail of kind event.",
     answer: stopAnswer,
-    handle({ deps, environment, params }) {
-      const stop = { environmentId: environment.id, personId: params.id };
-      return deps.store.read(async (tx) => {
-        await requirePerson(tx, stop.environmentId, stop.personId);
-        return showStop(tx, stop);
-      });
+    async read(tx, { environmentId, params }) {
+      await requirePerson(tx, environmentId, params.id);
+      return await showStop(tx, { environmentId, personId: params.id });
     },
   }),
   environmentRoute({
@@ -240,13 +217,11 @@ export const mailRoutes = [
     summary: "Stops mail of kind event to a person, or allows it again.",
     body: fields({ stopped: Type.Boolean() }),
     answer: stopAnswer,
-    handle({ deps, environment, by, origin, params, body, nowMs }) {
-      const stop = { environmentId: environment.id, personId: params.id };
-      return deps.store.write(origin, async (tx) => {
-        await requirePerson(tx, stop.environmentId, stop.personId);
-        await setMailStop(tx, stop, { ...body, by, nowMs });
-        return showStop(tx, stop);
-      });
+    async write(tx, { environmentId, by, params, body, nowMs }) {
+      const stop = { environmentId, personId: params.id };
+      await requirePerson(tx, environmentId, params.id);
+      await setMailStop(tx, stop, { ...body, by, nowMs });
+      return await showStop(tx, stop);
     },
   }),
 ];

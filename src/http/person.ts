@@ -5,8 +5,7 @@
  */
 import { Type } from "typebox";
 import type { Json } from "../ground/json.ts";
-import { readPageRequest } from "../ground/page.ts";
-import { fields, oneOf, pageOf, pageQuery, textOrNull } from "../ground/schema.ts";
+import { fields, oneOf, textOrNull } from "../ground/schema.ts";
 import {
   findPersonByEmail,
   listPersons,
@@ -20,9 +19,9 @@ import { type EraseCursor, erasePerson, eraseRows } from "../people/person-erase
 import { invitePerson } from "../people/person-invite.ts";
 import { fileToken, findPersonByToken, listTokens, removeToken, tokenView } from "../people/person-key.ts";
 import { currentPlan } from "../selling/plan-sale.ts";
-import { readPage } from "../store/walk.ts";
+import type { Writer } from "../store/port.ts";
 import type { HttpDeps } from "./deps.ts";
-import { type EnvironmentCall, environmentRoute } from "./route.ts";
+import { type EnvironmentCall, environmentRoute, listRoute } from "./route.ts";
 
 /** What a person has of their own goes before the answer, up to some thousand rows; the sweep goes on with more. */
 const STEPS_IN_A_REQUEST = 25;
@@ -31,64 +30,47 @@ const token = Type.Object({ token: tokenView });
 const body = fields({ token: Type.String({ description: "the token as the store gives it back" }) });
 const IN_PATH = "a path stands in the logs of whatever it passes, so send the token in the body";
 
-interface TokenCall extends EnvironmentCall {
-  deps: HttpDeps;
-  nowMs: number;
-}
+type TokenCall = Pick<EnvironmentCall, "environmentId" | "audit"> & { deps: HttpDeps; nowMs: number };
 
-async function file({ deps, environment, origin, audit, nowMs }: TokenCall, personId: string, given: string) {
-  const filing = { environmentId: environment.id, personId, token: given, nowMs };
-  const filed = await deps.store.write(origin, async (tx) => {
-    const earlier = await findPersonByToken(tx, filing.environmentId, given);
-    const filed = await fileToken(tx, filing);
-    if (earlier === null) {
-      await audit(tx, {
-        action: "person.token_filed",
-        target: `person:${personId}`,
-        after: { token: deps.sealer.fingerprint(given) },
-      });
-    }
-    return filed;
-  });
+async function file(
+  tx: Writer,
+  { deps, environmentId, audit, nowMs }: TokenCall,
+  personId: string,
+  token: string,
+) {
+  const earlier = await findPersonByToken(tx, environmentId, token);
+  const filed = await fileToken(tx, { environmentId, personId, token, nowMs });
+  if (earlier === null) {
+    const after = { token: deps.sealer.fingerprint(token) };
+    await audit(tx, { action: "person.token_filed", target: `person:${personId}`, after });
+  }
   return { token: filed };
 }
 
 async function remove(
-  { deps, environment, origin, audit }: TokenCall,
+  tx: Writer,
+  { deps, environmentId, audit }: TokenCall,
   personId: string,
-  given: string,
-): Promise<undefined> {
-  await deps.store.write(origin, async (tx) => {
-    await removeToken(tx, { environmentId: environment.id, personId, token: given });
-    await audit(tx, {
-      action: "person.token_removed",
-      target: `person:${personId}`,
-      before: { token: deps.sealer.fingerprint(given) },
-    });
-  });
-  return undefined;
+  token: string,
+): Promise<void> {
+  await removeToken(tx, { environmentId, personId, token });
+  const before = { token: deps.sealer.fingerprint(token) };
+  await audit(tx, { action: "person.token_removed", target: `person:${personId}`, before });
 }
 
 export const personRoutes = [
-  environmentRoute({
-    method: "GET",
+  listRoute({
     path: "/persons",
     summary: "Lists people, newest first; q finds by a part of the address.",
-    query: fields({
-      ...pageQuery,
+    filter: {
       q: Type.Optional(Type.String()),
       email: Type.Optional(Type.String({ description: "a whole e-mail address" })),
       status: Type.Optional(personStatus),
-    }),
-    answer: pageOf(personView),
-    async handle({ deps, environment, query }) {
-      const { limit, cursor, email, ...filter } = query;
-      const page = readPageRequest({ limit, cursor });
-      const environmentId = environment.id;
-      if (email === undefined) {
-        return await readPage(deps.store, page, (tx, part) => listPersons(tx, environmentId, part, filter));
-      }
-      const found = await deps.store.read((tx) => findPersonByEmail(tx, environmentId, email));
+    },
+    item: personView,
+    async list(tx, { environmentId }, page, { email, ...filter }) {
+      if (email === undefined) return await listPersons(tx, environmentId, page, filter);
+      const found = await findPersonByEmail(tx, environmentId, email);
       return { items: found === null ? [] : [viewPerson(found)], next: null };
     },
   }),
@@ -99,17 +81,11 @@ export const personRoutes = [
     body: fields({ email: Type.String({ description: "an e-mail address" }) }),
     answer: Type.Object({ person: personView, created: Type.Boolean() }),
     status: 201,
-    async handle({ deps, environment, by, origin, body, nowMs }) {
+    async write(tx, { deps, environmentId, by, body, nowMs }) {
       const { invitesPerDay } = deps.config.limits;
-      const invite = {
-        environmentId: environment.id,
-        createdBy: by,
-        nowMs,
-        invitesPerDay,
-        ...body,
-      };
-      const made = await deps.store.write(origin, (tx) => invitePerson(tx, invite));
-      return { person: viewPerson(made.person), created: made.created };
+      const invite = { environmentId, createdBy: by, nowMs, invitesPerDay, ...body };
+      const { person, created } = await invitePerson(tx, invite);
+      return { person: viewPerson(person), created };
     },
   }),
   environmentRoute({
@@ -121,13 +97,10 @@ export const personRoutes = [
       plan: textOrNull,
       tokens: Type.Array(tokenView),
     }),
-    async handle({ deps, environment, params }) {
-      const environmentId = environment.id;
-      return await deps.store.read(async (tx) => {
-        const row = await requirePerson(tx, environmentId, params.id);
-        const { plan } = await currentPlan(tx, environmentId, params.id);
-        return { person: viewPerson(row), plan, tokens: await listTokens(tx, environmentId, params.id) };
-      });
+    async read(tx, { environmentId, params }) {
+      const row = await requirePerson(tx, environmentId, params.id);
+      const { plan } = await currentPlan(tx, environmentId, params.id);
+      return { person: viewPerson(row), plan, tokens: await listTokens(tx, environmentId, params.id) };
     },
   }),
   environmentRoute({
@@ -139,11 +112,9 @@ export const personRoutes = [
       attributes: Type.Optional(Type.Record(Type.String(), Type.Unsafe<Json>({}))),
     }),
     answer: Type.Object({ person: personView }),
-    async handle({ deps, environment, origin, audit, params, body, nowMs }) {
-      const at = { environmentId: environment.id, personId: params.id, nowMs };
-      const row = await deps.store.write(origin, async (tx) => {
-        const { before, after } = await updatePerson(tx, at, body);
-        if (before === after) return after;
+    async write(tx, { environmentId, audit, params, body, nowMs }) {
+      const { before, after } = await updatePerson(tx, { environmentId, personId: params.id, nowMs }, body);
+      if (before !== after) {
         const names = Object.keys(body.attributes ?? {});
         await audit(tx, {
           action: "person.changed",
@@ -151,9 +122,8 @@ export const personRoutes = [
           before: { status: before.status },
           after: { status: after.status, ...(names.length === 0 ? {} : { attributesChanged: names }) },
         });
-        return after;
-      });
-      return { person: viewPerson(row) };
+      }
+      return { person: viewPerson(after) };
     },
   }),
   environmentRoute({
@@ -178,7 +148,6 @@ export const personRoutes = [
         const from: EraseCursor = cursor;
         cursor = (await deps.store.write("erasure", (tx) => eraseRows(tx, erasure, from)))?.cursor ?? null;
       }
-      return undefined;
     },
   }),
   environmentRoute({
@@ -187,7 +156,7 @@ export const personRoutes = [
     summary: "Files a store account token for a person; filing it again changes nothing.",
     body,
     answer: token,
-    handle: (call) => file(call, call.params.id, call.body.token),
+    write: (tx, call) => file(tx, call, call.params.id, call.body.token),
   }),
   environmentRoute({
     method: "POST",
@@ -195,20 +164,20 @@ export const personRoutes = [
     summary: "Takes a person's store account token back.",
     body,
     answer: null,
-    handle: (call) => remove(call, call.params.id, call.body.token),
+    write: (tx, call) => remove(tx, call, call.params.id, call.body.token),
   }),
   environmentRoute({
     method: "PUT",
     path: "/persons/:id/tokens/:token",
     summary: `As PUT /persons/{id}/tokens, which is better: ${IN_PATH}.`,
     answer: token,
-    handle: (call) => file(call, call.params.id, call.params.token),
+    write: (tx, call) => file(tx, call, call.params.id, call.params.token),
   }),
   environmentRoute({
     method: "DELETE",
     path: "/persons/:id/tokens/:token",
     summary: `As POST /persons/{id}/tokens/remove, which is better: ${IN_PATH}.`,
     answer: null,
-    handle: (call) => remove(call, call.params.id, call.params.token),
+    write: (tx, call) => remove(tx, call, call.params.id, call.params.token),
   }),
 ];

@@ -1,7 +1,5 @@
 /** What was sold: receipts with their refunds, payments that the app's own processor took and its server tells of, and subscriptions. */
 import { Type } from "typebox";
-import { readPageRequest } from "../ground/page.ts";
-import { fields, pageOf, pageQuery } from "../ground/schema.ts";
 import { listPurchases, purchaseKind, purchaseView, requirePurchaseView } from "../selling/purchase.ts";
 import { receiptBody, recordReceipt } from "../selling/receipt.ts";
 import {
@@ -11,63 +9,47 @@ import {
   subscriptionView,
   viewSubscription,
 } from "../selling/subscription.ts";
-import { readPage } from "../store/walk.ts";
-import { environmentRoute } from "./route.ts";
+import { environmentRoute, listRoute } from "./route.ts";
 
 export const purchaseRoutes = [
-  environmentRoute({
-    method: "GET",
+  listRoute({
     path: "/purchases",
     summary: "Lists receipts and refunds, newest first; ref finds a receipt with its refund.",
-    query: fields({
-      ...pageQuery,
+    filter: {
       ref: Type.Optional(Type.String({ description: "the ref of a receipt" })),
       person: Type.Optional(Type.String()),
       kind: Type.Optional(purchaseKind),
-    }),
-    answer: pageOf(purchaseView),
-    handle({ deps, environment, query }) {
-      const { limit, cursor, ...filter } = query;
-      const page = readPageRequest({ limit, cursor });
-      return readPage(deps.store, page, (tx, part) => listPurchases(tx, environment.id, part, filter));
     },
+    item: purchaseView,
+    list: (tx, { environmentId }, page, filter) => listPurchases(tx, environmentId, page, filter),
   }),
   environmentRoute({
     method: "GET",
     path: "/purchases/:id",
     summary: "Shows one receipt or refund.",
     answer: Type.Object({ purchase: purchaseView }),
-    async handle({ deps, environment, params }) {
-      const environmentId = environment.id;
-      return { purchase: await deps.store.read((tx) => requirePurchaseView(tx, environmentId, params.id)) };
-    },
+    read: async (tx, { environmentId, params }) => ({
+      purchase: await requirePurchaseView(tx, environmentId, params.id),
+    }),
   }),
-  environmentRoute({
-    method: "GET",
+  listRoute({
     path: "/subscriptions",
     summary: "Lists subscriptions, newest first.",
-    query: fields({
-      ...pageQuery,
+    filter: {
       person: Type.Optional(Type.String()),
       status: Type.Optional(subscriptionStatus),
-    }),
-    answer: pageOf(subscriptionView),
-    handle({ deps, environment, query }) {
-      const { limit, cursor, ...filter } = query;
-      const page = readPageRequest({ limit, cursor });
-      return readPage(deps.store, page, (tx, part) => listSubscriptions(tx, environment.id, part, filter));
     },
+    item: subscriptionView,
+    list: (tx, { environmentId }, page, filter) => listSubscriptions(tx, environmentId, page, filter),
   }),
   environmentRoute({
     method: "POST",
     path: "/subscriptions/:id/end",
     summary: "Ends a subscription with its own grants; the person lands on the default plan.",
     answer: Type.Object({ subscription: subscriptionView }),
-    async handle({ deps, environment, by, origin, params, nowMs }) {
-      const change = { environmentId: environment.id, by, nowMs };
-      const row = await deps.store.write(origin, (tx) => endSubscriptionByHand(tx, change, params.id));
-      return { subscription: viewSubscription(row) };
-    },
+    write: async (tx, { change, params }) => ({
+      subscription: viewSubscription(await endSubscriptionByHand(tx, change, params.id)),
+    }),
   }),
   environmentRoute({
     method: "POST",
@@ -77,9 +59,6 @@ export const purchaseRoutes = [
     body: receiptBody,
     answer: Type.Object({ receipt: purchaseView, created: Type.Boolean() }),
     status: 201,
-    async handle({ deps, environment, by, body, nowMs }) {
-      const change = { environmentId: environment.id, by, nowMs };
-      return await recordReceipt(deps.store, change, body);
-    },
+    handle: ({ deps, change, body }) => recordReceipt(deps.store, change, body),
   }),
 ];

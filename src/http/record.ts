@@ -4,11 +4,9 @@
  * besides, by field names alone, since an audit row outlives an erasure.
  */
 import { Type } from "typebox";
-import type { Environment } from "../account/environment.ts";
 import type { Json } from "../ground/json.ts";
 import { MAX_FILE_BYTES } from "../ground/limit.ts";
-import { type PageRequest, readPageRequest } from "../ground/page.ts";
-import { fields, orNull, pageOf, pageQuery } from "../ground/schema.ts";
+import { fields, orNull } from "../ground/schema.ts";
 import { requireCollection } from "../records/collection.ts";
 import { deleteFile, fileView, listFiles, readFile, uploadFile, viewFile } from "../records/file.ts";
 import {
@@ -22,10 +20,9 @@ import {
 } from "../records/record.ts";
 import { type Storer, withinStorage } from "../records/record-budget.ts";
 import { listRecords } from "../records/record-right.ts";
-import type { Reader, Writer } from "../store/port.ts";
-import { readPage } from "../store/walk.ts";
+import type { Writer } from "../store/port.ts";
 import { DATA_HEADERS } from "./answer.ts";
-import { type EnvironmentCall, environmentRoute } from "./route.ts";
+import { type EnvironmentCall, environmentRoute, listRoute } from "./route.ts";
 
 const written = {
   data: Type.Unknown({ description: "an object with the collection's fields" }),
@@ -50,25 +47,20 @@ async function auditRecord(
 }
 
 /** The app itself: the environment's room bounds it, and no person's. */
-function storerOf(environment: Environment): Storer {
-  return { environmentId: environment.id, personId: null };
+function storerOf(environmentId: number): Storer {
+  return { environmentId, personId: null };
 }
 
 export const recordRoutes = [
-  environmentRoute({
-    method: "GET",
+  listRoute({
     path: "/collections/:name/records",
     summary: "Lists a collection's records, newest first.",
-    query: fields({ ...pageQuery, owner: Type.Optional(Type.String()), to: Type.Optional(Type.String()) }),
-    answer: pageOf(recordView),
-    handle({ deps, environment, params, query }) {
-      const { limit, cursor, ...filter } = query;
-      const page = readPageRequest({ limit, cursor });
-      const step = async (tx: Reader, part: PageRequest) => {
-        const collection = await requireCollection(tx, environment.id, params.name);
-        return await listRecords(tx, environment.id, collection, part, filter);
-      };
-      return readPage(deps.store, page, step, { large: true });
+    filter: { owner: Type.Optional(Type.String()), to: Type.Optional(Type.String()) },
+    item: recordView,
+    large: true,
+    async list(tx, { environmentId, params }, page, filter) {
+      const collection = await requireCollection(tx, environmentId, params.name);
+      return await listRecords(tx, environmentId, collection, page, filter);
     },
   }),
   environmentRoute({
@@ -79,22 +71,14 @@ export const recordRoutes = [
     body: fields(written),
     answer: Type.Object({ record: recordView }),
     status: 201,
-    async handle({ deps, environment, actor, by, origin, audit, params, body, nowMs }) {
-      const row = await deps.store.write(origin, async (tx) => {
-        const made = await withinStorage(tx, storerOf(environment), deps.config.limits, () =>
-          writeRecord(tx, {
-            environmentId: environment.id,
-            collection: params.name,
-            data: body.data as Json,
-            ownerId: body.owner ?? null,
-            recipientId: body.to ?? null,
-            by,
-            nowMs,
-          }),
-        );
-        await auditRecord(tx, { actor, audit }, "record.created", made);
-        return made;
-      });
+    async write(tx, call) {
+      const { deps, environmentId, change, params, body } = call;
+      const { data, owner = null, to = null } = body;
+      const address = { collection: params.name, ownerId: owner, recipientId: to };
+      const row = await withinStorage(tx, storerOf(environmentId), deps.config.limits, () =>
+        writeRecord(tx, { ...change, ...address, data: data as Json }),
+      );
+      await auditRecord(tx, call, "record.created", row);
       return { record: viewRecord(row) };
     },
   }),
@@ -103,10 +87,9 @@ export const recordRoutes = [
     path: "/collections/:name/records/:id",
     summary: "Shows one record.",
     answer: Type.Object({ record: recordView }),
-    async handle({ deps, environment, params }) {
-      const row = await deps.store.read((tx) => requireRecord(tx, environment.id, params.name, params.id));
-      return { record: viewRecord(row) };
-    },
+    read: async (tx, { environmentId, params }) => ({
+      record: viewRecord(await requireRecord(tx, environmentId, params.name, params.id)),
+    }),
   }),
   environmentRoute({
     method: "PUT",
@@ -114,24 +97,14 @@ export const recordRoutes = [
     summary: "Replaces a record's data; owner and recipient stay unless given.",
     body: fields(written),
     answer: Type.Object({ record: recordView }),
-    async handle({ deps, environment, actor, by, origin, audit, params, body, nowMs }) {
-      const row = await deps.store.write(origin, async (tx) => {
-        const { after } = await withinStorage(tx, storerOf(environment), deps.config.limits, () =>
-          updateRecord(tx, {
-            environmentId: environment.id,
-            collection: params.name,
-            recordId: params.id,
-            data: body.data as Json,
-            ownerId: body.owner,
-            recipientId: body.to,
-            by,
-            nowMs,
-          }),
-        );
-        await auditRecord(tx, { actor, audit }, "record.changed", after);
-        return after;
-      });
-      return { record: viewRecord(row) };
+    async write(tx, call) {
+      const { deps, environmentId, change, params, body } = call;
+      const address = { collection: params.name, ownerId: body.owner, recipientId: body.to };
+      const { after } = await withinStorage(tx, storerOf(environmentId), deps.config.limits, () =>
+        updateRecord(tx, { ...change, ...address, recordId: params.id, data: body.data as Json }),
+      );
+      await auditRecord(tx, call, "record.changed", after);
+      return { record: viewRecord(after) };
     },
   }),
   environmentRoute({
@@ -139,24 +112,17 @@ export const recordRoutes = [
     path: "/collections/:name/records/:id",
     summary: "Deletes a record.",
     answer: null,
-    async handle({ deps, environment, actor, origin, audit, params }) {
-      await deps.store.write(origin, async (tx) => {
-        const at = { environmentId: environment.id, collection: params.name, recordId: params.id };
-        await auditRecord(tx, { actor, audit }, "record.deleted", await deleteRecord(tx, at));
-      });
-      return undefined;
+    async write(tx, call) {
+      const { environmentId, params } = call;
+      const at = { environmentId, collection: params.name, recordId: params.id };
+      await auditRecord(tx, call, "record.deleted", await deleteRecord(tx, at));
     },
   }),
-  environmentRoute({
-    method: "GET",
+  listRoute({
     path: "/files",
     summary: "Lists files without their bytes, newest first.",
-    query: fields(pageQuery),
-    answer: pageOf(fileView),
-    handle({ deps, environment, query }) {
-      const page = readPageRequest(query);
-      return deps.store.read((tx) => listFiles(tx, environment.id, page));
-    },
+    item: fileView,
+    list: (tx, { environmentId }, page) => listFiles(tx, environmentId, page),
   }),
   environmentRoute({
     method: "POST",
@@ -166,17 +132,11 @@ export const recordRoutes = [
     rawBytes: MAX_FILE_BYTES,
     answer: Type.Object({ file: fileView }),
     status: 201,
-    async handle({ deps, environment, origin, request, query, bytes, nowMs }) {
-      const upload = {
-        environmentId: environment.id,
-        name: query.name,
-        mediaType: request.headers.get("content-type"),
-        content: bytes,
-        nowMs,
-      };
-      const storer = { environmentId: environment.id, personId: null };
-      const row = await deps.store.write(origin, (tx) =>
-        withinStorage(tx, storer, deps.config.limits, () => uploadFile(tx, upload)),
+    async write(tx, { deps, environmentId, request, query, bytes: content, nowMs }) {
+      const mediaType = request.headers.get("content-type");
+      const upload = { environmentId, name: query.name, mediaType, content, nowMs };
+      const row = await withinStorage(tx, storerOf(environmentId), deps.config.limits, () =>
+        uploadFile(tx, upload),
       );
       return { file: viewFile(row) };
     },
@@ -203,9 +163,6 @@ export const recordRoutes = [
     path: "/files/:id",
     summary: "Deletes a file that no record holds.",
     answer: null,
-    async handle({ deps, environment, origin, params }) {
-      await deps.store.write(origin, (tx) => deleteFile(tx, environment.id, params.id));
-      return undefined;
-    },
+    write: (tx, { environmentId, params }) => deleteFile(tx, environmentId, params.id),
   }),
 ];

@@ -13,7 +13,7 @@ import { RELAY_TEMPLATES } from "../relay/relay-template.ts";
 import { listRelays, relayItem, relayView, savedRelay, showRelay } from "../relay/relay-view.ts";
 import { prepareSecret, readSecretSlot, rotateSigningSecret, storeSecret } from "../relay/secret-rotation.ts";
 import type { HttpDeps } from "./deps.ts";
-import { type EnvironmentCall, environmentRoute, openRoute } from "./route.ts";
+import { type EnvironmentCall, environmentRoute, listRoute, openRoute } from "./route.ts";
 
 const definition = Type.Unknown({ description: "a relay definition, a JSON object" });
 
@@ -37,18 +37,11 @@ const checkedView = Type.Object({
 export type CheckedDefinition = Static<typeof checkedView>;
 
 export const relayRoutes = [
-  environmentRoute({
-    method: "GET",
+  listRoute({
     path: "/relays",
     summary: "Lists relays, newest first, each with how its events of the last 24 hours ended.",
-    query: fields(pageQuery),
-    answer: pageOf(relayItem),
-    async handle(call) {
-      const { deps, query } = call;
-      const page = readPageRequest(query);
-      const context = relayContext(call);
-      return await deps.store.read((tx) => listRelays(tx, context, page));
-    },
+    item: relayItem,
+    list: (tx, call, page) => listRelays(tx, relayContext(call), page),
   }),
   environmentRoute({
     method: "POST",
@@ -61,16 +54,10 @@ export const relayRoutes = [
     }),
     answer: savedRelay,
     status: 201,
-    async handle(call) {
-      const { deps, origin, body } = call;
-      const input = {
-        definition: body.definition,
-        secret: body.secret ?? null,
-        signingSecret: body.signingSecret ?? null,
-        origin: SAVED_HERE,
-      };
-      const context = relayContext(call);
-      return viewSaved(await deps.store.write(origin, (tx) => createRelay(tx, context, input)));
+    async write(tx, call) {
+      const { definition, secret = null, signingSecret = null } = call.body;
+      const input = { definition, secret, signingSecret, origin: SAVED_HERE };
+      return viewSaved(await createRelay(tx, relayContext(call), input));
     },
   }),
   environmentRoute({
@@ -97,13 +84,9 @@ export const relayRoutes = [
     path: "/relays/:name",
     summary: "Shows one relay with its definition, what is known of its secrets, and its problems.",
     answer: Type.Object({ relay: relayView }),
-    async handle(call) {
-      const { deps, environment, params } = call;
-      const context = relayContext(call);
-      return await deps.store.read(async (tx) => {
-        const row = await requireRelay(tx, environment.id, params.name);
-        return { relay: await showRelay(tx, context, row) };
-      });
+    async read(tx, call) {
+      const row = await requireRelay(tx, call.environmentId, call.params.name);
+      return { relay: await showRelay(tx, relayContext(call), row) };
     },
   }),
   environmentRoute({
@@ -112,12 +95,9 @@ export const relayRoutes = [
     summary: "Replaces a relay's definition, which was read at the given version.",
     body: fields({ definition, version: Type.Integer({ description: "the version you read, an integer" }) }),
     answer: savedRelay,
-    async handle(call) {
-      const { deps, origin, params, body } = call;
-      const context = relayContext(call);
-      const input = { definition: body.definition, version: body.version, origin: SAVED_HERE };
-      const saved = await deps.store.write(origin, (tx) => updateRelay(tx, context, params.name, input));
-      return viewSaved(saved);
+    async write(tx, call) {
+      const input = { ...call.body, origin: SAVED_HERE };
+      return viewSaved(await updateRelay(tx, relayContext(call), call.params.name, input));
     },
   }),
   environmentRoute({
@@ -125,36 +105,21 @@ export const relayRoutes = [
     path: "/relays/:name",
     summary: "Deletes a relay with its secrets; its receiver answers 404 from then on.",
     answer: null,
-    async handle(call) {
-      const { deps, origin, params } = call;
-      const context = relayContext(call);
-      await deps.store.write(origin, (tx) => deleteRelay(tx, context, params.name));
-      return undefined;
-    },
+    write: (tx, call) => deleteRelay(tx, relayContext(call), call.params.name),
   }),
   environmentRoute({
     method: "POST",
     path: "/relays/:name/pause",
     summary: "Pauses a relay: what arrives is recorded and waits, ticks are not recorded.",
     answer: Type.Object({ relay: relayView }),
-    async handle(call) {
-      const { deps, origin, params } = call;
-      const context = relayContext(call);
-      const view = await deps.store.write(origin, (tx) => pauseRelay(tx, context, params.name));
-      return { relay: view };
-    },
+    write: async (tx, call) => ({ relay: await pauseRelay(tx, relayContext(call), call.params.name) }),
   }),
   environmentRoute({
     method: "POST",
     path: "/relays/:name/resume",
     summary: "Resumes a relay: what waited runs in order.",
     answer: Type.Object({ relay: relayView }),
-    async handle(call) {
-      const { deps, origin, params } = call;
-      const context = relayContext(call);
-      const view = await deps.store.write(origin, (tx) => resumeRelay(tx, context, params.name));
-      return { relay: view };
-    },
+    write: async (tx, call) => ({ relay: await resumeRelay(tx, relayContext(call), call.params.name) }),
   }),
   environmentRoute({
     method: "PUT",
@@ -187,11 +152,7 @@ export const relayRoutes = [
     path: "/relays/:name/signing-secret",
     summary: "Mints a new signing secret; the next notice is signed with it.",
     answer: Type.Object({ signingSecret: Type.String() }),
-    async handle(call) {
-      const { deps, origin, params } = call;
-      const context = relayContext(call);
-      return await deps.store.write(origin, (tx) => rotateSigningSecret(tx, context, params.name));
-    },
+    write: (tx, call) => rotateSigningSecret(tx, relayContext(call), call.params.name),
   }),
   openRoute({
     method: "GET",

@@ -1,20 +1,18 @@
 /**
  * What a route is, and how a call of it is served: one object with its method, path, sentence, schemas and work. The same object is served,
  * listed in the OpenAPI document and walked by the tests. By who may call they are an environment's (key or session), an owner's, open
- * ones, and the client library's (see client-route.ts). What was sent is checked here, as Elysia knows another TypeBox, and writes a refused
- * value into its error with JSON.stringify, which throws on a bigint. Refusals pass through it thrown.
+ * ones, and the client library's (see client-route.ts). Refusals pass through it thrown.
  */
-import { type Static, type TObject, type TSchema, Type } from "typebox";
-import { Compile, type Validator } from "typebox/compile";
-import { checkShape } from "../ground/check-shape.ts";
-import { isJsonObject } from "../ground/json.ts";
-import { type Problem, Refusal } from "../ground/refusal.ts";
-import type { Writer } from "../store/port.ts";
+import { type Static, type TObject, type TProperties, type TSchema, Type } from "typebox";
+import { type Page, type PageRequest, readPageRequest } from "../ground/page.ts";
+import { fields, pageOf, pageQuery } from "../ground/schema.ts";
+import type { Reader, Writer } from "../store/port.ts";
+import { readPage } from "../store/walk.ts";
 import { type AuditEntry, writeAudit } from "../watch/audit.ts";
 import { addressOf } from "./address.ts";
 import { type Admitted, admit, identifyCaller, type Owner, requireOwner } from "./admission.ts";
 import { answerEmpty, answerJson } from "./answer.ts";
-import { type BodyReader, readBytes, readJsonBody } from "./body.ts";
+import { type BodyReader, checkInput, checkQuery, readBytes, readJsonBody } from "./body.ts";
 import type { HttpDeps } from "./deps.ts";
 
 type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
@@ -49,17 +47,15 @@ interface Call<Path extends string, Query extends TObject, Body extends TSchema>
 
 /** What a route below `{E}` is handed besides. */
 export interface EnvironmentCall extends Admitted {
+  environmentId: number;
+  /** Where, by whom and when, as the rooms take it. */
+  change: { environmentId: number; by: string; nowMs: number };
   /** Writes the audit row of a change, in its transaction. */
   audit(tx: Writer, change: Pick<AuditEntry, "action" | "target" | "before" | "after">): Promise<void>;
 }
 
-export interface RouteWords<
-  Path extends string,
-  Query extends TObject,
-  Body extends TSchema,
-  Answer extends TSchema | null,
-  More,
-> {
+/** What a route says of itself, beside its work. */
+interface Words<Path, Query, Body, Answer> {
   method: Method;
   path: Path;
   /** One sentence for the OpenAPI document. */
@@ -68,17 +64,32 @@ export interface RouteWords<
   body?: Body;
   /** The route takes raw bytes, at most so many, instead of JSON. */
   rawBytes?: number;
-  /** The answer's schema; null answers 204 with no body. */
+  /** The answer's schema; null answers 204 with no body, whatever the work answers. */
   answer: Answer;
   /** 200, or 204 without an answer, unless given. */
   status?: number;
-  /** The answer's value; a Response is sent as it is (plain text). */
-  handle(
-    call: Call<Path, Query, Body> & More,
-  ): Promise<AnswerOf<Answer> | Response> | AnswerOf<Answer> | Response;
 }
 
-type AnswerOf<Answer> = Answer extends TSchema ? Static<Answer> : undefined;
+interface Handled<Call, Answer> {
+  /** The answer's value; a Response is sent as it is (plain text). */
+  handle(call: Call): Promise<AnswerOf<Answer> | Response> | AnswerOf<Answer> | Response;
+}
+
+/** Work that is one transaction, a write of whoever calls; as any write it may be run again. */
+type Work<Call, Answer> =
+  | Handled<Call, Answer>
+  | { read(tx: Reader, call: Call): Promise<AnswerOf<Answer>> }
+  | { write(tx: Writer, call: Call): Promise<AnswerOf<Answer>> };
+
+export type RouteWords<
+  Path extends string,
+  Query extends TObject,
+  Body extends TSchema,
+  Answer extends TSchema | null,
+  More,
+> = Words<Path, Query, Body, Answer> & Handled<Call<Path, Query, Body> & More, Answer>;
+
+type AnswerOf<Answer> = Answer extends TSchema ? Static<Answer> : unknown;
 
 const NOTHING = Type.Object({}, { additionalProperties: false });
 export type NoFields = typeof NOTHING;
@@ -107,21 +118,68 @@ export function environmentRoute<
   Answer extends TSchema | null,
   Query extends TObject = NoFields,
   Body extends TSchema = NoFields,
->(words: RouteWords<Path, Query, Body, Answer, EnvironmentCall>): Route {
+>(words: Words<Path, Query, Body, Answer> & Work<Call<Path, Query, Body> & EnvironmentCall, Answer>): Route {
   const path = `/api/apps/:appId/:environment${words.path}`;
-  return makeRoute("environment", path, words, async (deps, { request, params }, headers) => {
+  const handle = (call: Call<Path, Query, Body> & EnvironmentCall) => {
+    if ("handle" in words) return words.handle(call);
+    const { store } = call.deps;
+    if ("read" in words) return store.read((tx) => words.read(tx, call));
+    return store.write(call.origin, (tx) => words.write(tx, call));
+  };
+  return makeRoute("environment", path, { ...words, handle }, async (deps, { request, params }, headers) => {
     const caller = await identifyCaller(deps, request, headers);
     const admitted = await admit(deps, caller, params.appId ?? "", params.environment ?? "");
+    const { environment, by } = admitted;
+    const environmentId = environment.id;
     return (nowMs) => ({
       ...admitted,
-      audit: (tx, change) =>
-        writeAudit(tx, {
-          environmentId: admitted.environment.id,
-          atMs: nowMs,
-          actor: admitted.by,
-          ...change,
-        }),
+      environmentId,
+      change: { environmentId, by, nowMs },
+      audit: (tx, change) => writeAudit(tx, { environmentId, atMs: nowMs, actor: by, ...change }),
     });
+  });
+}
+
+/** A list below `{E}`, page by page. */
+export function listRoute<
+  const Path extends string,
+  Item extends TSchema,
+  Filter extends TProperties = Record<never, never>,
+>({
+  path,
+  summary,
+  filter,
+  item,
+  list,
+  large = false,
+}: {
+  path: Path;
+  summary: string;
+  /** What the query may name beside the page. */
+  filter?: Filter;
+  item: Item;
+  /** Items are large, and not gathered: see `readPage`. */
+  large?: boolean;
+  /** One step of the page. */
+  list(
+    tx: Reader,
+    call: Call<Path, TObject, NoFields> & EnvironmentCall,
+    page: PageRequest,
+    filter: Static<TObject<Filter>>,
+  ): Promise<Page<Static<Item>>>;
+}): Route {
+  return environmentRoute<Path, TSchema, TObject>({
+    method: "GET",
+    path,
+    summary,
+    query: fields({ ...pageQuery, ...filter }),
+    answer: pageOf(item),
+    handle(call) {
+      const { limit, cursor, ...asked } = call.query as Static<TObject<typeof pageQuery>>;
+      const page = readPageRequest({ limit, cursor });
+      const step = (tx: Reader, part: PageRequest) => list(tx, call, part, asked as Static<TObject<Filter>>);
+      return readPage(call.deps.store, page, step, { large });
+    },
   });
 }
 
@@ -207,47 +265,4 @@ function withHeaders(
   const answer = make(Object.fromEntries(headers));
   for (const cookie of cookies) answer.headers.append("set-cookie", cookie);
   return answer;
-}
-
-const MAX_PROBLEMS = 20;
-const compiled = new WeakMap<TSchema, Validator>();
-
-/** The value, fitting the schema. Refuses with `invalid_input`, every problem in `problems`. */
-function checkInput<Schema extends TSchema>(schema: Schema, value: unknown): Static<Schema> {
-  if (compileOnce(schema).Check(value)) return value as Static<Schema>;
-  if (!isJsonObject(value)) {
-    throw new Refusal(
-      "invalid_input",
-      "The request body is not a JSON object: send the fields of this route as one object.",
-    );
-  }
-  const problems = sentFirst(checkShape(schema, value, { braces: true, most: MAX_PROBLEMS }), value);
-  throw new Refusal("invalid_input", problems[0]?.message ?? "The request is not valid.", { problems });
-}
-
-/** The query as names with one string each, fitting the schema. A name given twice is refused. */
-function checkQuery<Schema extends TObject>(schema: Schema, search: URLSearchParams): Static<Schema> {
-  const query: Record<string, string> = Object.create(null);
-  for (const [name, value] of search) {
-    if (Object.hasOwn(query, name)) {
-      throw new Refusal("invalid_input", `${name} is given twice in the query: give it once.`);
-    }
-    query[name] = value;
-  }
-  return checkInput(schema, { ...query });
-}
-
-function compileOnce(schema: TSchema): Validator {
-  let check = compiled.get(schema);
-  if (check === undefined) {
-    check = Compile(schema);
-    compiled.set(schema, check);
-  }
-  return check;
-}
-
-/** What is wrong with a field that was sent comes before one that is missing: a misspelt name explains it. */
-function sentFirst(problems: readonly Problem[], value: object): Problem[] {
-  const isSent = ({ field }: Problem): boolean => Object.hasOwn(value, field.split(".")[0] ?? "");
-  return [...problems.filter(isSent), ...problems.filter((problem) => !isSent(problem))];
 }

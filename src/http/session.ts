@@ -76,7 +76,6 @@ export const sessionRoutes = [
     async handle({ deps, owner, headers }) {
       await deps.store.write("dashboard", (tx) => signOut(tx, owner.sessionId));
       headers.append("set-cookie", clearSessionCookie(deps));
-      return undefined;
     },
   }),
   ownerRoute({
@@ -103,7 +102,6 @@ export const sessionRoutes = [
         return await createSession(tx, owner.id, nowMs);
       });
       headers.append("set-cookie", writeSessionCookie(deps, session.token, session.expiresAt));
-      return undefined;
     },
   }),
 ];

@@ -216,11 +216,9 @@ export const settingRoutes = [
     path: "/settings",
     summary: "Shows the environment's settings and the caps in force; no secret is ever shown.",
     answer: Type.Object({ settings: settingsView }),
-    async handle({ deps, environment }) {
-      return await deps.store.read(async (tx) => {
-        const present = (await findEnvironmentById(tx, environment.id)) ?? environment;
-        return { settings: await showSettings(tx, deps, present) };
-      });
+    async read(tx, { deps, environment }) {
+      const present = (await findEnvironmentById(tx, environment.id)) ?? environment;
+      return { settings: await showSettings(tx, deps, present) };
     },
   }),
   environmentRoute({
@@ -230,16 +228,11 @@ export const settingRoutes = [
       "Changes settings read at the given version: hold, processor secret, mail, alerts, who signs in; what is absent stays.",
     body: settingsInput,
     answer: Type.Object({ settings: settingsView }),
-    async handle({ deps, environment, origin, audit, body, nowMs }) {
-      return await deps.store.write(origin, async (tx) => {
-        const after = await changeSettings(tx, environment.id, body, {
-          sealer: deps.sealer,
-          allowPrivate: deps.config.allowPrivate,
-          audit,
-          nowMs,
-        });
-        return { settings: await showSettings(tx, deps, after) };
-      });
+    async write(tx, { deps, environmentId, audit, body, nowMs }) {
+      const { sealer, config } = deps;
+      const by = { sealer, allowPrivate: config.allowPrivate, audit, nowMs };
+      const after = await changeSettings(tx, environmentId, body, by);
+      return { settings: await showSettings(tx, deps, after) };
     },
   }),
 ];
