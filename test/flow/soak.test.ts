@@ -243,7 +243,7 @@ describe("after a day", () => {
     const after = dumpTables(join(elsewhere, "new", "relay.db"));
     expect(Object.keys(after)).toEqual(Object.keys(before));
     for (const [table, rows] of Object.entries(before)) expect({ table, rows: after[table] }).toEqual({ table, rows });
-    const filled = ["event", "run", "effect", "dedupe", "record", "credit", "person", "audit"];
+    const filled = ["event", "run", "effect", "key_recent", "record", "credit", "person", "audit"];
     for (const table of filled) expect(before[table]?.length).toBeGreaterThan(0);
     rmSync(elsewhere, { recursive: true });
   });
