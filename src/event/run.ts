@@ -111,17 +111,12 @@ export function countAttempt(event: EventToRun): EventToRun {
   return { ...event, attempts: event.attempts + 1, runs: event.runs + 1 };
 }
 
-/** Takes the oldest due events of a relay: they are `running` and their attempt counts from here on. */
-export async function claimEvents(
-  tx: Writer,
-  relayId: string,
-  limit: number,
-  nowMs: number,
-): Promise<EventToRun[]> {
-  const due = (await listDueEvents(tx, relayId, limit)).map(countAttempt);
-  for (const { seq, attempts, runs } of due)
-    await EVENT.change(tx, { seq }, { state: "running", attempts, runs, startedAt: nowMs });
-  return due;
+/** Takes a due event: it is `running` and its attempt counts from here on. */
+export async function claimEvent(tx: Writer, due: EventToRun, nowMs: number): Promise<EventToRun> {
+  const event = countAttempt(due);
+  const { seq, attempts, runs } = event;
+  await EVENT.change(tx, { seq }, { state: "running", attempts, runs, startedAt: nowMs });
+  return event;
 }
 
 /** Which list of actions an attempt ran, and which work each of them stands for. */

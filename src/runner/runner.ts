@@ -3,12 +3,10 @@
  * order; different relays never wait for each other. It never knows where an event came from.
  *
  * Two roads. A relay whose actions only touch the database runs in batches: taking the event, its effects, its results and its next state
- * are one transaction, so a crash leaves all of it or nothing. A relay that sends takes its events first (`running`, the attempt counts),
- * then runs each by itself, committing before and after every send.
+ * are one transaction, so a crash leaves all of it or nothing. A relay that sends takes its events (`running`, the attempt counts) and goes
+ * with each up to its first send in one transaction, then runs each by itself, committing before and after every send.
  */
 import type { ActionPorts } from "../action/contract.ts";
-import type { EventToRun } from "../event/event.ts";
-import { claimEvents } from "../event/run.ts";
 import { type Clock, waitAtMost } from "../ground/clock.ts";
 import type { RaisableLimits } from "../ground/limit.ts";
 import type { Log } from "../ground/log.ts";
@@ -17,7 +15,7 @@ import { type Store, StoreUnavailable } from "../store/port.ts";
 import { BATCH_SIZE, runBatch } from "./batch.ts";
 import { type EndedRun, type Finished, failOrphanedEvents } from "./end.ts";
 import { Poller } from "./poller.ts";
-import { runSending } from "./sending.ts";
+import { type Claimed, claimSending, runSending } from "./sending.ts";
 
 /** How long a graceful stop waits for what is out of the house; a call_url takes 10 seconds at most. */
 const STOP_WAIT_MS = 12_000;
@@ -42,6 +40,8 @@ export class Runner {
   readonly #ready = new Set<string>();
   /** Relays with a claim or a batch on its way. */
   readonly #busy = new Set<string>();
+  /** Relays whose last claim the store undid: the next takes one event without its first step, so that one that breaks the store fails alone. */
+  readonly #undone = new Set<string>();
   readonly #slots: Slots;
   readonly #poller: Poller;
   #pumping = false;
@@ -182,29 +182,36 @@ export class Runner {
     return more;
   }
 
-  async #claim(relay: LiveRelay, slots: number): Promise<boolean> {
-    const { store, clock } = this.#deps;
+  async #claim(relay: LiveRelay, free: number): Promise<boolean> {
+    const alone = this.#undone.delete(relay.id);
+    const slots = alone ? 1 : free;
     this.#slots.take(relay.id, slots);
-    let claimed: EventToRun[] = [];
+    let claimed: Claimed[] = [];
+    let more = false;
     try {
-      claimed = await store.write("relay", (tx) => claimEvents(tx, relay.id, slots, clock.now()));
+      ({ claimed, more } = await claimSending(relay, slots, { alone }, this.#deps));
+    } catch (error) {
+      if (!alone) this.#undone.add(relay.id);
+      throw error;
     } finally {
       this.#slots.giveBack(relay.id, slots - claimed.length);
     }
-    for (const event of claimed) void this.#runSending(relay, event);
-    return claimed.length === slots;
+    for (const one of claimed) void this.#runSending(relay, one);
+    return more && !alone;
   }
 
   /** Runs a claimed event in the slot taken for it. */
-  async #runSending(relay: LiveRelay, event: EventToRun): Promise<void> {
+  async #runSending(relay: LiveRelay, claimed: Claimed): Promise<void> {
     try {
-      const finished = await runSending(relay, event, this.#deps, () => !this.#stopped);
+      const finished = await runSending(relay, claimed, this.#deps, () => !this.#stopped);
       if (finished !== null) this.#onFinished(finished);
     } catch (error) {
-      this.#poller.keepCutOff(event);
+      this.#poller.keepCutOff(claimed.event);
       this.#onTrouble(error);
     } finally {
       this.#slots.giveBack(relay.id, 1);
+      // Others waited for the one that was taken alone.
+      if (claimed.begun === null) this.#ready.add(relay.id);
       this.#onProgress();
     }
   }

@@ -1,18 +1,86 @@
-/** The road of relays that send: one event by itself, committing before each send and with its outcome. It holds no transaction while it sends. */
+/**
+ * The road of relays that send: an event is taken and its attempt begun in one transaction, several of a relay in the same one; then each goes
+ * its way by itself, committing before each send and with its outcome. It holds no transaction while it sends.
+ */
 import type { ActionOutcome, ActionPorts } from "../action/contract.ts";
 import type { Intended } from "../action/registry.ts";
 import type { EventToRun } from "../event/event.ts";
-import { keepRunProgress } from "../event/run.ts";
+import { claimEvent, keepRunProgress, listDueEvents } from "../event/run.ts";
 import type { Clock } from "../ground/clock.ts";
 import type { LiveRelay } from "../relay/live-relay.ts";
 import { type Store, StoreUnavailable, type Writer } from "../store/port.ts";
 import { Attempt, type AttemptDeps, type AttemptEnd } from "./attempt.ts";
 import { type Finished, finishAttempt, finishBroken } from "./end.ts";
 
+/** A claim takes no further event after this long: every receiver waits meanwhile. The usual one takes less. */
+const MAX_CLAIM_MS = 8;
+
 interface SendingDeps extends AttemptDeps {
   store: Store;
   clock: Clock;
   ports: ActionPorts;
+}
+
+/** An event taken, its attempt counted. */
+export interface Claimed {
+  event: EventToRun;
+  /** Where its first step, committed with the claim, left it; null: that is still to be done. */
+  begun: Begun | null;
+}
+
+interface Begun {
+  attempt: Attempt;
+  step: Finished | Intended;
+}
+
+interface Claim {
+  claimed: Claimed[];
+  /** Events of the relay may be due that this claim did not take. */
+  more: boolean;
+}
+
+/**
+ * Takes the relay's oldest due events, at most `limit`, each with its attempt's first step. `alone`: without any first step. Throws what undid
+ * all of it: then none is taken and no attempt counts.
+ */
+export function claimSending(
+  relay: LiveRelay,
+  limit: number,
+  { alone }: { alone: boolean },
+  deps: SendingDeps,
+): Promise<Claim> {
+  const { store, clock } = deps;
+  return store.write("relay", async (tx) => {
+    const due = await listDueEvents(tx, relay.id, limit);
+    const claimed: Claimed[] = [];
+    const nowMs = clock.now();
+    const endMs = clock.monotonicMs() + MAX_CLAIM_MS;
+    for (const one of due) {
+      const event = await claimEvent(tx, one, nowMs);
+      claimed.push({ event, begun: alone ? null : await beginBeside(tx, relay, event, nowMs, deps) });
+      if (clock.monotonicMs() >= endMs) break;
+    }
+    return { claimed, more: due.length === limit || claimed.length < due.length };
+  });
+}
+
+/** The first step beside other events: one that breaks undoes itself alone, and is taken again in a transaction of its own, where it fails alone. */
+async function beginBeside(
+  tx: Writer,
+  relay: LiveRelay,
+  event: EventToRun,
+  nowMs: number,
+  deps: SendingDeps,
+): Promise<Begun | null> {
+  try {
+    return await tx.attempt(async () => {
+      const attempt = new Attempt(event, relay, nowMs, deps);
+      return { attempt, step: await keepStep(tx, attempt, await firstStep(tx, attempt), deps) };
+    });
+  } catch (error) {
+    if (error instanceof StoreUnavailable) throw error;
+    return null;
+  }
 }
 
 /**
@@ -21,12 +89,12 @@ interface SendingDeps extends AttemptDeps {
  */
 export async function runSending(
   relay: LiveRelay,
-  event: EventToRun,
+  { event, begun }: Claimed,
   deps: SendingDeps,
   mayGoOn: () => boolean,
 ): Promise<Finished | null> {
   try {
-    return await runSteps(relay, event, deps, mayGoOn);
+    return await runSteps(relay, event, begun, deps, mayGoOn);
   } catch (error) {
     if (error instanceof StoreUnavailable) throw error;
     const { store, clock, log } = deps;
@@ -38,10 +106,11 @@ export async function runSending(
 async function runSteps(
   relay: LiveRelay,
   event: EventToRun,
+  begun: Begun | null,
   deps: SendingDeps,
   mayGoOn: () => boolean,
 ): Promise<Finished | null> {
-  let attempt = new Attempt(event, relay, deps.clock.now(), deps);
+  let attempt = begun?.attempt ?? new Attempt(event, relay, deps.clock.now(), deps);
   const commit = async (work: Work): Promise<Finished | Intended> => {
     const { step, after } = await deps.store.write("relay", async (tx) => {
       const trial = attempt.fork();
@@ -51,7 +120,7 @@ async function runSteps(
     return step;
   };
 
-  let step = await commit(async (tx, trial) => (await trial.begin(tx)) ?? trial.advance(tx));
+  let step = begun?.step ?? (await commit(firstStep));
   while ("send" in step) {
     if (!mayGoOn()) return null;
     const sent = await sendOrBreak(step, deps.ports);
@@ -63,6 +132,8 @@ async function runSteps(
 }
 
 type Work = (tx: Writer, trial: Attempt) => Promise<AttemptEnd | Intended>;
+
+const firstStep: Work = async (tx, attempt) => (await attempt.begin(tx)) ?? attempt.advance(tx);
 
 /** Writes down where the attempt stands: ended, or about to send. */
 async function keepStep(

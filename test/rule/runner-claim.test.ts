@@ -1,0 +1,350 @@
+/**
+ * A relay that sends takes its events and begins their attempts in one transaction. What breaks in it breaks alone, what undoes it leaves
+ * nothing half taken, and nothing leaves the house before its commit.
+ */
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import type { Clock } from "../../src/ground/clock.ts";
+import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
+import { markTextLeft } from "../../src/mail/email.ts";
+import type { OutgoingMail } from "../../src/mail/mailer.ts";
+import { Runner } from "../../src/runner/runner.ts";
+import { type Store, StoreUnavailable, type Writer } from "../../src/store/port.ts";
+import { alertsOf, CALL, putEvents, sendEvent, showEvent, until, WRITE } from "../kit/event-flow.ts";
+import { FakeCaller, OK } from "../kit/fake-caller.ts";
+import { makeOrders, receiverDefinition, saveRelay } from "../kit/relay-definition.ts";
+import { type RunningService, startRunningService } from "../kit/running-service.ts";
+
+const PERSON_MAP = { event_id: "id", person_email: "email" };
+const MAIL = { type: "email_person", subject: "Hello", text: "Thank you." };
+
+let running: RunningService;
+let caller: FakeCaller;
+let mails: OutgoingMail[];
+let lines: string[];
+let other: Runner | null;
+const mailer = {
+  async send(mail: OutgoingMail) {
+    await running.service.store.write("app", (tx) => markTextLeft(tx, mail.emailId, running.clock.now()));
+    mails.push(mail);
+    return { kind: "sent" } as const;
+  },
+};
+
+beforeEach(async () => {
+  caller = new FakeCaller();
+  mails = [];
+  lines = [];
+  other = null;
+  running = await startRunningService({ ports: { caller, mailer } });
+  await makeOrders(running);
+  await running.service.store.write("app", (tx) =>
+    tx.run("INSERT INTO sender_domain (environment_id, domain, verification_token, verified_at) SELECT id, 'shop.example', 't', 1 FROM environment"),
+  );
+});
+
+afterEach(async () => {
+  caller.letGo();
+  await other?.stop();
+  await running[Symbol.asyncDispose]();
+});
+
+const numbers = (count: number) => Array.from({ length: count }, (_, n) => `e${n}`);
+const countOf = async (table: string) => (await running.rows<{ count: number }>(`SELECT count(*) AS count FROM ${table}`))[0]?.count;
+const statesOf = () =>
+  running.rows<{ state: string; attempts: number; runs: number; reason: string | null }>(
+    "SELECT state, attempts, runs, reason FROM event ORDER BY seq",
+  );
+const queued = { state: "queued", attempts: 0, runs: 0, reason: null };
+const done = { state: "done", attempts: 1, runs: 1, reason: null };
+
+/** The same object, but for what is given; what it keeps to itself stays its own. */
+function override<Target extends object>(target: Target, own: Partial<Target>): Target {
+  return new Proxy(target, {
+    get(of, name) {
+      const given = Reflect.get(own, name) ?? Reflect.get(of, name);
+      return typeof given === "function" ? given.bind(of) : given;
+    },
+  });
+}
+
+interface Seams {
+  /** In the transaction, before its commit. */
+  beforeCommit?: () => void;
+  /** Once it is durable, and before the runner hears of it. */
+  afterCommit?: () => Promise<unknown> | unknown;
+  /** Before each statement. */
+  statement?: (sql: string, values: unknown) => void;
+  clock?: Clock;
+}
+
+/** Puts a runner in the place of the service's own: one whose transactions the test looks into from here on. It looks for events when it is woken. */
+async function runWith({ beforeCommit, afterCommit, statement, clock = running.clock }: Seams): Promise<Runner> {
+  await running.service.runner.stop();
+  const { store, relays, log } = running.service;
+  // The first look at the store writes on its own behalf.
+  let watching = false;
+  const write: Store["write"] = async (origin, work) => {
+    const result = await store.write(origin, async (tx) => {
+      const seen: Writer = override(tx, {
+        run(sql, ...values) {
+          statement?.(sql, values);
+          return tx.run(sql, ...values);
+        },
+      });
+      const kept = await work(statement === undefined ? tx : seen);
+      if (watching) beforeCommit?.();
+      return kept;
+    });
+    if (watching) await afterCommit?.();
+    return result;
+  };
+  other = new Runner({
+    store: override(store, { write }),
+    clock,
+    relays,
+    ports: { caller, mailer },
+    log,
+    concurrency: 32,
+    limits: DEFAULT_LIMITS,
+    printRun: (line) => lines.push(line),
+    onRun: () => undefined,
+  });
+  await other.start();
+  watching = true;
+  return other;
+}
+
+describe("a first step that breaks beside others", () => {
+  for (const [where, fault] of [
+    ["before its first action, by a row that cannot be read", "UPDATE event SET payload = '{broken' WHERE seq = $seq"],
+    [
+      "behind its first action, where its progress is written down",
+      "CREATE TRIGGER fault BEFORE INSERT ON run WHEN NEW.finished_at IS NULL AND NEW.event_seq = $seq BEGIN SELECT RAISE(FAIL, 'a fault'); END",
+    ],
+  ] as const) {
+    test(`${where}: fails alone, with nothing of it kept, and the others are called once`, async () => {
+      await saveRelay(running, receiverDefinition({ actions: [WRITE, CALL] }));
+      const runner = await runWith({});
+      const events = await putEvents(running, numbers(4));
+      const [broken] = await running.rows<{ seq: number }>("SELECT seq FROM event WHERE id = ?1", events[1] as string);
+      await running.service.store.write("app", (tx) => tx.run(fault.replace("$seq", String(broken?.seq))));
+      runner.wake();
+      await running.drain();
+      expect(await statesOf()).toEqual([done, { ...queued, attempts: 1, runs: 1, reason: "internal" }, done, done]);
+      expect(caller.ids.sort()).toEqual(events.filter((id) => id !== events[1]).sort());
+      expect(await countOf("record")).toBe(3);
+      expect(await running.rows("SELECT results FROM run WHERE event_seq = ?1", broken?.seq ?? 0)).toEqual([
+        { results: expect.stringContaining('"type":"event","outcome":"failed","code":"internal"') },
+      ]);
+      expect(running.logged.filter((line) => line.includes("event broke its run"))).toHaveLength(1);
+      expect(lines.filter((line) => line.endsWith("failed"))).toHaveLength(1);
+      await until("every place is free", () => runner.runningCount === 0);
+    });
+  }
+
+  test("by a fault of the store itself: undone with the others, which go on at the next look; it is cut off alone, and dead after seven", async () => {
+    await saveRelay(running, receiverDefinition({ actions: [WRITE, CALL] }));
+    let poisoned = -1;
+    const runner = await runWith({
+      statement(sql, values) {
+        const [named] = values as [{ eventSeq?: number }?];
+        if (sql.startsWith("INSERT INTO effect") && named?.eventSeq === poisoned) throw new StoreUnavailable("A page cannot be read.");
+      },
+    });
+    const events = await putEvents(running, numbers(4));
+    const [one] = await running.rows<{ seq: number }>("SELECT seq FROM event WHERE id = ?1", events[1] as string);
+    poisoned = one?.seq ?? -1;
+    runner.wake();
+    await until("the claim was undone", () => running.logged.join("\n").includes("A page cannot be read."));
+    expect(await statesOf()).toEqual(Array(4).fill(queued));
+    expect(caller.requests).toEqual([]);
+    for (let look = 0; look < 30; look++) await running.clock.advance(5_000);
+    await running.drain();
+    expect(await statesOf()).toEqual([done, { state: "dead", attempts: 7, runs: 7, reason: "interrupted" }, done, done]);
+    expect(caller.ids.sort()).toEqual(events.filter((id) => id !== events[1]).sort());
+    expect(await countOf("record")).toBe(3);
+    expect(await alertsOf(running)).toHaveLength(1);
+  });
+});
+
+describe("a claim that is undone", () => {
+  test("by a full disk leaves nothing half taken and no attempt counted; once there is room each event runs once", async () => {
+    const write = { ...WRITE, data: { order: "{{mapped.event_id}}", amount: "x".repeat(4_000) } };
+    await saveRelay(running, receiverDefinition({ actions: [...Array(5).fill(write), CALL] }));
+    const runner = await runWith({});
+    await putEvents(running, numbers(8));
+    const [pages] = await running.rows<{ page_count: number }>("PRAGMA page_count");
+    const limit = (count: number) => running.service.store.write("app", (tx) => tx.get(`PRAGMA max_page_count = ${count}`));
+    await limit((pages?.page_count ?? 0) + 20);
+    runner.wake();
+    await until("the runner noticed", () => running.logged.join("\n").includes("SQLITE_FULL"));
+    expect(await statesOf()).toEqual(Array(8).fill(queued));
+    expect([await countOf("run"), await countOf("record"), await countOf("effect"), runner.runningCount]).toEqual([0, 0, 0, 0]);
+    expect([caller.requests, lines]).toEqual([[], []]);
+    await limit(1_000_000);
+    await running.clock.advance(5_000);
+    await running.drain();
+    expect(await statesOf()).toEqual(Array(8).fill(done));
+    expect([await countOf("record"), caller.requests.length, lines.length]).toEqual([40, 8, 8]);
+  });
+
+  test("after all its first steps were taken: nothing was sent, no intent stands, and the next one does it all, once", async () => {
+    await saveRelay(running, receiverDefinition({ actions: [WRITE, MAIL, CALL], map: PERSON_MAP }));
+    let full = true;
+    const runner = await runWith({
+      beforeCommit() {
+        if (full) throw new StoreUnavailable("The disk is full.");
+      },
+    });
+    await putEvents(running, numbers(3), { email: "ada@example.com" });
+    runner.wake();
+    await until("the runner noticed", () => running.logged.join("\n").includes("The disk is full."));
+    expect(await statesOf()).toEqual(Array(3).fill(queued));
+    for (const table of ["run", "record", "effect", "email", "person"]) expect([table, await countOf(table)]).toEqual([table, 0]);
+    expect([mails, caller.requests]).toEqual([[], []]);
+    full = false;
+    await running.clock.advance(5_000);
+    await running.drain();
+    expect(await statesOf()).toEqual(Array(3).fill(done));
+    expect([await countOf("record"), mails.length, caller.requests.length]).toEqual([3, 3, 3]);
+  });
+
+  test("by a neighbour of its group that throws is made again: each event is taken and sent once", async () => {
+    await saveRelay(running, receiverDefinition({ actions: [WRITE, CALL] }));
+    const runner = await runWith({});
+    await putEvents(running, numbers(8));
+    runner.wake();
+    for (let turn = 0; turn < 10; turn++) {
+      const fault = running.service.store.write("app", () => Promise.reject(new Error("a neighbour's fault")));
+      await expect(fault).rejects.toThrow("a neighbour's fault");
+    }
+    await running.drain();
+    expect(await statesOf()).toEqual(Array(8).fill(done));
+    expect([await countOf("record"), await countOf("effect"), caller.requests.length]).toEqual([8, 8, 8]);
+  });
+});
+
+describe("between the claim's commit and the send", () => {
+  for (const [what, action, sent] of [
+    ["a call", CALL, () => caller.requests.length],
+    ["a mail", MAIL, () => mails.length],
+  ] as const) {
+    test(`the process dies: ${what} has not left, the attempt counts as cut off, and the next one sends it, once`, async () => {
+      await saveRelay(running, receiverDefinition({ actions: [WRITE, action], map: PERSON_MAP }));
+      const runner = await runWith({ afterCommit: () => void runner.stop() });
+      const [event] = await putEvents(running, ["a"], { email: "ada@example.com" });
+      runner.wake();
+      await until("it is taken", async () => (await statesOf())[0]?.state === "running");
+      await runner.stop();
+      expect(sent()).toBe(0);
+      // All that the first step did is there: the intent is told before anything leaves.
+      const [run] = await running.rows<{ results: string; finished_at: number | null }>("SELECT results, finished_at FROM run");
+      expect([JSON.parse(run?.results ?? "null"), run?.finished_at]).toMatchObject([[{ type: "write_record", outcome: "done" }], null]);
+      expect(await countOf("record")).toBe(1);
+      await running.restart();
+      await running.drain();
+      const view = await showEvent(running, event as string);
+      expect(view).toMatchObject({ state: "done", attempts: 2 });
+      expect(view.runs.map((one) => one.outcome)).toEqual(["interrupted", "ok"]);
+      expect([sent(), await countOf("record")]).toEqual([1, 1]);
+      expect(await alertsOf(running)).toEqual([]);
+    });
+  }
+
+  test("nothing is out of the house before the commit", async () => {
+    await saveRelay(running, receiverDefinition({ actions: [CALL] }));
+    const outside: number[] = [];
+    const runner = await runWith({ beforeCommit: () => outside.push(caller.requests.length) });
+    await putEvents(running, ["a"]);
+    runner.wake();
+    await running.drain();
+    // The claim's, and the end's.
+    expect(outside).toEqual([0, 1]);
+    expect(caller.requests).toHaveLength(1);
+  });
+
+  test("the relay is paused: what was taken ends its attempt, what was not waits for the resume", async () => {
+    await saveRelay(running, receiverDefinition({ actions: [WRITE, CALL] }));
+    let claims = 0;
+    const runner = await runWith({
+      async afterCommit() {
+        if (claims++ === 0) expect((await running.api("POST", "/relays/orders/pause")).status).toBe(200);
+      },
+    });
+    const events = await putEvents(running, numbers(10));
+    runner.wake();
+    await until("the taken ones are done", async () => (await statesOf()).filter(({ state }) => state === "done").length === 8);
+    await running.clock.advance(60_000);
+    expect(await statesOf()).toEqual([...Array(8).fill(done), queued, queued]);
+    await running.api("POST", "/relays/orders/resume");
+    runner.wake();
+    await running.drain();
+    expect(await statesOf()).toEqual(Array(10).fill(done));
+    expect([caller.ids, await countOf("record")]).toEqual([events, 10]);
+  });
+});
+
+describe("several places free at once", () => {
+  test("are taken in one transaction, each event with its first step, in arrival order", async () => {
+    await saveRelay(running, receiverDefinition({ actions: [WRITE, CALL] }));
+    caller.reply = () => "hang";
+    const commits: (number | undefined)[] = [];
+    const runner = await runWith({
+      async afterCommit() {
+        commits.push(await countOf("event WHERE state = 'running'"), await countOf("run"), await countOf("record"));
+      },
+    });
+    const events = await putEvents(running, numbers(10));
+    runner.wake();
+    await until("eight calls are out", () => caller.hanging() === 8);
+    expect(commits).toEqual([8, 8, 8]);
+    expect(caller.ids).toEqual(events.slice(0, 8));
+    caller.reply = () => OK;
+    caller.letGo();
+    await running.drain();
+    expect(caller.ids).toEqual(events);
+    expect(await statesOf()).toEqual(Array(10).fill(done));
+  });
+
+  test("are free again, with a line for each, where the first step was the last", async () => {
+    await saveRelay(running, receiverDefinition({ actions: [CALL], map: { event_id: "id", person_id: "person" } }));
+    await running.api("POST", "/relays/orders/pause");
+    for (const id of numbers(20)) await sendEvent(running, id, { person: "per_nobody" });
+    const runner = await runWith({});
+    await running.api("POST", "/relays/orders/resume");
+    runner.wake();
+    await running.drain();
+    expect(await statesOf()).toEqual(Array(20).fill({ state: "failed", attempts: 1, runs: 1, reason: "person_not_found" }));
+    await until("every place is free", () => runner.runningCount === 0);
+    expect([lines.length, caller.requests.length, await countOf("run")]).toEqual([20, 0, 20]);
+  });
+
+  test("are taken no longer than a transaction may last; the rest follows in the next, in arrival order", async () => {
+    await saveRelay(running, receiverDefinition({ actions: [CALL] }));
+    let nowMs = 0;
+    const taken: (number | undefined)[] = [];
+    // Every look at this clock costs five milliseconds.
+    const clock = override<Clock>(running.clock, {
+      monotonicMs() {
+        nowMs += 5;
+        return nowMs;
+      },
+    });
+    caller.reply = () => "hang";
+    const runner = await runWith({
+      clock,
+      async afterCommit() {
+        taken.push(await countOf("event WHERE state = 'running'"));
+      },
+    });
+    const events = await putEvents(running, numbers(7));
+    runner.wake();
+    await until("seven calls are out", () => caller.hanging() === 7);
+    expect(taken).toEqual([2, 4, 6, 7]);
+    expect(caller.ids).toEqual(events);
+    caller.reply = () => OK;
+    caller.letGo();
+    await running.drain();
+    expect(await statesOf()).toEqual(Array(7).fill(done));
+  });
+});
