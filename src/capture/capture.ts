@@ -1,29 +1,32 @@
 /**
  * Capture: drains the change log into events as soon as it is told of a change, and looks by itself for those it is not told of (another
  * process, SQL by hand): one event for every relay that watched when the record was written, still stands, still wants that change and whose
- * `where` matches. Events and the trimming of the log are one transaction, so that a crash leaves a change in the log or in its events,
- * never in both. A paused relay's events wait; that is the runner's. It never asks who wrote: what must not fire was not logged.
+ * `where` matches. It works in small steps, so that a change many relays watch takes several: a step's events and how far it came in the log
+ * are one transaction, so that a crash leaves a change's relay in the log or with its event, never both. A paused relay's events wait; that
+ * is the runner's. It never asks who wrote: what must not fire was not logged.
  */
 import { insertEvent, type StoredPayload } from "../event/insert.ts";
 import { type Clock, Loop } from "../ground/clock.ts";
 import type { Log } from "../ground/log.ts";
 import type { RecordView } from "../records/record.ts";
-import { RELAY } from "../relay/relay.ts";
 import type { Store, Writer } from "../store/port.ts";
-import type { RowOf } from "../store/table.ts";
-import { type DataChangeTrigger, matchesWhere } from "../trigger/data-change.ts";
+import { matchesWhere } from "../trigger/data-change.ts";
 import {
   type ChangeRow,
   hasChanges,
-  listChanges,
+  listWatchers,
   makeChangePayload,
+  nextChange,
+  RECORD_CHANGE,
   trimChanges,
   viewAfter,
   viewBefore,
 } from "./change.ts";
 
-/** Changes in one transaction; bounds how long others wait for the writer. */
-const BATCH_SIZE = 64;
+/** What one transaction takes at most; bounds how long others wait for the writer. Of the bytes read and written the last may be too many. */
+const STEP = { changes: 64, watchers: 1_024, events: 64, read: 192 * 1024, written: 512 * 1024 };
+type Room = typeof STEP;
+
 const POLL_MS = 2_000;
 
 interface CaptureDeps {
@@ -66,33 +69,77 @@ export class Capture {
   async #drain(): Promise<undefined> {
     const { store, clock, log } = this.#deps;
     while (this.#loop.running && (await store.read(hasChanges))) {
-      await store.write("app", (tx) => drainChanges(tx, BATCH_SIZE, clock.now(), log));
+      await store.write("app", (tx) => drainChanges(tx, {}, clock.now(), log));
     }
   }
 }
 
-const WATCHER = RELAY.pick("id", "name", "environmentId", "definition");
-type Watcher = Omit<RowOf<typeof WATCHER>, "definition"> & { trigger: DataChangeTrigger };
-
-/** Drains up to `limit` changes, oldest first; answers how many. */
-export async function drainChanges(tx: Writer, limit: number, nowMs: number, log: Log): Promise<number> {
-  const changes = await listChanges(tx, limit);
-  const watchers = await findWatchers(tx, changes);
-  for (const change of changes) {
-    const views = view(tx, change, log);
-    if (views === null || saysNothing(views)) continue;
-    const watching = change.relays.split(" ").flatMap((id) => watchers.get(id) ?? []);
-    const wanting = watching.filter(({ trigger }) => wants(trigger, change, views.record));
-    if (wanting.length === 0) continue;
-    const { record, previous } = views;
-    const payload = makeChangePayload(record, change.change === "deleted" ? record : previous);
-    for (const watcher of wanting) {
-      await recordChange(tx, watcher, payload, nowMs);
-    }
+/** One step: the oldest changes, and of the last of them as many relays as there is room for. Answers how many changes it finished. */
+export async function drainChanges(
+  tx: Writer,
+  most: Partial<Room>,
+  nowMs: number,
+  log: Log,
+): Promise<number> {
+  const room = { ...STEP, ...most };
+  let finished = 0;
+  let seq = 0;
+  while (hasRoom(room)) {
+    const change = await nextChange(tx, seq);
+    if (change === null) break;
+    room.changes -= 1;
+    room.read -= change.data.length + (change.previousData?.length ?? 0);
+    if (!(await fanOut(tx, change, room, nowMs, log))) break;
+    finished += 1;
+    seq = change.seq;
   }
-  const last = changes.at(-1);
-  if (last !== undefined) await trimChanges(tx, last.seq);
-  return changes.length;
+  if (finished > 0) await trimChanges(tx, seq);
+  return finished;
+}
+
+/** The change's events, while there is room, which they use up; answers whether that was all of them. */
+async function fanOut(tx: Writer, change: ChangeRow, room: Room, nowMs: number, log: Log): Promise<boolean> {
+  let views: Views | null = null;
+  let payload: StoredPayload | null = null;
+  let told = change.toldRelayId;
+  while (hasRoomForEvents(room)) {
+    const most = Math.min(room.watchers, room.events);
+    const watchers = await listWatchers(tx, change, told, most);
+    if (watchers.length === 0) return true;
+    views ??= view(tx, change, log);
+    if (views === null || saysNothing(views)) return true;
+    const { record, previous } = views;
+    for (const { relayId, relayName, wanted } of watchers) {
+      if (!hasRoomForEvents(room)) break;
+      told = relayId;
+      room.watchers -= 1;
+      if (!matchesWhere(wanted, record.data)) continue;
+      payload ??= makeChangePayload(record, change.change === "deleted" ? record : previous);
+      room.events -= 1;
+      room.written -= payload.text.length;
+      await insertEvent(tx, {
+        environmentId: change.environmentId,
+        relayId,
+        relayName,
+        trigger: "data_change",
+        payload,
+        unsigned: false,
+        dedupe: null,
+        nowMs,
+      });
+    }
+    if (watchers.length < most && hasRoomForEvents(room)) return true;
+  }
+  if (told !== change.toldRelayId) await RECORD_CHANGE.change(tx, change, { toldRelayId: told });
+  return false;
+}
+
+function hasRoom(room: Room): boolean {
+  return room.changes > 0 && room.read > 0 && hasRoomForEvents(room);
+}
+
+function hasRoomForEvents({ watchers, events, written }: Room): boolean {
+  return watchers > 0 && events > 0 && written > 0;
 }
 
 interface Views {
@@ -119,43 +166,4 @@ function saysNothing({ record, previous }: Views): boolean {
     record.recipient === previous.recipient &&
     Bun.deepEquals(record.data, previous.data, true)
   );
-}
-
-function wants(trigger: DataChangeTrigger, change: ChangeRow, record: RecordView): boolean {
-  return (
-    trigger.collection === change.collection &&
-    trigger.on.includes(change.change) &&
-    matchesWhere(trigger.where, record.data)
-  );
-}
-
-async function recordChange(
-  tx: Writer,
-  watcher: Watcher,
-  payload: StoredPayload,
-  nowMs: number,
-): Promise<void> {
-  await insertEvent(tx, {
-    environmentId: watcher.environmentId,
-    relayId: watcher.id,
-    relayName: watcher.name,
-    trigger: "data_change",
-    payload,
-    unsigned: false,
-    dedupe: null,
-    nowMs,
-  });
-}
-
-/** The relays of these changes that still stand and still watch records, by id. */
-async function findWatchers(tx: Writer, changes: readonly ChangeRow[]): Promise<Map<string, Watcher>> {
-  const watchers = new Map<string, Watcher>();
-  for (const id of new Set(changes.flatMap((change) => change.relays.split(" ")))) {
-    const row = await WATCHER.get(tx, "WHERE id = $id", { id });
-    if (row === null) continue;
-    const { definition, ...watcher } = row;
-    const { trigger } = definition;
-    if (trigger.kind === "data_change") watchers.set(id, { ...watcher, trigger });
-  }
-  return watchers;
 }

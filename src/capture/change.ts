@@ -1,6 +1,6 @@
 /**
- * A change of a record, as SQL triggers log it whoever writes (migrations/0008-capture.sql), and the payload that its events carry. A row says
- * what changed and which relays watched at that moment.
+ * A change of a record, as SQL triggers log it whoever writes (migrations/0022-record-watch.sql), and the payload that its events carry. A row says
+ * what changed, once, and its number says which relays watched at that moment.
  */
 
 import { cutValue, makeWholePayload, type StoredPayload } from "../event/insert.ts";
@@ -10,17 +10,15 @@ import { cutUtf8, utf8Bytes } from "../ground/text.ts";
 import { type RecordView, viewRecord } from "../records/record.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { defineTable, given, integer, orNull, type RowOf, text } from "../store/table.ts";
-import { type LookedAt, reach } from "../store/walk.ts";
-import type { Change } from "../trigger/data-change.ts";
+import type { Change, DataChangeTrigger } from "../trigger/data-change.ts";
 
-const RECORD_CHANGE = defineTable({
+export const RECORD_CHANGE = defineTable({
   name: "record_change",
   key: ["seq"],
   columns: {
     seq: given(),
+    environmentId: integer(),
     change: text<Change>(),
-    /** Relay ids, separated by spaces. */
-    relays: text(),
     recordId: text(),
     collection: text(),
     createdAt: integer(),
@@ -36,20 +34,48 @@ const RECORD_CHANGE = defineTable({
     previousRecipientId: orNull(text()),
     previousWrittenBy: orNull(text()),
     previousUpdatedAt: orNull(integer()),
+    /** The last relay that was told of it, in the order of their ids; null: none yet. */
+    toldRelayId: orNull(text()),
   },
 });
 
 export type ChangeRow = RowOf<typeof RECORD_CHANGE>;
 
-/** The oldest changes, in the order they were written: at most `limit`, and no more data than one step takes. */
-export async function listChanges(tx: Reader, limit: number): Promise<ChangeRow[]> {
-  const oldest = await tx.all<LookedAt>(
-    `SELECT seq AS key, octet_length(data) + coalesce(octet_length(previous_data), 0) AS cost FROM record_change ORDER BY seq LIMIT ?1`,
-    limit,
+/** The oldest change behind `seq`, or null. */
+export function nextChange(tx: Reader, seq: number): Promise<ChangeRow | null> {
+  return RECORD_CHANGE.get(tx, "WHERE seq > $seq ORDER BY seq LIMIT 1", { seq });
+}
+
+interface Watcher {
+  relayId: string;
+  relayName: string;
+  /** The trigger's `where`. */
+  wanted: DataChangeTrigger["where"];
+}
+
+/** The relays that watched the change when it was written and want such changes now, in the order of their ids from behind `told` on. */
+export async function listWatchers(
+  tx: Reader,
+  { environmentId, collection, change, seq }: ChangeRow,
+  told: string | null,
+  limit: number,
+): Promise<Watcher[]> {
+  // A plus keeps SQLite from planning for the value, which it would do again each time: ten times what the rows cost.
+  const rows = await tx.all<Omit<Watcher, "wanted"> & { wanted: string | null }>(
+    `SELECT watch.relay_id AS relayId, relay.name AS relayName, watch.wanted AS wanted
+     FROM record_watch AS watch JOIN relay ON relay.id = watch.relay_id
+     WHERE watch.environment_id = +$environmentId AND watch.collection = +$collection AND watch.change = +$change
+       AND watch.relay_id > +$told
+       AND (watch.since < +$seq OR EXISTS (
+         SELECT 1 FROM record_watched AS before WHERE before.relay_id = watch.relay_id AND before.collection = watch.collection
+           AND before.change = watch.change AND before.until >= +$seq AND before.since < +$seq))
+     ORDER BY watch.relay_id LIMIT +$limit`,
+    { environmentId, collection, change, seq, told: told ?? "", limit },
   );
-  const { floor } = reach(oldest, limit);
-  if (floor === null) return [];
-  return await RECORD_CHANGE.all(tx, "WHERE seq <= $floor ORDER BY seq", { floor });
+  return rows.map((row) => ({
+    ...row,
+    wanted: row.wanted === null ? undefined : (parseJson(row.wanted) as Watcher["wanted"]),
+  }));
 }
 
 /** Whether any change waits. */
@@ -57,9 +83,10 @@ export async function hasChanges(tx: Reader): Promise<boolean> {
   return (await tx.get("SELECT 1 FROM record_change LIMIT 1")) !== null;
 }
 
-/** Trims the log up to and with `seq`; in the transaction that makes the events, so that a change becomes events once. */
+/** Trims the log up to and with `seq`; in the transaction that makes the last events, so that a change becomes events once. */
 export async function trimChanges(tx: Writer, seq: number): Promise<void> {
   await tx.run("DELETE FROM record_change WHERE seq <= ?1", seq);
+  await tx.run("DELETE FROM record_watched WHERE until <= ?1", seq);
 }
 
 /** The record after the change, as the API shows one; of a deleted record, as it was last. Throws where the data is not JSON. */

@@ -35,6 +35,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 19, name: "stored", sql: stored },
   { number: 20, name: "receiver-health", sql: receiverHealth },
   { number: 21, name: "key", sql: key },
+  { number: 22, name: "record-watch", sql: recordWatch },
 ];
 
 /** The number of the newest migration this executable knows. */
@@ -106,3 +107,4 @@ import memory from "../../migrations/0018-memory.sql" with { type: "text" };
 import stored from "../../migrations/0019-stored.sql" with { type: "text" };
 import receiverHealth from "../../migrations/0020-receiver-health.sql" with { type: "text" };
 import key from "../../migrations/0021-key.sql" with { type: "text" };
+import recordWatch from "../../migrations/0022-record-watch.sql" with { type: "text" };

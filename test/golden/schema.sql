@@ -507,34 +507,34 @@ CREATE TABLE recent_call (
 
 CREATE TRIGGER record_change_created AFTER INSERT ON record
 WHEN (SELECT captured FROM capture_switch) = 1
+  AND EXISTS (SELECT 1 FROM record_watch
+    WHERE environment_id = NEW.environment_id AND collection = NEW.collection AND change = 'created')
 BEGIN
-  INSERT INTO record_change (change, relays, record_id, collection, created_at, data, owner_id, recipient_id, written_by, updated_at)
-  SELECT 'created', group_concat(relay_id, ' '), NEW.id, NEW.collection, NEW.created_at, NEW.data, NEW.owner_id, NEW.recipient_id,
-    NEW.written_by, NEW.updated_at
-  FROM record_watch WHERE environment_id = NEW.environment_id AND collection = NEW.collection AND change = 'created'
-  HAVING count(*) > 0;
+  INSERT INTO record_change (environment_id, change, record_id, collection, created_at, data, owner_id, recipient_id, written_by, updated_at)
+  VALUES (NEW.environment_id, 'created', NEW.id, NEW.collection, NEW.created_at, NEW.data, NEW.owner_id, NEW.recipient_id, NEW.written_by,
+    NEW.updated_at);
 END;
 
 CREATE TRIGGER record_change_deleted AFTER DELETE ON record
 WHEN (SELECT captured FROM capture_switch) = 1
+  AND EXISTS (SELECT 1 FROM record_watch
+    WHERE environment_id = OLD.environment_id AND collection = OLD.collection AND change = 'deleted')
 BEGIN
-  INSERT INTO record_change (change, relays, record_id, collection, created_at, data, owner_id, recipient_id, written_by, updated_at)
-  SELECT 'deleted', group_concat(relay_id, ' '), OLD.id, OLD.collection, OLD.created_at, OLD.data, OLD.owner_id, OLD.recipient_id,
-    OLD.written_by, OLD.updated_at
-  FROM record_watch WHERE environment_id = OLD.environment_id AND collection = OLD.collection AND change = 'deleted'
-  HAVING count(*) > 0;
+  INSERT INTO record_change (environment_id, change, record_id, collection, created_at, data, owner_id, recipient_id, written_by, updated_at)
+  VALUES (OLD.environment_id, 'deleted', OLD.id, OLD.collection, OLD.created_at, OLD.data, OLD.owner_id, OLD.recipient_id, OLD.written_by,
+    OLD.updated_at);
 END;
 
 CREATE TRIGGER record_change_updated AFTER UPDATE ON record
 WHEN (SELECT captured FROM capture_switch) = 1
   AND (NEW.data IS NOT OLD.data OR NEW.owner_id IS NOT OLD.owner_id OR NEW.recipient_id IS NOT OLD.recipient_id)
+  AND EXISTS (SELECT 1 FROM record_watch
+    WHERE environment_id = NEW.environment_id AND collection = NEW.collection AND change = 'updated')
 BEGIN
-  INSERT INTO record_change (change, relays, record_id, collection, created_at, data, owner_id, recipient_id, written_by, updated_at,
+  INSERT INTO record_change (environment_id, change, record_id, collection, created_at, data, owner_id, recipient_id, written_by, updated_at,
     previous_data, previous_owner_id, previous_recipient_id, previous_written_by, previous_updated_at)
-  SELECT 'updated', group_concat(relay_id, ' '), NEW.id, NEW.collection, NEW.created_at, NEW.data, NEW.owner_id, NEW.recipient_id,
-    NEW.written_by, NEW.updated_at, OLD.data, OLD.owner_id, OLD.recipient_id, OLD.written_by, OLD.updated_at
-  FROM record_watch WHERE environment_id = NEW.environment_id AND collection = NEW.collection AND change = 'updated'
-  HAVING count(*) > 0;
+  VALUES (NEW.environment_id, 'updated', NEW.id, NEW.collection, NEW.created_at, NEW.data, NEW.owner_id, NEW.recipient_id, NEW.written_by,
+    NEW.updated_at, OLD.data, OLD.owner_id, OLD.recipient_id, OLD.written_by, OLD.updated_at);
 END;
 
 CREATE TRIGGER record_file_changed AFTER UPDATE OF data ON record
@@ -614,10 +614,10 @@ CREATE INDEX record_by_owner ON record (owner_id) WHERE owner_id IS NOT NULL;
 CREATE INDEX record_by_recipient ON record (recipient_id) WHERE recipient_id IS NOT NULL;
 
 CREATE TABLE record_change (
+  -- Never given twice: spans are told by it.
   seq INTEGER PRIMARY KEY AUTOINCREMENT,
+  environment_id INTEGER NOT NULL,
   change TEXT NOT NULL CHECK (change IN ('created', 'updated', 'deleted')),
-  -- Ids of the relays that watched, separated by spaces.
-  relays TEXT NOT NULL,
   record_id TEXT NOT NULL,
   collection TEXT NOT NULL,
   created_at INTEGER NOT NULL,
@@ -632,7 +632,9 @@ CREATE TABLE record_change (
   previous_owner_id TEXT,
   previous_recipient_id TEXT,
   previous_written_by TEXT,
-  previous_updated_at INTEGER
+  previous_updated_at INTEGER,
+  -- Relays are told in the order of their ids: the last that was. NULL: none yet.
+  told_relay_id TEXT
 );
 
 CREATE TABLE record_file (
@@ -648,16 +650,35 @@ CREATE TABLE record_watch (
   collection TEXT NOT NULL,
   change TEXT NOT NULL,
   relay_id TEXT NOT NULL REFERENCES relay (id) ON DELETE CASCADE,
+  -- It watches changes with a higher number than this one, which was the log's last when it began.
+  since INTEGER NOT NULL,
+  -- The trigger's `where`, JSON; NULL: every record.
+  wanted TEXT,
   PRIMARY KEY (environment_id, collection, change, relay_id)
 ) WITHOUT ROWID;
 
 CREATE INDEX record_watch_by_relay ON record_watch (relay_id);
 
+CREATE TABLE record_watched (
+  relay_id TEXT NOT NULL REFERENCES relay (id) ON DELETE CASCADE,
+  collection TEXT NOT NULL,
+  change TEXT NOT NULL,
+  until INTEGER NOT NULL,
+  since INTEGER NOT NULL,
+  PRIMARY KEY (relay_id, collection, change, until)
+) WITHOUT ROWID;
+
+CREATE INDEX record_watched_by_until ON record_watched (until);
+
 CREATE TRIGGER relay_watch_changed AFTER UPDATE OF definition ON relay
 BEGIN
+  INSERT INTO record_watched (relay_id, collection, change, until, since)
+  SELECT relay_id, collection, change, (SELECT max(seq) FROM record_change), since
+  FROM record_watch WHERE relay_id = NEW.id AND since < (SELECT max(seq) FROM record_change);
   DELETE FROM record_watch WHERE relay_id = NEW.id;
-  INSERT OR IGNORE INTO record_watch (environment_id, collection, change, relay_id)
-  SELECT NEW.environment_id, json_extract(NEW.definition, '$.trigger.collection'), watched.value, NEW.id
+  INSERT OR IGNORE INTO record_watch (environment_id, collection, change, relay_id, since, wanted)
+  SELECT NEW.environment_id, json_extract(NEW.definition, '$.trigger.collection'), watched.value, NEW.id,
+    coalesce((SELECT max(seq) FROM record_change), 0), json_extract(NEW.definition, '$.trigger.where')
   FROM json_each(NEW.definition, '$.trigger.on') AS watched
   WHERE json_extract(NEW.definition, '$.trigger.kind') = 'data_change';
 END;
@@ -665,8 +686,9 @@ END;
 CREATE TRIGGER relay_watch_created AFTER INSERT ON relay
 WHEN json_extract(NEW.definition, '$.trigger.kind') = 'data_change'
 BEGIN
-  INSERT OR IGNORE INTO record_watch (environment_id, collection, change, relay_id)
-  SELECT NEW.environment_id, json_extract(NEW.definition, '$.trigger.collection'), watched.value, NEW.id
+  INSERT OR IGNORE INTO record_watch (environment_id, collection, change, relay_id, since, wanted)
+  SELECT NEW.environment_id, json_extract(NEW.definition, '$.trigger.collection'), watched.value, NEW.id,
+    coalesce((SELECT max(seq) FROM record_change), 0), json_extract(NEW.definition, '$.trigger.where')
   FROM json_each(NEW.definition, '$.trigger.on') AS watched;
 END;
 

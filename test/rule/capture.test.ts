@@ -4,9 +4,12 @@ import { describe, expect, test } from "bun:test";
 import { drainChanges } from "../../src/capture/capture.ts";
 import { MAX_PREVIEW_BYTES, MAX_STORED_PAYLOAD_BYTES } from "../../src/ground/limit.ts";
 import { deleteCollection } from "../../src/records/collection.ts";
+import { MIGRATIONS } from "../../src/store/migrate.ts";
 import type { Origin } from "../../src/store/port.ts";
+import { openSqlite } from "../../src/store/sqlite.ts";
 import { erase } from "../kit/erasing.ts";
 import { until } from "../kit/event-flow.ts";
+import { openTestStore } from "../kit/fresh-store.ts";
 import { openWatchedRecords, type WatchedRecords } from "../kit/watched-records.ts";
 
 const ALL = { on: ["created", "updated", "deleted"] };
@@ -356,6 +359,22 @@ describe("which relays see a write", () => {
     expect((await records.fired()).map(({ payload }) => payload.previous?.data.title)).toEqual(["a"]);
   });
 
+  test("one that is edited away and back before capture looks sees what it watched, and not what came between", async () => {
+    await using records = await openWatchedRecords();
+    await records.watch("watcher");
+    await records.stop();
+    await records.write({ title: "watched" });
+    const actions = [{ type: "call_url", url: "https://example.com/notice" }];
+    const away = { kind: "data_change", collection: "notes", on: ["deleted"] };
+    await records.kit.update("watcher", { name: "watcher", trigger: away, actions }, 1);
+    await records.write({ title: "between" });
+    await records.kit.update("watcher", { name: "watcher", trigger: { ...away, on: ["created"] }, actions }, 2);
+    await records.write({ title: "again" });
+    await records.start();
+    expect((await records.fired()).map(({ payload }) => payload.record.data.title)).toEqual(["watched", "again"]);
+    expect(await records.count("record_watched")).toBe(0);
+  });
+
   test("nothing is logged while nobody watches", async () => {
     await using records = await openWatchedRecords();
     await records.stop();
@@ -365,6 +384,110 @@ describe("which relays see a write", () => {
   });
 });
 
+describe("a change that many relays watch", () => {
+  test("is one row in the log, and becomes events in steps, of which another writer waits for one at most", async () => {
+    await using records = await openWatchedRecords();
+    await records.stop();
+    await watchMany(records, 200, { where: { status: "paid" } });
+    await watchMany(records, 1_100, { where: { status: "open" } });
+    await records.write({ status: "paid" });
+    expect(await records.count("record_change")).toBe(1);
+    const steps: number[] = [];
+    for (let before = 0; (await records.count("record_change")) > 0; before = await records.count("event")) {
+      await records.store.write("app", (tx) => drainChanges(tx, {}, 0, records.log));
+      steps.push((await records.count("event")) - before);
+    }
+    expect([Math.max(...steps), await records.count("event")]).toEqual([64, 200]);
+    expect(new Set(await relays(records)).size).toBe(200);
+    await records.write({ status: "paid" });
+    await records.start();
+    expect(await records.count("event")).toBe(400);
+  });
+
+  test("is told in smaller steps where its events are large", async () => {
+    await using records = await openWatchedRecords();
+    await records.stop();
+    await watchMany(records, 40, {});
+    await records.write({ title: "x".repeat(30_000) });
+    await records.store.write("app", (tx) => drainChanges(tx, {}, 0, records.log));
+    const first = await records.count("event");
+    await records.start();
+    expect([first < 20, await records.count("event")]).toEqual([true, 40]);
+  });
+
+  /** Copies of one relay, as many as saving one by one would take long for. */
+  async function watchMany(records: WatchedRecords, count: number, trigger: object): Promise<void> {
+    const first = `first-of-${count}`;
+    await records.watch(first, trigger);
+    await records.store.write("app", async (tx) => {
+      const columns = (await tx.all<{ name: string }>("SELECT name FROM pragma_table_info('relay')")).map(({ name }) => name);
+      const copied = columns.map((name) => (name === "id" || name === "name" ? `${name} || '-' || ?1` : name));
+      const sql = `INSERT INTO relay (${columns.join(", ")}) SELECT ${copied.join(", ")} FROM relay WHERE name = ?2`;
+      for (let at = 1; at < count; at++) await tx.run(sql, at, first);
+    });
+  }
+});
+
+test("what an earlier version left in the log fires for those who watched, and still want it", async () => {
+  await using opened = await openTestStore();
+  const file = `${opened.file}.old`;
+  using old = new Database(file, { create: true, readwrite: true });
+  old.run("PRAGMA foreign_keys = ON");
+  old.run("CREATE TABLE schema_migration (number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL)");
+  for (const { number, name, sql } of MIGRATIONS.filter((one) => one.number < 22)) {
+    old.run(sql);
+    old.run("INSERT INTO schema_migration VALUES (?1, ?2, 0)", [number, name]);
+  }
+  old.run("INSERT INTO app (id, name, created_at) VALUES ('shop', 'Shop', 0)");
+  old.run("INSERT INTO environment (id, app_id, name, created_at) VALUES (1, 'shop', 'production', 0)");
+  old.run(`INSERT INTO collection (environment_id, name, kind, fields, created_at, updated_at) VALUES (1, 'notes', 'shared', '{}', 0, 0)`);
+  const definitionOf = (on: string[], where = {}) =>
+    JSON.stringify({ trigger: { kind: "data_change", collection: "notes", on, where }, actions: [] });
+  const watch = (id: string, where = {}) =>
+    old.run(
+      `INSERT INTO relay (id, environment_id, name, definition, origin_kind, origin_at, active_since, created_at, updated_at)
+       VALUES (?1, 1, ?1, ?2, 'file', 0, 0, 0, 0)`,
+      [id, definitionOf(["created", "updated"], where)],
+    );
+  const edit = (id: string, on: string[]) => old.run("UPDATE relay SET definition = ?2 WHERE id = ?1", [id, definitionOf(on)]);
+  const write = (size: number) =>
+    old.run(
+      `INSERT INTO record (id, environment_id, collection, data, written_by, created_at, updated_at)
+       VALUES ('rec_' || ?1, 1, 'notes', json_object('size', ?1), 'by hand', 0, 0)`,
+      [size],
+    );
+  for (const id of ["stays", "ends", "leaves", "returns"]) watch(id);
+  watch("picks", { size: 2 });
+  write(1);
+  edit("returns", ["deleted"]);
+  write(2);
+  for (const id of ["leaves", "returns"]) edit(id, id === "leaves" ? ["deleted"] : ["created"]);
+  watch("late");
+  old.run("DELETE FROM relay WHERE id = 'ends'");
+  write(3);
+  old.run("UPDATE record SET data = json_object('size', 4) WHERE id = 'rec_1'");
+  old.close();
+
+  const store = await openSqlite(file, { clock: opened.clock });
+  const write5 = `INSERT INTO record (id, environment_id, collection, data, written_by, created_at, updated_at)
+    VALUES ('rec_5', 1, 'notes', '{"size":5}', 'by hand', 0, 0)`;
+  await store.write("app", (tx) => tx.run(write5));
+  await store.write("app", (tx) => drainChanges(tx, {}, 0, opened.log));
+  const fired = await store.read((tx) =>
+    tx.all<{ told: string }>(
+      `SELECT json_extract(payload, '$.record.data.size') || ' ' || relay_name || iif(json_extract(payload, '$.previous.data.size') = 1, ' was 1', '')
+       AS told FROM event ORDER BY seq`,
+    ),
+  );
+  const left = await store.read((tx) => tx.get("SELECT (SELECT count(*) FROM record_change) + (SELECT count(*) FROM record_watched) AS count"));
+  await store.close();
+  expect(fired.map(({ told }) => told)).toEqual([
+    ...["1 returns", "1 stays", "2 picks", "2 stays", "3 late", "3 returns", "3 stays", "4 late was 1", "4 stays was 1"],
+    ...["5 late", "5 returns", "5 stays"],
+  ]);
+  expect(left).toEqual({ count: 0 });
+});
+
 describe("whatever happens in the middle", () => {
   test("a transaction that is lost keeps the log and makes no event; the next look makes each once", async () => {
     await using records = await openWatchedRecords();
@@ -372,7 +495,7 @@ describe("whatever happens in the middle", () => {
     await records.stop();
     for (const title of ["a", "b", "c"]) await records.write({ title });
     const lost = records.store.write("app", async (tx) => {
-      expect(await drainChanges(tx, 2, records.clock.now(), records.log)).toBe(2);
+      expect(await drainChanges(tx, { changes: 2 }, records.clock.now(), records.log)).toBe(2);
       throw new Error("killed before the commit");
     });
     await expect(lost).rejects.toThrow("killed");
@@ -389,7 +512,7 @@ describe("whatever happens in the middle", () => {
     await records.watch("watcher");
     await records.stop();
     for (let size = 0; size < 10; size++) await records.write({ size });
-    const drain = () => records.store.write("app", (tx) => drainChanges(tx, 6, 0, records.log));
+    const drain = () => records.store.write("app", (tx) => drainChanges(tx, { changes: 6 }, 0, records.log));
     await Promise.all([drain(), drain(), drain()]);
     expect(await records.count("event")).toBe(10);
   });
