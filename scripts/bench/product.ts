@@ -13,8 +13,7 @@ import { systemClock } from "../../src/ground/clock.ts";
 import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
 import { createCollection } from "../../src/records/collection.ts";
 import { parseCollection } from "../../src/records/collection-definition.ts";
-import { createRelay } from "../../src/relay/relay-save.ts";
-import { pauseRelay } from "../../src/relay/relay-state.ts";
+import { createRelay, pauseRelay } from "../../src/relay/relay-save.ts";
 import { startService } from "../../src/service.ts";
 import { type FilledRelay, fillEvents } from "./fill.ts";
 

@@ -98,6 +98,8 @@ interface ActionBase<Action> {
   /** For lists in the dashboard and docs: "Write a record". */
   title: string;
   effect: ActionEffect;
+  /** It sells: only what is sold through its relay, and under a ref that belongs to one purchase for good. */
+  sells?: boolean;
   /** TypeBox (`typebox`) object schema, `type` included as a literal, additionalProperties false, every property with ShapeWords. */
   shape: TSchema;
   /** Whether this action acts on the event's person (refused on a schedule). Asked of any object of this type, fitting or not. */

@@ -39,6 +39,7 @@ function makeSaleAction<const Name extends string, const Item extends "product" 
   return {
     ...nameAction(type, title, sale.description, fields),
     effect,
+    sells: effect === "gives",
     sends: false,
     needsPerson: () => true,
     check: ({ ref }): Problem[] => (ref === undefined ? [] : checkTemplateText("ref", ref)),

@@ -19,7 +19,7 @@ import {
   MAX_STORED_PAYLOAD_BYTES,
 } from "../ground/limit.ts";
 import { cutUtf8, fitsUtf8, newId, utf8Bytes } from "../ground/text.ts";
-import { type CompiledMap, readMap } from "../relay/event-map.ts";
+import { type CompiledMap, readMap } from "../relay/live-receiver.ts";
 import type { Writer } from "../store/port.ts";
 import { EVENT, type EventReason, type EventToRun, type EventTrigger } from "./event.ts";
 

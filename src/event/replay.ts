@@ -10,7 +10,7 @@ import { json, oneOf, orNull, timeOrNull } from "../ground/schema.ts";
 import type { Definition } from "../relay/definition-shape.ts";
 import { type LiveAction, openActions } from "../relay/live-relay.ts";
 import { RELAY } from "../relay/relay.ts";
-import { actsUnsigned } from "../relay/unsigned-rule.ts";
+import { barsUnsigned } from "../relay/unsigned-rule.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import type { RowOf } from "../store/table.ts";
 import { writeAudit } from "../watch/audit.ts";
@@ -150,19 +150,13 @@ async function requireReplayable(
     environmentId,
     name,
   });
-  if (relay !== null && event.unsigned && mayNoLongerAct(relay.definition)) {
+  if (relay !== null && event.unsigned && barsUnsigned(relay.definition)) {
     throw new Refusal(
       "unsigned_event",
       "The event arrived unsigned and its relay now acts without trustUnsignedEvents, so it never runs; set trigger.trustUnsignedEvents if you accept that, or handle it by hand.",
     );
   }
   return { event, relay };
-}
-
-/** Whether an unsigned event of a relay with this definition may not act (the unsigned-event rule, 5). */
-function mayNoLongerAct(definition: Definition): boolean {
-  if (!actsUnsigned(definition)) return false;
-  return !(definition.trigger.kind === "receiver" && definition.trigger.trustUnsignedEvents === true);
 }
 
 async function readSteps(

@@ -63,6 +63,10 @@ export const CATALOG_NAME = /^[a-z][a-z0-9_-]{0,62}$/;
 /** What may be held: a product or plan name, or `access:<slug>`. */
 export const ENTITLEMENT_NAME = /^(access:)?[a-z][a-z0-9_-]{0,62}$/;
 
+/** The map names that say whom an event is about; a map holds one of them at most. */
+export const PERSON_KEYS = ["person_email", "person_id", "person_token"] as const;
+export type PersonKey = (typeof PERSON_KEYS)[number];
+
 /** Names in a receiver's map, and of a collection's fields. */
 export const FIELD_NAME = /^[A-Za-z_][A-Za-z0-9_-]{0,62}$/;
 

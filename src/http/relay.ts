@@ -7,8 +7,14 @@ import { fields, orNull, pageOf, pageQuery, time } from "../ground/schema.ts";
 import { checkDefinition, warnOwnHost } from "../relay/definition.ts";
 import { type RelayContext, requireRelay } from "../relay/relay.ts";
 import { checkWrites, warnOfReferences } from "../relay/relay-reference.ts";
-import { createRelay, updateRelay, viewSaved } from "../relay/relay-save.ts";
-import { deleteRelay, pauseRelay, resumeRelay } from "../relay/relay-state.ts";
+import {
+  createRelay,
+  deleteRelay,
+  pauseRelay,
+  resumeRelay,
+  updateRelay,
+  viewSaved,
+} from "../relay/relay-save.ts";
 import { RELAY_TEMPLATES } from "../relay/relay-template.ts";
 import { listRelays, relayItem, relayView, savedRelay, showRelay } from "../relay/relay-view.ts";
 import { prepareSecret, readSecretSlot, rotateSigningSecret, storeSecret } from "../relay/secret-rotation.ts";

@@ -8,6 +8,7 @@ import { toIso } from "../ground/clock.ts";
 import { MAX_ACCOUNT_TOKEN_CHARS } from "../ground/limit.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { time } from "../ground/schema.ts";
+import type { PersonKey } from "../ground/shape.ts";
 import { breaksOneLine } from "../ground/text.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { defineTable, integer, type RowOf, text } from "../store/table.ts";
@@ -21,8 +22,6 @@ import {
 } from "./person.ts";
 import { isErasedAddress, isErasedPerson, isErasedToken } from "./person-erase.ts";
 import { invitePerson } from "./person-invite.ts";
-
-export type PersonKey = "person_email" | "person_id" | "person_token";
 
 interface PersonKeyLookup {
   environmentId: number;

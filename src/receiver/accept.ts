@@ -9,7 +9,7 @@ import { type JsonObject, writeJson } from "../ground/json.ts";
 import { CAP_WINDOW_MS, type RaisableLimits } from "../ground/limit.ts";
 import { Limiter } from "../ground/limiter.ts";
 import { Refusal } from "../ground/refusal.ts";
-import { matchesWhen, readEventId, readMap } from "../relay/event-map.ts";
+import { matchesWhen, readEventId, readMap } from "../relay/live-receiver.ts";
 import type { LiveRelay, ReceiverRelay } from "../relay/live-relay.ts";
 import type { Store, Writer } from "../store/port.ts";
 import type { ParsedBody, ReceivedCall, Verified } from "../verify/contract.ts";

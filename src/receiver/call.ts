@@ -10,7 +10,7 @@ import { makePage, type Page, type PageRequest } from "../ground/page.ts";
 import { oneOf, orNull as shownOrNull, time } from "../ground/schema.ts";
 import { showChoices } from "../ground/shape.ts";
 import { cutToLine } from "../ground/text.ts";
-import type { WhenMismatch } from "../relay/event-map.ts";
+import type { WhenMismatch } from "../relay/live-receiver.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { defineTable, integer, orNull, type RowOf, text } from "../store/table.ts";
 

@@ -12,10 +12,9 @@ import { joinField, showNames, showText } from "../ground/shape.ts";
 import { findNearestName } from "../ground/text.ts";
 import { checkCallUrl, isCalledLocallyAlone, ownHostOf } from "../outbound/call-target.ts";
 import { hasTemplate, listTemplatePaths } from "../template/template.ts";
-import { findTrigger, type Trigger } from "../trigger/registry.ts";
+import { canHavePerson, findTrigger, type Trigger } from "../trigger/registry.ts";
 import { checkBounds, type DefinitionParts, readParts } from "./definition-part.ts";
 import { type ActionDefinition, type Definition, definitionShape } from "./definition-shape.ts";
-import { canHavePerson } from "./event-map.ts";
 import { checkUnsignedRule, unsignedWarning } from "./unsigned-rule.ts";
 
 type CheckedDefinition = { definition: Definition; warnings: Warning[] } | { problems: Problem[] };
@@ -132,11 +131,11 @@ function listWarnings(definition: Definition, nowMs: number | null): Warning[] {
   ];
 }
 
-/** Actions that record a payment under their ref, which belongs to one purchase for good. */
-const SALES: ReadonlySet<string> = new Set(["fulfil_product", "grant_plan"]);
+const sells = ({ type }: ActionDefinition): boolean => findAction(type)?.sells === true;
 
 function warnRef(actions: readonly ActionDefinition[], index: number): Warning[] {
-  const { type, ref } = actions[index] as ActionDefinition;
+  const action = actions[index] as ActionDefinition;
+  const { type, ref } = action;
   const field = `actions.${index}.ref`;
   if (typeof ref === "string" && !hasTemplate(ref)) {
     const what =
@@ -151,8 +150,8 @@ function warnRef(actions: readonly ActionDefinition[], index: number): Warning[]
       },
     ];
   }
-  if (!SALES.has(type)) return [];
-  const earlier = actions.findIndex((one) => SALES.has(one.type) && one.ref === ref);
+  if (!sells(action)) return [];
+  const earlier = actions.findIndex((one) => sells(one) && one.ref === ref);
   if (earlier === index) return [];
   const what = ref === undefined ? "is absent as in" : "is the ref of";
   return [

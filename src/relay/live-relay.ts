@@ -8,10 +8,9 @@ import { digestAddress } from "../people/person-erase.ts";
 import type { Sealer } from "../secret/seal.ts";
 import type { Reader, Store } from "../store/port.ts";
 import type { ActionDefinition, Definition } from "./definition-shape.ts";
-import { compileMap } from "./event-map.ts";
-import { type LiveReceiver, openReceiver } from "./live-receiver.ts";
+import { compileMap, type LiveReceiver, openReceiver } from "./live-receiver.ts";
 import { RELAY, type RelayRow, receiverUrl, signingSecretContext } from "./relay.ts";
-import { actsUnsigned } from "./unsigned-rule.ts";
+import { barsUnsigned } from "./unsigned-rule.ts";
 
 export interface LiveAction extends BoundAction {
   /** Of its canonical JSON: equal actions have the same one, whatever the order of their fields. */
@@ -166,26 +165,35 @@ function fingerprintOf(text: string): string {
 function openRelay(row: LiveRow, deps: LiveRelayDeps): LiveRelay {
   const { definition } = RELAY.read(row);
   const actions = openActions(definition.actions);
-  const trigger = definition.trigger;
-  const trusted = trigger.kind === "receiver" && trigger.trustUnsignedEvents === true;
-  const barsUnsigned = actsUnsigned(definition) && !trusted;
+  const bars = barsUnsigned(definition);
   return {
-    id: row.id,
-    name: row.name,
-    environmentId: row.environmentId,
-    appId: row.appId,
-    local: row.environmentName === "local",
+    ...nameRelay(row, deps),
     definition,
-    version: row.version,
     actions,
     actionList: listActions(definition.actions),
     sends: actions.some(({ sends }) => sends),
-    barsUnsigned,
+    barsUnsigned: bars,
     waiting: row.state === "paused" || row.heldAt !== null,
-    receiver: openReceiver(row, definition, barsUnsigned, deps),
+    receiver: openReceiver(row, definition, bars, deps),
     signingSecret:
       row.signingSecret === null ? null : deps.sealer.unseal(row.signingSecret, signingSecretContext(row.id)),
-    digestAddress: (email) => digestAddress(deps.sealer, email),
+  };
+}
+
+/** What is known of every relay, however its definition reads. */
+function nameRelay(
+  { id, name, environmentId, appId, version, environmentName }: LiveRow,
+  deps: LiveRelayDeps,
+) {
+  const digest = (email: string) => digestAddress(deps.sealer, email);
+  return {
+    id,
+    name,
+    environmentId,
+    appId,
+    version,
+    local: environmentName === "local",
+    digestAddress: digest,
   };
 }
 
@@ -193,13 +201,8 @@ function openRelay(row: LiveRow, deps: LiveRelayDeps): LiveRelay {
 function closeRelay(row: LiveRow, deps: LiveRelayDeps): LiveRelay {
   const trigger: Definition["trigger"] = { kind: "data_change", collection: "", on: [] };
   return {
-    id: row.id,
-    name: row.name,
-    environmentId: row.environmentId,
-    appId: row.appId,
-    local: row.environmentName === "local",
+    ...nameRelay(row, deps),
     definition: { name: row.name, trigger, actions: [] },
-    version: row.version,
     actions: [],
     actionList: listActions([]),
     sends: false,
@@ -215,7 +218,6 @@ function closeRelay(row: LiveRow, deps: LiveRelayDeps): LiveRelay {
       unsigned: false,
     },
     signingSecret: null,
-    digestAddress: (email) => digestAddress(deps.sealer, email),
   };
 }
 

@@ -6,20 +6,16 @@
 import type { Reference } from "../action/contract.ts";
 import { findAction } from "../action/registry.ts";
 import { isJsonObject } from "../ground/json.ts";
-import type { Problem, Warning } from "../ground/refusal.ts";
-import { Refusal } from "../ground/refusal.ts";
+import { type Problem, Refusal, type Warning } from "../ground/refusal.ts";
 import { joinField } from "../ground/shape.ts";
 import { findEntitlement } from "../people/entitlement.ts";
 import { type CollectionRow, findCollection, listFields } from "../records/collection.ts";
-import type { ItemKind, ItemRow } from "../selling/catalog-item.ts";
 import { plans } from "../selling/plan.ts";
 import { products } from "../selling/product.ts";
 import type { Reader } from "../store/port.ts";
 import type { ActionDefinition, Definition } from "./definition-shape.ts";
 import { findRelay } from "./relay.ts";
 
-/** Actions that sell: they work only on what names this relay as its way of being sold. */
-const SELLING: ReadonlySet<string> = new Set(["fulfil_product", "grant_plan"]);
 const ACCESS = "access:";
 
 /** One sentence for each name that is missing, or sold elsewhere, now, and for each record that its collection would refuse. */
@@ -29,14 +25,14 @@ export async function warnOfReferences(
   definition: Definition,
 ): Promise<Warning[]> {
   const warnings: Warning[] = [];
-  for (const [index, action] of definition.actions.entries()) {
-    const type = findAction(action.type);
-    for (const reference of type?.references(action) ?? []) {
-      const field = `actions.${index}.${reference.field}`;
-      const warning = (await referenceExists(tx, environmentId, reference))
-        ? await warnOfSale(tx, environmentId, definition.name, action.type, field, reference)
-        : warnOfMissing(field, reference);
-      if (warning !== null) warnings.push(warning);
+  for (const reference of listReferences(definition)) {
+    const { kind, name, field, sells } = reference;
+    if (!(await isThere(tx, environmentId, reference))) {
+      const message = `\`${field}\`: there is no ${inWords(reference)} in this environment yet; create it before the first event, which ends dead without it.`;
+      warnings.push({ code: "reference_missing", field, message });
+    } else if (sells && (await findSeller(tx, environmentId, reference)) !== definition.name) {
+      const message = `\`${field}\`: the ${kind} ${name} is not sold through this relay yet; set its sold-through setting to the relay ${definition.name} before the first event, which ends dead without it.`;
+      warnings.push({ code: "not_sold_here", field, message });
     }
   }
   return [...warnings, ...(await warnOfWrites(tx, environmentId, definition))];
@@ -51,38 +47,35 @@ export async function requireSellingRelays(
   environmentId: number,
   definition: Definition,
 ): Promise<void> {
-  for (const [index, action] of definition.actions.entries()) {
-    if (!SELLING.has(action.type)) continue;
-    for (const { kind, name, field } of findAction(action.type)?.references(action) ?? []) {
-      if (kind !== "product" && kind !== "plan") continue;
-      const seller = await findSeller(tx, environmentId, kind, name);
-      if (seller === null || seller === definition.name) continue;
-      if ((await findRelay(tx, environmentId, seller)) !== null) continue;
-      throw new Refusal(
-        "relay_missing",
-        `\`actions.${index}.${field}\`: the ${kind} ${name} is sold through the relay ${seller}, which does not exist in this environment: create that relay again, or clear the ${kind}'s soldThrough first.`,
-      );
-    }
+  for (const reference of listReferences(definition)) {
+    const seller = reference.sells ? await findSeller(tx, environmentId, reference) : null;
+    if (seller === null || seller === definition.name) continue;
+    if ((await findRelay(tx, environmentId, seller)) !== null) continue;
+    const { kind, name, field } = reference;
+    throw new Refusal(
+      "relay_missing",
+      `\`${field}\`: the ${kind} ${name} is sold through the relay ${seller}, which does not exist in this environment: create that relay again, or clear the ${kind}'s soldThrough first.`,
+    );
   }
 }
 
-/** Whether what an action names exists in the environment now. */
-async function referenceExists(
-  tx: Reader,
-  environmentId: number,
-  { kind, name }: Pick<Reference, "kind" | "name">,
-): Promise<boolean> {
-  if (kind === "collection") return (await findCollection(tx, environmentId, name)) !== null;
-  if (kind === "entitlement") return (await findEntitlement(tx, environmentId, name)) !== null;
-  return (await findItem(tx, environmentId, kind, name)) !== null;
+/** What the actions name, each by its field in the definition and with whether it is named to be sold. */
+function listReferences({ actions }: Definition): (Reference & { sells: boolean })[] {
+  return actions.flatMap((action, index) => {
+    const type = findAction(action.type);
+    const sells = type?.sells === true;
+    return (type?.references(action) ?? []).map((one) => ({
+      ...one,
+      field: `actions.${index}.${one.field}`,
+      sells,
+    }));
+  });
 }
 
-function warnOfMissing(field: string, reference: Reference): Warning {
-  return {
-    code: "reference_missing",
-    field,
-    message: `\`${field}\`: there is no ${inWords(reference)} in this environment yet; create it before the first event, which ends dead without it.`,
-  };
+async function isThere(tx: Reader, environmentId: number, { kind, name }: Reference): Promise<boolean> {
+  if (kind === "collection") return (await findCollection(tx, environmentId, name)) !== null;
+  if (kind === "entitlement") return (await findEntitlement(tx, environmentId, name)) !== null;
+  return (await (kind === "product" ? products : plans).find(tx, environmentId, name)) !== null;
 }
 
 function inWords({ kind, name }: Reference): string {
@@ -92,36 +85,14 @@ function inWords({ kind, name }: Reference): string {
     : `plan or product named ${name}`;
 }
 
-async function warnOfSale(
-  tx: Reader,
-  environmentId: number,
-  relayName: string,
-  type: string,
-  field: string,
-  { kind, name }: Reference,
-): Promise<Warning | null> {
-  if (!SELLING.has(type) || (kind !== "product" && kind !== "plan")) return null;
-  if ((await findSeller(tx, environmentId, kind, name)) === relayName) return null;
-  return {
-    code: "not_sold_here",
-    field,
-    message: `\`${field}\`: the ${kind} ${name} is not sold through this relay yet; set its sold-through setting to the relay ${relayName} before the first event, which ends dead without it.`,
-  };
-}
-
-function findItem(tx: Reader, environmentId: number, kind: ItemKind, name: string): Promise<ItemRow | null> {
-  return (kind === "product" ? products : plans).find(tx, environmentId, name);
-}
-
 /** The relay that a product or plan is sold through, by name; null for none. */
 async function findSeller(
   tx: Reader,
   environmentId: number,
-  kind: ItemKind,
-  name: string,
+  { kind, name }: Reference,
 ): Promise<string | null> {
-  const soldThrough = (await findItem(tx, environmentId, kind, name))?.soldThrough;
-  return soldThrough?.kind === "relay" ? soldThrough.relay : null;
+  const item = await (kind === "product" ? products : plans).find(tx, environmentId, name);
+  return item?.soldThrough?.kind === "relay" ? item.soldThrough.relay : null;
 }
 
 interface Write {

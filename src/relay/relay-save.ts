@@ -1,12 +1,17 @@
 /**
  * Saving a relay: creating it and replacing its definition, with the secrets that follow from either, its warnings, its problems and its
  * audit row, all in one transaction. Every path that saves (dashboard, API, command line, sync, promote) goes through here.
+ *
+ * And pausing, resuming and deleting. A paused receiver still receives and records; what it records waits. Ticks during a pause are not
+ * recorded: a resumed schedule counts from its resume. A deleted relay's events stay for their 30 days, and the signatures accepted once are
+ * remembered under its name for 24 hours more, so that making it again does not open it to a replay.
  */
 
 import { writeJson } from "../ground/json.ts";
 import { Refusal, refuseDefinition, tellWarnings, type Warning } from "../ground/refusal.ts";
 import { newId } from "../ground/text.ts";
 import type { Reader, Writer } from "../store/port.ts";
+import { clearProblemsOf } from "../watch/problem.ts";
 import { requireDefinition, warnOwnHost } from "./definition.ts";
 import type { Definition } from "./definition-shape.ts";
 import { refuseKeptElsewhere } from "./environment-secret.ts";
@@ -17,10 +22,10 @@ import {
   RELAY,
   type RelayContext,
   type RelayRow,
+  relayTarget,
   requireRelay,
   requireRelayVersion,
 } from "./relay.ts";
-import { settleRelayProblems } from "./relay-problem.ts";
 import { checkWrites, requireSellingRelays, warnOfReferences } from "./relay-reference.ts";
 import {
   callsUrl,
@@ -38,7 +43,7 @@ import {
   withSecret,
 } from "./relay-secret.ts";
 import { type RelayView, type SavedRelay, showRelay } from "./relay-view.ts";
-import { widensUnsigned } from "./unsigned-rule.ts";
+import { settleRelayProblems, widensUnsigned } from "./unsigned-rule.ts";
 
 /** Where a save comes from. `synced`: a sync or promote wrote it, after which the trigger's kind is fixed. */
 interface SaveOrigin {
@@ -214,4 +219,43 @@ function refuseOtherKind(context: RelayContext, before: RelayRow, after: Definit
     "trigger_kind_fixed",
     `The relay ${before.name} was synced as a ${kind} and its trigger kind cannot change: rename the relay, or delete its file, prune it in development and sync again.`,
   );
+}
+
+/** Pauses the relay; one that is paused stays as it is. Refuses with `not_found`. */
+export function pauseRelay(tx: Writer, context: RelayContext, name: string): Promise<RelayView> {
+  return setState(tx, context, name, "paused");
+}
+
+/** Resumes the relay: what waited runs in order. Refuses with `not_found`. */
+export function resumeRelay(tx: Writer, context: RelayContext, name: string): Promise<RelayView> {
+  return setState(tx, context, name, "active");
+}
+
+async function setState(
+  tx: Writer,
+  context: RelayContext,
+  name: string,
+  state: RelayRow["state"],
+): Promise<RelayView> {
+  const before = await requireRelay(tx, context.environment.id, name);
+  if (before.state === state) return await showRelay(tx, context, before);
+  const { nowMs } = context;
+  const activeSince = state === "active" ? nowMs : before.activeSince;
+  const after: RelayRow = { ...before, state, activeSince, updatedAt: nowMs };
+  await RELAY.update(tx, after);
+  await auditRelay(tx, context, state === "paused" ? "relay.paused" : "relay.resumed", before, after);
+  return await showRelay(tx, context, after);
+}
+
+/** Deletes the relay with its secrets. Refuses with `not_found`. */
+export async function deleteRelay(
+  tx: Writer,
+  context: Pick<RelayContext, "environment" | "actor" | "nowMs">,
+  name: string,
+): Promise<void> {
+  const row = await requireRelay(tx, context.environment.id, name);
+  await RELAY.delete(tx, row);
+  await forgetSignaturesLater(tx, row, context.nowMs);
+  await clearProblemsOf(tx, row.environmentId, relayTarget(name), context.nowMs);
+  await auditRelay(tx, context, "relay.deleted", row, null);
 }

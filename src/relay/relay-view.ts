@@ -15,7 +15,7 @@ import { describeTrigger } from "../trigger/registry.ts";
 import { standingProblemsOf } from "../watch/problem.ts";
 import type { Definition } from "./definition-shape.ts";
 import { overlaps, pageRelayRows, type RelayRow, receiverUrl, relayTarget } from "./relay.ts";
-import { listRelayProblems } from "./relay-problem.ts";
+import { listRelayProblems } from "./unsigned-rule.ts";
 
 /** How the events of the last 24 hours stand. */
 const relayCounts = Type.Object({

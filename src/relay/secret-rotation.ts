@@ -20,7 +20,6 @@ import {
   requireRelay,
   requireRelayVersion,
 } from "./relay.ts";
-import { settleRelayProblems } from "./relay-problem.ts";
 import {
   callsUrl,
   forgetSignaturesLater,
@@ -32,6 +31,7 @@ import {
   refuseWithoutCallUrl,
   withSecret,
 } from "./relay-secret.ts";
+import { settleRelayProblems } from "./unsigned-rule.ts";
 
 /** The place for a secret, as it was when the value was read. */
 interface SecretSlot {
@@ -142,22 +142,24 @@ function refuseReplaced(name: string, version: number): Refusal {
  * that cannot be opened keeps its own: the relay's problem tells of it.
  */
 export async function rekeyFingerprints(tx: Writer, sealer: Sealer): Promise<void> {
-  // GLOB, as LIKE would take a public key's SHA256 for one too.
-  const old = `${UNKEYED_FINGERPRINT}*`;
-  const relays =
-    "SELECT id, secret AS sealed FROM relay WHERE secret_fingerprint GLOB ?1 AND secret IS NOT NULL";
-  for (const { id, sealed } of await tx.all<{ id: string; sealed: Uint8Array }>(relays, old)) {
-    const fingerprint = fingerprintSealed(sealer, sealed, receiverSecretContext(id));
-    if (fingerprint !== null)
-      await tx.run("UPDATE relay SET secret_fingerprint = ?2 WHERE id = ?1", id, fingerprint);
-  }
-  const environments = `SELECT id, processor_secret AS sealed FROM environment
-    WHERE processor_secret_fingerprint GLOB ?1 AND processor_secret IS NOT NULL`;
-  for (const { id, sealed } of await tx.all<{ id: number; sealed: Uint8Array }>(environments, old)) {
-    const fingerprint = fingerprintSealed(sealer, sealed, processorSecretContext(id));
-    if (fingerprint !== null)
-      await tx.run("UPDATE environment SET processor_secret_fingerprint = ?2 WHERE id = ?1", id, fingerprint);
-  }
+  const rekey = async <Id extends string | number>(
+    table: string,
+    column: string,
+    context: (id: Id) => string,
+  ): Promise<void> => {
+    // GLOB, as LIKE would take a public key's SHA256 for one too.
+    const old = `SELECT id, ${column} AS sealed FROM ${table} WHERE ${column}_fingerprint GLOB ?1 AND ${column} IS NOT NULL`;
+    for (const { id, sealed } of await tx.all<{ id: Id; sealed: Uint8Array }>(
+      old,
+      `${UNKEYED_FINGERPRINT}*`,
+    )) {
+      const fingerprint = fingerprintSealed(sealer, sealed, context(id));
+      if (fingerprint !== null)
+        await tx.run(`UPDATE ${table} SET ${column}_fingerprint = ?2 WHERE id = ?1`, id, fingerprint);
+    }
+  };
+  await rekey("relay", "secret", receiverSecretContext);
+  await rekey("environment", "processor_secret", processorSecretContext);
 }
 
 function fingerprintSealed(sealer: Sealer, sealed: Uint8Array, context: string): string | null {

@@ -1,17 +1,25 @@
 /**
  * The unsigned-event rule: what a relay may do whose sender does not sign the event itself. It reads the registries' effects and
  * `signsEvent`, so that a new action or scheme falls under it by itself. It verifies nothing.
- * Source: the specification's "Unsigned-event rule".
+ * And the problems a stored relay stands under, of this rule and of its secret, worked out from the row: an older row may break what a save
+ * refuses today. While one stands, the receiver refuses every event. They are raised and cleared here; the relay is never changed.
+ * Source: the specification's "Unsigned-event rule" and "Secrets", public key.
  */
 import type { ActionEffect } from "../action/contract.ts";
 import { findAction } from "../action/registry.ts";
 import { isJsonObject } from "../ground/json.ts";
 import type { Problem, Warning } from "../ground/refusal.ts";
-import { showNames } from "../ground/shape.ts";
-import { PERSON_KEYS, RENAMED_SCHEMES, type ReceiverTrigger } from "../trigger/receiver.ts";
+import { PERSON_KEYS, showNames } from "../ground/shape.ts";
+import { isKeyText } from "../ground/text.ts";
+import type { Sealer } from "../secret/seal.ts";
+import type { Writer } from "../store/port.ts";
+import { RENAMED_SCHEMES, type ReceiverTrigger } from "../trigger/receiver.ts";
 import type { Trigger } from "../trigger/registry.ts";
 import { bindScheme } from "../verify/registry.ts";
+import { clearProblem, raiseProblem } from "../watch/problem.ts";
 import type { Definition } from "./definition-shape.ts";
+import { RELAY, type RelayRow, relayTarget, type SecretKind } from "./relay.ts";
+import { openReceiverSecret } from "./relay-secret.ts";
 
 /** What acts on a person; writing a record and calling a URL do not. */
 const ACTING: ReadonlySet<ActionEffect> = new Set<ActionEffect>(["gives", "takes", "mails"]);
@@ -47,6 +55,11 @@ function signsEvent(trigger: Trigger | UnsignedParts["trigger"]): boolean | null
 /** Whether a relay acts on people: it gives, takes or mails, or its map creates a person by address. */
 export function actsUnsigned(definition: Definition): boolean {
   return mapsAddress(definition.trigger) || definition.actions.some((action) => acts(action.type));
+}
+
+/** Whether an unsigned event may not act: the relay acts on people and has not taken the opt-in. */
+export function barsUnsigned(definition: Definition): boolean {
+  return actsUnsigned(definition) && !isTrusted(definition.trigger);
 }
 
 function acts(type: string): boolean {
@@ -152,4 +165,81 @@ function covers(earlier: Definition["actions"][number], later: Definition["actio
     const is = later[name];
     return was === is || (typeof was === "number" && typeof is === "number" && is <= was);
   });
+}
+
+type RelayProblemCode = "relay_unsigned_event" | "relay_key_as_secret";
+
+interface RelayProblem {
+  code: RelayProblemCode;
+  message: string;
+}
+
+const CODES: readonly RelayProblemCode[] = ["relay_unsigned_event", "relay_key_as_secret"];
+
+/**
+ * Which rules a relay breaks with this definition and stored secret. `secretText` is the unsealed text, or null where the caller has
+ * none: a key stored as a pasted secret is found only by its text.
+ */
+export function listRelayProblems(
+  definition: Definition,
+  secretKind: SecretKind,
+  secretText: string | null,
+): RelayProblem[] {
+  const problems: RelayProblem[] = [];
+  if (arrivesUnsigned(definition.trigger) && barsUnsigned(definition)) {
+    problems.push({
+      code: "relay_unsigned_event",
+      message:
+        "The sender does not sign the event itself and the relay acts on it, so every event is refused: remove those actions (and person_email from the map), or set trigger.trustUnsignedEvents if you accept that.",
+    });
+  }
+  if (holdsKeyAsSecret(definition, secretKind, secretText)) {
+    problems.push({
+      code: "relay_key_as_secret",
+      message:
+        "The recipe checks a shared secret but a key is stored, so every event is refused: paste the sender's secret, or change the recipe's algorithm to the key's.",
+    });
+  }
+  return problems;
+}
+
+/** Raises what the row breaks now and clears what it no longer does. Answers whether anything changed. */
+export async function settleRelayProblems(
+  tx: Writer,
+  row: RelayRow,
+  sealer: Sealer,
+  nowMs: number,
+): Promise<boolean> {
+  const found = listRelayProblems(row.definition, row.secretKind, openReceiverSecret(row, sealer));
+  const { environmentId } = row;
+  const target = relayTarget(row.name);
+  let changed = false;
+  for (const code of CODES) {
+    const problem = found.find((candidate) => candidate.code === code);
+    const moved =
+      problem === undefined
+        ? await clearProblem(tx, { environmentId, code, target, nowMs })
+        : await raiseProblem(tx, { environmentId, code, target, message: problem.message, nowMs });
+    changed ||= moved;
+  }
+  return changed;
+}
+
+/** As `settleRelayProblems` for every relay there is; for the start, when older rows meet newer rules. */
+export async function settleEveryRelayProblem(tx: Writer, sealer: Sealer, nowMs: number): Promise<void> {
+  for (const row of await RELAY.all(tx, "ORDER BY id")) {
+    await settleRelayProblems(tx, row, sealer, nowMs);
+  }
+}
+
+function holdsKeyAsSecret(
+  { trigger }: Definition,
+  secretKind: SecretKind,
+  secretText: string | null,
+): boolean {
+  if (trigger.kind !== "receiver") return false;
+  const scheme = bindScheme(trigger.verify);
+  if (scheme?.secretNeed() !== "shared") return false;
+  if (secretKind === "public_key") return true;
+  return scheme.name === "signature" && secretText !== null && isKeyText(secretText);
 }

@@ -16,10 +16,10 @@ import { Refusal } from "../ground/refusal.ts";
 import { findPerson } from "../people/person.ts";
 import { isErasedPerson } from "../people/person-erase.ts";
 import { type Arrival, resolvePersonKey } from "../people/person-key.ts";
-import { findPersonKey } from "../relay/event-map.ts";
 import type { LiveRelay } from "../relay/live-relay.ts";
 import type { Writer } from "../store/port.ts";
 import { renderData, renderIdentifier, renderTemplate } from "../template/template.ts";
+import { findPersonKey } from "../trigger/receiver.ts";
 
 export const PERSON_CHANGED =
   "The event is about another person than at its attempt before: what was done then stays with that person and is not done again.";

@@ -49,11 +49,6 @@ export async function readFileText(file: string): Promise<FileText | null> {
   }
 }
 
-/** As `readJsonFile`, of a file that was read already. */
-export function parseFileText(read: FileText): JsonFile {
-  return "text" in read ? parseJsonText(read.text) : refused(read.refusal);
-}
-
 /** At most one byte more than a file may have, whatever it said of its size. */
 async function readBeginning(file: string, size: number): Promise<Buffer> {
   await using handle = await open(file, constants.O_RDONLY | constants.O_NONBLOCK);
@@ -75,9 +70,10 @@ function decodeUtf8(bytes: Buffer): string | null {
   }
 }
 
-/** The value of a text that a file held. A byte order mark at its beginning is ignored. */
-export function parseJsonText(given: string): JsonFile {
-  const text = given.startsWith("\uFEFF") ? given.slice(1) : given;
+/** As `readJsonFile`, of a file that was read already. A byte order mark at its beginning is ignored. */
+export function parseFileText(read: FileText): JsonFile {
+  if ("refusal" in read) return refused(read.refusal);
+  const text = read.text.startsWith("\uFEFF") ? read.text.slice(1) : read.text;
   const places = placeJson(text);
   const { mistake } = places;
   try {

@@ -1,12 +1,12 @@
 /**
  * The receiver trigger: a signed webhook from a provider. This file says what its definition may say; verification is verify/'s, the
- * unsigned-event rule is relay/'s, and reading an event is relay/event-map.ts.
+ * unsigned-event rule and reading an event are relay/'s.
  * Source: the specification's "Triggers" and "Map names".
  */
 import { type TSchema, Type } from "typebox";
 import { MAX_MAP_NAMES, MAX_WHEN_VALUES } from "../ground/limit.ts";
 import { type Problem, placeProblems } from "../ground/refusal.ts";
-import { FIELD_NAME, joinField, showName } from "../ground/shape.ts";
+import { FIELD_NAME, joinField, PERSON_KEYS, type PersonKey, showName } from "../ground/shape.ts";
 import { findNearestName } from "../ground/text.ts";
 import { MAX_PATH_CHARS, MAX_PATH_SEGMENTS, parsePath } from "../template/template.ts";
 import type { VerifyFields } from "../verify/contract.ts";
@@ -24,10 +24,6 @@ export interface ReceiverTrigger {
 
 /** Mapped name to the text its value must have, or to several of which it must have one. */
 export type When = Readonly<Record<string, string | readonly string[]>>;
-
-/** The map names that say whom an event is about; a map holds one of them at most. */
-export const PERSON_KEYS = ["person_email", "person_id", "person_token"] as const;
-export type PersonKey = (typeof PERSON_KEYS)[number];
 
 /** Scheme names of old and what they are called now. A stored relay under an old name answers `scheme_renamed`. */
 export const RENAMED_SCHEMES: Readonly<Record<string, string>> = { [RENAMED_SCHEME]: "signature" };
@@ -159,6 +155,11 @@ export const receiverTrigger: TriggerType<ReceiverTrigger> = {
     },
   ],
 };
+
+/** The person key in the map, or null. */
+export function findPersonKey(map: Readonly<Record<string, string>>): PersonKey | null {
+  return PERSON_KEYS.find((key) => Object.hasOwn(map, key)) ?? null;
+}
 
 function checkMap(map: Readonly<Record<string, string>>): Problem[] {
   const problems: Problem[] = [];

@@ -1,7 +1,7 @@
 /** Every trigger kind. A new one is its own file and one line here. */
 import type { TriggerType } from "./contract.ts";
 import { type DataChangeTrigger, dataChangeTrigger } from "./data-change.ts";
-import { type ReceiverTrigger, receiverTrigger } from "./receiver.ts";
+import { findPersonKey, type ReceiverTrigger, receiverTrigger } from "./receiver.ts";
 import { type ScheduleTrigger, scheduleTrigger } from "./schedule.ts";
 
 export const TRIGGERS: readonly TriggerType[] = [receiverTrigger, scheduleTrigger, dataChangeTrigger];
@@ -12,6 +12,12 @@ export type Trigger = ReceiverTrigger | ScheduleTrigger | DataChangeTrigger;
 /** The trigger of this kind, or null when there is none. */
 export function findTrigger(kind: string): TriggerType | null {
   return TRIGGERS.find((trigger) => trigger.kind === kind) ?? null;
+}
+
+/** Whether an event of this trigger can have a person: a record's owner or recipient, or whom the map names. */
+export function canHavePerson(trigger: Trigger): boolean {
+  if (trigger.kind === "receiver") return findPersonKey(trigger.map) !== null;
+  return findTrigger(trigger.kind)?.canHavePerson === true;
 }
 
 /** A trigger in words, for lists: "every Monday at 09:00 UTC", "when order.paid arrives". */

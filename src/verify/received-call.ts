@@ -70,49 +70,19 @@ interface CallParts {
 }
 
 /** Wraps a call; the body is parsed at the first `parsed()` and never again. */
-export function receiveCall(parts: CallParts): ReceivedCall {
-  return new Call(parts);
-}
-
-class Call implements ReceivedCall {
-  readonly search: string;
-  readonly receiverUrl: string;
-  readonly nowMs: number;
-  readonly #headers: Headers;
-  readonly #body: ReceivedBody;
-  readonly #kinds: BodyKinds;
-
-  constructor(parts: CallParts) {
-    this.search = parts.search;
-    this.receiverUrl = parts.receiverUrl;
-    this.nowMs = parts.nowMs;
-    this.#headers = parts.headers;
-    this.#kinds = parts.kinds ?? "json_or_form";
-    this.#body =
-      parts.body instanceof ReceivedBody
-        ? parts.body
-        : new ReceivedBody(parts.body, parts.headers.get("content-type"), () => undefined);
-  }
-
-  get body(): Uint8Array {
-    return this.#body.bytes;
-  }
-
-  header(name: string): string | null {
-    return this.#headers.get(name);
-  }
-
-  isForm(): boolean {
-    return this.#body.isForm(this.#kinds);
-  }
-
-  parsed(): ParsedBody {
-    return this.#body.parsed(this.#kinds);
-  }
-
-  charge(microseconds: number): void {
-    this.#body.charge(microseconds);
-  }
+export function receiveCall({ headers, body, kinds = "json_or_form", ...place }: CallParts): ReceivedCall {
+  const read =
+    body instanceof ReceivedBody
+      ? body
+      : new ReceivedBody(body, headers.get("content-type"), () => undefined);
+  return {
+    ...place,
+    body: read.bytes,
+    header: (name) => headers.get(name),
+    isForm: () => read.isForm(kinds),
+    parsed: () => read.parsed(kinds),
+    charge: (microseconds) => read.charge(microseconds),
+  };
 }
 
 /**

@@ -6,7 +6,7 @@ import { join } from "node:path";
 import { showControls } from "../../src/ground/log.ts";
 import { readLocalSecrets } from "../../src/secret/local-file.ts";
 import { listDefinitionFiles, readDefinitionFile } from "../../src/sync/definition-file.ts";
-import { parseJsonText } from "../../src/sync/json-file.ts";
+import { parseFileText } from "../../src/sync/json-file.ts";
 import { makePipe } from "../kit/pipe.ts";
 
 let serviceDir: string;
@@ -67,7 +67,7 @@ test.each([
 ])("seventy thousand fields %s are placed in one pass over the text", (_name, gap) => {
   const text = `{${Array.from({ length: 70_000 }, (_, at) => `"k${at}":${gap}1`).join(",")}}`;
   const before = process.cpuUsage();
-  const read = parseJsonText(text);
+  const read = parseFileText({ text: text });
   const { user } = process.cpuUsage(before);
   expect(read.ok ? read.places.places.get("k69999") : null).toEqual(gap === "" ? { line: 1, column: text.length - 1 } : { line: 70_001, column: 1 });
   // One pass takes tens of milliseconds here; a look back for each field took minutes.

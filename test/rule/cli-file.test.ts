@@ -7,7 +7,7 @@ import fc from "fast-check";
 import { EXAMPLE_CATALOG, EXAMPLE_DEFINITION } from "../../src/cli/init.ts";
 import { checkCatalogFile } from "../../src/sync/catalog-file.ts";
 import { checkDefinitionFile } from "../../src/sync/definition-file.ts";
-import { parseJsonText, placeJson } from "../../src/sync/json-file.ts";
+import { parseFileText, placeJson } from "../../src/sync/json-file.ts";
 import { runCommand } from "../kit/cli-world.ts";
 
 const MISTAKES: readonly [rule: string, text: string, line: number, column: number, message: RegExp][] = [
@@ -29,7 +29,7 @@ describe("a JSON mistake", () => {
     const { mistake } = placeJson(text);
     expect(mistake).toMatchObject({ line, column });
     expect(mistake?.message).toMatch(message);
-    const file = parseJsonText(text);
+    const file = parseFileText({ text: text });
     expect(file).toMatchObject({ ok: false, problems: [{ place: { line, column } }] });
   });
 
@@ -50,11 +50,11 @@ describe("a JSON mistake", () => {
   });
 
   test("a byte order mark is ignored", () => {
-    expect(parseJsonText('\uFEFF{"a":1}')).toMatchObject({ ok: true, value: { a: 1 } });
+    expect(parseFileText({ text: '\uFEFF{"a":1}' })).toMatchObject({ ok: true, value: { a: 1 } });
   });
 
   test("an empty file says so", () => {
-    expect(parseJsonText(" \n")).toMatchObject({
+    expect(parseFileText({ text: " \n" })).toMatchObject({
       ok: false,
       problems: [{ message: expect.stringMatching(/empty/) }],
     });
@@ -62,7 +62,7 @@ describe("a JSON mistake", () => {
 });
 
 describe("a definition file", () => {
-  const check = (name: string, text: string) => checkDefinitionFile(name, parseJsonText(text));
+  const check = (name: string, text: string) => checkDefinitionFile(name, parseFileText({ text: text }));
   const written = (change: object) => JSON.stringify({ ...EXAMPLE_DEFINITION, ...change }, null, 2);
 
   test("a good one gives its definition", () => {
@@ -140,7 +140,7 @@ const CATALOGS: readonly [rule: string, catalog: unknown, field: string, message
 ];
 
 describe("a catalog file", () => {
-  const check = (catalog: unknown) => checkCatalogFile(parseJsonText(JSON.stringify(catalog)));
+  const check = (catalog: unknown) => checkCatalogFile(parseFileText({ text: JSON.stringify(catalog) }));
 
   test.each(CATALOGS)("%s", (_rule, catalog, field, message) => {
     const file = check(catalog);

@@ -1,10 +1,11 @@
 /** Reading a receiver's event: recipes, "Reading the event"; decisions section 3, `when`. */
 import { describe, expect, test } from "bun:test";
 import { type Json, parseJson, writeJson } from "../../src/ground/json.ts";
-import { canHavePerson, compileMap, findPersonKey, matchesWhen, readEventId, readMap } from "../../src/relay/event-map.ts";
+import { compileMap, matchesWhen, readEventId, readMap } from "../../src/relay/live-receiver.ts";
 import { renderTemplate } from "../../src/template/template.ts";
 import { type DataChangeTrigger, matchesWhere } from "../../src/trigger/data-change.ts";
-import { describeTrigger, type Trigger } from "../../src/trigger/registry.ts";
+import { findPersonKey } from "../../src/trigger/receiver.ts";
+import { canHavePerson, describeTrigger, type Trigger } from "../../src/trigger/registry.ts";
 import { cronOf, type ScheduleTrigger } from "../../src/trigger/schedule.ts";
 
 function map(paths: Record<string, string>, body: string) {

@@ -1,12 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import { DAY_MS } from "../../src/ground/limit.ts";
 import { readPageRequest } from "../../src/ground/page.ts";
+import type { PersonKey } from "../../src/ground/shape.ts";
 import { checkAccess, grantAccess } from "../../src/people/access-grant.ts";
 import { addCredits, listCredits } from "../../src/people/credit.ts";
 import { findPerson, findPersonByEmail, listPersons, markSignedIn, parseEmailAddress, updatePerson, viewPerson } from "../../src/people/person.ts";
 import { digestAddress } from "../../src/people/person-erase.ts";
 import { invitePerson } from "../../src/people/person-invite.ts";
-import { fileToken, findPersonByToken, listTokens, type PersonKey, removeToken, resolvePersonKey } from "../../src/people/person-key.ts";
+import { fileToken, findPersonByToken, listTokens, removeToken, resolvePersonKey } from "../../src/people/person-key.ts";
 import { uploadFile } from "../../src/records/file.ts";
 import { writeRecord } from "../../src/records/record.ts";
 import { erase, eraseSealer } from "../kit/erasing.ts";

@@ -1,8 +1,7 @@
 import { describe, expect, test } from "bun:test";
 import { parseJson } from "../../src/ground/json.ts";
 import { DAY_MS } from "../../src/ground/limit.ts";
-import { createRelay, updateRelay } from "../../src/relay/relay-save.ts";
-import { deleteRelay, pauseRelay, resumeRelay } from "../../src/relay/relay-state.ts";
+import { createRelay, deleteRelay, pauseRelay, resumeRelay, updateRelay } from "../../src/relay/relay-save.ts";
 import { type AuditView, listAudit } from "../../src/watch/audit.ts";
 import { openFreshStore, refusalOf } from "../kit/fresh-store.ts";
 import { BASE_URL, CALL, GRANT, HOOKS, makeRelayKit, receiver, schedule, TOKEN, WRITE } from "../kit/relay-kit.ts";

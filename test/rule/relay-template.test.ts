@@ -4,7 +4,7 @@ import { writeJson } from "../../src/ground/json.ts";
 import { checkDefinition } from "../../src/relay/definition.ts";
 import { RELAY_TEMPLATES } from "../../src/relay/relay-template.ts";
 import { checkCatalogFile } from "../../src/sync/catalog-file.ts";
-import { parseJsonText } from "../../src/sync/json-file.ts";
+import { parseFileText } from "../../src/sync/json-file.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
 
 let running: RunningService;
@@ -17,7 +17,7 @@ describe("a template", () => {
   for (const template of RELAY_TEMPLATES) {
     test(`${template.name} is a valid definition of that name, and its catalog a valid catalog`, () => {
       expect(checkDefinition(template.definition)).toMatchObject({ definition: { name: template.name } });
-      expect(checkCatalogFile(parseJsonText(writeJson(template.catalog)))).toMatchObject({ ok: true });
+      expect(checkCatalogFile(parseFileText({ text: writeJson(template.catalog) }))).toMatchObject({ ok: true });
     });
 
     test(`${template.name} and its catalog save as they are, and nothing is missing then`, async () => {

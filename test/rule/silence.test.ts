@@ -10,7 +10,7 @@ import { Receiver } from "../../src/receiver/receive.ts";
 import { learnRhythm } from "../../src/receiver/silence.ts";
 import { LiveRelays } from "../../src/relay/live-relay.ts";
 import { requireRelay } from "../../src/relay/relay.ts";
-import { deleteRelay } from "../../src/relay/relay-state.ts";
+import { deleteRelay } from "../../src/relay/relay-save.ts";
 import { type FreshStore, openFreshStore } from "../kit/fresh-store.ts";
 import { makeRelayKit, OWNER, type RelayKit, receiver, schedule, sealer } from "../kit/relay-kit.ts";
 
