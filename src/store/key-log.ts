@@ -26,6 +26,8 @@ import type { SqliteConnection } from "./sqlite-connection.ts";
 const RUN_KEYS = 229_376;
 /** Rows of the log that one step reads, and that one deletes. */
 const STEP_ROWS = 500;
+/** Bytes of keys after which a step of reading ends: a group keeps a thousand keys as well as one. */
+const STEP_BYTES = 128 * 1024;
 
 /** What the open transaction did that counts once it is durable. */
 interface Wrote {
@@ -203,14 +205,17 @@ export class KeyLog implements KeyMemory {
 
   /** Answers whether there may be more rows. */
   async #readRows(): Promise<boolean> {
-    const sql = `SELECT id, keys FROM key_recent WHERE id > ?1 ORDER BY id LIMIT ${STEP_ROWS}`;
-    const rows = await this.#connection.all<{ id: number; keys: Uint8Array }>(sql, this.#lastId);
-    for (const { id, keys } of rows) {
-      const pairs = decodeNumbers(keys);
+    const sql = "SELECT id, keys FROM key_recent WHERE id > ?1 ORDER BY id LIMIT 1";
+    let bytes = 0;
+    for (let rows = 0; rows < STEP_ROWS && bytes < STEP_BYTES; rows++) {
+      const row = await this.#connection.get<{ id: number; keys: Uint8Array }>(sql, this.#lastId);
+      if (row === null) return false;
+      const pairs = decodeNumbers(row.keys);
       for (let at = 0; at < pairs.length; at += 2) this.#recent.add(pairs[at] ?? 0, pairs[at + 1] ?? 0);
-      this.#lastId = id;
+      this.#lastId = row.id;
+      bytes += row.keys.length;
     }
-    return rows.length === STEP_ROWS;
+    return true;
   }
 
   /** Deletes rows of the log whose keys are in a run. */
