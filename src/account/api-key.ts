@@ -4,11 +4,10 @@
  * never what a key may do. And the words for whoever makes a change, with a key or without one.
  */
 import { type Static, Type } from "typebox";
-import { toIso, toIsoOrNull } from "../ground/clock.ts";
 import { MINUTE_MS } from "../ground/limit.ts";
 import { MAX_PAGE_SIZE, makePage, type Page, type PageRequest } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
-import { oneOf, time, timeOrNull } from "../ground/schema.ts";
+import { oneOf, show, time, timeOrNull } from "../ground/schema.ts";
 import { hashToken, newId, newToken } from "../ground/text.ts";
 import type { Origin, Reader, Writer } from "../store/port.ts";
 import { bytes, defineTable, integer, json, orNull, type RowOf, text } from "../store/table.ts";
@@ -73,12 +72,7 @@ export const keyView = Type.Object({
 export type KeyView = Static<typeof keyView>;
 
 export function viewKey(key: ApiKey): KeyView {
-  return {
-    ...key,
-    createdAt: toIso(key.createdAt),
-    lastUsedAt: toIsoOrNull(key.lastUsedAt),
-    revokedAt: toIsoOrNull(key.revokedAt),
-  };
+  return show(keyView, key);
 }
 
 const TOKEN_CHARS = 32;

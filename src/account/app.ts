@@ -1,11 +1,11 @@
 /** Apps: an id that stands in every receiver URL, a name for people, and the environments each is made with. It never renames an id. */
 import { type Static, Type } from "typebox";
-import { toIso } from "../ground/clock.ts";
-import { makeNameKey, makePage, type Page, type PageRequest, parseNameKey } from "../ground/page.ts";
+import type { Page, PageRequest } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
-import { time } from "../ground/schema.ts";
+import { show, time } from "../ground/schema.ts";
 import { type Reader, UniqueViolation, type Writer } from "../store/port.ts";
 import { defineTable, integer, type RowOf, text } from "../store/table.ts";
+import { pageByName } from "../store/walk.ts";
 import { type Environment, type EnvironmentName, ensureEnvironment } from "./environment.ts";
 
 const APP = defineTable({
@@ -17,9 +17,10 @@ const APP = defineTable({
 type App = RowOf<typeof APP>;
 
 export const appView = Type.Object({ id: Type.String(), name: Type.String(), createdAt: time });
+type AppView = Static<typeof appView>;
 
-export function viewApp(app: App): Static<typeof appView> {
-  return { ...app, createdAt: toIso(app.createdAt) };
+export function viewApp(app: App): AppView {
+  return show(appView, app);
 }
 
 /** Stands in a URL's path: lowercase letters, digits, hyphens and underscores, starting with a letter, 2 to 63 characters. */
@@ -68,16 +69,8 @@ export function listApps(tx: Reader): Promise<App[]> {
 }
 
 /** A page of the apps, newest first. */
-export async function pageApps(tx: Reader, request: PageRequest): Promise<Page<App>> {
-  const rest = `WHERE $createdAt IS NULL OR created_at < $createdAt OR (created_at = $createdAt AND id > $name)
-    ORDER BY created_at DESC, id LIMIT $limit`;
-  const rows = await APP.all(tx, rest, { ...parseNameKey(request.after), limit: request.limit + 1 });
-  return makePage(
-    rows,
-    request,
-    ({ createdAt, id }) => makeNameKey({ createdAt, name: id }),
-    (row) => row,
-  );
+export async function pageApps(tx: Reader, request: PageRequest): Promise<Page<AppView>> {
+  return await pageByName(tx, APP, "id", null, request, viewApp);
 }
 
 async function chooseId(tx: Reader, explicit: string | undefined, name: string): Promise<string> {

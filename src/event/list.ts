@@ -3,10 +3,11 @@
  * it yields, and one page looks at a bounded number of rows. A page may so be short and still have a next one.
  */
 
-import { type Page, type PageRequest, readSeq } from "../ground/page.ts";
+import type { Page, PageRequest } from "../ground/page.ts";
 import { isId } from "../ground/text.ts";
 import type { Reader } from "../store/port.ts";
-import { type Condition, endSeqUntil, equals, firstSeqSince, walkPage } from "../store/walk.ts";
+import type { RowOf } from "../store/table.ts";
+import { type Condition, endSeqUntil, equals, firstSeqSince, type Walk, walkPage } from "../store/walk.ts";
 import type { EventState, EventTrigger } from "./event.ts";
 import { type EventItem, SUMMARY, showSummary } from "./view.ts";
 
@@ -39,30 +40,28 @@ export async function listEvents(
   page: PageRequest,
 ): Promise<Page<EventItem>> {
   const { index, led } = await planWalk(tx, environmentId, filter);
-  return await walkPage<ListedRow, EventItem>(
-    tx,
-    {
-      from: `event INDEXED BY ${index}`,
-      join: "LEFT JOIN person ON person.id = event.person_id",
-      columns: `${SUMMARY.columnsOf("event")}, person.email AS personEmail, coalesce(json_array_length(event.warnings), 0) AS warnings`,
-      key: "event.seq",
-      led,
-      fits: [
-        equals("event.relay_name", filter.relay),
-        equals("event.state", filter.state),
-        equals("event.trigger", filter.trigger),
-        since(filter.sinceMs),
-        until(filter.untilMs),
-        search(filter.q),
-      ],
-      ...(filter.q === undefined || filter.q === ""
-        ? {}
-        : { cost: "octet_length(event.payload) + coalesce(octet_length(event.preview), 0)" }),
-      after: readSeq(page.after),
-      limit: page.limit,
-    },
-    (row) => ({ ...showSummary(SUMMARY.read(row)), warnings: row.warnings }),
-  );
+  const walk: Walk = {
+    index,
+    join: "LEFT JOIN person ON person.id = event.person_id",
+    columns: `${SUMMARY.columnsOf("event")}, person.email AS personEmail, coalesce(json_array_length(event.warnings), 0) AS warnings`,
+    key: "seq",
+    led,
+    fits: [
+      equals("event.relay_name", filter.relay),
+      equals("event.state", filter.state),
+      equals("event.trigger", filter.trigger),
+      since(filter.sinceMs),
+      until(filter.untilMs),
+      search(filter.q),
+    ],
+    ...(filter.q === undefined || filter.q === ""
+      ? {}
+      : { cost: "octet_length(event.payload) + coalesce(octet_length(event.preview), 0)" }),
+  };
+  return await walkPage<RowOf<typeof SUMMARY>, EventItem, ListedRow>(tx, SUMMARY, page, walk, (row) => ({
+    ...showSummary(row),
+    warnings: row.warnings,
+  }));
 }
 
 /** Chooses the index to walk and what leads it. A partial index is taken only where its own condition stands word for word. */

@@ -1,5 +1,6 @@
 /** Shapes that many views and routes share. Objects take no field they do not name; a `description` completes "it must be …". */
-import { type TProperties, type TSchema, Type } from "typebox";
+import { type Static, type TObject, type TProperties, type TSchema, Type } from "typebox";
+import { toIsoOrNull } from "./clock.ts";
 import { Refusal } from "./refusal.ts";
 
 /** An object that takes these fields and no other. */
@@ -27,6 +28,29 @@ export function oneOf<const Words extends readonly string[]>(words: Words) {
 /** ISO 8601 UTC with milliseconds. */
 export const time = Type.String({ format: "date-time" });
 export const timeOrNull = orNull(time);
+
+/** What a view is made of: its fields, with the times (`at`, `…At`) in milliseconds. */
+type Shown<View> = {
+  [Name in keyof View]: Name extends "at" | `${string}At`
+    ? null extends View[Name]
+      ? number | null
+      : number
+    : View[Name];
+};
+const TIME = /^at$|At$/;
+
+/** A row as its view shows it: the fields that the view names and no other, in its order, times as text. */
+export function show<Fields extends TProperties>(
+  view: TObject<Fields>,
+  row: Shown<Static<TObject<Fields>>>,
+): Static<TObject<Fields>> {
+  const values = row as Readonly<Record<string, unknown>>;
+  const shown = Object.keys(view.properties).map((name) => [
+    name,
+    TIME.test(name) ? toIsoOrNull(values[name] as number | null) : values[name],
+  ]);
+  return Object.fromEntries(shown) as Static<TObject<Fields>>;
+}
 
 /** Any JSON value. */
 export const json = Type.Unknown();

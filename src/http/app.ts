@@ -39,10 +39,9 @@ export const appRoutes = [
     summary: "Lists the apps of this server, newest first.",
     query: fields(pageQuery),
     answer: pageOf(appView),
-    async handle({ deps, query }) {
+    handle({ deps, query }) {
       const page = readPageRequest(query);
-      const { items, next } = await deps.store.read((tx) => pageApps(tx, page));
-      return { items: items.map(viewApp), next };
+      return deps.store.read((tx) => pageApps(tx, page));
     },
   }),
   ownerRoute({

@@ -3,11 +3,10 @@
  * restart forgets nothing. It never sends.
  */
 import { type Static, Type } from "typebox";
-import { toIso, toIsoOrNull } from "../ground/clock.ts";
 import { DAY_MS, HOUR_MS, type RaisableLimits } from "../ground/limit.ts";
-import { type Page, type PageRequest, readSeq } from "../ground/page.ts";
+import type { Page, PageRequest } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
-import { orNull as nullOr, oneOf, textOrNull, time, timeOrNull } from "../ground/schema.ts";
+import { orNull as nullOr, oneOf, show, textOrNull, time, timeOrNull } from "../ground/schema.ts";
 import { newId } from "../ground/text.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { defineTable, given, integer, orNull, type RowOf, text } from "../store/table.ts";
@@ -67,22 +66,8 @@ export const emailView = Type.Object({
 export type EmailView = Static<typeof emailView>;
 
 function viewEmail(row: EmailRow): EmailView {
-  return {
-    id: row.id,
-    person: row.personId,
-    to: row.recipient,
-    from: row.sender,
-    kind: row.kind,
-    subject: row.subject,
-    text: row.text,
-    state: row.state,
-    message: row.message,
-    reason: row.reason,
-    relay: row.relayName,
-    eventId: row.eventId,
-    createdAt: toIso(row.createdAt),
-    finishedAt: toIsoOrNull(row.finishedAt),
-  };
+  const renamed = { person: row.personId, to: row.recipient, from: row.sender, relay: row.relayName };
+  return show(emailView, { ...row, ...renamed });
 }
 
 type NewEmail = Pick<
@@ -211,20 +196,14 @@ export async function listEmails(
   filter: EmailFilter = {},
 ): Promise<Page<EmailView>> {
   const { person, kind, state } = filter;
-  return await walkPage<EmailRow, EmailView>(
-    tx,
-    {
-      from: `email INDEXED BY ${person === undefined ? "email_by_environment" : "email_by_person"}`,
-      columns: EMAIL.columns,
-      key: "seq",
-      led: [equals("environment_id", environmentId), equals("person_id", person)],
-      fits: [equals("kind", kind), equals("state", state)],
-      cost: "octet_length(text)",
-      after: readSeq(request.after),
-      limit: request.limit,
-    },
-    viewEmail,
-  );
+  const walk = {
+    index: person === undefined ? "email_by_environment" : "email_by_person",
+    key: "seq",
+    led: [equals("environment_id", environmentId), equals("person_id", person)],
+    fits: [equals("kind", kind), equals("state", state)],
+    cost: "octet_length(text)",
+  } as const;
+  return await walkPage(tx, EMAIL, request, walk, viewEmail);
 }
 
 /** One mail as the API shows it. Refuses with `not_found`. */

@@ -7,9 +7,9 @@ import { randomBytes } from "node:crypto";
 import { Resolver } from "node:dns/promises";
 import { domainToASCII } from "node:url";
 import { type Static, Type } from "typebox";
-import { type Clock, toIsoOrNull } from "../ground/clock.ts";
+import type { Clock } from "../ground/clock.ts";
 import { Refusal } from "../ground/refusal.ts";
-import { fields, timeOrNull } from "../ground/schema.ts";
+import { fields, show, timeOrNull } from "../ground/schema.ts";
 import type { Reader, Store, Writer } from "../store/port.ts";
 import { defineTable, integer, orNull, type RowOf, text } from "../store/table.ts";
 import { writeAudit } from "../watch/audit.ts";
@@ -64,15 +64,9 @@ const WORD = /^[a-z0-9](?:[a-z0-9+_-]|\.(?=[a-z0-9])){0,62}$/;
 
 /** The domain as the API shows it, with the record to paste. */
 export function viewSenderDomain(row: SenderDomain): Static<typeof senderDomainView> {
-  return {
-    domain: row.domain,
-    verified: row.verifiedAt !== null,
-    verifiedAt: toIsoOrNull(row.verifiedAt),
-    checkedAt: toIsoOrNull(row.checkedAt),
-    eventWord: row.eventWord,
-    accountWord: row.accountWord,
-    record: { type: "TXT", name: recordName(row.domain), value: recordValue(row.verificationToken) },
-  };
+  const { domain, verificationToken } = row;
+  const record = { type: "TXT", name: recordName(domain), value: recordValue(verificationToken) } as const;
+  return show(senderDomainView, { ...row, verified: row.verifiedAt !== null, record });
 }
 
 export function findSenderDomain(tx: Reader, environmentId: number): Promise<SenderDomain | null> {

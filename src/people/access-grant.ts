@@ -3,11 +3,11 @@
  * A grant is live when it is neither revoked nor expired.
  */
 import { type Static, Type } from "typebox";
-import { toIso, toIsoOrNull } from "../ground/clock.ts";
+import { toIsoOrNull } from "../ground/clock.ts";
 import { MAX_REASON_CHARS } from "../ground/limit.ts";
 import type { Page, PageRequest } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
-import { oneOf, textOrNull, time, timeOrNull } from "../ground/schema.ts";
+import { oneOf, show, textOrNull, time, timeOrNull } from "../ground/schema.ts";
 import { breaksPlainText, countChars, newId } from "../ground/text.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { defineTable, integer, orNull, type RowOf, text } from "../store/table.ts";
@@ -73,21 +73,8 @@ function isLive(row: GrantRow, nowMs: number): boolean {
 }
 
 export function viewGrant(row: GrantRow, nowMs: number): GrantView {
-  return {
-    id: row.id,
-    person: row.personId,
-    entitlement: row.entitlement,
-    source: row.source,
-    sourceRef: row.sourceRef,
-    relay: row.relayName,
-    eventId: row.eventId,
-    reason: row.reason,
-    live: isLive(row, nowMs),
-    grantedAt: toIso(row.grantedAt),
-    expiresAt: toIsoOrNull(row.expiresAt),
-    revokedAt: toIsoOrNull(row.revokedAt),
-    revokedBy: row.revokedBy,
-  };
+  const live = isLive(row, nowMs);
+  return show(grantView, { ...row, person: row.personId, relay: row.relayName, live });
 }
 
 export interface Grant extends Pick<GrantRow, GrantOrigin> {
@@ -213,18 +200,9 @@ export async function listGrants(
   at: { environmentId: number; personId: string; nowMs: number },
   request: PageRequest,
 ): Promise<Page<GrantView>> {
-  return await walkPage<GrantRow, GrantView>(
-    tx,
-    {
-      from: "access_grant INDEXED BY access_grant_by_person_id",
-      columns: ACCESS_GRANT.columns,
-      key: "id",
-      led: [equals("person_id", at.personId), equals("environment_id", at.environmentId)],
-      after: request.after,
-      limit: request.limit,
-    },
-    (row) => viewGrant(row, at.nowMs),
-  );
+  const led = [equals("person_id", at.personId), equals("environment_id", at.environmentId)];
+  const walk = { index: "access_grant_by_person_id", key: "id", led } as const;
+  return await walkPage(tx, ACCESS_GRANT, request, walk, (row) => viewGrant(row, at.nowMs));
 }
 
 /** Who holds an entitlement now: its live grants, or all live grants where none is named, newest first. */
@@ -234,23 +212,17 @@ export async function listHolders(
   request: PageRequest,
 ): Promise<Page<GrantView>> {
   const { environmentId, entitlement, nowMs } = at;
-  return await walkPage<GrantRow, GrantView>(
-    tx,
-    {
-      from: `access_grant INDEXED BY ${entitlement === undefined ? "access_grant_unrevoked" : "access_grant_by_entitlement"}`,
-      columns: ACCESS_GRANT.columns,
-      key: "id",
-      led: [
-        equals("environment_id", environmentId),
-        { sql: "revoked_at IS NULL", values: [] },
-        equals("entitlement", entitlement),
-      ],
-      fits: [{ sql: "(expires_at IS NULL OR expires_at > ?)", values: [nowMs] }],
-      after: request.after,
-      limit: request.limit,
-    },
-    (row) => viewGrant(row, nowMs),
-  );
+  const walk = {
+    index: entitlement === undefined ? "access_grant_unrevoked" : "access_grant_by_entitlement",
+    key: "id",
+    led: [
+      equals("environment_id", environmentId),
+      { sql: "revoked_at IS NULL", values: [] },
+      equals("entitlement", entitlement),
+    ],
+    fits: [{ sql: "(expires_at IS NULL OR expires_at > ?)", values: [nowMs] }],
+  } as const;
+  return await walkPage(tx, ACCESS_GRANT, request, walk, (row) => viewGrant(row, nowMs));
 }
 
 /** Ends every live grant of the entitlement the person holds, whatever its source; answers the ones it ended. */

@@ -3,11 +3,10 @@
  * true. A line with a once-key applies once per person and key. The balance never falls below zero. Relays add and never spend.
  */
 import { type Static, Type } from "typebox";
-import { toIso } from "../ground/clock.ts";
 import { MAX_CREDIT_LINE, MAX_ONCE_KEY_CHARS, MAX_REASON_CHARS } from "../ground/limit.ts";
 import { makePage, type Page, type PageRequest, readSeq } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
-import { oneOf, textOrNull, time } from "../ground/schema.ts";
+import { oneOf, show, textOrNull, time } from "../ground/schema.ts";
 import { breaksOneLine, breaksPlainText, countChars, newId } from "../ground/text.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { defineTable, given, integer, orNull, type RowOf, text } from "../store/table.ts";
@@ -52,17 +51,8 @@ export const creditView = Type.Object({
 type CreditView = Static<typeof creditView>;
 
 export function viewCredit(row: CreditRow): CreditView {
-  return {
-    id: row.id,
-    amount: row.amount,
-    balance: row.balance,
-    reason: row.reason,
-    source: row.source,
-    relay: row.relayName,
-    eventId: row.eventId,
-    key: row.onceKey?.startsWith("key:") ? row.onceKey.slice("key:".length) : null,
-    createdAt: toIso(row.createdAt),
-  };
+  const key = row.onceKey?.startsWith("key:") ? row.onceKey.slice("key:".length) : null;
+  return show(creditView, { ...row, relay: row.relayName, key });
 }
 
 /** A line to add: `amount` is an integer other than 0; negative spends. */

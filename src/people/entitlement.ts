@@ -4,15 +4,15 @@
  * catalog ends no grant; while live grants hold it, it is refused unless asked for with `force`.
  */
 import { type Static, Type } from "typebox";
-import { toIso } from "../ground/clock.ts";
 import { MAX_ACCESS_SLUGS, MAX_TITLE_CHARS } from "../ground/limit.ts";
-import { makeNameKey, makePage, type Page, type PageRequest, parseNameKey } from "../ground/page.ts";
+import type { Page, PageRequest } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
-import { time } from "../ground/schema.ts";
+import { show, time } from "../ground/schema.ts";
 import { CATALOG_NAME } from "../ground/shape.ts";
 import { breaksOneLine, countChars } from "../ground/text.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { defineTable, integer, type RowOf, text } from "../store/table.ts";
+import { pageByName } from "../store/walk.ts";
 
 interface Entitlement {
   kind: "access" | "product" | "plan";
@@ -89,8 +89,8 @@ export const accessSlugView = Type.Object({
 });
 type AccessSlugView = Static<typeof accessSlugView>;
 
-function viewAccessSlug({ slug, title, createdAt }: AccessSlugRow): AccessSlugView {
-  return { slug, title, entitlement: `${ACCESS}${slug}`, createdAt: toIso(createdAt) };
+function viewAccessSlug(row: AccessSlugRow): AccessSlugView {
+  return show(accessSlugView, { ...row, entitlement: `${ACCESS}${row.slug}` });
 }
 
 export function findAccessSlug(
@@ -114,17 +114,7 @@ export async function pageAccessSlugs(
   environmentId: number,
   request: PageRequest,
 ): Promise<Page<AccessSlugView>> {
-  const rest = `WHERE environment_id = $environmentId
-      AND ($createdAt IS NULL OR created_at < $createdAt OR (created_at = $createdAt AND slug > $name))
-    ORDER BY created_at DESC, slug LIMIT $limit`;
-  const values = { environmentId, ...parseNameKey(request.after), limit: request.limit + 1 };
-  const rows = await ACCESS_SLUG.all(tx, rest, values);
-  return makePage(
-    rows,
-    request,
-    ({ createdAt, slug }) => makeNameKey({ createdAt, name: slug }),
-    viewAccessSlug,
-  );
+  return await pageByName(tx, ACCESS_SLUG, "slug", environmentId, request, viewAccessSlug);
 }
 
 /** A slug as it is written; an absent title is the slug. */

@@ -4,10 +4,9 @@
  * anyone; a token names one person and never moves to another by itself. Source: the specification's "Map names with meaning".
  */
 import { type Static, Type } from "typebox";
-import { toIso } from "../ground/clock.ts";
 import { MAX_ACCOUNT_TOKEN_CHARS } from "../ground/limit.ts";
 import { Refusal } from "../ground/refusal.ts";
-import { time } from "../ground/schema.ts";
+import { show, time } from "../ground/schema.ts";
 import type { PersonKey } from "../ground/shape.ts";
 import { breaksOneLine } from "../ground/text.ts";
 import type { Reader, Writer } from "../store/port.ts";
@@ -92,8 +91,8 @@ const PERSON_TOKEN = defineTable({
 export const tokenView = Type.Object({ token: Type.String(), createdAt: time });
 type TokenView = Static<typeof tokenView>;
 
-function viewToken({ token, createdAt }: RowOf<typeof PERSON_TOKEN>): TokenView {
-  return { token, createdAt: toIso(createdAt) };
+function viewToken(row: RowOf<typeof PERSON_TOKEN>): TokenView {
+  return show(tokenView, row);
 }
 
 export function findPersonByToken(

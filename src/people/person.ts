@@ -3,7 +3,6 @@
  * Creating is person-invite.ts, erasing person-erase.ts; this file never creates and never deletes.
  */
 import { type Static, Type } from "typebox";
-import { toIso } from "../ground/clock.ts";
 import { isJsonObject, type Json, type JsonObject, writeJson } from "../ground/json.ts";
 import {
   MAX_ATTRIBUTES_BYTES,
@@ -13,7 +12,7 @@ import {
 } from "../ground/limit.ts";
 import type { Page, PageRequest } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
-import { oneOf, time } from "../ground/schema.ts";
+import { oneOf, show, time } from "../ground/schema.ts";
 import { breaksPlainText, utf8Bytes } from "../ground/text.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { defineTable, integer, json, type RowOf, text } from "../store/table.ts";
@@ -55,15 +54,7 @@ export const personView = Type.Object({
 type PersonView = Static<typeof personView>;
 
 export function viewPerson(row: PersonRow): PersonView {
-  return {
-    id: row.id,
-    email: row.email,
-    status: row.status,
-    attributes: row.attributes,
-    createdBy: row.createdBy,
-    createdAt: toIso(row.createdAt),
-    updatedAt: toIso(row.updatedAt),
-  };
+  return show(personView, row);
 }
 
 export function findPerson(tx: Reader, environmentId: number, personId: string): Promise<PersonRow | null> {
@@ -117,23 +108,17 @@ export async function listPersons(
 ): Promise<Page<PersonView>> {
   const q = toEmailKey(filter.q?.trim() ?? "");
   const sought = { sql: "(instr(email_key, ?) > 0 OR substr(id, 1, length(?)) = ?)", values: [q, q, q] };
-  return await walkPage<PersonRow, PersonView>(
-    tx,
-    {
-      from: "person INDEXED BY person_by_environment",
-      columns: PERSON.columns,
-      key: "id",
-      led: [equals("environment_id", environmentId)],
-      fits: [
-        { sql: "status <> 'erased'", values: [] },
-        q === "" ? undefined : sought,
-        equals("status", filter.status),
-      ],
-      after: request.after,
-      limit: request.limit,
-    },
-    (row) => viewPerson(PERSON.read(row)),
-  );
+  const walk = {
+    index: "person_by_environment",
+    key: "id",
+    led: [equals("environment_id", environmentId)],
+    fits: [
+      { sql: "status <> 'erased'", values: [] },
+      q === "" ? undefined : sought,
+      equals("status", filter.status),
+    ],
+  } as const;
+  return await walkPage(tx, PERSON, request, walk, viewPerson);
 }
 
 interface PersonChange {

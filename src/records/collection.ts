@@ -4,14 +4,13 @@
  * when asked to.
  */
 import { type Static, Type } from "typebox";
-import { toIso } from "../ground/clock.ts";
 import { type JsonObject, writeJson } from "../ground/json.ts";
-import { makeNameKey, makePage, type Page, type PageRequest, parseNameKey } from "../ground/page.ts";
+import type { Page, PageRequest } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
-import { oneOf, time } from "../ground/schema.ts";
+import { oneOf, show, time } from "../ground/schema.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { defineTable, integer, json, type RowOf, text } from "../store/table.ts";
-import { type LookedAt, reach } from "../store/walk.ts";
+import { type LookedAt, pageByName, reach } from "../store/walk.ts";
 import {
   COLLECTION_KINDS,
   type CollectionDefinition,
@@ -50,8 +49,7 @@ export const collectionView = Type.Object({
 export type CollectionView = Static<typeof collectionView>;
 
 export function viewCollection(row: CollectionRow): CollectionView {
-  const { name, kind, fields, version, createdAt, updatedAt } = row;
-  return { name, kind, fields, version, createdAt: toIso(createdAt), updatedAt: toIso(updatedAt) };
+  return show(collectionView, row);
 }
 
 export function listFields({ fields }: Pick<CollectionRow, "fields">): FieldRules {
@@ -92,15 +90,7 @@ export async function listCollections(
   environmentId: number,
   request: PageRequest,
 ): Promise<Page<CollectionView>> {
-  const rest = `WHERE environment_id = $environmentId
-      AND ($createdAt IS NULL OR created_at < $createdAt OR (created_at = $createdAt AND name > $name))
-    ORDER BY created_at DESC, name LIMIT $limit`;
-  const rows = await COLLECTION.all(tx, rest, {
-    environmentId,
-    ...parseNameKey(request.after),
-    limit: request.limit + 1,
-  });
-  return makePage(rows, request, makeNameKey, viewCollection);
+  return await pageByName(tx, COLLECTION, "name", environmentId, request, viewCollection);
 }
 
 /** Refuses with `name_taken`. */

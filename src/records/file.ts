@@ -3,11 +3,10 @@
  * only what the uploader said, so whoever serves a file must not let a browser run it.
  */
 import { type Static, Type } from "typebox";
-import { toIso } from "../ground/clock.ts";
 import { MAX_FILE_BYTES, MAX_FILE_NAME_CHARS } from "../ground/limit.ts";
 import type { Page, PageRequest } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
-import { time } from "../ground/schema.ts";
+import { show, time } from "../ground/schema.ts";
 import { breaksOneLine, countChars, newId } from "../ground/text.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { bytes, defineTable, integer, type RowOf, text } from "../store/table.ts";
@@ -46,8 +45,7 @@ const HERE = "WHERE id = $fileId AND environment_id = $environmentId";
 const MEDIA_TYPE = /^[a-z0-9][a-z0-9!#$&^_.+-]{0,63}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,63}$/;
 
 export function viewFile(row: FileRow): FileView {
-  const { id, name, mediaType, bytes, createdAt } = row;
-  return { id, name, mediaType, bytes, createdAt: toIso(createdAt) };
+  return show(fileView, row);
 }
 
 export interface Upload {
@@ -113,18 +111,9 @@ export async function listFiles(
   environmentId: number,
   request: PageRequest,
 ): Promise<Page<FileView>> {
-  return await walkPage<FileRow, FileView>(
-    tx,
-    {
-      from: "file INDEXED BY file_by_environment",
-      columns: LISTED.columns,
-      key: "id",
-      led: [equals("environment_id", environmentId)],
-      after: request.after,
-      limit: request.limit,
-    },
-    viewFile,
-  );
+  const led = [equals("environment_id", environmentId)];
+  const walk = { index: "file_by_environment", key: "id", led } as const;
+  return await walkPage(tx, LISTED, request, walk, viewFile);
 }
 
 /** Refuses with `not_found`, and with `in_use` while a record holds it. */

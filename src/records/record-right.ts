@@ -15,7 +15,7 @@ import type { Reader } from "../store/port.ts";
 import { equals, type Walk, walkPage } from "../store/walk.ts";
 import type { CollectionRow } from "./collection.ts";
 import type { CollectionKind } from "./collection-definition.ts";
-import { type Address, RECORD, type RecordRow, type RecordView, viewRecord } from "./record.ts";
+import { type Address, RECORD, type RecordView, viewRecord } from "./record.ts";
 
 export function mayRead(kind: CollectionKind, address: Address, personId: string): boolean {
   return kind === "shared" || address.ownerId === personId || address.recipientId === personId;
@@ -52,20 +52,17 @@ export async function listRecords(
   request: PageRequest,
   filter: RecordFilter = {},
 ): Promise<Page<RecordView>> {
-  return await walkPage<RecordRow, RecordView>(
-    tx,
-    {
-      ...walkOf(environmentId, collection, request),
-      from: `record INDEXED BY ${indexOf(filter)}`,
-      led: [
-        ...inCollection(environmentId, collection),
-        equals("owner_id", filter.owner),
-        filter.owner === undefined ? equals("recipient_id", filter.to) : undefined,
-      ],
-      fits: [filter.owner === undefined ? undefined : equals("recipient_id", filter.to)],
-    },
-    (row) => viewRecord(RECORD.read(row)),
-  );
+  const walk: Walk = {
+    ...walkOf(environmentId, collection),
+    index: indexOf(filter),
+    led: [
+      ...inCollection(environmentId, collection),
+      equals("owner_id", filter.owner),
+      filter.owner === undefined ? equals("recipient_id", filter.to) : undefined,
+    ],
+    fits: [filter.owner === undefined ? undefined : equals("recipient_id", filter.to)],
+  };
+  return await walkPage(tx, RECORD, request, walk, viewRecord);
 }
 
 /** The records of the collection that a signed-in person may read. */
@@ -77,16 +74,11 @@ export async function listRecordsFor(
   request: PageRequest,
 ): Promise<Page<RecordView>> {
   if (collection.kind === "shared") return listRecords(tx, environmentId, collection, request);
-  const walk = walkOf(environmentId, collection, request);
+  const walk = walkOf(environmentId, collection);
+  const rowsOf = (column: "owner_id" | "recipient_id") =>
+    walkPage(tx, RECORD, request, walkOfPerson(walk, column, personId), (row) => row);
   // Two lists in one order, each through its own index; the nearer end of the two is how far both were looked at.
-  const pages = [
-    await walkPage<RecordRow, RecordRow>(tx, walkOfPerson(walk, "owner_id", personId), (row) =>
-      RECORD.read(row),
-    ),
-    await walkPage<RecordRow, RecordRow>(tx, walkOfPerson(walk, "recipient_id", personId), (row) =>
-      RECORD.read(row),
-    ),
-  ];
+  const pages = [await rowsOf("owner_id"), await rowsOf("recipient_id")];
   const floor = Math.max(...pages.map(({ next }) => (next === null ? 0 : (readSeq(readCursor(next)) ?? 0))));
   const found = new Map(pages.flatMap(({ items }) => items).map((row) => [row.seq, row]));
   const rows = [...found.values()]
@@ -96,22 +88,15 @@ export async function listRecordsFor(
   return page.next === null && floor > 0 ? { items: page.items, next: makeCursor(String(floor)) } : page;
 }
 
-function walkOf(environmentId: number, collection: CollectionRow, request: PageRequest): Walk {
-  return {
-    from: "record INDEXED BY record_by_collection",
-    columns: RECORD.columns,
-    key: "seq",
-    led: inCollection(environmentId, collection),
-    // Data goes into the answer whole.
-    cost: "octet_length(data)",
-    after: readSeq(request.after),
-    limit: request.limit,
-  };
+function walkOf(environmentId: number, collection: CollectionRow): Walk {
+  const led = inCollection(environmentId, collection);
+  // Data goes into the answer whole.
+  return { index: "record_by_collection", key: "seq", led, cost: "octet_length(data)" };
 }
 
 function walkOfPerson(walk: Walk, column: "owner_id" | "recipient_id", personId: string): Walk {
   const index = column === "owner_id" ? OWNER_INDEX : RECIPIENT_INDEX;
-  return { ...walk, from: `record INDEXED BY ${index}`, led: [...walk.led, equals(column, personId)] };
+  return { ...walk, index, led: [...walk.led, equals(column, personId)] };
 }
 
 function inCollection(environmentId: number, collection: CollectionRow) {

@@ -3,10 +3,9 @@
  * that field rules, plain-text law, file law and address rules always apply. Whether a change is captured is the transaction's origin.
  */
 import { type Static, Type } from "typebox";
-import { toIso } from "../ground/clock.ts";
 import type { Json, JsonObject } from "../ground/json.ts";
 import { type Problem, Refusal } from "../ground/refusal.ts";
-import { orNull as nullOr, time } from "../ground/schema.ts";
+import { orNull as nullOr, show, time } from "../ground/schema.ts";
 import { newId } from "../ground/text.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { defineTable, given, integer, json, orNull, type RowOf, text } from "../store/table.ts";
@@ -52,16 +51,8 @@ export const recordView = Type.Object({
 export type RecordView = Static<typeof recordView>;
 
 export function viewRecord(row: Omit<RecordRow, "seq" | "environmentId">): RecordView {
-  return {
-    id: row.id,
-    collection: row.collection,
-    data: row.data,
-    owner: row.ownerId,
-    recipient: row.recipientId,
-    createdAt: toIso(row.createdAt),
-    updatedAt: toIso(row.updatedAt),
-    by: row.writtenBy,
-  };
+  const renamed = { owner: row.ownerId, recipient: row.recipientId, by: row.writtenBy };
+  return show(recordView, { ...row, ...renamed });
 }
 
 export interface RecordWrite {

@@ -7,7 +7,7 @@
 import { type Static, Type } from "typebox";
 import { isJsonObject, type Json, writeJson } from "../ground/json.ts";
 import { MAX_TITLE_CHARS } from "../ground/limit.ts";
-import { makeNameKey, makePage, type Page, type PageRequest, parseNameKey } from "../ground/page.ts";
+import type { Page, PageRequest } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
 import type { RefusalCode } from "../ground/refusal-code.ts";
 import type { ResultCode } from "../ground/result-code.ts";
@@ -15,6 +15,7 @@ import { CATALOG_NAME, RELAY_NAME } from "../ground/shape.ts";
 import { breaksOneLine, countChars } from "../ground/text.ts";
 import type { Reader, SqlNames, Writer } from "../store/port.ts";
 import { type defineTable, integer, json, orNull, type RowOf, text } from "../store/table.ts";
+import { pageByName } from "../store/walk.ts";
 import { writeAudit } from "../watch/audit.ts";
 
 export type ItemKind = "product" | "plan";
@@ -110,11 +111,7 @@ export class CatalogItems<Row extends ItemRow, View> {
 
   /** Every item, newest first. */
   async list(tx: Reader, environmentId: number, request: PageRequest): Promise<Page<View>> {
-    const rest = `WHERE environment_id = $environmentId
-        AND ($createdAt IS NULL OR created_at < $createdAt OR (created_at = $createdAt AND name > $name))
-      ORDER BY created_at DESC, name LIMIT $limit`;
-    const values = { environmentId, ...parseNameKey(request.after), limit: request.limit + 1 };
-    return makePage(await this.#table.all(tx, rest, values), request, makeNameKey, this.#view);
+    return await pageByName(tx, this.#table, "name", environmentId, request, this.#view);
   }
 
   /** Where a signed-in person goes to pay. Refuses with `not_found`, and with `product_not_sellable` or `plan_not_sellable`. */

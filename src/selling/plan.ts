@@ -3,9 +3,8 @@
  * default, the one people without a subscription are on. It never touches a subscription.
  */
 import { type Static, Type } from "typebox";
-import { toIso } from "../ground/clock.ts";
 import { Refusal } from "../ground/refusal.ts";
-import { orNull, time } from "../ground/schema.ts";
+import { orNull, show, time } from "../ground/schema.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { defineTable, flag, type RowOf } from "../store/table.ts";
 import {
@@ -35,15 +34,7 @@ export const planView = Type.Object({
 });
 
 export function viewPlan(row: Plan): Static<typeof planView> {
-  return {
-    name: row.name,
-    title: row.title,
-    default: row.isDefault,
-    soldThrough: row.soldThrough,
-    version: row.version,
-    createdAt: toIso(row.createdAt),
-    updatedAt: toIso(row.updatedAt),
-  };
+  return show(planView, { ...row, default: row.isDefault });
 }
 
 export const plans = new CatalogItems({

@@ -3,10 +3,9 @@
  * a product changes or goes: this file never touches a grant, a credit or a receipt.
  */
 import { type Static, Type } from "typebox";
-import { toIso } from "../ground/clock.ts";
 import { MAX_CREDIT_LINE } from "../ground/limit.ts";
 import { Refusal } from "../ground/refusal.ts";
-import { orNull, time } from "../ground/schema.ts";
+import { orNull, show, time } from "../ground/schema.ts";
 import { ENTITLEMENT_NAME } from "../ground/shape.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { defineTable, integer, type RowOf, text } from "../store/table.ts";
@@ -44,16 +43,7 @@ export const productView = Type.Object({
 });
 
 export function viewProduct(row: Product): Static<typeof productView> {
-  return {
-    name: row.name,
-    title: row.title,
-    key: row.key,
-    credits: row.credits,
-    soldThrough: row.soldThrough,
-    version: row.version,
-    createdAt: toIso(row.createdAt),
-    updatedAt: toIso(row.updatedAt),
-  };
+  return show(productView, row);
 }
 
 export const products = new CatalogItems({

@@ -3,11 +3,10 @@
  * ever changed or removed here. What a purchase grants is written in the same transaction (sale.ts).
  */
 import { type Static, Type } from "typebox";
-import { toIso } from "../ground/clock.ts";
 import type { JsonObject } from "../ground/json.ts";
 import type { Page, PageRequest } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
-import { oneOf, orNull as shownOrNull, textOrNull, time } from "../ground/schema.ts";
+import { oneOf, show, orNull as shownOrNull, textOrNull, time } from "../ground/schema.ts";
 import type { Reader } from "../store/port.ts";
 import { defineTable, integer, json, orNull, type RowOf, text } from "../store/table.ts";
 import { equals, walkPage } from "../store/walk.ts";
@@ -86,10 +85,13 @@ export function findPurchase(
 }
 
 /** A row of `SHOWN`. */
-type ShownPurchase = Purchase & { refundedBy: string | null };
+type ShownPurchase = Purchase & Refunded;
+interface Refunded {
+  refundedBy: string | null;
+}
 
-const SHOWN = `${PURCHASE.columnsOf("p")}, CASE WHEN p.kind = 'purchase' THEN (SELECT r.id FROM purchase r
-  WHERE r.environment_id = p.environment_id AND r.kind = 'refund' AND r.ref = p.ref) END AS refundedBy`;
+const SHOWN = `${PURCHASE.columnsOf("purchase")}, CASE WHEN purchase.kind = 'purchase' THEN (SELECT r.id FROM purchase r
+  WHERE r.environment_id = purchase.environment_id AND r.kind = 'refund' AND r.ref = purchase.ref) END AS refundedBy`;
 
 interface PurchaseFilter {
   /** The ref of a receipt, which its refund bears too. */
@@ -107,24 +109,19 @@ export async function listPurchases(
 ): Promise<Page<PurchaseView>> {
   const { person, kind, ref } = filter;
   const index = ref !== undefined ? "by_ref" : person !== undefined ? "by_person_id" : "by_environment";
-  return await walkPage(
-    tx,
-    {
-      from: `purchase p INDEXED BY purchase_${index}`,
-      columns: SHOWN,
-      key: "p.id",
-      led: [
-        equals("p.environment_id", environmentId),
-        equals("p.ref", ref),
-        ref === undefined ? equals("p.person_id", person) : undefined,
-      ],
-      fits: [equals("p.kind", kind), ref === undefined ? undefined : equals("p.person_id", person)],
-      cost: "octet_length(p.data)",
-      after: request.after,
-      limit: request.limit,
-    },
-    viewPurchase,
-  );
+  const walk = {
+    index: `purchase_${index}`,
+    columns: SHOWN,
+    key: "id",
+    led: [
+      equals("environment_id", environmentId),
+      equals("ref", ref),
+      ref === undefined ? equals("person_id", person) : undefined,
+    ],
+    fits: [equals("kind", kind), ref === undefined ? undefined : equals("person_id", person)],
+    cost: "octet_length(data)",
+  } as const;
+  return await walkPage<Purchase, PurchaseView, Refunded>(tx, PURCHASE, request, walk, viewPurchase);
 }
 
 /** One receipt or refund as the API shows it. Refuses with `not_found`. */
@@ -133,31 +130,14 @@ export async function requirePurchaseView(
   environmentId: number,
   id: string,
 ): Promise<PurchaseView> {
-  const sql = `SELECT ${SHOWN} FROM purchase p WHERE p.environment_id = ?1 AND p.id = ?2`;
+  const sql = `SELECT ${SHOWN} FROM purchase WHERE environment_id = ?1 AND id = ?2`;
   const row = await tx.get<ShownPurchase>(sql, environmentId, id);
-  if (row !== null) return viewPurchase(row);
+  if (row !== null) return viewPurchase(PURCHASE.read(row));
   throw new Refusal("not_found", "No receipt with this id exists here; the list of purchases shows them.");
 }
 
-function viewPurchase(stored: ShownPurchase): PurchaseView {
-  const { data, ...row } = PURCHASE.read(stored);
-  return {
-    id: row.id,
-    kind: row.kind,
-    ref: row.ref,
-    itemKind: row.itemKind,
-    item: row.item,
-    person: row.personId,
-    origin: row.origin,
-    relay: row.relayName,
-    eventId: row.eventId,
-    refunds: row.refunds,
-    refundedBy: row.refundedBy,
-    amountMinor: row.amountMinor,
-    currency: row.currency,
-    granted: data.granted ?? null,
-    takenBack: data.takenBack ?? null,
-    data: data.given ?? {},
-    createdAt: toIso(row.createdAt),
-  };
+function viewPurchase(row: ShownPurchase): PurchaseView {
+  const { granted = null, takenBack = null, given = {} } = row.data;
+  const renamed = { person: row.personId, relay: row.relayName, granted, takenBack, data: given };
+  return show(purchaseView, { ...row, ...renamed });
 }

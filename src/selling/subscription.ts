@@ -3,10 +3,9 @@
  * it (by-hand and purchase grants stay). It never decides who may start or end one: that is plan-sale.ts.
  */
 import { type Static, Type } from "typebox";
-import { toIso, toIsoOrNull } from "../ground/clock.ts";
 import type { Page, PageRequest } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
-import { oneOf, textOrNull, time, timeOrNull } from "../ground/schema.ts";
+import { oneOf, show, textOrNull, time, timeOrNull } from "../ground/schema.ts";
 import { newId } from "../ground/text.ts";
 import { grantAccess, listLiveGrants, revokeGrantsOfSource } from "../people/access-grant.ts";
 import type { Reader, Writer } from "../store/port.ts";
@@ -56,18 +55,7 @@ export const subscriptionView = Type.Object({
 type SubscriptionView = Static<typeof subscriptionView>;
 
 export function viewSubscription(row: Subscription): SubscriptionView {
-  return {
-    id: row.id,
-    person: row.personId,
-    plan: row.plan,
-    status: row.status,
-    billedBy: row.billedBy,
-    relay: row.relayName,
-    eventId: row.eventId,
-    startedAt: toIso(row.startedAt),
-    renewedAt: toIsoOrNull(row.renewedAt),
-    endedAt: toIsoOrNull(row.endedAt),
-  };
+  return show(subscriptionView, { ...row, person: row.personId, relay: row.relayName });
 }
 
 export function findActiveSubscription(
@@ -91,19 +79,13 @@ export async function listSubscriptions(
   request: PageRequest,
   filter: SubscriptionFilter = {},
 ): Promise<Page<SubscriptionView>> {
-  return await walkPage(
-    tx,
-    {
-      from: `subscription INDEXED BY subscription_by_${filter.person === undefined ? "environment" : "person"}`,
-      columns: SUBSCRIPTION.columns,
-      key: "id",
-      led: [equals("environment_id", environmentId), equals("person_id", filter.person)],
-      fits: [equals("status", filter.status)],
-      after: request.after,
-      limit: request.limit,
-    },
-    viewSubscription,
-  );
+  const walk = {
+    index: `subscription_by_${filter.person === undefined ? "environment" : "person"}`,
+    key: "id",
+    led: [equals("environment_id", environmentId), equals("person_id", filter.person)],
+    fits: [equals("status", filter.status)],
+  } as const;
+  return await walkPage(tx, SUBSCRIPTION, request, walk, viewSubscription);
 }
 
 /** Starts one and grants its plan's key, sourced on it. There must be no active one. Answers its id and the grant's. */

@@ -4,9 +4,18 @@
  * between two, so that no list holds up a receiver. It never knows what is listed.
  */
 
-import { makeCursor, makePage, type Page, type PageRequest, readCursor } from "../ground/page.ts";
+import {
+  makeCursor,
+  makeNameKey,
+  makePage,
+  type Page,
+  type PageRequest,
+  parseNameKey,
+  readCursor,
+  readSeq,
+} from "../ground/page.ts";
 import { type IdPrefix, idFloor, idTime } from "../ground/text.ts";
-import type { Reader, SqlValue, Store } from "./port.ts";
+import type { Reader, SqlNames, SqlValue, Store } from "./port.ts";
 
 /** Rows that one step looks at. */
 const MAX_LOOKED_AT = 1_000;
@@ -20,12 +29,17 @@ export interface Condition {
   values: readonly SqlValue[];
 }
 
-export interface Walk {
-  /** The table, with an `INDEXED BY` where the planner needs one. */
-  from: string;
+/** What is listed: a table, or some of its columns. */
+interface Listed<Row> {
+  name: string;
   columns: string;
+  read(stored: object): Row;
+}
+
+export interface Walk {
+  index: string;
   /** Orders the list, the newest highest; unique in it. */
-  key: string;
+  key: "id" | "seq";
   /** What the index is led by: it yields no row that fails these. */
   led: readonly (Condition | undefined)[];
   /** What is asked of each row that the index yields. */
@@ -34,9 +48,8 @@ export interface Walk {
   cost?: string;
   /** Joined for the rows of the answer alone. */
   join?: string;
-  /** The key of the last row seen, as the key's own type; null: from the newest. */
-  after: SqlValue;
-  limit: number;
+  /** Selected instead of the table's own columns, which it holds too. */
+  columns?: string;
 }
 
 /** `column = value`, or undefined where nothing is asked. */
@@ -45,16 +58,21 @@ export function equals(column: string, value: SqlValue | undefined): Condition |
 }
 
 /** One step of a list: a page that may be short, or empty, and still have a next one. */
-export async function walkPage<Row, Item>(
+export async function walkPage<Row, Item, More = unknown>(
   tx: Reader,
+  table: Listed<Row>,
+  request: PageRequest,
   walk: Walk,
-  toItem: (row: Row) => Item,
+  toItem: (row: Row & More) => Item,
 ): Promise<Page<Item>> {
-  const { from, key, limit } = walk;
+  const { limit } = request;
+  const key = `${table.name}.${walk.key}`;
+  const from = `${table.name} INDEXED BY ${walk.index}`;
+  const after = walk.key === "seq" ? readSeq(request.after) : request.after;
   const fits = (walk.fits ?? []).filter((one) => one !== undefined);
   const led = [
     ...walk.led.filter((one) => one !== undefined),
-    ...(walk.after === null ? [] : [{ sql: `${key} < ?`, values: [walk.after] }]),
+    ...(after === null ? [] : [{ sql: `${key} < ?`, values: [after] }]),
   ];
   const most = fits.length === 0 ? limit + 1 : MAX_LOOKED_AT;
   const looked = await tx.all<LookedAt>(
@@ -64,8 +82,8 @@ export async function walkPage<Row, Item>(
   const { floor, ended } = reach(looked, most);
   if (floor === null) return { items: [], next: null };
   const asked = [...led, { sql: `${key} >= ?`, values: [floor] }, ...fits];
-  const rows = await tx.all<Row & { walkKey: string | number }>(
-    `SELECT ${walk.columns}, ${key} AS walkKey FROM ${from} ${walk.join ?? ""}
+  const rows = await tx.all<{ walkKey: string | number }>(
+    `SELECT ${walk.columns ?? table.columns}, ${key} AS walkKey FROM ${from} ${walk.join ?? ""}
      WHERE ${textOf(asked)} ORDER BY ${key} DESC LIMIT ${limit + 1}`,
     ...valuesOf(asked),
   );
@@ -73,7 +91,7 @@ export async function walkPage<Row, Item>(
     rows,
     { limit, after: null },
     (row) => row.walkKey,
-    ({ walkKey: _, ...row }) => toItem(row as Row),
+    ({ walkKey: _, ...row }) => toItem(table.read(row) as Row & More),
   );
   return page.next === null && !ended ? { items: page.items, next: makeCursor(String(floor)) } : page;
 }
@@ -107,6 +125,25 @@ function textOf(conditions: readonly Condition[]): string {
 function valuesOf(conditions: readonly Condition[]): SqlValue[] {
   return conditions.flatMap(({ values }) => values);
 }
+
+/** A page of what is told apart by a name (in this environment; null: anywhere): the newest first, those of one moment by name. */
+export async function pageByName<Name extends string, Row extends Named<Name>, Item>(
+  tx: Reader,
+  table: { all(tx: Reader, rest: string, values: SqlNames): Promise<Row[]> },
+  name: Name,
+  environmentId: number | null,
+  request: PageRequest,
+  toItem: (row: Row) => Item,
+): Promise<Page<Item>> {
+  const rest = `WHERE ${environmentId === null ? "" : "environment_id = $environmentId AND"}
+      ($createdAt IS NULL OR created_at < $createdAt OR (created_at = $createdAt AND ${name} > $name))
+    ORDER BY created_at DESC, ${name} LIMIT $limit`;
+  const values = { environmentId, ...parseNameKey(request.after), limit: request.limit + 1 };
+  const keyOf = (row: Row) => makeNameKey({ createdAt: row.createdAt, name: row[name] });
+  return makePage(await table.all(tx, rest, values), request, keyOf, toItem);
+}
+
+type Named<Name extends string> = Readonly<Record<Name, string>> & { createdAt: number };
 
 /**
  * A whole page of a list, step by step, each a read of its own; short where the steps were spent. Large items are not gathered: their page

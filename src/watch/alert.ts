@@ -4,10 +4,9 @@
  */
 import { type Static, Type } from "typebox";
 import { alertOn, findEnvironmentById } from "../account/environment.ts";
-import { toIso, toIsoOrNull } from "../ground/clock.ts";
 import { DAY_MS } from "../ground/limit.ts";
 import type { Page, PageRequest } from "../ground/page.ts";
-import { time, timeOrNull } from "../ground/schema.ts";
+import { show, time, timeOrNull } from "../ground/schema.ts";
 import { newId } from "../ground/text.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { defineTable, integer, orNull, type RowOf, text } from "../store/table.ts";
@@ -156,13 +155,13 @@ export async function markAlertMailed(tx: Writer, id: string, nowMs: number): Pr
 export async function listAlerts(
   tx: Reader,
   environmentId: number,
-  { after, limit }: PageRequest,
+  request: PageRequest,
 ): Promise<Page<AlertView>> {
-  const from = "alert INDEXED BY alert_by_environment_id";
   const led = [equals("environment_id", environmentId)];
-  return await walkPage(tx, { from, columns: ALERT.columns, key: "id", led, after, limit }, viewAlert);
+  const walk = { index: "alert_by_environment_id", key: "id", led } as const;
+  return await walkPage(tx, ALERT, request, walk, viewAlert);
 }
 
-function viewAlert({ environmentId: _, at, lastAt, mailedAt, ...row }: AlertRow): AlertView {
-  return { ...row, at: toIso(at), lastAt: toIso(lastAt), mailedAt: toIsoOrNull(mailedAt) };
+function viewAlert(row: AlertRow): AlertView {
+  return show(alertView, row);
 }

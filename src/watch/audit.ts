@@ -3,10 +3,9 @@
  * nothing; what is a secret must come here as a fingerprint.
  */
 import { type Static, Type } from "typebox";
-import { toIso } from "../ground/clock.ts";
 import type { Json } from "../ground/json.ts";
-import { type Page, type PageRequest, readSeq } from "../ground/page.ts";
-import { json as anyJson, orNull as shownOrNull, time } from "../ground/schema.ts";
+import type { Page, PageRequest } from "../ground/page.ts";
+import { json as anyJson, show, orNull as shownOrNull, time } from "../ground/schema.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { defineTable, given, integer, json, orNull, type RowOf, text } from "../store/table.ts";
 import { equals, walkPage } from "../store/walk.ts";
@@ -90,32 +89,26 @@ export async function listAudit(
     kind === "change" || target !== undefined || actor !== undefined || action !== undefined;
   const index =
     target !== undefined ? "audit_by_target" : changesOnly ? "audit_changes" : "audit_by_environment";
-  return await walkPage(
-    tx,
-    {
-      from: `audit INDEXED BY ${index}`,
-      columns: AUDIT.columns,
-      key: "seq",
-      led: [
-        equals("environment_id", environmentId),
-        equals("target", target),
-        changesOnly ? { sql: "event_id IS NULL", values: [] } : undefined,
-      ],
-      fits: [
-        kind === "run" ? { sql: "event_id IS NOT NULL", values: [] } : undefined,
-        equals("actor", actor),
-        equals("action", action),
-      ],
-      cost: "octet_length(before) + octet_length(after)",
-      after: readSeq(request.after),
-      limit: request.limit,
-    },
-    (stored: AuditRow) => viewAudit(AUDIT.read(stored)),
-  );
+  const walk = {
+    index,
+    key: "seq",
+    led: [
+      equals("environment_id", environmentId),
+      equals("target", target),
+      changesOnly ? { sql: "event_id IS NULL", values: [] } : undefined,
+    ],
+    fits: [
+      kind === "run" ? { sql: "event_id IS NOT NULL", values: [] } : undefined,
+      equals("actor", actor),
+      equals("action", action),
+    ],
+    cost: "octet_length(before) + octet_length(after)",
+  } as const;
+  return await walkPage(tx, AUDIT, request, walk, viewAudit);
 }
 
-function viewAudit({ seq, environmentId: _, at, ...row }: AuditRow): AuditView {
-  return { id: auditId(at, seq), at: toIso(at), ...row };
+function viewAudit(row: AuditRow): AuditView {
+  return show(auditView, { ...row, id: auditId(row.at, row.seq) });
 }
 
 /** `aud_` and a UUIDv7 made of the row's time and number, so that it need not be stored. */

@@ -3,9 +3,8 @@
  * It never finds a problem itself; the rooms that know do.
  */
 import { type Static, Type } from "typebox";
-import { toIso, toIsoOrNull } from "../ground/clock.ts";
 import type { Page, PageRequest } from "../ground/page.ts";
-import { time, timeOrNull } from "../ground/schema.ts";
+import { show, time, timeOrNull } from "../ground/schema.ts";
 import { newId } from "../ground/text.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { defineTable, integer, orNull, type RowOf, text } from "../store/table.ts";
@@ -103,23 +102,17 @@ export async function listProblems(
   standing: boolean,
   request: PageRequest,
 ): Promise<Page<ProblemView>> {
-  return await walkPage(
-    tx,
-    {
-      from: `problem INDEXED BY ${standing ? "problem_by_standing" : "problem_by_environment"}`,
-      columns: PROBLEM.columns,
-      key: "id",
-      led: [
-        equals("environment_id", environmentId),
-        standing ? { sql: "cleared_at IS NULL", values: [] } : undefined,
-      ],
-      after: request.after,
-      limit: request.limit,
-    },
-    viewProblem,
-  );
+  const walk = {
+    index: standing ? "problem_by_standing" : "problem_by_environment",
+    key: "id",
+    led: [
+      equals("environment_id", environmentId),
+      standing ? { sql: "cleared_at IS NULL", values: [] } : undefined,
+    ],
+  } as const;
+  return await walkPage(tx, PROBLEM, request, walk, viewProblem);
 }
 
-function viewProblem({ environmentId: _, raisedAt, clearedAt, ...row }: ProblemRow): ProblemView {
-  return { ...row, raisedAt: toIso(raisedAt), clearedAt: toIsoOrNull(clearedAt) };
+function viewProblem(row: ProblemRow): ProblemView {
+  return show(problemView, row);
 }

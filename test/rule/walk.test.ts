@@ -13,6 +13,7 @@ const most = { rows: 0 };
 
 await store.write("app", async (tx) => {
   await tx.run("CREATE TABLE thing (seq INTEGER PRIMARY KEY, kind TEXT NOT NULL, text TEXT NOT NULL)");
+  await tx.run("CREATE INDEX thing_by_seq ON thing (seq)");
   await tx.run(
     `INSERT INTO thing WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1)
      SELECT i, CASE WHEN i % 1700 = 3 THEN 'rare' ELSE 'plain' END, CASE WHEN i < 20 THEN hex(zeroblob(60000)) ELSE 'x' END FROM n`,
@@ -36,16 +37,9 @@ function step({ kind, cost }: Asked) {
         return rows;
       },
     };
-    const walk = {
-      from: "thing",
-      columns: "seq, length(text) AS size",
-      key: "seq",
-      led: [{ sql: "seq > ?", values: [0] }],
-      fits: [equals("kind", kind)],
-      limit,
-    };
-    const at = { after: after === null ? null : Number(after), ...(cost === undefined ? {} : { cost }) };
-    return walkPage<{ seq: number; size: number }, number>(counting, { ...walk, ...at }, ({ seq }) => seq);
+    const table = { name: "thing", columns: "seq, length(text) AS size", read: (row: object) => row as { seq: number; size: number } };
+    const walk = { index: "thing_by_seq", key: "seq" as const, led: [{ sql: "seq > ?", values: [0] }], fits: [equals("kind", kind)] };
+    return walkPage(counting, table, { limit, after }, { ...walk, ...(cost === undefined ? {} : { cost }) }, ({ seq }) => seq);
   };
 }
 
