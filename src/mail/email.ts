@@ -5,7 +5,6 @@
 import { type Static, Type } from "typebox";
 import { DAY_MS, HOUR_MS, type RaisableLimits } from "../ground/limit.ts";
 import type { Page, PageRequest } from "../ground/page.ts";
-import { Refusal } from "../ground/refusal.ts";
 import { orNull as nullOr, oneOf, show, textOrNull, time, timeOrNull } from "../ground/schema.ts";
 import { newId } from "../ground/text.ts";
 import type { Reader, Writer } from "../store/port.ts";
@@ -144,7 +143,7 @@ export function findNewestEmail(
 }
 
 export function findEmail(tx: Reader, environmentId: number, id: string): Promise<EmailRow | null> {
-  return EMAIL.get(tx, "WHERE environment_id = $environmentId AND id = $id", { environmentId, id });
+  return EMAIL.find(tx, { environmentId, id });
 }
 
 /** Removes a mail that certainly did not leave and makes room for the one that is intended in its place. */
@@ -208,7 +207,6 @@ export async function listEmails(
 
 /** One mail as the API shows it. Refuses with `not_found`. */
 export async function requireEmailView(tx: Reader, environmentId: number, id: string): Promise<EmailView> {
-  const row = await findEmail(tx, environmentId, id);
-  if (row !== null) return viewEmail(row);
-  throw new Refusal("not_found", "No mail with this id exists here; the list of emails shows them.");
+  const sentence = "No mail with this id exists here; the list of emails shows them.";
+  return viewEmail(await EMAIL.require(tx, { environmentId, id }, sentence));
 }

@@ -49,8 +49,7 @@ export async function findMailStop(
   tx: Reader,
   { environmentId, personId }: MailStop,
 ): Promise<number | null> {
-  const rest = "WHERE person_id = $personId AND environment_id = $environmentId";
-  return (await MAIL_STOP.get(tx, rest, { personId, environmentId }))?.stoppedAt ?? null;
+  return (await MAIL_STOP.find(tx, { personId, environmentId }))?.stoppedAt ?? null;
 }
 
 /** Stops the person's event mail, or takes the stop back; audited where it changes anything. */

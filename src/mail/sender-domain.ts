@@ -70,7 +70,7 @@ export function viewSenderDomain(row: SenderDomain): Static<typeof senderDomainV
 }
 
 export function findSenderDomain(tx: Reader, environmentId: number): Promise<SenderDomain | null> {
-  return SENDER_DOMAIN.get(tx, "WHERE environment_id = $environmentId", { environmentId });
+  return SENDER_DOMAIN.find(tx, { environmentId });
 }
 
 /** The address mail of this kind goes from; null until the environment's domain is verified. */
@@ -127,10 +127,8 @@ export async function verifySenderDomain(
   change: Omit<DomainChange, "nowMs">,
 ): Promise<{ domain: SenderDomain; message: string }> {
   const { environmentId } = change;
-  const row = await store.read((tx) => findSenderDomain(tx, environmentId));
-  if (row === null) {
-    throw new Refusal("not_found", "No sender domain is set in this environment: set one first.");
-  }
+  const sentence = "No sender domain is set in this environment: set one first.";
+  const row = await store.read((tx) => SENDER_DOMAIN.require(tx, { environmentId }, sentence));
   const name = recordName(row.domain);
   const found = await deps.resolveTxt(name).catch(() => null);
   if (found === null) {

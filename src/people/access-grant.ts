@@ -249,9 +249,8 @@ export async function revokeGrant(
   tx: Writer,
   at: { environmentId: number; grantId: string; by: string; nowMs: number },
 ): Promise<{ before: GrantRow; after: GrantRow }> {
-  const rest = "WHERE id = $grantId AND environment_id = $environmentId";
-  const before = await ACCESS_GRANT.get(tx, rest, at);
-  if (before === null) throw new Refusal("not_found", "No grant with this id exists in this environment.");
+  const key = { id: at.grantId, environmentId: at.environmentId };
+  const before = await ACCESS_GRANT.require(tx, key, "No grant with this id exists in this environment.");
   if (before.revokedAt !== null) return { before, after: before };
   await endGrant(tx, before.id, at.by, at.nowMs);
   return { before, after: { ...before, revokedAt: at.nowMs, revokedBy: at.by } };

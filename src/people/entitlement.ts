@@ -98,8 +98,7 @@ export function findAccessSlug(
   environmentId: number,
   slug: string,
 ): Promise<AccessSlugRow | null> {
-  const rest = "WHERE environment_id = $environmentId AND slug = $slug";
-  return ACCESS_SLUG.get(tx, rest, { environmentId, slug });
+  return ACCESS_SLUG.find(tx, { environmentId, slug });
 }
 
 /** All of them, by slug. */

@@ -121,8 +121,7 @@ export async function fileToken(tx: Writer, filing: TokenFiling & { nowMs: numbe
     );
   }
   await requirePerson(tx, environmentId, personId);
-  const rest = "WHERE environment_id = $environmentId AND token = $token";
-  const filed = await PERSON_TOKEN.get(tx, rest, { environmentId, token });
+  const filed = await PERSON_TOKEN.find(tx, { environmentId, token });
   if (filed === null) {
     const row = { environmentId, token, personId, createdAt: nowMs };
     await PERSON_TOKEN.insert(tx, row);

@@ -66,22 +66,13 @@ export function findCollection(
   environmentId: number,
   name: string,
 ): Promise<CollectionRow | null> {
-  return COLLECTION.get(tx, "WHERE environment_id = $environmentId AND name = $name", {
-    environmentId,
-    name,
-  });
+  return COLLECTION.find(tx, { environmentId, name });
 }
 
 /** Refuses with `not_found`. */
-export async function requireCollection(
-  tx: Reader,
-  environmentId: number,
-  name: string,
-): Promise<CollectionRow> {
-  const row = await findCollection(tx, environmentId, name);
-  if (row === null)
-    throw new Refusal("not_found", "No collection with this name exists in this environment.");
-  return row;
+export function requireCollection(tx: Reader, environmentId: number, name: string): Promise<CollectionRow> {
+  const sentence = "No collection with this name exists in this environment.";
+  return COLLECTION.require(tx, { environmentId, name }, sentence);
 }
 
 /** A page of them, newest first. */

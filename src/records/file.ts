@@ -41,7 +41,7 @@ export const fileView = Type.Object({
 
 type FileView = Static<typeof fileView>;
 
-const HERE = "WHERE id = $fileId AND environment_id = $environmentId";
+const MISSING = "No file with this id exists in this environment.";
 const MEDIA_TYPE = /^[a-z0-9][a-z0-9!#$&^_.+-]{0,63}\/[a-z0-9][a-z0-9!#$&^_.+-]{0,63}$/;
 
 export function viewFile(row: FileRow): FileView {
@@ -91,18 +91,12 @@ export async function uploadFile(tx: Writer, upload: Upload): Promise<FileRow> {
 
 /** Without its bytes. */
 export function findFile(tx: Reader, environmentId: number, fileId: string): Promise<FileRow | null> {
-  return LISTED.get(tx, HERE, { fileId, environmentId });
+  return LISTED.find(tx, { id: fileId, environmentId });
 }
 
 /** With its bytes. Refuses with `not_found`. */
-export async function readFile(
-  tx: Reader,
-  environmentId: number,
-  fileId: string,
-): Promise<RowOf<typeof FILE>> {
-  const row = await FILE.get(tx, HERE, { fileId, environmentId });
-  if (row === null) throw new Refusal("not_found", "No file with this id exists in this environment.");
-  return row;
+export function readFile(tx: Reader, environmentId: number, fileId: string): Promise<RowOf<typeof FILE>> {
+  return FILE.require(tx, { id: fileId, environmentId }, MISSING);
 }
 
 /** Newest first, without bytes. */
@@ -118,8 +112,7 @@ export async function listFiles(
 
 /** Refuses with `not_found`, and with `in_use` while a record holds it. */
 export async function deleteFile(tx: Writer, environmentId: number, fileId: string): Promise<FileRow> {
-  const file = await findFile(tx, environmentId, fileId);
-  if (file === null) throw new Refusal("not_found", "No file with this id exists in this environment.");
+  const file = await LISTED.require(tx, { id: fileId, environmentId }, MISSING);
   const holder = await tx.get<{ id: string }>(
     "SELECT record.id FROM record_file JOIN record ON record.seq = record_file.record_seq WHERE record_file.file_id = ?1 LIMIT 1",
     fileId,

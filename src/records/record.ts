@@ -151,27 +151,18 @@ export function findRecord(
   collection: string,
   recordId: string,
 ): Promise<RecordRow | null> {
-  return RECORD.get(
-    tx,
-    "WHERE id = $recordId AND environment_id = $environmentId AND collection = $collection",
-    {
-      recordId,
-      environmentId,
-      collection,
-    },
-  );
+  return RECORD.find(tx, { id: recordId, environmentId, collection });
 }
 
 /** Refuses with `not_found`. */
-export async function requireRecord(
+export function requireRecord(
   tx: Reader,
   environmentId: number,
   collection: string,
   recordId: string,
 ): Promise<RecordRow> {
-  const row = await findRecord(tx, environmentId, collection, recordId);
-  if (row === null) throw new Refusal("not_found", "No record with this id exists in this collection.");
-  return row;
+  const sentence = "No record with this id exists in this collection.";
+  return RECORD.require(tx, { id: recordId, environmentId, collection }, sentence);
 }
 
 /** The data to keep, or the refusal `data_invalid` with every problem of data, files and address. */

@@ -55,13 +55,16 @@ export interface CatalogChange {
   nowMs: number;
 }
 
+type ItemKey = Pick<ItemRow, "environmentId" | "name">;
+
 /** The table of a kind, as `defineTable` makes it. */
 interface ItemTable<Row> {
-  get(tx: Reader, rest: string, values: SqlNames): Promise<Row | null>;
+  find(tx: Reader, values: ItemKey): Promise<Row | null>;
+  require(tx: Reader, values: ItemKey, sentence: string): Promise<Row>;
   all(tx: Reader, rest: string, values: SqlNames): Promise<Row[]>;
   insert(tx: Writer, row: Row): Promise<number>;
   update(tx: Writer, row: Row): Promise<number>;
-  delete(tx: Writer, key: { environmentId: number; name: string }): Promise<number>;
+  delete(tx: Writer, key: ItemKey): Promise<number>;
 }
 
 interface ItemWords<Row extends ItemRow, View> {
@@ -94,19 +97,14 @@ export class CatalogItems<Row extends ItemRow, View> {
   }
 
   find(tx: Reader, environmentId: number, name: string): Promise<Row | null> {
-    const rest = "WHERE environment_id = $environmentId AND name = $name";
-    return this.#table.get(tx, rest, { environmentId, name });
+    return this.#table.find(tx, { environmentId, name });
   }
 
   /** As `find`; refuses with `not_found`. */
-  async require(tx: Reader, environmentId: number, name: string): Promise<Row> {
-    const row = await this.find(tx, environmentId, name);
-    if (row !== null) return row;
+  require(tx: Reader, environmentId: number, name: string): Promise<Row> {
     const { kind } = this;
-    throw new Refusal(
-      "not_found",
-      `No ${kind} of this name exists here; the list of ${kind}s shows which ones do.`,
-    );
+    const sentence = `No ${kind} of this name exists here; the list of ${kind}s shows which ones do.`;
+    return this.#table.require(tx, { environmentId, name }, sentence);
   }
 
   /** Every item, newest first. */

@@ -80,8 +80,7 @@ export function findPurchase(
   kind: PurchaseKind,
   ref: string,
 ): Promise<Purchase | null> {
-  const rest = "WHERE environment_id = $environmentId AND kind = $kind AND ref = $ref";
-  return PURCHASE.get(tx, rest, { environmentId, kind, ref });
+  return PURCHASE.find(tx, { environmentId, kind, ref });
 }
 
 /** A row of `SHOWN`. */

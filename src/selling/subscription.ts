@@ -4,7 +4,6 @@
  */
 import { type Static, Type } from "typebox";
 import type { Page, PageRequest } from "../ground/page.ts";
-import { Refusal } from "../ground/refusal.ts";
 import { oneOf, show, textOrNull, time, timeOrNull } from "../ground/schema.ts";
 import { newId } from "../ground/text.ts";
 import { grantAccess, listLiveGrants, revokeGrantsOfSource } from "../people/access-grant.ts";
@@ -144,11 +143,8 @@ export async function endSubscriptionByHand(
   { environmentId, by, nowMs }: CatalogChange,
   id: string,
 ): Promise<Subscription> {
-  const rest = "WHERE environment_id = $environmentId AND id = $id";
-  const before = await SUBSCRIPTION.get(tx, rest, { environmentId, id });
-  if (before === null) {
-    throw new Refusal("not_found", "No subscription with this id exists here; the list shows them.");
-  }
+  const sentence = "No subscription with this id exists here; the list shows them.";
+  const before = await SUBSCRIPTION.require(tx, { environmentId, id }, sentence);
   if (before.status === "ended") return before;
   await endSubscription(tx, before, by, nowMs);
   const after: Subscription = { ...before, status: "ended", endedAt: nowMs };

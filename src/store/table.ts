@@ -4,6 +4,7 @@
  * the room whose noun it serves.
  */
 import { type Json, parseJson, writeJson } from "../ground/json.ts";
+import { Refusal } from "../ground/refusal.ts";
 import type { PlainTopic, Reader, SqlNames, SqlValue, Writer } from "./port.ts";
 
 /** A column whose values are `Value` in code. `key`: the rows are told apart by it; `given`: the database numbers the rows itself. */
@@ -99,6 +100,23 @@ class Selection<All extends Columns> {
     return row === null ? null : this.read(row);
   }
 
+  /** The row that has these values, or null. */
+  async find(tx: Reader, values: Partial<RowOf<Selection<All>>>): Promise<RowOf<Selection<All>> | null> {
+    const named = values as Readonly<Record<string, SqlValue>>;
+    return await this.get(tx, `WHERE ${whereOf(Object.keys(named))}`, named);
+  }
+
+  /** As `find`; refuses with `not_found`, in this sentence. */
+  async require(
+    tx: Reader,
+    values: Partial<RowOf<Selection<All>>>,
+    sentence: string,
+  ): Promise<RowOf<Selection<All>>> {
+    const row = await this.find(tx, values);
+    if (row !== null) return row;
+    throw new Refusal("not_found", sentence);
+  }
+
   /** Every row of `SELECT … FROM table rest`. */
   async all(tx: Reader, rest: string, values: SqlNames = {}): Promise<RowOf<Selection<All>>[]> {
     const rows = await tx.all<StoredRow>(this.#select(rest), values);
@@ -181,7 +199,7 @@ class Table<All extends Columns> extends Selection<All> {
   /** Removes the row with this key. Answers how many there were: 0 or 1. */
   async delete(tx: Writer, key: Partial<RowOf<Selection<All>>>): Promise<number> {
     this.#tell(tx);
-    return await tx.run(`DELETE FROM ${this.name} WHERE ${this.#where()}`, this.#keyOf(key));
+    return await tx.run(`DELETE FROM ${this.name} WHERE ${whereOf(this.#key)}`, this.#keyOf(key));
   }
 
   async #set(tx: Writer, names: readonly string[], values: SqlNames): Promise<number> {
@@ -190,14 +208,10 @@ class Table<All extends Columns> extends Selection<All> {
     const known = set.join();
     let sql = this.#updates.get(known);
     if (sql === undefined) {
-      sql = `UPDATE ${this.name} SET ${set.map((name) => `${snake(name)} = $${name}`).join(", ")} WHERE ${this.#where()}`;
+      sql = `UPDATE ${this.name} SET ${set.map((name) => `${snake(name)} = $${name}`).join(", ")} WHERE ${whereOf(this.#key)}`;
       this.#updates.set(known, sql);
     }
     return await tx.run(sql, values);
-  }
-
-  #where(): string {
-    return this.#key.map((name) => `${snake(name)} = $${name}`).join(" AND ");
   }
 
   #keyOf(row: object): SqlNames {
@@ -226,6 +240,10 @@ class Table<All extends Columns> extends Selection<All> {
   #tell(tx: Writer): void {
     if (this.#topic !== null) tx.touch(this.#topic);
   }
+}
+
+function whereOf(names: readonly string[]): string {
+  return names.map((name) => `${snake(name)} = $${name}`).join(" AND ");
 }
 
 type StoredRow = Record<string, unknown>;

@@ -165,3 +165,13 @@ test("a record that a relay wrote is told, and change capture is not woken for i
   await store.write("app", async (tx) => tx.touch("record"));
   expect(told.map((touched) => [...touched.keys()])).toEqual([["record"], ["record", "record_change"]]);
 });
+
+test("a row is found by the values it has, and one that must be there is missed in the caller's sentence", async () => {
+  await store.write("app", (tx) => THING.insert(tx, { ...ROW, name: "sought" }));
+  const key = { environmentId: 1, name: "sought" };
+  expect(await store.read((tx) => THING.find(tx, key))).toMatchObject({ ...key, isNew: true });
+  expect(await store.read((tx) => THING.find(tx, { ...key, environmentId: 2 }))).toBeNull();
+  expect(await store.read((tx) => THING.require(tx, key, "No such thing."))).toMatchObject(key);
+  const missed = store.read((tx) => THING.require(tx, { ...key, environmentId: 2 }, "No such thing."));
+  await expect(missed).rejects.toMatchObject({ code: "not_found", message: "No such thing." });
+});
