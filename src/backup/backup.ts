@@ -4,9 +4,9 @@
  */
 import { existsSync, realpathSync, statSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
-import { findMasterKey } from "../secret/master-key.ts";
+import { findMasterKey, placeKeyFile } from "../secret/master-key.ts";
 import { copyDatabase } from "../store/database-copy.ts";
-import { BackupRefused, databaseFile, placeKeyFile } from "./place.ts";
+import { BackupRefused, databaseFile } from "./place.ts";
 
 export interface BackupRequest {
   dataDir: string;

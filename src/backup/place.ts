@@ -1,27 +1,13 @@
-/** Where backups are kept in a data directory and what they are called, why one is not made, and the file of a key beside it. */
-import { chmodSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+/** Where backups are kept in a data directory and what they are called, and why one is not made. */
+import { readdirSync } from "node:fs";
 import { basename, join } from "node:path";
 import { toIso } from "../ground/clock.ts";
-import { partOf, placeFile, syncFile } from "../ground/durable-file.ts";
 
 /** Why a backup or a restore was not made: one sentence for the person who asked for it. */
 export class BackupRefused extends Error {}
 
 /** What made a copy that nobody asked for by name. */
 type BackupReason = "scheduled" | "before-restore";
-
-/** Writes a master key as hex into a file that its owner alone may read, whole or not at all. Answers false where one stands there already. */
-export function placeKeyFile(file: string, key: Uint8Array, options: { replace: boolean }): boolean {
-  const part = partOf(file);
-  try {
-    writeFileSync(part, `${Buffer.from(key).toString("hex")}\n`, { mode: 0o600, flag: "wx" });
-    chmodSync(part, 0o600);
-    syncFile(part);
-    return placeFile(part, file, options);
-  } finally {
-    rmSync(part, { force: true });
-  }
-}
 
 export interface NamedBackup {
   file: string;

@@ -8,7 +8,7 @@ import { dirname } from "node:path";
 import { type Clock, sleep } from "../ground/clock.ts";
 import { partOf, placeFile, syncFile, syncFolder } from "../ground/durable-file.ts";
 import { trySealed } from "../relay/environment-secret.ts";
-import { findMasterKey, masterKeyFile, readKey } from "../secret/master-key.ts";
+import { findMasterKey, masterKeyFile, placeKeyFile, readKey } from "../secret/master-key.ts";
 import { Sealer } from "../secret/seal.ts";
 import { copyDatabase, holdDatabase } from "../store/database-copy.ts";
 import {
@@ -18,7 +18,7 @@ import {
   openDatabaseFile,
 } from "../store/database-file.ts";
 import { lockDataDirectory } from "../store/lock.ts";
-import { BackupRefused, backupFile, databaseFile, listAllParts, placeKeyFile } from "./place.ts";
+import { BackupRefused, backupFile, databaseFile, listAllParts } from "./place.ts";
 
 /** Longer than another command waits for the database, so that none of them goes on with the file that was replaced. */
 const HOLD_AFTER_MS = 1_500;

@@ -39,8 +39,14 @@ class Found {
     return this.problems.length >= this.#most;
   }
 
-  push(problem: Problem): void {
-    if (!this.isFull) this.problems.push(problem);
+  /** `why` goes on where the field's name ends, without its full stop. */
+  tell(field: string, why: string): void {
+    if (!this.isFull) this.problems.push({ field, message: `${showName(field)} ${why}.` });
+  }
+
+  /** The value is not what the shape wants there at all. */
+  misfit(node: ShapeNode, value: unknown, field: string): void {
+    this.tell(field, `${saysWhy(node, value)}: ${mustBe(node)}`);
   }
 }
 
@@ -71,13 +77,13 @@ function visitLeaf(node: ShapeNode, value: unknown, field: string, problems: Fou
   const strayTemplate =
     !problems.braces && typeof value === "string" && node.templated !== true && value.includes("{{");
   if (fits && !strayTemplate) return;
-  problems.push({ field, message: `${showName(field)} ${saysWhy(node, value)}: ${mustBe(node)}.` });
+  problems.misfit(node, value, field);
 }
 
 function visitVariant(node: ShapeNode, value: unknown, field: string, problems: Found): void {
   const discriminator = node.discriminator ?? "";
   if (!isJsonObject(value)) {
-    problems.push({ field, message: `${showName(field)} ${saysWhy(node, value)}: ${mustBe(node)}.` });
+    problems.misfit(node, value, field);
     return;
   }
   const names = (node.anyOf ?? []).map((variant) => String(variant.properties?.[discriminator]?.const));
@@ -87,15 +93,14 @@ function visitVariant(node: ShapeNode, value: unknown, field: string, problems: 
   // Only a text can name a variant; anything else a caller sends may not even turn into one.
   const variant = typeof given === "string" ? node.anyOf?.[names.indexOf(renamed ?? given)] : undefined;
   if (variant === undefined) {
-    problems.push({ field: place, message: refuseName(place, given, names) });
+    problems.tell(place, refuseName(given, names));
     return;
   }
   if (renamed === null) {
     visit(variant, value, field, problems);
     return;
   }
-  const message = `${showName(place)} is ${given}, the old name: write "${discriminator}": "${renamed}" instead.`;
-  problems.push({ field: place, message });
+  problems.tell(place, `is ${given}, the old name: write "${discriminator}": "${renamed}" instead`);
   visit(variant, { ...value, [discriminator]: renamed }, field, problems);
 }
 
@@ -104,19 +109,18 @@ function findRenamed(node: ShapeNode, given: string): string | null {
   return Object.hasOwn(renamed, given) ? (renamed[given] ?? null) : null;
 }
 
-function refuseName(field: string, given: unknown, names: readonly string[]): string {
+function refuseName(given: unknown, names: readonly string[]): string {
   const known = `known here: ${names.join(", ")}`;
-  if (given === undefined) return `${showName(field)} is missing: write one of the names ${known}.`;
-  if (typeof given !== "string")
-    return `${showName(field)} ${saysWhy({}, given)}: write one of the names ${known}.`;
+  if (given === undefined) return `is missing: write one of the names ${known}`;
+  if (typeof given !== "string") return `${saysWhy({}, given)}: write one of the names ${known}`;
   const near = findNearestName(given, names);
   const todo = near === null ? "write one of the names" : `did you mean ${near}? The names`;
-  return `${showName(field)} is ${showText(given)}, which is not a known name: ${todo} ${known}.`;
+  return `is ${showText(given)}, which is not a known name: ${todo} ${known}`;
 }
 
 function visitObject(node: ShapeNode, value: unknown, field: string, problems: Found): void {
   if (!isJsonObject(value)) {
-    problems.push({ field, message: `${showName(field)} ${saysWhy(node, value)}: ${mustBe(node)}.` });
+    problems.misfit(node, value, field);
     return;
   }
   const properties = node.properties ?? {};
@@ -125,16 +129,14 @@ function visitObject(node: ShapeNode, value: unknown, field: string, problems: F
     if (property === undefined) continue;
     const place = joinField(field, name);
     if (Object.hasOwn(value, name)) visit(property, value[name], place, problems);
-    else if (node.required?.includes(name)) {
-      problems.push({ field: place, message: `${showName(place)} is missing: ${mustBe(property)}.` });
-    }
+    else if (node.required?.includes(name)) problems.tell(place, `is missing: ${mustBe(property)}`);
   }
   for (const name of Object.keys(value)) {
     if (problems.isFull) return;
     if (Object.hasOwn(properties, name)) continue;
     const place = joinField(field, name);
     if (node.additionalProperties === false) {
-      problems.push({ field: place, message: refuseField(place, name, node, value) });
+      problems.tell(place, refuseField(name, node, value));
     } else if (typeof node.additionalProperties === "object") {
       visit(node.additionalProperties, value[name], place, problems);
     }
@@ -142,27 +144,26 @@ function visitObject(node: ShapeNode, value: unknown, field: string, problems: F
 }
 
 /** "Refused by name": the nearest name that is still free here, or all the names. */
-function refuseField(place: string, name: string, node: ShapeNode, value: object): string {
-  const start = `${showName(place)} is not a known field`;
+function refuseField(name: string, node: ShapeNode, value: object): string {
+  const start = "is not a known field";
   const strangers = node.strangers ?? {};
-  if (Object.hasOwn(strangers, name)) return `${start}: ${strangers[name]}.`;
+  if (Object.hasOwn(strangers, name)) return `${start}: ${strangers[name]}`;
   const names = Object.keys(node.properties ?? {});
   const near = findNearestName(name, names);
-  if (near !== null && !Object.hasOwn(value, near))
-    return `${start}: rename it to \`${near}\`, or remove it.`;
+  if (near !== null && !Object.hasOwn(value, near)) return `${start}: rename it to \`${near}\`, or remove it`;
   const all =
     names.length === 1 ? `the only field here is ${names[0]}` : `the fields here are ${showNames(names)}`;
-  return `${start}: remove it; ${all}.`;
+  return `${start}: remove it; ${all}`;
 }
 
 function visitRecord(node: ShapeNode, value: unknown, field: string, problems: Found): void {
   if (!isJsonObject(value)) {
-    problems.push({ field, message: `${showName(field)} ${saysWhy(node, value)}: ${mustBe(node)}.` });
+    problems.misfit(node, value, field);
     return;
   }
   const names = Object.keys(value);
   if (names.length > (node.maxProperties ?? Infinity) || names.length < (node.minProperties ?? 0)) {
-    problems.push({ field, message: `${showName(field)} has ${names.length} names: ${mustBe(node)}.` });
+    problems.tell(field, `has ${names.length} names: ${mustBe(node)}`);
   }
   const patterns = Object.entries(node.patternProperties ?? {});
   for (const name of names) {
@@ -172,29 +173,26 @@ function visitRecord(node: ShapeNode, value: unknown, field: string, problems: F
     else {
       const must =
         node.expectsName === undefined ? "choose another name" : `the name must be ${node.expectsName}`;
-      problems.push({
-        field: place,
-        message: `${showName(place)} is not a name that is allowed here: ${must}.`,
-      });
+      problems.tell(place, `is not a name that is allowed here: ${must}`);
     }
   }
 }
 
 function visitList(node: ShapeNode, value: unknown, field: string, problems: Found): void {
   if (!Array.isArray(value)) {
-    problems.push({ field, message: `${showName(field)} ${saysWhy(node, value)}: ${mustBe(node)}.` });
+    problems.misfit(node, value, field);
     return;
   }
   if (value.length > (node.maxItems ?? Infinity) || value.length < (node.minItems ?? 0)) {
     const size = value.length === 0 ? "is empty" : `has ${value.length} entries`;
-    problems.push({ field, message: `${showName(field)} ${size}: ${mustBe(node)}.` });
+    problems.tell(field, `${size}: ${mustBe(node)}`);
   }
   const seen = new Set<unknown>();
   value.forEach((item, index) => {
     const place = joinField(field, String(index));
     visit(node.items ?? {}, item, place, problems);
     if (node.uniqueItems === true && seen.has(item)) {
-      problems.push({ field: place, message: `${showName(place)} stands here twice: remove one of them.` });
+      problems.tell(place, "stands here twice: remove one of them");
     }
     seen.add(item);
   });

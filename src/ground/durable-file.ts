@@ -3,7 +3,17 @@
  * It never decides what stands in a file, and never follows what it replaces.
  */
 import { randomBytes } from "node:crypto";
-import { closeSync, existsSync, fsyncSync, linkSync, openSync, renameSync, rmSync } from "node:fs";
+import {
+  chmodSync,
+  closeSync,
+  existsSync,
+  fsyncSync,
+  linkSync,
+  openSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
 import { basename, dirname, join } from "node:path";
 
 /** Ends the name of a file that is still being made; one that is left over belongs to nobody. */
@@ -35,6 +45,21 @@ export function placeFile(part: string, file: string, options: { replace: boolea
   else if (!placeNew(part, file)) return false;
   syncFolder(dirname(file));
   return true;
+}
+
+const OWNER_ONLY = 0o600;
+
+/** Writes a text into a file that its owner alone may read, whole or not at all. Answers as `placeFile`. */
+export function writeOwnFile(file: string, text: string, options: { replace: boolean }): boolean {
+  const part = partOf(file);
+  try {
+    writeFileSync(part, text, { mode: OWNER_ONLY, flag: "wx" });
+    chmodSync(part, OWNER_ONLY);
+    syncFile(part);
+    return placeFile(part, file, options);
+  } finally {
+    rmSync(part, { force: true });
+  }
 }
 
 /** The code of a file system error, such as ENOSPC; else an empty text. */

@@ -131,6 +131,11 @@ function listWarnings(definition: Definition, nowMs: number | null): Warning[] {
   ];
 }
 
+/** `why` follows the field's name. */
+function warn(code: Warning["code"], field: string, why: string): Warning[] {
+  return [{ code, field, message: `\`${field}\` ${why}` }];
+}
+
 const sells = ({ type }: ActionDefinition): boolean => findAction(type)?.sells === true;
 
 function warnRef(actions: readonly ActionDefinition[], index: number): Warning[] {
@@ -142,49 +147,41 @@ function warnRef(actions: readonly ActionDefinition[], index: number): Warning[]
       type === "grant_credits"
         ? "each person gets these credits once, whatever else they pay"
         : "it can name one payment alone, and every other one is refused";
-    return [
-      {
-        code: "ref_not_unique",
-        field,
-        message: `\`${field}\` is the same for every event, so that ${what}: write the provider's payment identifier, such as {{mapped.payment_id}}.`,
-      },
-    ];
+    return warn(
+      "ref_not_unique",
+      field,
+      `is the same for every event, so that ${what}: write the provider's payment identifier, such as {{mapped.payment_id}}.`,
+    );
   }
   if (!sells(action)) return [];
   const earlier = actions.findIndex((one) => sells(one) && one.ref === ref);
   if (earlier === index) return [];
   const what = ref === undefined ? "is absent as in" : "is the ref of";
-  return [
-    {
-      code: "ref_not_unique",
-      field,
-      message: `\`${field}\` ${what} actions.${earlier} too, and a ref belongs to one purchase, so that the second sale never happens: give each its own ref, such as "{{mapped.payment_id}}-${index}".`,
-    },
-  ];
+  return warn(
+    "ref_not_unique",
+    field,
+    `${what} actions.${earlier} too, and a ref belongs to one purchase, so that the second sale never happens: give each its own ref, such as "{{mapped.payment_id}}-${index}".`,
+  );
 }
 
 function warnExpiry({ expiresAt }: ActionDefinition, index: number, nowMs: number | null): Warning[] {
   if (nowMs === null || typeof expiresAt !== "string") return [];
   const ends = parseExpiry(expiresAt, nowMs);
   if (ends === null || ends > nowMs) return [];
-  return [
-    {
-      code: "expiry_past",
-      field: `actions.${index}.expiresAt`,
-      message: `\`actions.${index}.expiresAt\` is past (${expiresAt}), so that every grant ends before it begins: write a later date, or a duration such as "30d".`,
-    },
-  ];
+  return warn(
+    "expiry_past",
+    `actions.${index}.expiresAt`,
+    `is past (${expiresAt}), so that every grant ends before it begins: write a later date, or a duration such as "30d".`,
+  );
 }
 
 function warnUrl({ type, url }: ActionDefinition, index: number): Warning[] {
   if (type !== "call_url" || typeof url !== "string" || !isCalledLocallyAlone(url)) return [];
-  return [
-    {
-      code: "url_local",
-      field: `actions.${index}.url`,
-      message: `\`actions.${index}.url\` is an address that local development alone calls; a server refuses it on every event: name a public https address before the relay goes there, or have the operator allow a private name.`,
-    },
-  ];
+  return warn(
+    "url_local",
+    `actions.${index}.url`,
+    `is an address that local development alone calls; a server refuses it on every event: name a public https address before the relay goes there, or have the operator allow a private name.`,
+  );
 }
 
 /** Calls to the service itself, which refuses them; `baseUrl`: its public origin. */
@@ -193,26 +190,22 @@ export function warnOwnHost(definition: Definition, baseUrl: string): Warning[] 
     checkCallUrl(url, { local: true, ownHosts: [ownHostOf(baseUrl)] })?.code === "own_host";
   return definition.actions.flatMap(({ type, url }, index) =>
     type === "call_url" && typeof url === "string" && isOwn(url)
-      ? [
-          {
-            code: "own_host",
-            field: `actions.${index}.url`,
-            message: `\`actions.${index}.url\` is this service's own host, which refuses it on every event: name a server of yours.`,
-          },
-        ]
+      ? warn(
+          "own_host",
+          `actions.${index}.url`,
+          `is this service's own host, which refuses it on every event: name a server of yours.`,
+        )
       : [],
   );
 }
 
 function warnPerson(trigger: Trigger, action: ActionDefinition, index: number): Warning[] {
   if (canHavePerson(trigger) || findAction(action.type)?.needsPerson(action) !== true) return [];
-  return [
-    {
-      code: "person_never_found",
-      field: `actions.${index}`,
-      message: `\`actions.${index}\` (${action.type}) acts on the event's person, but the map names none, so that every event fails: map person_email, person_id or person_token.`,
-    },
-  ];
+  return warn(
+    "person_never_found",
+    `actions.${index}`,
+    `(${action.type}) acts on the event's person, but the map names none, so that every event fails: map person_email, person_id or person_token.`,
+  );
 }
 
 function warnPaths(trigger: Trigger, value: Json, field: string): Warning[] {

@@ -3,10 +3,9 @@
  * control. It is written whole or not at all, one change after the other; it never leaves this machine, and sync never reads it.
  * Source: the specification's "Secrets"; decisions, section 1.
  */
-import { rmSync, writeFileSync } from "node:fs";
 import { lstat, mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { partOf, placeFile, syncFile } from "../ground/durable-file.ts";
+import { writeOwnFile } from "../ground/durable-file.ts";
 import { isJsonObject } from "../ground/json.ts";
 import { Refusal } from "../ground/refusal.ts";
 
@@ -17,7 +16,6 @@ export interface LocalSecrets {
 
 export const SECRETS_FILE = ".secrets.json";
 const IGNORE_FILE_NAME = ".gitignore";
-const OWNER_ONLY = 0o600;
 const MAX_FILE_BYTES = 1024 * 1024;
 
 /** What the file holds for every relay; nothing when there is no file. Refuses with `invalid_input` a file that cannot be read. */
@@ -57,18 +55,7 @@ async function setNow(serviceDir: string, relayName: string, secrets: LocalSecre
   const names = [...all.keys()].sort();
   const sorted = Object.fromEntries(names.map((name) => [name, all.get(name)]));
   const text = `${JSON.stringify(sorted, null, 2)}\n`;
-  if (text !== before) writeWhole(path, text);
-}
-
-function writeWhole(path: string, text: string): void {
-  const part = partOf(path);
-  try {
-    writeFileSync(part, text, { mode: OWNER_ONLY, flag: "wx" });
-    syncFile(part);
-    placeFile(part, path, { replace: true });
-  } finally {
-    rmSync(part, { force: true });
-  }
+  if (text !== before) writeOwnFile(path, text, { replace: true });
 }
 
 function parseSecrets(text: string): Map<string, LocalSecrets> {

@@ -3,16 +3,14 @@
  * not at all and never over one that exists. It never changes a key. Source: decisions, sections 1 and 6.
  */
 import { randomBytes } from "node:crypto";
-import { rmSync, writeFileSync } from "node:fs";
 import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { fileErrorCode, partOf, placeFile, syncFile } from "../ground/durable-file.ts";
+import { fileErrorCode, writeOwnFile } from "../ground/durable-file.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { decodeText } from "../ground/text.ts";
 
 const FILE_NAME = "master.key";
 const KEY_BYTES = 32;
-const OWNER_ONLY = 0o600;
 
 /** The 32 bytes of the master key; `fromEnvironment` (RELAY_MASTER_KEY) wins over the file. Refuses with `invalid_input` a wrong length. */
 export async function loadMasterKey(dataDir: string, fromEnvironment: string | null): Promise<Uint8Array> {
@@ -21,7 +19,8 @@ export async function loadMasterKey(dataDir: string, fromEnvironment: string | n
   const found = await readIfThere(path);
   if (found !== null) return readKey(found, path);
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
-  createKeyFile(path);
+  // Another process may have been first, and then its key stands.
+  placeKeyFile(path, randomBytes(KEY_BYTES), { replace: false });
   return readKey(await readFile(path, "utf8"), path);
 }
 
@@ -66,14 +65,7 @@ async function readIfThere(path: string): Promise<string | null> {
   }
 }
 
-/** Writes the key beside its place, then puts it there, which fails where another process was first. */
-function createKeyFile(path: string): void {
-  const part = partOf(path);
-  try {
-    writeFileSync(part, `${randomBytes(KEY_BYTES).toString("hex")}\n`, { mode: OWNER_ONLY, flag: "wx" });
-    syncFile(part);
-    placeFile(part, path, { replace: false });
-  } finally {
-    rmSync(part, { force: true });
-  }
+/** Writes a key as hex, whole or not at all. Answers false where a file stands there already that may not be replaced. */
+export function placeKeyFile(file: string, key: Uint8Array, options: { replace: boolean }): boolean {
+  return writeOwnFile(file, `${Buffer.from(key).toString("hex")}\n`, options);
 }

@@ -150,37 +150,35 @@ export function applyStock(deps: ApplyDeps, catalog: Catalog): Promise<AppliedCa
         return [`access:${slug} ${standing === null ? "created" : "changed"}`];
       },
     ]),
-    ...catalog.products.map(({ name, soldThrough }): [string, Step] => [
-      `products.${name}`,
-      async (tx, change) => {
-        const standing = await products.find(tx, change.environmentId, name);
-        if (standing === null || !(await isLost(tx, change, standing.soldThrough, soldThrough))) return [];
-        const { title, key, credits } = standing;
-        await saveProduct(tx, change, name, { title, key, credits });
-        return [];
-      },
-    ]),
-    ...catalog.plans.map(({ name, soldThrough }): [string, Step] => [
-      `plans.${name}`,
-      async (tx, change) => {
-        const standing = await plans.find(tx, change.environmentId, name);
-        if (standing === null || !(await isLost(tx, change, standing.soldThrough, soldThrough))) return [];
-        await savePlan(tx, change, name, { title: standing.title, default: standing.isDefault });
-        return [];
-      },
-    ]),
+    ...catalog.products.map(({ name, soldThrough }) =>
+      letGo("products", products, name, soldThrough, (tx, change, { title, key, credits }) =>
+        saveProduct(tx, change, name, { title, key, credits }),
+      ),
+    ),
+    ...catalog.plans.map(({ name, soldThrough }) =>
+      letGo("plans", plans, name, soldThrough, (tx, change, { title, isDefault }) =>
+        savePlan(tx, change, name, { title, default: isDefault }),
+      ),
+    ),
   ]);
 }
 
-/** Whether what is sold through a relay that is gone shall be sold another way. */
-async function isLost(
-  tx: Writer,
-  { environmentId }: CatalogChange,
-  standing: SoldThrough | null,
+/** Saves an item without its relay where that is gone and the catalog sells the item another way. */
+function letGo<Row extends { soldThrough: SoldThrough | null }>(
+  section: string,
+  items: { find(tx: Writer, environmentId: number, name: string): Promise<Row | null> },
+  name: string,
   wanted: unknown,
-): Promise<boolean> {
-  if (standing?.kind !== "relay" || isSoldAs(standing, wanted)) return false;
-  return (await findRelay(tx, environmentId, standing.relay)) === null;
+  save: (tx: Writer, change: CatalogChange, standing: Row) => Promise<unknown>,
+): [string, Step] {
+  const step: Step = async (tx, change) => {
+    const standing = await items.find(tx, change.environmentId, name);
+    if (standing?.soldThrough?.kind !== "relay" || isSoldAs(standing.soldThrough, wanted)) return [];
+    if ((await findRelay(tx, change.environmentId, standing.soldThrough.relay)) === null)
+      await save(tx, change, standing);
+    return [];
+  };
+  return [`${section}.${name}`, step];
 }
 
 /** Products and plans, which may name a relay as the way they are sold. Applied after the relays. */
