@@ -39,10 +39,7 @@ export const appRoutes = [
     summary: "Lists the apps of this server, newest first.",
     query: fields(pageQuery),
     answer: pageOf(appView),
-    handle({ deps, query }) {
-      const page = readPageRequest(query);
-      return deps.store.read((tx) => pageApps(tx, page));
-    },
+    read: (tx, { query }) => pageApps(tx, readPageRequest(query)),
   }),
   ownerRoute({
     method: "POST",

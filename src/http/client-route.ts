@@ -42,11 +42,11 @@ export function clientRoute<
   Answer extends TSchema | null,
   Query extends TObject = NoFields,
   Body extends TSchema = NoFields,
->(words: RouteWords<Path, Query, Body, Answer, { client: ClientCall }>): Route {
+>(words: RouteWords<Path, Query, Body, Answer, ClientCall>): Route {
   return withCors(
     makeRoute("client", `/client${words.path}`, words, async (deps, { request }) => {
       const client = await admitClient(deps, request);
-      return () => ({ client });
+      return () => ({ ...client, origin: "app" });
     }),
   );
 }
@@ -57,12 +57,12 @@ export function personRoute<
   Answer extends TSchema | null,
   Query extends TObject = NoFields,
   Body extends TSchema = NoFields,
->(words: RouteWords<Path, Query, Body, Answer, { client: ClientCall; person: PersonCall }>): Route {
+>(words: RouteWords<Path, Query, Body, Answer, ClientCall & PersonCall>): Route {
   return withCors(
     makeRoute("person", `/client${words.path}`, words, async (deps, { request }) => {
       const client = await admitClient(deps, request);
       const person = await requirePerson(deps, request, client);
-      return () => ({ client, person });
+      return () => ({ ...client, ...person, origin: "app" });
     }),
   );
 }

@@ -17,11 +17,11 @@ import type { SigninContext } from "../client/person-signin.ts";
 import { toIso } from "../ground/clock.ts";
 import type { Json } from "../ground/json.ts";
 import { readPageRequest } from "../ground/page.ts";
-import { fields, json, orNull, pageOf, pageQuery, time, timeOrNull } from "../ground/schema.ts";
+import { fields, json, orNull, pageOf, pageQuery, show, time, timeOrNull } from "../ground/schema.ts";
 import { checkAccess, grantSource } from "../people/access-grant.ts";
 import { findBalance } from "../people/credit.ts";
 import { resolveEntitlementKey } from "../people/entitlement.ts";
-import { type PersonRow, requirePerson } from "../people/person.ts";
+import { requirePerson } from "../people/person.ts";
 import { plans } from "../selling/plan.ts";
 import { currentPlan } from "../selling/plan-sale.ts";
 import { products } from "../selling/product.ts";
@@ -40,16 +40,12 @@ const HEADERS = {
   etag: ETAG,
 };
 
-const clientPerson = Type.Object({ id: Type.String(), email: Type.String(), createdAt: time });
-
 /** Attributes stay inside: what an app notes about its people is not always for their eyes. */
-function viewClientPerson({ id, email, createdAt }: PersonRow) {
-  return { id, email, createdAt: toIso(createdAt) };
-}
+const clientPerson = Type.Object({ id: Type.String(), email: Type.String(), createdAt: time });
 
 const email = Type.String({ description: "an e-mail address" });
 
-function placeOf({ key, environmentId }: ClientCall, source: string): SigninContext {
+function contextOf({ key, environmentId, source }: ClientCall & { source: string }): SigninContext {
   return { appId: key.appId, environmentId, by: `key:${key.id}`, source };
 }
 
@@ -67,8 +63,12 @@ const record = Type.Object({
 
 const data = Type.Unknown({ description: "an object with the collection's fields" });
 
-function at({ client, person }: { client: ClientCall; person: PersonCall }, collection: string): PersonAt {
-  return { environmentId: client.environmentId, personId: person.personId, collection };
+interface AtCollection extends Pick<ClientCall & PersonCall, "environmentId" | "personId"> {
+  params: { name: string };
+}
+
+function at({ environmentId, personId, params }: AtCollection): PersonAt {
+  return { environmentId, personId, collection: params.name };
 }
 
 export const clientRoutes = [
@@ -89,12 +89,10 @@ export const clientRoutes = [
     path: "/me",
     summary: "Tells who is signed in and the plan they are on.",
     answer: Type.Object({ person: clientPerson, plan: orNull(Type.String()) }),
-    handle({ deps, client, person }) {
-      return deps.store.read(async (tx) => {
-        const row = await requirePerson(tx, client.environmentId, person.personId);
-        const { plan } = await currentPlan(tx, client.environmentId, person.personId);
-        return { person: viewClientPerson(row), plan };
-      });
+    async read(tx, { environmentId, personId }) {
+      const row = await requirePerson(tx, environmentId, personId);
+      const { plan } = await currentPlan(tx, environmentId, personId);
+      return { person: show(clientPerson, row), plan };
     },
   }),
   personRoute({
@@ -112,16 +110,13 @@ export const clientRoutes = [
         }),
       ),
     }),
-    handle({ deps, client, person, params, nowMs }) {
-      const { environmentId } = client;
-      return deps.store.read(async (tx) => {
-        const entitlement = await resolveEntitlementKey(tx, environmentId, params.entitlement);
-        const holding = { environmentId, personId: person.personId, entitlement, nowMs };
-        const { granted, until, grants } = await checkAccess(tx, holding);
-        // Who granted and why are words for the app's owner.
-        const shown = grants.map(({ source, grantedAt, expiresAt }) => ({ source, grantedAt, expiresAt }));
-        return { granted, until, grants: shown };
-      });
+    async read(tx, { environmentId, personId, params, nowMs }) {
+      const entitlement = await resolveEntitlementKey(tx, environmentId, params.entitlement);
+      const holding = { environmentId, personId, entitlement, nowMs };
+      const { granted, until, grants } = await checkAccess(tx, holding);
+      // Who granted and why are words for the app's owner.
+      const shown = grants.map(({ source, grantedAt, expiresAt }) => ({ source, grantedAt, expiresAt }));
+      return { granted, until, grants: shown };
     },
   }),
   personRoute({
@@ -129,10 +124,9 @@ export const clientRoutes = [
     path: "/credits",
     summary: "Tells the signed-in person's credits.",
     answer: Type.Object({ balance: Type.Integer() }),
-    async handle({ deps, client, person }) {
-      const { environmentId } = client;
-      return { balance: await deps.store.read((tx) => findBalance(tx, environmentId, person.personId)) };
-    },
+    read: async (tx, { environmentId, personId }) => ({
+      balance: await findBalance(tx, environmentId, personId),
+    }),
   }),
   clientRoute({
     method: "POST",
@@ -141,8 +135,8 @@ export const clientRoutes = [
     body: fields({ email }),
     answer: Type.Object({ expiresAt: time }),
     status: 202,
-    async handle({ deps, client, source, body }) {
-      const { expiresAt } = await deps.personSignin.requestCode(placeOf(client, source), body.email);
+    async handle(call) {
+      const { expiresAt } = await call.deps.personSignin.requestCode(contextOf(call), call.body.email);
       return { expiresAt: toIso(expiresAt) };
     },
   }),
@@ -153,9 +147,9 @@ export const clientRoutes = [
     body: fields({ email, code: Type.String({ maxLength: 20, description: "the six digits of the code" }) }),
     answer: Type.Object({ token: Type.String(), expiresAt: time, person: clientPerson }),
     status: 201,
-    async handle({ deps, client, source, body }) {
-      const { person, token, expiresAt } = await deps.personSignin.signIn(placeOf(client, source), body);
-      return { token, expiresAt: toIso(expiresAt), person: viewClientPerson(person) };
+    async handle(call) {
+      const { person, token, expiresAt } = await call.deps.personSignin.signIn(contextOf(call), call.body);
+      return { token, expiresAt: toIso(expiresAt), person: show(clientPerson, person) };
     },
   }),
   personRoute({
@@ -163,18 +157,14 @@ export const clientRoutes = [
     path: "/auth/session",
     summary: "Signs out.",
     answer: null,
-    async handle({ deps, person }) {
-      await deps.store.write("app", (tx) => endPersonSession(tx, person.session.id));
-    },
+    write: (tx, { session }) => endPersonSession(tx, session.id),
   }),
   personRoute({
     method: "DELETE",
     path: "/auth/sessions",
     summary: "Signs out everywhere.",
     answer: null,
-    async handle({ deps, person }) {
-      await deps.store.write("app", (tx) => endPersonSessions(tx, person.personId));
-    },
+    write: (tx, { personId }) => endPersonSessions(tx, personId),
   }),
   personRoute({
     method: "POST",
@@ -182,12 +172,9 @@ export const clientRoutes = [
     summary: "Answers a product's payment link; 409 product_not_sellable where a relay sells it.",
     body: fields({ product: Type.String({ description: "a product's name" }) }),
     answer,
-    async handle({ deps, client, body }) {
-      const { environmentId } = client;
-      return {
-        url: await deps.store.read((tx) => products.requirePaymentLink(tx, environmentId, body.product)),
-      };
-    },
+    read: async (tx, { environmentId, body }) => ({
+      url: await products.requirePaymentLink(tx, environmentId, body.product),
+    }),
   }),
   personRoute({
     method: "POST",
@@ -195,10 +182,9 @@ export const clientRoutes = [
     summary: "Answers a plan's payment link; 409 plan_not_sellable where a relay sells it.",
     body: fields({ plan: Type.String({ description: "a plan's name" }) }),
     answer,
-    async handle({ deps, client, body }) {
-      const { environmentId } = client;
-      return { url: await deps.store.read((tx) => plans.requirePaymentLink(tx, environmentId, body.plan)) };
-    },
+    read: async (tx, { environmentId, body }) => ({
+      url: await plans.requirePaymentLink(tx, environmentId, body.plan),
+    }),
   }),
   personRoute({
     method: "GET",
@@ -206,10 +192,7 @@ export const clientRoutes = [
     summary: "Lists what the signed-in person may read of a collection, newest first.",
     query: fields(pageQuery),
     answer: pageOf(record),
-    handle({ deps, query, params, client, person }) {
-      const page = readPageRequest(query);
-      return deps.store.read((tx) => listPersonRecords(tx, at({ client, person }, params.name), page));
-    },
+    read: (tx, call) => listPersonRecords(tx, at(call), readPageRequest(call.query)),
   }),
   personRoute({
     method: "POST",
@@ -218,9 +201,10 @@ export const clientRoutes = [
     body: fields({ data, to: Type.Optional(orNull(Type.String({ description: "a person's id" }))) }),
     answer: Type.Object({ record }),
     status: 201,
-    async handle({ deps, params, body, source, nowMs, client, person }) {
+    async handle(call) {
+      const { deps, body, source, nowMs } = call;
       const given = { data: body.data as Json, to: body.to ?? null };
-      const place = at({ client, person }, params.name);
+      const place = at(call);
       await deps.clientWrites.count(source, place, "created");
       const made = await deps.clientWrites.store(place, (tx) => createPersonRecord(tx, place, given, nowMs));
       return { record: made };
@@ -231,12 +215,7 @@ export const clientRoutes = [
     path: "/collections/:name/records/:id",
     summary: "Shows one record that the signed-in person may read.",
     answer: Type.Object({ record }),
-    async handle({ deps, params, client, person }) {
-      const found = await deps.store.read((tx) =>
-        readPersonRecord(tx, at({ client, person }, params.name), params.id),
-      );
-      return { record: found };
-    },
+    read: async (tx, call) => ({ record: await readPersonRecord(tx, at(call), call.params.id) }),
   }),
   personRoute({
     method: "PUT",
@@ -244,8 +223,9 @@ export const clientRoutes = [
     summary: "Replaces the data of the signed-in person's own record.",
     body: fields({ data }),
     answer: Type.Object({ record }),
-    async handle({ deps, params, body, source, nowMs, client, person }) {
-      const place = at({ client, person }, params.name);
+    async handle(call) {
+      const { deps, params, body, source, nowMs } = call;
+      const place = at(call);
       await deps.clientWrites.count(source, place, "updated");
       const changed = await deps.clientWrites.store(place, (tx) =>
         updatePersonRecord(tx, place, params.id, body.data as Json, nowMs),
@@ -258,8 +238,9 @@ export const clientRoutes = [
     path: "/collections/:name/records/:id",
     summary: "Deletes the signed-in person's own record.",
     answer: null,
-    async handle({ deps, params, source, client, person }) {
-      const place = at({ client, person }, params.name);
+    async handle(call) {
+      const { deps, params, source } = call;
+      const place = at(call);
       await deps.clientWrites.count(source, place, "deleted");
       await deps.store.write("app", (tx) => deletePersonRecord(tx, place, params.id));
     },

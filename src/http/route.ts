@@ -6,7 +6,7 @@
 import { type Static, type TObject, type TProperties, type TSchema, Type } from "typebox";
 import { type Page, type PageRequest, readPageRequest } from "../ground/page.ts";
 import { fields, pageOf, pageQuery } from "../ground/schema.ts";
-import type { Reader, Writer } from "../store/port.ts";
+import type { Origin, Reader, Writer } from "../store/port.ts";
 import { readPage } from "../store/walk.ts";
 import { type AuditEntry, writeAudit } from "../watch/audit.ts";
 import { addressOf } from "./address.ts";
@@ -70,16 +70,18 @@ interface Words<Path, Query, Body, Answer> {
   status?: number;
 }
 
-interface Handled<Call, Answer> {
-  /** The answer's value; a Response is sent as it is (plain text). */
-  handle(call: Call): Promise<AnswerOf<Answer> | Response> | AnswerOf<Answer> | Response;
-}
-
-/** Work that is one transaction, a write of whoever calls; as any write it may be run again. */
+/** The work; as a transaction of its own, a write of whoever calls may be run again. */
 type Work<Call, Answer> =
-  | Handled<Call, Answer>
+  /** The answer's value; a Response is sent as it is (plain text). */
+  | { handle(call: Call): Promise<AnswerOf<Answer> | Response> | AnswerOf<Answer> | Response }
   | { read(tx: Reader, call: Call): Promise<AnswerOf<Answer>> }
   | { write(tx: Writer, call: Call): Promise<AnswerOf<Answer>> };
+
+/** What every route's work is handed besides. */
+interface Writing {
+  /** What the store is told of who writes. */
+  origin: Origin;
+}
 
 export type RouteWords<
   Path extends string,
@@ -87,7 +89,7 @@ export type RouteWords<
   Body extends TSchema,
   Answer extends TSchema | null,
   More,
-> = Words<Path, Query, Body, Answer> & Handled<Call<Path, Query, Body> & More, Answer>;
+> = Words<Path, Query, Body, Answer> & Work<Call<Path, Query, Body> & More & Writing, Answer>;
 
 type AnswerOf<Answer> = Answer extends TSchema ? Static<Answer> : unknown;
 
@@ -118,15 +120,9 @@ export function environmentRoute<
   Answer extends TSchema | null,
   Query extends TObject = NoFields,
   Body extends TSchema = NoFields,
->(words: Words<Path, Query, Body, Answer> & Work<Call<Path, Query, Body> & EnvironmentCall, Answer>): Route {
+>(words: RouteWords<Path, Query, Body, Answer, EnvironmentCall>): Route {
   const path = `/api/apps/:appId/:environment${words.path}`;
-  const handle = (call: Call<Path, Query, Body> & EnvironmentCall) => {
-    if ("handle" in words) return words.handle(call);
-    const { store } = call.deps;
-    if ("read" in words) return store.read((tx) => words.read(tx, call));
-    return store.write(call.origin, (tx) => words.write(tx, call));
-  };
-  return makeRoute("environment", path, { ...words, handle }, async (deps, { request, params }, headers) => {
+  return makeRoute("environment", path, words, async (deps, { request, params }, headers) => {
     const caller = await identifyCaller(deps, request, headers);
     const admitted = await admit(deps, caller, params.appId ?? "", params.environment ?? "");
     const { environment, by } = admitted;
@@ -192,7 +188,7 @@ export function ownerRoute<
 >(words: RouteWords<Path, Query, Body, Answer, { owner: Owner }>): Route {
   return makeRoute("owner", words.path, words, async (deps, { request }, headers) => {
     const owner = requireOwner(await identifyCaller(deps, request, headers));
-    return () => ({ owner });
+    return () => ({ owner, origin: "dashboard" });
   });
 }
 
@@ -203,7 +199,7 @@ export function openRoute<
   Query extends TObject = NoFields,
   Body extends TSchema = NoFields,
 >(words: RouteWords<Path, Query, Body, Answer, unknown>): Route {
-  return makeRoute("open", words.path, words, async () => () => ({}));
+  return makeRoute("open", words.path, words, async () => () => ({ origin: "app" }));
 }
 
 /** Lets the caller in, or throws the refusal; what it answers says at the time of the work what the route is handed besides. */
@@ -211,7 +207,7 @@ type Admission<More> = (
   deps: HttpDeps,
   received: Received,
   headers: Headers,
-) => Promise<(nowMs: number) => More>;
+) => Promise<(nowMs: number) => More & Writing>;
 
 /** The route of these words: who calls, with what, the work, the answer. */
 export function makeRoute<
@@ -238,13 +234,23 @@ export function makeRoute<
     const nowMs = deps.clock.now();
     const params = received.params as Call<Path, Query, Body>["params"];
     const call = { deps, request, source, params, query, body, bytes, nowMs, headers };
-    const value = await words.handle({ ...call, ...more(nowMs) });
+    const value = await doWork(words, { ...call, ...more(nowMs) });
     if (value instanceof Response) return value;
     return withHeaders(headers, (extra) =>
       answer === null ? answerEmpty(extra) : answerJson(status, value, extra),
     );
   };
   return { who, method, path, summary, query, body, rawBytes, answer, status, serve };
+}
+
+function doWork<Handed extends Writing & { deps: HttpDeps }, Answer>(
+  words: Work<Handed, Answer>,
+  call: Handed,
+): Promise<AnswerOf<Answer> | Response> | AnswerOf<Answer> | Response {
+  if ("handle" in words) return words.handle(call);
+  const { store } = call.deps;
+  if ("read" in words) return store.read((tx) => words.read(tx, call));
+  return store.write(call.origin, (tx) => words.write(tx, call));
 }
 
 const NO_BYTES = new Uint8Array();

@@ -53,19 +53,17 @@ export const sessionRoutes = [
     path: "/api/session",
     summary: "Tells who is signed in, and to them the apps and environments they may open.",
     answer: sessionView,
-    async handle({ deps, request, nowMs }) {
+    async read(tx, { deps, request, nowMs }) {
       const { mode } = deps.config;
       const where = { mode, address: dashboardOrigin(deps.config), cookies: servesCookies(deps.config) };
       const token = readSessionCookie(deps, request);
-      return await deps.store.read(async (tx) => {
-        const session = token === null ? null : await findSession(tx, token, nowMs);
-        if (session === null) {
-          const setupNeeded = mode === "server" && (await listOwners(tx)).length === 0;
-          return { owner: null, setupNeeded, ...where, version: null, apps: [] };
-        }
-        const owner = { email: session.ownerEmail };
-        return { owner, setupNeeded: false, ...where, version: VERSION, apps: await listOpenApps(tx) };
-      });
+      const session = token === null ? null : await findSession(tx, token, nowMs);
+      if (session === null) {
+        const setupNeeded = mode === "server" && (await listOwners(tx)).length === 0;
+        return { owner: null, setupNeeded, ...where, version: null, apps: [] };
+      }
+      const owner = { email: session.ownerEmail };
+      return { owner, setupNeeded: false, ...where, version: VERSION, apps: await listOpenApps(tx) };
     },
   }),
   ownerRoute({
