@@ -104,7 +104,7 @@ export async function writeFreezeStep(
   connection: SqliteConnection,
   freeze: Freeze,
 ): Promise<"part" | "whole" | "again"> {
-  if (freeze.run === 0) freeze.run = await nextRun(connection);
+  if (freeze.run === 0) freeze.run = newRun();
   const perStep = freeze.pieces / FREEZE_STEPS;
   const first = freeze.done * perStep;
   const parts: number[][] = Array.from({ length: perStep }, () => []);
@@ -121,9 +121,9 @@ export async function writeFreezeStep(
   return (await keepRun(connection, freeze)) ? "whole" : "again";
 }
 
-async function nextRun(connection: SqliteConnection): Promise<number> {
-  const sql = `SELECT max(coalesce((SELECT max(run) FROM key_run), 0), coalesce((SELECT max(id) FROM key_piece), 0) / ${MAX_PIECES}) AS run`;
-  return ((await connection.get<{ run: number }>(sql))?.run ?? 0) + 1;
+/** A number that no run has had: a process that began meanwhile may have deleted what another had written of its own. */
+function newRun(): number {
+  return 1 + (crypto.getRandomValues(new Uint32Array(1))[0] ?? 0);
 }
 
 /** The run counts from here on, if every piece of it is there. */

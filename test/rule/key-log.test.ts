@@ -165,6 +165,18 @@ test("any order of writes, failures, savepoints, starts, kills, other processes 
   await fc.assert(fc.asyncProperty(fc.array(act, { minLength: 10, maxLength: 60 }), play), { numRuns: Number(process.env.RELAY_FUZZ_RUNS ?? 25) });
 }, 120_000);
 
+test("two processes that freeze at once, of which one took the other's run for cut off, lose no key", async () => {
+  const keep = (count: number): Act => ({ act: "keep", count });
+  const foreign: Act = { act: "foreign", count: 1 };
+  await play([
+    ...[45, 74, 31, 1].map(keep),
+    foreign,
+    foreign,
+    foreign,
+    ...Array.from({ length: 160 }, (_, index) => (index % 5 === 4 ? foreign : keep(1))),
+  ]);
+}, 60_000);
+
 test("a kill between any two groups of a freeze loses no key", async () => {
   const at = new Case();
   let store = await at.open();
