@@ -18,7 +18,7 @@ import {
   openDatabaseFile,
 } from "../store/database-file.ts";
 import { lockDataDirectory } from "../store/lock.ts";
-import { BackupRefused, backupFile, databaseFile, listAllParts } from "./place.ts";
+import { BackupRefused, backupFile, databaseFile, listAllParts } from "./backup.ts";
 
 /** Longer than another command waits for the database, so that none of them goes on with the file that was replaced. */
 const HOLD_AFTER_MS = 1_500;

@@ -7,7 +7,7 @@ import { constants, setPriority } from "node:os";
 import { type Clock, Loop } from "../ground/clock.ts";
 import { MINUTE_MS } from "../ground/limit.ts";
 import type { Log } from "../ground/log.ts";
-import { backupFile, listScheduledBackups, listScheduledParts, type NamedBackup } from "./place.ts";
+import { backupFile, listScheduledBackups, listScheduledParts, type NamedBackup } from "./backup.ts";
 
 /** A start has other things to do. */
 const FIRST_LOOK_MS = MINUTE_MS;

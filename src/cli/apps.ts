@@ -9,7 +9,7 @@ import { WHOLE_SERVER, writeAudit } from "../watch/audit.ts";
 import { type Command, CommandFailure } from "./command.ts";
 import { JSON_OUTPUT, withStore } from "./data-directory.ts";
 import { DATA_DIR } from "./service-option.ts";
-import { sayList } from "./table.ts";
+import { sayList } from "./terminal.ts";
 
 export const appsCreate: Command = {
   words: ["apps", "create"],

@@ -3,8 +3,7 @@
  * server's database and keeps what was there.
  */
 
-import { makeBackup } from "../backup/backup.ts";
-import { BackupRefused } from "../backup/place.ts";
+import { BackupRefused, makeBackup } from "../backup/backup.ts";
 import { restoreBackup } from "../backup/restore.ts";
 import { writeJson } from "../ground/json.ts";
 import { DatabaseRefused } from "../store/database-file.ts";

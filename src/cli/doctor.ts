@@ -10,7 +10,7 @@ import {
   readBaseUrl,
   readDataDir,
 } from "./service-option.ts";
-import { sayList } from "./table.ts";
+import { sayList } from "./terminal.ts";
 
 export const doctor: Command = {
   words: ["doctor"],

@@ -14,7 +14,7 @@ import { Sealer } from "../secret/seal.ts";
 import type { Command, Input } from "./command.ts";
 import { JSON_OUTPUT, OF_ENVIRONMENT, withEnvironment } from "./data-directory.ts";
 import { ALLOW_PRIVATE, BASE_URL, readBaseUrl, readDataDir, readLimits } from "./service-option.ts";
-import { sayList } from "./table.ts";
+import { sayList } from "./terminal.ts";
 import type { World } from "./world.ts";
 
 const DEFAULT_LIMIT = 20;

@@ -16,8 +16,7 @@ import { MAX_PAGE_SIZE } from "../ground/page.ts";
 import { readPage } from "../store/walk.ts";
 import { type Command, type Input, type Option, UsageError } from "./command.ts";
 import { JSON_OUTPUT, OF_ENVIRONMENT, withEnvironment } from "./data-directory.ts";
-import { writeEvent } from "./event-text.ts";
-import { plain, sayList } from "./table.ts";
+import { plain, sayList, writeEvent } from "./terminal.ts";
 import type { World } from "./world.ts";
 
 const EVENT_FILTERS: readonly Option[] = [

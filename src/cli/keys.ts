@@ -13,7 +13,7 @@ import { writeAudit } from "../watch/audit.ts";
 import type { Command } from "./command.ts";
 import { APP, ENVIRONMENT, JSON_OUTPUT, OF_ENVIRONMENT, withEnvironment } from "./data-directory.ts";
 import { DATA_DIR } from "./service-option.ts";
-import { sayList } from "./table.ts";
+import { sayList } from "./terminal.ts";
 
 export const keysCreate: Command = {
   words: ["keys", "create"],

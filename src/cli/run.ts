@@ -1,11 +1,11 @@
 /**
  * One command line from its words to its exit code: 0 done, 1 refused or failed, 2 wrongly written. What went wrong is one sentence on
- * standard error; a stack only where RELAY_DEBUG is set.
+ * standard error; a stack only where RELAY_DEBUG is set. And the words of help: the list of commands, and one command's own page.
  */
+import { explainCode } from "../ground/result-code.ts";
 import { VERSION } from "../release/change.ts";
-import { UsageError } from "./command.ts";
-import { writeCodeHelp, writeCommandHelp, writeHelp } from "./help.ts";
-import { findCommand, parseCommand, refuseUnknown } from "./parse.ts";
+import { type Command, type Option, UsageError } from "./command.ts";
+import { findCommand, HELP, parseCommand, refuseUnknown, showArgument } from "./parse.ts";
 import { sayRefusal } from "./refusal-words.ts";
 import { COMMANDS } from "./registry.ts";
 import type { World } from "./world.ts";
@@ -51,4 +51,62 @@ function helpOfGroup(line: readonly string[], world: World): number {
 function show(world: World, text: string): number {
   world.say(text);
   return 0;
+}
+
+/** `relay --help`. */
+function writeHelp(commands: readonly Command[], version: string): string {
+  const rows = commands.map((command): [string, string] => [
+    ["relay", ...command.words, ...(command.arguments ?? []).map(showArgument)].join(" "),
+    command.summary,
+  ]);
+  return [
+    `relay ${version}: when a provider says X, do Y, exactly once.`,
+    "",
+    ...columns([["relay", "in a terminal, the same as relay dev --open"], ...rows]),
+    "",
+    "relay <command> --help shows its options; one that names a RELAY_… variable can be set by it, and a flag wins.",
+    "Exit codes: 0 done, 1 refused or failed, 2 the command line itself is wrong.",
+  ].join("\n");
+}
+
+/** `relay <command> --help`. */
+function writeCommandHelp(command: Command): string {
+  const { summary, details, arguments: wanted = [], options, examples = [] } = command;
+  const usage = ["relay", ...command.words, ...wanted.map(showArgument)].join(" ");
+  const lines = [`${usage} [options]`, "", capital(summary)];
+  if (details !== undefined) lines.push("", details);
+  if (wanted.length > 0) {
+    lines.push("", ...columns(wanted.map((argument) => [showArgument(argument), argument.help])));
+  }
+  lines.push("", ...columns([...options, HELP].map((option) => [showOption(option), describe(option)])));
+  if (examples.length > 0) lines.push("", ...examples.map((example) => `  ${example}`));
+  return lines.join("\n");
+}
+
+function showOption({ name, value }: Option): string {
+  return value === undefined ? `--${name}` : `--${name} ${value}`;
+}
+
+function describe({ help, env, otherwise, list }: Option): string {
+  const notes = [
+    ...(list === true ? ["may be repeated"] : []),
+    ...(otherwise === undefined ? [] : [`default ${otherwise}`]),
+    ...(env === undefined ? [] : [env]),
+  ];
+  return notes.length === 0 ? help : `${help} (${notes.join("; ")})`;
+}
+
+function columns(rows: readonly (readonly [string, string])[]): string[] {
+  const width = Math.max(...rows.map(([left]) => left.length));
+  return rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}`);
+}
+
+function capital(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}.`;
+}
+
+/** What a code of a refusal or an event's result means and what to do, as its page says; null for what is no code. */
+function writeCodeHelp(word: string): string | null {
+  const entry = explainCode(word);
+  return entry === null ? null : `${word}\n\n${entry.when}\n${entry.todo}`;
 }

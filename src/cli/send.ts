@@ -25,7 +25,6 @@ import {
   withEnvironment,
   withStore,
 } from "./data-directory.ts";
-import { writeOutcome } from "./event-text.ts";
 import { docsOf, toRefusalCode, writeCodeLine } from "./refusal-words.ts";
 import { makeSampleEvent, type SampleEvent } from "./sample-event.ts";
 import {
@@ -36,6 +35,7 @@ import {
   readServiceDir,
   SERVICE_DIR,
 } from "./service-option.ts";
+import { writeOutcome } from "./terminal.ts";
 import { programWord, type World } from "./world.ts";
 
 const TIMEOUT_MS = 15_000;

@@ -4,7 +4,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
-import { backupFile } from "../../src/backup/place.ts";
+import { backupFile } from "../../src/backup/backup.ts";
 import { BackupSchedule, type StartBackup } from "../../src/backup/schedule.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../src/ground/limit.ts";
 import { createLog } from "../../src/ground/log.ts";
