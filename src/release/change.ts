@@ -27,6 +27,11 @@ export const RELEASES: readonly [Release, ...Release[]] = [
         now: "A connection waits up to four seconds for the next notice to the same address (Connection: keep-alive); every attempt is still resolved and judged by itself. A notice that a server let go unread is posted again at once, under the same id.",
       },
       {
+        subject: "Record changes that many relays watch",
+        was: "The write that fired them waited for an event a relay.",
+        now: "The write is logged once, and the events follow in small steps.",
+      },
+      {
         subject: "Faster ingestion",
         was: "Each dedupe key cost the database a page of its own.",
         now: "Keys are kept in a log and sorted runs. The first start brings the database to the new schema; keys of 0.2.0 go on counting.",
