@@ -3,9 +3,9 @@
  * its hash is handed to the functions that write; nothing here ever stores, compares or shows a password itself.
  */
 
+import { newId } from "../ground/id.ts";
 import { MAX_EMAIL_CHARS, MAX_WAITING_PASSWORDS } from "../ground/limit.ts";
 import { Refusal } from "../ground/refusal.ts";
-import { newId } from "../ground/text.ts";
 import { type Reader, UniqueViolation, type Writer } from "../store/port.ts";
 import { defineTable, integer, orNull, type RowOf, text } from "../store/table.ts";
 

@@ -4,9 +4,9 @@
  * previews do. It decides when each ends; the cookie itself is http's.
  */
 
+import { hashToken, newId, newToken } from "../ground/id.ts";
 import { DAY_MS, HOUR_MS } from "../ground/limit.ts";
 import { Refusal } from "../ground/refusal.ts";
-import { hashToken, newId, newToken } from "../ground/text.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { bytes, defineTable, integer, orNull, type RowOf, text } from "../store/table.ts";
 

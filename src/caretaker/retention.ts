@@ -6,6 +6,7 @@ import { forgetEndedSessions } from "../account/session.ts";
 import { forgetEndedPersonSessions } from "../client/person-session.ts";
 import { alertDropped } from "../event/alert.ts";
 import { forgetRanActions } from "../event/effect.ts";
+import { idFloor } from "../ground/id.ts";
 import {
   AUDIT_RETENTION_MS,
   EMAIL_RETENTION_MS,
@@ -13,7 +14,6 @@ import {
   RUN_AUDIT_RETENTION_MS,
 } from "../ground/limit.ts";
 import type { Log } from "../ground/log.ts";
-import { idFloor } from "../ground/text.ts";
 import { forgetErasures } from "../people/person-erase.ts";
 import { forgetPreviousSecrets } from "../relay/secret-rotation.ts";
 import type { Writer } from "../store/port.ts";

@@ -3,6 +3,7 @@
  * events may hold a key; the whole hash, on the event's row, decides.
  */
 
+import { newId } from "../ground/id.ts";
 import {
   isJsonObject,
   type Json,
@@ -18,7 +19,7 @@ import {
   MAX_PREVIEW_BYTES,
   MAX_STORED_PAYLOAD_BYTES,
 } from "../ground/limit.ts";
-import { cutUtf8, fitsUtf8, newId, utf8Bytes } from "../ground/text.ts";
+import { cutUtf8, fitsUtf8, utf8Bytes } from "../ground/text.ts";
 import { type CompiledMap, readMap } from "../relay/live-receiver.ts";
 import type { Writer } from "../store/port.ts";
 import { EVENT, type EventReason, type EventToRun, type EventTrigger } from "./event.ts";

@@ -3,8 +3,8 @@
  * it yields, and one page looks at a bounded number of rows. A page may so be short and still have a next one.
  */
 
+import { isId } from "../ground/id.ts";
 import type { Page, PageRequest } from "../ground/page.ts";
-import { isId } from "../ground/text.ts";
 import type { Reader } from "../store/port.ts";
 import type { RowOf } from "../store/table.ts";
 import { type Condition, endSeqUntil, equals, firstSeqSince, type Walk, walkPage } from "../store/walk.ts";

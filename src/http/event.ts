@@ -1,7 +1,4 @@
-/**
- * What happened: events, one with its runs, and replay; and what the house noticed: the audit, standing problems, alerts, and recent calls to
- * receivers that became no event.
- */
+/** Events, one with its runs, the plan of a replay, the replay itself, and expunging. */
 import { Type } from "typebox";
 import { EVENT_STATES, EVENT_TRIGGERS } from "../event/event.ts";
 import { expungeByHand } from "../event/expunge.ts";
@@ -9,12 +6,7 @@ import { listEvents } from "../event/list.ts";
 import { planReplay, replayEvent, replayPlan } from "../event/replay.ts";
 import { type EventView, eventItem, eventView, requireEventView } from "../event/view.ts";
 import { MAX_ACTIONS_PER_RELAY } from "../ground/limit.ts";
-import { readPageRequest } from "../ground/page.ts";
-import { fields, oneOf, pageOf, pageQuery, readTime } from "../ground/schema.ts";
-import { callOutcome, listRecentCalls, recentCallView } from "../receiver/call.ts";
-import { alertView, listAlerts } from "../watch/alert.ts";
-import { auditView, listAudit } from "../watch/audit.ts";
-import { listProblems, problemView } from "../watch/problem.ts";
+import { fields, oneOf, readTime } from "../ground/schema.ts";
 import { docsOf } from "./answer.ts";
 import type { HttpDeps } from "./deps.ts";
 import { environmentRoute, listRoute } from "./route.ts";
@@ -104,46 +96,6 @@ export const eventRoutes = [
       await expungeByHand(deps.store, { environmentId, id: params.id, actor: by, nowMs });
       const expunged = await deps.store.read((tx) => requireEventView(tx, environmentId, params.id));
       return { event: showEvent(call, expunged) };
-    },
-  }),
-  listRoute({
-    path: "/audit",
-    summary: "Lists management changes and runs, newest first, each with its actor, before and after.",
-    filter: {
-      kind: Type.Optional(oneOf(["change", "run"])),
-      target: Type.Optional(Type.String()),
-      actor: Type.Optional(Type.String()),
-      action: Type.Optional(Type.String()),
-    },
-    item: auditView,
-    large: true,
-    list: (tx, { environmentId }, page, filter) => listAudit(tx, environmentId, filter, page),
-  }),
-  listRoute({
-    path: "/problems",
-    summary: "Lists the problems that stand now, newest first; with all=true the cleared ones too.",
-    filter: { all: Type.Optional(oneOf(["true", "false"])) },
-    item: problemView,
-    list: (tx, { environmentId }, page, { all }) => listProblems(tx, environmentId, all !== "true", page),
-  }),
-  listRoute({
-    path: "/alerts",
-    summary: "Lists the alerts the owner was told of, newest first; a burst is one alert with a count.",
-    item: alertView,
-    list: (tx, { environmentId }, page) => listAlerts(tx, environmentId, page),
-  }),
-  environmentRoute({
-    method: "GET",
-    path: "/calls",
-    summary:
-      "Lists the last 1,000 receiver calls that were refused, ignored or duplicates, newest first, with the cause.",
-    query: fields({ ...pageQuery, relay: Type.Optional(Type.String()), outcome: Type.Optional(callOutcome) }),
-    answer: pageOf(recentCallView),
-    async handle({ deps, environment, query }) {
-      const { limit, cursor, ...filter } = query;
-      const page = readPageRequest({ limit, cursor });
-      await deps.receiver.writeRecentCalls();
-      return await deps.store.read((tx) => listRecentCalls(tx, environment.id, filter, page));
     },
   }),
 ];

@@ -3,10 +3,10 @@
  * restart forgets nothing. It never sends.
  */
 import { type Static, Type } from "typebox";
+import { newId } from "../ground/id.ts";
 import { DAY_MS, HOUR_MS, type RaisableLimits } from "../ground/limit.ts";
 import type { Page, PageRequest } from "../ground/page.ts";
 import { orNull as nullOr, oneOf, show, textOrNull, time, timeOrNull } from "../ground/schema.ts";
-import { newId } from "../ground/text.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { defineTable, given, integer, orNull, type RowOf, text } from "../store/table.ts";
 import { equals, walkPage } from "../store/walk.ts";

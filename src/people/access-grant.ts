@@ -4,11 +4,12 @@
  */
 import { type Static, Type } from "typebox";
 import { toIsoOrNull } from "../ground/clock.ts";
+import { newId } from "../ground/id.ts";
 import { MAX_REASON_CHARS } from "../ground/limit.ts";
 import type { Page, PageRequest } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { oneOf, show, textOrNull, time, timeOrNull } from "../ground/schema.ts";
-import { breaksPlainText, countChars, newId } from "../ground/text.ts";
+import { breaksPlainText, countChars } from "../ground/text.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { defineTable, integer, orNull, type RowOf, text } from "../store/table.ts";
 import { equals, walkPage } from "../store/walk.ts";

@@ -4,9 +4,9 @@
  * event from its person. Each new person is audited here. It never sends mail and never changes a person who exists.
  */
 import { toIso } from "../ground/clock.ts";
+import { newId } from "../ground/id.ts";
 import { DAY_MS } from "../ground/limit.ts";
 import { Refusal } from "../ground/refusal.ts";
-import { newId } from "../ground/text.ts";
 import type { Writer } from "../store/port.ts";
 import { writeAudit } from "../watch/audit.ts";
 import { findPersonByEmail, PERSON, type PersonRow, parseEmailAddress, toEmailKey } from "./person.ts";

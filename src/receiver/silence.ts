@@ -4,9 +4,9 @@
  * learning a relay with millions of events asks for a few hundred rows. Local development is left alone: no provider calls a laptop by a rhythm.
  */
 import { type Clock, ClockWatch, Loop, toIso } from "../ground/clock.ts";
+import { idFloor } from "../ground/id.ts";
 import { DAY_MS, HOUR_MS } from "../ground/limit.ts";
 import type { Log } from "../ground/log.ts";
-import { idFloor } from "../ground/text.ts";
 import type { LiveRelay, LiveRelays } from "../relay/live-relay.ts";
 import { findLastEventAt } from "../relay/relay-view.ts";
 import { type Reader, type Store, StoreUnavailable } from "../store/port.ts";

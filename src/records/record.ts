@@ -3,10 +3,10 @@
  * that field rules, plain-text law, file law and address rules always apply. Whether a change is captured is the transaction's origin.
  */
 import { type Static, Type } from "typebox";
+import { newId } from "../ground/id.ts";
 import type { Json, JsonObject } from "../ground/json.ts";
 import { type Problem, Refusal } from "../ground/refusal.ts";
 import { orNull as nullOr, show, time } from "../ground/schema.ts";
-import { newId } from "../ground/text.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { defineTable, given, integer, json, orNull, type RowOf, text } from "../store/table.ts";
 import { type CollectionRow, listFields, requireCollection } from "./collection.ts";

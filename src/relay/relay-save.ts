@@ -7,9 +7,9 @@
  * remembered under its name for 24 hours more, so that making it again does not open it to a replay.
  */
 
+import { newId } from "../ground/id.ts";
 import { writeJson } from "../ground/json.ts";
 import { Refusal, refuseDefinition, tellWarnings, type Warning } from "../ground/refusal.ts";
-import { newId } from "../ground/text.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { clearProblemsOf } from "../watch/problem.ts";
 import { requireDefinition, warnOwnHost } from "./definition.ts";

@@ -4,10 +4,11 @@
  * Source: the specification's "`ref` rules", "Relay-sold products and plans".
  */
 
+import { newId } from "../ground/id.ts";
 import type { Json } from "../ground/json.ts";
 import { MAX_REF_CHARS } from "../ground/limit.ts";
 import { type Failure, failFinally, failForNow, type Outcome } from "../ground/outcome.ts";
-import { countChars, newId } from "../ground/text.ts";
+import { countChars } from "../ground/text.ts";
 import { findPerson } from "../people/person.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { writeAudit } from "../watch/audit.ts";

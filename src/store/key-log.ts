@@ -4,10 +4,11 @@
  * holds a run's worth, that table is frozen and written as a run behind the groups that follow (key-run.ts); a run goes when the newest row
  * of its keys has gone. What is found are candidates: the row that a key was kept for has the whole hash and decides.
  */
-import { decodeNumbers, encodeNumbers } from "../ground/text.ts";
 import {
+  decodeNumbers,
   deleteRun,
   deleteSlot,
+  encodeNumbers,
   type Freeze,
   findInRun,
   findInSlots,

@@ -2,7 +2,6 @@
  * Keys that were taken out of the log: sorted into pieces by their first bits, written once and never changed, with a filter in memory that
  * says which keys are surely not among them.
  */
-import { decodeNumbers, encodeNumbers } from "../ground/text.ts";
 import { KeyFilter } from "./key-filter.ts";
 import type { SqliteConnection } from "./sqlite-connection.ts";
 
@@ -182,4 +181,13 @@ export async function deleteSlot(
 
 function firstSlot({ buffer, byteOffset }: Uint8Array): bigint {
   return new DataView(buffer, byteOffset, 8).getBigUint64(0) & SLOT_MASK;
+}
+
+/** Numbers as bytes, in the machine's own order, which is little-endian on every machine that Bun runs on. */
+export function encodeNumbers(numbers: Float64Array): Uint8Array {
+  return new Uint8Array(numbers.buffer, numbers.byteOffset, numbers.byteLength);
+}
+
+export function decodeNumbers(bytes: Uint8Array): Float64Array {
+  return new Float64Array(bytes.slice().buffer);
 }

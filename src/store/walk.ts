@@ -4,6 +4,7 @@
  * between two, so that no list holds up a receiver. It never knows what is listed.
  */
 
+import { type IdPrefix, idFloor, idTime } from "../ground/id.ts";
 import {
   makeCursor,
   makeNameKey,
@@ -14,7 +15,6 @@ import {
   readCursor,
   readSeq,
 } from "../ground/page.ts";
-import { type IdPrefix, idFloor, idTime } from "../ground/text.ts";
 import type { Reader, SqlNames, SqlValue, Store } from "./port.ts";
 
 /** Rows that one step looks at. */

@@ -4,10 +4,10 @@
  */
 import { type Static, Type } from "typebox";
 import { alertOn, findEnvironmentById } from "../account/environment.ts";
+import { newId } from "../ground/id.ts";
 import { DAY_MS } from "../ground/limit.ts";
 import type { Page, PageRequest } from "../ground/page.ts";
 import { show, time, timeOrNull } from "../ground/schema.ts";
-import { newId } from "../ground/text.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { defineTable, integer, orNull, type RowOf, text } from "../store/table.ts";
 import { equals, walkPage } from "../store/walk.ts";

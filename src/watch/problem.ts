@@ -3,9 +3,9 @@
  * It never finds a problem itself; the rooms that know do.
  */
 import { type Static, Type } from "typebox";
+import { newId } from "../ground/id.ts";
 import type { Page, PageRequest } from "../ground/page.ts";
 import { show, time, timeOrNull } from "../ground/schema.ts";
-import { newId } from "../ground/text.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { defineTable, integer, orNull, type RowOf, text } from "../store/table.ts";
 import { equals, walkPage } from "../store/walk.ts";

@@ -1,6 +1,6 @@
 /** Events over HTTP: the list with its filters, one with its runs, replay. */
 import { expect } from "bun:test";
-import { newId } from "../../src/ground/text.ts";
+import { newId } from "../../src/ground/id.ts";
 import { runScenarios } from "../kit/api-scenario.ts";
 import type { ApiServer } from "../kit/api-server.ts";
 import { START_MS } from "../kit/virtual-clock.ts";

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "bun:test";
+import { newId } from "../../src/ground/id.ts";
 import { DAY_MS } from "../../src/ground/limit.ts";
 import { readPageRequest } from "../../src/ground/page.ts";
-import { newId } from "../../src/ground/text.ts";
 import { deleteRelay } from "../../src/relay/relay-save.ts";
 import { listRelays } from "../../src/relay/relay-view.ts";
 import { openFreshStore } from "../kit/fresh-store.ts";

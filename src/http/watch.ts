@@ -1,0 +1,52 @@
+/** What the house noticed: the audit, standing problems, alerts, and recent calls to receivers that became no event. */
+import { Type } from "typebox";
+import { readPageRequest } from "../ground/page.ts";
+import { fields, oneOf, pageOf, pageQuery } from "../ground/schema.ts";
+import { callOutcome, listRecentCalls, recentCallView } from "../receiver/call.ts";
+import { alertView, listAlerts } from "../watch/alert.ts";
+import { auditView, listAudit } from "../watch/audit.ts";
+import { listProblems, problemView } from "../watch/problem.ts";
+import { environmentRoute, listRoute } from "./route.ts";
+
+export const watchRoutes = [
+  listRoute({
+    path: "/audit",
+    summary: "Lists management changes and runs, newest first, each with its actor, before and after.",
+    filter: {
+      kind: Type.Optional(oneOf(["change", "run"])),
+      target: Type.Optional(Type.String()),
+      actor: Type.Optional(Type.String()),
+      action: Type.Optional(Type.String()),
+    },
+    item: auditView,
+    large: true,
+    list: (tx, { environmentId }, page, filter) => listAudit(tx, environmentId, filter, page),
+  }),
+  listRoute({
+    path: "/problems",
+    summary: "Lists the problems that stand now, newest first; with all=true the cleared ones too.",
+    filter: { all: Type.Optional(oneOf(["true", "false"])) },
+    item: problemView,
+    list: (tx, { environmentId }, page, { all }) => listProblems(tx, environmentId, all !== "true", page),
+  }),
+  listRoute({
+    path: "/alerts",
+    summary: "Lists the alerts the owner was told of, newest first; a burst is one alert with a count.",
+    item: alertView,
+    list: (tx, { environmentId }, page) => listAlerts(tx, environmentId, page),
+  }),
+  environmentRoute({
+    method: "GET",
+    path: "/calls",
+    summary:
+      "Lists the last 1,000 receiver calls that were refused, ignored or duplicates, newest first, with the cause.",
+    query: fields({ ...pageQuery, relay: Type.Optional(Type.String()), outcome: Type.Optional(callOutcome) }),
+    answer: pageOf(recentCallView),
+    async handle({ deps, environment, query }) {
+      const { limit, cursor, ...filter } = query;
+      const page = readPageRequest({ limit, cursor });
+      await deps.receiver.writeRecentCalls();
+      return await deps.store.read((tx) => listRecentCalls(tx, environment.id, filter, page));
+    },
+  }),
+];
