@@ -66,13 +66,12 @@ export async function loadRun(connection: SqliteConnection, run: number): Promis
   return row && { run, newest: row.newest, pieces: row.pieces, filter: KeyFilter.read(row.filter) };
 }
 
-/** The numbers that the run holds for the key. */
+/** The numbers that the run holds for the key, which its filter lets through. */
 export async function findInRun(
   connection: SqliteConnection,
-  { run, pieces, filter }: KeyRun,
+  { run, pieces }: KeyRun,
   key: number,
 ): Promise<number[]> {
-  if (!filter.mayHold(key)) return [];
   const id = pieceId(run, pieceOf(key, pieces));
   const row = await connection.get<{ keys: Uint8Array }>("SELECT keys FROM key_piece WHERE id = ?1", id);
   const found: number[] = [];
