@@ -28,8 +28,8 @@ export const RELEASES: readonly [Release, ...Release[]] = [
       },
       {
         subject: "Record changes that many relays watch",
-        was: "The write that fired them waited for an event a relay.",
-        now: "The write is logged once, and the events follow in small steps.",
+        was: "Their events were made in one long transaction, during which nothing else was answered.",
+        now: "They are made in small steps, and a write costs the same however many relays watch it.",
       },
       {
         subject: "Faster ingestion",
