@@ -23,7 +23,7 @@ import { Metrics } from "./metric/metrics.ts";
 import { ownHostOf } from "./outbound/call-target.ts";
 import { createCaller, type OutboundCaller } from "./outbound/caller.ts";
 import { Receiver } from "./receiver/receive.ts";
-import { LiveRelays } from "./relay/live-relay.ts";
+import { LiveRelays, type Snapshot } from "./relay/live-relay.ts";
 import { Runner } from "./runner/runner.ts";
 import { Scheduler } from "./schedule/schedule.ts";
 import type { Sealer } from "./secret/seal.ts";
@@ -61,7 +61,7 @@ export interface Service extends AsyncDisposable {
   log: Log;
   relays: LiveRelays;
   runner: Runner;
-  /** Forgets cached relays and wakes the runner; call after changing relays in the store directly. */
+  /** Looks at everything anew; call after writing to the store past the service. */
   refresh(): void;
   /** A one-time link that opens the dashboard signed in (local), or the first set-up (server); null when an owner exists. */
   makeSigninLink(): Promise<string | null>;
@@ -118,9 +118,9 @@ async function startOnce(
 
   let listening: string | null = null;
   const baseUrl = (): string => config.baseUrl ?? listening ?? `http://${config.host}:${config.port}`;
-  const onReload = (): void => {
-    runner.wake();
-    scheduler.refresh();
+  const onReload = (snapshot: Snapshot, before: Snapshot | null): void => {
+    for (const relayId of before === null ? [] : snapshot.listReleased(before)) runner.wake(relayId);
+    if (snapshot.hasSchedule) scheduler.refresh();
   };
   const relays = new LiveRelays({
     store,
@@ -166,11 +166,14 @@ async function startOnce(
       if (touched.has("erasure")) erasures.wake();
     }),
   );
+  const refresh = (): void => {
+    relays.invalidate();
+    runner.wake();
+    capture.wake();
+  };
   started.defer(
     store.watch(({ foreignChange }) => {
-      if (!foreignChange) return;
-      relays.invalidate();
-      capture.wake();
+      if (foreignChange) refresh();
     }),
   );
 
@@ -281,7 +284,7 @@ async function startOnce(
     log,
     relays,
     runner,
-    refresh: () => relays.invalidate(),
+    refresh,
     makeSigninLink: () => makeSigninLink(store, config, config.mode === "local" ? url : baseUrl()),
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   };

@@ -48,12 +48,14 @@ export class Snapshot {
   readonly relays: readonly LiveRelay[];
   /** Relays that send and are not waiting. */
   readonly sendingCount: number;
+  readonly hasSchedule: boolean;
   readonly #byId = new Map<string, LiveRelay>();
   readonly #receivers = new Map<string, ReceiverRelay[]>();
 
   constructor(relays: readonly LiveRelay[]) {
     this.relays = relays;
     this.sendingCount = relays.filter(({ sends, waiting }) => sends && !waiting).length;
+    this.hasSchedule = relays.some(({ definition }) => definition.trigger.kind === "schedule");
     for (const relay of relays) {
       this.#byId.set(relay.id, relay);
       if (relay.receiver === null) continue;
@@ -66,6 +68,14 @@ export class Snapshot {
 
   findRelay(id: string): LiveRelay | null {
     return this.#byId.get(id) ?? null;
+  }
+
+  /** Relays of `before` that wait no longer, or are gone: events of theirs that waited are due. */
+  listReleased(before: Snapshot): string[] {
+    return before.relays.flatMap(({ id, waiting }) => {
+      const now = this.findRelay(id);
+      return now === null || (waiting && !now.waiting) ? [id] : [];
+    });
   }
 
   /** The receivers of this name, one an environment at most. */
@@ -81,13 +91,14 @@ interface LiveRelayDeps {
   baseUrl: () => string;
   /** Told of a relay that cannot be opened. */
   onUnreadable?: (relay: { id: string; name: string }, error: unknown) => void;
-  /** Told after every reload. */
-  onReload?: (snapshot: Snapshot) => void;
+  /** Told after every reload; `before`: the one that was told last. */
+  onReload?: (snapshot: Snapshot, before: Snapshot | null) => void;
 }
 
 export class LiveRelays {
   readonly #deps: LiveRelayDeps;
   #snapshot: Snapshot | null = null;
+  #told: Snapshot | null = null;
   #loading: Promise<Snapshot> | null = null;
   #generation = 0;
 
@@ -127,7 +138,8 @@ export class LiveRelays {
         if (generation === this.#generation) {
           this.#snapshot = snapshot;
           this.#loading = null;
-          this.#deps.onReload?.(snapshot);
+          this.#deps.onReload?.(snapshot, this.#told);
+          this.#told = snapshot;
         }
         return snapshot;
       },

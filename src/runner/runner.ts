@@ -224,7 +224,7 @@ export class Runner {
     if (finished === null) {
       // Younger than what memory holds; its events run once it is read.
       relays.invalidate();
-      return false;
+      return true;
     }
     for (const one of finished) this.#onFinished(one);
     return finished.length === BATCH_SIZE;

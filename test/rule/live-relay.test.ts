@@ -1,6 +1,6 @@
 /** The relays that are kept in memory: what is kept is never older than the last change. */
 import { expect, test } from "bun:test";
-import { LiveRelays } from "../../src/relay/live-relay.ts";
+import { type LiveRelay, LiveRelays, Snapshot } from "../../src/relay/live-relay.ts";
 import type { Store } from "../../src/store/port.ts";
 import { sealer } from "../kit/relay-kit.ts";
 
@@ -45,4 +45,15 @@ test("a load that failed is tried again by the next who asks; those who ask mean
   const next = relays.current();
   reads[1]?.resolve([]);
   expect(await relays.current()).toBe(await next);
+});
+
+test("a reload tells whose events are due by it: relays that wait no longer, and relays that are gone", () => {
+  const snapshotOf = (waiting: Record<string, boolean>) => {
+    const definition = { trigger: { kind: "receiver" } };
+    const relays = Object.entries(waiting).map(([id, waits]) => ({ id, definition, waiting: waits, receiver: null }) as unknown as LiveRelay);
+    return new Snapshot(relays);
+  };
+  const before = snapshotOf({ released: true, still: true, gone: false, goneWaiting: true, ran: false, pausedNow: false });
+  const after = snapshotOf({ released: false, still: true, ran: false, pausedNow: true, made: false });
+  expect(after.listReleased(before)).toEqual(["released", "gone", "goneWaiting"]);
 });
