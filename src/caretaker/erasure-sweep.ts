@@ -200,8 +200,8 @@ export class ErasureSweep {
     await endErasure(tx, seq);
     await writeAudit(tx, {
       environmentId,
-      atMs: this.#deps.clock.now(),
-      actor: sought.by,
+      nowMs: this.#deps.clock.now(),
+      by: sought.by,
       action: "person.expunged",
       target: `person:${sought.personId}`,
       after: { status: "erased", expunged: true },

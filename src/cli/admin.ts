@@ -55,8 +55,8 @@ async function settleOwner(
     const owner = await settle(tx, { email, passwordHash, nowMs });
     await writeAudit(tx, {
       environmentId: WHOLE_SERVER,
-      atMs: nowMs,
-      actor: actorWords(COMMAND_LINE),
+      nowMs,
+      by: actorWords(COMMAND_LINE),
       action,
       target: `owner:${owner.email}`,
     });

@@ -47,8 +47,8 @@ export const appsCreate: Command = {
           });
           await writeAudit(tx, {
             environmentId: WHOLE_SERVER,
-            atMs: nowMs,
-            actor: actorWords(COMMAND_LINE),
+            nowMs,
+            by: actorWords(COMMAND_LINE),
             action: "app.created",
             target: `app:${made.app.id}`,
             after: { id: made.app.id, name: made.app.name },

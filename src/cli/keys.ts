@@ -43,8 +43,8 @@ export const keysCreate: Command = {
         const { key, token } = await mintApiKey(tx, { environment, kind, name, origins, nowMs });
         await writeAudit(tx, {
           environmentId: environment.id,
-          atMs: nowMs,
-          actor: actorWords(COMMAND_LINE),
+          nowMs,
+          by: actorWords(COMMAND_LINE),
           action: "key.created",
           target: `key:${key.id}`,
           after: { kind, name: key.name, hint: key.hint, origins: key.origins },
@@ -100,8 +100,8 @@ export const keysRevoke: Command = {
         const revoked = await revokeApiKey(tx, environment.id, input.first(), nowMs);
         await writeAudit(tx, {
           environmentId: environment.id,
-          atMs: nowMs,
-          actor: actorWords(COMMAND_LINE),
+          nowMs,
+          by: actorWords(COMMAND_LINE),
           action: "key.revoked",
           target: `key:${revoked.id}`,
           before: { kind: revoked.kind, name: revoked.name, hint: revoked.hint },

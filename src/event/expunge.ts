@@ -102,8 +102,8 @@ async function beginExpunging(tx: Writer, request: ExpungeRequest): Promise<numb
   }
   await writeAudit(tx, {
     environmentId,
-    atMs: nowMs,
-    actor,
+    nowMs,
+    by: actor,
     action: "event.expunged",
     target: `event:${id}`,
     before: { state: event.state },

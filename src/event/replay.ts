@@ -108,8 +108,8 @@ export async function replayEvent(tx: Writer, request: ReplayRequest): Promise<v
   );
   await writeAudit(tx, {
     environmentId: request.environmentId,
-    atMs: request.nowMs,
-    actor: request.actor,
+    nowMs: request.nowMs,
+    by: request.actor,
     action: "event.replayed",
     target: `event:${request.id}`,
     before: { state: event.state },

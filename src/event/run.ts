@@ -207,8 +207,8 @@ function auditRun(
   const relay = `relay:${relayName}`;
   return writeAudit(tx, {
     environmentId,
-    atMs,
-    actor: relay,
+    nowMs: atMs,
+    by: relay,
     action: "run",
     target: relay,
     eventId,

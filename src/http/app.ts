@@ -59,8 +59,8 @@ export const appRoutes = [
         const created = await createApp(tx, { ...body, environments: ["development", "production"], nowMs });
         await writeAudit(tx, {
           environmentId: WHOLE_SERVER,
-          atMs: nowMs,
-          actor: `owner:${owner.email}`,
+          nowMs,
+          by: `owner:${owner.email}`,
           action: "app.created",
           target: `app:${created.app.id}`,
           after: { name: created.app.name },

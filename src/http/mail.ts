@@ -189,7 +189,9 @@ export const mailRoutes = [
     async handle({ deps, params, nowMs }) {
       const app = await deps.store.write("app", async (tx) => {
         const found = await requireStop(tx, deps, params.token);
-        await setMailStop(tx, found.stop, { stopped: true, by: `person:${found.stop.personId}`, nowMs });
+        const { environmentId, personId } = found.stop;
+        const change = { environmentId, by: `person:${personId}`, nowMs };
+        await setMailStop(tx, change, { personId, stopped: true });
         return found.app;
       });
       return answerPage("Stopped", `<p>You get no more mail about events from ${escapeHtml(app)}.</p>`);
@@ -217,10 +219,10 @@ export const mailRoutes = [
     summary: "Stops mail of kind event to a person, or allows it again.",
     body: fields({ stopped: Type.Boolean() }),
     answer: stopAnswer,
-    async write(tx, { environmentId, by, params, body, nowMs }) {
+    async write(tx, { environmentId, change, params, body }) {
       const stop = { environmentId, personId: params.id };
       await requirePerson(tx, environmentId, params.id);
-      await setMailStop(tx, stop, { ...body, by, nowMs });
+      await setMailStop(tx, change, { personId: params.id, ...body });
       return await showStop(tx, stop);
     },
   }),

@@ -8,7 +8,7 @@ import { type Page, type PageRequest, readPageRequest } from "../ground/page.ts"
 import { fields, pageOf, pageQuery } from "../ground/schema.ts";
 import type { Origin, Reader, Writer } from "../store/port.ts";
 import { readPage } from "../store/walk.ts";
-import { type AuditEntry, writeAudit } from "../watch/audit.ts";
+import { type AuditEntry, type Change, writeAudit } from "../watch/audit.ts";
 import { addressOf } from "./address.ts";
 import { type Admitted, admit, identifyCaller, type Owner, requireOwner } from "./admission.ts";
 import { answerEmpty, answerJson } from "./answer.ts";
@@ -49,9 +49,9 @@ interface Call<Path extends string, Query extends TObject, Body extends TSchema>
 export interface EnvironmentCall extends Admitted {
   environmentId: number;
   /** Where, by whom and when, as the rooms take it. */
-  change: { environmentId: number; by: string; nowMs: number };
+  change: Change;
   /** Writes the audit row of a change, in its transaction. */
-  audit(tx: Writer, change: Pick<AuditEntry, "action" | "target" | "before" | "after">): Promise<void>;
+  audit(tx: Writer, entry: AuditEntry): Promise<void>;
 }
 
 /** What a route says of itself, beside its work. */
@@ -127,12 +127,15 @@ export function environmentRoute<
     const admitted = await admit(deps, caller, params.appId ?? "", params.environment ?? "");
     const { environment, by } = admitted;
     const environmentId = environment.id;
-    return (nowMs) => ({
-      ...admitted,
-      environmentId,
-      change: { environmentId, by, nowMs },
-      audit: (tx, change) => writeAudit(tx, { environmentId, atMs: nowMs, actor: by, ...change }),
-    });
+    return (nowMs) => {
+      const change = { environmentId, by, nowMs };
+      return {
+        ...admitted,
+        environmentId,
+        change,
+        audit: (tx, entry) => writeAudit(tx, { ...change, ...entry }),
+      };
+    };
   });
 }
 

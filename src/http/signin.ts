@@ -43,8 +43,8 @@ interface SignedIn {
 async function startSession(tx: Writer, owner: SignedIn, how: string, nowMs: number) {
   await writeAudit(tx, {
     environmentId: WHOLE_SERVER,
-    atMs: nowMs,
-    actor: `owner:${owner.email}`,
+    nowMs,
+    by: `owner:${owner.email}`,
     action: "owner.signed_in",
     target: `owner:${owner.email}`,
     after: { how },

@@ -72,8 +72,8 @@ export async function sendEmailAgain(
     await retakeUnknownEmail(tx, id, from);
     await writeAudit(tx, {
       environmentId,
-      atMs: clock.now(),
-      actor: by,
+      nowMs: clock.now(),
+      by,
       action: "email.sent_again",
       target: `email:${id}`,
       after: { relay: row.relay, person: row.person },
@@ -126,7 +126,7 @@ export async function sendTestMail(
       eventId: null,
       nowMs,
     });
-    const audit = { environmentId, atMs: nowMs, actor: by, action: "email.test", target: `email:${emailId}` };
+    const audit = { environmentId, nowMs, by, action: "email.test", target: `email:${emailId}` };
     await writeAudit(tx, { ...audit, after: { to: recipient } });
     return { environmentId, emailId, from, to: recipient, ...words };
   });

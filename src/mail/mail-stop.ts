@@ -11,7 +11,7 @@ import { time } from "../ground/schema.ts";
 import type { Sealer } from "../secret/seal.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { defineTable, integer, type RowOf, text } from "../store/table.ts";
-import { writeAudit } from "../watch/audit.ts";
+import { type Change, writeAudit } from "../watch/audit.ts";
 
 const MAIL_STOP = defineTable({
   name: "mail_stop",
@@ -55,18 +55,16 @@ export async function findMailStop(
 /** Stops the person's event mail, or takes the stop back; audited where it changes anything. */
 export async function setMailStop(
   tx: Writer,
-  { environmentId, personId }: MailStop,
-  { stopped, by, nowMs }: { stopped: boolean; by: string; nowMs: number },
+  change: Change,
+  { personId, stopped }: { personId: string; stopped: boolean },
 ): Promise<void> {
-  const row = { personId, environmentId, stoppedAt: nowMs };
+  const row = { personId, environmentId: change.environmentId, stoppedAt: change.nowMs };
   const changed = stopped
     ? await MAIL_STOP.insert(tx, row, "ON CONFLICT (person_id) DO NOTHING")
     : await MAIL_STOP.delete(tx, row);
   if (changed === 0) return;
   await writeAudit(tx, {
-    environmentId,
-    atMs: nowMs,
-    actor: by,
+    ...change,
     action: stopped ? "person.mail_stopped" : "person.mail_allowed",
     target: `person:${personId}`,
   });

@@ -12,7 +12,7 @@ import { Refusal } from "../ground/refusal.ts";
 import { fields, show, timeOrNull } from "../ground/schema.ts";
 import type { Reader, Store, Writer } from "../store/port.ts";
 import { defineTable, integer, orNull, type RowOf, text } from "../store/table.ts";
-import { writeAudit } from "../watch/audit.ts";
+import { type Change, writeAudit } from "../watch/audit.ts";
 
 const SENDER_DOMAIN = defineTable({
   name: "sender_domain",
@@ -52,13 +52,6 @@ export const senderDomainInput = fields({
 
 export type SenderDomainInput = Static<typeof senderDomainInput>;
 
-/** Who changes the domain, and when. */
-interface DomainChange {
-  environmentId: number;
-  by: string;
-  nowMs: number;
-}
-
 const LABEL = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 const WORD = /^[a-z0-9](?:[a-z0-9+_-]|\.(?=[a-z0-9])){0,62}$/;
 
@@ -87,7 +80,7 @@ export async function findSenderAddress(
 /** Sets the domain and its words, and audits it. Another domain starts unverified under a new token. Refuses with `invalid_input`. */
 export async function saveSenderDomain(
   tx: Writer,
-  change: DomainChange,
+  change: Change,
   input: SenderDomainInput,
 ): Promise<SenderDomain> {
   const { environmentId } = change;
@@ -110,7 +103,7 @@ export async function saveSenderDomain(
 }
 
 /** Removes the domain, and audits it: mail stops leaving. */
-export async function removeSenderDomain(tx: Writer, change: DomainChange): Promise<void> {
+export async function removeSenderDomain(tx: Writer, change: Change): Promise<void> {
   const before = await findSenderDomain(tx, change.environmentId);
   if (before === null) return;
   await SENDER_DOMAIN.delete(tx, before);
@@ -124,7 +117,7 @@ export async function removeSenderDomain(tx: Writer, change: DomainChange): Prom
 export async function verifySenderDomain(
   store: Store,
   deps: { resolveTxt: TxtResolver; clock: Clock },
-  change: Omit<DomainChange, "nowMs">,
+  change: Omit<Change, "nowMs">,
 ): Promise<{ domain: SenderDomain; message: string }> {
   const { environmentId } = change;
   const sentence = "No sender domain is set in this environment: set one first.";
@@ -148,7 +141,7 @@ export async function verifySenderDomain(
 /** A domain changed while DNS was asked keeps its own state. */
 async function keepCheck(
   tx: Writer,
-  change: DomainChange,
+  change: Change,
   row: SenderDomain,
   verifiedAt: number | null,
 ): Promise<SenderDomain> {
@@ -162,14 +155,12 @@ async function keepCheck(
 
 async function auditDomain(
   tx: Writer,
-  change: DomainChange,
+  change: Change,
   before: SenderDomain | null,
   after: SenderDomain | null,
 ): Promise<void> {
   await writeAudit(tx, {
-    environmentId: change.environmentId,
-    atMs: change.nowMs,
-    actor: change.by,
+    ...change,
     action: after === null ? "sender_domain.removed" : "sender_domain.changed",
     target: `sender_domain:${(after ?? before)?.domain}`,
     before: before === null ? null : viewSenderDomain(before),

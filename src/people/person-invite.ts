@@ -84,8 +84,8 @@ async function findOrCreate(
   // By id alone: the audit outlives an erasure, an address must not.
   await writeAudit(tx, {
     environmentId,
-    atMs: nowMs,
-    actor: createdBy,
+    nowMs,
+    by: createdBy,
     action: "person.invited",
     target: `person:${person.id}`,
     after: { status: person.status },

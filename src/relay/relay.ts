@@ -150,8 +150,8 @@ export async function auditRelay(
   const name = (after ?? before)?.name ?? "";
   await writeAudit(tx, {
     environmentId: context.environment.id,
-    atMs: context.nowMs,
-    actor: actorWords(context.actor),
+    nowMs: context.nowMs,
+    by: actorWords(context.actor),
     action: change,
     target: relayTarget(name),
     before: before === null ? null : describe(change, before),

@@ -16,7 +16,7 @@ import { breaksOneLine, countChars } from "../ground/text.ts";
 import type { Reader, SqlNames, Writer } from "../store/port.ts";
 import { type defineTable, integer, json, orNull, type RowOf, text } from "../store/table.ts";
 import { pageByName } from "../store/walk.ts";
-import { writeAudit } from "../watch/audit.ts";
+import { type Change, writeAudit } from "../watch/audit.ts";
 
 export type ItemKind = "product" | "plan";
 
@@ -46,13 +46,6 @@ export interface ItemInput {
   soldThrough?: unknown;
   /** The version it was read at; absent overwrites whatever is there. */
   version?: number | undefined;
-}
-
-/** Where and by whom the catalog is changed; `by` in words: `key:<id>`, `owner:<email>`, `command line`. */
-export interface CatalogChange {
-  environmentId: number;
-  by: string;
-  nowMs: number;
 }
 
 type ItemKey = Pick<ItemRow, "environmentId" | "name">;
@@ -130,7 +123,7 @@ export class CatalogItems<Row extends ItemRow, View> {
    */
   async prepare(
     tx: Reader,
-    { environmentId, nowMs }: CatalogChange,
+    { environmentId, nowMs }: Change,
     name: string,
     input: ItemInput,
   ): Promise<{ before: Row | null; item: Omit<ItemRow, "title"> }> {
@@ -145,7 +138,7 @@ export class CatalogItems<Row extends ItemRow, View> {
   }
 
   /** Creates or replaces it and audits that. */
-  async save(tx: Writer, change: CatalogChange, before: Row | null, after: Row): Promise<void> {
+  async save(tx: Writer, change: Change, before: Row | null, after: Row): Promise<void> {
     if (before === null) await this.#table.insert(tx, after);
     else await this.#table.update(tx, after);
     await this.#audit(tx, change, before, after);
@@ -159,7 +152,7 @@ export class CatalogItems<Row extends ItemRow, View> {
   }
 
   /** Deletes it and audits that. */
-  async delete(tx: Writer, change: CatalogChange, row: Row): Promise<void> {
+  async delete(tx: Writer, change: Change, row: Row): Promise<void> {
     await this.#table.delete(tx, row);
     await this.#audit(tx, change, row, null);
   }
@@ -193,12 +186,10 @@ export class CatalogItems<Row extends ItemRow, View> {
     );
   }
 
-  async #audit(tx: Writer, change: CatalogChange, before: Row | null, after: Row | null): Promise<void> {
+  async #audit(tx: Writer, change: Change, before: Row | null, after: Row | null): Promise<void> {
     const done = before === null ? "created" : after === null ? "deleted" : "changed";
     await writeAudit(tx, {
-      environmentId: change.environmentId,
-      atMs: change.nowMs,
-      actor: change.by,
+      ...change,
       action: `${this.kind}.${done}`,
       target: `${this.kind}:${(after ?? before)?.name}`,
       before: before === null ? null : this.#view(before),

@@ -7,14 +7,8 @@ import { Refusal } from "../ground/refusal.ts";
 import { orNull, show, time } from "../ground/schema.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { defineTable, flag, type RowOf } from "../store/table.ts";
-import {
-  type CatalogChange,
-  CatalogItems,
-  ITEM_COLUMNS,
-  type ItemInput,
-  readTitle,
-  soldThroughView,
-} from "./catalog-item.ts";
+import type { Change } from "../watch/audit.ts";
+import { CatalogItems, ITEM_COLUMNS, type ItemInput, readTitle, soldThroughView } from "./catalog-item.ts";
 
 const PLAN = defineTable({
   name: "plan",
@@ -60,7 +54,7 @@ export interface PlanInput extends ItemInput {
  */
 export async function savePlan(
   tx: Writer,
-  change: CatalogChange,
+  change: Change,
   name: string,
   input: PlanInput,
 ): Promise<{ plan: Plan; created: boolean }> {
@@ -82,12 +76,7 @@ export async function savePlan(
  * Deletes a plan and audits it. Refuses with `not_found`, `version_conflict`, and with `in_use` a plan that people are on, or the default
  * while there are others.
  */
-export async function deletePlan(
-  tx: Writer,
-  change: CatalogChange,
-  name: string,
-  version?: number,
-): Promise<void> {
+export async function deletePlan(tx: Writer, change: Change, name: string, version?: number): Promise<void> {
   const { environmentId } = change;
   const plan = await plans.requireAt(tx, environmentId, name, version);
   if (plan.isDefault && (await hasOthers(tx, environmentId, name))) {

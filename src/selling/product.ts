@@ -9,14 +9,8 @@ import { orNull, show, time } from "../ground/schema.ts";
 import { ENTITLEMENT_NAME } from "../ground/shape.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { defineTable, integer, type RowOf, text } from "../store/table.ts";
-import {
-  type CatalogChange,
-  CatalogItems,
-  ITEM_COLUMNS,
-  type ItemInput,
-  readTitle,
-  soldThroughView,
-} from "./catalog-item.ts";
+import type { Change } from "../watch/audit.ts";
+import { CatalogItems, ITEM_COLUMNS, type ItemInput, readTitle, soldThroughView } from "./catalog-item.ts";
 
 const PRODUCT = defineTable({
   name: "product",
@@ -69,7 +63,7 @@ export interface ProductInput extends ItemInput {
  */
 export async function saveProduct(
   tx: Writer,
-  change: CatalogChange,
+  change: Change,
   name: string,
   input: ProductInput,
 ): Promise<{ product: Product; created: boolean; warnings: string[] }> {
@@ -87,7 +81,7 @@ export async function saveProduct(
 /** Deletes a product and audits it; what people bought stays theirs. Refuses with `not_found` and `version_conflict`. */
 export async function deleteProduct(
   tx: Writer,
-  change: CatalogChange,
+  change: Change,
   name: string,
   version?: number,
 ): Promise<void> {
@@ -100,7 +94,7 @@ const MAX_GRANTS_LOOKED_AT = 5_000;
 /** A purchase, an action and a check name the product and mean its key: those who hold the old one would fall between them. */
 async function requireFreeKey(
   tx: Reader,
-  { environmentId, nowMs }: CatalogChange,
+  { environmentId, nowMs }: Change,
   { name, key }: Pick<Product, "name" | "key">,
 ): Promise<void> {
   const held = await tx.get<{ live: number; count: number | null }>(

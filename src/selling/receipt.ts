@@ -15,8 +15,7 @@ import { requireActingPerson } from "../people/person.ts";
 import { findCollection, listFields } from "../records/collection.ts";
 import { writeRecordIn } from "../records/record.ts";
 import type { Reader, Store, Writer } from "../store/port.ts";
-import { writeAudit } from "../watch/audit.ts";
-import type { CatalogChange } from "./catalog-item.ts";
+import { type Change, writeAudit } from "../watch/audit.ts";
 import { plans } from "./plan.ts";
 import { sellPlan } from "./plan-sale.ts";
 import { products } from "./product.ts";
@@ -53,7 +52,7 @@ const MAX_DATA_BYTES = 16 * 1024;
  */
 export async function recordReceipt(
   store: Store,
-  change: CatalogChange,
+  change: Change,
   input: ReceiptInput,
 ): Promise<{ receipt: PurchaseView; created: boolean }> {
   const written = await store.write("receipt", (tx) => writeReceipt(tx, change, input));
@@ -64,7 +63,7 @@ export async function recordReceipt(
 /** As `recordReceipt`, but answers `ref_used` instead of throwing it, so that its audit row is kept. */
 async function writeReceipt(
   tx: Writer,
-  change: CatalogChange,
+  change: Change,
   input: ReceiptInput,
 ): Promise<{ receipt: PurchaseView; created: boolean } | { refused: Refusal }> {
   const { environmentId, nowMs } = change;
@@ -94,13 +93,13 @@ async function writeReceipt(
 
 function auditReceipt(
   tx: Writer,
-  { environmentId, by, nowMs }: CatalogChange,
+  change: Change,
   receipt: PurchaseView,
   { before, after }: Success,
 ): Promise<void> {
   const action = receipt.kind === "refund" ? "receipt.refunded" : "receipt.recorded";
   const target = `purchase:${receipt.id}`;
-  return writeAudit(tx, { environmentId, atMs: nowMs, actor: by, action, target, before, after });
+  return writeAudit(tx, { ...change, action, target, before, after });
 }
 
 async function sell(tx: Writer, sale: SaleContext, input: ReceiptInput): Promise<Outcome> {

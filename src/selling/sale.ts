@@ -115,8 +115,8 @@ async function auditRefusedRef(
   }
   await writeAudit(tx, {
     environmentId,
-    atMs: nowMs,
-    actor: by,
+    nowMs,
+    by,
     action: "ref_refused",
     target,
     after: { ...refused, person: personId, relay: relayName, eventId },

@@ -10,8 +10,7 @@ import { grantAccess, listLiveGrants, revokeGrantsOfSource } from "../people/acc
 import type { Reader, Writer } from "../store/port.ts";
 import { defineTable, integer, orNull, type RowOf, text } from "../store/table.ts";
 import { equals, walkPage } from "../store/walk.ts";
-import { writeAudit } from "../watch/audit.ts";
-import type { CatalogChange } from "./catalog-item.ts";
+import { type Change, writeAudit } from "../watch/audit.ts";
 import type { SaleContext } from "./sale.ts";
 
 export const subscriptionStatus = oneOf(["active", "ended"]);
@@ -138,20 +137,15 @@ export async function endSubscription(
 }
 
 /** The owner, or the app's own server, ends one by id, whoever bills it; audited. Refuses with `not_found`. */
-export async function endSubscriptionByHand(
-  tx: Writer,
-  { environmentId, by, nowMs }: CatalogChange,
-  id: string,
-): Promise<Subscription> {
+export async function endSubscriptionByHand(tx: Writer, change: Change, id: string): Promise<Subscription> {
+  const { environmentId, by, nowMs } = change;
   const sentence = "No subscription with this id exists here; the list shows them.";
   const before = await SUBSCRIPTION.require(tx, { environmentId, id }, sentence);
   if (before.status === "ended") return before;
   await endSubscription(tx, before, by, nowMs);
   const after: Subscription = { ...before, status: "ended", endedAt: nowMs };
   await writeAudit(tx, {
-    environmentId,
-    atMs: nowMs,
-    actor: by,
+    ...change,
     action: "subscription.ended",
     target: `subscription:${id}`,
     before: viewSubscription(before),

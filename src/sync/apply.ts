@@ -13,11 +13,11 @@ import { putCollection, viewCollection } from "../records/collection.ts";
 import type { Definition } from "../relay/definition-shape.ts";
 import { findRelay, type RelayContext } from "../relay/relay.ts";
 import { createRelay, deleteRelay, updateRelay } from "../relay/relay-save.ts";
-import { type CatalogChange, isSoldAs, type SoldThrough } from "../selling/catalog-item.ts";
+import { isSoldAs, type SoldThrough } from "../selling/catalog-item.ts";
 import { plans, savePlan } from "../selling/plan.ts";
 import { products, saveProduct } from "../selling/product.ts";
 import type { Store, Writer } from "../store/port.ts";
-import { writeAudit } from "../watch/audit.ts";
+import { type Change, writeAudit } from "../watch/audit.ts";
 import type { Catalog } from "./catalog-file.ts";
 
 /** The environment that files are applied to, and by whom. */
@@ -105,7 +105,7 @@ export interface AppliedCatalog {
 }
 
 /** Applies one item; answers what was done, one sentence each. */
-type Step = (tx: Writer, change: CatalogChange) => Promise<string[]>;
+type Step = (tx: Writer, change: Change) => Promise<string[]>;
 
 /**
  * Collections and access: what relays write to and grant. Applied before the relays; so is letting go of a relay that is gone, because a
@@ -115,14 +115,13 @@ export function applyStock(deps: ApplyDeps, catalog: Catalog): Promise<AppliedCa
   return applySteps(deps, [
     ...catalog.collections.map((collection): [string, Step] => [
       `collections.${collection.name}`,
-      async (tx, { environmentId, by, nowMs }) => {
+      async (tx, change) => {
+        const { environmentId, nowMs } = change;
         const { before, after } = await putCollection(tx, environmentId, collection, nowMs);
         if (before?.version === after.version) return [];
         const done = before === null ? "created" : "changed";
         await writeAudit(tx, {
-          environmentId,
-          atMs: nowMs,
-          actor: by,
+          ...change,
           action: `collection.${done}`,
           target: `collection:${after.name}`,
           before: before === null ? null : viewCollection(before),
@@ -133,15 +132,14 @@ export function applyStock(deps: ApplyDeps, catalog: Catalog): Promise<AppliedCa
     ]),
     ...catalog.access.map((entry): [string, Step] => [
       `access.${entry.slug}`,
-      async (tx, { environmentId, by, nowMs }) => {
+      async (tx, change) => {
+        const { environmentId, nowMs } = change;
         const { slug, title = slug } = entry;
         const standing = await findAccessSlug(tx, environmentId, slug);
         if (standing?.title === title) return [];
         await putAccessSlug(tx, environmentId, entry, nowMs);
         await writeAudit(tx, {
-          environmentId,
-          atMs: nowMs,
-          actor: by,
+          ...change,
           action: "access.changed",
           target: `access:${slug}`,
           before: standing === null ? null : { slug, title: standing.title },
@@ -169,7 +167,7 @@ function letGo<Row extends { soldThrough: SoldThrough | null }>(
   items: { find(tx: Writer, environmentId: number, name: string): Promise<Row | null> },
   name: string,
   wanted: unknown,
-  save: (tx: Writer, change: CatalogChange, standing: Row) => Promise<unknown>,
+  save: (tx: Writer, change: Change, standing: Row) => Promise<unknown>,
 ): [string, Step] {
   const step: Step = async (tx, change) => {
     const standing = await items.find(tx, change.environmentId, name);

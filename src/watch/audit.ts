@@ -35,10 +35,17 @@ const AUDIT = defineTable({
 
 type AuditRow = RowOf<typeof AUDIT>;
 
-export interface AuditEntry extends Pick<AuditRow, "environmentId" | "actor" | "action" | "target"> {
-  atMs: number;
+/** Where, by whom (in the audit's words) and when something is changed. */
+export interface Change {
+  environmentId: number;
+  by: string;
+  nowMs: number;
+}
+
+/** What was done, to what. */
+export interface AuditEntry extends Pick<AuditRow, "action" | "target"> {
   /** The event of a run; absent on management changes. */
-  eventId?: string | undefined;
+  eventId?: string | null | undefined;
   before?: unknown;
   after?: unknown;
 }
@@ -66,15 +73,19 @@ export interface AuditFilter {
 /** Writes one row; `before` and `after` are kept as JSON. */
 export async function writeAudit(
   tx: Writer,
-  { atMs, eventId, before, after, ...entry }: AuditEntry,
+  {
+    environmentId,
+    by,
+    nowMs,
+    action,
+    target,
+    eventId = null,
+    before = null,
+    after = null,
+  }: Change & AuditEntry,
 ): Promise<void> {
-  await AUDIT.insert(tx, {
-    ...entry,
-    at: atMs,
-    eventId: eventId ?? null,
-    before: (before ?? null) as Json,
-    after: (after ?? null) as Json,
-  });
+  const entry = { action, target, eventId, before: before as Json, after: after as Json };
+  await AUDIT.insert(tx, { environmentId, actor: by, at: nowMs, ...entry });
 }
 
 /** A page of the environment's audit, newest first; cursors are row numbers. */

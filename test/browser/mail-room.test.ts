@@ -30,7 +30,7 @@ beforeAll(async () => {
       nowMs,
     });
     await tx.run("UPDATE email SET state = 'unknown', left_at = 1 WHERE id = ?1", id);
-    await setMailStop(tx, { environmentId, personId: other.id }, { stopped: true, by: "test", nowMs });
+    await setMailStop(tx, { environmentId, by: "test", nowMs }, { personId: other.id, stopped: true });
   });
   await page.goto(at("mail"));
 });

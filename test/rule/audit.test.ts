@@ -16,8 +16,8 @@ describe("the audit", () => {
     store.write("app", (tx) =>
       writeAudit(tx, {
         environmentId: environmentOf,
-        atMs: clock.now(),
-        actor,
+        nowMs: clock.now(),
+        by: actor,
         action,
         target,
         eventId,

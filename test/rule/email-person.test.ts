@@ -142,7 +142,7 @@ describe("email_person", () => {
   test("a person who stopped event mail gets none and the event goes on; account mail still comes, and allowing it again lets it through", async () => {
     const [person, other] = [await market.newPerson(), await market.newPerson()];
     const stop = (stopped: boolean) =>
-      store.write("app", (tx) => setMailStop(tx, { environmentId, personId: person.id }, { stopped, by: "test", nowMs: clock.now() }));
+      store.write("app", (tx) => setMailStop(tx, { environmentId, by: "test", nowMs: clock.now() }, { personId: person.id, stopped }));
     await stop(true);
     expect(await mail(person)).toMatchObject({ outcome: "skipped", code: "mail_unsubscribed" });
     expect([left, await emails()]).toEqual([[], []]);
