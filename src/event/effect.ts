@@ -1,7 +1,8 @@
 /**
  * The memory of what an event has already done, so that a retry or a replay finds its own earlier work through every edit of the
  * definition. Work is remembered under the action's type, target and fingerprint and its ordinal among equals; each attempt remembers which
- * list of actions it ran and which work each of them stands for. What that means for the next attempt is alignment.ts's to decide.
+ * list of actions it ran and which work each of them stands for. Where a relay sends, each piece of work has a row of its own; where it does
+ * not, all of an attempt commits together and its run's row is the memory. What that means for the next attempt is alignment.ts's to decide.
  */
 import { type Json, writeJson } from "../ground/json.ts";
 import { DAY_MS, EVENT_RETENTION_MS } from "../ground/limit.ts";
@@ -119,9 +120,13 @@ export async function keepActionList(tx: Writer, relay: LiveRelay, nowMs: number
   tx.afterCommit(() => keptAt.set(relay, nowMs));
 }
 
-/** Forgets lists that no attempt of an event still kept can have run. */
+/** Forgets lists that no attempt of an event still kept can have run: long before the oldest arrived, however long the service stood still. */
 export function forgetRanActions(tx: Writer, nowMs: number): Promise<number> {
-  return tx.run("DELETE FROM ran_actions WHERE used_at < ?1", nowMs - 2 * EVENT_RETENTION_MS);
+  return tx.run(
+    `DELETE FROM ran_actions WHERE used_at + $kept < $nowMs
+       AND used_at + $kept < coalesce((SELECT created_at FROM event WHERE seq = (SELECT min(seq) FROM event)), $nowMs)`,
+    { nowMs, kept: 2 * EVENT_RETENTION_MS },
+  );
 }
 
 /** Before something leaves the house that must not leave twice. `mark` is the work's `after` until it is settled. */

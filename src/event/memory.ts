@@ -1,5 +1,6 @@
 /**
- * An event's memory, read: what its attempts did, which list of actions the last of them ran, and the texts. Work of an earlier version
+ * An event's memory, read: what its attempts did, by the rows of their work or by those of the runs that did it, which list of actions the
+ * last of them ran, and the texts. Work of an earlier version
  * stands without a fingerprint, under its type, its target and its place among those. The audit holds every definition a relay had, so the
  * list that such a run ran is found again by the run's time, and with it the text of its work; where that does not fit what the run says of
  * itself, the text stays unknown.
@@ -10,7 +11,16 @@ import type { ActionDefinition } from "../relay/definition-shape.ts";
 import { type LiveAction, openActions } from "../relay/live-relay.ts";
 import type { Reader } from "../store/port.ts";
 import type { RowOf } from "../store/table.ts";
-import { countPlaces, EFFECT, type Memory, makeFreshKeys, openKey, type Slot, type Work } from "./effect.ts";
+import {
+  type BoundKey,
+  countPlaces,
+  EFFECT,
+  type Memory,
+  makeFreshKeys,
+  openKey,
+  type Slot,
+  type Work,
+} from "./effect.ts";
 import { RUN, RUN_RESULTS } from "./run.ts";
 
 /** Everything the event's attempts left behind. */
@@ -20,57 +30,61 @@ export async function readMemory(tx: Reader, eventSeq: number): Promise<Memory> 
      LEFT JOIN run ON run.event_seq = effect.event_seq AND run.number = effect.run WHERE effect.event_seq = ?1 ORDER BY effect.key`,
     eventSeq,
   );
-  const lists = await tx.all<{ text: string }>(
-    `SELECT actions AS text FROM ran_actions WHERE fingerprint IN
-       (SELECT actions FROM run WHERE event_seq = ?1 AND actions IS NOT NULL)`,
+  const ran = await tx.all<{ list: string }>(
+    `SELECT ${RAN.columnsOf("run")}, ran_actions.actions AS list FROM run
+     JOIN ran_actions ON ran_actions.fingerprint = run.actions WHERE run.event_seq = ?1 ORDER BY run.number`,
     eventSeq,
   );
-  const actions = lists.flatMap(({ text }) => openList(text));
+  const attempts = ran.map((row) => openAttempt(RAN.read(row)));
   const works = new Map(effects.map((row) => [row.key, readWork(row)]));
+  for (const attempt of attempts) addWorks(works, attempt);
+  const last = attempts.at(-1);
   return await recallTexts(tx, eventSeq, {
-    works,
-    slots: await readLastSlots(tx, eventSeq, works),
-    actions: new Map(actions.map(({ fingerprint, action }) => [fingerprint, action])),
+    works: new Map([...works].sort(([one], [other]) => (one < other ? -1 : 1))),
+    slots: last?.actions.map((action, at) => ({ ...action, ...openKey(last.keys[at] ?? "", works) })) ?? [],
+    actions: new Map(
+      attempts.flatMap(({ actions }) => actions.map(({ fingerprint, action }) => [fingerprint, action])),
+    ),
   });
 }
 
 type EffectRow = RowOf<typeof EFFECT> & { doneAt: number | null };
 
 function readWork({ key, state, result, doneAt }: EffectRow): Work {
+  return { ...readWorkKey(key), state, after: result === null ? undefined : parseJson(result), doneAt };
+}
+
+function readWorkKey(key: string): Pick<Work, "key" | "type" | "target" | "fingerprint" | "ordinal"> {
   const [type = "", target = "", ...rest] = key.split("\n");
   const [fingerprint, ordinal] = rest.length > 1 ? rest : [null, rest[0]];
-  return {
-    key,
-    type,
-    target,
-    fingerprint: fingerprint ?? null,
-    ordinal: Number(ordinal ?? 1),
-    state,
-    after: result === null ? undefined : parseJson(result),
-    doneAt,
-  };
+  return { key, type, target, fingerprint: fingerprint ?? null, ordinal: Number(ordinal ?? 1) };
 }
 
-async function readLastSlots(
-  tx: Reader,
-  eventSeq: number,
-  works: ReadonlyMap<string, Work>,
-): Promise<Slot[]> {
-  const last = await tx.get<{ list: string }>(
-    `SELECT ran_actions.actions AS list, run.work FROM run JOIN ran_actions ON ran_actions.fingerprint = run.actions
-     WHERE run.event_seq = ?1 ORDER BY run.number DESC LIMIT 1`,
-    eventSeq,
-  );
-  if (last === null) return [];
-  const actions = openList(last.list);
-  const keys = RAN.read(last).work ?? makeFreshKeys(actions);
-  return actions.map((action, at) => ({ ...action, ...openKey(keys[at] ?? "", works) }));
+/** A run that came to its actions. */
+const RAN = RUN.pick("startedAt", "results", "work");
+
+interface RanAttempt {
+  startedAt: number;
+  results: readonly ActionResult[];
+  actions: readonly LiveAction[];
+  /** One an action. */
+  keys: readonly BoundKey[];
 }
 
-const RAN = RUN.pick("work");
+function openAttempt({ list, work, ...attempt }: RowOf<typeof RAN> & { list: string }): RanAttempt {
+  const actions = openActions(parseJson(list) as ActionDefinition[]);
+  return { ...attempt, actions, keys: work ?? makeFreshKeys(actions) };
+}
 
-function openList(text: string): LiveAction[] {
-  return openActions(parseJson(text) as ActionDefinition[]);
+/** Adds the work that this run did: what it says of an action that did not fail, unless the work was done before and skipped here. */
+function addWorks(works: Map<string, Work>, { startedAt, results, actions, keys }: RanAttempt): void {
+  for (const [at, result] of results.entries()) {
+    const [action, bound] = [actions[at], keys[at]];
+    if (action === undefined || bound === undefined || action.type !== result.type) continue;
+    const key = typeof bound === "string" ? bound : bound[0];
+    if (action.repeats || result.outcome === "failed" || works.has(key)) continue;
+    works.set(key, { ...readWorkKey(key), state: "done", after: result.after, doneAt: startedAt });
+  }
 }
 
 type OldRun = RowOf<typeof RUN_RESULTS> & {

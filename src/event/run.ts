@@ -159,23 +159,39 @@ function rowOf({ event, startedAtMs, results, ran }: Run) {
 
 /** Keeps the results so far of a run that goes on outside the database. */
 export async function keepRunProgress(tx: Writer, run: Run): Promise<void> {
-  await RUN.insert(
+  const kept = await RUN.insert(
     tx,
     { ...rowOf(run), finishedAt: null, outcome: null },
-    "ON CONFLICT (event_seq, number) DO UPDATE SET results = excluded.results, actions = excluded.actions, work = excluded.work",
+    `ON CONFLICT (event_seq, number) DO UPDATE SET results = excluded.results, actions = excluded.actions, work = excluded.work
+     WHERE finished_at IS NULL`,
   );
+  requireOpen(kept);
 }
 
-/** Ends a run, moves its event on, and writes its audit row, in one go. */
+/** A run that ended is the memory of what it did, and never written over: what came to its number again is undone. */
+function requireOpen(kept: number): void {
+  if (kept !== 1) throw new Error("A run was to be written down that had ended before.");
+}
+
+/** The event, its attempt numbered after all runs there are. They are ahead of its row only where another runner took it meanwhile. */
+export async function numberAnew(tx: Reader, event: EventToRun): Promise<EventToRun> {
+  const sql = "SELECT max(number) AS number FROM run WHERE event_seq = ?1";
+  const last = await tx.get<{ number: number | null }>(sql, event.seq);
+  return { ...event, runs: Math.max(event.runs, (last?.number ?? 0) + 1) };
+}
+
+/** Ends a run, moves its event on, and writes its audit row, in one go. Throws where a run of its number had ended. */
 export async function finishRun(tx: Writer, run: Run, end: RunEnd): Promise<void> {
   const { event, startedAtMs, results } = run;
   const { outcome, state, reason, nextAttemptAtMs, personId, warnings, finishedAtMs, mapVersion } = end;
-  await RUN.insert(
+  const kept = await RUN.insert(
     tx,
     { ...rowOf(run), finishedAt: finishedAtMs, outcome },
     `ON CONFLICT (event_seq, number) DO UPDATE SET results = excluded.results, finished_at = excluded.finished_at, outcome = excluded.outcome,
-       actions = coalesce(excluded.actions, actions), work = CASE WHEN excluded.actions IS NULL THEN work ELSE excluded.work END`,
+       actions = coalesce(excluded.actions, actions), work = CASE WHEN excluded.actions IS NULL THEN work ELSE excluded.work END
+     WHERE finished_at IS NULL`,
   );
+  requireOpen(kept);
   await tx.run(
     `UPDATE event SET state = $state, reason = $reason, attempts = $attempts, runs = $runs, next_attempt_at = $nextAttemptAtMs,
        person_id = coalesce($personId, person_id), warnings = coalesce($warnings, warnings), started_at = $startedAtMs,

@@ -230,9 +230,9 @@ export class Attempt {
     return started;
   }
 
-  /** Remembers finished work in the transaction that did it. */
+  /** Remembers finished work in the transaction that did it: where that ends the run too, by the run's own row. */
   async #complete(tx: Writer, live: LiveAction, key: string, outcome: ActionOutcome): Promise<ActionOutcome> {
-    if (outcome.outcome !== "failed" && !live.repeats)
+    if (outcome.outcome !== "failed" && !live.repeats && this.relay.sends)
       await completeEffect(tx, this.event, key, outcome.after);
     return outcome;
   }

@@ -1,6 +1,6 @@
 /** The road of relays that only touch the database: every event runs whole inside the transaction it is taken in. */
 import type { EventToRun } from "../event/event.ts";
-import { countAttempt, listDueEvents } from "../event/run.ts";
+import { countAttempt, listDueEvents, numberAnew } from "../event/run.ts";
 import type { Clock } from "../ground/clock.ts";
 import type { LiveRelay } from "../relay/live-relay.ts";
 import { type Store, StoreUnavailable, type Writer } from "../store/port.ts";
@@ -84,6 +84,6 @@ async function runCarefully(
   } catch (error) {
     if (error instanceof StoreUnavailable) throw error;
     deps.log.error("event broke its run", { relay: relay.name, event: event.id, error });
-    return finishBroken(tx, relay, event, nowMs);
+    return finishBroken(tx, relay, await numberAnew(tx, event), nowMs);
   }
 }

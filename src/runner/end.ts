@@ -2,7 +2,15 @@
 import type { ActionResult } from "../action/contract.ts";
 import { alertDead, alertWaiting, WAITING_CODES } from "../event/alert.ts";
 import type { EventToRun, EventTrigger } from "../event/event.ts";
-import { countAttempt, finishRun, listDueEvents, RUN_RESULTS, type Run, type RunEnd } from "../event/run.ts";
+import {
+  countAttempt,
+  finishRun,
+  listDueEvents,
+  numberAnew,
+  RUN_RESULTS,
+  type Run,
+  type RunEnd,
+} from "../event/run.ts";
 import { MAX_ATTEMPTS, RETRY_DELAYS_MS } from "../ground/limit.ts";
 import type { LiveRelay } from "../relay/live-relay.ts";
 import type { Reader, Writer } from "../store/port.ts";
@@ -114,7 +122,7 @@ export async function failOrphanedEvents(
   for (const event of due) {
     await finishRun(
       tx,
-      { event, startedAtMs: nowMs, results: [], ran: null },
+      { event: await numberAnew(tx, event), startedAtMs: nowMs, results: [], ran: null },
       {
         outcome: "failed",
         state: "failed",

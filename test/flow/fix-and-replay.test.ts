@@ -200,11 +200,12 @@ describe("actions are edited before a replay or a retry", () => {
       await running.service.store.write("app", async (tx) => {
         const { works } = await readMemory(tx, 1);
         const seen = new Map<string, number>();
-        for (const { key, type, target } of works.values()) {
+        for (const { key, type, target, after } of works.values()) {
           const place = (seen.get(type + target) ?? 0) + 1;
           seen.set(type + target, place);
           const old = `${type}\n${target}\n${place}`;
-          await tx.run("UPDATE effect SET run = NULL, key = ?2 WHERE key = ?1", key, old);
+          await tx.run("DELETE FROM effect WHERE key = ?1", key);
+          await tx.run("INSERT INTO effect (event_seq, key, state, result) VALUES (1, ?1, 'done', ?2)", old, JSON.stringify(after ?? null));
         }
         await tx.run("UPDATE run SET actions = NULL, work = NULL");
         await tx.run("DELETE FROM ran_actions");

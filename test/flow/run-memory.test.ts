@@ -1,0 +1,146 @@
+/**
+ * What an event did is remembered by its runs' rows where its relay only touches the database, and by rows of its work where the relay sends or
+ * an earlier version ran it. The same random lives lead to the same results whichever of them holds the memory, and where they change within
+ * one life.
+ */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import fc from "fast-check";
+import { readMemory } from "../../src/event/memory.ts";
+import { editRelay, sendEvent, showEvent, WRITE } from "../kit/event-flow.ts";
+import { FakeCaller } from "../kit/fake-caller.ts";
+import { type ActionLike, makeOrders, receiverDefinition, saveRelay } from "../kit/relay-definition.ts";
+import { type RunningService, startRunningService } from "../kit/running-service.ts";
+
+const give = (amount: number): ActionLike => ({ type: "grant_credits", amount });
+const mark = (amount: string): ActionLike => ({ ...WRITE, data: { order: "{{mapped.event_id}}", amount } });
+const POOL = [give(1), give(2), give(3), mark("x"), mark("y"), { ...WRITE, collection: "nowhere" }];
+const CALL: ActionLike = { type: "call_url", url: "https://example.com/notice" };
+
+/** `runs`: by rows of runs alone. `works`: by rows of work alone, as the last action sends. `both`: now so, now so, and as an earlier version left it. */
+const KINDS = ["runs", "works", "both"] as const;
+type Kind = (typeof KINDS)[number];
+
+interface World {
+  kind: Kind;
+  running: RunningService;
+  event: string;
+}
+
+const worlds: World[] = [];
+beforeAll(async () => {
+  for (const kind of KINDS) {
+    const running = await startRunningService({ ports: { caller: new FakeCaller() } });
+    await makeOrders(running);
+    await saveRelay(running, define([give(1)]));
+    worlds.push({ kind, running, event: "" });
+  }
+});
+afterAll(async () => {
+  for (const { running } of worlds) await running[Symbol.asyncDispose]();
+});
+
+function define(actions: readonly ActionLike[]) {
+  return receiverDefinition({ actions: [...actions], map: { event_id: "id", person_email: "email" } });
+}
+
+const inAll = (work: (world: World) => Promise<unknown>) => Promise.all(worlds.map(work));
+
+/** Writes the rows of work that an earlier version would have written. */
+async function age({ running }: World): Promise<void> {
+  await running.service.store.write("app", async (tx) => {
+    for (const { seq } of await tx.all<{ seq: number }>("SELECT seq FROM event")) {
+      for (const { key, after, doneAt } of (await readMemory(tx, seq)).works.values()) {
+        await tx.run(
+          `INSERT OR IGNORE INTO effect (event_seq, key, state, result, run)
+           SELECT $seq, $key, 'done', $after, min(number) FROM run WHERE event_seq = $seq AND started_at = $doneAt`,
+          { seq, key, after: after === undefined ? null : JSON.stringify(after), doneAt },
+        );
+      }
+    }
+  });
+}
+
+/** All that a person sees of the event, but for the call at the list's end. */
+async function look({ running, event }: World, length: number) {
+  const view = await showEvent(running, event);
+  const plan = await running.api("GET", `/events/${event}/replay`);
+  return {
+    state: view.state,
+    reason: view.reason,
+    attempts: view.attempts,
+    warnings: view.warnings,
+    told: view.runs.map(({ results }) => results.filter(({ type }) => type !== "call_url").map(({ type, outcome, code }) => [type, outcome, code])),
+    plan:
+      plan.status === 200
+        ? plan.body.plan.actions.slice(0, length).map(({ message, was }: { message: string; was?: unknown }) => [message, was])
+        : plan.body.code,
+    credits: await running.rows("SELECT amount FROM credit WHERE event_id = ? ORDER BY seq".replace("?", `'${event}'`)),
+    marks: await running.rows(`SELECT json_extract(data, '$.amount') AS mark FROM record WHERE json_extract(data, '$.order') IN
+      (SELECT json_extract(payload, '$.mapped.event_id') FROM event WHERE id = '${event}') ORDER BY seq`),
+  };
+}
+
+const step = fc.record({
+  do: fc.constantFrom("edit", "edit", "replay", "replay", "choose", "fault", "retry", "restart"),
+  list: fc.array(fc.nat(POOL.length - 1), { minLength: 1, maxLength: 5 }),
+  index: fc.nat(4),
+  odd: fc.boolean(),
+});
+
+let lives = 0;
+test("the same lives lead to the same results, whatever rows hold the memory", async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.nat(POOL.length - 1), { minLength: 1, maxLength: 4 }),
+      fc.array(step, { minLength: 3, maxLength: 12 }),
+      async (first, steps) => {
+        lives += 1;
+        let list = first;
+        let faulty = false;
+        const put = (odd: boolean) =>
+          inAll(async ({ kind, running }) => {
+            const calls = kind === "works" || (kind === "both" && odd);
+            const actions = list.map((at) => POOL[at] as ActionLike);
+            await editRelay(running, define(calls ? [...actions, CALL] : actions));
+          });
+        const settle = async () => {
+          await inAll(({ running }) => running.drain());
+          const [one, ...others] = await Promise.all(worlds.map((world) => look(world, list.length)));
+          for (const other of others) expect(other).toEqual(one as NonNullable<typeof one>);
+        };
+        await put(false);
+        await inAll(async (world) => {
+          world.event = await sendEvent(world.running, `life${lives}`, { email: `p${lives}@example.com` });
+        });
+        await settle();
+        for (const { do: what, list: next, index, odd } of steps) {
+          if (what === "edit") {
+            list = next;
+            await put(odd);
+          } else if (what === "replay" || what === "choose") {
+            const body = what === "choose" ? { run: [index] } : undefined;
+            const answers: number[] = [];
+            await inAll(async ({ running, event }) => {
+              answers.push((await running.api("POST", `/events/${event}/replay`, body)).status);
+            });
+            expect(new Set(answers).size).toBe(1);
+          } else if (what === "fault") {
+            faulty = !faulty;
+            const sql = faulty ? "CREATE TRIGGER fault AFTER INSERT ON credit BEGIN SELECT RAISE(FAIL, 'a fault'); END" : "DROP TRIGGER fault";
+            await inAll(({ running }) => running.service.store.write("app", (tx) => tx.run(sql)));
+          } else if (what === "retry") {
+            await inAll(({ running }) => running.clock.advance(61_000));
+          } else {
+            await inAll(async (world) => {
+              if (world.kind === "both" && odd) await age(world);
+              await world.running.restart();
+            });
+          }
+          await settle();
+        }
+        if (faulty) await inAll(({ running }) => running.service.store.write("app", (tx) => tx.run("DROP TRIGGER fault")));
+      },
+    ),
+    { numRuns: 20, endOnFailure: true },
+  );
+}, 180_000);
