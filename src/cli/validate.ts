@@ -1,24 +1,20 @@
-/** `relay validate`: every problem of every definition file and of the catalog, each with its line. */
+/** `relay validate`: everything that a save would find in the definition files and the catalog, as one whole, each with its line. */
 import { existsSync } from "node:fs";
-import { basename, relative, resolve } from "node:path";
+import { relative, resolve } from "node:path";
 import { writeJson } from "../ground/json.ts";
-import { tellWarnings } from "../ground/refusal.ts";
-import { catalogPath, isCatalogFile, readCatalogFile } from "../sync/catalog-file.ts";
-import { listDefinitionFiles, readDefinitionFile } from "../sync/definition-file.ts";
-import type { FileProblem } from "../sync/json-file.ts";
+import { catalogPath } from "../sync/catalog-file.ts";
+import { listDefinitionFiles } from "../sync/definition-file.ts";
+import { type CheckedFile, checkFiles } from "../sync/file-set.ts";
+import type { FileProblem, FileWarning } from "../sync/json-file.ts";
 import { type Command, CommandFailure } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
-import { readServiceDir, SERVICE_DIR } from "./service-option.ts";
-
-interface Checked {
-  file: string;
-  problems: readonly FileProblem[];
-  warnings: readonly string[];
-}
+import { BASE_URL, DEFAULT_PORT, readBaseUrl, readServiceDir, SERVICE_DIR } from "./service-option.ts";
 
 export const validate: Command = {
   words: ["validate"],
-  summary: "every problem of the definition files and the catalog",
+  summary: "every problem and warning of the definition files and the catalog",
+  details:
+    "The files are judged as one whole, without a data directory: each definition against the catalog and the other definitions beside it. A problem is refused by a save; a warning is taken as it is and probably not meant.",
   arguments: [
     {
       name: "files",
@@ -27,32 +23,41 @@ export const validate: Command = {
       optional: true,
     },
   ],
-  options: [JSON_OUTPUT, SERVICE_DIR],
-  examples: ["relay validate", "relay validate service/relays/checkout.json"],
+  options: [
+    { name: "strict", help: "exit with 1 on warnings too" },
+    JSON_OUTPUT,
+    SERVICE_DIR,
+    {
+      ...BASE_URL,
+      otherwise: `http://localhost:${DEFAULT_PORT}`,
+      help: "the service's own origin, which no relay may call",
+    },
+  ],
+  examples: ["relay validate", "relay validate --strict", "relay validate service/relays/checkout.json"],
   async run(input, world) {
     const files =
       input.positionals.length > 0
         ? input.positionals.map((file) => resolve(world.cwd, file))
         : await listServiceFiles(readServiceDir(input, world));
-    const checked: Checked[] = [];
-    for (const file of files) checked.push(await check(file, relative(world.cwd, file), world.clock.now()));
-    const broken = checked.filter(({ problems }) => problems.length > 0);
+    const baseUrl = readBaseUrl(input) ?? `http://localhost:${DEFAULT_PORT}`;
+    const checked = await checkFiles(files, { nowMs: world.clock.now(), baseUrl });
+    const problems = checked.reduce((sum, file) => sum + file.problems.length, 0);
+    const warnings = checked.reduce((sum, file) => sum + file.warnings.length, 0);
     if (input.on("json")) {
-      world.say(writeJson({ files: checked.map(view) }, 2));
+      const shown = checked.map((one) => view(relative(world.cwd, one.path), one));
+      world.say(writeJson({ files: shown, problems, warnings }, 2));
     } else {
-      for (const { file, problems, warnings } of checked) {
+      for (const { path, problems, warnings } of checked) {
+        const file = relative(world.cwd, path);
         for (const problem of problems) world.say(`${file}${showPlace(problem)}  ${problem.message}`);
-        for (const warning of warnings) world.tell(`${file}  warning: ${warning}`);
+        for (const one of warnings)
+          world.tell(`${file}${showPlace(one)}  warning: ${one.message}  ${one.code}`);
       }
-      const count = broken.reduce((sum, { problems }) => sum + problems.length, 0);
-      const what = `${checked.length} ${checked.length === 1 ? "file" : "files"} checked`;
       world.tell(
-        count === 0
-          ? `${what}, no problems.`
-          : `${what}, ${count} ${count === 1 ? "problem" : "problems"} found.`,
+        `${sayCount(checked.length, "file")} checked, ${sayFound(problems, "problem")}, ${sayFound(warnings, "warning")}.`,
       );
     }
-    return broken.length === 0 ? 0 : 1;
+    return problems > 0 || (input.on("strict") && warnings > 0) ? 1 : 0;
   },
 };
 
@@ -66,27 +71,23 @@ async function listServiceFiles(serviceDir: string): Promise<string[]> {
   );
 }
 
-async function check(path: string, file: string, nowMs: number): Promise<Checked> {
-  const read = isCatalogFile(basename(path))
-    ? await readCatalogFile(path)
-    : await readDefinitionFile(path, nowMs);
-  if (!read.ok) return { file, problems: read.problems, warnings: [] };
-  return { file, problems: [], warnings: "definition" in read ? tellWarnings(read.warnings) : read.warnings };
+function sayCount(count: number, what: string): string {
+  return `${count} ${what}${count === 1 ? "" : "s"}`;
 }
 
-function showPlace({ place }: FileProblem): string {
+function sayFound(count: number, what: string): string {
+  return count === 0 ? `no ${what}s` : sayCount(count, what);
+}
+
+function showPlace({ place }: FileProblem | FileWarning): string {
   return place === null ? "" : `:${place.line}:${place.column}`;
 }
 
-function view({ file, problems, warnings }: Checked) {
-  return {
-    file,
-    problems: problems.map(({ field, message, place }) => ({
-      field,
-      message,
-      line: place?.line ?? null,
-      column: place?.column ?? null,
-    })),
-    warnings,
-  };
+function view(file: string, { problems, warnings }: CheckedFile) {
+  const placed = <Told extends FileProblem>({ place, ...told }: Told) => ({
+    ...told,
+    line: place?.line ?? null,
+    column: place?.column ?? null,
+  });
+  return { file, problems: problems.map(placed), warnings: warnings.map(placed) };
 }

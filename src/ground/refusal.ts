@@ -3,6 +3,7 @@
  * and rendered in one place (http/). A result of an action is never a Refusal, and neither is a bug.
  */
 import { REFUSALS, type RefusalCode } from "./refusal-code.ts";
+import type { WarningCode } from "./warning-code.ts";
 
 /** A problem of something a person wrote: which field, and one sentence that says why and what to do. */
 export interface Problem {
@@ -11,25 +12,10 @@ export interface Problem {
   message: string;
 }
 
-/** What is taken as it is and is probably not meant. Its code says which rule tells it; a person reads the sentence alone. */
+/** What is taken as it is and is probably not meant. */
 export interface Warning extends Problem {
   code: WarningCode;
 }
-
-type WarningCode =
-  | "unsigned_events"
-  | "person_never_found"
-  | "path_names_nothing"
-  | "ref_not_unique"
-  | "expiry_past"
-  | "url_local"
-  | "own_host"
-  | "secret_missing"
-  | "secret_replaced"
-  | "signing_secret_removed"
-  | "reference_missing"
-  | "not_sold_here"
-  | "record_does_not_fit";
 
 /** The sentences, as an answer or a terminal tells them. */
 export function tellWarnings(warnings: readonly Warning[]): string[] {

@@ -4,6 +4,7 @@
  * Source: the specification's "Action-level errors", decisions, sections 3 and 5.
  */
 import { REFUSALS, type RefusalCode } from "./refusal-code.ts";
+import { WARNINGS } from "./warning-code.ts";
 
 export const RESULTS = {
   person_not_found: {
@@ -147,8 +148,15 @@ export const RESULTS = {
 /** What may stand as the code of a result or the reason of an event. */
 export type ResultCode = RefusalCode | keyof typeof RESULTS;
 
-/** What any of these codes means and what to do; null for what is none. `status`: null for a code that stands in an event's results alone. */
+/**
+ * What any of these codes, or a warning's, means and what to do; null for what is none. `status`: null for a code that no caller is refused
+ * with.
+ */
 export function explainCode(code: string): { status: number | null; when: string; todo: string } | null {
   if (Object.hasOwn(REFUSALS, code)) return REFUSALS[code as keyof typeof REFUSALS];
-  return Object.hasOwn(RESULTS, code) ? { status: null, ...RESULTS[code as keyof typeof RESULTS] } : null;
+  for (const codes of [RESULTS, WARNINGS] as Readonly<Record<string, { when: string; todo: string }>>[]) {
+    const entry = Object.hasOwn(codes, code) ? codes[code] : undefined;
+    if (entry !== undefined) return { status: null, ...entry };
+  }
+  return null;
 }

@@ -1,7 +1,8 @@
 /** Shapes that many views and routes share. Objects take no field they do not name; a `description` completes "it must be …". */
 import { type Static, type TObject, type TProperties, type TSchema, Type } from "typebox";
 import { toIsoOrNull } from "./clock.ts";
-import { Refusal } from "./refusal.ts";
+import { Refusal, type Warning } from "./refusal.ts";
+import { WARNINGS } from "./warning-code.ts";
 
 /** An object that takes these fields and no other. */
 export function fields<Properties extends TProperties>(properties: Properties) {
@@ -67,3 +68,10 @@ export function readTime(field: string, text: string | undefined): number | unde
   if (Number.isFinite(ms)) return ms;
   throw new Refusal("invalid_input", `${field} is not valid: write a time such as 2026-01-31T12:00:00Z.`);
 }
+
+/** What a save warns of; the codes are ground/warning-code.ts's. */
+export const warningView = Type.Object({
+  code: oneOf(Object.keys(WARNINGS) as Warning["code"][]),
+  field: Type.String(),
+  message: Type.String(),
+});

@@ -6,7 +6,7 @@
 import { Type } from "typebox";
 import type { Json } from "../ground/json.ts";
 import { MAX_FILE_BYTES } from "../ground/limit.ts";
-import { fields, json, oneOf, orNull } from "../ground/schema.ts";
+import { fields, json, oneOf, orNull, warningView } from "../ground/schema.ts";
 import {
   collectionView,
   createCollection,
@@ -30,6 +30,7 @@ import {
 } from "../records/record.ts";
 import { type Storer, withinStorage } from "../records/record-budget.ts";
 import { listRecords } from "../records/record-right.ts";
+import { followCatalogEdit } from "../relay/catalog-edit.ts";
 import type { Writer } from "../store/port.ts";
 import { turnLoop } from "../store/walk.ts";
 import { DATA_HEADERS } from "./answer.ts";
@@ -41,6 +42,9 @@ const written = {
   owner: Type.Optional(orNull(Type.String({ description: "a person's id" }))),
   to: Type.Optional(orNull(Type.String({ description: "a person's id" }))),
 };
+
+/** What the change broke of the relays. */
+const followed = { warnings: Type.Array(warningView) };
 
 type AuditCall = Pick<EnvironmentCall, "actor" | "audit">;
 
@@ -199,15 +203,21 @@ export const recordRoutes = [
     path: "/collections",
     summary: "Makes a collection.",
     body: fields({ name: Type.String(), kind: oneOf(COLLECTION_KINDS), fields: json }),
-    answer: Type.Object({ collection: collectionView }),
+    answer: Type.Object({ collection: collectionView, ...followed }),
     status: 201,
     async handle({ deps, environmentId, origin, audit, body, nowMs }) {
       const definition = requireCollectionDefinition(body);
       return await deps.store.write(origin, async (tx) => {
-        const collection = viewCollection(await createCollection(tx, environmentId, definition, nowMs));
+        const { result, warnings } = await followCatalogEdit(
+          tx,
+          { environmentId, nowMs },
+          definition.name,
+          () => createCollection(tx, environmentId, definition, nowMs),
+        );
+        const collection = viewCollection(result);
         const target = `collection:${collection.name}`;
         await audit(tx, { action: "collection.created", target, after: collection });
-        return { collection };
+        return { collection, warnings };
       });
     },
   }),
@@ -225,18 +235,24 @@ export const recordRoutes = [
     path: "/collections/:name",
     summary: "Changes a collection; its kind is fixed while it holds records.",
     body: fields({ kind: oneOf(COLLECTION_KINDS), fields: json, version: Type.Optional(Type.Integer()) }),
-    answer: Type.Object({ collection: collectionView }),
+    answer: Type.Object({ collection: collectionView, ...followed }),
     async handle({ deps, environmentId, origin, audit, params, body, nowMs }) {
       const { version = null, ...shape } = body;
       const definition = requireCollectionDefinition({ name: params.name, ...shape });
       return await deps.store.write(origin, async (tx) => {
-        const { before, after } = await updateCollection(tx, environmentId, definition, version, nowMs);
+        const { result, warnings } = await followCatalogEdit(
+          tx,
+          { environmentId, nowMs },
+          definition.name,
+          () => updateCollection(tx, environmentId, definition, version, nowMs),
+        );
+        const { before, after } = result;
         const collection = viewCollection(after);
         if (before.version !== after.version) {
           const shown = { before: viewCollection(before), after: collection };
           await audit(tx, { action: "collection.changed", target: `collection:${after.name}`, ...shown });
         }
-        return { collection };
+        return { collection, warnings };
       });
     },
   }),
@@ -245,19 +261,25 @@ export const recordRoutes = [
     path: "/collections/:name",
     summary: "Deletes a collection; one that holds records only with force=true, and they go with it.",
     query: fields({ force: Type.Optional(oneOf(["true", "false"])) }),
-    answer: null,
+    answer: Type.Object(followed),
     async handle(call) {
-      const { deps, environment, origin, audit, params, query } = call;
+      const { deps, environment, environmentId, origin, audit, params, query, nowMs } = call;
       const options = { force: query.force === "true" };
       const emptied = options.force ? await emptyCollection(call, params.name) : 0;
-      await deps.store.write(origin, async (tx) => {
-        const gone = await deleteCollection(tx, environment.id, params.name, options);
+      return await deps.store.write(origin, async (tx) => {
+        const { result: gone, warnings } = await followCatalogEdit(
+          tx,
+          { environmentId, nowMs },
+          params.name,
+          () => deleteCollection(tx, environment.id, params.name, options),
+        );
         await audit(tx, {
           action: "collection.deleted",
           target: `collection:${params.name}`,
           before: viewCollection(gone.before),
           after: { recordsDeleted: emptied + gone.recordsDeleted },
         });
+        return { warnings };
       });
     },
   }),

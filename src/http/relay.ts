@@ -2,8 +2,7 @@
 import { type Static, Type } from "typebox";
 import { MAX_SECRET_OVERLAP_SECONDS } from "../ground/limit.ts";
 import { makePage, readPageRequest } from "../ground/page.ts";
-import { tellWarnings } from "../ground/refusal.ts";
-import { fields, orNull, pageOf, pageQuery, time } from "../ground/schema.ts";
+import { fields, orNull, pageOf, pageQuery, time, warningView } from "../ground/schema.ts";
 import { checkDefinition, warnOwnHost } from "../relay/definition.ts";
 import { type RelayContext, requireRelay } from "../relay/relay.ts";
 import { checkWrites, warnOfReferences } from "../relay/relay-reference.ts";
@@ -18,6 +17,7 @@ import {
 import { RELAY_TEMPLATES } from "../relay/relay-template.ts";
 import { listRelays, relayItem, relayView, savedRelay, showRelay } from "../relay/relay-view.ts";
 import { prepareSecret, readSecretSlot, rotateSigningSecret, storeSecret } from "../relay/secret-rotation.ts";
+import { stockOf } from "../relay/stock.ts";
 import type { HttpDeps } from "./deps.ts";
 import { type EnvironmentCall, environmentRoute, listRoute, openRoute } from "./route.ts";
 
@@ -38,7 +38,7 @@ const SAVED_HERE = { kind: "dashboard", synced: false } as const;
 
 const checkedView = Type.Object({
   problems: Type.Array(Type.Object({ field: Type.String(), message: Type.String() })),
-  warnings: Type.Array(Type.String()),
+  warnings: Type.Array(warningView),
 });
 export type CheckedDefinition = Static<typeof checkedView>;
 
@@ -76,12 +76,12 @@ export const relayRoutes = [
       const checked = checkDefinition(body.definition, nowMs);
       if ("problems" in checked) return { problems: checked.problems, warnings: [] };
       return await deps.store.read(async (tx) => ({
-        problems: await checkWrites(tx, environment.id, checked.definition),
-        warnings: tellWarnings([
+        problems: await checkWrites(stockOf(tx, environment.id), checked.definition),
+        warnings: [
           ...checked.warnings,
           ...warnOwnHost(checked.definition, deps.baseUrl()),
-          ...(await warnOfReferences(tx, environment.id, checked.definition)),
-        ]),
+          ...(await warnOfReferences(stockOf(tx, environment.id), checked.definition)),
+        ],
       }));
     },
   }),

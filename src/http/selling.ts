@@ -4,7 +4,7 @@
  */
 import { Type } from "typebox";
 import { Refusal } from "../ground/refusal.ts";
-import { fields, oneOf } from "../ground/schema.ts";
+import { fields, oneOf, warningView } from "../ground/schema.ts";
 import {
   accessSlugView,
   deleteAccessSlug,
@@ -13,6 +13,7 @@ import {
   putAccessSlug,
   putAccessSlugs,
 } from "../people/entitlement.ts";
+import { followCatalogEdit } from "../relay/catalog-edit.ts";
 import { deletePlan, plans, planView, savePlan, viewPlan } from "../selling/plan.ts";
 import { deleteProduct, products, productView, saveProduct, viewProduct } from "../selling/product.ts";
 import { listPurchases, purchaseKind, purchaseView, requirePurchaseView } from "../selling/purchase.ts";
@@ -38,10 +39,17 @@ function readVersion(text: string | undefined): number | undefined {
   throw new Refusal("invalid_input", "version is not valid: write the version you read, an integer.");
 }
 
+/** What the change broke of the relays. */
+const followed = { warnings: Type.Array(warningView) };
+
 /** What a change answers: all of them, by name. */
-const slugs = Type.Object({ items: Type.Array(accessSlugView) });
+const slugs = Type.Object({ items: Type.Array(accessSlugView), ...followed });
 const title = Type.Optional(Type.String());
 const forceQuery = fields({ force: Type.Optional(oneOf(["true", "false"])) });
+
+function entitlementOf(slug: string): string {
+  return `access:${slug}`;
+}
 
 async function showSlugs(tx: Reader, environmentId: number) {
   return { items: await listAccessSlugs(tx, environmentId) };
@@ -85,11 +93,13 @@ export const sellingRoutes = [
     answer: Type.Object({
       product: productView,
       created: Type.Boolean(),
-      warnings: Type.Array(Type.String()),
+      ...followed,
     }),
     async write(tx, { change, params, body }) {
-      const saved = await saveProduct(tx, change, params.name, body);
-      return { ...saved, product: viewProduct(saved.product) };
+      const { result, warnings } = await followCatalogEdit(tx, change, params.name, () =>
+        saveProduct(tx, change, params.name, body),
+      );
+      return { ...result, product: viewProduct(result.product), warnings: [...result.warnings, ...warnings] };
     },
   }),
   environmentRoute({
@@ -97,9 +107,13 @@ export const sellingRoutes = [
     path: "/products/:name",
     summary: "Deletes a product; what people bought stays theirs.",
     query: versionQuery,
-    answer: null,
-    write: (tx, { change, params, query }) =>
-      deleteProduct(tx, change, params.name, readVersion(query.version)),
+    answer: Type.Object(followed),
+    async write(tx, { change, params, query }) {
+      const { warnings } = await followCatalogEdit(tx, change, params.name, () =>
+        deleteProduct(tx, change, params.name, readVersion(query.version)),
+      );
+      return { warnings };
+    },
   }),
   listRoute({
     path: "/plans",
@@ -126,10 +140,12 @@ export const sellingRoutes = [
       soldThrough: Type.Optional(Type.Unknown()),
       version: Type.Optional(Type.Integer()),
     }),
-    answer: Type.Object({ plan: planView, created: Type.Boolean() }),
+    answer: Type.Object({ plan: planView, created: Type.Boolean(), ...followed }),
     async write(tx, { change, params, body }) {
-      const { plan, created } = await savePlan(tx, change, params.name, body);
-      return { plan: viewPlan(plan), created };
+      const { result, warnings } = await followCatalogEdit(tx, change, params.name, () =>
+        savePlan(tx, change, params.name, body),
+      );
+      return { plan: viewPlan(result.plan), created: result.created, warnings };
     },
   }),
   environmentRoute({
@@ -137,8 +153,13 @@ export const sellingRoutes = [
     path: "/plans/:name",
     summary: "Deletes a plan.",
     query: versionQuery,
-    answer: null,
-    write: (tx, { change, params, query }) => deletePlan(tx, change, params.name, readVersion(query.version)),
+    answer: Type.Object(followed),
+    async write(tx, { change, params, query }) {
+      const { warnings } = await followCatalogEdit(tx, change, params.name, () =>
+        deletePlan(tx, change, params.name, readVersion(query.version)),
+      );
+      return { warnings };
+    },
   }),
   listRoute({
     path: "/access",
@@ -153,12 +174,14 @@ export const sellingRoutes = [
     query: forceQuery,
     body: fields({ items: Type.Array(fields({ slug: Type.String(), title })) }),
     answer: slugs,
-    async write(tx, { environmentId, audit, query, body, nowMs }) {
+    async write(tx, { environmentId, change, audit, query, body, nowMs }) {
       const before = await readTitles(tx, environmentId);
-      await putAccessSlugs(tx, environmentId, body.items, nowMs, { force: query.force === "true" });
+      const { warnings } = await followCatalogEdit(tx, change, null, () =>
+        putAccessSlugs(tx, environmentId, body.items, nowMs, { force: query.force === "true" }),
+      );
       const after = await readTitles(tx, environmentId);
       await audit(tx, { action: "access.changed", target: "access", before, after });
-      return await showSlugs(tx, environmentId);
+      return { ...(await showSlugs(tx, environmentId)), warnings };
     },
   }),
   environmentRoute({
@@ -167,14 +190,16 @@ export const sellingRoutes = [
     summary: "Makes an access slug or changes its title.",
     body: fields({ title }),
     answer: slugs,
-    async write(tx, { environmentId, audit, params, body, nowMs }) {
+    async write(tx, { environmentId, change, audit, params, body, nowMs }) {
       const { slug } = params;
       const title = (await readTitles(tx, environmentId))[slug];
-      await putAccessSlug(tx, environmentId, { slug, title: body.title }, nowMs);
+      const { warnings } = await followCatalogEdit(tx, change, entitlementOf(slug), () =>
+        putAccessSlug(tx, environmentId, { slug, title: body.title }, nowMs),
+      );
       const before = title === undefined ? null : { slug, title };
       const after = { slug, title: body.title ?? slug };
       await audit(tx, { action: "access.changed", target: `access:${slug}`, before, after });
-      return await showSlugs(tx, environmentId);
+      return { ...(await showSlugs(tx, environmentId)), warnings };
     },
   }),
   environmentRoute({
@@ -182,12 +207,15 @@ export const sellingRoutes = [
     path: "/access/:slug",
     summary: "Deletes an access slug; one that is held only with force=true, and its grants live on by name.",
     query: forceQuery,
-    answer: null,
-    async write(tx, { environmentId, audit, params, query, nowMs }) {
+    answer: Type.Object(followed),
+    async write(tx, { environmentId, change, audit, params, query, nowMs }) {
       const { slug } = params;
       const title = (await readTitles(tx, environmentId))[slug];
-      await deleteAccessSlug(tx, environmentId, slug, nowMs, { force: query.force === "true" });
+      const { warnings } = await followCatalogEdit(tx, change, entitlementOf(slug), () =>
+        deleteAccessSlug(tx, environmentId, slug, nowMs, { force: query.force === "true" }),
+      );
       await audit(tx, { action: "access.deleted", target: `access:${slug}`, before: { slug, title } });
+      return { warnings };
     },
   }),
   listRoute({

@@ -99,6 +99,12 @@ export async function checkFiles(
   return problems;
 }
 
+/** Why no record can hold exactly this value in a field, completing "`where.total` …"; null where one can. */
+export function refuseFieldValue(rule: FieldRule, value: Json): string | null {
+  const reading = readFieldValue(rule, value, false);
+  return "refused" in reading ? reading.refused : null;
+}
+
 /** The value to store (undefined: absent), or why it is refused, completing "`data.total` …". */
 type FieldReading = { value: Json | undefined } | { refused: string };
 

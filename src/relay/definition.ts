@@ -6,15 +6,16 @@
 import { findAction } from "../action/registry.ts";
 import { parseExpiry } from "../action/shape.ts";
 import { checkShape } from "../ground/check-shape.ts";
-import { isJsonObject, type Json, type JsonObject } from "../ground/json.ts";
+import { isJsonObject, type JsonObject } from "../ground/json.ts";
 import { type Problem, placeProblems, refuseDefinition, type Warning } from "../ground/refusal.ts";
-import { joinField, showNames, showText } from "../ground/shape.ts";
+import { showNames, showText } from "../ground/shape.ts";
 import { findNearestName } from "../ground/text.ts";
 import { checkCallUrl, isCalledLocallyAlone, ownHostOf } from "../outbound/call-target.ts";
-import { hasTemplate, listTemplatePaths } from "../template/template.ts";
+import { hasTemplate } from "../template/template.ts";
 import { canHavePerson, findTrigger, type Trigger } from "../trigger/registry.ts";
 import { checkBounds, type DefinitionParts, readParts } from "./definition-part.ts";
 import { type ActionDefinition, type Definition, definitionShape } from "./definition-shape.ts";
+import { listTemplateUses } from "./template-use.ts";
 import { checkUnsignedRule, unsignedWarning } from "./unsigned-rule.ts";
 
 type CheckedDefinition = { definition: Definition; warnings: Warning[] } | { problems: Problem[] };
@@ -208,23 +209,13 @@ function warnPerson(trigger: Trigger, action: ActionDefinition, index: number): 
   );
 }
 
-function warnPaths(trigger: Trigger, value: Json, field: string): Warning[] {
-  if (typeof value === "string") {
-    const faults = listTemplatePaths(value).map((path) => ({ path, fault: findFault(trigger, path) }));
-    return faults.flatMap(({ path, fault }) =>
-      fault === null
-        ? []
-        : [
-            {
-              code: "path_names_nothing",
-              field,
-              message: `\`${field}\` holds ${showText(`{{${path}}}`)}, which renders empty: ${fault}.`,
-            },
-          ],
-    );
-  }
-  if (typeof value !== "object" || value === null) return [];
-  return Object.entries(value).flatMap(([name, part]) => warnPaths(trigger, part, joinField(field, name)));
+function warnPaths(trigger: Trigger, action: ActionDefinition, field: string): Warning[] {
+  return listTemplateUses(action, field).flatMap((use): Warning[] => {
+    const fault = findFault(trigger, use.path);
+    if (fault === null) return [];
+    const message = `\`${use.field}\` holds ${showText(`{{${use.path}}}`)}, which renders empty: ${fault}.`;
+    return [{ code: "path_names_nothing", field: use.field, message }];
+  });
 }
 
 /** What each word offers, where that is fixed. */

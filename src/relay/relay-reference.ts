@@ -1,41 +1,62 @@
 /**
- * What a relay names and is not there. A missing collection, entitlement, product or plan, and one that is not sold through this relay, is a
- * warning, which never refuses a save; the same thing missing when an event runs makes the event dead. A sale bound to a relay that does not
- * exist is refused, because nothing can fulfil it.
+ * What a relay names and does not fit as the stock stands: an environment's, or a set of files'. A missing collection, entitlement, product or
+ * plan, and one that is not sold through this relay, is a warning, which never refuses a save; the same thing missing when an event runs makes
+ * the event dead. A sale bound to a relay that does not exist is refused, because nothing can fulfil it.
  */
 import type { Reference } from "../action/contract.ts";
 import { findAction } from "../action/registry.ts";
 import { isJsonObject } from "../ground/json.ts";
 import { type Problem, Refusal, type Warning } from "../ground/refusal.ts";
 import { joinField } from "../ground/shape.ts";
-import { findEntitlement } from "../people/entitlement.ts";
-import { type CollectionRow, findCollection, listFields } from "../records/collection.ts";
-import { plans } from "../selling/plan.ts";
-import { products } from "../selling/product.ts";
+import { findNearestName } from "../ground/text.ts";
+import type { CollectionDefinition } from "../records/collection-definition.ts";
 import type { Reader } from "../store/port.ts";
 import type { ActionDefinition, Definition } from "./definition-shape.ts";
 import { findRelay } from "./relay.ts";
+import { type Stock, stockOf } from "./stock.ts";
+import { warnOfWatched, warnOfWatchers } from "./watched-collection.ts";
 
 const ACCESS = "access:";
 
-/** One sentence for each name that is missing, or sold elsewhere, now, and for each record that its collection would refuse. */
-export async function warnOfReferences(
-  tx: Reader,
-  environmentId: number,
-  definition: Definition,
-): Promise<Warning[]> {
+/**
+ * One warning for each name that is missing, or sold elsewhere, now, for each record that its collection would refuse, and for what no record of
+ * a watched collection can be.
+ */
+export async function warnOfReferences(stock: Stock, definition: Definition): Promise<Warning[]> {
+  return [
+    ...(await warnOfMissing(stock, definition)),
+    ...(await warnOfWrites(stock, definition)),
+    ...(await warnOfWatched(stock, definition)),
+    ...(await warnOfWatchers(stock, definition)),
+  ];
+}
+
+/** As `warnOfReferences`, without what one relay has to do with another, and with what a save would refuse: what a change of the catalog can break. */
+export async function warnOfMisfits(stock: Stock, definition: Definition): Promise<Warning[]> {
+  const refused = await checkWrites(stock, definition);
+  return [
+    ...(await warnOfMissing(stock, definition)),
+    ...refused.map((problem): Warning => ({ code: "record_does_not_fit", ...problem })),
+    ...(await warnOfWrites(stock, definition)),
+    ...(await warnOfWatched(stock, definition)),
+  ];
+}
+
+async function warnOfMissing(stock: Stock, definition: Definition): Promise<Warning[]> {
   const warnings: Warning[] = [];
   for (const reference of listReferences(definition)) {
     const { kind, name, field, sells } = reference;
-    if (!(await isThere(tx, environmentId, reference))) {
-      const message = `\`${field}\`: there is no ${inWords(reference)} in this environment yet; create it before the first event, which ends dead without it.`;
+    if (!(await isThere(stock, reference))) {
+      const near = kind === "collection" ? findNearestName(name, await stock.listCollections()) : null;
+      const meant = near === null ? "" : ` (did you mean ${near}?)`;
+      const message = `\`${field}\`: there is no ${inWords(reference)} ${stock.place} yet${meant}; ${stock.make} before the first event, which ends dead without it.`;
       warnings.push({ code: "reference_missing", field, message });
-    } else if (sells && (await findSeller(tx, environmentId, reference)) !== definition.name) {
-      const message = `\`${field}\`: the ${kind} ${name} is not sold through this relay yet; set its sold-through setting to the relay ${definition.name} before the first event, which ends dead without it.`;
+    } else if (sells && (await findSeller(stock, reference)) !== definition.name) {
+      const message = `\`${field}\`: the ${kind} ${name} is not sold through this relay yet; set its soldThrough to { "kind": "relay", "relay": "${definition.name}" } before the first event, which ends dead without it.`;
       warnings.push({ code: "not_sold_here", field, message });
     }
   }
-  return [...warnings, ...(await warnOfWrites(tx, environmentId, definition))];
+  return warnings;
 }
 
 /**
@@ -47,8 +68,9 @@ export async function requireSellingRelays(
   environmentId: number,
   definition: Definition,
 ): Promise<void> {
+  const stock = stockOf(tx, environmentId);
   for (const reference of listReferences(definition)) {
-    const seller = reference.sells ? await findSeller(tx, environmentId, reference) : null;
+    const seller = reference.sells ? await findSeller(stock, reference) : null;
     if (seller === null || seller === definition.name) continue;
     if ((await findRelay(tx, environmentId, seller)) !== null) continue;
     const { kind, name, field } = reference;
@@ -72,10 +94,10 @@ function listReferences({ actions }: Definition): (Reference & { sells: boolean 
   });
 }
 
-async function isThere(tx: Reader, environmentId: number, { kind, name }: Reference): Promise<boolean> {
-  if (kind === "collection") return (await findCollection(tx, environmentId, name)) !== null;
-  if (kind === "entitlement") return (await findEntitlement(tx, environmentId, name)) !== null;
-  return (await (kind === "product" ? products : plans).find(tx, environmentId, name)) !== null;
+async function isThere(stock: Stock, { kind, name }: Reference): Promise<boolean> {
+  if (kind === "collection") return (await stock.findCollection(name)) !== null;
+  if (kind === "entitlement") return await stock.hasEntitlement(name);
+  return (await stock.findItem(kind, name)) !== null;
 }
 
 function inWords({ kind, name }: Reference): string {
@@ -86,29 +108,21 @@ function inWords({ kind, name }: Reference): string {
 }
 
 /** The relay that a product or plan is sold through, by name; null for none. */
-async function findSeller(
-  tx: Reader,
-  environmentId: number,
-  { kind, name }: Reference,
-): Promise<string | null> {
-  const item = await (kind === "product" ? products : plans).find(tx, environmentId, name);
-  return item?.soldThrough?.kind === "relay" ? item.soldThrough.relay : null;
+async function findSeller(stock: Stock, { kind, name }: Reference): Promise<string | null> {
+  if (kind !== "product" && kind !== "plan") return null;
+  return (await stock.findItem(kind, name))?.relay ?? null;
 }
 
 interface Write {
   action: ActionDefinition;
   /** `actions.0` */
   place: string;
-  collection: CollectionRow;
+  collection: CollectionDefinition;
 }
 
 /** One problem each write_record that leaves out `to` where the collection's records need a recipient. */
-export async function checkWrites(
-  tx: Reader,
-  environmentId: number,
-  definition: Definition,
-): Promise<Problem[]> {
-  const writes = await listWrites(tx, environmentId, definition);
+export async function checkWrites(stock: Stock, definition: Definition): Promise<Problem[]> {
+  const writes = await listWrites(stock, definition);
   return writes.flatMap(({ action, place, collection: { kind, name } }) => {
     if (action.to === "person" || (kind !== "addressed" && kind !== "direct")) return [];
     const field = `${place}.to`;
@@ -119,10 +133,10 @@ export async function checkWrites(
 }
 
 /** One sentence each field that ends the event dead as the collection stands. */
-async function warnOfWrites(tx: Reader, environmentId: number, definition: Definition): Promise<Warning[]> {
-  const writes = await listWrites(tx, environmentId, definition);
+async function warnOfWrites(stock: Stock, definition: Definition): Promise<Warning[]> {
+  const writes = await listWrites(stock, definition);
   return writes.flatMap(({ action, place, collection }) => {
-    const fields = listFields(collection);
+    const { fields } = collection;
     const given = isJsonObject(action.data) ? Object.keys(action.data) : [];
     const strange = given.filter((name) => !fields.has(name));
     const missing = [...fields].filter(([name, { required }]) => required && !given.includes(name));
@@ -141,7 +155,7 @@ async function warnOfWrites(tx: Reader, environmentId: number, definition: Defin
       }),
       ...missing.map(([name]) =>
         warn(
-          `${place}.data`,
+          joinField(`${place}.data`, name),
           `\`${place}.data\` leaves out ${name}, which the collection ${collection.name} requires: fill it, or every event ends dead.`,
         ),
       ),
@@ -149,11 +163,11 @@ async function warnOfWrites(tx: Reader, environmentId: number, definition: Defin
   });
 }
 
-async function listWrites(tx: Reader, environmentId: number, definition: Definition): Promise<Write[]> {
+async function listWrites(stock: Stock, definition: Definition): Promise<Write[]> {
   const writes: Write[] = [];
   for (const [index, action] of definition.actions.entries()) {
     if (action.type !== "write_record" || typeof action.collection !== "string") continue;
-    const collection = await findCollection(tx, environmentId, action.collection);
+    const collection = await stock.findCollection(action.collection);
     if (collection !== null) writes.push({ action, place: `actions.${index}`, collection });
   }
   return writes;

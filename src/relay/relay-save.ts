@@ -9,9 +9,10 @@
 
 import { newId } from "../ground/id.ts";
 import { writeJson } from "../ground/json.ts";
-import { Refusal, refuseDefinition, tellWarnings, type Warning } from "../ground/refusal.ts";
+import { Refusal, refuseDefinition, type Warning } from "../ground/refusal.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { clearProblemsOf } from "../watch/problem.ts";
+import { settleMisfit } from "./catalog-edit.ts";
 import { requireDefinition, warnOwnHost } from "./definition.ts";
 import type { Definition } from "./definition-shape.ts";
 import { refuseKeptElsewhere } from "./environment-secret.ts";
@@ -43,6 +44,7 @@ import {
   withSecret,
 } from "./relay-secret.ts";
 import { type RelayView, type SavedRelay, showRelay } from "./relay-view.ts";
+import { stockOf } from "./stock.ts";
 import { settleRelayProblems, widensUnsigned } from "./unsigned-rule.ts";
 
 /** Where a save comes from. `synced`: a sync or promote wrote it, after which the trigger's kind is fixed. */
@@ -67,16 +69,18 @@ interface Saved {
   receiverSecret: string | null;
   signingSecret: string | null;
   warnings: Warning[];
+  /** Warnings of what it names as the catalog stands now. */
+  misfits: Warning[];
 }
 
 /** The save as the API answers it. */
-export function viewSaved({ relay, receiverSecret, signingSecret, warnings }: Saved): SavedRelay {
+export function viewSaved({ relay, receiverSecret, signingSecret, warnings, misfits }: Saved): SavedRelay {
   return {
     relay,
     ...(relay.receiverUrl === undefined ? {} : { receiverUrl: relay.receiverUrl }),
     ...(receiverSecret === null ? {} : { receiverSecret }),
     ...(signingSecret === null ? {} : { signingSecret }),
-    warnings: tellWarnings(warnings),
+    warnings: [...warnings, ...misfits],
   };
 }
 
@@ -172,17 +176,19 @@ async function finish(
   warnings: readonly Warning[],
 ): Promise<Saved> {
   const { environmentId, definition } = after;
-  const unfit = await checkWrites(tx, environmentId, definition);
+  const stock = stockOf(tx, environmentId);
+  const unfit = await checkWrites(stock, definition);
   if (unfit.length > 0) throw refuseDefinition(unfit);
   await requireSellingRelays(tx, environmentId, definition);
   await settleRelayProblems(tx, after, context.sealer, context.nowMs);
   await auditRelay(tx, context, before === null ? "relay.created" : "relay.updated", before, after);
-  const references = await warnOfReferences(tx, environmentId, definition);
+  await settleMisfit(tx, { environmentId, nowMs: context.nowMs }, definition);
   return {
     relay: await showRelay(tx, context, after),
     receiverSecret: made?.minted ?? null,
     signingSecret: signing?.shown ?? null,
-    warnings: [...warnings, ...warnOwnHost(definition, context.baseUrl), ...references],
+    warnings: [...warnings, ...warnOwnHost(definition, context.baseUrl)],
+    misfits: await warnOfReferences(stock, definition),
   };
 }
 

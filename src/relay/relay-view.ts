@@ -8,7 +8,7 @@ import type { Environment } from "../account/environment.ts";
 import { toIso, toIsoOrNull } from "../ground/clock.ts";
 import { DAY_MS } from "../ground/limit.ts";
 import { makeNameKey, makePage, type Page, type PageRequest } from "../ground/page.ts";
-import { oneOf, time, timeOrNull } from "../ground/schema.ts";
+import { oneOf, time, timeOrNull, warningView } from "../ground/schema.ts";
 import type { Reader } from "../store/port.ts";
 import { firstSeqSince } from "../store/walk.ts";
 import { describeTrigger } from "../trigger/registry.ts";
@@ -76,7 +76,7 @@ export const savedRelay = Type.Object({
   receiverUrl: Type.Optional(Type.String()),
   receiverSecret: Type.Optional(Type.String()),
   signingSecret: Type.Optional(Type.String()),
-  warnings: Type.Array(Type.String()),
+  warnings: Type.Array(warningView),
 });
 export type SavedRelay = Static<typeof savedRelay>;
 

@@ -218,7 +218,7 @@ export function readTitle(title: string | undefined, name: string): string {
 const MAX_LINK_CHARS = 2_000;
 
 /** A way of selling from what a person wrote; undefined and null are none. Refuses with `invalid_input`. */
-function parseSoldThrough(value: unknown): SoldThrough | null {
+export function parseSoldThrough(value: unknown): SoldThrough | null {
   if (value === undefined || value === null) return null;
   if (isJsonObject(value)) {
     const names = Object.keys(value).sort().join();

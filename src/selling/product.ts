@@ -4,7 +4,7 @@
  */
 import { type Static, Type } from "typebox";
 import { MAX_CREDIT_LINE } from "../ground/limit.ts";
-import { Refusal } from "../ground/refusal.ts";
+import { Refusal, type Warning } from "../ground/refusal.ts";
 import { orNull, show, time } from "../ground/schema.ts";
 import { ENTITLEMENT_NAME } from "../ground/shape.ts";
 import type { Reader, Writer } from "../store/port.ts";
@@ -59,14 +59,14 @@ export interface ProductInput extends ItemInput {
 
 /**
  * Creates or replaces a product and audits it. Refuses with `invalid_input`, `name_taken` (a plan has the name), `relay_missing`,
- * `version_conflict`, and with `key_in_use` another key while people hold the one it has. `warnings`: one sentence each.
+ * `version_conflict`, and with `key_in_use` another key while people hold the one it has.
  */
 export async function saveProduct(
   tx: Writer,
   change: Change,
   name: string,
   input: ProductInput,
-): Promise<{ product: Product; created: boolean; warnings: string[] }> {
+): Promise<{ product: Product; created: boolean; warnings: Warning[] }> {
   const { environmentId } = change;
   const { before, item } = await products.prepare(tx, change, name, input);
   const key = readKey(input.key ?? name);
@@ -137,7 +137,7 @@ async function findKeyBeforeDeletion(
   return (await tx.get<{ key: string | null }>(sql, environmentId, `product:${name}`))?.key ?? null;
 }
 
-async function warnOfKey(tx: Reader, environmentId: number, { name, key }: Product): Promise<string[]> {
+async function warnOfKey(tx: Reader, environmentId: number, { name, key }: Product): Promise<Warning[]> {
   if (key === name) return [];
   const sql = key.startsWith("access:")
     ? "SELECT 1 FROM access_slug WHERE environment_id = ?1 AND slug = substr(?2, 8)"
@@ -145,9 +145,8 @@ async function warnOfKey(tx: Reader, environmentId: number, { name, key }: Produ
        UNION ALL SELECT 1 FROM plan WHERE environment_id = ?1 AND name = ?2`;
   if ((await tx.get(sql, environmentId, key)) !== null) return [];
   const what = key.startsWith("access:") ? "access slug" : "product or plan";
-  return [
-    `\`key\` names ${key}, and there is no such ${what} here yet: create it, or nothing can ask for what a purchase grants.`,
-  ];
+  const message = `\`key\` names ${key}, and there is no such ${what} here yet: create it, or nothing can ask for what a purchase grants.`;
+  return [{ code: "key_names_nothing", field: "key", message }];
 }
 
 function readKey(key: string): string {

@@ -7,7 +7,7 @@ import { type Actor, actorWords } from "../account/api-key.ts";
 import type { Environment } from "../account/environment.ts";
 import type { Clock } from "../ground/clock.ts";
 import { writeJson } from "../ground/json.ts";
-import { Refusal, tellWarnings, type Warning } from "../ground/refusal.ts";
+import { Refusal, type Warning } from "../ground/refusal.ts";
 import { findAccessSlug, putAccessSlug } from "../people/entitlement.ts";
 import { putCollection, viewCollection } from "../records/collection.ts";
 import type { Definition } from "../relay/definition-shape.ts";
@@ -35,7 +35,7 @@ export function contextOf(deps: ApplyDeps): RelayContext {
 
 type AppliedRelay =
   /** `warnings`: without those about what the relay names, which may be in the catalog that is applied after it. */
-  | { outcome: "created" | "changed"; warnings: string[] }
+  | { outcome: "created" | "changed"; warnings: Warning[] }
   | { outcome: "same" }
   /** The dashboard's edit is newer than the file. */
   | { outcome: "kept" }
@@ -61,7 +61,7 @@ export async function applyRelay(deps: ApplyDeps, written: WrittenRelay): Promis
       const row = await findRelay(tx, context.environment.id, name);
       if (row === null) {
         const made = await createRelay(tx, context, { definition, secret, signingSecret, origin: FROM_FILE });
-        return { outcome: "created", warnings: withoutReferences(made.warnings) };
+        return { outcome: "created", warnings: made.warnings };
       }
       if (writeJson(row.definition) === writeJson(definition)) return { outcome: "same" };
       if (writtenMs !== null && row.originKind === "dashboard" && row.originAt > writtenMs) {
@@ -69,22 +69,12 @@ export async function applyRelay(deps: ApplyDeps, written: WrittenRelay): Promis
       }
       const change = { definition, version: row.version, origin: FROM_FILE };
       const saved = await updateRelay(tx, context, name, change);
-      return { outcome: "changed", warnings: withoutReferences(saved.warnings) };
+      return { outcome: "changed", warnings: saved.warnings };
     });
   } catch (error) {
     if (!(error instanceof Refusal)) throw error;
     return { outcome: "refused", message: error.message };
   }
-}
-
-const OF_REFERENCES: ReadonlySet<string> = new Set([
-  "reference_missing",
-  "not_sold_here",
-  "record_does_not_fit",
-]);
-
-function withoutReferences(warnings: readonly Warning[]): string[] {
-  return tellWarnings(warnings.filter(({ code }) => !OF_REFERENCES.has(code)));
 }
 
 /** Deletes the relay whose file is gone; one that the dashboard made or edited stays. */
@@ -194,7 +184,7 @@ export function applyOffers(deps: ApplyDeps, catalog: Catalog): Promise<AppliedC
         const same = standing?.title === title && standing.key === key && standing.credits === credits;
         if (same && isSoldAs(standing.soldThrough, soldThrough)) return [];
         const saved = await saveProduct(tx, change, name, { title, key, credits, soldThrough });
-        const warnings = saved.warnings.map((warning) => `product ${name}: warning: ${warning}`);
+        const warnings = saved.warnings.map(({ message }) => `product ${name}: warning: ${message}`);
         return [`product ${name} ${saved.created ? "created" : "changed"}`, ...warnings];
       },
     ]),

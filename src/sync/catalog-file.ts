@@ -7,12 +7,20 @@ import { type TSchema, Type } from "typebox";
 import { checkShape } from "../ground/check-shape.ts";
 import { isJsonObject, type Json, type JsonObject } from "../ground/json.ts";
 import { MAX_CREDIT_LINE, MAX_TITLE_CHARS } from "../ground/limit.ts";
-import { type Problem, placeProblems } from "../ground/refusal.ts";
+import { type Problem, placeProblems, Refusal, type Warning } from "../ground/refusal.ts";
 import { CATALOG_NAME, ENTITLEMENT_NAME } from "../ground/shape.ts";
 import { type CollectionDefinition, parseCollection } from "../records/collection-definition.ts";
+import { parseSoldThrough, readTitle } from "../selling/catalog-item.ts";
 import type { PlanInput } from "../selling/plan.ts";
 import type { ProductInput } from "../selling/product.ts";
-import { type FileProblem, type JsonFile, placeInFile, readJsonFile, refuseTwice } from "./json-file.ts";
+import {
+  type FileProblem,
+  type JsonFile,
+  type JsonPlaces,
+  placeInFile,
+  readJsonFile,
+  refuseTwice,
+} from "./json-file.ts";
 
 export interface Catalog {
   collections: readonly CollectionDefinition[];
@@ -22,7 +30,7 @@ export interface Catalog {
 }
 
 type CatalogFile =
-  | { ok: true; catalog: Catalog; warnings: string[] }
+  | { ok: true; catalog: Catalog; warnings: Warning[]; places: JsonPlaces }
   | { ok: false; problems: FileProblem[] };
 
 export const EMPTY_CATALOG: Catalog = { collections: [], access: [], products: [], plans: [] };
@@ -163,6 +171,7 @@ export function checkCatalogFile(file: JsonFile): CatalogFile {
   const value = isJsonObject(file.value) ? file.value : {};
   const collections = readCollections(section(value, "collections"), problems);
   problems.push(...checkDefaults(section(value, "plans")), ...checkShared(value));
+  if (problems.length === 0) problems.push(...checkItems(value));
   if (problems.length > 0) return { ok: false, problems: placeInFile(problems, file.places) };
   const entries = (name: string) => Object.entries(section(value, name)) as [string, JsonObject][];
   return {
@@ -174,11 +183,12 @@ export function checkCatalogFile(file: JsonFile): CatalogFile {
       plans: entries("plans").map(([name, entry]) => ({ ...entry, name })),
     },
     warnings: warnOfKeys(value),
+    places: file.places,
   };
 }
 
 /** A key is looked for in the file alone; what it names may stand in the environment all the same. */
-function warnOfKeys(value: JsonObject): string[] {
+function warnOfKeys(value: JsonObject): Warning[] {
   const [access, products, plans] = ["access", "products", "plans"].map((name) => section(value, name));
   const known = new Set([
     ...Object.keys(access ?? {}).map((slug) => `access:${slug}`),
@@ -187,10 +197,33 @@ function warnOfKeys(value: JsonObject): string[] {
   return Object.entries(products ?? {}).flatMap(([name, product]) => {
     const key = isJsonObject(product) ? product.key : undefined;
     if (typeof key !== "string" || known.has(key)) return [];
-    return [
-      `\`products.${name}.key\` names ${key}, which stands nowhere in this file: add it, unless the environment has it already.`,
-    ];
+    const field = `products.${name}.key`;
+    const message = `\`${field}\` names ${key}, which stands nowhere in this file: add it, unless the environment has it already.`;
+    return [{ code: "key_names_nothing", field, message }];
   });
+}
+
+/** What a save would refuse of a title or a way of selling that fits its shape. */
+function checkItems(value: JsonObject): Problem[] {
+  const problems: Problem[] = [];
+  const attempt = (place: string, field: string, read: () => unknown): void => {
+    try {
+      read();
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error;
+      problems.push(...placeProblems(place, [{ field, message: error.message }]));
+    }
+  };
+  for (const name of ["access", "products", "plans"]) {
+    for (const [key, item] of Object.entries(section(value, name))) {
+      const { title, soldThrough } = item as JsonObject;
+      const place = `${name}.${key}`;
+      attempt(place, "title", () => readTitle(title as string | undefined, key));
+      const by = isJsonObject(soldThrough) && soldThrough.kind === "relay" ? "relay" : "url";
+      attempt(place, `soldThrough.${by}`, () => parseSoldThrough(soldThrough));
+    }
+  }
+  return problems;
 }
 
 function readCollections(collections: JsonObject, problems: Problem[]): CollectionDefinition[] {

@@ -9,11 +9,18 @@ import type { Warning } from "../ground/refusal.ts";
 import { RELAY_NAME } from "../ground/shape.ts";
 import { checkDefinition } from "../relay/definition.ts";
 import type { Definition } from "../relay/definition-shape.ts";
-import { type FileProblem, type JsonFile, placeInFile, readJsonFile, refuseTwice } from "./json-file.ts";
+import {
+  type FileProblem,
+  type JsonFile,
+  type JsonPlaces,
+  placeInFile,
+  readJsonFile,
+  refuseTwice,
+} from "./json-file.ts";
 
 /** What a definition file holds; `name` is the file's. */
 type DefinitionFile =
-  | { ok: true; name: string; definition: Definition; warnings: Warning[] }
+  | { ok: true; name: string; definition: Definition; warnings: Warning[]; places: JsonPlaces }
   | { ok: false; name: string; problems: FileProblem[] };
 
 const ENDING = ".json";
@@ -72,7 +79,7 @@ export function checkDefinitionFile(
   if (problems.length > 0 || "problems" in checked) {
     return { ok: false, name, problems: placeInFile(problems, file.places) };
   }
-  return { ok: true, name, ...checked };
+  return { ok: true, name, ...checked, places: file.places };
 }
 
 function checkName(name: string, value: unknown): { field: string; message: string }[] {

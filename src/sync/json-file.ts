@@ -4,7 +4,7 @@
  */
 import { constants, open, stat } from "node:fs/promises";
 import { type Json, parseJson } from "../ground/json.ts";
-import type { Problem } from "../ground/refusal.ts";
+import type { Problem, Warning } from "../ground/refusal.ts";
 
 /** Far beyond any definition or catalog; a larger file is something else. */
 const MAX_FILE_BYTES = 1024 * 1024;
@@ -13,6 +13,11 @@ const MAX_PLACED_DEPTH = 64;
 
 /** A problem with its place in the file; null where it has none, as when the file cannot be read. */
 export interface FileProblem extends Problem {
+  place: Place | null;
+}
+
+/** A warning with its place, likewise. */
+export interface FileWarning extends Warning {
   place: Place | null;
 }
 
@@ -90,8 +95,11 @@ function refused(message: string, place: Place | null = null): JsonFile {
   return { ok: false, problems: [{ field: "", message, place }] };
 }
 
-/** Gives each problem the place of its field, or of the nearest field around it. */
-export function placeInFile(problems: readonly Problem[], { places }: JsonPlaces): FileProblem[] {
+/** Gives each problem or warning the place of its field, or of the nearest field around it. */
+export function placeInFile<Told extends Problem>(
+  problems: readonly Told[],
+  { places }: JsonPlaces,
+): (Told & { place: Place | null })[] {
   return problems.map((problem) => {
     let field = problem.field;
     while (!places.has(field) && field !== "") field = field.slice(0, Math.max(0, field.lastIndexOf(".")));
@@ -118,7 +126,7 @@ interface JsonMistake extends Place {
   message: string;
 }
 
-interface JsonPlaces {
+export interface JsonPlaces {
   /** By dotted path: `trigger.map.0`; "" is the whole value. */
   places: ReadonlyMap<string, Place>;
   /** The first mistake; null where the text is JSON. */

@@ -4,9 +4,11 @@
  */
 import { stat } from "node:fs/promises";
 import { dirname, relative } from "node:path";
-import type { Definition } from "../relay/definition-shape.ts";
+import type { Warning } from "../ground/refusal.ts";
+import { type Misfits, settleBroken } from "../relay/catalog-edit.ts";
 import { listRelayRows, relayTarget } from "../relay/relay.ts";
 import { warnOfReferences } from "../relay/relay-reference.ts";
+import { stockOf } from "../relay/stock.ts";
 import type { LocalSecrets } from "../secret/local-file.ts";
 import { clearProblem, listProblems, raiseProblem } from "../watch/problem.ts";
 import { type AppliedCatalog, applyOffers, applyRelay, applyStock, removeRelay } from "./apply.ts";
@@ -40,7 +42,10 @@ export class LocalFiles {
   readonly #gone = new Set<string>();
   /** The relays that stand as broken: the problem's target, and its sentence. */
   readonly #broken = new Map<string, string>();
-  readonly #saved: Definition[] = [];
+  /** The relays saved at this look. */
+  readonly #saved = new Set<string>();
+  /** By relay, as the last look left them: what it does not fit. */
+  #misfits: ReadonlyMap<string, Misfits> = new Map();
   /** The last good one. */
   #catalog: Catalog = EMPTY_CATALOG;
   #wrongs: CatalogWrongs = NOTHING_WRONG;
@@ -67,7 +72,7 @@ export class LocalFiles {
     // With a file goes what was wrong with it, also where no relay came of it.
     const isFewer = this.#texts.size < held;
     if (catalogChanged || relaysChanged) await this.#applyOffers();
-    if (this.#saved.length > 0) await this.#tellReferences();
+    if (catalogChanged || relaysChanged || this.#first) await this.#tellReferences();
     for (const [path, read] of changed) this.#texts.set(path, read);
     await this.#ofSecretFile(this.#secrets.reconcile(), undefined);
     if (changed.length > 0 || relaysChanged || isFewer || this.#first) await this.#settleProblems();
@@ -154,8 +159,8 @@ export class LocalFiles {
     }
     if (applied.outcome === "same" || applied.outcome === "kept") return false;
     tell(`relay ${name}: ${applied.outcome} from ${shown}`);
-    for (const warning of applied.warnings) tell(`relay ${name}: warning: ${warning}`);
-    this.#saved.push(definition);
+    for (const { message } of applied.warnings) tell(`relay ${name}: warning: ${message}`);
+    this.#saved.add(name);
     return true;
   }
 
@@ -210,17 +215,27 @@ export class LocalFiles {
       .map((row) => ({ path: `${folder}/${row.name}.json`, sure: true }));
   }
 
-  /** What the relays saved at this look name and is not there, now that the catalog is. */
+  /** What the relays saved at this look do not fit now that the catalog is there, and what another catalog broke of the others. */
   async #tellReferences(): Promise<void> {
-    const { store, environment, tell } = this.#deps;
-    const saved = this.#saved.splice(0);
-    await store.read(async (tx) => {
-      for (const definition of saved) {
-        for (const { message } of await warnOfReferences(tx, environment.id, definition)) {
-          tell(`relay ${definition.name}: warning: ${message}`);
-        }
+    const { store, environment, clock, tell } = this.#deps;
+    const edited = { environmentId: environment.id, nowMs: clock.now() };
+    const last = this.#misfits;
+    const found = await store.write("dashboard", async (tx) => {
+      const misfits = new Map<string, Misfits>();
+      const warnings: [name: string, Warning][] = [];
+      for (const { name, definition } of await listRelayRows(tx, environment.id)) {
+        const { broken, after } = await settleBroken(tx, edited, definition, last.get(name) ?? null);
+        misfits.set(name, after);
+        const told = this.#saved.has(name)
+          ? await warnOfReferences(stockOf(tx, environment.id), definition)
+          : broken;
+        for (const warning of told) warnings.push([name, warning]);
       }
+      return { misfits, warnings };
     });
+    this.#saved.clear();
+    this.#misfits = found.misfits;
+    for (const [name, { message }] of found.warnings) tell(`relay ${name}: warning: ${message}`);
   }
 
   /** A secrets file that cannot be read was told of; everything else goes on. */

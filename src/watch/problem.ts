@@ -57,6 +57,11 @@ export async function raiseProblem(
   return false;
 }
 
+/** Whether the problem stands. */
+export async function hasProblem(tx: Reader, { environmentId, code, target }: ProblemKey): Promise<boolean> {
+  return (await PROBLEM.get(tx, STANDING, { environmentId, code, target })) !== null;
+}
+
 /** Clears the problem if it stands. Answers whether it did. */
 export async function clearProblem(
   tx: Writer,

@@ -2,9 +2,10 @@
 import { describe, expect, test } from "bun:test";
 import { REFUSALS } from "../../src/ground/refusal-code.ts";
 import { RESULTS } from "../../src/ground/result-code.ts";
+import { WARNINGS } from "../../src/ground/warning-code.ts";
 import { codeOf, readSources } from "./source-tree.ts";
 
-const REGISTRIES = ["src/ground/refusal-code.ts", "src/ground/result-code.ts"];
+const REGISTRIES = ["src/ground/refusal-code.ts", "src/ground/result-code.ts", "src/ground/warning-code.ts"];
 const code = readSources("src")
   .filter((source) => !REGISTRIES.includes(source.path))
   .map(codeOf)
@@ -33,7 +34,7 @@ describe("the refusal codes", () => {
 
 describe("the codes of an event's results", () => {
   const results = Object.keys(RESULTS);
-  const known = new Set([...registered, ...results]);
+  const known = new Set([...registered, ...results, ...Object.keys(WARNINGS)]);
   /** Alerts' codes and a mail's trouble stand beside results in these rooms. */
   const others = new Set(["events_dropped", "relay_failed", "mail_unknown", "stopped"]);
   const rooms = readSources("src").filter(({ path }) => /^src\/(action|selling|runner|outbound|event)\//.test(path));
@@ -56,6 +57,15 @@ describe("the codes of an event's results", () => {
   test.each(Object.entries(RESULTS))("%s says when it happens and what to do, each in a sentence", (name, entry) => {
     expect(name).toMatch(/^[a-z]+(_[a-z]+)*$/);
     expect(entry.when).toMatch(/^[A-Z].*\.$/s);
+    expect(entry.todo).toMatch(/^[A-Z].*\.$/s);
+  });
+});
+
+describe("the codes of warnings", () => {
+  test.each(Object.entries(WARNINGS))("%s is used, and says when it happens and what to do, each in a sentence", (name, entry) => {
+    expect(code).toContain(`"${name}"`);
+    expect(name).toMatch(/^[a-z]+(_[a-z]+)*$/);
+    expect(entry.when).toMatch(/^([A-Z]|`).*\.$/s);
     expect(entry.todo).toMatch(/^[A-Z].*\.$/s);
   });
 });

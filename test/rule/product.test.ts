@@ -116,7 +116,9 @@ describe("a product", () => {
     ["an access slug that is not there", "access:nowhere", "no such access slug"],
     ["a product or plan that is not there", "nothing", "no such product or plan"],
   ])("is saved with a warning when its key names %s", async (_rule, key, says) => {
-    expect((await product("warned", { key })).warnings).toEqual([expect.stringContaining(says)]);
+    expect((await product("warned", { key })).warnings).toEqual([
+      { code: "key_names_nothing", field: "key", message: expect.stringContaining(says) },
+    ]);
     expect((await product("warned")).warnings).toEqual([]);
   });
 

@@ -2,6 +2,7 @@ import { describe, expect, test } from "bun:test";
 import { parseJson } from "../../src/ground/json.ts";
 import { DAY_MS } from "../../src/ground/limit.ts";
 import { createRelay, deleteRelay, pauseRelay, resumeRelay, updateRelay } from "../../src/relay/relay-save.ts";
+import type { SavedRelay } from "../../src/relay/relay-view.ts";
 import { type AuditView, listAudit } from "../../src/watch/audit.ts";
 import { openFreshStore, refusalOf } from "../kit/fresh-store.ts";
 import { BASE_URL, CALL, GRANT, HOOKS, makeRelayKit, receiver, schedule, TOKEN, WRITE } from "../kit/relay-kit.ts";
@@ -143,7 +144,7 @@ describe("saving a definition", () => {
     expect([second.signingSecret, second.relay.signingSecret !== undefined]).toEqual([undefined, true]);
     const third = await kit.update("calls", receiver("calls", undefined, [WRITE]), 3);
     expect(third.relay.signingSecret).toBeUndefined();
-    expect(third.warnings).toContainEqual(expect.stringContaining("signing secret was removed"));
+    expect(messagesOf(third)).toContainEqual(expect.stringContaining("signing secret was removed"));
     expect(await rowsOf("SELECT signing_secret AS s FROM relay WHERE name = 'calls'")).toEqual([{ s: null }]);
   });
 
@@ -203,10 +204,12 @@ describe("write_record on a collection whose records need a recipient", () => {
   });
 });
 
+const messagesOf = ({ warnings }: SavedRelay) => warnings.map(({ message }) => message);
+
 describe("a save's warnings", () => {
   const write = (sql: string) => store.write("app", (tx) => tx.run(sql));
   const saveOf = async (actions: object[], name: string) =>
-    (await kit.create(receiver(name, HOOKS, actions, { map: { event_id: "id", person_id: "p" } }))).warnings;
+    messagesOf(await kit.create(receiver(name, HOOKS, actions, { map: { event_id: "id", person_id: "p" } })));
 
   test.each([
     ["own", "https://relay.example.com/notice", true],
@@ -272,7 +275,7 @@ describe("a save's warnings", () => {
 
   test("look at this environment alone", async () => {
     const saved = await kit.create(receiver("elsewhere"), {}, "production");
-    expect(saved.warnings).toEqual([expect.stringContaining("no collection named orders")]);
+    expect(messagesOf(saved)).toEqual([expect.stringContaining("no collection named orders")]);
   });
 
   test("tell the unsigned opt-in when it is taken and when a save widens it, and log it before and after", async () => {
@@ -299,7 +302,7 @@ describe("a save's warnings", () => {
     await kit.create(definition([WRITE], false));
     for (const [index, [, actions, trusted, expected]] of steps.entries()) {
       const saved = await kit.update("trusting", definition(actions, trusted), index + 1);
-      expect([steps[index]?.[0], told(saved.warnings)]).toEqual([steps[index]?.[0], expected]);
+      expect([steps[index]?.[0], told(messagesOf(saved))]).toEqual([steps[index]?.[0], expected]);
     }
     const [givenUp] = await changesOf("trusting");
     const trustOf = (side: unknown) =>

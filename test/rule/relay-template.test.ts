@@ -32,7 +32,7 @@ describe("a template", () => {
       }
       const checked = await running.api("POST", "/relays/validate", { definition });
       expect(checked.body.problems).toEqual([]);
-      expect(checked.body.warnings).toEqual([expect.stringContaining("trustUnsignedEvents")]);
+      expect(checked.body.warnings).toMatchObject([{ code: "unsigned_events", message: expect.stringContaining("trustUnsignedEvents") }]);
       await running.api("DELETE", `/relays/${template.name}`);
       await running.api("DELETE", "/products/premium");
     });

@@ -12,6 +12,7 @@ import { useLoad } from "../ground/use-load.ts";
 import { Notice } from "../part/notice.ts";
 import { PageHead } from "../part/page-head.ts";
 import { Sentence } from "../part/sentence.ts";
+import { WarningList } from "../part/warning-list.ts";
 import { DefinitionEditor } from "./definition-editor.ts";
 import { findJsonProblem } from "./definition-text.ts";
 import { EXAMPLES, type RelayExample } from "./relay-example.ts";
@@ -98,7 +99,7 @@ export function NewRelayPage({ place }: PageProps): View {
             onInput=${(event: InputEvent) => setSecret((event.target as HTMLTextAreaElement).value)}></textarea></label>`
       }
       ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
-      ${checked?.warnings.map((warning) => html`<${Notice} key=${warning} kind="warn"><${Sentence} text=${warning} /><//>`)}
+      <${WarningList} warnings=${checked?.warnings ?? []} />
       ${checked !== null && checked.problems.length === 0 && html`<${Notice} kind="good">The definition is valid.<//>`}
       <div class="form-actions">
         <button type="button" class="primary" disabled=${busy !== null} onClick=${create}>

@@ -4,10 +4,9 @@ import type { SavedRelay } from "../ground/answer.ts";
 import { html, type View } from "../ground/html.ts";
 import { type Place, pagePath } from "../ground/place.ts";
 import { CopyButton } from "../part/copy-button.ts";
-import { Notice } from "../part/notice.ts";
 import { PageHead } from "../part/page-head.ts";
 import { type OnceSecret, SecretOnce } from "../part/secret-once.ts";
-import { Sentence } from "../part/sentence.ts";
+import { WarningList } from "../part/warning-list.ts";
 
 /** The secrets that a save's answer holds, as they are shown. */
 export function secretsOf({
@@ -39,7 +38,7 @@ export function RelayMade({ place, saved }: { place: Place; saved: SavedRelay })
   const secrets = secretsOf(saved);
   return html`<${PageHead} title="${saved.relay.name} is ready" back="Relays" backTo=${pagePath(place, "relays")} />
     <div class="stack narrow-page">
-      ${saved.warnings.map((warning) => html`<${Notice} key=${warning} kind="warn"><${Sentence} text=${warning} /><//>`)}
+      <${WarningList} warnings=${saved.warnings} />
       ${
         saved.receiverUrl !== undefined &&
         html`<section class="card"><h2>Receiver URL</h2>

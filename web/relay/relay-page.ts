@@ -19,6 +19,7 @@ import { Sentence } from "../part/sentence.ts";
 import { StateMark } from "../part/state-mark.ts";
 import { Ago } from "../part/time.ts";
 import { tellDone, tellFailed } from "../part/toast.ts";
+import { WarningList } from "../part/warning-list.ts";
 import { RelayBar, sayCounts, totalOf } from "./relay-bar.ts";
 import { RelayDefinition } from "./relay-definition.ts";
 import { RelayDelete } from "./relay-delete.ts";
@@ -78,7 +79,7 @@ export function RelayPage({ place, params }: PageProps): View {
       ({ code, message }) => html`<${Notice} key=${code} kind="bad"><b>${code}
       </b> <${Sentence} text=${message} /><//>`,
     )}
-    ${saved?.warnings.map((warning) => html`<${Notice} key=${warning} kind="warn"><${Sentence} text=${warning} /><//>`)}
+    <${WarningList} warnings=${saved?.warnings ?? []} />
     <div class="columns">
       <div class="column-main">
         <${RelayEvents} place=${place} name=${name} />

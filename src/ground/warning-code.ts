@@ -1,0 +1,73 @@
+/**
+ * The registry of warnings: what a save, a check of files or a change of the catalog takes as it is and that is probably not meant. `relay help`
+ * tells each; a warning's own sentence says which thing and what to do about that one.
+ */
+
+export const WARNINGS = {
+  unsigned_events: {
+    when: "The relay acts on events that its sender does not sign, by trustUnsignedEvents.",
+    todo: "Use a recipe that signs the body where the sender has one, or accept the risk.",
+  },
+  person_never_found: {
+    when: "An action acts on the event's person, but no event of this relay has one.",
+    todo: "Map person_email, person_id or person_token.",
+  },
+  path_names_nothing: {
+    when: "A template names a path that no event of this relay holds, so that it renders empty.",
+    todo: "Write a path that the trigger offers; of a record, a field of its collection.",
+  },
+  ref_not_unique: {
+    when: "An action's ref is the same for every event, or for two sales of one event.",
+    todo: "Write the provider's payment identifier, such as {{mapped.payment_id}}.",
+  },
+  expiry_past: {
+    when: "A grant would end before it begins.",
+    todo: "Write a later date, or a duration such as 30d.",
+  },
+  url_local: {
+    when: "The called URL is one that local development alone calls.",
+    todo: "Name a public https address before the relay goes to a server.",
+  },
+  own_host: {
+    when: "The called URL is this service's own host.",
+    todo: "Call a server of yours instead.",
+  },
+  secret_missing: {
+    when: "The relay has nothing to verify its sender's calls with yet.",
+    todo: "Store the sender's secret or key on the relay's page.",
+  },
+  secret_replaced: {
+    when: "The stored secret did not fit the new recipe and was cleared.",
+    todo: "Give the new one to the sender, or store the sender's own.",
+  },
+  signing_secret_removed: {
+    when: "The relay calls no URL any more, so its signing secret was removed.",
+    todo: "Nothing; a later call_url gets a new one.",
+  },
+  reference_missing: {
+    when: "The relay names a collection, entitlement, product or plan that is not there.",
+    todo: "Create it, or name one that exists.",
+  },
+  not_sold_here: {
+    when: "The relay sells a product or plan whose soldThrough names another way.",
+    todo: "Let its soldThrough name this relay.",
+  },
+  record_does_not_fit: {
+    when: "A record that the relay writes breaks its collection's rules.",
+    todo: "Change the action's data or to, or the collection's fields.",
+  },
+  where_never_matches: {
+    when: "`where` asks for what no record of the collection can hold: a field it has not, or a value of another type.",
+    todo: "Name a field of the collection and a value of its type: 4 is not the text of it.",
+  },
+  relay_write_unseen: {
+    when: "A relay writes the collection that another one watches, and what a relay writes never starts a relay.",
+    todo: "Put the watching relay's actions into the one that writes, unless the app writes there too.",
+  },
+  key_names_nothing: {
+    when: "A product's key names no access slug, product or plan.",
+    todo: "Create it, or nothing can ask for what a purchase grants.",
+  },
+} as const satisfies Record<string, { when: string; todo: string }>;
+
+export type WarningCode = keyof typeof WARNINGS;

@@ -1,0 +1,107 @@
+/**
+ * What a change of the catalog does to the relays that name what it changed: what they no longer fit is told in the answer of the change, and
+ * stands as the relay's problem until either side is mended. A relay that was saved before what it names, as one that sells is, has no problem:
+ * its save told it.
+ */
+import type { Warning } from "../ground/refusal.ts";
+import { cutToLine } from "../ground/text.ts";
+import type { Writer } from "../store/port.ts";
+import { clearProblem, hasProblem, raiseProblem } from "../watch/problem.ts";
+import type { Definition } from "./definition-shape.ts";
+import { relayTarget } from "./relay.ts";
+import { warnOfMisfits } from "./relay-reference.ts";
+import { stockOf } from "./stock.ts";
+
+const CODE = "relay_misfit";
+const MAX_MESSAGE = 1_000;
+
+interface Edited {
+  environmentId: number;
+  nowMs: number;
+}
+
+interface Followed<Result> {
+  result: Result;
+  /** What the change broke, each by its relay: `relays.checkout.actions.0.product`. */
+  warnings: Warning[];
+}
+
+/** Does the change of what is called `name` (`access:<slug>` of a slug; null: of many), and follows what it does to relays. */
+export async function followCatalogEdit<Result>(
+  tx: Writer,
+  edited: Edited,
+  name: string | null,
+  change: () => Promise<Result>,
+): Promise<Followed<Result>> {
+  const stock = stockOf(tx, edited.environmentId);
+  const relays: { definition: Definition; before: Misfits }[] = [];
+  for (const definition of await stock.listRelaysNaming(name)) {
+    relays.push({ definition, before: misfitsOf(await warnOfMisfits(stock, definition)) });
+  }
+  const result = await change();
+  const warnings: Warning[] = [];
+  for (const { definition, before } of relays) {
+    const { broken } = await settleBroken(tx, edited, definition, before);
+    warnings.push(...broken.map((warning) => ofRelay(definition.name, warning)));
+  }
+  return { result, warnings };
+}
+
+/** Which misfits a relay has, to know new ones by. */
+export type Misfits = ReadonlySet<string>;
+
+function misfitsOf(warnings: readonly Warning[]): Misfits {
+  return new Set(warnings.map(keyOf));
+}
+
+function keyOf({ code, field }: Warning): string {
+  return `${code} ${field}`;
+}
+
+/**
+ * What the relay does not fit now and did before the catalog changed, and its problem. `before` is null where nothing is known of it: then
+ * nothing counts as broken by the change.
+ */
+export async function settleBroken(
+  tx: Writer,
+  edited: Edited,
+  definition: Definition,
+  before: Misfits | null,
+): Promise<{ broken: Warning[]; after: Misfits }> {
+  const found = await warnOfMisfits(stockOf(tx, edited.environmentId), definition);
+  const broken = before === null ? [] : found.filter((warning) => !before.has(keyOf(warning)));
+  await settle(tx, edited, definition.name, found, broken.length > 0);
+  return { broken, after: misfitsOf(found) };
+}
+
+/** After a save of the relay: the problem goes with its cause, and takes the sentence of what is left. */
+export async function settleMisfit(tx: Writer, edited: Edited, definition: Definition): Promise<void> {
+  const { environmentId } = edited;
+  const key = { environmentId, code: CODE, target: relayTarget(definition.name) };
+  if (!(await hasProblem(tx, key))) return;
+  const misfits = await warnOfMisfits(stockOf(tx, environmentId), definition);
+  await settle(tx, edited, definition.name, misfits, true);
+}
+
+/** `raises`: whether what is wrong becomes a problem where none stands. */
+async function settle(
+  tx: Writer,
+  { environmentId, nowMs }: Edited,
+  name: string,
+  misfits: readonly Warning[],
+  raises: boolean,
+): Promise<void> {
+  const key = { environmentId, code: CODE, target: relayTarget(name) };
+  if (misfits.length === 0) {
+    await clearProblem(tx, { ...key, nowMs });
+    return;
+  }
+  if (!raises && !(await hasProblem(tx, key))) return;
+  const what = misfits.map(({ message }) => message).join(" ");
+  const message = cutToLine(`A change of the catalog broke this relay. ${what}`, MAX_MESSAGE);
+  await raiseProblem(tx, { ...key, message, nowMs });
+}
+
+function ofRelay(name: string, { code, field, message }: Warning): Warning {
+  return { code, field: `relays.${name}.${field}`, message: `The relay ${name}: ${message}` };
+}

@@ -1,0 +1,130 @@
+/**
+ * What a relay that watches a collection can never see: a collection that is not there, a `where` that no record fits, a field that no record
+ * has, and what other relays write, because a relay's writes never start a relay.
+ */
+
+import type { Warning } from "../ground/refusal.ts";
+import { joinField, showNames, showText } from "../ground/shape.ts";
+import { findNearestName } from "../ground/text.ts";
+import type { CollectionDefinition } from "../records/collection-definition.ts";
+import { refuseFieldValue } from "../records/record-data.ts";
+import type { DataChangeTrigger } from "../trigger/data-change.ts";
+import type { Definition } from "./definition-shape.ts";
+import type { Stock } from "./stock.ts";
+import { listTemplateUses } from "./template-use.ts";
+
+/** Of a relay that watches; none of another one. */
+export async function warnOfWatched(stock: Stock, definition: Definition): Promise<Warning[]> {
+  const { trigger } = definition;
+  if (trigger.kind !== "data_change") return [];
+  const collection = await stock.findCollection(trigger.collection);
+  if (collection === null) return [await warnOfGhost(stock, trigger.collection)];
+  return [...warnOfWhere(trigger.where ?? {}, collection), ...warnOfFields(definition, collection)];
+}
+
+async function warnOfGhost(stock: Stock, name: string): Promise<Warning> {
+  const field = "trigger.collection";
+  const near = findNearestName(name, await stock.listCollections());
+  const todo =
+    near === null ? `${stock.make}, or name one that exists` : `did you mean ${near}? Else ${stock.make}`;
+  const message = `\`${field}\`: there is no collection named ${name} ${stock.place} yet, so that no record changes and this relay never runs: ${todo}.`;
+  return { code: "reference_missing", field, message };
+}
+
+function warnOfWhere(
+  where: NonNullable<DataChangeTrigger["where"]>,
+  { name, fields }: CollectionDefinition,
+): Warning[] {
+  return Object.entries(where).flatMap(([key, wanted]): Warning[] => {
+    const field = joinField("trigger.where", key);
+    const warn = (why: string): Warning[] => [
+      { code: "where_never_matches", field, message: `\`${field}\` ${why}` },
+    ];
+    const rule = fields.get(key);
+    if (rule === undefined) {
+      return warn(
+        `is not a field of the collection ${name}, so that no record matches and this relay never runs: ${sayNearest(key, fields)}.`,
+      );
+    }
+    const refused = refuseFieldValue(rule, wanted);
+    if (refused === null) return [];
+    return warn(
+      `${refused}, as the collection ${name} says, or no record matches and this relay never runs.`,
+    );
+  });
+}
+
+/** Templates that read a field which the collection has not, or something below one that holds nothing else. */
+function warnOfFields({ actions }: Definition, { name, fields }: CollectionDefinition): Warning[] {
+  return listTemplateUses(actions, "actions").flatMap(({ field, path }): Warning[] => {
+    const [root, part, key, below] = path.split(".");
+    if (root !== "record" || part !== "data" || key === undefined) return [];
+    const rule = fields.get(key);
+    const start = `\`${field}\` holds ${showText(`{{${path}}}`)}, which renders empty`;
+    const warn = (why: string): Warning[] => [
+      { code: "path_names_nothing", field, message: `${start}: ${why}.` },
+    ];
+    if (rule === undefined)
+      return warn(`${key} is not a field of the collection ${name}, ${sayNearest(key, fields)}`);
+    if (below === undefined || rule.type === "json") return [];
+    return warn(`${key} is a ${rule.type} field of the collection ${name}, with nothing below it`);
+  });
+}
+
+function sayNearest(key: string, fields: CollectionDefinition["fields"]): string {
+  const names = [...fields.keys()];
+  const near = findNearestName(key, names);
+  if (near !== null) return `perhaps ${near} was meant`;
+  return names.length === 0 ? "which has none" : `which has ${showNames(names)}`;
+}
+
+/** Both sides: what others write that this one watches, and who watches what this one writes. */
+export async function warnOfWatchers(stock: Stock, definition: Definition): Promise<Warning[]> {
+  const { name, trigger } = definition;
+  const warnings: Warning[] = [];
+  const others = async (collection: string) =>
+    (await stock.listRelaysNaming(collection)).filter((other) => other.name !== name);
+  if (trigger.kind === "data_change" && trigger.on.includes("created")) {
+    const writers = (await others(trigger.collection)).filter((other) => writes(other, trigger.collection));
+    if (writers.length > 0) {
+      const names = showNames(writers.map((writer) => writer.name));
+      const [what, whose] =
+        writers.length === 1 ? [`the relay ${names} writes`, "its"] : [`the relays ${names} write`, "their"];
+      warnings.push(
+        warnUnseen(
+          "trigger.collection",
+          `${what} ${trigger.collection} too, and what a relay writes never starts a relay: ${whose} records are not seen here, so put these actions there as well.`,
+        ),
+      );
+    }
+  }
+  for (const [index, action] of definition.actions.entries()) {
+    if (action.type !== "write_record" || typeof action.collection !== "string") continue;
+    const { collection } = action;
+    const watchers = (await others(collection)).filter((other) => watches(other, collection));
+    if (watchers.length === 0) continue;
+    const names = showNames(watchers.map((watcher) => watcher.name));
+    const what = watchers.length === 1 ? `the relay ${names} watches` : `the relays ${names} watch`;
+    warnings.push(
+      warnUnseen(
+        `actions.${index}.collection`,
+        `${what} ${collection}, but what a relay writes never starts a relay: add what should follow to this relay's actions.`,
+      ),
+    );
+  }
+  return warnings;
+}
+
+function warnUnseen(field: string, why: string): Warning {
+  return { code: "relay_write_unseen", field, message: `\`${field}\`: ${why}` };
+}
+
+function writes({ actions }: Definition, collection: string): boolean {
+  return actions.some((action) => action.type === "write_record" && action.collection === collection);
+}
+
+function watches({ trigger }: Definition, collection: string): boolean {
+  return (
+    trigger.kind === "data_change" && trigger.collection === collection && trigger.on.includes("created")
+  );
+}
