@@ -73,6 +73,8 @@ export const MAX_FILE_BYTES = 5 * 1024 * 1024;
 export const MAX_FILE_NAME_CHARS = 200;
 /** A record's data as JSON in UTF-8. */
 export const MAX_RECORD_BYTES = 256 * 1024;
+/** A text rendered from a template, or all texts of one rendered value together; the rest is cut. */
+export const MAX_RENDERED_CHARS = 256 * 1024;
 /** A JSON value that is kept: an attribute, a record's field. What is read and let go has bounds of its own, where it is read. */
 export const MAX_JSON_DEPTH = 32;
 export const MAX_COLLECTION_FIELDS = 100;

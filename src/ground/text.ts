@@ -173,6 +173,9 @@ export function decodeText(text: string, encoding: Encoding): Buffer | null {
   return bytes < 0 ? null : target.subarray(0, bytes);
 }
 
+/** Whose signatures are checked with the sender's public key. */
+export type PublicKeyAlgorithm = "ed25519" | "ecdsa-p256-sha256";
+
 const PEM_BLOCK = /-----BEGIN [A-Z0-9 ]+-----/;
 const DER_SEQUENCE = 0x30;
 

@@ -99,7 +99,7 @@ export function ownHostOf(origin: string): string {
 }
 
 /** Whether a resolved address at this port is one of the service's own hosts written as an address. */
-export function isOwnAddress(address: string, port: number, ownHosts: readonly string[]): boolean {
+function isOwnAddress(address: string, port: number, ownHosts: readonly string[]): boolean {
   const canonical = canonicalAddress(address);
   return canonical !== null && ownHosts.some((own) => isOwnHost(canonical, port, own));
 }

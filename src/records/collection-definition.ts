@@ -95,7 +95,7 @@ function showRule({ type, required, max }: FieldRule): ShownRule {
 }
 
 /** Reads what a person wrote: each field an object, or its type alone (`"title": "text"`). Every problem at once. */
-export function parseFieldRules(fields: unknown): { rules: FieldRules; problems: Problem[] } {
+function parseFieldRules(fields: unknown): { rules: FieldRules; problems: Problem[] } {
   const rules = new Map<string, FieldRule>();
   if (!isJsonObject(fields)) {
     const message =

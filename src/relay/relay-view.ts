@@ -7,14 +7,14 @@ import { type Static, Type } from "typebox";
 import type { Environment } from "../account/environment.ts";
 import { toIso, toIsoOrNull } from "../ground/clock.ts";
 import { DAY_MS } from "../ground/limit.ts";
-import { makeNameKey, makePage, type Page, type PageRequest } from "../ground/page.ts";
+import type { Page, PageRequest } from "../ground/page.ts";
 import { oneOf, time, timeOrNull, warningView } from "../ground/schema.ts";
 import type { Reader } from "../store/port.ts";
-import { firstSeqSince } from "../store/walk.ts";
+import { firstSeqSince, pageByName } from "../store/walk.ts";
 import { describeTrigger } from "../trigger/registry.ts";
 import { standingProblemsOf } from "../watch/problem.ts";
 import type { Definition } from "./definition-shape.ts";
-import { overlaps, pageRelayRows, type RelayRow, receiverUrl, relayTarget } from "./relay.ts";
+import { overlaps, RELAY, type RelayRow, receiverUrl, relayTarget } from "./relay.ts";
 import { listRelayProblems } from "./unsigned-rule.ts";
 
 /** How the events of the last 24 hours stand. */
@@ -92,9 +92,8 @@ export async function listRelays(
   context: ViewContext,
   request: PageRequest,
 ): Promise<Page<RelayItem>> {
-  const rows = await pageRelayRows(tx, context.environment.id, request);
-  const { items: shown, next } = makePage(rows, request, makeNameKey, (row) => row);
-  return { items: await showRows(tx, context, shown), next };
+  const { items, next } = await pageByName(tx, RELAY, "name", context.environment.id, request, (row) => row);
+  return { items: await showRows(tx, context, items), next };
 }
 
 /** One relay in full. */

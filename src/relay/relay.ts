@@ -4,7 +4,6 @@ import { type Actor, actorWords } from "../account/api-key.ts";
 import type { Environment } from "../account/environment.ts";
 import { toIso, toIsoOrNull } from "../ground/clock.ts";
 import type { RaisableLimits } from "../ground/limit.ts";
-import { type PageRequest, parseNameKey } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
 import type { Sealer } from "../secret/seal.ts";
 import type { Reader, Writer } from "../store/port.ts";
@@ -69,14 +68,6 @@ export async function requireRelay(tx: Reader, environmentId: number, name: stri
 /** Every relay of the environment, by name; there are never many. */
 export function listRelayRows(tx: Reader, environmentId: number): Promise<RelayRow[]> {
   return RELAY.all(tx, "WHERE environment_id = $environmentId ORDER BY name", { environmentId });
-}
-
-/** The rows of a page and one more, newest first. */
-export function pageRelayRows(tx: Reader, environmentId: number, request: PageRequest): Promise<RelayRow[]> {
-  const rest = `WHERE environment_id = $environmentId
-      AND ($createdAt IS NULL OR created_at < $createdAt OR (created_at = $createdAt AND name > $name))
-    ORDER BY created_at DESC, name LIMIT $limit`;
-  return RELAY.all(tx, rest, { environmentId, ...parseNameKey(request.after), limit: request.limit + 1 });
 }
 
 /** Refuses with `version_conflict` unless `version` is the row's; the current one is in `details.version`. */

@@ -123,8 +123,8 @@ export class Scheduler {
     try {
       const { steadyMs } = this.#clockWatch;
       const setAgoMs = steadyMs > BELIEVED_AFTER_MS + LOOK_EVERY_MS ? 0 : steadyMs;
-      const ticked = await store.write("relay", (tx) => tickRelay(tx, relayId, nowMs, setAgoMs));
-      if (ticked.missed > 0) log.warn("ticks were missed", { relay: relayName, count: ticked.missed });
+      const missed = await store.write("relay", (tx) => tickRelay(tx, relayId, nowMs, setAgoMs));
+      if (missed > 0) log.warn("ticks were missed", { relay: relayName, count: missed });
       return true;
     } catch (error) {
       if (error instanceof StoreUnavailable) throw error;
@@ -134,17 +134,8 @@ export class Scheduler {
   }
 }
 
-interface Ticked {
-  /** Events queued: 0 or 1. */
-  queued: number;
-  /** Events stored dead. */
-  missed: number;
-}
-
 const SCHEDULED = RELAY.pick("id", "name", "environmentId", "definition", "activeSince");
 type ScheduledRelay = RowOf<typeof SCHEDULED>;
-
-const NOTHING: Ticked = { queued: 0, missed: 0 };
 
 /** The mark of every relay that ticks when it is due, by relay id: milliseconds since the epoch. */
 async function listMarks(tx: Reader): Promise<Map<string, number>> {
@@ -156,30 +147,31 @@ async function listMarks(tx: Reader): Promise<Map<string, number>> {
 
 /**
  * Records the relay's periods that are due, by what the database says now: it may be edited, paused, held or gone since it was chosen.
- * A mark that lies ahead is of a clock that was set back since: the schedule counts from then, `setAgoMs` milliseconds ago at most.
+ * A mark that lies ahead is of a clock that was set back since: the schedule counts from then, `setAgoMs` milliseconds ago at most. Answers
+ * how many it missed.
  */
 export async function tickRelay(
   tx: Writer,
   relayId: string,
   nowMs: number,
   setAgoMs: number,
-): Promise<Ticked> {
+): Promise<number> {
   const stored = await tx.get<{ heldAt: number | null }>(
     `SELECT ${SCHEDULED.columnsOf("relay")}, environment.held_at AS heldAt
      FROM relay JOIN environment ON environment.id = relay.environment_id WHERE relay.id = ?1 AND relay.state = 'active'`,
     relayId,
   );
-  if (stored === null) return NOTHING;
+  if (stored === null) return 0;
   const relay = SCHEDULED.read(stored);
   const { trigger } = relay.definition;
-  if (trigger.kind !== "schedule") return NOTHING;
+  if (trigger.kind !== "schedule") return 0;
   const mark = relay.activeSince;
   const sinceMs = mark <= nowMs ? mark : nowMs - setAgoMs;
   const due = new Period(trigger).list(Math.max(sinceMs, nowMs - EVENT_RETENTION_MS), nowMs);
-  if (due.length === 0 && mark <= nowMs) return NOTHING;
-  const ticked = relay.heldAt === null ? await recordTicks(tx, relay, due, nowMs) : NOTHING;
+  if (due.length === 0 && mark <= nowMs) return 0;
+  const missed = relay.heldAt === null ? await recordTicks(tx, relay, due, nowMs) : 0;
   await tx.run("UPDATE relay SET active_since = ?2 WHERE id = ?1", relayId, due.at(-1) ?? nowMs);
-  return ticked;
+  return missed;
 }
 
 async function recordTicks(
@@ -187,19 +179,17 @@ async function recordTicks(
   relay: ScheduledRelay,
   due: readonly number[],
   nowMs: number,
-): Promise<Ticked> {
-  let queued = 0;
+): Promise<number> {
   const missed: number[] = [];
   for (const [index, periodStartMs] of due.entries()) {
     const late = index < due.length - 1;
     const { id, duplicate } = await recordTick(tx, relay, periodStartMs, late, nowMs);
     if (duplicate && (late || !(await revive(tx, relay.id, id)))) continue;
     if (late) missed.push(periodStartMs);
-    else queued += 1;
   }
   const { environmentId, name: relayName } = relay;
   if (missed.length > 0) await alertMissed(tx, { environmentId, relayName, missed, nowMs });
-  return { queued, missed: missed.length };
+  return missed.length;
 }
 
 function recordTick(

@@ -5,9 +5,7 @@
  */
 import { createPublicKey, ECDH, type KeyObject } from "node:crypto";
 import { Refusal } from "../ground/refusal.ts";
-import { decodeText, derKind } from "../ground/text.ts";
-
-export type PublicKeyAlgorithm = "ed25519" | "ecdsa-p256-sha256";
+import { decodeText, derKind, type PublicKeyAlgorithm } from "../ground/text.ts";
 
 const KEY_WORDS: Readonly<Record<PublicKeyAlgorithm, string>> = {
   ed25519: "an Ed25519 public key",

@@ -6,8 +6,8 @@
 import { createHash, randomBytes } from "node:crypto";
 import { MIN_MIXED_PASTED_SECRET_CHARS, MIN_PASTED_SECRET_CHARS } from "../ground/limit.ts";
 import { Refusal } from "../ground/refusal.ts";
-import { decodeText, isKeyText } from "../ground/text.ts";
-import { type PublicKeyAlgorithm, readPublicKey } from "./public-key.ts";
+import { decodeText, isKeyText, type PublicKeyAlgorithm } from "../ground/text.ts";
+import { readPublicKey } from "./public-key.ts";
 
 const SECRET_BYTES = 32;
 
@@ -120,7 +120,7 @@ function isLongEnough(secret: string): boolean {
  * Whether the text is a shorter one written at least twice, the last turn possibly cut off. The smallest period comes from the longest
  * border (Knuth, Morris, Pratt), in linear time.
  */
-export function isRepeatedPattern(text: string): boolean {
+function isRepeatedPattern(text: string): boolean {
   const borders = new Uint32Array(text.length + 1);
   for (let at = 1, border = 0; at < text.length; at++) {
     while (border > 0 && text[at] !== text[border]) border = borders[border - 1] ?? 0;

@@ -141,7 +141,7 @@ const WORD = /true|false|null/y;
 const SPACE = /[ \t\r\n]*/y;
 
 /** Reads the text once. Never throws. */
-export function placeJson(text: string): JsonPlaces {
+function placeJson(text: string): JsonPlaces {
   const scan = new Scan(text);
   const mistake = scan.run();
   return { places: scan.places, mistake, twice: scan.twice };

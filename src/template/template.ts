@@ -5,7 +5,7 @@
  * Source: the specification's "Triggers" (map) and "Templates"; recipes, "Reading the event".
  */
 import { isJsonObject, type Json, type JsonObject, scalarText, writeJson } from "../ground/json.ts";
-import { MAX_JSON_DEPTH } from "../ground/limit.ts";
+import { MAX_JSON_DEPTH, MAX_RENDERED_CHARS } from "../ground/limit.ts";
 
 export const MAX_PATH_SEGMENTS = 32;
 export const MAX_PATH_CHARS = 500;
@@ -69,8 +69,6 @@ interface Template {
   readonly parts: readonly (string | TemplatePath)[];
 }
 
-/** A rendered text (or all texts of one rendered value together) is cut here. */
-export const MAX_RENDERED_CHARS = 256 * 1024;
 const MAX_CACHED_TEMPLATES = 2_000;
 const MAX_CACHED_TEXT_CHARS = 16 * 1024;
 

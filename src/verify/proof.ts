@@ -6,7 +6,7 @@
 import { createPublicKey, type KeyObject, timingSafeEqual, verify } from "node:crypto";
 import type { Json } from "../ground/json.ts";
 import { MAX_TIMESTAMP_DIGITS } from "../ground/limit.ts";
-import { decodeInto, decodeText, type Encoding } from "../ground/text.ts";
+import { decodeInto, decodeText, type Encoding, type PublicKeyAlgorithm } from "../ground/text.ts";
 
 /** The text a signature covers, in the two pieces every scheme makes it of. */
 export interface SignedText {
@@ -67,8 +67,6 @@ function addText(hasher: Bun.CryptoHasher, text: SignedText): Bun.CryptoHasher {
   if (text.head !== "") hasher.update(text.head);
   return hasher.update(text.tail);
 }
-
-export type PublicKeyAlgorithm = "ed25519" | "ecdsa-p256-sha256";
 
 const ED25519_BYTES = 64;
 const P1363_BYTES = 64;

@@ -6,9 +6,9 @@
 
 import { MAX_SIGNED_PAYLOAD_LITERAL_CHARS } from "../ground/limit.ts";
 import type { Problem } from "../ground/refusal.ts";
-import type { Encoding } from "../ground/text.ts";
+import type { Encoding, PublicKeyAlgorithm } from "../ground/text.ts";
 import { parsePath } from "../template/template.ts";
-import type { HmacHash, PublicKeyAlgorithm } from "./proof.ts";
+import type { HmacHash } from "./proof.ts";
 
 type HmacAlgorithm = `hmac-${HmacHash}`;
 export type Algorithm = HmacAlgorithm | PublicKeyAlgorithm;

@@ -1,5 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { checkCallUrl, isOwnAddress, ownHostOf, readCallTarget } from "../../src/outbound/call-target.ts";
+import { parseAllowList } from "../../src/outbound/address.ts";
+import { checkCallUrl, ownHostOf, readCallTarget, resolveTarget } from "../../src/outbound/call-target.ts";
 
 const server = { local: false, ownHosts: ["relay.example", "203.0.113.7:8787"] };
 const local = { local: true, ownHosts: ["localhost:8787"] };
@@ -101,8 +102,14 @@ test("an origin stands for its host on every port, a loopback one for its port a
   expect(ownHostOf("http://0.0.0.0")).toBe("localhost:80");
 });
 
-test("a resolved address is the service's own where it listens there", () => {
-  expect(isOwnAddress("203.0.113.7", 8787, server.ownHosts)).toBe(true);
-  expect(isOwnAddress("::ffff:203.0.113.7", 8787, server.ownHosts)).toBe(true);
-  expect(isOwnAddress("203.0.113.7", 443, server.ownHosts)).toBe(false);
+test("a resolved address is the service's own where it listens there", async () => {
+  const resolve = async (address: string, port: number) => {
+    const target = readCallTarget(`https://a.example:${port}/`, server);
+    if ("code" in target) throw new Error("It must be taken.");
+    const lookup = async () => [address];
+    return await resolveTarget(target, { lookup, allow: parseAllowList([]), ownHosts: server.ownHosts });
+  };
+  expect(await resolve("203.0.113.7", 8787)).toMatchObject({ code: "own_host" });
+  expect(await resolve("::ffff:203.0.113.7", 8787)).toMatchObject({ code: "own_host" });
+  expect(await resolve("203.0.113.7", 443)).not.toMatchObject({ code: "own_host" });
 });

@@ -4,7 +4,7 @@ import { isJsonObject, type Json, parseJson, writeJson } from "../../src/ground/
 import { MAX_FILE_BYTES } from "../../src/ground/limit.ts";
 import { readPageRequest } from "../../src/ground/page.ts";
 import { requireCollection } from "../../src/records/collection.ts";
-import { parseFieldRules } from "../../src/records/collection-definition.ts";
+import { requireCollectionDefinition } from "../../src/records/collection-definition.ts";
 import { deleteFile, listFiles, readFile, type Upload, uploadFile, viewFile } from "../../src/records/file.ts";
 import { deleteRecord, findRecord, type RecordWrite, updateRecord, viewRecord, writeRecord } from "../../src/records/record.ts";
 import { readRecordData } from "../../src/records/record-data.ts";
@@ -40,7 +40,8 @@ const upload = (more: Partial<Upload> = {}) =>
     }),
   );
 
-const { rules } = parseFieldRules({
+const rulesOf = (fields: object) => requireCollectionDefinition({ name: "kept", kind: "shared", fields }).fields;
+const rules = rulesOf({
   text: { type: "text", max: 5 },
   number: { type: "number", max: 100 },
   big: "number",
@@ -171,10 +172,10 @@ describe("a record's data", () => {
   });
 
   test("misses what is required: absent, null, or rendered empty", () => {
-    const required = parseFieldRules({
+    const required = rulesOf({
       a: { type: "text", required: true },
       b: { type: "number", required: true },
-    }).rules;
+    });
     expect(readRecordData(required, { b: 1 }, false).problems[0]?.message).toBe(
       "`data.a` is missing: the collection requires it, so give it a value.",
     );
@@ -183,13 +184,13 @@ describe("a record's data", () => {
   });
 
   test("tells a wrong value of a required field once", () => {
-    const required = parseFieldRules({ b: { type: "number", required: true } }).rules;
+    const required = rulesOf({ b: { type: "number", required: true } });
     expect(readRecordData(required, { b: "x" }, false).problems).toHaveLength(1);
   });
 
   test("is an object of at most 256 KB", () => {
     for (const data of [null, [], "text", 7]) expect(readRecordData(rules, data, false).problems).toHaveLength(1);
-    const wide = parseFieldRules({ a: "text" }).rules;
+    const wide = rulesOf({ a: "text" });
     expect(readRecordData(wide, { a: "x".repeat(262_130) }, false).problems).toEqual([]);
     expect(readRecordData(wide, { a: "x".repeat(262_140) }, false).problems[0]?.field).toBe("data");
   });
@@ -214,7 +215,7 @@ describe("a record's data", () => {
       fc.constant(null),
       fc.array(fc.string()),
     );
-    const free = parseFieldRules({ text: "text", number: "number", json: "json" }).rules;
+    const free = rulesOf({ text: "text", number: "number", json: "json" });
     fc.assert(
       fc.property(fc.record({ text: value, number: value, json: value }), (data) => {
         const { data: stored, problems } = readRecordData(free, data, false);

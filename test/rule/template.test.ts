@@ -1,15 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { type JsonObject, parseJson } from "../../src/ground/json.ts";
-import {
-  hasTemplate,
-  listTemplatePaths,
-  MAX_RENDERED_CHARS,
-  parseTemplate,
-  renderData,
-  renderIdentifier,
-  renderTemplate,
-} from "../../src/template/template.ts";
+import { MAX_RENDERED_CHARS } from "../../src/ground/limit.ts";
+import { hasTemplate, listTemplatePaths, parseTemplate, renderData, renderIdentifier, renderTemplate } from "../../src/template/template.ts";
 
 const scope = parseJson(`{
   "event": { "items": [{ "id": 12345678901234567890 }], "note": "{{person.email}}", "empty": "", "nothing": null, "ok": true, "price": 4.5,
