@@ -45,12 +45,16 @@ export async function readBytes(
   { room, source }: BodyReader,
 ): Promise<Uint8Array> {
   const declared = request.headers.get("content-length");
-  if (declared !== null && Number(declared) > maxBytes) throw tooLarge(maxBytes);
-  const { body } = request;
-  if (body === null) return NO_BYTES;
-  if (declared === null) return await room.hold(source(), maxBytes, () => readPieces(body, maxBytes));
+  if (declared === null) {
+    const { body } = request;
+    if (body === null) return NO_BYTES;
+    return await room.hold(source(), maxBytes, () => readPieces(body, maxBytes));
+  }
+  // Its stream is not asked for: making one costs more than the bytes.
   const length = Number(declared);
-  const bytes = Number.isSafeInteger(length) && length >= 0 ? length : maxBytes;
+  if (length > maxBytes) throw tooLarge(maxBytes);
+  if (length === 0) return NO_BYTES;
+  const bytes = Number.isSafeInteger(length) && length > 0 ? length : maxBytes;
   return await room.hold(source(), bytes, () => readWhole(request));
 }
 
@@ -58,7 +62,7 @@ const NO_BYTES = new Uint8Array();
 
 async function readWhole(request: Request): Promise<Uint8Array> {
   try {
-    return new Uint8Array(await request.arrayBuffer());
+    return await request.bytes();
   } catch {
     throw brokenOff();
   }

@@ -11,13 +11,17 @@ import { answerError } from "./answer.ts";
 import { readBytes } from "./body.ts";
 import type { HttpDeps } from "./deps.ts";
 
-type HookDeps = HttpDeps & { sources: SourceReader };
+type HookDeps = HttpDeps & {
+  sources: SourceReader;
+  /** What listens; the framework would define a property of each call's context for it. */
+  server(): Pick<Server<unknown>, "requestIP"> | null;
+};
 
 /** `POST /hooks/:appId/:name` */
 export function hooksRoute(deps: HookDeps) {
   return new Elysia({ name: "hooks" }).post(
     "/hooks/:appId/:name",
-    ({ request, params, server }) => answerCall(deps, request, params, server),
+    ({ request, params }) => answerCall(deps, request, params),
     { parse: "none" },
   );
 }
@@ -27,23 +31,24 @@ export async function answerCall(
   deps: HookDeps,
   request: Request,
   { appId, name }: { appId: string; name: string },
-  server: Pick<Server<unknown>, "requestIP"> | null,
 ): Promise<Response> {
   const { receiver, bodies, sources } = deps;
   let known: string | null = null;
   const from = (): string => {
     if (known !== null) return known;
-    const peer = server?.requestIP(request)?.address ?? null;
+    const peer = deps.server()?.requestIP(request)?.address ?? null;
     known = sources.sourceOf(peer, request.headers.get("x-forwarded-for"));
     return known;
   };
   try {
     requireOneReading(request, { appId, name });
     await receiver.requireReceiver(appId, name, from);
-    const reader = { room: bodies, source: from };
-    const body = await readBytes(request, MAX_RECEIVER_BODY_BYTES, reader).catch(async (error: unknown) => {
+    let body: Uint8Array;
+    try {
+      body = await readBytes(request, MAX_RECEIVER_BODY_BYTES, { room: bodies, source: from });
+    } catch (error) {
       throw error instanceof Refusal ? await receiver.refuseUnread(appId, name, from(), error) : error;
-    });
+    }
     const answer = await receiver.receive({
       appId,
       name,
@@ -58,7 +63,7 @@ export async function answerCall(
   }
 }
 
-const ANSWERED: ResponseInit = { headers: { "cache-control": "no-store" } };
+const ANSWERED: ResponseInit = { headers: new Headers({ "cache-control": "no-store" }) };
 
 /** What was appended to the receiver's path: a query string, a bare "?", a slash. */
 function appendedTo(path: string, url: string): string {

@@ -42,7 +42,7 @@ export function createHttp(deps: HttpDeps) {
   const sources = new SourceReader(deps.config.trustedProxies, isLocal ? null : tellUnnamed);
   const { serviceDir } = deps.config;
   const pages = isLocal && serviceDir !== null ? new PublicFolder(serviceDir) : null;
-  const hooks = { ...deps, sources };
+  const hooks = { ...deps, sources, server: (): Server<unknown> | null => app.server };
   /** The framework never looks for a route again: it would read the path another way than the router did. */
   const beside =
     (answer: (request: BunRequest, server: Server<unknown>) => Promise<Response>) =>
@@ -67,7 +67,7 @@ export function createHttp(deps: HttpDeps) {
   const answerSlashed = (request: BunRequest, server: Server<unknown>): Promise<Response> => {
     const { appId = "", name = "" } = request.params as Record<string, string>;
     const isCall = request.method === "POST" && addressOf(request).pathname === `/hooks/${appId}/${name}/`;
-    const answer = isCall ? beside(() => answerCall(hooks, request, { appId, name }, server)) : answerOdd;
+    const answer = isCall ? beside(() => answerCall(hooks, request, { appId, name })) : answerOdd;
     return answer(request, server);
   };
   const app = new Elysia({

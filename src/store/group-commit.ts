@@ -154,7 +154,7 @@ export class GroupCommit {
     const passed = new Set<Fence>();
     committed.clear();
     await this.#begin();
-    const watch = watchForForeignAwait();
+    const watch = new Watch();
     const endMs = systemClock.monotonicMs() + MAX_GROUP_MS;
     let captured = true;
     try {
@@ -239,7 +239,7 @@ export class GroupCommit {
     committed: Committed,
   ): Promise<Outcome | null> {
     const writer = new SqliteWriter(this.#connection, this.#log, { careful });
-    const run = (): Promise<unknown> => Promise.race([work(writer), watch.violated]);
+    const run = (): Promise<unknown> => watch.over(work(writer));
     try {
       const value = await (careful ? writer.attempt(run) : run());
       if (writer.passedOver) return null;
@@ -261,24 +261,30 @@ export class GroupCommit {
   }
 }
 
-interface Watch {
-  violated: Promise<never>;
-  stop: () => void;
-}
-
 /**
  * Works that await only their transaction settle before the event loop turns. When it turns inside a group, a work is awaiting
  * something else and would hold every writer: the watch makes that an error of the work instead of a standstill.
  */
-function watchForForeignAwait(): Watch {
-  let turn: ReturnType<typeof setImmediate> | undefined;
-  const violated = new Promise<never>((_resolve, reject) => {
-    turn = setImmediate(() =>
-      reject(new Error("A transaction's work awaited something other than its transaction.")),
-    );
-  });
-  violated.catch(() => undefined);
-  return { violated, stop: () => clearImmediate(turn) };
+class Watch {
+  #turn = setImmediate(() => this.#violated());
+  #fail: (error: Error) => void = () => undefined;
+
+  /** The work, or that it was violated meanwhile. */
+  over<Result>(working: Promise<Result>): Promise<Result> {
+    return new Promise((resolve, reject) => {
+      this.#fail = reject;
+      working.then(resolve, reject);
+    });
+  }
+
+  stop(): void {
+    clearImmediate(this.#turn);
+  }
+
+  #violated(): void {
+    this.#turn = setImmediate(() => this.#violated());
+    this.#fail(new Error("A transaction's work awaited something other than its transaction."));
+  }
 }
 
 function asUnavailable(error: unknown): StoreUnavailable {

@@ -20,6 +20,7 @@ import {
   makeFreeze,
   writeFreezeStep,
 } from "./key-run.ts";
+import { KeyTable, keyOf } from "./key-table.ts";
 import type { KeyMemory } from "./port.ts";
 import type { SqliteConnection } from "./sqlite-connection.ts";
 
@@ -67,7 +68,8 @@ export class KeyLog implements KeyMemory {
   async find(hash: Uint8Array): Promise<number[]> {
     while (!this.#loaded) await this.load();
     const key = keyOf(hash);
-    const found = [...(this.#openByKey.get(key) ?? []), ...this.#recent.find(key)];
+    const found = this.#recent.find(key);
+    found.push(...(this.#openByKey.get(key) ?? []));
     if (this.#freeze !== null) found.push(...this.#freeze.table.find(key));
     for (const run of this.#runs) {
       if (run.filter.mayHold(key)) found.push(...(await findInRun(this.#connection, run, key)));
@@ -138,8 +140,8 @@ export class KeyLog implements KeyMemory {
   undoTo(mark: number): void {
     for (const { key } of this.#open.splice(mark).reverse()) {
       const values = this.#openByKey.get(key);
-      if (values === undefined || values.length === 1) this.#openByKey.delete(key);
-      else values.pop();
+      if (values?.length === 1) this.#openByKey.delete(key);
+      else values?.pop();
     }
     if (mark > 0) return;
     this.#wrote = {};
@@ -224,77 +226,4 @@ export class KeyLog implements KeyMemory {
     const sql = `DELETE FROM key_recent WHERE id <= ?1 AND id IN (SELECT id FROM key_recent ORDER BY id LIMIT ${STEP_ROWS})`;
     if ((await this.#connection.run(sql, this.#foldedId)) < STEP_ROWS) this.#foldedId = 0;
   }
-}
-
-const FIRST_PLACES = 4_096;
-
-/** The first 52 bits of a hash of at least 8 bytes, which a number holds exactly. */
-function keyOf({ buffer, byteOffset }: Uint8Array): number {
-  const view = new DataView(buffer, byteOffset, 8);
-  return view.getUint32(0) * 2 ** 20 + (view.getUint32(4) >>> 12);
-}
-
-/** Keys in memory, each with the number it was kept for: two typed arrays and open addressing, 16 bytes a place. A key may stand in it twice. */
-class KeyTable {
-  #keys = new Float64Array(FIRST_PLACES);
-  /** 0: the place is free. */
-  #values = new Float64Array(FIRST_PLACES);
-  #size = 0;
-  #greatest = 0;
-
-  get size(): number {
-    return this.#size;
-  }
-
-  get greatestValue(): number {
-    return this.#greatest;
-  }
-
-  /** `value` is above 0. */
-  add(key: number, value: number): void {
-    if (this.#size * 2 >= this.#keys.length) this.#grow();
-    this.#put(key, value);
-    this.#size += 1;
-    if (value > this.#greatest) this.#greatest = value;
-  }
-
-  /** The numbers that the key was kept for. */
-  find(key: number): number[] {
-    const found: number[] = [];
-    const mask = this.#keys.length - 1;
-    for (let at = placeOf(key, mask); this.#values[at] !== 0; at = (at + 1) & mask) {
-      if (this.#keys[at] === key) found.push(this.#values[at] ?? 0);
-    }
-    return found;
-  }
-
-  each(work: (key: number, value: number) => void): void {
-    for (let at = 0; at < this.#keys.length; at++) {
-      const value = this.#values[at] ?? 0;
-      if (value !== 0) work(this.#keys[at] ?? 0, value);
-    }
-  }
-
-  #put(key: number, value: number): void {
-    const mask = this.#keys.length - 1;
-    let at = placeOf(key, mask);
-    while (this.#values[at] !== 0) at = (at + 1) & mask;
-    this.#keys[at] = key;
-    this.#values[at] = value;
-  }
-
-  #grow(): void {
-    const [keys, values] = [this.#keys, this.#values];
-    this.#keys = new Float64Array(keys.length * 2);
-    this.#values = new Float64Array(keys.length * 2);
-    keys.forEach((key, at) => {
-      const value = values[at] ?? 0;
-      if (value !== 0) this.#put(key, value);
-    });
-  }
-}
-
-/** By the key's last 32 bits: its first ones say which piece of a run it is in. */
-function placeOf(key: number, mask: number): number {
-  return (key % 2 ** 32) & mask;
 }
