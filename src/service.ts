@@ -12,7 +12,7 @@ import { ClientWrites } from "./client/person-record.ts";
 import { PersonSignin } from "./client/person-signin.ts";
 import type { ServiceConfig } from "./config.ts";
 import { createLog, foldRepeats, type Log } from "./ground/log.ts";
-import { standardError, standardOutput } from "./ground/output.ts";
+import { standardError, standardOutput, tellDroppedLines } from "./ground/output.ts";
 import { BodyRoom } from "./http/body.ts";
 import type { HttpDeps } from "./http/deps.ts";
 import { createHttp } from "./http/http.ts";
@@ -30,6 +30,7 @@ import type { Sealer } from "./secret/seal.ts";
 import { makeSigninLink, openData } from "./startup/open-data.ts";
 import { makeReadyCheck, startWithRoom, stopListening } from "./startup/readiness.ts";
 import type { Store } from "./store/port.ts";
+import { Teller } from "./watch/teller.ts";
 
 /** Behind the first requests of a start, before the first call is likely. */
 const WARM_UP_AFTER_MS = 50;
@@ -42,8 +43,10 @@ export interface ServicePorts {
   mailer?: Mailer;
   /** Looks TXT records up when a sender domain is verified; default: the system's DNS. */
   resolveTxt?: TxtResolver;
-  /** Takes the line of every run; default: standard output. */
+  /** Takes the line of every run, and in local development of calls that became no event; default: standard output. */
   printRun?: (line: string) => void;
+  /** What the program is called where it was started; default: `relay`. */
+  program?: string;
   /** Takes the log's lines; default: standard error. */
   logSink?: (line: string) => void;
   /** Ends a start that waits for its disk. */
@@ -102,14 +105,7 @@ async function startOnce(
 ): Promise<Service> {
   const { clock } = config;
   await using started = new AsyncDisposableStack();
-  for (const [stream, output] of Object.entries({
-    "standard output": standardOutput,
-    "standard error": standardError,
-  })) {
-    started.defer(
-      output.onRecover((lines) => log.warn("lines could not be written and were dropped", { stream, lines })),
-    );
-  }
+  started.defer(tellDroppedLines(log));
 
   const metrics = new Metrics({ dataDir: config.dataDir, clock });
   started.defer(() => metrics.stop());
@@ -133,6 +129,10 @@ async function startOnce(
   const local = config.mode === "local";
   const ownMailer = createMailer({ store, sealer, clock, log, allowPrivate, baseUrl, local });
   const mailer = ports.mailer ?? ownMailer;
+  const print = ports.printRun ?? ((line: string) => standardOutput.write(line));
+  const terminal = local ? { print, program: ports.program ?? "relay" } : null;
+  const teller = new Teller({ log, clock, terminal });
+  started.defer(() => teller.stop());
   const caller = createCaller({ ownHosts: () => ownHosts(baseUrl(), listening), allowPrivate, clock });
   started.defer(() => caller.close());
   const runner: Runner = new Runner({
@@ -147,7 +147,8 @@ async function startOnce(
       mailer,
     },
     onRun: (run) => metrics.noteRun(run),
-    printRun: ports.printRun ?? ((line) => standardOutput.write(line)),
+    printRun: print,
+    tellRun: (told) => teller.tellRun(told),
   });
   started.defer(() => runner.stop());
   const scheduler: Scheduler = new Scheduler({ store: own, clock, relays, log });
@@ -193,6 +194,8 @@ async function startOnce(
     relays,
     log,
     limits: config.limits,
+    local,
+    teller,
     onCall: (outcome) => metrics.noteCall(outcome),
   });
   started.defer(() => receiver.stop());

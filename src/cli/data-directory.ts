@@ -11,7 +11,7 @@ import { refuseLostDatabase } from "../store/file-place.ts";
 import { DataDirectoryTaken, type DirectoryLock, lockDataDirectory } from "../store/lock.ts";
 import type { Reader, Store } from "../store/port.ts";
 import { openSqlite } from "../store/sqlite.ts";
-import { CommandFailure, type Input, type Option } from "./command.ts";
+import { CommandFailure, type Input, type Option, UsageError } from "./command.ts";
 import { DATA_DIR, readDataDir } from "./service-option.ts";
 import type { World } from "./world.ts";
 
@@ -32,6 +32,15 @@ export const ENVIRONMENT: Option = {
 export const JSON_OUTPUT: Option = { name: "json", help: "write JSON instead of text" };
 /** Which environment, of which data directory. */
 export const OF_ENVIRONMENT: readonly Option[] = [APP, ENVIRONMENT, DATA_DIR];
+
+/** The time that an option names, milliseconds since the epoch. Throws UsageError. */
+export function readTime(input: Input, name: string): number | undefined {
+  const text = input.text(name);
+  if (text === null) return undefined;
+  const time = /^\d{4}-\d{2}-\d{2}/.test(text) ? Date.parse(text) : Number.NaN;
+  if (!Number.isNaN(time)) return time;
+  throw new UsageError(`--${name} is ${JSON.stringify(text)}: write a time such as 2030-01-31T12:00:00Z.`);
+}
 
 /** Runs `work` on the data directory's store, and closes it. Fails where there is no data directory, unless `create`. */
 export async function withStore<Result>(

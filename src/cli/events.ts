@@ -13,10 +13,11 @@ import { sleep } from "../ground/clock.ts";
 import { writeJson } from "../ground/json.ts";
 import { MAX_ACTIONS_PER_RELAY } from "../ground/limit.ts";
 import { MAX_PAGE_SIZE } from "../ground/page.ts";
+import { plain } from "../ground/text.ts";
 import { readPage } from "../store/walk.ts";
 import { type Command, type Input, type Option, UsageError } from "./command.ts";
-import { JSON_OUTPUT, OF_ENVIRONMENT, withEnvironment } from "./data-directory.ts";
-import { plain, sayList, writeEvent } from "./terminal.ts";
+import { JSON_OUTPUT, OF_ENVIRONMENT, readTime, withEnvironment } from "./data-directory.ts";
+import { sayList, writeEvent } from "./terminal.ts";
 import type { World } from "./world.ts";
 
 const EVENT_FILTERS: readonly Option[] = [
@@ -37,14 +38,6 @@ function readEventFilter(input: Input): EventFilter {
     sinceMs: readTime(input, "since"),
     untilMs: readTime(input, "until"),
   };
-}
-
-function readTime(input: Input, name: string): number | undefined {
-  const text = input.text(name);
-  if (text === null) return undefined;
-  const time = /^\d{4}-\d{2}-\d{2}/.test(text) ? Date.parse(text) : Number.NaN;
-  if (!Number.isNaN(time)) return time;
-  throw new UsageError(`--${name} is ${JSON.stringify(text)}: write a time such as 2030-01-31T12:00:00Z.`);
 }
 
 const DEFAULT_LIMIT = 20;

@@ -2,6 +2,7 @@
 import { adminCreate, adminReset } from "./admin.ts";
 import { appsCreate, appsList } from "./apps.ts";
 import { backup, restore } from "./backup.ts";
+import { callsList, callsShow, callsTail } from "./calls.ts";
 import { changes } from "./changes.ts";
 import type { Command } from "./command.ts";
 import { dev } from "./dev.ts";
@@ -26,6 +27,9 @@ export const COMMANDS: readonly Command[] = [
   eventsReplay,
   eventsExpunge,
   eventsTail,
+  callsList,
+  callsShow,
+  callsTail,
   emailsList,
   emailsSendAgain,
   emailsTest,

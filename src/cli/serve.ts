@@ -9,7 +9,7 @@ import { StoreUnavailable } from "../store/port.ts";
 import { type Command, CommandFailure, type Input } from "./command.ts";
 import { noteRunningUrl } from "./data-directory.ts";
 import { RUN_OPTIONS, readServiceConfig, SERVER_OPTIONS } from "./service-option.ts";
-import type { RunningService, World } from "./world.ts";
+import { programWord, type RunningService, type World } from "./world.ts";
 
 export const serve: Command = {
   words: ["serve"],
@@ -95,7 +95,7 @@ async function start(
   stopped: Promise<void>,
 ): Promise<RunningService> {
   try {
-    return await world.startService(config, { stopped });
+    return await world.startService(config, { stopped, program: programWord(world) });
   } catch (error) {
     if (isAddressTrouble(error)) {
       throw new CommandFailure(
@@ -112,7 +112,7 @@ async function start(
       );
     }
     world.tell(`Port ${config.port} is in use, so a free one is taken; --port chooses one for good.`);
-    return await world.startService({ ...config, port: 0 }, { stopped });
+    return await world.startService({ ...config, port: 0 }, { stopped, program: programWord(world) });
   }
 }
 

@@ -4,6 +4,7 @@
  */
 import type { EventView, RunView, ShownResult } from "../event/view.ts";
 import { writeJson } from "../ground/json.ts";
+import { plain } from "../ground/text.ts";
 import type { Input } from "./command.ts";
 import type { World } from "./world.ts";
 
@@ -39,11 +40,6 @@ function writeTable(headings: readonly string[], rows: readonly (readonly string
         .trimEnd(),
     )
     .join("\n");
-}
-
-/** The text on one line, safe for a terminal: an escape sequence from a payload must not reach it. */
-export function plain(text: string): string {
-  return text.replaceAll(/\s+/g, " ").replaceAll(/\p{C}/gu, "?");
 }
 
 const MAX_SHOWN_CHARS = 400;

@@ -26,8 +26,11 @@ export interface RunningService extends AsyncDisposable {
   makeSigninLink(): Promise<string | null>;
 }
 
-/** `stopped` ends a start that waits for its disk; it rejects then. */
-type StartService = (config: ServiceConfig, ports: { stopped: Promise<unknown> }) => Promise<RunningService>;
+/** `stopped` ends a start that waits for its disk; it rejects then. `program`: what the commands in its lines begin with. */
+type StartService = (
+  config: ServiceConfig,
+  ports: { stopped: Promise<unknown>; program: string },
+) => Promise<RunningService>;
 
 export interface World {
   clock: Clock;

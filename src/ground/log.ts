@@ -4,6 +4,7 @@
  */
 import { type Clock, toIso } from "./clock.ts";
 import { writeJson } from "./json.ts";
+import { withoutDetails } from "./text.ts";
 
 export type LogLevel = "debug" | "info" | "warn" | "error";
 export type LogFields = Readonly<Record<string, unknown>>;
@@ -113,8 +114,18 @@ export function showControls(text: string): string {
 const FOLD_MS = 60_000;
 /** Kinds of lines told apart at a time; on top of them, lines of one message are one kind. */
 const MAX_FOLDED = 500;
-/** What makes two lines of one message different things; an id, a path or a count does not. */
-const TELLING_FIELDS = ["relay", "app", "environmentId", "caretaker", "source", "type", "code", "cause"];
+/** What makes two lines of one message different things; an id, a path, a count or a figure in a cause does not. */
+const TELLING_FIELDS = [
+  "relay",
+  "app",
+  "environment",
+  "environmentId",
+  "caretaker",
+  "source",
+  "type",
+  "code",
+  "cause",
+];
 
 interface FoldedLog extends Log {
   /** Writes the counts that are still open and folds nothing more. */
@@ -123,7 +134,8 @@ interface FoldedLog extends Log {
 
 /**
  * A log whose warnings and errors are told at once the first time; the same ones within the next minute are counted and told once at its
- * end, with how many and the last one's fields, so that a full disk or a flood writes a line a minute and not one a call.
+ * end, with how many and the last one's fields, so that a full disk or a flood writes a line a minute and not one a call. A line that tells of
+ * several `calls` counts as so many.
  */
 export function foldRepeats(log: Log, clock: Clock): FoldedLog {
   const open = new Map<string, { again: number; last: LogFields; tell: () => void; cancel: () => void }>();
@@ -132,7 +144,7 @@ export function foldRepeats(log: Log, clock: Clock): FoldedLog {
     const key = open.has(exact) || open.size < MAX_FOLDED ? exact : `${level} ${message}`;
     const known = open.get(key);
     if (known !== undefined) {
-      known.again += 1;
+      known.again += typeof fields.calls === "number" ? fields.calls : 1;
       known.last = fields;
       return;
     }
@@ -173,7 +185,11 @@ export function foldRepeats(log: Log, clock: Clock): FoldedLog {
 }
 
 function keyOf(level: string, message: string, fields: LogFields): string {
-  const telling = TELLING_FIELDS.map((name) => (fields[name] === undefined ? "" : String(fields[name])));
+  const telling = TELLING_FIELDS.map((name) => {
+    const value = fields[name];
+    if (value === undefined) return "";
+    return name === "cause" ? withoutDetails(String(value)) : String(value);
+  });
   const error = fields.error instanceof Error ? `${fields.error.name} ${fields.error.message}` : "";
   return [level, message, ...telling, error].join("\n").slice(0, 1_000);
 }

@@ -2,6 +2,7 @@
  * Lines to standard output and standard error. A write that fails (a full disk, a reader that is gone) never ends the process, and a reader
  * that does not read never fills its memory: such lines are dropped and counted. It never decides what a line says.
  */
+import type { Log } from "./log.ts";
 
 /** What may wait for a slow reader before lines are dropped. */
 const WAITING_BYTES = 1024 * 1024;
@@ -78,3 +79,14 @@ export class LineOutput {
 
 export const standardOutput = new LineOutput(() => process.stdout);
 export const standardError = new LineOutput(() => process.stderr);
+
+/** Says in the log how many lines could not be written, once writing works again. The answer stops it. */
+export function tellDroppedLines(log: Log): () => void {
+  const streams = { "standard output": standardOutput, "standard error": standardError };
+  const stops = Object.entries(streams).map(([stream, output]) =>
+    output.onRecover((lines) => log.warn("lines could not be written and were dropped", { stream, lines })),
+  );
+  return () => {
+    for (const stop of stops) stop();
+  };
+}

@@ -64,6 +64,16 @@ export function cutToLine(text: string, maxChars: number): string {
   return kept.trimEnd();
 }
 
+/** The text on one line, safe for a terminal: an escape sequence from a payload must not reach it. */
+export function plain(text: string): string {
+  return text.replaceAll(/\s+/g, " ").replaceAll(/\p{C}/gu, "?");
+}
+
+/** The sentence without its figures and quotations: what two causes of one kind have in common. */
+export function withoutDetails(sentence: string): string {
+  return sentence.replace(/"[^"]*"/g, '""').replace(/\d+/g, "0");
+}
+
 /** Unicode characters (code points) of a text: what a limit "in characters" counts. */
 export function countChars(text: string): number {
   let count = text.length;
@@ -85,7 +95,7 @@ export function findNearestName(given: string, known: readonly string[]): string
   let nearest: string | null = null;
   let least = Math.min(3, Math.max(1, Math.floor(given.length / 3))) + 1;
   for (const name of known) {
-    const distance = countEdits(plain, fold(name));
+    const distance = countEdits(plain, fold(name), least);
     if (distance < least) {
       least = distance;
       nearest = name;
@@ -99,8 +109,9 @@ function fold(name: string): string {
   return name.toLowerCase().replaceAll(/[-_ .]/g, "");
 }
 
-/** Insertions, deletions, replacements and swaps of neighbours between two short texts (optimal string alignment). */
-function countEdits(left: string, right: string): number {
+/** Insertions, deletions, replacements and swaps of neighbours between two short texts (optimal string alignment); from `enough` on it stops. */
+function countEdits(left: string, right: string, enough: number): number {
+  if (Math.abs(left.length - right.length) >= enough) return enough;
   let beforeLast: number[] = [];
   let last = Array.from({ length: right.length + 1 }, (_, index) => index);
   for (let row = 1; row <= left.length; row++) {
@@ -122,6 +133,8 @@ function countEdits(left: string, right: string): number {
       }
       now.push(edits);
     }
+    // A swap comes from the row before last, so both must be past it.
+    if (Math.min(...now) >= enough && Math.min(...last) >= enough) return enough;
     beforeLast = last;
     last = now;
   }

@@ -1,8 +1,9 @@
 /** What the house noticed: the audit, standing problems, alerts, and recent calls to receivers that became no event. */
 import { Type } from "typebox";
 import { readPageRequest } from "../ground/page.ts";
-import { fields, oneOf, pageOf, pageQuery } from "../ground/schema.ts";
-import { callOutcome, listRecentCalls, recentCallView } from "../receiver/call.ts";
+import { fields, oneOf, pageOf, pageQuery, readTime } from "../ground/schema.ts";
+import { CALL_OUTCOMES, listRecentCalls, recentCallView } from "../receiver/call.ts";
+import { listUnknownCalls, unknownCallView } from "../receiver/unknown-call.ts";
 import { alertView, listAlerts } from "../watch/alert.ts";
 import { auditView, listAudit } from "../watch/audit.ts";
 import { listProblems, problemView } from "../watch/problem.ts";
@@ -40,13 +41,32 @@ export const watchRoutes = [
     path: "/calls",
     summary:
       "Lists the last 1,000 receiver calls that were refused, ignored or duplicates, newest first, with the cause.",
-    query: fields({ ...pageQuery, relay: Type.Optional(Type.String()), outcome: Type.Optional(callOutcome) }),
+    query: fields({
+      ...pageQuery,
+      relay: Type.Optional(Type.String()),
+      outcome: Type.Optional(oneOf(CALL_OUTCOMES)),
+      since: Type.Optional(Type.String()),
+    }),
     answer: pageOf(recentCallView),
     async handle({ deps, environment, query }) {
-      const { limit, cursor, ...filter } = query;
+      const { limit, cursor, since, ...asked } = query;
       const page = readPageRequest({ limit, cursor });
+      const filter = { ...asked, sinceMs: readTime("since", since) };
       await deps.receiver.writeRecentCalls();
       return await deps.store.read((tx) => listRecentCalls(tx, environment.id, filter, page));
+    },
+  }),
+  environmentRoute({
+    method: "GET",
+    path: "/unknown-calls",
+    summary:
+      "Lists the last 50 names that were called and that no receiver of the app has, with the receiver that the sender may have meant.",
+    query: fields(pageQuery),
+    answer: pageOf(unknownCallView),
+    async handle({ deps, environment, query }) {
+      const page = readPageRequest(query);
+      await deps.receiver.writeRecentCalls();
+      return await deps.store.read((tx) => listUnknownCalls(tx, environment.id, page));
     },
   }),
 ];

@@ -102,6 +102,7 @@ export class Acceptance {
     if ("sameBody" in stored) return this.#answerSecondUse(relay, stored, source());
     if (stored.duplicate) return this.#answerDuplicate(relay, tellDuplicate(eventId), source(), stored.id);
     health.receive(relay);
+    if (relay.waiting) ring.noteWaiting(relay, stored.id);
     return { received: true, eventId: stored.id };
   }
 

@@ -1,35 +1,32 @@
 /**
- * Where recent calls wait until they are written: a second's calls in one transaction, and never more of them than the ring holds, so that
- * a flood of bad calls costs the disk almost nothing. What a crash takes is the last second. It decides whose owner may want to know of a
- * call to a name that no receiver has, and nothing else about a call.
+ * Where recent calls wait until they are told and written: a second's calls in one transaction, and never more of them than the ring holds, so
+ * that a flood of bad calls costs the disk almost nothing. What a crash takes is the last second. Those of one relay and cause are told
+ * together, with how many they are. It decides nothing about a call.
  */
-import { type Clock, toIso } from "../ground/clock.ts";
+import type { Clock } from "../ground/clock.ts";
 import { MAX_RECENT_CALLS } from "../ground/limit.ts";
 import type { Log } from "../ground/log.ts";
 import type { Refusal } from "../ground/refusal.ts";
 import type { RefusalCode } from "../ground/refusal-code.ts";
-import { cutToLine } from "../ground/text.ts";
+import { cutToLine, withoutDetails } from "../ground/text.ts";
 import { WriteBehind } from "../ground/write-behind.ts";
-import type { LiveRelay } from "../relay/live-relay.ts";
-import { relayTarget } from "../relay/relay.ts";
-import type { Reader, Store } from "../store/port.ts";
+import type { LiveRelay, LiveRelays } from "../relay/live-relay.ts";
+import type { Store } from "../store/port.ts";
+import type { ToldCall, ToldUnknownCall } from "../watch/teller.ts";
 import { type RecentCall, writeRecentCalls } from "./call.ts";
 import type { RefusedBy } from "./refusal.ts";
+import { cleanName, findUnknownCalls, type UnknownCall, writeUnknownCalls } from "./unknown-call.ts";
 
 const WRITE_AFTER_MS = 1_000;
-/** Calls to names that no receiver has, kept to be looked up; a scan of made-up names fills this and no more. */
-const MAX_UNKNOWN_CALLS = 50;
+/** In local development somebody waits for the line. */
+const WRITE_AFTER_LOCAL_MS = 50;
+/** Names that no receiver has, kept to be looked up; a scan of made-up names fills this and no more. */
+const MAX_UNKNOWN_NAMES = 100;
 const MAX_CAUSE_CHARS = 500;
-const RELAY_NAME = /^[a-z][a-z0-9-]{1,62}$/;
+/** Kinds of calls that are told apart at a time; beyond them the calls of one relay and code are one kind. */
+const MAX_TOLD_KINDS = 200;
 
 const CAPS: readonly RefusalCode[] = ["source_capped", "receiver_capped", "body_capped"];
-
-interface UnknownCall {
-  appId: string;
-  name: string;
-  at: number;
-  source: string;
-}
 
 /** What is noted of a call beside its relay and time. */
 type NotedCall = Pick<RecentCall, "outcome" | "code" | "cause" | "source"> & { eventId?: string | null };
@@ -38,6 +35,23 @@ interface RingDeps {
   store: Store;
   clock: Clock;
   log: Log;
+  relays: LiveRelays;
+  /** Local development. */
+  local: boolean;
+  /** Told of calls that became no event, a moment after them. */
+  teller: CallTeller;
+}
+
+export interface CallTeller {
+  tellCall(call: ToldCall): void;
+  tellUnknownCall(call: ToldUnknownCall): void;
+}
+
+/** Calls of one relay and cause: the last of them, and how many they are. */
+interface Kind {
+  relay: LiveRelay;
+  call: Pick<RecentCall, "code" | "cause" | "eventId">;
+  calls: number;
 }
 
 export class CallRing {
@@ -47,17 +61,26 @@ export class CallRing {
   #noted = new Map<number, RecentCall[]>();
   /** Calls over a cap, each standing for many: by relay, code and address. */
   #capped = new Map<string, RecentCall>();
-  #unknown: UnknownCall[] = [];
+  /** By app and name. */
+  #unknown = new Map<string, UnknownCall>();
+  #kinds = new Map<string, Kind>();
 
   constructor(deps: RingDeps) {
     this.#deps = deps;
+    const afterMs = deps.local ? WRITE_AFTER_LOCAL_MS : WRITE_AFTER_MS;
     const write = () => this.#write();
-    this.#behind = new WriteBehind({ ...deps, afterMs: WRITE_AFTER_MS, what: "recent calls", write });
+    this.#behind = new WriteBehind({ ...deps, afterMs, what: "recent calls", write });
   }
 
   /** Notes a verified call that became no event of its own: one that `when` ignores, or a duplicate with the first one's event. */
   note(relay: LiveRelay, noted: NotedCall): void {
-    this.#add(this.#callOf(relay, noted));
+    this.#add(relay, this.#callOf(relay, noted));
+  }
+
+  /** An event was stored that does not run yet, because its relay is paused or its environment on hold. It is told, and not kept here. */
+  noteWaiting(relay: LiveRelay, eventId: string): void {
+    if (relay.waitsFor === null) return;
+    this.#tally(relay, { code: "waiting", cause: WAITS[relay.waitsFor], eventId });
   }
 
   /**
@@ -68,14 +91,19 @@ export class CallRing {
     const isCapped = CAPS.includes(refusal.code);
     const noted = { outcome: "refused", code: isCapped ? refusal.code : code, cause, source } as const;
     const call = this.#callOf(relay, noted);
-    if (isCapped) this.#addCapped(call);
-    else this.#add(call);
+    if (isCapped) this.#addCapped(relay, call);
+    else this.#add(relay, call);
   }
 
   /** Notes a call to a name that no receiver has; whom it concerns is looked up when it is written. */
-  noteUnknown(call: UnknownCall): void {
-    if (this.#unknown.length >= MAX_UNKNOWN_CALLS || !RELAY_NAME.test(call.name)) return;
-    this.#unknown.push(call);
+  noteUnknown({ appId, name, source }: Pick<UnknownCall, "appId" | "name" | "source">): void {
+    const at = this.#deps.clock.now();
+    const shown = cleanName(name);
+    const key = `${appId}/${shown}`;
+    const known = this.#unknown.get(key);
+    if (known !== undefined) Object.assign(known, { at, source, count: known.count + 1 });
+    else if (this.#unknown.size < MAX_UNKNOWN_NAMES)
+      this.#unknown.set(key, { appId, name: shown, at, source, count: 1 });
     this.#behind.arm();
   }
 
@@ -105,95 +133,92 @@ export class CallRing {
     };
   }
 
-  #add(call: RecentCall): void {
+  #add(relay: LiveRelay, call: RecentCall): void {
     const calls = this.#noted.get(call.environmentId);
     if (calls === undefined) this.#noted.set(call.environmentId, [call]);
     else {
       calls.push(call);
       if (calls.length >= 2 * MAX_RECENT_CALLS) calls.splice(0, MAX_RECENT_CALLS);
     }
+    this.#tally(relay, call);
+  }
+
+  #addCapped(relay: LiveRelay, call: RecentCall): void {
+    const key = `${call.environmentId} ${call.relayName} ${call.code} ${call.source}`;
+    const first = this.#capped.get(key);
+    if (first === undefined && this.#capped.size < MAX_RECENT_CALLS) {
+      this.#capped.set(key, call);
+      this.#add(relay, call);
+      return;
+    }
+    if (first !== undefined) Object.assign(first, { count: first.count + 1, at: call.at, cause: call.cause });
+    this.#tally(relay, call);
+  }
+
+  #tally(relay: LiveRelay, call: Kind["call"]): void {
+    const exact = `${relay.id} ${call.code} ${withoutDetails(call.cause)}`;
+    const isKnown = this.#kinds.has(exact) || this.#kinds.size < MAX_TOLD_KINDS;
+    const key = isKnown ? exact : `${relay.id} ${call.code}`;
+    const kind = this.#kinds.get(key);
+    if (kind === undefined) this.#kinds.set(key, { relay, call, calls: 1 });
+    else Object.assign(kind, { call, calls: kind.calls + 1 });
     this.#behind.arm();
   }
 
-  #addCapped(call: RecentCall): void {
-    const key = `${call.environmentId} ${call.relayName} ${call.code} ${call.source}`;
-    const first = this.#capped.get(key);
-    if (first !== undefined) {
-      Object.assign(first, { count: first.count + 1, at: call.at, cause: call.cause });
-    } else if (this.#capped.size < MAX_RECENT_CALLS) {
-      this.#capped.set(key, call);
-      this.#add(call);
+  #tell(): void {
+    const kinds = this.#kinds;
+    this.#kinds = new Map();
+    for (const { relay, call, calls } of kinds.values()) {
+      const { appId, environmentName, name: relayName } = relay;
+      const { code, cause, eventId } = call;
+      this.#deps.teller.tellCall({
+        appId,
+        environmentName,
+        relayName,
+        code: CODES[code] ?? code,
+        cause,
+        eventId,
+        calls,
+      });
     }
   }
 
   async #write(): Promise<void> {
+    this.#tell();
     const noted = this.#noted;
     const unknown = this.#unknown;
-    if (noted.size === 0 && unknown.length === 0) return;
+    if (noted.size === 0 && unknown.size === 0) return;
     this.#noted = new Map();
     this.#capped = new Map();
-    this.#unknown = [];
+    this.#unknown = new Map();
     try {
-      await this.#deps.store.write("app", async (tx) => {
-        const former = await findFormer(tx, unknown);
+      const { store, relays, teller } = this.#deps;
+      const found = await findUnknownCalls(store, await relays.current(), [...unknown.values()]);
+      await store.write("app", async (tx) => {
+        const former = Map.groupBy(found.former, ({ environmentId }) => environmentId);
         for (const environmentId of new Set([...noted.keys(), ...former.keys()])) {
           const calls = [...(noted.get(environmentId) ?? []), ...(former.get(environmentId) ?? [])];
           await writeRecentCalls(tx, environmentId, calls.slice(-MAX_RECENT_CALLS));
         }
+        await writeUnknownCalls(tx, found.unknown);
       });
+      for (const told of found.told) teller.tellUnknownCall(told);
     } catch (error) {
       for (const [environmentId, calls] of noted) {
         const later = this.#noted.get(environmentId) ?? [];
         this.#noted.set(environmentId, [...calls, ...later].slice(-MAX_RECENT_CALLS));
       }
-      this.#unknown = [...unknown, ...this.#unknown].slice(0, MAX_UNKNOWN_CALLS);
+      for (const [key, call] of unknown)
+        if (!this.#unknown.has(key) && this.#unknown.size < MAX_UNKNOWN_NAMES) this.#unknown.set(key, call);
       throw error;
     }
   }
 }
 
-/** The calls that an environment has a reason to see, by environment. */
-async function findFormer(tx: Reader, unknown: readonly UnknownCall[]): Promise<Map<number, RecentCall[]>> {
-  const found = new Map<number, RecentCall[]>();
-  for (const calls of Map.groupBy(unknown, ({ appId, name }) => `${appId}/${name}`).values()) {
-    const [first] = calls;
-    if (first === undefined) continue;
-    for (const { environmentId, cause } of await findFormerReceivers(tx, first.appId, first.name)) {
-      const told = calls.map(({ name: relayName, at, source }): RecentCall => {
-        const why = { outcome: "refused", code: "unknown_receiver", cause } as const;
-        return { environmentId, relayName, at, ...why, source, eventId: null, count: 1 };
-      });
-      found.set(environmentId, [...(found.get(environmentId) ?? []), ...told]);
-    }
-  }
-  return found;
-}
+/** How a call's code is told: the ring says `when` of an ignored one. */
+const CODES: Readonly<Record<string, string>> = { when: "ignored" };
 
-/**
- * The app's environments that deleted a relay of the name, or have one that is no receiver, and why it receives nothing: its sender was
- * not told. To every other environment the call is nobody's.
- */
-async function findFormerReceivers(
-  tx: Reader,
-  appId: string,
-  name: string,
-): Promise<{ environmentId: number; cause: string }[]> {
-  const sql = `SELECT environment.id AS environmentId, relay.id AS relayId,
-      (SELECT max(at) FROM audit WHERE audit.environment_id = environment.id AND target = $target AND event_id IS NULL
-        AND action = 'relay.deleted') AS deletedAt
-    FROM environment LEFT JOIN relay ON relay.environment_id = environment.id AND relay.name = $name
-    WHERE environment.app_id = $appId`;
-  const named = { appId, name, target: relayTarget(name) };
-  const rows = await tx.all<{ environmentId: number; relayId: string | null; deletedAt: number | null }>(
-    sql,
-    named,
-  );
-  return rows.flatMap(({ environmentId, relayId, deletedAt }) => {
-    if (relayId !== null) {
-      return [{ environmentId, cause: "the relay of this name has another trigger and receives no calls" }];
-    }
-    return deletedAt === null
-      ? []
-      : [{ environmentId, cause: `the relay was deleted at ${toIso(deletedAt)}` }];
-  });
-}
+const WAITS = {
+  paused: "its relay is paused: it runs when you resume the relay on its page in the dashboard",
+  held: "its environment is on hold: it runs when you release the hold (PUT …/settings with held: false)",
+} as const;

@@ -17,8 +17,8 @@ import { defineTable, integer, orNull, type RowOf, text } from "../store/table.t
 const MAX_SHOWN_CHARS = 100;
 const MAX_SHOWN_CHOICES = 4;
 
-export const callOutcome = oneOf(["refused", "ignored", "duplicate"]);
-type CallOutcome = Static<typeof callOutcome>;
+export const CALL_OUTCOMES = ["refused", "ignored", "duplicate"] as const;
+type CallOutcome = (typeof CALL_OUTCOMES)[number];
 
 const RECENT_CALL = defineTable({
   name: "recent_call",
@@ -52,14 +52,14 @@ export const recentCallView = Type.Object({
   id: Type.String(),
   at: time,
   relay: Type.String(),
-  outcome: callOutcome,
+  outcome: oneOf(CALL_OUTCOMES),
   code: Type.String(),
   cause: Type.String(),
   source: Type.String(),
   eventId: shownOrNull(Type.String()),
   count: Type.Integer(),
 });
-type RecentCallView = Static<typeof recentCallView>;
+export type RecentCallView = Static<typeof recentCallView>;
 
 /** Adds one environment's calls, oldest first; the oldest in the ring make room. */
 export async function writeRecentCalls(
@@ -83,21 +83,30 @@ export async function writeRecentCalls(
   }
 }
 
+export interface CallFilter {
+  /** Relay name. */
+  relay?: string | undefined;
+  outcome?: CallOutcome | undefined;
+  /** Milliseconds since the epoch, inclusive. */
+  sinceMs?: number | undefined;
+}
+
 /** Newest first; a ring is small enough to be read whole. */
 export async function listRecentCalls(
   tx: Reader,
   environmentId: number,
-  { relay, outcome }: { relay?: string | undefined; outcome?: CallOutcome | undefined },
+  { relay, outcome, sinceMs }: CallFilter,
   request: PageRequest,
 ): Promise<Page<RecentCallView>> {
   const rest = `WHERE environment_id = $environmentId AND ($after IS NULL OR seq < $after)
-      AND ($relay IS NULL OR relay_name = $relay) AND ($outcome IS NULL OR outcome = $outcome)
+      AND ($relay IS NULL OR relay_name = $relay) AND ($outcome IS NULL OR outcome = $outcome) AND ($since IS NULL OR at >= $since)
     ORDER BY seq DESC LIMIT $limit`;
   const rows = await RECENT_CALL.all(tx, rest, {
     environmentId,
     after: request.after === null ? null : Number(request.after),
     relay: relay ?? null,
     outcome: outcome ?? null,
+    since: sinceMs ?? null,
     limit: request.limit + 1,
   });
   return makePage(rows, request, (row) => row.seq, viewCall);

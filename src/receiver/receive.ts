@@ -12,7 +12,7 @@ import type { LiveRelay, LiveRelays } from "../relay/live-relay.ts";
 import { type Store, StoreUnavailable } from "../store/port.ts";
 import { ReceivedBody, receiveCall } from "../verify/received-call.ts";
 import { Acceptance, type ReceiverAnswer, type VerifiedCall } from "./accept.ts";
-import { CallRing } from "./call-ring.ts";
+import { CallRing, type CallTeller } from "./call-ring.ts";
 import { ReceiverHealth } from "./health.ts";
 import {
   explainToCaller,
@@ -47,6 +47,10 @@ interface ReceiverDeps {
     RaisableLimits,
     "verifiedEventsPerMinute" | "eventlessCallsPerMinute" | "unverifiedCallsPerMinute"
   >;
+  /** Local development. */
+  local: boolean;
+  /** Told of calls that become no event, a moment after their answers. */
+  teller: CallTeller;
   /** Told how every call ended, for metrics: `accepted`, `duplicate`, `ignored`, or a refusal's code. */
   onCall(outcome: string): void;
 }
@@ -126,8 +130,7 @@ export class Receiver {
     const source = from();
     const refusal = this.#countUnverified(source, refuseUnknownReceiver());
     this.#deps.onCall(refusal.code);
-    if (refusal.code === "unknown_receiver")
-      this.#ring.noteUnknown({ appId, name, source, at: this.#deps.clock.now() });
+    if (refusal.code === "unknown_receiver") this.#ring.noteUnknown({ appId, name, source });
     throw refusal;
   }
 

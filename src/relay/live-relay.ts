@@ -22,6 +22,7 @@ export interface LiveRelay {
   name: string;
   environmentId: number;
   appId: string;
+  environmentName: string;
   /** Local development. */
   local: boolean;
   definition: Definition;
@@ -36,6 +37,8 @@ export interface LiveRelay {
   barsUnsigned: boolean;
   /** Paused, or its environment is on hold: events wait. */
   waiting: boolean;
+  /** What its events wait for, if they do; null for a relay that cannot be opened, too. */
+  waitsFor: "paused" | "held" | null;
   receiver: LiveReceiver | null;
   signingSecret: string | null;
   /** What an erased address is kept as. */
@@ -186,6 +189,7 @@ function openRelay(row: LiveRow, deps: LiveRelayDeps): LiveRelay {
     sends: actions.some(({ sends }) => sends),
     barsUnsigned: bars,
     waiting: row.state === "paused" || row.heldAt !== null,
+    waitsFor: row.heldAt !== null ? "held" : row.state === "paused" ? "paused" : null,
     receiver: openReceiver(row, definition, bars, deps),
     signingSecret:
       row.signingSecret === null ? null : deps.sealer.unseal(row.signingSecret, signingSecretContext(row.id)),
@@ -204,6 +208,7 @@ function nameRelay(
     environmentId,
     appId,
     version,
+    environmentName,
     local: environmentName === "local",
     digestAddress: digest,
   };
@@ -220,6 +225,7 @@ function closeRelay(row: LiveRow, deps: LiveRelayDeps): LiveRelay {
     sends: false,
     barsUnsigned: true,
     waiting: true,
+    waitsFor: null,
     receiver: {
       url: receiverUrl(deps.baseUrl(), row.appId, row.name),
       verifier: null,

@@ -1,4 +1,5 @@
 /** Ends an attempt: the event's next state by the specification's state table, its run row with the audit's, its alert, its line. */
+import { findEnvironmentById } from "../account/environment.ts";
 import type { ActionResult } from "../action/contract.ts";
 import { alertDead, alertWaiting, WAITING_CODES } from "../event/alert.ts";
 import type { EventToRun, EventTrigger } from "../event/event.ts";
@@ -14,6 +15,7 @@ import {
 import { MAX_ATTEMPTS, RETRY_DELAYS_MS } from "../ground/limit.ts";
 import type { LiveRelay } from "../relay/live-relay.ts";
 import type { Reader, Writer } from "../store/port.ts";
+import type { ToldRun } from "../watch/teller.ts";
 import { type AttemptEnd, UNFORESEEN } from "./attempt.ts";
 
 /** What the runner does after the commit. */
@@ -21,6 +23,8 @@ export interface Finished {
   /** `RELAY · <name> · <trigger> · <n> actions · ok|failed` */
   line: string;
   run: EndedRun;
+  /** What is told beside the line; null: it did not fail. */
+  told: ToldRun | null;
 }
 
 /** A run in figures, for the metrics. */
@@ -31,6 +35,8 @@ export interface EndedRun {
   waitedMs: number | null;
   tookMs: number;
 }
+
+type NextState = Pick<RunEnd, "state" | "reason" | "nextAttemptAtMs">;
 
 /** What an attempt leaves behind. */
 interface EndedAttempt extends Run {
@@ -67,7 +73,20 @@ export async function finishAttempt(
     waitedMs: event.runs === 1 ? attempt.startedAtMs - event.createdAt : null,
     tookMs: nowMs - attempt.startedAtMs,
   };
-  return { line: runLine(relay.name, event, relay.definition.actions.length, end.outcome === "ok"), run };
+  const line = runLine(relay.name, event, relay.definition.actions.length, end.outcome === "ok");
+  return { line, run, told: tellRun(relay, event.id, next, attempt.results) };
+}
+
+function tellRun(
+  { appId, environmentName, name: relayName }: Pick<LiveRelay, "appId" | "environmentName" | "name">,
+  eventId: string,
+  { state, reason, nextAttemptAtMs }: NextState,
+  results: readonly ActionResult[],
+): ToldRun | null {
+  if (state !== "queued" && state !== "failed" && state !== "dead") return null;
+  const code = reason ?? "failed";
+  const sentence = results.findLast(({ outcome }) => outcome === "failed")?.message ?? null;
+  return { appId, environmentName, relayName, eventId, state, code, sentence, nextAttemptAtMs };
 }
 
 /** The owner is told of each cause once an event, when it first fails for it. */
@@ -135,18 +154,19 @@ export async function failOrphanedEvents(
       },
     );
   }
+  const [first] = due;
+  const environment = first === undefined ? null : await findEnvironmentById(tx, first.environmentId);
+  const where = { appId: environment?.appId ?? "", environmentName: environment?.name ?? "" };
+  const end = { state: "failed", reason: "relay_deleted", nextAttemptAtMs: null } as const;
   return due.map((event) => ({
     line: runLine(event.relayName, event, 0, false),
     run: { trigger: event.trigger, outcome: "not_run", waitedMs: null, tookMs: 0 },
+    told: tellRun({ ...where, name: event.relayName }, event.id, end, []),
   }));
 }
 
 /** The specification's state table, from `running`. `attempts` counts the one that ended. */
-function nextStateOf(
-  end: AttemptEnd,
-  attempts: number,
-  nowMs: number,
-): Pick<RunEnd, "state" | "reason" | "nextAttemptAtMs"> {
+function nextStateOf(end: AttemptEnd, attempts: number, nowMs: number): NextState {
   if (end.outcome === "ok") return { state: "done", reason: null, nextAttemptAtMs: null };
   if (end.outcome === "not_run") return { state: "failed", reason: end.reason, nextAttemptAtMs: null };
   const delayMs = RETRY_DELAYS_MS[attempts - 1];

@@ -12,6 +12,7 @@ import type { RaisableLimits } from "../ground/limit.ts";
 import type { Log } from "../ground/log.ts";
 import type { LiveRelay, LiveRelays } from "../relay/live-relay.ts";
 import { type Store, StoreUnavailable } from "../store/port.ts";
+import type { ToldRun } from "../watch/teller.ts";
 import { BATCH_SIZE, runBatch } from "./batch.ts";
 import { type EndedRun, type Finished, failOrphanedEvents } from "./end.ts";
 import { Poller } from "./poller.ts";
@@ -30,6 +31,8 @@ interface RunnerDeps {
   limits: RaisableLimits;
   /** Takes the line of every run, without its newline. */
   printRun: (line: string) => void;
+  /** Told of every run that failed, after its line. */
+  tellRun: (told: ToldRun) => void;
   /** Told of every run that ended, after its commit. */
   onRun: (run: EndedRun) => void;
 }
@@ -230,8 +233,9 @@ export class Runner {
     return finished.length === BATCH_SIZE;
   }
 
-  #onFinished({ line, run }: Finished): void {
+  #onFinished({ line, run, told }: Finished): void {
     this.#deps.printRun(line);
+    if (told !== null) this.#deps.tellRun(told);
     this.#deps.onRun(run);
   }
 }

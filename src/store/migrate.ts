@@ -36,6 +36,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 20, name: "receiver-health", sql: receiverHealth },
   { number: 21, name: "key", sql: key },
   { number: 22, name: "record-watch", sql: recordWatch },
+  { number: 23, name: "unknown-call", sql: unknownCall },
 ];
 
 /** The number of the newest migration this executable knows. */
@@ -108,3 +109,4 @@ import stored from "../../migrations/0019-stored.sql" with { type: "text" };
 import receiverHealth from "../../migrations/0020-receiver-health.sql" with { type: "text" };
 import key from "../../migrations/0021-key.sql" with { type: "text" };
 import recordWatch from "../../migrations/0022-record-watch.sql" with { type: "text" };
+import unknownCall from "../../migrations/0023-unknown-call.sql" with { type: "text" };

@@ -12,6 +12,7 @@ import { signature } from "../../src/verify/signature.ts";
 import { HOOK_SECRET, receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
 import { type Answer, APP, type RunningService, startRunningService } from "../kit/running-service.ts";
 import { bytes, FORM_TYPE, makeKeys, recipe } from "../kit/sender-call.ts";
+import { SILENT_TELLER } from "../kit/silent-teller.ts";
 import { START_MS } from "../kit/virtual-clock.ts";
 
 const CALL = [{ type: "call_url", url: "https://example.test/" }];
@@ -168,7 +169,7 @@ describe("nothing that costs more than a millisecond is computed before the addr
   test("a good one of another address is taken, from however many addresses bad ones flood", async () => {
     const { store, relays, log } = running.service;
     const limits = { ...LIMITS, unverifiedCallsPerMinute: 1 };
-    const flooded = new Receiver({ store, clock: running.clock, relays, log, limits, onCall: () => undefined });
+    const flooded = new Receiver({ store, clock: running.clock, relays, log, limits, local: false, teller: SILENT_TELLER, onCall: () => undefined });
     const isRefused = (source: string) => flooded.requireReceiver(APP, "none", () => source).catch(({ code }: Refusal) => code);
     for (let n = 0; n < 60_000; n++) await isRefused(`2001:db8:${n.toString(16)}::/64`);
     expect(await isRefused("2001:db8:ea5f::/64")).toBe("source_capped");

@@ -150,6 +150,7 @@ const WORST: Record<string, Worst> = {
   "POST {E}/events/:id/replay": send("POST", `${E}/events/${WIDE_EVENT}/replay`, {}),
   "POST {E}/events/:id/expunge": (turn) => [{ method: "POST", path: `${E}/events/${otherEvent(turn)}/expunge`, body: {} }],
   "GET {E}/calls": list("/calls", "relay=nothing"),
+  "GET {E}/unknown-calls": list("/unknown-calls"),
   "GET {E}/collections/:name/records": () => [
     `${wide}?limit=200`,
     `${notes}?limit=200&to=${person}`,

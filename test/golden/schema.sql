@@ -822,3 +822,17 @@ CREATE INDEX subscription_by_environment ON subscription (environment_id, id);
 CREATE INDEX subscription_by_person ON subscription (person_id, id);
 
 CREATE INDEX subscription_by_plan ON subscription (environment_id, plan) WHERE status = 'active';
+
+CREATE TABLE unknown_call (
+  environment_id INTEGER NOT NULL,
+  name TEXT NOT NULL,
+  -- Counts the environment's names; the newest has the highest.
+  seq INTEGER NOT NULL,
+  first_at INTEGER NOT NULL,
+  at INTEGER NOT NULL,
+  source TEXT NOT NULL,
+  -- The receiver that the sender may have meant.
+  nearest TEXT,
+  count INTEGER NOT NULL,
+  PRIMARY KEY (environment_id, name)
+) WITHOUT ROWID;

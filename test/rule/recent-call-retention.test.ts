@@ -2,6 +2,7 @@
 import { expect, test } from "bun:test";
 import { DAY_MS } from "../../src/ground/limit.ts";
 import { type RecentCall, writeRecentCalls } from "../../src/receiver/call.ts";
+import { writeUnknownCalls } from "../../src/receiver/unknown-call.ts";
 import { openCaredStore } from "../kit/cared-store.ts";
 
 test("a recent call is kept for 30 days, and the ring goes on after it", async () => {
@@ -22,6 +23,15 @@ test("a recent call is kept for 30 days, and the ring goes on after it", async (
   await cared.round();
   await cared.store.write("app", (tx) => writeRecentCalls(tx, cared.environmentId, [call(nowMs)]));
   expect(await cared.store.read((tx) => tx.all("SELECT seq FROM recent_call ORDER BY seq"))).toEqual([{ seq: 2 }, { seq: 3 }]);
+});
+
+test("a name that no receiver has is kept for 30 days after its last call", async () => {
+  await using cared = await openCaredStore();
+  const nowMs = cared.clock.now();
+  const call = (name: string, at: number) => ({ environmentId: cared.environmentId, name, at, source: "203.0.113.7", nearest: null, count: 1 });
+  await cared.store.write("app", (tx) => writeUnknownCalls(tx, [call("old", nowMs - 31 * DAY_MS), call("new", nowMs - 29 * DAY_MS)]));
+  await cared.round();
+  expect(await cared.store.read((tx) => tx.all("SELECT name FROM unknown_call"))).toEqual([{ name: "new" }]);
 });
 
 test("a secret whose overlap is over is removed", async () => {

@@ -107,6 +107,7 @@ async function runWith({ beforeCommit, afterCommit, statement, clock = running.c
     concurrency: 32,
     limits: DEFAULT_LIMITS,
     printRun: (line) => lines.push(line),
+    tellRun: () => undefined,
     onRun: () => undefined,
   });
   await other.start();

@@ -342,6 +342,7 @@ describe("the relays cannot be read", () => {
       concurrency: 32,
       limits: DEFAULT_LIMITS,
       printRun: () => undefined,
+      tellRun: () => undefined,
       onRun: () => undefined,
     });
     await running.service.runner.stop();

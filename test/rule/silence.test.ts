@@ -13,6 +13,7 @@ import { requireRelay } from "../../src/relay/relay.ts";
 import { deleteRelay } from "../../src/relay/relay-save.ts";
 import { type FreshStore, openFreshStore } from "../kit/fresh-store.ts";
 import { makeRelayKit, OWNER, type RelayKit, receiver, schedule, sealer } from "../kit/relay-kit.ts";
+import { SILENT_TELLER } from "../kit/silent-teller.ts";
 
 const SECRET = "theSecret-of-thirty-Character5";
 
@@ -38,6 +39,8 @@ async function startReceiver(): Promise<void> {
     relays,
     log: createLog({ clock: fresh.clock, format: "json", sink: (line) => logged.push(line) }),
     limits: { ...DEFAULT_LIMITS, verifiedEventsPerMinute: 1_000_000, unverifiedCallsPerMinute: 1_000_000 },
+    local: false,
+    teller: SILENT_TELLER,
     onCall: () => undefined,
   });
   await receiving.start();

@@ -1,0 +1,163 @@
+/**
+ * `relay calls …`: the receiver calls that became no event, each with its cause, those to names that no receiver has among them; one of them
+ * with what to do, and a line for each as it comes. A running service writes them within a second.
+ */
+import { sleep } from "../ground/clock.ts";
+import { writeJson } from "../ground/json.ts";
+import { MAX_RECENT_CALLS } from "../ground/limit.ts";
+import { MAX_PAGE_SIZE } from "../ground/page.ts";
+import { explainCode } from "../ground/result-code.ts";
+import { plain } from "../ground/text.ts";
+import { CALL_OUTCOMES, type CallFilter, listRecentCalls, type RecentCallView } from "../receiver/call.ts";
+import { listUnknownCalls, MAX_UNKNOWN_NAMES } from "../receiver/unknown-call.ts";
+import type { Reader } from "../store/port.ts";
+import { type Command, CommandFailure, type Input, type Option } from "./command.ts";
+import { JSON_OUTPUT, OF_ENVIRONMENT, readTime, withEnvironment } from "./data-directory.ts";
+import { sayList } from "./terminal.ts";
+
+const DEFAULT_LIMIT = 20;
+const LOOK_EVERY_MS = 500;
+
+const CALL_FILTERS: readonly Option[] = [
+  { name: "relay", value: "<name>", help: "only calls to this name" },
+  { name: "outcome", value: "<outcome>", help: CALL_OUTCOMES.join(", ") },
+  { name: "since", value: "<time>", help: "not before this time" },
+];
+
+/** Throws UsageError. */
+function readCallFilter(input: Input): CallFilter {
+  return {
+    relay: input.text("relay") ?? undefined,
+    outcome: input.choice("outcome", CALL_OUTCOMES) ?? undefined,
+    sinceMs: readTime(input, "since"),
+  };
+}
+
+export const callsList: Command = {
+  words: ["calls", "list"],
+  summary: "list receiver calls that became no event, newest first, with the cause",
+  details:
+    "Refused calls, those that a relay's when ignores, duplicates, and calls to names that no receiver has. The last 1,000 are kept, for 30 days.",
+  options: [
+    ...CALL_FILTERS,
+    { name: "limit", value: "<number>", otherwise: String(DEFAULT_LIMIT), help: "how many at most" },
+    JSON_OUTPUT,
+    ...OF_ENVIRONMENT,
+  ],
+  examples: ["relay calls list --relay checkout-completed", "relay calls list --outcome refused --json"],
+  async run(input, world) {
+    const limit = input.number("limit", { from: 1, to: MAX_PAGE_SIZE }) ?? DEFAULT_LIMIT;
+    const filter = readCallFilter(input);
+    const calls = await withEnvironment(input, world, (store, { id }) =>
+      store.read((tx) => listCalls(tx, id, filter, limit)),
+    );
+    sayList(input, world, calls, { headings: CALL_HEADINGS, row: callRow, none: "No calls match." });
+  },
+};
+
+export const callsShow: Command = {
+  words: ["calls", "show"],
+  summary: "one call that became no event: why, and what to do",
+  arguments: [{ name: "call id", help: "as relay calls list shows it" }],
+  options: [JSON_OUTPUT, ...OF_ENVIRONMENT],
+  async run(input, world) {
+    const id = input.first();
+    const calls = await withEnvironment(input, world, (store, environment) =>
+      store.read((tx) => listCalls(tx, environment.id, {}, MAX_RECENT_CALLS)),
+    );
+    const call = calls.find((one) => one.id === id);
+    if (call === undefined) {
+      throw new CommandFailure(
+        "not_found",
+        `There is no call ${JSON.stringify(id)} in this environment: relay calls list shows the last ones.`,
+      );
+    }
+    world.say(input.on("json") ? writeJson({ call }, 2) : writeCall(call));
+  },
+};
+
+export const callsTail: Command = {
+  words: ["calls", "tail"],
+  summary: "a line for each call that becomes no event, until stopped",
+  options: [...CALL_FILTERS, JSON_OUTPUT, ...OF_ENVIRONMENT],
+  async run(input, world) {
+    const filter = readCallFilter(input);
+    const stop = { now: false };
+    const stopped = world.untilStopped().then(() => {
+      stop.now = true;
+    });
+    await withEnvironment(input, world, async (store, { id }) => {
+      const look = () => store.read((tx) => listCalls(tx, id, filter, MAX_RECENT_CALLS));
+      let seen = new Set((await look()).map(keyOf));
+      world.tell("Waiting for calls that become no event; press Ctrl+C to stop.");
+      while (!stop.now) {
+        const calls = await look();
+        for (const call of calls.toReversed()) {
+          if (!seen.has(keyOf(call)))
+            world.say(input.on("json") ? writeJson(call) : callRow(call).map(plain).join("  "));
+        }
+        seen = new Set(calls.map(keyOf));
+        await Promise.race([stopped, sleep(world.clock, LOOK_EVERY_MS)]);
+      }
+    });
+  },
+};
+
+/** A name that no receiver has is one row, called again and again. */
+function keyOf({ id, count }: RecentCallView): string {
+  return `${id} ${count}`;
+}
+
+/** The ring, and the names that no receiver has, newest first. */
+async function listCalls(
+  tx: Reader,
+  environmentId: number,
+  filter: CallFilter,
+  limit: number,
+): Promise<RecentCallView[]> {
+  const { items } = await listRecentCalls(tx, environmentId, filter, { limit, after: null });
+  const { relay, outcome, sinceMs = Number.NEGATIVE_INFINITY } = filter;
+  if (outcome !== undefined && outcome !== "refused") return items;
+  const every = { limit: MAX_UNKNOWN_NAMES, after: null };
+  const unknown = (await listUnknownCalls(tx, environmentId, every)).items
+    .filter(({ name, at }) => (relay === undefined || relay === name) && Date.parse(at) >= sinceMs)
+    .map(({ id, name, at, cause, source, count }): RecentCallView => {
+      const why = { outcome: "refused", code: "unknown_receiver", cause } as const;
+      return { id, at, relay: name, ...why, source, eventId: null, count };
+    });
+  return [...items, ...unknown]
+    .sort((one, other) => (one.at < other.at ? 1 : one.at > other.at ? -1 : 0))
+    .slice(0, limit);
+}
+
+const CALL_HEADINGS = ["AT", "ANSWER", "RELAY", "TIMES", "FROM", "ID", "CAUSE"] as const;
+
+/** The call under CALL_HEADINGS. */
+function callRow(call: RecentCallView): string[] {
+  const { at, relay, count, source, id, cause } = call;
+  return [at, answerOf(call), relay, String(count), source, id, cause];
+}
+
+/** `401 bad_signature`, `200 ignored`. */
+function answerOf({ outcome, code }: RecentCallView): string {
+  return outcome === "refused" ? `${explainCode(code)?.status ?? ""} ${code}`.trim() : `200 ${outcome}`;
+}
+
+function writeCall(call: RecentCallView): string {
+  const { id, at, relay, outcome, code, cause, source, eventId, count } = call;
+  const meaning = outcome === "refused" ? explainCode(code) : null;
+  const facts: Readonly<Record<string, string | null>> = {
+    relay,
+    at,
+    from: source,
+    times: count > 1 ? `${count}, the last one then` : null,
+    cause,
+    means: meaning?.when ?? null,
+    do: meaning?.todo ?? null,
+    event: eventId === null ? null : `${eventId}, see relay events show ${eventId}`,
+  };
+  const lines = Object.entries(facts).flatMap(([name, words]) =>
+    words === null ? [] : [`  ${name.padEnd(8)}  ${plain(words)}`],
+  );
+  return [`${id}  ${answerOf(call)}`, ...lines].join("\n");
+}

@@ -1,0 +1,288 @@
+/**
+ * Nothing is silent: a call that becomes no event and a run that fails are told by themselves, on a server as warnings in the log, in local
+ * development as lines on the terminal; with the cause, bounded, and without a word that an unverified call says.
+ */
+import { afterEach, describe, expect, test } from "bun:test";
+import { HOOK_SECRET, makeOrders, receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
+import { type RunningOptions, type RunningService, startRunningService } from "../kit/running-service.ts";
+import { settle } from "../kit/virtual-clock.ts";
+
+const OTHER_SECRET = "anotherSecretOfTwentyFour1";
+const BARE = { headers: { "content-type": "application/json" }, body: '{"private":"of nobody known"}' };
+const SCHEDULE = { trigger: { kind: "schedule", every: "1d" } };
+
+let running: RunningService;
+
+afterEach(async () => {
+  await running[Symbol.asyncDispose]();
+});
+
+async function start(mode: "server" | "local", options: RunningOptions = {}): Promise<void> {
+  running = await startRunningService({
+    environments: mode === "local" ? ["local"] : ["development", "production"],
+    ...options,
+    config: { mode, ...options.config },
+  });
+}
+
+const environment = () => (running.keys.local === undefined ? "development" : "local");
+
+async function save(definition: Record<string, unknown>, secret: string | null = HOOK_SECRET): Promise<void> {
+  const made = await running.api("POST", "/relays", { definition, secret }, environment());
+  expect([made.status, made.body.code]).toEqual([201, undefined]);
+}
+
+async function makeCollection(): Promise<void> {
+  const made = await running.api(
+    "POST",
+    "/collections",
+    { name: "orders", kind: "shared", fields: { order: { type: "text" }, amount: { type: "text" } } },
+    environment(),
+  );
+  expect(made.status).toBe(201);
+}
+
+/** Everything that waits to be told is told. */
+async function tell(): Promise<void> {
+  await running.clock.advance(1_000);
+  // On hold nothing comes to rest.
+  await running.drain().catch(() => undefined);
+  await settle();
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: a line of the log in any shape
+const warned = (): any[] => running.logged.map((line) => JSON.parse(line)).filter(({ level }) => level === "warn");
+
+interface Row {
+  rule: string;
+  definition?: Record<string, unknown>;
+  /** Before the call. */
+  change?: () => Promise<unknown>;
+  call: () => Promise<unknown>;
+  terminal: (string | RegExp)[];
+  log: Record<string, unknown>[];
+}
+
+const EVENT = /evt_[0-9a-z]+/;
+const where = { app: "app_test", environment: "development", relay: "orders" };
+
+const rows: Row[] = [
+  {
+    rule: "a refused call, with the cause",
+    call: () => running.hook("orders", BARE),
+    terminal: ["CALL  · orders · 401 bad_signature · header x-signature is missing"],
+    log: [{ message: "a call became no event", ...where, code: "bad_signature", cause: "header x-signature is missing", calls: 1 }],
+  },
+  {
+    rule: "a call that when ignores",
+    definition: { when: { event_type: "order.paid" } },
+    call: () => running.hook("orders", signedCall({ id: "a", type: "order.lost" })),
+    terminal: ['CALL  · orders · 200 ignored · when.event_type must be "order.paid" and the call says "order.lost"'],
+    log: [
+      { message: "a call became no event", ...where, code: "ignored", cause: 'when.event_type must be "order.paid" and the call says "order.lost"' },
+    ],
+  },
+  {
+    rule: "a duplicate, with the first event",
+    change: () => running.hook("orders", signedCall({ id: "a" })),
+    call: () => running.hook("orders", signedCall({ id: "a", amount: 1 })),
+    terminal: [
+      /^RELAY · orders · receiver · 1 action · ok$/,
+      /^CALL {2}· orders · 200 duplicate · an event with the id "a" was received before · evt_[0-9a-z]+$/,
+    ],
+    log: [{ message: "a call became no event", ...where, code: "duplicate", event: expect.stringMatching(EVENT) }],
+  },
+  {
+    rule: "an event that waits for a paused relay",
+    change: () => running.api("POST", "/relays/orders/pause", {}, environment()),
+    call: () => running.hook("orders", signedCall({ id: "a" })),
+    terminal: [
+      /^CALL {2}· orders · 200 waiting · its relay is paused: it runs when you resume the relay on its page in the dashboard · evt_[0-9a-z]+$/,
+    ],
+    log: [{ message: "an event waits", ...where, code: "waiting", cause: expect.stringContaining("paused") }],
+  },
+  {
+    rule: "an event that waits for a hold",
+    async change() {
+      const { body } = await running.api("GET", "/settings", undefined, environment());
+      const put = await running.api("PUT", "/settings", { version: body.settings.version, held: true }, environment());
+      expect(put.status).toBe(200);
+    },
+    call: () => running.hook("orders", signedCall({ id: "a" })),
+    terminal: [/^CALL {2}· orders · 200 waiting · its environment is on hold: .*held: false\) · evt_[0-9a-z]+$/],
+    log: [{ message: "an event waits", ...where, code: "waiting", cause: expect.stringContaining("on hold") }],
+  },
+  {
+    rule: "a call to a name near a receiver's",
+    call: () => running.hook("order", BARE),
+    terminal: ["CALL  · order · 404 unknown_receiver · no receiver of the app has this name; did the sender mean orders?"],
+    log: [
+      {
+        message: "a call named no receiver",
+        app: "app_test",
+        name: "order",
+        code: "unknown_receiver",
+        cause: "no receiver of the app has this name; did the sender mean orders?",
+      },
+    ],
+  },
+  {
+    rule: "a call to a name near no receiver's, cleaned",
+    call: () => running.hook("%1b%5b31m%E2%80%AEx@example.com", BARE),
+    terminal: ["CALL  · ?31m?x?example.com · 404 unknown_receiver · no receiver of the app has this name"],
+    log: [{ message: "a call named no receiver", name: "?31m?x?example.com", cause: "no receiver of the app has this name" }],
+  },
+  {
+    rule: "a call to a relay of another trigger",
+    change: () => save({ name: "nightly", ...SCHEDULE, actions: [{ type: "write_record", collection: "orders", data: { order: "x" } }] }, null),
+    call: () => running.hook("nightly", BARE),
+    terminal: ["CALL  · nightly · 404 unknown_receiver · the relay of this name waits for a clock and receives no calls"],
+    log: [{ message: "a call named no receiver", name: "nightly", cause: "the relay of this name waits for a clock and receives no calls" }],
+  },
+  {
+    rule: "a call to a deleted relay",
+    change: () => running.api("DELETE", "/relays/orders", undefined, environment()),
+    call: () => running.hook("orders", BARE),
+    terminal: ["CALL  · orders · 404 unknown_receiver · the relay was deleted at 2026-01-15T12:00:00.000Z"],
+    log: [{ message: "a call named no receiver", name: "orders", cause: "the relay was deleted at 2026-01-15T12:00:00.000Z" }],
+  },
+  {
+    rule: "a run that is tried again: code, sentence, when, event and command",
+    definition: { actions: [{ type: "call_url", url: "https://gone.example.com/x" }] },
+    call: () => running.hook("orders", signedCall({ id: "a" })),
+    terminal: [
+      "RELAY · orders · receiver · 1 action · failed",
+      /^ {8}unresolvable · .+ · tried again at 12:01:0\d UTC, in 1 minute · relay events show evt_[0-9a-z]+$/,
+    ],
+    log: [
+      {
+        message: "a run failed and is tried again",
+        ...where,
+        code: "unresolvable",
+        why: expect.any(String),
+        event: expect.stringMatching(EVENT),
+        nextAttemptAt: expect.stringMatching(/^2026-01-15T12:01:0/),
+      },
+    ],
+  },
+  {
+    rule: "a dead event",
+    definition: { actions: [{ type: "write_record", collection: "ghosts", data: { id: "1" } }] },
+    call: () => running.hook("orders", signedCall({ id: "a" })),
+    terminal: [
+      "RELAY · orders · receiver · 1 action · failed",
+      /^ {8}collection_missing · .*ghosts.* · dead, not tried again by itself · relay events show evt_[0-9a-z]+$/,
+    ],
+    log: [{ message: "an event is dead", ...where, code: "collection_missing", event: expect.stringMatching(EVENT) }],
+  },
+  {
+    rule: "an event that found nobody",
+    definition: { map: { person_email: "email" }, actions: [{ type: "email_person", subject: "a", text: "b" }] },
+    call: () => running.hook("orders", signedCall({ id: "a" })),
+    terminal: [
+      "RELAY · orders · receiver · 1 action · failed",
+      /^ {8}person_not_found · person_email names nothing in this event, so no action ran · not tried again · relay events show evt_[0-9a-z]+$/,
+    ],
+    log: [{ message: "an event ended without running", ...where, code: "person_not_found" }],
+  },
+];
+
+describe("is told in the terminal of local development", () => {
+  test.each(rows.map((row) => [row.rule, row] as const))("%s", async (_rule, { definition, change, call, terminal }) => {
+    await start("local", { ports: {} });
+    await makeCollection();
+    await save(receiverDefinition(definition ?? {}));
+    await change?.();
+    await tell();
+    await call();
+    await tell();
+    expect(running.lines).toHaveLength(terminal.length);
+    for (const [at, line] of terminal.entries()) {
+      if (typeof line === "string") expect(running.lines[at]).toBe(line);
+      else expect(running.lines[at]).toMatch(line);
+    }
+  });
+});
+
+describe("is a warning in a server's log", () => {
+  test.each(rows.map((row) => [row.rule, row] as const))("%s", async (_rule, { definition, change, call, log }) => {
+    await start("server");
+    await makeCollection();
+    await save(receiverDefinition(definition ?? {}));
+    await change?.();
+    await tell();
+    await call();
+    await tell();
+    expect(warned()).toEqual(log.map((line) => expect.objectContaining(line)));
+    expect(running.lines.every((line) => line.startsWith("RELAY · "))).toBe(true);
+  });
+});
+
+describe("a flood", () => {
+  test("is a line a minute and cause in the log, with its count", async () => {
+    await start("server", { config: { trustedProxies: ["127.0.0.1"] } });
+    await makeOrders(running);
+    await saveRelay(running, receiverDefinition({}));
+    for (let from = 0; from < 90; from++) {
+      const headers = { ...BARE.headers, "x-forwarded-for": `198.51.100.${from}` };
+      await running.hook("orders", { ...BARE, headers });
+      await running.hook(`made-up-${from}`, { ...BARE, headers });
+    }
+    await tell();
+    const first = warned();
+    expect(first.map(({ message }) => message)).toEqual(["a call became no event", "a call named no receiver"]);
+    await running.clock.advance(60_000);
+    const later = warned().slice(first.length);
+    expect(later.every(({ message }) => / more in the last minute$/.test(message))).toBe(true);
+    const told = [...first.filter(({ calls }) => calls > 0), ...later].filter(({ relay }) => relay === "orders");
+    const more = later.filter(({ relay }) => relay === "orders").map(({ message }) => Number(/(\d+) more/.exec(message)?.[1] ?? 0));
+    expect((told[0]?.calls ?? 0) + more.reduce((sum, count) => sum + count, 0)).toBe(90);
+  });
+
+  test("of causes that differ in a figure is one cause", async () => {
+    await start("server");
+    await makeOrders(running);
+    const verify = {
+      scheme: "signature",
+      header: "x-signature",
+      signatureKey: "v1",
+      timestampKey: "t",
+      signedPayload: "{timestamp}.{body}",
+      encoding: "hex",
+    };
+    await saveRelay(running, receiverDefinition({ verify }));
+    for (let at = 0; at < 20; at++) await running.hook("orders", { headers: { "x-signature": `t=${1768470000 + at},v1=00` }, body: "{}" });
+    await tell();
+    expect(warned()).toHaveLength(1);
+    expect(warned()[0]).toMatchObject({ code: "bad_signature", calls: 20 });
+  });
+
+  test("is so many lines a minute in the terminal, and what is left out is counted", async () => {
+    await start("local", { config: { trustedProxies: ["127.0.0.1"] } });
+    await makeCollection();
+    await save(receiverDefinition({}));
+    for (let from = 0; from < 100; from++) {
+      const headers = { ...BARE.headers, "x-forwarded-for": `198.51.100.${from}` };
+      await running.hook(`made-up-${from}`, { ...BARE, headers });
+    }
+    await tell();
+    expect(running.lines).toHaveLength(60);
+    await running.clock.advance(60_000);
+    expect(running.lines.at(-1)).toBe("CALL  · 40 more became no event in the last minute · relay calls list");
+  });
+});
+
+test("nothing that an unverified call says, and no secret, is told", async () => {
+  await start("server");
+  await makeOrders(running);
+  await saveRelay(running, receiverDefinition({}));
+  await running.hook("orders", {
+    headers: { "x-signature": "c0ffee-of-a-stranger", authorization: "Bearer of-a-stranger" },
+    body: '{"of":"a-stranger"}',
+  });
+  await running.hook("orders", signedCall({ of: "a-stranger" }, OTHER_SECRET));
+  await tell();
+  expect(warned().length).toBeGreaterThan(0);
+  expect(running.logged.join("\n")).not.toMatch(/a-stranger/);
+  expect(running.logged.join("\n")).not.toContain(HOOK_SECRET);
+});

@@ -1,0 +1,161 @@
+/** Calls to names that no receiver of an app has, over real HTTP: whose they are, what is kept, and what the commands show beside the server. */
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { runCommand } from "../kit/cli-world.ts";
+import { makeOrders, receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
+import { APP, type RunningService, startRunningService } from "../kit/running-service.ts";
+
+const BARE = { headers: { "content-type": "application/json" }, body: '{"private":"of nobody known"}' };
+
+let running: RunningService;
+
+beforeEach(async () => {
+  running = await startRunningService({ environments: ["development", "production"], config: { trustedProxies: ["127.0.0.1"] } });
+  await makeOrders(running);
+  await saveRelay(running, receiverDefinition({}));
+});
+
+afterEach(async () => {
+  await running[Symbol.asyncDispose]();
+});
+
+const from = (address: string) => ({ ...BARE, headers: { ...BARE.headers, "x-forwarded-for": address } });
+
+// biome-ignore lint/suspicious/noExplicitAny: items are asserted whole
+async function unknown(environment: "development" | "production" = "development", query = ""): Promise<any[]> {
+  const answer = await running.api("GET", `/unknown-calls${query}`, undefined, environment);
+  expect(answer.status).toBe(200);
+  return answer.body.items;
+}
+
+describe("the ring of unknown names", () => {
+  test("has a name once, with the nearest receiver, how often it was called and by whom last", async () => {
+    await running.hook("order", BARE);
+    await running.clock.advance(5_000);
+    await running.hook("order", from("198.51.100.7"));
+    expect(await unknown()).toEqual([
+      {
+        id: "u1",
+        name: "order",
+        nearest: "orders",
+        cause: "no receiver of the app has this name; did the sender mean orders?",
+        source: "198.51.100.7",
+        count: 2,
+        firstAt: "2026-01-15T12:00:00.000Z",
+        at: "2026-01-15T12:00:05.000Z",
+      },
+    ]);
+  });
+
+  test("tells the environment whose receiver is near, and every one where none is", async () => {
+    await running.hook("order", BARE);
+    expect([(await unknown()).length, (await unknown("production")).length]).toEqual([1, 0]);
+    await running.hook("never-here", BARE);
+    expect((await unknown("production")).map(({ name, nearest }) => ({ name, nearest }))).toEqual([{ name: "never-here", nearest: null }]);
+  });
+
+  test("keeps 50 names, those near a receiver longest, each cleaned and cut", async () => {
+    await running.hook("order", BARE);
+    for (let n = 0; n < 120; n++) await running.hook(`scan-${n}-${"x".repeat(300)}`, from(`198.51.100.${n}`));
+    await unknown();
+    for (let n = 0; n < 70; n++) await running.hook(`again-${n}`, from(`203.0.113.${n}`));
+    const items = await unknown("development", "?limit=200");
+    expect(items).toHaveLength(50);
+    expect(items.at(-1)).toMatchObject({ name: "order", nearest: "orders" });
+    expect(items.every(({ name }) => name.length <= 63)).toBe(true);
+    expect(await running.rows("SELECT 1 FROM unknown_call")).toHaveLength(100);
+  });
+
+  test("is paged, and outlives a restart", async () => {
+    for (const name of ["one-name", "two-name", "three-name"]) await running.hook(name, BARE);
+    await running.clock.advance(1_000);
+    await running.restart();
+    const first = await running.api("GET", "/unknown-calls?limit=2");
+    expect(first.body.items).toHaveLength(2);
+    const rest = await running.api("GET", `/unknown-calls?limit=2&cursor=${first.body.next}`);
+    expect([rest.body.items.length, rest.body.next]).toEqual([1, null]);
+  });
+
+  test("holds nothing of an app that is not there, and the answer is the same", async () => {
+    const answers = [];
+    for (const path of [`/hooks/${APP}/order`, `/hooks/${APP}/never-here`, "/hooks/no-app/order"]) {
+      const response = await fetch(`${running.service.url}${path}`, { method: "POST", ...BARE });
+      answers.push([response.status, await response.text()]);
+    }
+    expect(new Set(answers.map((answer) => JSON.stringify(answer))).size).toBe(1);
+    expect((await unknown()).map(({ name }) => name).sort()).toEqual(["never-here", "order"]);
+    expect(await running.rows("SELECT 1 FROM unknown_call WHERE environment_id NOT IN (SELECT id FROM environment)")).toEqual([]);
+  });
+});
+
+describe("relay calls, beside the running server", () => {
+  const run = (...line: string[]) => runCommand(["calls", ...line, "--data-dir", running.dataDir], { cwd: running.dataDir, clock: running.clock });
+
+  beforeEach(async () => {
+    await running.hook("orders", BARE);
+    await running.clock.advance(1_000);
+    await running.hook("orders", signedCall({ id: "a" }));
+    await running.hook("orders", signedCall({ id: "a", amount: 1 }));
+    await running.clock.advance(1_000);
+    await running.hook("order", BARE);
+    await running.clock.advance(1_000);
+  });
+
+  test("list shows them newest first, the unknown names among them", async () => {
+    const { said, code } = await run("list");
+    expect(code).toBe(0);
+    expect(said.split("\n").map((line) => line.replaceAll(/ {2,}/g, " | "))).toEqual([
+      "AT | ANSWER | RELAY | TIMES | FROM | ID | CAUSE",
+      "2026-01-15T12:00:02.000Z | 404 unknown_receiver | order | 1 | 127.0.0.1 | u1 | no receiver of the app has this name; did the sender mean orders?",
+      '2026-01-15T12:00:01.000Z | 200 duplicate | orders | 1 | 127.0.0.1 | 2 | an event with the id "a" was received before',
+      "2026-01-15T12:00:00.000Z | 401 bad_signature | orders | 1 | 127.0.0.1 | 1 | header x-signature is missing",
+    ]);
+  });
+
+  test.each([
+    [["--outcome", "duplicate"], ["2"]],
+    [
+      ["--relay", "orders"],
+      ["2", "1"],
+    ],
+    [["--relay", "order"], ["u1"]],
+    [
+      ["--since", "2026-01-15T12:00:01Z"],
+      ["u1", "2"],
+    ],
+    [["--limit", "1"], ["u1"]],
+    [["--environment", "production"], []],
+  ])("list %p keeps to it", async (filter, ids) => {
+    const { said } = await run("list", "--json", ...filter);
+    expect(JSON.parse(said).items.map(({ id }: { id: string }) => id)).toEqual(ids);
+  });
+
+  test("show says why and what to do", async () => {
+    expect((await run("show", "1")).said.split("\n")).toEqual([
+      "1  401 bad_signature",
+      "  relay     orders",
+      "  at        2026-01-15T12:00:00.000Z",
+      "  from      127.0.0.1",
+      "  cause     header x-signature is missing",
+      expect.stringMatching(/^ {2}means {5}The call's signature/),
+      expect.stringMatching(/^ {2}do {8}Check that the relay holds/),
+    ]);
+    expect((await run("show", "2")).said).toMatch(/event {5}(evt_\w+), see relay events show \1$/);
+    expect(JSON.parse((await run("show", "u1", "--json")).said).call).toMatchObject({ id: "u1", relay: "order" });
+    expect(await run("show", "77")).toMatchObject({ code: 1, told: expect.stringContaining("relay calls list") });
+  });
+
+  test("tail writes a line for each that comes", async () => {
+    let stop = (): void => undefined;
+    const untilStopped = () => new Promise<void>((resolve) => (stop = resolve));
+    const line = ["calls", "tail", "--json", "--data-dir", running.dataDir];
+    const tailed = runCommand(line, { cwd: running.dataDir, clock: running.clock, untilStopped });
+    await Bun.sleep(100);
+    await running.hook("orders", BARE);
+    await running.clock.advance(3_000);
+    await Bun.sleep(50);
+    await running.clock.advance(1_000);
+    await Bun.sleep(50);
+    stop();
+    expect((await tailed).said.split("\n").map((text) => JSON.parse(text).id)).toEqual(["3"]);
+  });
+});
