@@ -79,8 +79,18 @@ function eventRow(event: EventItem): string[] {
     event.relay.name,
     String(event.attempts),
     event.id,
-    event.reason ?? (event.nextAttemptAt === null ? "" : `next try ${event.nextAttemptAt}`),
+    [event.reason, event.waits === null ? null : sayWaits(event.waits)]
+      .filter((one) => one !== null)
+      .join(", "),
   ];
+}
+
+/** In a word or two. */
+function sayWaits({ for: what, until, ahead }: NonNullable<EventItem["waits"]>): string {
+  if (what === "retry") return `next try ${until}`;
+  if (what === "hold") return "waits: on hold";
+  if (what === "pause") return "waits: paused";
+  return ahead === 0 ? "next" : `waits: behind ${ahead}`;
 }
 
 export const eventsShow: Command = {

@@ -52,6 +52,9 @@ export function writeEvent(event: EventView): string {
     `  arrived   ${event.createdAt}`,
     ...(event.person === null ? [] : [`  person    ${event.person.id} ${plain(event.person.email ?? "")}`]),
     ...(event.nextAttemptAt === null ? [] : [`  next try  ${event.nextAttemptAt}`]),
+    ...(event.waits === null || event.waits.for === "retry"
+      ? []
+      : [`  waits     ${plain(event.waits.message)}`]),
     `  payload   ${event.expunged !== null ? `(${sayExpunged(event.expunged)})` : cut(event.truncated ? `(cut) ${event.preview ?? ""}` : writeJson(event.payload))}`,
     ...(event.mappedAgain ? [`  mapped    again with version ${event.mapVersion ?? "?"} of the relay`] : []),
     ...event.warnings.map((warning) => `  warning   ${cut(warning)}`),

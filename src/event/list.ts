@@ -10,6 +10,7 @@ import type { RowOf } from "../store/table.ts";
 import { type Condition, endSeqUntil, equals, firstSeqSince, type Walk, walkPage } from "../store/walk.ts";
 import type { EventState, EventTrigger } from "./event.ts";
 import { type EventItem, SUMMARY, showSummary } from "./view.ts";
+import { explainWaiting } from "./waiting.ts";
 
 export interface EventFilter {
   /** Relay name. */
@@ -58,10 +59,22 @@ export async function listEvents(
       ? {}
       : { cost: "octet_length(event.payload) + coalesce(octet_length(event.preview), 0)" }),
   };
-  return await walkPage<RowOf<typeof SUMMARY>, EventItem, ListedRow>(tx, SUMMARY, page, walk, (row) => ({
-    ...showSummary(row),
-    warnings: row.warnings,
-  }));
+  const rows: (RowOf<typeof SUMMARY> & ListedRow)[] = [];
+  const { items, next } = await walkPage<RowOf<typeof SUMMARY>, EventItem, ListedRow>(
+    tx,
+    SUMMARY,
+    page,
+    walk,
+    (row) => {
+      rows.push(row);
+      return { ...showSummary(row, null), warnings: row.warnings };
+    },
+  );
+  const waiting = await explainWaiting(tx, environmentId, rows);
+  return {
+    items: items.map((item, at) => ({ ...item, waits: waiting.get(rows[at]?.seq ?? 0) ?? null })),
+    next,
+  };
 }
 
 /** Chooses the index to walk and what leads it. A partial index is taken only where its own condition stands word for word. */

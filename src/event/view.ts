@@ -10,6 +10,7 @@ import { type LookedAt, reach } from "../store/walk.ts";
 import { EVENT, EVENT_STATES, EVENT_TRIGGERS, refuseUnknownEvent } from "./event.ts";
 import { EXPUNGED, readExpunged } from "./insert.ts";
 import { RUN } from "./run.ts";
+import { explainWaiting, type Waiting, waitingView } from "./waiting.ts";
 
 const MAX_SHOWN_RUNS = 100;
 
@@ -21,6 +22,8 @@ const summary = {
   reason: orNull(Type.String()),
   attempts: Type.Integer(),
   nextAttemptAt: timeOrNull,
+  /** What a queued one waits for. */
+  waits: orNull(waitingView),
   person: orNull(Type.Object({ id: Type.String(), email: orNull(Type.String()) })),
   truncated: Type.Boolean(),
   createdAt: time,
@@ -67,6 +70,7 @@ export type EventView = Static<typeof eventView>;
 
 /** What an item of the list and the whole event have in common. */
 export const SUMMARY = EVENT.pick(
+  "seq",
   "id",
   "relayId",
   "relayName",
@@ -82,7 +86,10 @@ export const SUMMARY = EVENT.pick(
 );
 
 /** `personEmail`: of a person that still exists. */
-export function showSummary(row: RowOf<typeof SUMMARY> & { personEmail: string | null }) {
+export function showSummary(
+  row: RowOf<typeof SUMMARY> & { personEmail: string | null },
+  waits: Waiting | null,
+) {
   return {
     id: row.id,
     relay: { id: row.relayId, name: row.relayName },
@@ -91,6 +98,7 @@ export function showSummary(row: RowOf<typeof SUMMARY> & { personEmail: string |
     reason: row.reason,
     attempts: row.attempts,
     nextAttemptAt: toIsoOrNull(row.nextAttemptAt),
+    waits,
     person: row.personId === null ? null : { id: row.personId, email: row.personEmail },
     truncated: row.truncated,
     createdAt: toIso(row.createdAt),
@@ -118,12 +126,13 @@ export async function findEventView(
   );
   if (stored === null) return null;
   const row = EVENT.read(stored);
+  const waiting = await explainWaiting(tx, environmentId, [row]);
   const runs = await findLatestRuns(tx, row.seq);
   const payload = parseJson(row.payload);
   const expunged = readExpunged(payload);
   const { replays, mapVersion, mappedAgain, preview, unsigned, warnings } = row;
   return {
-    ...showSummary(row),
+    ...showSummary(row, waiting.get(row.seq) ?? null),
     replays,
     mapVersion,
     mappedAgain,

@@ -14,6 +14,7 @@ import { firstSeqSince, pageByName } from "../store/walk.ts";
 import { describeTrigger } from "../trigger/registry.ts";
 import { standingProblemsOf } from "../watch/problem.ts";
 import type { Definition } from "./definition-shape.ts";
+import { tellNextTick } from "./next-tick.ts";
 import { overlaps, RELAY, type RelayRow, receiverUrl, relayTarget } from "./relay.ts";
 import { listRelayProblems } from "./unsigned-rule.ts";
 
@@ -43,6 +44,8 @@ const item = {
   origin: Type.Object({ kind: oneOf(["file", "dashboard"]), at: time }),
   /** Receivers alone. */
   receiverUrl: Type.Optional(Type.String()),
+  /** Schedules alone; `at`: null while it is paused or its environment on hold. */
+  nextTick: Type.Optional(Type.Object({ at: timeOrNull, message: Type.String() })),
   lastEventAt: timeOrNull,
   last24h: relayCounts,
 };
@@ -127,7 +130,7 @@ async function showRows(tx: Reader, context: ViewContext, rows: readonly RelayRo
 const NOTHING_YET: RelayCounts = { done: 0, failed: 0, dead: 0, waiting: 0 };
 
 function viewItem(
-  { environment, baseUrl }: ViewContext,
+  { environment, baseUrl, nowMs }: ViewContext,
   row: RelayRow,
   lastEventAt: number | null,
   last24h: RelayCounts,
@@ -144,6 +147,7 @@ function viewItem(
     version: row.version,
     origin: { kind: row.originKind, at: toIso(row.originAt) },
     ...(isReceiver ? { receiverUrl: receiverUrl(baseUrl, environment.appId, row.name) } : {}),
+    ...(trigger.kind === "schedule" ? { nextTick: tellNextTick(trigger, row, environment, nowMs) } : {}),
     lastEventAt: toIsoOrNull(lastEventAt),
     last24h,
   };

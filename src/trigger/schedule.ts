@@ -4,6 +4,7 @@
  * Source: the specification's "Triggers".
  */
 import { Type } from "typebox";
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "../ground/limit.ts";
 import type { Problem } from "../ground/refusal.ts";
 import type { TriggerType } from "./contract.ts";
 
@@ -106,6 +107,32 @@ export function cronOf({ every, at = "00:00", on = "monday" }: ScheduleTrigger):
   if (every === "1d") return `0 ${minute} ${hour} * * *`;
   if (every === "1w") return `0 ${minute} ${hour} * * ${WEEKDAYS.indexOf(on)}`;
   return CRON[every];
+}
+
+/** Of the periods; in UTC every day has as many. */
+const LENGTH_MS: Readonly<Record<Every, number>> = {
+  "15m": 15 * MINUTE_MS,
+  "30m": 30 * MINUTE_MS,
+  "1h": HOUR_MS,
+  "6h": 6 * HOUR_MS,
+  "12h": 12 * HOUR_MS,
+  "1d": DAY_MS,
+  "1w": 7 * DAY_MS,
+};
+/** 1970-01-01. */
+const EPOCH_WEEKDAY = WEEKDAYS.indexOf("thursday");
+
+/** When the period that `ms` lies in began, and when the next one begins: what `cronOf` says too, without its cost. */
+export function periodAround(
+  { every, at = "00:00", on = "monday" }: ScheduleTrigger,
+  ms: number,
+): { startMs: number; nextMs: number } {
+  const [hour = 0, minute = 0] = at.split(":").map(Number);
+  const days = every === "1w" ? WEEKDAYS.indexOf(on) - EPOCH_WEEKDAY : 0;
+  const offsetMs = every === "1d" || every === "1w" ? days * DAY_MS + hour * HOUR_MS + minute * MINUTE_MS : 0;
+  const lengthMs = LENGTH_MS[every];
+  const startMs = Math.floor((ms - offsetMs) / lengthMs) * lengthMs + offsetMs;
+  return { startMs, nextMs: startMs + lengthMs };
 }
 
 const IN_WORDS: Readonly<Record<Exclude<Every, "1d" | "1w">, string>> = {

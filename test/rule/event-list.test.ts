@@ -239,6 +239,7 @@ describe("an item and the view", () => {
         reason: "http_error",
         attempts: 7,
         nextAttemptAt: null,
+        waits: null,
         person: { id: "per_1", email: "Ada@example.com" },
         truncated: true,
         warnings: 2,

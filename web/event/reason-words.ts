@@ -70,7 +70,7 @@ function explainWaiting(event: Event, brake: Brake, now: number): string {
   }
   return event.replays > 0 && event.attempts === 0
     ? "It was replayed and waits for its turn."
-    : `It waits for its turn.${failed}`;
+    : `${event.waits?.for === "turn" ? event.waits.message : "It waits for its turn."}${failed}`;
 }
 
 function explainDone(event: Event): string {

@@ -1,0 +1,163 @@
+/** Waiting said: what a queued event waits for, and when a schedule ticks next, in the API and in the commands. */
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { DAY_MS, HOUR_MS } from "../../src/ground/limit.ts";
+import { Period } from "../../src/schedule/schedule.ts";
+import { periodAround, type ScheduleTrigger } from "../../src/trigger/schedule.ts";
+import { runCommand } from "../kit/cli-world.ts";
+import { makeOrders, receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
+import { type RunningService, startRunningService } from "../kit/running-service.ts";
+import { START_MS, settle } from "../kit/virtual-clock.ts";
+
+let running: RunningService;
+
+beforeEach(async () => {
+  running = await startRunningService();
+  await makeOrders(running);
+});
+
+afterEach(async () => {
+  await running[Symbol.asyncDispose]();
+});
+
+async function send(id: string): Promise<string> {
+  const { status, body } = await running.hook("orders", signedCall({ id }));
+  expect(status).toBe(200);
+  await settle();
+  return body.eventId;
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: read as JSON
+const showEvent = async (id: string): Promise<any> => (await running.api("GET", `/events/${id}`)).body.event;
+const pause = () => running.api("POST", "/relays/orders/pause", {});
+
+async function hold(held: boolean): Promise<void> {
+  const { version } = (await running.api("GET", "/settings")).body.settings;
+  expect((await running.api("PUT", "/settings", { version, held })).status).toBe(200);
+}
+
+const run = async (...line: string[]): Promise<string> =>
+  (await runCommand(["events", ...line, "--data-dir", running.dataDir], { cwd: running.dataDir, clock: running.clock })).said;
+
+describe("a queued event says what it waits for", () => {
+  const CALL = { actions: [{ type: "call_url", url: "https://gone.example.com/x" }] };
+  const DROPS = "2026-02-14T12:00:00.000Z";
+  const rows: [string, Record<string, unknown>, () => Promise<unknown>, Record<string, unknown>, string][] = [
+    [
+      "a pause",
+      {},
+      pause,
+      {
+        for: "pause",
+        until: null,
+        ahead: null,
+        dropsAt: DROPS,
+        message: `Its relay is paused: it runs when you resume orders on the relay's page in the dashboard (POST …/resume), and is dropped at ${DROPS} if it waits until then.`,
+      },
+      "waits: paused",
+    ],
+    [
+      "a hold, whether the relay is paused or not",
+      {},
+      async () => [await pause(), await hold(true)],
+      {
+        for: "hold",
+        until: null,
+        ahead: null,
+        dropsAt: DROPS,
+        message: `The environment is on hold since 2026-01-15T12:00:00.000Z: it runs when the hold is released (PUT …/settings with held: false), and is dropped at ${DROPS} if it waits until then.`,
+      },
+      "waits: on hold",
+    ],
+    [
+      "its retry",
+      CALL,
+      async () => undefined,
+      { for: "retry", until: "2026-01-15T12:01:00.000Z", ahead: null, dropsAt: null, message: "It is tried again at 2026-01-15T12:01:00.000Z." },
+      "unresolvable, next try 2026-01-15T12:01:00.000Z",
+    ],
+  ];
+  test.each(rows)("%s", async (_rule, definition, change, waits, words) => {
+    await saveRelay(running, receiverDefinition(definition));
+    await change();
+    const id = await send("a");
+    if (waits.for === "retry") await running.drain();
+    expect((await showEvent(id)).waits).toEqual(waits);
+    expect((await running.api("GET", "/events")).body.items[0].waits).toEqual(waits);
+    expect((await run("list")).split("\n")[1]).toEndWith(words);
+    const shown = await run("show", id);
+    if (waits.for === "retry") expect(shown).toContain("next try  2026-01-15T12:01:00.000Z");
+    else expect(shown).toContain(`waits     ${waits.message}`);
+  });
+
+  test("its turn behind others of its relay, with how many", async () => {
+    await saveRelay(running, receiverDefinition({}));
+    await pause();
+    const ids = [await send("a"), await send("b"), await send("c")];
+    await running.service.runner.stop();
+    await running.api("POST", "/relays/orders/resume", {});
+    const waits = await Promise.all(ids.map(async (id) => (await showEvent(id)).waits));
+    expect(waits.map(({ for: what, ahead, message }) => [what, ahead, message])).toEqual([
+      ["turn", 0, "It is its relay's next."],
+      ["turn", 1, "It waits for its turn: 1 event of its relay is before it."],
+      ["turn", 2, "It waits for its turn: 2 events of its relay are before it."],
+    ]);
+    // biome-ignore lint/suspicious/noExplicitAny: read as JSON
+    expect((await running.api("GET", "/events")).body.items.map((item: any) => item.waits.ahead)).toEqual([2, 1, 0]);
+    expect((await run("list")).split("\n")[1]).toEndWith("waits: behind 2");
+  });
+
+  test("nothing once it ended", async () => {
+    await saveRelay(running, receiverDefinition({}));
+    const id = await send("a");
+    await running.drain();
+    expect((await showEvent(id)).waits).toBeNull();
+  });
+});
+
+describe("a schedule says when it ticks next", () => {
+  const next = async () => (await running.api("GET", "/relays/nightly")).body.relay.nextTick;
+  const write = { type: "write_record", collection: "orders", data: { order: "x" } };
+
+  beforeEach(async () => {
+    const definition = { name: "nightly", trigger: { kind: "schedule", every: "1d", at: "09:00" }, actions: [write] };
+    expect((await running.api("POST", "/relays", { definition })).status).toBe(201);
+  });
+
+  test("and why the period it was made in has no tick", async () => {
+    expect(await next()).toEqual({
+      at: "2026-01-16T09:00:00.000Z",
+      message:
+        "The next tick is at 2026-01-16T09:00:00.000Z: the period that began at 2026-01-15T09:00:00.000Z has none, because the schedule was made, changed or resumed after that, at 2026-01-15T12:00:00.000Z.",
+    });
+    await running.clock.advance(22 * HOUR_MS);
+    await running.drain();
+    expect(await next()).toEqual({ at: "2026-01-17T09:00:00.000Z", message: "The next tick is at 2026-01-17T09:00:00.000Z." });
+    expect((await running.api("GET", "/relays")).body.items[0].nextTick).toEqual(await next());
+  });
+
+  test("and that a paused or held one has none", async () => {
+    await running.api("POST", "/relays/nightly/pause", {});
+    expect(await next()).toMatchObject({ at: null, message: expect.stringMatching(/^The relay is paused: ticks are not recorded/) });
+    await hold(true);
+    expect(await next()).toMatchObject({ at: null, message: expect.stringMatching(/^The environment is on hold: ticks are not recorded/) });
+  });
+
+  test("a receiver has none", async () => {
+    await saveRelay(running, receiverDefinition({}));
+    expect((await running.api("GET", "/relays/orders")).body.relay).not.toHaveProperty("nextTick");
+  });
+
+  const triggers: ScheduleTrigger[] = [
+    ...(["15m", "30m", "1h", "6h", "12h", "1d", "1w"] as const).map((every): ScheduleTrigger => ({ kind: "schedule", every })),
+    { kind: "schedule", every: "1d", at: "23:59" },
+    { kind: "schedule", every: "1w", at: "09:30", on: "sunday" },
+    { kind: "schedule", every: "1w", at: "00:00", on: "saturday" },
+  ];
+  test.each(triggers.map((trigger) => [JSON.stringify(trigger), trigger] as const))("as the clock of the scheduler does: %s", (_name, trigger) => {
+    const period = new Period(trigger);
+    for (let step = 0; step < 60; step++) {
+      const ms = START_MS + step * (DAY_MS / 5 + 7_919_000) + (step % 3);
+      expect(periodAround(trigger, ms)).toEqual({ startMs: period.startAt(ms), nextMs: period.nextAfter(ms) });
+    }
+  });
+});
