@@ -193,6 +193,7 @@ async function startOnce(
     clock,
     relays,
     log,
+    sealer,
     limits: config.limits,
     local,
     teller,

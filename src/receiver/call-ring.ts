@@ -38,6 +38,8 @@ interface RingDeps {
   relays: LiveRelays;
   /** Local development. */
   local: boolean;
+  /** Resolves when the causes that are looked into now are found. */
+  causesFound(): Promise<void>;
   /** Told of calls that became no event, a moment after them. */
   teller: CallTeller;
 }
@@ -64,6 +66,8 @@ export class CallRing {
   /** By app and name. */
   #unknown = new Map<string, UnknownCall>();
   #kinds = new Map<string, Kind>();
+  /** Calls whose cause is looked into: they wait for the next write. */
+  readonly #unexplained = new Set<RecentCall>();
 
   constructor(deps: RingDeps) {
     this.#deps = deps;
@@ -93,6 +97,19 @@ export class CallRing {
     const call = this.#callOf(relay, noted);
     if (isCapped) this.#addCapped(relay, call);
     else this.#add(relay, call);
+  }
+
+  /** As `noteRefused`, of a call that is under no cap and whose cause is still looked into; the answer takes what was found. */
+  noteUnexplained({ relay, code, cause }: RefusedBy, source: string): (found: string) => void {
+    const call = this.#callOf(relay, { outcome: "refused", code, cause, source });
+    this.#keep(call);
+    this.#unexplained.add(call);
+    this.#behind.arm();
+    return (found) => {
+      this.#unexplained.delete(call);
+      call.cause = cutToLine(found, MAX_CAUSE_CHARS);
+      this.#tally(relay, call);
+    };
   }
 
   /** Notes a call to a name that no receiver has; whom it concerns is looked up when it is written. */
@@ -134,13 +151,17 @@ export class CallRing {
   }
 
   #add(relay: LiveRelay, call: RecentCall): void {
+    this.#keep(call);
+    this.#tally(relay, call);
+  }
+
+  #keep(call: RecentCall): void {
     const calls = this.#noted.get(call.environmentId);
     if (calls === undefined) this.#noted.set(call.environmentId, [call]);
     else {
       calls.push(call);
       if (calls.length >= 2 * MAX_RECENT_CALLS) calls.splice(0, MAX_RECENT_CALLS);
     }
-    this.#tally(relay, call);
   }
 
   #addCapped(relay: LiveRelay, call: RecentCall): void {
@@ -183,12 +204,25 @@ export class CallRing {
     }
   }
 
-  async #write(): Promise<void> {
-    this.#tell();
+  /** The calls to be written, by environment. */
+  #takeNoted(): Map<number, RecentCall[]> {
     const noted = this.#noted;
+    this.#noted = new Map();
+    for (const call of this.#unexplained) {
+      const calls = noted.get(call.environmentId) ?? [];
+      const at = calls.indexOf(call);
+      if (at >= 0) calls.splice(at, 1);
+      this.#keep(call);
+    }
+    return noted;
+  }
+
+  async #write(): Promise<void> {
+    await this.#deps.causesFound();
+    this.#tell();
+    const noted = this.#takeNoted();
     const unknown = this.#unknown;
     if (noted.size === 0 && unknown.size === 0) return;
-    this.#noted = new Map();
     this.#capped = new Map();
     this.#unknown = new Map();
     try {

@@ -47,6 +47,8 @@ interface Health {
   row: HealthRow;
   refusedSinceMonotonicMs: number;
   refusedAtMonotonicMs: number;
+  /** Why one of those calls was refused, as it was found by looking into it. */
+  found: string | null;
   /** As the database has it. */
   storedAcceptedAt: number | null;
 }
@@ -94,6 +96,7 @@ export class ReceiverHealth {
         row,
         refusedSinceMonotonicMs: on(row.refusedSince),
         refusedAtMonotonicMs: on(row.refusedAt),
+        found: null,
         storedAcceptedAt: row.acceptedAt,
       });
     }
@@ -108,13 +111,20 @@ export class ReceiverHealth {
 
   /** A call verified, whatever becomes of it. */
   accept(relay: LiveRelay, nowMs: number): void {
-    const { row } = this.#of(relay.id);
+    const health = this.#of(relay.id);
+    const { row } = health;
     row.acceptedAt = nowMs;
     if (row.refusedSince !== null) {
+      health.found = null;
       this.#note(row, { refusedSince: null, refusedCount: 0, refusedAt: null });
     }
     if (this.#standing.size > 0)
       this.#clear(relay, "relay_refusing", `${relay.name} accepts calls again: one verified.`);
+  }
+
+  /** When a call of the relay last verified; null: none did that is known of. */
+  acceptedAt(relay: LiveRelay): number | null {
+    return this.#of(relay.id).row.acceptedAt;
   }
 
   /** An event of the relay was stored. */
@@ -135,7 +145,15 @@ export class ReceiverHealth {
     this.#note(row, { refusedSince, refusedCount: goesOn ? row.refusedCount + 1 : 1, refusedAt: nowMs });
     if (monotonicMs - health.refusedSinceMonotonicMs < MIN_RUN_MS || row.refusedCount < MIN_RUN_CALLS) return;
     if (this.#standing.has(keyOf(problemOf(relay, "relay_refusing")))) return;
-    this.raise(relay, "relay_refusing", tellRefusing(relay.name, refusedSince, row.refusedCount, cause));
+    const why =
+      health.found === null ? `the last one because ${cause}` : `one of them because ${health.found}`;
+    this.raise(relay, "relay_refusing", tellRefusing(relay.name, refusedSince, row.refusedCount, why));
+  }
+
+  /** Why a call was refused was found by looking into it. */
+  find(relay: LiveRelay, cause: string): void {
+    const health = this.#of(relay.id);
+    if (health.row.refusedSince !== null) health.found = cause;
   }
 
   /** Raises the problem unless it stands. */
@@ -167,7 +185,13 @@ export class ReceiverHealth {
     let health = this.#health.get(relayId);
     if (health === undefined) {
       const row = { id: relayId, refusedSince: null, refusedCount: 0, refusedAt: null, acceptedAt: null };
-      health = { row, refusedSinceMonotonicMs: 0, refusedAtMonotonicMs: 0, storedAcceptedAt: null };
+      health = {
+        row,
+        refusedSinceMonotonicMs: 0,
+        refusedAtMonotonicMs: 0,
+        found: null,
+        storedAcceptedAt: null,
+      };
       this.#health.set(relayId, health);
     }
     return health;
@@ -244,6 +268,6 @@ function keyOf({ environmentId, code, target }: ProblemKey): string {
   return `${code} ${environmentId} ${target}`;
 }
 
-function tellRefusing(name: string, sinceMs: number, calls: number, cause: string): string {
-  return `${name} has refused every call since ${toIso(sinceMs)}, ${calls} so far, the last one because ${cause}: compare the relay's secret and recipe with the sender's, and see its recent calls.`;
+function tellRefusing(name: string, sinceMs: number, calls: number, why: string): string {
+  return `${name} has refused every call since ${toIso(sinceMs)}, ${calls} so far, ${why}: compare the relay's secret and recipe with the sender's, and see its recent calls.`;
 }

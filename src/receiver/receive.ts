@@ -9,18 +9,20 @@ import { Limiter } from "../ground/limiter.ts";
 import type { Log } from "../ground/log.ts";
 import { Refusal } from "../ground/refusal.ts";
 import type { LiveRelay, LiveRelays } from "../relay/live-relay.ts";
+import type { Sealer } from "../secret/seal.ts";
 import { type Store, StoreUnavailable } from "../store/port.ts";
 import { ReceivedBody, receiveCall } from "../verify/received-call.ts";
 import { Acceptance, type ReceiverAnswer, type VerifiedCall } from "./accept.ts";
 import { CallRing, type CallTeller } from "./call-ring.ts";
+import { CauseFinder } from "./cause.ts";
 import { ReceiverHealth } from "./health.ts";
 import {
   explainToCaller,
   explainToOwner,
-  type RefusedBy,
   refuseFullSource,
   refuseLargeBody,
   refuseUnknownReceiver,
+  type UnverifiedBy,
 } from "./refusal.ts";
 import { SilenceWatch } from "./silence.ts";
 
@@ -43,6 +45,8 @@ interface ReceiverDeps {
   clock: Clock;
   relays: LiveRelays;
   log: Log;
+  /** Opens the secrets that a refused call is tried with. */
+  sealer: Sealer;
   limits: Pick<
     RaisableLimits,
     "verifiedEventsPerMinute" | "eventlessCallsPerMinute" | "unverifiedCallsPerMinute"
@@ -63,6 +67,7 @@ export class Receiver {
   readonly #health: ReceiverHealth;
   readonly #silence: SilenceWatch;
   readonly #acceptance: Acceptance;
+  readonly #causes: CauseFinder;
 
   constructor(deps: ReceiverDeps) {
     this.#deps = deps;
@@ -74,7 +79,8 @@ export class Receiver {
       MAX_SOURCES,
       "lets in",
     );
-    this.#ring = new CallRing(deps);
+    this.#causes = new CauseFinder(deps);
+    this.#ring = new CallRing({ ...deps, causesFound: () => this.#causes.settle() });
     this.#health = new ReceiverHealth(deps);
     this.#silence = new SilenceWatch(deps, this.#health);
     this.#acceptance = new Acceptance({
@@ -151,7 +157,7 @@ export class Receiver {
   async #verify(request: ReceiverRequest): Promise<VerifiedCall> {
     const snapshot = await this.#deps.relays.current();
     const nowMs = this.#deps.clock.now();
-    const refused: RefusedBy[] = [];
+    const refused: UnverifiedBy[] = [];
     const relays = snapshot.receiversOf(request.appId, request.name);
     const { headers, search } = request;
     let [spentUs, looks] = [0, true];
@@ -181,9 +187,30 @@ export class Receiver {
     const refusal = this.#countUnverified(request.source(), explainToCaller(refused));
     for (const by of refused) {
       this.#health.refuse(by.relay, by.cause);
-      this.#ring.noteRefused(by, request.source(), refusal);
+      this.#noteUnverified(by, request, refusal, nowMs);
     }
     throw refusal;
+  }
+
+  /** Notes it with its cause, which is looked into behind the answer where there is room for that. */
+  #noteUnverified(by: UnverifiedBy, request: ReceiverRequest, refusal: Refusal, nowMs: number): void {
+    const { body, search } = request;
+    const source = request.source();
+    const mayFind = refusal.code !== "source_capped" && by.open && by.code === "bad_signature";
+    if (!mayFind || !this.#causes.hasRoom(body.byteLength)) {
+      this.#ring.noteRefused(by, source, refusal);
+      return;
+    }
+    const note = this.#ring.noteUnexplained(by, source);
+    const { url: receiverUrl, bodies: kinds } = by.relay.receiver;
+    const headers = new Headers(request.headers);
+    const call = receiveCall({ headers, body, kinds, search, receiverUrl, nowMs });
+    const tell = (cause: string, solved: boolean): void => {
+      if (solved) this.#health.find(by.relay, cause);
+      note(cause);
+    };
+    const acceptedAt = this.#health.acceptedAt(by.relay);
+    this.#causes.add({ by, call, headers: [...headers], acceptedAt, tell });
   }
 
   /** Throws where the address has made so many unverified calls that nothing costly is done for another, right or wrong. */

@@ -17,6 +17,15 @@ export interface RefusedBy {
   cause: string;
 }
 
+/** As `RefusedBy`, of a call whose signature was looked at, or whose relay verifies nothing. */
+export interface UnverifiedBy extends RefusedBy {
+  relay: ReceiverRelay;
+  /** Whether the relay verifies calls at all. */
+  open: boolean;
+  /** Whether a proof was where it is looked for, and did not match. */
+  unmatched: boolean;
+}
+
 const CLOSED_CAUSES: Readonly<Record<Closed, string>> = {
   scheme_renamed:
     "the relay is stored under the old scheme name; save its definition with the scheme signature",
@@ -27,11 +36,14 @@ const CLOSED_CAUSES: Readonly<Record<Closed, string>> = {
 };
 
 /** What an owner is told of a call that his relay did not verify; `verdict` is null where it verifies nothing at all. */
-export function explainToOwner(relay: ReceiverRelay, verdict: Refused | null): RefusedBy {
-  if (verdict !== null) return { relay, code: verdict.code, cause: verdict.cause };
+export function explainToOwner(relay: ReceiverRelay, verdict: Refused | null): UnverifiedBy {
+  if (verdict !== null) {
+    const { code, cause, unmatched = false } = verdict;
+    return { relay, code, cause, open: true, unmatched };
+  }
   const closed = relay.receiver.closed ?? "no_secret";
   const code = closed === "scheme_renamed" ? closed : "bad_signature";
-  return { relay, code, cause: CLOSED_CAUSES[closed] };
+  return { relay, code, cause: CLOSED_CAUSES[closed], open: false, unmatched: false };
 }
 
 /** What the caller is told of a call that verified in no environment. */

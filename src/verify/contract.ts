@@ -49,6 +49,8 @@ export type Verdict =
       code: "bad_signature" | "too_many_signatures" | "invalid_json";
       /** Why, in words for the owner's eyes (never a secret, never a body): "header x-signature is missing". */
       cause: string;
+      /** A proof was where it is looked for, and did not match. */
+      unmatched?: boolean;
     };
 
 export type Verified = Extract<Verdict, { verified: true }>;
@@ -110,6 +112,11 @@ export interface Scheme<Fields = unknown> {
 /** A cause is for the owner: never a secret, never a body. */
 export function badSignature(cause: string): Verdict {
   return { verified: false, code: "bad_signature", cause };
+}
+
+/** As `badSignature`, where a proof was there and is not the secret's. */
+export function unmatchedSignature(cause: string): Verdict {
+  return { verified: false, code: "bad_signature", cause, unmatched: true };
 }
 
 /** A verifier that refuses every call, for a secret that cannot verify anything. */

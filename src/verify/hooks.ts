@@ -13,6 +13,7 @@ import {
   type ReceivedCall,
   refuseEveryCall,
   type Scheme,
+  unmatchedSignature,
   type Verdict,
   type Verifier,
 } from "./contract.ts";
@@ -64,10 +65,20 @@ function findFamily(call: ReceivedCall): Family | null {
   return null;
 }
 
+/** Which of three headers did not come, where any of a family did. */
+function tellMissing(call: ReceivedCall): string {
+  for (const names of FAMILIES) {
+    const all = Object.values(names);
+    const missing = all.filter((name) => (call.header(name) ?? "") === "");
+    if (missing.length < all.length)
+      return `of the headers ${all.join(", ")} ${missing.join(" and ")} ${missing.length === 1 ? "is" : "are"} missing`;
+  }
+  return "headers hooks-id, hooks-timestamp and hooks-signature are not all there";
+}
+
 function verifyCall(call: ReceivedCall, check: SignatureCheck): Verdict {
   const found = findFamily(call);
-  if (found === null)
-    return badSignature("headers hooks-id, hooks-timestamp and hooks-signature are not all there");
+  if (found === null) return badSignature(tellMissing(call));
   const entries = found.signature.split(" ").filter((entry) => entry !== "");
   if (entries.length > MAX_SIGNATURES) {
     return {
@@ -84,7 +95,7 @@ function verifyCall(call: ReceivedCall, check: SignatureCheck): Verdict {
   const makeText = () => ({ head: `${found.id}.${timestamp.digits}.`, tail: call.body });
   call.charge(check.costUs(call.body.byteLength, signatures.length));
   if (!check.matches(makeText, signatures))
-    return badSignature("the signature does not match; the secret differs from the sender's");
+    return unmatchedSignature("the signature does not match; the secret differs from the sender's");
   return { verified: true, onceText: null, expiresAtMs: timestamp.expiresAtMs, senderEventId: found.id };
 }
 

@@ -11,6 +11,7 @@ import {
   type ParsedBody,
   type ReceivedCall,
   refuseEveryCall,
+  unmatchedSignature,
   type Verdict,
   type Verifier,
 } from "./contract.ts";
@@ -107,7 +108,9 @@ class RecipeVerifier implements Verifier {
     };
     call.charge(this.#check.costUs(call.body.byteLength, found.signatures.length));
     if (!this.#check.matches(makeText, found.signatures)) {
-      return badSignature("the signature does not match; the secret or the recipe differs from the sender's");
+      return unmatchedSignature(
+        "the signature does not match; the secret or the recipe differs from the sender's",
+      );
     }
     return {
       verified: true,

@@ -4,7 +4,7 @@
  */
 import { timingSafeEqual } from "node:crypto";
 import { Type } from "typebox";
-import { badSignature, refuseEveryCall, type Scheme, type Verifier } from "./contract.ts";
+import { badSignature, refuseEveryCall, type Scheme, unmatchedSignature, type Verifier } from "./contract.ts";
 import { headerNameShape } from "./signature.ts";
 
 interface SharedTokenFields {
@@ -26,14 +26,16 @@ function prepare(fields: SharedTokenFields, secret: string): Verifier {
     const bytes = Buffer.from(given);
     return bytes.length === expected.length && timingSafeEqual(bytes, expected);
   };
-  const mismatch = badSignature(`the token is neither in header ${header} nor in query parameter ${query}`);
+  const other = unmatchedSignature(`what header ${header} holds is not the secret`);
+  const missing = badSignature(`the token is neither in header ${header} nor in query parameter ${query}`);
   return {
     verify(call) {
       const inHeader = call.header(header);
       const matches =
         (inHeader !== null && isToken(inHeader)) ||
         (call.search !== "" && new URLSearchParams(call.search).getAll(query).some(isToken));
-      return matches ? { verified: true, onceText: null, expiresAtMs: null, senderEventId: null } : mismatch;
+      if (matches) return { verified: true, onceText: null, expiresAtMs: null, senderEventId: null };
+      return inHeader === null ? missing : other;
     },
   };
 }

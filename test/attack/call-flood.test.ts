@@ -167,9 +167,19 @@ describe("nothing that costs more than a millisecond is computed before the addr
   });
 
   test("a good one of another address is taken, from however many addresses bad ones flood", async () => {
-    const { store, relays, log } = running.service;
+    const { store, relays, log, sealer } = running.service;
     const limits = { ...LIMITS, unverifiedCallsPerMinute: 1 };
-    const flooded = new Receiver({ store, clock: running.clock, relays, log, limits, local: false, teller: SILENT_TELLER, onCall: () => undefined });
+    const flooded = new Receiver({
+      store,
+      clock: running.clock,
+      relays,
+      log,
+      sealer,
+      limits,
+      local: false,
+      teller: SILENT_TELLER,
+      onCall: () => undefined,
+    });
     const isRefused = (source: string) => flooded.requireReceiver(APP, "none", () => source).catch(({ code }: Refusal) => code);
     for (let n = 0; n < 60_000; n++) await isRefused(`2001:db8:${n.toString(16)}::/64`);
     expect(await isRefused("2001:db8:ea5f::/64")).toBe("source_capped");
@@ -179,6 +189,56 @@ describe("nothing that costs more than a millisecond is computed before the addr
     expect(await isRefused("203.0.113.9")).toBe("unknown_receiver");
     await flooded.stop();
   });
+});
+
+describe("why a call was refused is looked into behind its answer, and a flood of them is not", () => {
+  const flood = async (flooded: Receiver, count: number, body: Uint8Array, from = 0): Promise<string[]> => {
+    const headers = new Headers({ "x-signature": "0".repeat(64) });
+    const answers: string[] = [];
+    for (let n = from; n < from + count; n++) {
+      const call = { appId: APP, name: "orders", headers, body, search: "", source: () => `2001:db8:${n.toString(16)}::/64` };
+      answers.push(
+        await flooded.receive(call).then(
+          () => "taken",
+          ({ code }: Refusal) => code,
+        ),
+      );
+    }
+    return answers;
+  };
+  const start = async (): Promise<Receiver> => {
+    const { store, relays, log, sealer } = running.service;
+    await saveRelay(running, receiverDefinition({ actions: CALL }));
+    const ports = { local: false, teller: SILENT_TELLER, onCall: () => undefined };
+    return new Receiver({ store, clock: running.clock, relays, log, sealer, limits: LIMITS, ...ports });
+  };
+  const lookedInto = async (): Promise<number> => {
+    const rows = await running.rows<{ cause: string }>("SELECT cause FROM recent_call");
+    return rows.filter(({ cause }) => cause.includes("no call has verified here yet")).length;
+  };
+
+  test("all of a few are", async () => {
+    const flooded = await start();
+    expect(new Set(await flood(flooded, 10, bytes("{}")))).toEqual(new Set(["bad_signature"]));
+    await flooded.writeRecentCalls();
+    expect(await lookedInto()).toBe(10);
+    await flooded.stop();
+  });
+
+  test("of ten thousand in a moment a few are, for less than a second of work in all, and the others keep the plain cause", async () => {
+    const flooded = await start();
+    const large = bytes(JSON.stringify({ more: "x".repeat(30_000) }));
+    for (let part = 0; part < 20; part++) {
+      expect(new Set(await flood(flooded, 500, large, part * 500))).toEqual(new Set(["bad_signature"]));
+      await running.rows("SELECT 1 FROM relay");
+    }
+    await flooded.writeRecentCalls();
+    expect(await lookedInto()).toBeLessThan(100);
+    const { headers, body } = signedCall({ id: "1", type: "paid" });
+    const good = { appId: APP, name: "orders", headers: new Headers(headers), body: bytes(body), search: "", source: () => "203.0.113.9" };
+    expect(await flooded.receive(good)).toMatchObject({ received: true });
+    await flooded.stop();
+  }, 60_000);
 });
 
 describe("what no signature could be is refused before a form's fields are read", () => {

@@ -45,7 +45,7 @@ describe("a call that became no event is listed with its cause", () => {
       {
         outcome: "refused",
         code: "bad_signature",
-        cause: "the signature does not match; the secret or the recipe differs from the sender's",
+        cause: "the signature does not match; the secret or the recipe differs from the sender's; no call has verified here yet",
       },
     ],
     [

@@ -37,6 +37,7 @@ async function startReceiver(): Promise<void> {
     store: fresh.store,
     clock: fresh.clock,
     relays,
+    sealer,
     log: createLog({ clock: fresh.clock, format: "json", sink: (line) => logged.push(line) }),
     limits: { ...DEFAULT_LIMITS, verifiedEventsPerMinute: 1_000_000, unverifiedCallsPerMinute: 1_000_000 },
     local: false,

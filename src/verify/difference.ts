@@ -1,0 +1,285 @@
+/**
+ * Why a call did not verify, found by trying: the signatures it carries against the texts that senders sign and the secrets that are at
+ * hand. What it tells is proved by a signature or a token that fits, and by nothing less. Nothing here makes a call verify, and no secret,
+ * value or body is in what it tells. It stops at no fit, so that its work says nothing, and at a bound of work.
+ */
+import { timingSafeEqual } from "node:crypto";
+import { scalarText } from "../ground/json.ts";
+import { MAX_TOLERANCE_SECONDS } from "../ground/limit.ts";
+import { decodeText } from "../ground/text.ts";
+import { parsePath } from "../template/template.ts";
+import {
+  boundHeaders,
+  type CarriedSignature,
+  type CarriedTimestamp,
+  findNearNames,
+  findSignatures,
+  findTimestamps,
+  findTokens,
+  type HeaderList,
+  type Place,
+  placeOf,
+} from "./carried.ts";
+import type { ReceivedCall, VerifyFields } from "./contract.ts";
+import { type Fit, listChanges, listTokenChanges, type Reading, type Way, wayOf } from "./fit.ts";
+import { computeHmac, type HmacHash, preparePublicKey } from "./proof.ts";
+import { joinFormParams, readBodyField, refuseManyFields } from "./received-call.ts";
+import { type Guess, guessSignedTexts, MAX_REWRITTEN_BYTES } from "./signed-guess.ts";
+
+/** A secret that may have been used. */
+export interface SecretAtHand {
+  text: string;
+  isPublicKey: boolean;
+  /** What it is called, completing "it verifies with …"; null: it is the one that the relay verifies with. */
+  called: string | null;
+}
+
+interface RefusedCall {
+  verify: VerifyFields;
+  call: ReceivedCall;
+  headers: HeaderList;
+  secrets: readonly SecretAtHand[];
+}
+
+export interface Difference {
+  /** What has to be otherwise for the call to verify, one phrase each; none: nothing but what it was refused for. null: nothing fits. */
+  changes: readonly string[] | null;
+  /** How far the call's timestamp is from now where that is what it was refused for, in seconds. */
+  secondsOff: number | null;
+  /** What trying took, in microseconds of work. */
+  spentUs: number;
+  /** Whether the call carries anything that could be a signature. */
+  carriesProof: boolean;
+  /** Headers that came and are named like the ones that were looked for and did not come. */
+  near: readonly string[];
+  /** Headers that were looked for and did not come. */
+  missing: readonly string[];
+}
+
+/** All that is done for one call, and in one stretch of the loop. */
+const MAX_TRIAL_US = 20_000;
+const MAX_STRETCH_US = 2_000;
+/** Beside the bytes of a text: its keyed state and the comparisons. */
+const HMAC_US = 4;
+const HASH_US_PER_KB = 2;
+const CURVE_US = 150;
+const MIN_KEY_BYTES = 12;
+const MAX_QUERY_FIELDS = 20;
+/** A larger body is not read for the fields that a recipe names. */
+const MAX_READ_BYTES = 64 * 1024;
+
+/** Tries; `turn` lets others have the loop. */
+export async function findDifference(refused: RefusedCall, turn: () => Promise<void>): Promise<Difference> {
+  const bounded = { ...refused, headers: boundHeaders(refused.headers) };
+  const { headers, verify } = bounded;
+  const way = wayOf(verify);
+  const names = new Set(headers.map(([name]) => name.toLowerCase()));
+  const isHere = (name: string): boolean => names.has(name.toLowerCase());
+  const missing = [
+    ...(way.headers.some(isHere) ? [] : way.headers),
+    ...way.beside.filter((one) => !isHere(one)),
+  ];
+  const effort = new Effort(turn);
+  const tokens = findTokenFits(bounded);
+  const { fits, carriesProof } = await findFits(bounded, way, effort);
+  const told = [...fits.flatMap((fit) => [listChanges(way, fit)]), ...tokens].filter((one) => one !== null);
+  const [fewest = null] = told.toSorted((one, other) => one.length - other.length);
+  const near = missing.length === 0 ? [] : findNearNames(headers, missing);
+  const right = fewest?.length === 0 ? fits.find((fit) => listChanges(way, fit)?.length === 0) : undefined;
+  const secondsOff = right === undefined ? null : findSecondsOff(right, bounded);
+  return { changes: fewest, secondsOff, spentUs: effort.spentUs, carriesProof, near, missing };
+}
+
+function findSecondsOff({ guess: { timestamp } }: Fit, { call, verify }: RefusedCall): number | null {
+  if (timestamp === null) return null;
+  const most = typeof verify.toleranceSeconds === "number" ? verify.toleranceSeconds : MAX_TOLERANCE_SECONDS;
+  const unitMs = timestamp.digits.length >= 12 ? 1 : 1000;
+  const seconds = Math.ceil(
+    Math.abs(Math.floor(call.nowMs / unitMs) - Number(timestamp.digits)) * (unitMs / 1000),
+  );
+  return seconds > most ? seconds : null;
+}
+
+/** Counts work; past the bound nothing more is done. */
+class Effort {
+  spentUs = 0;
+  #stretchUs = 0;
+  readonly #turn: () => Promise<void>;
+
+  constructor(turn: () => Promise<void>) {
+    this.#turn = turn;
+  }
+
+  /** Whether so much more may be done. */
+  async take(us: number): Promise<boolean> {
+    if (this.spentUs + us > MAX_TRIAL_US) return false;
+    this.spentUs += us;
+    this.#stretchUs += us;
+    if (this.#stretchUs > MAX_STRETCH_US) {
+      this.#stretchUs = 0;
+      await this.#turn();
+    }
+    return true;
+  }
+}
+
+/** The secret itself, sent in another place than the relay looks, or another secret in the right one. */
+function findTokenFits({ verify, call, headers, secrets }: RefusedCall): string[][] {
+  const query = [...new URLSearchParams(call.search)].slice(0, MAX_QUERY_FIELDS);
+  const carried: { place: Place | null; query: string | null; text: string }[] = [
+    ...findTokens(headers).map(({ place, text }) => ({ place, query: null, text })),
+    ...query.map(([name, text]) => ({ place: null, query: name, text })),
+  ];
+  const found: string[][] = [];
+  for (const { text: secret, called, isPublicKey } of secrets) {
+    if (isPublicKey) continue;
+    const bare = /^[A-Za-z]+ (?<rest>\S.*)$/.exec(secret)?.groups?.rest ?? null;
+    for (const { text, ...at } of carried) {
+      if (isSame(text, secret)) found.push(listTokenChanges(verify, { ...at, called, withoutWord: false }));
+      if (bare !== null && isSame(text, bare))
+        found.push(listTokenChanges(verify, { ...at, called, withoutWord: true }));
+    }
+  }
+  return found;
+}
+
+function isSame(one: string, other: string): boolean {
+  const [left, right] = [Buffer.from(one), Buffer.from(other)];
+  return left.length === right.length && timingSafeEqual(left, right);
+}
+
+const HASHES: ReadonlyMap<number, HmacHash> = new Map([
+  [20, "sha1"],
+  [32, "sha256"],
+  [64, "sha512"],
+]);
+
+async function findFits(refused: RefusedCall, way: Way, effort: Effort) {
+  const { headers, secrets, call } = refused;
+  const { signatureField, timestampField, tokenField } = way.fields;
+  const readsFields = (signatureField ?? timestampField ?? tokenField) !== undefined;
+  if (readsFields && call.body.byteLength > MAX_READ_BYTES) return { fits: [], carriesProof: true };
+  const guesses = guessSignedTexts(makeGuessing(refused, way));
+  const { header = null } = way.fields;
+  const text = signatureField === undefined ? null : readText(call, signatureField);
+  const field = text === null ? null : { place: placeOf(null, { field: signatureField ?? "" }), text };
+  const own = { encoding: way.encoding, header };
+  const macs = findSignatures(headers, field, { ...own, fits: (bytes) => HASHES.has(bytes) });
+  const signed = findSignatures(headers, field, { ...own, fits: (bytes) => bytes >= 64 && bytes <= 72 });
+  const fits: Fit[] = [];
+  for (const secret of secrets) {
+    // A secret that is not the relay's own is tried on what the relay's own signed text would be.
+    const texts = secret.called === null ? guesses : guesses.filter(({ payload }) => payload === way.payload);
+    if (secret.isPublicKey) fits.push(...(await tryPublicKey(secret, way, texts, signed, effort)));
+    else fits.push(...(await tryHmac(secret, texts, macs, effort)));
+  }
+  const keyed = secrets.some(({ isPublicKey }) => isPublicKey);
+  return { fits, carriesProof: keyed ? signed.length > 0 : macs.length > 0 };
+}
+
+async function tryHmac(
+  { text, called }: SecretAtHand,
+  guesses: readonly Guess[],
+  signatures: readonly CarriedSignature[],
+  effort: Effort,
+): Promise<Fit[]> {
+  const fits: Fit[] = [];
+  const hashes = new Set(signatures.flatMap(({ bytes }) => HASHES.get(bytes.length) ?? []));
+  for (const { reading, key } of readKeys(text)) {
+    for (const guess of guesses) {
+      for (const hash of hashes) {
+        const kb = (guess.text.head.length + guess.text.tail.byteLength) / 1024;
+        if (!(await effort.take(HMAC_US + kb * HASH_US_PER_KB))) return fits;
+        const mac = computeHmac(hash, key, guess.text);
+        for (const signature of signatures) {
+          if (signature.bytes.length !== mac.length || !timingSafeEqual(signature.bytes, mac)) continue;
+          fits.push({ signature, guess, algorithm: `hmac-${hash}`, called, reading });
+        }
+      }
+    }
+  }
+  return fits;
+}
+
+async function tryPublicKey(
+  { text, called }: SecretAtHand,
+  { algorithm }: Way,
+  guesses: readonly Guess[],
+  signatures: readonly CarriedSignature[],
+  effort: Effort,
+): Promise<Fit[]> {
+  const fits: Fit[] = [];
+  if (algorithm !== "ed25519" && algorithm !== "ecdsa-p256-sha256") return fits;
+  for (const signature of signatures) {
+    const check = preparePublicKey(algorithm, text, signature.encoding);
+    if (check === null) continue;
+    for (const guess of guesses) {
+      const kb = (guess.text.head.length + guess.text.tail.byteLength) / 1024;
+      if (!(await effort.take(CURVE_US + kb * HASH_US_PER_KB))) return fits;
+      if (check.matches(() => guess.text, [signature.text]))
+        fits.push({ signature, guess, algorithm, called, reading: "text" });
+    }
+  }
+  return fits;
+}
+
+/** Every way in which a secret's text can be a key. */
+function readKeys(text: string): { reading: Reading; key: string | Uint8Array }[] {
+  const keys: { reading: Reading; key: string | Uint8Array }[] = [{ reading: "text", key: text }];
+  const add = (reading: Reading, key: string | Uint8Array | null): void => {
+    if (key !== null && key.length >= MIN_KEY_BYTES) keys.push({ reading, key });
+  };
+  const quoted = /^(["'])(?<inner>.*)\1$/.exec(text)?.groups?.inner ?? null;
+  add("unquoted", quoted);
+  if (text.startsWith("whsec_")) {
+    const rest = text.slice("whsec_".length);
+    add("whsec", decodeText(rest, "base64"));
+    add("after_prefix", rest);
+  } else {
+    add("base64", decodeText(text, "base64"));
+    add("prefixed", `whsec_${text}`);
+    add("hex", decodeText(text, "hex"));
+  }
+  return keys;
+}
+
+function makeGuessing({ call, headers }: RefusedCall, way: Way) {
+  const { tokenField } = way.fields;
+  const readsBody = tokenField !== undefined || call.body.byteLength <= MAX_REWRITTEN_BYTES;
+  const isForm = call.isForm() && refuseManyFields(call.body) === null;
+  const parsed = readsBody || isForm ? call.parsed() : null;
+  const form = parsed?.ok ? parsed.form : null;
+  const token = tokenField === undefined ? null : readText(call, tokenField);
+  return {
+    own: way.payload,
+    headers,
+    timestamps: listTimestamps(call, headers, way),
+    body: call.body,
+    params: form === null ? null : joinFormParams(form),
+    token: token === null ? null : Buffer.from(token),
+    json: parsed?.ok && parsed.form === null ? parsed.value : undefined,
+    receiverUrl: call.receiverUrl,
+    search: call.search,
+  };
+}
+
+/** The relay's own timestamp first, whatever its digits; then what else could be one. */
+function listTimestamps(call: ReceivedCall, headers: HeaderList, { fields }: Way): CarriedTimestamp[] {
+  const { timestampField, timestampHeader } = fields;
+  const own: CarriedTimestamp[] = [];
+  const add = (place: Place, digits: string | null): void => {
+    if (digits !== null && /^\d{1,13}$/.test(digits)) own.push({ place, digits });
+  };
+  if (timestampField !== undefined)
+    add(placeOf(null, { field: timestampField }), readText(call, timestampField));
+  if (timestampHeader !== undefined) add(placeOf(timestampHeader), call.header(timestampHeader));
+  const all = [...own, ...findTimestamps(headers, fields.timestampKey ?? null)];
+  const keyOf = ({ place: at, digits: text }: CarriedTimestamp) =>
+    `${at.header?.toLowerCase()} ${at.field} ${at.key} ${text}`;
+  return [...new Map(all.map((one) => [keyOf(one), one])).values()];
+}
+
+function readText(call: ReceivedCall, field: string): string | null {
+  const path = parsePath(field);
+  return path === null ? null : scalarText(readBodyField(call.parsed(), path));
+}

@@ -1,0 +1,374 @@
+/** What an owner is told of a refused call: the difference that was found by trying, a row each; and what is not told, because it is not known. */
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { createHmac, generateKeyPairSync, sign } from "node:crypto";
+import { makeOrders, receiverDefinition, writeOrder } from "../kit/relay-definition.ts";
+import { APP, type RunningService, startRunningService } from "../kit/running-service.ts";
+import { START_MS } from "../kit/virtual-clock.ts";
+
+const SECRET = "Qk7bXFQsq4OKAPhAIVqsHMpkNhzCwRnS";
+const OTHER = "anotherSecretOfTwentyFour1";
+const WHSEC_KEY = "c2VjcmV0LWtleS1vZi1hLXNlbmRlci0wMTIzNDU2Nzg5";
+const NOW = String(START_MS / 1000);
+const URL_OF = `https://relay.example.test/hooks/${APP}/orders`;
+const BODY = '{"id":"a","type":"order.paid","note":"a: b, c"}';
+const JSON_TYPE = { "content-type": "application/json" };
+const WRONG = "the signature does not match; the secret or the recipe differs from the sender's";
+
+type Hash = "sha1" | "sha256" | "sha512";
+type Form = "hex" | "base64" | "base64url";
+const mac = (text: string, form: Form = "hex", hash: Hash = "sha256", key: string | Buffer = SECRET): string =>
+  createHmac(hash, key).update(text).digest(form);
+
+const PLAIN = { scheme: "signature", header: "x-signature", signedPayload: "{body}" };
+const TIMED = {
+  scheme: "signature",
+  header: "x-signature",
+  signatureKey: "v1",
+  timestampKey: "t",
+  signedPayload: "{timestamp}.{body}",
+};
+const SPLIT = {
+  scheme: "signature",
+  header: "x-signature",
+  timestampHeader: "x-timestamp",
+  signedPayload: "{timestamp}.{body}",
+};
+const BY_URL = { scheme: "signature", header: "x-signature", signedPayload: "{url}{body}" };
+
+interface Sent {
+  verify?: Record<string, unknown>;
+  secret?: string;
+  headers?: Record<string, string>;
+  body?: string;
+  search?: string;
+}
+
+let running: RunningService;
+
+beforeEach(async () => {
+  running = await startRunningService({ environments: ["development", "production"] });
+  await makeOrders(running);
+});
+
+afterEach(async () => {
+  await running[Symbol.asyncDispose]();
+});
+
+async function save(verify: Record<string, unknown>, secret: string | undefined, environment?: "production"): Promise<void> {
+  const definition = receiverDefinition({ verify, actions: [writeOrder] });
+  const saved = await running.api("POST", "/relays", { definition, ...(secret === undefined ? {} : { secret }) }, environment);
+  if (saved.status !== 201) throw new Error(JSON.stringify(saved.body));
+}
+
+const send = (sent: Sent) =>
+  running.hook("orders", {
+    headers: { ...JSON_TYPE, ...sent.headers },
+    body: sent.body ?? BODY,
+    ...(sent.search === undefined ? {} : { search: sent.search }),
+  });
+
+async function cause(environment: "development" | "production" = "development"): Promise<string> {
+  const { body } = await running.api("GET", "/calls", undefined, environment);
+  return body.items[0].cause;
+}
+
+const late = (seconds: number): string => String(START_MS / 1000 - seconds);
+const says = (change: string): string => `${WRONG}; it verifies with ${change}`;
+
+describe("the difference that makes a refused call verify is named", () => {
+  const rows: [string, Sent, string][] = [
+    [
+      "the body alone is signed",
+      { verify: TIMED, headers: { "x-signature": `t=${NOW},v1=${mac(BODY)}` } },
+      says("no timestampKey and signedPayload `{body}`"),
+    ],
+    [
+      "the timestamp is signed too",
+      { verify: PLAIN, headers: { "x-signature": mac(`${NOW}.${BODY}`), "x-timestamp": NOW } },
+      says("timestampHeader `x-timestamp` and signedPayload `{timestamp}.{body}`"),
+    ],
+    [
+      "nothing stands between timestamp and body",
+      { verify: SPLIT, headers: { "x-signature": mac(`${NOW}${BODY}`), "x-timestamp": NOW } },
+      says("signedPayload `{timestamp}{body}`"),
+    ],
+    [
+      "a word stands before the timestamp",
+      { verify: SPLIT, headers: { "x-signature": mac(`v0:${NOW}:${BODY}`), "x-timestamp": NOW } },
+      says("signedPayload `v0:{timestamp}:{body}`"),
+    ],
+    ["base64 in place of hex", { verify: PLAIN, headers: { "x-signature": mac(BODY, "base64") } }, says("encoding `base64`")],
+    ["hex in place of base64", { verify: { ...PLAIN, encoding: "base64" }, headers: { "x-signature": mac(BODY) } }, says("encoding `hex`")],
+    ["another hash", { verify: PLAIN, headers: { "x-signature": mac(BODY, "hex", "sha1") } }, says("algorithm `hmac-sha1`")],
+    [
+      "another hash and encoding",
+      { verify: PLAIN, headers: { "x-signature": mac(BODY, "base64", "sha512") } },
+      says("algorithm `hmac-sha512` and encoding `base64`"),
+    ],
+    ["a prefix the recipe does not name", { verify: PLAIN, headers: { "x-signature": `sha256=${mac(BODY)}` } }, says("signatureKey `sha256`")],
+    [
+      "no prefix where the recipe names one",
+      { verify: { ...PLAIN, signatureKey: "sha256" }, headers: { "x-signature": mac(BODY) } },
+      "header x-signature has no part named sha256; it verifies with no signatureKey",
+    ],
+    [
+      "another part's name",
+      { verify: TIMED, headers: { "x-signature": `t=${NOW},s=${mac(`${NOW}.${BODY}`)}` } },
+      "header x-signature has no part named v1; it verifies with signatureKey `s`",
+    ],
+    [
+      "another separator",
+      { verify: TIMED, headers: { "x-signature": `t=${NOW};v1=${mac(`${NOW}.${BODY}`)}` } },
+      "header x-signature has no part named v1; it verifies with separator `;`",
+    ],
+    [
+      "another header",
+      { verify: PLAIN, headers: { "x-hub-signature-256": `sha256=${mac(BODY)}` } },
+      "header x-signature is missing; it verifies with header `x-hub-signature-256` and signatureKey `sha256`",
+    ],
+    [
+      "another timestamp header",
+      { verify: SPLIT, headers: { "x-signature": mac(`${NOW}.${BODY}`), "x-request-timestamp": NOW } },
+      "the timestamp is missing or is not 1 to 13 digits; it verifies with timestampHeader `x-request-timestamp`",
+    ],
+    [
+      "the secret decoded from whsec_",
+      { verify: PLAIN, secret: `whsec_${WHSEC_KEY}`, headers: { "x-signature": mac(BODY, "hex", "sha256", Buffer.from(WHSEC_KEY, "base64")) } },
+      says("the secret decoded from the base64 behind whsec_, which a recipe does not do"),
+    ],
+    [
+      "the secret without whsec_",
+      { verify: PLAIN, secret: `whsec_${WHSEC_KEY}`, headers: { "x-signature": mac(BODY, "hex", "sha256", WHSEC_KEY) } },
+      says("the secret without whsec_ in front of it"),
+    ],
+    [
+      "the secret with whsec_",
+      { verify: PLAIN, secret: WHSEC_KEY, headers: { "x-signature": mac(BODY, "hex", "sha256", `whsec_${WHSEC_KEY}`) } },
+      says("the secret with whsec_ in front of it"),
+    ],
+    [
+      "the secret decoded from base64",
+      { verify: PLAIN, secret: WHSEC_KEY, headers: { "x-signature": mac(BODY, "hex", "sha256", Buffer.from(WHSEC_KEY, "base64")) } },
+      says("the secret decoded from base64, which a recipe does not do"),
+    ],
+    [
+      "a Standard Webhooks sender",
+      {
+        verify: PLAIN,
+        secret: `whsec_${WHSEC_KEY}`,
+        headers: {
+          "webhook-id": "msg_1",
+          "webhook-timestamp": NOW,
+          "webhook-signature": `v1,${mac(`msg_1.${NOW}.${BODY}`, "base64", "sha256", Buffer.from(WHSEC_KEY, "base64"))}`,
+        },
+      },
+      "header x-signature is missing; it verifies with scheme `hooks`",
+    ],
+    [
+      "a recipe's sender where the relay expects Standard Webhooks",
+      { verify: { scheme: "hooks" }, secret: `whsec_${WHSEC_KEY}`, headers: { "x-signature": mac(BODY, "hex", "sha256", `whsec_${WHSEC_KEY}`) } },
+      "headers hooks-id, hooks-timestamp and hooks-signature are not all there; it verifies with scheme `signature`, header `x-signature` and signedPayload `{body}`",
+    ],
+    [
+      "the secret itself is sent",
+      { verify: PLAIN, headers: { "x-token": SECRET } },
+      "header x-signature is missing; it verifies with scheme `shared_token` and header `x-token`",
+    ],
+    [
+      "a token in another header, behind a word",
+      { verify: { scheme: "shared_token" }, headers: { authorization: `Bearer ${SECRET}` } },
+      "the token is neither in header x-webhook-token nor in query parameter token; it verifies with header `authorization` and the secret stored together with the word that header `authorization` has in front of it",
+    ],
+    [
+      "a token in another query parameter",
+      { verify: { scheme: "shared_token" }, search: `?key=${SECRET}` },
+      "the token is neither in header x-webhook-token nor in query parameter token; it verifies with query `key`",
+    ],
+    [
+      "a token without the word it is stored with",
+      { verify: { scheme: "shared_token" }, secret: `Bearer ${SECRET}`, headers: { "x-webhook-token": SECRET } },
+      "what header x-webhook-token holds is not the secret; it verifies with the secret stored without the word in front of it",
+    ],
+    [
+      "a signature where the relay expects a token",
+      { verify: { scheme: "shared_token" }, headers: { "x-signature": mac(BODY) } },
+      "the token is neither in header x-webhook-token nor in query parameter token; it verifies with scheme `signature`, header `x-signature` and signedPayload `{body}`",
+    ],
+    [
+      "the URL under http",
+      { verify: BY_URL, headers: { "x-signature": mac(`${URL_OF.replace("https", "http")}${BODY}`) } },
+      says("the receiver URL under http in place of https"),
+    ],
+    [
+      "the URL with a slash at its end",
+      { verify: BY_URL, headers: { "x-signature": mac(`${URL_OF}/${BODY}`) } },
+      says("the receiver URL and a slash at its end"),
+    ],
+    [
+      "the URL with its port",
+      { verify: BY_URL, headers: { "x-signature": mac(`${URL_OF.replace("test/", "test:443/")}${BODY}`) } },
+      says("the receiver URL with its port written out"),
+    ],
+    [
+      "the host of a forwarding header",
+      {
+        verify: BY_URL,
+        headers: { "x-signature": mac(`${URL_OF.replace("relay.example.test", "shop.example.org")}${BODY}`), "x-forwarded-host": "shop.example.org" },
+      },
+      says("the receiver URL under the host that the header x-forwarded-host names"),
+    ],
+    [
+      "an appended query that is signed",
+      { verify: BY_URL, search: "?shop=1", headers: { "x-signature": mac(`${URL_OF}?shop=1${BODY}`) } },
+      "something was appended to the receiver URL, which the sender signs; it verifies with the receiver URL and what is appended to it, its query string included",
+    ],
+    [
+      "an appended query that is not signed",
+      { verify: BY_URL, search: "?shop=1", headers: { "x-signature": mac(`${URL_OF}${BODY}`) } },
+      "something was appended to the receiver URL, which the sender signs; in all else it verifies",
+    ],
+    [
+      "JSON that was written anew, without its white space",
+      { verify: PLAIN, body: JSON.stringify(JSON.parse(BODY), null, 4), headers: { "x-signature": mac(BODY) } },
+      says("the body as JSON without white space"),
+    ],
+    [
+      "JSON that was written anew, with its white space",
+      { verify: PLAIN, headers: { "x-signature": mac('{"id": "a", "type": "order.paid", "note": "a: b, c"}') } },
+      says("the body as JSON with a space after each colon and comma"),
+    ],
+    ["a newline that was lost", { verify: PLAIN, headers: { "x-signature": mac(`${BODY}\n`) } }, says("the body with a newline at its end")],
+    [
+      "a clock that is off, by how much",
+      { verify: TIMED, headers: { "x-signature": `t=${late(912)},v1=${mac(`${late(912)}.${BODY}`)}` } },
+      "the timestamp is 912 seconds old, and at most 300 are allowed; in all else it verifies, so the sender's clock or this server's is off by 912 seconds, or the call was that long on its way",
+    ],
+    [
+      "a clock that is off, and another signed text",
+      { verify: TIMED, headers: { "x-signature": `t=${late(-400)},v1=${mac(`${late(-400)}:${BODY}`)}` } },
+      "the timestamp is 400 seconds ahead, and at most 300 are allowed; it verifies with signedPayload `{timestamp}:{body}`",
+    ],
+  ];
+  test.each(rows)("%s", async (_rule, sent, told) => {
+    await save(sent.verify ?? PLAIN, sent.secret ?? SECRET);
+    const answer = await send(sent);
+    expect(answer.status).toBe(401);
+    expect(answer.body).toEqual({
+      code: "bad_signature",
+      message: expect.stringMatching(/^The signature did not verify;/),
+    });
+    expect(await cause()).toBe(told);
+  });
+
+  test("a public key's sender signs another text", async () => {
+    const pair = generateKeyPairSync("ed25519");
+    const key = pair.publicKey.export({ format: "der", type: "spki" }).toString("base64");
+    const verify = { ...SPLIT, algorithm: "ed25519", signedPayload: "{timestamp}{body}" };
+    await save(verify, key);
+    const signature = sign(null, Buffer.from(`${NOW}.${BODY}`), pair.privateKey).toString("base64");
+    await send({ headers: { "x-signature": signature, "x-timestamp": NOW } });
+    expect(await cause()).toBe(says("signedPayload `{timestamp}.{body}` and encoding `base64`"));
+  });
+});
+
+describe("whose secret it was", () => {
+  test("another environment's, where that one's recipe differs", async () => {
+    await save(PLAIN, SECRET);
+    await save(TIMED, OTHER, "production");
+    await send({ headers: { "x-signature": mac(BODY, "hex", "sha256", OTHER) } });
+    expect(await cause()).toBe(says("the secret that production holds under this name"));
+    expect(await cause("production")).toContain("; it verifies with no signatureKey, no timestampKey and signedPayload `{body}`");
+  });
+
+  test("another environment's processor secret", async () => {
+    const put = async (processorSecret: string, environment: "development" | "production") => {
+      const saved = await running.api("PUT", "/settings", { version: 1, processorSecret }, environment);
+      expect(saved.status).toBe(200);
+    };
+    await put(SECRET, "development");
+    await put(OTHER, "production");
+    await save({ scheme: "processor" }, undefined);
+    await send({ headers: { "stripe-signature": `t=${NOW},v1=${mac(`${NOW}.${BODY}`, "hex", "sha256", OTHER)}` } });
+    expect(await cause()).toBe(says("the processor secret of production"));
+  });
+
+  test("the one of a relay beside it", async () => {
+    await save(PLAIN, SECRET);
+    const definition = { ...receiverDefinition({ verify: PLAIN }), name: "refunds" };
+    await running.api("POST", "/relays", { definition, secret: OTHER });
+    await send({ headers: { "x-signature": mac(BODY, "hex", "sha256", OTHER) } });
+    expect(await cause()).toBe(says("the secret of the relay refunds"));
+  });
+
+  test("the one before a rotation, where something else differs too", async () => {
+    await save(PLAIN, OTHER);
+    await running.api("PUT", "/relays/orders/secret", { value: SECRET, overlapSeconds: 3_600 });
+    await send({ headers: { "x-signature": mac(BODY, "base64", "sha256", OTHER) } });
+    expect(await cause()).toBe(says("encoding `base64` and the secret before the present one"));
+  });
+});
+
+describe("what is not known is not said", () => {
+  const bad = { headers: { "x-signature": mac(BODY, "hex", "sha256", "nobodysSecretOfTwentyFour1") } };
+  const good = { headers: { "x-signature": mac(BODY) } };
+
+  test("a stranger's signature: no call has verified yet", async () => {
+    await save(PLAIN, SECRET);
+    await send(bad);
+    expect(await cause()).toBe(`${WRONG}; no call has verified here yet`);
+  });
+
+  test("calls verified until then, and nothing was changed here: a question", async () => {
+    await save(PLAIN, SECRET);
+    expect((await send(good)).status).toBe(200);
+    await running.clock.advance(60_000);
+    await send(bad);
+    expect(await cause()).toBe(`${WRONG}; until 2026-01-15T12:00:00.000Z calls verified: was the secret rotated at the sender?`);
+  });
+
+  test("the secret and the definition were changed here since: both are told, and nothing is asked", async () => {
+    await save(PLAIN, SECRET);
+    await send(good);
+    await running.clock.advance(60_000);
+    await running.api("PUT", "/relays/orders/secret", { value: OTHER });
+    await running.clock.advance(60_000);
+    const definition = receiverDefinition({ verify: { ...PLAIN, header: "X-Signature" } });
+    const { version } = (await running.api("GET", "/relays/orders")).body.relay;
+    expect((await running.api("PUT", "/relays/orders", { definition, version })).status).toBe(200);
+    await send(bad);
+    expect(await cause()).toBe(
+      `${WRONG}; until 2026-01-15T12:00:00.000Z calls verified, and since then the secret was changed here at 2026-01-15T12:01:00.000Z and the definition was changed here at 2026-01-15T12:02:00.000Z`,
+    );
+  });
+
+  const rows: [string, Sent, string][] = [
+    ["a scanner's call names nothing", {}, "header x-signature is missing"],
+    [
+      "near headers are named, never their values",
+      { headers: { "x-signatur": "planted", "x-hub-token": "planted" } },
+      "header x-signature is missing; of the headers that came `x-signatur` and `x-hub-token` are named most like it",
+    ],
+    [
+      "what is no signature is no mismatch that a secret explains",
+      { headers: { "x-signature": "planted" } },
+      `${WRONG}; what came in its place does not have the form of a signature; no call has verified here yet`,
+    ],
+    [
+      "a stale call of nobody's secret is stale, and no clock is blamed",
+      { verify: TIMED, headers: { "x-signature": `t=${late(912)},v1=${mac("x")}` } },
+      "the timestamp is 912 seconds old, and at most 300 are allowed",
+    ],
+    [
+      "a host that a header names is not believed where it explains nothing",
+      { verify: BY_URL, headers: { "x-signature": mac("x"), "x-forwarded-host": "planted.example.org" } },
+      `${WRONG}; no call has verified here yet`,
+    ],
+  ];
+  test.each(rows)("%s", async (_rule, sent, told) => {
+    await save(sent.verify ?? PLAIN, SECRET);
+    await send(sent);
+    expect(await cause()).toBe(told);
+    expect(JSON.stringify(await running.rows("SELECT * FROM recent_call"))).not.toContain("planted");
+    expect(running.logged.join("")).not.toContain("planted");
+  });
+});
