@@ -98,6 +98,19 @@ export function showChoices(choices: readonly string[], max: number): string {
   return `${shown.slice(0, -1).join(", ")} or ${shown.at(-1)}`;
 }
 
+const MAX_SHOWN_WANTED = 4;
+
+/** What is wanted of a field: "RENEWAL", or of a list "INITIAL_PURCHASE or RENEWAL". */
+export function showWanted(value: unknown): string {
+  return Array.isArray(value) ? showChoices(value.map(String), MAX_SHOWN_WANTED) : String(value);
+}
+
+/** What fields must hold: " where status = paid and size = 4". Begins with a space, to follow any sentence; empty where everything matches. */
+export function showMatch(match: Readonly<Record<string, unknown>> = {}, word: "with" | "where"): string {
+  const parts = Object.entries(match).map(([name, value]) => `${name} = ${showWanted(value)}`);
+  return parts.length === 0 ? "" : ` ${word} ${showNames(parts)}`;
+}
+
 /** A text in quotes, cut where it is long. */
 export function showText(text: string): string {
   const shown = text.length > MAX_SHOWN_CHARS ? `${text.slice(0, MAX_SHOWN_CHARS)}…` : text;

@@ -11,11 +11,10 @@ import { type Problem, placeProblems, refuseDefinition, type Warning } from "../
 import { showNames, showText } from "../ground/shape.ts";
 import { findNearestName } from "../ground/text.ts";
 import { checkCallUrl, isCalledLocallyAlone, ownHostOf } from "../outbound/call-target.ts";
-import { hasTemplate } from "../template/template.ts";
+import { hasTemplate, listTemplateUses } from "../template/template.ts";
 import { canHavePerson, findTrigger, type Trigger } from "../trigger/registry.ts";
 import { checkBounds, type DefinitionParts, readParts } from "./definition-part.ts";
 import { type ActionDefinition, type Definition, definitionShape } from "./definition-shape.ts";
-import { listTemplateUses } from "./template-use.ts";
 import { checkUnsignedRule, unsignedWarning } from "./unsigned-rule.ts";
 
 type CheckedDefinition = { definition: Definition; warnings: Warning[] } | { problems: Problem[] };

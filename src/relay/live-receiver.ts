@@ -5,10 +5,11 @@
  * Source: the specification's "Triggers" and "Map names"; recipes, "Reading the event"; decisions section 3.
  */
 import { type Json, type JsonObject, scalarText } from "../ground/json.ts";
+import type { PersonKey } from "../ground/shape.ts";
 import { isKeyText } from "../ground/text.ts";
 import type { Sealer } from "../secret/seal.ts";
 import { type Path, parsePath, readField, readPath } from "../template/template.ts";
-import type { When } from "../trigger/receiver.ts";
+import { findPersonKey, type When } from "../trigger/receiver.ts";
 import type { BodyKinds, Verifier, VerifyFields } from "../verify/contract.ts";
 import { bindScheme, RENAMED_SCHEME } from "../verify/registry.ts";
 import type { Definition } from "./definition-shape.ts";
@@ -33,6 +34,8 @@ export interface LiveReceiver {
   /** What bodies its scheme reads. */
   bodies: BodyKinds;
   map: CompiledMap;
+  /** The name in the map that says who the event is about; null: it names nobody. */
+  personKey: PersonKey | null;
   when: When | null;
   /** Whether the sender does not sign the event itself. */
   unsigned: boolean;
@@ -64,6 +67,7 @@ export function openReceiver(
     closed: typeof opened === "string" ? opened : null,
     bodies: bindScheme(trigger.verify)?.bodies ?? "json_or_form",
     map: compileMap(trigger.map),
+    personKey: findPersonKey(trigger.map),
     when: trigger.when ?? null,
     unsigned,
   };

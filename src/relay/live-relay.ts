@@ -232,6 +232,7 @@ function closeRelay(row: LiveRow, deps: LiveRelayDeps): LiveRelay {
       closed: "unreadable",
       bodies: "json",
       map: compileMap({}),
+      personKey: null,
       when: null,
       unsigned: false,
     },

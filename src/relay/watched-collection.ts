@@ -8,10 +8,10 @@ import { joinField, showNames, showText } from "../ground/shape.ts";
 import { findNearestName } from "../ground/text.ts";
 import type { CollectionDefinition } from "../records/collection-definition.ts";
 import { refuseFieldValue } from "../records/record-data.ts";
+import { listTemplateUses } from "../template/template.ts";
 import type { DataChangeTrigger } from "../trigger/data-change.ts";
 import type { Definition } from "./definition-shape.ts";
 import type { Stock } from "./stock.ts";
-import { listTemplateUses } from "./template-use.ts";
 
 /** Of a relay that watches; none of another one. */
 export async function warnOfWatched(stock: Stock, definition: Definition): Promise<Warning[]> {

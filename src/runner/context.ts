@@ -19,7 +19,6 @@ import { type Arrival, resolvePersonKey } from "../people/person-key.ts";
 import type { LiveRelay } from "../relay/live-relay.ts";
 import type { Writer } from "../store/port.ts";
 import { renderData, renderIdentifier, renderTemplate } from "../template/template.ts";
-import { findPersonKey } from "../trigger/receiver.ts";
 
 export const PERSON_CHANGED =
   "The event is about another person than at its attempt before: what was done then stays with that person and is not done again.";
@@ -44,7 +43,7 @@ export async function resolvePerson(tx: Writer, question: PersonQuestion): Promi
   const trigger = question.relay.definition.trigger;
   if (trigger.kind === "schedule") return withoutPerson(question.relay, "a schedule has no person");
   if (trigger.kind === "data_change") return personOfRecord(tx, question);
-  const key = findPersonKey(trigger.map);
+  const key = question.relay.receiver?.personKey ?? null;
   if (key === null)
     return withoutPerson(question.relay, "the map names none of person_email, person_id, person_token");
   const mapped = question.payload.mapped;

@@ -6,6 +6,7 @@
  */
 import { isJsonObject, type Json, type JsonObject, scalarText, writeJson } from "../ground/json.ts";
 import { MAX_JSON_DEPTH, MAX_RENDERED_CHARS } from "../ground/limit.ts";
+import { joinField } from "../ground/shape.ts";
 
 export const MAX_PATH_SEGMENTS = 32;
 export const MAX_PATH_CHARS = 500;
@@ -84,10 +85,24 @@ export function hasTemplate(text: string): boolean {
 }
 
 /** Every path the text names, as written, in order; none when the text is not a valid template. */
-export function listTemplatePaths(text: string): string[] {
+function listTemplatePaths(text: string): string[] {
   const template = parseTemplate(text);
   if (typeof template === "string") return [];
   return template.parts.flatMap((part) => (typeof part === "string" ? [] : [part.text]));
+}
+
+interface TemplateUse {
+  /** `actions.0.data.title` */
+  field: string;
+  /** `record.data.title` */
+  path: string;
+}
+
+/** Every path that the templates of a value name, each with the field it stands in; `field` is the value's own. */
+export function listTemplateUses(value: Json, field: string): TemplateUse[] {
+  if (typeof value === "string") return listTemplatePaths(value).map((path) => ({ field, path }));
+  if (typeof value !== "object" || value === null) return [];
+  return Object.entries(value).flatMap(([name, part]) => listTemplateUses(part, joinField(field, name)));
 }
 
 /**

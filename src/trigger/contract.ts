@@ -4,7 +4,6 @@
  */
 import type { TSchema } from "typebox";
 import type { Problem } from "../ground/refusal.ts";
-import { showChoices, showNames } from "../ground/shape.ts";
 
 type TriggerKind = "receiver" | "schedule" | "data_change";
 
@@ -26,23 +25,4 @@ export interface TriggerType<Trigger = unknown> {
   /** The trigger in words: "every Monday at 09:00 UTC". */
   inWords(trigger: Trigger): string;
   examples: readonly Trigger[];
-}
-
-const MAX_SHOWN_CHOICES = 4;
-
-/**
- * What a trigger matches, in words: " where status = paid and size = 4". It begins with a space, to follow any sentence; empty where
- * everything matches.
- */
-export function sayMatch(
-  match: Readonly<Record<string, unknown>> | undefined,
-  word: "with" | "where",
-): string {
-  const parts = Object.entries(match ?? {}).map(([name, value]) => `${name} = ${sayWanted(value)}`);
-  return parts.length === 0 ? "" : ` ${word} ${showNames(parts)}`;
-}
-
-/** "RENEWAL", or of a list "INITIAL_PURCHASE or RENEWAL". */
-export function sayWanted(value: unknown): string {
-  return Array.isArray(value) ? showChoices(value.map(String), MAX_SHOWN_CHOICES) : String(value);
 }

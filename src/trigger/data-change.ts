@@ -5,8 +5,8 @@
  */
 import { Type } from "typebox";
 import type { JsonObject } from "../ground/json.ts";
-import { CATALOG_NAME, FIELD_NAME, showChoices } from "../ground/shape.ts";
-import { sayMatch, type TriggerType } from "./contract.ts";
+import { CATALOG_NAME, FIELD_NAME, showChoices, showMatch } from "../ground/shape.ts";
+import type { TriggerType } from "./contract.ts";
 
 const CHANGES = ["created", "updated", "deleted"] as const;
 export type Change = (typeof CHANGES)[number];
@@ -73,7 +73,7 @@ export const dataChangeTrigger: TriggerType<DataChangeTrigger> = {
   canHavePerson: true,
   templateRoots: ["record", "person"],
   inWords: ({ collection, on, where }) =>
-    `when a record of ${collection} is ${showChoices(on, on.length)}${sayMatch(where, "where")}`,
+    `when a record of ${collection} is ${showChoices(on, on.length)}${showMatch(where, "where")}`,
   examples: [
     { kind: "data_change", collection: "orders", on: ["created"] },
     { kind: "data_change", collection: "orders", on: ["created", "updated"], where: { status: "paid" } },

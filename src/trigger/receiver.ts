@@ -6,12 +6,20 @@
 import { type TSchema, Type } from "typebox";
 import { MAX_MAP_NAMES, MAX_WHEN_VALUES } from "../ground/limit.ts";
 import { type Problem, placeProblems } from "../ground/refusal.ts";
-import { FIELD_NAME, joinField, PERSON_KEYS, type PersonKey, showName } from "../ground/shape.ts";
+import {
+  FIELD_NAME,
+  joinField,
+  PERSON_KEYS,
+  type PersonKey,
+  showMatch,
+  showName,
+  showWanted,
+} from "../ground/shape.ts";
 import { findNearestName } from "../ground/text.ts";
 import { MAX_PATH_CHARS, MAX_PATH_SEGMENTS, parsePath } from "../template/template.ts";
 import type { VerifyFields } from "../verify/contract.ts";
 import { bindScheme, RENAMED_SCHEME, SCHEMES } from "../verify/registry.ts";
-import { sayMatch, sayWanted, type TriggerType } from "./contract.ts";
+import type { TriggerType } from "./contract.ts";
 
 export interface ReceiverTrigger {
   kind: "receiver";
@@ -197,6 +205,6 @@ function describeReceiver(trigger: ReceiverTrigger): string {
   const { when = {} } = trigger;
   const { event_type: type, ...others } = when;
   return type !== undefined && Object.keys(others).length === 0
-    ? `when ${sayWanted(type)} arrives`
-    : `when a webhook arrives${sayMatch(when, "with")}`;
+    ? `when ${showWanted(type)} arrives`
+    : `when a webhook arrives${showMatch(when, "with")}`;
 }

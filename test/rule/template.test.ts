@@ -2,7 +2,7 @@ import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { type JsonObject, parseJson } from "../../src/ground/json.ts";
 import { MAX_RENDERED_CHARS } from "../../src/ground/limit.ts";
-import { hasTemplate, listTemplatePaths, parseTemplate, renderData, renderIdentifier, renderTemplate } from "../../src/template/template.ts";
+import { hasTemplate, listTemplateUses, parseTemplate, renderData, renderIdentifier, renderTemplate } from "../../src/template/template.ts";
 
 const scope = parseJson(`{
   "event": { "items": [{ "id": 12345678901234567890 }], "note": "{{person.email}}", "empty": "", "nothing": null, "ok": true, "price": 4.5,
@@ -87,12 +87,13 @@ describe("a template is refused in one sentence", () => {
   ];
   test.each(rows)("%s: %s", (_rule, template, words) => {
     expect(parseTemplate(template)).toContain(words);
-    expect(listTemplatePaths(template)).toEqual([]);
+    expect(listTemplateUses(template, "text")).toEqual([]);
   });
 });
 
 test("paths are listed as written and in order", () => {
-  expect(listTemplatePaths("{{ mapped.a }} and {{event.b.0}} and {{mapped.a}}")).toEqual(["mapped.a", "event.b.0", "mapped.a"]);
+  const uses = listTemplateUses("{{ mapped.a }} and {{event.b.0}} and {{mapped.a}}", "text");
+  expect(uses).toEqual(["mapped.a", "event.b.0", "mapped.a"].map((path) => ({ field: "text", path })));
 });
 
 test("a text has a template only with an opening and its closing", () => {
