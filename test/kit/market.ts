@@ -1,18 +1,17 @@
 /** A town that sells: relays by name, products and plans, and the selling actions run as the runner runs them, each event with its own id. */
+import type { EnvironmentName } from "../../src/account/environment.ts";
 import type { ActionOutcome, DatabaseAction } from "../../src/action/contract.ts";
 import { listLiveGrants } from "../../src/people/access-grant.ts";
 import { findBalance } from "../../src/people/credit.ts";
 import { findPerson, type PersonRow } from "../../src/people/person.ts";
-import { type PlanInput, savePlan } from "../../src/selling/plan.ts";
+import { deleteRelay } from "../../src/relay/relay-save.ts";
 import { currentPlan } from "../../src/selling/plan-sale.ts";
-import { type ProductInput, saveProduct } from "../../src/selling/product.ts";
 import { type Occurrence, openTown, type Town } from "./people.ts";
+import { makeRelayKit, schedule } from "./relay-kit.ts";
 
 interface Market extends Town {
-  newRelay(name: string, environmentId?: number): Promise<void>;
+  newRelay(name: string, environment?: EnvironmentName): Promise<void>;
   deleteRelay(name: string): Promise<void>;
-  product(name: string, input?: ProductInput): Promise<void>;
-  plan(name: string, input?: PlanInput): Promise<void>;
   /** Runs a selling action for a person, as they are stored now. */
   sell<Action>(type: DatabaseAction<Action>, action: Action, person: PersonRow, occurrence?: Occurrence): Promise<ActionOutcome>;
   /** Live grants as `<entitlement> from <source>`, sorted, the balance and the plan. */
@@ -25,28 +24,15 @@ let events = 0;
 export async function openMarket(): Promise<Market> {
   const town = await openTown();
   const { store, clock, environmentId } = town;
-  const change = () => ({ environmentId, by: "key:test", nowMs: clock.now() });
+  const kit = makeRelayKit(town);
   const market: Market = {
     ...town,
-    async newRelay(name, at = environmentId) {
-      await store.write("app", (tx) =>
-        tx.run(
-          `INSERT INTO relay (id, environment_id, name, definition, origin_kind, origin_at, active_since, created_at, updated_at)
-           VALUES (?1, ?2, ?3, '{}', 'dashboard', 0, 0, 0, 0)`,
-          `rly_${name}_${at}`,
-          at,
-          name,
-        ),
-      );
+    async newRelay(name, environment = "development") {
+      await kit.create(schedule(name), {}, environment);
     },
     async deleteRelay(name) {
-      await store.write("app", (tx) => tx.run("DELETE FROM relay WHERE name = ?1", name));
-    },
-    async product(name, input = {}) {
-      await store.write("app", (tx) => saveProduct(tx, change(), name, input));
-    },
-    async plan(name, input = {}) {
-      await store.write("app", (tx) => savePlan(tx, change(), name, input));
+      const context = await kit.context();
+      await store.write("dashboard", (tx) => deleteRelay(tx, context, name));
     },
     async sell(type, action, person, occurrence = {}) {
       const now = await store.read((tx) => findPerson(tx, environmentId, person.id));

@@ -7,6 +7,8 @@ import { invitePerson } from "../../src/people/person-invite.ts";
 import { createCollection } from "../../src/records/collection.ts";
 import { requireCollectionDefinition } from "../../src/records/collection-definition.ts";
 import { makeActionRun } from "../../src/runner/context.ts";
+import { type PlanInput, savePlan } from "../../src/selling/plan.ts";
+import { type ProductInput, saveProduct } from "../../src/selling/product.ts";
 import { type FreshStore, openFreshStore } from "./fresh-store.ts";
 
 export interface Town extends FreshStore {
@@ -16,8 +18,8 @@ export interface Town extends FreshStore {
   /** A new person with a made-up address. */
   newPerson(options?: { environmentId?: number; suspended?: boolean }): Promise<PersonRow>;
   newCollection(name: string, kind: string, fields: unknown): Promise<void>;
-  newProduct(name: string, key?: string): Promise<void>;
-  newPlan(name: string): Promise<void>;
+  product(name: string, input?: ProductInput): Promise<void>;
+  plan(name: string, input?: PlanInput): Promise<void>;
   makeRun(person: PersonRow | null, occurrence?: Occurrence): ActionRun;
   /** Runs an action once for a person, as the runner does: in a transaction of origin `relay`. */
   act<Action>(type: DatabaseAction<Action>, action: Action, person: PersonRow | null, payload?: JsonObject): Promise<ActionOutcome>;
@@ -30,6 +32,7 @@ export async function openTown(): Promise<Town> {
   const { store, clock, environment } = fresh;
   const environmentId = (await environment("development")).id;
   const otherEnvironmentId = (await environment("production")).id;
+  const change = () => ({ environmentId, by: "key:test", nowMs: clock.now() });
   return {
     ...fresh,
     environmentId,
@@ -53,20 +56,11 @@ export async function openTown(): Promise<Town> {
       const definition = requireCollectionDefinition({ name, kind, fields });
       await store.write("app", (tx) => createCollection(tx, environmentId, definition, clock.now()));
     },
-    async newProduct(name, key = name) {
-      await store.write("app", (tx) =>
-        tx.run(
-          "INSERT INTO product (environment_id, name, title, key, created_at, updated_at) VALUES (?1, ?2, ?2, ?3, 0, 0)",
-          environmentId,
-          name,
-          key,
-        ),
-      );
+    async product(name, input = {}) {
+      await store.write("app", (tx) => saveProduct(tx, change(), name, input));
     },
-    async newPlan(name) {
-      await store.write("app", (tx) =>
-        tx.run("INSERT INTO plan (environment_id, name, title, created_at, updated_at) VALUES (?1, ?2, ?2, 0, 0)", environmentId, name),
-      );
+    async plan(name, input = {}) {
+      await store.write("app", (tx) => savePlan(tx, change(), name, input));
     },
     makeRun: (person, occurrence = {}) => makeRun(environmentId, clock.now(), person, occurrence),
     act(type, action, person, payload = {}) {

@@ -19,9 +19,9 @@ import { openTown } from "../kit/people.ts";
 const town = await openTown();
 const { store, clock, environmentId, otherEnvironmentId } = town;
 await store.write("app", (tx) => putAccessSlug(tx, environmentId, { slug: "members", title: "Members" }, 0));
-await town.newProduct("course", "access:members");
-await town.newProduct("lamp");
-await town.newPlan("pro");
+await town.product("course", { key: "access:members" });
+await town.product("lamp");
+await town.plan("pro");
 
 const grant = (personId: string, more: Partial<Grant> = {}) =>
   store.write("app", (tx) =>

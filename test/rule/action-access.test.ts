@@ -13,8 +13,8 @@ import { openTown } from "../kit/people.ts";
 const town = await openTown();
 const { store, clock, environmentId } = town;
 await store.write("app", (tx) => putAccessSlug(tx, environmentId, { slug: "members" }, 0));
-await town.newProduct("course", "access:members");
-await town.newPlan("pro");
+await town.product("course", { key: "access:members" });
+await town.plan("pro");
 
 const MEMBERS = "access:members";
 const grant = (person: PersonRow | null, action: Omit<GrantAccess, "type">, payload: JsonObject = {}) =>

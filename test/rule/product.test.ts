@@ -123,7 +123,7 @@ describe("a product", () => {
   });
 
   test("a relay of another environment does not exist here", async () => {
-    await market.newRelay("faraway", otherEnvironmentId);
+    await market.newRelay("faraway", "production");
     const input = { soldThrough: { kind: "relay", relay: "faraway" } };
     expect((await refusalOf(() => product("far", input))).code).toBe("relay_missing");
   });
