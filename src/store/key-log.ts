@@ -16,8 +16,8 @@ import {
   type KeyRun,
   listCutOff,
   listRuns,
-  loadRun,
   makeFreeze,
+  readFilter,
   writeFreezeStep,
 } from "./key-run.ts";
 import { KeyTable, keyOf } from "./key-table.ts";
@@ -31,9 +31,15 @@ const STEP_ROWS = 500;
 /** Bytes of keys after which a step of reading ends: a group keeps a thousand keys as well as one. */
 const STEP_BYTES = 128 * 1024;
 
+/** Filters of runs that one transaction reads: after a start the first groups ask the runs themselves. */
+const STEP_FILTERS = 4;
+/** A row with fewer bytes of keys takes those of the next transaction too, so that a quiet service's log is no row a key. */
+const MIN_ROW_BYTES = 512;
+
 /** What the open transaction did that counts once it is durable. */
 interface Wrote {
-  row?: true;
+  /** Bytes of the row. */
+  row?: number;
   step?: "part" | "whole" | "again";
   gone?: KeyRun;
 }
@@ -44,18 +50,20 @@ export class KeyLog implements KeyMemory {
   #recent = new KeyTable();
   #freeze: Freeze<KeyTable> | null = null;
   #runs: KeyRun[] = [];
-  /** The last row of the log that memory holds. */
+  /** The last row of the log that memory holds, and the bytes of its keys. */
   #lastId = 0;
+  #lastBytes = 0;
   /** Rows of the log up to this one are in a run, and are deleted behind the groups that follow. */
   #foldedId = 0;
   /** Kept by the transaction that is open; the keys of its undone parts are taken out again. */
   #open: { key: number; value: number }[] = [];
   readonly #openByKey = new Map<number, number[]>();
   #wrote: Wrote = {};
+  /** Filters that the open transaction read. */
+  #filters = 0;
   /** Whether a table of an earlier version still holds keys. */
   #hasSlots = false;
   #loaded = false;
-  #runsToLoad: number[] = [];
   #runsToDelete: number[] = [];
   /** SQLite's count of what other connections wrote; null: nothing was read yet. */
   #version: number | null = null;
@@ -72,7 +80,8 @@ export class KeyLog implements KeyMemory {
     found.push(...(this.#openByKey.get(key) ?? []));
     if (this.#freeze !== null) found.push(...this.#freeze.table.find(key));
     for (const run of this.#runs) {
-      if (run.filter.mayHold(key)) found.push(...(await findInRun(this.#connection, run, key)));
+      if (run.filter === null) await this.#readFilter(run);
+      if (run.filter?.mayHold(key) !== false) found.push(...(await findInRun(this.#connection, run, key)));
     }
     if (this.#hasSlots) found.push(...(await findInSlots(this.#connection, hash)));
     return found;
@@ -110,13 +119,8 @@ export class KeyLog implements KeyMemory {
       this.#runsToDelete = await listCutOff(this.#connection);
       await this.#look();
     }
-    const [run] = this.#runsToLoad;
     const [cutOff] = this.#runsToDelete;
-    if (run !== undefined) {
-      const loaded = await loadRun(this.#connection, run);
-      if (loaded !== null) this.#runs.push(loaded);
-      this.#runsToLoad.shift();
-    } else if (cutOff !== undefined) {
+    if (cutOff !== undefined) {
       if (!(await deleteRun(this.#connection, cutOff))) this.#runsToDelete.shift();
     } else {
       this.#loaded = !(await this.#readRows());
@@ -145,6 +149,7 @@ export class KeyLog implements KeyMemory {
     }
     if (mark > 0) return;
     this.#wrote = {};
+    this.#filters = 0;
     // Its pieces were undone too, and another process may take the number.
     if (this.#freeze?.done === 0) this.#freeze.run = 0;
   }
@@ -157,9 +162,7 @@ export class KeyLog implements KeyMemory {
       pairs[at * 2] = key;
       pairs[at * 2 + 1] = value;
     });
-    const sql = "INSERT INTO key_recent (id, keys) VALUES (?1, ?2)";
-    await this.#connection.run(sql, this.#lastId + 1, encodeNumbers(pairs));
-    this.#wrote.row = true;
+    this.#wrote.row = await this.#writeRow(encodeNumbers(pairs));
     if (this.#freeze !== null) this.#wrote.step = await writeFreezeStep(this.#connection, this.#freeze);
     if (this.#foldedId > 0) await this.#deleteFolded();
   }
@@ -168,16 +171,20 @@ export class KeyLog implements KeyMemory {
   commit(): void {
     const { row, step, gone } = this.#wrote;
     this.#wrote = {};
+    this.#filters = 0;
     if (gone !== undefined) this.#runs = this.#runs.filter((run) => run !== gone);
     if (row === undefined) return;
     for (const { key, value } of this.#open) this.#recent.add(key, value);
     this.#open = [];
     this.#openByKey.clear();
     this.#lastId += 1;
+    this.#lastBytes = row;
     if (this.#freeze !== null && step !== undefined) this.#stepFreeze(this.#freeze, step);
     if (this.#freeze !== null || this.#recent.size < this.#runKeys) return;
     this.#freeze = makeFreeze(this.#recent, this.#lastId);
     this.#recent = new KeyTable();
+    // What comes now is not of that run.
+    this.#lastBytes = MIN_ROW_BYTES;
   }
 
   #stepFreeze(freeze: Freeze<KeyTable>, step: "part" | "whole" | "again"): void {
@@ -197,7 +204,7 @@ export class KeyLog implements KeyMemory {
   async #look(): Promise<void> {
     this.#version = await this.#readVersion();
     const known = new Set(this.#runs.map(({ run }) => run));
-    this.#runsToLoad = (await listRuns(this.#connection)).filter((run) => !known.has(run));
+    this.#runs.push(...(await listRuns(this.#connection)).filter(({ run }) => !known.has(run)));
     this.#hasSlots = await hasSlots(this.#connection);
   }
 
@@ -216,9 +223,28 @@ export class KeyLog implements KeyMemory {
       const pairs = decodeNumbers(row.keys);
       for (let at = 0; at < pairs.length; at += 2) this.#recent.add(pairs[at] ?? 0, pairs[at + 1] ?? 0);
       this.#lastId = row.id;
+      this.#lastBytes = row.keys.length;
       bytes += row.keys.length;
     }
     return true;
+  }
+
+  /** Adds the transaction's row, or puts its keys into the last one, which so gets a new number for other processes. */
+  async #writeRow(keys: Uint8Array): Promise<number> {
+    const id = this.#lastId + 1;
+    if (this.#lastId > 0 && this.#lastBytes < MIN_ROW_BYTES) {
+      const sql = "UPDATE key_recent SET id = ?1, keys = CAST(keys || ?2 AS BLOB) WHERE id = ?3";
+      if ((await this.#connection.run(sql, id, keys, this.#lastId)) > 0) return this.#lastBytes + keys.length;
+    }
+    await this.#connection.run("INSERT INTO key_recent (id, keys) VALUES (?1, ?2)", id, keys);
+    return keys.length;
+  }
+
+  /** Unless this transaction has read enough of them. A run that has none any more has gone. */
+  async #readFilter(run: KeyRun): Promise<void> {
+    if (this.#filters >= STEP_FILTERS) return;
+    this.#filters += 1;
+    if (!(await readFilter(this.#connection, run))) this.#runs = this.#runs.filter((one) => one !== run);
   }
 
   /** Deletes rows of the log whose keys are in a run. */

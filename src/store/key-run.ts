@@ -19,7 +19,8 @@ export interface KeyRun {
   /** The greatest number that any of its keys was kept for. */
   newest: number;
   pieces: number;
-  filter: KeyFilter;
+  /** null: it was not read yet, and every key may be in the run. */
+  filter: KeyFilter | null;
 }
 
 /** Keys in memory that take no more. */
@@ -34,21 +35,23 @@ export interface Freeze<Table extends FrozenKeys = FrozenKeys> extends KeyRun {
   /** 0 until its first step. */
   run: number;
   table: Table;
+  filter: KeyFilter;
   /** The last row of the log whose keys it holds. */
   untilId: number;
   /** Steps that are durable. */
   done: number;
 }
 
-/** The runs that count. */
-export async function listRuns(connection: SqliteConnection): Promise<number[]> {
-  const rows = await connection.all<{ run: number }>("SELECT run FROM key_run ORDER BY run");
-  return rows.map(({ run }) => run);
+/** The runs that count, their filters unread. */
+export async function listRuns(connection: SqliteConnection): Promise<KeyRun[]> {
+  const sql = "SELECT run, newest, pieces FROM key_run ORDER BY run";
+  const rows = await connection.all<Omit<KeyRun, "filter">>(sql);
+  return rows.map((row) => ({ ...row, filter: null }));
 }
 
 /** Runs that have pieces and do not count: a crash cut them off. */
 export async function listCutOff(connection: SqliteConnection): Promise<number[]> {
-  const counting = new Set(await listRuns(connection));
+  const counting = new Set((await listRuns(connection)).map(({ run }) => run));
   const found: number[] = [];
   const sql = "SELECT min(id) AS id FROM key_piece WHERE id >= ?1";
   for (let run = 1; ; run++) {
@@ -59,14 +62,15 @@ export async function listCutOff(connection: SqliteConnection): Promise<number[]
   }
 }
 
-/** null: it has gone. */
-export async function loadRun(connection: SqliteConnection, run: number): Promise<KeyRun | null> {
-  const sql = "SELECT newest, pieces, filter FROM key_run WHERE run = ?1";
-  const row = await connection.get<{ newest: number; pieces: number; filter: Uint8Array }>(sql, run);
-  return row && { run, newest: row.newest, pieces: row.pieces, filter: KeyFilter.read(row.filter) };
+/** Reads the filter into the run; answers whether it is there. */
+export async function readFilter(connection: SqliteConnection, run: KeyRun): Promise<boolean> {
+  const sql = "SELECT filter FROM key_run WHERE run = ?1";
+  const row = await connection.get<{ filter: Uint8Array }>(sql, run.run);
+  if (row !== null) run.filter = KeyFilter.read(row.filter);
+  return row !== null;
 }
 
-/** The numbers that the run holds for the key, which its filter lets through. */
+/** The numbers that the run holds for the key. */
 export async function findInRun(
   connection: SqliteConnection,
   { run, pieces }: KeyRun,
@@ -188,5 +192,6 @@ export function encodeNumbers(numbers: Float64Array): Uint8Array {
 }
 
 export function decodeNumbers(bytes: Uint8Array): Float64Array {
-  return new Float64Array(bytes.slice().buffer);
+  const { buffer, byteOffset, byteLength } = bytes.byteOffset % 8 === 0 ? bytes : bytes.slice();
+  return new Float64Array(buffer, byteOffset, byteLength / 8);
 }

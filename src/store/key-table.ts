@@ -62,10 +62,10 @@ export class KeyTable {
     const [keys, values] = [this.#keys, this.#values];
     this.#keys = new Float64Array(keys.length * 2);
     this.#values = new Float64Array(keys.length * 2);
-    keys.forEach((key, at) => {
+    for (let at = 0; at < keys.length; at++) {
       const value = values[at] ?? 0;
-      if (value !== 0) this.#put(key, value);
-    });
+      if (value !== 0) this.#put(keys[at] ?? 0, value);
+    }
   }
 }
 

@@ -5,6 +5,7 @@
 import { type Clock, Loop } from "../ground/clock.ts";
 import { backupBeforeMigration } from "./database-copy.ts";
 import { FilePlace } from "./file-place.ts";
+import { emptyLog, giveBackPages } from "./free-page.ts";
 import { GroupCommit } from "./group-commit.ts";
 import { KeyLog } from "./key-log.ts";
 import { migrate, SCHEMA_VERSION } from "./migrate.ts";
@@ -89,6 +90,8 @@ class SqliteStore implements Store {
   #version: number | null = null;
   #reads: Promise<unknown> = Promise.resolve();
   #closed = false;
+  /** Until `warm` has ended. */
+  #warming: Promise<void> | null = null;
 
   constructor(
     writer: SqliteConnection,
@@ -121,11 +124,21 @@ class SqliteStore implements Store {
   }
 
   write<Result>(origin: Origin, work: (tx: Writer) => Promise<Result>): Promise<Result> {
-    return this.#group.add(origin, work);
+    return this.#write(origin, work, null);
   }
 
   behind(fence: Fence): Store {
-    return new FencedStore(this, (origin, work) => this.#group.add(origin, work, fence));
+    return new FencedStore(this, (origin, work) => this.#write(origin, work, fence));
+  }
+
+  /** While keys are read, writes wait: the first key among them would read what is left in one stretch. */
+  #write<Result>(
+    origin: Origin,
+    work: (tx: Writer) => Promise<Result>,
+    fence: Fence | null,
+  ): Promise<Result> {
+    const add = (): Promise<Result> => this.#group.add(origin, work, fence);
+    return this.#warming === null ? add() : this.#warming.then(add);
   }
 
   listen(work: (touched: Touched) => void): () => void {
@@ -167,11 +180,21 @@ class SqliteStore implements Store {
   }
 
   async warm(): Promise<void> {
-    while (!this.#closed && (await this.write("app", () => this.#log.load())));
+    const read = async (): Promise<void> => {
+      while (await this.#group.add("app", () => this.#log.load()));
+      // The pages that were read are not asked for again.
+      this.#writer.exec("PRAGMA shrink_memory");
+    };
+    const reading = read();
+    this.#warming = reading.catch(() => undefined);
+    await this.#warming;
+    this.#warming = null;
+    await reading;
   }
 
   async close(): Promise<void> {
     if (this.#closed) return;
+    await this.#warming;
     await this.#group.close();
     await this.#reads;
     this.#closed = true;
@@ -235,43 +258,4 @@ class FencedStore implements Store {
   close(): Promise<void> {
     return this.#store.close();
   }
-}
-
-/** One step is a transaction of half a megabyte moved at most, so that nobody waits long for the writer. */
-const PAGES_A_STEP = 128;
-/** Free pages that are kept: a megabyte, or this part of the file. */
-const PAGES_KEPT = 256;
-const PART_KEPT = 1 / 16;
-
-/** Gives back up to `PAGES_A_STEP` pages; answers whether there are more to give. `everything`: it keeps none. */
-async function giveBackPages(
-  tx: Writer,
-  { everything = false }: { everything?: boolean } = {},
-): Promise<boolean> {
-  const keptOf = everything ? () => 0 : keptPagesOf;
-  const before = await countPages(tx);
-  if (before.free <= keptOf(before.all)) return false;
-  await tx.all(`PRAGMA incremental_vacuum(${PAGES_A_STEP})`);
-  const after = await countPages(tx);
-  // A file made without incremental vacuum gives nothing back.
-  return after.free < before.free && after.free > keptOf(after.all);
-}
-
-/**
- * Moves the whole log into the database and cuts it to nothing, unless a transaction is open or another process reads from the log: then
- * the next time does it. Call while no read of this process is open; it waits for nobody.
- */
-function emptyLog(writer: SqliteConnection): void {
-  if (!writer.inTransaction) writer.exec("PRAGMA wal_checkpoint(TRUNCATE)");
-}
-
-function keptPagesOf(pages: number): number {
-  return Math.max(PAGES_KEPT, Math.floor(pages * PART_KEPT));
-}
-
-async function countPages(tx: Reader): Promise<{ all: number; free: number }> {
-  const row = await tx.get<{ pages: number; free: number }>(
-    "SELECT (SELECT page_count FROM pragma_page_count) AS pages, (SELECT freelist_count FROM pragma_freelist_count) AS free",
-  );
-  return { all: row?.pages ?? 0, free: row?.free ?? 0 };
 }

@@ -246,12 +246,38 @@ test("what the first key would wait for is read in steps before it", async () =>
   await at.close();
   at.clock.advance(DAY_MS);
   store = await at.open();
-  await store.warm();
+  const warm = store.warm();
   const found = await store.write("app", async (tx) => {
     let all = 0;
     for (let key = 0; key < 120 * 8; key++) if ((await tx.keys.find(hashOf(key))).includes(key + 1)) all += 1;
     return all;
   });
   expect(found).toBe(120 * 8);
+  await warm;
+  await at.close();
+});
+
+test("keys that come one by one share rows of the log, and none is lost when the transaction that added to a row is undone", async () => {
+  const at = new Case();
+  let store = await at.open();
+  const keep = (key: number) => store.write("app", (tx) => tx.keys.keep(hashOf(key), key + 1));
+  for (let key = 0; key < 100; key++) {
+    await keep(key);
+    const undone = store.write("app", async (tx) => {
+      await tx.keys.keep(hashOf(1_000 + key), key + 1);
+      throw new Error("undone");
+    });
+    await expect(undone).rejects.toThrow("undone");
+  }
+  const rows = await store.read((tx) => tx.get<{ count: number }>("SELECT count(*) AS count FROM key_recent"));
+  expect(rows?.count).toBe(4);
+  await at.close();
+  store = await at.open();
+  const found = await store.write("app", async (tx) => {
+    const all: number[][] = [];
+    for (let key = 0; key < 100; key++) all.push(await tx.keys.find(hashOf(key)), await tx.keys.find(hashOf(1_000 + key)));
+    return all;
+  });
+  expect(found).toEqual(Array.from({ length: 100 }, (_, key) => [[key + 1], []]).flat());
   await at.close();
 });
