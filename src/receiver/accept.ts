@@ -4,8 +4,9 @@
  * a place in the minute. Calls that become no event are noted for the owner, never on the way of one that does.
  */
 import { findDuplicate, insertEvent, keyOfBody, keyOfEventId, makeReceiverPayload } from "../event/insert.ts";
+import { findEventView } from "../event/view.ts";
 import type { Clock } from "../ground/clock.ts";
-import { type JsonObject, writeJson } from "../ground/json.ts";
+import { isJsonObject, type JsonObject, writeCanonicalJson, writeJson } from "../ground/json.ts";
 import { CAP_WINDOW_MS, type RaisableLimits } from "../ground/limit.ts";
 import { Limiter } from "../ground/limiter.ts";
 import { Refusal } from "../ground/refusal.ts";
@@ -100,7 +101,11 @@ export class Acceptance {
     const stored = await this.#record({ relay, body, parsed, mapped, eventId, once });
     if (stored instanceof Refusal) throw stored;
     if ("sameBody" in stored) return this.#answerSecondUse(relay, stored, source());
-    if (stored.duplicate) return this.#answerDuplicate(relay, tellDuplicate(eventId), source(), stored.id);
+    if (stored.duplicate) {
+      const cause = async () =>
+        tellDuplicate(eventId, eventId !== null && (await this.#hadOtherBody(relay, stored.id, call)));
+      return this.#answerDuplicate(relay, cause, source(), stored.id);
+    }
     health.receive(relay);
     if (relay.waiting) ring.noteWaiting(relay, stored.id);
     return { received: true, eventId: stored.id };
@@ -116,7 +121,9 @@ export class Acceptance {
         ? keyOfBody(environmentId, relayName, body, nowMs)
         : keyOfEventId(environmentId, relayName, eventId);
     const form = parsed.form !== null;
-    const payload = makeReceiverPayload(form ? writeJson(parsed.value) : decoder.decode(body), mapped);
+    const made = makeReceiverPayload(textOf(draft, parsed), mapped);
+    const unnamed = tellUnnamed(relay, mapped, eventId);
+    const payload = unnamed === null ? made : { ...made, warnings: [unnamed, ...made.warnings] };
     const { unsigned } = relay.receiver;
     const row = { environmentId, relayId, relayName, payload, mapVersion, unsigned, form, dedupe, nowMs };
     // The store may run the work twice; it holds one place in the minute all the same.
@@ -149,17 +156,33 @@ export class Acceptance {
     }
   }
 
-  #answerSecondUse(relay: LiveRelay, earlier: EarlierUse, source: string): ReceiverAnswer {
+  async #answerSecondUse(relay: LiveRelay, earlier: EarlierUse, source: string): Promise<ReceiverAnswer> {
     if (!earlier.sameBody) throw this.#deps.refuseUnverified(source, refuseSecondBody());
-    const cause = "its signature was accepted before, with the same body";
-    return this.#answerDuplicate(relay, cause, source, earlier.eventId);
+    const cause = async () => "its signature was accepted before, with the same body";
+    return await this.#answerDuplicate(relay, cause, source, earlier.eventId);
   }
 
   /** `eventId`: the first one's, null where `when` ignored that. */
-  #answerDuplicate(relay: LiveRelay, cause: string, source: string, eventId: string | null): ReceiverAnswer {
+  async #answerDuplicate(
+    relay: LiveRelay,
+    cause: () => Promise<string>,
+    source: string,
+    eventId: string | null,
+  ): Promise<ReceiverAnswer> {
     this.#countEventless(relay);
-    this.#deps.ring.note(relay, { outcome: "duplicate", code: "duplicate", cause, source, eventId });
+    const noted = { outcome: "duplicate", code: "duplicate", source, eventId } as const;
+    this.#deps.ring.note(relay, { ...noted, cause: await cause() });
     return { received: true, duplicate: true, eventId };
+  }
+
+  /** Whether the stored event says something else than the call; false where that cannot be known any more. */
+  async #hadOtherBody({ environmentId }: LiveRelay, id: string, call: ReceivedCall): Promise<boolean> {
+    const first = await this.#deps.store.read((tx) => findEventView(tx, environmentId, id)).catch(() => null);
+    const parsed = call.parsed();
+    if (first === null || first.expunged !== null || !parsed.ok || !isJsonObject(first.payload)) return false;
+    const { event = null } = first.payload;
+    if (!first.truncated) return writeCanonicalJson(event) !== writeCanonicalJson(parsed.value);
+    return first.preview !== null && !textOf(call, parsed).startsWith(first.preview);
   }
 
   /** Refuses with `receiver_capped` over the relay's bound. */
@@ -171,3 +194,18 @@ export class Acceptance {
 
 /** Without a byte order mark; the body was found to be UTF-8 when it was parsed. */
 const decoder = new TextDecoder();
+
+/** The event as it is stored: JSON as it came, or a form's fields as JSON. */
+function textOf({ body }: { body: Uint8Array }, { form, value }: EventDraft["parsed"]): string {
+  return form === null ? decoder.decode(body) : writeJson(value);
+}
+
+/** The warning of an event whose mapped `event_id` is no id. */
+function tellUnnamed({ receiver }: ReceiverRelay, mapped: JsonObject, eventId: string | null): string | null {
+  if (eventId !== null && Object.hasOwn(mapped, "event_id") && readEventId(mapped) !== null) return null;
+  const path = receiver.map.find(([name]) => name === "event_id")?.[1].text;
+  if (path === undefined) return null;
+  const decides =
+    eventId === null ? "its body decides, within the UTC day," : "the id in the sender's header decides";
+  return `event_id names nothing in this event that can be an id (${path}), so ${decides} what is a duplicate: correct event_id in the map.`;
+}

@@ -116,18 +116,25 @@ function viewCall({ environmentId: _, slot: __, seq, at, relayName, ...call }: C
   return { id: String(seq), at: toIso(at), relay: relayName, ...call };
 }
 
+const INSTEAD: Readonly<Record<NonNullable<WhenMismatch["instead"]>, string>> = {
+  nothing: "names nothing there",
+  null: "has null there, which never matches",
+  "an object": "has an object there, which never matches: name a value inside it in the map",
+  "a list": "has a list there, which never matches: name one of its values in the map, such as items.0.type",
+};
+
 /** Which name of `when` did not match, and what the call says instead; its sender is known, so that may be shown, cut short. */
-export function tellIgnored({ name, wanted, found }: WhenMismatch): string {
-  const says = found === null ? "names nothing there" : `says ${show(found)}`;
+export function tellIgnored({ name, wanted, found, instead }: WhenMismatch): string {
+  const says = found === null ? INSTEAD[instead ?? "nothing"] : `says ${show(found)}`;
   const must = showChoices(typeof wanted === "string" ? [show(wanted)] : wanted.map(show), MAX_SHOWN_CHOICES);
   return `when.${name} must be ${must} and the call ${says}`;
 }
 
-/** What the call was recognised by; null: it names no event of its own. */
-export function tellDuplicate(eventId: string | null): string {
-  return eventId === null
-    ? "the same body was received before on this day (UTC)"
-    : `an event with the id ${show(eventId)} was received before`;
+/** What the call was recognised by (null: it names no event of its own), and whether what was received then had another body. */
+export function tellDuplicate(eventId: string | null, hadOtherBody: boolean): string {
+  if (eventId === null) return "the same body was received before on this day (UTC)";
+  const known = `an event with the id ${show(eventId)} was received before`;
+  return hadOtherBody ? `${known}, with another body: is event_id really the event's own id?` : known;
 }
 
 function show(said: string): string {

@@ -138,11 +138,14 @@ export function readMap(compiled: CompiledMap, body: ReadBody): JsonObject {
   return Object.fromEntries(found);
 }
 
-/** The first name of `when` that does not match, what it must be (a list: any of it), and what the event says (null: nothing, or no scalar). */
+/** The first name of `when` that does not match, what it must be (a list: any of it), and what the event says there. */
 export interface WhenMismatch {
   name: string;
   wanted: string | readonly string[];
+  /** null: no text, number, true or false. */
   found: string | null;
+  /** Where `found` is null: what stands there, which never matches. */
+  instead: "nothing" | "null" | "an object" | "a list" | null;
 }
 
 /**
@@ -153,9 +156,15 @@ export function matchesWhen(when: When | null | undefined, mapped: JsonObject): 
   for (const [name, wanted] of Object.entries(when ?? {})) {
     const found = Object.hasOwn(mapped, name) ? scalarText(mapped[name]) : null;
     const matches = typeof wanted === "string" ? found === wanted : found !== null && wanted.includes(found);
-    if (!matches) return { name, wanted, found };
+    if (!matches) return { name, wanted, found, instead: found === null ? nameKind(mapped, name) : null };
   }
   return null;
+}
+
+function nameKind(mapped: JsonObject, name: string): WhenMismatch["instead"] {
+  if (!Object.hasOwn(mapped, name)) return "nothing";
+  if (mapped[name] === null) return "null";
+  return Array.isArray(mapped[name]) ? "a list" : "an object";
 }
 
 const INTEGER = /^-?\d+$/;

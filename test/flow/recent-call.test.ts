@@ -105,6 +105,37 @@ describe("a call that became no event is listed with its cause", () => {
       },
     ],
     [
+      "an ignored call says that an object never matches",
+      { when: { event_type: "order.paid" } },
+      () => signedCall({ id: "a", type: { name: "order.paid" } }),
+      {
+        outcome: "ignored",
+        code: "when",
+        cause: 'when.event_type must be "order.paid" and the call has an object there, which never matches: name a value inside it in the map',
+      },
+    ],
+    [
+      "an ignored call says that a list never matches",
+      { when: { event_type: "order.paid" } },
+      () => signedCall({ id: "a", type: ["order.paid"] }),
+      {
+        outcome: "ignored",
+        code: "when",
+        cause:
+          'when.event_type must be "order.paid" and the call has a list there, which never matches: name one of its values in the map, such as items.0.type',
+      },
+    ],
+    [
+      "an ignored call says that null never matches",
+      { when: { event_type: "order.paid" } },
+      () => signedCall({ id: "a", type: null }),
+      {
+        outcome: "ignored",
+        code: "when",
+        cause: 'when.event_type must be "order.paid" and the call has null there, which never matches',
+      },
+    ],
+    [
       "what a call says is cut short",
       { when: { event_type: "order.paid" } },
       () => signedCall({ id: "a", type: "x".repeat(5_000) }),
@@ -141,10 +172,45 @@ describe("a call that became no event is listed with its cause", () => {
     const items = await calls("?outcome=duplicate");
     expect(items.map(({ cause }) => cause)).toEqual([
       "the same body was received before on this day (UTC)",
-      'an event with the id "a" was received before',
+      'an event with the id "a" was received before, with another body: is event_id really the event\'s own id?',
     ]);
     expect(items[1].eventId).toBe(first.body.eventId);
     expect(await countEvents()).toBe(2);
+  });
+
+  test.each([
+    ["the same JSON, written otherwise", { id: "a", n: 1, t: "x" }, '{ "n": 1, "t": "x", "id": "a" }', false],
+    ["another value", { id: "a", n: 1 }, JSON.stringify({ id: "a", n: 2 }), true],
+    ["the same large body", { id: "a", t: "x".repeat(40_000) }, JSON.stringify({ id: "a", t: "x".repeat(40_000) }), false],
+    ["a large body that begins otherwise", { id: "a", t: "x".repeat(40_000) }, JSON.stringify({ id: "a", t: "y".repeat(40_000) }), true],
+    [
+      "a large body whose kept beginning is the same is not judged",
+      { id: "a", t: "x".repeat(40_000) },
+      JSON.stringify({ id: "a", t: "x".repeat(40_001) }),
+      false,
+    ],
+  ])("a duplicate with %s", async (_words, first, second, differs) => {
+    await saveRelay(running, receiverDefinition({}));
+    await running.hook("orders", signedCall(first));
+    await running.hook("orders", signedCall(second));
+    const [{ cause }] = await calls("?outcome=duplicate");
+    expect(cause.endsWith("with another body: is event_id really the event's own id?")).toBe(differs);
+  });
+
+  test.each([
+    ["is not there", { type: "order.paid" }, true],
+    ["is null", { id: null }, true],
+    ["is empty", { id: "" }, true],
+    ["is an object", { id: { value: "a" } }, true],
+    ["is an id", { id: "a" }, false],
+    ["is a number", { id: 0 }, false],
+  ])("an event whose mapped event_id %s: whether it carries the warning", async (_words, body, warned) => {
+    await saveRelay(running, receiverDefinition({}));
+    const { eventId } = (await running.hook("orders", signedCall(body))).body;
+    const { event } = (await running.api("GET", `/events/${eventId}`)).body;
+    const warning =
+      "event_id names nothing in this event that can be an id (id), so its body decides, within the UTC day, what is a duplicate: correct event_id in the map.";
+    expect(event.warnings.filter((one: string) => one === warning)).toHaveLength(warned ? 1 : 0);
   });
 
   test("an accepted call is not listed", async () => {

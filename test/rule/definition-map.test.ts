@@ -1,7 +1,7 @@
 /** Reading a receiver's event: recipes, "Reading the event"; decisions section 3, `when`. */
 import { describe, expect, test } from "bun:test";
 import { type Json, parseJson, writeJson } from "../../src/ground/json.ts";
-import { compileMap, matchesWhen, readEventId, readMap } from "../../src/relay/live-receiver.ts";
+import { compileMap, matchesWhen, readEventId, readMap, type WhenMismatch } from "../../src/relay/live-receiver.ts";
 import { renderTemplate } from "../../src/template/template.ts";
 import { type DataChangeTrigger, matchesWhere } from "../../src/trigger/data-change.ts";
 import { findPersonKey } from "../../src/trigger/receiver.ts";
@@ -91,39 +91,40 @@ describe("when", () => {
   test.each(matching)("%p equals the text %p", (value, wanted) => {
     expect(matchesWhen({ a: wanted }, { a: value })).toBeNull();
   });
-  const differing: [mapped: Json, wanted: string, found: string | null][] = [
-    ["Paid", "paid", "Paid"],
-    ["paid ", "paid", "paid "],
-    [null, "null", null],
-    [{}, "[object Object]", null],
-    [["paid"], "paid", null],
+  const differing: [mapped: Json, wanted: string, found: string | null, instead: WhenMismatch["instead"]][] = [
+    ["Paid", "paid", "Paid", null],
+    ["paid ", "paid", "paid ", null],
+    [null, "null", null, "null"],
+    [{}, "[object Object]", null, "an object"],
+    [["paid"], "paid", null, "a list"],
   ];
-  test.each(differing)("%p does not equal the text %p", (value, wanted, found) => {
-    expect(matchesWhen({ a: wanted }, { a: value })).toEqual({ name: "a", wanted, found });
+  test.each(differing)("%p does not equal the text %p", (value, wanted, found, instead) => {
+    expect(matchesWhen({ a: wanted }, { a: value })).toEqual({ name: "a", wanted, found, instead });
   });
   test.each(["INITIAL_PURCHASE", "RENEWAL"])("a list takes %p, any of its texts", (value) => {
     expect(matchesWhen({ a: ["INITIAL_PURCHASE", "RENEWAL"] }, { a: value })).toBeNull();
   });
-  test.each<[Json, string | null]>([
-    ["EXPIRATION", "EXPIRATION"],
-    ["RENEW", "RENEW"],
-    [["RENEWAL"], null],
-    [null, null],
-  ])("a list does not take %p", (value, found) => {
+  test.each<[Json, string | null, WhenMismatch["instead"]]>([
+    ["EXPIRATION", "EXPIRATION", null],
+    ["RENEW", "RENEW", null],
+    [["RENEWAL"], null, "a list"],
+    [null, null, "null"],
+  ])("a list does not take %p", (value, found, instead) => {
     const wanted = ["INITIAL_PURCHASE", "RENEWAL", "null"];
-    expect(matchesWhen({ a: wanted }, { a: value })).toEqual({ name: "a", wanted, found });
+    expect(matchesWhen({ a: wanted }, { a: value })).toEqual({ name: "a", wanted, found, instead });
   });
   test("a list holds numbers and booleans as their texts", () => {
     expect(matchesWhen({ a: ["1", "true"], b: ["2"] }, { a: true, b: 2 })).toBeNull();
   });
   test("a name that the event lacks does not match", () => {
-    expect(matchesWhen({ toString: "x" }, {})).toEqual({ name: "toString", wanted: "x", found: null });
+    expect(matchesWhen({ toString: "x" }, {})).toEqual({ name: "toString", wanted: "x", found: null, instead: "nothing" });
   });
   test("every name must match, and the first that does not is told", () => {
     expect(matchesWhen({ a: "1", b: "2", c: "3" }, { a: 1, b: 0, c: 0 })).toEqual({
       name: "b",
       wanted: "2",
       found: "0",
+      instead: null,
     });
   });
   test("without when everything matches", () => {
