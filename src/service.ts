@@ -146,7 +146,10 @@ async function startOnce(
       caller: ports.caller ?? caller,
       mailer,
     },
-    onRun: (run) => metrics.noteRun(run),
+    onRun(run) {
+      metrics.noteRun(run);
+      if (run.relay !== null) receiver.noteRun({ ...run, relay: run.relay });
+    },
     printRun: print,
     tellRun: (told) => teller.tellRun(told),
   });
@@ -188,7 +191,7 @@ async function startOnce(
   });
   started.defer(() => alertMail.stop());
 
-  const receiver = new Receiver({
+  const receiver: Receiver = new Receiver({
     store,
     clock,
     relays,

@@ -30,6 +30,7 @@ import {
   markAlertMailed,
   markAlertUnmailed,
 } from "../watch/alert.ts";
+import { endAlerts } from "./alert-end.ts";
 
 const LOOK_EVERY_MS = 60_000;
 /** How long a burst gathers before its mail. */
@@ -102,6 +103,7 @@ export class AlertMail {
   async #look(): Promise<undefined> {
     const { store, clock } = this.#deps;
     const nowMs = clock.now();
+    await endAlerts(store, nowMs);
     const waiting = await store.read((tx) => listUnmailedEnvironments(tx, nowMs - MAX_AGE_MS));
     for (const { environmentId, oldestAt, lastMailedAt } of waiting) {
       // A clock that was set back must not hold a mail up.
@@ -215,7 +217,7 @@ function writeAlertMail(
       : `${told.length} alerts`;
   const parts = [
     ...told.map(tellAlert),
-    `All of them: ${words.pageUrl}\nWhich alerts are raised, and whether they are mailed, is switched in the environment's settings.`,
+    `All of them: ${words.pageUrl}\nWhich alerts are raised, and whether they are mailed, is switched with relay settings set; relay alerts resolve <id> says that one is seen to.`,
   ];
   return { subject: makeSubject(`${where}: ${what}`), text: makeText(`${parts.join("\n\n")}\n`) };
 }

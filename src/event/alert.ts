@@ -20,9 +20,18 @@ function alertOwner(
   return raiseAlert(tx, { environmentId, target: relayTarget(relayName), nowMs, ...alert });
 }
 
-/** `why` follows "An event of <relay> is dead". Source: the specification's "States and transitions". */
-export function alertDead(tx: Writer, alert: EventAlert & { why: string }): Promise<void> {
-  const message = `An event of ${alert.relayName} is dead${alert.why}`;
+/** `why` follows "… of <relay> is dead". Names the newest event of a burst. Source: the specification's "States and transitions". */
+export function alertDead(
+  tx: Writer,
+  { eventId, why, ...alert }: EventAlert & { eventId: string; why: string },
+): Promise<void> {
+  const { relayName } = alert;
+  const dead = `The event ${eventId} of ${relayName} is dead${why}`;
+  const message = (count: number, sinceMs: number): string => {
+    if (count === 1) return `${dead} See it with relay events show ${eventId}.`;
+    const more = count === 2 ? "one more has" : `${count - 1} more have`;
+    return `${dead} Since ${toIso(sinceMs)} ${more} died: relay events list --relay ${relayName} --state dead.`;
+  };
   return alertOwner(tx, alert, { code: "relay_failed", message });
 }
 

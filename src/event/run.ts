@@ -243,7 +243,7 @@ export type ClaimedRun = Pick<EventToRun, "seq" | "runs">;
 export interface Rescued {
   queued: number;
   /** Events whose last attempt was cut off: dead. */
-  dead: { environmentId: number; relayName: string }[];
+  dead: { environmentId: number; relayName: string; eventId: string }[];
 }
 
 /** What is rescued: a process died, or the store could not be written in the middle of a run. */
@@ -291,7 +291,7 @@ async function rescue(
     const end = { reason: "interrupted", nextAttemptAt: null, finishedAt: dead ? nowMs : null };
     await EVENT.change(tx, { seq }, { state, ...end });
     await auditRun(tx, event, before?.results ?? [], nowMs);
-    if (dead) rescued.dead.push({ environmentId, relayName });
+    if (dead) rescued.dead.push({ environmentId, relayName, eventId: event.id });
     else rescued.queued += 1;
   }
   return rescued;

@@ -4,7 +4,7 @@ import { readPageRequest } from "../ground/page.ts";
 import { fields, oneOf, pageOf, pageQuery, readTime } from "../ground/schema.ts";
 import { CALL_OUTCOMES, listRecentCalls, recentCallView } from "../receiver/call.ts";
 import { listUnknownCalls, unknownCallView } from "../receiver/unknown-call.ts";
-import { alertView, listAlerts } from "../watch/alert.ts";
+import { alertView, listAlerts, resolveAlert } from "../watch/alert.ts";
 import { auditView, listAudit } from "../watch/audit.ts";
 import { listProblems, problemView } from "../watch/problem.ts";
 import { environmentRoute, listRoute } from "./route.ts";
@@ -32,9 +32,25 @@ export const watchRoutes = [
   }),
   listRoute({
     path: "/alerts",
-    summary: "Lists the alerts the owner was told of, newest first; a burst is one alert with a count.",
+    summary:
+      "Lists the alerts the owner was told of, newest first; a burst is one alert with a count. open=true leaves out those that are resolved.",
+    filter: { open: Type.Optional(oneOf(["true", "false"])) },
     item: alertView,
-    list: (tx, { environmentId }, page) => listAlerts(tx, environmentId, page),
+    list: (tx, { environmentId }, page, { open }) => listAlerts(tx, environmentId, page, open === "true"),
+  }),
+  environmentRoute({
+    method: "POST",
+    path: "/alerts/:id/resolve",
+    summary:
+      "Says that an alert is seen to: it is resolved, and the problem it told of cleared until it is found again.",
+    answer: Type.Object({ alert: alertView }),
+    async write(tx, { change, audit, params }) {
+      const { alert, resolved } = await resolveAlert(tx, { ...change, id: params.id });
+      const { code, target } = alert;
+      if (resolved)
+        await audit(tx, { action: "alert.resolved", target: `alert:${alert.id}`, after: { code, target } });
+      return { alert };
+    },
   }),
   environmentRoute({
     method: "GET",

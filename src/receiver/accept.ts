@@ -16,6 +16,7 @@ import type { Store, Writer } from "../store/port.ts";
 import type { ParsedBody, ReceivedCall, Verified } from "../verify/contract.ts";
 import { tellDuplicate, tellIgnored } from "./call.ts";
 import type { CallRing } from "./call-ring.ts";
+import type { FruitlessRuns } from "./fruitless.ts";
 import type { ReceiverHealth } from "./health.ts";
 import { refuseEventless, refuseFullApp, refuseSecondBody } from "./refusal.ts";
 import {
@@ -45,6 +46,7 @@ interface AcceptDeps {
   limits: Pick<RaisableLimits, "verifiedEventsPerMinute" | "eventlessCallsPerMinute">;
   ring: CallRing;
   health: ReceiverHealth;
+  fruitless: FruitlessRuns;
   /** Counts the call as an unverified one of the address; what that is told. */
   refuseUnverified(source: string, refusal: Refusal): Refusal;
 }
@@ -75,7 +77,7 @@ export class Acceptance {
 
   /** Answers after the event row is durable; throws Refusal where there is none. */
   async accept({ relay, call, verdict }: VerifiedCall, source: () => string): Promise<ReceiverAnswer> {
-    const { store, ring, health } = this.#deps;
+    const { store, ring, health, fruitless } = this.#deps;
     const { receiver } = relay;
     const { body } = call;
     const once =
@@ -94,12 +96,18 @@ export class Acceptance {
     if (mismatch !== null) {
       this.#countEventless(relay);
       if (once !== null) await spendIgnored(store, once);
-      ring.note(relay, { outcome: "ignored", code: "when", cause: tellIgnored(mismatch), source: source() });
+      const cause = tellIgnored(mismatch);
+      ring.note(relay, { outcome: "ignored", code: "when", cause, source: source() });
+      fruitless.ignore(relay, cause);
       return { received: true, ignored: "when" };
     }
+    fruitless.match(relay);
     const eventId = readEventId(mapped) ?? verdict.senderEventId;
     const stored = await this.#record({ relay, body, parsed, mapped, eventId, once });
-    if (stored instanceof Refusal) throw stored;
+    if (stored instanceof Refusal) {
+      fruitless.cap(relay);
+      throw stored;
+    }
     if ("sameBody" in stored) return this.#answerSecondUse(relay, stored, source());
     if (stored.duplicate) {
       const cause = async () =>

@@ -21,9 +21,16 @@ const MIN_RUN_CALLS = 5;
 const MAX_PAUSE_MS = DAY_MS;
 const WRITE_AFTER_MS = 1_000;
 
-/** What can be wrong with a receiver that no single call shows. */
-const CODES = ["relay_refusing", "relay_silent"] as const;
-type HealthCode = (typeof CODES)[number];
+/** What can be wrong with a receiver, or with any relay, that no single call or event shows. */
+const RECEIVER_CODES = [
+  "relay_refusing",
+  "relay_silent",
+  "relay_ignoring",
+  "relay_capped",
+  "relay_uncalled",
+] as const;
+const CODES = [...RECEIVER_CODES, "relay_nobody", "relay_failing"] as const;
+export type HealthCode = (typeof CODES)[number];
 
 /** The part of the relay's row that tells of its receiver. No live relay is made of it, so that writing it touches nothing. */
 const RECEIVER_HEALTH = defineTable({
@@ -57,10 +64,11 @@ interface HealthProblem extends ProblemKey {
   code: HealthCode;
 }
 
-/** A problem that began (`raised`) or is over. A message null tells nobody. */
+/** A problem that began (`raised`) or is over. A message null tells nobody; `alerted`: an alert of its own told of it. */
 interface Change {
   problem: HealthProblem;
   raised: boolean;
+  alerted: boolean;
   message: string | null;
   nowMs: number;
 }
@@ -118,8 +126,7 @@ export class ReceiverHealth {
       health.found = null;
       this.#note(row, { refusedSince: null, refusedCount: 0, refusedAt: null });
     }
-    if (this.#standing.size > 0)
-      this.#clear(relay, "relay_refusing", `${relay.name} accepts calls again: one verified.`);
+    this.clear(relay, "relay_refusing", `${relay.name} accepts calls again: one verified.`);
   }
 
   /** When a call of the relay last verified; null: none did that is known of. */
@@ -129,8 +136,7 @@ export class ReceiverHealth {
 
   /** An event of the relay was stored. */
   receive(relay: LiveRelay): void {
-    if (this.#standing.size > 0)
-      this.#clear(relay, "relay_silent", `${relay.name} receives events again, so its silence is over.`);
+    this.clear(relay, "relay_silent", `${relay.name} receives events again, so its silence is over.`);
   }
 
   /** A call verified in no environment; `cause` says why not in this relay's. */
@@ -144,7 +150,7 @@ export class ReceiverHealth {
     const refusedSince = goesOn && row.refusedSince !== null ? row.refusedSince : nowMs;
     this.#note(row, { refusedSince, refusedCount: goesOn ? row.refusedCount + 1 : 1, refusedAt: nowMs });
     if (monotonicMs - health.refusedSinceMonotonicMs < MIN_RUN_MS || row.refusedCount < MIN_RUN_CALLS) return;
-    if (this.#standing.has(keyOf(problemOf(relay, "relay_refusing")))) return;
+    if (this.stands(relay, "relay_refusing")) return;
     const why =
       health.found === null ? `the last one because ${cause}` : `one of them because ${health.found}`;
     this.raise(relay, "relay_refusing", tellRefusing(relay.name, refusedSince, row.refusedCount, why));
@@ -156,29 +162,61 @@ export class ReceiverHealth {
     if (health.row.refusedSince !== null) health.found = cause;
   }
 
-  /** Raises the problem unless it stands. */
-  raise(relay: LiveRelay, code: HealthCode, message: string): void {
+  /** Raises the problem unless it stands. `alerted`: the owner was told by another alert, so this one is only shown. */
+  raise(relay: LiveRelay, code: HealthCode, message: string, alerted = false): void {
     const problem = problemOf(relay, code);
     const key = keyOf(problem);
     if (this.#standing.has(key)) return;
     this.#standing.set(key, problem);
-    this.#change({ problem, raised: true, message });
+    this.#change({ problem, raised: true, alerted, message });
   }
 
-  /** Now and then: a relay that is deleted, or no receiver any more, has nobody to be silent or to refuse. What is only noted is written. */
-  async tend(snapshot: Snapshot): Promise<void> {
+  /** The problem is over, if it stands; an accepted call asks no more than whether any does. */
+  clear(relay: LiveRelay, code: HealthCode, message: string): void {
+    if (this.#standing.size === 0) return;
+    const problem = problemOf(relay, code);
+    if (this.#standing.delete(keyOf(problem)))
+      this.#change({ problem, raised: false, alerted: false, message });
+  }
+
+  stands(relay: LiveRelay, code: HealthCode): boolean {
+    return this.#standing.size > 0 && this.#standing.has(keyOf(problemOf(relay, code)));
+  }
+
+  /** Whether any call is remembered that may be the sender's. */
+  wasCalled(relay: LiveRelay): boolean {
+    const row = this.#health.get(relay.id)?.row;
+    return row !== undefined && (row.acceptedAt !== null || row.refusedAt !== null);
+  }
+
+  /**
+   * Now and then: a relay that is deleted, or no receiver any more, has nobody to be silent or to refuse. What is only noted is written.
+   * Answers the problems that somebody resolved by hand meanwhile.
+   */
+  async tend(snapshot: Snapshot): Promise<{ relay: LiveRelay; code: HealthCode }[]> {
     for (const id of this.#health.keys()) if (snapshot.findRelay(id) === null) this.#health.delete(id);
     this.#noteAccepted();
     await this.#behind.flush();
-    if (this.#standing.size === 0) return;
+    if (this.#standing.size === 0) return [];
+    const before = this.#standing;
     await this.#loadStanding();
-    const receivers = snapshot.relays.filter(({ receiver }) => receiver !== null);
-    const watched = new Set(receivers.flatMap((relay) => CODES.map((code) => keyOf(problemOf(relay, code)))));
+    const watched = new Map<string, { relay: LiveRelay; code: HealthCode }>();
+    for (const relay of snapshot.relays) {
+      const codes = relay.receiver === null ? CODES.slice(RECEIVER_CODES.length) : CODES;
+      for (const code of codes) watched.set(keyOf(problemOf(relay, code)), { relay, code });
+    }
     for (const [key, problem] of this.#standing) {
       if (watched.has(key)) continue;
       this.#standing.delete(key);
-      this.#change({ problem, raised: false, message: null });
+      this.#change({ problem, raised: false, alerted: false, message: null });
     }
+    const resolved = [...before.keys()].filter((key) => !this.#standing.has(key));
+    return resolved.flatMap((key) => watched.get(key) ?? []);
+  }
+
+  /** Somebody said that its refusals are seen to: they are counted anew. */
+  forgetRefusals(relay: LiveRelay): void {
+    this.#note(this.#of(relay.id).row, { refusedSince: null, refusedCount: 0 });
   }
 
   #of(relayId: string): Health {
@@ -195,11 +233,6 @@ export class ReceiverHealth {
       this.#health.set(relayId, health);
     }
     return health;
-  }
-
-  #clear(relay: LiveRelay, code: HealthCode, message: string): void {
-    const problem = problemOf(relay, code);
-    if (this.#standing.delete(keyOf(problem))) this.#change({ problem, raised: false, message });
   }
 
   #note(row: HealthRow, changes: Partial<HealthRow>): void {
@@ -250,11 +283,11 @@ export class ReceiverHealth {
   }
 }
 
-async function writeChange(tx: Writer, { problem, raised, message, nowMs }: Change): Promise<void> {
+async function writeChange(tx: Writer, { problem, raised, alerted, message, nowMs }: Change): Promise<void> {
   const key = { ...problem, nowMs };
   if (message === null) await clearProblem(tx, key);
   else if (raised) {
-    if (await raiseProblem(tx, { ...key, message })) await raiseAlert(tx, { ...key, message });
+    if ((await raiseProblem(tx, { ...key, message })) && !alerted) await raiseAlert(tx, { ...key, message });
   } else if (await clearProblem(tx, key)) {
     await raiseAlert(tx, { ...key, code: "relay_recovered", endOf: problem.code, message });
   }
@@ -269,5 +302,5 @@ function keyOf({ environmentId, code, target }: ProblemKey): string {
 }
 
 function tellRefusing(name: string, sinceMs: number, calls: number, why: string): string {
-  return `${name} has refused every call since ${toIso(sinceMs)}, ${calls} so far, ${why}: compare the relay's secret and recipe with the sender's, and see its recent calls.`;
+  return `${name} has refused every call since ${toIso(sinceMs)}, ${calls} so far, ${why}: compare the relay's secret and recipe with the sender's, and see its calls with relay calls list --relay ${name}.`;
 }

@@ -15,6 +15,7 @@ import { ReceivedBody, receiveCall } from "../verify/received-call.ts";
 import { Acceptance, type ReceiverAnswer, type VerifiedCall } from "./accept.ts";
 import { CallRing, type CallTeller } from "./call-ring.ts";
 import { CauseFinder } from "./cause.ts";
+import { FruitlessRuns, type RunEnd } from "./fruitless.ts";
 import { ReceiverHealth } from "./health.ts";
 import {
   explainToCaller,
@@ -25,6 +26,9 @@ import {
   type UnverifiedBy,
 } from "./refusal.ts";
 import { SilenceWatch } from "./silence.ts";
+
+/** In whatever header a sender's word for who it is may stand. */
+const SIGNING_HEADER = /sign|hmac|digest|token|secret|auth|key|hook/i;
 
 /** Of so many addresses unverified calls are counted; a flood from more of them keeps no other address out. */
 const MAX_SOURCES = 50_000;
@@ -65,6 +69,7 @@ export class Receiver {
   readonly #unverified: Limiter;
   readonly #ring: CallRing;
   readonly #health: ReceiverHealth;
+  readonly #fruitless: FruitlessRuns;
   readonly #silence: SilenceWatch;
   readonly #acceptance: Acceptance;
   readonly #causes: CauseFinder;
@@ -82,11 +87,13 @@ export class Receiver {
     this.#causes = new CauseFinder(deps);
     this.#ring = new CallRing({ ...deps, causesFound: () => this.#causes.settle() });
     this.#health = new ReceiverHealth(deps);
-    this.#silence = new SilenceWatch(deps, this.#health);
+    this.#fruitless = new FruitlessRuns(deps, this.#health);
+    this.#silence = new SilenceWatch(deps, this.#health, this.#fruitless);
     this.#acceptance = new Acceptance({
       ...deps,
       ring: this.#ring,
       health: this.#health,
+      fruitless: this.#fruitless,
       refuseUnverified: (source, refusal) => this.#countUnverified(source, refusal),
     });
   }
@@ -94,14 +101,21 @@ export class Receiver {
   /** Reads how the receivers were doing and begins to watch for those that go silent; calls are received without it too. */
   async start(): Promise<void> {
     await this.#health.start();
+    await this.#fruitless.start();
     this.#silence.start();
   }
 
   /** After the last call: writes what is still only noted. */
   async stop(): Promise<void> {
     await this.#silence.stop();
+    await this.#fruitless.stop();
     await this.#health.stop();
     await this.#ring.stop();
+  }
+
+  /** An attempt of an event ended, of whatever trigger: whether relays do anything is seen across all of it. */
+  noteRun(end: RunEnd): void {
+    this.#fruitless.ended(end);
   }
 
   /** Writes the calls noted so far, so that a list of recent calls holds them. */
@@ -115,6 +129,7 @@ export class Receiver {
     try {
       verified = await this.#verify(request);
       this.#health.accept(verified.relay, verified.call.nowMs);
+      this.#fruitless.call(verified.relay);
       const answer = await this.#acceptance.accept(verified, request.source);
       this.#deps.onCall("duplicate" in answer ? "duplicate" : "ignored" in answer ? "ignored" : "accepted");
       return answer;
@@ -186,7 +201,10 @@ export class Receiver {
     }
     const refusal = this.#countUnverified(request.source(), explainToCaller(refused));
     for (const by of refused) {
-      this.#health.refuse(by.relay, by.cause);
+      if (!isStranger(by.relay, request)) {
+        this.#health.refuse(by.relay, by.cause);
+        this.#fruitless.call(by.relay);
+      }
       this.#noteUnverified(by, request, refusal, nowMs);
     }
     throw refusal;
@@ -237,4 +255,15 @@ export class Receiver {
     else this.#deps.log.error("receiver failed", { error });
     return new Refusal("not_recorded", "The event could not be stored and nothing ran; send it again.");
   }
+}
+
+/** A scanner's call: it brings nothing at all that could be a signature, where the relay's sender brings one in a header. */
+function isStranger({ definition: { trigger } }: LiveRelay, { headers, search }: ReceiverRequest): boolean {
+  if (trigger.kind !== "receiver") return false;
+  const fields: Readonly<Record<string, unknown>> = trigger.verify;
+  const named = typeof fields.header === "string" ? fields.header : null;
+  const elsewhere = fields.signatureField !== undefined || search !== "";
+  if (elsewhere || (named !== null && headers.has(named))) return false;
+  for (const name of headers.keys()) if (SIGNING_HEADER.test(name)) return false;
+  return true;
 }

@@ -10,7 +10,8 @@ import type { Log } from "../ground/log.ts";
 import type { LiveRelay, LiveRelays } from "../relay/live-relay.ts";
 import { findLastEventAt } from "../relay/relay-view.ts";
 import { type Reader, type Store, StoreUnavailable } from "../store/port.ts";
-import type { ReceiverHealth } from "./health.ts";
+import type { FruitlessRuns } from "./fruitless.ts";
+import type { HealthCode, ReceiverHealth } from "./health.ts";
 
 const LOOK_EVERY_MS = 5 * 60_000;
 /** After the start nothing counts as silent yet: what was sent while nothing ran is sent again by then. */
@@ -43,15 +44,17 @@ interface Learned {
 export class SilenceWatch {
   readonly #deps: SilenceDeps;
   readonly #health: ReceiverHealth;
+  readonly #fruitless: FruitlessRuns;
   readonly #clockWatch: ClockWatch;
   readonly #loop: Loop;
   #learned = new Map<string, Learned>();
   /** Monotonic: since when the clock is trusted and calls could arrive. */
   #trustedSinceMs = 0;
 
-  constructor(deps: SilenceDeps, health: ReceiverHealth) {
+  constructor(deps: SilenceDeps, health: ReceiverHealth, fruitless: FruitlessRuns) {
     this.#deps = deps;
     this.#health = health;
+    this.#fruitless = fruitless;
     this.#clockWatch = new ClockWatch(deps.clock, CLOCK_SET_MS);
     this.#loop = new Loop({
       clock: deps.clock,
@@ -78,13 +81,22 @@ export class SilenceWatch {
     const nowMs = this.#deps.clock.monotonicMs();
     if (this.#clockWatch.look() !== 0) this.#trustedSinceMs = nowMs;
     const snapshot = await this.#deps.relays.current();
-    await this.#health.tend(snapshot);
+    for (const { relay, code } of await this.#health.tend(snapshot)) this.#forget(relay, code);
+    await this.#fruitless.look(snapshot, this.#trustedSinceMs);
     if (nowMs - this.#trustedSinceMs < GRACE_MS) return;
     const learned = new Map<string, Learned>();
     for (const relay of snapshot.relays) {
       if (relay.receiver !== null && !relay.local) await this.#lookAt(relay, learned);
     }
     this.#learned = learned;
+  }
+
+  /** Somebody resolved a problem by hand: it comes back only with what happens from now on. */
+  #forget(relay: LiveRelay, code: HealthCode): void {
+    const learned = this.#learned.get(relay.id);
+    if (code === "relay_silent" && learned !== undefined) learned.rhythm = null;
+    else if (code === "relay_refusing") this.#health.forgetRefusals(relay);
+    else this.#fruitless.forget(relay, code);
   }
 
   async #lookAt(relay: LiveRelay, learned: Map<string, Learned>): Promise<void> {
@@ -106,7 +118,7 @@ export class SilenceWatch {
 }
 
 function tellSilent(name: string, lastAtMs: number, silentMs: number, { longestGapMs }: Rhythm): string {
-  return `${name} received its last event at ${toIso(lastAtMs)}, ${sayHours(silentMs)} ago, and was never without one for more than ${sayHours(longestGapMs)} in the two weeks before: see its recent calls for what does arrive, and ask the sender whether it still sends.`;
+  return `${name} received its last event at ${toIso(lastAtMs)}, ${sayHours(silentMs)} ago, and was never without one for more than ${sayHours(longestGapMs)} in the two weeks before: see what does arrive with relay calls list --relay ${name}, and ask the sender whether it still sends.`;
 }
 
 function sayHours(ms: number): string {

@@ -27,10 +27,18 @@ export interface Finished {
   told: ToldRun | null;
 }
 
-/** A run in figures, for the metrics. */
+/** How a run ended, for the metrics and for whoever watches what relays come to. */
 export interface EndedRun {
+  /** null: it was deleted meanwhile. */
+  relay: LiveRelay | null;
   trigger: EventTrigger;
   outcome: AttemptEnd["outcome"];
+  /** A failure's code, or why no action ran. */
+  code: string | null;
+  /** What the owner is told of a failure. */
+  why: string | null;
+  /** Whether the event is dead, of which the owner was told. */
+  dead: boolean;
   /** From arrival to the first attempt; null for later attempts. */
   waitedMs: number | null;
   tookMs: number;
@@ -65,11 +73,16 @@ export async function finishAttempt(
   });
   if (next.state === "dead") {
     const why = ` (${next.reason ?? "failed"}): ${lastMessage(attempt.results)}`;
-    await alertDead(tx, { environmentId: event.environmentId, relayName: relay.name, why, nowMs });
+    const { environmentId, id: eventId } = event;
+    await alertDead(tx, { environmentId, relayName: relay.name, eventId, why, nowMs });
   } else if (next.state === "queued") await tellWaiting(tx, attempt, nowMs);
   const run: EndedRun = {
+    relay,
     trigger: event.trigger,
     outcome: end.outcome,
+    code: next.reason,
+    why: end.outcome === "failed" ? lastMessage(attempt.results) : null,
+    dead: next.state === "dead",
     waitedMs: event.runs === 1 ? attempt.startedAtMs - event.createdAt : null,
     tookMs: nowMs - attempt.startedAtMs,
   };
@@ -160,7 +173,16 @@ export async function failOrphanedEvents(
   const end = { state: "failed", reason: "relay_deleted", nextAttemptAtMs: null } as const;
   return due.map((event) => ({
     line: runLine(event.relayName, event, 0, false),
-    run: { trigger: event.trigger, outcome: "not_run", waitedMs: null, tookMs: 0 },
+    run: {
+      relay: null,
+      trigger: event.trigger,
+      outcome: "not_run",
+      code: "relay_deleted",
+      why: null,
+      dead: false,
+      waitedMs: null,
+      tookMs: 0,
+    },
     told: tellRun({ ...where, name: event.relayName }, event.id, end, []),
   }));
 }

@@ -153,7 +153,6 @@ export class Poller {
 
 async function alertRescued(tx: Writer, rescued: Rescued, nowMs: number): Promise<Rescued> {
   const why = " (interrupted): its seventh attempt was cut off.";
-  for (const { environmentId, relayName } of rescued.dead)
-    await alertDead(tx, { environmentId, relayName, why, nowMs });
+  for (const dead of rescued.dead) await alertDead(tx, { ...dead, why, nowMs });
   return rescued;
 }

@@ -37,6 +37,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 21, name: "key", sql: key },
   { number: 22, name: "record-watch", sql: recordWatch },
   { number: 23, name: "unknown-call", sql: unknownCall },
+  { number: 24, name: "relay-run", sql: relayRun },
 ];
 
 /** The number of the newest migration this executable knows. */
@@ -110,3 +111,4 @@ import receiverHealth from "../../migrations/0020-receiver-health.sql" with { ty
 import key from "../../migrations/0021-key.sql" with { type: "text" };
 import recordWatch from "../../migrations/0022-record-watch.sql" with { type: "text" };
 import unknownCall from "../../migrations/0023-unknown-call.sql" with { type: "text" };
+import relayRun from "../../migrations/0024-relay-run.sql" with { type: "text" };

@@ -7,16 +7,22 @@ import { alertOn, findEnvironmentById } from "../account/environment.ts";
 import { newId } from "../ground/id.ts";
 import { DAY_MS } from "../ground/limit.ts";
 import type { Page, PageRequest } from "../ground/page.ts";
-import { show, time, timeOrNull } from "../ground/schema.ts";
+import { show, textOrNull, time, timeOrNull } from "../ground/schema.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { defineTable, integer, orNull, type RowOf, text } from "../store/table.ts";
 import { equals, walkPage } from "../store/walk.ts";
+import { clearProblem, ITSELF } from "./problem.ts";
 
 /** Everything an owner can be alerted of, each with its switch on the Alerts page. */
 export const ALERT_CODES = [
   "relay_failed",
   "relay_refusing",
   "relay_silent",
+  "relay_ignoring",
+  "relay_nobody",
+  "relay_failing",
+  "relay_capped",
+  "relay_uncalled",
   "relay_recovered",
   "events_dropped",
   "codes_capped",
@@ -25,7 +31,7 @@ export const ALERT_CODES = [
   "sender_domain_required",
   "invite_capped",
 ] as const;
-type AlertCode = (typeof ALERT_CODES)[number];
+export type AlertCode = (typeof ALERT_CODES)[number];
 
 /** The switch of alerts by mail, beside the codes' own. */
 export const ALERT_MAIL_SWITCH = "mail";
@@ -50,6 +56,10 @@ const ALERT = defineTable({
     at: integer(),
     lastAt: integer(),
     mailedAt: orNull(integer()),
+    /** When its cause was over, or somebody said that it is seen to; null: it is open. */
+    resolvedAt: orNull(integer()),
+    /** Who said so; `itself` where its cause ended. */
+    resolvedBy: orNull(text()),
   },
 });
 
@@ -64,6 +74,8 @@ export const alertView = Type.Object({
   at: time,
   lastAt: time,
   mailedAt: timeOrNull,
+  resolvedAt: timeOrNull,
+  resolvedBy: textOrNull,
 });
 export type AlertView = Static<typeof alertView>;
 
@@ -73,7 +85,8 @@ export interface NewAlert {
   /** The code whose end this one tells of: nothing is told where that was switched off. */
   endOf?: AlertCode;
   target: string;
-  message: string;
+  /** Made anew with each of a burst, where it says how many they are and since when (milliseconds). */
+  message: string | ((count: number, sinceMs: number) => string);
   /** How many occurrences this one tells of at once (missed ticks); 1 when absent. */
   count?: number | undefined;
   /** How long a burst gathers; an hour when absent. */
@@ -90,12 +103,18 @@ export async function raiseAlert(
   if (environment === null || !alertOn(environment, code) || !alertOn(environment, endOf)) return;
   const key = { environmentId, code, target };
   const burst = await findBurst(tx, key, nowMs - burstMs);
+  const all = count + (burst?.count ?? 0);
+  const said = typeof message === "string" ? message : message(all, burst?.at ?? nowMs);
+  // News of an end asks nothing of anybody; any other alert that comes again is open again.
+  const over = code === "relay_recovered";
+  const resolved = { resolvedAt: over ? nowMs : null, resolvedBy: over ? ITSELF : null };
   if (burst !== null) {
-    await ALERT.change(tx, burst, { count: burst.count + count, lastAt: nowMs, message });
+    await ALERT.change(tx, burst, { count: all, lastAt: nowMs, message: said, ...resolved });
     return;
   }
   const id = newId("alt", nowMs);
-  await ALERT.insert(tx, { ...key, id, message, count, at: nowMs, lastAt: nowMs, mailedAt: null });
+  const row = { ...key, id, message: said, count, at: nowMs, lastAt: nowMs, mailedAt: null, ...resolved };
+  await ALERT.insert(tx, row);
 }
 
 function findBurst(
@@ -151,15 +170,53 @@ export async function markAlertMailed(tx: Writer, id: string, nowMs: number): Pr
   await tx.run("UPDATE alert SET mailed_at = ?2 WHERE id = ?1 AND mailed_at IS NULL", id, nowMs);
 }
 
-/** A page of the environment's alerts, newest first (by when each began). */
+/** A page of the environment's alerts, newest first (by when each began); `open` leaves the resolved ones out. */
 export async function listAlerts(
   tx: Reader,
   environmentId: number,
   request: PageRequest,
+  open = false,
 ): Promise<Page<AlertView>> {
-  const led = [equals("environment_id", environmentId)];
-  const walk = { index: "alert_by_environment_id", key: "id", led } as const;
+  const walk = {
+    index: open ? "alert_open" : "alert_by_environment_id",
+    key: "id",
+    led: [
+      equals("environment_id", environmentId),
+      open ? { sql: "resolved_at IS NULL", values: [] } : undefined,
+    ],
+  } as const;
   return await walkPage(tx, ALERT, request, walk, viewAlert);
+}
+
+/** One somebody says is seen to, with the problem that it told of; one resolved before stays as it is. Refuses with `not_found`. */
+export async function resolveAlert(
+  tx: Writer,
+  { environmentId, id, by, nowMs }: { environmentId: number; id: string; by: string; nowMs: number },
+): Promise<{ alert: AlertView; resolved: boolean }> {
+  const sentence = `There is no alert ${id} in this environment: relay alerts list shows the open ones.`;
+  const alert = await ALERT.require(tx, { environmentId, id }, sentence);
+  if (alert.resolvedAt !== null) return { alert: viewAlert(alert), resolved: false };
+  const change = { resolvedAt: nowMs, resolvedBy: by };
+  await ALERT.change(tx, { id }, change);
+  const { code, target } = alert;
+  await clearProblem(tx, { environmentId, code, target, nowMs });
+  return { alert: viewAlert({ ...alert, ...change }), resolved: true };
+}
+
+export type OpenAlert = Pick<AlertRow, "environmentId" | "code" | "target"> & { lastAt: number };
+
+/** Open alerts looked at for what is over; a target's are resolved together, so the oldest stand for all. */
+const MAX_OPEN = 2_000;
+
+/** What is open of these codes, one for all that a target has of one; at most `limit`. */
+export function listOpenAlerts(tx: Reader, codes: readonly AlertCode[], limit: number): Promise<OpenAlert[]> {
+  return tx.all(
+    `SELECT environmentId, code, target, max(lastAt) AS lastAt FROM (
+       SELECT environment_id AS environmentId, code, target, last_at AS lastAt FROM alert INDEXED BY alert_open
+       WHERE resolved_at IS NULL LIMIT ${MAX_OPEN})
+     WHERE code IN (${codes.map((code) => `'${code}'`).join(", ")}) GROUP BY environmentId, code, target LIMIT ?1`,
+    limit,
+  );
 }
 
 function viewAlert(row: AlertRow): AlertView {

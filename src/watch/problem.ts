@@ -62,16 +62,32 @@ export async function hasProblem(tx: Reader, { environmentId, code, target }: Pr
   return (await PROBLEM.get(tx, STANDING, { environmentId, code, target })) !== null;
 }
 
-/** Clears the problem if it stands. Answers whether it did. */
+/** Who resolved an alert whose cause ended. */
+export const ITSELF = "itself";
+
+/** Clears the problem if it stands, and resolves the alert that told of it. Answers whether it stood. */
 export async function clearProblem(
   tx: Writer,
   { environmentId, code, target, nowMs }: ProblemKey & { nowMs: number },
 ): Promise<boolean> {
   const sql = `UPDATE problem SET cleared_at = $nowMs ${STANDING}`;
-  return (await tx.run(sql, { environmentId, code, target, nowMs })) > 0;
+  if ((await tx.run(sql, { environmentId, code, target, nowMs })) === 0) return false;
+  await resolveAlertsOf(tx, { environmentId, code, target, nowMs });
+  return true;
 }
 
-/** Clears whatever stands on a target, as when it is deleted. */
+/** Resolves the open alerts of a cause that is over; of every code of the target where none is given. */
+export async function resolveAlertsOf(
+  tx: Writer,
+  alerts: Omit<ProblemKey, "code"> & { code?: string; nowMs: number },
+): Promise<void> {
+  const { environmentId, code = null, target, nowMs } = alerts;
+  const sql = `UPDATE alert INDEXED BY alert_open SET resolved_at = $nowMs, resolved_by = '${ITSELF}'
+    WHERE environment_id = $environmentId AND resolved_at IS NULL AND target = $target AND ($code IS NULL OR code = $code)`;
+  await tx.run(sql, { environmentId, code, target, nowMs });
+}
+
+/** Clears whatever stands on a target and resolves its alerts, as when it is deleted. */
 export async function clearProblemsOf(
   tx: Writer,
   environmentId: number,
@@ -81,6 +97,7 @@ export async function clearProblemsOf(
   const sql =
     "UPDATE problem SET cleared_at = ?3 WHERE environment_id = ?1 AND target = ?2 AND cleared_at IS NULL";
   await tx.run(sql, environmentId, target, nowMs);
+  await resolveAlertsOf(tx, { environmentId, target, nowMs });
 }
 
 /** What stands on one target, oldest first. */

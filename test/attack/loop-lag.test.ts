@@ -293,7 +293,8 @@ const WORST: Record<string, Worst> = {
   "DELETE {E}/keys/:id": refused(403, "DELETE", `${E}/keys/${rowId("key", 2)}`, {}),
   "GET {E}/audit": list("/audit", "actor=nobody", "action=nothing", "target=nothing", "kind=run", "kind=run&actor=nobody", "target=relay:wide"),
   "GET {E}/problems": list("/problems", "all=true"),
-  "GET {E}/alerts": list("/alerts"),
+  "GET {E}/alerts": list("/alerts", "open=true"),
+  "POST {E}/alerts/:id/resolve": refused(404, "POST", `${E}/alerts/${rowId("alt", 1)}/resolve`, {}),
   "GET /client/g.js": get("/client/g.js"),
   "POST /client/auth/code": send(
     "POST",

@@ -50,13 +50,15 @@ CREATE TABLE alert (
   at INTEGER NOT NULL,
   last_at INTEGER NOT NULL,
   mailed_at INTEGER
-);
+, resolved_at INTEGER, resolved_by TEXT);
 
 CREATE INDEX alert_by_end ON alert (last_at);
 
 CREATE INDEX alert_by_environment ON alert (environment_id, last_at);
 
 CREATE INDEX alert_by_environment_id ON alert (environment_id, id);
+
+CREATE INDEX alert_open ON alert (environment_id, id) WHERE resolved_at IS NULL;
 
 CREATE INDEX alert_unmailed ON alert (at) WHERE mailed_at IS NULL;
 
@@ -715,7 +717,7 @@ CREATE TABLE relay (
   signing_secret_set_at INTEGER,
   active_since INTEGER NOT NULL,
   created_at INTEGER NOT NULL,
-  updated_at INTEGER NOT NULL, previous_secret_digest BLOB, refused_since INTEGER, refused_count INTEGER NOT NULL DEFAULT 0, refused_at INTEGER, accepted_at INTEGER,
+  updated_at INTEGER NOT NULL, previous_secret_digest BLOB, refused_since INTEGER, refused_count INTEGER NOT NULL DEFAULT 0, refused_at INTEGER, accepted_at INTEGER, fruitless TEXT,
   UNIQUE (environment_id, name)
 );
 

@@ -4,13 +4,16 @@ import { beforeEach, describe, expect, test } from "bun:test";
 import { saveSettings } from "../../src/account/environment.ts";
 import { createOwner } from "../../src/account/owner.ts";
 import { AlertMail } from "../../src/caretaker/alert-mail.ts";
+import { alertDead } from "../../src/event/alert.ts";
+import { insertEvent, makeWholePayload } from "../../src/event/insert.ts";
 import type { JsonObject } from "../../src/ground/json.ts";
 import { MINUTE_MS } from "../../src/ground/limit.ts";
 import { createLog } from "../../src/ground/log.ts";
 import { intendEmail, markTextLeft } from "../../src/mail/email.ts";
 import { endInterruptedMails } from "../../src/mail/interrupted-mail.ts";
 import type { MailOutcome, OutgoingMail } from "../../src/mail/mailer.ts";
-import { listUnmailedAlerts, markAlertMailed, raiseAlert } from "../../src/watch/alert.ts";
+import { listAlerts, listUnmailedAlerts, markAlertMailed, raiseAlert, resolveAlert } from "../../src/watch/alert.ts";
+import { clearProblem, raiseProblem, standingProblemsOf } from "../../src/watch/problem.ts";
 import { type FreshStore, openFreshStore } from "../kit/fresh-store.ts";
 
 const SMTP = {
@@ -320,4 +323,109 @@ test("in local development the mail stays in the mailbox, for the owner there or
   expect(left.map(({ from, to }) => [from, to])).toEqual([["account@localhost", "owner@localhost"]]);
   expect(await rows()).toEqual({ mailed: 1, emails: ["alert mailbox"] });
   await local.stop();
+});
+
+describe("an alert is resolved", () => {
+  const open = () => fresh.store.read((tx) => listAlerts(tx, environmentId, { limit: 50, after: null }, true));
+  const all = () => fresh.store.read((tx) => listAlerts(tx, environmentId, { limit: 50, after: null }));
+  const codes = async () => (await open()).items.map(({ code }) => code);
+  const putEvent = (state: string, reason: string | null, replays = 0) =>
+    fresh.store.write("app", async (tx) => {
+      const payload = makeWholePayload({ event: {}, mapped: {} });
+      const row = { environmentId, relayId: "rly_a", relayName: "orders", payload, unsigned: false, dedupe: null, nowMs: fresh.clock.now() };
+      const { id } = await insertEvent(tx, { ...row, trigger: "receiver" });
+      await tx.run("UPDATE event SET state = ?2, reason = ?3, replays = ?4 WHERE id = ?1", id, state, reason, replays);
+      return id;
+    });
+  const move = (id: string, state: string, replays = 0) =>
+    fresh.store.write("app", (tx) => tx.run("UPDATE event SET state = ?2, replays = ?3 WHERE id = ?1", id, state, replays));
+  const look = () => fresh.clock.advance(2 * MINUTE_MS);
+
+  test("by hand, with the problem it told of, once", async () => {
+    const key = { environmentId, code: "relay_ignoring", target: "relay:orders", nowMs: fresh.clock.now() };
+    await fresh.store.write("app", (tx) => raiseProblem(tx, { ...key, message: "It ignores." }));
+    await raise("orders", "relay_ignoring");
+    const id = (await open()).items[0]?.id ?? "";
+    const resolve = (by: string) => fresh.store.write("app", (tx) => resolveAlert(tx, { environmentId, id, by, nowMs: fresh.clock.now() }));
+    expect((await resolve("owner ada@example.com")).resolved).toBe(true);
+    expect(await resolve("another")).toMatchObject({ resolved: false, alert: { resolvedBy: "owner ada@example.com" } });
+    expect([await codes(), await fresh.store.read((tx) => standingProblemsOf(tx, environmentId, "relay:orders"))]).toEqual([[], []]);
+  });
+
+  test("by itself as its problem is cleared, and what comes again within the hour is open again, without a second mail", async () => {
+    await makeReady();
+    const key = { environmentId, code: "relay_refusing", target: "relay:orders" };
+    const put = (nowMs: number) => fresh.store.write("app", (tx) => raiseProblem(tx, { ...key, message: "It refuses.", nowMs }));
+    await put(fresh.clock.now());
+    await raise("orders", "relay_refusing");
+    await look();
+    await fresh.store.write("app", (tx) => clearProblem(tx, { ...key, nowMs: fresh.clock.now() }));
+    expect((await all()).items).toMatchObject([{ code: "relay_refusing", resolvedBy: "itself" }]);
+    await raise("orders", "relay_refusing");
+    expect((await open()).items).toMatchObject([{ code: "relay_refusing", count: 2, resolvedAt: null }]);
+    await fresh.clock.advance(30 * MINUTE_MS);
+    expect(left).toHaveLength(1);
+  });
+
+  test("of dead events, when all were replayed to their end, and not while a replay runs", async () => {
+    const ids = [await putEvent("dead", "call_failed"), await putEvent("dead", "call_failed")];
+    await raise();
+    await look();
+    for (const [state, replays] of [
+      ["queued", 1],
+      ["running", 1],
+    ] as const) {
+      for (const id of ids) await move(id, state, replays);
+      await look();
+      expect(await codes()).toEqual(["relay_failed"]);
+    }
+    await move(ids[0] ?? "", "done", 1);
+    await move(ids[1] ?? "", "dead", 1);
+    await look();
+    expect(await codes()).toEqual(["relay_failed"]);
+    await move(ids[1] ?? "", "done", 1);
+    await look();
+    expect((await all()).items).toMatchObject([{ code: "relay_failed", resolvedBy: "itself" }]);
+  });
+
+  const WAITING = ["sender_domain_required", "invite_capped"] as const;
+  test.each(WAITING)("%s, when no event waits for it any more", async (code) => {
+    const id = await putEvent("queued", code);
+    await raise("orders", code);
+    await look();
+    expect(await codes()).toEqual([code]);
+    await move(id, "done");
+    await look();
+    expect(await codes()).toEqual([]);
+  });
+
+  test("a cap's, two hours after the last refusal; what is lost for good, by hand alone; news of an end is never open", async () => {
+    await raise("codes", "codes_capped");
+    await raise("orders", "events_dropped");
+    await raise("orders", "relay_recovered");
+    await fresh.clock.advance(118 * MINUTE_MS);
+    expect((await codes()).sort()).toEqual(["codes_capped", "events_dropped"]);
+    await fresh.clock.advance(4 * MINUTE_MS);
+    expect(await codes()).toEqual(["events_dropped"]);
+  });
+});
+
+test("a dead event's alert names the newest, and says how many more", async () => {
+  const die = (eventId: string) =>
+    fresh.store.write("app", (tx) =>
+      alertDead(tx, { environmentId, relayName: "orders", eventId, why: " (call_failed): it answered 500.", nowMs: fresh.clock.now() }),
+    );
+  const said = async () => (await fresh.store.read((tx) => listUnmailedAlerts(tx, environmentId, 5))).map(({ message }) => message);
+  await die("evt_1");
+  expect(await said()).toEqual(["The event evt_1 of orders is dead (call_failed): it answered 500. See it with relay events show evt_1."]);
+  const since = "Since 2026-01-15T12:00:00.000Z";
+  await fresh.clock.advance(MINUTE_MS);
+  await die("evt_2");
+  expect(await said()).toEqual([
+    `The event evt_2 of orders is dead (call_failed): it answered 500. ${since} one more has died: relay events list --relay orders --state dead.`,
+  ]);
+  for (let event = 3; event <= 9; event++) await die(`evt_${event}`);
+  expect(await said()).toEqual([
+    `The event evt_9 of orders is dead (call_failed): it answered 500. ${since} 8 more have died: relay events list --relay orders --state dead.`,
+  ]);
 });

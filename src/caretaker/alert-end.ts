@@ -1,0 +1,101 @@
+/**
+ * Alerts that end by themselves: their cause is over, and what it left undone was replayed. Problems resolve their own as they are cleared;
+ * here are the causes that no problem stands for. What cannot be mended (`events_dropped`) is for a person to resolve.
+ */
+import { HOUR_MS } from "../ground/limit.ts";
+import { relayTarget } from "../relay/relay.ts";
+import type { Reader, Store } from "../store/port.ts";
+import { type AlertCode, listOpenAlerts, type OpenAlert } from "../watch/alert.ts";
+import { resolveAlertsOf } from "../watch/problem.ts";
+
+/** In one look; more wait for the next. */
+const MAX_ENDED = 50;
+/** Rows looked at for what still waits or is dead; where there are more, nothing is said to be over. */
+const MAX_LOOKED_AT = 1_000;
+/** A cap's window is over after so long without a further refusal. */
+const CAP_OVER_MS = 2 * HOUR_MS;
+
+const ROWS = {
+  dead: "event INDEXED BY event_unhappy WHERE environment_id = $id AND state IN ('failed', 'dead') AND state = 'dead'",
+  queued:
+    "event INDEXED BY event_unfinished WHERE environment_id = $id AND state IN ('queued', 'running') AND state = 'queued'",
+  running:
+    "event INDEXED BY event_unfinished WHERE environment_id = $id AND state IN ('queued', 'running') AND state = 'running'",
+  unknownMail: "email INDEXED BY email_unknown WHERE environment_id = $id AND state = 'unknown'",
+} as const;
+type Rows = keyof typeof ROWS;
+
+/** One that waits, is dead, or is not known to have left. */
+interface Undone {
+  name: string | null;
+  reason: string | null;
+  replays: number;
+}
+
+type IsOver = (look: Look, alert: OpenAlert, nowMs: number) => boolean | Promise<boolean>;
+
+const capOver: IsOver = (_look, { lastAt }, nowMs) => nowMs - lastAt >= CAP_OVER_MS;
+const noneWaits: IsOver = (look, alert) =>
+  look.hasNone("queued", alert, ({ reason }) => reason === alert.code);
+
+const ENDS: Partial<Record<AlertCode, IsOver>> = {
+  relay_failed: async (look, alert) =>
+    (await look.hasNone("dead", alert)) &&
+    (await look.hasNone("queued", alert, ({ replays }) => replays > 0)) &&
+    (await look.hasNone("running", alert, ({ replays }) => replays > 0)),
+  sender_domain_required: noneWaits,
+  invite_capped: noneWaits,
+  mail_unknown: (look, alert) => look.hasNone("unknownMail", alert),
+  codes_capped: capOver,
+  writes_capped: capOver,
+};
+const CODES = Object.keys(ENDS) as AlertCode[];
+
+/** Resolves what is over now. */
+export async function endAlerts(store: Store, nowMs: number): Promise<void> {
+  if ((await store.read((tx) => findOver(tx, nowMs))).length === 0) return;
+  // Looked at once more, with what happened meanwhile.
+  await store.write("app", async (tx) => {
+    for (const alert of await findOver(tx, nowMs)) await resolveAlertsOf(tx, { ...alert, nowMs });
+  });
+}
+
+async function findOver(tx: Reader, nowMs: number): Promise<OpenAlert[]> {
+  const look = new Look(tx);
+  const found: OpenAlert[] = [];
+  for (const alert of await listOpenAlerts(tx, CODES, MAX_ENDED)) {
+    if ((await ENDS[alert.code as AlertCode]?.(look, alert, nowMs)) === true) found.push(alert);
+  }
+  return found;
+}
+
+/** One look at what is undone, read once an environment. */
+class Look {
+  readonly #tx: Reader;
+  readonly #rows = new Map<string, Undone[]>();
+
+  constructor(tx: Reader) {
+    this.#tx = tx;
+  }
+
+  /** Whether none of them is the target relay's and as `counts` says. */
+  async hasNone(
+    rows: Rows,
+    { environmentId, target }: OpenAlert,
+    counts: (one: Undone) => boolean = () => true,
+  ): Promise<boolean> {
+    const key = `${rows} ${environmentId}`;
+    const known = this.#rows.get(key) ?? (await this.#read(rows, environmentId));
+    this.#rows.set(key, known);
+    return (
+      known.length < MAX_LOOKED_AT &&
+      !known.some((one) => relayTarget(one.name ?? "") === target && counts(one))
+    );
+  }
+
+  #read(rows: Rows, environmentId: number): Promise<Undone[]> {
+    const of = rows === "unknownMail" ? "NULL AS reason, 0 AS replays" : "reason, replays";
+    const sql = `SELECT relay_name AS name, ${of} FROM ${ROWS[rows]} ORDER BY seq DESC LIMIT ${MAX_LOOKED_AT}`;
+    return this.#tx.all<Undone>(sql, { id: environmentId });
+  }
+}
