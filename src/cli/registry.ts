@@ -1,5 +1,6 @@
 /** Every command, one line each, in the order that help shows them. */
 import { adminCreate, adminReset } from "./admin.ts";
+import { alertsList, alertsResolve, problemsList } from "./alerts.ts";
 import { appsCreate, appsList } from "./apps.ts";
 import { backup, restore } from "./backup.ts";
 import { callsList, callsShow, callsTail } from "./calls.ts";
@@ -30,6 +31,9 @@ export const COMMANDS: readonly Command[] = [
   callsList,
   callsShow,
   callsTail,
+  problemsList,
+  alertsList,
+  alertsResolve,
   emailsList,
   emailsSendAgain,
   emailsTest,

@@ -20,9 +20,11 @@ import {
   checkBaseUrl,
   checkDisk,
   checkLog,
+  checkProxy,
   checkRights,
   checkSecrets,
   checkSenderDomain,
+  isLocal,
 } from "./setup-check.ts";
 
 type RowCheck = (database: DatabaseFile, patient: Patient) => Promise<Finding>;
@@ -35,6 +37,7 @@ const ROW_CHECKS: readonly RowCheck[] = [
   checkProblems,
   checkClock,
   checkBaseUrl,
+  checkProxy,
   checkSecrets,
   checkSenderDomain,
 ];
@@ -48,23 +51,27 @@ export async function examine(patient: Patient): Promise<Finding[]> {
     return [failure("data directory", `There is no database in ${dataDir}.`, todo)];
   }
   const outside = [checkRights(patient), checkDisk(patient), checkLog(patient)];
-  return [...outside, ...(await lookInside(patient)), checkBackups(patient)];
+  const { findings, local } = await lookInside(patient);
+  return [...outside, ...findings, checkBackups(patient, local)];
 }
 
-async function lookInside(patient: Patient): Promise<Finding[]> {
+/** What is found in the database, and whether it is local development's; one that cannot be read is a server's. */
+async function lookInside(patient: Patient): Promise<{ findings: Finding[]; local: boolean }> {
   const findings: Finding[] = [];
+  let local = false;
   try {
     using database = openDatabaseFile(join(patient.dataDir, "relay.db"));
     const schema = await readSchemaVersion(database);
     findings.push(checkSchema(schema));
-    if (schema === null) return findings;
+    if (schema === null) return { findings, local };
     findings.push(await checkWhole(database, patient));
-    if (schema !== SCHEMA_VERSION) return findings;
+    if (schema !== SCHEMA_VERSION) return { findings, local };
+    local = await isLocal(database);
     for (const check of ROW_CHECKS) findings.push(await check(database, patient));
   } catch (error) {
     findings.push(failure("database", `It cannot be read: ${(error as Error).message}.`, RESTORE));
   }
-  return findings;
+  return { findings, local };
 }
 
 const RESTORE = "stop the server and restore a backup with relay restore <file>";
@@ -174,7 +181,7 @@ async function checkProblems(tx: Reader): Promise<Finding> {
   return worry(
     "problems",
     `${standing.length} stand: ${names.join(", ")}.`,
-    "the dashboard says what to do about each",
+    "relay problems list says what to do about each",
   );
 }
 

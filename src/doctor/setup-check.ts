@@ -4,6 +4,8 @@ import { join } from "node:path";
 import { listEnvironments } from "../account/environment.ts";
 import { listSharedSecrets } from "../relay/environment-secret.ts";
 import type { Reader } from "../store/port.ts";
+import { standingProblems } from "../watch/problem.ts";
+import { readProxyTarget, UNNAMED_PROXY } from "../watch/unnamed-proxy.ts";
 import { type Finding, failure, fine, type Patient, worry, writeBytes, writeDuration } from "./finding.ts";
 
 const MIB = 1024 * 1024;
@@ -69,8 +71,7 @@ export function checkLog({ dataDir }: Patient): Finding {
 const LOOPBACK = /^(localhost|127(\.\d+){3}|\[::1\])$/;
 
 export async function checkBaseUrl(tx: Reader, { baseUrl }: Patient): Promise<Finding> {
-  const environments = await listEnvironments(tx, null);
-  if (environments.every(({ name }) => name === "local")) {
+  if (await isLocal(tx)) {
     return fine("base URL", "Local development: receivers answer on this machine.");
   }
   const todo = "give the server its public https origin with --base-url or RELAY_BASE_URL";
@@ -117,20 +118,31 @@ export async function checkSenderDomain(tx: Reader): Promise<Finding> {
   );
 }
 
-export function checkBackups({ dataDir, backupEveryMs, clock }: Patient): Finding {
+/** Local development may do without; a server that has none has nothing to come back from. */
+export function checkBackups({ dataDir, backupEveryMs, clock }: Patient, local: boolean): Finding {
   const newest = newestBackup(join(dataDir, "backups"));
   const age = newest === null ? null : clock.now() - newest;
   const message = age === null ? "None in backups/." : `The newest in backups/ is ${writeDuration(age)} old.`;
   if (backupEveryMs !== null && (age === null || age > 2 * backupEveryMs)) {
     return worry("backups", message, "the server was to make them by itself: look at its log and the disk");
   }
-  if (age === null) {
-    return fine(
-      "backups",
-      `${message} relay backup makes one, relay serve --backup-every makes them by itself.`,
-    );
-  }
-  return fine("backups", message);
+  if (age !== null) return fine("backups", message);
+  const todo = "relay backup makes one, relay serve --backup-every 1d makes them by itself";
+  if (local) return fine("backups", `${message} ${todo}.`);
+  return worry("backups", "The server has no backup in backups/.", todo);
+}
+
+export async function isLocal(tx: Reader): Promise<boolean> {
+  return (await listEnvironments(tx, null)).every(({ name }) => name === "local");
+}
+
+/** As the running server noticed it. */
+export async function checkProxy(tx: Reader): Promise<Finding> {
+  const [standing] = await standingProblems(tx, [UNNAMED_PROXY]);
+  if (standing === undefined) return fine("proxy", "None is in front that was not named.");
+  const proxy = readProxyTarget(standing.target);
+  const message = `The proxy ${proxy} is in front and was not named: everyone behind it counts as one caller.`;
+  return worry("proxy", message, `start the server with --trusted-proxy ${proxy} (RELAY_TRUSTED_PROXY)`);
 }
 
 /** When the newest was written, milliseconds since the epoch; null: there is none. */

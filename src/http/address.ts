@@ -124,10 +124,20 @@ const MOST_HOPS = 32;
 /** Where a proxy of the server's own stands: on its machine or in its network. */
 const NEAR = new Set(["loopback", "private", "uniqueLocal", "linkLocal"]);
 
+/** A private peer that brings so many different callers' addresses passes calls on: one client writes one. */
+const MANY_FORWARDED = 3;
+const MAX_FORWARDED_CHARS = 200;
+/** Of calls that ask for no address, one in so many is looked at for a proxy. */
+const LOOK_AT_ONE_IN = 64;
+
 /** A reader of callers' addresses for these proxies (addresses or CIDR ranges). Throws on a malformed one, naming it. */
 export class SourceReader {
   readonly #proxies: IpRange[];
   #tellUnnamed: ((proxy: string) => void) | null;
+  /** What the last near peer said it passes on, cut short. */
+  #forwarded = new Set<string>();
+  #forwardedBy = "";
+  #unasked = 0;
 
   /** `tellUnnamed` is told once of a proxy that seems to pass calls on while none is named. */
   constructor(trustedProxies: readonly string[], tellUnnamed: ((proxy: string) => void) | null = null) {
@@ -141,7 +151,7 @@ export class SourceReader {
 
   /** The caller's address: the connection's own, or through trusted proxies the nearest one they did not vouch for. */
   sourceOf(peer: string | null, forwardedFor: string | null): string {
-    if (forwardedFor !== null && this.#tellUnnamed !== null) this.#noticeProxy(peer ?? "");
+    if (forwardedFor !== null && this.#tellUnnamed !== null) this.#noticeProxy(peer ?? "", forwardedFor);
     if (this.#proxies.length === 0 && peer !== null && PLAIN_IPV4.test(peer)) return peer;
     let source = readHop(peer ?? "");
     if (source === null) return "unknown";
@@ -154,9 +164,20 @@ export class SourceReader {
     return capKey(source);
   }
 
-  #noticeProxy(peer: string): void {
+  /** Whether this call, whose address nothing asks for, is one to be looked at for a proxy: few are, so that it costs nothing. */
+  get looksAtUnasked(): boolean {
+    if (this.#tellUnnamed === null) return false;
+    this.#unasked = (this.#unasked + 1) % LOOK_AT_ONE_IN;
+    return this.#unasked === 0;
+  }
+
+  #noticeProxy(peer: string, forwardedFor: string): void {
     const address = readHop(peer);
     if (address === null || !NEAR.has(address.range())) return;
+    if (this.#forwardedBy !== peer) this.#forwarded.clear();
+    this.#forwardedBy = peer;
+    this.#forwarded.add(forwardedFor.slice(0, MAX_FORWARDED_CHARS));
+    if (this.#forwarded.size < MANY_FORWARDED) return;
     this.#tellUnnamed?.(address.toString());
     this.#tellUnnamed = null;
   }

@@ -57,6 +57,7 @@ export async function answerCall(
       search: appendedTo(`/hooks/${appId}/${name}`, request.url),
       source: from,
     });
+    if (sources.looksAtUnasked) from();
     return Response.json(answer, ANSWERED);
   } catch (error) {
     return answerError(deps, request, error);

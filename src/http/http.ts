@@ -4,6 +4,8 @@
  */
 import type { BunRequest, Server } from "bun";
 import { Elysia } from "elysia";
+import type { Writer } from "../store/port.ts";
+import { clearUnnamedProxy, raiseUnnamedProxy, tellUnnamedProxy } from "../watch/unnamed-proxy.ts";
 import {
   addressOf,
   ODD_PATHS,
@@ -34,12 +36,16 @@ const SERVED: readonly Served[] = [
 
 /** The app of these dependencies, not listening yet. */
 export function createHttp(deps: HttpDeps) {
-  const tellUnnamed = (proxy: string): void =>
-    deps.log.warn(
-      `A call came through the proxy ${proxy}, which is not named: everyone behind it counts as one caller and shares its caps. Start with --trusted-proxy ${proxy} (RELAY_TRUSTED_PROXY) if it is yours.`,
-    );
+  const { trustedProxies } = deps.config;
+  const note = (work: (tx: Writer) => Promise<void>): void =>
+    void deps.store.write("app", work).catch(() => undefined);
+  const tellUnnamed = (proxy: string): void => {
+    deps.log.warn(tellUnnamedProxy(proxy));
+    note((tx) => raiseUnnamedProxy(tx, proxy, deps.clock.now()));
+  };
+  if (trustedProxies.length > 0) note((tx) => clearUnnamedProxy(tx, deps.clock.now()));
   const isLocal = deps.config.mode === "local";
-  const sources = new SourceReader(deps.config.trustedProxies, isLocal ? null : tellUnnamed);
+  const sources = new SourceReader(trustedProxies, isLocal ? null : tellUnnamed);
   const { serviceDir } = deps.config;
   const pages = isLocal && serviceDir !== null ? new PublicFolder(serviceDir) : null;
   const hooks = { ...deps, sources, server: (): Server<unknown> | null => app.server };

@@ -1,7 +1,7 @@
 /**
  * Whether what a relay receives comes to anything: calls that `when` ignores one after another, events that find nobody, attempts that fail,
- * good events over the app's cap, a receiver that was never called. Each is a run that anything better ends, counted in memory; how long one
- * must be to be a problem stands in `THRESHOLDS`, for a relay with three events a week and for one with thousands an hour.
+ * good events over the app's cap, a receiver that was never called. Each is a run that anything better ends, counted in memory; when
+ * one is a problem is fruitless-rule.ts's.
  */
 import { type Clock, toIso } from "../ground/clock.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../ground/limit.ts";
@@ -11,65 +11,22 @@ import type { LiveRelay, Snapshot } from "../relay/live-relay.ts";
 import { findLastEventAt } from "../relay/relay-view.ts";
 import type { Store } from "../store/port.ts";
 import { defineTable, json, orNull, text } from "../store/table.ts";
+import {
+  HOPELESS,
+  isProblem,
+  isRunCode,
+  type Kept,
+  type RunCode,
+  THRESHOLDS,
+  tellRun,
+} from "./fruitless-rule.ts";
 import type { HealthCode, ReceiverHealth } from "./health.ts";
 
-type RunCode = Extract<HealthCode, "relay_ignoring" | "relay_nobody" | "relay_failing" | "relay_capped">;
-
-/** So many, over so long. */
-interface Threshold {
-  count: number;
-  ms: number;
-}
-
-/** What reaches one of them is a problem. A relay whose attempts fail is tried again after 1, 6 and 36 minutes, so one event is three of them. */
-const THRESHOLDS: Readonly<Record<RunCode, readonly Threshold[]>> = {
-  relay_ignoring: [
-    { count: 3, ms: DAY_MS },
-    { count: 200, ms: HOUR_MS },
-  ],
-  relay_nobody: [
-    { count: 3, ms: HOUR_MS },
-    { count: 20, ms: 15 * MINUTE_MS },
-  ],
-  relay_failing: [{ count: 3, ms: 30 * MINUTE_MS }],
-  relay_capped: [
-    { count: 2, ms: MINUTE_MS },
-    { count: 20, ms: 0 },
-  ],
-};
-/** A sender of many kinds of event is ignored most of the time: a relay that acted before is told of from so many times its longest run on. */
-const USUAL_RUNS = 2;
-/** One event that found nobody, of a relay none of whose events ever did anything. */
-const FIRST_NOBODY: Threshold = { count: 1, ms: DAY_MS };
 /** So long without another refusal, and a cap's time is over. */
 const CAPPED_OVER_MS = HOUR_MS;
 const UNCALLED_MS = DAY_MS;
-/** Failures that waiting cannot mend; the owner is told of the first one, by an alert of its own. */
-const HOPELESS: ReadonlySet<string> = new Set(["ref_unresolved", "sender_domain_required"]);
 /** What is told of a problem at once is written at once; the rest with the next look. */
 const WRITE_AFTER_MS = 5 * MINUTE_MS;
-
-interface KeptRun {
-  since: number;
-  at: number;
-  count: number;
-  /** Another alert told the owner of one of them: an event died. */
-  told?: boolean;
-}
-
-/** What is kept of a relay beyond a restart. A save of its definition begins anew. */
-interface Kept {
-  version: number;
-  /** Whether a call passed `when`. */
-  matched: boolean;
-  /** Whether an event found its person, or needed none. */
-  found: boolean;
-  /** The longest run of ignored calls that a matching one ended. */
-  usual: number;
-  /** Whether the owner was told that nobody calls. */
-  uncalledTold: boolean;
-  runs: Partial<Record<RunCode, KeptRun>>;
-}
 
 const FRUITLESS = defineTable({
   name: "relay",
@@ -245,21 +202,13 @@ export class FruitlessRuns {
   }
 
   #judge(relay: LiveRelay, code: RunCode): void {
-    const { found, matched, usual, runs } = this.#of(relay);
-    const run = runs[code];
+    const run = this.#of(relay).runs[code];
     const seen = this.#seen.get(`${code} ${relay.id}`);
     if (run === undefined || seen === undefined || this.#health.stands(relay, code)) return;
     const ranMs = this.#deps.clock.monotonicMs() - Math.max(seen.sinceMs, this.#startedMs);
     // A cap is over by itself, so time alone makes it no worse.
     const lastedMs = Math.max(seen.atMs - seen.sinceMs, code === "relay_capped" ? 0 : ranMs);
-    const asked =
-      code === "relay_ignoring" && matched
-        ? [{ count: Math.max(3, USUAL_RUNS * usual + 1), ms: DAY_MS }]
-        : code === "relay_nobody" && !found
-          ? [...THRESHOLDS[code], FIRST_NOBODY]
-          : THRESHOLDS[code];
-    if (asked.some(({ count, ms }) => run.count >= count && lastedMs >= ms))
-      this.#raise(relay, code, run.told === true);
+    if (isProblem(code, this.#of(relay), lastedMs)) this.#raise(relay, code, run.told === true);
   }
 
   #raise(relay: LiveRelay, code: RunCode, alerted: boolean): void {
@@ -267,7 +216,7 @@ export class FruitlessRuns {
     if (run === undefined) return;
     const why = this.#seen.get(`${code} ${relay.id}`)?.why ?? null;
     const limit = this.#deps.limits.verifiedEventsPerMinute;
-    this.#health.raise(relay, code, tell(relay, code, run, why, limit), alerted);
+    this.#health.raise(relay, code, tellRun(relay.name, code, run, why, limit), alerted);
     void this.#behind.flush();
   }
 
@@ -325,30 +274,4 @@ export class FruitlessRuns {
       throw error;
     }
   }
-}
-
-function isRunCode(code: HealthCode): code is RunCode {
-  return Object.hasOwn(THRESHOLDS, code);
-}
-
-function tell(
-  { name }: LiveRelay,
-  code: RunCode,
-  { since, count }: KeptRun,
-  why: string | null,
-  limit: number,
-): string {
-  const from = `since ${toIso(since)}, ${count} so far`;
-  if (code === "relay_ignoring") {
-    const last = why === null ? "" : `, the last one because ${why}`;
-    return `${name} has ignored every call ${from}${last}: compare the relay's when with what the sender sends (relay calls list --relay ${name}), and correct it or take it out.`;
-  }
-  if (code === "relay_nobody") {
-    return `Every event of ${name} ${from}, found nobody and did nothing: see which person each was for with relay events list --relay ${name} --state failed, correct the relay's map or make the person, then replay them.`;
-  }
-  if (code === "relay_capped") {
-    return `${name} has refused good events ${from}, because its app receives more than ${limit} a minute: their senders have to send them again. Raise RELAY_LIMIT_VERIFIED_EVENTS_PER_MINUTE and start the server again, or have the sender send less.`;
-  }
-  const last = why === null ? "." : `, the last one because: ${why}`;
-  return `Every attempt of an event of ${name} has failed ${from}${last} See them with relay events list --relay ${name}, mend the cause, and replay those that are dead.`;
 }

@@ -292,6 +292,30 @@ describe("behind a proxy", () => {
   });
 });
 
+test("a proxy that was not named is noticed by the many it speaks for: logged, a problem of every environment, over where it is named", async () => {
+  const trustedProxies: string[] = [];
+  const environments = ["development", "production"] as const;
+  await using proxied = await startRunningService({ environments, config: { trustedProxies } });
+  await makeOrders(proxied);
+  await saveRelay(proxied, receiverDefinition({}));
+  const call = (caller: number) => {
+    const signed = order(`p${caller}`);
+    return { ...signed, headers: { ...signed.headers, "x-forwarded-for": `198.51.100.${caller}` } };
+  };
+  // Accepted calls ask nobody's address, so one in 64 is looked at.
+  for (let caller = 1; caller <= 250; caller++) expect((await proxied.hook("orders", call(caller))).status).toBe(caller <= 120 ? 200 : 429);
+  const flag = "Start the server with --trusted-proxy 127.0.0.1 (RELAY_TRUSTED_PROXY) if it is yours.";
+  for (const environment of environments) {
+    const { items } = (await proxied.api("GET", "/problems", undefined, environment)).body;
+    const [problem] = items.filter(({ code }: { code: string }) => code === "proxy_unnamed");
+    expect(problem).toMatchObject({ target: "proxy:127.0.0.1", message: expect.stringContaining(flag) });
+  }
+  expect(proxied.logged.filter((line) => line.includes("--trusted-proxy 127.0.0.1"))).toHaveLength(1);
+  trustedProxies.push("127.0.0.1");
+  await proxied.restart();
+  expect((await proxied.api("GET", "/problems")).body.items).toEqual([]);
+});
+
 describe("environments", () => {
   test("the URL names none: the one whose secret verifies receives", async () => {
     const production = "productionSecretOfThirtyTwoChars1";

@@ -46,6 +46,11 @@ const BOUNDED: readonly { step: RegExp; sql: RegExp; why: string }[] = [
     why: "the index holds the problems that stand, a few for each relay",
   },
   {
+    step: /^SCAN alert USING INDEX alert_open$/,
+    sql: /WHERE resolved_at IS NULL LIMIT/,
+    why: "it takes the first two thousand open alerts and stops",
+  },
+  {
     step: /^SCAN email USING (COVERING )?INDEX email_intended$/,
     sql: /WHERE state = 'intended'/,
     why: "the index holds the mails that are on their way, one a place of the runner at most",

@@ -6,6 +6,7 @@ import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, trun
 import { join } from "node:path";
 import { examine } from "../../src/doctor/examine.ts";
 import { type Finding, type Patient, writeBytes, writeDuration } from "../../src/doctor/finding.ts";
+import { checkBackups } from "../../src/doctor/setup-check.ts";
 import { MINUTE_MS } from "../../src/ground/limit.ts";
 import { SCHEMA_VERSION } from "../../src/store/migrate.ts";
 import { runCommand } from "../kit/cli-world.ts";
@@ -21,7 +22,17 @@ async function newDirectory(events = 5): Promise<string> {
   const dataDir = join(folder, `data-${made++}`);
   mkdirSync(dataDir, { mode: 0o700 });
   await (await openFilled(dataDir, clock, events)).close();
+  makeBackup(dataDir, 60 * MINUTE_MS);
   return dataDir;
+}
+
+function makeBackup(dataDir: string, agoMs: number): void {
+  const backups = join(dataDir, "backups");
+  rmSync(backups, { recursive: true, force: true });
+  mkdirSync(backups);
+  const file = join(backups, "scheduled-20291231T000000000Z.db");
+  writeFileSync(file, "");
+  utimesSync(file, new Date(clock.now() - agoMs), new Date(clock.now() - agoMs));
 }
 
 function look(dataDir: string, more: Partial<Patient> = {}): Promise<Finding[]> {
@@ -63,6 +74,7 @@ describe("the doctor", () => {
       "problems ok",
       "clock ok",
       "base URL ok",
+      "proxy ok",
       "secrets ok",
       "sender domain ok",
       "backups ok",
@@ -73,12 +85,12 @@ describe("the doctor", () => {
     const dataDir = await newDirectory();
     const picture = (): string[] =>
       readdirSync(dataDir)
-        .filter((name) => !name.endsWith("-shm"))
+        .filter((name) => !name.endsWith("-shm") && name !== "backups")
         .map((name) => `${name} ${Bun.hash(readFileSync(join(dataDir, name)))} ${statSync(join(dataDir, name)).mtimeMs}`);
     const still = picture();
     await look(dataDir);
     expect(picture()).toEqual(still);
-    expect(readdirSync(dataDir).sort()).toEqual(["master.key", "relay.db"]);
+    expect(readdirSync(dataDir).sort()).toEqual(["backups", "master.key", "relay.db"]);
     const store = await openFilled(dataDir, clock, 3);
     const live = picture();
     await look(dataDir);
@@ -248,19 +260,34 @@ describe("the doctor", () => {
     },
     {
       rule: "scheduled backups that are not there are a warning",
-      arrange: () => ({ backupEveryMs: 60 * MINUTE_MS }),
+      arrange(dataDir) {
+        rmSync(join(dataDir, "backups"), { recursive: true });
+        return { backupEveryMs: 60 * MINUTE_MS };
+      },
       finds: { backups: "warn" },
     },
     {
       rule: "scheduled backups that stopped are a warning",
       arrange(dataDir) {
-        mkdirSync(join(dataDir, "backups"));
-        const file = join(dataDir, "backups", "scheduled-20291231T000000000Z.db");
-        writeFileSync(file, "");
-        utimesSync(file, new Date(clock.now() - 180 * MINUTE_MS), new Date(clock.now() - 180 * MINUTE_MS));
+        makeBackup(dataDir, 180 * MINUTE_MS);
         return { backupEveryMs: 60 * MINUTE_MS };
       },
       finds: { backups: "warn" },
+    },
+    {
+      rule: "a server without any backup is a warning",
+      arrange: (dataDir) => rmSync(join(dataDir, "backups"), { recursive: true }),
+      finds: { backups: "warn" },
+    },
+    {
+      rule: "a proxy that the server noticed and nobody named is a warning",
+      arrange: (dataDir) =>
+        change(
+          dataDir,
+          `INSERT INTO problem (id, environment_id, code, target, message, raised_at)
+           SELECT 'prb_1', min(id), 'proxy_unnamed', 'proxy:172.17.0.1', 'Calls come through it.', 1 FROM environment`,
+        ),
+      finds: { problems: "warn", proxy: "warn" },
     },
   ];
   for (const { rule, arrange, finds } of broken) {
@@ -270,6 +297,11 @@ describe("the doctor", () => {
       expect(await troubles(dataDir, more)).toEqual(finds);
     });
   }
+});
+
+test("local development without any backup is none", () => {
+  const patient = { dataDir: join(folder, "none"), masterKey: null, baseUrl: null, backupEveryMs: null, quick: false, clock };
+  expect([checkBackups(patient, true).state, checkBackups(patient, false).state]).toEqual(["ok", "warn"]);
 });
 
 describe("the command", () => {

@@ -39,28 +39,24 @@ const ROWS: readonly [name: string, proxies: string[], peer: string | null, forw
   ["without a connection there is no address", [], null, "198.51.100.1", "unknown"],
 ];
 
+/** Calls of so many callers that a peer brings. */
+function passedOn(peer: string, callers: number): [peer: string, forwarded: string][] {
+  return Array.from({ length: callers }, (_, caller) => [peer, `198.51.100.${caller}`]);
+}
+
 describe("a proxy that passes calls on is told of once", () => {
   const rows: [string, string[], [peer: string, forwarded: string | null][], string[]][] = [
+    ["where none is named", [], passedOn("127.0.0.1", 5), ["127.0.0.1"]],
+    ["in a container's network", [], passedOn("::ffff:172.17.0.1", 3), ["172.17.0.1"]],
     [
-      "where none is named",
+      "and not with fewer than three callers' addresses, which one client may write",
       [],
-      [
-        ["127.0.0.1", "198.51.100.1"],
-        ["127.0.0.1", "198.51.100.2"],
-      ],
-      ["127.0.0.1"],
-    ],
-    ["in a container's network", [], [["::ffff:172.17.0.1", "198.51.100.1"]], ["172.17.0.1"]],
-    ["and not where one is named", ["10.0.0.1"], [["127.0.0.1", "198.51.100.1"]], []],
-    [
-      "and not for a header that a stranger wrote",
-      [],
-      [
-        ["203.0.113.9", "198.51.100.1"],
-        ["2001:db8::1", "x"],
-      ],
+      [...passedOn("127.0.0.1", 2), ...passedOn("127.0.0.1", 2)],
       [],
     ],
+    ["and not of two peers together", [], [...passedOn("10.0.0.2", 2), ...passedOn("10.0.0.3", 2)], []],
+    ["and not where one is named", ["10.0.0.1"], passedOn("127.0.0.1", 5), []],
+    ["and not for headers that strangers wrote", [], [...passedOn("203.0.113.9", 5), ...passedOn("2001:db8::1", 5)], []],
     ["and not without the header", [], [["127.0.0.1", null]], []],
   ];
   test.each(rows)("%s", (_, proxies, calls, expected) => {

@@ -1,0 +1,110 @@
+/** `relay problems …` and `relay alerts …`: what is wrong now, what the owner was told of, and that it is seen to. */
+import { actorWords, COMMAND_LINE } from "../account/api-key.ts";
+import { writeJson } from "../ground/json.ts";
+import { MAX_PAGE_SIZE, type Page, type PageRequest } from "../ground/page.ts";
+import { readPage } from "../store/walk.ts";
+import { type AlertView, listAlerts, resolveAlert } from "../watch/alert.ts";
+import { writeAudit } from "../watch/audit.ts";
+import { listProblems } from "../watch/problem.ts";
+import type { Command } from "./command.ts";
+import { JSON_OUTPUT, OF_ENVIRONMENT, withEnvironment } from "./data-directory.ts";
+import { sayList } from "./terminal.ts";
+
+const DEFAULT_LIMIT = 20;
+const LIMIT = {
+  name: "limit",
+  value: "<number>",
+  otherwise: String(DEFAULT_LIMIT),
+  help: "how many at most",
+} as const;
+
+export const problemsList: Command = {
+  words: ["problems", "list"],
+  summary: "what is wrong now, newest first, with what to do about it",
+  options: [{ name: "all", help: "those that are over too" }, LIMIT, JSON_OUTPUT, ...OF_ENVIRONMENT],
+  async run(input, world) {
+    const limit = input.number("limit", { from: 1, to: MAX_PAGE_SIZE }) ?? DEFAULT_LIMIT;
+    const standing = !input.on("all");
+    const { items } = await withEnvironment(input, world, (store, { id }) =>
+      readPage(store, { limit, after: null }, (tx, part) => listProblems(tx, id, standing, part)),
+    );
+    sayList(input, world, items, {
+      headings: ["SINCE", "UNTIL", "PROBLEM", "OF", "WHAT"],
+      row: (one) => [one.raisedAt, one.clearedAt ?? "", one.code, one.target, one.message],
+      none: "No problem stands.",
+    });
+  },
+};
+
+export const alertsList: Command = {
+  words: ["alerts", "list"],
+  summary: "what the owner was told of and is still open, newest first",
+  options: [{ name: "all", help: "the resolved ones too" }, LIMIT, JSON_OUTPUT, ...OF_ENVIRONMENT],
+  examples: ["relay alerts list", "relay alerts list --all --json"],
+  async run(input, world) {
+    const limit = input.number("limit", { from: 1, to: MAX_PAGE_SIZE }) ?? DEFAULT_LIMIT;
+    const open = !input.on("all");
+    const { items } = await withEnvironment(input, world, (store, { id }) =>
+      readPage(store, { limit, after: null }, (tx, part) => listAlerts(tx, id, part, open)),
+    );
+    sayList(input, world, items, {
+      headings: ["LAST", "TIMES", "ALERT", "OF", "ID", "STATE", "WHAT"],
+      row: (one) => [
+        one.lastAt,
+        String(one.count),
+        one.code,
+        one.target,
+        one.id,
+        one.resolvedAt === null ? "open" : `resolved by ${one.resolvedBy}`,
+        one.message,
+      ],
+      none: open ? "No alert is open." : "There is no alert.",
+    });
+  },
+};
+
+export const alertsResolve: Command = {
+  words: ["alerts", "resolve"],
+  summary: "say that alerts are seen to, and clear the problems they told of",
+  details:
+    "Most alerts resolve by themselves, once their cause is over and what died was replayed. What happens again is told again.",
+  arguments: [{ name: "alert id", help: "as relay alerts list shows it", many: true }],
+  options: [{ name: "all", help: "every open alert" }, JSON_OUTPUT, ...OF_ENVIRONMENT],
+  examples: ["relay alerts resolve alt_…", "relay alerts resolve --all"],
+  async run(input, world) {
+    const [by, nowMs] = [actorWords(COMMAND_LINE), world.clock.now()];
+    const alerts = await withEnvironment(input, world, async (store, { id: environmentId }) => {
+      const ids = new Set(input.positionals);
+      let after: string | null = null;
+      while (input.on("all")) {
+        const page: PageRequest = { limit: MAX_PAGE_SIZE, after };
+        const { items, next }: Page<AlertView> = await readPage(store, page, (tx, part) =>
+          listAlerts(tx, environmentId, part, true),
+        );
+        for (const { id } of items) ids.add(id);
+        if (next === null) break;
+        after = items.at(-1)?.id ?? null;
+      }
+      return await store.write("dashboard", async (tx) => {
+        const done: AlertView[] = [];
+        for (const id of ids) {
+          const { alert, resolved } = await resolveAlert(tx, { environmentId, id, by, nowMs });
+          const { code, target } = alert;
+          const row = { environmentId, atMs: nowMs, actor: by, action: "alert.resolved" };
+          if (resolved) await writeAudit(tx, { ...row, target: `alert:${id}`, after: { code, target } });
+          done.push(alert);
+        }
+        return done;
+      });
+    });
+    if (input.on("json")) world.say(writeJson({ items: alerts }, 2));
+    for (const { id, code, target } of alerts) world.tell(`${id} is resolved: ${code} of ${target}.`);
+    if (alerts.length === 0) {
+      world.tell(
+        "Nothing was resolved: name an alert by its id, as relay alerts list shows it, or give --all.",
+      );
+      return input.on("all") ? 0 : 1;
+    }
+    return 0;
+  },
+};
