@@ -148,7 +148,7 @@ async function startOnce(
     },
     onRun(run) {
       metrics.noteRun(run);
-      if (run.relay !== null) receiver.noteRun({ ...run, relay: run.relay });
+      receiver.noteRun(run);
     },
     printRun: print,
     tellRun: (told) => teller.tellRun(told),
@@ -261,15 +261,13 @@ async function startOnce(
   erasures.start();
   alertMail.start();
   if (config.backup !== null) {
-    const start = backupInChild(config.dataDir);
-    const onBackup = (made: boolean): void => metrics.noteBackup(made);
     const made = new BackupSchedule({
       dataDir: config.dataDir,
       ...config.backup,
       clock,
       log,
-      start,
-      onBackup,
+      start: backupInChild(config.dataDir),
+      onBackup: (done) => metrics.noteBackup(done),
     });
     started.defer(() => made.stop());
     backups = made;

@@ -90,7 +90,7 @@ export const alertsResolve: Command = {
         for (const id of ids) {
           const { alert, resolved } = await resolveAlert(tx, { environmentId, id, by, nowMs });
           const { code, target } = alert;
-          const row = { environmentId, atMs: nowMs, actor: by, action: "alert.resolved" };
+          const row = { environmentId, by, nowMs, action: "alert.resolved" };
           if (resolved) await writeAudit(tx, { ...row, target: `alert:${id}`, after: { code, target } });
           done.push(alert);
         }

@@ -114,8 +114,8 @@ export class Receiver {
   }
 
   /** An attempt of an event ended, of whatever trigger: whether relays do anything is seen across all of it. */
-  noteRun(end: RunEnd): void {
-    this.#fruitless.ended(end);
+  noteRun({ relay, ...end }: Omit<RunEnd, "relay"> & { relay: LiveRelay | null }): void {
+    if (relay !== null) this.#fruitless.ended({ ...end, relay });
   }
 
   /** Writes the calls noted so far, so that a list of recent calls holds them. */

@@ -8,6 +8,7 @@ import { Receiver } from "../../src/receiver/receive.ts";
 import { LiveRelays } from "../../src/relay/live-relay.ts";
 import { type FreshStore, openFreshStore } from "../kit/fresh-store.ts";
 import { makeRelayKit, type RelayKit, receiver, sealer } from "../kit/relay-kit.ts";
+import { SILENT_TELLER } from "../kit/silent-teller.ts";
 
 const SECRET = "theSecret-of-thirty-Character5";
 const SIGNED = "x-signature";
@@ -29,7 +30,16 @@ beforeEach(async () => {
 
 async function start(): Promise<void> {
   const log = createLog({ clock: fresh.clock, format: "json", sink: () => undefined });
-  receiving = new Receiver({ store: fresh.store, clock: fresh.clock, relays, log, limits, onCall: () => undefined });
+  receiving = new Receiver({
+    store: fresh.store,
+    clock: fresh.clock,
+    relays,
+    log,
+    limits,
+    local: false,
+    teller: SILENT_TELLER,
+    onCall: () => undefined,
+  });
   await receiving.start();
 }
 
