@@ -147,8 +147,7 @@ async function startOnce(
       mailer,
     },
     onRun(run) {
-      metrics.noteRun(run);
-      receiver.noteRun(run);
+      for (const noted of [metrics, receiver]) noted.noteRun(run);
     },
     printRun: print,
     tellRun: (told) => teller.tellRun(told),

@@ -4,7 +4,17 @@
  */
 import { toIso } from "../ground/clock.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../ground/limit.ts";
-import type { HealthCode } from "./health.ts";
+
+/** What can be wrong with a receiver, or with any relay, that no single call or event shows. */
+export const RECEIVER_CODES = [
+  "relay_refusing",
+  "relay_silent",
+  "relay_ignoring",
+  "relay_capped",
+  "relay_uncalled",
+] as const;
+export const CODES = [...RECEIVER_CODES, "relay_nobody", "relay_failing"] as const;
+export type HealthCode = (typeof CODES)[number];
 
 export type RunCode = Extract<
   HealthCode,
@@ -98,4 +108,8 @@ export function tellRun(
   }
   const last = why === null ? "." : `, the last one because: ${why}`;
   return `Every attempt of an event of ${name} has failed ${from}${last} See them with relay events list --relay ${name}, mend the cause, and replay those that are dead.`;
+}
+
+export function tellRefusing(name: string, sinceMs: number, calls: number, why: string): string {
+  return `${name} has refused every call since ${toIso(sinceMs)}, ${calls} so far, ${why}: compare the relay's secret and recipe with the sender's, and see its calls with relay calls list --relay ${name}.`;
 }

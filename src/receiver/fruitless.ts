@@ -12,6 +12,7 @@ import { findLastEventAt } from "../relay/relay-view.ts";
 import type { Store } from "../store/port.ts";
 import { defineTable, json, orNull, text } from "../store/table.ts";
 import {
+  type HealthCode,
   HOPELESS,
   isProblem,
   isRunCode,
@@ -20,7 +21,7 @@ import {
   THRESHOLDS,
   tellRun,
 } from "./fruitless-rule.ts";
-import type { HealthCode, ReceiverHealth } from "./health.ts";
+import type { ReceiverHealth } from "./health.ts";
 
 /** So long without another refusal, and a cap's time is over. */
 const CAPPED_OVER_MS = HOUR_MS;

@@ -3,7 +3,7 @@
  * stand. All of it is in memory, so that an accepted call asks no database; what changed is written behind the calls, in the order it was
  * noticed. A problem is told once when it begins and once when it is over, unless these alerts are switched off.
  */
-import { type Clock, toIso } from "../ground/clock.ts";
+import type { Clock } from "../ground/clock.ts";
 import { DAY_MS } from "../ground/limit.ts";
 import type { Log } from "../ground/log.ts";
 import { WriteBehind } from "../ground/write-behind.ts";
@@ -13,6 +13,7 @@ import type { Store, Writer } from "../store/port.ts";
 import { defineTable, integer, orNull, type RowOf, text } from "../store/table.ts";
 import { raiseAlert } from "../watch/alert.ts";
 import { clearProblem, type ProblemKey, raiseProblem, standingProblems } from "../watch/problem.ts";
+import { CODES, type HealthCode, RECEIVER_CODES, tellRefusing } from "./fruitless-rule.ts";
 
 /** How long every call must have been refused, and how many calls, to be a problem. */
 const MIN_RUN_MS = 15 * 60_000;
@@ -20,17 +21,6 @@ const MIN_RUN_CALLS = 5;
 /** Refused calls further apart than this belong to no run: now and then a stranger tries every URL. */
 const MAX_PAUSE_MS = DAY_MS;
 const WRITE_AFTER_MS = 1_000;
-
-/** What can be wrong with a receiver, or with any relay, that no single call or event shows. */
-const RECEIVER_CODES = [
-  "relay_refusing",
-  "relay_silent",
-  "relay_ignoring",
-  "relay_capped",
-  "relay_uncalled",
-] as const;
-const CODES = [...RECEIVER_CODES, "relay_nobody", "relay_failing"] as const;
-export type HealthCode = (typeof CODES)[number];
 
 /** The part of the relay's row that tells of its receiver. No live relay is made of it, so that writing it touches nothing. */
 const RECEIVER_HEALTH = defineTable({
@@ -299,8 +289,4 @@ function problemOf(relay: LiveRelay, code: HealthCode): HealthProblem {
 
 function keyOf({ environmentId, code, target }: ProblemKey): string {
   return `${code} ${environmentId} ${target}`;
-}
-
-function tellRefusing(name: string, sinceMs: number, calls: number, why: string): string {
-  return `${name} has refused every call since ${toIso(sinceMs)}, ${calls} so far, ${why}: compare the relay's secret and recipe with the sender's, and see its calls with relay calls list --relay ${name}.`;
 }

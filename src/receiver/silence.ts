@@ -11,7 +11,8 @@ import type { LiveRelay, LiveRelays } from "../relay/live-relay.ts";
 import { findLastEventAt } from "../relay/relay-view.ts";
 import { type Reader, type Store, StoreUnavailable } from "../store/port.ts";
 import type { FruitlessRuns } from "./fruitless.ts";
-import type { HealthCode, ReceiverHealth } from "./health.ts";
+import type { HealthCode } from "./fruitless-rule.ts";
+import type { ReceiverHealth } from "./health.ts";
 
 const LOOK_EVERY_MS = 5 * 60_000;
 /** After the start nothing counts as silent yet: what was sent while nothing ran is sent again by then. */

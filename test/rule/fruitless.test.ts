@@ -36,6 +36,7 @@ async function start(): Promise<void> {
     relays,
     log,
     limits,
+    sealer,
     local: false,
     teller: SILENT_TELLER,
     onCall: () => undefined,
