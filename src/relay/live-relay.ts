@@ -102,6 +102,8 @@ export class LiveRelays {
   readonly #deps: LiveRelayDeps;
   #snapshot: Snapshot | null = null;
   #told: Snapshot | null = null;
+  /** By id, what each was opened from. */
+  #opened = new Map<string, { row: LiveRow; baseUrl: string; relay: LiveRelay }>();
   #loading: Promise<Snapshot> | null = null;
   #generation = 0;
 
@@ -122,10 +124,25 @@ export class LiveRelays {
     void this.#load().catch(() => undefined);
   }
 
-  /** One that cannot be opened is closed alone: its events wait, and every other relay goes on. */
+  /** Opens what changed: opening costs a tenth of a millisecond, and every change of any relay comes here. */
+  #openAll(rows: readonly LiveRow[]): LiveRelay[] {
+    const baseUrl = this.#deps.baseUrl();
+    const before = this.#opened;
+    this.#opened = new Map();
+    return rows.map((row) => {
+      const known = before.get(row.id);
+      if (known === undefined || known.baseUrl !== baseUrl || !isSame(known.row, row)) return this.#open(row);
+      this.#opened.set(row.id, known);
+      return known.relay;
+    });
+  }
+
+  /** One that cannot be opened is closed alone: its events wait, every other relay goes on, and it is tried again with the next change. */
   #open(row: LiveRow): LiveRelay {
     try {
-      return openRelay(row, this.#deps);
+      const relay = openRelay({ ...row }, this.#deps);
+      this.#opened.set(row.id, { row, baseUrl: this.#deps.baseUrl(), relay });
+      return relay;
     } catch (error) {
       this.#deps.onUnreadable?.(row, error);
       return closeRelay(row, this.#deps);
@@ -137,7 +154,7 @@ export class LiveRelays {
     const generation = this.#generation;
     const loading = this.#deps.store.read(listLiveRows).then(
       (rows) => {
-        const snapshot = new Snapshot(rows.map((row) => this.#open(row)));
+        const snapshot = new Snapshot(this.#openAll(rows));
         if (generation === this.#generation) {
           this.#snapshot = snapshot;
           this.#loading = null;
@@ -248,6 +265,13 @@ type LiveRow = Omit<RelayRow, "definition"> & {
   heldAt: number | null;
   processorSecret: Uint8Array | null;
 };
+
+function isSame(one: LiveRow, other: LiveRow): boolean {
+  return (Object.keys(one) as (keyof LiveRow)[]).every((name) => {
+    const [was, is] = [one[name], other[name]];
+    return was === is || (was instanceof Uint8Array && is instanceof Uint8Array && Bun.deepEquals(was, is));
+  });
+}
 
 function listLiveRows(tx: Reader): Promise<LiveRow[]> {
   return tx.all<LiveRow>(

@@ -2,7 +2,8 @@
 import { expect, test } from "bun:test";
 import { type LiveRelay, LiveRelays, Snapshot } from "../../src/relay/live-relay.ts";
 import type { Store } from "../../src/store/port.ts";
-import { sealer } from "../kit/relay-kit.ts";
+import { openTestStore } from "../kit/fresh-store.ts";
+import { makeRelayKit, receiver, sealer } from "../kit/relay-kit.ts";
 
 /** Relays over reads that end when the test says so. */
 function openHeld() {
@@ -56,4 +57,31 @@ test("a reload tells whose events are due by it: relays that wait no longer, and
   const before = snapshotOf({ released: true, still: true, gone: false, goneWaiting: true, ran: false, pausedNow: false });
   const after = snapshotOf({ released: false, still: true, ran: false, pausedNow: true, made: false });
   expect(after.listReleased(before)).toEqual(["released", "gone", "goneWaiting"]);
+});
+
+test("what changed is opened anew, and nothing else", async () => {
+  await using opened = await openTestStore({ environments: ["development"] });
+  const kit = makeRelayKit(opened);
+  for (const name of ["edited", "rotated", "paused", "still"]) await kit.create(receiver(name));
+  let baseUrl = "https://relay.example.com";
+  const relays = new LiveRelays({ store: opened.store, sealer, baseUrl: () => baseUrl });
+  const load = async () => {
+    relays.invalidate();
+    return new Map((await relays.current()).relays.map((relay) => [relay.name, relay]));
+  };
+  const changed = (before: Map<string, LiveRelay>, after: Map<string, LiveRelay>) =>
+    [...after.keys()].filter((name) => before.get(name) !== after.get(name)).sort();
+  const first = await load();
+  expect(changed(first, await load())).toEqual([]);
+  await kit.update("edited", receiver("edited", undefined, undefined, { map: { event_id: "other" } }), 1);
+  await kit.rotate("rotated", null);
+  await opened.store.write("dashboard", (tx) => tx.run("UPDATE relay SET state = 'paused' WHERE name = 'paused'"));
+  const second = await load();
+  expect(changed(first, second)).toEqual(["edited", "paused", "rotated"]);
+  expect([second.get("edited")?.version, second.get("paused")?.waiting]).toEqual([2, true]);
+  baseUrl = "https://elsewhere.example.com";
+  const third = await load();
+  expect(third.get("still")?.receiver?.url).toBe("https://elsewhere.example.com/hooks/app_test/still");
+  await opened.store.write("dashboard", (tx) => tx.run("UPDATE relay SET secret = x'00' WHERE name = 'still'"));
+  expect((await load()).get("still")?.receiver?.closed).toBe("unreadable");
 });
