@@ -8,6 +8,7 @@ import { Capture } from "./capture/capture.ts";
 import { AlertMail } from "./caretaker/alert-mail.ts";
 import { Caretakers } from "./caretaker/caretakers.ts";
 import { ErasureSweep } from "./caretaker/erasure-sweep.ts";
+import { ProblemLog } from "./caretaker/problem-log.ts";
 import { ClientWrites } from "./client/person-record.ts";
 import { PersonSignin } from "./client/person-signin.ts";
 import type { ServiceConfig } from "./config.ts";
@@ -133,7 +134,11 @@ async function startOnce(
   const terminal = local ? { print, program: ports.program ?? "relay" } : null;
   const teller = new Teller({ log, clock, terminal });
   started.defer(() => teller.stop());
-  const caller = createCaller({ ownHosts: () => ownHosts(baseUrl(), listening), allowPrivate, clock });
+  const caller = createCaller({
+    ownHosts: () => [baseUrl(), listening ?? baseUrl()].map(ownHostOf),
+    allowPrivate,
+    clock,
+  });
   started.defer(() => caller.close());
   const runner: Runner = new Runner({
     store: own,
@@ -161,8 +166,11 @@ async function startOnce(
   started.defer(() => erasures.stop());
   const caretakers = new Caretakers({ store: own, clock, log });
   started.defer(() => caretakers.stop());
+  const problems = new ProblemLog({ store, log, tell: (problem) => teller.tellProblem(problem) });
+  started.defer(() => problems.stop());
   started.defer(
     store.listen((touched) => {
+      if (touched.has("problem")) problems.look();
       if (touched.has("relay") || touched.has("environment")) relays.invalidate();
       for (const relayId of touched.get("event") ?? []) runner.wake(relayId);
       if (touched.has("record_change")) capture.wake();
@@ -180,14 +188,7 @@ async function startOnce(
     }),
   );
 
-  const alertMail = new AlertMail({
-    store: own,
-    clock,
-    log,
-    mailer,
-    local: config.mode === "local",
-    baseUrl,
-  });
+  const alertMail = new AlertMail({ store: own, clock, log, mailer, local, baseUrl });
   started.defer(() => alertMail.stop());
 
   const receiver: Receiver = new Receiver({
@@ -218,7 +219,7 @@ async function startOnce(
       clock,
       sealer,
       mailer,
-      local: config.mode === "local",
+      local,
       limits: config.limits,
     }),
     mailer,
@@ -256,6 +257,7 @@ async function startOnce(
   await runner.start();
   await scheduler.start();
   await capture.start();
+  problems.look();
   caretakers.start();
   erasures.start();
   alertMail.start();
@@ -292,9 +294,4 @@ async function startOnce(
     makeSigninLink: () => makeSigninLink(store, config, config.mode === "local" ? url : baseUrl()),
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   };
-}
-
-/** The service's own hosts, which call_url never calls. */
-function ownHosts(baseUrl: string, listening: string | null): string[] {
-  return [baseUrl, listening].flatMap((url) => (url === null ? [] : [ownHostOf(url)]));
 }

@@ -58,6 +58,11 @@ export function findEnvironmentById(tx: Reader, id: number): Promise<Environment
   return ENVIRONMENT.get(tx, "WHERE id = $id", { id });
 }
 
+/** The environment with the next row id, or null after the last. */
+export function findEnvironmentAfter(tx: Reader, id: number): Promise<Environment | null> {
+  return ENVIRONMENT.get(tx, "WHERE id > $id ORDER BY id LIMIT 1", { id });
+}
+
 /** Every environment of the app, or of all apps for null, oldest first. */
 export function listEnvironments(tx: Reader, appId: string | null): Promise<Environment[]> {
   return ENVIRONMENT.all(tx, "WHERE $appId IS NULL OR app_id = $appId ORDER BY id", { appId });

@@ -2,6 +2,7 @@
  * What is kept how long: events and calls for 30 days, mails and the audit of runs for 90, management's audit and notices for 400, the rest
  * as long as it is of use. Each is a small step that is taken again until nothing old is left; when the steps are taken is the caretakers'.
  */
+import { findEnvironmentAfter } from "../account/environment.ts";
 import { forgetEndedSessions } from "../account/session.ts";
 import { forgetEndedPersonSessions } from "../client/person-session.ts";
 import { alertDropped } from "../event/alert.ts";
@@ -17,6 +18,7 @@ import type { Log } from "../ground/log.ts";
 import { forgetErasures } from "../people/person-erase.ts";
 import { forgetPreviousSecrets } from "../relay/secret-rotation.ts";
 import type { Writer } from "../store/port.ts";
+import { tellExpiring } from "./expiring.ts";
 
 /** Rows of a table in one transaction. */
 const BATCH_ROWS = 250;
@@ -27,6 +29,7 @@ export type Step = (tx: Writer, cursor: number, nowMs: number, log: Log) => Prom
 /** By the name that the log has for it. */
 export const RETENTION: Readonly<Record<string, Step>> = {
   events: again(retireEvents),
+  "events that will be dropped": tellExpiring,
   keys: again(forgetKeys),
   "ran actions": once(forgetRanActions),
   // Those without an end live as long as their secret.
@@ -114,8 +117,7 @@ function trim({ name, at, keptMs, shortestKeptMs }: TrimmedTable): Step {
  * `environmentId`, whose ring is small enough for one go.
  */
 async function forgetRecentCalls(tx: Writer, environmentId: number, nowMs: number): Promise<number | null> {
-  const sql = "SELECT id FROM environment WHERE id > ?1 ORDER BY id LIMIT 1";
-  const next = await tx.get<{ id: number }>(sql, environmentId);
+  const next = await findEnvironmentAfter(tx, environmentId);
   if (next === null) return null;
   const until = nowMs - EVENT_RETENTION_MS;
   await tx.run("DELETE FROM recent_call WHERE environment_id = ?1 AND at < ?2", next.id, until);
@@ -134,6 +136,8 @@ interface OldRow {
   state: string;
   dedupeHash: Uint8Array | null;
   heldAt: number | null;
+  app: string | null;
+  environment: string | null;
   bytes: number;
 }
 
@@ -145,7 +149,7 @@ interface OldRow {
 export async function retireEvents(tx: Writer, nowMs: number, log: Log): Promise<boolean> {
   const found = await tx.all<OldRow>(
     `SELECT event.seq, event.environment_id AS environmentId, event.relay_name AS relayName, event.state, event.dedupe_hash AS dedupeHash,
-       environment.held_at AS heldAt, octet_length(event.payload)
+       environment.held_at AS heldAt, environment.app_id AS app, environment.name AS environment, octet_length(event.payload)
          + coalesce((SELECT sum(octet_length(results)) FROM run WHERE event_seq = event.seq), 0) AS bytes
      FROM event LEFT JOIN relay ON relay.id = event.relay_id LEFT JOIN environment ON environment.id = event.environment_id
      WHERE event.id < ?1 AND (event.state IN ('done', 'failed', 'dead')
@@ -175,11 +179,10 @@ async function tellDropped(tx: Writer, dropped: readonly OldRow[], nowMs: number
   for (const rows of byRelay.values()) {
     const [first] = rows;
     if (first === undefined) continue;
-    const { environmentId, relayName } = first;
+    const { environmentId, relayName, app, environment } = first;
     const [held, count] = [first.heldAt !== null, rows.length];
-    tx.afterCommit(() =>
-      log.warn("waiting events were dropped after 30 days", { environmentId, relay: relayName, held, count }),
-    );
+    const where = { app, environment, relay: relayName };
+    tx.afterCommit(() => log.warn("waiting events were dropped after 30 days", { ...where, held, count }));
     await alertDropped(tx, { environmentId, relayName, held, count, nowMs });
   }
 }

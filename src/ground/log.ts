@@ -117,6 +117,7 @@ const MAX_FOLDED = 500;
 /** What makes two lines of one message different things; an id, a path, a count or a figure in a cause does not. */
 const TELLING_FIELDS = [
   "relay",
+  "target",
   "app",
   "environment",
   "environmentId",

@@ -40,6 +40,7 @@ import { readPastedSecret } from "../secret/secret-text.ts";
 import { RECEIPTS_SECTION } from "../selling/receipt.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { ALERT_CODES, ALERT_MAIL_SWITCH } from "../watch/alert.ts";
+import { clearProblemsOfCode, EVENTS_EXPIRING } from "../watch/problem.ts";
 import { docsUrl } from "./answer.ts";
 import type { HttpDeps } from "./deps.ts";
 import { type EnvironmentCall, environmentRoute } from "./route.ts";
@@ -144,6 +145,7 @@ async function changeSettings(
   const sections = changeSections(before, input, deps);
   if (Object.keys(sections).length > 0) await saveSettings(tx, before, sections, before.version);
   if (input.held !== undefined) await setHold(tx, before.id, input.held ? deps.nowMs : null);
+  if (input.held === false) await clearProblemsOfCode(tx, before.id, EVENTS_EXPIRING, deps.nowMs);
   if (input.processorSecret !== undefined) {
     const kept =
       input.processorSecret === null ? null : sealProcessorSecret(before, input.processorSecret, deps.sealer);

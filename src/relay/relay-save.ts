@@ -11,7 +11,7 @@ import { newId } from "../ground/id.ts";
 import { writeJson } from "../ground/json.ts";
 import { Refusal, refuseDefinition, type Warning } from "../ground/refusal.ts";
 import type { Reader, Writer } from "../store/port.ts";
-import { clearProblemsOf } from "../watch/problem.ts";
+import { clearProblem, clearProblemsOf, EVENTS_EXPIRING } from "../watch/problem.ts";
 import { settleMisfit } from "./catalog-edit.ts";
 import { requireDefinition, warnOwnHost } from "./definition.ts";
 import type { Definition } from "./definition-shape.ts";
@@ -249,6 +249,9 @@ async function setState(
   const activeSince = state === "active" ? nowMs : before.activeSince;
   const after: RelayRow = { ...before, state, activeSince, updatedAt: nowMs };
   await RELAY.update(tx, after);
+  const { environmentId } = after;
+  if (state === "active")
+    await clearProblem(tx, { environmentId, code: EVENTS_EXPIRING, target: relayTarget(name), nowMs });
   await auditRelay(tx, context, state === "paused" ? "relay.paused" : "relay.resumed", before, after);
   return await showRelay(tx, context, after);
 }

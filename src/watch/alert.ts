@@ -24,6 +24,7 @@ export const ALERT_CODES = [
   "relay_capped",
   "relay_uncalled",
   "relay_recovered",
+  "events_expiring",
   "events_dropped",
   "codes_capped",
   "writes_capped",

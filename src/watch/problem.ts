@@ -37,6 +37,9 @@ export const problemView = Type.Object({
   raisedAt: time,
   clearedAt: timeOrNull,
 });
+/** The code of events that wait so long that they will be dropped; it is over when they are let go. */
+export const EVENTS_EXPIRING = "events_expiring";
+
 export type ProblemView = Static<typeof problemView>;
 
 const STANDING =
@@ -51,6 +54,7 @@ export async function raiseProblem(
   const standing = await PROBLEM.get(tx, STANDING, key);
   if (standing === null) {
     await PROBLEM.insert(tx, { ...key, id: newId("prb", nowMs), message, raisedAt: nowMs, clearedAt: null });
+    tx.touch("problem");
     return true;
   }
   if (standing.message !== message) await PROBLEM.change(tx, standing, { message });
@@ -72,6 +76,7 @@ export async function clearProblem(
 ): Promise<boolean> {
   const sql = `UPDATE problem SET cleared_at = $nowMs ${STANDING}`;
   if ((await tx.run(sql, { environmentId, code, target, nowMs })) === 0) return false;
+  tx.touch("problem");
   await resolveAlertsOf(tx, { environmentId, code, target, nowMs });
   return true;
 }
@@ -96,6 +101,7 @@ export async function clearProblemsOf(
 ): Promise<void> {
   const sql =
     "UPDATE problem SET cleared_at = ?3 WHERE environment_id = ?1 AND target = ?2 AND cleared_at IS NULL";
+  tx.touch("problem");
   await tx.run(sql, environmentId, target, nowMs);
   await resolveAlertsOf(tx, { environmentId, target, nowMs });
 }
@@ -105,6 +111,27 @@ export function standingProblemsOf(tx: Reader, environmentId: number, target: st
   const rest =
     "WHERE environment_id = $environmentId AND target = $target AND cleared_at IS NULL ORDER BY id";
   return PROBLEM.all(tx, rest, { environmentId, target });
+}
+
+/** What stands of one code in one environment. */
+export function standingProblemsOfCode(
+  tx: Reader,
+  environmentId: number,
+  code: string,
+): Promise<{ target: string }[]> {
+  const sql = "SELECT target FROM problem WHERE environment_id = ?1 AND code = ?2 AND cleared_at IS NULL";
+  return tx.all(sql, environmentId, code);
+}
+
+/** Clears what stands of one code in one environment. */
+export async function clearProblemsOfCode(
+  tx: Writer,
+  environmentId: number,
+  code: string,
+  nowMs: number,
+): Promise<void> {
+  for (const { target } of await standingProblemsOfCode(tx, environmentId, code))
+    await clearProblem(tx, { environmentId, code, target, nowMs });
 }
 
 /** Whatever stands of these codes, in every environment. */

@@ -54,6 +54,15 @@ export interface ToldRun extends Where {
   nextAttemptAtMs: number | null;
 }
 
+/** A problem that begins to stand, or does not stand any more. */
+export interface ToldProblem extends Omit<Where, "relayName"> {
+  code: string;
+  /** Such as `relay:<name>`. */
+  target: string;
+  message: string;
+  now: "raised" | "cleared";
+}
+
 interface TellerDeps {
   log: Log;
   clock: Clock;
@@ -111,6 +120,21 @@ export class Teller {
     const next =
       nextAttemptAtMs === null ? ENDS[state] : `tried again ${sayWhen(nextAttemptAtMs, clock.now())}`;
     terminal.print(INDENT + plain(`${code} · ${why} · ${next} · ${terminal.program} events show ${eventId}`));
+  }
+
+  tellProblem({ appId, environmentName, code, target, message, now }: ToldProblem): void {
+    const { log, terminal } = this.#deps;
+    if (terminal === null) {
+      const where = { app: appId, environment: environmentName, target };
+      log.warn(now === "raised" ? "a problem stands" : "a problem is over", {
+        ...where,
+        code,
+        why: cut(message),
+      });
+      return;
+    }
+    const words = now === "raised" ? cut(message) : "over";
+    terminal.print(plain(`PROBLEM · ${target.replace(/^relay:/, "")} · ${code} · ${words}`));
   }
 
   /** Says what was left out and nothing more. */

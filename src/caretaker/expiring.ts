@@ -1,0 +1,87 @@
+/**
+ * Events that wait for a paused relay or a held environment and will be dropped: three days before the first of a relay's is, its owner is
+ * told, once, and a problem stands until none waits so long. It drops nothing.
+ */
+import { findEnvironmentAfter } from "../account/environment.ts";
+import { toIso } from "../ground/clock.ts";
+import { DAY_MS, EVENT_RETENTION_MS } from "../ground/limit.ts";
+import { relayTarget } from "../relay/relay.ts";
+import type { Reader, Writer } from "../store/port.ts";
+import { raiseAlert } from "../watch/alert.ts";
+import { clearProblem, EVENTS_EXPIRING, raiseProblem, standingProblemsOfCode } from "../watch/problem.ts";
+
+/** Told so long before. */
+const NOTICE_MS = 3 * DAY_MS;
+/** Events of a relay that are counted, and of all of an environment's. */
+const MAX_COUNTED = 1_000;
+const MAX_COUNTED_ALTOGETHER = 10_000;
+
+/** Of the next environment after `environmentId`; answers its number, or null after the last. */
+export async function tellExpiring(tx: Writer, environmentId: number, nowMs: number): Promise<number | null> {
+  const environment = await findEnvironmentAfter(tx, environmentId);
+  if (environment === null) return null;
+  const { id, heldAt } = environment;
+  const told = new Set<string>();
+  let left = MAX_COUNTED_ALTOGETHER;
+  for (const { relayId, name } of await listBraked(tx, id, heldAt !== null)) {
+    const old = await countOld(
+      tx,
+      relayId,
+      nowMs - EVENT_RETENTION_MS + NOTICE_MS,
+      Math.max(1, Math.min(left, MAX_COUNTED)),
+    );
+    if (old === null) continue;
+    left -= old.count;
+    const target = relayTarget(name);
+    told.add(target);
+    const message = tell(name, old, heldAt !== null);
+    const trouble = { environmentId: id, code: EVENTS_EXPIRING, target, message, nowMs } as const;
+    if (await raiseProblem(tx, trouble)) await raiseAlert(tx, trouble);
+  }
+  for (const { target } of await standingProblemsOfCode(tx, id, EVENTS_EXPIRING))
+    if (!told.has(target))
+      await clearProblem(tx, { environmentId: id, code: EVENTS_EXPIRING, target, nowMs });
+  return id;
+}
+
+/** Relays whose events wait until somebody lets them run. */
+function listBraked(
+  tx: Reader,
+  environmentId: number,
+  held: boolean,
+): Promise<{ relayId: string; name: string }[]> {
+  const sql = `SELECT id AS relayId, name FROM relay WHERE environment_id = ?1 AND (?2 OR state = 'paused') ORDER BY name`;
+  return tx.all(sql, environmentId, held);
+}
+
+interface Old {
+  /** At most as many as were asked for. */
+  count: number;
+  firstAt: number;
+}
+
+/** The relay's events that arrived before `untilMs` and wait, or null: its first ones arrived later. */
+async function countOld(tx: Reader, relayId: string, untilMs: number, most: number): Promise<Old | null> {
+  const due = `SELECT created_at AS at FROM event INDEXED BY event_ready
+    WHERE relay_id = ?1 AND state = 'queued' AND next_attempt_at IS NULL ORDER BY seq`;
+  const first = await tx.get<{ at: number }>(`${due} LIMIT 1`, relayId);
+  if (first === null || first.at >= untilMs) return null;
+  const counted = await tx.get<{ count: number }>(
+    `SELECT count(*) AS count FROM (${due} LIMIT ?3) WHERE at < ?2`,
+    relayId,
+    untilMs,
+    most,
+  );
+  return { count: counted?.count ?? 1, firstAt: first.at };
+}
+
+function tell(name: string, { count, firstAt }: Old, held: boolean): string {
+  const what =
+    count === 1
+      ? `1 event of ${name} has`
+      : `${count.toLocaleString("en")}${count >= MAX_COUNTED ? " or more" : ""} events of ${name} have`;
+  const end = held
+    ? "the environment is on hold: release the hold (PUT …/settings with held: false) to run them"
+    : `the relay is paused: resume ${name} on the relay's page in the dashboard (POST …/resume) to run them`;
+  return `${what} waited since ${toIso(firstAt)} and will be dropped from ${toIso(firstAt + EVENT_RETENTION_MS)} on, because ${end}.`;
+}

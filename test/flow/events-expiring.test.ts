@@ -1,0 +1,90 @@
+/** Events about to be dropped are told on day 27, once; and problems are told as they begin and end. */
+import { afterEach, describe, expect, test } from "bun:test";
+import { DAY_MS, HOUR_MS } from "../../src/ground/limit.ts";
+import { makeOrders, receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
+import { type RunningService, startRunningService } from "../kit/running-service.ts";
+import { settle } from "../kit/virtual-clock.ts";
+
+let running: RunningService;
+
+afterEach(async () => {
+  await running[Symbol.asyncDispose]();
+});
+
+async function hold(held: boolean): Promise<void> {
+  const { version } = (await running.api("GET", "/settings")).body.settings;
+  expect((await running.api("PUT", "/settings", { version, held })).status).toBe(200);
+}
+
+/** So many hours later, in one step each, with a round of the caretakers. */
+async function passHours(hours: number): Promise<void> {
+  for (let hour = 0; hour < hours; hour++) await running.clock.advance(HOUR_MS);
+  await settle();
+}
+
+/** Arrived so many days ago. */
+async function putOld(days: number, count: number): Promise<void> {
+  for (let n = 0; n < count; n++) await running.hook("orders", signedCall({ id: `old-${days}-${n}` }));
+  await settle();
+  const at = running.clock.now() - days * DAY_MS;
+  await running.service.store.write("app", (tx) => tx.run("UPDATE event SET created_at = ?1 WHERE state = 'queued' AND created_at > ?1", at));
+}
+
+const told = async (list: "problems" | "alerts") => (await running.api("GET", `/${list}`)).body.items;
+const logged = (message: string) => running.logged.map((line) => JSON.parse(line)).filter((line) => line.message === message);
+
+const ways = [
+  [
+    "paused",
+    () => running.api("POST", "/relays/orders/pause", {}),
+    () => running.api("POST", "/relays/orders/resume", {}),
+    "the relay is paused: resume orders on",
+  ],
+  ["held", () => hold(true), () => hold(false), "the environment is on hold: release the hold"],
+] as const;
+
+describe.each(ways)("events that wait because it is %s", (_why, brake, release, words) => {
+  test("are told three days before the first is dropped, once, until they are let go", async () => {
+    running = await startRunningService();
+    await makeOrders(running);
+    await saveRelay(running, receiverDefinition({}));
+    await brake();
+    await putOld(26.9, 2);
+    await passHours(2);
+    expect(await told("problems")).toEqual([]);
+    await passHours(3);
+    const message = expect.stringContaining(words);
+    expect(await told("problems")).toMatchObject([{ code: "events_expiring", target: "relay:orders", message }]);
+    expect((await told("problems"))[0].message).toMatch(/^2 events of orders have waited since .*Z and will be dropped from .*Z on, because/);
+    await passHours(5);
+    expect(await told("alerts")).toMatchObject([{ code: "events_expiring", count: 1 }]);
+    const where = { level: "warn", app: "app_test", environment: "development", target: "relay:orders", code: "events_expiring" };
+    expect(logged("a problem stands")).toMatchObject([where]);
+    await release();
+    await running.drain();
+    expect(await told("problems")).toEqual([]);
+    expect(logged("a problem is over")).toMatchObject([where]);
+  });
+});
+
+test("an active relay's events are not told of, however long they wait", async () => {
+  running = await startRunningService();
+  await makeOrders(running);
+  await saveRelay(running, receiverDefinition({}));
+  await running.service.runner.stop();
+  await putOld(29, 1);
+  await passHours(2);
+  expect(await told("problems")).toEqual([]);
+});
+
+test("a problem that stands at a start is told again", async () => {
+  running = await startRunningService();
+  await makeOrders(running);
+  await saveRelay(running, receiverDefinition({}));
+  await running.api("POST", "/relays/orders/pause", {});
+  await putOld(28, 1);
+  await passHours(2);
+  await running.restart();
+  await settle();
+  expect(logged("a problem stands")).toHaveLength(2);
+});
