@@ -71,7 +71,7 @@ export function plain(text: string): string {
 
 /** The sentence without its figures and quotations: what two causes of one kind have in common. */
 export function withoutDetails(sentence: string): string {
-  return sentence.replace(/"[^"]*"/g, '""').replace(/\d+/g, "0");
+  return sentence.replace(/"[^"]*"|`[^`]*`/g, '""').replace(/\d+/g, "0");
 }
 
 /** Unicode characters (code points) of a text: what a limit "in characters" counts. */
