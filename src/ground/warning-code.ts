@@ -68,6 +68,10 @@ export const WARNINGS = {
     when: "A product's key names no access slug, product or plan.",
     todo: "Create it, or nothing can ask for what a purchase grants.",
   },
+  ran_with_warnings: {
+    when: "An event was done, but something of it was probably not meant: a path that named nothing, a text that was cut.",
+    todo: "Read its warnings with relay events show, and correct the relay's map or templates.",
+  },
 } as const satisfies Record<string, { when: string; todo: string }>;
 
 export type WarningCode = keyof typeof WARNINGS;

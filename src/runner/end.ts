@@ -23,7 +23,7 @@ export interface Finished {
   /** `RELAY · <name> · <trigger> · <n> actions · ok|failed` */
   line: string;
   run: EndedRun;
-  /** What is told beside the line; null: it did not fail. */
+  /** What is told beside the line; null: all went as it should. */
   told: ToldRun | null;
 }
 
@@ -87,7 +87,11 @@ export async function finishAttempt(
     tookMs: nowMs - attempt.startedAtMs,
   };
   const line = runLine(relay.name, event, relay.definition.actions.length, end.outcome === "ok");
-  return { line, run, told: tellRun(relay, event.id, next, attempt.results) };
+  const told =
+    next.state === "done"
+      ? tellWarned(relay, event.id, [...attempt.warnings])
+      : tellRun(relay, event.id, next, attempt.results);
+  return { line, run, told };
 }
 
 function tellRun(
@@ -100,6 +104,25 @@ function tellRun(
   const code = reason ?? "failed";
   const sentence = results.findLast(({ outcome }) => outcome === "failed")?.message ?? null;
   return { appId, environmentName, relayName, eventId, state, code, sentence, nextAttemptAtMs };
+}
+
+/** Warnings told with a run's line; the event holds them all. */
+const MAX_TOLD_WARNINGS = 3;
+
+/** What ran all the same, and probably not as meant: a path that names nothing, a text that was cut. */
+function tellWarned(
+  { appId, environmentName, name: relayName }: LiveRelay,
+  eventId: string,
+  warnings: readonly string[],
+): ToldRun | null {
+  if (warnings.length === 0) return null;
+  const more = warnings.length - MAX_TOLD_WARNINGS;
+  const told = [
+    ...warnings.slice(0, MAX_TOLD_WARNINGS),
+    ...(more > 0 ? [`${more} more of the kind stand on the event.`] : []),
+  ];
+  const run = { appId, environmentName, relayName, eventId, nextAttemptAtMs: null };
+  return { ...run, state: "done", code: "ran_with_warnings", sentence: told.join(" ") };
 }
 
 /** The owner is told of each cause once an event, when it first fails for it. */

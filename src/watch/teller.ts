@@ -43,10 +43,10 @@ export interface ToldUnknownCall {
   calls: number;
 }
 
-/** A run that failed. */
+/** A run that failed, or that was done with warnings. */
 export interface ToldRun extends Where {
   eventId: string;
-  state: "queued" | "failed" | "dead";
+  state: "queued" | "failed" | "dead" | "done";
   code: string;
   /** What failed; null: the code says it all. */
   sentence: string | null;
@@ -175,12 +175,14 @@ const MESSAGES: Readonly<Record<ToldRun["state"], string>> = {
   queued: "a run failed and is tried again",
   failed: "an event ended without running",
   dead: "an event is dead",
+  done: "an event was done with warnings",
 };
 
 const ENDS: Readonly<Record<ToldRun["state"], string>> = {
   queued: "tried again now",
   failed: "not tried again",
   dead: "dead, not tried again by itself",
+  done: "done all the same",
 };
 
 function fieldsOf({ appId, environmentName, relayName }: Where) {

@@ -283,6 +283,22 @@ describe("a file that goes", () => {
 describe("the catalog", () => {
   const catalog = (value: unknown) => writeFileSync(file("catalog.json"), JSON.stringify(value));
 
+  test("that breaks a relay whose file stays is told once, and stands as the relay's problem until it is mended", async () => {
+    const started = await start();
+    const good = readFileSync(file("catalog.json"), "utf8");
+    told = [];
+    catalog({ collections: { orders: { kind: "addressed", fields: { order: { type: "text", required: true } } } } });
+    await started.look();
+    await started.look();
+    expect(told.filter((line) => line.startsWith(`relay ${NAME}`))).toEqual([
+      `relay ${NAME}: warning: \`actions.0.data.amount\` is not a field of the collection orders: remove it or add the field to the collection, or every event ends dead.`,
+    ]);
+    expect(await problems()).toMatchObject([{ code: "relay_misfit", target: `relay:${NAME}` }]);
+    writeFileSync(file("catalog.json"), good);
+    await started.look();
+    expect(await problems()).toEqual([]);
+  });
+
   test("makes products and plans that are sold through a relay of the same look, without a warning", async () => {
     catalog({
       products: { ebook: { credits: 5, soldThrough: { kind: "relay", relay: NAME } } },

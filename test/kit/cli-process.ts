@@ -6,6 +6,8 @@ const MAIN = join(import.meta.dir, "..", "..", "src", "main.ts");
 export interface CliProcess extends AsyncDisposable {
   /** Resolves with the first line (of either stream, seen or to come) that holds the text; rejects when the process ends before. */
   line(text: string): Promise<string>;
+  /** Every line so far. */
+  lines(): readonly string[];
   kill(signal: "SIGINT" | "SIGTERM" | "SIGKILL"): void;
   /** The exit code. */
   exited: Promise<number>;
@@ -26,6 +28,7 @@ export function startCli(line: readonly string[], options: { cwd: string; env?: 
   void ended.then(() => lines.end());
   return {
     line: (text) => lines.find(text),
+    lines: () => lines.seen,
     kill: (signal) => child.kill(signal),
     exited: child.exited,
     async [Symbol.asyncDispose]() {
@@ -36,12 +39,12 @@ export function startCli(line: readonly string[], options: { cwd: string; env?: 
 }
 
 class Lines {
-  readonly #seen: string[] = [];
+  readonly seen: string[] = [];
   #waiting: { text: string; resolve: (line: string) => void; reject: (error: Error) => void }[] = [];
   #ended = false;
 
   find(text: string): Promise<string> {
-    const seen = this.#seen.find((line) => line.includes(text));
+    const seen = this.seen.find((line) => line.includes(text));
     if (seen !== undefined) return Promise.resolve(seen);
     return new Promise((resolve, reject) => {
       this.#waiting.push({ text, resolve, reject });
@@ -63,12 +66,12 @@ class Lines {
   end(): void {
     this.#ended = true;
     for (const { text, reject } of this.#waiting.splice(0)) {
-      reject(new Error(`The process ended without the line ${text}. It said:\n${this.#seen.join("\n")}`));
+      reject(new Error(`The process ended without the line ${text}. It said:\n${this.seen.join("\n")}`));
     }
   }
 
   #add(line: string): void {
-    this.#seen.push(line);
+    this.seen.push(line);
     this.#waiting = this.#waiting.filter(({ text, resolve }) => {
       if (!line.includes(text)) return true;
       resolve(line);

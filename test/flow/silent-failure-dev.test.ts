@@ -1,0 +1,155 @@
+/**
+ * Nothing is silent in local development: ten staged failures, and the lines in which the terminal of `relay dev` tells each by itself. One real
+ * process, files, HTTP. A line with the relay's name scores 1, one with the code or that it went wrong 2, one with the cause 3.
+ */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { createHmac } from "node:crypto";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type CliProcess, startCli } from "../kit/cli-process.ts";
+import { HOOK_SECRET } from "../kit/relay-definition.ts";
+import { PRIVATE, TIMED } from "../kit/staged-failure.ts";
+
+const PLAIN = { scheme: "signature", header: "x-signature", signedPayload: "{body}", encoding: "hex" };
+const WRITE = { type: "write_record", collection: "orders", data: { order: "{{mapped.event_id}}" } };
+const BODY = JSON.stringify({ id: "a", type: "order.paid", note: PRIVATE, person: "per_nobody" });
+
+interface DevFailure {
+  name: string;
+  trigger?: object;
+  actions?: object[];
+  /** What is posted; nothing where the save alone tells. */
+  post?: { text?: string; seconds?: number; secret?: string; to?: string; body?: string };
+  cause: RegExp;
+  /** Nobody verified the body, so its words stand nowhere. */
+  unverified?: boolean;
+}
+
+const seconds = () => Math.floor(Date.now() / 1000);
+
+const ROWS: readonly DevFailure[] = [
+  {
+    name: "wrong-secret",
+    post: { secret: "anotherSecretOfTwentyFour1" },
+    cause: /401 bad_signature · the signature does not match; the secret or the recipe differs/,
+    unverified: true,
+  },
+  {
+    name: "header-typo",
+    trigger: { verify: { ...PLAIN, header: "x-signture" } },
+    post: {},
+    cause: /401 bad_signature · header x-signture is missing; of the headers that came `x-signature`|it verifies with.*x-signature/,
+    unverified: true,
+  },
+  {
+    name: "signed-text",
+    trigger: { verify: TIMED },
+    post: { text: BODY, seconds: seconds() },
+    cause: /it verifies with .*signedPayload `\{body\}`/,
+    unverified: true,
+  },
+  {
+    name: "clock-off",
+    trigger: { verify: TIMED },
+    post: { text: `${seconds() - 912}.${BODY}`, seconds: seconds() - 912 },
+    cause: /the timestamp is 9\d\d seconds old, and at most 300 are allowed/,
+    unverified: true,
+  },
+  {
+    name: "when-typo",
+    trigger: { when: { event_type: "order.piad" } },
+    post: {},
+    cause: /200 ignored · when\.event_type must be "order\.piad" and the call says "order\.paid"/,
+  },
+  {
+    name: "path-nothing",
+    trigger: { map: { event_id: "id", amount: "data.amuont" } },
+    actions: [{ ...WRITE, data: { order: "{{mapped.amount}}" } }],
+    post: {},
+    cause: /mapped\.amount|data\.amuont/,
+  },
+  {
+    name: "nobody-found",
+    trigger: { map: { event_id: "id", person_id: "person" } },
+    actions: [{ type: "grant_credits", amount: 5 }],
+    post: {},
+    cause: /person_not_found · .*(resolved to nobody|nobody)/,
+  },
+  {
+    name: "url-down",
+    actions: [{ type: "call_url", url: "http://localhost:9/nobody" }],
+    post: {},
+    cause: /connection_failed · .* · tried again at .* in (1 minute|60 seconds|59 seconds) · .*events show evt_/,
+  },
+  { name: "url-typo", post: { to: "url-tpyo" }, cause: /404 unknown_receiver · .*did the sender mean url-typo\?/ },
+  {
+    name: "ghost",
+    trigger: { kind: "data_change", collection: "ordrs", on: ["created"] },
+    actions: [{ type: "call_url", url: "https://example.com/x" }],
+    cause: /warning: `trigger\.collection`: there is no collection named ordrs .*did you mean orders\?/,
+  },
+];
+
+let folder: string;
+let dev: CliProcess;
+let base: string;
+
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), "relay-silent-"));
+  mkdirSync(join(folder, "service/relays"), { recursive: true });
+  const secrets: Record<string, object> = {};
+  for (const { name, trigger, actions = [WRITE] } of ROWS) {
+    const receiver = { kind: "receiver", verify: PLAIN, map: { event_id: "id", event_type: "type" } };
+    const whole = { ...(trigger !== undefined && "kind" in trigger ? {} : receiver), ...trigger } as { kind: string };
+    writeFileSync(join(folder, `service/relays/${name}.json`), JSON.stringify({ name, trigger: whole, actions }, null, 2));
+    if (whole.kind === "receiver") secrets[name] = { receiverSecret: HOOK_SECRET };
+  }
+  writeFileSync(join(folder, "service/.secrets.json"), JSON.stringify(secrets));
+  writeFileSync(join(folder, "service/catalog.json"), JSON.stringify({ collections: { orders: { kind: "shared", fields: { order: "text" } } } }));
+  dev = startCli(["dev", "--port", "0"], { cwd: folder });
+  base = (await dev.line("/hooks/")).replace(/^.*?(http\S+)\/[^/]+$/, "$1");
+  await dev.line("Press Ctrl+C");
+}, 30_000);
+
+afterAll(async () => {
+  dev.kill("SIGINT");
+  await dev.exited;
+  rmSync(folder, { recursive: true, force: true });
+});
+
+async function post(
+  name: string,
+  { text = BODY, seconds, secret = HOOK_SECRET, to = name, body = BODY }: NonNullable<DevFailure["post"]>,
+): Promise<void> {
+  const hex = createHmac("sha256", secret).update(text).digest("hex");
+  const value = seconds === undefined ? hex : `t=${seconds},v1=${hex}`;
+  await fetch(`${base}/${to}`, { method: "POST", headers: { "content-type": "application/json", "x-signature": value }, body });
+}
+
+/** The lines of the row's relay, and what is set in under them. */
+function linesOf(name: string): string[] {
+  const lines = dev.lines();
+  return lines.filter((line, at) => line.includes(name) || (/^\s{4}/.test(line) && lines[at - 1]?.includes(name)));
+}
+
+const scores = new Map<string, number>();
+
+describe("the terminal tells by itself, with the cause", () => {
+  test.each(ROWS.map((row) => [row.name, row] as const))("%s", async (name, row) => {
+    if (row.post !== undefined) await post(name, row.post);
+    const named = row.post?.to ?? name;
+    for (let turn = 0; turn < 100 && !linesOf(named).some((line) => row.cause.test(line)); turn++) await Bun.sleep(50);
+    const lines = linesOf(named);
+    const cause = lines.some((line) => row.cause.test(line));
+    const code = lines.some((line) => /[a-z]_[a-z]|warning|failed/.test(line.replaceAll(named, "")));
+    scores.set(name, cause ? 3 : code ? 2 : lines.length > 0 ? 1 : 0);
+    if (!cause) throw new Error(`${name}: ${scores.get(name)} of 3:\n${lines.join("\n")}`);
+    if (row.unverified === true) expect(dev.lines().join("\n")).not.toContain(PRIVATE);
+  });
+
+  test("of ten, at least 27 of 30", () => {
+    expect(scores.size).toBe(10);
+    expect([...scores.values()].reduce((sum, score) => sum + score, 0)).toBeGreaterThanOrEqual(27);
+  });
+});

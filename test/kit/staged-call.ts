@@ -1,0 +1,268 @@
+/** Failures of calls: what arrives and verifies nowhere, or verifies and becomes no event. */
+import { HOOK_SECRET, signedCall } from "./relay-definition.ts";
+import { APP } from "./running-service.ts";
+import { DAY, HOUR, LIMITS, MINUTE, PRIVATE, type StagedFailure, type Stand, TIMED } from "./staged-failure.ts";
+
+const OTHER_SECRET = "anotherSecretOfTwentyFour1";
+const URL_SIGNED = { scheme: "signature", header: "x-signature", signedPayload: "{url}{body}", encoding: "hex" };
+const BODY = JSON.stringify({ id: "a", note: PRIVATE });
+
+/** Refused calls over a quarter of an hour, as a sender's retries make them. */
+async function often(stand: Stand, once: () => Promise<unknown>): Promise<void> {
+  for (let sent = 0; sent < 6; sent++) {
+    await once();
+    await stand.pass(4 * MINUTE);
+  }
+}
+
+export const STAGED_CALLS: readonly StagedFailure[] = [
+  {
+    name: "wrong secret",
+    async stage(stand) {
+      await stand.relay();
+      await often(stand, () => stand.call({ id: "a", note: PRIVATE }, OTHER_SECRET));
+    },
+    where: ["log", "problem", "alert"],
+    cause: /the signature does not match; the secret or the recipe differs from the sender's/,
+    hidden: PRIVATE,
+  },
+  {
+    name: "header typo",
+    async stage(stand) {
+      await stand.relay({ verify: { scheme: "signature", header: "x-signture", signedPayload: "{body}", encoding: "hex" } });
+      await often(stand, () => stand.call({ id: "a", note: PRIVATE }));
+    },
+    where: ["log", "problem", "alert"],
+    cause: /header x-signture is missing; of the headers that came `x-signature` is named most like it|header `x-signature`/,
+    hidden: PRIVATE,
+  },
+  {
+    name: "signed text wrong",
+    async stage(stand) {
+      await stand.relay({ verify: TIMED });
+      await often(stand, () => stand.callSigned(BODY, { seconds: stand.seconds, body: BODY }));
+    },
+    where: ["log", "problem", "alert"],
+    cause: /it verifies with .*signedPayload `\{body\}`/,
+    hidden: PRIVATE,
+  },
+  {
+    name: "clock off",
+    async stage(stand) {
+      await stand.relay({ verify: TIMED });
+      await often(stand, () => {
+        const seconds = stand.seconds - 912;
+        return stand.callSigned(`${seconds}.${BODY}`, { seconds, body: BODY });
+      });
+    },
+    where: ["log", "problem", "alert"],
+    cause: /the timestamp is 912 seconds old, and at most 300 are allowed; in all else it verifies, so the sender's clock or this server's is off/,
+    hidden: PRIVATE,
+  },
+  {
+    name: "rotated at the provider",
+    score: 2,
+    async stage(stand) {
+      await stand.relay();
+      await stand.call({ id: "first" });
+      await stand.pass(4 * MINUTE);
+      await often(stand, () => stand.call({ id: "a", note: PRIVATE }, OTHER_SECRET));
+    },
+    where: ["log", "problem", "alert"],
+    cause: /until 2026-01-15T12:00:00\.000Z calls verified: was the secret rotated at the sender\?/,
+    hidden: PRIVATE,
+  },
+  {
+    name: "wrong base URL",
+    async stage(stand) {
+      await stand.relay({ verify: URL_SIGNED });
+      await often(stand, () => stand.callSigned(`${stand.running.service.url}/hooks/${APP}/orders${BODY}`, { body: BODY }));
+    },
+    where: ["log", "problem", "alert"],
+    cause: /it verifies with the receiver URL under the host that the header host names, under http in place of https/,
+    hidden: PRIVATE,
+  },
+  {
+    name: "appended query",
+    async stage(stand) {
+      await stand.relay({ verify: URL_SIGNED });
+      const url = `https://relay.example.test/hooks/${APP}/orders`;
+      await often(stand, () => stand.callSigned(`${url}${BODY}`, { body: BODY, search: "?utm_source=x" }));
+    },
+    where: ["log", "problem", "alert"],
+    cause: /something was appended to the receiver URL, which the sender signs; in all else it verifies/,
+    hidden: PRIVATE,
+  },
+  {
+    name: "other environment's secret",
+    async stage(stand) {
+      await stand.relay();
+      await often(stand, () => stand.call({ id: "a", note: PRIVATE }, OTHER_SECRET));
+      await stand.running.api("POST", "/relays", { definition: { ...ORDERS_ELSEWHERE }, secret: OTHER_SECRET }, "production");
+      await stand.pass(MINUTE);
+      await often(stand, () => stand.call({ id: "a", note: PRIVATE }, OTHER_SECRET));
+    },
+    where: ["log"],
+    cause: /it verifies with .*production/,
+    hidden: PRIVATE,
+  },
+  {
+    name: "missing secret",
+    async stage(stand) {
+      await stand.relay({ verify: { ...TIMED, algorithm: "ed25519", encoding: "base64" } }, null);
+      await often(stand, () => stand.callSigned(BODY, { seconds: stand.seconds, body: BODY }));
+    },
+    where: ["answer", "log", "problem", "alert"],
+    cause: /the relay holds no secret or key yet|checks the sender's public key and none is stored/,
+    hidden: PRIVATE,
+  },
+  {
+    name: "URL typo",
+    async stage(stand) {
+      await stand.relay();
+      await stand.call({ id: "a" }, HOOK_SECRET, "ordes");
+      await stand.pass(2_000);
+    },
+    where: ["log"],
+    cause: /a call named no receiver.*did the sender mean orders\?|did the sender mean orders\?.*a call named no receiver/,
+  },
+  {
+    name: "deleted relay",
+    async stage(stand) {
+      await stand.relay();
+      await stand.change("DELETE", "/relays/orders");
+      await stand.call({ id: "a" });
+      await stand.pass(2_000);
+    },
+    where: ["log"],
+    cause: /the relay was deleted at 2026-01-15/,
+  },
+  {
+    name: "form for JSON",
+    async stage(stand) {
+      await stand.relay();
+      await stand.call(`id=a&note=${PRIVATE}`);
+      await stand.pass(2_000);
+    },
+    where: ["log"],
+    cause: /The body is not JSON/,
+  },
+  {
+    name: "too large",
+    async stage(stand) {
+      await stand.relay();
+      await stand.call(JSON.stringify({ id: "a", pad: "x".repeat(300_000) }));
+      await stand.pass(2_000);
+    },
+    where: ["log"],
+    cause: /the body is larger than 256 KB/,
+  },
+  {
+    name: "reused event id",
+    score: 2,
+    async stage(stand) {
+      await stand.relay({ map: { event_id: "account", event_type: "type", amount: "amount" } });
+      await stand.call({ account: "acme", amount: 1 });
+      await stand.call({ account: "acme", amount: 2 });
+      await stand.pass(2_000);
+    },
+    where: ["log"],
+    cause: /is event_id really the event's own id\?/,
+  },
+  {
+    name: "`when` typo",
+    async stage(stand) {
+      await stand.relay({ when: { event_type: "order.piad" } });
+      await stand.call({ id: "a", type: "order.paid" });
+      await stand.pass(2_000);
+    },
+    where: ["log"],
+    cause: /when\.event_type must be "order\.piad" and the call says "order\.paid"/,
+  },
+  {
+    name: "everything ignored for a day",
+    score: 2,
+    async stage(stand) {
+      await stand.relay({ when: { event_type: "order.piad" } });
+      for (let sent = 0; sent < 5; sent++) {
+        await stand.call({ id: `a${sent}`, type: "order.paid" });
+        await stand.leap(7 * HOUR);
+      }
+    },
+    where: ["problem", "alert", "log"],
+    cause: /orders has ignored every call since .*when\.event_type must be "order\.piad" and the call says "order\.paid"/,
+  },
+  {
+    name: "capped",
+    score: 2,
+    async stage(stand) {
+      await stand.relay();
+      for (let sent = 0; sent < 30; sent++) await stand.call({ id: `a${sent}` });
+      await stand.pass(2_000);
+    },
+    options: { config: { limits: { ...LIMITS, verifiedEventsPerMinute: 3 } } },
+    where: ["log", "problem", "alert"],
+    cause: /more than 3 (verified events in|a) minute/,
+  },
+  {
+    name: "sender stopped",
+    score: 2,
+    async stage(stand) {
+      await stand.relay();
+      for (let sent = 0; sent < 10; sent++) {
+        await stand.call({ id: `a${sent}` });
+        await stand.leap(HOUR);
+      }
+      await stand.leap(3 * DAY);
+    },
+    where: ["problem", "alert", "log"],
+    cause: /orders received its last event at .*ask the sender whether it still sends/,
+  },
+  {
+    name: "never called",
+    score: 1,
+    async stage(stand) {
+      await stand.relay();
+      await stand.leap(25 * HOUR);
+    },
+    where: ["problem", "alert", "log"],
+    cause: /orders was made at .* and nobody has called it: give its sender the URL https:\/\/relay\.example\.test\/hooks\/app_test\/orders/,
+  },
+  {
+    name: "unnamed proxy",
+    score: 2,
+    async stage(stand) {
+      await stand.relay();
+      for (let sent = 0; sent < 40; sent++) {
+        const { headers, body } = signedCall({ id: `a${sent}` });
+        await stand.running.hook("orders", { headers: { ...headers, "x-forwarded-for": `203.0.113.${sent}` }, body });
+        await stand.pass(5_000);
+      }
+      await stand.pass(10 * MINUTE);
+    },
+    where: ["problem", "log"],
+    cause: /proxy.*--trusted-proxy/,
+  },
+  {
+    name: "unsigned event that may not act",
+    async stage(stand) {
+      const verify = { scheme: "shared_token", header: "x-token" };
+      await stand.relay({ verify });
+      const acting = [{ type: "grant_credits", amount: 5 }];
+      const definition = { name: "orders", trigger: { kind: "receiver", verify, map: { event_id: "id", person_id: "p" } }, actions: acting };
+      await stand.running.service.store.write("app", (tx) => tx.run("UPDATE relay SET definition = ?1", JSON.stringify(definition)));
+      await stand.running.restart();
+      const send = () => stand.running.hook("orders", { headers: { "x-token": HOOK_SECRET, "content-type": "application/json" }, body: BODY });
+      await often(stand, send);
+    },
+    where: ["problem", "log"],
+    cause: /unsigned-event rule|The sender does not sign the event itself and the relay acts on it/,
+    hidden: PRIVATE,
+  },
+];
+
+const ORDERS_ELSEWHERE = {
+  name: "orders",
+  trigger: { kind: "receiver", verify: { ...TIMED }, map: { event_id: "id" } },
+  actions: [{ type: "write_record", collection: "orders", data: {} }],
+};

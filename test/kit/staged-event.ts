@@ -1,0 +1,176 @@
+/** Failures of events: what arrived well and comes to nothing, or waits. */
+import { BROKEN } from "./fake-caller.ts";
+import { CALLS, HOUR, MINUTE, type StagedFailure, type Stand } from "./staged-failure.ts";
+
+const OF_PERSON = { event_id: "id", person_id: "p" };
+const MAIL = { type: "email_person", subject: "Hello", text: "Hello {{person.email}}." };
+
+async function mailing(stand: Stand, body: object): Promise<void> {
+  const { version } = (await stand.running.api("GET", "/settings")).body.settings;
+  await stand.change("PUT", "/settings", { version, mail: body });
+  await stand.relay({ map: OF_PERSON, actions: [MAIL] });
+  await stand.call({ id: "a", p: await stand.person() });
+  await stand.pass(2_000);
+}
+
+async function hold(stand: Stand): Promise<void> {
+  const { version } = (await stand.running.api("GET", "/settings")).body.settings;
+  await stand.change("PUT", "/settings", { version, held: true });
+}
+
+export const STAGED_EVENTS: readonly StagedFailure[] = [
+  {
+    name: "a path that names nothing",
+    async stage(stand) {
+      await stand.relay({ map: { event_id: "id", event_type: "type", amount: "data.amuont" } });
+      await stand.call({ id: "a", data: { amount: 4 } });
+      await stand.pass(2_000);
+    },
+    where: ["log"],
+    cause: /mapped\.amount|data\.amuont/,
+  },
+  {
+    name: "nobody found",
+    score: 2,
+    async stage(stand) {
+      await stand.relay({ map: OF_PERSON, actions: [{ type: "grant_credits", amount: 5 }] });
+      for (let sent = 0; sent < 4; sent++) {
+        await stand.call({ id: `a${sent}`, p: "per_nobody" });
+        await stand.pass(30 * MINUTE);
+      }
+    },
+    where: ["log", "problem", "alert"],
+    cause: /Every event of orders since .* found nobody|person_not_found/,
+  },
+  {
+    name: "paused",
+    async stage(stand) {
+      await stand.relay();
+      await stand.change("POST", "/relays/orders/pause", {});
+      await stand.call({ id: "a" });
+      await stand.pass(2_000);
+    },
+    where: ["log"],
+    cause: /an event waits.*paused|paused.*an event waits/,
+  },
+  {
+    name: "held",
+    async stage(stand) {
+      await stand.relay();
+      await hold(stand);
+      await stand.call({ id: "a" });
+      await stand.pass(2_000);
+    },
+    where: ["log"],
+    cause: /an event waits.*hold|hold.*an event waits/,
+  },
+  {
+    name: "called URL down",
+    score: 2,
+    async stage(stand) {
+      stand.caller.reply = () => BROKEN;
+      await stand.relay({ actions: [CALLS] });
+      await stand.call({ id: "a" });
+      await stand.pass(MINUTE);
+      for (let turn = 0; turn < 4; turn++) await stand.pass(15 * MINUTE);
+    },
+    where: ["log", "problem", "alert"],
+    cause: /The URL answered 500: only 2xx is success/,
+  },
+  {
+    name: "not sold here",
+    async stage(stand) {
+      await stand.change("PUT", "/products/lamp", {});
+      await stand.relay({ map: OF_PERSON, actions: [{ type: "fulfil_product", product: "lamp", ref: "{{mapped.event_id}}" }] });
+      await stand.call({ id: "a", p: await stand.person() });
+      await stand.pass(2_000);
+    },
+    where: ["answer", "log", "alert"],
+    cause: /lamp is not sold through this relay|product_not_sold_here|not sold through/,
+  },
+  {
+    name: "empty ref",
+    score: 2,
+    async stage(stand) {
+      await stand.change("PUT", "/products/lamp", {});
+      await stand.relay({
+        map: { ...OF_PERSON, payment: "payment" },
+        actions: [{ type: "fulfil_product", product: "lamp", ref: "{{mapped.payment}}" }],
+      });
+      await stand.change("PUT", "/products/lamp", { soldThrough: { kind: "relay", relay: "orders" } });
+      await stand.call({ id: "a", p: await stand.person() });
+      await stand.pass(2_000);
+    },
+    where: ["log", "problem", "alert"],
+    cause: /`ref` resolves to no text or number on this event/,
+  },
+  {
+    name: "person suspended",
+    async stage(stand) {
+      const person = await stand.person();
+      await stand.running.api("PATCH", `/persons/${person}`, { status: "suspended" });
+      await stand.relay({ map: OF_PERSON, actions: [{ type: "grant_credits", amount: 5 }] });
+      await stand.call({ id: "a", p: person });
+      await stand.pass(2_000);
+    },
+    where: ["log", "alert"],
+    cause: /person is suspended|person_suspended/,
+  },
+  {
+    name: "mail settings missing",
+    score: 2,
+    stage: (stand) => mailing(stand, { sends: true }),
+    where: ["log", "problem", "alert"],
+    cause: /sender domain|sender_domain_required/,
+  },
+  {
+    name: "sender domain unverified",
+    score: 2,
+    async stage(stand) {
+      await stand.running.api("PUT", "/sender-domain", { domain: "shop.example" });
+      await mailing(stand, { sends: true });
+    },
+    where: ["log", "problem", "alert"],
+    cause: /sender domain|sender_domain_required/,
+  },
+  {
+    name: "changed trigger kind",
+    async stage(stand) {
+      await stand.relay();
+      await stand.change("POST", "/relays/orders/pause", {});
+      await stand.call({ id: "a" });
+      const definition = { name: "orders", trigger: { kind: "schedule", every: "1d" }, actions: [CALLS] };
+      await stand.change("PUT", "/relays/orders", { definition, version: 1 });
+      await stand.change("POST", "/relays/orders/resume", {});
+      await stand.pass(2_000);
+    },
+    where: ["log"],
+    cause: /trigger_changed/,
+  },
+  {
+    name: "missed ticks",
+    async stage(stand) {
+      await stand.save({ name: "hourly", trigger: { kind: "schedule", every: "1h" }, actions: [CALLS] });
+      const at = stand.running.clock.now() - 5 * HOUR;
+      await stand.running.service.store.write("app", (tx) => tx.run("UPDATE relay SET active_since = ?1", at));
+      await stand.running.restart();
+      await stand.pass(MINUTE);
+    },
+    where: ["log", "alert"],
+    cause: /ticks were missed|missed/,
+  },
+  {
+    name: "disk full",
+    async stage(stand) {
+      await stand.relay();
+      const { running } = stand;
+      const [{ page_count: pages } = { page_count: 0 }] = await running.rows<{ page_count: number }>("PRAGMA page_count");
+      const leave = (room: number) => running.service.store.write("app", (tx) => tx.get(`PRAGMA max_page_count = ${room}`));
+      await leave(pages);
+      for (let sent = 0; sent < 5; sent++) await stand.call({ id: `a${sent}`, pad: "x".repeat(30_000) });
+      await leave(1_073_741_823);
+    },
+    where: ["log"],
+    cause: /full.*event not recorded/,
+  },
+];
