@@ -39,7 +39,7 @@ export async function measureGrowth(
   ];
 }
 
-/** The list of events by every filter, page after page, filled and empty. One that nothing fits is walked to the end of its forty steps. */
+/** The list of events by every filter, page after page, filled and empty. One that nothing fits is walked to the end of its steps. */
 async function compareLists(path: string): Promise<Figure[]> {
   using folder = scratch();
   const [empty, filled] = [await list(folder.path), await list(path)];

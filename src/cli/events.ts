@@ -41,6 +41,8 @@ function readEventFilter(input: Input): EventFilter {
 }
 
 const DEFAULT_LIMIT = 20;
+/** "No events match" is said when all were looked at; nobody waits beside a command. */
+const EVERY_STEP = { steps: Number.POSITIVE_INFINITY };
 
 export const eventsList: Command = {
   words: ["events", "list"],
@@ -59,7 +61,7 @@ export const eventsList: Command = {
     const limit = input.number("limit", { from: 1, to: MAX_PAGE_SIZE }) ?? DEFAULT_LIMIT;
     const filter = readEventFilter(input);
     const { items } = await withEnvironment(input, world, (store, { id }) =>
-      readPage(store, { limit, after: null }, (tx, part) => listEvents(tx, id, filter, part)),
+      readPage(store, { limit, after: null }, (tx, part) => listEvents(tx, id, filter, part), EVERY_STEP),
     );
     sayList(input, world, items, {
       headings: EVENT_HEADINGS,

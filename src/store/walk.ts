@@ -21,7 +21,8 @@ import type { Reader, SqlNames, SqlValue, Store } from "./port.ts";
 const MAX_LOOKED_AT = 1_000;
 /** Bytes that one step reads: searched, or parsed and written into the answer. */
 const MAX_STEP_BYTES = 256 * 1024;
-const MAX_STEPS = 40;
+/** Of a page that others wait beside: what finds nothing costs so many steps and no more. */
+const MAX_STEPS = 5;
 
 /** Part of a WHERE: each `?` of its text stands for the next of its values. */
 export interface Condition {
@@ -75,13 +76,17 @@ export async function walkPage<Row, Item, More = unknown>(
     ...(after === null ? [] : [{ sql: `${key} < ?`, values: [after] }]),
   ];
   const most = fits.length === 0 ? limit + 1 : MAX_LOOKED_AT;
+  // Where a row costs nothing to look at, only the last one is asked for: the others are counted in the index.
+  const { cost } = walk;
   const looked = await tx.all<LookedAt>(
-    `SELECT ${key} AS key, ${walk.cost ?? "0"} AS cost FROM ${from} WHERE ${textOf(led)} ORDER BY ${key} DESC LIMIT ${most}`,
+    `SELECT ${key} AS key, ${cost ?? "0"} AS cost FROM ${from} WHERE ${textOf(led)} ORDER BY ${key} DESC
+     LIMIT ${cost === undefined ? `1 OFFSET ${most - 1}` : most}`,
     ...valuesOf(led),
   );
-  const { floor, ended } = reach(looked, most);
-  if (floor === null) return { items: [], next: null };
-  const asked = [...led, { sql: `${key} >= ?`, values: [floor] }, ...fits];
+  const { floor, ended } = reach(looked, cost === undefined ? 1 : most);
+  if (floor === null && cost !== undefined) return { items: [], next: null };
+  const reached = floor === null ? undefined : { sql: `${key} >= ?`, values: [floor] };
+  const asked = [...led, reached, ...fits].filter((one) => one !== undefined);
   const rows = await tx.all<{ walkKey: string | number }>(
     `SELECT ${walk.columns ?? table.columns}, ${key} AS walkKey FROM ${from} ${walk.join ?? ""}
      WHERE ${textOf(asked)} ORDER BY ${key} DESC LIMIT ${limit + 1}`,
@@ -93,7 +98,9 @@ export async function walkPage<Row, Item, More = unknown>(
     (row) => row.walkKey,
     ({ walkKey: _, ...row }) => toItem(table.read(row) as Row & More),
   );
-  return page.next === null && !ended ? { items: page.items, next: makeCursor(String(floor)) } : page;
+  return page.next === null && !ended && floor !== null
+    ? { items: page.items, next: makeCursor(String(floor)) }
+    : page;
 }
 
 /** A row that a step might take: its key and what it costs. */
@@ -146,22 +153,22 @@ export async function pageByName<Name extends string, Row extends Named<Name>, I
 type Named<Name extends string> = Readonly<Record<Name, string>> & { createdAt: number };
 
 /**
- * A whole page of a list, step by step, each a read of its own; short where the steps were spent. Large items are not gathered: their page
- * ends with the first step that finds any.
+ * A whole page of a list, step by step, each a read of its own; short where the steps were spent (`steps`: more for who keeps nobody
+ * waiting). Large items are not gathered: their page ends with the first step that finds any.
  */
 export async function readPage<Item>(
   store: Store,
   request: PageRequest,
   step: (tx: Reader, request: PageRequest) => Promise<Page<Item>>,
-  { large = false }: { large?: boolean } = {},
+  { large = false, steps = MAX_STEPS }: { large?: boolean; steps?: number } = {},
 ): Promise<Page<Item>> {
   const items: Item[] = [];
   let after = request.after;
-  for (let steps = 1; ; steps++) {
+  for (let taken = 1; ; taken++) {
     const page = await store.read((tx) => step(tx, { limit: request.limit - items.length, after }));
     items.push(...page.items);
     const enough = large ? items.length > 0 : items.length === request.limit;
-    if (page.next === null || enough || steps === MAX_STEPS) return { items, next: page.next };
+    if (page.next === null || enough || taken === steps) return { items, next: page.next };
     after = readCursor(page.next);
     await turnLoop();
   }

@@ -86,10 +86,15 @@ test("a page gathers its steps, each a read of its own, and other work has its t
   };
   setImmediate(count);
   const asked = { limit: 200, kind: "rare" };
-  const page = await readPage(store, { limit: 200, after: null }, step(asked));
+  const page = await readPage(store, { limit: 200, after: null }, step(asked), { steps: 6 });
   expect(page).toEqual({ items: rare, next: null });
   expect(turns).toBeGreaterThan(3);
   turns = 1_000;
+});
+
+test("a page that others wait beside ends after five steps, with a next one", async () => {
+  const page = await readPage(store, { limit: 200, after: null }, step({ limit: 200, kind: "rare" }));
+  expect({ ...page, next: readCursor(page.next ?? "") }).toEqual({ items: rare, next: "1" });
 });
 
 test("large items are not gathered beyond the step that found some", async () => {

@@ -9,6 +9,8 @@ import { useCell } from "../ground/cell.ts";
 import { sessionTurn } from "../ground/session-turn.ts";
 
 const REFRESH_MS = 2_000;
+/** Pages that one look further back reads at most. */
+const LOOKS = 5;
 /** Scrolled further down than this, one is reading. */
 const READING_PX = 120;
 const MAX_KEPT = 20;
@@ -89,7 +91,12 @@ export function useLiveEvents(
     if (next === null || isLoadingOlder) return;
     setLoadingOlder(true);
     try {
-      const page = await call<Page<EventItem>>("GET", path + writeQuery({ ...filter, cursor: next }));
+      const readFrom = (cursor: string) =>
+        call<Page<EventItem>>("GET", path + writeQuery({ ...filter, cursor }));
+      let page = await readFrom(next);
+      // A page looks at a bounded number of events: where it finds none, some more are looked at before the button comes again.
+      for (let more = 1; more < LOOKS && page.items.length === 0 && page.next !== null; more++)
+        page = await readFrom(page.next);
       show((before) => ({ items: [...(before.items ?? []), ...page.items], next: page.next, error: null }));
     } catch (error) {
       show((before) => ({ ...before, error: sentenceOf(error) }));
