@@ -5,12 +5,12 @@
  */
 import type { Warning } from "../ground/refusal.ts";
 import { cutToLine } from "../ground/text.ts";
-import type { Writer } from "../store/port.ts";
+import type { Reader, Writer } from "../store/port.ts";
 import { clearProblem, hasProblem, raiseProblem } from "../watch/problem.ts";
 import type { Definition } from "./definition-shape.ts";
-import { relayTarget } from "./relay.ts";
+import { RELAY, relayTarget } from "./relay.ts";
 import { warnOfMisfits } from "./relay-reference.ts";
-import { stockOf } from "./stock.ts";
+import { type Stock, stockOf } from "./stock.ts";
 
 const CODE = "relay_misfit";
 const MAX_MESSAGE = 1_000;
@@ -33,18 +33,31 @@ export async function followCatalogEdit<Result>(
   name: string | null,
   change: () => Promise<Result>,
 ): Promise<Followed<Result>> {
-  const stock = stockOf(tx, edited.environmentId);
-  const relays: { definition: Definition; before: Misfits }[] = [];
-  for (const definition of await stock.listRelaysNaming(name)) {
-    relays.push({ definition, before: misfitsOf(await warnOfMisfits(stock, definition)) });
+  const { environmentId } = edited;
+  const before = stockOf(tx, environmentId);
+  const relays: { definition: Definition; misfits: Misfits }[] = [];
+  for (const { definition } of await listRelaysNaming(tx, environmentId, name)) {
+    relays.push({ definition, misfits: misfitsOf(await warnOfMisfits(before, definition)) });
   }
   const result = await change();
+  const after = stockOf(tx, environmentId);
   const warnings: Warning[] = [];
-  for (const { definition, before } of relays) {
-    const { broken } = await settleBroken(tx, edited, definition, before);
+  for (const { definition, misfits } of relays) {
+    const { broken } = await settleBroken(tx, edited, after, definition, misfits);
     warnings.push(...broken.map((warning) => ofRelay(definition.name, warning)));
   }
   return { result, warnings };
+}
+
+const NAMED = RELAY.pick("definition");
+/** So many are looked at while a change is made; of those behind them, the first event tells. */
+const MAX_RELAYS = 100;
+
+/** Relays whose definitions hold the name, and maybe others; one that is no JSON fits nothing. */
+function listRelaysNaming(tx: Reader, environmentId: number, name: string | null) {
+  const rest = `WHERE environment_id = $environmentId AND instr(definition, $text) > 0 AND json_valid(definition)
+    ORDER BY name LIMIT ${MAX_RELAYS}`;
+  return NAMED.all(tx, rest, { environmentId, text: name === null ? "" : JSON.stringify(name) });
 }
 
 /** Which misfits a relay has, to know new ones by. */
@@ -65,10 +78,11 @@ function keyOf({ code, field }: Warning): string {
 export async function settleBroken(
   tx: Writer,
   edited: Edited,
+  stock: Stock,
   definition: Definition,
   before: Misfits | null,
 ): Promise<{ broken: Warning[]; after: Misfits }> {
-  const found = await warnOfMisfits(stockOf(tx, edited.environmentId), definition);
+  const found = await warnOfMisfits(stock, definition);
   const broken = before === null ? [] : found.filter((warning) => !before.has(keyOf(warning)));
   await settle(tx, edited, definition.name, found, broken.length > 0);
   return { broken, after: misfitsOf(found) };

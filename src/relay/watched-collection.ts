@@ -11,7 +11,7 @@ import { refuseFieldValue } from "../records/record-data.ts";
 import { listTemplateUses } from "../template/template.ts";
 import type { DataChangeTrigger } from "../trigger/data-change.ts";
 import type { Definition } from "./definition-shape.ts";
-import type { Stock } from "./stock.ts";
+import { MAX_NAMED, type Stock } from "./stock.ts";
 
 /** Of a relay that watches; none of another one. */
 export async function warnOfWatched(stock: Stock, definition: Definition): Promise<Warning[]> {
@@ -65,7 +65,7 @@ function warnOfFields({ actions }: Definition, { name, fields }: CollectionDefin
       { code: "path_names_nothing", field, message: `${start}: ${why}.` },
     ];
     if (rule === undefined)
-      return warn(`${key} is not a field of the collection ${name}, ${sayNearest(key, fields)}`);
+      return warn(`${key} is not a field of the collection ${name}: ${sayNearest(key, fields)}`);
     if (below === undefined || rule.type === "json") return [];
     return warn(`${key} is a ${rule.type} field of the collection ${name}, with nothing below it`);
   });
@@ -75,21 +75,23 @@ function sayNearest(key: string, fields: CollectionDefinition["fields"]): string
   const names = [...fields.keys()];
   const near = findNearestName(key, names);
   if (near !== null) return `perhaps ${near} was meant`;
-  return names.length === 0 ? "which has none" : `which has ${showNames(names)}`;
+  return names.length === 0 ? "it has none" : `it has ${showNames(names)}`;
 }
 
 /** Both sides: what others write that this one watches, and who watches what this one writes. */
-export async function warnOfWatchers(stock: Stock, definition: Definition): Promise<Warning[]> {
-  const { name, trigger } = definition;
+export async function warnOfWatchers(
+  stock: Stock,
+  { name, trigger, actions }: Definition,
+): Promise<Warning[]> {
   const warnings: Warning[] = [];
-  const others = async (collection: string) =>
-    (await stock.listRelaysNaming(collection)).filter((other) => other.name !== name);
+  const others = (names: readonly string[]) => names.filter((other) => other !== name);
   if (trigger.kind === "data_change" && trigger.on.includes("created")) {
-    const writers = (await others(trigger.collection)).filter((other) => writes(other, trigger.collection));
+    const writers = others(await stock.listWriters(trigger.collection));
     if (writers.length > 0) {
-      const names = showNames(writers.map((writer) => writer.name));
       const [what, whose] =
-        writers.length === 1 ? [`the relay ${names} writes`, "its"] : [`the relays ${names} write`, "their"];
+        writers.length === 1
+          ? [`the relay ${sayRelays(writers)} writes`, "its"]
+          : [`the relays ${sayRelays(writers)} write`, "their"];
       warnings.push(
         warnUnseen(
           "trigger.collection",
@@ -98,12 +100,12 @@ export async function warnOfWatchers(stock: Stock, definition: Definition): Prom
       );
     }
   }
-  for (const [index, action] of definition.actions.entries()) {
+  for (const [index, action] of actions.entries()) {
     if (action.type !== "write_record" || typeof action.collection !== "string") continue;
     const { collection } = action;
-    const watchers = (await others(collection)).filter((other) => watches(other, collection));
+    const watchers = others(await stock.listWatchers(collection));
     if (watchers.length === 0) continue;
-    const names = showNames(watchers.map((watcher) => watcher.name));
+    const names = sayRelays(watchers);
     const what = watchers.length === 1 ? `the relay ${names} watches` : `the relays ${names} watch`;
     warnings.push(
       warnUnseen(
@@ -115,15 +117,22 @@ export async function warnOfWatchers(stock: Stock, definition: Definition): Prom
   return warnings;
 }
 
+/** Of so many, there may be more. */
+function sayRelays(names: readonly string[]): string {
+  return showNames(names.length < MAX_NAMED - 1 ? names : [...names.slice(0, MAX_NAMED - 2), "others"]);
+}
+
 function warnUnseen(field: string, why: string): Warning {
   return { code: "relay_write_unseen", field, message: `\`${field}\`: ${why}` };
 }
 
-function writes({ actions }: Definition, collection: string): boolean {
+/** Whether the relay writes records into the collection. */
+export function writesTo({ actions }: Definition, collection: string): boolean {
   return actions.some((action) => action.type === "write_record" && action.collection === collection);
 }
 
-function watches({ trigger }: Definition, collection: string): boolean {
+/** Whether the making of such a record starts the relay. */
+export function watchesMaking({ trigger }: Definition, collection: string): boolean {
   return (
     trigger.kind === "data_change" && trigger.collection === collection && trigger.on.includes("created")
   );

@@ -7,7 +7,8 @@ import type { Warning } from "../ground/refusal.ts";
 import { warnOwnHost } from "../relay/definition.ts";
 import type { Definition } from "../relay/definition-shape.ts";
 import { checkWrites, warnOfReferences } from "../relay/relay-reference.ts";
-import type { Stock } from "../relay/stock.ts";
+import { MAX_NAMED, type Stock } from "../relay/stock.ts";
+import { watchesMaking, writesTo } from "../relay/watched-collection.ts";
 import { parseSoldThrough } from "../selling/catalog-item.ts";
 import { type Catalog, catalogPath, EMPTY_CATALOG, isCatalogFile, readCatalogFile } from "./catalog-file.ts";
 import { listDefinitionFiles, readDefinitionFile, relayNameOf, relaysFolder } from "./definition-file.ts";
@@ -86,8 +87,10 @@ async function checkFile(path: string, set: FileSet, baseUrl: string): Promise<C
   };
 }
 
+/** In the order of the file's lines. */
 function place(warnings: readonly Warning[], places: JsonPlaces): FileWarning[] {
-  return placeInFile(warnings, places);
+  const at = ({ place }: FileWarning): number => (place === null ? 0 : place.line * 1_000_000 + place.column);
+  return placeInFile(warnings, places).toSorted((left, right) => at(left) - at(right));
 }
 
 /** Products and plans that are sold through a relay which is none of these files. */
@@ -124,6 +127,11 @@ function stockOfFiles(catalog: Catalog, definitions: readonly Definition[]): Sto
       const sold = parseSoldThrough(item.soldThrough);
       return { relay: sold?.kind === "relay" ? sold.relay : null };
     },
-    listRelaysNaming: async () => [...definitions],
+    listWriters: async (name) => namesOf(definitions.filter((one) => writesTo(one, name))),
+    listWatchers: async (name) => namesOf(definitions.filter((one) => watchesMaking(one, name))),
   };
+}
+
+function namesOf(definitions: readonly Definition[]): string[] {
+  return definitions.map(({ name }) => name).slice(0, MAX_NAMED);
 }

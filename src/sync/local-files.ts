@@ -222,13 +222,12 @@ export class LocalFiles {
     const last = this.#misfits;
     const found = await store.write("dashboard", async (tx) => {
       const misfits = new Map<string, Misfits>();
+      const stock = stockOf(tx, environment.id);
       const warnings: [name: string, Warning][] = [];
       for (const { name, definition } of await listRelayRows(tx, environment.id)) {
-        const { broken, after } = await settleBroken(tx, edited, definition, last.get(name) ?? null);
+        const { broken, after } = await settleBroken(tx, edited, stock, definition, last.get(name) ?? null);
         misfits.set(name, after);
-        const told = this.#saved.has(name)
-          ? await warnOfReferences(stockOf(tx, environment.id), definition)
-          : broken;
+        const told = this.#saved.has(name) ? await warnOfReferences(stock, definition) : broken;
         for (const warning of told) warnings.push([name, warning]);
       }
       return { misfits, warnings };

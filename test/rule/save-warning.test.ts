@@ -57,7 +57,7 @@ const ROWS: readonly [rule: string, definition: object, expected: [code: string,
   [
     "a field with no near name",
     watching({ where: { colour: "red" } }),
-    [["where_never_matches", "trigger.where.colour", /which has status, total, paid/]],
+    [["where_never_matches", "trigger.where.colour", /: it has status, total, paid/]],
   ],
   [
     "a text where the field is a number",
@@ -92,7 +92,7 @@ const ROWS: readonly [rule: string, definition: object, expected: [code: string,
       [
         "path_names_nothing",
         "actions.1.data.status",
-        /holds "\{\{record\.data\.statsu\}\}", which renders empty: statsu is not a field of the collection orders, perhaps status was meant\./,
+        /holds "\{\{record\.data\.statsu\}\}", which renders empty: statsu is not a field of the collection orders: perhaps status was meant\./,
       ],
     ],
   ],
