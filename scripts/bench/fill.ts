@@ -14,6 +14,8 @@ export interface FilledRelay {
   id: string;
   name: string;
   environmentId: number;
+  relayKey: number;
+  nameKey: number;
 }
 
 /** Tops the store up to `rows` events. */
@@ -47,7 +49,8 @@ async function insert(tx: Writer, relay: FilledRelay, atMs: number): Promise<voi
   await insertEvent(tx, {
     environmentId: relay.environmentId,
     relayId: relay.id,
-    relayName: relay.name,
+    relayKey: relay.relayKey,
+    nameKey: relay.nameKey,
     trigger: "receiver",
     payload: { text: JSON.stringify({ event, mapped }), truncated: false, preview: null, warnings: [] },
     unsigned: false,

@@ -71,7 +71,8 @@ const { token } = await service.store.write("app", (tx) =>
 );
 service.refresh();
 if (rows > 0) {
-  const listed = "SELECT id, name, environment_id AS environmentId FROM relay ORDER BY id";
+  const listed = `SELECT id, name, environment_id AS environmentId, key AS relayKey, name_key AS nameKey
+    FROM relay JOIN relay_key ON relay_id = id ORDER BY id`;
   const relays = await service.store.read((tx) => tx.all<FilledRelay>(listed));
   await fillEvents(service.store, relays, { rows, nowMs });
 }

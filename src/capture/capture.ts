@@ -109,9 +109,9 @@ async function fanOut(tx: Writer, change: ChangeRow, room: Room, nowMs: number, 
     views ??= view(tx, change, log);
     if (views === null || saysNothing(views)) return true;
     const { record, previous } = views;
-    for (const { relayId, relayName, wanted } of watchers) {
+    for (const { wanted, ...watcher } of watchers) {
       if (!hasRoomForEvents(room)) break;
-      told = relayId;
+      told = watcher.relayId;
       room.watchers -= 1;
       if (!matchesWhere(wanted, record.data)) continue;
       payload ??= makeChangePayload(record, change.change === "deleted" ? record : previous);
@@ -119,8 +119,7 @@ async function fanOut(tx: Writer, change: ChangeRow, room: Room, nowMs: number, 
       room.written -= payload.text.length;
       await insertEvent(tx, {
         environmentId: change.environmentId,
-        relayId,
-        relayName,
+        ...watcher,
         trigger: "data_change",
         payload,
         unsigned: false,

@@ -48,7 +48,8 @@ export function nextChange(tx: Reader, seq: number): Promise<ChangeRow | null> {
 
 interface Watcher {
   relayId: string;
-  relayName: string;
+  relayKey: number;
+  nameKey: number;
   /** The trigger's `where`. */
   wanted: DataChangeTrigger["where"];
 }
@@ -62,8 +63,8 @@ export async function listWatchers(
 ): Promise<Watcher[]> {
   // A plus keeps SQLite from planning for the value, which it would do again each time: ten times what the rows cost.
   const rows = await tx.all<Omit<Watcher, "wanted"> & { wanted: string | null }>(
-    `SELECT watch.relay_id AS relayId, relay.name AS relayName, watch.wanted AS wanted
-     FROM record_watch AS watch JOIN relay ON relay.id = watch.relay_id
+    `SELECT watch.relay_id AS relayId, relay_key.key AS relayKey, relay_key.name_key AS nameKey, watch.wanted AS wanted
+     FROM record_watch AS watch JOIN relay_key ON relay_key.relay_id = watch.relay_id
      WHERE watch.environment_id = +$environmentId AND watch.collection = +$collection AND watch.change = +$change
        AND watch.relay_id > +$told
        AND (watch.since < +$seq OR EXISTS (

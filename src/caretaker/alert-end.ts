@@ -94,8 +94,11 @@ class Look {
   }
 
   #read(rows: Rows, environmentId: number): Promise<Undone[]> {
-    const of = rows === "unknownMail" ? "NULL AS reason, 0 AS replays" : "reason, replays";
-    const sql = `SELECT relay_name AS name, ${of} FROM ${ROWS[rows]} ORDER BY seq DESC LIMIT ${MAX_LOOKED_AT}`;
+    const of =
+      rows === "unknownMail"
+        ? "relay_name AS name, NULL AS reason, 0 AS replays"
+        : "(SELECT name FROM relay_name WHERE key = event.name_key) AS name, reason, replays";
+    const sql = `SELECT ${of} FROM ${ROWS[rows]} ORDER BY seq DESC LIMIT ${MAX_LOOKED_AT}`;
     return this.#tx.all<Undone>(sql, { id: environmentId });
   }
 }

@@ -63,7 +63,7 @@ interface Old {
 /** The relay's events that arrived before `untilMs` and wait, or null: its first ones arrived later. */
 async function countOld(tx: Reader, relayId: string, untilMs: number, most: number): Promise<Old | null> {
   const due = `SELECT created_at AS at FROM event INDEXED BY event_ready
-    WHERE relay_id = ?1 AND state = 'queued' AND next_attempt_at IS NULL ORDER BY seq`;
+    WHERE relay_key = (SELECT key FROM relay_key WHERE relay_id = ?1) AND state = 'queued' AND next_attempt_at IS NULL ORDER BY seq`;
   const first = await tx.get<{ at: number }>(`${due} LIMIT 1`, relayId);
   if (first === null || first.at >= untilMs) return null;
   const counted = await tx.get<{ count: number }>(

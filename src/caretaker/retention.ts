@@ -7,7 +7,7 @@ import { forgetEndedSessions } from "../account/session.ts";
 import { forgetEndedPersonSessions } from "../client/person-session.ts";
 import { alertDropped } from "../event/alert.ts";
 import { forgetRanActions } from "../event/effect.ts";
-import { idFloor } from "../ground/id.ts";
+import { RELAY_NAME } from "../event/event.ts";
 import {
   AUDIT_RETENTION_MS,
   EMAIL_RETENTION_MS,
@@ -18,6 +18,7 @@ import type { Log } from "../ground/log.ts";
 import { forgetErasures } from "../people/person-erase.ts";
 import { forgetPreviousSecrets } from "../relay/secret-rotation.ts";
 import type { Writer } from "../store/port.ts";
+import { forgetClockBack } from "../store/time-order.ts";
 import { tellExpiring } from "./expiring.ts";
 
 /** Rows of a table in one transaction. */
@@ -28,8 +29,9 @@ export type Step = (tx: Writer, cursor: number, nowMs: number, log: Log) => Prom
 
 /** By the name that the log has for it. */
 export const RETENTION: Readonly<Record<string, Step>> = {
-  events: again(retireEvents),
+  events: retireEvents,
   "events that will be dropped": tellExpiring,
+  "clock steps": once((tx) => forgetClockBack(tx, "event")),
   keys: again(forgetKeys),
   "ran actions": once(forgetRanActions),
   // Those without an end live as long as their secret.
@@ -131,6 +133,7 @@ const BATCH_BYTES = 512 * 1024;
 
 interface OldRow {
   seq: number;
+  at: number;
   environmentId: number;
   relayName: string;
   state: string;
@@ -138,39 +141,55 @@ interface OldRow {
   heldAt: number | null;
   app: string | null;
   environment: string | null;
+  /** Whether an active relay has it still to run. */
+  stays: 0 | 1;
   bytes: number;
 }
 
+const NEXT_EVENTS = `SELECT event.seq, event.created_at AS at, event.environment_id AS environmentId, ${RELAY_NAME}, event.state,
+    event.dedupe_hash AS dedupeHash, environment.held_at AS heldAt, environment.app_id AS app,
+    environment.name AS environment, NOT (event.state IN ('done', 'failed', 'dead')
+      OR (event.state = 'queued' AND coalesce(relay.state = 'paused' OR environment.held_at IS NOT NULL, 0))) AS stays,
+    octet_length(event.payload) + coalesce((SELECT sum(octet_length(results)) FROM run WHERE event_seq = event.seq), 0) AS bytes
+  FROM event LEFT JOIN relay_key ON relay_key.key = event.relay_key LEFT JOIN relay ON relay.id = relay_key.relay_id
+    LEFT JOIN environment ON environment.id = event.environment_id
+  WHERE event.seq > ?1 ORDER BY event.seq LIMIT ${BATCH_EVENTS}`;
+
 /**
- * Deletes the oldest events that are over their 30 days, with their runs, effects and dedupe keys; answers whether there may be more. One
- * that waited all that time because its relay is paused or its environment on hold is dropped without having run, and the owner is told. One
- * that is running, or that an active relay still has to run or retry, stays until that is over. Ids sort by the time of arrival.
+ * Deletes the next events that are over their 30 days, with their runs, effects and dedupe keys. One that waited all that time because its
+ * relay is paused or its environment on hold is dropped without having run, and the owner is told. One that is running, or that an active relay
+ * still has to run or retry, stays until that is over. Events are looked at in the order of their arrival until all that come are young; those
+ * dated ahead by a wrong clock do not end the walk.
  */
-export async function retireEvents(tx: Writer, nowMs: number, log: Log): Promise<boolean> {
-  const found = await tx.all<OldRow>(
-    `SELECT event.seq, event.environment_id AS environmentId, event.relay_name AS relayName, event.state, event.dedupe_hash AS dedupeHash,
-       environment.held_at AS heldAt, environment.app_id AS app, environment.name AS environment, octet_length(event.payload)
-         + coalesce((SELECT sum(octet_length(results)) FROM run WHERE event_seq = event.seq), 0) AS bytes
-     FROM event LEFT JOIN relay ON relay.id = event.relay_id LEFT JOIN environment ON environment.id = event.environment_id
-     WHERE event.id < ?1 AND (event.state IN ('done', 'failed', 'dead')
-       OR (event.state = 'queued' AND (relay.state = 'paused' OR environment.held_at IS NOT NULL)))
-     ORDER BY event.id LIMIT ${BATCH_EVENTS}`,
-    idFloor("evt", nowMs - EVENT_RETENTION_MS),
-  );
+export async function retireEvents(
+  tx: Writer,
+  cursor: number,
+  nowMs: number,
+  log: Log,
+): Promise<number | null> {
+  const next = await tx.all<OldRow>(NEXT_EVENTS, cursor);
+  const untilMs = nowMs - EVENT_RETENTION_MS;
   let bytes = 0;
-  const old = found.filter((row, index) => {
-    bytes += row.bytes;
+  const reached = next.filter((row, index) => {
+    bytes += row.at < untilMs && row.stays === 0 ? row.bytes : 0;
     return index === 0 || bytes <= BATCH_BYTES;
   });
+  const old = reached.filter((row) => row.at < untilMs && row.stays === 0);
   for (const { seq, dedupeHash } of old) {
     if (dedupeHash !== null) await tx.keys.forgetSlot(dedupeHash, seq);
     await tx.run("DELETE FROM run WHERE event_seq = ?1", seq);
     await tx.run("DELETE FROM effect WHERE event_seq = ?1", seq);
     await tx.run("DELETE FROM event WHERE seq = ?1", seq);
   }
-  const dropped = old.filter(({ state }) => state === "queued");
-  await tellDropped(tx, dropped, nowMs, log);
-  return old.length < found.length || found.length === BATCH_EVENTS;
+  await tellDropped(
+    tx,
+    old.filter(({ state }) => state === "queued"),
+    nowMs,
+    log,
+  );
+  const goesOn = reached.length < next.length || next.length === BATCH_EVENTS;
+  const oldOrAhead = reached.some(({ at }) => at < untilMs || at > nowMs);
+  return goesOn && oldOrAhead ? (reached.at(-1)?.seq ?? null) : null;
 }
 
 /** The log says always what the owner is told unless it is switched off. */

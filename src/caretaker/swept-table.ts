@@ -2,6 +2,7 @@
  * The tables whose texts may hold the address of somebody who was erased, beside the events, and how a row of them is read and written over.
  * A new table or column that may hold one is a line here. It walks nothing by itself.
  */
+import { findEventSeq } from "../event/event.ts";
 import { type Open, STEP_ROWS } from "../event/expunge.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { type LookedAt, reach } from "../store/walk.ts";
@@ -19,12 +20,32 @@ export interface SweptTable {
   unique?: string;
   /** Which rows; the others are other people's own, or another line's. */
   where?: string;
-  /** Which rows are the person's (?3) own; none when absent. */
-  own?: string;
+  /** Which rows are the person's own; none when absent. */
+  own?: (
+    tx: Reader,
+    row: { environmentId: number; key: string | number; personId: string },
+  ) => Promise<boolean>;
   graceMs?: number;
 }
 
-const HOLDER = "person_id = ?3";
+function holds(name: string, key: string): NonNullable<SweptTable["own"]> {
+  const sql = `SELECT 1 FROM ${name} WHERE environment_id = $environmentId AND ${key} = $key AND person_id = $personId`;
+  return async (tx, row) => (await tx.get(sql, row)) !== null;
+}
+
+/** The person's, or of a run of an event that is. */
+const ownAudit: SweptTable["own"] = async (tx, { environmentId, key, personId }) => {
+  const row = await tx.get<{ target: string; eventId: string | null }>(
+    "SELECT target, event_id AS eventId FROM audit WHERE environment_id = ?1 AND seq = ?2",
+    environmentId,
+    key,
+  );
+  if (row === null) return false;
+  if (row.target === `person:${personId}`) return true;
+  const seq = row.eventId === null ? null : await findEventSeq(tx, environmentId, row.eventId);
+  if (seq === null) return false;
+  return (await tx.get("SELECT 1 FROM event WHERE seq = ?1 AND person_id = ?2", seq, personId)) !== null;
+};
 
 /** Alerts stand before the mails that are made from them. */
 export const TABLES: readonly SweptTable[] = [
@@ -51,7 +72,7 @@ export const TABLES: readonly SweptTable[] = [
     key: "seq",
     at: "at",
     columns: ["target", "before", "after"],
-    own: "(target = 'person:' || ?3 OR EXISTS (SELECT 1 FROM event WHERE event.id = audit.event_id AND person_id = ?3))",
+    own: ownAudit,
   },
   {
     name: "credit",
@@ -59,18 +80,30 @@ export const TABLES: readonly SweptTable[] = [
     at: "created_at",
     columns: ["reason", "once_key"],
     unique: "once_key",
-    own: HOLDER,
+    own: holds("credit", "seq"),
   },
-  { name: "access_grant", key: "id", at: "granted_at", columns: ["reason"], own: HOLDER },
+  {
+    name: "access_grant",
+    key: "id",
+    at: "granted_at",
+    columns: ["reason"],
+    own: holds("access_grant", "id"),
+  },
   {
     name: "purchase",
     key: "id",
     at: "created_at",
     columns: ["ref", "data"],
     unique: "ref",
-    own: HOLDER,
+    own: holds("purchase", "id"),
   },
-  { name: "subscription", key: "id", at: "started_at", columns: ["processor_customer_id"], own: HOLDER },
+  {
+    name: "subscription",
+    key: "id",
+    at: "started_at",
+    columns: ["processor_customer_id"],
+    own: holds("subscription", "id"),
+  },
   { name: "recent_call", key: "slot", at: "at", columns: ["cause"] },
   {
     name: "record",
@@ -137,14 +170,7 @@ export async function redactRow(
     for (const column of columns) {
       const stored = row.texts[column] ?? "";
       if (!text.holdsAddress(stored)) continue;
-      const isOwn =
-        own !== undefined &&
-        (await tx.get(
-          `SELECT 1 FROM ${name} WHERE environment_id = ?1 AND ${key} = ?2 AND ${own}`,
-          environmentId,
-          row.key,
-          text.personId,
-        )) !== null;
+      const isOwn = (await own?.(tx, { environmentId, key: row.key, personId: text.personId })) === true;
       const redacted = text.redactStored(stored, { unique: column === unique, own: isOwn });
       row.texts[column] = redacted;
       const sql = `UPDATE ${name} SET "${column}" = ?3 WHERE environment_id = ?1 AND ${key} = ?2`;

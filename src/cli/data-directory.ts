@@ -9,6 +9,7 @@ import { listApps } from "../account/app.ts";
 import { type Environment, listEnvironments } from "../account/environment.ts";
 import { refuseLostDatabase } from "../store/file-place.ts";
 import { DataDirectoryTaken, type DirectoryLock, lockDataDirectory } from "../store/lock.ts";
+import type { MigrationProgress } from "../store/migrate.ts";
 import type { Reader, Store } from "../store/port.ts";
 import { openSqlite } from "../store/sqlite.ts";
 import { CommandFailure, type Input, type Option, UsageError } from "./command.ts";
@@ -75,7 +76,8 @@ async function openAlone(folder: string, file: string, world: World): Promise<St
     world.tell("The database is brought to this version's schema first, after a copy of it into backups/.");
   };
   try {
-    return await openSqlite(file, { clock: world.clock, onMigrate });
+    const onMigrationProgress: MigrationProgress = ({ rows }) => world.tell(`${rows} rows moved so far.`);
+    return await openSqlite(file, { clock: world.clock, onMigrate, onMigrationProgress });
   } finally {
     (lock as DirectoryLock | null)?.release();
   }

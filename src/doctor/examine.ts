@@ -144,7 +144,7 @@ const NAMED = 5;
 async function checkQueue(tx: Reader, { clock }: Patient): Promise<Finding> {
   const row = await tx.get<{ count: number; oldest: number | null }>(
     `SELECT count(*) AS count, min(event.created_at) AS oldest FROM event
-     JOIN relay ON relay.id = event.relay_id JOIN environment ON environment.id = event.environment_id
+     JOIN relay_key ON relay_key.key = event.relay_key JOIN relay ON relay.id = relay_key.relay_id JOIN environment ON environment.id = event.environment_id
      WHERE event.state = 'queued' AND event.next_attempt_at IS NULL AND event.runs = 0
        AND relay.state = 'active' AND environment.held_at IS NULL`,
   );
@@ -158,8 +158,8 @@ async function checkQueue(tx: Reader, { clock }: Patient): Promise<Finding> {
 
 async function checkDead(tx: Reader, { clock }: Patient): Promise<Finding> {
   const relays = await tx.all<{ name: string; count: number }>(
-    `SELECT relay_name AS name, count(*) AS count FROM event
-     WHERE state IN ('failed', 'dead') AND state = 'dead' AND finished_at >= ?1 GROUP BY relay_name ORDER BY count(*) DESC`,
+    `SELECT relay_name.name AS name, count(*) AS count FROM event JOIN relay_name ON relay_name.key = event.name_key
+     WHERE event.state IN ('failed', 'dead') AND event.state = 'dead' AND event.finished_at >= ?1 GROUP BY relay_name.name ORDER BY count(*) DESC`,
     clock.now() - DAY_MS,
   );
   const dead = relays.reduce((sum, relay) => sum + relay.count, 0);

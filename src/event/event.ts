@@ -1,7 +1,9 @@
 /** The event row and its states. Who stores, runs, shows or ends one has a file of its own. */
+import { numberedId, readNumberedId } from "../ground/id.ts";
 import { Refusal } from "../ground/refusal.ts";
 import type { ResultCode } from "../ground/result-code.ts";
-import { bytes, defineTable, flag, given, integer, json, orNull, type RowOf, text } from "../store/table.ts";
+import type { Reader } from "../store/port.ts";
+import { bytes, defineTable, flag, integer, json, orNull, type RowOf, text } from "../store/table.ts";
 
 export const EVENT_STATES = ["queued", "running", "done", "failed", "dead"] as const;
 export type EventState = (typeof EVENT_STATES)[number];
@@ -31,11 +33,15 @@ export const EVENT = defineTable({
   name: "event",
   key: ["seq"],
   columns: {
-    seq: given(),
-    id: text(),
+    /** Rises, and is never given twice. */
+    seq: integer(),
+    /** null: its id is made of its time and its number. */
+    formerId: orNull(text()),
     environmentId: integer(),
-    relayId: text(),
-    relayName: text(),
+    /** Stands for the relay's name: `relay_name`. */
+    nameKey: integer(),
+    /** Stands for the relay: `relay_key`. One that was made again under a name is another. */
+    relayKey: integer(),
     trigger: text<EventTrigger>(),
     state: text<EventState>(),
     /** Of the last attempt, while it waits for its retry; null when it runs for the first time or as a replay. */
@@ -75,10 +81,8 @@ export const EVENT = defineTable({
 /** What a run needs of an event. */
 export const EVENT_TO_RUN = EVENT.pick(
   "seq",
-  "id",
+  "formerId",
   "environmentId",
-  "relayId",
-  "relayName",
   "trigger",
   "attempts",
   "runs",
@@ -92,7 +96,37 @@ export const EVENT_TO_RUN = EVENT.pick(
   "createdAt",
 );
 /** Its two lists are JSON text still, null for none: one that cannot be read fails its own event and no other of the batch. */
-export type EventToRun = RowOf<typeof EVENT_TO_RUN> & { warnings: string | null; chosen: string | null };
+export type EventToRun = RowOf<typeof EVENT_TO_RUN> & {
+  id: string;
+  relayName: string;
+  warnings: string | null;
+  chosen: string | null;
+};
+
+/** Selected beside an event's own columns: the texts that its keys stand for. Both outlive the relay. */
+export const RELAY_NAME = "(SELECT name FROM relay_name WHERE key = event.name_key) AS relayName";
+export const RELAY_ID = "(SELECT relay_id FROM relay_key WHERE key = event.relay_key) AS relayId";
+
+/** The event's id wherever one is shown, sent or written down. Rows of earlier versions keep the one they had. */
+export function eventIdOf(event: Pick<RowOf<typeof EVENT>, "seq" | "createdAt" | "formerId">): string {
+  return event.formerId ?? numberedId("evt", event.createdAt, event.seq);
+}
+
+/** The number of the event with this id in this environment, or null. */
+export async function findEventSeq(tx: Reader, environmentId: number, id: string): Promise<number | null> {
+  const made = readNumberedId("evt", id);
+  const found =
+    made === null
+      ? await tx.get<{ seq: number }>(
+          "SELECT seq FROM event WHERE former_id = $id AND environment_id = $environmentId",
+          { id, environmentId },
+        )
+      : await tx.get<{ seq: number }>(
+          "SELECT seq FROM event WHERE seq = $seq AND created_at = $atMs AND former_id IS NULL AND environment_id = $environmentId",
+          { ...made, environmentId },
+        );
+  return found?.seq ?? null;
+}
 
 /** What every road to an event that is not there is refused with. */
 export function refuseUnknownEvent(id: string): Refusal {

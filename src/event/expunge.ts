@@ -10,7 +10,7 @@ import type { SoughtText } from "../people/sought-text.ts";
 import type { Reader, Store, Writer } from "../store/port.ts";
 import { type LookedAt, reach } from "../store/walk.ts";
 import { writeAudit } from "../watch/audit.ts";
-import { EVENT, refuseUnknownEvent } from "./event.ts";
+import { EVENT, findEventSeq, refuseUnknownEvent } from "./event.ts";
 import { type Expunged, readExpunged, readRecordPerson } from "./insert.ts";
 
 /** Runs that one step rewrites: ten called URLs that answered 4 KB are 40 KB a run. */
@@ -83,8 +83,8 @@ const EXPUNGED_BY_HAND = EVENT.pick("seq", "state", "payload");
 /** Takes the payload, says so in the audit, and answers the event's number. */
 async function beginExpunging(tx: Writer, request: ExpungeRequest): Promise<number> {
   const { environmentId, id, actor, nowMs } = request;
-  const rest = "WHERE id = $id AND environment_id = $environmentId";
-  const event = await EXPUNGED_BY_HAND.get(tx, rest, { id, environmentId });
+  const seq = await findEventSeq(tx, environmentId, id);
+  const event = seq === null ? null : await EXPUNGED_BY_HAND.find(tx, { seq });
   if (event === null) throw refuseUnknownEvent(id);
   if (event.state === "running") {
     throw new Refusal(

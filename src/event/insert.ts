@@ -3,7 +3,6 @@
  * events may hold a key; the whole hash, on the event's row, decides.
  */
 
-import { newId } from "../ground/id.ts";
 import {
   isJsonObject,
   type Json,
@@ -22,7 +21,8 @@ import {
 import { cutUtf8, fitsUtf8, utf8Bytes } from "../ground/text.ts";
 import { type CompiledMap, readMap } from "../relay/live-receiver.ts";
 import type { Writer } from "../store/port.ts";
-import { EVENT, type EventReason, type EventToRun, type EventTrigger } from "./event.ts";
+import { noteClockBack } from "../store/time-order.ts";
+import { type EventReason, type EventToRun, type EventTrigger, eventIdOf } from "./event.ts";
 
 export interface DedupeKey {
   /** 16 bytes. */
@@ -32,7 +32,9 @@ export interface DedupeKey {
 interface EventDraft {
   environmentId: number;
   relayId: string;
-  relayName: string;
+  /** What stands on the row for the relay and for its name. */
+  relayKey: number;
+  nameKey: number;
   trigger: EventTrigger;
   payload: StoredPayload;
   /** Whether the sender did not sign the event itself. */
@@ -47,47 +49,57 @@ interface EventDraft {
   dead?: EventReason;
 }
 
-/** The id of the stored row; `duplicate` when the key was spent before, and then it is the first row's id. */
-export async function insertEvent(
-  tx: Writer,
-  draft: EventDraft,
-): Promise<{ id: string; duplicate: boolean }> {
-  if (draft.dedupe !== null) {
-    const first = await findDuplicate(tx, draft.dedupe);
-    if (first !== null) return { id: first, duplicate: true };
+/** The stored row; `duplicate` when the key was spent before, and then it is the first row. */
+export interface StoredEvent {
+  id: string;
+  seq: number;
+  duplicate: boolean;
+}
+
+/** A number that no event ever had, and when the newest one arrived. What was deleted as the newest is remembered in `event_last`. */
+const NEXT = `SELECT max(event_last.seq, coalesce((SELECT max(seq) FROM event), 0)) + 1 AS seq,
+    (SELECT created_at FROM event ORDER BY seq DESC LIMIT 1) AS newestAt FROM event_last`;
+
+/** The columns it leaves out begin as the table says. */
+const INSERT = `INSERT INTO event (seq, environment_id, name_key, relay_key, trigger, state, created_at, finished_at, reason, map_version, truncated,
+    unsigned, form, warnings, dedupe_hash, payload, preview)
+  VALUES ($seq, $environmentId, $nameKey, $relayKey, $trigger, $state, $createdAt, $finishedAt, $reason, $mapVersion, $truncated,
+    $unsigned, $form, $warnings, $dedupeHash, $payload, $preview)`;
+
+export async function insertEvent(tx: Writer, draft: EventDraft): Promise<StoredEvent> {
+  const { dedupe, payload, nowMs, dead } = draft;
+  if (dedupe !== null) {
+    const first = await findDuplicate(tx, dedupe);
+    if (first !== null) return first;
   }
-  const { environmentId, relayId, relayName, trigger, payload, unsigned, dedupe, nowMs, dead } = draft;
-  const id = newId("evt", nowMs);
-  const { seq } = await EVENT.insertGiven(tx, {
-    id,
-    environmentId,
-    relayId,
-    relayName,
-    trigger,
+  const { seq, newestAt } = (await tx.get<{ seq: number; newestAt: number | null }>(NEXT)) ?? noNumber();
+  await noteClockBack(tx, "event", { seq, atMs: nowMs, newestAtMs: newestAt });
+  await tx.run(INSERT, {
+    seq,
+    environmentId: draft.environmentId,
+    nameKey: draft.nameKey,
+    relayKey: draft.relayKey,
+    trigger: draft.trigger,
     state: dead === undefined ? "queued" : "dead",
-    reason: dead ?? null,
-    attempts: 0,
-    nextAttemptAt: null,
-    runs: 0,
-    replays: 0,
-    payload: payload.text,
-    truncated: payload.truncated,
-    preview: payload.preview,
-    unsigned,
-    dedupeHash: dedupe?.hash ?? null,
-    personId: null,
-    warnings: payload.warnings.length === 0 ? null : [...payload.warnings],
     createdAt: nowMs,
-    startedAt: null,
     finishedAt: dead === undefined ? null : nowMs,
-    form: draft.form === true,
+    reason: dead ?? null,
     mapVersion: draft.mapVersion ?? null,
-    mappedAgain: false,
-    chosen: null,
+    truncated: payload.truncated ? 1 : 0,
+    unsigned: draft.unsigned ? 1 : 0,
+    form: draft.form === true ? 1 : 0,
+    warnings: payload.warnings.length === 0 ? null : writeJson([...payload.warnings]),
+    dedupeHash: dedupe?.hash ?? null,
+    payload: payload.text,
+    preview: payload.preview,
   });
   if (dedupe !== null) await tx.keys.keep(dedupe.hash, seq);
-  if (dead === undefined) tx.touch("event", relayId);
-  return { id, duplicate: false };
+  if (dead === undefined) tx.touch("event", draft.relayId);
+  return { id: eventIdOf({ seq, createdAt: nowMs, formerId: null }), seq, duplicate: false };
+}
+
+function noNumber(): never {
+  throw new Error("The row of event_last is not there.");
 }
 
 /** The key of a sender's own event id, within one relay name of one environment. */
@@ -113,14 +125,15 @@ export function keyOfOccurrence(environmentId: number, relayId: string, occurren
   return { hash: digest(`${environmentId}\n${relayId}\nonce\n`, occurrence) };
 }
 
-/** The id of the event that holds this key, or null. */
-export async function findDuplicate(tx: Writer, key: DedupeKey): Promise<string | null> {
+/** The event that holds this key, or null. */
+export async function findDuplicate(tx: Writer, key: DedupeKey): Promise<StoredEvent | null> {
   for (const seq of await tx.keys.find(key.hash)) {
-    const event = await tx.get<{ id: string; hash: Uint8Array | null }>(
-      "SELECT id, dedupe_hash AS hash FROM event WHERE seq = ?1",
+    const event = await tx.get<{ createdAt: number; formerId: string | null; hash: Uint8Array | null }>(
+      "SELECT created_at AS createdAt, former_id AS formerId, dedupe_hash AS hash FROM event WHERE seq = ?1",
       seq,
     );
-    if (event !== null && event.hash !== null && Buffer.compare(event.hash, key.hash) === 0) return event.id;
+    if (event !== null && event.hash !== null && Buffer.compare(event.hash, key.hash) === 0)
+      return { id: eventIdOf({ seq, ...event }), seq, duplicate: true };
   }
   return null;
 }

@@ -7,9 +7,17 @@ import { isId } from "../ground/id.ts";
 import type { Page, PageRequest } from "../ground/page.ts";
 import type { Reader } from "../store/port.ts";
 import type { RowOf } from "../store/table.ts";
-import { type Condition, endSeqUntil, equals, firstSeqSince, type Walk, walkPage } from "../store/walk.ts";
-import type { EventState, EventTrigger } from "./event.ts";
-import { type EventItem, SUMMARY, showSummary } from "./view.ts";
+import { endSeqUntil, firstSeqSince } from "../store/time-order.ts";
+import { type Condition, equals, type Walk, walkPage } from "../store/walk.ts";
+import { type EventState, type EventTrigger, findEventSeq } from "./event.ts";
+import {
+  type EventItem,
+  SUMMARY,
+  SUMMARY_BESIDE,
+  SUMMARY_JOIN,
+  type SummaryBeside,
+  showSummary,
+} from "./view.ts";
 import { explainWaiting } from "./waiting.ts";
 
 export interface EventFilter {
@@ -28,8 +36,7 @@ export interface EventFilter {
 }
 
 /** What is selected beside the summary. */
-interface ListedRow {
-  personEmail: string | null;
+interface ListedRow extends SummaryBeside {
   /** How many. */
   warnings: number;
 }
@@ -40,22 +47,28 @@ export async function listEvents(
   filter: EventFilter,
   page: PageRequest,
 ): Promise<Page<EventItem>> {
-  const { index, led } = await planWalk(tx, environmentId, filter);
+  const nameKey = filter.relay === undefined ? undefined : await findNameKey(tx, environmentId, filter.relay);
+  if (nameKey === null) return { items: [], next: null };
+  const named =
+    filter.q !== undefined && isId("evt", filter.q) ? await findEventSeq(tx, environmentId, filter.q) : null;
+  const { index, led } = await planWalk(tx, environmentId, filter, nameKey);
+  if (named !== null) led.push(equals("event.seq", named));
+  const q = named === null ? filter.q : undefined;
   const walk: Walk = {
     index,
-    join: "LEFT JOIN person ON person.id = event.person_id",
-    columns: `${SUMMARY.columnsOf("event")}, person.email AS personEmail, coalesce(json_array_length(event.warnings), 0) AS warnings`,
+    join: SUMMARY_JOIN,
+    columns: `${SUMMARY.columnsOf("event")}, ${SUMMARY_BESIDE}, coalesce(json_array_length(event.warnings), 0) AS warnings`,
     key: "seq",
     led,
     fits: [
-      equals("event.relay_name", filter.relay),
+      equals("event.name_key", nameKey),
       equals("event.state", filter.state),
       equals("event.trigger", filter.trigger),
       since(filter.sinceMs),
       until(filter.untilMs),
-      search(filter.q),
+      search(q),
     ],
-    ...(filter.q === undefined || filter.q === ""
+    ...(q === undefined || q === ""
       ? {}
       : { cost: "octet_length(event.payload) + coalesce(octet_length(event.preview), 0)" }),
   };
@@ -82,11 +95,12 @@ async function planWalk(
   tx: Reader,
   environmentId: number,
   filter: EventFilter,
+  nameKey: number | undefined,
 ): Promise<{ index: string; led: (Condition | undefined)[] }> {
   const led = [equals("event.environment_id", environmentId)];
-  let index = "event_by_environment";
+  let index = "event_of_environment";
   if (filter.person !== undefined) {
-    index = "event_by_person";
+    index = "event_of_person";
     led.push(equals("event.person_id", filter.person));
   } else if (filter.state === "failed" || filter.state === "dead") {
     index = "event_unhappy";
@@ -94,19 +108,15 @@ async function planWalk(
   } else if (filter.state === "queued" || filter.state === "running") {
     index = "event_unfinished";
     led.push({ sql: "event.state IN ('queued', 'running')", values: [] }, isState(filter.state));
-  } else if (filter.relay !== undefined) {
-    index = "event_by_relay";
-    led.push(equals("event.relay_name", filter.relay));
+  } else if (nameKey !== undefined) {
+    index = "event_of_relay";
+    led.push(equals("event.name_key", nameKey));
   }
   const { sinceMs, untilMs } = filter;
   if (sinceMs !== undefined)
-    led.push({ sql: "event.seq >= ?", values: [await firstSeqSince(tx, "event", "evt", sinceMs)] });
+    led.push({ sql: "event.seq >= ?", values: [await firstSeqSince(tx, "event", sinceMs)] });
   if (untilMs !== undefined)
-    led.push({ sql: "event.seq < ?", values: [await endSeqUntil(tx, "event", "evt", untilMs)] });
-  if (filter.q !== undefined && isId("evt", filter.q)) {
-    const seq = await findSeq(tx, filter.q);
-    if (seq !== null) led.push(equals("event.seq", seq));
-  }
+    led.push({ sql: "event.seq < ?", values: [await endSeqUntil(tx, "event", untilMs)] });
   return { index, led };
 }
 
@@ -115,8 +125,10 @@ function isState(state: EventState): Condition {
   return { sql: `event.state = '${state}'`, values: [] };
 }
 
-async function findSeq(tx: Reader, id: string): Promise<number | null> {
-  return (await tx.get<{ seq: number }>("SELECT seq FROM event WHERE id = ?1", id))?.seq ?? null;
+/** What stands for the relay's name on its events; null: no relay of that name ever was. */
+async function findNameKey(tx: Reader, environmentId: number, name: string): Promise<number | null> {
+  const sql = "SELECT key FROM relay_name WHERE environment_id = ?1 AND name = ?2";
+  return (await tx.get<{ key: number }>(sql, environmentId, name))?.key ?? null;
 }
 
 function since(ms: number | undefined): Condition | undefined {
@@ -132,7 +144,7 @@ function search(q: string | undefined): Condition | undefined {
   if (q === undefined || q === "") return undefined;
   const found = (column: string) => `instr(lower(${column}), lower(?)) > 0`;
   return {
-    sql: `(event.id = ? OR ${found("event.payload")} OR ${found("event.preview")})`,
-    values: [q, q, q],
+    sql: `(${found("event.payload")} OR ${found("event.preview")})`,
+    values: [q, q],
   };
 }

@@ -97,7 +97,7 @@ async function recallTexts(tx: Reader, eventSeq: number, memory: Memory): Promis
   if ([...memory.works.values()].every(({ fingerprint }) => fingerprint !== null)) return memory;
   const runs = await tx.all<Pick<OldRun, "saved">>(
     `SELECT run.results, (SELECT audit.after FROM audit WHERE audit.environment_id = event.environment_id
-       AND audit.target = 'relay:' || event.relay_name AND audit.event_id IS NULL AND audit.at <= run.started_at
+       AND audit.target = 'relay:' || (SELECT name FROM relay_name WHERE key = event.name_key) AND audit.event_id IS NULL AND audit.at <= run.started_at
        AND audit.action IN ('relay.created', 'relay.updated') ORDER BY audit.seq DESC LIMIT 1) AS saved
      FROM run JOIN event ON event.seq = run.event_seq WHERE run.event_seq = ?1 AND run.actions IS NULL ORDER BY run.number`,
     eventSeq,

@@ -15,7 +15,7 @@ import type { Reader, Writer } from "../store/port.ts";
 import type { RowOf } from "../store/table.ts";
 import { writeAudit } from "../watch/audit.ts";
 import { alignActions, mayChoose, type Step, tellDifference } from "./alignment.ts";
-import { EVENT, FINAL_STATES, refuseUnknownEvent } from "./event.ts";
+import { EVENT, FINAL_STATES, findEventSeq, RELAY_ID, RELAY_NAME, refuseUnknownEvent } from "./event.ts";
 import type { Expunged } from "./insert.ts";
 import { readMemory } from "./memory.ts";
 
@@ -50,8 +50,13 @@ export const replayPlan = Type.Object({
 export type ReplayPlan = Static<typeof replayPlan>;
 export type PlannedAction = ReplayPlan["actions"][number];
 
-const REPLAYED = EVENT.pick("seq", "state", "relayId", "relayName", "trigger", "unsigned");
-type ReplayedEvent = RowOf<typeof REPLAYED> & { expunged: Expunged | null };
+const REPLAYED = EVENT.pick("seq", "state", "trigger", "unsigned");
+interface ReplayedBeside {
+  relayId: string;
+  relayName: string;
+  expunged: Expunged | null;
+}
+type ReplayedEvent = RowOf<typeof REPLAYED> & ReplayedBeside;
 
 const RELAY_NOW = RELAY.pick("id", "version", "definition");
 type RelayNow = RowOf<typeof RELAY_NOW>;
@@ -100,11 +105,12 @@ export async function replayEvent(tx: Writer, request: ReplayRequest): Promise<v
   const { event, relay } = await requireReplayable(tx, request);
   const chosen = await chooseWork(tx, event, relay, request);
   const relayId = relay?.id ?? event.relayId;
+  const key = await tx.get<{ key: number }>("SELECT key FROM relay_key WHERE relay_id = ?1", relayId);
   // A relay made again under its name counts its versions anew, so whose map was followed is not known any more.
   await tx.run(
     `UPDATE event SET state = 'queued', reason = NULL, attempts = 0, next_attempt_at = NULL, replays = replays + 1, finished_at = NULL,
-       relay_id = $relayId, chosen = $chosen, map_version = CASE WHEN relay_id = $relayId THEN map_version END WHERE seq = $seq`,
-    { seq: event.seq, relayId, chosen: chosen.length === 0 ? null : writeJson(chosen) },
+       relay_key = $relayKey, chosen = $chosen, map_version = CASE WHEN relay_key = $relayKey THEN map_version END WHERE seq = $seq`,
+    { seq: event.seq, relayKey: key?.key ?? null, chosen: chosen.length === 0 ? null : writeJson(chosen) },
   );
   await writeAudit(tx, {
     environmentId: request.environmentId,
@@ -125,10 +131,14 @@ async function requireReplayable(
   tx: Reader,
   { environmentId, id }: Pick<ReplayRequest, "environmentId" | "id">,
 ): Promise<{ event: ReplayedEvent; relay: RelayNow | null }> {
-  const stored = await tx.get<{ expunged: Expunged | null }>(
-    `SELECT ${REPLAYED.columns}, payload ->> '$.expunged' AS expunged FROM event WHERE id = $id AND environment_id = $environmentId`,
-    { id, environmentId },
-  );
+  const seq = await findEventSeq(tx, environmentId, id);
+  const stored =
+    seq === null
+      ? null
+      : await tx.get<ReplayedBeside>(
+          `SELECT ${REPLAYED.columns}, ${RELAY_ID}, ${RELAY_NAME}, payload ->> '$.expunged' AS expunged FROM event WHERE seq = ?1`,
+          seq,
+        );
   if (stored === null) throw refuseUnknownEvent(id);
   const event = REPLAYED.read(stored);
   if (!FINAL_STATES.has(event.state)) {

@@ -10,7 +10,7 @@ import type { Reader, Writer } from "../store/port.ts";
 import { defineTable, integer, json, orNull, text } from "../store/table.ts";
 import { writeAudit } from "../watch/audit.ts";
 import type { BoundKey } from "./effect.ts";
-import { EVENT, EVENT_TO_RUN, type EventState, type EventToRun } from "./event.ts";
+import { EVENT, EVENT_TO_RUN, type EventState, type EventToRun, eventIdOf, RELAY_NAME } from "./event.ts";
 
 export const RUN = defineTable({
   name: "run",
@@ -85,26 +85,29 @@ export async function findNextRetry(tx: Reader): Promise<number | null> {
 
 /** Ids of the relays that have an event due now; a hop through the index, however long the queue. */
 export async function listReadyRelays(tx: Reader): Promise<string[]> {
-  const rows = await tx.all<{ relayId: string | null }>(
-    `WITH RECURSIVE ready (relayId) AS (
-       SELECT min(relay_id) FROM event INDEXED BY event_ready WHERE state = 'queued' AND next_attempt_at IS NULL
+  const rows = await tx.all<{ relayId: string }>(
+    `WITH RECURSIVE ready (key) AS (
+       SELECT min(relay_key) FROM event INDEXED BY event_ready WHERE state = 'queued' AND next_attempt_at IS NULL
        UNION ALL
-       SELECT (SELECT min(relay_id) FROM event INDEXED BY event_ready
-               WHERE state = 'queued' AND next_attempt_at IS NULL AND relay_id > ready.relayId)
-       FROM ready WHERE ready.relayId IS NOT NULL)
-     SELECT relayId FROM ready WHERE relayId IS NOT NULL`,
+       SELECT (SELECT min(relay_key) FROM event INDEXED BY event_ready
+               WHERE state = 'queued' AND next_attempt_at IS NULL AND relay_key > ready.key)
+       FROM ready WHERE ready.key IS NOT NULL)
+     SELECT relay_key.relay_id AS relayId FROM ready CROSS JOIN relay_key ON relay_key.key = ready.key`,
   );
-  return rows.flatMap((row) => (row.relayId === null ? [] : [row.relayId]));
+  return rows.map(({ relayId }) => relayId);
 }
 
 /** The oldest due events of a relay, in arrival order, not taken. */
 export async function listDueEvents(tx: Reader, relayId: string, limit: number): Promise<EventToRun[]> {
-  const rows = await tx.all<Pick<EventToRun, "warnings" | "chosen">>(DUE, { relayId, limit });
-  return rows.map((row) => EVENT_TO_RUN.read(row));
+  const rows = await tx.all<Pick<EventToRun, "relayName" | "warnings" | "chosen">>(DUE, { relayId, limit });
+  return rows.map((stored) => {
+    const row = EVENT_TO_RUN.read(stored);
+    return { ...row, id: eventIdOf(row) };
+  });
 }
 
-const DUE = `SELECT ${EVENT_TO_RUN.columns}, warnings, chosen FROM event INDEXED BY event_ready
-  WHERE relay_id = $relayId AND state = 'queued' AND next_attempt_at IS NULL ORDER BY seq LIMIT $limit`;
+const DUE = `SELECT ${EVENT_TO_RUN.columns}, ${RELAY_NAME}, warnings, chosen FROM event INDEXED BY event_ready
+  WHERE relay_key = (SELECT key FROM relay_key WHERE relay_id = $relayId) AND state = 'queued' AND next_attempt_at IS NULL ORDER BY seq LIMIT $limit`;
 
 /** The event as it is once its next attempt counts. */
 export function countAttempt(event: EventToRun): EventToRun {
@@ -247,16 +250,7 @@ export interface Rescued {
 }
 
 /** What is rescued: a process died, or the store could not be written in the middle of a run. */
-const CUT_OFF = EVENT.pick(
-  "seq",
-  "id",
-  "environmentId",
-  "relayName",
-  "attempts",
-  "runs",
-  "startedAt",
-  "createdAt",
-);
+const CUT_OFF = EVENT.pick("seq", "formerId", "environmentId", "attempts", "runs", "startedAt", "createdAt");
 
 /** At start-up every `running` row is an orphan of a process that died; rescues up to `limit` of them. */
 export async function rescueOrphans(tx: Writer, limit: number, nowMs: number): Promise<Rescued> {
@@ -276,7 +270,11 @@ async function rescue(
   nowMs: number,
 ): Promise<Rescued> {
   const rescued: Rescued = { queued: 0, dead: [] };
-  for (const event of await CUT_OFF.all(tx, `WHERE state = 'running' ${rest}`, values)) {
+  const cutOff = await tx.all<{ relayName: string }>(
+    `SELECT ${CUT_OFF.columns}, ${RELAY_NAME} FROM event WHERE state = 'running' ${rest}`,
+    values,
+  );
+  for (const event of cutOff.map((stored) => CUT_OFF.read(stored))) {
     const { seq, runs: number, environmentId, relayName } = event;
     const before = await RUN_RESULTS.get(tx, "WHERE event_seq = $seq AND number = $number", { seq, number });
     const startedAt = event.startedAt ?? event.createdAt;
@@ -290,8 +288,9 @@ async function rescue(
     const state = dead ? "dead" : "queued";
     const end = { reason: "interrupted", nextAttemptAt: null, finishedAt: dead ? nowMs : null };
     await EVENT.change(tx, { seq }, { state, ...end });
-    await auditRun(tx, event, before?.results ?? [], nowMs);
-    if (dead) rescued.dead.push({ environmentId, relayName, eventId: event.id });
+    const id = eventIdOf(event);
+    await auditRun(tx, { ...event, id }, before?.results ?? [], nowMs);
+    if (dead) rescued.dead.push({ environmentId, relayName, eventId: id });
     else rescued.queued += 1;
   }
   return rescued;

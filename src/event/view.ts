@@ -7,7 +7,16 @@ import { json, oneOf, orNull, time, timeOrNull } from "../ground/schema.ts";
 import type { Reader } from "../store/port.ts";
 import type { RowOf } from "../store/table.ts";
 import { type LookedAt, reach } from "../store/walk.ts";
-import { EVENT, EVENT_STATES, EVENT_TRIGGERS, refuseUnknownEvent } from "./event.ts";
+import {
+  EVENT,
+  EVENT_STATES,
+  EVENT_TRIGGERS,
+  eventIdOf,
+  findEventSeq,
+  RELAY_ID,
+  RELAY_NAME,
+  refuseUnknownEvent,
+} from "./event.ts";
 import { EXPUNGED, readExpunged } from "./insert.ts";
 import { RUN } from "./run.ts";
 import { explainWaiting, type Waiting, waitingView } from "./waiting.ts";
@@ -71,9 +80,7 @@ export type EventView = Static<typeof eventView>;
 /** What an item of the list and the whole event have in common. */
 export const SUMMARY = EVENT.pick(
   "seq",
-  "id",
-  "relayId",
-  "relayName",
+  "formerId",
   "trigger",
   "state",
   "reason",
@@ -85,13 +92,18 @@ export const SUMMARY = EVENT.pick(
   "finishedAt",
 );
 
-/** `personEmail`: of a person that still exists. */
-export function showSummary(
-  row: RowOf<typeof SUMMARY> & { personEmail: string | null },
-  waits: Waiting | null,
-) {
+/** What is selected beside them, from `event` and what SUMMARY_JOIN adds. `personEmail`: of a person that still exists. */
+export const SUMMARY_BESIDE = `${RELAY_ID}, ${RELAY_NAME}, person.email AS personEmail`;
+export const SUMMARY_JOIN = "LEFT JOIN person ON person.id = event.person_id";
+export interface SummaryBeside {
+  relayId: string;
+  relayName: string;
+  personEmail: string | null;
+}
+
+export function showSummary(row: RowOf<typeof SUMMARY> & SummaryBeside, waits: Waiting | null) {
   return {
-    id: row.id,
+    id: eventIdOf(row),
     relay: { id: row.relayId, name: row.relayName },
     trigger: row.trigger,
     state: row.state,
@@ -119,10 +131,11 @@ export async function findEventView(
   environmentId: number,
   id: string,
 ): Promise<EventView | null> {
-  const stored = await tx.get<{ personEmail: string | null }>(
-    `SELECT ${EVENT.columnsOf("event")}, person.email AS personEmail FROM event LEFT JOIN person ON person.id = event.person_id
-     WHERE event.id = $id AND event.environment_id = $environmentId`,
-    { id, environmentId },
+  const seq = await findEventSeq(tx, environmentId, id);
+  if (seq === null) return null;
+  const stored = await tx.get<SummaryBeside>(
+    `SELECT ${EVENT.columnsOf("event")}, ${SUMMARY_BESIDE} FROM event ${SUMMARY_JOIN} WHERE event.seq = ?1`,
+    seq,
   );
   if (stored === null) return null;
   const row = EVENT.read(stored);

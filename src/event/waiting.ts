@@ -120,12 +120,12 @@ async function countBefore(
 ): Promise<ReadonlyMap<number, number>> {
   if (events.every(({ nextAttemptAt }) => nextAttemptAt !== null)) return new Map();
   const running = await tx.get<{ count: number }>(
-    "SELECT count(*) AS count FROM event INDEXED BY event_running WHERE state = 'running' AND relay_id = ?1",
+    "SELECT count(*) AS count FROM event INDEXED BY event_running WHERE state = 'running' AND relay_key = (SELECT key FROM relay_key WHERE relay_id = ?1)",
     relayId,
   );
   const due = await tx.all<{ seq: number }>(
     `SELECT seq FROM event INDEXED BY event_ready
-     WHERE relay_id = ?1 AND state = 'queued' AND next_attempt_at IS NULL ORDER BY seq LIMIT ?2`,
+     WHERE relay_key = (SELECT key FROM relay_key WHERE relay_id = ?1) AND state = 'queued' AND next_attempt_at IS NULL ORDER BY seq LIMIT ?2`,
     relayId,
     most,
   );

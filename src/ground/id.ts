@@ -1,6 +1,6 @@
 /** Ids that sort by when they were made, and tokens that nobody guesses. */
 
-export type IdPrefix =
+type IdPrefix =
   | "evt"
   | "rly"
   | "per"
@@ -24,15 +24,20 @@ export function newId(prefix: IdPrefix, nowMs: number): string {
   return `${prefix}_${Bun.randomUUIDv7("hex", nowMs).replaceAll("-", "")}`;
 }
 
-/** What every id made at `ms` or later sorts after, and every earlier one before. */
-export function idFloor(prefix: IdPrefix, ms: number): string {
-  return `${prefix}_${Math.max(0, ms).toString(16).padStart(12, "0")}`;
+/**
+ * The id of a row that has a number and a time and therefore needs none stored: a UUIDv8 (RFC 9562) of both, so that it sorts as `newId`'s
+ * do and is none of them.
+ */
+export function numberedId(prefix: IdPrefix, atMs: number, seq: number): string {
+  return `${prefix}_${atMs.toString(16).padStart(12, "0")}80008${seq.toString(16).padStart(15, "0")}`;
 }
 
-/** When an id was made, milliseconds since the epoch. */
-export function idTime(id: string): number {
-  const at = id.indexOf("_") + 1;
-  return Number.parseInt(id.slice(at, at + 12), 16);
+/** What a `numberedId` is made of, or null for any other text. */
+export function readNumberedId(prefix: IdPrefix, id: string): { atMs: number; seq: number } | null {
+  if (!isId(prefix, id)) return null;
+  const hex = id.slice(prefix.length + 1);
+  const [atMs, seq] = [Number.parseInt(hex.slice(0, 12), 16), Number.parseInt(hex.slice(17), 16)];
+  return hex.slice(12, 17) === "80008" && Number.isSafeInteger(seq) ? { atMs, seq } : null;
 }
 
 /** Whether `text` has the shape of an id with this prefix. */

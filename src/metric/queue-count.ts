@@ -49,7 +49,9 @@ export async function countQueue(tx: Reader): Promise<QueueCount> {
 }
 
 async function countStored(tx: Reader): Promise<number> {
-  const row = await tx.get<{ seq: number }>("SELECT seq FROM sqlite_sequence WHERE name = 'event'");
+  const row = await tx.get<{ seq: number }>(
+    "SELECT max(seq, coalesce((SELECT max(seq) FROM event), 0)) AS seq FROM event_last",
+  );
   return row?.seq ?? 0;
 }
 
@@ -57,9 +59,9 @@ async function countStored(tx: Reader): Promise<number> {
 async function findOldest(tx: Reader): Promise<number | null> {
   const row = await tx.get<{ oldestAtMs: number | null }>(
     `SELECT min((SELECT created_at FROM (SELECT seq, created_at, runs FROM event INDEXED BY event_ready
-         WHERE relay_id = relay.id AND state = 'queued' AND next_attempt_at IS NULL ORDER BY seq LIMIT ${PASSED_OVER_AT_MOST})
+         WHERE relay_key = relay_key.key AND state = 'queued' AND next_attempt_at IS NULL ORDER BY seq LIMIT ${PASSED_OVER_AT_MOST})
        WHERE runs = 0 ORDER BY seq LIMIT 1)) AS oldestAtMs
-     FROM relay JOIN environment ON environment.id = relay.environment_id
+     FROM relay JOIN relay_key ON relay_key.relay_id = relay.id JOIN environment ON environment.id = relay.environment_id
      WHERE relay.state = 'active' AND environment.held_at IS NULL`,
   );
   return row?.oldestAtMs ?? null;

@@ -122,7 +122,15 @@ export class Acceptance {
   /** The stored event, or the first one of its key; how the call's signature was used before; or that the app's minute is full. */
   async #record(draft: EventDraft): Promise<{ id: string; duplicate: boolean } | EarlierUse | Refusal> {
     const { relay, body, parsed, mapped, eventId, once } = draft;
-    const { environmentId, appId, id: relayId, name: relayName, version: mapVersion } = relay;
+    const {
+      environmentId,
+      appId,
+      id: relayId,
+      key: relayKey,
+      nameKey,
+      name: relayName,
+      version: mapVersion,
+    } = relay;
     const nowMs = this.#deps.clock.now();
     const dedupe =
       eventId === null
@@ -133,7 +141,18 @@ export class Acceptance {
     const unnamed = tellUnnamed(relay, mapped, eventId);
     const payload = unnamed === null ? made : { ...made, warnings: [unnamed, ...made.warnings] };
     const { unsigned } = relay.receiver;
-    const row = { environmentId, relayId, relayName, payload, mapVersion, unsigned, form, dedupe, nowMs };
+    const row = {
+      environmentId,
+      relayId,
+      relayKey,
+      nameKey,
+      payload,
+      mapVersion,
+      unsigned,
+      form,
+      dedupe,
+      nowMs,
+    };
     // The store may run the work twice; it holds one place in the minute all the same.
     let counted = false;
     const count = (isEvent: boolean): void => {
@@ -149,7 +168,7 @@ export class Acceptance {
       const resetAtMs = counted ? null : this.#events.fullUntil(appId);
       if (resetAtMs !== null) {
         const first = await findDuplicate(tx, dedupe);
-        return first === null ? refuseFullApp(this.#events.limit, resetAtMs) : { id: first, duplicate: true };
+        return first ?? refuseFullApp(this.#events.limit, resetAtMs);
       }
       const event = await insertEvent(tx, { ...row, trigger: "receiver" });
       if (once !== null) await spendSignature(tx, once, event.id);

@@ -4,12 +4,12 @@
  * learning a relay with millions of events asks for a few hundred rows. Local development is left alone: no provider calls a laptop by a rhythm.
  */
 import { type Clock, ClockWatch, Loop, toIso } from "../ground/clock.ts";
-import { idFloor } from "../ground/id.ts";
 import { DAY_MS, HOUR_MS } from "../ground/limit.ts";
 import type { Log } from "../ground/log.ts";
 import type { LiveRelay, LiveRelays } from "../relay/live-relay.ts";
 import { findLastEventAt } from "../relay/relay-view.ts";
 import { type Reader, type Store, StoreUnavailable } from "../store/port.ts";
+import { firstSeqSince } from "../store/time-order.ts";
 import type { FruitlessRuns } from "./fruitless.ts";
 import type { HealthCode } from "./fruitless-rule.ts";
 import type { ReceiverHealth } from "./health.ts";
@@ -169,21 +169,18 @@ interface FoundEvent {
 }
 
 const SELECT_EVENT =
-  "SELECT seq, created_at AS at FROM event WHERE environment_id = $environmentId AND relay_name = $name";
+  "SELECT seq, created_at AS at FROM event WHERE name_key = (SELECT key FROM relay_name WHERE environment_id = $environmentId AND name = $name)";
 
-/** The relay's first event that arrived at `ms` or later, found through indexes: ids sort by the time of arrival. */
+/** The relay's first event that arrived at `ms` or later. */
 async function findEventFrom(
   tx: Reader,
   relay: { environmentId: number; name: string },
   ms: number,
 ): Promise<FoundEvent | null> {
-  const any = await tx.get<{ seq: number }>(
-    "SELECT seq FROM event WHERE id >= ?1 ORDER BY id LIMIT 1",
-    idFloor("evt", ms),
-  );
-  if (any === null) return null;
-  return tx.get<FoundEvent>(`${SELECT_EVENT} AND seq >= $seq ORDER BY seq LIMIT 1`, {
+  const seq = await firstSeqSince(tx, "event", ms);
+  return tx.get<FoundEvent>(`${SELECT_EVENT} AND seq >= $seq AND created_at >= $ms ORDER BY seq LIMIT 1`, {
     ...relay,
-    seq: any.seq,
+    seq,
+    ms,
   });
 }

@@ -19,6 +19,9 @@ export interface LiveAction extends BoundAction {
 
 export interface LiveRelay {
   id: string;
+  /** What stands on its events for it, and for its name. */
+  key: number;
+  nameKey: number;
   name: string;
   environmentId: number;
   appId: string;
@@ -215,12 +218,14 @@ function openRelay(row: LiveRow, deps: LiveRelayDeps): LiveRelay {
 
 /** What is known of every relay, however its definition reads. */
 function nameRelay(
-  { id, name, environmentId, appId, version, environmentName }: LiveRow,
+  { id, key, nameKey, name, environmentId, appId, version, environmentName }: LiveRow,
   deps: LiveRelayDeps,
 ) {
   const digest = (email: string) => digestAddress(deps.sealer, email);
   return {
     id,
+    key,
+    nameKey,
     name,
     environmentId,
     appId,
@@ -260,6 +265,8 @@ function closeRelay(row: LiveRow, deps: LiveRelayDeps): LiveRelay {
 /** A relay's row with its environment's, secrets still sealed and the definition still text, so that one that cannot be read stands alone. */
 type LiveRow = Omit<RelayRow, "definition"> & {
   definition: string;
+  key: number;
+  nameKey: number;
   environmentName: string;
   appId: string;
   heldAt: number | null;
@@ -275,8 +282,8 @@ function isSame(one: LiveRow, other: LiveRow): boolean {
 
 function listLiveRows(tx: Reader): Promise<LiveRow[]> {
   return tx.all<LiveRow>(
-    `SELECT ${RELAY.columnsOf("relay")}, environment.name AS environmentName, environment.app_id AS appId,
+    `SELECT ${RELAY.columnsOf("relay")}, relay_key.key, relay_key.name_key AS nameKey, environment.name AS environmentName, environment.app_id AS appId,
        environment.held_at AS heldAt, environment.processor_secret AS processorSecret
-     FROM relay JOIN environment ON environment.id = relay.environment_id ORDER BY relay.id`,
+     FROM relay JOIN environment ON environment.id = relay.environment_id JOIN relay_key ON relay_key.relay_id = relay.id ORDER BY relay.id`,
   );
 }

@@ -10,7 +10,8 @@ import { DAY_MS } from "../ground/limit.ts";
 import type { Page, PageRequest } from "../ground/page.ts";
 import { oneOf, time, timeOrNull, warningView } from "../ground/schema.ts";
 import type { Reader } from "../store/port.ts";
-import { firstSeqSince, pageByName } from "../store/walk.ts";
+import { firstSeqAbout } from "../store/time-order.ts";
+import { pageByName } from "../store/walk.ts";
 import { describeTrigger } from "../trigger/registry.ts";
 import { standingProblemsOf } from "../watch/problem.ts";
 import type { Definition } from "./definition-shape.ts";
@@ -191,8 +192,8 @@ export async function findLastEventAt(
   environmentId: number,
   name: string,
 ): Promise<number | null> {
-  const sql = `SELECT created_at AS at FROM event INDEXED BY event_by_relay
-    WHERE environment_id = ?1 AND relay_name = ?2 ORDER BY seq DESC LIMIT 1`;
+  const sql = `SELECT created_at AS at FROM event INDEXED BY event_of_relay
+    WHERE name_key = (SELECT key FROM relay_name WHERE environment_id = ?1 AND name = ?2) ORDER BY seq DESC LIMIT 1`;
   const row = await tx.get<{ at: number }>(sql, environmentId, name);
   return row?.at ?? null;
 }
@@ -204,7 +205,7 @@ async function countLastDay(
   names: readonly string[],
   nowMs: number,
 ): Promise<Map<string, RelayCounts>> {
-  const since = await firstSeqSince(tx, "event", "evt", nowMs - DAY_MS);
+  const since = await firstSeqAbout(tx, "event", nowMs - DAY_MS);
   const [unhappy, unfinished] = [
     await countStates(tx, environmentId, since, "event_unhappy", "'failed', 'dead'"),
     await countStates(tx, environmentId, since, "event_unfinished", "'queued', 'running'"),
@@ -231,8 +232,8 @@ async function countAll(
   since: number,
   most: number,
 ): Promise<number> {
-  const sql = `SELECT count(*) AS count FROM (SELECT 1 FROM event INDEXED BY event_by_relay
-    WHERE environment_id = ?1 AND relay_name = ?2 AND seq >= ?3 LIMIT ?4)`;
+  const sql = `SELECT count(*) AS count FROM (SELECT 1 FROM event INDEXED BY event_of_relay
+    WHERE name_key = (SELECT key FROM relay_name WHERE environment_id = ?1 AND name = ?2) AND seq >= ?3 LIMIT ?4)`;
   return (await tx.get<{ count: number }>(sql, environmentId, name, since, most))?.count ?? 0;
 }
 
@@ -244,10 +245,10 @@ async function countStates(
   index: "event_unhappy" | "event_unfinished",
   states: string,
 ): Promise<{ rows: StateCount[]; bounded: boolean }> {
-  const sql = `SELECT relay_name AS relayName, state, count(*) AS count FROM (
-      SELECT relay_name, state FROM event INDEXED BY ${index}
+  const sql = `SELECT (SELECT name FROM relay_name WHERE key = name_key) AS relayName, state, count(*) AS count FROM (
+      SELECT name_key, state FROM event INDEXED BY ${index}
       WHERE environment_id = ?1 AND state IN (${states}) AND seq >= ?2 LIMIT ${MAX_UNHAPPY})
-    GROUP BY relay_name, state`;
+    GROUP BY name_key, state`;
   const rows = await tx.all<StateCount>(sql, environmentId, since);
   const total = rows.reduce((sum, row) => sum + row.count, 0);
   return { rows, bounded: total === MAX_UNHAPPY };

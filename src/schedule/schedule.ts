@@ -7,7 +7,7 @@
  */
 import { type CronExpression, CronExpressionParser } from "cron-parser";
 import { alertMissed } from "../event/alert.ts";
-import { insertEvent, keyOfOccurrence, makeWholePayload } from "../event/insert.ts";
+import { insertEvent, keyOfOccurrence, makeWholePayload, type StoredEvent } from "../event/insert.ts";
 import { type Clock, ClockWatch, Loop, toIso } from "../ground/clock.ts";
 import { EVENT_RETENTION_MS } from "../ground/limit.ts";
 import type { Log } from "../ground/log.ts";
@@ -135,7 +135,12 @@ export class Scheduler {
 }
 
 const SCHEDULED = RELAY.pick("id", "name", "environmentId", "definition", "activeSince");
-type ScheduledRelay = RowOf<typeof SCHEDULED>;
+interface ScheduledBeside {
+  relayKey: number;
+  nameKey: number;
+  heldAt: number | null;
+}
+type ScheduledRelay = RowOf<typeof SCHEDULED> & ScheduledBeside;
 
 /** The mark of every relay that ticks when it is due, by relay id: milliseconds since the epoch. */
 async function listMarks(tx: Reader): Promise<Map<string, number>> {
@@ -156,9 +161,9 @@ export async function tickRelay(
   nowMs: number,
   setAgoMs: number,
 ): Promise<number> {
-  const stored = await tx.get<{ heldAt: number | null }>(
-    `SELECT ${SCHEDULED.columnsOf("relay")}, environment.held_at AS heldAt
-     FROM relay JOIN environment ON environment.id = relay.environment_id WHERE relay.id = ?1 AND relay.state = 'active'`,
+  const stored = await tx.get<ScheduledBeside>(
+    `SELECT ${SCHEDULED.columnsOf("relay")}, relay_key.key AS relayKey, relay_key.name_key AS nameKey, environment.held_at AS heldAt
+     FROM relay JOIN environment ON environment.id = relay.environment_id JOIN relay_key ON relay_key.relay_id = relay.id WHERE relay.id = ?1 AND relay.state = 'active'`,
     relayId,
   );
   if (stored === null) return 0;
@@ -183,8 +188,8 @@ async function recordTicks(
   const missed: number[] = [];
   for (const [index, periodStartMs] of due.entries()) {
     const late = index < due.length - 1;
-    const { id, duplicate } = await recordTick(tx, relay, periodStartMs, late, nowMs);
-    if (duplicate && (late || !(await revive(tx, relay.id, id)))) continue;
+    const { seq, duplicate } = await recordTick(tx, relay, periodStartMs, late, nowMs);
+    if (duplicate && (late || !(await revive(tx, relay.id, seq)))) continue;
     if (late) missed.push(periodStartMs);
   }
   const { environmentId, name: relayName } = relay;
@@ -198,12 +203,13 @@ function recordTick(
   periodStartMs: number,
   missed: boolean,
   nowMs: number,
-): Promise<{ id: string; duplicate: boolean }> {
+): Promise<StoredEvent> {
   const periodStart = toIso(periodStartMs);
   return insertEvent(tx, {
     environmentId: relay.environmentId,
     relayId: relay.id,
-    relayName: relay.name,
+    relayKey: relay.relayKey,
+    nameKey: relay.nameKey,
     trigger: "schedule",
     payload: makeWholePayload({ tick: { periodStart } }),
     unsigned: false,
@@ -214,11 +220,11 @@ function recordTick(
 }
 
 /** A period that counts as missed since the clock was ahead of it, and begins now after all; whether it is due by that. */
-async function revive(tx: Writer, relayId: string, eventId: string): Promise<boolean> {
+async function revive(tx: Writer, relayId: string, eventSeq: number): Promise<boolean> {
   const revived = await tx.run(
     `UPDATE event SET state = 'queued', reason = NULL, finished_at = NULL
-     WHERE id = ?1 AND state = 'dead' AND reason = 'missed' AND runs = 0`,
-    eventId,
+     WHERE seq = ?1 AND state = 'dead' AND reason = 'missed' AND runs = 0`,
+    eventSeq,
   );
   if (revived === 1) tx.touch("event", relayId);
   return revived === 1;

@@ -53,6 +53,8 @@ export async function openData(
     // A large one takes minutes, in which the port does not answer.
     onMigrate: (schema) =>
       log.info("the database is brought to this version's schema, after a copy of it into backups/", schema),
+    onMigrationProgress: (progress) =>
+      log.info("the database is being brought to this version's schema", progress),
   });
   started.defer(() => store.close());
   removeParts(dataDir);

@@ -1,9 +1,12 @@
 /**
- * Forward-only numbered migrations, embedded in the executable, each applied in one transaction, a new database's all in one.
+ * Forward-only numbered migrations, embedded in the executable, each applied in one transaction, a new database's all in one. Where rows have
+ * to move before one, they do so in transactions of their own, and a start that is killed between two of them goes on at the next.
  * A database written by a newer version is refused, never touched.
  */
 import type { Clock } from "../ground/clock.ts";
+import { moveEvents } from "./event-move.ts";
 import type { SqliteConnection } from "./sqlite-connection.ts";
+import { turnLoop } from "./walk.ts";
 
 export class MigrationRefused extends Error {}
 
@@ -11,7 +14,12 @@ interface Migration {
   number: number;
   name: string;
   sql: string;
+  /** What is to be done before it: a small step in an open transaction, which answers how many rows it dealt with, 0 at the end. */
+  step?: (connection: SqliteConnection) => Promise<number>;
 }
+
+/** Told of a migration that is made in steps, once a second: rows dealt with so far by this process. */
+export type MigrationProgress = (progress: { name: string; rows: number }) => void;
 
 export const MIGRATIONS: readonly Migration[] = [
   { number: 1, name: "base", sql: base },
@@ -38,16 +46,22 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 22, name: "record-watch", sql: recordWatch },
   { number: 23, name: "unknown-call", sql: unknownCall },
   { number: 24, name: "relay-run", sql: relayRun },
+  { number: 25, name: "event-row", sql: eventRow },
+  { number: 26, name: "event-moved", sql: eventMoved, step: moveEvents },
 ];
 
 /** The number of the newest migration this executable knows. */
 export const SCHEMA_VERSION = MIGRATIONS.at(-1)?.number ?? 0;
 
-/** Brings the database to this executable's schema; answers the numbers applied. `before` runs once if any is due on a used database, given the schema it has. */
+/**
+ * Brings the database to this executable's schema; answers the numbers applied. `before` runs once if any is due on a used database, given the
+ * schema it has, and whether this only goes on where a start before it ended.
+ */
 export async function migrate(
   connection: SqliteConnection,
   clock: Clock,
-  before?: (from: number) => Promise<void>,
+  before: (from: number, begun: boolean) => Promise<void> = async () => undefined,
+  onProgress: MigrationProgress = () => undefined,
 ): Promise<number[]> {
   connection.exec(
     "CREATE TABLE IF NOT EXISTS schema_migration (number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL)",
@@ -61,11 +75,45 @@ export async function migrate(
     );
   }
   const due = MIGRATIONS.filter((migration) => migration.number > current);
-  if (due.length > 0 && current > 0 && before !== undefined) await before(current);
+  if (due.length > 0 && current > 0) await before(current, due[0]?.step !== undefined);
   // A new database gets its schema whole or not at all: a start that is killed leaves nothing that looks used.
-  for (const together of current === 0 ? [due] : due.map((one) => [one]))
+  for (const together of current === 0 ? [due] : due.map((one) => [one])) {
+    if (current > 0) for (const one of together) await takeSteps(connection, clock, one, onProgress);
     apply(connection, together, clock.now());
+  }
   return due.map((migration) => migration.number);
+}
+
+const TELL_EVERY_MS = 1_000;
+
+/** A transaction a step, and a turn of the loop between two, so that a signal is heard. */
+async function takeSteps(
+  connection: SqliteConnection,
+  clock: Clock,
+  { number, name, step }: Migration,
+  onProgress: MigrationProgress,
+): Promise<void> {
+  let toldMs = clock.monotonicMs();
+  for (let rows = 0, done = 1; step !== undefined && done > 0; rows += done) {
+    connection.exec("BEGIN IMMEDIATE");
+    try {
+      // Another process was faster.
+      done = isApplied(connection, number) ? 0 : await step(connection);
+      connection.exec("COMMIT");
+    } catch (error) {
+      if (connection.inTransaction) connection.exec("ROLLBACK");
+      throw error;
+    }
+    if (clock.monotonicMs() - toldMs >= TELL_EVERY_MS) {
+      toldMs = clock.monotonicMs();
+      onProgress({ name, rows: rows + done });
+    }
+    await turnLoop();
+  }
+}
+
+function isApplied({ database }: SqliteConnection, number: number): boolean {
+  return database.query("SELECT 1 FROM schema_migration WHERE number = ?1").get(number) !== null;
 }
 
 /** One transaction. */
@@ -75,7 +123,7 @@ function apply(connection: SqliteConnection, migrations: readonly Migration[], n
     for (const { number, name, sql } of migrations) {
       const { database } = connection;
       // Another process was faster.
-      if (database.query("SELECT 1 FROM schema_migration WHERE number = ?1").get(number) !== null) continue;
+      if (isApplied(connection, number)) continue;
       database.exec(sql);
       database
         .query("INSERT INTO schema_migration (number, name, applied_at) VALUES (?1, ?2, ?3)")
@@ -112,3 +160,5 @@ import key from "../../migrations/0021-key.sql" with { type: "text" };
 import recordWatch from "../../migrations/0022-record-watch.sql" with { type: "text" };
 import unknownCall from "../../migrations/0023-unknown-call.sql" with { type: "text" };
 import relayRun from "../../migrations/0024-relay-run.sql" with { type: "text" };
+import eventRow from "../../migrations/0025-event-row.sql" with { type: "text" };
+import eventMoved from "../../migrations/0026-event-moved.sql" with { type: "text" };

@@ -8,7 +8,7 @@ import { FilePlace } from "./file-place.ts";
 import { emptyLog, giveBackPages } from "./free-page.ts";
 import { GroupCommit } from "./group-commit.ts";
 import { KeyLog } from "./key-log.ts";
-import { migrate, SCHEMA_VERSION } from "./migrate.ts";
+import { type MigrationProgress, migrate, SCHEMA_VERSION } from "./migrate.ts";
 import {
   type Fence,
   type Origin,
@@ -37,6 +37,8 @@ interface SqliteOptions {
   onTrouble?: (trouble: string | null) => void;
   /** Told, before anything of it is done, that a used database is brought to this executable's schema; what it throws leaves it as it is. */
   onMigrate?: (schema: { from: number; to: number }) => void;
+  /** Told once a second while that takes long. */
+  onMigrationProgress?: MigrationProgress;
 }
 
 /** Opens the database file, creating and migrating it as needed; a used one is copied into backups/ before. Throws StoreUnavailable or a MigrationRefused. */
@@ -58,10 +60,11 @@ export async function openSqlite(file: string, options: SqliteOptions): Promise<
     ]) {
       await writer.get(`PRAGMA ${pragma}`);
     }
-    await migrate(writer, options.clock, async (from) => {
+    const before = async (from: number, begun: boolean): Promise<void> => {
       options.onMigrate?.({ from, to: SCHEMA_VERSION });
-      await backupBeforeMigration(file, options.clock);
-    });
+      if (!begun) await backupBeforeMigration(file, options.clock);
+    };
+    await migrate(writer, options.clock, before, options.onMigrationProgress);
     const reader = new SqliteConnection(file, { readonly: false });
     await reader.get(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
     await reader.get("PRAGMA query_only = ON");

@@ -4,7 +4,6 @@
  * between two, so that no list holds up a receiver. It never knows what is listed.
  */
 
-import { type IdPrefix, idFloor, idTime } from "../ground/id.ts";
 import {
   makeCursor,
   makeNameKey,
@@ -177,47 +176,4 @@ export async function readPage<Item>(
 /** Lets every other call of this process have its turn. */
 export function turnLoop(): Promise<void> {
   return new Promise((resolve) => setImmediate(resolve));
-}
-
-/** Rows stand in the order of their ids, which carry their time, but for small steps of the clock that these bounds allow for. */
-const CLOCK_STEP_MS = 2_000;
-
-/** No row since `sinceMs` has a lower seq; found through the index of ids, however many rows there are. */
-export async function firstSeqSince(
-  tx: Reader,
-  table: string,
-  prefix: IdPrefix,
-  sinceMs: number,
-): Promise<number> {
-  const first = await tx.get<{ id: string }>(
-    `SELECT id FROM ${table} WHERE id >= ?1 ORDER BY id LIMIT 1`,
-    idFloor(prefix, sinceMs),
-  );
-  if (first === null) return Number.MAX_SAFE_INTEGER;
-  const row = await tx.get<{ seq: number | null }>(
-    `SELECT min(seq) AS seq FROM ${table} WHERE id >= ?1 AND id < ?2`,
-    first.id,
-    idFloor(prefix, idTime(first.id) + CLOCK_STEP_MS),
-  );
-  return row?.seq ?? Number.MAX_SAFE_INTEGER;
-}
-
-/** Every row before `untilMs` has a lower seq. */
-export async function endSeqUntil(
-  tx: Reader,
-  table: string,
-  prefix: IdPrefix,
-  untilMs: number,
-): Promise<number> {
-  const last = await tx.get<{ id: string }>(
-    `SELECT id FROM ${table} WHERE id < ?1 ORDER BY id DESC LIMIT 1`,
-    idFloor(prefix, untilMs),
-  );
-  if (last === null) return 0;
-  const row = await tx.get<{ seq: number | null }>(
-    `SELECT max(seq) AS seq FROM ${table} WHERE id <= ?1 AND id >= ?2`,
-    last.id,
-    idFloor(prefix, idTime(last.id) - CLOCK_STEP_MS),
-  );
-  return (row?.seq ?? 0) + 1;
 }

@@ -7,6 +7,7 @@ import { createHmac } from "node:crypto";
 import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
 import type { Scheme } from "../../src/verify/contract.ts";
 import { SCHEMES } from "../../src/verify/registry.ts";
+import { RELAY_NAME } from "../kit/event-sql.ts";
 import { HOOK_SECRET, makeOrders, receiverDefinition, saveRelay } from "../kit/relay-definition.ts";
 import { APP, type RunningService, startRunningService } from "../kit/running-service.ts";
 import { makeKeys } from "../kit/sender-call.ts";
@@ -107,7 +108,7 @@ async function send(name: string, { headers, body }: { headers: Record<string, s
 }
 
 async function mappedOf(name: string): Promise<unknown[]> {
-  const rows = await running.rows<{ payload: string }>("SELECT payload FROM event WHERE relay_name = ?1 ORDER BY seq", name);
+  const rows = await running.rows<{ payload: string }>(`SELECT payload FROM event WHERE ${RELAY_NAME} = ?1 ORDER BY seq`, name);
   return rows.map(({ payload }) => JSON.parse(payload).mapped);
 }
 

@@ -84,5 +84,5 @@ test("a signature that counts once is not spent by a call that could not be stor
   await leaveRoom(running, null);
   expect((await send()).body).toMatchObject({ received: true });
   expect((await send()).body).toMatchObject({ duplicate: true });
-  expect(await running.rows("SELECT id FROM event")).toHaveLength(1);
+  expect(await running.rows("SELECT seq FROM event")).toHaveLength(1);
 });

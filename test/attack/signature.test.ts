@@ -45,7 +45,7 @@ async function send(headers: Record<string, string>, body: string): Promise<stri
 /** How many events each environment has. */
 async function countEvents(): Promise<Record<string, number>> {
   const rows = await running.rows<{ name: string; count: number }>(
-    "SELECT environment.name AS name, count(event.id) AS count FROM environment LEFT JOIN event ON event.environment_id = environment.id WHERE app_id = ?1 GROUP BY environment.name",
+    "SELECT environment.name AS name, count(event.seq) AS count FROM environment LEFT JOIN event ON event.environment_id = environment.id WHERE app_id = ?1 GROUP BY environment.name",
     APP,
   );
   return Object.fromEntries(rows.map(({ name, count }) => [name, count]));

@@ -1,6 +1,7 @@
 import { afterAll, expect, test } from "bun:test";
 import { openDashboard } from "../kit/browser.ts";
 import { sendSigned } from "../kit/browser-sender.ts";
+import { EVENT_ID, seqOf } from "../kit/event-sql.ts";
 
 const dashboard = await openDashboard();
 const { page, running, at, complaints } = dashboard;
@@ -122,7 +123,7 @@ test("a save that meets a newer version shows both sides, and saves only what is
 });
 
 test("an action edited after its work is skipped by a replay unless its box is checked", async () => {
-  const [first] = await running.rows<{ id: string }>("SELECT id FROM event ORDER BY seq LIMIT 1");
+  const [first] = await running.rows<{ id: string }>(`SELECT ${EVENT_ID} AS id FROM event ORDER BY seq LIMIT 1`);
   await page.goto(at(`events/${first?.id}`));
   await page.getByRole("button", { name: "Replay" }).click();
   const dialog = page.getByRole("dialog");
@@ -132,18 +133,20 @@ test("an action edited after its work is skipped by a replay unless its box is c
   // It came to its work, which the ref keeps from being done twice.
   await page.locator(".reason", { hasText: "credits were added under this ref before" }).waitFor();
   expect(await page.locator(".run").count()).toBe(3);
-  expect(await running.rows("SELECT chosen IS NOT NULL AS chosen FROM event WHERE id = ?1", first?.id ?? "")).toEqual([{ chosen: 1 }]);
+  expect(await running.rows("SELECT chosen IS NOT NULL AS chosen FROM event WHERE seq = ?1", seqOf(first?.id ?? ""))).toEqual([{ chosen: 1 }]);
   await page.goto(at("relays/order-paid"));
 });
 
 test("a payload is expunged for good, once that is confirmed, and its event is replayed no more", async () => {
-  const [first] = await running.rows<{ id: string }>("SELECT id FROM event ORDER BY seq LIMIT 1");
+  const [first] = await running.rows<{ id: string }>(`SELECT ${EVENT_ID} AS id FROM event ORDER BY seq LIMIT 1`);
   await page.goto(at(`events/${first?.id}`));
   await page.getByRole("button", { name: "Expunge…" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Expunge for good" }).click();
   await page.getByText("It is not there any more, because somebody expunged it.").waitFor();
   expect(await page.getByRole("button", { name: "Replay" }).isDisabled()).toBe(true);
-  expect(await running.rows("SELECT payload FROM event WHERE id = ?1", first?.id ?? "")).toEqual([{ payload: '{"expunged":"payload_expunged"}' }]);
+  expect(await running.rows("SELECT payload FROM event WHERE seq = ?1", seqOf(first?.id ?? ""))).toEqual([
+    { payload: '{"expunged":"payload_expunged"}' },
+  ]);
 });
 
 test("the store templates are offered to start from, with what is left to do", async () => {

@@ -3,6 +3,7 @@
  * reads the file directly and never asks the service.
  */
 import type { Database } from "bun:sqlite";
+import { EVENT_ID } from "../kit/event-sql.ts";
 import { CRASH_PRODUCTS, type CrashEvent, type CrashRelay, readCrashEvent } from "./crash-relay.ts";
 
 type Counts = Map<string, number>;
@@ -183,7 +184,7 @@ const COMPARED: readonly (readonly [string, string, (model: Model) => Counts])[]
   [
     "grant of an event",
     `SELECT json_extract(event.payload, '$.mapped.event_id') || ' ' || entitlement AS key, 1 AS value FROM access_grant
-     JOIN event ON event.id = access_grant.event_id WHERE source = 'relay'`,
+     JOIN event ON ${EVENT_ID} = access_grant.event_id WHERE source = 'relay'`,
     (model) => once([...model.of("gives").map(({ id }) => `${id} access:pro`), ...model.of("lapses").map(({ id }) => `${id} access:trial`)]),
   ],
   [

@@ -22,6 +22,7 @@ import { savePlan } from "../../src/selling/plan.ts";
 import { saveProduct } from "../../src/selling/product.ts";
 import { type Service, startService } from "../../src/service.ts";
 import { LOCAL_APP } from "../../src/startup/open-data.ts";
+import { EVENT_ID } from "../kit/event-sql.ts";
 import { CRASH_PLANS, CRASH_PRODUCTS, CRASH_SECRET, crashRelays } from "./crash-relay.ts";
 
 const [dataDir = "", sinkUrl = "", mailPort = "0", aheadMs = "0"] = process.argv.slice(2);
@@ -105,7 +106,7 @@ async function seed({ store, sealer, baseUrl, refresh }: Service): Promise<void>
 async function replayAll({ store, refresh }: Service): Promise<void> {
   await store.write("dashboard", async (tx) => {
     const environment = await requireEnvironment(tx, LOCAL_APP, "local");
-    const ended = await tx.all<{ id: string }>("SELECT id FROM event WHERE state IN ('done', 'failed', 'dead')");
+    const ended = await tx.all<{ id: string }>(`SELECT ${EVENT_ID} AS id FROM event WHERE state IN ('done', 'failed', 'dead')`);
     for (const { id } of ended) {
       const replay = { environmentId: environment.id, id, actor: "command line", nowMs: clock.now() };
       await replayEvent(tx, replay);

@@ -1,34 +1,37 @@
 /** Events over HTTP: the list with its filters, one with its runs, replay. */
 import { expect } from "bun:test";
-import { newId } from "../../src/ground/id.ts";
+import { numberedId } from "../../src/ground/id.ts";
 import { runScenarios } from "../kit/api-scenario.ts";
 import type { ApiServer } from "../kit/api-server.ts";
+import { relayOf, seqOf } from "../kit/event-sql.ts";
 import { START_MS } from "../kit/virtual-clock.ts";
 
-const DONE = "evt_019bc186de007000800000000000000d";
-const QUEUED = "evt_019bc186de0070008000000000000001";
+const DONE = numberedId("evt", START_MS, 13);
+const QUEUED = numberedId("evt", START_MS, 1);
 
 async function withEvents(api: ApiServer): Promise<void> {
   const environmentId = api.environments.development.id;
   await api.store.write("app", async (tx) => {
-    const insert = (id: string, environment: number, relay: string, state: string) =>
-      tx.run(
-        `INSERT INTO event (id, environment_id, relay_id, relay_name, trigger, state, payload, created_at)
+    const insert = async (id: string, environment: number, relay: string, state: string) => {
+      const { relayKey, nameKey } = await relayOf(tx, environment, `rly_${relay}`, relay);
+      await tx.run(
+        `INSERT INTO event (seq, environment_id, relay_key, name_key, trigger, state, payload, created_at)
          VALUES (?1, ?2, ?3, ?4, 'receiver', ?5, ?6, ?7)`,
-        id,
+        seqOf(id),
         environment,
-        `rly_${relay}`,
-        relay,
+        relayKey,
+        nameKey,
         state,
         '{"event":{"order":123456789012345678901},"mapped":{}}',
         START_MS,
       );
+    };
     await insert(QUEUED, environmentId, "alpha", "queued");
     await insert(DONE, environmentId, "beta", "done");
-    await insert(newId("evt", START_MS), api.environments.production.id, "alpha", "done");
+    await insert(numberedId("evt", START_MS, 14), api.environments.production.id, "alpha", "done");
     await tx.run(
-      "INSERT INTO run (event_seq, number, started_at, finished_at, outcome, results) SELECT seq, 1, ?2, ?2, 'ok', ?3 FROM event WHERE id = ?1",
-      DONE,
+      "INSERT INTO run (event_seq, number, started_at, finished_at, outcome, results) SELECT seq, 1, ?2, ?2, 'ok', ?3 FROM event WHERE seq = ?1",
+      seqOf(DONE),
       START_MS,
       '[{"type":"write_record","outcome":"done"}]',
     );

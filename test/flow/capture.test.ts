@@ -4,6 +4,7 @@ import { describe, expect, test } from "bun:test";
 import { mkdtempSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { RELAY_NAME } from "../kit/event-sql.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
 
 const ORDERS = {
@@ -152,5 +153,5 @@ async function notes(running: RunningService): Promise<string[]> {
 }
 
 function fired(running: RunningService): Promise<{ relay: string; state: string }[]> {
-  return running.rows("SELECT relay_name AS relay, state FROM event ORDER BY seq");
+  return running.rows(`SELECT ${RELAY_NAME} AS relay, state FROM event ORDER BY seq`);
 }

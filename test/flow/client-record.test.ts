@@ -2,6 +2,7 @@
 import { expect, test } from "bun:test";
 import { type ApiServer, changesBetween, startApi } from "../kit/api-server.ts";
 import { manage, type SignedIn, signIn } from "../kit/app-visitor.ts";
+import { RELAY_NAME } from "../kit/event-sql.ts";
 import { settle } from "../kit/virtual-clock.ts";
 
 interface Town extends AsyncDisposable {
@@ -112,7 +113,7 @@ test("a person's writes are captured for record-change relays, as the app's are"
   await ann.call("PUT", path("private", record.id), { data: { text: "changed" } });
   await ann.call("DELETE", path("private", record.id));
   await settle();
-  const payloads = await api.rows<{ payload: string }>("SELECT payload FROM event WHERE relay_name = 'on-note' ORDER BY seq");
+  const payloads = await api.rows<{ payload: string }>(`SELECT payload FROM event WHERE ${RELAY_NAME} = 'on-note' ORDER BY seq`);
   const by = `person:${ann.id}`;
   const written = (text: string) => ({ by, data: { text } });
   expect(payloads.map(({ payload }) => JSON.parse(payload))).toMatchObject([

@@ -104,7 +104,7 @@ describe("an environment on hold", () => {
     await send(running);
     running.clock.jump(31 * DAY_MS);
     await running.clock.advance(3 * HOUR_MS);
-    expect(await running.rows("SELECT id FROM event")).toEqual([]);
+    expect(await running.rows("SELECT seq FROM event")).toEqual([]);
     expect(await told(running)).toEqual({ alerts: [], problems: [] });
     expect(running.logged.filter((line) => line.includes("dropped after 30 days"))).toHaveLength(1);
   });

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
 import recorded from "../golden/provider-request.json";
+import { RELAY_NAME } from "../kit/event-sql.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
 
 interface Expectation {
@@ -68,7 +69,7 @@ for (const provider of recorded.providers) {
       const written = await running.rows<{ data: string }>("SELECT data FROM record WHERE written_by = ?1", `relay:${provider.definition.name}`);
       expect(accepted).toBeGreaterThan(0);
       expect(written).toHaveLength(accepted);
-      const events = await running.rows("SELECT id FROM event WHERE relay_name = ?1 AND state = 'done'", provider.definition.name);
+      const events = await running.rows(`SELECT seq FROM event WHERE ${RELAY_NAME} = ?1 AND state = 'done'`, provider.definition.name);
       expect(events).toHaveLength(accepted);
     });
   });

@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
 import { join } from "node:path";
 import { DAY_MS, DEFAULT_LIMITS } from "../../src/ground/limit.ts";
+import { EVENT_ID, RELAY_NAME } from "../kit/event-sql.ts";
 import { HOOK_SECRET, makeOrders, receiverDefinition, saveRelay, signedCall, writeOrder } from "../kit/relay-definition.ts";
 import { APP, type RunningService, startRunningService } from "../kit/running-service.ts";
 
@@ -21,7 +22,7 @@ afterEach(async () => {
 const order = (id: string, more: object = {}): { headers: Record<string, string>; body: string } =>
   signedCall({ id, type: "order.paid", amount: 4200, ...more });
 
-const countEvents = async (): Promise<number> => (await running.rows("SELECT id FROM event")).length;
+const countEvents = async (): Promise<number> => (await running.rows("SELECT seq FROM event")).length;
 
 const TOKEN_RECIPE = {
   scheme: "signature",
@@ -44,7 +45,7 @@ describe("answers", () => {
   test("200 with received and the event's id once the row is stored", async () => {
     await saveRelay(running, receiverDefinition({}));
     const answer = await running.hook("orders", order("a"));
-    const [row] = await running.rows<{ id: string }>("SELECT id FROM event");
+    const [row] = await running.rows<{ id: string }>(`SELECT ${EVENT_ID} AS id FROM event`);
     expect({ status: answer.status, body: answer.body }).toEqual({
       status: 200,
       body: { received: true, eventId: row?.id },
@@ -527,7 +528,7 @@ describe("a relay that cannot be opened", () => {
       expect([refused.status, refused.body.code]).toEqual([401, "bad_signature"]);
       expect((await running.hook("orders", order("b"))).status).toBe(200);
       await running.clock.advance(10_000);
-      const rows = await running.rows<{ name: string; state: string }>("SELECT relay_name AS name, state FROM event ORDER BY seq");
+      const rows = await running.rows<{ name: string; state: string }>(`SELECT ${RELAY_NAME} AS name, state FROM event ORDER BY seq`);
       expect(rows).toEqual([
         { name: "broken", state: "queued" },
         { name: "orders", state: "done" },

@@ -25,7 +25,7 @@ async function calls(query = "", environment: "development" | "production" = "de
   return answer.body.items;
 }
 
-const countEvents = async (): Promise<number> => (await running.rows("SELECT id FROM event")).length;
+const countEvents = async (): Promise<number> => (await running.rows("SELECT seq FROM event")).length;
 
 describe("a call that became no event is listed with its cause", () => {
   const TIMED = {

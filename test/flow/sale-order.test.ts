@@ -8,6 +8,7 @@ import fc from "fast-check";
 import { DAY_MS } from "../../src/ground/limit.ts";
 import type { MailOutcome } from "../../src/mail/mailer.ts";
 import { editRelay, replay } from "../kit/event-flow.ts";
+import { EVENT_ID } from "../kit/event-sql.ts";
 import { HOOK_SECRET, receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
 import { SaleModel } from "../kit/sale-model.ts";
@@ -168,7 +169,7 @@ async function settle({ running, people, mails }: Town): Promise<void> {
 }
 
 async function replayAll(running: RunningService): Promise<void> {
-  for (const { id } of await running.rows<{ id: string }>("SELECT id FROM event WHERE state <> 'queued'")) {
+  for (const { id } of await running.rows<{ id: string }>(`SELECT ${EVENT_ID} AS id FROM event WHERE state <> 'queued'`)) {
     expect((await replay(running, id)).status).toBe(202);
   }
   await running.drain();

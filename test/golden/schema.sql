@@ -218,43 +218,65 @@ CREATE TABLE erasure_file (
   PRIMARY KEY (erasure_seq, file_id)
 ) WITHOUT ROWID;
 
+CREATE TRIGGER event_last_kept AFTER DELETE ON event
+WHEN OLD.seq > (SELECT coalesce(max(seq), 0) FROM event)
+BEGIN
+  UPDATE event_last SET seq = max(seq, OLD.seq);
+END;
+
 CREATE TABLE event (
-  seq INTEGER PRIMARY KEY AUTOINCREMENT,
-  id TEXT NOT NULL UNIQUE,
+  -- Rises, and is never given twice.
+  seq INTEGER PRIMARY KEY,
   environment_id INTEGER NOT NULL,
-  relay_id TEXT NOT NULL,
-  relay_name TEXT NOT NULL,
-  trigger TEXT NOT NULL CHECK (trigger IN ('receiver', 'schedule', 'data_change')),
-  state TEXT NOT NULL CHECK (state IN ('queued', 'running', 'done', 'failed', 'dead')),
-  reason TEXT,
+  name_key INTEGER NOT NULL,
+  relay_key INTEGER NOT NULL,
+  -- 'receiver', 'schedule' or 'data_change'.
+  trigger TEXT NOT NULL,
+  -- 'queued', 'running', 'done', 'failed' or 'dead'.
+  state TEXT NOT NULL,
   attempts INTEGER NOT NULL DEFAULT 0,
-  -- NULL while due now; set while a retry waits.
-  next_attempt_at INTEGER,
   -- Counts the attempts of all replays too, so that runs are numbered on.
   runs INTEGER NOT NULL DEFAULT 0,
   replays INTEGER NOT NULL DEFAULT 0,
-  -- JSON text: { event, mapped }, { tick } or { record, previous }.
-  payload TEXT NOT NULL,
-  truncated INTEGER NOT NULL DEFAULT 0,
-  preview TEXT,
-  -- 1 when the sender did not sign the event itself.
-  unsigned INTEGER NOT NULL DEFAULT 0,
-  dedupe_hash BLOB,
-  person_id TEXT,
-  warnings TEXT,
   created_at INTEGER NOT NULL,
   -- When the present or last attempt began.
   started_at INTEGER,
-  finished_at INTEGER
-, form INTEGER, map_version INTEGER, mapped_again INTEGER NOT NULL DEFAULT 0, chosen TEXT);
+  finished_at INTEGER,
+  -- NULL while due now; set while a retry waits.
+  next_attempt_at INTEGER,
+  reason TEXT,
+  person_id TEXT,
+  -- The relay's version whose map made `mapped`; NULL where that is not known.
+  map_version INTEGER,
+  -- 1 when `mapped` was made again by a later version and came out otherwise.
+  mapped_again INTEGER NOT NULL DEFAULT 0,
+  -- 1 when the body was a form; NULL where that is not known.
+  form INTEGER,
+  -- 1 when the sender did not sign the event itself.
+  unsigned INTEGER NOT NULL DEFAULT 0,
+  truncated INTEGER NOT NULL DEFAULT 0,
+  -- The id of a row from before this version; NULL: its id is made of created_at and seq.
+  former_id TEXT,
+  -- JSON list of work keys: actions edited after their work that the last replay runs all the same.
+  chosen TEXT,
+  -- JSON list of sentences.
+  warnings TEXT,
+  dedupe_hash BLOB,
+  -- JSON text: { event, mapped }, { tick } or { record, previous }.
+  payload TEXT NOT NULL,
+  -- The beginning of what was cut away.
+  preview TEXT
+);
 
-CREATE INDEX event_by_environment ON event (environment_id, seq);
+CREATE UNIQUE INDEX event_former ON event (former_id) WHERE former_id IS NOT NULL;
 
-CREATE INDEX event_by_person ON event (person_id, seq) WHERE person_id IS NOT NULL;
+CREATE INDEX event_of_environment ON event (environment_id, seq);
 
-CREATE INDEX event_by_relay ON event (environment_id, relay_name, seq);
+CREATE INDEX event_of_person ON event (person_id, seq) WHERE person_id IS NOT NULL;
 
-CREATE INDEX event_ready ON event (relay_id, seq) WHERE state = 'queued' AND next_attempt_at IS NULL;
+CREATE INDEX event_of_relay ON event (name_key, seq);
+
+CREATE INDEX event_ready ON event (relay_key, seq) WHERE state = 'queued' AND next_attempt_at IS NULL;
 
 CREATE INDEX event_retry ON event (next_attempt_at) WHERE state = 'queued' AND next_attempt_at IS NOT NULL;
 
@@ -263,6 +285,10 @@ CREATE INDEX event_running ON event (seq) WHERE state = 'running';
 CREATE INDEX event_unfinished ON event (environment_id, state, seq) WHERE state IN ('queued', 'running');
 
 CREATE INDEX event_unhappy ON event (environment_id, state, seq) WHERE state IN ('failed', 'dead');
+
+CREATE TABLE event_clock_back (seq INTEGER PRIMARY KEY);
+
+CREATE TABLE event_last (seq INTEGER NOT NULL);
 
 CREATE TRIGGER stored_file_created AFTER INSERT ON file
 BEGIN
@@ -672,6 +698,13 @@ CREATE TABLE record_watched (
 
 CREATE INDEX record_watched_by_until ON record_watched (until);
 
+CREATE TRIGGER relay_keyed AFTER INSERT ON relay
+BEGIN
+  INSERT OR IGNORE INTO relay_name (environment_id, name) VALUES (NEW.environment_id, NEW.name);
+  INSERT OR IGNORE INTO relay_key (relay_id, name_key)
+  SELECT NEW.id, key FROM relay_name WHERE environment_id = NEW.environment_id AND name = NEW.name;
+END;
+
 CREATE TRIGGER relay_watch_changed AFTER UPDATE OF definition ON relay
 BEGIN
   INSERT INTO record_watched (relay_id, collection, change, until, since)
@@ -718,6 +751,19 @@ CREATE TABLE relay (
   active_since INTEGER NOT NULL,
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL, previous_secret_digest BLOB, refused_since INTEGER, refused_count INTEGER NOT NULL DEFAULT 0, refused_at INTEGER, accepted_at INTEGER, fruitless TEXT,
+  UNIQUE (environment_id, name)
+);
+
+CREATE TABLE relay_key (
+  key INTEGER PRIMARY KEY,
+  relay_id TEXT NOT NULL UNIQUE,
+  name_key INTEGER NOT NULL
+);
+
+CREATE TABLE relay_name (
+  key INTEGER PRIMARY KEY,
+  environment_id INTEGER NOT NULL,
+  name TEXT NOT NULL,
   UNIQUE (environment_id, name)
 );
 

@@ -4,6 +4,7 @@ import { statSync } from "node:fs";
 import { Caretakers } from "../../src/caretaker/caretakers.ts";
 import { insertEvent, keyOfEventId, makeWholePayload } from "../../src/event/insert.ts";
 import { HOUR_MS } from "../../src/ground/limit.ts";
+import { relayOf } from "./event-sql.ts";
 import { openTestStore, type TestStore } from "./fresh-store.ts";
 
 export interface CaredStore extends TestStore {
@@ -31,18 +32,15 @@ export async function openCaredStore(): Promise<CaredStore> {
     environmentId,
     put: ({ relay = "shop", key, atMs, state = "done", text = "x" }) =>
       store.write("app", async (tx) => {
-        const { id } = await insertEvent(tx, {
-          environmentId,
-          relayId: `rly_${relay}`,
-          relayName: relay,
+        const { seq } = await insertEvent(tx, {
+          ...(await relayOf(tx, environmentId, `rly_${relay}`, relay)),
           trigger: "receiver",
           payload: makeWholePayload({ event: { text }, mapped: {} }),
           unsigned: false,
           dedupe: key === undefined ? null : keyOfEventId(environmentId, relay, key),
           nowMs: atMs,
         });
-        const row = await tx.get<{ seq: number }>("UPDATE event SET state = ?2 WHERE id = ?1 RETURNING seq", id, state);
-        const seq = row?.seq ?? 0;
+        await tx.run("UPDATE event SET state = ?2 WHERE seq = ?1", seq, state);
         if (state === "queued") return seq;
         await tx.run("INSERT INTO run (event_seq, number, started_at, results) VALUES (?1, 1, ?2, '[]')", seq, atMs);
         await tx.run("INSERT INTO effect (event_seq, key, state) VALUES (?1, 'write_record', 'done')", seq);

@@ -52,9 +52,9 @@ export async function addEvent(store: Store, number: number, nowMs: number, more
   const { state = "done", finishedAt = nowMs } = more;
   await store.write("app", (tx) =>
     tx.run(
-      `INSERT INTO event (id, environment_id, relay_id, relay_name, trigger, state, payload, created_at, finished_at)
-       SELECT ?1, id, 'rly_development', 'orders', 'receiver', ?4, ?2, ?3, ?5 FROM environment WHERE name = 'development'`,
-      `evt_${number}_${crypto.randomUUID()}`,
+      `INSERT INTO event (environment_id, relay_key, name_key, trigger, state, payload, created_at, finished_at)
+       SELECT environment.id, key, name_key, 'receiver', ?3, ?1, ?2, ?4 FROM environment, relay_key
+       WHERE environment.name = 'development' AND relay_id = 'rly_development'`,
       JSON.stringify({ event: { number, text: "x".repeat(500) }, mapped: {} }),
       nowMs,
       state,

@@ -1,5 +1,6 @@
 /** What tests of the runner do over and over: send events, put rows in directly, and read how they stand. */
 import { insertEvent, keyOfEventId, makeReceiverPayload } from "../../src/event/insert.ts";
+import { relayOf } from "./event-sql.ts";
 import { signedCall } from "./relay-definition.ts";
 import type { RunningService } from "./running-service.ts";
 
@@ -46,9 +47,7 @@ export async function putEvents(
     const made: string[] = [];
     for (const id of ids) {
       const event = await insertEvent(tx, {
-        environmentId: relay.environmentId,
-        relayId: relay.id,
-        relayName,
+        ...(await relayOf(tx, relay.environmentId, relay.id, relayName)),
         trigger: "receiver",
         payload: makeReceiverPayload(JSON.stringify({ id, email: options.email }), {
           event_id: id,

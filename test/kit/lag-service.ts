@@ -14,6 +14,7 @@ import { createOwner } from "../../src/account/owner.ts";
 import { createSession } from "../../src/account/session.ts";
 import { createPersonSession } from "../../src/client/person-session.ts";
 import { systemClock } from "../../src/ground/clock.ts";
+import { numberedId } from "../../src/ground/id.ts";
 import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
 import { startService } from "../../src/service.ts";
 import { openSqlite } from "../../src/store/sqlite.ts";
@@ -25,10 +26,8 @@ export function rowId(prefix: string, number: number): string {
 
 /** Events' ids carry their time, so that what lists by time is asked in earnest. */
 export function eventId(number: number, firstMs: number): string {
-  return `evt_${(firstMs + number).toString(16).padStart(12, "0")}${number.toString(16).padStart(20, "0")}`;
+  return numberedId("evt", firstMs + number, number);
 }
-
-const EVENT_ID = (number: string): string => `'evt_' || printf('%012x%020x', FIRST + ${number}, ${number})`;
 
 const ID = (prefix: string, number = "i"): string => `'${prefix}_' || printf('%032x', ${number})`;
 
@@ -60,16 +59,17 @@ function fill(file: string, nowMs: number): void {
     `${ID("per")}, 1 + (i % 2), 'p' || i || '@example.com', 'p' || i || '@example.com', 'active', '{}', 'test', NOW, NOW`,
   );
   database.exec("UPDATE person SET environment_id = 1 WHERE id < 'per_000000000000000000000000000000ff'");
-  const event = "event (id, environment_id, relay_id, relay_name, trigger, state, payload, created_at, finished_at, person_id, next_attempt_at)";
+  const event = "event (seq, environment_id, relay_key, name_key, trigger, state, payload, created_at, finished_at, person_id, next_attempt_at)";
+  database.exec("INSERT INTO relay_name VALUES (1, 1, 'busy'), (2, 1, 'wide'); INSERT INTO relay_key VALUES (1, 'rly_busy', 1), (2, 'rly_wide', 2)");
   insert(
     120_000,
     event,
-    `${EVENT_ID("i")}, 1, 'rly_busy', 'busy', 'receiver', CASE i % 4 WHEN 0 THEN 'failed' WHEN 1 THEN 'dead' WHEN 2 THEN 'queued' ELSE 'done' END, '{"event":{"a":1}}', NOW, NOW, ${ID("per", "1")}, NOW + 86400000`,
+    `i, 1, 1, 1, 'receiver', CASE i % 4 WHEN 0 THEN 'failed' WHEN 1 THEN 'dead' WHEN 2 THEN 'queued' ELSE 'done' END, '{"event":{"a":1}}', FIRST + i, NOW, ${ID("per", "1")}, NOW + 86400000`,
   );
   insert(
     3_000,
     event,
-    `${EVENT_ID("i + 1000000")}, 1, 'rly_wide', 'wide', 'receiver', 'done', '{"event":"' || replace(hex(zeroblob(15500)), '0', 'a') || '"}', NOW, NOW, NULL, NULL`,
+    `i + 1000000, 1, 2, 2, 'receiver', 'done', '{"event":"' || replace(hex(zeroblob(15500)), '0', 'a') || '"}', FIRST + i + 1000000, NOW, NULL, NULL`,
   );
   const longRun = `json_array(${Array.from({ length: 10 }, () => `json_object('type','call_url','answer', hex(zeroblob(1000)))`).join(",")})`;
   insert(1_000, "run (event_seq, number, started_at, finished_at, outcome, results)", `123000, i, NOW, NOW, 'failed', ${longRun}`);

@@ -133,7 +133,7 @@ export async function startRunningService(options: RunningOptions = {}): Promise
       for (let turn = 0; turn < 2_000; turn++) {
         await settle();
         const [waiting] = await bare.rows<{ count: number }>(
-          "SELECT count(*) AS count FROM event WHERE state = 'running' OR (state = 'queued' AND next_attempt_at IS NULL AND relay_id IN (SELECT id FROM relay WHERE state = 'active'))",
+          "SELECT count(*) AS count FROM event WHERE state = 'running' OR (state = 'queued' AND next_attempt_at IS NULL AND relay_key IN (SELECT key FROM relay_key JOIN relay ON relay.id = relay_id WHERE state = 'active'))",
         );
         if (waiting?.count === 0) return;
       }

@@ -2,6 +2,8 @@
  * What people hold, worked out from the audit alone: its rows stand in the order the work was committed in. Work that says it was done though
  * it had been done before is broken; so is a receipt, a line or a key too many.
  */
+
+import { EVENT_ID } from "./event-sql.ts";
 import type { RunningService } from "./running-service.ts";
 
 const LAMP_CREDITS = 10;
@@ -54,7 +56,7 @@ export class SaleModel {
     const rows = await running.rows<Row>(
       `SELECT audit.action, audit.target, audit.event_id AS event, event.person_id AS person, audit.after,
          json_extract(event.payload, '$.mapped.ref') AS ref
-       FROM audit LEFT JOIN event ON event.id = audit.event_id
+       FROM audit LEFT JOIN event ON ${EVENT_ID} = audit.event_id
        WHERE audit.action IN ('run', 'credits.changed') ORDER BY audit.seq`,
     );
     for (const row of rows) {

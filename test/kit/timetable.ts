@@ -79,7 +79,8 @@ interface TickRow {
   createdAt: number;
 }
 
-const TICKS = "SELECT payload, state, reason, created_at AS createdAt FROM event WHERE relay_name = ?1 ORDER BY seq";
+const TICKS =
+  "SELECT payload, state, reason, created_at AS createdAt FROM event WHERE name_key IN (SELECT key FROM relay_name WHERE name = ?1) ORDER BY seq";
 
 function toTick({ payload, state, reason, createdAt }: TickRow): Tick {
   const { tick } = JSON.parse(payload) as { tick: { periodStart: string } };

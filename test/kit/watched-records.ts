@@ -6,6 +6,7 @@ import { createCollection } from "../../src/records/collection.ts";
 import { requireCollectionDefinition } from "../../src/records/collection-definition.ts";
 import { deleteRecord, type RecordRow, updateRecord, writeRecord } from "../../src/records/record.ts";
 import type { Origin } from "../../src/store/port.ts";
+import { RELAY_NAME } from "./event-sql.ts";
 import { openTestStore, type TestStore } from "./fresh-store.ts";
 import { makeRelayKit, type RelayKit } from "./relay-kit.ts";
 import { settle } from "./virtual-clock.ts";
@@ -107,4 +108,4 @@ export async function openWatchedRecords(): Promise<WatchedRecords> {
 }
 
 type FiredRow = Omit<Fired, "payload">;
-const FIRED = "SELECT relay_name AS relay, state, payload AS text, truncated, preview FROM event WHERE trigger = 'data_change' ORDER BY seq";
+const FIRED = `SELECT ${RELAY_NAME} AS relay, state, payload AS text, truncated, preview FROM event WHERE trigger = 'data_change' ORDER BY seq`;

@@ -14,6 +14,7 @@ import { endInterruptedMails } from "../../src/mail/interrupted-mail.ts";
 import type { MailOutcome, OutgoingMail } from "../../src/mail/mailer.ts";
 import { listAlerts, listUnmailedAlerts, markAlertMailed, raiseAlert, resolveAlert } from "../../src/watch/alert.ts";
 import { clearProblem, raiseProblem, standingProblemsOf } from "../../src/watch/problem.ts";
+import { relayOf, seqOf } from "../kit/event-sql.ts";
 import { type FreshStore, openFreshStore } from "../kit/fresh-store.ts";
 
 const SMTP = {
@@ -332,13 +333,13 @@ describe("an alert is resolved", () => {
   const putEvent = (state: string, reason: string | null, replays = 0) =>
     fresh.store.write("app", async (tx) => {
       const payload = makeWholePayload({ event: {}, mapped: {} });
-      const row = { environmentId, relayId: "rly_a", relayName: "orders", payload, unsigned: false, dedupe: null, nowMs: fresh.clock.now() };
+      const row = { ...(await relayOf(tx, environmentId, "rly_a", "orders")), payload, unsigned: false, dedupe: null, nowMs: fresh.clock.now() };
       const { id } = await insertEvent(tx, { ...row, trigger: "receiver" });
-      await tx.run("UPDATE event SET state = ?2, reason = ?3, replays = ?4 WHERE id = ?1", id, state, reason, replays);
+      await tx.run("UPDATE event SET state = ?2, reason = ?3, replays = ?4 WHERE seq = ?1", seqOf(id), state, reason, replays);
       return id;
     });
   const move = (id: string, state: string, replays = 0) =>
-    fresh.store.write("app", (tx) => tx.run("UPDATE event SET state = ?2, replays = ?3 WHERE id = ?1", id, state, replays));
+    fresh.store.write("app", (tx) => tx.run("UPDATE event SET state = ?2, replays = ?3 WHERE seq = ?1", seqOf(id), state, replays));
   const look = () => fresh.clock.advance(2 * MINUTE_MS);
 
   test("by hand, with the problem it told of, once", async () => {

@@ -384,12 +384,12 @@ describe("a migration", () => {
   });
 
   test("at a server's start is told in its log before it begins", async () => {
-    const dataDir = newOldDirectory(MIGRATIONS.length - 1);
+    const dataDir = newOldDirectory(OLD_SCHEMA);
     await using running = await startRunningService({ config: { dataDir } });
     const [first = "{}"] = running.logged;
     expect(JSON.parse(first)).toMatchObject({
       message: "the database is brought to this version's schema, after a copy of it into backups/",
-      from: SCHEMA_VERSION - 1,
+      from: OLD_SCHEMA,
       to: SCHEMA_VERSION,
     });
   });

@@ -9,6 +9,7 @@ import type { Origin } from "../../src/store/port.ts";
 import { openSqlite } from "../../src/store/sqlite.ts";
 import { erase } from "../kit/erasing.ts";
 import { until } from "../kit/event-flow.ts";
+import { RELAY_NAME } from "../kit/event-sql.ts";
 import { openTestStore } from "../kit/fresh-store.ts";
 import { openWatchedRecords, type WatchedRecords } from "../kit/watched-records.ts";
 
@@ -475,7 +476,7 @@ test("what an earlier version left in the log fires for those who watched, and s
   await store.write("app", (tx) => drainChanges(tx, {}, 0, opened.log));
   const fired = await store.read((tx) =>
     tx.all<{ told: string }>(
-      `SELECT json_extract(payload, '$.record.data.size') || ' ' || relay_name || iif(json_extract(payload, '$.previous.data.size') = 1, ' was 1', '')
+      `SELECT json_extract(payload, '$.record.data.size') || ' ' || ${RELAY_NAME} || iif(json_extract(payload, '$.previous.data.size') = 1, ' was 1', '')
        AS told FROM event ORDER BY seq`,
     ),
   );

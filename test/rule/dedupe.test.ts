@@ -3,6 +3,7 @@ import { beforeEach, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { type DedupeKey, findDuplicate, insertEvent, keyOfBody, keyOfEventId, keyOfOccurrence, makeReceiverPayload } from "../../src/event/insert.ts";
 import { DAY_MS } from "../../src/ground/limit.ts";
+import { relayOf, seqOf } from "../kit/event-sql.ts";
 import { openFreshStore } from "../kit/fresh-store.ts";
 import { START_MS } from "../kit/virtual-clock.ts";
 
@@ -17,11 +18,9 @@ beforeEach(() =>
 );
 
 const insert = (dedupe: DedupeKey | null) =>
-  store.write("app", (tx) =>
+  store.write("app", async (tx) =>
     insertEvent(tx, {
-      environmentId: 1,
-      relayId: "rly_1",
-      relayName: "orders",
+      ...(await relayOf(tx, 1, "rly_1", "orders")),
       trigger: "receiver",
       payload: makeReceiverPayload("{}", {}),
       unsigned: false,
@@ -31,7 +30,7 @@ const insert = (dedupe: DedupeKey | null) =>
   );
 
 /** Deletes the event as retention does; its key may stay in memory. */
-const forget = (id: string) => store.write("app", (tx) => tx.run("DELETE FROM event WHERE id = ?1", id));
+const forget = (id: string) => store.write("app", (tx) => tx.run("DELETE FROM event WHERE seq = ?1", seqOf(id)));
 
 describe("the same event", () => {
   const rows: [string, DedupeKey, DedupeKey, boolean][] = [
@@ -95,7 +94,7 @@ describe("keys whose first bits agree", () => {
     for (const key of twins) ids.push(await insert(key));
     expect(ids.map((answer) => answer.duplicate)).toEqual([false, false, false, false]);
     for (const [index, key] of twins.entries()) {
-      expect(await store.write("app", (tx) => findDuplicate(tx, key))).toBe(ids[index]?.id as string);
+      expect((await store.write("app", (tx) => findDuplicate(tx, key)))?.id).toBe(ids[index]?.id as string);
     }
   });
 
@@ -112,8 +111,8 @@ describe("keys whose first bits agree", () => {
   test("the top bit of a hash never makes a key negative or lost", async () => {
     for (const top of [0x7f, 0x80, 0xff]) {
       const key: DedupeKey = { hash: new Uint8Array(16).fill(top) };
-      const { id } = await insert(key);
-      expect(await insert(key)).toEqual({ id, duplicate: true });
+      const { id, seq } = await insert(key);
+      expect(await insert(key)).toEqual({ id, seq, duplicate: true });
     }
   });
 });

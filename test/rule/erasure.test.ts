@@ -6,6 +6,7 @@ import { SoughtText } from "../../src/people/sought-text.ts";
 import { runCommand } from "../kit/cli-world.ts";
 import { erase } from "../kit/erasing.ts";
 import { replay, sendEvent, showEvent } from "../kit/event-flow.ts";
+import { seqOf } from "../kit/event-sql.ts";
 import { BROKEN, FakeCaller, OK } from "../kit/fake-caller.ts";
 import { openTown } from "../kit/people.ts";
 import { makeOrders, receiverDefinition, saveRelay } from "../kit/relay-definition.ts";
@@ -144,9 +145,9 @@ describe("expunging one event by hand", () => {
         tx.run(
           `WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 60)
            INSERT OR REPLACE INTO run (event_seq, number, started_at, results)
-           SELECT (SELECT seq FROM event WHERE id = ?1), i, 0,
+           SELECT ?1, i, 0,
              '[{"type":"call_url","outcome":"done","answer":{"status":200,"body":"secret-2342"}}]' FROM n`,
-          event,
+          seqOf(event),
         ),
       );
     const quoted = async (): Promise<number> => (await running.rows("SELECT 1 FROM run WHERE results LIKE '%secret-2342%'")).length;

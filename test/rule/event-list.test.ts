@@ -5,6 +5,7 @@ import { insertEvent, keyOfEventId, makeReceiverPayload } from "../../src/event/
 import { type EventFilter, listEvents } from "../../src/event/list.ts";
 import { type EventItem, findEventView } from "../../src/event/view.ts";
 import { readPageRequest } from "../../src/ground/page.ts";
+import { relayOf } from "../kit/event-sql.ts";
 import { openFreshStore, refusalOf } from "../kit/fresh-store.ts";
 import { START_MS } from "../kit/virtual-clock.ts";
 
@@ -29,10 +30,10 @@ async function seed(seeds: readonly Seed[]): Promise<string[]> {
   return store.write("app", async (tx) => {
     const ids: string[] = [];
     for (const one of seeds) {
-      const { id } = await insertEvent(tx, {
-        environmentId: one.environmentId ?? here,
-        relayId: `rly_${one.relay ?? "orders"}`,
-        relayName: one.relay ?? "orders",
+      const environmentId = one.environmentId ?? here;
+      const name = one.relay ?? "orders";
+      const { id, seq } = await insertEvent(tx, {
+        ...(await relayOf(tx, environmentId, environmentId === here ? `rly_${name}` : `rly_there_${name}`, name)),
         trigger: one.trigger ?? "receiver",
         payload: makeReceiverPayload(one.payload ?? "{}", {}),
         unsigned: false,
@@ -40,7 +41,7 @@ async function seed(seeds: readonly Seed[]): Promise<string[]> {
         nowMs: one.atMs ?? START_MS,
       });
       const state = one.state ?? "done";
-      await tx.run("UPDATE event SET state = ?2, person_id = ?3 WHERE id = ?1", id, state, one.person ?? null);
+      await tx.run("UPDATE event SET state = ?2, person_id = ?3 WHERE seq = ?1", seq, state, one.person ?? null);
       ids.push(id);
     }
     return ids;

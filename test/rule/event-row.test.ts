@@ -4,6 +4,7 @@ import type { EventTrigger } from "../../src/event/event.ts";
 import { insertEvent, makeReceiverPayload, makeWholePayload } from "../../src/event/insert.ts";
 import type { JsonObject } from "../../src/ground/json.ts";
 import { CALL, editRelay, GRANT, replay, sendEvent, showEvent, WRITE } from "../kit/event-flow.ts";
+import { relayOf } from "../kit/event-sql.ts";
 import { BROKEN, FakeCaller, OK } from "../kit/fake-caller.ts";
 import { makeOrders, receiverDefinition, saveRelay } from "../kit/relay-definition.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
@@ -35,11 +36,9 @@ async function putEvent(name: string, trigger: EventTrigger, payload: JsonObject
     name,
   );
   if (relay === undefined) throw new Error(`There is no relay ${name}.`);
-  const { id } = await running.service.store.write("app", (tx) =>
+  const { id } = await running.service.store.write("app", async (tx) =>
     insertEvent(tx, {
-      environmentId: relay.environmentId,
-      relayId: relay.id,
-      relayName: name,
+      ...(await relayOf(tx, relay.environmentId, relay.id, name)),
       trigger,
       payload: makeWholePayload(payload),
       unsigned: false,

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "bun:test";
-import { newId } from "../../src/ground/id.ts";
 import { DAY_MS } from "../../src/ground/limit.ts";
 import { readPageRequest } from "../../src/ground/page.ts";
 import { deleteRelay } from "../../src/relay/relay-save.ts";
 import { listRelays } from "../../src/relay/relay-view.ts";
+import { relayOf } from "../kit/event-sql.ts";
 import { openFreshStore } from "../kit/fresh-store.ts";
 import { HOOKS, makeRelayKit, receiver, schedule } from "../kit/relay-kit.ts";
 
@@ -15,10 +15,11 @@ await kit.create(receiver("busy", HOOKS));
 await kit.create(schedule("quiet"), { origin: { kind: "file", synced: true } });
 
 async function addEvents(name: string, state: string, atMs: number, count = 1): Promise<void> {
-  const sql = `INSERT INTO event (id, environment_id, relay_id, relay_name, trigger, state, payload, created_at)
-    VALUES (?1, ?2, 'rly_x', ?3, 'receiver', ?4, '{}', ?5)`;
+  const sql = `INSERT INTO event (environment_id, relay_key, name_key, trigger, state, payload, created_at)
+    VALUES (?1, ?2, ?3, 'receiver', ?4, '{}', ?5)`;
   await store.write("app", async (tx) => {
-    for (let n = 0; n < count; n++) await tx.run(sql, newId("evt", atMs), environmentId, name, state, atMs);
+    const { relayKey, nameKey } = await relayOf(tx, environmentId, `rly_${name}`, name);
+    for (let n = 0; n < count; n++) await tx.run(sql, environmentId, relayKey, nameKey, state, atMs);
   });
 }
 const FIRST = { limit: 50, after: null };
@@ -112,18 +113,17 @@ describe("the list of relays", () => {
 
   test("walks indexes alone, whatever the number of events", () => {
     const rows: [string, string][] = [
-      ["SELECT id FROM event WHERE id >= 'evt_0' ORDER BY id LIMIT 1", "sqlite_autoindex_event_1"],
-      ["SELECT min(seq) AS seq FROM event WHERE id >= 'evt_0' AND id < 'evt_1'", "sqlite_autoindex_event_1"],
+      ["SELECT seq, created_at FROM event WHERE seq >= 5 ORDER BY seq LIMIT 1", "USING INTEGER PRIMARY KEY (rowid>?)"],
       [
-        "SELECT 1 FROM event INDEXED BY event_by_relay WHERE environment_id = 1 AND relay_name = 'a' AND seq >= 5 LIMIT 9",
-        "COVERING INDEX event_by_relay (environment_id=? AND relay_name=? AND seq>?)",
+        "SELECT 1 FROM event INDEXED BY event_of_relay WHERE name_key = 1 AND seq >= 5 LIMIT 9",
+        "COVERING INDEX event_of_relay (name_key=? AND seq>?)",
       ],
       [
-        "SELECT relay_name, state FROM event INDEXED BY event_unhappy WHERE environment_id = 1 AND state IN ('failed', 'dead') AND seq >= 5 LIMIT 9",
+        "SELECT name_key, state FROM event INDEXED BY event_unhappy WHERE environment_id = 1 AND state IN ('failed', 'dead') AND seq >= 5 LIMIT 9",
         "INDEX event_unhappy (environment_id=? AND state=? AND seq>?)",
       ],
       [
-        "SELECT relay_name, state FROM event INDEXED BY event_unfinished WHERE environment_id = 1 AND state IN ('queued', 'running') AND seq >= 5 LIMIT 9",
+        "SELECT name_key, state FROM event INDEXED BY event_unfinished WHERE environment_id = 1 AND state IN ('queued', 'running') AND seq >= 5 LIMIT 9",
         "INDEX event_unfinished (environment_id=? AND state=? AND seq>?)",
       ],
     ];

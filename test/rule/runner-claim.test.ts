@@ -10,6 +10,7 @@ import type { OutgoingMail } from "../../src/mail/mailer.ts";
 import { Runner } from "../../src/runner/runner.ts";
 import { type Store, StoreUnavailable, type Writer } from "../../src/store/port.ts";
 import { alertsOf, CALL, putEvents, sendEvent, showEvent, until, WRITE } from "../kit/event-flow.ts";
+import { seqOf } from "../kit/event-sql.ts";
 import { FakeCaller, OK } from "../kit/fake-caller.ts";
 import { makeOrders, receiverDefinition, saveRelay } from "../kit/relay-definition.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
@@ -127,7 +128,7 @@ describe("a first step that breaks beside others", () => {
       await saveRelay(running, receiverDefinition({ actions: [WRITE, CALL] }));
       const runner = await runWith({});
       const events = await putEvents(running, numbers(4));
-      const [broken] = await running.rows<{ seq: number }>("SELECT seq FROM event WHERE id = ?1", events[1] as string);
+      const [broken] = await running.rows<{ seq: number }>("SELECT seq FROM event WHERE seq = ?1", seqOf(events[1] as string));
       await running.service.store.write("app", (tx) => tx.run(fault.replace("$seq", String(broken?.seq))));
       runner.wake();
       await running.drain();
@@ -153,7 +154,7 @@ describe("a first step that breaks beside others", () => {
       },
     });
     const events = await putEvents(running, numbers(4));
-    const [one] = await running.rows<{ seq: number }>("SELECT seq FROM event WHERE id = ?1", events[1] as string);
+    const [one] = await running.rows<{ seq: number }>("SELECT seq FROM event WHERE seq = ?1", seqOf(events[1] as string));
     poisoned = one?.seq ?? -1;
     runner.wake();
     await until("the claim was undone", () => running.logged.join("\n").includes("A page cannot be read."));

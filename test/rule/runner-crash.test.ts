@@ -7,6 +7,7 @@ import { markTextLeft } from "../../src/mail/email.ts";
 import type { MailOutcome, OutgoingMail } from "../../src/mail/mailer.ts";
 import { Runner } from "../../src/runner/runner.ts";
 import { alertsOf, CALL, GRANT, putEvents, sendEvent, showEvent, until, WRITE } from "../kit/event-flow.ts";
+import { seqOf } from "../kit/event-sql.ts";
 import { BROKEN, FakeCaller, OK } from "../kit/fake-caller.ts";
 import { makeOrders, receiverDefinition, saveRelay } from "../kit/relay-definition.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
@@ -361,7 +362,7 @@ describe("the relays cannot be read", () => {
 
 describe("an event that breaks its run outside every action", () => {
   const breakRow = (column: string, id: string) =>
-    running.service.store.write("app", (tx) => tx.run(`UPDATE event SET ${column} = '{broken' WHERE id = ?1`, id));
+    running.service.store.write("app", (tx) => tx.run(`UPDATE event SET ${column} = '{broken' WHERE seq = ?1`, seqOf(id)));
 
   for (const [road, column, action] of [
     ["database", "payload", WRITE],
@@ -388,8 +389,8 @@ describe("an event that breaks its run outside every action", () => {
         await running.drain();
       }
       const [broken] = await running.rows<{ state: string; attempts: number; runs: number }>(
-        "SELECT state, attempts, runs FROM event WHERE id = ?1",
-        events[1] as string,
+        "SELECT state, attempts, runs FROM event WHERE seq = ?1",
+        seqOf(events[1] as string),
       );
       expect(broken).toEqual({ state: "dead", attempts: 7, runs: 7 });
       expect(await alertsOf(running)).toHaveLength(1);

@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { editRelay, GRANT, putEvents, replay, sendEvent, showEvent, until } from "../kit/event-flow.ts";
+import { EVENT_ID } from "../kit/event-sql.ts";
 import { BROKEN, FakeCaller, OK, type Reply } from "../kit/fake-caller.ts";
 import { type ActionLike, makeOrders, receiverDefinition, saveRelay } from "../kit/relay-definition.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
@@ -235,7 +236,7 @@ async function follow(steps: readonly Step[]): Promise<void> {
     await running.drain();
   }
   // Whatever ran out of attempts is replayed once more.
-  const dead = await running.rows<{ id: string }>("SELECT id FROM event WHERE state <> 'done'");
+  const dead = await running.rows<{ id: string }>(`SELECT ${EVENT_ID} AS id FROM event WHERE state <> 'done'`);
   for (const { id } of dead) expect((await replay(running, id)).status).toBe(202);
   await running.drain();
 }

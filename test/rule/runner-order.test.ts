@@ -253,8 +253,9 @@ describe("a definition change applies within 5 seconds", () => {
     await other.write("app", (tx) => tx.run(sql, ...values));
     await other.close();
   };
-  const INSERT_EVENT = `INSERT INTO event (id, environment_id, relay_id, relay_name, trigger, state, payload, created_at)
-    SELECT 'evt_' || hex(randomblob(16)), environment_id, id, name, 'receiver', 'queued', '{"event":{"id":"foreign"},"mapped":{"event_id":"foreign"}}', 0 FROM relay`;
+  const INSERT_EVENT = `INSERT INTO event (environment_id, relay_key, name_key, trigger, state, payload, created_at)
+    SELECT environment_id, key, name_key, 'receiver', 'queued', '{"event":{"id":"foreign"},"mapped":{"event_id":"foreign"}}', 0
+    FROM relay JOIN relay_key ON relay_id = relay.id`;
 
   test("when another process wrote the definition", async () => {
     await saveRelay(running, receiverDefinition({}));
@@ -309,6 +310,7 @@ describe("a definition change applies within 5 seconds", () => {
     await running.clock.advance(1_000);
     // Before the running service looks again, its relay has another id.
     await foreign("UPDATE relay SET id = 'rly_young', secret = NULL, secret_kind = 'none'");
+    await foreign("INSERT INTO relay_key (relay_id, name_key) SELECT 'rly_young', name_key FROM relay_key");
     await foreign(INSERT_EVENT);
     running.service.runner.wake("rly_young");
     await running.drain();

@@ -7,6 +7,7 @@ import { Period, tickRelay } from "../../src/schedule/schedule.ts";
 import { MIGRATIONS } from "../../src/store/migrate.ts";
 import type { ScheduleTrigger } from "../../src/trigger/schedule.ts";
 import { until } from "../kit/event-flow.ts";
+import { EVENT_ID } from "../kit/event-sql.ts";
 import { openTimetable, type Tick, type Timetable } from "../kit/timetable.ts";
 
 /** A sleep so long that a simulated year is a few thousand wakes. */
@@ -276,7 +277,7 @@ describe("after a gap", () => {
     await table.clock.advance(2 * HOUR_MS);
     await table.start();
     const dead = await table.store.read((tx) =>
-      tx.get<{ id: string; environmentId: number }>("SELECT id, environment_id AS environmentId FROM event WHERE state = 'dead'"),
+      tx.get<{ id: string; environmentId: number }>(`SELECT ${EVENT_ID} AS id, environment_id AS environmentId FROM event WHERE state = 'dead'`),
     );
     if (dead === null) throw new Error("No period was missed.");
     const nowMs = table.clock.now();
@@ -376,7 +377,7 @@ describe("whatever happens in the middle of a tick", () => {
     await table.make("other", { every: "1h" });
     const id = await relayId(table);
     await table.store.write("app", (tx) =>
-      tx.run(`CREATE TRIGGER broken BEFORE INSERT ON event WHEN NEW.relay_id = '${id}'
+      tx.run(`CREATE TRIGGER broken BEFORE INSERT ON event WHEN NEW.relay_key = (SELECT key FROM relay_key WHERE relay_id = '${id}')
         BEGIN SELECT raise(ABORT, 'no'); END`),
     );
     await table.clock.advance(MINUTE_MS);

@@ -11,6 +11,7 @@ import { learnRhythm } from "../../src/receiver/silence.ts";
 import { LiveRelays } from "../../src/relay/live-relay.ts";
 import { requireRelay } from "../../src/relay/relay.ts";
 import { deleteRelay } from "../../src/relay/relay-save.ts";
+import { relayOf } from "../kit/event-sql.ts";
 import { type FreshStore, openFreshStore } from "../kit/fresh-store.ts";
 import { makeRelayKit, OWNER, type RelayKit, receiver, schedule, sealer } from "../kit/relay-kit.ts";
 import { SILENT_TELLER } from "../kit/silent-teller.ts";
@@ -219,11 +220,9 @@ describe("a relay is silent", () => {
 });
 
 async function putEvent(environmentId: number, atMs: number, relayName = "orders"): Promise<void> {
-  await fresh.store.write("app", (tx) =>
+  await fresh.store.write("app", async (tx) =>
     insertEvent(tx, {
-      environmentId,
-      relayId: "rly_any",
-      relayName,
+      ...(await relayOf(tx, environmentId, `rly_${relayName}`, relayName)),
       trigger: "receiver",
       payload: makeWholePayload({ event: {}, mapped: {} }),
       unsigned: false,

@@ -1,0 +1,2 @@
+-- Every row has moved.
+DROP TABLE event_before;

@@ -1,0 +1,30 @@
+/** What tests write in SQL about events, whose rows hold numbers for an id and for a relay. */
+import { readNumberedId } from "../../src/ground/id.ts";
+import type { Writer } from "../../src/store/port.ts";
+
+/** The id of an event that this version stored. */
+export const EVENT_ID = "('evt_' || printf('%012x80008%015x', event.created_at, event.seq))";
+/** The name of an event's relay. */
+export const RELAY_NAME = "(SELECT name FROM relay_name WHERE key = event.name_key)";
+
+/** The number of an event that this version stored. */
+export function seqOf(id: string): number {
+  return readNumberedId("evt", id)?.seq ?? 0;
+}
+
+/** What an event's draft says of its relay, which need not be there. */
+export async function relayOf(tx: Writer, environmentId: number, relayId: string, name: string) {
+  await tx.run("INSERT OR IGNORE INTO relay_name (environment_id, name) VALUES (?1, ?2)", environmentId, name);
+  await tx.run(
+    "INSERT OR IGNORE INTO relay_key (relay_id, name_key) SELECT ?3, key FROM relay_name WHERE environment_id = ?1 AND name = ?2",
+    environmentId,
+    name,
+    relayId,
+  );
+  const keys = await tx.get<{ relayKey: number; nameKey: number }>(
+    "SELECT key AS relayKey, name_key AS nameKey FROM relay_key WHERE relay_id = ?1",
+    relayId,
+  );
+  if (keys === null) throw new Error(`The relay ${relayId} has no key.`);
+  return { environmentId, relayId, ...keys };
+}

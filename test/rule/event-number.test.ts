@@ -1,0 +1,177 @@
+/** An event's number and the id that is made of it: never given twice, found again, and told from the ids of earlier versions. */
+import { describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import { findEventSeq } from "../../src/event/event.ts";
+import { insertEvent, makeWholePayload } from "../../src/event/insert.ts";
+import { newId, numberedId, readNumberedId } from "../../src/ground/id.ts";
+import type { Store } from "../../src/store/port.ts";
+import { openSqlite } from "../../src/store/sqlite.ts";
+import { endSeqUntil, firstSeqAbout, firstSeqSince, forgetClockBack } from "../../src/store/time-order.ts";
+import { relayOf } from "../kit/event-sql.ts";
+import { openFreshStore, openTestStore } from "../kit/fresh-store.ts";
+import { START_MS } from "../kit/virtual-clock.ts";
+
+const { store } = await openFreshStore();
+
+const insert = (into: Store, nowMs = START_MS) =>
+  into.write("app", async (tx) =>
+    insertEvent(tx, {
+      ...(await relayOf(tx, 1, "rly_1", "orders")),
+      trigger: "receiver",
+      payload: makeWholePayload({}),
+      unsigned: false,
+      dedupe: null,
+      nowMs,
+    }),
+  );
+
+describe("a number", () => {
+  test("is never given twice: not after the newest event is gone, nor all of them, nor after a restart, nor beside another process", async () => {
+    await using opened = await openTestStore();
+    const { file, clock } = opened;
+    const given: number[] = [];
+    const take = async (into: Store) => given.push((await insert(into)).seq);
+    const remove = (from: Store, which: string) => from.write("app", (tx) => tx.run(`DELETE FROM event WHERE ${which}`));
+    await take(opened.store);
+    await take(opened.store);
+    await remove(opened.store, "seq = 2");
+    await take(opened.store);
+    await remove(opened.store, "seq IN (SELECT seq FROM event ORDER BY seq DESC)");
+    await take(opened.store);
+    const beside = await openSqlite(file, { clock });
+    await take(beside);
+    await take(opened.store);
+    await remove(beside, "1");
+    await take(opened.store);
+    await take(beside);
+    await remove(opened.store, "1");
+    await beside.close();
+    await opened.store.close();
+    const again = await openSqlite(file, { clock });
+    await take(again);
+    await again.close();
+    expect(given).toEqual([1, 2, 3, 4, 5, 6, 7, 8, 9]);
+  });
+
+  test("that a transaction took and did not keep is given to the next", async () => {
+    const { seq } = await insert(store);
+    await expect(
+      store.write("app", async (tx) => {
+        await insertEvent(tx, {
+          ...(await relayOf(tx, 1, "rly_1", "orders")),
+          trigger: "receiver",
+          payload: makeWholePayload({}),
+          unsigned: false,
+          dedupe: null,
+          nowMs: START_MS,
+        });
+        throw new Error("undone");
+      }),
+    ).rejects.toThrow("undone");
+    expect((await insert(store)).seq).toBe(seq + 1);
+  });
+});
+
+describe("an id", () => {
+  test("is made of the time and the number, sorts as ids of before do, and is read again", () => {
+    fc.assert(
+      fc.property(fc.nat({ max: 2 ** 47 }), fc.nat({ max: Number.MAX_SAFE_INTEGER }), (atMs, seq) => {
+        const id = numberedId("evt", atMs, seq);
+        expect(id).toMatch(/^evt_[0-9a-f]{12}80008[0-9a-f]{15}$/);
+        expect(readNumberedId("evt", id)).toEqual({ atMs, seq });
+        expect(id > newId("evt", Math.max(0, atMs - 1)) && id < newId("evt", atMs + 1)).toBe(true);
+      }),
+    );
+    for (let times = 0; times < 100; times++) expect(readNumberedId("evt", newId("evt", START_MS))).toBeNull();
+  });
+
+  test("finds its own event alone", async () => {
+    const { id, seq } = await insert(store);
+    const find = (environmentId: number, text: string) => store.read((tx) => findEventSeq(tx, environmentId, text));
+    expect(await find(1, id)).toBe(seq);
+    const others = [
+      numberedId("evt", START_MS + 1, seq),
+      numberedId("evt", START_MS, seq + 1),
+      newId("evt", START_MS),
+      id.toUpperCase(),
+      `${id}0`,
+      "",
+    ];
+    for (const other of others) expect(await find(1, other)).toBeNull();
+    expect(await find(2, id)).toBeNull();
+  });
+
+  test("of an earlier version finds its event, and the one that this version would have made does not", async () => {
+    const former = newId("evt", START_MS);
+    const { id, seq } = await insert(store);
+    await store.write("app", (tx) => tx.run("UPDATE event SET former_id = ?2 WHERE seq = ?1", seq, former));
+    expect(await store.read((tx) => findEventSeq(tx, 1, former))).toBe(seq);
+    expect(await store.read((tx) => findEventSeq(tx, 2, former))).toBeNull();
+    expect(await store.read((tx) => findEventSeq(tx, 1, id))).toBeNull();
+  });
+});
+
+describe("events by their time", () => {
+  const HOUR = 3_600_000;
+  const step = fc.oneof(
+    { weight: 20, arbitrary: fc.nat({ max: HOUR }) },
+    fc.integer({ min: -1_500, max: 0 }),
+    fc.integer({ min: -400 * HOUR, max: -3_000 }),
+  );
+
+  test("against a model: no event since or until a moment is left out, whatever the clock did", async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(step, { minLength: 1, maxLength: 60 }),
+        fc.nat({ max: 59 }),
+        fc.integer({ min: -2, max: 2 }),
+        async (steps, at, more) => {
+          await using opened = await openTestStore();
+          let nowMs = START_MS;
+          const rows: { seq: number; atMs: number }[] = [];
+          for (const one of steps) {
+            nowMs += one;
+            const { seq } = await insert(opened.store, nowMs);
+            // Gaps, as deleted events leave them.
+            if (rows.length % 7 === 3) await opened.store.write("app", (tx) => tx.run("DELETE FROM event WHERE seq = ?1", seq));
+            else rows.push({ seq, atMs: nowMs });
+          }
+          const moment = (rows[at % Math.max(1, rows.length)]?.atMs ?? START_MS) + more;
+          const since = await opened.store.read((tx) => firstSeqSince(tx, "event", moment));
+          const until = await opened.store.read((tx) => endSeqUntil(tx, "event", moment));
+          for (const { seq, atMs } of rows) {
+            if (atMs >= moment) expect(seq).toBeGreaterThanOrEqual(since);
+            else expect(seq).toBeLessThan(until);
+          }
+        },
+      ),
+      { numRuns: 60 },
+    );
+  });
+
+  test("a day's first event is found as it is, and what was noted of a clock set back goes with the events", async () => {
+    await using opened = await openTestStore();
+    const read = (ms: number) => opened.store.read((tx) => firstSeqAbout(tx, "event", ms));
+    for (const ms of [0, 1, 1, 500, 501, 100 * HOUR, 2 * HOUR, 3 * HOUR]) await insert(opened.store, START_MS + ms);
+    expect([await read(START_MS), await read(START_MS + 1), await read(START_MS + 501), await read(START_MS + 502)]).toEqual([1, 2, 5, 6]);
+    expect(await read(START_MS + 200 * HOUR)).toBe(Number.MAX_SAFE_INTEGER);
+    const noted = () => opened.store.read((tx) => tx.all("SELECT seq FROM event_clock_back"));
+    expect(await noted()).toEqual([{ seq: 7 }]);
+    const tidy = (which: string) =>
+      opened.store.write("app", async (tx) => {
+        await tx.run(`DELETE FROM event WHERE ${which}`);
+        await forgetClockBack(tx, "event");
+      });
+    await tidy("seq < 6");
+    expect(await noted()).toEqual([{ seq: 7 }]);
+    await tidy("seq < 7");
+    expect(await noted()).toEqual([]);
+  });
+
+  test("a clock that is set back over and over bounds nothing, and leaves nothing out", async () => {
+    await using opened = await openTestStore();
+    for (let time = 0; time < 70; time++) await insert(opened.store, START_MS - time * HOUR);
+    const [since, until] = await opened.store.read(async (tx) => [await firstSeqSince(tx, "event", START_MS), await endSeqUntil(tx, "event", 0)]);
+    expect([since, until]).toEqual([0, Number.MAX_SAFE_INTEGER]);
+  });
+});
