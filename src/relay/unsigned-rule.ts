@@ -52,14 +52,12 @@ function signsEvent(trigger: Trigger | UnsignedParts["trigger"]): boolean | null
   return bindScheme({ ...verify, scheme: name ?? "" })?.signsEvent() ?? null;
 }
 
-/** Whether a relay acts on people: it gives, takes or mails, or its map creates a person by address. */
-export function actsUnsigned(definition: Definition): boolean {
-  return mapsAddress(definition.trigger) || definition.actions.some((action) => acts(action.type));
-}
-
-/** Whether an unsigned event may not act: the relay acts on people and has not taken the opt-in. */
-export function barsUnsigned(definition: Definition): boolean {
-  return actsUnsigned(definition) && !isTrusted(definition.trigger);
+/**
+ * Whether an unsigned event may not act: the relay acts on people (it gives, takes or mails, or its map creates a person by address) and has not
+ * taken the opt-in.
+ */
+export function barsUnsigned({ trigger, actions }: Definition): boolean {
+  return !isTrusted(trigger) && (mapsAddress(trigger) || actions.some((action) => acts(action.type)));
 }
 
 function acts(type: string): boolean {

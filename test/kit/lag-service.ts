@@ -71,6 +71,18 @@ function fill(file: string, nowMs: number): void {
     event,
     `i + 1000000, 1, 2, 2, 'receiver', 'done', '{"event":"' || replace(hex(zeroblob(15500)), '0', 'a') || '"}', FIRST + i + 1000000, NOW, NULL, NULL`,
   );
+  const crowd = {
+    trigger: { kind: "receiver", verify: { scheme: "hooks" }, map: { event_id: "id", note: "data.note" } },
+    actions: [
+      { type: "write_record", collection: "notes", data: { note: "{{mapped.note}}" } },
+      { type: "call_url", url: "https://example.com/notice" },
+    ],
+  };
+  insert(
+    950,
+    "relay (id, environment_id, name, definition, origin_kind, origin_at, active_since, created_at, updated_at)",
+    `${ID("rly")}, 2, 'crowd' || i, json_set('${JSON.stringify(crowd)}', '$.name', 'crowd' || i), 'dashboard', NOW, NOW, NOW - i, NOW`,
+  );
   const longRun = `json_array(${Array.from({ length: 10 }, () => `json_object('type','call_url','answer', hex(zeroblob(1000)))`).join(",")})`;
   insert(1_000, "run (event_seq, number, started_at, finished_at, outcome, results)", `123000, i, NOW, NOW, 'failed', ${longRun}`);
   for (const [name, kind] of [

@@ -4,7 +4,7 @@ import { ACTIONS } from "../../src/action/registry.ts";
 import type { JsonObject } from "../../src/ground/json.ts";
 import { checkDefinition } from "../../src/relay/definition.ts";
 import type { Definition } from "../../src/relay/definition-shape.ts";
-import { actsUnsigned, arrivesUnsigned, checkUnsignedRule, unsignedWarning, widensUnsigned } from "../../src/relay/unsigned-rule.ts";
+import { arrivesUnsigned, barsUnsigned, checkUnsignedRule, unsignedWarning, widensUnsigned } from "../../src/relay/unsigned-rule.ts";
 
 const TOKEN = { scheme: "shared_token" };
 const TOKEN_RECIPE = {
@@ -86,16 +86,16 @@ describe("by default such a relay", () => {
   });
 
   test("start_run counts among the granting types", () => {
-    expect(actsUnsigned(relay({ actions: [{ type: "start_run" }] }))).toBe(true);
+    expect(barsUnsigned(relay({ actions: [{ type: "start_run" }] }))).toBe(true);
     expect(checkUnsignedRule(relay({ actions: [{ type: "start_run" }] }))).toHaveLength(1);
   });
 
   test("acts when it gives, takes, mails or creates a person by address, and not else", () => {
     for (const type of ACTIONS) {
       const acting = ACTING.includes(type);
-      expect(actsUnsigned(relay({ actions: [type.examples[0] as JsonObject] }))).toBe(acting);
+      expect(barsUnsigned(relay({ actions: [type.examples[0] as JsonObject] }))).toBe(acting);
     }
-    expect(actsUnsigned(relay({ map: { person_email: "email" } }))).toBe(true);
+    expect(barsUnsigned(relay({ map: { person_email: "email" } }))).toBe(true);
   });
 });
 
