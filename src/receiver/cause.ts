@@ -27,8 +27,8 @@ interface RefusedReceipt {
   headers: HeaderList;
   /** When a call of this relay last verified; null: never. */
   acceptedAt: number | null;
-  /** Takes the whole cause; `solved`: it names what has to be otherwise. */
-  tell(cause: string, solved: boolean): void;
+  /** Takes the whole cause, and whether it names what has to be otherwise, or at least since when; null: neither. */
+  tell(cause: string, names: "difference" | "since" | null): void;
 }
 
 interface CauseDeps {
@@ -91,10 +91,11 @@ export class CauseFinder {
       const unsolved = unmatched && difference.changes === null;
       const changed = unsolved ? await store.read((tx) => findLastChanges(tx, relay)) : null;
       const history = changed === null ? "" : tellHistory(acceptedAt, changed);
-      tell(`${cause}${tellDifference(difference, unmatched)}${history}`, difference.changes !== null);
+      const names = difference.changes !== null ? "difference" : history === "" ? null : "since";
+      tell(`${cause}${tellDifference(difference, unmatched)}${history}`, names);
     } catch (error) {
       log.warn("the cause of a refused call could not be looked into", { relay: relay.name, error });
-      tell(cause, false);
+      tell(cause, null);
     }
   }
 }

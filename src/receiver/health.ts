@@ -44,8 +44,8 @@ interface Health {
   row: HealthRow;
   refusedSinceMonotonicMs: number;
   refusedAtMonotonicMs: number;
-  /** Why one of those calls was refused, as it was found by looking into it. */
-  found: string | null;
+  /** Why one of those calls was refused, as it was found by looking into it; `solved`: it names what has to be otherwise. */
+  found: { cause: string; solved: boolean } | null;
   /** As the database has it. */
   storedAcceptedAt: number | null;
 }
@@ -142,14 +142,15 @@ export class ReceiverHealth {
     if (monotonicMs - health.refusedSinceMonotonicMs < MIN_RUN_MS || row.refusedCount < MIN_RUN_CALLS) return;
     if (this.stands(relay, "relay_refusing")) return;
     const why =
-      health.found === null ? `the last one because ${cause}` : `one of them because ${health.found}`;
+      health.found === null ? `the last one because ${cause}` : `one of them because ${health.found.cause}`;
     this.raise(relay, "relay_refusing", tellRefusing(relay.name, refusedSince, row.refusedCount, why));
   }
 
-  /** Why a call was refused was found by looking into it. */
-  find(relay: LiveRelay, cause: string): void {
+  /** Why a call was refused was found by looking into it; what says more is kept. */
+  find(relay: LiveRelay, cause: string, solved: boolean): void {
     const health = this.#of(relay.id);
-    if (health.row.refusedSince !== null) health.found = cause;
+    if (health.row.refusedSince === null || (health.found?.solved === true && !solved)) return;
+    health.found = { cause, solved };
   }
 
   /** Raises the problem unless it stands. `alerted`: the owner was told by another alert, so this one is only shown. */

@@ -223,8 +223,8 @@ export class Receiver {
     const { url: receiverUrl, bodies: kinds } = by.relay.receiver;
     const headers = new Headers(request.headers);
     const call = receiveCall({ headers, body, kinds, search, receiverUrl, nowMs });
-    const tell = (cause: string, solved: boolean): void => {
-      if (solved) this.#health.find(by.relay, cause);
+    const tell = (cause: string, names: "difference" | "since" | null): void => {
+      if (names !== null) this.#health.find(by.relay, cause, names === "difference");
       note(cause);
     };
     const acceptedAt = this.#health.acceptedAt(by.relay);

@@ -23,8 +23,8 @@ describe("a server tells by itself, with the cause", () => {
 ${told}`);
   });
 
-  test("of 39 staged failures, at least 104 of 117", () => {
+  test("of 39 staged failures, at least 105 of 117", () => {
     expect(scores.size).toBe(39);
-    expect([...scores.values()].reduce((sum, score) => sum + score, 0)).toBeGreaterThanOrEqual(104);
+    expect([...scores.values()].reduce((sum, score) => sum + score, 0)).toBeGreaterThanOrEqual(105);
   });
 });

@@ -61,7 +61,6 @@ export const STAGED_CALLS: readonly StagedFailure[] = [
   },
   {
     name: "rotated at the provider",
-    score: 2,
     async stage(stand) {
       await stand.relay();
       await stand.call({ id: "first" });
@@ -159,7 +158,6 @@ export const STAGED_CALLS: readonly StagedFailure[] = [
   },
   {
     name: "reused event id",
-    score: 2,
     async stage(stand) {
       await stand.relay({ map: { event_id: "account", event_type: "type", amount: "amount" } });
       await stand.call({ account: "acme", amount: 1 });
@@ -181,7 +179,6 @@ export const STAGED_CALLS: readonly StagedFailure[] = [
   },
   {
     name: "everything ignored for a day",
-    score: 2,
     async stage(stand) {
       await stand.relay({ when: { event_type: "order.piad" } });
       for (let sent = 0; sent < 5; sent++) {
@@ -194,7 +191,6 @@ export const STAGED_CALLS: readonly StagedFailure[] = [
   },
   {
     name: "capped",
-    score: 2,
     async stage(stand) {
       await stand.relay();
       for (let sent = 0; sent < 30; sent++) await stand.call({ id: `a${sent}` });
@@ -206,7 +202,6 @@ export const STAGED_CALLS: readonly StagedFailure[] = [
   },
   {
     name: "sender stopped",
-    score: 2,
     async stage(stand) {
       await stand.relay();
       for (let sent = 0; sent < 10; sent++) {
@@ -220,7 +215,6 @@ export const STAGED_CALLS: readonly StagedFailure[] = [
   },
   {
     name: "never called",
-    score: 1,
     async stage(stand) {
       await stand.relay();
       await stand.leap(25 * HOUR);
@@ -230,7 +224,6 @@ export const STAGED_CALLS: readonly StagedFailure[] = [
   },
   {
     name: "unnamed proxy",
-    score: 2,
     async stage(stand) {
       await stand.relay();
       for (let sent = 0; sent < 40; sent++) {

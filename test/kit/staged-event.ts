@@ -31,7 +31,6 @@ export const STAGED_EVENTS: readonly StagedFailure[] = [
   },
   {
     name: "nobody found",
-    score: 2,
     async stage(stand) {
       await stand.relay({ map: OF_PERSON, actions: [{ type: "grant_credits", amount: 5 }] });
       for (let sent = 0; sent < 4; sent++) {
@@ -66,7 +65,6 @@ export const STAGED_EVENTS: readonly StagedFailure[] = [
   },
   {
     name: "called URL down",
-    score: 2,
     async stage(stand) {
       stand.caller.reply = () => BROKEN;
       await stand.relay({ actions: [CALLS] });
@@ -90,7 +88,6 @@ export const STAGED_EVENTS: readonly StagedFailure[] = [
   },
   {
     name: "empty ref",
-    score: 2,
     async stage(stand) {
       await stand.change("PUT", "/products/lamp", {});
       await stand.relay({
@@ -118,14 +115,12 @@ export const STAGED_EVENTS: readonly StagedFailure[] = [
   },
   {
     name: "mail settings missing",
-    score: 2,
     stage: (stand) => mailing(stand, { sends: true }),
     where: ["log", "problem", "alert"],
     cause: /sender domain|sender_domain_required/,
   },
   {
     name: "sender domain unverified",
-    score: 2,
     async stage(stand) {
       await stand.running.api("PUT", "/sender-domain", { domain: "shop.example" });
       await mailing(stand, { sends: true });
