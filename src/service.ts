@@ -27,6 +27,7 @@ import { Receiver } from "./receiver/receive.ts";
 import { LiveRelays, type Snapshot } from "./relay/live-relay.ts";
 import { Runner } from "./runner/runner.ts";
 import { Scheduler } from "./schedule/schedule.ts";
+import { tellSchedules } from "./schedule/schedule-word.ts";
 import type { Sealer } from "./secret/seal.ts";
 import { makeSigninLink, openData } from "./startup/open-data.ts";
 import { makeReadyCheck, startWithRoom, stopListening } from "./startup/readiness.ts";
@@ -118,6 +119,7 @@ async function startOnce(
   const onReload = (snapshot: Snapshot, before: Snapshot | null): void => {
     for (const relayId of before === null ? [] : snapshot.listReleased(before)) runner.wake(relayId);
     if (snapshot.hasSchedule) scheduler.refresh();
+    void tellSchedules({ store, clock, log, local, teller }, snapshot, before);
   };
   const relays = new LiveRelays({
     store,

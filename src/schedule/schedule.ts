@@ -143,7 +143,7 @@ interface ScheduledBeside {
 type ScheduledRelay = RowOf<typeof SCHEDULED> & ScheduledBeside;
 
 /** The mark of every relay that ticks when it is due, by relay id: milliseconds since the epoch. */
-async function listMarks(tx: Reader): Promise<Map<string, number>> {
+export async function listMarks(tx: Reader): Promise<Map<string, number>> {
   const rows = await tx.all<{ id: string; mark: number }>(
     "SELECT id, active_since AS mark FROM relay WHERE state = 'active'",
   );

@@ -54,6 +54,11 @@ export interface ToldRun extends Where {
   nextAttemptAtMs: number | null;
 }
 
+/** When a schedule ticks next, and why not sooner. */
+interface ToldSchedule extends Where {
+  message: string;
+}
+
 /** A problem that begins to stand, or does not stand any more. */
 export interface ToldProblem extends Omit<Where, "relayName"> {
   code: string;
@@ -120,6 +125,14 @@ export class Teller {
     const next =
       nextAttemptAtMs === null ? ENDS[state] : `tried again ${sayWhen(nextAttemptAtMs, clock.now())}`;
     terminal.print(INDENT + plain(`${code} · ${why} · ${next} · ${terminal.program} events show ${eventId}`));
+  }
+
+  tellSchedule(schedule: ToldSchedule): void {
+    const { log, terminal } = this.#deps;
+    const { relayName, message } = schedule;
+    if (terminal === null)
+      log.info("a schedule waits for its tick", { ...fieldsOf(schedule), why: cut(message) });
+    else terminal.print(`TICK  · ${plain(`${relayName} · ${cut(message)}`)}`);
   }
 
   tellProblem({ appId, environmentName, code, target, message, now }: ToldProblem): void {
@@ -193,9 +206,9 @@ function fieldsOf({ appId, environmentName, relayName }: Where) {
 function sayWhen(atMs: number, nowMs: number): string {
   const inMs = Math.max(0, atMs - nowMs);
   const [count, unit] =
-    inMs >= HOUR_MS
+    inMs >= HOUR_MS - MINUTE_MS
       ? [Math.round(inMs / HOUR_MS), "hour"]
-      : inMs >= MINUTE_MS
+      : inMs >= MINUTE_MS - 1_000
         ? [Math.round(inMs / MINUTE_MS), "minute"]
         : [Math.round(inMs / 1_000), "second"];
   return `at ${toIso(atMs).slice(11, 19)} UTC, in ${count} ${unit}${count === 1 ? "" : "s"}`;

@@ -84,7 +84,7 @@ const rows: Row[] = [
   },
   {
     rule: "a duplicate, with the first event",
-    change: () => running.hook("orders", signedCall({ id: "a" })),
+    change: () => running.hook("orders", signedCall({ id: "a", amount: 2 })),
     call: () => running.hook("orders", signedCall({ id: "a", amount: 1 })),
     terminal: [
       /^RELAY · orders · receiver · 1 action · ok$/,
@@ -136,7 +136,10 @@ const rows: Row[] = [
     rule: "a call to a relay of another trigger",
     change: () => save({ name: "nightly", ...SCHEDULE, actions: [{ type: "write_record", collection: "orders", data: { order: "x" } }] }, null),
     call: () => running.hook("nightly", BARE),
-    terminal: ["CALL  · nightly · 404 unknown_receiver · the relay of this name waits for a clock and receives no calls"],
+    terminal: [
+      /^TICK {2}· nightly · The next tick is at /,
+      "CALL  · nightly · 404 unknown_receiver · the relay of this name waits for a clock and receives no calls",
+    ],
     log: [{ message: "a call named no receiver", name: "nightly", cause: "the relay of this name waits for a clock and receives no calls" }],
   },
   {
@@ -186,6 +189,41 @@ const rows: Row[] = [
     log: [{ message: "an event ended without running", ...where, code: "person_not_found" }],
   },
 ];
+
+const NIGHTLY = {
+  name: "nightly",
+  trigger: { kind: "schedule", every: "1d", at: "09:00" },
+  actions: [{ type: "write_record", collection: "orders", data: { order: "x" } }],
+};
+const MID_PERIOD =
+  "The next tick is at 2026-01-16T09:00:00.000Z: the period that began at 2026-01-15T09:00:00.000Z has none, because the schedule was made, changed or resumed after that, at 2026-01-15T12:00:00.000Z";
+const PAUSED = /The relay is paused: ticks are not recorded/;
+
+describe("a schedule's next tick is told when it is made, and when it is paused", () => {
+  test("in the terminal of local development", async () => {
+    await start("local");
+    await makeCollection();
+    await save(NIGHTLY, null);
+    await settle();
+    await running.api("POST", "/relays/nightly/pause", {}, "local");
+    await settle();
+    expect(running.lines).toEqual([`TICK  · nightly · ${MID_PERIOD}`, expect.stringMatching(PAUSED)]);
+    await running.restart();
+    await settle();
+    expect(running.lines.slice(2)).toEqual([expect.stringMatching(PAUSED)]);
+  });
+
+  test("in a server's log, not again at its start", async () => {
+    await start("server");
+    await makeCollection();
+    await save(NIGHTLY, null);
+    await settle();
+    await running.restart();
+    await settle();
+    const told = running.logged.map((line) => JSON.parse(line)).filter(({ message }) => message === "a schedule waits for its tick");
+    expect(told).toMatchObject([{ level: "info", app: "app_test", environment: "development", relay: "nightly", why: MID_PERIOD }]);
+  });
+});
 
 describe("is told in the terminal of local development", () => {
   test.each(rows.map((row) => [row.rule, row] as const))("%s", async (_rule, { definition, change, call, terminal }) => {
