@@ -212,6 +212,7 @@ async function startOnce(
     log,
     sealer,
     receiver,
+    relays,
     metrics,
     signinCap: new SigninCap(clock),
     bodies: new BodyRoom(clock),

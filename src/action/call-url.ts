@@ -8,7 +8,7 @@
  * Source: the specification's "Outbound" and "Outbound call body".
  */
 import { type Static, Type } from "typebox";
-import { writeJson } from "../ground/json.ts";
+import { parseJson, writeJson } from "../ground/json.ts";
 import { failForNow } from "../ground/outcome.ts";
 import type { Problem } from "../ground/refusal.ts";
 import { checkCallUrl, MAX_CALL_URL_CHARS } from "../outbound/call-target.ts";
@@ -64,6 +64,8 @@ export const callUrl: SendingAction<CallUrl, CallPlan, CallOutcome> = {
   send(plan, run, ports) {
     return ports.caller.call({ ...plan, local: run.local });
   },
+
+  preview: ({ url, body }) => ({ url, notice: parseJson(body) }),
 
   async settle(_tx, _plan, sent) {
     return judgeCall(sent);

@@ -135,6 +135,8 @@ export interface SendingAction<Action = unknown, Plan = unknown, Sent = unknown>
     run: ActionRun,
   ): Promise<{ plan: Plan; mark?: Json } | { outcome: ActionOutcome }>;
   send(plan: Plan, run: ActionRun, ports: ActionPorts): Promise<Sent>;
+  /** What would leave the house, for who looks before anything does; no secret is in it. */
+  preview(plan: Plan): Json;
   settle(tx: Writer, plan: Plan, sent: Sent, run: ActionRun): Promise<ActionOutcome>;
   /**
    * For `repeats: false`: what became of what an earlier attempt intended and nobody wrote the end of. Its outcome where it may have left;

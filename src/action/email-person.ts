@@ -134,6 +134,8 @@ export const emailPerson: SendingAction<EmailPerson, OutgoingMail, MailOutcome> 
 
   send: (plan, _run, ports) => ports.mailer.send(plan),
 
+  preview: ({ from, to, subject, text }) => ({ from, to, subject, text }),
+
   async settle(tx, plan, sent, run) {
     await finishEmail(tx, plan.emailId, endOf(sent), run.nowMs);
     const after = { email: plan.emailId, from: plan.from, to: plan.to, subject: plan.subject };

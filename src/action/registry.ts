@@ -53,6 +53,8 @@ export interface BoundAction {
 export interface Intended {
   /** Kept with the intent, for `conclude`. */
   mark: Json | undefined;
+  /** What would leave; no secret is in it. */
+  preview(): Json;
   /** Sends it, and answers how its end is recorded. */
   send(ports: ActionPorts): Promise<(tx: Writer) => Promise<ActionOutcome>>;
 }
@@ -84,6 +86,7 @@ function bind<Action>(type: ActionType<Action>, action: Action): BoundAction {
       const { plan, mark } = intended;
       return {
         mark,
+        preview: () => type.preview(plan),
         async send(ports) {
           const sent = await type.send(plan, run, ports);
           return (later) => type.settle(later, plan, sent, run);

@@ -7,6 +7,7 @@ import { readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { FINAL_STATES } from "../event/event.ts";
 import { findEventView } from "../event/view.ts";
+import { makeSampleEvent, type SampleEvent } from "../explain/sample-event.ts";
 import { sleep } from "../ground/clock.ts";
 import { isJsonObject, type Json, parseJson, writeJson } from "../ground/json.ts";
 import { errorCode } from "../outbound/connect.ts";
@@ -26,7 +27,6 @@ import {
   withStore,
 } from "./data-directory.ts";
 import { docsOf, toRefusalCode, writeCodeLine } from "./refusal-words.ts";
-import { makeSampleEvent, type SampleEvent } from "./sample-event.ts";
 import {
   BASE_URL,
   DATA_DIR,

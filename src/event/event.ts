@@ -128,6 +128,20 @@ export async function findEventSeq(tx: Reader, environmentId: number, id: string
   return found?.seq ?? null;
 }
 
+/** The event with this id in this environment as a run would take it, whatever its state; null: there is none. */
+export async function findEventToRun(
+  tx: Reader,
+  environmentId: number,
+  id: string,
+): Promise<EventToRun | null> {
+  const seq = await findEventSeq(tx, environmentId, id);
+  const stored = await tx.get<Pick<EventToRun, "relayName" | "warnings" | "chosen">>(
+    `SELECT ${EVENT_TO_RUN.columns}, ${RELAY_NAME}, warnings, chosen FROM event WHERE seq = ?1`,
+    seq,
+  );
+  return stored === null ? null : { ...EVENT_TO_RUN.read(stored), id };
+}
+
 /** What every road to an event that is not there is refused with. */
 export function refuseUnknownEvent(id: string): Refusal {
   return new Refusal(

@@ -9,6 +9,7 @@ import type { Mailer } from "../mail/mailer.ts";
 import type { TxtResolver } from "../mail/sender-domain.ts";
 import type { Metrics } from "../metric/metrics.ts";
 import type { Receiver } from "../receiver/receive.ts";
+import type { LiveRelays } from "../relay/live-relay.ts";
 import type { Sealer } from "../secret/seal.ts";
 import type { Store } from "../store/port.ts";
 import type { BodyRoom } from "./body.ts";
@@ -27,6 +28,7 @@ export interface HttpDeps {
   /** For mail sent by hand. */
   mailer: Mailer;
   receiver: Receiver;
+  relays: LiveRelays;
   sealer: Sealer;
   /** DNS, for verifying a sender domain. */
   resolveTxt: TxtResolver;

@@ -1,5 +1,7 @@
 /** Relays: the list, making, saving, pausing, deleting, their secrets, looking at a definition without saving it, and templates to start from. */
 import { type Static, Type } from "typebox";
+import { explainRelay } from "../explain/explain.ts";
+import { explainInput, explanationView } from "../explain/step.ts";
 import { MAX_SECRET_OVERLAP_SECONDS } from "../ground/limit.ts";
 import { makePage, readPageRequest } from "../ground/page.ts";
 import { fields, orNull, pageOf, pageQuery, time, warningView } from "../ground/schema.ts";
@@ -159,6 +161,18 @@ export const relayRoutes = [
     summary: "Mints a new signing secret; the next notice is signed with it.",
     answer: Type.Object({ signingSecret: Type.String() }),
     write: (tx, call) => rotateSigningSecret(tx, relayContext(call), call.params.name),
+  }),
+  environmentRoute({
+    method: "POST",
+    path: "/relays/:name/explain",
+    summary:
+      "Tells step by step what the relay would do with a call, a record, a stored event or an example, with no effect: nothing is written, mailed or called.",
+    body: explainInput,
+    answer: Type.Object({ explanation: explanationView }),
+    async handle({ deps, environmentId, params, body }) {
+      const { limits } = deps.config;
+      return { explanation: await explainRelay({ ...deps, limits }, environmentId, params.name, body) };
+    },
   }),
   openRoute({
     method: "GET",

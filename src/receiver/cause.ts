@@ -102,7 +102,8 @@ export class CauseFinder {
 
 const words = new Intl.ListFormat("en-GB", { type: "conjunction" });
 
-function tellDifference(
+/** What was found, to follow the plain cause; "" where nothing was. */
+export function tellDifference(
   { changes, secondsOff, near, missing, carriesProof }: Difference,
   unmatched: boolean,
 ): string {

@@ -4,7 +4,7 @@
  */
 import type { Sealer } from "../secret/seal.ts";
 import type { Reader } from "../store/port.ts";
-import type { SecretAtHand } from "../verify/difference.ts";
+import type { SecretAtHand } from "../verify/refused-call.ts";
 import type { LiveRelay } from "./live-relay.ts";
 import { processorSecretContext, type RelayRow, receiverSecretContext, relayTarget } from "./relay.ts";
 

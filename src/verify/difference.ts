@@ -4,42 +4,21 @@
  * value or body is in what it tells. It stops at no fit, so that its work says nothing, and at a bound of work.
  */
 import { timingSafeEqual } from "node:crypto";
-import { scalarText } from "../ground/json.ts";
 import { MAX_TOLERANCE_SECONDS } from "../ground/limit.ts";
 import { decodeText } from "../ground/text.ts";
-import { parsePath } from "../template/template.ts";
 import {
   boundHeaders,
   type CarriedSignature,
-  type CarriedTimestamp,
   findNearNames,
   findSignatures,
-  findTimestamps,
   findTokens,
-  type HeaderList,
   type Place,
   placeOf,
 } from "./carried.ts";
-import type { ReceivedCall, VerifyFields } from "./contract.ts";
 import { type Fit, listChanges, listTokenChanges, type Reading, type Way, wayOf } from "./fit.ts";
-import { computeHmac, type HmacHash, preparePublicKey } from "./proof.ts";
-import { joinFormParams, readBodyField, refuseManyFields } from "./received-call.ts";
-import { type Guess, guessSignedTexts, MAX_REWRITTEN_BYTES } from "./signed-guess.ts";
-
-/** A secret that may have been used. */
-export interface SecretAtHand {
-  text: string;
-  isPublicKey: boolean;
-  /** What it is called, completing "it verifies with …"; null: it is the one that the relay verifies with. */
-  called: string | null;
-}
-
-interface RefusedCall {
-  verify: VerifyFields;
-  call: ReceivedCall;
-  headers: HeaderList;
-  secrets: readonly SecretAtHand[];
-}
+import { computeHmac, preparePublicKey } from "./proof.ts";
+import { HASHES, makeGuessing, type RefusedCall, readText, type SecretAtHand } from "./refused-call.ts";
+import { type Guess, guessSignedTexts } from "./signed-guess.ts";
 
 export interface Difference {
   /** What has to be otherwise for the call to verify, one phrase each; none: nothing but what it was refused for. null: nothing fits. */
@@ -148,12 +127,6 @@ function isSame(one: string, other: string): boolean {
   return left.length === right.length && timingSafeEqual(left, right);
 }
 
-const HASHES: ReadonlyMap<number, HmacHash> = new Map([
-  [20, "sha1"],
-  [32, "sha256"],
-  [64, "sha512"],
-]);
-
 async function findFits(refused: RefusedCall, way: Way, effort: Effort) {
   const { headers, secrets, call } = refused;
   const { signatureField, timestampField, tokenField } = way.fields;
@@ -241,45 +214,4 @@ function readKeys(text: string): { reading: Reading; key: string | Uint8Array }[
     add("hex", decodeText(text, "hex"));
   }
   return keys;
-}
-
-function makeGuessing({ call, headers }: RefusedCall, way: Way) {
-  const { tokenField } = way.fields;
-  const readsBody = tokenField !== undefined || call.body.byteLength <= MAX_REWRITTEN_BYTES;
-  const isForm = call.isForm() && refuseManyFields(call.body) === null;
-  const parsed = readsBody || isForm ? call.parsed() : null;
-  const form = parsed?.ok ? parsed.form : null;
-  const token = tokenField === undefined ? null : readText(call, tokenField);
-  return {
-    own: way.payload,
-    headers,
-    timestamps: listTimestamps(call, headers, way),
-    body: call.body,
-    params: form === null ? null : joinFormParams(form),
-    token: token === null ? null : Buffer.from(token),
-    json: parsed?.ok && parsed.form === null ? parsed.value : undefined,
-    receiverUrl: call.receiverUrl,
-    search: call.search,
-  };
-}
-
-/** The relay's own timestamp first, whatever its digits; then what else could be one. */
-function listTimestamps(call: ReceivedCall, headers: HeaderList, { fields }: Way): CarriedTimestamp[] {
-  const { timestampField, timestampHeader } = fields;
-  const own: CarriedTimestamp[] = [];
-  const add = (place: Place, digits: string | null): void => {
-    if (digits !== null && /^\d{1,13}$/.test(digits)) own.push({ place, digits });
-  };
-  if (timestampField !== undefined)
-    add(placeOf(null, { field: timestampField }), readText(call, timestampField));
-  if (timestampHeader !== undefined) add(placeOf(timestampHeader), call.header(timestampHeader));
-  const all = [...own, ...findTimestamps(headers, fields.timestampKey ?? null)];
-  const keyOf = ({ place: at, digits: text }: CarriedTimestamp) =>
-    `${at.header?.toLowerCase()} ${at.field} ${at.key} ${text}`;
-  return [...new Map(all.map((one) => [keyOf(one), one])).values()];
-}
-
-function readText(call: ReceivedCall, field: string): string | null {
-  const path = parsePath(field);
-  return path === null ? null : scalarText(readBodyField(call.parsed(), path));
 }

@@ -129,6 +129,14 @@ const WORST: Record<string, Worst> = {
   "DELETE {E}/relays/:name": (turn) => [{ method: "DELETE", path: `${E}/relays/gone${turn}` }],
   "POST {E}/relays/:name/pause": send("POST", `${E}/relays/busy1/pause`, {}),
   "POST {E}/relays/:name/resume": send("POST", `${E}/relays/busy1/resume`, {}),
+  "POST {E}/relays/:name/explain": send(
+    "POST",
+    `${E}/relays/busy1/explain`,
+    { body: `{"items":[${"[],".repeat(80_000)}1]}` },
+    { body: `{"text":"${"c".repeat(250_000)}"}`, headers: { "x-signature": "0".repeat(64) } },
+    { body: "x=1&".repeat(900), contentType: "application/x-www-form-urlencoded" },
+    no(404, { event: long.slice(0, 90) }),
+  ),
   "PUT {E}/relays/:name/secret": refused(400, "PUT", `${E}/relays/busy1/secret`, {
     value: "x".repeat(MB - 100),
   }),

@@ -16,6 +16,7 @@ const FLOORS: readonly (readonly string[])[] = [
   ["relay"],
   ["event", "sync"],
   ["receiver", "schedule", "capture", "runner", "backup", "doctor", "metric", "caretaker"],
+  ["explain"],
   ["http", "cli"],
   ["startup"],
   ["service.ts"],

@@ -4,9 +4,9 @@
  */
 import { randomBytes } from "node:crypto";
 import { type Json, type JsonObject, writeJson } from "../ground/json.ts";
+import { Refusal } from "../ground/refusal.ts";
 import { showChoices, showText } from "../ground/shape.ts";
 import type { ReceiverTrigger } from "../trigger/receiver.ts";
-import { CommandFailure } from "./command.ts";
 
 export interface SampleEvent {
   body: Uint8Array;
@@ -20,7 +20,7 @@ const IDS = /(^|_)(id|ref|order|payment|invoice|charge|transaction|number)$/i;
 const MAX_LIST = 20;
 const MAX_SHOWN_CHOICES = 4;
 
-/** `person`: what the person key shall hold; null: a sample. Fails where no body can satisfy `when`. */
+/** `person`: what the person key shall hold; null: a sample. Refuses with `invalid_definition` where no body can satisfy `when`. */
 export function makeSampleEvent(trigger: ReceiverTrigger, person: string | null): SampleEvent {
   const wanted = readWanted(trigger);
   const values = Object.keys(trigger.map).map((name): [path: string, value: Json] => {
@@ -68,7 +68,7 @@ function readWanted({ map, when = {} }: ReceiverTrigger): Map<string, string> {
     const other = byPath.get(path);
     const both = other === undefined ? choices : other.filter((one) => choices.includes(one));
     if (both.length === 0) {
-      throw new CommandFailure(
+      throw new Refusal(
         "invalid_definition",
         `No event can match: \`when\` wants ${path} to be both ${sayChoices(other ?? [])} and ${sayChoices(choices)}.`,
       );

@@ -1,0 +1,144 @@
+/**
+ * What a relay would do with a call, a record change or a tick, step by step and with no effect: the code that does it runs in a transaction
+ * of which nothing stays, and nothing leaves the house. It is given a body, a stored event, or nothing, and then makes an example.
+ */
+
+import { findEventToRun } from "../event/event.ts";
+import { makeWholePayload } from "../event/insert.ts";
+import { toIso } from "../ground/clock.ts";
+import { type Json, parseJson, writeJson } from "../ground/json.ts";
+import { Refusal } from "../ground/refusal.ts";
+import { findPerson } from "../people/person.ts";
+import type { LiveRelay, ReceiverRelay } from "../relay/live-relay.ts";
+import { type Rehearsal, rehearse } from "../runner/rehearse.ts";
+import type { Store, Writer } from "../store/port.ts";
+import { receiveGiven, takeEvent } from "./given-call.ts";
+import { writeChange } from "./given-record.ts";
+import { type ExplainDeps, type Occurrence, writeEvent } from "./occurrence.ts";
+import { type Asked, type Explanation, Steps } from "./step.ts";
+
+/** Refuses with `not_found` and `invalid_input`. */
+export async function explainRelay(
+  deps: ExplainDeps,
+  environmentId: number,
+  name: string,
+  asked: Asked,
+): Promise<Explanation> {
+  const { relays } = await deps.relays.current();
+  const relay = relays.find((one) => one.environmentId === environmentId && one.name === name);
+  if (relay === undefined)
+    throw new Refusal("not_found", "There is no relay with this name in this environment.");
+  const { trigger } = relay.definition;
+  const steps = new Steps();
+  const from =
+    asked.event !== undefined ? "event" : (asked.body ?? asked.record) !== undefined ? "body" : "sample";
+  const occurrence = await makeOccurrence(deps, relay, asked, steps);
+  const { all, warnings } = await undone(deps.store, async (tx) => {
+    const later = steps.fork();
+    return { all: later, warnings: await rehearseOccurrence(tx, deps, relay, occurrence, later) };
+  });
+  const end = all.end("Every action would be done.");
+  return { relay: name, trigger: trigger.kind, from, ...end, steps: all.list, warnings };
+}
+
+async function makeOccurrence(
+  deps: ExplainDeps,
+  relay: LiveRelay,
+  asked: Asked,
+  steps: Steps,
+): Promise<Occurrence> {
+  const { trigger } = relay.definition;
+  if (asked.event !== undefined) return await takeEvent(deps, relay, asked.event, steps);
+  if (trigger.kind === "receiver" && relay.receiver !== null)
+    return await receiveGiven(deps, relay as ReceiverRelay, trigger, asked, steps);
+  const nowMs = deps.clock.now();
+  if (trigger.kind === "data_change")
+    return { write: (tx, later) => writeChange(tx, relay, trigger, asked, later, nowMs) };
+  const periodStart = toIso(nowMs);
+  return {
+    write: (tx) => writeEvent(tx, relay, makeWholePayload({ tick: { periodStart } }), nowMs),
+  };
+}
+
+async function rehearseOccurrence(
+  tx: Writer,
+  { clock, limits, log }: ExplainDeps,
+  relay: LiveRelay,
+  occurrence: Occurrence,
+  steps: Steps,
+): Promise<string[]> {
+  const nowMs = clock.now();
+  const id = "eventId" in occurrence ? occurrence.eventId : await occurrence.write(tx, steps);
+  const event = await findEventToRun(tx, relay.environmentId, id);
+  if (event === null) throw new Error("The event that was written is not there.");
+  if (relay.waiting)
+    steps.stop(
+      "waiting",
+      "wait",
+      "Its relay is paused or its environment on hold: the event waits and runs when that ends.",
+    );
+  const rehearsal = await rehearse(tx, event, relay, nowMs, { limits, log });
+  await explainPerson(tx, steps, relay, rehearsal, nowMs);
+  for (const [index, { type, rendered, sends, result }] of rehearsal.actions.entries()) {
+    const detail: Json = {
+      index,
+      type,
+      rendered,
+      sends,
+      result: parseJson(writeJson((result ?? null) as Json)),
+    };
+    const why = result?.message === undefined ? "" : `: ${result.message}`;
+    if (result === null) steps.unknown("action", `${type} would not be come to.`, detail);
+    else if (result.outcome === "failed")
+      steps.stop("action", "fail", `${type} would fail with ${result.code}${why}`, detail);
+    else steps.ok("action", `${type} would be ${result.outcome}${why || "."}`, detail);
+  }
+  return rehearsal.warnings;
+}
+
+async function explainPerson(
+  tx: Writer,
+  steps: Steps,
+  { environmentId }: LiveRelay,
+  { notRun, end, personId }: Rehearsal,
+  nowMs: number,
+): Promise<void> {
+  if (notRun !== null && notRun.outcome === "failed") {
+    steps.stop("person", "fail", notRun.message, { code: notRun.code });
+    return;
+  }
+  if (end.outcome === "not_run") {
+    steps.stop("person", "fail", `The event would end without running: ${end.reason}.`, { code: end.reason });
+    return;
+  }
+  const person = personId === null ? null : await findPerson(tx, environmentId, personId);
+  if (person === null) steps.ok("person", "The event is about no person.");
+  else {
+    const isNew = person.createdAt === nowMs;
+    const message = isNew
+      ? "The person does not exist yet and would be made, as invited."
+      : "The person exists.";
+    const { id, email, status } = person;
+    steps.ok("person", message, isNew ? { email, status } : { id, email, status });
+  }
+}
+
+class Undone extends Error {
+  readonly result: unknown;
+  constructor(result: unknown) {
+    super("undone");
+    this.result = result;
+  }
+}
+
+/** Runs `work` in a transaction of which nothing stays. */
+async function undone<Result>(store: Store, work: (tx: Writer) => Promise<Result>): Promise<Result> {
+  try {
+    return await store.write<never>("relay", async (tx) => {
+      throw new Undone(await work(tx));
+    });
+  } catch (error) {
+    if (error instanceof Undone) return error.result as Result;
+    throw error;
+  }
+}

@@ -1,0 +1,142 @@
+/** A receiver's call as it is given, or a stored event's: what is read of it by the relay's map and `when`, and whether it came before. */
+import { findDuplicate, keyOfBody, keyOfEventId, makeReceiverPayload } from "../event/insert.ts";
+import { findEventView } from "../event/view.ts";
+import { isJsonObject, type Json, type JsonObject, parseJson, writeJson } from "../ground/json.ts";
+import { Refusal } from "../ground/refusal.ts";
+import { tellIgnored } from "../receiver/call.ts";
+import { matchesWhen, readEventId, readMap } from "../relay/live-receiver.ts";
+import type { LiveRelay, ReceiverRelay } from "../relay/live-relay.ts";
+import { listSecretsAtHand } from "../relay/secret-at-hand.ts";
+import type { Writer } from "../store/port.ts";
+import { turnLoop } from "../store/walk.ts";
+import type { ReceiverTrigger } from "../trigger/receiver.ts";
+import { type ExplainDeps, type Occurrence, writeEvent } from "./occurrence.ts";
+import { makeSampleEvent } from "./sample-event.ts";
+import { explainSignature, type GivenCall } from "./signature.ts";
+import type { Asked, Steps } from "./step.ts";
+
+/** A stored event, read by the map and `when` as they are now. */
+export async function takeEvent(
+  deps: ExplainDeps,
+  relay: LiveRelay,
+  id: string,
+  steps: Steps,
+): Promise<Occurrence> {
+  const event = await deps.store.read((tx) => findEventView(tx, relay.environmentId, id));
+  if (event === null || event.relay.name !== relay.name)
+    throw new Refusal("not_found", `There is no event ${id} of this relay; events are kept for 30 days.`);
+  if (!isJsonObject(event.payload))
+    throw new Refusal("invalid_input", "event is one whose payload was removed: choose another.");
+  const { event: body = null, mapped } = event.payload;
+  if (relay.receiver !== null && isJsonObject(mapped)) {
+    const read = event.truncated ? mapped : readMap(relay.receiver.map, { value: body, form: null });
+    explainReading(steps, relay as ReceiverRelay, read, { accepted: true });
+  }
+  return { eventId: id };
+}
+
+export async function receiveGiven(
+  deps: ExplainDeps,
+  relay: ReceiverRelay,
+  trigger: ReceiverTrigger,
+  asked: Asked,
+  steps: Steps,
+): Promise<Occurrence> {
+  const nowMs = deps.clock.now();
+  const secrets = await deps.store.read((tx) => listSecretsAtHand(tx, deps.sealer, relay));
+  const { headers = null, search = "" } = asked;
+  const given: GivenCall = { ...readGivenBody(trigger, asked), headers, search };
+  const question = { relay, verify: trigger.verify, secrets, given, nowMs, turn: turnLoop };
+  const { call, senderEventId } = await explainSignature(steps, question);
+  await turnLoop();
+  const parsed = call.parsed();
+  if (!parsed.ok) {
+    steps.stop("map", "refuse", parsed.message);
+    throw new Refusal("invalid_input", `body cannot be read: ${parsed.message}`);
+  }
+  const mapped = readMap(relay.receiver.map, parsed);
+  explainReading(steps, relay, mapped, { accepted: false });
+  const eventId = readEventId(mapped) ?? senderEventId;
+  const text = parsed.form === null ? new TextDecoder().decode(call.body) : writeJson(parsed.value);
+  return {
+    async write(tx, later) {
+      await explainDedupe(tx, later, relay, { eventId, mapped, body: call.body, nowMs });
+      return await writeEvent(tx, relay, makeReceiverPayload(text, mapped), nowMs, parsed);
+    },
+  };
+}
+
+function readGivenBody(
+  trigger: ReceiverTrigger,
+  { body, contentType, person }: Asked,
+): Omit<GivenCall, "headers" | "search"> {
+  if (body === undefined) return makeSampleEvent(trigger, person ?? null);
+  const isJson = /^\s*[[{]/.test(body.slice(0, 100));
+  const likely = isJson ? "application/json" : "application/x-www-form-urlencoded";
+  return { body: Buffer.from(body), contentType: contentType ?? likely };
+}
+
+/** The steps map and `when`. `accepted`: the event was stored, and `when` is not asked again. */
+function explainReading(
+  steps: Steps,
+  { receiver, definition }: ReceiverRelay,
+  mapped: JsonObject,
+  { accepted }: { accepted: boolean },
+): void {
+  const names = receiver.map.map(([name, { text: path }]) => {
+    const found = Object.hasOwn(mapped, name);
+    return { name, path, found, value: found ? (mapped[name] ?? null) : null };
+  });
+  const lost = names.filter(({ found }) => !found).map(({ name, path }) => `${name} (${path})`);
+  const told =
+    lost.length === 0
+      ? "Every name of map names something."
+      : `These names of map name nothing: ${lost.join(", ")}.`;
+  steps.ok("map", told, names);
+  if (definition.trigger.kind !== "receiver" || receiver.when === null) return;
+  const mismatch = matchesWhen(receiver.when, mapped);
+  const wanted: Json = parseJson(writeJson({ ...receiver.when } as JsonObject));
+  if (mismatch === null) steps.ok("when", "when matches.", wanted);
+  else if (accepted)
+    steps.unknown(
+      "when",
+      `${tellIgnored(mismatch)}; the event was accepted, and when is not asked again.`,
+      wanted,
+    );
+  else steps.stop("when", "ignore", `The call is ignored: ${tellIgnored(mismatch)}.`, wanted);
+}
+
+async function explainDedupe(
+  tx: Writer,
+  steps: Steps,
+  { environmentId, name, receiver }: ReceiverRelay,
+  {
+    eventId,
+    mapped,
+    body,
+    nowMs,
+  }: { eventId: string | null; mapped: JsonObject; body: Uint8Array; nowMs: number },
+): Promise<void> {
+  const key =
+    eventId === null
+      ? keyOfBody(environmentId, name, body, nowMs)
+      : keyOfEventId(environmentId, name, eventId);
+  const first = (await findDuplicate(tx, key))?.id ?? null;
+  const by =
+    eventId === null
+      ? "its body, within the UTC day"
+      : readEventId(mapped) === null
+        ? "the id in the sender's header"
+        : "event_id";
+  const names = receiver.map.some(([one]) => one === "event_id");
+  const lost = names && readEventId(mapped) === null ? " event_id names nothing that can be an id." : "";
+  if (first === null)
+    steps.ok("event_id", `It is a new event, told from others by ${by}.${lost}`, { eventId });
+  else
+    steps.stop(
+      "event_id",
+      "duplicate",
+      `It is a duplicate of ${first}, told by ${by}: nothing would run.${lost}`,
+      { eventId, first },
+    );
+}

@@ -1,0 +1,66 @@
+/** A record change as it is given, or an example of one, written through the same door as the app's. */
+import { makeChangePayload } from "../capture/change.ts";
+import type { Json } from "../ground/json.ts";
+import { Refusal } from "../ground/refusal.ts";
+import { findPerson, findPersonByEmail } from "../people/person.ts";
+import { requireCollection } from "../records/collection.ts";
+import type { CollectionKind } from "../records/collection-definition.ts";
+import { viewRecord, writeRecordIn } from "../records/record.ts";
+import type { LiveRelay } from "../relay/live-relay.ts";
+import type { Reader, Writer } from "../store/port.ts";
+import { type DataChangeTrigger, matchesWhere } from "../trigger/data-change.ts";
+import { writeEvent } from "./occurrence.ts";
+import { makeSampleRecord } from "./sample-record.ts";
+import type { Asked, Steps } from "./step.ts";
+
+export async function writeChange(
+  tx: Writer,
+  relay: LiveRelay,
+  { collection: name, on, where }: DataChangeTrigger,
+  asked: Asked,
+  steps: Steps,
+  nowMs: number,
+): Promise<string> {
+  const { environmentId } = relay;
+  const collection = await requireCollection(tx, environmentId, name);
+  const data = asked.record === undefined ? makeSampleRecord(collection, where) : (asked.record as Json);
+  const about = asked.person === undefined ? null : await requireSomebody(tx, environmentId, asked.person);
+  const people = placePerson(collection.kind, about);
+  const record = viewRecord(
+    await writeRecordIn(tx, collection, { environmentId, data, ...people, by: "explain", nowMs }),
+  );
+  const change = asked.change ?? on[0] ?? "created";
+  if (!on.includes(change))
+    steps.stop(
+      "where",
+      "ignore",
+      `A record that is ${change} is not among what the relay watches: ${on.join(", ")}.`,
+    );
+  else if (matchesWhere(where, record.data))
+    steps.ok("where", `The record matches${where === undefined ? "" : " where"}.`, { ...where });
+  else steps.stop("where", "ignore", "The record does not match where, so no event is made.", { ...where });
+  const payload = makeChangePayload(record, change === "created" ? null : record);
+  return await writeEvent(tx, relay, payload, nowMs);
+}
+
+/** Whose an example record is, as its collection's kind needs it. */
+function placePerson(
+  kind: CollectionKind,
+  personId: string | null,
+): { ownerId: string | null; recipientId: string | null } {
+  if (kind === "addressed") return { ownerId: null, recipientId: personId };
+  return kind === "direct"
+    ? { ownerId: personId, recipientId: personId }
+    : { ownerId: personId, recipientId: null };
+}
+
+/** The id of the person with this id or address. Refuses with `invalid_input`. */
+async function requireSomebody(tx: Reader, environmentId: number, sought: string): Promise<string> {
+  const found =
+    (await findPerson(tx, environmentId, sought)) ?? (await findPersonByEmail(tx, environmentId, sought));
+  if (found !== null) return found.id;
+  throw new Refusal(
+    "invalid_input",
+    "person is nobody here: give the id or address of a person of this environment.",
+  );
+}

@@ -1,0 +1,119 @@
+/**
+ * Whether a call would verify, step by step: where the relay finds its parts, the text that is signed, the verdict and the first difference. A
+ * call that is given by its body alone is signed as the sender would with the relay's own secret. It shows no secret and no signature.
+ */
+import type { Json } from "../ground/json.ts";
+import { cutUtf8, utf8Bytes } from "../ground/text.ts";
+import { tellDifference } from "../receiver/cause.ts";
+import { explainToOwner } from "../receiver/refusal.ts";
+import type { ReceiverRelay } from "../relay/live-relay.ts";
+import type { ReceivedCall, VerifyFields } from "../verify/contract.ts";
+import { findDifference } from "../verify/difference.ts";
+import { receiveCall } from "../verify/received-call.ts";
+import { readProof, type SecretAtHand } from "../verify/refused-call.ts";
+import { bindScheme } from "../verify/registry.ts";
+import type { Steps } from "./step.ts";
+
+const MAX_SHOWN_BYTES = 4 * 1024;
+
+/** A call as it is explained; `headers` null: the sender's are not known. */
+export interface GivenCall {
+  body: Uint8Array;
+  contentType: string;
+  headers: Record<string, string> | null;
+  search: string;
+}
+
+interface SignatureQuestion {
+  relay: ReceiverRelay;
+  verify: VerifyFields;
+  secrets: readonly SecretAtHand[];
+  given: GivenCall;
+  nowMs: number;
+  turn: () => Promise<void>;
+}
+
+/** Adds the steps; answers the call as it was looked at, and the verdict's own event id. */
+export async function explainSignature(
+  steps: Steps,
+  { relay, verify, secrets, given, nowMs, turn }: SignatureQuestion,
+): Promise<{ call: ReceivedCall; senderEventId: string | null }> {
+  const { url: receiverUrl, bodies: kinds, verifier } = relay.receiver;
+  const signed = given.headers === null ? signHere(verify, secrets, given, receiverUrl, nowMs) : null;
+  const headers = new Headers({ "content-type": given.contentType, ...(given.headers ?? signed?.headers) });
+  const { body, search } = { ...given, ...signed };
+  const call = receiveCall({ headers, body, kinds, search, receiverUrl, nowMs });
+  const isSignedHere = signed !== null;
+  if (given.headers === null && !isSignedHere) {
+    steps.unknown("signature", cannotSign(relay, secrets));
+    return { call, senderEventId: null };
+  }
+  const refused = { verify, call, headers: [...headers], secrets };
+  const proof = readProof(refused);
+  const parts = [
+    ...proof.signatures.map(({ place, encoding, bytes }) => ({
+      part: "signature",
+      ...nameOf(place),
+      form: `${encoding}, ${bytes.length} bytes`,
+    })),
+    ...proof.timestamps.map(({ place, digits }) => ({ part: "timestamp", ...nameOf(place), digits })),
+  ];
+  if (proof.signed !== null) {
+    const found =
+      parts.length === 0
+        ? "None of the parts that the relay looks for was found."
+        : "The parts that were found.";
+    steps.ok("parts", found, parts);
+    const text = `${proof.signed.text.head}${Buffer.from(proof.signed.text.tail).toString("utf8")}`;
+    const shown = cutUtf8(text, MAX_SHOWN_BYTES);
+    steps.ok("signed_text", `The text that is signed: \`${proof.signed.payload}\`.`, {
+      signedPayload: proof.signed.payload,
+      text: shown,
+      bytes: utf8Bytes(text),
+      cut: shown.length < text.length,
+    });
+  }
+  if (verifier === null) {
+    const { cause, code } = explainToOwner(relay, null);
+    steps.stop("signature", "refuse", `The call is refused with ${code}: ${cause}.`);
+    return { call, senderEventId: null };
+  }
+  const verdict = verifier.verify(call);
+  if (verdict.verified) {
+    const by = isSignedHere
+      ? "It verifies, signed here as the sender would with the relay's own secret."
+      : "It verifies.";
+    steps.ok("signature", by);
+    return { call, senderEventId: verdict.senderEventId };
+  }
+  const { code, cause, unmatched = false } = verdict;
+  const difference = code === "bad_signature" ? await findDifference(refused, turn) : null;
+  const more = difference === null ? "" : tellDifference(difference, unmatched);
+  const changes: Json = difference?.changes === null || difference === null ? null : [...difference.changes];
+  steps.stop("signature", "refuse", `The call is refused with ${code}: ${cause}${more}.`, { code, changes });
+  return { call, senderEventId: null };
+}
+
+function nameOf({ header, field, key }: { header: string | null; field: string | null; key: string | null }) {
+  return header === null ? { field: field ?? "" } : { header, ...(key === null ? {} : { key }) };
+}
+
+function signHere(
+  verify: VerifyFields,
+  secrets: readonly SecretAtHand[],
+  { body, contentType }: GivenCall,
+  receiverUrl: string,
+  nowMs: number,
+) {
+  const own = secrets.find(({ called }) => called === null);
+  const scheme = bindScheme(verify);
+  if (own === undefined || own.isPublicKey || scheme === null) return null;
+  return scheme.sign(own.text, { body, contentType, receiverUrl, nowMs });
+}
+
+function cannotSign(relay: ReceiverRelay, secrets: readonly SecretAtHand[]): string {
+  const keyed = secrets.some(({ called, isPublicKey }) => called === null && isPublicKey);
+  if (keyed)
+    return "The relay checks the sender's public key, and only the sender can sign: give the call's headers to see whether it verifies.";
+  return `Nothing can be signed here: ${explainToOwner(relay, null).cause}.`;
+}

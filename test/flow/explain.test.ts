@@ -1,0 +1,218 @@
+/** What a relay would do, step by step, with no effect: over the API, on a whole database that is the same before and after. */
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { createHmac } from "node:crypto";
+import { HOOK_SECRET, makeOrders, receiverDefinition, saveRelay, signedCall, writeOrder } from "../kit/relay-definition.ts";
+import { type RunningService, startRunningService } from "../kit/running-service.ts";
+
+const PERSON_MAP = { event_id: "id", event_type: "type", amount: "amount", person_email: "email" };
+const GRANT = { type: "grant_access", entitlement: "access:members", reason: "Order {{mapped.event_id}}" };
+const MAIL = { type: "email_person", subject: "Thanks {{person.email}}", text: "Order {{mapped.event_id}}" };
+const CALL = { type: "call_url", url: "https://example.test/notice" };
+const EVENT = { id: "ord_1", type: "paid", amount: 4200, email: "ada@example.com" };
+
+interface Step {
+  step: string;
+  outcome: string;
+  reached: boolean;
+  message: string;
+  // biome-ignore lint/suspicious/noExplicitAny: a detail has a shape of its step
+  detail: any;
+}
+
+let running: RunningService;
+let called: number;
+
+beforeEach(async () => {
+  called = 0;
+  running = await startRunningService({
+    environments: ["development", "production"],
+    ports: {
+      caller: {
+        call: async () => {
+          called += 1;
+          return { kind: "answered", ok: true, status: 200, body: "" };
+        },
+        warmUp: async () => undefined,
+        close: async () => undefined,
+      } as never,
+    },
+  });
+  await makeOrders(running);
+  expect((await running.api("PUT", "/access/members", { title: "Members" })).status).toBeLessThan(300);
+});
+
+afterEach(async () => {
+  await running[Symbol.asyncDispose]();
+});
+
+/** Every row of every table, as text. */
+async function wholeDatabase(): Promise<string> {
+  const tables = await running.rows<{ name: string }>("SELECT name FROM sqlite_master WHERE type = 'table' ORDER BY name");
+  const all: Record<string, unknown> = {};
+  for (const { name } of tables) all[name] = await running.rows(`SELECT * FROM "${name}"`);
+  return JSON.stringify(all, (_key, value) => (typeof value === "bigint" ? `${value}n` : value));
+}
+
+async function explain(name: string, asked: object = {}) {
+  const before = await wholeDatabase();
+  const { status, body } = await running.api("POST", `/relays/${name}/explain`, asked);
+  expect(await wholeDatabase()).toBe(before);
+  expect(called).toBe(0);
+  if (status !== 200) throw new Error(JSON.stringify(body));
+  const { steps, ...explanation } = body.explanation as { steps: Step[]; would: string; message: string; from: string; warnings: string[] };
+  const told = steps.map(({ step, outcome, reached }) => `${step} ${outcome}${reached ? "" : " (not reached)"}`);
+  const step = (wanted: string, at = 0): Step => steps.filter((one) => one.step === wanted)[at] as Step;
+  return { ...explanation, told, step, text: JSON.stringify(body) };
+}
+
+async function saveBare(definition: object): Promise<void> {
+  expect((await running.api("POST", "/relays", { definition })).status).toBe(201);
+}
+
+describe("a receiver's call", () => {
+  test("given by its body alone is signed as the sender would, and every step is shown", async () => {
+    await saveRelay(running, receiverDefinition({ map: PERSON_MAP, when: { event_type: "paid" }, actions: [writeOrder, GRANT, CALL] }));
+    const got = await explain("orders", { body: JSON.stringify(EVENT) });
+    expect(got).toMatchObject({ from: "body", would: "run", message: "Every action would be done.", warnings: [] });
+    expect(got.told).toEqual([
+      "parts ok",
+      "signed_text ok",
+      "signature ok",
+      "map ok",
+      "when ok",
+      "event_id ok",
+      "person ok",
+      "action ok",
+      "action ok",
+      "action ok",
+    ]);
+    expect(got.step("parts").detail).toEqual([{ part: "signature", header: "x-signature", form: "hex, 32 bytes" }]);
+    expect(got.step("signed_text").detail).toMatchObject({ signedPayload: "{body}", text: JSON.stringify(EVENT), cut: false });
+    expect(got.step("map").detail).toContainEqual({ name: "amount", path: "amount", found: true, value: 4200 });
+    expect(got.step("person")).toMatchObject({
+      message: "The person does not exist yet and would be made, as invited.",
+      detail: { email: "ada@example.com" },
+    });
+    expect(got.step("action", 0).detail).toMatchObject({ rendered: { data: { order: "ord_1", amount: "4200" } }, result: { outcome: "done" } });
+    expect(got.step("action", 1).detail).toMatchObject({ rendered: { reason: "Order ord_1" } });
+    expect(got.step("action", 2).detail.sends).toMatchObject({
+      url: CALL.url,
+      notice: { trigger: "receiver", person: { email: "ada@example.com" } },
+    });
+    expect(got.text).not.toContain(HOOK_SECRET);
+    expect(got.text).not.toContain(createHmac("sha256", HOOK_SECRET).update(JSON.stringify(EVENT)).digest("hex"));
+  });
+
+  const rows: [string, Parameters<typeof receiverDefinition>[0], object, string, RegExp, string][] = [
+    [
+      "headers that do not verify name the difference, and what would follow is shown as not reached",
+      {},
+      { body: "{}", headers: { "X-Signature": createHmac("sha256", HOOK_SECRET).update("{}").digest("base64") } },
+      "refuse",
+      /^The call is refused with bad_signature: .*it verifies with encoding `base64`\.$/,
+      "signature stops",
+    ],
+    [
+      "when that does not match",
+      { when: { event_type: "paid" } },
+      { body: '{"id":"a","type":"open"}' },
+      "ignore",
+      /^The call is ignored: when\.event_type must be "paid" and the call says "open"\.$/,
+      "when stops",
+    ],
+    [
+      "nobody found",
+      { map: { event_id: "id", person_id: "who" }, actions: [GRANT] },
+      { body: '{"id":"a","who":"per_none"}' },
+      "fail",
+      /^person_id resolved to nobody, so no action ran\.$/,
+      "person stops",
+    ],
+    [
+      "a collection that is not there",
+      { actions: [{ type: "write_record", collection: "nowhere", data: {} }, writeOrder] },
+      { body: '{"id":"a"}' },
+      "fail",
+      /^write_record would fail with collection_missing: /,
+      "action stops",
+    ],
+    [
+      "no sender domain",
+      { map: PERSON_MAP, actions: [MAIL] },
+      { body: JSON.stringify(EVENT) },
+      "fail",
+      /^email_person would fail with s(ends_off|ender_domain_required): /,
+      "action stops",
+    ],
+  ];
+  test.each(rows)("%s", async (_words, definition, asked, would, message, told) => {
+    await saveRelay(running, receiverDefinition(definition));
+    const got = await explain("orders", asked);
+    expect(got.would).toBe(would);
+    expect(got.message).toMatch(message);
+    expect(got.told).toContain(told);
+  });
+
+  test("a path that names nothing is told, in map and as the run's warning", async () => {
+    await saveRelay(running, receiverDefinition({}));
+    const got = await explain("orders", { body: '{"id":"a"}' });
+    expect(got.step("map").message).toBe("These names of map name nothing: event_type (type), amount (amount).");
+    expect(got.warnings).toEqual(["{{mapped.amount}} names nothing in this event and was left empty."]);
+  });
+
+  test("a duplicate, a paused relay, an example, and a stored event", async () => {
+    await saveRelay(running, receiverDefinition({}));
+    const { eventId } = (await running.hook("orders", signedCall({ id: "a", amount: 1 }))).body;
+    await running.drain();
+    const again = await explain("orders", { body: '{"id":"a"}' });
+    expect(again).toMatchObject({ would: "duplicate", message: `It is a duplicate of ${eventId}, told by event_id: nothing would run.` });
+    const stored = await explain("orders", { event: eventId });
+    expect(stored).toMatchObject({ from: "event", would: "run" });
+    expect(stored.step("action").detail.result).toMatchObject({ outcome: "skipped" });
+    expect(await explain("orders")).toMatchObject({ from: "sample", would: "run" });
+    await running.api("POST", "/relays/orders/pause");
+    expect(await explain("orders")).toMatchObject({ would: "wait" });
+  });
+});
+
+describe("what has no call", () => {
+  test("a tick", async () => {
+    const definition = {
+      name: "daily",
+      trigger: { kind: "schedule", every: "1d" },
+      actions: [{ ...writeOrder, data: { order: "{{tick.periodStart}}" } }],
+    };
+    await saveBare(definition);
+    const got = await explain("daily");
+    expect(got).toMatchObject({ would: "run", from: "sample" });
+    expect(got.step("action").detail.rendered.data).toEqual({ order: "2026-01-15T12:00:00.000Z" });
+  });
+
+  test("a record, made up or given, and one that where leaves out", async () => {
+    await running.api("POST", "/collections", {
+      name: "notes",
+      kind: "shared",
+      fields: { state: { type: "text", required: true }, n: { type: "number" } },
+    });
+    const trigger = { kind: "data_change", collection: "notes", on: ["created"], where: { state: "paid" } };
+    await saveBare({ name: "noted", trigger, actions: [{ ...writeOrder, data: { order: "{{record.data.state}}" } }] });
+    expect((await explain("noted")).step("action").detail.rendered.data).toEqual({ order: "paid" });
+    expect(await explain("noted", { record: { state: "open" } })).toMatchObject({
+      would: "ignore",
+      message: "The record does not match where, so no event is made.",
+    });
+    expect(await explain("noted", { change: "deleted" })).toMatchObject({ would: "ignore" });
+    const broken = await running.api("POST", "/relays/noted/explain", { record: { n: "x" } });
+    expect(broken).toMatchObject({ status: 400, body: { code: "data_invalid" } });
+  });
+});
+
+test("what is not there, or no body, is refused and leaves nothing", async () => {
+  await saveRelay(running, receiverDefinition({}));
+  const before = await wholeDatabase();
+  expect((await running.api("POST", "/relays/none/explain", {})).status).toBe(404);
+  expect((await running.api("POST", "/relays/orders/explain", { event: "evt_none" })).status).toBe(404);
+  expect((await running.api("POST", "/relays/orders/explain", { body: "{broken" })).status).toBe(400);
+  expect((await running.api("POST", "/relays/orders/explain", { bdy: "" })).status).toBe(400);
+  expect(await wholeDatabase()).toBe(before);
+});
