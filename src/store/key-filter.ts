@@ -34,27 +34,31 @@ export class KeyFilter {
 
   /** The key is a whole number of 52 bits. */
   add(key: number): void {
-    const [block, first, step] = this.#spread(key);
+    const block = this.#blockOf(key);
     for (let turn = 0; turn < BITS_OF_A_KEY; turn++) {
-      const bit = (first + turn * step) & 511;
+      const bit = bitOf(key, turn);
       const at = block + (bit >>> 5);
       this.#words[at] = (this.#words[at] ?? 0) | (1 << (bit & 31));
     }
   }
 
   mayHold(key: number): boolean {
-    const [block, first, step] = this.#spread(key);
+    const block = this.#blockOf(key);
     for (let turn = 0; turn < BITS_OF_A_KEY; turn++) {
-      const bit = (first + turn * step) & 511;
+      const bit = bitOf(key, turn);
       if (((this.#words[block + (bit >>> 5)] ?? 0) & (1 << (bit & 31))) === 0) return false;
     }
     return true;
   }
 
-  /** Its block by the last bits; where it begins in it, and in which odd steps it goes on, by the 17 before them. */
-  #spread(key: number): readonly [block: number, first: number, step: number] {
-    const low = key % 2 ** 32;
-    const high = Math.floor(key / 2 ** 32);
-    return [(low & (this.#blocks - 1)) * BLOCK_WORDS, (low >>> 23) | 0, ((high & 0xff) << 1) | 1];
+  /** Where its block begins, by the last bits. */
+  #blockOf(key: number): number {
+    return (key & (this.#blocks - 1)) * BLOCK_WORDS;
   }
+}
+
+/** In its block: where it begins by the nine bits before 2^32, and on in odd steps that the bits above it say. */
+function bitOf(key: number, turn: number): number {
+  const step = ((Math.floor(key / 2 ** 32) & 0xff) << 1) | 1;
+  return ((key >>> 23) + turn * step) & 511;
 }

@@ -157,12 +157,7 @@ export class KeyLog implements KeyMemory {
   /** The last statements of a transaction that kept keys: its row of the log, and a step of what is being frozen and deleted. */
   async write(): Promise<void> {
     if (this.#open.length === 0) return;
-    const pairs = new Float64Array(this.#open.length * 2);
-    this.#open.forEach(({ key, value }, at) => {
-      pairs[at * 2] = key;
-      pairs[at * 2 + 1] = value;
-    });
-    this.#wrote.row = await this.#writeRow(encodeNumbers(pairs));
+    this.#wrote.row = await this.#writeRow(encodeNumbers(this.#pairs()));
     if (this.#freeze !== null) this.#wrote.step = await writeFreezeStep(this.#connection, this.#freeze);
     if (this.#foldedId > 0) await this.#deleteFolded();
   }
@@ -174,7 +169,7 @@ export class KeyLog implements KeyMemory {
     this.#filters = 0;
     if (gone !== undefined) this.#runs = this.#runs.filter((run) => run !== gone);
     if (row === undefined) return;
-    for (const { key, value } of this.#open) this.#recent.add(key, value);
+    this.#recent.add(this.#pairs());
     this.#open = [];
     this.#openByKey.clear();
     this.#lastId += 1;
@@ -185,6 +180,16 @@ export class KeyLog implements KeyMemory {
     this.#recent = new KeyTable();
     // What comes now is not of that run.
     this.#lastBytes = MIN_ROW_BYTES;
+  }
+
+  /** What the transaction kept: keys and their numbers by turns. */
+  #pairs(): Float64Array {
+    const pairs = new Float64Array(this.#open.length * 2);
+    this.#open.forEach(({ key, value }, at) => {
+      pairs[at * 2] = key;
+      pairs[at * 2 + 1] = value;
+    });
+    return pairs;
   }
 
   #stepFreeze(freeze: Freeze<KeyTable>, step: "part" | "whole" | "again"): void {
@@ -221,7 +226,7 @@ export class KeyLog implements KeyMemory {
       const row = await this.#connection.get<{ id: number; keys: Uint8Array }>(sql, this.#lastId);
       if (row === null) return false;
       const pairs = decodeNumbers(row.keys);
-      for (let at = 0; at < pairs.length; at += 2) this.#recent.add(pairs[at] ?? 0, pairs[at + 1] ?? 0);
+      this.#recent.add(pairs);
       this.#lastId = row.id;
       this.#lastBytes = row.keys.length;
       bytes += row.keys.length;

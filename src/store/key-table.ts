@@ -25,19 +25,18 @@ export class KeyTable {
     return this.#greatest;
   }
 
-  /** `value` is above 0. */
-  add(key: number, value: number): void {
-    if (this.#size * 2 >= this.#keys.length) this.#grow();
-    this.#put(key, value);
-    this.#size += 1;
-    if (value > this.#greatest) this.#greatest = value;
+  /** Keys and their numbers, which are above 0, by turns. */
+  add(pairs: Float64Array): void {
+    this.#size += pairs.length / 2;
+    while (this.#size * 2 > this.#keys.length) this.#grow();
+    this.#greatest = Math.max(this.#greatest, put(pairs, this.#keys, this.#values));
   }
 
   /** The numbers that the key was kept for. */
   find(key: number): number[] {
     const found: number[] = [];
     const mask = this.#keys.length - 1;
-    for (let at = placeOf(key, mask); this.#values[at] !== 0; at = (at + 1) & mask) {
+    for (let at = key & mask; this.#values[at] !== 0; at = (at + 1) & mask) {
       if (this.#keys[at] === key) found.push(this.#values[at] ?? 0);
     }
     return found;
@@ -50,26 +49,36 @@ export class KeyTable {
     }
   }
 
-  #put(key: number, value: number): void {
-    const mask = this.#keys.length - 1;
-    let at = placeOf(key, mask);
-    while (this.#values[at] !== 0) at = (at + 1) & mask;
-    this.#keys[at] = key;
-    this.#values[at] = value;
-  }
-
   #grow(): void {
     const [keys, values] = [this.#keys, this.#values];
     this.#keys = new Float64Array(keys.length * 2);
     this.#values = new Float64Array(keys.length * 2);
+    const pairs = new Float64Array(keys.length * 2);
+    let kept = 0;
     for (let at = 0; at < keys.length; at++) {
-      const value = values[at] ?? 0;
-      if (value !== 0) this.#put(keys[at] ?? 0, value);
+      if (values[at] === 0) continue;
+      pairs[kept++] = keys[at] ?? 0;
+      pairs[kept++] = values[at] ?? 0;
     }
+    put(pairs.subarray(0, kept), this.#keys, this.#values);
   }
 }
 
-/** By the key's last 32 bits: its first ones say which piece of a run it is in. */
-function placeOf(key: number, mask: number): number {
-  return (key % 2 ** 32) & mask;
+/**
+ * Puts each key into the first free place from its own on, which its last bits say, as its first ones say which piece of a run it is in.
+ * Answers the greatest value. One loop over plain arrays, so that it is compiled soon after a start.
+ */
+function put(pairs: Float64Array, keys: Float64Array, values: Float64Array): number {
+  const mask = keys.length - 1;
+  let greatest = 0;
+  for (let from = 0; from < pairs.length; from += 2) {
+    const key = pairs[from] ?? 0;
+    const value = pairs[from + 1] ?? 0;
+    let at = key & mask;
+    while (values[at] !== 0) at = (at + 1) & mask;
+    keys[at] = key;
+    values[at] = value;
+    if (value > greatest) greatest = value;
+  }
+  return greatest;
 }
