@@ -18,7 +18,15 @@ import { isErasedPerson } from "../people/person-erase.ts";
 import { type Arrival, resolvePersonKey } from "../people/person-key.ts";
 import type { LiveRelay } from "../relay/live-relay.ts";
 import type { Writer } from "../store/port.ts";
-import { renderData, renderIdentifier, renderTemplate } from "../template/template.ts";
+import {
+  parsePath,
+  readField,
+  readPath,
+  renderData,
+  renderIdentifier,
+  renderTemplate,
+} from "../template/template.ts";
+import type { Trigger } from "../trigger/registry.ts";
 
 export const PERSON_CHANGED =
   "The event is about another person than at its attempt before: what was done then stays with that person and is not done again.";
@@ -117,7 +125,10 @@ function takePerson(person: { id: string; email: string | null; status: string }
 }
 
 interface RunContext {
-  relay: Pick<LiveRelay, "id" | "name" | "environmentId" | "appId" | "local" | "signingSecret">;
+  relay: Pick<
+    LiveRelay,
+    "id" | "name" | "environmentId" | "appId" | "local" | "signingSecret" | "definition"
+  >;
   event: Pick<EventToRun, "id" | "trigger" | "truncated" | "form">;
   /** As the event is mapped now. */
   payload: JsonObject;
@@ -135,7 +146,11 @@ export function makeActionRun({ relay, event, payload, person, ...context }: Run
   const form = event.form === true;
   const scope: JsonObject = { ...payload };
   if (person !== null) scope.person = { id: person.id, email: person.email };
-  const onMissing = (path: string): void => warn(tellMissing(path, truncated));
+  const onMissing = (path: string): void => {
+    const read = truncated ? null : findEmptyPath(relay.definition.trigger, payload, path, form);
+    const why = read === null ? "" : `: the map reads it from ${read}, where the event holds nothing`;
+    warn(tellMissing(path, truncated, why));
+  };
   return {
     environmentId: relay.environmentId,
     appId: relay.appId,
@@ -155,11 +170,26 @@ export function makeActionRun({ relay, event, payload, person, ...context }: Run
 }
 
 /** What was there and is cut away is not the same as what never was. */
-function tellMissing(path: string, truncated: boolean): string {
+function tellMissing(path: string, truncated: boolean, why: string): string {
   if (truncated && path.startsWith("event.")) {
     return `{{${path}}} can no longer be read and was left empty: the event is larger than 32 KB, so only its mapped values are kept; name the path in the map.`;
   }
-  return `{{${path}}} names nothing in this event and was left empty.`;
+  return `{{${path}}} names nothing in this event and was left empty${why}.`;
+}
+
+/** The path that the map reads a mapped value from, where the event's body holds nothing there; null otherwise. */
+function findEmptyPath(
+  trigger: Trigger,
+  { event = null }: JsonObject,
+  path: string,
+  form: boolean,
+): string | null {
+  const [root, name = ""] = path.split(".");
+  if (trigger.kind !== "receiver" || root !== "mapped" || !Object.hasOwn(trigger.map, name)) return null;
+  const read = parsePath(trigger.map[name] ?? "");
+  if (read === null) return null;
+  const found = form ? readField(event, read) : readPath(event, read);
+  return found === undefined || found === null ? read.text : null;
 }
 
 /** The steps of a later run, one an action. `run`: for what is settled. */

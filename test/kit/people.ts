@@ -82,8 +82,10 @@ export interface Occurrence {
 /** What an action is handed of a receiver's event, as the runner makes it; templates read the payload and the person. */
 function makeRun(environmentId: number, nowMs: number, person: PersonRow | null, occurrence: Occurrence): ActionRun {
   const { relay = "shop", event = "evt_test", payload = {}, local = false, limits = DEFAULT_LIMITS } = occurrence;
+  const trigger = { kind: "receiver" as const, verify: { scheme: "hooks" }, map: {} };
+  const definition = { name: relay, trigger, actions: [] };
   return makeActionRun({
-    relay: { id: `rly_${relay}`, name: relay, environmentId, appId: "app_test", local, signingSecret: null },
+    relay: { id: `rly_${relay}`, name: relay, environmentId, appId: "app_test", local, signingSecret: null, definition },
     event: { id: event, trigger: "receiver", truncated: false, form: false },
     payload,
     person,

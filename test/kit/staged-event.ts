@@ -27,7 +27,7 @@ export const STAGED_EVENTS: readonly StagedFailure[] = [
       await stand.pass(2_000);
     },
     where: ["log"],
-    cause: /mapped\.amount|data\.amuont/,
+    cause: /\{\{mapped\.amount\}\} names nothing in this event and was left empty: the map reads it from data\.amuont, where the event holds nothing/,
   },
   {
     name: "nobody found",
@@ -39,7 +39,7 @@ export const STAGED_EVENTS: readonly StagedFailure[] = [
       }
     },
     where: ["log", "problem", "alert"],
-    cause: /Every event of orders since .* found nobody|person_not_found/,
+    cause: /Every event of orders since .* found nobody|person_id resolved to nobody, so no action ran/,
   },
   {
     name: "paused",
@@ -111,13 +111,13 @@ export const STAGED_EVENTS: readonly StagedFailure[] = [
       await stand.pass(2_000);
     },
     where: ["log", "alert"],
-    cause: /person is suspended|person_suspended/,
+    cause: /The event's person is suspended, so no action ran: make the person active again/,
   },
   {
     name: "mail settings missing",
     stage: (stand) => mailing(stand, { sends: true }),
     where: ["log", "problem", "alert"],
-    cause: /sender domain|sender_domain_required/,
+    cause: /E-mail goes only from a verified sender domain, and this environment has none/,
   },
   {
     name: "sender domain unverified",
@@ -126,7 +126,7 @@ export const STAGED_EVENTS: readonly StagedFailure[] = [
       await mailing(stand, { sends: true });
     },
     where: ["log", "problem", "alert"],
-    cause: /sender domain|sender_domain_required/,
+    cause: /E-mail goes only from a verified sender domain, and this environment has none/,
   },
   {
     name: "changed trigger kind",
@@ -140,7 +140,7 @@ export const STAGED_EVENTS: readonly StagedFailure[] = [
       await stand.pass(2_000);
     },
     where: ["log"],
-    cause: /trigger_changed/,
+    cause: /The relay's trigger became another kind while the event waited/,
   },
   {
     name: "missed ticks",
@@ -152,7 +152,7 @@ export const STAGED_EVENTS: readonly StagedFailure[] = [
       await stand.pass(MINUTE);
     },
     where: ["log", "alert"],
-    cause: /ticks were missed|missed/,
+    cause: /ticks( of hourly)? were missed/,
   },
   {
     name: "disk full",
