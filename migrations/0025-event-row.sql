@@ -88,7 +88,6 @@ CREATE TABLE event (
   preview TEXT
 );
 
-CREATE INDEX event_of_environment ON event (environment_id, seq);
 CREATE INDEX event_of_relay ON event (name_key, seq);
 CREATE INDEX event_ready ON event (relay_key, seq) WHERE state = 'queued' AND next_attempt_at IS NULL;
 CREATE INDEX event_unfinished ON event (environment_id, state, seq) WHERE state IN ('queued', 'running');

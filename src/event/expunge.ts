@@ -12,6 +12,7 @@ import { type LookedAt, reach } from "../store/walk.ts";
 import { writeAudit } from "../watch/audit.ts";
 import { EVENT, findEventSeq, refuseUnknownEvent } from "./event.ts";
 import { type Expunged, readExpunged, readRecordPerson } from "./insert.ts";
+import { OF_ENVIRONMENT, oldestSpan } from "./span.ts";
 
 /** Runs that one step rewrites: ten called URLs that answered 4 KB are 40 KB a run. */
 const STEP_RUNS = 25;
@@ -138,18 +139,20 @@ export function readSweptEvent(tx: Reader, seq: number): Promise<SweptEvent | nu
 
 /** The next events after `seq`, as many as one step may read. */
 export async function readEvents(tx: Reader, environmentId: number, seq: number): Promise<SweptEvent[]> {
+  const span = await oldestSpan(tx, environmentId, seq, STEP_ROWS);
+  if (span === null) return [];
+  const here = `FROM event INDEXED BY event_of_relay WHERE ${OF_ENVIRONMENT.replace("?", "?1")} AND seq >= ?2`;
   const heads = await tx.all<LookedAt>(
     `SELECT seq AS key, octet_length(payload) + coalesce(octet_length(preview), 0)
-       + coalesce((SELECT sum(octet_length(results)) FROM run WHERE event_seq = event.seq), 0) AS cost FROM event
-     WHERE environment_id = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3`,
+       + coalesce((SELECT sum(octet_length(results)) FROM run WHERE event_seq = event.seq), 0) AS cost ${here} AND seq < ?3 ORDER BY seq`,
     environmentId,
-    seq,
-    STEP_ROWS,
+    span.from,
+    span.to,
   );
   const { floor: last } = reach(heads, STEP_ROWS);
   if (last === null) return [];
-  const sql = `SELECT ${EVENT_COLUMNS} FROM event WHERE environment_id = ?1 AND seq > ?2 AND seq <= ?3 ORDER BY seq`;
-  return await tx.all<SweptEvent>(sql, environmentId, seq, last);
+  const sql = `SELECT ${EVENT_COLUMNS} ${here} AND seq <= ?3 ORDER BY seq`;
+  return await tx.all<SweptEvent>(sql, environmentId, span.from, last);
 }
 
 /** Expunges an event about one of them; of any other that arrived before, writes the address over. */

@@ -10,6 +10,7 @@ import type { RowOf } from "../store/table.ts";
 import { endSeqUntil, firstSeqSince } from "../store/time-order.ts";
 import { type Condition, equals, type Walk, walkPage } from "../store/walk.ts";
 import { type EventState, type EventTrigger, findEventSeq } from "./event.ts";
+import { newestSpan, OF_ENVIRONMENT } from "./span.ts";
 import {
   type EventItem,
   SUMMARY,
@@ -51,7 +52,7 @@ export async function listEvents(
   if (nameKey === null) return { items: [], next: null };
   const named =
     filter.q !== undefined && isId("evt", filter.q) ? await findEventSeq(tx, environmentId, filter.q) : null;
-  const { index, led } = await planWalk(tx, environmentId, filter, nameKey);
+  const { index, led, span } = await planWalk(tx, environmentId, filter, nameKey);
   if (named !== null) led.push(equals("event.seq", named));
   const q = named === null ? filter.q : undefined;
   const walk: Walk = {
@@ -60,6 +61,7 @@ export async function listEvents(
     columns: `${SUMMARY.columnsOf("event")}, ${SUMMARY_BESIDE}, coalesce(json_array_length(event.warnings), 0) AS warnings`,
     key: "seq",
     led,
+    ...(span === undefined || named !== null ? {} : { span }),
     fits: [
       equals("event.name_key", nameKey),
       equals("event.state", filter.state),
@@ -94,30 +96,33 @@ export async function listEvents(
 async function planWalk(
   tx: Reader,
   environmentId: number,
-  filter: EventFilter,
+  { person, state, sinceMs, untilMs }: EventFilter,
   nameKey: number | undefined,
-): Promise<{ index: string; led: (Condition | undefined)[] }> {
-  const led = [equals("event.environment_id", environmentId)];
-  let index = "event_of_environment";
-  if (filter.person !== undefined) {
-    index = "event_of_person";
-    led.push(equals("event.person_id", filter.person));
-  } else if (filter.state === "failed" || filter.state === "dead") {
-    index = "event_unhappy";
-    led.push({ sql: "event.state IN ('failed', 'dead')", values: [] }, isState(filter.state));
-  } else if (filter.state === "queued" || filter.state === "running") {
-    index = "event_unfinished";
-    led.push({ sql: "event.state IN ('queued', 'running')", values: [] }, isState(filter.state));
-  } else if (nameKey !== undefined) {
-    index = "event_of_relay";
-    led.push(equals("event.name_key", nameKey));
+): Promise<Pick<Walk, "index" | "span"> & { led: (Condition | undefined)[] }> {
+  const above = sinceMs === undefined ? 0 : await firstSeqSince(tx, "event", sinceMs);
+  const below = untilMs === undefined ? Number.MAX_SAFE_INTEGER : await endSeqUntil(tx, "event", untilMs);
+  const times: Condition[] = [
+    ...(sinceMs === undefined ? [] : [{ sql: "event.seq >= ?", values: [above] }]),
+    ...(untilMs === undefined ? [] : [{ sql: "event.seq < ?", values: [below] }]),
+  ];
+  const here = equals("event.environment_id", environmentId);
+  if (person !== undefined)
+    return { index: "event_of_person", led: [equals("event.person_id", person), here, ...times] };
+  if (state === "failed" || state === "dead") {
+    const unhappy = { sql: "event.state IN ('failed', 'dead')", values: [] };
+    return { index: "event_unhappy", led: [here, unhappy, isState(state), ...times] };
   }
-  const { sinceMs, untilMs } = filter;
-  if (sinceMs !== undefined)
-    led.push({ sql: "event.seq >= ?", values: [await firstSeqSince(tx, "event", sinceMs)] });
-  if (untilMs !== undefined)
-    led.push({ sql: "event.seq < ?", values: [await endSeqUntil(tx, "event", untilMs)] });
-  return { index, led };
+  if (state === "queued" || state === "running") {
+    const unfinished = { sql: "event.state IN ('queued', 'running')", values: [] };
+    return { index: "event_unfinished", led: [here, unfinished, isState(state), ...times] };
+  }
+  const index = "event_of_relay";
+  if (nameKey !== undefined) return { index, led: [equals("event.name_key", nameKey), ...times] };
+  return {
+    index,
+    led: [{ sql: OF_ENVIRONMENT, values: [environmentId] }, ...times],
+    span: (before, most) => newestSpan(tx, environmentId, { above, below: Math.min(before, below) }, most),
+  };
 }
 
 /** Written out, so that the planner sees that the index's own condition holds. */

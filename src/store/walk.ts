@@ -44,6 +44,8 @@ export interface Walk {
   led: readonly (Condition | undefined)[];
   /** What is asked of each row that the index yields. */
   fits?: readonly (Condition | undefined)[];
+  /** Bounds a step by more than what leads: before this key at most so many rows lie from `from` on; null: no row is left. */
+  span?: (before: number, most: number) => Promise<{ from: number; ended: boolean } | null>;
   /** Bytes that it costs to look at a row, an expression. */
   cost?: string;
   /** Joined for the rows of the answer alone. */
@@ -70,11 +72,14 @@ export async function walkPage<Row, Item, More = unknown>(
   const from = `${table.name} INDEXED BY ${walk.index}`;
   const after = walk.key === "seq" ? readSeq(request.after) : request.after;
   const fits = (walk.fits ?? []).filter((one) => one !== undefined);
+  const most = fits.length === 0 ? limit + 1 : MAX_LOOKED_AT;
+  const span = await walk.span?.(Number(after ?? Number.MAX_SAFE_INTEGER), most);
+  if (span === null) return { items: [], next: null };
   const led = [
     ...walk.led.filter((one) => one !== undefined),
     ...(after === null ? [] : [{ sql: `${key} < ?`, values: [after] }]),
+    ...(span === undefined ? [] : [{ sql: `${key} >= ?`, values: [span.from] }]),
   ];
-  const most = fits.length === 0 ? limit + 1 : MAX_LOOKED_AT;
   // Where a row costs nothing to look at, only the last one is asked for: the others are counted in the index.
   const { cost } = walk;
   const looked = await tx.all<LookedAt>(
@@ -97,9 +102,9 @@ export async function walkPage<Row, Item, More = unknown>(
     (row) => row.walkKey,
     ({ walkKey: _, ...row }) => toItem(table.read(row) as Row & More),
   );
-  return page.next === null && !ended && floor !== null
-    ? { items: page.items, next: makeCursor(String(floor)) }
-    : page;
+  if (page.next !== null) return page;
+  const left = !ended && floor !== null ? floor : span?.ended === false ? span.from : null;
+  return { items: page.items, next: left === null ? null : makeCursor(String(left)) };
 }
 
 /** A row that a step might take: its key and what it costs. */

@@ -13,7 +13,7 @@ async function withEvents(api: ApiServer): Promise<void> {
   const environmentId = api.environments.development.id;
   await api.store.write("app", async (tx) => {
     const insert = async (id: string, environment: number, relay: string, state: string) => {
-      const { relayKey, nameKey } = await relayOf(tx, environment, `rly_${relay}`, relay);
+      const { relayKey, nameKey } = await relayOf(tx, environment, environment === environmentId ? `rly_${relay}` : `rly_other_${relay}`, relay);
       await tx.run(
         `INSERT INTO event (seq, environment_id, relay_key, name_key, trigger, state, payload, created_at)
          VALUES (?1, ?2, ?3, ?4, 'receiver', ?5, ?6, ?7)`,

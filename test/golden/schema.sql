@@ -270,8 +270,6 @@ CREATE TABLE event (
 
 CREATE UNIQUE INDEX event_former ON event (former_id) WHERE former_id IS NOT NULL;
 
-CREATE INDEX event_of_environment ON event (environment_id, seq);
-
 CREATE INDEX event_of_person ON event (person_id, seq) WHERE person_id IS NOT NULL;
 
 CREATE INDEX event_of_relay ON event (name_key, seq);

@@ -1,9 +1,12 @@
 /** The list of events and the view of one: every filter, pages that are complete and without repeats, times. */
 import { beforeEach, describe, expect, test } from "bun:test";
+import fc from "fast-check";
 import type { EventState, EventTrigger } from "../../src/event/event.ts";
 import { insertEvent, keyOfEventId, makeReceiverPayload } from "../../src/event/insert.ts";
 import { type EventFilter, listEvents } from "../../src/event/list.ts";
+import { newestSpan, oldestSpan } from "../../src/event/span.ts";
 import { type EventItem, findEventView } from "../../src/event/view.ts";
+import { readNumberedId } from "../../src/ground/id.ts";
 import { readPageRequest } from "../../src/ground/page.ts";
 import { relayOf } from "../kit/event-sql.ts";
 import { openFreshStore, refusalOf } from "../kit/fresh-store.ts";
@@ -196,6 +199,79 @@ describe("pages", () => {
   test("refuse a cursor that is not one of this list", async () => {
     const refusal = await refusalOf(() => list({}, "5", Buffer.from("abc").toString("base64url")));
     expect(refusal.code).toBe("invalid_input");
+  });
+});
+
+describe("an environment's events", () => {
+  /** Rows of one name each, at numbers of the test's own choice. */
+  async function place(rows: readonly { seq: number; environmentId: number; name: string }[]): Promise<void> {
+    await store.write("app", async (tx) => {
+      for (const { seq, environmentId, name } of rows) {
+        const { relayKey, nameKey } = await relayOf(tx, environmentId, `rly_${environmentId}_${name}`, name);
+        await tx.run(
+          `INSERT INTO event (seq, environment_id, relay_key, name_key, trigger, state, payload, created_at)
+           VALUES (?1, ?2, ?3, ?4, 'receiver', 'done', '{}', ?5)`,
+          seq,
+          environmentId,
+          relayKey,
+          nameKey,
+          START_MS + seq,
+        );
+      }
+    });
+  }
+
+  test("are found at once where they are few and far between those of another", async () => {
+    const far = [1, 40_000, 3_000_000, 3_000_001, 90_000_000];
+    await place(far.map((seq, at) => ({ seq, environmentId: here, name: `name-${at % 2}` })));
+    const busy = (from: number) => Array.from({ length: 1_500 }, (_, at) => ({ seq: from + at, environmentId: there, name: "busy" }));
+    await place([...busy(2), ...busy(2_000_000), ...busy(89_998_500), ...busy(90_000_001)]);
+    const seqs = (items: readonly EventItem[]) => items.map(({ id }) => readNumberedId("evt", id)?.seq);
+    const { items, pages } = await listAll({}, "5");
+    expect([seqs(items), pages]).toEqual([far.toReversed(), 1]);
+    expect(seqs((await listAll({ trigger: "receiver" }, "2")).items)).toEqual(far.toReversed());
+    expect((await listAll({ trigger: "schedule" })).items).toEqual([]);
+    const since = await list({ sinceMs: START_MS + 40_000, untilMs: START_MS + 90_000_000 });
+    expect([seqs(since.items), since.next]).toEqual([[3_000_001, 3_000_000, 40_000], null]);
+  });
+
+  test("against a model: spans hold some, not too many, and leave none between them out", async () => {
+    const row = fc.record({ gap: fc.oneof(fc.constant(1), fc.integer({ min: 1, max: 2_000 })), own: fc.boolean(), name: fc.nat({ max: 2 }) });
+    await fc.assert(
+      fc.asyncProperty(fc.array(row, { maxLength: 60 }), fc.integer({ min: 1, max: 9 }), async (drafts, most) => {
+        await store.write("app", (tx) => tx.run("DELETE FROM event"));
+        let seq = 0;
+        const rows = drafts.map(({ gap, own, name }) => {
+          seq += gap;
+          return { seq, environmentId: own ? here : there, name: `name-${name}` };
+        });
+        await place(rows);
+        const own = rows.filter(({ environmentId }) => environmentId === here).map((one) => one.seq);
+        const seen: number[] = [];
+        for (let below = Number.MAX_SAFE_INTEGER; ; ) {
+          const span = await store.read((tx) => newestSpan(tx, here, { above: 0, below }, most));
+          if (span === null) break;
+          const held = own.filter((one) => one >= span.from && one < span.to);
+          expect(held.length > 0 && held.length <= most).toBe(true);
+          seen.push(...held.toReversed());
+          if (span.ended) break;
+          below = span.from;
+        }
+        expect(seen).toEqual(own.toReversed());
+        seen.length = 0;
+        for (let after = 0; ; ) {
+          const span = await store.read((tx) => oldestSpan(tx, here, after, most));
+          if (span === null) break;
+          const held = own.filter((one) => one >= span.from && one < span.to);
+          expect(held.length > 0 && held.length <= most).toBe(true);
+          seen.push(...held);
+          if (span.ended) break;
+          after = span.to - 1;
+        }
+        expect(seen).toEqual(own);
+      }),
+      { numRuns: 40 },
+    );
   });
 });
 
