@@ -93,7 +93,10 @@ export const emailPerson: SendingAction<EmailPerson, OutgoingMail, MailOutcome> 
     const environment = await findEnvironmentById(tx, run.environmentId);
     if (environment === null || !readMailSettings(environment).sends) {
       return {
-        outcome: failForNow("sends_off", "The owner's sends switch is off: turn it on in the mail settings."),
+        outcome: failForNow(
+          "sends_off",
+          "The owner's sends switch is off: turn it on with relay settings set mail.sends on.",
+        ),
       };
     }
     const kind = action.kind ?? "event";
@@ -104,7 +107,7 @@ export const emailPerson: SendingAction<EmailPerson, OutgoingMail, MailOutcome> 
     const verified = await findSenderAddress(tx, run.environmentId, kind);
     if (verified === null && !run.local) {
       const message =
-        "E-mail goes only from a verified sender domain, and this environment has none: verify one in the mail settings.";
+        "E-mail goes only from a verified sender domain, and this environment has none: set one with relay domain set, then relay domain verify.";
       const outcome = { ...failForNow("sender_domain_required", message), alone: true as const };
       return { outcome };
     }

@@ -14,6 +14,8 @@ import { writeJson } from "../ground/json.ts";
 import { MAX_ACTIONS_PER_RELAY } from "../ground/limit.ts";
 import { MAX_PAGE_SIZE } from "../ground/page.ts";
 import { plain } from "../ground/text.ts";
+import { requirePersonNamed } from "../people/person.ts";
+import type { Store } from "../store/port.ts";
 import { readPage } from "../store/walk.ts";
 import { type Command, type Input, type Option, UsageError } from "./command.ts";
 import { JSON_OUTPUT, OF_ENVIRONMENT, readTime, withEnvironment } from "./data-directory.ts";
@@ -24,7 +26,7 @@ const EVENT_FILTERS: readonly Option[] = [
   { name: "relay", value: "<name>", help: "only this relay's" },
   { name: "state", value: "<state>", help: EVENT_STATES.join(", ") },
   { name: "trigger", value: "<kind>", help: EVENT_TRIGGERS.join(", ") },
-  { name: "person", value: "<person id>", help: "only this person's" },
+  { name: "person", value: "<address or id>", help: "only this person's; somebody unknown is an error" },
 ];
 
 /** Throws UsageError. */
@@ -38,6 +40,18 @@ function readEventFilter(input: Input): EventFilter {
     sinceMs: readTime(input, "since"),
     untilMs: readTime(input, "until"),
   };
+}
+
+/** The filter with the person's id, who was named by address or id. Refuses with `not_found`. */
+async function findFilteredPerson(
+  store: Store,
+  environmentId: number,
+  filter: EventFilter,
+): Promise<EventFilter> {
+  const { person } = filter;
+  if (person === undefined) return filter;
+  const { id } = await store.read((tx) => requirePersonNamed(tx, environmentId, person));
+  return { ...filter, person: id };
 }
 
 const DEFAULT_LIMIT = 20;
@@ -60,9 +74,15 @@ export const eventsList: Command = {
   async run(input, world) {
     const limit = input.number("limit", { from: 1, to: MAX_PAGE_SIZE }) ?? DEFAULT_LIMIT;
     const filter = readEventFilter(input);
-    const { items } = await withEnvironment(input, world, (store, { id }) =>
-      readPage(store, { limit, after: null }, (tx, part) => listEvents(tx, id, filter, part), EVERY_STEP),
-    );
+    const { items } = await withEnvironment(input, world, async (store, { id }) => {
+      const found = await findFilteredPerson(store, id, filter);
+      return await readPage(
+        store,
+        { limit, after: null },
+        (tx, part) => listEvents(tx, id, found, part),
+        EVERY_STEP,
+      );
+    });
     sayList(input, world, items, {
       headings: EVENT_HEADINGS,
       row: eventRow,
@@ -203,7 +223,8 @@ export const eventsTail: Command = {
       stop.now = true;
     });
     await withEnvironment(input, world, async (store, environment) => {
-      const look = () => readPage(store, PAGE, (tx, part) => listEvents(tx, environment.id, filter, part));
+      const found = await findFilteredPerson(store, environment.id, filter);
+      const look = () => readPage(store, PAGE, (tx, part) => listEvents(tx, environment.id, found, part));
       let seen = new Map((await look()).items.map((event) => [event.id, phaseOf(event)]));
       world.tell("Waiting for events; press Ctrl+C to stop.");
       while (!stop.now) {

@@ -1,5 +1,5 @@
 /**
- * `relay init`: a service folder with one working example, and editor settings that check definitions while they are written, by the schema
+ * `relay init`: a service folder with one working example, and editor settings that check definitions and the catalog while they are written, by the schemas
  * that `relay schema` shows. The example is a receiver for a payment provider's signed event, and the collection it writes to.
  */
 import { existsSync } from "node:fs";
@@ -7,13 +7,14 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { dirname, join, relative } from "node:path";
 import { writeJson } from "../ground/json.ts";
 import { makeDefinitionSchema } from "../relay/definition-shape.ts";
-import { catalogPath } from "../sync/catalog-file.ts";
+import { catalogPath, makeCatalogSchema } from "../sync/catalog-file.ts";
 import { definitionPath, listDefinitionFiles, relaysFolder } from "../sync/definition-file.ts";
-import type { Command } from "./command.ts";
+import { type Command, UsageError } from "./command.ts";
 import { readServiceDir, SERVICE_DIR } from "./service-option.ts";
 import { programWord, type World } from "./world.ts";
 
 const SCHEMA_FILE = "relay.schema.json";
+const CATALOG_SCHEMA_FILE = "catalog.schema.json";
 
 const EXAMPLE_NAME = "checkout-completed";
 
@@ -81,15 +82,18 @@ export async function writeExample(serviceDir: string): Promise<string[]> {
 export const init: Command = {
   words: ["init"],
   summary: "write service/ with one working example relay, and editor settings",
-  details: "Files that exist are left as they are; the schema is always this version's.",
+  details: "Files that exist are left as they are; the schemas are always this version's.",
   options: [SERVICE_DIR],
   async run(input, world) {
     const serviceDir = readServiceDir(input, world);
     const written = await writeExample(serviceDir);
     await mkdir(serviceDir, { recursive: true });
-    const schemaFile = join(serviceDir, SCHEMA_FILE);
-    await writeFile(schemaFile, `${writeJson(makeDefinitionSchema(), 2)}\n`);
-    written.push(schemaFile);
+    const schemas = { [SCHEMA_FILE]: makeDefinitionSchema(), [CATALOG_SCHEMA_FILE]: makeCatalogSchema() };
+    for (const [name, value] of Object.entries(schemas)) {
+      const file = join(serviceDir, name);
+      await writeFile(file, `${writeJson(value, 2)}\n`);
+      written.push(file);
+    }
     const settings = await writeEditorSettings(serviceDir, world);
     if (settings !== null) written.push(settings);
     for (const file of written) world.say(relative(world.cwd, file));
@@ -110,7 +114,10 @@ async function writeEditorSettings(serviceDir: string, world: World): Promise<st
   const folder = relative(world.cwd, serviceDir).replaceAll("\\", "/");
   if (folder.startsWith("..")) return null;
   const binding = {
-    "json.schemas": [{ fileMatch: [`/${folder}/relays/*.json`], url: `./${folder}/${SCHEMA_FILE}` }],
+    "json.schemas": [
+      { fileMatch: [`/${folder}/relays/*.json`], url: `./${folder}/${SCHEMA_FILE}` },
+      { fileMatch: [`/${folder}/catalog.json`], url: `./${folder}/${CATALOG_SCHEMA_FILE}` },
+    ],
   };
   const file = join(world.cwd, ".vscode", "settings.json");
   if (existsSync(file)) {
@@ -126,9 +133,14 @@ async function writeEditorSettings(serviceDir: string, world: World): Promise<st
 
 export const schema: Command = {
   words: ["schema"],
-  summary: "the JSON Schema of a relay definition, for editors",
+  summary: "the JSON Schema of a relay definition, or of catalog.json, for editors",
+  arguments: [{ name: "what", help: "relay, which it is when absent, or catalog", optional: true }],
   options: [],
-  async run(_input, world) {
-    world.say(writeJson(makeDefinitionSchema(), 2));
+  examples: ["relay schema", "relay schema catalog"],
+  async run(input, world) {
+    const what = input.positionals[0] ?? "relay";
+    if (what !== "relay" && what !== "catalog")
+      throw new UsageError(`There is no schema of ${JSON.stringify(what)}: write relay or catalog.`);
+    world.say(writeJson(what === "relay" ? makeDefinitionSchema() : makeCatalogSchema(), 2));
   },
 };

@@ -4,16 +4,20 @@ import { alertsList, alertsResolve, problemsList } from "./alerts.ts";
 import { appsCreate, appsList } from "./apps.ts";
 import { backup, restore } from "./backup.ts";
 import { callsList, callsShow, callsTail } from "./calls.ts";
+import { catalogDelete, catalogList, catalogSet } from "./catalog.ts";
 import { changes } from "./changes.ts";
 import type { Command } from "./command.ts";
 import { dev } from "./dev.ts";
 import { doctor } from "./doctor.ts";
+import { domainSet, domainShow, domainVerify } from "./domain.ts";
 import { emailsList, emailsSendAgain, emailsTest } from "./emails.ts";
 import { eventsExpunge, eventsList, eventsReplay, eventsShow, eventsTail } from "./events.ts";
 import { init, schema } from "./init.ts";
 import { keysCreate, keysList, keysRevoke } from "./keys.ts";
+import { peopleList, peopleShow } from "./people.ts";
 import { send } from "./send.ts";
 import { serve } from "./serve.ts";
+import { settingsGet, settingsSet } from "./settings.ts";
 import { validate } from "./validate.ts";
 
 export const COMMANDS: readonly Command[] = [
@@ -34,6 +38,16 @@ export const COMMANDS: readonly Command[] = [
   problemsList,
   alertsList,
   alertsResolve,
+  peopleList,
+  peopleShow,
+  catalogList,
+  catalogSet,
+  catalogDelete,
+  settingsGet,
+  settingsSet,
+  domainShow,
+  domainSet,
+  domainVerify,
   emailsList,
   emailsSendAgain,
   emailsTest,

@@ -27,7 +27,7 @@ export function sayList<Item>(
   else world.say(writeTable(headings, items.map(row)));
 }
 
-function writeTable(headings: readonly string[], rows: readonly (readonly string[])[]): string {
+export function writeTable(headings: readonly string[], rows: readonly (readonly string[])[]): string {
   const lines = [headings, ...rows].map((row) => row.map(plain));
   const widths = headings.map((_, column) =>
     Math.max(...lines.map((line) => [...(line[column] ?? "")].length)),

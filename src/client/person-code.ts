@@ -204,14 +204,20 @@ export async function requireCodeSender(
   const environmentId = environment.id;
   const settings = readMailSettings(environment);
   if (!settings.sends) {
-    throw refuseCodeMail("the owner's sends switch is off", "turn it on in the mail settings");
+    throw refuseCodeMail(
+      "the owner's sends switch is off",
+      "turn it on with relay settings set mail.sends on",
+    );
   }
   const verified = await findSenderAddress(tx, environmentId, "account");
   if (verified !== null && (local || settings.smtp !== null)) return verified;
   if (local) return "account@localhost";
   throw verified === null
-    ? refuseCodeMail("this environment has no verified sender domain", "verify one in the mail settings")
-    : refuseCodeMail("this environment has no SMTP server", "set one in the mail settings");
+    ? refuseCodeMail(
+        "this environment has no verified sender domain",
+        "set one with relay domain set, then relay domain verify",
+      )
+    : refuseCodeMail("this environment has no SMTP server", "set one with relay settings set mail.smtp");
 }
 
 function writeText(appName: string, code: string): string {

@@ -114,7 +114,7 @@ export async function checkSenderDomain(tx: Reader): Promise<Finding> {
   return worry(
     "sender domain",
     `Relays send mail but no domain is verified in ${names}: email_person is refused there.`,
-    "set a sender domain with PUT /api/apps/<app>/<environment>/sender-domain, make the DNS record it answers, then POST …/sender-domain/verify",
+    "set one with relay domain set <domain>, make the DNS record it says, then run relay domain verify",
   );
 }
 

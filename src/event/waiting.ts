@@ -81,7 +81,7 @@ type Brake = Pick<Waiting, "for" | "message">;
 function sayHold(heldAt: number): Brake {
   return {
     for: "hold",
-    message: `The environment is on hold since ${toIso(heldAt)}: it runs when the hold is released (PUT …/settings with held: false)`,
+    message: `The environment is on hold since ${toIso(heldAt)}: it runs when the hold is released (relay settings set held off)`,
   };
 }
 

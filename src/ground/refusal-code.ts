@@ -236,7 +236,7 @@ export const REFUSALS = {
   entitlement_unknown: {
     status: 400,
     when: "The entitlement is no access slug, product or plan of this environment.",
-    todo: "Create it in the catalog first, or name one that exists: access:<slug>, a product or a plan.",
+    todo: "Create it first (relay catalog set access <slug> '{}', or a product or plan), or name one that exists: relay catalog list shows them.",
   },
   token_taken: {
     status: 409,
@@ -266,7 +266,7 @@ export const REFUSALS = {
   code_not_sent: {
     status: 503,
     when: "The mail with the sign-in code could not be sent.",
-    todo: "Set the SMTP server, the sender domain and the sends switch in the mail settings; the list of emails says what the mail server answered.",
+    todo: "Set the SMTP server (relay settings set mail.smtp), the sender domain (relay domain set) and the sends switch (relay settings set mail.sends on); relay emails list says what the mail server answered.",
   },
   mail_settled: {
     status: 409,
@@ -276,7 +276,7 @@ export const REFUSALS = {
   mail_not_possible: {
     status: 409,
     when: "This environment may not send mail now: the owner's switch is off, no sender domain is verified, a cap is reached, or the person stopped such mail.",
-    todo: "Set right what the message names, in the mail settings or on the dashboard's Mail page, or try again later.",
+    todo: "Set right what the message names, with relay settings set mail.smtp or on the dashboard's Mail page, or try again later.",
   },
   signed_out: {
     status: 401,

@@ -53,11 +53,11 @@ export const RESULTS = {
   },
   sends_off: {
     when: "The owner's sends switch is off, so no mail leaves.",
-    todo: "Turn it on in the mail settings (PUT …/settings); the event is tried again.",
+    todo: "Turn it on with relay settings set mail.sends on (PUT …/settings); the event is tried again.",
   },
   sender_domain_required: {
     when: "The environment has no verified sender domain, from which alone mail goes.",
-    todo: "Set a sender domain (PUT …/sender-domain) and have it verified (POST …/sender-domain/verify); the actions after it ran, and the mail is tried again.",
+    todo: "Set a sender domain with relay domain set and have it verified with relay domain verify (PUT …/sender-domain, POST …/sender-domain/verify); the actions after it ran, and the mail is tried again.",
   },
   email_capped: {
     when: "A cap on mails is reached: of the app in an hour, or of the person in a day.",
@@ -65,7 +65,7 @@ export const RESULTS = {
   },
   mail_not_sent: {
     when: "The mail could not be handed over to the mail server.",
-    todo: "Nothing at once, it is tried again; the message and the list of emails name the class of what went wrong.",
+    todo: "Nothing at once, it is tried again; the message and relay emails list name the class of what went wrong.",
   },
   mail_refused: {
     when: "The mail server refused the mail for good.",

@@ -9,6 +9,7 @@ import { explainCode } from "../ground/result-code.ts";
 import { fields, orNull } from "../ground/schema.ts";
 import { VERSION } from "../release/change.ts";
 import { listChanges, writeChanges } from "../release/feed.ts";
+import { makeCatalogSchema } from "../sync/catalog-file.ts";
 import { identifyCaller } from "./admission.ts";
 import { answerJson, answerText } from "./answer.ts";
 import { openRoute } from "./route.ts";
@@ -103,6 +104,13 @@ export const aboutRoutes = [
     query: sinceQuery,
     answer: Type.String(),
     handle: ({ query }) => answerText(200, writeChanges(requireChanges(query.since))),
+  }),
+  openRoute({
+    method: "GET",
+    path: "/docs/catalog",
+    summary: "Shows the JSON Schema of catalog.json: collections, access, products and plans by name.",
+    answer: Type.Unknown(),
+    handle: () => makeCatalogSchema(),
   }),
   openRoute({
     method: "GET",

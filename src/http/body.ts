@@ -2,15 +2,12 @@
  * Reads the bytes of a request's body, and the JSON of a management call: at most 1 MB, UTF-8, lossless, not nested without end. The limit
  * is enforced while reading, as the server's own 413 has no body. What bodies that are still arriving may hold of the memory is bounded: so
  * many bytes from one address and altogether, each body for so long. Where there is no room, those that have been arriving for long make it
- * first, so that half-sent bodies keep nobody out; else the newcomer is refused before a byte of it is read. Whether what was sent fits a
- * route's schemas is checked here too, as Elysia knows another TypeBox, and writes a refused value into its error with JSON.stringify, which
- * throws on a bigint.
+ * first, so that half-sent bodies keep nobody out; else the newcomer is refused before a byte of it is read.
  */
-import type { Static, TObject, TSchema } from "typebox";
-import { Compile, type Validator } from "typebox/compile";
-import { checkShape } from "../ground/check-shape.ts";
+import type { Static, TObject } from "typebox";
+import { checkInput } from "../ground/check-input.ts";
 import type { Clock } from "../ground/clock.ts";
-import { isJsonObject, type Json, measureJson, parseJson } from "../ground/json.ts";
+import { type Json, measureJson, parseJson } from "../ground/json.ts";
 import {
   BODY_PATIENCE_MS,
   MAX_BODIES_BYTES,
@@ -19,7 +16,7 @@ import {
   MAX_MANAGEMENT_BODY_BYTES,
   MIN_BODY_BYTES_PER_SECOND,
 } from "../ground/limit.ts";
-import { type Problem, Refusal } from "../ground/refusal.ts";
+import { Refusal } from "../ground/refusal.ts";
 
 const MAX_DEPTH = 64;
 
@@ -233,22 +230,6 @@ export class BodyRoom {
   }
 }
 
-const MAX_PROBLEMS = 20;
-const compiled = new WeakMap<TSchema, Validator>();
-
-/** The value, fitting the schema. Refuses with `invalid_input`, every problem in `problems`. */
-export function checkInput<Schema extends TSchema>(schema: Schema, value: unknown): Static<Schema> {
-  if (compileOnce(schema).Check(value)) return value as Static<Schema>;
-  if (!isJsonObject(value)) {
-    throw new Refusal(
-      "invalid_input",
-      "The request body is not a JSON object: send the fields of this route as one object.",
-    );
-  }
-  const problems = sentFirst(checkShape(schema, value, { braces: true, most: MAX_PROBLEMS }), value);
-  throw new Refusal("invalid_input", problems[0]?.message ?? "The request is not valid.", { problems });
-}
-
 /** The query as names with one string each, fitting the schema. A name given twice is refused. */
 export function checkQuery<Schema extends TObject>(schema: Schema, search: URLSearchParams): Static<Schema> {
   const query: Record<string, string> = Object.create(null);
@@ -259,19 +240,4 @@ export function checkQuery<Schema extends TObject>(schema: Schema, search: URLSe
     query[name] = value;
   }
   return checkInput(schema, { ...query });
-}
-
-function compileOnce(schema: TSchema): Validator {
-  let check = compiled.get(schema);
-  if (check === undefined) {
-    check = Compile(schema);
-    compiled.set(schema, check);
-  }
-  return check;
-}
-
-/** What is wrong with a field that was sent comes before one that is missing: a misspelt name explains it. */
-function sentFirst(problems: readonly Problem[], value: object): Problem[] {
-  const isSent = ({ field }: Problem): boolean => Object.hasOwn(value, field.split(".")[0] ?? "");
-  return [...problems.filter(isSent), ...problems.filter((problem) => !isSent(problem))];
 }

@@ -4,6 +4,7 @@
  * ones, and the client library's (see client-route.ts). Refusals pass through it thrown.
  */
 import { type Static, type TObject, type TProperties, type TSchema, Type } from "typebox";
+import { checkInput } from "../ground/check-input.ts";
 import { type Page, type PageRequest, readPageRequest } from "../ground/page.ts";
 import { fields, pageOf, pageQuery } from "../ground/schema.ts";
 import type { Origin, Reader, Writer } from "../store/port.ts";
@@ -12,7 +13,7 @@ import { type AuditEntry, type Change, writeAudit } from "../watch/audit.ts";
 import { addressOf } from "./address.ts";
 import { type Admitted, admit, identifyCaller, type Owner, requireOwner } from "./admission.ts";
 import { answerEmpty, answerJson } from "./answer.ts";
-import { type BodyReader, checkInput, checkQuery, readBytes, readJsonBody } from "./body.ts";
+import { type BodyReader, checkQuery, readBytes, readJsonBody } from "./body.ts";
 import type { HttpDeps } from "./deps.ts";
 
 type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";

@@ -207,6 +207,6 @@ export async function listEmails(
 
 /** One mail as the API shows it. Refuses with `not_found`. */
 export async function requireEmailView(tx: Reader, environmentId: number, id: string): Promise<EmailView> {
-  const sentence = "No mail with this id exists here; the list of emails shows them.";
+  const sentence = "No mail with this id exists here; relay emails list shows them.";
   return viewEmail(await EMAIL.require(tx, { environmentId, id }, sentence));
 }

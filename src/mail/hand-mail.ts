@@ -158,7 +158,7 @@ async function requireSender(
   if (environment === null || !readMailSettings(environment).sends) {
     throw new Refusal(
       "mail_not_possible",
-      "The owner's sends switch is off: turn it on in the mail settings.",
+      "The owner's sends switch is off: turn it on with relay settings set mail.sends on.",
     );
   }
   const verified = await findSenderAddress(tx, environmentId, kind);
@@ -166,7 +166,7 @@ async function requireSender(
   if (local) return `${kind}@localhost`;
   throw new Refusal(
     "mail_not_possible",
-    "E-mail goes only from a verified sender domain, and this environment has none: verify one in the mail settings.",
+    "E-mail goes only from a verified sender domain, and this environment has none: set one with relay domain set, then relay domain verify.",
   );
 }
 

@@ -20,19 +20,20 @@ export interface OutgoingMail {
 
 /** Every class of what keeps a mail from being sent, each with its sentence. */
 export const MAIL_TROUBLES = {
-  no_server: "No SMTP server is set in this environment: set one in the mail settings.",
+  no_server: "No SMTP server is set in this environment: set one with relay settings set mail.smtp.",
   name_not_found:
-    "The mail server's name was not found: check the host in the mail settings and its DNS records.",
+    "The mail server's name was not found: check the host (relay settings get mail.smtp) and its DNS records.",
   address_refused:
     "The mail server's address is not a public one, so it is not connected to: name a public server, or ask the operator to allow this one (--allow-private, RELAY_ALLOW_PRIVATE).",
   connection_refused:
-    "The mail server refused the connection: check host and port in the mail settings, and that the server runs.",
+    "The mail server refused the connection: check host and port (relay settings get mail.smtp), and that the server runs.",
   not_connected:
-    "The mail server cannot be reached: check host and port in the mail settings, and that the server runs.",
+    "The mail server cannot be reached: check host and port (relay settings get mail.smtp), and that the server runs.",
   timed_out: "The mail server did not answer in time.",
   tls_failed:
-    "No trusted encrypted connection to the mail server: check the security in the mail settings, and the server's certificate and its name.",
-  auth_refused: "The mail server refused the sign-in: check username and password in the mail settings.",
+    "No trusted encrypted connection to the mail server: check the security (relay settings get mail.smtp), and the server's certificate and its name.",
+  auth_refused:
+    "The mail server refused the sign-in: set username and password anew with relay settings set mail.smtp.",
   sender_refused: "The mail server refused the sender's address.",
   recipient_refused: "The mail server refused the recipient's address.",
   text_refused: "The mail server refused the mail itself.",

@@ -120,7 +120,7 @@ export async function verifySenderDomain(
   change: Omit<Change, "nowMs">,
 ): Promise<{ domain: SenderDomain; message: string }> {
   const { environmentId } = change;
-  const sentence = "No sender domain is set in this environment: set one first.";
+  const sentence = "No sender domain is set in this environment: set one with relay domain set <domain>.";
   const row = await store.read((tx) => SENDER_DOMAIN.require(tx, { environmentId }, sentence));
   const name = recordName(row.domain);
   const found = await deps.resolveTxt(name).catch(() => null);

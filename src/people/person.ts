@@ -76,8 +76,24 @@ export function findPersonByEmail(
 export async function requirePerson(tx: Reader, environmentId: number, personId: string): Promise<PersonRow> {
   const person = await findPerson(tx, environmentId, personId);
   if (person === null)
-    throw new Refusal("not_found", "No person with this id exists here; the list of persons shows who does.");
+    throw new Refusal("not_found", "No person with this id exists here: relay people list shows who does.");
   return person;
+}
+
+/** By address or id. Refuses with `not_found`: somebody unknown is a mistake to be told, not nobody's empty list. */
+export async function requirePersonNamed(
+  tx: Reader,
+  environmentId: number,
+  name: string,
+): Promise<PersonRow> {
+  const person = name.includes("@")
+    ? await findPersonByEmail(tx, environmentId, name)
+    : await findPerson(tx, environmentId, name);
+  if (person !== null) return person;
+  throw new Refusal(
+    "not_found",
+    `No person ${JSON.stringify(name)} exists in this environment: relay people list shows who does.`,
+  );
 }
 
 /** Refuses with `not_found`, and with `person_suspended` for a suspended person. */

@@ -254,5 +254,5 @@ const CODES: Readonly<Record<string, string>> = { when: "ignored" };
 
 const WAITS = {
   paused: "its relay is paused: it runs when you resume the relay on its page in the dashboard",
-  held: "its environment is on hold: it runs when you release the hold (PUT …/settings with held: false)",
+  held: "its environment is on hold: it runs when you release the hold (relay settings set held off)",
 } as const;

@@ -2,7 +2,7 @@
  * What a collection may say: its name, its kind and its fields, read from what a person wrote, every problem at once. It never asks
  * the store whether the name is free, and never looks at a record. Source: decisions, section 5.
  */
-import { isJsonObject } from "../ground/json.ts";
+import { isJsonObject, type JsonObject } from "../ground/json.ts";
 import { MAX_COLLECTION_FIELDS } from "../ground/limit.ts";
 import { type Problem, Refusal } from "../ground/refusal.ts";
 import { CATALOG_NAME, FIELD_NAME } from "../ground/shape.ts";
@@ -63,6 +63,45 @@ export function requireCollectionDefinition(value: unknown): CollectionDefinitio
 
 const FIELD_TYPES = ["text", "number", "boolean", "date", "json", "file"] as const;
 export type FieldType = (typeof FIELD_TYPES)[number];
+
+/** A collection as `catalog.json` holds one, as JSON Schema for editors; `parseCollection` judges. */
+export function makeCollectionSchema(): JsonObject {
+  const type = { enum: [...FIELD_TYPES], description: "What the field holds." };
+  const rule = {
+    type: "object",
+    required: ["type"],
+    additionalProperties: false,
+    properties: {
+      type,
+      required: { type: "boolean", description: "Present and not null." },
+      max: {
+        type: "number",
+        description:
+          "Characters of a text, the greatest number, bytes of a json or file field; the others take none.",
+      },
+    },
+  };
+  return {
+    type: "object",
+    description: "A collection: what records of this name hold, and who reads them.",
+    required: ["kind", "fields"],
+    additionalProperties: false,
+    properties: {
+      kind: {
+        enum: [...COLLECTION_KINDS],
+        description:
+          "shared: anyone signed in reads; private: its owner; addressed: the app's own, with one recipient; direct: from person to person.",
+      },
+      fields: {
+        type: "object",
+        description: "Each field by name: its type alone, or a rule.",
+        maxProperties: MAX_COLLECTION_FIELDS,
+        additionalProperties: false,
+        patternProperties: { [FIELD_NAME.source]: { anyOf: [type, rule] } },
+      },
+    },
+  };
+}
 
 /** What `max` bounds, in words; a type that is not here takes none. */
 const MAX_MEANS: Readonly<Partial<Record<FieldType, string>>> = {

@@ -103,8 +103,13 @@ export function makeDefinitionSchema(): JsonObject {
   return {
     $schema: "https://json-schema.org/draft/2020-12/schema",
     title: "Relay definition",
-    ...translate(definitionShape as unknown as Shape),
+    ...toJsonSchema(definitionShape),
   };
+}
+
+/** A shape of ours as plain JSON Schema, for editors. */
+export function toJsonSchema(shape: object): JsonObject {
+  return translate(shape as Shape);
 }
 
 type Shape = { [keyword: string]: unknown };

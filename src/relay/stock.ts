@@ -58,7 +58,7 @@ export function stockOf(tx: Reader, environmentId: number): Stock {
   const items = { product: findItem("product"), plan: findItem("plan") };
   return {
     place: "in this environment",
-    make: "create it",
+    make: "create it with relay catalog set",
     findCollection: once(async (name) => {
       const row = await findCollection(tx, environmentId, name);
       return row === null ? null : { name, kind: row.kind, fields: listFields(row) };

@@ -96,7 +96,7 @@ export class CatalogItems<Row extends ItemRow, View> {
   /** As `find`; refuses with `not_found`. */
   require(tx: Reader, environmentId: number, name: string): Promise<Row> {
     const { kind } = this;
-    const sentence = `No ${kind} of this name exists here; the list of ${kind}s shows which ones do.`;
+    const sentence = `No ${kind} of this name exists here: relay catalog list ${kind} shows which ones do.`;
     return this.#table.require(tx, { environmentId, name }, sentence);
   }
 

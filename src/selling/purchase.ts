@@ -132,7 +132,10 @@ export async function requirePurchaseView(
   const sql = `SELECT ${SHOWN} FROM purchase WHERE environment_id = ?1 AND id = ?2`;
   const row = await tx.get<ShownPurchase>(sql, environmentId, id);
   if (row !== null) return viewPurchase(PURCHASE.read(row));
-  throw new Refusal("not_found", "No receipt with this id exists here; the list of purchases shows them.");
+  throw new Refusal(
+    "not_found",
+    "No receipt with this id exists here: relay people show <address> lists a person's.",
+  );
 }
 
 function viewPurchase(row: ShownPurchase): PurchaseView {

@@ -9,7 +9,12 @@ import { isJsonObject, type Json, type JsonObject } from "../ground/json.ts";
 import { MAX_CREDIT_LINE, MAX_TITLE_CHARS } from "../ground/limit.ts";
 import { type Problem, placeProblems, Refusal, type Warning } from "../ground/refusal.ts";
 import { CATALOG_NAME, ENTITLEMENT_NAME } from "../ground/shape.ts";
-import { type CollectionDefinition, parseCollection } from "../records/collection-definition.ts";
+import {
+  type CollectionDefinition,
+  makeCollectionSchema,
+  parseCollection,
+} from "../records/collection-definition.ts";
+import { toJsonSchema } from "../relay/definition-shape.ts";
 import { parseSoldThrough, readTitle } from "../selling/catalog-item.ts";
 import type { PlanInput } from "../selling/plan.ts";
 import type { ProductInput } from "../selling/product.ts";
@@ -148,6 +153,20 @@ const catalogShape = Type.Object(
     expects: "a JSON object with collections, access, products and plans",
   },
 );
+
+/** The file's JSON Schema, for editors. A new copy each time. */
+export function makeCatalogSchema(): JsonObject {
+  const schema = toJsonSchema(catalogShape);
+  const properties = section(schema, "properties");
+  const collections = section(properties, "collections");
+  const entry = { [CATALOG_NAME.source]: makeCollectionSchema() };
+  return {
+    $schema: "https://json-schema.org/draft/2020-12/schema",
+    title: "Catalog",
+    ...schema,
+    properties: { ...properties, collections: { ...collections, patternProperties: entry } },
+  };
+}
 
 /** Where the catalog of a service directory is. */
 export function catalogPath(serviceDir: string): string {

@@ -64,7 +64,7 @@ describe("a queued event says what it waits for", () => {
         until: null,
         ahead: null,
         dropsAt: DROPS,
-        message: `The environment is on hold since 2026-01-15T12:00:00.000Z: it runs when the hold is released (PUT …/settings with held: false), and is dropped at ${DROPS} if it waits until then.`,
+        message: `The environment is on hold since 2026-01-15T12:00:00.000Z: it runs when the hold is released (relay settings set held off), and is dropped at ${DROPS} if it waits until then.`,
       },
       "waits: on hold",
     ],

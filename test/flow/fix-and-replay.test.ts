@@ -536,7 +536,7 @@ describe("sender_domain_required refuses its own action alone", () => {
     const alerts = await alertsOf(running);
     expect(alerts).toMatchObject([{ code: "relay_failed" }]);
     expect(alerts[0]?.message).toContain("`collection` names nowhere");
-    expect(alerts[0]?.message).not.toContain("mail settings");
+    expect(alerts[0]?.message).not.toContain("relay domain set");
   });
 
   test("the owner is told where a later attempt is the first that fails for it", async () => {
@@ -564,7 +564,7 @@ describe("sender_domain_required refuses its own action alone", () => {
     await retry(first, 300_000);
     const alerts = await alertsOf(running);
     expect(alerts).toMatchObject([{ code: "sender_domain_required", target: "relay:orders", count: 2 }]);
-    expect(alerts[0]?.message).toContain("verify one in the mail settings");
+    expect(alerts[0]?.message).toContain("set one with relay domain set, then relay domain verify");
   });
 
   test("an event that fails for something else as well is counted once all the same", async () => {

@@ -14,7 +14,7 @@ const FLOORS: readonly (readonly string[])[] = [
   ["selling"],
   ["action", "client"],
   ["relay"],
-  ["event", "sync"],
+  ["event", "sync", "setting"],
   ["receiver", "schedule", "capture", "runner", "backup", "doctor", "metric", "caretaker"],
   ["explain"],
   ["http", "cli"],

@@ -1,9 +1,11 @@
 /** Definition and catalog files: every problem at once, each with the line and column it stands at. */
 import { afterAll, describe, expect, test } from "bun:test";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
+import { Type } from "typebox";
+import { Compile } from "typebox/compile";
 import { EXAMPLE_CATALOG, EXAMPLE_DEFINITION } from "../../src/cli/init.ts";
 import { checkCatalogFile } from "../../src/sync/catalog-file.ts";
 import { checkDefinitionFile } from "../../src/sync/definition-file.ts";
@@ -192,6 +194,7 @@ describe("relay validate", () => {
       "service/relays/checkout-completed.json",
       "service/catalog.json",
       "service/relay.schema.json",
+      "service/catalog.schema.json",
       ".vscode/settings.json",
     ]);
     expect(await runCommand(["validate"], { cwd })).toMatchObject({
@@ -199,7 +202,36 @@ describe("relay validate", () => {
       said: "",
       told: "2 files checked, no problems, no warnings.",
     });
-    expect((await runCommand(["init"], { cwd })).said).toBe("service/relay.schema.json");
+    expect((await runCommand(["init"], { cwd })).said).toBe("service/relay.schema.json\nservice/catalog.schema.json");
+  });
+
+  test("the editor is bound to both schemas, which are what relay schema shows and the example fits", async () => {
+    const { "json.schemas": bound } = JSON.parse(readFileSync(join(cwd, ".vscode", "settings.json"), "utf8"));
+    expect(bound).toEqual([
+      { fileMatch: ["/service/relays/*.json"], url: "./service/relay.schema.json" },
+      { fileMatch: ["/service/catalog.json"], url: "./service/catalog.schema.json" },
+    ]);
+    const read = (name: string) => JSON.parse(readFileSync(join(cwd, "service", name), "utf8"));
+    expect(JSON.parse((await runCommand(["schema", "catalog"], { cwd })).said)).toEqual(read("catalog.schema.json"));
+    expect((await runCommand(["schema", "other"], { cwd })).code).toBe(2);
+    const fits = Compile(Type.Unsafe(read("catalog.schema.json")));
+    const cases: [unknown, boolean][] = [
+      [read("catalog.json"), true],
+      [{ collections: { orders: { kind: "shared", fields: { order: "text", paid: { type: "boolean" } } } } }, true],
+      [{ collections: { orders: { kind: "odd", fields: {} } } }, false],
+      [{ collections: { orders: { kind: "shared", fields: { order: "string" } } } }, false],
+      [
+        {
+          products: { lamp: { credits: 3, soldThrough: { kind: "relay", relay: "checkout" } } },
+          plans: { free: { default: true } },
+          access: { beta: {} },
+        },
+        true,
+      ],
+      [{ products: { lamp: { colour: "red" } } }, false],
+      [{ thing: {} }, false],
+    ];
+    for (const [value, expected] of cases) expect([value, fits.Check(value)]).toEqual([value, expected]);
   });
 
   test("every problem is one line: file, line, column, sentence", async () => {

@@ -36,7 +36,7 @@ const WRONG: readonly [rule: string, line: string, sentence: RegExp][] = [
   ["a base URL with a path is refused", "serve --base-url https://a.example/x", /write the origin alone/],
   ["a word of a fixed set is checked", "serve --log-format xml", /write one of text, json/],
   ["a missing argument is named", "send", /needs <name>/],
-  ["an argument too many is refused", "schema now", /does not take "now"/],
+  ["an argument too many is refused", "schema relay now", /does not take "now"/],
   ["an option before the command is refused", "--port 1 dev", /write a command first/],
   ["a version that is none is refused", "changes --since soon", /write a version such as/],
   ["admin create without an address says which option", "admin create", /--email is missing/],

@@ -1,7 +1,7 @@
 /** Who may sign in to the app that the app keys belong to: anyone with an address, or invited people only. */
 
 import { useState } from "preact/hooks";
-import type { SettingsView } from "../../src/http/setting.ts";
+import type { SettingsView } from "../../src/setting/setting.ts";
 import { call, sentenceOf } from "../ground/api.ts";
 import { html, type View } from "../ground/html.ts";
 import { apiPath, type Place } from "../ground/place.ts";

@@ -43,7 +43,7 @@ export function RelaySecrets({
         ${secret.setAt !== null && html`<p class="quiet">set <${Ago} at=${secret.setAt} /></p>`}
         ${
           secret.kind === "processor"
-            ? html`<p class="quiet">It is set in the environment’s settings.</p>`
+            ? html`<p class="quiet">It is the environment’s own: <code>relay settings set processorSecret</code> sets it.</p>`
             : html`<button type="button" onClick=${() => setOpen("receiver")}>
               ${secret.kind === "none" || secret.kind === "public_key" ? "Paste…" : "Rotate or paste…"}</button>`
         }</div>`

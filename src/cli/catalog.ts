@@ -1,0 +1,250 @@
+/** `relay catalog …`: access slugs, products, plans and collections of an environment: listed, made or replaced, and deleted. */
+import { type Static, Type } from "typebox";
+import { actorWords, COMMAND_LINE } from "../account/api-key.ts";
+import { checkInput } from "../ground/check-input.ts";
+import { type Json, type JsonObject, parseJson, writeJson } from "../ground/json.ts";
+import { MAX_PAGE_SIZE, type Page, type PageRequest } from "../ground/page.ts";
+import { fields, type warningView } from "../ground/schema.ts";
+import { deleteAccessSlug, findAccessSlug, pageAccessSlugs, putAccessSlug } from "../people/entitlement.ts";
+import {
+  deleteCollection,
+  deleteRecordsOf,
+  listCollections,
+  putCollection,
+  viewCollection,
+} from "../records/collection.ts";
+import { requireCollectionDefinition } from "../records/collection-definition.ts";
+import { followCatalogEdit } from "../relay/catalog-edit.ts";
+import { deletePlan, plans, savePlan } from "../selling/plan.ts";
+import { deleteProduct, products, saveProduct } from "../selling/product.ts";
+import type { Reader, Store, Writer } from "../store/port.ts";
+import { readPage } from "../store/walk.ts";
+import { type Change, writeAudit } from "../watch/audit.ts";
+import { type Command, type Input, UsageError } from "./command.ts";
+import { JSON_OUTPUT, OF_ENVIRONMENT, withEnvironment } from "./data-directory.ts";
+import { sayList } from "./terminal.ts";
+import type { World } from "./world.ts";
+
+const KINDS = ["access", "product", "plan", "collection"] as const;
+type Kind = (typeof KINDS)[number];
+type Warnings = Static<typeof warningView>[];
+
+const KIND_ARGUMENT = { name: "kind", help: KINDS.join(", ") };
+const title = Type.Optional(Type.String());
+const soldThrough = Type.Optional(Type.Unknown());
+
+/** One kind of thing: how it is listed, what is written of it, and how it goes. A change answers what it broke of the relays. */
+interface KindOf {
+  list(tx: Reader, environmentId: number, page: PageRequest): Promise<Page<object>>;
+  /** As relays name it. */
+  named(name: string): string;
+  set(tx: Writer, change: Change, name: string, value: JsonObject): Promise<Warnings>;
+  delete(tx: Writer, change: Change, name: string, force: boolean): Promise<void>;
+}
+
+const BY_KIND: Readonly<Record<Kind, KindOf>> = {
+  access: {
+    list: pageAccessSlugs,
+    named: (name) => `access:${name}`,
+    async set(tx, change, slug, value) {
+      const { environmentId, nowMs } = change;
+      const body = checkInput(fields({ title }), value);
+      const before = await findAccessSlug(tx, environmentId, slug);
+      await putAccessSlug(tx, environmentId, { slug, ...body }, nowMs);
+      await writeAudit(tx, {
+        ...change,
+        action: "access.changed",
+        target: `access:${slug}`,
+        before: before === null ? null : { slug, title: before.title },
+        after: { slug, title: body.title ?? slug },
+      });
+      return [];
+    },
+    async delete(tx, change, slug, force) {
+      const { environmentId, nowMs } = change;
+      const before = await findAccessSlug(tx, environmentId, slug);
+      await deleteAccessSlug(tx, environmentId, slug, nowMs, { force });
+      const shown = { slug, title: before?.title };
+      await writeAudit(tx, { ...change, action: "access.deleted", target: `access:${slug}`, before: shown });
+    },
+  },
+  product: {
+    list: (tx, environmentId, page) => products.list(tx, environmentId, page),
+    named: (name) => name,
+    async set(tx, change, name, value) {
+      const shape = fields({
+        title,
+        key: Type.Optional(Type.String()),
+        credits: Type.Optional(Type.Integer()),
+        soldThrough,
+      });
+      return (await saveProduct(tx, change, name, checkInput(shape, value))).warnings;
+    },
+    delete: (tx, change, name) => deleteProduct(tx, change, name),
+  },
+  plan: {
+    list: (tx, environmentId, page) => plans.list(tx, environmentId, page),
+    named: (name) => name,
+    async set(tx, change, name, value) {
+      const shape = fields({ title, default: Type.Optional(Type.Boolean()), soldThrough });
+      await savePlan(tx, change, name, checkInput(shape, value));
+      return [];
+    },
+    delete: (tx, change, name) => deletePlan(tx, change, name),
+  },
+  collection: {
+    list: listCollections,
+    named: (name) => name,
+    async set(tx, change, name, value) {
+      const definition = requireCollectionDefinition({ ...value, name });
+      const { before, after } = await putCollection(tx, change.environmentId, definition, change.nowMs);
+      if (before?.version === after.version) return [];
+      await writeAudit(tx, {
+        ...change,
+        action: before === null ? "collection.created" : "collection.changed",
+        target: `collection:${name}`,
+        before: before === null ? undefined : viewCollection(before),
+        after: viewCollection(after),
+      });
+      return [];
+    },
+    async delete(tx, change, name, force) {
+      const { before, recordsDeleted } = await deleteCollection(tx, change.environmentId, name, { force });
+      const [target, after] = [`collection:${name}`, { recordsDeleted }];
+      const row = { target, before: viewCollection(before), after };
+      await writeAudit(tx, { ...change, action: "collection.deleted", ...row });
+    },
+  },
+};
+
+export const catalogList: Command = {
+  words: ["catalog", "list"],
+  summary: "list what relays write to and grant: access, products, plans, collections",
+  arguments: [{ ...KIND_ARGUMENT, optional: true }],
+  options: [JSON_OUTPUT, ...OF_ENVIRONMENT],
+  examples: ["relay catalog list", "relay catalog list product --json"],
+  async run(input, world) {
+    const wanted = input.positionals[0] === undefined ? KINDS : [readKind(input)];
+    const items = await withEnvironment(input, world, async (store, { id }) => {
+      const found: { kind: Kind; name: string; value: Json }[] = [];
+      for (const kind of wanted) {
+        const page = { limit: MAX_PAGE_SIZE, after: null };
+        const listed = await readPage(store, page, (tx, part) => BY_KIND[kind].list(tx, id, part));
+        for (const one of listed.items) {
+          const { name, slug, ...value } = one as JsonObject;
+          found.push({ kind, name: String(name ?? slug), value });
+        }
+      }
+      return found;
+    });
+    sayList(input, world, items, {
+      headings: ["KIND", "NAME", "WHAT"],
+      row: ({ kind, name, value }) => [kind, name, writeJson(value)],
+      none: "The catalog is empty: relay catalog set makes something, or service/catalog.json in local development.",
+    });
+  },
+};
+
+export const catalogSet: Command = {
+  words: ["catalog", "set"],
+  summary: "make or replace an access slug, a product, a plan or a collection",
+  details:
+    "The JSON is what service/catalog.json holds under the name; without it, it is read from standard input. What is absent is as if it was never set.",
+  arguments: [
+    KIND_ARGUMENT,
+    { name: "name", help: "the slug or name" },
+    { name: "json", help: "an object, {} for the least", optional: true },
+  ],
+  options: [JSON_OUTPUT, ...OF_ENVIRONMENT],
+  examples: [
+    "relay catalog set access beta '{}'",
+    `relay catalog set product lamp '{"credits":10,"soldThrough":{"kind":"relay","relay":"checkout"}}'`,
+    "relay catalog set collection orders < orders.json",
+  ],
+  async run(input, world) {
+    const [kind, name] = [readKind(input), input.positionals[1] ?? ""];
+    const value = readObject(input.positionals[2] ?? (await world.readInput()));
+    const warnings = await edit(input, world, kind, name, (tx, change) =>
+      BY_KIND[kind].set(tx, change, name, value),
+    );
+    sayDone(input, world, `The ${kind} ${name} is saved.`, warnings);
+  },
+};
+
+export const catalogDelete: Command = {
+  words: ["catalog", "delete"],
+  summary: "delete an access slug, a product, a plan or a collection",
+  arguments: [KIND_ARGUMENT, { name: "name", help: "as relay catalog list shows it" }],
+  options: [
+    { name: "force", help: "also a slug that people hold, or a collection with its records" },
+    JSON_OUTPUT,
+    ...OF_ENVIRONMENT,
+  ],
+  async run(input, world) {
+    const [kind, name] = [readKind(input), input.positionals[1] ?? ""];
+    const force = input.on("force");
+    const warnings = await edit(
+      input,
+      world,
+      kind,
+      name,
+      async (tx, change) => {
+        await BY_KIND[kind].delete(tx, change, name, force);
+        return [];
+      },
+      // Its records go in steps, so that a server beside it is never held up.
+      async (store, environmentId) => {
+        while (kind === "collection" && force) {
+          const step = await store.write("dashboard", (tx) => deleteRecordsOf(tx, environmentId, name));
+          if (step.ended) break;
+        }
+      },
+    );
+    sayDone(input, world, `The ${kind} ${name} is deleted.`, warnings);
+  },
+};
+
+/** Makes the change, and answers its warnings with those of relays that it breaks. */
+function edit(
+  input: Input,
+  world: World,
+  kind: Kind,
+  name: string,
+  work: (tx: Writer, change: Change) => Promise<Warnings>,
+  before?: (store: Store, environmentId: number) => Promise<void>,
+): Promise<Warnings> {
+  const [by, nowMs] = [actorWords(COMMAND_LINE), world.clock.now()];
+  return withEnvironment(input, world, async (store, { id: environmentId }) => {
+    await before?.(store, environmentId);
+    return await store.write("dashboard", async (tx) => {
+      const change = { environmentId, by, nowMs };
+      const { result, warnings } = await followCatalogEdit(tx, change, BY_KIND[kind].named(name), () =>
+        work(tx, change),
+      );
+      return [...result, ...warnings];
+    });
+  });
+}
+
+function sayDone(input: Input, world: World, sentence: string, warnings: Warnings): void {
+  if (input.on("json")) world.say(writeJson({ warnings } as Json, 2));
+  for (const { message } of warnings) world.tell(`warning: ${message}`);
+  world.tell(sentence);
+}
+
+function readKind(input: Input): Kind {
+  const found = KINDS.find((kind) => kind === input.first());
+  if (found !== undefined) return found;
+  throw new UsageError(`The kind is ${JSON.stringify(input.first())}: write one of ${KINDS.join(", ")}.`);
+}
+
+function readObject(text: string): JsonObject {
+  let value: Json | undefined;
+  try {
+    value = parseJson(text);
+  } catch {}
+  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as JsonObject;
+  throw new UsageError(
+    "What is set is not a JSON object: write one such as {}, as an argument or on standard input.",
+  );
+}

@@ -1,0 +1,173 @@
+/**
+ * `relay settings …`: an environment's settings, shown and changed one at a time by their names, on the data directory. A secret is read from
+ * standard input alone, so that no list of processes and no shell history holds it.
+ */
+import { actorWords, COMMAND_LINE } from "../account/api-key.ts";
+import { checkInput } from "../ground/check-input.ts";
+import { isJsonObject, type Json, type JsonObject, writeJson } from "../ground/json.ts";
+import { loadMasterKey } from "../secret/master-key.ts";
+import { Sealer } from "../secret/seal.ts";
+import { changeSettings, settingsInput, showSettings } from "../setting/setting.ts";
+import type { Reader } from "../store/port.ts";
+import { type Command, type Input, UsageError } from "./command.ts";
+import { JSON_OUTPUT, OF_ENVIRONMENT, readRunningUrl, withEnvironment } from "./data-directory.ts";
+import { ALLOW_PRIVATE, BASE_URL, readBaseUrl, readDataDir, readLimits } from "./service-option.ts";
+import { writeTable } from "./terminal.ts";
+import type { World } from "./world.ts";
+
+type Setting = Json | undefined;
+type Kind = "switch" | "text" | "secret" | "json";
+
+/** What can be set, as `PUT …/settings` names it, but for the alerts' own switches. */
+const NAMES: Readonly<Record<string, { kind: Kind; help: string }>> = {
+  held: { kind: "switch", help: "on keeps what arrives and runs nothing; off runs it in order" },
+  processorSecret: { kind: "secret", help: "of the scheme processor; none removes it" },
+  "mail.sends": { kind: "switch", help: "off keeps every mail back" },
+  "mail.fromName": { kind: "text", help: "the name before the sender's address; none removes it" },
+  "mail.replyTo": { kind: "text", help: "where answers go; none removes it" },
+  "mail.smtp": {
+    kind: "json",
+    help: '{ "host": …, "port": …, "security": "starttls", "username": … }; its password from standard input',
+  },
+  "receipts.collection": { kind: "text", help: "the collection that receipts are written to; none" },
+  "signin.invitedOnly": { kind: "switch", help: "on: only people who exist may sign in" },
+};
+const ALERTS = "alerts.";
+const HELP = Object.entries(NAMES).map(([name, { help }]) => `  ${name}: ${help}`);
+
+/** The environment's settings with what is known here of its server. */
+function show(tx: Reader, input: Input, world: World, id: number, name: string) {
+  const baseUrl = readBaseUrl(input) ?? readRunningUrl(readDataDir(input, world)) ?? "";
+  const mode = name === "local" ? "local" : "server";
+  const docsUrl = world.env.RELAY_DOCS_URL || `${baseUrl}/docs`;
+  return showSettings(tx, id, { baseUrl, docsUrl, mode, limits: { ...readLimits(world.env) } });
+}
+
+export const settingsGet: Command = {
+  words: ["settings", "get"],
+  summary: "an environment's settings, and the caps in force; no secret is ever shown",
+  details:
+    "The caps are those of this command's own variables (RELAY_LIMIT_…): give it the ones that the server has.",
+  arguments: [{ name: "name", help: "one setting, such as mail.sends", optional: true }],
+  options: [JSON_OUTPUT, BASE_URL, ...OF_ENVIRONMENT],
+  examples: ["relay settings get", "relay settings get mail --json"],
+  async run(input, world) {
+    const settings = await withEnvironment(input, world, (store, { id, name }) =>
+      store.read((tx) => show(tx, input, world, id, name)),
+    );
+    const wanted = input.positionals[0];
+    const found = wanted === undefined ? settings : at(settings as JsonObject, wanted);
+    if (found === undefined) {
+      throw new UsageError(`There is no setting ${wanted}: relay settings get shows them all.`);
+    }
+    if (input.on("json")) world.say(writeJson(found as Json, 2));
+    else world.say(writeTable(["SETTING", "VALUE"], listValues(wanted ?? "", found as Json)));
+  },
+};
+
+export const settingsSet: Command = {
+  words: ["settings", "set"],
+  summary: "change one setting: the hold, the processor's secret, mail, alerts, who signs in",
+  details: [
+    "Takes one of these names, and alerts.<code> (relay settings get shows them) with on or off:",
+    ...HELP,
+    "Caps are no settings of an environment: start the server with RELAY_LIMIT_… variables.",
+  ].join("\n"),
+  arguments: [
+    { name: "name", help: "one of the names below" },
+    {
+      name: "value",
+      help: "on, off, a text, JSON, or none; a secret comes on standard input",
+      optional: true,
+    },
+  ],
+  options: [ALLOW_PRIVATE, JSON_OUTPUT, BASE_URL, ...OF_ENVIRONMENT],
+  examples: [
+    "relay settings set held on",
+    "relay settings set processorSecret < secret.txt",
+    "relay settings set alerts.relay_silent off",
+    `relay settings set mail.smtp '{"host":"smtp.example.com","username":"ada"}' < password.txt`,
+  ],
+  async run(input, world) {
+    const [name = "", text] = input.positionals;
+    const value = await readValue(name, text, world);
+    const [by, nowMs] = [actorWords(COMMAND_LINE), world.clock.now()];
+    const key = await loadMasterKey(readDataDir(input, world), world.env.RELAY_MASTER_KEY || null);
+    const deps = { sealer: new Sealer(key), allowPrivate: input.list("allow-private") };
+    const settings = await withEnvironment(input, world, (store, environment) =>
+      store.write("dashboard", async (tx) => {
+        const { version } = await show(tx, input, world, environment.id, environment.name);
+        const body = checkInput(settingsInput, { version, ...nest(name.split("."), value) });
+        await changeSettings(tx, { environmentId: environment.id, by, nowMs }, body, deps);
+        return await show(tx, input, world, environment.id, environment.name);
+      }),
+    );
+    if (input.on("json")) world.say(writeJson({ settings } as Json, 2));
+    const told = at(settings as JsonObject, name === "held" ? "heldAt" : name);
+    world.tell(`${name} is set: ${writeJson((told ?? null) as Json)}`);
+  },
+};
+
+async function readValue(name: string, text: string | undefined, world: World): Promise<Json> {
+  const kind: Kind | undefined = name.startsWith(ALERTS) ? "switch" : NAMES[name]?.kind;
+  if (kind === undefined) {
+    throw new UsageError(
+      `relay settings set knows no ${name}: write one of ${Object.keys(NAMES).join(", ")}, or alerts.<code>.`,
+    );
+  }
+  if (kind === "secret") {
+    if (text === "none") return null;
+    if (text !== undefined)
+      throw new UsageError(`${name} is a secret: give it on standard input, or write none to remove it.`);
+    const secret = (await world.readInput()).trim();
+    if (secret !== "") return secret;
+    throw new UsageError(
+      `${name} is read from standard input, which was empty: relay settings set ${name} < file.`,
+    );
+  }
+  if (text === undefined)
+    throw new UsageError(`relay settings set ${name} needs a value: ${NAMES[name]?.help ?? "on or off"}.`);
+  if (kind === "switch") {
+    if (text === "on" || text === "off") return text === "on";
+    throw new UsageError(`${name} is ${JSON.stringify(text)}: write on or off.`);
+  }
+  if (text === "none") return null;
+  return kind === "text" ? text : await readServer(name, text, world);
+}
+
+/** A mail server; what signs in needs its password. */
+async function readServer(name: string, text: string, world: World): Promise<Json> {
+  let server: unknown;
+  try {
+    server = JSON.parse(text);
+  } catch {}
+  if (!isJsonObject(server))
+    throw new UsageError(`${name} is not a JSON object: write ${NAMES[name]?.help}.`);
+  if ("password" in server)
+    throw new UsageError("password is a secret: leave it out and give it on standard input.");
+  if (server.username === undefined || server.username === null) return server;
+  const password = (await world.readInput()).trim();
+  return password === "" ? server : { ...server, password };
+}
+
+function nest(names: readonly string[], value: Json): JsonObject {
+  const [name = "", ...rest] = names;
+  return { [name]: rest.length === 0 ? value : nest(rest, value) };
+}
+
+function at(value: JsonObject, name: string): Setting {
+  let found: Setting = value;
+  for (const part of name.split(".")) {
+    if (!isJsonObject(found) || !Object.hasOwn(found, part)) return undefined;
+    found = found[part];
+  }
+  return found;
+}
+
+/** Each value under its dotted name. */
+function listValues(name: string, value: Json): string[][] {
+  if (!isJsonObject(value)) return [[name, typeof value === "string" ? value : writeJson(value)]];
+  return Object.entries(value).flatMap(([part, one]) =>
+    listValues(name === "" ? part : `${name}.${part}`, one as Json),
+  );
+}

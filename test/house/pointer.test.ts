@@ -1,0 +1,33 @@
+/** Every sentence points at something that exists: a command that a text names is one, and nothing says "in the settings" where nobody finds them. */
+import { expect, test } from "bun:test";
+import { COMMANDS } from "../../src/cli/registry.ts";
+import { readSources } from "./source-tree.ts";
+
+const sources = [...readSources("src"), ...readSources("web"), ...readSources("scripts")].filter(({ path }) => !path.startsWith("src/release/"));
+const words = COMMANDS.map((command) => command.words.join(" "));
+const groups = [...new Set(COMMANDS.filter((command) => command.words.length > 1).map((command) => command.words[0] ?? ""))];
+
+/** The code's lines without comments. */
+function linesOf(text: string): string[] {
+  return text.split("\n").filter((line) => !/^\s*(\*|\/\*|\/\/)/.test(line));
+}
+
+/** "a relay calls no …", "with relay keys on the server". */
+const PROSE = / (no|on)$/;
+
+test("a command that a sentence names exists", () => {
+  const named = new RegExp(`\\brelay (${groups.join("|")}) ([a-z]+(?:-[a-z]+)*)`, "g");
+  const found = sources.flatMap(({ path, text }) =>
+    linesOf(text).flatMap((line) => [...line.matchAll(named)].map(([, group, word]) => ({ path, command: `${group} ${word}` }))),
+  );
+  expect(found.length).toBeGreaterThan(40);
+  expect(found.filter(({ command }) => !words.includes(command) && !PROSE.test(command))).toEqual([]);
+});
+
+const VAGUE =
+  /(set (it|one)|turn it on|verify one|create it|check [a-z ]+) in the (mail )?(settings|catalog)|in the environment['’]s settings|see its recent calls|the list of (emails|purchases|persons)/;
+
+test("no sentence sends anybody to a place without a name", () => {
+  const vague = sources.flatMap(({ path, text }) => linesOf(text).flatMap((line) => (VAGUE.test(line) ? [`${path}: ${line.trim()}`] : [])));
+  expect(vague).toEqual([]);
+});
