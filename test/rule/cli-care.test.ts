@@ -11,6 +11,7 @@ import { openSqlite } from "../../src/store/sqlite.ts";
 import { raiseAlert } from "../../src/watch/alert.ts";
 import { raiseProblem } from "../../src/watch/problem.ts";
 import { type CommandResult, runCommand } from "../kit/cli-world.ts";
+import { relayOf, seqOf } from "../kit/event-sql.ts";
 import { VirtualClock } from "../kit/virtual-clock.ts";
 
 const cwd = mkdtempSync(join(tmpdir(), "relay-cli-care-"));
@@ -52,9 +53,9 @@ beforeAll(async () => {
       await grantByHand(tx, { ...grant, reason: "early bird", expiresAtMs: null });
       await addCreditsByHand(tx, { environmentId, personId: person.id, nowMs: NOW_MS, amount: 7, reason: "welcome", key: "k1" });
       const payload = makeWholePayload({ event: {}, mapped: {} });
-      const row = { environmentId, relayId: "rly_a", relayName: "orders", payload, unsigned: false, dedupe: null, nowMs: NOW_MS };
+      const row = { ...(await relayOf(tx, environmentId, "rly_a", "orders")), payload, unsigned: false, dedupe: null, nowMs: NOW_MS };
       const { id } = await insertEvent(tx, { ...row, trigger: "receiver" });
-      await tx.run("UPDATE event SET state = 'done', person_id = ?2 WHERE id = ?1", id, person.id);
+      await tx.run("UPDATE event SET state = 'done', person_id = ?2 WHERE seq = ?1", seqOf(id), person.id);
       return person.id;
     }),
   );
