@@ -5,10 +5,7 @@
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { FINAL_STATES } from "../event/event.ts";
-import { findEventView } from "../event/view.ts";
 import { makeSampleEvent, type SampleEvent } from "../explain/sample-event.ts";
-import { sleep } from "../ground/clock.ts";
 import { isJsonObject, type Json, parseJson, writeJson } from "../ground/json.ts";
 import { errorCode } from "../outbound/connect.ts";
 import { findRelay } from "../relay/relay.ts";
@@ -18,15 +15,9 @@ import type { ReceiverTrigger } from "../trigger/receiver.ts";
 import type { Trigger } from "../trigger/registry.ts";
 import { bindScheme } from "../verify/registry.ts";
 import { type Command, CommandFailure, type Input } from "./command.ts";
-import {
-  APP,
-  ENVIRONMENT,
-  JSON_OUTPUT,
-  readRunningUrl,
-  withEnvironment,
-  withStore,
-} from "./data-directory.ts";
+import { APP, ENVIRONMENT, JSON_OUTPUT, readRunningUrl, withEnvironment } from "./data-directory.ts";
 import { docsOf, toRefusalCode, writeCodeLine } from "./refusal-words.ts";
+import { explainHere, hasDatabase, sendHere, waitForEvent } from "./send-here.ts";
 import {
   BASE_URL,
   DATA_DIR,
@@ -35,8 +26,7 @@ import {
   readServiceDir,
   SERVICE_DIR,
 } from "./service-option.ts";
-import { writeOutcome } from "./terminal.ts";
-import { programWord, type World } from "./world.ts";
+import type { World } from "./world.ts";
 
 const TIMEOUT_MS = 15_000;
 
@@ -51,13 +41,23 @@ const NEXT: Readonly<Record<string, string>> = {
 
 export const send: Command = {
   words: ["send"],
-  summary: "post a signed example event to a relay's receiver URL",
+  summary: "post a signed example event to a relay's receiver URL, or explain what it would do",
   details:
-    "The body is made from the relay's map and when, or read with --data. The secret is the one in service/.secrets.json; for a server, give it by RELAY_SECRET or on standard input.",
+    "The body is made from the relay's map and when, or read with --data. The secret is the one in service/.secrets.json; for a server, give it by RELAY_SECRET or on standard input. In local development a schedule gets one tick, marked as a test, and a record-change relay a record that it watches. With --explain each step is shown and nothing is written, mailed or called.",
   arguments: [{ name: "name", help: "the relay's name" }],
   options: [
-    { name: "data", value: "<file|->", help: "the body to send, from a file or standard input" },
-    { name: "person", value: "<value>", help: "what the map's person key holds in the made body" },
+    { name: "explain", help: "show each step with no effect, instead of sending" },
+    { name: "event", value: "<id>", help: "with --explain: a stored event instead of a body" },
+    {
+      name: "data",
+      value: "<file|->",
+      help: "the body (or the record) to send, from a file or standard input",
+    },
+    {
+      name: "person",
+      value: "<value>",
+      help: "what the map's person key holds in the made body, or whose the made record is",
+    },
     { name: "secret-stdin", help: "read the secret (or private key) from standard input" },
     { name: "url", value: "<url>", otherwise: "the running service's", help: "the receiver URL" },
     JSON_OUTPUT,
@@ -70,10 +70,22 @@ export const send: Command = {
   examples: [
     "relay send checkout-completed",
     "relay send checkout-completed --data event.json",
+    "relay send checkout-completed --explain",
     "RELAY_SECRET=… relay send checkout --url https://relay.example.com/hooks/shop/checkout",
   ],
   async run(input, world) {
     const name = input.first();
+    if (input.on("explain")) return await explainHere(name, await readGiven(input, world), input, world);
+    if (input.text("event") !== null)
+      throw new CommandFailure(
+        "invalid_input",
+        "--event is for --explain: name a stored event and add --explain.",
+      );
+    const trigger = (await findStored(name, input, world))?.trigger ?? null;
+    if (trigger !== null && trigger.kind !== "receiver") {
+      const { eventId, environmentId } = await sendHere(name, await readGiven(input, world), input, world);
+      return await waitForEvent(eventId, environmentId, input, world);
+    }
     const target = await findSendTarget(name, input, world);
     const event = await readEvent(target, input, world);
     const response = await post(target, event, world);
@@ -115,7 +127,7 @@ async function findSendTarget(name: string, input: Input, world: World): Promise
 
 /** The relay as the data directory holds it: what the service verifies against. */
 async function findStored(name: string, input: Input, world: World) {
-  if (!existsSync(join(readDataDir(input, world), "relay.db"))) return null;
+  if (!hasDatabase(input, world)) return null;
   return await withEnvironment(input, world, async (store, { id: environmentId, appId }) => {
     const row = await store.read((tx) => findRelay(tx, environmentId, name));
     return row === null ? null : { trigger: row.definition.trigger, appId, environmentId };
@@ -166,6 +178,14 @@ async function readSecret(name: string, input: Input, world: World): Promise<str
   );
 }
 
+/** What --data holds; null without it. */
+async function readGiven(input: Input, world: World): Promise<{ body: string; contentType: string } | null> {
+  const data = input.text("data");
+  if (data === null) return null;
+  const { body, contentType } = await readData(data, world);
+  return { body: Buffer.from(body).toString("utf8"), contentType };
+}
+
 async function readEvent(target: SendTarget, input: Input, world: World): Promise<SampleEvent> {
   const data = input.text("data");
   if (data === null) return makeSampleEvent(target.trigger, input.text("person"));
@@ -175,6 +195,10 @@ async function readEvent(target: SendTarget, input: Input, world: World): Promis
       "--data - and --secret-stdin both read standard input: give the secret by RELAY_SECRET.",
     );
   }
+  return await readData(data, world);
+}
+
+async function readData(data: string, world: World): Promise<SampleEvent> {
   const file = resolve(world.cwd, data);
   const body = data === "-" ? Buffer.from(await world.readInput()) : await readDataFile(file);
   const isJson = /^\s*[[{]/.test(body.toString("utf8", 0, 100));
@@ -251,7 +275,7 @@ async function explain(
     return 0;
   }
   const id = typeof answer.eventId === "string" ? answer.eventId : "";
-  if (target.environmentId === null || !existsSync(join(readDataDir(input, world), "relay.db"))) {
+  if (target.environmentId === null || !hasDatabase(input, world)) {
     world.tell(`The event is recorded as ${id}; the dashboard shows what it did.`);
     return 0;
   }
@@ -264,29 +288,4 @@ function readBody(text: string): Json {
   } catch {
     return text;
   }
-}
-
-const LOOK_EVERY_MS = 50;
-const GIVE_UP_MS = 12_000;
-
-/** Answers the exit code: 0 when it is done, or still waiting after a while; 1 when it failed. */
-async function waitForEvent(id: string, environmentId: number, input: Input, world: World): Promise<number> {
-  const begun = world.clock.monotonicMs();
-  return await withStore(input, world, async (store) => {
-    for (;;) {
-      const event = await store.read((tx) => findEventView(tx, environmentId, id));
-      const settled = event !== null && (FINAL_STATES.has(event.state) || event.nextAttemptAt !== null);
-      if (event !== null && settled) {
-        world.tell(`${writeOutcome(event)}. More: ${programWord(world)} events show ${id}`);
-        return event.state === "done" ? 0 : 1;
-      }
-      if (world.clock.monotonicMs() - begun > GIVE_UP_MS) {
-        world.tell(
-          `The event is recorded and has not ended yet. More: ${programWord(world)} events show ${id}`,
-        );
-        return 0;
-      }
-      await sleep(world.clock, LOOK_EVERY_MS);
-    }
-  });
 }

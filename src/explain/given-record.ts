@@ -44,7 +44,7 @@ export async function writeChange(
 }
 
 /** Whose an example record is, as its collection's kind needs it. */
-function placePerson(
+export function placePerson(
   kind: CollectionKind,
   personId: string | null,
 ): { ownerId: string | null; recipientId: string | null } {
@@ -55,7 +55,7 @@ function placePerson(
 }
 
 /** The id of the person with this id or address. Refuses with `invalid_input`. */
-async function requireSomebody(tx: Reader, environmentId: number, sought: string): Promise<string> {
+export async function requireSomebody(tx: Reader, environmentId: number, sought: string): Promise<string> {
   const found =
     (await findPerson(tx, environmentId, sought)) ?? (await findPersonByEmail(tx, environmentId, sought));
   if (found !== null) return found.id;

@@ -1,0 +1,90 @@
+/** `relay send` where no call is posted, through real processes: explained with no effect, a tick by hand, a record that is watched. */
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type CliProcess, startCli } from "../kit/cli-process.ts";
+
+let cwd: string;
+let dev: CliProcess;
+
+const order = (text: string) => [{ type: "write_record", collection: "orders", data: { order: text } }];
+const RELAYS = {
+  paid: {
+    trigger: {
+      kind: "receiver",
+      verify: { scheme: "signature", header: "x-signature", signedPayload: "{body}" },
+      map: { event_id: "id", event_type: "type" },
+      when: { event_type: "paid" },
+    },
+    actions: order("{{mapped.event_id}}"),
+  },
+  daily: { trigger: { kind: "schedule", every: "1d" }, actions: order("{{tick.periodStart}}") },
+  noted: {
+    trigger: { kind: "data_change", collection: "notes", on: ["updated"], where: { state: "paid" } },
+    actions: order("{{record.data.state}}"),
+  },
+};
+
+beforeEach(async () => {
+  cwd = mkdtempSync(join(tmpdir(), "relay-send-"));
+  mkdirSync(join(cwd, "service", "relays"), { recursive: true });
+  const text = { type: "text" };
+  const collections = {
+    orders: { kind: "shared", fields: { order: text } },
+    notes: { kind: "shared", fields: { state: text, title: text } },
+  };
+  writeFileSync(join(cwd, "service", "catalog.json"), JSON.stringify({ collections }));
+  for (const [name, relay] of Object.entries(RELAYS))
+    writeFileSync(join(cwd, "service", "relays", `${name}.json`), JSON.stringify({ name, ...relay }));
+  dev = startCli(["dev", "--port", "0"], { cwd });
+  await dev.line("Press Ctrl+C");
+});
+
+afterEach(async () => {
+  await dev[Symbol.asyncDispose]();
+  rmSync(cwd, { recursive: true });
+});
+
+async function relay(...line: string[]): Promise<{ code: number; said: string }> {
+  await using run = startCli(line, { cwd });
+  const code = await run.exited;
+  await Bun.sleep(20);
+  return { code, said: run.lines().join("\n") };
+}
+
+describe("relay send", () => {
+  test("on a schedule runs one tick, marked as a test", async () => {
+    const { code, said } = await relay("send", "daily");
+    expect(said).toContain("is done");
+    expect(code).toBe(0);
+    expect(await dev.line("RELAY ·")).toStartWith("RELAY · daily · schedule · 1 action · ok");
+    const id = /evt_[0-9a-z]+/.exec(said)?.[0] ?? "";
+    const { said: shown } = await relay("events", "show", id);
+    expect(shown).toContain('"test":true');
+    expect(shown).toContain("sent by hand with relay send");
+  }, 30_000);
+
+  test("on a record change writes a marked record that the relay watches", async () => {
+    const { code, said } = await relay("send", "noted");
+    expect(said).toMatch(/Wrote the record rec_\w+ in notes, by relay send; it stays there until you delete it\./);
+    expect(said).toContain("is done");
+    expect(code).toBe(0);
+  }, 30_000);
+
+  test("--explain shows each step and does nothing", async () => {
+    const example = await relay("send", "paid", "--explain");
+    expect(example.said).toContain("Would run: Every action would be done.");
+    expect(example.said).toContain("Nothing was written, mailed or called.");
+    expect(example.code).toBe(0);
+    writeFileSync(join(cwd, "event.json"), '{"id":"a","type":"open"}');
+    const ignored = await relay("send", "paid", "--explain", "--data", "event.json", "--json");
+    expect(JSON.parse(ignored.said)).toMatchObject({ from: "body", would: "ignore" });
+    expect((await relay("send", "daily", "--explain")).said).toContain("Would run");
+    expect((await relay("send", "noted", "--explain")).said).toContain("Would run");
+    expect((await relay("events", "list", "--json")).said).toContain('"items": []');
+    const missing = await relay("send", "nobody", "--explain");
+    expect(missing.code).toBe(1);
+    expect(missing.said).toContain("not_found");
+  }, 60_000);
+});
