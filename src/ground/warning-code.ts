@@ -68,6 +68,10 @@ export const WARNINGS = {
     when: "A product's key names no access slug, product or plan.",
     todo: "Create it, or nothing can ask for what a purchase grants.",
   },
+  relays_not_told: {
+    when: "A change of the catalog concerns more relays than one answer looks at or tells of.",
+    todo: "See the relays' problems, and save each of the others again: its save warns of what it does not fit.",
+  },
   ran_with_warnings: {
     when: "An event was done, but something of it was probably not meant: a path that named nothing, a text that was cut.",
     todo: "Read its warnings with relay events show, and correct the relay's map or templates.",

@@ -36,7 +36,8 @@ export async function followCatalogEdit<Result>(
   const { environmentId } = edited;
   const before = stockOf(tx, environmentId);
   const relays: { definition: Definition; misfits: Misfits }[] = [];
-  for (const { definition } of await listRelaysNaming(tx, environmentId, name)) {
+  const naming = await listRelaysNaming(tx, environmentId, name);
+  for (const { definition } of naming.relays) {
     relays.push({ definition, misfits: misfitsOf(await warnOfMisfits(before, definition)) });
   }
   const result = await change();
@@ -46,18 +47,37 @@ export async function followCatalogEdit<Result>(
     const { broken } = await settleBroken(tx, edited, after, definition, misfits);
     warnings.push(...broken.map((warning) => ofRelay(definition.name, warning)));
   }
+  if (warnings.length > MAX_TOLD) {
+    const more = warnings.splice(MAX_TOLD).length;
+    warnings.push(warnOfOthers(more, "more warnings of this change are told by the problems of its relays"));
+  }
+  if (naming.more > 0) {
+    const what =
+      "more relays name what was changed and were not looked at: a save of each tells what it does not fit";
+    warnings.push(warnOfOthers(naming.more, what));
+  }
   return { result, warnings };
 }
 
 const NAMED = RELAY.pick("definition");
-/** So many are looked at while a change is made; of those behind them, the first event tells. */
-const MAX_RELAYS = 100;
+/** So many are looked at while a change is made, which holds the loop; where there are more, the answer says how many were not. */
+const MAX_RELAYS = 25;
+const MAX_TOLD = 50;
 
 /** Relays whose definitions hold the name, and maybe others; one that is no JSON fits nothing. */
-function listRelaysNaming(tx: Reader, environmentId: number, name: string | null) {
-  const rest = `WHERE environment_id = $environmentId AND instr(definition, $text) > 0 AND json_valid(definition)
-    ORDER BY name LIMIT ${MAX_RELAYS}`;
-  return NAMED.all(tx, rest, { environmentId, text: name === null ? "" : JSON.stringify(name) });
+const NAMING = "WHERE environment_id = $environmentId AND instr(definition, $text) > 0";
+
+async function listRelaysNaming(tx: Reader, environmentId: number, name: string | null) {
+  const named = { environmentId, text: name === null ? "" : JSON.stringify(name) };
+  const rest = `${NAMING} AND json_valid(definition) ORDER BY name LIMIT ${MAX_RELAYS}`;
+  const relays = await NAMED.all(tx, rest, named);
+  if (relays.length < MAX_RELAYS) return { relays, more: 0 };
+  const all = await tx.get<{ count: number }>(`SELECT count(*) AS count FROM relay ${NAMING}`, named);
+  return { relays, more: (all?.count ?? 0) - relays.length };
+}
+
+function warnOfOthers(count: number, what: string): Warning {
+  return { code: "relays_not_told", field: "relays", message: `${count} ${what}.` };
 }
 
 /** Which misfits a relay has, to know new ones by. */

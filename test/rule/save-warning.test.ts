@@ -313,4 +313,27 @@ describe("a change of the catalog", () => {
     const made = await service.api("POST", "/collections", { name: "coming", kind: "shared", fields: { b: "text" } });
     expect(made.body.warnings).toMatchObject([{ code: "record_does_not_fit", field: "relays.early.actions.0.data.a" }]);
   });
+
+  test("that concerns more relays than one answer looks at says how many were not", async () => {
+    await service.api("POST", "/collections", { name: "wide", kind: "shared", fields: { a: "text" } });
+    const definition = { trigger: HOOKS, actions: [{ type: "write_record", collection: "wide", data: { a: "x" } }] };
+    const text = (name: string) => JSON.stringify({ name, ...definition });
+    await service.api("POST", "/relays", { definition: { name: "wide", ...definition } });
+    await service.service.store.write("app", async (tx) => {
+      const row = (await tx.get<Record<string, string>>("SELECT * FROM relay WHERE name = 'wide'")) ?? {};
+      const names = Object.keys(row);
+      for (let copy = 0; copy < 30; copy++) {
+        const name = `wide-${copy}`;
+        const values = { ...row, id: `rly_wide${copy}`, name, definition: text(name) };
+        await tx.run(`INSERT INTO relay (${names.join()}) VALUES (${names.map((one) => `$${one}`).join()})`, values);
+      }
+    });
+    const { warnings } = (await service.api("PUT", "/collections/wide", { kind: "shared", fields: { b: "text" } })).body;
+    expect(warnings.filter(({ code }: Told) => code === "record_does_not_fit")).toHaveLength(25);
+    expect(warnings.at(-1)).toEqual({
+      code: "relays_not_told",
+      field: "relays",
+      message: expect.stringMatching(/^6 more relays name what was changed/),
+    });
+  });
 });
