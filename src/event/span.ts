@@ -13,7 +13,7 @@ interface Span {
 }
 
 /** A span that was too narrow is followed by one so much wider. */
-const WIDER = 4;
+const LEAP = 4;
 
 /** Holds for the environment's events, and leads through `event_of_relay`. One value: the environment. */
 export const OF_ENVIRONMENT = "event.name_key IN (SELECT key FROM relay_name WHERE environment_id = ?)";
@@ -29,15 +29,8 @@ export async function newestSpan(
   if (head === null || head.seq === null) return null;
   const to = head.seq + 1;
   const first = Math.max(above, head.first);
-  let from = to;
-  for (let width = most; from > first; width *= WIDER) {
-    const wider = Math.max(first, to - width);
-    const count = await countIn(tx, environmentId, wider, to, most);
-    if (count > most) break;
-    from = wider;
-    if (count * WIDER > most) break;
-  }
-  return { from, to, ended: from <= first };
+  const width = await widen(most, to - first, (wide) => countIn(tx, environmentId, to - wide, to, most));
+  return { from: to - width, to, ended: to - width <= first };
 }
 
 /** As `newestSpan`, of the oldest events after `after`. */
@@ -51,15 +44,25 @@ export async function oldestSpan(
   if (head === null || head.seq === null) return null;
   const from = head.seq;
   const end = head.last + 1;
-  let to = from;
-  for (let width = most; to < end; width *= WIDER) {
-    const wider = Math.min(end, from + width);
-    const count = await countIn(tx, environmentId, from, wider, most);
-    if (count > most) break;
-    to = wider;
-    if (count * WIDER > most) break;
+  const width = await widen(most, end - from, (wide) => countIn(tx, environmentId, from, from + wide, most));
+  return { from, to: from + width, ended: from + width >= end };
+}
+
+/** A width up to `widest` that holds `most` rows or a few less: by leaps, and halving once one was too long. */
+async function widen(
+  most: number,
+  widest: number,
+  count: (width: number) => Promise<number>,
+): Promise<number> {
+  let [fits, tooMany] = [0, widest + 1];
+  let width = Math.min(most, widest);
+  for (;;) {
+    const held = await count(width);
+    if (held > most) tooMany = width;
+    else fits = width;
+    if (fits === widest || tooMany - fits <= 1 || (held <= most && held * 8 >= most * 7)) return fits;
+    width = tooMany <= widest ? Math.floor((fits + tooMany) / 2) : Math.min(widest, width * LEAP);
   }
-  return { from, to, ended: to >= end };
 }
 
 const NEWEST = `SELECT max(head) AS seq, (SELECT min(seq) FROM event) AS first FROM (
