@@ -105,7 +105,7 @@ async function startOnce(
   log: Log,
   beforeListening: () => Promise<void>,
 ): Promise<Service> {
-  const { clock } = config;
+  const { clock, allowPrivate } = config;
   await using started = new AsyncDisposableStack();
   started.defer(tellDroppedLines(log));
 
@@ -128,7 +128,6 @@ async function startOnce(
     onReload,
     onUnreadable: ({ id, name }, error) => log.error("a relay cannot be opened", { relay: name, id, error }),
   });
-  const { allowPrivate } = config;
   const local = config.mode === "local";
   const ownMailer = createMailer({ store, sealer, clock, log, allowPrivate, baseUrl, local });
   const mailer = ports.mailer ?? ownMailer;
@@ -203,6 +202,7 @@ async function startOnce(
     local,
     teller,
     onCall: (outcome) => metrics.noteCall(outcome),
+    handOver: (stored) => runner.handOver(stored),
   });
   started.defer(() => receiver.stop());
   const http: HttpDeps = {

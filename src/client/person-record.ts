@@ -16,6 +16,7 @@ import { type CollectionRow, requireCollection } from "../records/collection.ts"
 import {
   deleteRecord,
   findRecord,
+  type NewRecord,
   type RecordRow,
   type RecordView,
   updateRecord,
@@ -121,7 +122,7 @@ async function requireReachable(tx: Reader, environmentId: number, personId: str
   );
 }
 
-function show(row: RecordRow): PersonRecordView {
+function show(row: NewRecord): PersonRecordView {
   return withoutWriter(viewRecord(row));
 }
 

@@ -29,6 +29,13 @@ export interface DedupeKey {
   hash: Uint8Array;
 }
 
+/** An event just stored, on its way to whoever runs it. `payload`: the value of its text; null: that is to be read. */
+export interface HandedEvent {
+  relayId: string;
+  event: EventToRun;
+  payload: JsonObject | null;
+}
+
 interface EventDraft {
   environmentId: number;
   relayId: string;
@@ -47,6 +54,8 @@ interface EventDraft {
   mapVersion?: number;
   /** Set for an occurrence that is stored without a chance to run: dead from the start, replayable. */
   dead?: EventReason;
+  /** Takes the event once it is durable, in the place of the topic that an event may run now. */
+  handOver?: (event: Omit<EventToRun, "relayName">) => void;
 }
 
 /** The stored row; `duplicate` when the key was spent before, and then it is the first row. */
@@ -67,13 +76,14 @@ const INSERT = `INSERT INTO event (seq, environment_id, name_key, relay_key, tri
     $unsigned, $form, $warnings, $dedupeHash, $payload, $preview)`;
 
 export async function insertEvent(tx: Writer, draft: EventDraft): Promise<StoredEvent> {
-  const { dedupe, payload, nowMs, dead } = draft;
+  const { dedupe, payload, nowMs, dead, handOver } = draft;
   if (dedupe !== null) {
     const first = await findDuplicate(tx, dedupe);
     if (first !== null) return first;
   }
   const { seq, newestAt } = (await tx.get<{ seq: number; newestAt: number | null }>(NEXT)) ?? noNumber();
   await noteClockBack(tx, "event", { seq, atMs: nowMs, newestAtMs: newestAt });
+  const warnings = payload.warnings.length === 0 ? null : writeJson([...payload.warnings]);
   await tx.run(INSERT, {
     seq,
     environmentId: draft.environmentId,
@@ -88,14 +98,28 @@ export async function insertEvent(tx: Writer, draft: EventDraft): Promise<Stored
     truncated: payload.truncated ? 1 : 0,
     unsigned: draft.unsigned ? 1 : 0,
     form: draft.form === true ? 1 : 0,
-    warnings: payload.warnings.length === 0 ? null : writeJson([...payload.warnings]),
+    warnings,
     dedupeHash: dedupe?.hash ?? null,
     payload: payload.text,
     preview: payload.preview,
   });
   if (dedupe !== null) await tx.keys.keep(dedupe.hash, seq);
-  if (dead === undefined) tx.touch("event", draft.relayId);
-  return { id: eventIdOf({ seq, createdAt: nowMs, formerId: null }), seq, duplicate: false };
+  const id = eventIdOf({ seq, createdAt: nowMs, formerId: null });
+  if (handOver !== undefined) tx.afterCommit(() => handOver(asInserted(draft, { seq, id, warnings })));
+  else if (dead === undefined) tx.touch("event", draft.relayId);
+  return { id, seq, duplicate: false };
+}
+
+/** The row, as a run would read it. */
+function asInserted(
+  { environmentId, trigger, payload, unsigned, form, mapVersion, nowMs }: EventDraft,
+  made: Pick<EventToRun, "seq" | "id" | "warnings">,
+): Omit<EventToRun, "relayName"> {
+  const { text, truncated } = payload;
+  const arrived = { environmentId, trigger, payload: text, truncated, unsigned, createdAt: nowMs };
+  const mapped = { form: form === true, mapVersion: mapVersion ?? null };
+  const fresh = { formerId: null, attempts: 0, runs: 0, reason: null, personId: null, chosen: null };
+  return { ...made, ...arrived, ...mapped, ...fresh };
 }
 
 function noNumber(): never {

@@ -5,7 +5,7 @@
  */
 import type { ActionResult } from "../action/contract.ts";
 import { writeJson } from "../ground/json.ts";
-import { MAX_ATTEMPTS, RETRY_DELAYS_MS } from "../ground/limit.ts";
+import { MAX_ATTEMPTS } from "../ground/limit.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { defineTable, integer, json, orNull, text } from "../store/table.ts";
 import { writeAudit } from "../watch/audit.ts";
@@ -32,56 +32,6 @@ export const RUN = defineTable({
 
 /** What its actions did, alone. */
 export const RUN_RESULTS = RUN.pick("results");
-
-/** Makes up to `limit` retries whose time has come due, the earliest first; answers how many. */
-export function promoteDueRetries(tx: Writer, limit: number, nowMs: number): Promise<number> {
-  return tx.run(
-    `UPDATE event SET next_attempt_at = NULL WHERE seq IN (
-       SELECT seq FROM event INDEXED BY event_retry
-       WHERE state = 'queued' AND next_attempt_at IS NOT NULL AND next_attempt_at <= ?1 ORDER BY next_attempt_at LIMIT ?2)`,
-    nowMs,
-    limit,
-  );
-}
-
-/** How far a walk through the waiting retries has come. */
-export interface RetryCursor {
-  atMs: number;
-  seq: number;
-}
-
-/**
- * After the wall clock went back: no retry waits longer than its own delay from now. Looks at the next `limit` after `from`; answers where
- * to go on, or null at the end.
- */
-export async function shortenRetries(
-  tx: Writer,
-  from: RetryCursor,
-  limit: number,
-  nowMs: number,
-): Promise<RetryCursor | null> {
-  const waiting = await tx.all<RetryCursor & { attempts: number }>(
-    `SELECT seq, next_attempt_at AS atMs, attempts FROM event INDEXED BY event_retry
-     WHERE state = 'queued' AND next_attempt_at IS NOT NULL AND (next_attempt_at, seq) > (?1, ?2)
-     ORDER BY next_attempt_at, seq LIMIT ?3`,
-    from.atMs,
-    from.seq,
-    limit,
-  );
-  for (const { seq, atMs, attempts } of waiting) {
-    const longestMs = nowMs + (RETRY_DELAYS_MS[attempts - 1] ?? 0);
-    if (atMs > longestMs) await EVENT.change(tx, { seq }, { nextAttemptAt: longestMs });
-  }
-  return waiting.length === limit ? (waiting.at(-1) ?? null) : null;
-}
-
-/** When the next retry is due (milliseconds since the epoch), or null. */
-export async function findNextRetry(tx: Reader): Promise<number | null> {
-  const row = await tx.get<{ at: number | null }>(
-    "SELECT min(next_attempt_at) AS at FROM event WHERE state = 'queued' AND next_attempt_at IS NOT NULL",
-  );
-  return row?.at ?? null;
-}
 
 /** Ids of the relays that have an event due now; a hop through the index, however long the queue. */
 export async function listReadyRelays(tx: Reader): Promise<string[]> {
@@ -137,6 +87,8 @@ export interface Run {
   results: readonly ActionResult[];
   /** The list of actions it ran; null: it ended before them, and the slots of the attempt before it stand. */
   ran: RanActions | null;
+  /** The event was not read in this transaction: the run holds only if its row is as it was stored, and is undone otherwise. */
+  isHanded?: boolean;
 }
 
 export interface RunEnd {
@@ -185,36 +137,46 @@ export async function numberAnew(tx: Reader, event: EventToRun): Promise<EventTo
 
 /** Ends a run, moves its event on, and writes its audit row, in one go. Throws where a run of its number had ended. */
 export async function finishRun(tx: Writer, run: Run, end: RunEnd): Promise<void> {
-  const { event, startedAtMs, results } = run;
+  const { event, startedAtMs, results, ran } = run;
   const { outcome, state, reason, nextAttemptAtMs, personId, warnings, finishedAtMs, mapVersion } = end;
-  const kept = await RUN.insert(
-    tx,
-    { ...rowOf(run), finishedAt: finishedAtMs, outcome },
-    `ON CONFLICT (event_seq, number) DO UPDATE SET results = excluded.results, finished_at = excluded.finished_at, outcome = excluded.outcome,
-       actions = coalesce(excluded.actions, actions), work = CASE WHEN excluded.actions IS NULL THEN work ELSE excluded.work END
-     WHERE finished_at IS NULL`,
-  );
+  const kept = await tx.run(END, {
+    seq: event.seq,
+    number: event.runs,
+    startedAtMs,
+    finishedAtMs,
+    outcome,
+    results: writeJson(results),
+    actions: ran?.fingerprint ?? null,
+    work: ran?.keys == null ? null : writeJson(ran.keys),
+  });
   requireOpen(kept);
-  await tx.run(
-    `UPDATE event SET state = $state, reason = $reason, attempts = $attempts, runs = $runs, next_attempt_at = $nextAttemptAtMs,
-       person_id = coalesce($personId, person_id), warnings = coalesce($warnings, warnings), started_at = $startedAtMs,
-       finished_at = $finishedAtMs, map_version = coalesce($mapVersion, map_version) WHERE seq = $seq`,
-    {
-      seq: event.seq,
-      state,
-      reason,
-      attempts: event.attempts,
-      runs: event.runs,
-      nextAttemptAtMs,
-      personId,
-      warnings: warnings.length === 0 ? null : writeJson(warnings),
-      startedAtMs,
-      finishedAtMs: state === "queued" ? null : finishedAtMs,
-      mapVersion,
-    },
-  );
+  const moved = await tx.run(run.isHanded === true ? MOVE_ON_AS_STORED : MOVE_ON, {
+    seq: event.seq,
+    state,
+    reason,
+    attempts: event.attempts,
+    runs: event.runs,
+    nextAttemptAtMs,
+    personId,
+    warnings: warnings.length === 0 ? null : writeJson(warnings),
+    startedAtMs,
+    finishedAtMs: state === "queued" ? null : finishedAtMs,
+    mapVersion,
+    payload: event.payload,
+  });
+  if (moved !== 1) throw new Error("An event was run that is not as it was.");
   await auditRun(tx, event, results, finishedAtMs);
 }
+
+const END = `INSERT INTO run (event_seq, number, started_at, finished_at, outcome, results, actions, work)
+  VALUES ($seq, $number, $startedAtMs, $finishedAtMs, $outcome, $results, $actions, $work)
+  ON CONFLICT (event_seq, number) DO UPDATE SET results = excluded.results, finished_at = excluded.finished_at, outcome = excluded.outcome,
+    actions = coalesce(excluded.actions, actions), work = CASE WHEN excluded.actions IS NULL THEN work ELSE excluded.work END
+  WHERE finished_at IS NULL`;
+const MOVE_ON = `UPDATE event SET state = $state, reason = $reason, attempts = $attempts, runs = $runs, next_attempt_at = $nextAttemptAtMs,
+  person_id = coalesce($personId, person_id), warnings = coalesce($warnings, warnings), started_at = $startedAtMs,
+  finished_at = $finishedAtMs, map_version = coalesce($mapVersion, map_version) WHERE seq = $seq`;
+const MOVE_ON_AS_STORED = `${MOVE_ON} AND state = 'queued' AND runs = 0 AND next_attempt_at IS NULL AND payload = $payload`;
 
 /** The one audit row of a run: who ran, on which event, and each action's before and after. Source: the specification's "Event row". */
 function auditRun(

@@ -21,7 +21,7 @@ import { COLLECTION_KINDS, requireCollectionDefinition } from "../records/collec
 import { deleteFile, fileView, listFiles, readFile, uploadFile, viewFile } from "../records/file.ts";
 import {
   deleteRecord,
-  type RecordRow,
+  type NewRecord,
   recordView,
   requireRecord,
   updateRecord,
@@ -52,7 +52,7 @@ async function auditRecord(
   tx: Writer,
   { actor, audit }: AuditCall,
   action: string,
-  row: RecordRow,
+  row: NewRecord,
 ): Promise<void> {
   if (actor.kind === "key") return;
   await audit(tx, {

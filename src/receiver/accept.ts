@@ -3,10 +3,25 @@
  * signature was used, at its dedupe key and at the app's minute, and stores the row or says why there is none; only what becomes a row takes
  * a place in the minute. Calls that become no event are noted for the owner, never on the way of one that does.
  */
-import { findDuplicate, insertEvent, keyOfBody, keyOfEventId, makeReceiverPayload } from "../event/insert.ts";
+import type { EventToRun } from "../event/event.ts";
+import {
+  findDuplicate,
+  type HandedEvent,
+  insertEvent,
+  keyOfBody,
+  keyOfEventId,
+  makeReceiverPayload,
+} from "../event/insert.ts";
 import { findEventView } from "../event/view.ts";
 import type { Clock } from "../ground/clock.ts";
-import { isJsonObject, type JsonObject, writeCanonicalJson, writeJson } from "../ground/json.ts";
+import {
+  isJsonObject,
+  type Json,
+  type JsonObject,
+  parseJson,
+  writeCanonicalJson,
+  writeJson,
+} from "../ground/json.ts";
 import { CAP_WINDOW_MS, type RaisableLimits } from "../ground/limit.ts";
 import { Limiter } from "../ground/limiter.ts";
 import { Refusal } from "../ground/refusal.ts";
@@ -42,6 +57,8 @@ export interface VerifiedCall {
 
 interface AcceptDeps {
   store: Store;
+  /** Takes each new event, so that it runs. */
+  handOver(stored: HandedEvent): void;
   clock: Clock;
   limits: Pick<RaisableLimits, "verifiedEventsPerMinute" | "eventlessCallsPerMinute">;
   ring: CallRing;
@@ -141,6 +158,12 @@ export class Acceptance {
     const unnamed = tellUnnamed(relay, mapped, eventId);
     const payload = unnamed === null ? made : { ...made, warnings: [unnamed, ...made.warnings] };
     const { unsigned } = relay.receiver;
+    const handOver = (event: Omit<EventToRun, "relayName">): void =>
+      this.#deps.handOver({
+        relayId,
+        event: { ...event, relayName },
+        payload: payload.truncated ? null : asStored(parsed.value, mapped),
+      });
     const row = {
       environmentId,
       relayId,
@@ -170,7 +193,7 @@ export class Acceptance {
         const first = await findDuplicate(tx, dedupe);
         return first ?? refuseFullApp(this.#events.limit, resetAtMs);
       }
-      const event = await insertEvent(tx, { ...row, trigger: "receiver" });
+      const event = await insertEvent(tx, { ...row, trigger: "receiver", handOver });
       if (once !== null) await spendSignature(tx, once, event.id);
       count(!event.duplicate);
       return event;
@@ -217,6 +240,12 @@ export class Acceptance {
     const resetAtMs = this.#eventless.take(id);
     if (resetAtMs !== null) throw refuseEventless(this.#eventless.limit, resetAtMs);
   }
+}
+
+/** The payload's value as its text says it: texts are written as they are, other values perhaps not (a number too large is null). */
+function asStored(event: Json, mapped: JsonObject): JsonObject {
+  const isText = Object.values(mapped).every((value) => typeof value === "string");
+  return { event, mapped: isText ? mapped : parseJson(writeJson(mapped)) };
 }
 
 /** Without a byte order mark; the body was found to be UTF-8 when it was parsed. */

@@ -3,6 +3,7 @@
  * durable, and lets no unverified byte past verification. A refused call is noted for the owner after its answer is decided. It never runs
  * an action.
  */
+import type { HandedEvent } from "../event/insert.ts";
 import type { Clock } from "../ground/clock.ts";
 import { CAP_WINDOW_MS, MAX_UNCOUNTED_US, type RaisableLimits } from "../ground/limit.ts";
 import { Limiter } from "../ground/limiter.ts";
@@ -59,6 +60,8 @@ interface ReceiverDeps {
   local: boolean;
   /** Told of calls that become no event, a moment after their answers. */
   teller: CallTeller;
+  /** Takes each new event, so that it runs. */
+  handOver(stored: HandedEvent): void;
   /** Told how every call ended, for metrics: `accepted`, `duplicate`, `ignored`, or a refusal's code. */
   onCall(outcome: string): void;
 }

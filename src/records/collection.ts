@@ -4,7 +4,7 @@
  * when asked to.
  */
 import { type Static, Type } from "typebox";
-import { type JsonObject, writeJson } from "../ground/json.ts";
+import { type JsonObject, parseJson, writeJson } from "../ground/json.ts";
 import type { Page, PageRequest } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { oneOf, show, time } from "../ground/schema.ts";
@@ -52,27 +52,52 @@ export function viewCollection(row: CollectionRow): CollectionView {
   return show(collectionView, row);
 }
 
+/** Each fields' rules, made once: those of `findCollection` are the same object as long as their text is. */
+const rulesOf = new WeakMap<ShownFields, FieldRules>();
+
 export function listFields({ fields }: Pick<CollectionRow, "fields">): FieldRules {
-  return new Map(
-    Object.entries(fields).map(([name, { type, required = false, max = null }]) => [
-      name,
-      { type, required, max },
-    ]),
-  );
+  let rules = rulesOf.get(fields);
+  if (rules === undefined) {
+    const entries = Object.entries(fields);
+    rules = new Map(
+      entries.map(([name, { type, required = false, max = null }]) => [name, { type, required, max }]),
+    );
+    rulesOf.set(fields, rules);
+  }
+  return rules;
 }
 
-export function findCollection(
+/** Fields by their text, read once; every written record asks for its collection's. */
+const fieldsOf = new Map<string, ShownFields>();
+const MAX_FIELDS = 200;
+
+const FIND = `SELECT ${COLLECTION.columns} FROM collection WHERE environment_id = $environmentId AND name = $name`;
+
+export async function findCollection(
   tx: Reader,
   environmentId: number,
   name: string,
 ): Promise<CollectionRow | null> {
-  return COLLECTION.find(tx, { environmentId, name });
+  const row = await tx.get<Omit<CollectionRow, "fields"> & { fields: string }>(FIND, { environmentId, name });
+  if (row === null) return null;
+  let fields = fieldsOf.get(row.fields);
+  if (fields === undefined) {
+    fields = parseJson(row.fields) as ShownFields;
+    if (fieldsOf.size >= MAX_FIELDS) fieldsOf.clear();
+    fieldsOf.set(row.fields, fields);
+  }
+  return { ...row, fields };
 }
 
 /** Refuses with `not_found`. */
-export function requireCollection(tx: Reader, environmentId: number, name: string): Promise<CollectionRow> {
-  const sentence = "No collection with this name exists in this environment.";
-  return COLLECTION.require(tx, { environmentId, name }, sentence);
+export async function requireCollection(
+  tx: Reader,
+  environmentId: number,
+  name: string,
+): Promise<CollectionRow> {
+  const collection = await findCollection(tx, environmentId, name);
+  if (collection !== null) return collection;
+  throw new Refusal("not_found", "No collection with this name exists in this environment.");
 }
 
 /** A page of them, newest first. */

@@ -8,7 +8,16 @@ import type { Json, JsonObject } from "../ground/json.ts";
 import { type Problem, Refusal } from "../ground/refusal.ts";
 import { orNull as nullOr, show, time } from "../ground/schema.ts";
 import type { Reader, Writer } from "../store/port.ts";
-import { defineTable, given, integer, json, orNull, type RowOf, text } from "../store/table.ts";
+import {
+  defineTable,
+  given,
+  integer,
+  json,
+  type NewRowOf,
+  orNull,
+  type RowOf,
+  text,
+} from "../store/table.ts";
 import { type CollectionRow, listFields, requireCollection } from "./collection.ts";
 import type { CollectionKind } from "./collection-definition.ts";
 import { checkFiles, readRecordData } from "./record-data.ts";
@@ -35,6 +44,8 @@ export const RECORD = defineTable({
 });
 
 export type RecordRow = RowOf<typeof RECORD>;
+/** A record without its number, which nobody who writes one asks for. */
+export type NewRecord = NewRowOf<typeof RECORD>;
 
 /** A record as the API shows one; `by`: who wrote it last, in words. */
 export const recordView = Type.Object({
@@ -50,7 +61,7 @@ export const recordView = Type.Object({
 
 export type RecordView = Static<typeof recordView>;
 
-export function viewRecord(row: Omit<RecordRow, "seq" | "environmentId">): RecordView {
+export function viewRecord(row: Omit<NewRecord, "environmentId">): RecordView {
   const renamed = { owner: row.ownerId, recipient: row.recipientId, by: row.writtenBy };
   return show(recordView, { ...row, ...renamed });
 }
@@ -76,7 +87,7 @@ export interface RecordWrite {
 export async function writeRecord(
   tx: Writer,
   write: RecordWrite & { collection: string },
-): Promise<RecordRow> {
+): Promise<NewRecord> {
   return writeRecordIn(tx, await requireCollection(tx, write.environmentId, write.collection), write);
 }
 
@@ -85,7 +96,7 @@ export async function writeRecordIn(
   tx: Writer,
   collection: CollectionRow,
   write: RecordWrite,
-): Promise<RecordRow> {
+): Promise<NewRecord> {
   const data = await requireData(tx, collection, write);
   await requirePeople(tx, write.environmentId, { owner: write.ownerId, to: write.recipientId });
   const row = {
@@ -99,7 +110,8 @@ export async function writeRecordIn(
     createdAt: write.nowMs,
     updatedAt: write.nowMs,
   };
-  return { ...row, ...(await RECORD.insertGiven(tx, row)) };
+  await RECORD.insert(tx, row);
+  return row;
 }
 
 interface RecordChange {

@@ -47,6 +47,8 @@ export class Attempt {
   readonly results: ActionResult[] = [];
   /** Those of earlier attempts too: what those wrote stands. */
   readonly warnings: Set<string>;
+  /** The event was not read in this transaction. */
+  readonly isHanded: boolean;
   readonly #deps: AttemptDeps;
   #payload: JsonObject;
   /** What each action has to do; none before the actions are come to. */
@@ -55,22 +57,34 @@ export class Attempt {
   #person: ActionPerson | null = null;
   #next = 0;
 
-  /** `event` counts this attempt already. */
-  constructor(event: EventToRun, relay: LiveRelay, startedAtMs: number, deps: AttemptDeps) {
+  /** `event` counts this attempt already. `payload`: the value of its text, where that is known. */
+  constructor(
+    event: EventToRun,
+    relay: LiveRelay,
+    startedAtMs: number,
+    deps: AttemptDeps,
+    { payload, isHanded }: { payload: JsonObject | null; isHanded: boolean } = {
+      payload: null,
+      isHanded: false,
+    },
+  ) {
     this.event = event;
     this.relay = relay;
     this.startedAtMs = startedAtMs;
     this.#deps = deps;
-    this.#payload = parseJson(event.payload) as JsonObject;
+    this.isHanded = isHanded;
+    this.#payload = payload ?? (parseJson(event.payload) as JsonObject);
     this.warnings = new Set(event.warnings === null ? [] : (parseJson(event.warnings) as string[]));
   }
 
   /** The attempt as it is now, to go on with in a transaction that may be run again. */
   fork(): Attempt {
-    const copy = new Attempt(this.event, this.relay, this.startedAtMs, this.#deps);
+    const copy = new Attempt(this.event, this.relay, this.startedAtMs, this.#deps, {
+      payload: this.#payload,
+      isHanded: this.isHanded,
+    });
     copy.results.push(...this.results);
     for (const warning of this.warnings) copy.warnings.add(warning);
-    copy.#payload = this.#payload;
     copy.#steps = this.#steps;
     copy.#mapVersion = this.#mapVersion;
     copy.#person = this.#person;

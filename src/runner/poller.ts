@@ -3,17 +3,8 @@
  * due, rescues attempts this process could not write down, and finds the relays with something to do. It never runs an event.
  */
 import { alertDead } from "../event/alert.ts";
-import {
-  type ClaimedRun,
-  findNextRetry,
-  listReadyRelays,
-  promoteDueRetries,
-  type Rescued,
-  type RetryCursor,
-  rescueOrphans,
-  rescueRun,
-  shortenRetries,
-} from "../event/run.ts";
+import { findNextRetry, promoteDueRetries, type RetryCursor, shortenRetries } from "../event/retry.ts";
+import { type ClaimedRun, listReadyRelays, type Rescued, rescueOrphans, rescueRun } from "../event/run.ts";
 import { type Clock, ClockWatch, Loop } from "../ground/clock.ts";
 import type { Log } from "../ground/log.ts";
 import type { Store, Writer } from "../store/port.ts";

@@ -2,21 +2,24 @@
  * The runner: takes due events and runs them. It is woken by every new row and polls as the fallback; events of one relay start in arrival
  * order; different relays never wait for each other. It never knows where an event came from.
  *
- * Two roads. A relay whose actions only touch the database runs in batches: taking the event, its effects, its results and its next state
- * are one transaction, so a crash leaves all of it or nothing. A relay that sends takes its events (`running`, the attempt counts) and goes
+ * Two roads. Relays whose actions only touch the database run together in batches: taking an event, its effects, its results and its next
+ * state are one transaction, so a crash leaves all of it or nothing. A relay that sends takes its events (`running`, the attempt counts) and goes
  * with each up to its first send in one transaction, then runs each by itself, committing before and after every send.
  */
 import type { ActionPorts } from "../action/contract.ts";
+import type { HandedEvent } from "../event/insert.ts";
 import { type Clock, waitAtMost } from "../ground/clock.ts";
 import type { RaisableLimits } from "../ground/limit.ts";
 import type { Log } from "../ground/log.ts";
 import type { LiveRelay, LiveRelays } from "../relay/live-relay.ts";
 import { type Store, StoreUnavailable } from "../store/port.ts";
 import type { ToldRun } from "../watch/teller.ts";
+import { Arrivals } from "./arrivals.ts";
 import { BATCH_SIZE, runBatch } from "./batch.ts";
 import { type EndedRun, type Finished, failOrphanedEvents } from "./end.ts";
 import { Poller } from "./poller.ts";
 import { type Claimed, claimSending, runSending } from "./sending.ts";
+import { Slots } from "./slots.ts";
 
 /** How long a graceful stop waits for what is out of the house; a call_url takes 10 seconds at most. */
 const STOP_WAIT_MS = 12_000;
@@ -39,14 +42,16 @@ interface RunnerDeps {
 
 export class Runner {
   readonly #deps: RunnerDeps;
-  /** Relays that may have a due event. */
-  readonly #ready = new Set<string>();
+  /** Relays that may have a due event, the longest ready first. */
+  #ready = new Set<string>();
   /** Relays with a claim or a batch on its way. */
   readonly #busy = new Set<string>();
   /** Relays whose last claim the store undid: the next takes one event without its first step, so that one that breaks the store fails alone. */
   readonly #undone = new Set<string>();
   readonly #slots: Slots;
   readonly #poller: Poller;
+  readonly #arrivals = new Arrivals();
+  #batching = false;
   #pumping = false;
   /** Somebody asked while a pump was on its way. */
   #pumpAgain = false;
@@ -58,9 +63,23 @@ export class Runner {
     this.#deps = deps;
     this.#slots = new Slots(deps.concurrency);
     this.#poller = new Poller(deps, (relayIds) => {
-      for (const relayId of relayIds) this.#ready.add(relayId);
+      for (const relayId of relayIds) this.#lookInto(relayId);
       this.#pump();
     });
+  }
+
+  /** The relay's due events are to be looked for in the store. */
+  #lookInto(relayId: string): void {
+    this.#arrivals.lose(relayId);
+    this.#ready.add(relayId);
+  }
+
+  /** Takes an event that was just stored, after its commit. */
+  handOver(arrived: HandedEvent): void {
+    if (this.#stopped) return;
+    this.#arrivals.add(arrived);
+    this.#ready.add(arrived.relayId);
+    this.#pump();
   }
 
   /** Rescues what a dead process left running. Throws StoreUnavailable. */
@@ -77,7 +96,7 @@ export class Runner {
   wake(relayId?: string): void {
     if (this.#stopped) return;
     if (relayId === undefined) this.#poller.wake();
-    else this.#ready.add(relayId);
+    else this.#lookInto(relayId);
     this.#pump();
   }
 
@@ -108,7 +127,7 @@ export class Runner {
   }
 
   get #idle(): boolean {
-    return this.#slots.taken === 0 && this.#busy.size === 0;
+    return this.#slots.taken === 0 && this.#busy.size === 0 && !this.#batching;
   }
 
   #pump(): void {
@@ -130,18 +149,34 @@ export class Runner {
       // Nothing can run before the relays are read; the next poll tries again.
       return this.#onTrouble(error);
     }
+    const inBatch: LiveRelay[] = [];
     for (const relayId of this.#inTurn()) {
       if (this.#stopped) return;
       if (this.#busy.has(relayId)) continue;
       const relay = snapshot.findRelay(relayId);
-      if (relay === null) this.#begin(relayId, () => this.#failDeleted(relayId));
-      else if (relay.waiting) this.#ready.delete(relayId);
-      else if (!relay.sends) this.#begin(relayId, () => this.#runBatch(relay));
+      if (relay === null) this.#begin([relayId], () => this.#failDeleted(relayId));
+      else if (relay.waiting) {
+        this.#ready.delete(relayId);
+        this.#arrivals.lose(relayId);
+      } else if (!relay.sends) inBatch.push(relay);
       else {
         const slots = this.#slots.freeFor(relayId, snapshot.sendingCount);
-        if (slots > 0) this.#begin(relayId, () => this.#claim(relay, slots));
+        if (slots > 0) this.#begin([relayId], () => this.#claim(relay, slots));
       }
     }
+    if (inBatch.length > 0 && !this.#batching) this.#beginBatch(inBatch.slice(0, BATCH_SIZE));
+  }
+
+  #beginBatch(relays: readonly LiveRelay[]): void {
+    this.#batching = true;
+    const ids = relays.map(({ id }) => id);
+    this.#begin(ids, async () => {
+      try {
+        return await this.#runBatch(relays);
+      } finally {
+        this.#batching = false;
+      }
+    });
   }
 
   /** Ready relays, those with the fewest running events first, so that a free slot goes to the one that waited for its first. */
@@ -149,20 +184,22 @@ export class Runner {
     return [...this.#ready].sort((one, other) => this.#slots.takenBy(one) - this.#slots.takenBy(other));
   }
 
-  /** Runs one piece of a relay's work; `work` answers whether there may be more. */
-  #begin(relayId: string, work: () => Promise<boolean>): void {
-    // Forgotten before looking, so that a wake during the look is not lost.
-    this.#ready.delete(relayId);
-    this.#busy.add(relayId);
+  /** Runs one piece of the relays' work; `work` answers which of them may have more. */
+  #begin(relayIds: readonly string[], work: () => Promise<readonly string[]>): void {
+    for (const relayId of relayIds) {
+      // Forgotten before looking, so that a wake during the look is not lost.
+      this.#ready.delete(relayId);
+      this.#busy.add(relayId);
+    }
     void work()
       .then(
         (more) => {
-          if (more) this.#ready.add(relayId);
+          for (const relayId of more) this.#ready.add(relayId);
         },
         (error: unknown) => this.#onTrouble(error),
       )
       .finally(() => {
-        this.#busy.delete(relayId);
+        for (const relayId of relayIds) this.#busy.delete(relayId);
         this.#onProgress();
       });
   }
@@ -179,13 +216,16 @@ export class Runner {
     this.#pump();
   }
 
-  async #runBatch(relay: LiveRelay): Promise<boolean> {
-    const { finished, more } = await runBatch(relay, this.#deps);
+  async #runBatch(relays: readonly LiveRelay[]): Promise<string[]> {
+    const arrivals = this.#arrivals;
+    const { finished, unreached } = await runBatch(relays, { ...this.#deps, arrivals });
     for (const one of finished) this.#onFinished(one);
-    return more;
+    // Whom the time did not suffice for comes first.
+    this.#ready = new Set([...unreached.map(({ id }) => id), ...this.#ready]);
+    return relays.flatMap(({ id }) => (arrivals.mayHold(id) ? [id] : []));
   }
 
-  async #claim(relay: LiveRelay, free: number): Promise<boolean> {
+  async #claim(relay: LiveRelay, free: number): Promise<readonly string[]> {
     const alone = this.#undone.delete(relay.id);
     const slots = alone ? 1 : free;
     this.#slots.take(relay.id, slots);
@@ -200,7 +240,7 @@ export class Runner {
       this.#slots.giveBack(relay.id, slots - claimed.length);
     }
     for (const one of claimed) void this.#runSending(relay, one);
-    return more && !alone;
+    return more && !alone ? [relay.id] : [];
   }
 
   /** Runs a claimed event in the slot taken for it. */
@@ -219,7 +259,8 @@ export class Runner {
     }
   }
 
-  async #failDeleted(relayId: string): Promise<boolean> {
+  async #failDeleted(relayId: string): Promise<readonly string[]> {
+    this.#arrivals.forget(relayId);
     const { store, clock, relays } = this.#deps;
     const finished = await store.write("relay", (tx) =>
       failOrphanedEvents(tx, relayId, BATCH_SIZE, clock.now()),
@@ -227,62 +268,15 @@ export class Runner {
     if (finished === null) {
       // Younger than what memory holds; its events run once it is read.
       relays.invalidate();
-      return true;
+      return [relayId];
     }
     for (const one of finished) this.#onFinished(one);
-    return finished.length === BATCH_SIZE;
+    return finished.length === BATCH_SIZE ? [relayId] : [];
   }
 
   #onFinished({ line, run, told }: Finished): void {
     this.#deps.printRun(line);
     if (told !== null) this.#deps.tellRun(told);
     this.#deps.onRun(run);
-  }
-}
-
-/** Events of one relay that run at once. */
-const MAX_RUNNING_PER_RELAY = 8;
-
-/**
- * The slots of running events: so many in all, so many a relay. A slot is taken before an event is, so that no two claims share one. One is
- * kept for every sending relay that has none, so that relays whose targets hang take nothing from the others.
- */
-class Slots {
-  readonly #all: number;
-  readonly #taken = new Map<string, number>();
-  #total = 0;
-
-  constructor(all: number) {
-    this.#all = all;
-  }
-
-  get taken(): number {
-    return this.#total;
-  }
-
-  takenBy(relayId: string): number {
-    return this.#taken.get(relayId) ?? 0;
-  }
-
-  /** How many the relay may take now, where `senders` relays could each want one; at most half of all slots are kept for others. */
-  freeFor(relayId: string, senders: number): number {
-    const free = this.#all - this.#total;
-    const hasNone = this.takenBy(relayId) === 0;
-    const without = Math.max(0, senders - this.#taken.size - (hasNone ? 1 : 0));
-    const kept = Math.min(without, Math.floor(this.#all / 2));
-    const wanted = MAX_RUNNING_PER_RELAY - this.takenBy(relayId);
-    return Math.max(0, Math.min(wanted, Math.max(free - kept, hasNone ? Math.min(1, free) : 0)));
-  }
-
-  take(relayId: string, count: number): void {
-    this.#total += count;
-    this.#taken.set(relayId, this.takenBy(relayId) + count);
-  }
-
-  giveBack(relayId: string, count: number): void {
-    this.#total -= count;
-    const left = this.takenBy(relayId) - count;
-    if (left === 0) this.#taken.delete(relayId);
-    else this.#taken.set(relayId, left);
   }
 }

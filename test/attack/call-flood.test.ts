@@ -179,6 +179,7 @@ describe("nothing that costs more than a millisecond is computed before the addr
       local: false,
       teller: SILENT_TELLER,
       onCall: () => undefined,
+      handOver: () => undefined,
     });
     const isRefused = (source: string) => flooded.requireReceiver(APP, "none", () => source).catch(({ code }: Refusal) => code);
     for (let n = 0; n < 60_000; n++) await isRefused(`2001:db8:${n.toString(16)}::/64`);
@@ -209,7 +210,7 @@ describe("why a call was refused is looked into behind its answer, and a flood o
   const start = async (): Promise<Receiver> => {
     const { store, relays, log, sealer } = running.service;
     await saveRelay(running, receiverDefinition({ actions: CALL }));
-    const ports = { local: false, teller: SILENT_TELLER, onCall: () => undefined };
+    const ports = { local: false, teller: SILENT_TELLER, onCall: () => undefined, handOver: () => undefined };
     return new Receiver({ store, clock: running.clock, relays, log, sealer, limits: LIMITS, ...ports });
   };
   const lookedInto = async (): Promise<number> => {

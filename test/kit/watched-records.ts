@@ -4,7 +4,7 @@ import { Capture } from "../../src/capture/capture.ts";
 import { type JsonObject, parseJson } from "../../src/ground/json.ts";
 import { createCollection } from "../../src/records/collection.ts";
 import { requireCollectionDefinition } from "../../src/records/collection-definition.ts";
-import { deleteRecord, type RecordRow, updateRecord, writeRecord } from "../../src/records/record.ts";
+import { deleteRecord, type NewRecord, updateRecord, writeRecord } from "../../src/records/record.ts";
 import type { Origin } from "../../src/store/port.ts";
 import { RELAY_NAME } from "./event-sql.ts";
 import { openTestStore, type TestStore } from "./fresh-store.ts";
@@ -26,9 +26,9 @@ export interface WatchedRecords extends TestStore {
   environment(name?: EnvironmentName): Promise<Environment>;
   /** A relay over `notes` that only calls a URL; `trigger` overrides. */
   watch(name: string, trigger?: object, environment?: EnvironmentName): Promise<void>;
-  write(data: JsonObject, origin?: Origin, people?: People): Promise<RecordRow>;
-  update(record: RecordRow, data: JsonObject, origin?: Origin): Promise<RecordRow>;
-  remove(record: RecordRow, origin?: Origin): Promise<void>;
+  write(data: JsonObject, origin?: Origin, people?: People): Promise<NewRecord>;
+  update(record: NewRecord, data: JsonObject, origin?: Origin): Promise<NewRecord>;
+  remove(record: NewRecord, origin?: Origin): Promise<void>;
   start(): Promise<void>;
   stop(): Promise<void>;
   /** Wakes capture and lets it drain. */

@@ -5,7 +5,7 @@
 import { expect, test } from "bun:test";
 import fc from "fast-check";
 import { drainChanges } from "../../src/capture/capture.ts";
-import type { RecordRow } from "../../src/records/record.ts";
+import type { NewRecord } from "../../src/records/record.ts";
 import { openWatchedRecords, type WatchedRecords } from "../kit/watched-records.ts";
 
 const CHANGES = ["created", "updated", "deleted"] as const;
@@ -89,7 +89,7 @@ class Model {
 class Town {
   readonly model = new Model();
   readonly #records: WatchedRecords;
-  readonly #rows: RecordRow[] = [];
+  readonly #rows: NewRecord[] = [];
   #made = 0;
 
   constructor(records: WatchedRecords) {

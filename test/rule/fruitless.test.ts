@@ -40,6 +40,7 @@ async function start(): Promise<void> {
     local: false,
     teller: SILENT_TELLER,
     onCall: () => undefined,
+    handOver: () => undefined,
   });
   await receiving.start();
 }

@@ -36,6 +36,26 @@ describe("order", () => {
     expect(await written()).toEqual(ids);
   });
 
+  test("a relay with hundreds of waiting events and one with a broken event keep no other's first waiting beyond a batch or two", async () => {
+    for (const name of ["greedy", "broken", "modest"]) await saveRelay(running, receiverDefinition({ name }));
+    await running.service.store.write("app", (tx) => tx.run("UPDATE relay SET state = 'paused'"));
+    running.service.refresh();
+    await putEvents(running, numbers(500, "g"), { relay: "greedy" });
+    await putEvents(running, ["bad", "behind"], { relay: "broken" });
+    await putEvents(running, ["first"], { relay: "modest" });
+    await running.service.store.write("app", (tx) => tx.run(`UPDATE event SET payload = '{broken' WHERE payload LIKE '%"bad"%'`));
+    await running.service.store.write("app", (tx) => tx.run("UPDATE relay SET state = 'active'"));
+    running.service.refresh();
+    await running.drain();
+    const orders = await written();
+    expect(orders).toHaveLength(502);
+    expect(orders.indexOf("first")).toBeLessThan(128);
+    expect(orders.indexOf("behind")).toBeLessThan(128);
+    expect(orders.filter((order) => order.startsWith("g"))).toEqual(numbers(500, "g"));
+    const ended = await running.rows("SELECT state, reason FROM event WHERE payload = '{broken'");
+    expect(ended).toEqual([{ state: "queued", reason: "internal" }]);
+  });
+
   test("events of one relay start in arrival order, on the sending road", async () => {
     await saveRelay(running, receiverDefinition({ actions: [CALL] }));
     const events = await putEvents(running, numbers(100));

@@ -44,6 +44,7 @@ async function startReceiver(): Promise<void> {
     local: false,
     teller: SILENT_TELLER,
     onCall: () => undefined,
+    handOver: () => undefined,
   });
   await receiving.start();
 }

@@ -1,0 +1,187 @@
+/** Events are handed from the receiver to the runner without being read again: what is taken from memory is what the store would have answered. */
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import fc from "fast-check";
+import type { HandedEvent } from "../../src/event/insert.ts";
+import { Arrivals } from "../../src/runner/arrivals.ts";
+import { editRelay, GRANT, putEvents, sendEvent, showEvent, WRITE } from "../kit/event-flow.ts";
+import { makeOrders, receiverDefinition, saveRelay } from "../kit/relay-definition.ts";
+import { type RunningService, startRunningService } from "../kit/running-service.ts";
+
+describe("the memory of a relay", () => {
+  const stored = (seq: number, chars = 10) => ({ relayId: "r", event: { seq, payload: "x".repeat(chars) }, payload: null }) as unknown as HandedEvent;
+  const whole = (arrivals: Arrivals, through = 0) => arrivals.pass("r", through, { isWhole: true, losses: arrivals.peek("r", 1).losses });
+  const seqs = (arrivals: Arrivals) => arrivals.peek("r", 9_999).arrived?.map(({ event }) => event.seq) ?? null;
+
+  test("holds at most so many events and so much of them, and then knows nothing", () => {
+    for (const [count, chars] of [
+      [1_024, 10],
+      [64, 65_536],
+    ] as const) {
+      const arrivals = new Arrivals();
+      whole(arrivals);
+      for (let seq = 1; seq <= count; seq++) arrivals.add(stored(seq, chars));
+      expect(seqs(arrivals)).toHaveLength(count);
+      arrivals.add(stored(count + 1, chars));
+      expect([seqs(arrivals), arrivals.mayHold("r")]).toEqual([null, true]);
+      whole(arrivals, count + 1);
+      arrivals.add(stored(count + 2, chars));
+      expect(seqs(arrivals)).toEqual([count + 2]);
+    }
+  });
+
+  test("is all that is due or nothing, in whatever order commits, batches and losses come", () => {
+    const step = fc.oneof(
+      fc.record({ do: fc.constantFrom("arrive", "foreign", "lose"), count: fc.integer({ min: 1, max: 4 }) }),
+      // A batch whose group stored events before and after it, and which may have been lost meanwhile.
+      fc.record({
+        do: fc.constant("batch"),
+        share: fc.integer({ min: 1, max: 4 }),
+        cut: fc.boolean(),
+        before: fc.nat(2),
+        behind: fc.nat(2),
+        lost: fc.boolean(),
+      }),
+    );
+    fc.assert(
+      fc.property(fc.array(step, { maxLength: 40 }), (steps) => {
+        const arrivals = new Arrivals();
+        let next = 1;
+        let due: number[] = [];
+        const ran: number[] = [];
+        const store = (count: number) => Array.from({ length: count }, () => next++);
+        const commit = (stored_: number[]) => {
+          for (const seq of stored_) arrivals.add(stored(seq));
+        };
+        for (const one of steps) {
+          if ("count" in one) {
+            if (one.do === "lose") arrivals.lose("r");
+            else {
+              const made = store(one.count);
+              due.push(...made);
+              if (one.do === "arrive") commit(made);
+              else arrivals.lose("r");
+            }
+            continue;
+          }
+          const before = store(one.before);
+          due.push(...before);
+          const { arrived, losses } = arrivals.peek("r", one.share);
+          const taken = arrived?.map(({ event }) => event.seq) ?? due.slice(0, one.share);
+          // What memory answers is what was due before this group, the oldest first.
+          if (arrived !== null) expect(taken).toEqual(due.filter((seq) => !before.includes(seq)).slice(0, one.share));
+          const run = one.cut ? taken.slice(0, 1) : taken;
+          ran.push(...run);
+          due = due.filter((seq) => !run.includes(seq));
+          const behind = store(one.behind);
+          due.push(...behind);
+          // After the commit, in the order of the group's works; what another touched is told before all of them.
+          if (one.lost) arrivals.lose("r");
+          commit(before);
+          const isWhole = arrived !== null || (run.length === taken.length && taken.length < one.share);
+          arrivals.pass("r", run.at(-1) ?? 0, { isWhole, losses });
+          commit(behind);
+          if (!arrivals.mayHold("r")) expect(due).toEqual([]);
+        }
+        expect(ran).toEqual(ran.toSorted((a, b) => a - b));
+      }),
+    );
+  });
+});
+
+describe("an event that is not as it was stored when its turn comes", () => {
+  let running: RunningService;
+  beforeEach(async () => {
+    running = await startRunningService();
+    await makeOrders(running);
+  });
+  afterEach(() => running[Symbol.asyncDispose]());
+
+  const orders = async () =>
+    (await running.rows<{ order: string }>(`SELECT json_extract(data, '$.order') AS "order" FROM record ORDER BY seq`)).map((row) => row.order);
+
+  /** Another write comes between the next event's commit and its run. */
+  function between(sql: string): void {
+    const { runner, store } = running.service;
+    const handOver = runner.handOver.bind(runner);
+    runner.handOver = (arrived) => {
+      runner.handOver = handOver;
+      void store.write("erasure", (tx) => tx.run(sql, { seq: arrived.event.seq }));
+      handOver(arrived);
+    };
+  }
+
+  /** The relay's memory is whole, so that what comes next is taken from it. */
+  async function settle(): Promise<void> {
+    await saveRelay(running, receiverDefinition({ actions: [WRITE], map: { event_id: "id", person_email: "email" } }));
+    for (const id of ["a", "b"]) {
+      await sendEvent(running, id, { email: "ada@example.com" });
+      await running.drain();
+    }
+  }
+
+  const changes: [what: string, sql: string, then: { state: string; reason?: string }, orders: string[]][] = [
+    ["rewritten", `UPDATE event SET payload = replace(payload, '"c"', '"C"') WHERE seq = $seq`, { state: "done" }, ["a", "b", "C", "d"]],
+    [
+      "emptied of its person",
+      `UPDATE event SET payload = '{"expunged":"person_erased"}' WHERE seq = $seq`,
+      { state: "failed", reason: "person_erased" },
+      ["a", "b", "d"],
+    ],
+    [
+      "ended",
+      "UPDATE event SET state = 'failed', reason = 'payload_expunged' WHERE seq = $seq",
+      { state: "failed", reason: "payload_expunged" },
+      ["a", "b", "d"],
+    ],
+    ["run by another", "UPDATE event SET state = 'done', runs = 1, attempts = 1 WHERE seq = $seq", { state: "done" }, ["a", "b", "d"]],
+  ];
+  test.each(changes)("%s: is read again and run as it is now, or not at all", async (_what, sql, then, written) => {
+    await settle();
+    between(sql);
+    const event = await sendEvent(running, "c", { email: "ada@example.com" });
+    await sendEvent(running, "d", { email: "ada@example.com" });
+    await running.drain();
+    expect(await showEvent(running, event)).toMatchObject(then);
+    expect(await orders()).toEqual(written);
+    expect(running.logged.filter((line) => line.includes("a batch broke"))).toHaveLength(1);
+    expect(running.logged.filter((line) => line.includes("event broke its run"))).toEqual([]);
+  });
+
+  test("its relay was edited: it runs by the new map and actions", async () => {
+    await settle();
+    const { runner } = running.service;
+    const handOver = runner.handOver.bind(runner);
+    const kept: HandedEvent[] = [];
+    runner.handOver = (arrived) => kept.push(arrived);
+    const event = await sendEvent(running, "c", { email: "ada@example.com", other: "bob@example.com" });
+    await editRelay(running, receiverDefinition({ actions: [WRITE, GRANT], map: { event_id: "id", person_email: "other" } }));
+    for (const one of kept) handOver(one);
+    await running.drain();
+    expect(await showEvent(running, event)).toMatchObject({ state: "done", person: { email: "bob@example.com" } });
+    expect(await running.rows("SELECT amount FROM credit")).toEqual([{ amount: 5 }]);
+  });
+
+  test("one that was deleted runs nothing, and those behind it run", async () => {
+    await settle();
+    between("DELETE FROM event WHERE seq = $seq");
+    await sendEvent(running, "c", { email: "ada@example.com" });
+    await sendEvent(running, "d", { email: "ada@example.com" });
+    await running.drain();
+    expect(await orders()).toEqual(["a", "b", "d"]);
+  });
+
+  test("events that another door stored between those that were handed over run in the order they came in", async () => {
+    await settle();
+    const sent: string[] = [];
+    for (let round = 0; round < 30; round++) {
+      const ids = [`r${round}-0`, `r${round}-1`];
+      if (round % 3 === 0) await putEvents(running, ids, { email: "ada@example.com" });
+      else await Promise.all(ids.map((id) => sendEvent(running, id, { email: "ada@example.com" })));
+      sent.push(...ids);
+    }
+    await running.drain();
+    const stored = await running.rows<{ id: string }>("SELECT json_extract(payload, '$.mapped.event_id') AS id FROM event ORDER BY seq");
+    expect(await orders()).toEqual(stored.map(({ id }) => id));
+    expect(stored).toHaveLength(sent.length + 2);
+  });
+});
