@@ -58,7 +58,7 @@ export const unknownCallView = Type.Object({
   firstAt: time,
   at: time,
 });
-type UnknownCallView = Static<typeof unknownCallView>;
+export type UnknownCallView = Static<typeof unknownCallView>;
 
 /** Calls of one name, before it is known whose they are. */
 export interface UnknownCall {

@@ -149,6 +149,16 @@ test("a payload is expunged for good, once that is confirmed, and its event is r
   ]);
 });
 
+test("a relay's page shows the last calls that became no event, with the cause, and a name that was probably meant for it", async () => {
+  await running.hook("order-paid", { headers: { "content-type": "application/json" }, body: "{}" });
+  await running.hook("order-payd", { headers: { "content-type": "application/json" }, body: "{}" });
+  await page.goto(at("relays/order-paid"));
+  const calls = page.getByRole("region", { name: "Calls that became no event" });
+  await calls.getByText("bad_signature").first().waitFor();
+  await calls.getByText("Did the sender mean order-paid?").waitFor();
+  expect(await calls.innerText()).toContain("127.0.0.1");
+});
+
 test("the store templates are offered to start from, with what is left to do", async () => {
   await page.goto(at("relays/new"));
   await page.getByRole("button", { name: "App-store purchase" }).click();

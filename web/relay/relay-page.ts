@@ -21,6 +21,7 @@ import { Ago } from "../part/time.ts";
 import { tellDone, tellFailed } from "../part/toast.ts";
 import { WarningList } from "../part/warning-list.ts";
 import { RelayBar, sayCounts, totalOf } from "./relay-bar.ts";
+import { RelayCalls } from "./relay-calls.ts";
 import { RelayDefinition } from "./relay-definition.ts";
 import { RelayDelete } from "./relay-delete.ts";
 import { secretsOf } from "./relay-made.ts";
@@ -83,6 +84,7 @@ export function RelayPage({ place, params }: PageProps): View {
     <div class="columns">
       <div class="column-main">
         <${RelayEvents} place=${place} name=${name} />
+        ${relay.trigger === "receiver" && html`<${RelayCalls} place=${place} name=${name} />`}
         <${RelayDefinition} key=${relay.id} place=${place} relay=${relay} onSaved=${take} />
       </div>
       <div class="column-side">
@@ -91,6 +93,10 @@ export function RelayPage({ place, params }: PageProps): View {
           html`<section class="card" aria-label="Receiver URL"><h2>Receiver URL</h2><code class="wrap">
             ${relay.receiverUrl}</code><${CopyButton} text=${relay.receiverUrl} label="Copy receiver URL" />
             </section>`
+        }
+        ${
+          relay.nextTick !== undefined &&
+          html`<section class="card" aria-label="Next tick"><h2>Next tick</h2><p><${Sentence} text=${relay.nextTick.message} /></p></section>`
         }
         <${RelaySecrets} place=${place} relay=${relay} onChanged=${reload} />
         <section class="card" aria-label="Last 24 hours"><h2>Last 24 hours</h2>
