@@ -27,7 +27,8 @@ export interface KeyRun {
 interface FrozenKeys {
   readonly size: number;
   readonly greatestValue: number;
-  each(work: (key: number, value: number) => void): void;
+  /** Keys of at least `from` and below `to`, and their numbers, by turns. */
+  between(from: number, to: number): number[];
 }
 
 /** A table that takes no more keys and is on its way to the disk. */
@@ -110,15 +111,16 @@ export async function writeFreezeStep(
   const perStep = freeze.pieces / FREEZE_STEPS;
   const first = freeze.done * perStep;
   const parts: number[][] = Array.from({ length: perStep }, () => []);
-  freeze.table.each((key, value) => {
-    const part = parts[pieceOf(key, freeze.pieces) - first];
-    if (part === undefined) return;
-    part.push(key, value);
+  const begin = (piece: number): number => (piece / freeze.pieces) * 2 ** 52;
+  const pairs = freeze.table.between(begin(first), begin(first + perStep));
+  for (let at = 0; at < pairs.length; at += 2) {
+    const key = pairs[at] ?? 0;
+    parts[pieceOf(key, freeze.pieces) - first]?.push(key, pairs[at + 1] ?? 0);
     freeze.filter.add(key);
-  });
+  }
   const sql = "INSERT INTO key_piece (id, keys) VALUES (?1, ?2)";
-  for (const [at, pairs] of parts.entries())
-    await connection.run(sql, pieceId(freeze.run, first + at), encodeNumbers(Float64Array.from(pairs)));
+  for (const [at, part] of parts.entries())
+    await connection.run(sql, pieceId(freeze.run, first + at), encodeNumbers(Float64Array.from(part)));
   if (freeze.done < FREEZE_STEPS - 1) return "part";
   return (await keepRun(connection, freeze)) ? "whole" : "again";
 }

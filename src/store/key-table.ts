@@ -42,25 +42,16 @@ export class KeyTable {
     return found;
   }
 
-  each(work: (key: number, value: number) => void): void {
-    for (let at = 0; at < this.#keys.length; at++) {
-      const value = this.#values[at] ?? 0;
-      if (value !== 0) work(this.#keys[at] ?? 0, value);
-    }
+  /** Its keys of at least `from` and below `to`, and their numbers, by turns. */
+  between(from: number, to: number): number[] {
+    return pick(this.#keys, this.#values, from, to);
   }
 
   #grow(): void {
     const [keys, values] = [this.#keys, this.#values];
     this.#keys = new Float64Array(keys.length * 2);
     this.#values = new Float64Array(keys.length * 2);
-    const pairs = new Float64Array(keys.length * 2);
-    let kept = 0;
-    for (let at = 0; at < keys.length; at++) {
-      if (values[at] === 0) continue;
-      pairs[kept++] = keys[at] ?? 0;
-      pairs[kept++] = values[at] ?? 0;
-    }
-    put(pairs.subarray(0, kept), this.#keys, this.#values);
+    put(pick(keys, values, 0, Number.POSITIVE_INFINITY), this.#keys, this.#values);
   }
 }
 
@@ -68,7 +59,7 @@ export class KeyTable {
  * Puts each key into the first free place from its own on, which its last bits say, as its first ones say which piece of a run it is in.
  * Answers the greatest value. One loop over plain arrays, so that it is compiled soon after a start.
  */
-function put(pairs: Float64Array, keys: Float64Array, values: Float64Array): number {
+function put(pairs: ArrayLike<number>, keys: Float64Array, values: Float64Array): number {
   const mask = keys.length - 1;
   let greatest = 0;
   for (let from = 0; from < pairs.length; from += 2) {
@@ -81,4 +72,14 @@ function put(pairs: Float64Array, keys: Float64Array, values: Float64Array): num
     if (value > greatest) greatest = value;
   }
   return greatest;
+}
+
+function pick(keys: Float64Array, values: Float64Array, from: number, to: number): number[] {
+  const pairs: number[] = [];
+  for (let at = 0; at < keys.length; at++) {
+    const value = values[at] ?? 0;
+    const key = keys[at] ?? 0;
+    if (value !== 0 && key >= from && key < to) pairs.push(key, value);
+  }
+  return pairs;
 }
