@@ -2,7 +2,7 @@
 
 import type { AlertView } from "../../src/watch/alert.ts";
 import type { Page } from "../ground/answer.ts";
-import { writeQuery } from "../ground/api.ts";
+import { call, sentenceOf, writeQuery } from "../ground/api.ts";
 import { sayCount } from "../ground/count-words.ts";
 import { html, type View } from "../ground/html.ts";
 import type { PageProps } from "../ground/page.ts";
@@ -14,6 +14,7 @@ import { OlderButton } from "../part/older-button.ts";
 import { PageHead } from "../part/page-head.ts";
 import { Sentence } from "../part/sentence.ts";
 import { Ago } from "../part/time.ts";
+import { tellDone, tellFailed } from "../part/toast.ts";
 import { useProblems } from "./attention-count.ts";
 
 export function AttentionPage({ place }: PageProps): View {
@@ -31,6 +32,16 @@ export function AttentionPage({ place }: PageProps): View {
     };
     return html`${head}<${ErrorState} error=${error} onRetry=${retry} />`;
   }
+  const resolve = async (id: string): Promise<void> => {
+    try {
+      await call("POST", apiPath(place, "alerts", id, "resolve"), {});
+      tellDone("The alert is resolved; what happens again is told again.");
+      alerts.reload();
+      problems.reload();
+    } catch (thrown) {
+      tellFailed(sentenceOf(thrown));
+    }
+  };
   if (problems.data.items.length === 0 && older.items.length === 0) {
     return html`${head}<${EmptyState} icon="check" title="Nothing needs you">
       <p>Problems of relays and alerts of dead events appear here.</p><//>`;
@@ -43,7 +54,7 @@ export function AttentionPage({ place }: PageProps): View {
         <ul class="watch">${problems.data.items.map(
           ({ id, code, target, message, raisedAt }) =>
             html`<li key=${id} class="watch-bad"><div class="watch-head">
-              <${Target} place=${place} target=${target} /><code class="code">${code}</code>
+              <${Target} place=${place} target=${target} /><${Kind} code=${code} />
               <span class="quiet">since <${Ago} at=${raisedAt} /></span></div><p><${Sentence} text=${message} /></p>
               </li>`,
         )}</ul></section>`
@@ -52,16 +63,38 @@ export function AttentionPage({ place }: PageProps): View {
       older.items.length > 0 &&
       html`<section class="block" aria-label="Alerts"><div class="block-head"><h2>Alerts</h2></div>
         <ul class="watch">${older.items.map(
-          ({ id, code, target, message, count, lastAt, mailedAt }) =>
+          ({ id, code, target, message, count, lastAt, mailedAt, resolvedAt }) =>
             html`<li key=${id}><div class="watch-head"><${Target} place=${place} target=${target} />
-              <code class="code">${code}</code>${count > 1 && html`<span class="chip">${count} times</span>`}
-              <span class="quiet"><${Ago} at=${lastAt} />${mailedAt !== null && " · mailed"}</span></div><p>
+              <${Kind} code=${code} />${count > 1 && html`<span class="chip">${count} times</span>`}
+              ${resolvedAt === null && html`<button type="button" onClick=${() => resolve(id)}>Resolve</button>`}
+              <span class="quiet"><${Ago} at=${lastAt} />${mailedAt !== null && " · mailed"}${resolvedAt !== null && " · resolved"}</span></div><p>
               <${Sentence} text=${message} /></p>
               ${code === "relay_failed" && html`<a href=${deadEvents(place, target)}>See its dead events</a>`}
               ${code === "mail_unknown" && html`<a href=${pagePath(place, "mail") + writeQuery({ state: "unknown" })}>See these mails</a>`}
               </li>`,
         )}</ul><${OlderButton} older=${older} none="These are all." /></section>`
     }`;
+}
+
+const KIND_WORDS: Readonly<Record<string, string>> = {
+  relay_failed: "Events died",
+  relay_refusing: "Refuses every call",
+  relay_silent: "Silent",
+  relay_ignoring: "Ignores every call",
+  relay_nobody: "Finds nobody",
+  relay_failing: "Every attempt fails",
+  relay_capped: "Over the cap",
+  relay_uncalled: "Never called",
+  relay_recovered: "Recovered",
+  events_expiring: "Events are about to be dropped",
+  events_dropped: "Events were dropped",
+  proxy_unnamed: "Unnamed proxy",
+};
+
+/** In words where there are any, beside the code that the API has. */
+function Kind({ code }: { code: string }): View {
+  const words = KIND_WORDS[code];
+  return html`${words !== undefined && html`<span>${words}</span>`}<code class="code">${code}</code>`;
 }
 
 /** A target such as `relay:order-paid` as a link, where it has a page. */
