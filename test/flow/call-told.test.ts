@@ -109,7 +109,7 @@ const rows: Row[] = [
       expect(put.status).toBe(200);
     },
     call: () => running.hook("orders", signedCall({ id: "a" })),
-    terminal: [/^CALL {2}· orders · 200 waiting · its environment is on hold: .*held: false\) · evt_[0-9a-z]+$/],
+    terminal: [/^CALL {2}· orders · 200 waiting · its environment is on hold: .*relay settings set held off\) · evt_[0-9a-z]+$/],
     log: [{ message: "an event waits", ...where, code: "waiting", cause: expect.stringContaining("on hold") }],
   },
   {
