@@ -7,7 +7,7 @@ import { type Static, Type } from "typebox";
 import { hashToken, newId, newToken } from "../ground/id.ts";
 import { MINUTE_MS } from "../ground/limit.ts";
 import { MAX_PAGE_SIZE, makePage, type Page, type PageRequest } from "../ground/page.ts";
-import { Refusal } from "../ground/refusal.ts";
+import { Refusal, type Warning } from "../ground/refusal.ts";
 import { oneOf, show, time, timeOrNull } from "../ground/schema.ts";
 import type { Origin, Reader, Writer } from "../store/port.ts";
 import { bytes, defineTable, integer, json, orNull, type RowOf, text } from "../store/table.ts";
@@ -211,13 +211,12 @@ function checkOrigins(
 }
 
 /** One sentence for each origin that no browser ever sends: a `*` is a letter like any other here, and stands for nothing. */
-export function warnOfOrigins(origins: readonly string[]): string[] {
-  return origins
-    .filter((origin) => origin.includes("*"))
-    .map(
-      (origin) =>
-        `origins holds ${origin}, which no page has: a * stands for nothing here, so name each origin as a browser sends it, such as https://shop.example.com.`,
-    );
+export function warnOfOrigins(origins: readonly string[]): Warning[] {
+  return origins.flatMap((origin, index): Warning[] => {
+    if (!origin.includes("*")) return [];
+    const message = `origins holds ${origin}, which no page has: a * stands for nothing here, so name each origin as a browser sends it, such as https://shop.example.com.`;
+    return [{ code: "origin_of_no_page", field: `origins.${index}`, message }];
+  });
 }
 
 /** Whether a page of `origin` (as the browser sends it) may use a key of this environment that names `origins`. */

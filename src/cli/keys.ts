@@ -53,7 +53,7 @@ export const keysCreate: Command = {
       }),
     );
     const { key, token, app, environment } = made;
-    for (const warning of warnOfOrigins(key.origins)) world.tell(`warning: ${warning}`);
+    for (const { message } of warnOfOrigins(key.origins)) world.tell(`warning: ${message}`);
     if (input.on("json")) {
       world.say(writeJson({ id: key.id, kind, name: key.name, app, environment, key: token }, 2));
       return;

@@ -68,6 +68,10 @@ export const WARNINGS = {
     when: "A product's key names no access slug, product or plan.",
     todo: "Create it, or nothing can ask for what a purchase grants.",
   },
+  origin_of_no_page: {
+    when: "An app key names an origin that no page has, because a star stands for nothing.",
+    todo: "Name each origin as a browser sends it, such as https://shop.example.com.",
+  },
   relays_not_told: {
     when: "A change of the catalog concerns more relays than one answer looks at or tells of.",
     todo: "See the relays' problems, and save each of the others again: its save warns of what it does not fit.",

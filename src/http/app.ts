@@ -18,7 +18,7 @@ import { appView, createApp, pageApps, viewApp } from "../account/app.ts";
 import { ENVIRONMENT_NAMES } from "../account/environment.ts";
 import { readPageRequest } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
-import { fields, oneOf, pageOf, pageQuery } from "../ground/schema.ts";
+import { fields, oneOf, pageOf, pageQuery, warningView } from "../ground/schema.ts";
 import { WHOLE_SERVER, writeAudit } from "../watch/audit.ts";
 import { requireOwnerActor } from "./admission.ts";
 import { environmentRoute, listRoute, ownerRoute } from "./route.ts";
@@ -92,7 +92,7 @@ export const appRoutes = [
       name: Type.String(),
       origins: Type.Optional(Type.Array(Type.String(), { description: "a list of https origins" })),
     }),
-    answer: Type.Object({ key: keyView, token: Type.String(), warnings: Type.Array(Type.String()) }),
+    answer: Type.Object({ key: keyView, token: Type.String(), warnings: Type.Array(warningView) }),
     status: 201,
     async handle({ deps, environment, actor, origin, audit, body, nowMs }) {
       requireKeyOwner(actor);

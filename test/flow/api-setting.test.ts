@@ -158,7 +158,9 @@ runScenarios([
     status: 201,
     changes: { api_key: 1, audit: 1 },
     also: async (_api, { json }) => {
-      expect(json.warnings).toEqual([expect.stringContaining("https://*.shop.example, which no page has")]);
+      expect(json.warnings).toEqual([
+        { code: "origin_of_no_page", field: "origins.0", message: expect.stringContaining("https://*.shop.example, which no page has") },
+      ]);
     },
   },
   {

@@ -1,6 +1,7 @@
 /** Makes a key; its token is shown once. */
 
 import { useState } from "preact/hooks";
+import type { Warning } from "../../src/ground/refusal.ts";
 import { call, sentenceOf } from "../ground/api.ts";
 import { html, type View } from "../ground/html.ts";
 import { apiPath, type Place } from "../ground/place.ts";
@@ -8,6 +9,12 @@ import { Dialog } from "../part/dialog.ts";
 import { Notice } from "../part/notice.ts";
 import { SecretOnce } from "../part/secret-once.ts";
 import { Sentence } from "../part/sentence.ts";
+import { WarningList } from "../part/warning-list.ts";
+
+interface Minted {
+  token: string;
+  warnings: Warning[];
+}
 
 const HINTS = {
   secret: "For servers and the command line: send it as Authorization: Bearer.",
@@ -26,7 +33,7 @@ export function NewKeyDialog({
   const [kind, setKind] = useState<"secret" | "app">("secret");
   const [error, setError] = useState<string | null>(null);
   const [isSending, setSending] = useState(false);
-  const [made, setMade] = useState<{ token: string; warnings: string[] } | null>(null);
+  const [made, setMade] = useState<Minted | null>(null);
   const make = async (event: SubmitEvent): Promise<void> => {
     event.preventDefault();
     const data = new FormData(event.target as HTMLFormElement);
@@ -37,7 +44,7 @@ export function NewKeyDialog({
     setError(null);
     try {
       const body = { kind, name: String(data.get("name") ?? ""), ...(kind === "app" ? { origins } : {}) };
-      setMade(await call<{ token: string; warnings: string[] }>("POST", apiPath(place, "keys"), body));
+      setMade(await call<Minted>("POST", apiPath(place, "keys"), body));
       onMade();
     } catch (thrown) {
       setError(sentenceOf(thrown));
@@ -47,7 +54,7 @@ export function NewKeyDialog({
   if (made !== null) {
     return html`<${Dialog} title="The new key" onClose=${onClose} mustAnswer>
       <${SecretOnce} secrets=${[{ label: "Key", hint: HINTS[kind], value: made.token }]} />
-      ${made.warnings.map((warning) => html`<${Notice} key=${warning} kind="warn"><${Sentence} text=${warning} /><//>`)}
+      <${WarningList} warnings=${made.warnings} />
       <div class="dialog-actions"><button type="button" class="primary" onClick=${onClose}>I have stored it</button></div>
     <//>`;
   }
