@@ -160,6 +160,7 @@ export class Runner {
         this.#arrivals.lose(relayId);
       } else if (!relay.sends) inBatch.push(relay);
       else {
+        this.#arrivals.lose(relayId);
         const slots = this.#slots.freeFor(relayId, snapshot.sendingCount);
         if (slots > 0) this.#begin([relayId], () => this.#claim(relay, slots));
       }
