@@ -13,7 +13,7 @@ import { HOUR_MS, MINUTE_MS } from "../../src/ground/limit.ts";
 import { runCommand } from "../kit/cli-world.ts";
 import { dumpTables } from "../kit/data-directory.ts";
 import { DayTraffic, refusalsOf, StubbornTarget } from "../kit/day-traffic.ts";
-import { RELAY_NAME } from "../kit/event-sql.ts";
+import { EVENT_ID, RELAY_NAME } from "../kit/event-sql.ts";
 import { sampleOf } from "../kit/prometheus-text.ts";
 import { HOOK_SECRET, signedCall } from "../kit/relay-definition.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
@@ -136,7 +136,7 @@ function quarters(fromQuarter: number, toQuarter: number): string[] {
 
 describe("after a day", () => {
   test("every event is done, but the one whose target never takes it: that waits for its seventh attempt", async () => {
-    const open = await running.rows("SELECT seq, state, attempts, next_attempt_at AS at FROM event WHERE state <> 'done'");
+    const open = await running.rows(`SELECT ${EVENT_ID} AS id, state, attempts, next_attempt_at AS at FROM event WHERE state <> 'done'`);
     const minutesUntilSeventh = 1 + 5 + 30 + 2 * 60 + 8 * 60 + 16 * 60;
     expect(open).toEqual([{ id: neverId, state: "queued", attempts: 6, at: START_MS + minutesUntilSeventh * MINUTE_MS }]);
     const [counts] = await running.rows<{ events: number }>("SELECT count(*) AS events FROM event");
