@@ -31,7 +31,7 @@ runScenarios([
     call: { body: { definition: receiver } },
     status: 201,
     answer: { relay: { name: "shop-orders", state: "active", version: 1, secret: { kind: "minted" } } },
-    changes: { relay: 1, audit: 1 },
+    changes: { relay: 1, relay_key: 1, relay_name: 1, audit: 1 },
     async also(api, { json }) {
       expect(json.receiverSecret).toStartWith("whsec_");
       expect(json.receiverUrl).toBe(`${api.base}/hooks/shop/shop-orders`);
@@ -63,7 +63,7 @@ runScenarios([
     request: "POST /relays",
     call: { body: { definition: caller } },
     status: 201,
-    changes: { relay: 1, audit: 1 },
+    changes: { relay: 1, relay_key: 1, relay_name: 1, audit: 1 },
     also: (_, { json }) => expect(json).toMatchObject({ signingSecret: expect.any(String), relay: { secret: { kind: "none" } } }),
   },
   {
@@ -109,7 +109,7 @@ runScenarios([
       body: `{"definition":{"name":"big","trigger":{"kind":"data_change","collection":"notes","on":["created"]},"actions":[{"type":"write_record","collection":"notes","data":{"id":90071992547409931234}}]}}`,
     },
     status: 201,
-    changes: { relay: 1, audit: 1 },
+    changes: { relay: 1, relay_key: 1, relay_name: 1, audit: 1 },
     async also(api, { text }) {
       expect(text).toContain("90071992547409931234");
       expect((await api.call(`${api.E}/relays/big`, { key: api.keys.dev })).text).toContain("90071992547409931234");
