@@ -11,6 +11,7 @@ import { createSession } from "../../src/account/session.ts";
 import { createPersonSession } from "../../src/client/person-session.ts";
 import { ROUTES } from "../../src/http/route-list.ts";
 import { intendEmail } from "../../src/mail/email.ts";
+import { raiseAlert } from "../../src/watch/alert.ts";
 import { receiverDefinition, signedCall, writeOrder } from "../kit/relay-definition.ts";
 import { APP, type RunningService, startRunningService } from "../kit/running-service.ts";
 
@@ -119,8 +120,10 @@ async function fillDevelopment(): Promise<void> {
       nowMs,
     };
     held["/emails"] = await intendEmail(tx, { ...mail, ...made, kind: "event" });
+    await raiseAlert(tx, { environmentId, code: "relay_failed", target: MARK, message: MARK, nowMs });
     session = (await createPersonSession(tx, { environmentId, personId: person.id, nowMs })).token;
   });
+  held["/alerts"] = (await make("GET", "/alerts")).items[0].id;
 }
 
 /** Bodies that would be taken, so that it is the id that is refused. */
