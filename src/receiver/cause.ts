@@ -19,7 +19,7 @@ const MAX_WAITING_BYTES = 1024 * 1024;
 const MAX_WORK_US = 300_000;
 const WORK_US_PER_SECOND = 20_000;
 /** What one costs beside what it tries: opening secrets. */
-const SURE_US = 300;
+const SURE_US = 500;
 
 interface RefusedReceipt {
   by: UnverifiedBy;
@@ -104,12 +104,13 @@ const words = new Intl.ListFormat("en-GB", { type: "conjunction" });
 
 /** What was found, to follow the plain cause; "" where nothing was. */
 export function tellDifference(
-  { changes, secondsOff, near, missing, carriesProof }: Difference,
+  { changes, secondsOld, near, missing, carriesProof }: Difference,
   unmatched: boolean,
 ): string {
   if (changes !== null && changes.length > 0) return `; it verifies with ${words.format(changes)}`;
-  if (changes !== null && secondsOff !== null) {
-    return `; in all else it verifies, so the sender's clock or this server's is off by ${secondsOff} seconds, or the call was that long on its way`;
+  if (changes !== null && secondsOld !== null) {
+    const off = `; in all else it verifies, so the sender's clock or this server's is off by ${Math.abs(secondsOld)} seconds`;
+    return secondsOld > 0 ? `${off}, or it is a call of that long ago, late on its way or sent again` : off;
   }
   if (changes !== null) return "; in all else it verifies";
   if (missing.length > 0) {

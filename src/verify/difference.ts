@@ -17,14 +17,15 @@ import {
 } from "./carried.ts";
 import { type Fit, listChanges, listTokenChanges, type Reading, type Way, wayOf } from "./fit.ts";
 import { computeHmac, preparePublicKey } from "./proof.ts";
+import { namesPlaceholder } from "./recipe.ts";
 import { HASHES, makeGuessing, type RefusedCall, readText, type SecretAtHand } from "./refused-call.ts";
-import { type Guess, guessSignedTexts } from "./signed-guess.ts";
+import { type Guess, guessSignedTexts, HOOKS_PAYLOAD, MAX_REWRITTEN_BYTES } from "./signed-guess.ts";
 
 export interface Difference {
   /** What has to be otherwise for the call to verify, one phrase each; none: nothing but what it was refused for. null: nothing fits. */
   changes: readonly string[] | null;
-  /** How far the call's timestamp is from now where that is what it was refused for, in seconds. */
-  secondsOff: number | null;
+  /** How old the call's timestamp is where that alone is what it was refused for, in seconds; below 0: it lies ahead. */
+  secondsOld: number | null;
   /** What trying took, in microseconds of work. */
   spentUs: number;
   /** Whether the call carries anything that could be a signature. */
@@ -38,6 +39,10 @@ export interface Difference {
 /** All that is done for one call, and in one stretch of the loop. */
 const MAX_TRIAL_US = 20_000;
 const MAX_STRETCH_US = 2_000;
+/** Reading headers for what could be a proof, and a body that is written anew, or read and no more. */
+const HEADER_US_PER_KB = 200;
+const REWRITE_US_PER_KB = 150;
+const BODY_US_PER_KB = 15;
 /** Beside the bytes of a text: its keyed state and the comparisons. */
 const HMAC_US = 4;
 const HASH_US_PER_KB = 2;
@@ -61,22 +66,50 @@ export async function findDifference(refused: RefusedCall, turn: () => Promise<v
   const effort = new Effort(turn);
   const tokens = findTokenFits(bounded);
   const { fits, carriesProof } = await findFits(bounded, way, effort);
-  const told = [...fits.flatMap((fit) => [listChanges(way, fit)]), ...tokens].filter((one) => one !== null);
-  const [fewest = null] = told.toSorted((one, other) => one.length - other.length);
+  const told = [...fits.flatMap((fit) => tellFit(way, fit, bounded) ?? []), ...tokens];
+  const [fewest = null] = told.toSorted((one, other) => one.changes.length - other.changes.length);
   const near = missing.length === 0 ? [] : findNearNames(headers, missing);
-  const right = fewest?.length === 0 ? fits.find((fit) => listChanges(way, fit)?.length === 0) : undefined;
-  const secondsOff = right === undefined ? null : findSecondsOff(right, bounded);
-  return { changes: fewest, secondsOff, spentUs: effort.spentUs, carriesProof, near, missing };
+  const { changes = null, secondsOld = null } = fewest ?? {};
+  const spentUs = effort.spentUs + readingUs(bounded);
+  return { changes, secondsOld, spentUs, carriesProof, near, missing };
 }
 
-function findSecondsOff({ guess: { timestamp } }: Fit, { call, verify }: RefusedCall): number | null {
+type Told = { changes: readonly string[]; secondsOld: number | null };
+
+/** What has to be otherwise, what is refused beside it included, so that nothing is said to verify that would be refused again. */
+function tellFit(way: Way, fit: Fit, { call }: RefusedCall): Told | null {
+  const changes = listChanges(way, fit);
+  if (changes === null) return null;
+  const { payload, url } = fit.guess;
+  const secondsOld = findSecondsOld(way, fit, call.nowMs);
+  const appended = namesPlaceholder(payload, "url") && url === null && call.search !== "";
+  const beside = [
+    ...(secondsOld === null ? [] : [`a timestamp that is not ${Math.abs(secondsOld)} seconds off`]),
+    ...(appended ? ["nothing appended to the receiver URL"] : []),
+  ];
+  if (changes.length === 0 && beside.length < 2) return { changes, secondsOld };
+  return { changes: [...changes, ...beside], secondsOld: null };
+}
+
+/** How old the timestamp is, or how far ahead (below 0), where that is more than is allowed. */
+function findSecondsOld(
+  { fields }: Way,
+  { guess: { timestamp, payload } }: Fit,
+  nowMs: number,
+): number | null {
   if (timestamp === null) return null;
-  const most = typeof verify.toleranceSeconds === "number" ? verify.toleranceSeconds : MAX_TOLERANCE_SECONDS;
+  const own = payload === HOOKS_PAYLOAD ? undefined : fields.toleranceSeconds;
   const unitMs = timestamp.digits.length >= 12 ? 1 : 1000;
-  const seconds = Math.ceil(
-    Math.abs(Math.floor(call.nowMs / unitMs) - Number(timestamp.digits)) * (unitMs / 1000),
-  );
-  return seconds > most ? seconds : null;
+  const oldMs = (Math.floor(nowMs / unitMs) - Number(timestamp.digits)) * unitMs;
+  const seconds = Math.sign(oldMs) * Math.ceil(Math.abs(oldMs) / 1000);
+  return Math.abs(seconds) > (own ?? MAX_TOLERANCE_SECONDS) ? seconds : null;
+}
+
+/** What it takes to read a call, whatever is found in it. */
+function readingUs({ headers, call }: RefusedCall): number {
+  const headerChars = headers.reduce((sum, [name, value]) => sum + name.length + value.length, 0);
+  const perKb = call.body.byteLength <= MAX_REWRITTEN_BYTES ? REWRITE_US_PER_KB : BODY_US_PER_KB;
+  return (headerChars * HEADER_US_PER_KB + call.body.byteLength * perKb) / 1024;
 }
 
 /** Counts work; past the bound nothing more is done. */
@@ -103,7 +136,7 @@ class Effort {
 }
 
 /** The secret itself, sent in another place than the relay looks, or another secret in the right one. */
-function findTokenFits({ verify, call, headers, secrets }: RefusedCall): string[][] {
+function findTokenFits({ verify, call, headers, secrets }: RefusedCall): Told[] {
   const query = [...new URLSearchParams(call.search)].slice(0, MAX_QUERY_FIELDS);
   const carried: { place: Place | null; query: string | null; text: string }[] = [
     ...findTokens(headers).map(({ place, text }) => ({ place, query: null, text })),
@@ -119,10 +152,12 @@ function findTokenFits({ verify, call, headers, secrets }: RefusedCall): string[
         found.push(listTokenChanges(verify, { ...at, called, withoutWord: true }));
     }
   }
-  return found;
+  return found.map((changes) => ({ changes, secondsOld: null }));
 }
 
+/** Neither is timed by a stranger: their lengths are compared first. */
 function isSame(one: string, other: string): boolean {
+  if (one.length !== other.length) return false;
   const [left, right] = [Buffer.from(one), Buffer.from(other)];
   return left.length === right.length && timingSafeEqual(left, right);
 }
@@ -138,7 +173,9 @@ async function findFits(refused: RefusedCall, way: Way, effort: Effort) {
   const field = text === null ? null : { place: placeOf(null, { field: signatureField ?? "" }), text };
   const own = { encoding: way.encoding, header };
   const macs = findSignatures(headers, field, { ...own, fits: (bytes) => HASHES.has(bytes) });
-  const signed = findSignatures(headers, field, { ...own, fits: (bytes) => bytes >= 64 && bytes <= 72 });
+  const keyed = secrets.some(({ isPublicKey }) => isPublicKey);
+  const isCurve = (bytes: number): boolean => bytes >= 64 && bytes <= 72;
+  const signed = keyed ? findSignatures(headers, field, { ...own, fits: isCurve }) : [];
   const fits: Fit[] = [];
   for (const secret of secrets) {
     // A secret that is not the relay's own is tried on what the relay's own signed text would be.
@@ -146,7 +183,6 @@ async function findFits(refused: RefusedCall, way: Way, effort: Effort) {
     if (secret.isPublicKey) fits.push(...(await tryPublicKey(secret, way, texts, signed, effort)));
     else fits.push(...(await tryHmac(secret, texts, macs, effort)));
   }
-  const keyed = secrets.some(({ isPublicKey }) => isPublicKey);
   return { fits, carriesProof: keyed ? signed.length > 0 : macs.length > 0 };
 }
 

@@ -10,6 +10,7 @@ import {
   DEFAULT_ALGORITHM,
   DEFAULT_ENCODING,
   DEFAULT_SEPARATOR,
+  namesPlaceholder,
   type SignatureFields,
   signedPayloadOf,
 } from "./recipe.ts";
@@ -43,6 +44,7 @@ type RecipeWords = Pick<
   | "timestampHeader"
   | "timestampKey"
   | "timestampField"
+  | "toleranceSeconds"
   | "tokenField"
   | "signedPayload"
   | "encoding"
@@ -131,7 +133,7 @@ function listSchemeChanges(way: Way, fit: Fit): { changes: string[]; reading: Re
   if (way.scheme === "processor" || way.scheme === "signature") {
     const header = way.headers.find((name) => sameName(name, words.header)) ?? way.fields.header;
     const own = header === undefined ? way.fields : { ...way.fields, header };
-    const changes = compareWords(own, words);
+    const changes = compareWords(own, keepOwn(own, words));
     if (way.scheme === "signature" || changes.length === 0) return { changes, reading: "text" };
   }
   return { changes: ["scheme `signature`", ...compareWords({}, words)], reading: "text" };
@@ -149,10 +151,24 @@ function wordsOf({ signature, guess, algorithm }: Fit): RecipeWords | null {
     ...(header === null ? {} : { header }),
     ...(field === null ? {} : { signatureField: field }),
     ...(key === null ? {} : { signatureKey: key }),
-    ...(separator === null || separator === DEFAULT_SEPARATOR ? {} : { separator }),
+    ...(separator === null ? {} : { separator }),
     ...stampWords(stamp),
     signedPayload: guess.payload,
     ...(signature.encoding === DEFAULT_ENCODING ? {} : { encoding: signature.encoding }),
+  };
+}
+
+/** With what of the relay's own recipe may stay: another signed text leaves no room for what it does not name. */
+function keepOwn(own: RecipeWords, fit: RecipeWords): RecipeWords {
+  const { toleranceSeconds, tokenField, separator } = own;
+  const signsToken = namesPlaceholder(fit.signedPayload ?? "", "token");
+  const isTimed = namesPlaceholder(fit.signedPayload ?? "", "timestamp");
+  return {
+    ...(isTimed && toleranceSeconds !== undefined ? { toleranceSeconds } : {}),
+    ...(signsToken && tokenField !== undefined ? { tokenField } : {}),
+    // A header of one part is not split, whatever the separator.
+    ...(fit.signatureKey !== undefined && separator !== undefined ? { separator } : {}),
+    ...fit,
   };
 }
 
@@ -171,22 +187,22 @@ const NAMED = [
   "timestampHeader",
   "timestampKey",
   "timestampField",
+  "toleranceSeconds",
   "signedPayload",
+  "tokenField",
   "encoding",
 ] as const satisfies (keyof RecipeWords)[];
 
 const DEFAULTS: RecipeWords = {
   algorithm: DEFAULT_ALGORITHM,
   encoding: DEFAULT_ENCODING,
-  separator: DEFAULT_SEPARATOR,
 };
 
 function compareWords(own: RecipeWords, fit: RecipeWords): string[] {
   return NAMED.flatMap((name) => {
     const [was, is] = [own[name] ?? DEFAULTS[name], fit[name] ?? DEFAULTS[name]];
-    if (was === is || (name.endsWith("eader") && sameName(was, is))) return [];
-    // A header of one part is not split, whatever the separator.
-    if (name === "separator" && fit.separator === undefined) return [];
+    if (was === is || (name.endsWith("eader") && sameName(String(was), String(is)))) return [];
+    if (name === "separator" && was === undefined && is === DEFAULT_SEPARATOR) return [];
     return is === undefined ? [`no ${name}`] : [`${name} \`${is}\``];
   });
 }

@@ -2,7 +2,7 @@
  * The texts that a sender may have signed where the recipe's own did not verify: the usual shapes of signed texts, the receiver URL as the
  * sender may know it, and a body that was written anew on its way. It makes texts and says how each differs; it verifies nothing.
  */
-import { type Json, writeJson } from "../ground/json.ts";
+import { type Json, measureJson, writeJson } from "../ground/json.ts";
 import type { CarriedTimestamp, HeaderList } from "./carried.ts";
 import type { SignedText } from "./proof.ts";
 import { parseSignedPayload, type SignedPayload } from "./recipe.ts";
@@ -25,6 +25,7 @@ const USUAL_PAYLOADS = [
 const ID_HEADERS = ["webhook-id", "svix-id", "hooks-id"];
 /** A larger body is not written anew to be tried. */
 export const MAX_REWRITTEN_BYTES = 32 * 1024;
+const MAX_INDENTED_DEPTH = 12;
 
 /** A text as it may have been signed. */
 export interface Guess {
@@ -163,18 +164,26 @@ function rewriteBody({ body, json }: GuessedFrom): Form<Uint8Array>[] {
     if (text !== received && !forms.has(text)) forms.set(text, differs);
   };
   add(`${received}\n`, "the body with a newline at its end");
-  add(received.replace(/\s+$/, ""), "the body without the white space at its end");
+  add(received.trimEnd(), "the body without the white space at its end");
   add(received.replaceAll("\r\n", "\n"), "the body with its line ends as \\n in place of \\r\\n");
   if (json === undefined) return [...forms].map(toForm);
   const compact = writeJson(json);
   for (const [text, how] of [
     [compact, "without white space"],
     [spaceOut(compact), "with a space after each colon and comma"],
-    [writeJson(json, 2), "indented by two spaces"],
+    ...(isShallow(body) ? [[writeJson(json, 2), "indented by two spaces"] as const] : []),
   ] as const) {
     add(Buffer.from(text).toString("latin1"), `the body as JSON ${how}`);
   }
   return [...forms].map(toForm);
+}
+
+/** Indented, a deep body of many lines is hundreds of times as long. */
+function isShallow(body: Uint8Array): boolean {
+  return (
+    measureJson(body, { depth: MAX_INDENTED_DEPTH, values: Number.POSITIVE_INFINITY }).depth <=
+    MAX_INDENTED_DEPTH
+  );
 }
 
 function toForm([text, differs]: [string, string]): Form<Uint8Array> {

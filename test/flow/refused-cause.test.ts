@@ -241,12 +241,45 @@ describe("the difference that makes a refused call verify is named", () => {
     [
       "a clock that is off, by how much",
       { verify: TIMED, headers: { "x-signature": `t=${late(912)},v1=${mac(`${late(912)}.${BODY}`)}` } },
-      "the timestamp is 912 seconds old, and at most 300 are allowed; in all else it verifies, so the sender's clock or this server's is off by 912 seconds, or the call was that long on its way",
+      "the timestamp is 912 seconds old, and at most 300 are allowed; in all else it verifies, so the sender's clock or this server's is off by 912 seconds, or it is a call of that long ago, late on its way or sent again",
+    ],
+    [
+      "a clock that is ahead: no call is that early on its way",
+      { verify: TIMED, headers: { "x-signature": `t=${late(-912)},v1=${mac(`${late(-912)}.${BODY}`)}` } },
+      "the timestamp is 912 seconds ahead, and at most 300 are allowed; in all else it verifies, so the sender's clock or this server's is off by 912 seconds",
     ],
     [
       "a clock that is off, and another signed text",
       { verify: TIMED, headers: { "x-signature": `t=${late(-400)},v1=${mac(`${late(-400)}:${BODY}`)}` } },
-      "the timestamp is 400 seconds ahead, and at most 300 are allowed; it verifies with signedPayload `{timestamp}:{body}`",
+      "the timestamp is 400 seconds ahead, and at most 300 are allowed; it verifies with signedPayload `{timestamp}:{body}` and a timestamp that is not 400 seconds off",
+    ],
+    [
+      "a timestamp elsewhere that would be refused too",
+      { verify: SPLIT, headers: { "x-signature": mac(`${late(912)}.${BODY}`), "x-request-timestamp": late(912) } },
+      "the timestamp is missing or is not 1 to 13 digits; it verifies with timestampHeader `x-request-timestamp` and a timestamp that is not 912 seconds off",
+    ],
+    [
+      "an appended query that would be refused beside another difference",
+      { verify: BY_URL, search: "?shop=1", headers: { "x-signature": mac(`${URL_OF}${BODY}`, "base64") } },
+      "something was appended to the receiver URL, which the sender signs; it verifies with encoding `base64` and nothing appended to the receiver URL",
+    ],
+    [
+      "a comma where the relay's parts are apart by a semicolon",
+      { verify: { ...TIMED, separator: ";" }, headers: { "x-signature": `t=${NOW},v1=${mac(`${NOW}.${BODY}`)}` } },
+      "header x-signature has no part named v1; it verifies with separator `,`",
+    ],
+    [
+      "what the present recipe may not keep beside the other signed text",
+      { verify: { ...TIMED, separator: ";", toleranceSeconds: 60 }, headers: { "x-signature": mac(BODY) } },
+      "header x-signature has no part named v1; it verifies with no signatureKey, no separator, no timestampKey, no toleranceSeconds and signedPayload `{body}`",
+    ],
+    [
+      "a token that is not signed",
+      {
+        verify: { scheme: "signature", header: "x-signature", signedPayload: "{token}", tokenField: "id" },
+        headers: { "x-signature": mac(BODY) },
+      },
+      says("signedPayload `{body}` and no tokenField"),
     ],
   ];
   test.each(rows)("%s", async (_rule, sent, told) => {
