@@ -23,6 +23,17 @@ export class Arrivals {
   readonly #byRelay = new Map<string, RelayMemory>();
   #count = 0;
   #chars = 0;
+  #foreignVersion: number | null = null;
+
+  /**
+   * Call in the transaction that takes events: another process may have stored older ones than were handed over since, or made some
+   * due again, so that every relay is looked into.
+   */
+  begin(foreignVersion: number): void {
+    if (foreignVersion === this.#foreignVersion) return;
+    this.#foreignVersion = foreignVersion;
+    for (const relayId of this.#byRelay.keys()) this.lose(relayId);
+  }
 
   /** After the commit that stored it. */
   add(arrived: HandedEvent): void {

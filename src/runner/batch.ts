@@ -50,8 +50,9 @@ export async function runBatch(relays: readonly LiveRelay[], deps: BatchDeps): P
 }
 
 function commitBatch(relays: readonly LiveRelay[], deps: BatchDeps, run: RunOne): Promise<Batch> {
-  const { store, clock } = deps;
+  const { store, clock, arrivals } = deps;
   return store.write("relay", async (tx) => {
+    arrivals.begin(tx.foreignVersion);
     const finished: Finished[] = [];
     const nowMs = clock.now();
     const endMs = clock.monotonicMs() + MAX_BATCH_MS;

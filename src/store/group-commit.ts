@@ -67,6 +67,8 @@ export class GroupCommit {
   readonly #log: KeyLog;
   readonly #place: { look(): string | null; readonly trouble: string | null };
   #waiting: Waiting[] = [];
+  /** Of the open transaction. */
+  #version = 0;
   #closed = false;
   #idle: (() => void)[] = [];
 
@@ -201,7 +203,8 @@ export class GroupCommit {
     for (let turn = 0; ; turn++) {
       try {
         this.#connection.exec("BEGIN IMMEDIATE");
-        return await this.#log.lock();
+        this.#version = await this.#connection.foreignVersion();
+        return await this.#log.lock(this.#version);
       } catch (error) {
         if (!isBusy(error) || systemClock.monotonicMs() - startedMs >= LOCK_WAIT_MS) throw error;
       }
@@ -238,7 +241,7 @@ export class GroupCommit {
     { careful, captured }: { careful: boolean; captured: boolean },
     committed: Committed,
   ): Promise<Outcome | null> {
-    const writer = new SqliteWriter(this.#connection, this.#log, { careful });
+    const writer = new SqliteWriter(this.#connection, this.#log, { careful, version: this.#version });
     const run = (): Promise<unknown> => watch.over(work(writer));
     try {
       const value = await (careful ? writer.attempt(run) : run());

@@ -65,8 +65,9 @@ export class KeyLog implements KeyMemory {
   #hasSlots = false;
   #loaded = false;
   #runsToDelete: number[] = [];
-  /** SQLite's count of what other connections wrote; null: nothing was read yet. */
+  /** What other connections wrote is known up to this version of the database, and the open transaction's; null: nothing was read yet. */
   #version: number | null = null;
+  #locked = 0;
 
   constructor(connection: SqliteConnection, { runKeys = RUN_KEYS }: { runKeys?: number } = {}) {
     this.#connection = connection;
@@ -129,8 +130,9 @@ export class KeyLog implements KeyMemory {
   }
 
   /** Call when a transaction has the write lock: what another process wrote since is read before the next key is looked up. */
-  async lock(): Promise<void> {
-    if (this.#version === null || this.#version === (await this.#readVersion())) return;
+  async lock(version: number): Promise<void> {
+    this.#locked = version;
+    if (this.#version === null || this.#version === version) return;
     await this.#look();
     this.#loaded = false;
   }
@@ -207,15 +209,10 @@ export class KeyLog implements KeyMemory {
 
   /** What there is to read of what this process does not know. */
   async #look(): Promise<void> {
-    this.#version = await this.#readVersion();
+    this.#version = this.#locked;
     const known = new Set(this.#runs.map(({ run }) => run));
     this.#runs.push(...(await listRuns(this.#connection)).filter(({ run }) => !known.has(run)));
     this.#hasSlots = await hasSlots(this.#connection);
-  }
-
-  async #readVersion(): Promise<number> {
-    const row = await this.#connection.get<{ data_version: number }>("PRAGMA data_version");
-    return row?.data_version ?? 0;
   }
 
   /** Answers whether there may be more rows. */

@@ -45,6 +45,8 @@ export interface Writer extends Reader {
   attempt<Result>(work: () => Promise<Result>): Promise<Result>;
   /** Calls `work` once, after this transaction is durable; never when it is rolled back. */
   afterCommit(work: () => void): void;
+  /** Another one than at an earlier write where another process has committed since. */
+  readonly foreignVersion: number;
   /** Keys that are each spent once. */
   readonly keys: KeyMemory;
   /** Names what this transaction changes; the store's listeners are told once it is durable, never when it is rolled back. */

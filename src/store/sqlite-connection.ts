@@ -74,6 +74,12 @@ export class SqliteConnection implements Reader {
     this.database.close();
   }
 
+  /** Another one than before where another connection has committed since. */
+  async foreignVersion(): Promise<number> {
+    const row = await this.get<{ data_version: number }>("PRAGMA data_version");
+    return row?.data_version ?? 0;
+  }
+
   #statement(sql: string): Statement {
     let statement = this.#statements.get(sql);
     if (statement === undefined) {
@@ -95,6 +101,7 @@ export class SqliteWriter implements Writer {
   readonly #connection: SqliteConnection;
   readonly committed: (() => void)[] = [];
   readonly touched: (readonly [topic: Topic, id: string | null])[] = [];
+  readonly foreignVersion: number;
   readonly #careful: boolean;
   readonly #keys: UndoableKeys;
   #depth = 0;
@@ -102,7 +109,12 @@ export class SqliteWriter implements Writer {
   #passedOver = false;
 
   /** Not careful: an attempt that fails is not undone; `passedOver` tells, and the whole transaction has to be. */
-  constructor(connection: SqliteConnection, keys: UndoableKeys, { careful }: { careful: boolean }) {
+  constructor(
+    connection: SqliteConnection,
+    keys: UndoableKeys,
+    { careful, version }: { careful: boolean; version: number },
+  ) {
+    this.foreignVersion = version;
     this.#connection = connection;
     this.#keys = keys;
     this.#careful = careful;

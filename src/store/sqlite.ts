@@ -164,10 +164,10 @@ class SqliteStore implements Store {
 
   async #look(): Promise<undefined> {
     this.#place.look();
-    const row = await this.#writer.get<{ data_version: number }>("PRAGMA data_version").catch(() => null);
-    if (!this.#looks.running) return;
     const before = this.#version;
-    this.#version = row?.data_version ?? before;
+    const version = await this.#writer.foreignVersion().catch(() => before);
+    if (!this.#looks.running) return;
+    this.#version = version;
     const foreignChange = before !== null && this.#version !== before;
     for (const work of [...this.#watchers]) work({ foreignChange });
   }

@@ -1,5 +1,6 @@
 /** The order of events: one relay's start as they arrived, different relays never wait for each other; pause, hold, and changes from outside. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { join } from "node:path";
 import { openSqlite } from "../../src/store/sqlite.ts";
 import { CALL, editRelay, putEvents, sendEvent, showEvent, until, WRITE } from "../kit/event-flow.ts";
 import { FakeCaller, OK } from "../kit/fake-caller.ts";
@@ -20,6 +21,13 @@ afterEach(() => running[Symbol.asyncDispose]());
 const urlOf = (name: string) => `https://example.com/${name}`;
 const calling = (name: string) => receiverDefinition({ name, actions: [{ type: "call_url", url: urlOf(name) }] });
 const numbers = (count: number, prefix = "e") => Array.from({ length: count }, (_, n) => `${prefix}${n}`);
+
+/** Runs statements on the service's database from a process of its own. */
+async function inAnotherProcess(sql: string): Promise<void> {
+  const program = `new (require("bun:sqlite").Database)(process.argv[1]).exec(process.argv[2])`;
+  const child = Bun.spawn([process.execPath, "-e", program, join(running.dataDir, "relay.db"), sql], { stderr: "inherit" });
+  expect(await child.exited).toBe(0);
+}
 
 /** The orders written so far, oldest first. */
 async function written(): Promise<string[]> {
@@ -54,6 +62,22 @@ describe("order", () => {
     expect(orders.filter((order) => order.startsWith("g"))).toEqual(numbers(500, "g"));
     const ended = await running.rows("SELECT state, reason FROM event WHERE payload = '{broken'");
     expect(ended).toEqual([{ state: "queued", reason: "internal" }]);
+  });
+
+  test("events of one relay start in arrival order where another process stored the older one", async () => {
+    await saveRelay(running, receiverDefinition({}));
+    // From the second on they are handed over in memory.
+    for (const id of ["a", "b"]) {
+      await sendEvent(running, id);
+      await running.drain();
+    }
+    await inAnotherProcess(`
+      CREATE TEMP TABLE other AS SELECT * FROM event ORDER BY seq DESC LIMIT 1;
+      UPDATE other SET seq = seq + 1, state = 'queued', attempts = 0, runs = 0, started_at = NULL, finished_at = NULL, payload = replace(payload, '"b"', '"other"');
+      INSERT INTO event SELECT * FROM other`);
+    for (const id of ["c", "d"]) await sendEvent(running, id);
+    await running.drain();
+    expect(await written()).toEqual(["a", "b", "other", "c", "d"]);
   });
 
   test("events of one relay start in arrival order, on the sending road", async () => {
