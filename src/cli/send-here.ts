@@ -164,10 +164,10 @@ async function writeSample(
   }: { change: Change; person: string | null; data: JsonObject | null; nowMs: number },
 ): Promise<string> {
   const collection = await requireCollection(tx, environmentId, name);
-  const about = person === null ? null : await requireSomebody(tx, environmentId, person);
+  const about = await requireSomebody(tx, environmentId, person);
   const whole = data ?? makeSampleRecord(collection, where);
   const first = change === "updated" ? makeOther(whole, where) : whole;
-  const of = { environmentId, ...placePerson(collection.kind, about), by: BY, nowMs };
+  const of = { environmentId, ...placePerson(collection, about), by: BY, nowMs };
   const { id: recordId } = await writeRecordIn(tx, collection, { ...of, data: first });
   const at = { environmentId, collection: name, recordId };
   if (change === "updated") await updateRecord(tx, { ...at, data: whole, by: BY, nowMs });

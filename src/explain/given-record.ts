@@ -3,8 +3,7 @@ import { makeChangePayload } from "../capture/change.ts";
 import type { Json } from "../ground/json.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { findPerson, findPersonByEmail } from "../people/person.ts";
-import { requireCollection } from "../records/collection.ts";
-import type { CollectionKind } from "../records/collection-definition.ts";
+import { type CollectionRow, requireCollection } from "../records/collection.ts";
 import { viewRecord, writeRecordIn } from "../records/record.ts";
 import type { LiveRelay } from "../relay/live-relay.ts";
 import type { Reader, Writer } from "../store/port.ts";
@@ -24,8 +23,7 @@ export async function writeChange(
   const { environmentId } = relay;
   const collection = await requireCollection(tx, environmentId, name);
   const data = asked.record === undefined ? makeSampleRecord(collection, where) : (asked.record as Json);
-  const about = asked.person === undefined ? null : await requireSomebody(tx, environmentId, asked.person);
-  const people = placePerson(collection.kind, about);
+  const people = placePerson(collection, await requireSomebody(tx, environmentId, asked.person ?? null));
   const record = viewRecord(
     await writeRecordIn(tx, collection, { environmentId, data, ...people, by: "explain", nowMs }),
   );
@@ -43,19 +41,29 @@ export async function writeChange(
   return await writeEvent(tx, relay, payload, nowMs);
 }
 
-/** Whose an example record is, as its collection's kind needs it. */
+/** Whose an example record is, as its collection's kind needs it. Refuses with `invalid_input`. */
 export function placePerson(
-  kind: CollectionKind,
+  { kind, name }: Pick<CollectionRow, "kind" | "name">,
   personId: string | null,
 ): { ownerId: string | null; recipientId: string | null } {
+  if (personId === null && (kind === "addressed" || kind === "direct"))
+    throw new Refusal(
+      "invalid_input",
+      `person is missing: every record of ${name} is for somebody, so say whom this one is for, by the id or address of a person of this environment (relay send: --person).`,
+    );
   if (kind === "addressed") return { ownerId: null, recipientId: personId };
   return kind === "direct"
     ? { ownerId: personId, recipientId: personId }
     : { ownerId: personId, recipientId: null };
 }
 
-/** The id of the person with this id or address. Refuses with `invalid_input`. */
-export async function requireSomebody(tx: Reader, environmentId: number, sought: string): Promise<string> {
+/** The id of the person with this id or address; null where nobody is named. Refuses with `invalid_input`. */
+export async function requireSomebody(
+  tx: Reader,
+  environmentId: number,
+  sought: string | null,
+): Promise<string | null> {
+  if (sought === null) return null;
   const found =
     (await findPerson(tx, environmentId, sought)) ?? (await findPersonByEmail(tx, environmentId, sought));
   if (found !== null) return found.id;

@@ -4,6 +4,7 @@
  */
 import type { BunRequest, Server } from "bun";
 import { Elysia } from "elysia";
+import { Refusal } from "../ground/refusal.ts";
 import type { Writer } from "../store/port.ts";
 import { clearUnnamedProxy, raiseUnnamedProxy, tellUnnamedProxy } from "../watch/unnamed-proxy.ts";
 import {
@@ -34,6 +35,8 @@ const SERVED: readonly Served[] = [
   { method: "POST", path: "/hooks/:appId/:name" },
 ];
 
+const HOOK_PATH = /^\/hooks\/([^/]+)\/([^/]+)\/?$/;
+
 /** The app of these dependencies, not listening yet. */
 export function createHttp(deps: HttpDeps) {
   const { trustedProxies } = deps.config;
@@ -49,12 +52,24 @@ export function createHttp(deps: HttpDeps) {
   const { serviceDir } = deps.config;
   const pages = isLocal && serviceDir !== null ? new PublicFolder(serviceDir) : null;
   const hooks = { ...deps, sources, server: (): Server<unknown> | null => app.server };
+  const requireHost = (request: Request, server: Server<unknown> | null): void => {
+    if (!isLocal) return;
+    try {
+      requireLocalHost(request, server?.port ?? 0, deps.config.baseUrl);
+    } catch (error) {
+      const [, appId = "", name = ""] = HOOK_PATH.exec(addressOf(request).pathname) ?? [];
+      const source = sources.sourceOf(server?.requestIP(request)?.address ?? null, null);
+      if (request.method === "POST" && error instanceof Refusal && name !== "")
+        void deps.receiver.noteOtherHost(appId, name, source, error).catch(() => undefined);
+      throw error;
+    }
+  };
   /** The framework never looks for a route again: it would read the path another way than the router did. */
   const beside =
     (answer: (request: BunRequest, server: Server<unknown>) => Promise<Response>) =>
     async (request: BunRequest, server: Server<unknown>): Promise<Response> => {
       try {
-        if (isLocal) requireLocalHost(request, server.port ?? 0, deps.config.baseUrl);
+        requireHost(request, server);
         return await answer(request, server);
       } catch (error) {
         return answerError(deps, request, error);
@@ -92,7 +107,7 @@ export function createHttp(deps: HttpDeps) {
     },
   });
   if (isLocal) {
-    app.onRequest(({ request, server }) => requireLocalHost(request, server?.port ?? 0, deps.config.baseUrl));
+    app.onRequest(({ request, server }) => requireHost(request, server));
   }
   app.onError(({ request, error }) => answerError(deps, request, error));
   app.use(hooksRoute(hooks));

@@ -171,6 +171,15 @@ export class Receiver {
     return refusal;
   }
 
+  /** Local development answers to this machine's names and the base URL's alone: a call that came for another is noted for its relay. */
+  async noteOtherHost(appId: string, name: string, source: string, refusal: Refusal): Promise<void> {
+    const { code } = refusal;
+    const cause =
+      "it came for a host that local development does not answer to, as through a tunnel: start relay dev with --base-url and the tunnel's address";
+    for (const relay of (await this.#deps.relays.current()).receiversOf(appId, name))
+      this.#ring.noteRefused({ relay, code, cause }, source, refusal);
+  }
+
   /** Tries every environment's relay of that name; the one whose secret verifies receives. */
   async #verify(request: ReceiverRequest): Promise<VerifiedCall> {
     const snapshot = await this.#deps.relays.current();

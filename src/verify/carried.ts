@@ -14,7 +14,8 @@ const MAX_PIECES = 20;
 const MAX_SIGNATURES_READ = 16;
 const MAX_TIMESTAMPS_READ = 4;
 const MAX_NEAR_NAMES = 3;
-const MAX_NAME_CHARS = 60;
+/** What is told of a name that a stranger wrote: one that is a plain word or several. */
+const PLAIN_NAME = /^[a-z0-9_-]{1,60}$/;
 
 /** Where a text stands: a whole header, a part of one (`v1` in `t=…,v1=…`), an entry of a list behind a word, or a field of the body. */
 export interface Place {
@@ -162,7 +163,7 @@ function isNamedLikeProof(name: string): boolean {
 
 /** Names of headers that came in place of the wanted one: the one that is written most like it, and those that are named like a proof. */
 export function findNearNames(headers: HeaderList, wanted: readonly string[]): string[] {
-  const names = headers.map(([name]) => name.toLowerCase()).filter((name) => name.length <= MAX_NAME_CHARS);
+  const names = headers.map(([name]) => name.toLowerCase()).filter((name) => PLAIN_NAME.test(name));
   const nearest = wanted.flatMap((name) => findNearestName(name, names) ?? []);
   const alike = names.filter((name) => isNamedLikeProof(name) && !TIME_NAME.test(name));
   const known = new Set(wanted.map((name) => name.toLowerCase()));

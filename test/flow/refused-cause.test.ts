@@ -382,6 +382,11 @@ describe("what is not known is not said", () => {
       "header x-signature is missing; of the headers that came `x-signatur` and `x-hub-token` are named most like it",
     ],
     [
+      "a header whose name is no plain word is not named",
+      { headers: { "signature-planted.example.org": "1", "`x-signature`-planted": "1" } },
+      "header x-signature is missing",
+    ],
+    [
       "what is no signature is no mismatch that a secret explains",
       { headers: { "x-signature": "planted" } },
       `${WRONG}; what came in its place does not have the form of a signature; no call has verified here yet`,

@@ -20,6 +20,10 @@ const RELAYS = {
     actions: order("{{mapped.event_id}}"),
   },
   daily: { trigger: { kind: "schedule", every: "1d" }, actions: order("{{tick.periodStart}}") },
+  told: {
+    trigger: { kind: "data_change", collection: "letters", on: ["created"] },
+    actions: order("{{record.data.state}}"),
+  },
   noted: {
     trigger: { kind: "data_change", collection: "notes", on: ["updated"], where: { state: "paid" } },
     actions: order("{{record.data.state}}"),
@@ -32,6 +36,7 @@ beforeEach(async () => {
   const text = { type: "text" };
   const collections = {
     orders: { kind: "shared", fields: { order: text } },
+    letters: { kind: "addressed", fields: { state: text } },
     notes: { kind: "shared", fields: { state: text, title: text } },
   };
   writeFileSync(join(cwd, "service", "catalog.json"), JSON.stringify({ collections }));
@@ -70,6 +75,10 @@ describe("relay send", () => {
     expect(said).toMatch(/Wrote the record rec_\w+ in notes, by relay send; it stays there until you delete it\./);
     expect(said).toContain("is done");
     expect(code).toBe(0);
+    const toNobody = await relay("send", "told");
+    expect(toNobody.said).toContain("person is missing: every record of letters is for somebody");
+    expect(toNobody.said).toContain("relay send: --person");
+    expect(toNobody.code).toBe(1);
   }, 30_000);
 
   test("--explain shows each step and does nothing", async () => {

@@ -148,6 +148,12 @@ describe("the terminal tells by itself, with the cause", () => {
     if (row.unverified === true) expect(dev.lines().join("\n")).not.toContain(PRIVATE);
   });
 
+  test("a tunnel that was not named", async () => {
+    await fetch(`${base}/url-typo`, { method: "POST", headers: { host: "abc.tunnel.example" }, body: BODY });
+    expect(await dev.line("wrong_origin")).toStartWith("CALL  · url-typo · 403 wrong_origin · it came for a host that local development does not");
+    expect(dev.lines().join("\n")).not.toContain("abc.tunnel.example");
+  });
+
   test("of ten, at least 27 of 30", () => {
     expect(scores.size).toBe(10);
     expect([...scores.values()].reduce((sum, score) => sum + score, 0)).toBeGreaterThanOrEqual(27);
