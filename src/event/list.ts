@@ -52,7 +52,7 @@ export async function listEvents(
   if (nameKey === null) return { items: [], next: null };
   const named =
     filter.q !== undefined && isId("evt", filter.q) ? await findEventSeq(tx, environmentId, filter.q) : null;
-  const { index, led, span } = await planWalk(tx, environmentId, filter, nameKey);
+  const { index, led, between, span } = await planWalk(tx, environmentId, filter, nameKey);
   if (named !== null) led.push(equals("event.seq", named));
   const q = named === null ? filter.q : undefined;
   const walk: Walk = {
@@ -61,6 +61,7 @@ export async function listEvents(
     columns: `${SUMMARY.columnsOf("event")}, ${SUMMARY_BESIDE}, coalesce(json_array_length(event.warnings), 0) AS warnings`,
     key: "seq",
     led,
+    between,
     ...(span === undefined || named !== null ? {} : { span }),
     fits: [
       equals("event.name_key", nameKey),
@@ -98,30 +99,28 @@ async function planWalk(
   environmentId: number,
   { person, state, sinceMs, untilMs }: EventFilter,
   nameKey: number | undefined,
-): Promise<Pick<Walk, "index" | "span"> & { led: (Condition | undefined)[] }> {
+): Promise<Pick<Walk, "index" | "span"> & { led: (Condition | undefined)[]; between: [number, number] }> {
   const above = sinceMs === undefined ? 0 : await firstSeqSince(tx, "event", sinceMs);
   const below = untilMs === undefined ? Number.MAX_SAFE_INTEGER : await endSeqUntil(tx, "event", untilMs);
-  const times: Condition[] = [
-    ...(sinceMs === undefined ? [] : [{ sql: "event.seq >= ?", values: [above] }]),
-    ...(untilMs === undefined ? [] : [{ sql: "event.seq < ?", values: [below] }]),
-  ];
+  const between: [number, number] = [above, below];
   const here = equals("event.environment_id", environmentId);
   if (person !== undefined)
-    return { index: "event_of_person", led: [equals("event.person_id", person), here, ...times] };
+    return { index: "event_of_person", led: [equals("event.person_id", person), here], between };
   if (state === "failed" || state === "dead") {
     const unhappy = { sql: "event.state IN ('failed', 'dead')", values: [] };
-    return { index: "event_unhappy", led: [here, unhappy, isState(state), ...times] };
+    return { index: "event_unhappy", led: [here, unhappy, isState(state)], between };
   }
   if (state === "queued" || state === "running") {
     const unfinished = { sql: "event.state IN ('queued', 'running')", values: [] };
-    return { index: "event_unfinished", led: [here, unfinished, isState(state), ...times] };
+    return { index: "event_unfinished", led: [here, unfinished, isState(state)], between };
   }
   const index = "event_of_relay";
-  if (nameKey !== undefined) return { index, led: [equals("event.name_key", nameKey), ...times] };
+  if (nameKey !== undefined) return { index, led: [equals("event.name_key", nameKey)], between };
   return {
     index,
-    led: [{ sql: OF_ENVIRONMENT, values: [environmentId] }, ...times],
-    span: (before, most) => newestSpan(tx, environmentId, { above, below: Math.min(before, below) }, most),
+    led: [{ sql: OF_ENVIRONMENT, values: [environmentId] }],
+    between,
+    span: (before, most) => newestSpan(tx, environmentId, { above, below: before }, most),
   };
 }
 

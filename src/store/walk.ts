@@ -42,6 +42,8 @@ export interface Walk {
   key: "id" | "seq";
   /** What the index is led by: it yields no row that fails these. */
   led: readonly (Condition | undefined)[];
+  /** Keys from the first to before the second alone. */
+  between?: readonly [above: number, below: number];
   /** What is asked of each row that the index yields. */
   fits?: readonly (Condition | undefined)[];
   /** Bounds a step by more than what leads: before this key at most so many rows lie from `from` on; null: no row is left. */
@@ -73,13 +75,18 @@ export async function walkPage<Row, Item, More = unknown>(
   const after = walk.key === "seq" ? readSeq(request.after) : request.after;
   const fits = (walk.fits ?? []).filter((one) => one !== undefined);
   const most = fits.length === 0 ? limit + 1 : MAX_LOOKED_AT;
-  const span = await walk.span?.(Number(after ?? Number.MAX_SAFE_INTEGER), most);
+  const [above, below] = walk.between ?? [null, null];
+  const upper = after === null || below === null ? (after ?? below) : Math.min(Number(after), below);
+  const span = await walk.span?.(Number(upper ?? Number.MAX_SAFE_INTEGER), most);
   if (span === null) return { items: [], next: null };
-  const led = [
+  // One bound on each side: of two, the index begins or ends with the first, however far the second cuts.
+  const within = (lower: SqlValue): Condition[] => [
     ...walk.led.filter((one) => one !== undefined),
-    ...(after === null ? [] : [{ sql: `${key} < ?`, values: [after] }]),
-    ...(span === undefined ? [] : [{ sql: `${key} >= ?`, values: [span.from] }]),
+    ...(upper === null ? [] : [{ sql: `${key} < ?`, values: [upper] }]),
+    ...(lower === null ? [] : [{ sql: `${key} >= ?`, values: [lower] }]),
   ];
+  const lower = span?.from ?? above;
+  const led = within(lower);
   // Where a row costs nothing to look at, only the last one is asked for: the others are counted in the index.
   const { cost } = walk;
   const looked = await tx.all<LookedAt>(
@@ -89,8 +96,7 @@ export async function walkPage<Row, Item, More = unknown>(
   );
   const { floor, ended } = reach(looked, cost === undefined ? 1 : most);
   if (floor === null && cost !== undefined) return { items: [], next: null };
-  const reached = floor === null ? undefined : { sql: `${key} >= ?`, values: [floor] };
-  const asked = [...led, reached, ...fits].filter((one) => one !== undefined);
+  const asked = [...within(floor ?? lower), ...fits];
   const rows = await tx.all<{ walkKey: string | number }>(
     `SELECT ${walk.columns ?? table.columns}, ${key} AS walkKey FROM ${from} ${walk.join ?? ""}
      WHERE ${textOf(asked)} ORDER BY ${key} DESC LIMIT ${limit + 1}`,

@@ -153,6 +153,8 @@ const WORST: Record<string, Worst> = {
     `relay=busy&state=running`,
     "until=2020-01-01T00:00:00Z",
     "since=2020-01-01T00:00:00Z&trigger=schedule",
+    "since=2020-01-01T00:00:00Z&until=2100-01-01T00:00:00Z",
+    "since=2020-01-01T00:00:00Z&until=2100-01-01T00:00:00Z&relay=busy&trigger=schedule",
   ),
   "GET {E}/events/:id": get(`${E}/events/${WIDE_EVENT}`),
   "GET {E}/events/:id/replay": get(`${E}/events/${WIDE_EVENT}/replay`),

@@ -326,6 +326,26 @@ describe("an item and the view", () => {
     ]);
   });
 
+  test.each(["", "orders"])(
+    "a step between two times bounds its index by the step, relay %p: of two bounds SQLite begins at the first",
+    async (relay) => {
+      await seed(Array.from({ length: 3_000 }, (_, at) => ({ atMs: START_MS + at })));
+      const filter = { sinceMs: START_MS, untilMs: START_MS + 9_999, trigger: "schedule", ...(relay === "" ? {} : { relay }) } as const;
+      const asked: string[] = [];
+      await store.read(async (tx) => {
+        const all: typeof tx.all = (sql, ...values) => {
+          asked.push(sql);
+          return tx.all(sql, ...values);
+        };
+        const { next } = await listEvents({ get: tx.get.bind(tx), all } as typeof tx, here, filter, readPageRequest({ limit: "2" }));
+        return listEvents({ get: tx.get.bind(tx), all } as typeof tx, here, filter, readPageRequest({ limit: "2", cursor: next as string }));
+      });
+      const steps = asked.filter((sql) => sql.includes("event_of_relay"));
+      expect(steps).toHaveLength(4);
+      for (const sql of steps) expect([sql.match(/seq >=/g)?.length, sql.match(/seq < /g)?.length]).toEqual([1, 1]);
+    },
+  );
+
   test("the view of an event of another environment is nothing", async () => {
     const [foreign] = await seed([{ environmentId: there }]);
     expect(await store.read((tx) => findEventView(tx, here, foreign as string))).toBeNull();
