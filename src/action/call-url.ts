@@ -9,7 +9,7 @@
  */
 import { type Static, Type } from "typebox";
 import { parseJson, writeJson } from "../ground/json.ts";
-import { failForNow } from "../ground/outcome.ts";
+import { failFinally, failForNow } from "../ground/outcome.ts";
 import type { Problem } from "../ground/refusal.ts";
 import { checkCallUrl, MAX_CALL_URL_CHARS } from "../outbound/call-target.ts";
 import type { CallOutcome } from "../outbound/caller.ts";
@@ -65,7 +65,11 @@ export const callUrl: SendingAction<CallUrl, CallPlan, CallOutcome> = {
     return ports.caller.call({ ...plan, local: run.local });
   },
 
-  preview: ({ url, body }) => ({ url, notice: parseJson(body) }),
+  preview({ url, body }, { local }) {
+    const broken = checkCallUrl(url, { local, ownHosts: [] });
+    const refused = broken === null ? null : failFinally(broken.code, broken.message);
+    return { sends: { url, notice: parseJson(body) }, refused };
+  },
 
   async settle(_tx, _plan, sent) {
     return judgeCall(sent);

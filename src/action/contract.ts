@@ -119,6 +119,12 @@ export interface DatabaseAction<Action = unknown> extends ActionBase<Action> {
   apply(tx: Writer, action: Action, run: ActionRun): Promise<ActionOutcome>;
 }
 
+export interface Preview {
+  sends: Json;
+  /** null: nothing that is known before it is sent refuses it. */
+  refused: Failure | null;
+}
+
 /**
  * Sends something out of the house. `intend` commits before `send` starts: it refuses (an outcome) or answers a plan that holds
  * all that `send` needs; `send` touches no database; `settle` records how it went. `repeats`: true sends again on every attempt and
@@ -135,8 +141,8 @@ export interface SendingAction<Action = unknown, Plan = unknown, Sent = unknown>
     run: ActionRun,
   ): Promise<{ plan: Plan; mark?: Json } | { outcome: ActionOutcome }>;
   send(plan: Plan, run: ActionRun, ports: ActionPorts): Promise<Sent>;
-  /** What would leave the house, for who looks before anything does; no secret is in it. */
-  preview(plan: Plan): Json;
+  /** What would leave the house, for who looks before anything does, and why it certainly would not; no secret is in it. */
+  preview(plan: Plan, run: ActionRun): Preview;
   settle(tx: Writer, plan: Plan, sent: Sent, run: ActionRun): Promise<ActionOutcome>;
   /**
    * For `repeats: false`: what became of what an earlier attempt intended and nobody wrote the end of. Its outcome where it may have left;

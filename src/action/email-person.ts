@@ -137,7 +137,7 @@ export const emailPerson: SendingAction<EmailPerson, OutgoingMail, MailOutcome> 
 
   send: (plan, _run, ports) => ports.mailer.send(plan),
 
-  preview: ({ from, to, subject, text }) => ({ from, to, subject, text }),
+  preview: ({ from, to, subject, text }) => ({ sends: { from, to, subject, text }, refused: null }),
 
   async settle(tx, plan, sent, run) {
     await finishEmail(tx, plan.emailId, endOf(sent), run.nowMs);

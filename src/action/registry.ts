@@ -6,7 +6,14 @@ import type { Json } from "../ground/json.ts";
 import type { Writer } from "../store/port.ts";
 import { grantAccess, revokeAccess } from "./access.ts";
 import { callUrl } from "./call-url.ts";
-import type { ActionOutcome, ActionPorts, ActionRun, ActionType, SendingAction } from "./contract.ts";
+import type {
+  ActionOutcome,
+  ActionPorts,
+  ActionRun,
+  ActionType,
+  Preview,
+  SendingAction,
+} from "./contract.ts";
 import { emailPerson } from "./email-person.ts";
 import { grantCredits } from "./grant-credits.ts";
 import { fulfilProduct, grantPlan, refundProduct, revokePlan } from "./sale.ts";
@@ -53,8 +60,7 @@ export interface BoundAction {
 export interface Intended {
   /** Kept with the intent, for `conclude`. */
   mark: Json | undefined;
-  /** What would leave; no secret is in it. */
-  preview(): Json;
+  preview(): Preview;
   /** Sends it, and answers how its end is recorded. */
   send(ports: ActionPorts): Promise<(tx: Writer) => Promise<ActionOutcome>>;
 }
@@ -86,7 +92,7 @@ function bind<Action>(type: ActionType<Action>, action: Action): BoundAction {
       const { plan, mark } = intended;
       return {
         mark,
-        preview: () => type.preview(plan),
+        preview: () => type.preview(plan, run),
         async send(ports) {
           const sent = await type.send(plan, run, ports);
           return (later) => type.settle(later, plan, sent, run);

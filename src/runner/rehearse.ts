@@ -6,6 +6,7 @@ import type { ActionResult } from "../action/contract.ts";
 import type { EventToRun } from "../event/event.ts";
 import { countAttempt } from "../event/run.ts";
 import type { Json } from "../ground/json.ts";
+import type { Failure } from "../ground/outcome.ts";
 import type { LiveRelay } from "../relay/live-relay.ts";
 import type { Writer } from "../store/port.ts";
 import { Attempt, type AttemptDeps, type AttemptEnd } from "./attempt.ts";
@@ -44,6 +45,7 @@ export async function rehearse(
     sends: null,
     result: null,
   }));
+  let refused: Failure | null = null;
   const watched = {
     ...relay,
     actions: relay.actions.map((live, at) => ({
@@ -52,7 +54,7 @@ export async function rehearse(
         const shown = actions[at] as RehearsedAction;
         shown.rendered = run.renderData(live.action as Json);
         const started = await live.start(writer, run);
-        if ("send" in started) shown.sends = started.preview();
+        if ("send" in started) ({ sends: shown.sends, refused } = started.preview());
         return started;
       },
     })),
@@ -61,7 +63,7 @@ export async function rehearse(
   const ended = await attempt.begin(tx);
   let step = ended ?? (await attempt.advance(tx));
   while ("send" in step) {
-    step = await attempt.settle(tx, async () => ({ outcome: "done", message: NOTHING_LEFT }));
+    step = await attempt.settle(tx, async () => refused ?? { outcome: "done", message: NOTHING_LEFT });
   }
   const [first] = attempt.results;
   const notRun = ended !== null && first !== undefined ? first : null;

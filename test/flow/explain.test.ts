@@ -153,6 +153,14 @@ describe("a receiver's call", () => {
     expect(got.told).toContain(told);
   });
 
+  test("a URL that no server calls would fail, as it does when the event runs", async () => {
+    const local = { ...CALL, url: "http://localhost:3000/notice" };
+    await saveRelay(running, receiverDefinition({ map: PERSON_MAP, actions: [local, CALL] }));
+    const got = await explain("orders", { body: JSON.stringify(EVENT) });
+    expect(got).toMatchObject({ would: "fail", message: expect.stringContaining("call_url would fail with https_only") });
+    expect(got.step("action", 1)).toMatchObject({ outcome: "unknown", message: "call_url would not be come to." });
+  });
+
   test("a path that names nothing is told, in map and as the run's warning", async () => {
     await saveRelay(running, receiverDefinition({}));
     const got = await explain("orders", { body: '{"id":"a"}' });
