@@ -108,4 +108,4 @@ function judgeCall(sent: CallOutcome): ActionOutcome {
 }
 
 const NO_SIGNING_SECRET =
-  "The relay has no signing secret, so the call cannot be signed: make one on the relay's page, then replay.";
+  "The relay has no signing secret, so the call cannot be signed: make one with relay relays rotate-secret <name> --signing or on the relay's page, then replay.";

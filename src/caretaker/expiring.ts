@@ -82,6 +82,6 @@ function tell(name: string, { count, firstAt }: Old, held: boolean): string {
       : `${count.toLocaleString("en")}${count >= MAX_COUNTED ? " or more" : ""} events of ${name} have`;
   const end = held
     ? "the environment is on hold: release the hold (relay settings set held off) to run them"
-    : `the relay is paused: resume ${name} on the relay's page in the dashboard (POST …/resume) to run them`;
+    : `the relay is paused: resume it (relay relays resume ${name}) to run them`;
   return `${what} waited since ${toIso(firstAt)} and will be dropped from ${toIso(firstAt + EVENT_RETENTION_MS)} on, because ${end}.`;
 }

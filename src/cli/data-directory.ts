@@ -7,6 +7,8 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { listApps } from "../account/app.ts";
 import { type Environment, listEnvironments } from "../account/environment.ts";
+import { openSealer } from "../relay/environment-secret.ts";
+import type { Sealer } from "../secret/seal.ts";
 import { refuseLostDatabase } from "../store/file-place.ts";
 import { DataDirectoryTaken, type DirectoryLock, lockDataDirectory } from "../store/lock.ts";
 import type { MigrationProgress } from "../store/migrate.ts";
@@ -94,6 +96,12 @@ function lockForMigration(folder: string, world: World): DirectoryLock {
   }
 }
 
+/** What seals and opens this data directory's secrets. Refuses with `invalid_input` where the server's own key is not at hand. */
+export function openSealerHere(store: Store, input: Input, world: World): Promise<Sealer> {
+  const [dataDir, masterKey] = [readDataDir(input, world), world.env.RELAY_MASTER_KEY || null];
+  return openSealer(store, { dataDir, masterKey });
+}
+
 /** As `withStore`, with the environment that --app and --environment mean; fails with the ones there are. */
 export function withEnvironment<Result>(
   input: Input,
@@ -135,25 +143,45 @@ function refuseApp(apps: readonly { id: string }[]): string {
 
 const FILE_NAME = "running.json";
 
-/** Notes the public origin; the answer removes the note. A disk that takes neither leaves the commands without an address, and nothing else. */
-export function noteRunningUrl(dataDir: string, url: string): () => void {
+/** What a server notes of itself for the commands beside it. */
+interface RunningNote {
+  /** The public origin. */
+  url: string;
+  /** The caps it was started with. */
+  limits: Readonly<Record<string, number>>;
+}
+
+/** Notes them; the answer removes the note. A disk that takes neither leaves the commands without an address, and nothing else. */
+export function noteRunning(dataDir: string, note: RunningNote): () => void {
   const file = join(dataDir, FILE_NAME);
   const quietly = (work: () => void): void => {
     try {
       work();
     } catch {}
   };
-  quietly(() => writeFileSync(file, `${JSON.stringify({ url })}\n`));
+  quietly(() => writeFileSync(file, `${JSON.stringify(note)}\n`));
   return () => quietly(() => rmSync(file, { force: true }));
 }
 
 /** The origin that was noted last, or null. */
 export function readRunningUrl(dataDir: string): string | null {
+  const { url } = readNote(dataDir);
+  return typeof url === "string" ? url : null;
+}
+
+/** The caps of the server that was started last and has not been stopped; null where none noted its own. */
+export function readRunningLimits(dataDir: string): Record<string, number> | null {
+  const { limits } = readNote(dataDir);
+  if (typeof limits !== "object" || limits === null) return null;
+  return Object.fromEntries(Object.entries(limits).filter(([, value]) => Number.isSafeInteger(value)));
+}
+
+/** Nothing but what it is read for is known of the file. */
+function readNote(dataDir: string): Partial<Record<keyof RunningNote, unknown>> {
   try {
     const note: unknown = JSON.parse(readFileSync(join(dataDir, FILE_NAME), "utf8"));
-    const url = (note as { url?: unknown } | null)?.url;
-    return typeof url === "string" ? url : null;
+    return note ?? {};
   } catch {
-    return null;
+    return {};
   }
 }

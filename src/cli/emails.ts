@@ -9,11 +9,9 @@ import { EMAIL_STATES, type EmailView, listEmails } from "../mail/email.ts";
 import { type Hand, type HandMailDeps, sendEmailAgain, sendTestMail } from "../mail/hand-mail.ts";
 import { createMailer } from "../mail/smtp-mailer.ts";
 import { requireActingPerson } from "../people/person.ts";
-import { loadMasterKey } from "../secret/master-key.ts";
-import { Sealer } from "../secret/seal.ts";
 import type { Command, Input } from "./command.ts";
-import { JSON_OUTPUT, OF_ENVIRONMENT, withEnvironment } from "./data-directory.ts";
-import { ALLOW_PRIVATE, BASE_URL, readBaseUrl, readDataDir, readLimits } from "./service-option.ts";
+import { JSON_OUTPUT, OF_ENVIRONMENT, openSealerHere, withEnvironment } from "./data-directory.ts";
+import { ALLOW_PRIVATE, BASE_URL, readBaseUrl, readLimits } from "./service-option.ts";
 import { sayList } from "./terminal.ts";
 import type { World } from "./world.ts";
 
@@ -94,9 +92,7 @@ async function withMailer(
 ): Promise<number> {
   return await withEnvironment(input, world, async (store, environment) => {
     const { clock } = world;
-    const sealer = new Sealer(
-      await loadMasterKey(readDataDir(input, world), world.env.RELAY_MASTER_KEY || null),
-    );
+    const sealer = await openSealerHere(store, input, world);
     const log = createLog({ clock, format: "text", sink: (line) => world.tell(line) });
     const local = environment.name === "local";
     const mailer = createMailer({

@@ -15,6 +15,14 @@ import { eventsExpunge, eventsList, eventsReplay, eventsShow, eventsTail } from 
 import { init, schema } from "./init.ts";
 import { keysCreate, keysList, keysRevoke } from "./keys.ts";
 import { peopleList, peopleShow } from "./people.ts";
+import {
+  relaysList,
+  relaysPause,
+  relaysResume,
+  relaysRotateSecret,
+  relaysSetSecret,
+  relaysShow,
+} from "./relays.ts";
 import { send } from "./send.ts";
 import { serve } from "./serve.ts";
 import { settingsGet, settingsSet } from "./settings.ts";
@@ -27,6 +35,12 @@ export const COMMANDS: readonly Command[] = [
   validate,
   schema,
   send,
+  relaysList,
+  relaysShow,
+  relaysPause,
+  relaysResume,
+  relaysRotateSecret,
+  relaysSetSecret,
   eventsList,
   eventsShow,
   eventsReplay,

@@ -22,12 +22,10 @@ import { plain } from "../ground/text.ts";
 import { requireCollection } from "../records/collection.ts";
 import { deleteRecord, updateRecord, writeRecordIn } from "../records/record.ts";
 import { type LiveRelay, LiveRelays } from "../relay/live-relay.ts";
-import { loadMasterKey } from "../secret/master-key.ts";
-import { Sealer } from "../secret/seal.ts";
 import type { Store, Writer } from "../store/port.ts";
 import type { Change, DataChangeTrigger } from "../trigger/data-change.ts";
 import { CommandFailure, type Input } from "./command.ts";
-import { readRunningUrl, withEnvironment, withStore } from "./data-directory.ts";
+import { openSealerHere, readRunningUrl, withEnvironment, withStore } from "./data-directory.ts";
 import { readBaseUrl, readDataDir } from "./service-option.ts";
 import { writeOutcome } from "./terminal.ts";
 import { programWord, type World } from "./world.ts";
@@ -236,9 +234,9 @@ async function withRelays<Result>(
   work: (house: Parameters<typeof explainRelay>[0], environment: Environment) => Promise<Result>,
 ): Promise<Result> {
   return await withEnvironment(input, world, async (store, environment) => {
-    const { clock, env } = world;
+    const { clock } = world;
     const dataDir = readDataDir(input, world);
-    const sealer = new Sealer(await loadMasterKey(dataDir, env.RELAY_MASTER_KEY || null));
+    const sealer = await openSealerHere(store, input, world);
     const url = readBaseUrl(input) ?? readRunningUrl(dataDir) ?? "http://127.0.0.1";
     const log = createLog({ clock, format: "text", sink: (line) => world.tell(line) });
     const relays = new LiveRelays({ store, sealer, baseUrl: () => url });

@@ -7,7 +7,7 @@ import { createLog, type Log } from "../ground/log.ts";
 import { VERSION } from "../release/change.ts";
 import { StoreUnavailable } from "../store/port.ts";
 import { type Command, CommandFailure, type Input } from "./command.ts";
-import { noteRunningUrl } from "./data-directory.ts";
+import { noteRunning } from "./data-directory.ts";
 import { RUN_OPTIONS, readServiceConfig, SERVER_OPTIONS } from "./service-option.ts";
 import { programWord, type RunningService, type World } from "./world.ts";
 
@@ -69,7 +69,7 @@ export async function runService(
     throw error;
   }
   await using _service = service;
-  const forget = noteRunningUrl(config.dataDir, service.baseUrl);
+  const forget = noteRunning(config.dataDir, { url: service.baseUrl, limits: { ...config.limits } });
   const log = logOf(config, world);
   try {
     await using _beside = await started(service);

@@ -5,12 +5,17 @@
 import { actorWords, COMMAND_LINE } from "../account/api-key.ts";
 import { checkInput } from "../ground/check-input.ts";
 import { isJsonObject, type Json, type JsonObject, writeJson } from "../ground/json.ts";
-import { loadMasterKey } from "../secret/master-key.ts";
-import { Sealer } from "../secret/seal.ts";
 import { changeSettings, settingsInput, showSettings } from "../setting/setting.ts";
 import type { Reader } from "../store/port.ts";
 import { type Command, type Input, UsageError } from "./command.ts";
-import { JSON_OUTPUT, OF_ENVIRONMENT, readRunningUrl, withEnvironment } from "./data-directory.ts";
+import {
+  JSON_OUTPUT,
+  OF_ENVIRONMENT,
+  openSealerHere,
+  readRunningLimits,
+  readRunningUrl,
+  withEnvironment,
+} from "./data-directory.ts";
 import { ALLOW_PRIVATE, BASE_URL, readBaseUrl, readDataDir, readLimits } from "./service-option.ts";
 import { writeTable } from "./terminal.ts";
 import type { World } from "./world.ts";
@@ -32,22 +37,29 @@ const NAMES: Readonly<Record<string, { kind: Kind; help: string }>> = {
   "receipts.collection": { kind: "text", help: "the collection that receipts are written to; none" },
   "signin.invitedOnly": { kind: "switch", help: "on: only people who exist may sign in" },
 };
+const SEALED: ReadonlySet<Kind | undefined> = new Set<Kind>(["secret", "json"]);
 const ALERTS = "alerts.";
 const HELP = Object.entries(NAMES).map(([name, { help }]) => `  ${name}: ${help}`);
 
 /** The environment's settings with what is known here of its server. */
 function show(tx: Reader, input: Input, world: World, id: number, name: string) {
-  const baseUrl = readBaseUrl(input) ?? readRunningUrl(readDataDir(input, world)) ?? "";
+  const dataDir = readDataDir(input, world);
+  const baseUrl = readBaseUrl(input) ?? readRunningUrl(dataDir) ?? "";
   const mode = name === "local" ? "local" : "server";
   const docsUrl = world.env.RELAY_DOCS_URL || `${baseUrl}/docs`;
-  return showSettings(tx, id, { baseUrl, docsUrl, mode, limits: { ...readLimits(world.env) } });
+  return showSettings(tx, id, {
+    baseUrl,
+    docsUrl,
+    mode,
+    limits: readRunningLimits(dataDir) ?? { ...readLimits(world.env) },
+  });
 }
 
 export const settingsGet: Command = {
   words: ["settings", "get"],
   summary: "an environment's settings, and the caps in force; no secret is ever shown",
   details:
-    "The caps are those of this command's own variables (RELAY_LIMIT_…): give it the ones that the server has.",
+    "The caps are those that the server here was started with; where none runs, those of this command's own RELAY_LIMIT_… variables.",
   arguments: [{ name: "name", help: "one setting, such as mail.sends", optional: true }],
   options: [JSON_OUTPUT, BASE_URL, ...OF_ENVIRONMENT],
   examples: ["relay settings get", "relay settings get mail --json"],
@@ -62,8 +74,15 @@ export const settingsGet: Command = {
     }
     if (input.on("json")) world.say(writeJson(found as Json, 2));
     else world.say(writeTable(["SETTING", "VALUE"], listValues(wanted ?? "", found as Json)));
+    if (wanted === undefined || wanted.split(".")[0] === "limits") world.tell(tellLimits(input, world));
   },
 };
+
+function tellLimits(input: Input, world: World): string {
+  return readRunningLimits(readDataDir(input, world)) === null
+    ? "The limits are those that this command's own RELAY_LIMIT_… variables give: no server that runs here has noted its own."
+    : "The limits are those that the server here was started with.";
+}
 
 export const settingsSet: Command = {
   words: ["settings", "set"],
@@ -92,24 +111,31 @@ export const settingsSet: Command = {
     const [name = "", text] = input.positionals;
     const value = await readValue(name, text, world);
     const [by, nowMs] = [actorWords(COMMAND_LINE), world.clock.now()];
-    const key = await loadMasterKey(readDataDir(input, world), world.env.RELAY_MASTER_KEY || null);
-    const deps = { sealer: new Sealer(key), allowPrivate: input.list("allow-private") };
-    const settings = await withEnvironment(input, world, (store, environment) =>
-      store.write("dashboard", async (tx) => {
+    const settings = await withEnvironment(input, world, async (store, environment) => {
+      // A hold is released without the key, too.
+      const sealer =
+        value !== null && SEALED.has(kindOf(name)) ? await openSealerHere(store, input, world) : null;
+      const deps = { sealer, allowPrivate: input.list("allow-private") };
+      return await store.write("dashboard", async (tx) => {
         const { version } = await show(tx, input, world, environment.id, environment.name);
         const body = checkInput(settingsInput, { version, ...nest(name.split("."), value) });
         await changeSettings(tx, { environmentId: environment.id, by, nowMs }, body, deps);
         return await show(tx, input, world, environment.id, environment.name);
-      }),
-    );
+      });
+    });
     if (input.on("json")) world.say(writeJson({ settings } as Json, 2));
     const told = at(settings as JsonObject, name === "held" ? "heldAt" : name);
     world.tell(`${name} is set: ${writeJson((told ?? null) as Json)}`);
   },
 };
 
+function kindOf(name: string): Kind | undefined {
+  if (name.startsWith(ALERTS)) return "switch";
+  return Object.hasOwn(NAMES, name) ? NAMES[name]?.kind : undefined;
+}
+
 async function readValue(name: string, text: string | undefined, world: World): Promise<Json> {
-  const kind: Kind | undefined = name.startsWith(ALERTS) ? "switch" : NAMES[name]?.kind;
+  const kind = kindOf(name);
   if (kind === undefined) {
     throw new UsageError(
       `relay settings set knows no ${name}: write one of ${Object.keys(NAMES).join(", ")}, or alerts.<code>.`,

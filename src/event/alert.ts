@@ -67,8 +67,8 @@ export function alertDropped(
 ): Promise<void> {
   const { relayName, held, count } = alert;
   const what = held
-    ? "the environment is on hold, so release it to run what still waits."
-    : "the relay is paused, so resume it to run what still waits.";
+    ? "the environment is on hold, so release it (relay settings set held off) to run what still waits."
+    : `the relay is paused, so resume it (relay relays resume ${relayName}) to run what still waits.`;
   const message = `Events of ${relayName} that waited for more than 30 days were dropped and do not run: ${what}`;
   return alertOwner(tx, alert, { code: "events_dropped", message, count });
 }

@@ -88,7 +88,7 @@ function sayHold(heldAt: number): Brake {
 function sayPause([event]: readonly Shown[]): Brake {
   return {
     for: "pause",
-    message: `Its relay is paused: it runs when you resume ${event?.relayName ?? "it"} on the relay's page in the dashboard (POST …/resume)`,
+    message: `Its relay is paused: it runs when you resume it (relay relays resume ${event?.relayName ?? "<name>"})`,
   };
 }
 

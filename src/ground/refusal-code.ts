@@ -9,7 +9,7 @@ export const REFUSALS = {
   unknown_receiver: {
     status: 404,
     when: "No receiver relay with this name exists on this app, or it was deleted.",
-    todo: "Compare the URL at the provider with the receiver URL shown on the relay's page.",
+    todo: "Compare the URL at the provider with the receiver URL that relay relays show and the relay's page show.",
   },
   bad_signature: {
     status: 401,

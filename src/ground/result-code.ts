@@ -81,7 +81,7 @@ export const RESULTS = {
   },
   no_signing_secret: {
     when: "The relay has no signing secret to sign its call with.",
-    todo: "Make one on the relay's page, then replay the event.",
+    todo: "Make one with relay relays rotate-secret <name> --signing or on the relay's page, then replay the event.",
   },
   http_error: {
     when: "The called URL answered with another status than 2xx.",

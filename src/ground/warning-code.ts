@@ -34,7 +34,7 @@ export const WARNINGS = {
   },
   secret_missing: {
     when: "The relay has nothing to verify its sender's calls with yet.",
-    todo: "Store the sender's secret or key on the relay's page.",
+    todo: "Store the sender's secret or key with relay relays set-secret or on the relay's page.",
   },
   secret_replaced: {
     when: "The stored secret did not fit the new recipe and was cleared.",

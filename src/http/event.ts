@@ -7,6 +7,7 @@ import { planReplay, replayEvent, replayPlan } from "../event/replay.ts";
 import { type EventView, eventItem, eventView, requireEventView } from "../event/view.ts";
 import { MAX_ACTIONS_PER_RELAY } from "../ground/limit.ts";
 import { fields, oneOf, readTime } from "../ground/schema.ts";
+import { requirePersonNamed } from "../people/person.ts";
 import { docsOf } from "./answer.ts";
 import type { HttpDeps } from "./deps.ts";
 import { environmentRoute, listRoute } from "./route.ts";
@@ -31,15 +32,16 @@ export const eventRoutes = [
       relay: Type.Optional(Type.String()),
       state: Type.Optional(oneOf(EVENT_STATES)),
       trigger: Type.Optional(oneOf(EVENT_TRIGGERS)),
-      person: Type.Optional(Type.String()),
+      person: Type.Optional(Type.String({ description: "a person's id or address" })),
       since: Type.Optional(Type.String()),
       until: Type.Optional(Type.String()),
       q: Type.Optional(Type.String({ maxLength: 200, description: "text of at most 200 characters" })),
     },
     item: eventItem,
-    list(tx, { environmentId }, page, { since, until, ...filter }) {
+    async list(tx, { environmentId }, page, { since, until, person, ...filter }) {
       const between = { sinceMs: readTime("since", since), untilMs: readTime("until", until) };
-      return listEvents(tx, environmentId, { ...filter, ...between }, page);
+      const named = person === undefined ? undefined : await requirePersonNamed(tx, environmentId, person);
+      return await listEvents(tx, environmentId, { ...filter, ...between, person: named?.id }, page);
     },
   }),
   environmentRoute({

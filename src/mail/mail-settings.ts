@@ -103,7 +103,7 @@ export function viewMailSettings({ smtp, ...rest }: MailSettings): MailSettingsV
 export function changeMailSettings(
   environment: Environment,
   input: MailSettingsInput,
-  sealer: Sealer,
+  sealer: Sealer | null,
   nowMs: number,
   allow: AllowList = NOTHING_PRIVATE,
 ): JsonObject {
@@ -131,7 +131,7 @@ function changeSmtp(
   environmentId: number,
   current: SmtpSettings | null,
   input: NonNullable<MailSettingsInput["smtp"]> | null,
-  sealer: Sealer,
+  sealer: Sealer | null,
   nowMs: number,
 ): SmtpSettings | null {
   if (input === null) return null;
@@ -143,6 +143,7 @@ function changeSmtp(
   const kept = input.password === undefined && current?.host === host && current.username === username;
   const smtp: SmtpSettings = { host, port, security, username, password: null, passwordSetAt: null };
   if (password !== null) {
+    if (sealer === null) throw new Error("A mail server's password needs the master key.");
     smtp.password = Buffer.from(sealer.seal(password, passwordContext(environmentId))).toString("base64");
     smtp.passwordSetAt = nowMs;
   } else if (kept) {

@@ -84,7 +84,7 @@ export class CallRing {
   /** An event was stored that does not run yet, because its relay is paused or its environment on hold. It is told, and not kept here. */
   noteWaiting(relay: LiveRelay, eventId: string): void {
     if (relay.waitsFor === null) return;
-    this.#tally(relay, { code: "waiting", cause: WAITS[relay.waitsFor], eventId });
+    this.#tally(relay, { code: "waiting", cause: WAITS[relay.waitsFor](relay.name), eventId });
   }
 
   /**
@@ -253,6 +253,6 @@ export class CallRing {
 const CODES: Readonly<Record<string, string>> = { when: "ignored" };
 
 const WAITS = {
-  paused: "its relay is paused: it runs when you resume the relay on its page in the dashboard",
-  held: "its environment is on hold: it runs when you release the hold (relay settings set held off)",
+  paused: (name: string) => `its relay is paused: it runs when you resume it (relay relays resume ${name})`,
+  held: () => "its environment is on hold: it runs when you release the hold (relay settings set held off)",
 } as const;

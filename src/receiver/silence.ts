@@ -7,9 +7,11 @@ import { type Clock, ClockWatch, Loop, toIso } from "../ground/clock.ts";
 import { DAY_MS, HOUR_MS } from "../ground/limit.ts";
 import type { Log } from "../ground/log.ts";
 import type { LiveRelay, LiveRelays } from "../relay/live-relay.ts";
+import { relayTarget } from "../relay/relay.ts";
 import { findLastEventAt } from "../relay/relay-view.ts";
 import { type Reader, type Store, StoreUnavailable } from "../store/port.ts";
 import { firstSeqSince } from "../store/time-order.ts";
+import { wasClearedSince } from "../watch/problem.ts";
 import type { FruitlessRuns } from "./fruitless.ts";
 import type { HealthCode } from "./fruitless-rule.ts";
 import type { ReceiverHealth } from "./health.ts";
@@ -110,7 +112,7 @@ export class SilenceWatch {
     const now =
       before?.lastAtMs === lastAtMs
         ? before
-        : { lastAtMs, rhythm: await store.read((tx) => learnRhythm(tx, relay, lastAtMs)) };
+        : { lastAtMs, rhythm: await store.read((tx) => learnUnlessSeenTo(tx, relay, lastAtMs)) };
     learned.set(relay.id, now);
     const { rhythm } = now;
     if (rhythm === null || silentMs <= rhythm.silentAfterMs) return;
@@ -133,6 +135,13 @@ interface Rhythm {
   longestGapMs: number;
   /** How long without an event counts as silent. */
   silentAfterMs: number;
+}
+
+/** null also where this very silence was told and somebody resolved it by hand: nothing else ends one but an event. */
+async function learnUnlessSeenTo(tx: Reader, relay: LiveRelay, lastAtMs: number): Promise<Rhythm | null> {
+  const { environmentId, name } = relay;
+  const problem = { environmentId, code: "relay_silent", target: relayTarget(name) };
+  return (await wasClearedSince(tx, problem, lastAtMs)) ? null : await learnRhythm(tx, relay, lastAtMs);
 }
 
 /** The rhythm of the relay's events up to `lastAtMs`; null while there are too few since it was made. */

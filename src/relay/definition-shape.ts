@@ -62,7 +62,8 @@ export const definitionShape = Type.Object(
     expects: "a JSON object with name, trigger and actions",
     strangers: {
       $schema: "remove it; editors find the schema through their settings, which `relay init` writes",
-      secret: "remove it, because secrets never stand in a definition; set it on the relay's page",
+      secret:
+        "remove it, because secrets never stand in a definition; set it with relay relays set-secret or on the relay's page",
       triggers: "name it `trigger`; a relay has exactly one",
       action: "name it `actions` and make it a list",
       when: "move it into `trigger`",

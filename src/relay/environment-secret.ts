@@ -5,7 +5,8 @@
  */
 import { type Environment, type KeptProcessorSecret, setProcessorSecret } from "../account/environment.ts";
 import { Refusal } from "../ground/refusal.ts";
-import type { Sealer } from "../secret/seal.ts";
+import { findMasterKey, loadMasterKey, masterKeyFile } from "../secret/master-key.ts";
+import { Sealer } from "../secret/seal.ts";
 import type { Reader, Store, Writer } from "../store/port.ts";
 import {
   processorSecretContext,
@@ -139,7 +140,7 @@ async function findProof(tx: Reader): Promise<Sealed[]> {
 }
 
 /** Binds the database to the master key, so that another one is known as such before anything is sealed; unless it is bound already. */
-export async function keepProof(store: Store, sealer: Sealer): Promise<void> {
+async function keepProof(store: Store, sealer: Sealer): Promise<void> {
   if ((await store.read(findProof)).length > 0) return;
   await store.write("app", (tx) =>
     tx.run(
@@ -147,4 +148,28 @@ export async function keepProof(store: Store, sealer: Sealer): Promise<void> {
       sealer.seal(PROOF, PROOF),
     ),
   );
+}
+
+/**
+ * The data directory's sealer, `masterKey` being RELAY_MASTER_KEY's; where nothing was sealed yet, a first key is made. Refuses with
+ * `invalid_input` a key that is missing, another one than the database's, or no key at all.
+ */
+export async function openSealer(
+  store: Store,
+  { dataDir, masterKey }: { dataDir: string; masterKey: string | null },
+): Promise<Sealer> {
+  const found = await findMasterKey(dataDir, masterKey);
+  const state = await store.read((tx) => trySealed(tx, found === null ? null : new Sealer(found)));
+  if (state === "foreign") {
+    const file = masterKeyFile(dataDir);
+    throw new Refusal(
+      "invalid_input",
+      found === null
+        ? `${file} is missing, and this database's secrets were sealed under it: put the key back that was kept with it, or name it in RELAY_MASTER_KEY.`
+        : `${masterKey === null ? file : "RELAY_MASTER_KEY"} is not the master key that this database's secrets were sealed under: put the one back that was kept with it.`,
+    );
+  }
+  const sealer = new Sealer(found ?? (await loadMasterKey(dataDir, masterKey)));
+  await keepProof(store, sealer);
+  return sealer;
 }

@@ -227,19 +227,22 @@ function refuseOtherKind(context: RelayContext, before: RelayRow, after: Definit
   );
 }
 
+/** A hold or a pause needs no key. */
+type StateContext = Omit<RelayContext, "sealer" | "limits">;
+
 /** Pauses the relay; one that is paused stays as it is. Refuses with `not_found`. */
-export function pauseRelay(tx: Writer, context: RelayContext, name: string): Promise<RelayView> {
+export function pauseRelay(tx: Writer, context: StateContext, name: string): Promise<RelayView> {
   return setState(tx, context, name, "paused");
 }
 
 /** Resumes the relay: what waited runs in order. Refuses with `not_found`. */
-export function resumeRelay(tx: Writer, context: RelayContext, name: string): Promise<RelayView> {
+export function resumeRelay(tx: Writer, context: StateContext, name: string): Promise<RelayView> {
   return setState(tx, context, name, "active");
 }
 
 async function setState(
   tx: Writer,
-  context: RelayContext,
+  context: StateContext,
   name: string,
   state: RelayRow["state"],
 ): Promise<RelayView> {

@@ -62,7 +62,10 @@ export function findRelay(tx: Reader, environmentId: number, name: string): Prom
 export async function requireRelay(tx: Reader, environmentId: number, name: string): Promise<RelayRow> {
   const row = await findRelay(tx, environmentId, name);
   if (row !== null) return row;
-  throw new Refusal("not_found", "There is no relay with this name in this environment.");
+  throw new Refusal(
+    "not_found",
+    "There is no relay with this name in this environment: relay relays list shows the ones there are.",
+  );
 }
 
 /** Every relay of the environment, by name; there are never many. */

@@ -137,7 +137,8 @@ function showAlerts(environment: Environment): Record<string, boolean> {
 }
 
 interface SettingDeps {
-  sealer: Sealer;
+  /** null: no secret is among the changes. */
+  sealer: Sealer | null;
   /** Private mail servers that the operator allows. */
   allowPrivate: readonly string[];
 }
@@ -196,7 +197,12 @@ function changeSections(
   return sections;
 }
 
-function sealProcessorSecret(environment: Environment, value: string, sealer: Sealer): KeptProcessorSecret {
+function sealProcessorSecret(
+  environment: Environment,
+  value: string,
+  sealer: Sealer | null,
+): KeptProcessorSecret {
+  if (sealer === null) throw new Error("A processor secret needs the master key.");
   const { stored } = readPastedSecret({ scheme: "processor" }, value);
   const sealed = sealer.seal(stored, processorSecretContext(environment.id));
   return { sealed, fingerprint: sealer.fingerprint(stored), digest: sealer.digest(stored) };

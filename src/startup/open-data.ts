@@ -13,11 +13,11 @@ import type { ServiceConfig } from "../config.ts";
 import type { Log } from "../ground/log.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { endInterruptedMails } from "../mail/interrupted-mail.ts";
-import { keepProof, trySealed } from "../relay/environment-secret.ts";
+import { openSealer } from "../relay/environment-secret.ts";
 import { rekeyFingerprints } from "../relay/secret-rotation.ts";
 import { settleEveryRelayProblem } from "../relay/unsigned-rule.ts";
-import { findMasterKey, loadMasterKey, masterKeyFile } from "../secret/master-key.ts";
-import { Sealer } from "../secret/seal.ts";
+import { findMasterKey } from "../secret/master-key.ts";
+import type { Sealer } from "../secret/seal.ts";
 import { refuseLostDatabase } from "../store/file-place.ts";
 import { RunnerLease } from "../store/lease.ts";
 import { lockDataDirectory } from "../store/lock.ts";
@@ -104,27 +104,6 @@ async function ensureLocalApp(store: Store, nowMs: number): Promise<void> {
   await store.write("app", (tx) =>
     createApp(tx, { id: LOCAL_APP, name: "Local development", environments: ["local"], nowMs }),
   );
-}
-
-/** Refuses with `invalid_input` a key that is missing, another one than the database's, or no key at all. */
-async function openSealer(
-  store: Store,
-  { dataDir, masterKey }: Pick<ServiceConfig, "dataDir" | "masterKey">,
-): Promise<Sealer> {
-  const found = await findMasterKey(dataDir, masterKey);
-  const state = await store.read((tx) => trySealed(tx, found === null ? null : new Sealer(found)));
-  if (state === "foreign") {
-    const file = masterKeyFile(dataDir);
-    throw new Refusal(
-      "invalid_input",
-      found === null
-        ? `${file} is missing, and this database's secrets were sealed under it: put the key back that was kept with it, or name it in RELAY_MASTER_KEY.`
-        : `${masterKey === null ? file : "RELAY_MASTER_KEY"} is not the master key that this database's secrets were sealed under: put the one back that was kept with it.`,
-    );
-  }
-  const sealer = new Sealer(found ?? (await loadMasterKey(dataDir, masterKey)));
-  await keepProof(store, sealer);
-  return sealer;
 }
 
 /** null when there is nothing to open: a server that has an owner. */

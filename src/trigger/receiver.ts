@@ -113,7 +113,8 @@ const shape = Type.Object(
     description: "A signed webhook from a provider.",
     expects: "a trigger object",
     strangers: {
-      secret: "remove it, because secrets never stand in a definition; set it on the relay's page",
+      secret:
+        "remove it, because secrets never stand in a definition; set it with relay relays set-secret or on the relay's page",
       scheme: 'move it into `verify`, as "verify": { "scheme": … }',
       every: 'remove it, or make the trigger\'s kind "schedule"',
       collection: 'remove it, or make the trigger\'s kind "data_change"',

@@ -1,6 +1,7 @@
 /** Events over HTTP: the list with its filters, one with its runs, replay. */
 import { expect } from "bun:test";
 import { numberedId } from "../../src/ground/id.ts";
+import { invitePerson } from "../../src/people/person-invite.ts";
 import { runScenarios } from "../kit/api-scenario.ts";
 import type { ApiServer } from "../kit/api-server.ts";
 import { relayOf, seqOf } from "../kit/event-sql.ts";
@@ -78,6 +79,34 @@ runScenarios([
     also: async (api, { json }) => {
       const next = await api.call(`${api.E}/events?limit=1&cursor=${json.next}`, { key: api.keys.dev });
       expect([...ids(json), ...ids(next.json), next.json.next]).toEqual([DONE, QUEUED, null]);
+    },
+  },
+  {
+    name: "a person that nobody is is refused, as an address and as an id",
+    request: "GET /events?person=nobody@example.com",
+    status: 404,
+    answer: { code: "not_found", message: 'No person "nobody@example.com" exists in this environment: relay people list shows who does.' },
+    also: async (api) => {
+      expect((await api.call(`${api.E}/events?person=per_00000000000000000000000000000000`, { key: api.keys.dev })).status).toBe(404);
+    },
+  },
+  {
+    name: "the list filters by person, named by address or id",
+    async given(api) {
+      await withEvents(api);
+      const { id: environmentId } = api.environments.development;
+      await api.store.write("app", async (tx) => {
+        const invite = { environmentId, email: "ada@example.com", createdBy: "test", nowMs: START_MS, invitesPerDay: 9 };
+        const { person } = await invitePerson(tx, invite);
+        await tx.run("UPDATE event SET person_id = ?2 WHERE seq = ?1", seqOf(DONE), person.id);
+      });
+    },
+    request: "GET /events?person=Ada@example.com",
+    status: 200,
+    also: async (api, { json }) => {
+      expect(ids(json)).toEqual([DONE]);
+      const { id } = json.items[0].person;
+      expect(ids((await api.call(`${api.E}/events?person=${id}`, { key: api.keys.dev })).json)).toEqual([DONE]);
     },
   },
   {

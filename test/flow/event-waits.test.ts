@@ -51,7 +51,7 @@ describe("a queued event says what it waits for", () => {
         until: null,
         ahead: null,
         dropsAt: DROPS,
-        message: `Its relay is paused: it runs when you resume orders on the relay's page in the dashboard (POST …/resume), and is dropped at ${DROPS} if it waits until then.`,
+        message: `Its relay is paused: it runs when you resume it (relay relays resume orders), and is dropped at ${DROPS} if it waits until then.`,
       },
       "waits: paused",
     ],

@@ -38,7 +38,7 @@ const ways = [
     "paused",
     () => running.api("POST", "/relays/orders/pause", {}),
     () => running.api("POST", "/relays/orders/resume", {}),
-    "the relay is paused: resume orders on",
+    "the relay is paused: resume it (relay relays resume orders)",
   ],
   ["held", () => hold(true), () => hold(false), "the environment is on hold: release the hold"],
 ] as const;

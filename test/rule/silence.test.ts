@@ -11,6 +11,7 @@ import { learnRhythm } from "../../src/receiver/silence.ts";
 import { LiveRelays } from "../../src/relay/live-relay.ts";
 import { requireRelay } from "../../src/relay/relay.ts";
 import { deleteRelay } from "../../src/relay/relay-save.ts";
+import { listAlerts, resolveAlert } from "../../src/watch/alert.ts";
 import { relayOf } from "../kit/event-sql.ts";
 import { type FreshStore, openFreshStore } from "../kit/fresh-store.ts";
 import { makeRelayKit, OWNER, type RelayKit, receiver, schedule, sealer } from "../kit/relay-kit.ts";
@@ -109,6 +110,24 @@ describe("a relay is silent", () => {
     await receiving.stop();
     expect(await alerts()).toEqual(["relay_silent relay:orders 1", "relay_recovered relay:orders 1"]);
     expect(await problems()).toEqual([]);
+  });
+
+  test("and resolved by hand it does not come back by itself, not after a restart either; the next silence is told", async () => {
+    await makeRelay();
+    await sendEvery(12 * HOUR_MS, 15);
+    await fresh.clock.advance(25 * HOUR_MS);
+    const { id: environmentId } = await fresh.environment("development");
+    const open = await fresh.store.read((tx) => listAlerts(tx, environmentId, { limit: 9, after: null }, true));
+    const id = open.items.find(({ code }) => code === "relay_silent")?.id ?? "";
+    const resolved = { environmentId, id, by: "owner ada@example.com", nowMs: fresh.clock.now() };
+    await fresh.store.write("app", (tx) => resolveAlert(tx, resolved));
+    await receiving.stop();
+    await startReceiver();
+    await fresh.clock.advance(2 * DAY_MS);
+    expect([await alerts(), await problems()]).toEqual([["relay_silent relay:orders 1"], []]);
+    await sendEvery(12 * HOUR_MS, 15);
+    await fresh.clock.advance(7 * DAY_MS);
+    expect(await problems()).toEqual(["relay_silent"]);
   });
 
   test("only after six hours, however quick its rhythm", async () => {

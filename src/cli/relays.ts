@@ -1,0 +1,298 @@
+/**
+ * `relay relays …`: how each relay stands, and one of them in full: what it waits for, what its last calls came to and what would keep an
+ * event from acting. Pausing and resuming, and its secrets: one that is minted is written to standard output once, one that the sender made is
+ * read from standard input alone. A running service takes up by itself what is changed here.
+ */
+import { COMMAND_LINE } from "../account/api-key.ts";
+import type { Environment } from "../account/environment.ts";
+import { toIsoOrNull } from "../ground/clock.ts";
+import { type Json, writeJson } from "../ground/json.ts";
+import { DEFAULT_LIMITS, MAX_SECRET_OVERLAP_SECONDS } from "../ground/limit.ts";
+import { MAX_PAGE_SIZE } from "../ground/page.ts";
+import { explainCode } from "../ground/result-code.ts";
+import { plain } from "../ground/text.ts";
+import { listRecentCalls, type RecentCallView } from "../receiver/call.ts";
+import { checkDefinition, warnOwnHost } from "../relay/definition.ts";
+import { relayTarget, requireRelay } from "../relay/relay.ts";
+import { warnOfReferences } from "../relay/relay-reference.ts";
+import { pauseRelay, resumeRelay } from "../relay/relay-save.ts";
+import { listRelays, type RelayItem, type RelayView, showRelay } from "../relay/relay-view.ts";
+import { prepareSecret, readSecretSlot, rotateSigningSecret, storeSecret } from "../relay/secret-rotation.ts";
+import { stockOf } from "../relay/stock.ts";
+import type { Reader, Store } from "../store/port.ts";
+import { readPage } from "../store/walk.ts";
+import { standingProblemsOf } from "../watch/problem.ts";
+import { type Command, type Input, UsageError } from "./command.ts";
+import {
+  JSON_OUTPUT,
+  OF_ENVIRONMENT,
+  openSealerHere,
+  readRunningUrl,
+  withEnvironment,
+} from "./data-directory.ts";
+import { BASE_URL, DEFAULT_PORT, readBaseUrl, readDataDir } from "./service-option.ts";
+import { sayList } from "./terminal.ts";
+import type { World } from "./world.ts";
+
+const DEFAULT_LIMIT = 50;
+/** Calls that became no event, of one relay that is shown. */
+const LAST_CALLS = { limit: 5, after: null };
+const NAME = { name: "name", help: "the relay's name, as relay relays list shows it" };
+const OF_RELAY = [JSON_OUTPUT, BASE_URL, ...OF_ENVIRONMENT];
+
+function contextOf(input: Input, world: World, environment: Environment) {
+  const url = readBaseUrl(input) ?? readRunningUrl(readDataDir(input, world));
+  const baseUrl = url ?? `http://127.0.0.1:${DEFAULT_PORT}`;
+  return { environment, actor: COMMAND_LINE, nowMs: world.clock.now(), baseUrl };
+}
+
+export const relaysList: Command = {
+  words: ["relays", "list"],
+  summary: "list relays: state, last event, the last 24 hours, next tick, problems",
+  options: [
+    { name: "limit", value: "<number>", otherwise: String(DEFAULT_LIMIT), help: "how many at most" },
+    ...OF_RELAY,
+  ],
+  examples: ["relay relays list", "relay relays list --environment production --json"],
+  async run(input, world) {
+    const limit = input.number("limit", { from: 1, to: MAX_PAGE_SIZE }) ?? DEFAULT_LIMIT;
+    const { held, items, next } = await withEnvironment(input, world, async (store, environment) => {
+      const context = contextOf(input, world, environment);
+      const page = await readPage(store, { limit, after: null }, (tx, part) => listRelays(tx, context, part));
+      const items = await store.read(async (tx) => {
+        const shown: (RelayItem & Pick<RelayView, "problems">)[] = [];
+        for (const item of page.items) {
+          const rows = await standingProblemsOf(tx, environment.id, relayTarget(item.name));
+          shown.push({ ...item, problems: rows.map(({ code, message }) => ({ code, message })) });
+        }
+        return shown;
+      });
+      return { held: environment.heldAt !== null, items, next: page.next };
+    });
+    sayList(input, world, items, {
+      headings: ["NAME", "STATE", "TRIGGER", "LAST EVENT", "LAST 24 H", "NEXT TICK", "PROBLEMS"],
+      row: (one) => [
+        one.name,
+        stateOf(one, held),
+        one.triggerInWords,
+        one.lastEventAt ?? "never",
+        sayCounts(one.last24h),
+        one.nextTick?.at ?? "",
+        one.problems.map(({ code }) => code).join(", "),
+      ],
+      none: "No relays yet: relay init writes a first one for local development, and the dashboard makes them from templates.",
+    });
+    if (next !== null) world.tell(`There are more than these ${limit}: --limit ${MAX_PAGE_SIZE} shows more.`);
+  },
+};
+
+export const relaysShow: Command = {
+  words: ["relays", "show"],
+  summary: "one relay: how it stands, what it waits for, its last calls, and what keeps it from acting",
+  arguments: [NAME],
+  options: OF_RELAY,
+  examples: ["relay relays show checkout-completed"],
+  async run(input, world) {
+    const story = await withEnvironment(input, world, (store, environment) =>
+      store.read((tx) => readStory(tx, contextOf(input, world, environment), input.first())),
+    );
+    world.say(input.on("json") ? writeJson(story as unknown as Json, 2) : writeStory(story).join("\n"));
+  },
+};
+
+/** `warnings`: of the definition, as the catalog stands now; `calls`: the last that became no event, newest first. */
+type Story = Awaited<ReturnType<typeof readStory>>;
+
+async function readStory(tx: Reader, context: ReturnType<typeof contextOf>, name: string) {
+  const { environment, nowMs, baseUrl } = context;
+  const row = await requireRelay(tx, environment.id, name);
+  const relay = await showRelay(tx, context, row);
+  const checked = checkDefinition(row.definition, nowMs);
+  const { items: calls } = await listRecentCalls(tx, environment.id, { relay: name }, LAST_CALLS);
+  const warnings = [
+    ...("problems" in checked ? [] : checked.warnings),
+    ...warnOwnHost(row.definition, baseUrl),
+    ...(await warnOfReferences(stockOf(tx, environment.id), row.definition)),
+  ];
+  return { relay, heldAt: toIsoOrNull(environment.heldAt), warnings, calls };
+}
+
+function writeStory({ relay, heldAt, warnings, calls }: Story): string[] {
+  const { name, secret, lastEventAt, receiverUrl } = relay;
+  const lines: [string, string][] = [
+    ["trigger", relay.triggerInWords],
+    ...entry("receiver", receiverUrl),
+    ...entry("next tick", relay.nextTick?.message),
+    ["last event", lastEventAt ?? "never"],
+    ["last 24 h", sayCounts(relay.last24h)],
+    ...(secret.kind === "none" ? [] : entry("secret", saySecret(secret))),
+    ...entry("signing", relay.signingSecret && `a secret since ${relay.signingSecret.setAt}`),
+    ...(heldAt === null
+      ? []
+      : entry(
+          "waits",
+          `The environment is on hold since ${heldAt}: release it with relay settings set held off.`,
+        )),
+    ...(relay.state === "active"
+      ? []
+      : entry("waits", `The relay is paused: resume it with relay relays resume ${name}.`)),
+    ...relay.problems.flatMap(({ code, message }) => entry("problem", `${code}: ${message}`)),
+    ...warnings.flatMap(({ message }) => entry("warning", message)),
+    ...calls.flatMap((call) => entry("call", sayCall(call))),
+    ...(receiverUrl !== undefined && lastEventAt === null && calls.length === 0
+      ? entry("calls", `None has come yet: give its sender the address above, or try relay send ${name}.`)
+      : []),
+    [
+      "more",
+      `relay events list --relay ${name}${calls.length === 0 ? "" : `, relay calls list --relay ${name}`}`,
+    ],
+  ];
+  return [
+    `${plain(name)}  ${stateOf(relay, heldAt !== null)}  version ${relay.version}, ${relay.origin.kind === "file" ? "from its file" : "saved"} ${relay.origin.at}`,
+    ...lines.map(([what, words]) => `  ${what.padEnd(10)}  ${plain(words)}`),
+  ];
+}
+
+function entry(what: string, words: string | undefined): [string, string][] {
+  return words === undefined ? [] : [[what, words]];
+}
+
+function stateOf({ state }: Pick<RelayItem, "state">, held: boolean): string {
+  if (state === "paused") return held ? "paused, on hold" : "paused";
+  return held ? "on hold" : "active";
+}
+
+function sayCounts({ approximate, ...counts }: RelayItem["last24h"]): string {
+  const said = Object.entries(counts).flatMap(([state, count]) => (count === 0 ? [] : [`${count} ${state}`]));
+  if (said.length === 0) return "no events";
+  return `${approximate === true ? "about " : ""}${said.join(", ")}`;
+}
+
+function saySecret({ kind, fingerprint, setAt, previousUntil }: RelayView["secret"]): string | undefined {
+  const words = [
+    kind.replace("_", " "),
+    setAt === null ? "none is stored yet" : `since ${setAt}`,
+    fingerprint ?? null,
+    previousUntil === undefined ? null : `the one before it verifies until ${previousUntil}`,
+  ];
+  return words.filter((word) => word !== null).join(", ");
+}
+
+function sayCall({ at, outcome, code, count, cause }: RecentCallView): string {
+  const answer =
+    outcome === "refused" ? `${explainCode(code)?.status ?? ""} ${code}`.trim() : `200 ${outcome}`;
+  return `${at}  ${answer}${count > 1 ? `, ${count} times` : ""}  ${cause}`;
+}
+
+export const relaysPause: Command = {
+  words: ["relays", "pause"],
+  summary: "pause a relay: what arrives is recorded and waits, ticks are not recorded",
+  arguments: [NAME],
+  options: OF_RELAY,
+  run: (input, world) => setState(input, world, "paused"),
+};
+
+export const relaysResume: Command = {
+  words: ["relays", "resume"],
+  summary: "resume a relay: what waited runs in order",
+  arguments: [NAME],
+  options: OF_RELAY,
+  run: (input, world) => setState(input, world, "resumed"),
+};
+
+async function setState(input: Input, world: World, to: "paused" | "resumed"): Promise<void> {
+  const { relay, held } = await withEnvironment(input, world, async (store, environment) => {
+    const context = contextOf(input, world, environment);
+    const change = to === "paused" ? pauseRelay : resumeRelay;
+    const relay = await store.write("dashboard", (tx) => change(tx, context, input.first()));
+    return { relay, held: environment.heldAt !== null };
+  });
+  if (input.on("json")) world.say(writeJson({ relay } as unknown as Json, 2));
+  const { waiting } = relay.last24h;
+  const next =
+    to === "paused"
+      ? `what arrives waits until relay relays resume ${relay.name}.`
+      : held
+        ? "the environment is on hold, so nothing runs until relay settings set held off."
+        : waiting === 0
+          ? "nothing of the last 24 hours waits."
+          : `what waits (${waiting} of the last 24 hours) runs now, in order.`;
+  world.tell(`${relay.name} is ${to}: ${next}`);
+}
+
+const OVERLAP = {
+  name: "overlap",
+  value: "<seconds>",
+  otherwise: "0",
+  help: `for how long the secret before it verifies too, at most ${MAX_SECRET_OVERLAP_SECONDS}`,
+} as const;
+
+export const relaysRotateSecret: Command = {
+  words: ["relays", "rotate-secret"],
+  summary: "mint a new secret for a relay; it is written to standard output once",
+  details:
+    "The sender gets the new one; the one before it verifies no more, or with --overlap a while longer. A secret that the sender makes is stored with relay relays set-secret.",
+  arguments: [NAME],
+  options: [
+    OVERLAP,
+    { name: "signing", help: "the secret that the relay's own calls are signed with, instead" },
+    ...OF_RELAY,
+  ],
+  examples: [
+    "relay relays rotate-secret orders --overlap 86400",
+    "relay relays rotate-secret orders --signing",
+  ],
+  async run(input, world) {
+    if (!input.on("signing")) return await changeSecret(input, world, null);
+    if (input.given("overlap")) {
+      throw new UsageError("--overlap is of the sender's secret: a call is signed with one secret alone.");
+    }
+    const name = input.first();
+    const { signingSecret } = await withEnvironment(input, world, async (store, environment) => {
+      const context = await sealingContext(input, world, store, environment);
+      return await store.write("dashboard", (tx) => rotateSigningSecret(tx, context, name));
+    });
+    world.say(input.on("json") ? writeJson({ relay: name, signingSecret }, 2) : signingSecret);
+    world.tell(`The new signing secret of ${name} is shown once; its next call is signed with it.`);
+  },
+};
+
+export const relaysSetSecret: Command = {
+  words: ["relays", "set-secret"],
+  summary: "store the secret or public key that the sender shows, from standard input",
+  arguments: [NAME],
+  options: [OVERLAP, ...OF_RELAY],
+  examples: ["relay relays set-secret orders < secret.txt"],
+  async run(input, world) {
+    const value = (await world.readInput()).trim();
+    if (value !== "") return await changeSecret(input, world, value);
+    throw new UsageError(
+      `The secret is read from standard input, which was empty: relay relays set-secret ${input.first()} < file.`,
+    );
+  },
+};
+
+async function changeSecret(input: Input, world: World, value: string | null): Promise<void> {
+  const name = input.first();
+  const overlap = input.number("overlap", { from: 0, to: MAX_SECRET_OVERLAP_SECONDS }) ?? 0;
+  const done = await withEnvironment(input, world, async (store, environment) => {
+    const context = await sealingContext(input, world, store, environment);
+    const slot = await store.read((tx) => readSecretSlot(tx, environment.id, name));
+    const prepared = prepareSecret(slot, value, context.sealer, context.nowMs);
+    return await store.write("dashboard", (tx) => storeSecret(tx, context, prepared, overlap));
+  });
+  const { receiverSecret, previousUntil } = done;
+  if (input.on("json")) world.say(writeJson({ relay: name, ...done }, 2));
+  else if (receiverSecret !== undefined) world.say(receiverSecret);
+  const shown = receiverSecret === undefined ? "is stored" : "is shown once: give it to the sender";
+  const before =
+    previousUntil === undefined
+      ? "the one before it verifies no more"
+      : `the one before it verifies until ${previousUntil}`;
+  world.tell(`The new secret of ${name} ${shown}; ${before}.`);
+}
+
+async function sealingContext(input: Input, world: World, store: Store, environment: Environment) {
+  const sealer = await openSealerHere(store, input, world);
+  return { ...contextOf(input, world, environment), limits: DEFAULT_LIMITS, sealer };
+}

@@ -1,0 +1,136 @@
+/** relay relays on a data directory: what it shows, changes, audits and refuses, and secrets that are written once; and no command seals under a key of its own. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { listEnvironments } from "../../src/account/environment.ts";
+import { noteRunning } from "../../src/cli/data-directory.ts";
+import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
+import { openSealer } from "../../src/relay/environment-secret.ts";
+import { relayTarget } from "../../src/relay/relay.ts";
+import { createRelay } from "../../src/relay/relay-save.ts";
+import { openSqlite } from "../../src/store/sqlite.ts";
+import { raiseProblem } from "../../src/watch/problem.ts";
+import { type CommandResult, runCommand } from "../kit/cli-world.ts";
+import { CALL, OWNER, receiver, schedule } from "../kit/relay-kit.ts";
+import { VirtualClock } from "../kit/virtual-clock.ts";
+
+const MASTER_KEY = Buffer.alloc(32, 9).toString("base64");
+const NOW_MS = Date.UTC(2030, 0, 1);
+const cwd = mkdtempSync(join(tmpdir(), "relay-cli-relay-"));
+const dataDir = join(cwd, ".relay");
+afterAll(() => rmSync(cwd, { recursive: true }));
+
+const run = (line: string, { input = "", env = { RELAY_MASTER_KEY: MASTER_KEY } as Record<string, string> } = {}): Promise<CommandResult> =>
+  runCommand(line.split(" "), { cwd, input, env });
+
+beforeAll(async () => {
+  expect((await run("apps create Shop --id app_test")).code).toBe(0);
+  const clock = new VirtualClock(NOW_MS);
+  const store = await openSqlite(join(dataDir, "relay.db"), { clock });
+  const sealer = await openSealer(store, { dataDir, masterKey: MASTER_KEY });
+  const environments = await store.read((tx) => listEnvironments(tx, "app_test"));
+  const environment = environments.find(({ name }) => name === "development");
+  if (environment === undefined) throw new Error("There is no development.");
+  const context = { environment, actor: OWNER, nowMs: NOW_MS, limits: DEFAULT_LIMITS, sealer, baseUrl: "https://relay.example.com" };
+  await store.write("app", async (tx) => {
+    for (const definition of [receiver("orders"), schedule("nightly", [CALL])])
+      await createRelay(tx, context, { definition, secret: null, signingSecret: null, origin: { kind: "dashboard", synced: false } });
+    const problem = { environmentId: environment.id, code: "relay_refusing", target: relayTarget("orders") };
+    await raiseProblem(tx, { ...problem, message: "orders has refused \u001b[31mevery call.", nowMs: NOW_MS });
+  });
+  await store.close();
+});
+
+test("list shows state, trigger, last event, last day, next tick and problems, in columns and as JSON", async () => {
+  const { said } = await run("relays list");
+  expect(said).toMatch(/^NAME +STATE +TRIGGER +LAST EVENT +LAST 24 H +NEXT TICK +PROBLEMS\n/);
+  expect(said).toMatch(/nightly +active +.*09:00.* never +no events +2030-01-0\dT09:00:00\.000Z/);
+  expect(said).toMatch(/orders +active +.* never +no events +relay_refusing/);
+  const { items } = JSON.parse((await run("relays list --json")).said);
+  expect(items.map(({ name, problems }: { name: string; problems: unknown[] }) => [name, problems.length])).toEqual([
+    ["nightly", 0],
+    ["orders", 1],
+  ]);
+});
+
+test("show says what keeps it from acting: its problems, what is missing, a pause and a hold, each with the command that mends it", async () => {
+  expect((await run("relays pause orders")).told).toContain("orders is paused: what arrives waits until relay relays resume orders.");
+  expect((await run("settings set held on")).code).toBe(0);
+  const { said } = await run("relays show orders --base-url https://relay.example.com");
+  for (const line of [
+    /^orders {2}paused, on hold {2}version 1, saved 2030-/,
+    /receiver +https:\/\/relay\.example\.com\/hooks\/app_test\/orders/,
+    /last event +never/,
+    /secret +minted, since 2030-.*, hmac:/,
+    /waits +The environment is on hold since .*relay settings set held off/,
+    /waits +The relay is paused: resume it with relay relays resume orders/,
+    /problem +relay_refusing: orders has refused/,
+    /warning +`actions\.0\.collection`: there is no collection named orders/,
+    /calls +None has come yet/,
+  ])
+    expect(said).toMatch(line);
+  expect(said).not.toContain("\u001b");
+  expect(JSON.parse((await run("relays show orders --json")).said)).toMatchObject({ relay: { name: "orders", state: "paused" }, calls: [] });
+  expect((await run("relays resume orders")).told).toContain("on hold, so nothing runs until relay settings set held off");
+  expect((await run("settings set held off")).code).toBe(0);
+});
+
+test("a secret is written to standard output once, and to no other line", async () => {
+  const { code, said, told } = await run("relays rotate-secret orders --overlap 60");
+  expect({ code, one: said.split("\n").length }).toEqual({ code: 0, one: 1 });
+  expect(said).toMatch(/^rcv_\S{40,}$/);
+  expect(told).not.toContain(said);
+  expect(told).toContain("the one before it verifies until 2030-01-01T00:01:00.000Z");
+  expect((await run("relays show orders --json")).said).not.toContain(said);
+  const signing = await run("relays rotate-secret nightly --signing --json");
+  expect(JSON.parse(signing.said)).toMatchObject({ relay: "nightly", signingSecret: expect.any(String) });
+  expect(signing.told).not.toContain(JSON.parse(signing.said).signingSecret);
+  const secret = "theirs_0123456789_theirs_0123456789";
+  const pasted = await run("relays set-secret orders", { input: `${secret}\n` });
+  expect(pasted).toMatchObject({ code: 0, said: "" });
+  expect(pasted.told).not.toContain(secret);
+  expect((await run("relays show orders")).said).toMatch(/secret +pasted/);
+});
+
+const refused: [string, string, number, string][] = [
+  ["a relay that is not there", "relays show order", 1, "relay relays list shows the ones there are"],
+  ["a word that is none", "relays stop orders", 2, "list, show, pause, resume"],
+  ["nothing on standard input", "relays set-secret orders", 2, "which was empty"],
+  ["a signing secret where nothing is signed", "relays rotate-secret orders --signing", 1, "no call_url action"],
+  ["an overlap of a week and a day", "relays rotate-secret orders --overlap 691200", 2, "from 0 to 604800"],
+  ["an overlap of a signing secret", "relays rotate-secret nightly --signing --overlap 5", 2, "one secret alone"],
+];
+test.each(refused)("refused: %s", async (_what, line, code, words) => {
+  const done = await run(line);
+  expect({ code: done.code, said: done.said }).toEqual({ code, said: "" });
+  expect(done.told).toContain(words);
+});
+
+test.each([
+  ["relays rotate-secret orders", ""],
+  ["settings set processorSecret", "psec_0123456789abcdef0123456789abcdef"],
+])("%s without the server's own master key is refused, and makes no key of its own", async (line, input) => {
+  const { code, told } = await run(line, { input, env: {} });
+  expect(code).toBe(1);
+  expect(told).toContain("name it in RELAY_MASTER_KEY");
+  expect(existsSync(join(dataDir, "master.key"))).toBe(false);
+});
+
+test("a hold and a pause need no master key, and make none", async () => {
+  for (const line of ["settings set held on", "settings set held off", "relays pause orders", "relays resume orders"])
+    expect(await run(line, { env: {} })).toMatchObject({ code: 0 });
+  expect(existsSync(join(dataDir, "master.key"))).toBe(false);
+});
+
+test("the limits shown are the running server's, and it is said whose they are", async () => {
+  const own = await run("settings get limits.relaysPerEnvironment", { env: { RELAY_LIMIT_RELAYS: "33" } });
+  expect(own.said).toMatch(/relaysPerEnvironment +33$/);
+  expect(own.told).toContain("this command's own RELAY_LIMIT_… variables");
+  const forget = noteRunning(dataDir, { url: "https://relay.example.com", limits: { ...DEFAULT_LIMITS, relaysPerEnvironment: 44 } });
+  const served = await run("settings get limits.relaysPerEnvironment", { env: { RELAY_LIMIT_RELAYS: "33" } });
+  expect(served.said).toMatch(/relaysPerEnvironment +44$/);
+  expect(served.told).toContain("the server here was started with");
+  expect(readFileSync(join(dataDir, "running.json"), "utf8")).not.toContain("secret");
+  forget();
+});
