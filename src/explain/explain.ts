@@ -30,8 +30,8 @@ export async function explainRelay(
     throw new Refusal("not_found", "There is no relay with this name in this environment.");
   const { trigger } = relay.definition;
   const steps = new Steps();
-  const from =
-    asked.event !== undefined ? "event" : (asked.body ?? asked.record) !== undefined ? "body" : "sample";
+  const given = { receiver: asked.body, data_change: asked.record, schedule: undefined }[trigger.kind];
+  const from = asked.event !== undefined ? "event" : given === undefined ? "sample" : "body";
   const occurrence = await makeOccurrence(deps, relay, asked, steps);
   const { all, warnings } = await undone(deps.store, async (tx) => {
     const later = steps.fork();

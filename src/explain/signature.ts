@@ -3,6 +3,8 @@
  * call that is given by its body alone is signed as the sender would with the relay's own secret. It shows no secret and no signature.
  */
 import type { Json } from "../ground/json.ts";
+import { Refusal } from "../ground/refusal.ts";
+import { showText } from "../ground/shape.ts";
 import { cutUtf8, utf8Bytes } from "../ground/text.ts";
 import { tellDifference } from "../receiver/cause.ts";
 import { explainToOwner } from "../receiver/refusal.ts";
@@ -40,7 +42,7 @@ export async function explainSignature(
 ): Promise<{ call: ReceivedCall; senderEventId: string | null }> {
   const { url: receiverUrl, bodies: kinds, verifier } = relay.receiver;
   const signed = given.headers === null ? signHere(verify, secrets, given, receiverUrl, nowMs) : null;
-  const headers = new Headers({ "content-type": given.contentType, ...(given.headers ?? signed?.headers) });
+  const headers = makeHeaders({ "content-type": given.contentType, ...(given.headers ?? signed?.headers) });
   const { body, search } = { ...given, ...signed };
   const call = receiveCall({ headers, body, kinds, search, receiverUrl, nowMs });
   const isSignedHere = signed !== null;
@@ -92,6 +94,21 @@ export async function explainSignature(
   const changes: Json = difference?.changes === null || difference === null ? null : [...difference.changes];
   steps.stop("signature", "refuse", `The call is refused with ${code}: ${cause}${more}.`, { code, changes });
   return { call, senderEventId: null };
+}
+
+function makeHeaders(given: Record<string, string>): Headers {
+  const headers = new Headers();
+  for (const [name, value] of Object.entries(given)) {
+    try {
+      headers.set(name, value);
+    } catch {
+      throw new Refusal(
+        "invalid_input",
+        `headers holds ${showText(name)}, whose name or value no header of HTTP can have: give it as the sender sends it.`,
+      );
+    }
+  }
+  return headers;
 }
 
 function nameOf({ header, field, key }: { header: string | null; field: string | null; key: string | null }) {

@@ -3,6 +3,7 @@
  * of refused calls takes two hundredths of a core and no more, and its calls keep the plain cause. It changes no answer and counts nothing.
  */
 import { type Clock, toIso } from "../ground/clock.ts";
+import { MINUTE_MS } from "../ground/limit.ts";
 import type { Log } from "../ground/log.ts";
 import { findLastChanges, listSecretsAtHand } from "../relay/secret-at-hand.ts";
 import type { Sealer } from "../secret/seal.ts";
@@ -90,7 +91,7 @@ export class CauseFinder {
       this.#workUs -= SURE_US + difference.spentUs;
       const unsolved = unmatched && difference.changes === null;
       const changed = unsolved ? await store.read((tx) => findLastChanges(tx, relay)) : null;
-      const history = changed === null ? "" : tellHistory(acceptedAt, changed);
+      const history = changed === null ? "" : tellHistory(acceptedAt, call.nowMs, changed);
       const names = difference.changes !== null ? "difference" : history === "" ? null : "since";
       tell(`${cause}${tellDifference(difference, unmatched)}${history}`, names);
     } catch (error) {
@@ -104,7 +105,7 @@ const words = new Intl.ListFormat("en-GB", { type: "conjunction" });
 
 /** What was found, to follow the plain cause; "" where nothing was. */
 export function tellDifference(
-  { changes, secondsOld, near, missing, carriesProof }: Difference,
+  { changes, secondsOld, near, lacks, carriesProof }: Difference,
   unmatched: boolean,
 ): string {
   if (changes !== null && changes.length > 0) return `; it verifies with ${words.format(changes)}`;
@@ -113,7 +114,7 @@ export function tellDifference(
     return secondsOld > 0 ? `${off}, or it is a call of that long ago, late on its way or sent again` : off;
   }
   if (changes !== null) return "; in all else it verifies";
-  if (missing.length > 0) {
+  if (lacks) {
     if (near.length === 0) return "";
     const names = near.map((name) => `\`${name}\``);
     return `; of the headers that came ${words.format(names)} ${near.length === 1 ? "is" : "are"} named most like it`;
@@ -121,15 +122,18 @@ export function tellDifference(
   return carriesProof || !unmatched ? "" : "; what came in its place does not have the form of a signature";
 }
 
-/** What is known of when it still verified. A question is asked where nothing was changed here since. */
+/** What is known of when it still verified. A question is asked where nothing was changed here since, and not of a stranger's call among good ones. */
 function tellHistory(
   acceptedAt: number | null,
+  nowMs: number,
   { definitionAt, secretAt }: { definitionAt: number | null; secretAt: number | null },
 ): string {
   if (acceptedAt === null) return "; no call has verified here yet";
   const since = (at: number | null, what: string): string[] =>
     at !== null && at > acceptedAt ? [`${what} was changed here at ${toIso(at)}`] : [];
   const changes = [...since(secretAt, "the secret"), ...since(definitionAt, "the definition")];
+  if (changes.length === 0 && nowMs - acceptedAt < MINUTE_MS)
+    return `; another call verified at ${toIso(acceptedAt)}, less than a minute before`;
   const until = `; until ${toIso(acceptedAt)} calls verified`;
   return changes.length === 0
     ? `${until}: was the secret rotated at the sender?`

@@ -161,11 +161,17 @@ function isNamedLikeProof(name: string): boolean {
   return PROOF_NAME.test(name);
 }
 
-/** Names of headers that came in place of the wanted one: the one that is written most like it, and those that are named like a proof. */
-export function findNearNames(headers: HeaderList, wanted: readonly string[]): string[] {
+/** Names of headers that came in place of the wanted ones: those written most like them, and those named like what they hold. */
+export function findNearNames(
+  headers: HeaderList,
+  wanted: { proof: readonly string[]; timestamp: readonly string[] },
+): string[] {
   const names = headers.map(([name]) => name.toLowerCase()).filter((name) => PLAIN_NAME.test(name));
-  const nearest = wanted.flatMap((name) => findNearestName(name, names) ?? []);
-  const alike = names.filter((name) => isNamedLikeProof(name) && !TIME_NAME.test(name));
-  const known = new Set(wanted.map((name) => name.toLowerCase()));
-  return [...new Set([...nearest, ...alike])].filter((name) => !known.has(name)).slice(0, MAX_NEAR_NAMES);
+  const nearest = [...wanted.proof, ...wanted.timestamp].flatMap(
+    (name) => findNearestName(name, names) ?? [],
+  );
+  const alike = names.filter((name) =>
+    TIME_NAME.test(name) ? wanted.timestamp.length > 0 : wanted.proof.length > 0 && isNamedLikeProof(name),
+  );
+  return [...new Set([...nearest, ...alike])].slice(0, MAX_NEAR_NAMES);
 }

@@ -32,8 +32,8 @@ export interface Difference {
   carriesProof: boolean;
   /** Headers that came and are named like the ones that were looked for and did not come. */
   near: readonly string[];
-  /** Headers that were looked for and did not come. */
-  missing: readonly string[];
+  /** Whether a header that was looked for did not come. */
+  lacks: boolean;
 }
 
 /** All that is done for one call, and in one stretch of the loop. */
@@ -59,19 +59,33 @@ export async function findDifference(refused: RefusedCall, turn: () => Promise<v
   const way = wayOf(verify);
   const names = new Set(headers.map(([name]) => name.toLowerCase()));
   const isHere = (name: string): boolean => names.has(name.toLowerCase());
-  const missing = [
-    ...(way.headers.some(isHere) ? [] : way.headers),
-    ...way.beside.filter((one) => !isHere(one)),
-  ];
+  const missing = {
+    proof: way.headers.some(isHere) ? [] : way.headers,
+    timestamp: way.beside.filter((one) => !isHere(one)),
+  };
   const effort = new Effort(turn);
   const tokens = findTokenFits(bounded);
   const { fits, carriesProof } = await findFits(bounded, way, effort);
   const told = [...fits.flatMap((fit) => tellFit(way, fit, bounded) ?? []), ...tokens];
   const [fewest = null] = told.toSorted((one, other) => one.changes.length - other.changes.length);
-  const near = missing.length === 0 ? [] : findNearNames(headers, missing);
+  const others = headers.filter(
+    ([name]) => ![...way.headers, ...way.beside].some((own) => isSameName(own, name)),
+  );
+  const near = findNearNames(others, missing);
   const { changes = null, secondsOld = null } = fewest ?? {};
   const spentUs = effort.spentUs + readingUs(bounded);
-  return { changes, secondsOld, spentUs, carriesProof, near, missing };
+  return {
+    changes,
+    secondsOld,
+    spentUs,
+    carriesProof,
+    near,
+    lacks: missing.proof.length + missing.timestamp.length > 0,
+  };
+}
+
+function isSameName(one: string, other: string): boolean {
+  return one.toLowerCase() === other.toLowerCase();
 }
 
 type Told = { changes: readonly string[]; secondsOld: number | null };

@@ -153,6 +153,19 @@ describe("a receiver's call", () => {
     expect(got.told).toContain(told);
   });
 
+  test("a header that HTTP cannot have is refused, and a record given to a receiver is no body", async () => {
+    await saveRelay(running, receiverDefinition({ map: PERSON_MAP }));
+    for (const asked of [
+      { body: "{}", headers: { "x-sig\nnature": "a" } },
+      { body: "{}", contentType: "text/plain\r\nx: y" },
+    ]) {
+      const { status, body } = await running.api("POST", "/relays/orders/explain", asked);
+      expect(status).toBe(400);
+      expect(body).toMatchObject({ code: "invalid_input", message: expect.stringMatching(/no header of HTTP can have/) });
+    }
+    expect((await explain("orders", { record: {} })).from).toBe("sample");
+  });
+
   test("a URL that no server calls would fail, as it does when the event runs", async () => {
     const local = { ...CALL, url: "http://localhost:3000/notice" };
     await saveRelay(running, receiverDefinition({ map: PERSON_MAP, actions: [local, CALL] }));

@@ -359,6 +359,14 @@ describe("what is not known is not said", () => {
     expect(await cause()).toBe(`${WRONG}; until 2026-01-15T12:00:00.000Z calls verified: was the secret rotated at the sender?`);
   });
 
+  test("a call that verified just before: a stranger's call among good ones asks nothing", async () => {
+    await save(PLAIN, SECRET);
+    await send(good);
+    await running.clock.advance(59_000);
+    await send(bad);
+    expect(await cause()).toBe(`${WRONG}; another call verified at 2026-01-15T12:00:00.000Z, less than a minute before`);
+  });
+
   test("the secret and the definition were changed here since: both are told, and nothing is asked", async () => {
     await save(PLAIN, SECRET);
     await send(good);
@@ -380,6 +388,11 @@ describe("what is not known is not said", () => {
       "near headers are named, never their values",
       { headers: { "x-signatur": "planted", "x-hub-token": "planted" } },
       "header x-signature is missing; of the headers that came `x-signatur` and `x-hub-token` are named most like it",
+    ],
+    [
+      "of a timestamp that is missing no signature is near, and what is named like a time is",
+      { verify: SPLIT, headers: { "x-signature": mac("x"), "x-hub-token": "planted", "x-sent-time": "planted" } },
+      "the timestamp is missing or is not 1 to 13 digits; of the headers that came `x-sent-time` is named most like it",
     ],
     [
       "a header whose name is no plain word is not named",
