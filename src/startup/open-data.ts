@@ -45,6 +45,8 @@ export async function openData(
   started.defer(() => lock.release());
   await findMasterKey(dataDir, config.masterKey);
   refuseLostDatabase(dataDir);
+  // Before the copy of a migration, so that starts that are killed while they make one leave one part of it, and not one each.
+  removeParts(dataDir);
   const file = join(dataDir, "relay.db");
   const store = await openSqlite(file, {
     clock,
@@ -57,7 +59,6 @@ export async function openData(
       log.info("the database is being brought to this version's schema", progress),
   });
   started.defer(() => store.close());
-  removeParts(dataDir);
   const lease = await RunnerLease.take({ store, file, lock, clock });
   started.defer(() => lease.release());
   const sealer = await openSealer(store, config);

@@ -309,6 +309,18 @@ describe("a restore", () => {
     await (await openFilled(dataDir, clock, 0)).close();
   });
 
+  test("what a start left that was killed in a migration's copy is gone before the next makes one", async () => {
+    const dataDir = await newDirectory();
+    mkdirSync(join(dataDir, "backups"), { recursive: true });
+    writeFileSync(join(dataDir, "backups", ".before-migration-20300101T120000000Z.db.0123456789ab.part"), "half of it");
+    {
+      using refused = new Database(join(dataDir, "relay.db"), { readwrite: true });
+      refused.run("INSERT INTO schema_migration VALUES (?1, 'later', 0)", [SCHEMA_VERSION + 1]);
+    }
+    expect(await refusalOf(() => startRunningService({ config: { dataDir } }))).toContain("newer version");
+    expect(readdirSync(join(dataDir, "backups"))).toEqual([]);
+  });
+
   test("the old log is never taken for the new database's", async () => {
     const dataDir = await newDirectory();
     const { file } = await backUp(dataDir);
