@@ -73,9 +73,10 @@ export async function withStore<Result>(
 /** A database of an older version gets this one's schema only where no server runs: one of that version would not know the new tables. */
 async function openAlone(folder: string, file: string, world: World): Promise<Store> {
   let lock: DirectoryLock | null = null;
-  const onMigrate = (): void => {
+  const onMigrate = (_schema: object, begun: boolean): void => {
     lock = lockForMigration(folder, world);
-    world.tell("The database is brought to this version's schema first, after a copy of it into backups/.");
+    const how = begun ? "from where a start before ended" : "after a copy of it into backups/";
+    world.tell(`The database is brought to this version's schema first, ${how}.`);
   };
   try {
     const onMigrationProgress: MigrationProgress = ({ rows }) => world.tell(`${rows} rows moved so far.`);

@@ -7,6 +7,7 @@ import { toIso } from "../ground/clock.ts";
 import { writeJson } from "../ground/json.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { REFUSALS, type RefusalCode } from "../ground/refusal-code.ts";
+import { NoCopyKept } from "../store/database-copy.ts";
 import { DatabaseRefused } from "../store/database-file.ts";
 import { DataDirectoryTaken } from "../store/lock.ts";
 import { MigrationRefused } from "../store/migrate.ts";
@@ -64,6 +65,7 @@ function describeError(error: unknown): { code: RefusalCode; message: string } {
     return { code: error.code, message: error.message };
   if (error instanceof DataDirectoryTaken) return { code: "directory_taken", message: error.message };
   if (error instanceof DatabaseRefused) return { code: "database_refused", message: error.message };
+  if (error instanceof NoCopyKept) return { code: "backup_refused", message: error.message };
   if (error instanceof MigrationRefused) return { code: "newer_schema", message: error.message };
   if (error instanceof StoreUnavailable || isDatabaseTrouble(error)) {
     return {

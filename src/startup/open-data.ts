@@ -53,8 +53,11 @@ export async function openData(
     onGroup,
     onTrouble: (trouble) => tellTrouble(log, trouble),
     // A large one takes minutes, in which the port does not answer.
-    onMigrate: (schema) =>
-      log.info("the database is brought to this version's schema, after a copy of it into backups/", schema),
+    onMigrate: (schema, begun) =>
+      log.info(
+        `the database is brought to this version's schema, ${begun ? "from where the start before this one ended" : "after a copy of it into backups/"}`,
+        schema,
+      ),
     onMigrationProgress: (progress) =>
       log.info("the database is being brought to this version's schema", progress),
   });

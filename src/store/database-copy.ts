@@ -161,14 +161,17 @@ function requireFolded(file: string, mode: { journal_mode: string } | null): voi
   throw new DatabaseRefused("busy", `${file} is in use by another command: try again when that has ended.`);
 }
 
-/** Copies the database into `backups/` beside it. Throws MigrationRefused where that fails. */
+/** A migration that does not begin, because what was before could not be kept. */
+export class NoCopyKept extends MigrationRefused {}
+
+/** Copies the database into `backups/` beside it. Throws NoCopyKept where that fails. */
 export async function backupBeforeMigration(file: string, clock: Clock): Promise<void> {
   const name = `before-migration-${toIso(clock.now()).replaceAll(/[-:.]/g, "")}.db`;
   const copy = join(dirname(file), "backups", name);
   try {
     await copyDatabase(file, copy, { replace: false });
   } catch (error) {
-    throw new MigrationRefused(
+    throw new NoCopyKept(
       `The database has to be brought to this version's schema, and is left as it is because no copy of it could be kept first: ${(error as Error).message}`,
     );
   }

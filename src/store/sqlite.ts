@@ -35,8 +35,11 @@ interface SqliteOptions {
   onGroup?: (size: number) => void;
   /** Told when the database's files are found deleted, moved or replaced (why, in a sentence), and null when they are back. */
   onTrouble?: (trouble: string | null) => void;
-  /** Told, before anything of it is done, that a used database is brought to this executable's schema; what it throws leaves it as it is. */
-  onMigrate?: (schema: { from: number; to: number }) => void;
+  /**
+   * Told, before anything of it is done, that a used database is brought to this executable's schema; what it throws leaves it as it is.
+   * `begun`: this goes on where a start before it ended, and no further copy is made.
+   */
+  onMigrate?: (schema: { from: number; to: number }, begun: boolean) => void;
   /** Told once a second while that takes long. */
   onMigrationProgress?: MigrationProgress;
 }
@@ -61,7 +64,7 @@ export async function openSqlite(file: string, options: SqliteOptions): Promise<
       await writer.get(`PRAGMA ${pragma}`);
     }
     const before = async (from: number, begun: boolean): Promise<void> => {
-      options.onMigrate?.({ from, to: SCHEMA_VERSION });
+      options.onMigrate?.({ from, to: SCHEMA_VERSION }, begun);
       if (!begun) await backupBeforeMigration(file, options.clock);
     };
     await migrate(writer, options.clock, before, options.onMigrationProgress);

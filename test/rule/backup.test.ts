@@ -371,6 +371,8 @@ describe("a migration", () => {
     const before = dumpTables(join(dataDir, "relay.db"));
     const work = () => openSqlite(join(dataDir, "relay.db"), { clock });
     expect(await refusalOf(work)).toMatch(/left as it is because no copy/);
+    const command = await runCommand(["apps", "list", "--data-dir", dataDir], { cwd: folder });
+    expect(command).toMatchObject({ code: 1, told: expect.stringContaining("backup_refused") });
     expect(dumpTables(join(dataDir, "relay.db"))).toEqual(before);
   });
 

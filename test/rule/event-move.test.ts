@@ -106,7 +106,7 @@ async function killStarts(): Promise<number[]> {
 
 let before: Record<string, unknown>[];
 let left: number[];
-let told: number[];
+let told: [from: number, begun: boolean][];
 
 beforeAll(async () => {
   fillBefore();
@@ -115,12 +115,12 @@ beforeAll(async () => {
   look.close();
   left = await killStarts();
   told = [];
-  await (await openSqlite(file, { clock, onMigrate: ({ from }) => told.push(from) })).close();
+  await (await openSqlite(file, { clock, onMigrate: ({ from }, begun) => told.push([from, begun]) })).close();
 }, 120_000);
 
 test("a start that is killed is gone on with by the next, and one copy was kept, from before the first", () => {
   expect(left).toEqual([23_000, 18_000, 13_000]);
-  expect(told).toEqual([25]);
+  expect(told).toEqual([[25, true]]);
   const copies = readdirSync(join(folder, "backups"));
   expect(copies).toHaveLength(1);
   using copy = new Database(join(folder, "backups", copies[0] ?? ""), { readonly: true });
