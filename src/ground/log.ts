@@ -101,11 +101,11 @@ function oneLine(text: string): string {
   return text.replace(/[\r\n]+/g, " ");
 }
 
-const CONTROL = /[^\P{Cc}\n\t]|[\u2028\u2029]/gu;
+const CONTROL = /[^\P{Cc}\n\t]|[\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu;
 
 /**
  * What others wrote (a name, a payload, a file's name) never steers a terminal, and never looks like a line of its own: control
- * characters other than newline and tab, C1 and Unicode's line and paragraph separators included, are shown as JSON writes them.
+ * characters other than newline and tab, C1, Unicode's line and paragraph separators and what turns the direction of writing included, are shown as JSON writes them.
  */
 export function showControls(text: string): string {
   return text.replace(CONTROL, (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, "0")}`);

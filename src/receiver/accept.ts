@@ -127,8 +127,11 @@ export class Acceptance {
     }
     if ("sameBody" in stored) return this.#answerSecondUse(relay, stored, source());
     if (stored.duplicate) {
+      const from = readEventId(mapped) === null ? "header" : "event_id";
       const cause = async () =>
-        tellDuplicate(eventId, eventId !== null && (await this.#hadOtherBody(relay, stored.id, call)));
+        eventId === null
+          ? tellDuplicate("body", false)
+          : tellDuplicate({ id: eventId, from }, await this.#hadOtherBody(relay, stored.id, call));
       return this.#answerDuplicate(relay, cause, source(), stored.id);
     }
     health.receive(relay);

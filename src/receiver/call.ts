@@ -130,11 +130,17 @@ export function tellIgnored({ name, wanted, found, instead }: WhenMismatch): str
   return `when.${name} must be ${must} and the call ${says}`;
 }
 
-/** What the call was recognised by (null: it names no event of its own), and whether what was received then had another body. */
-export function tellDuplicate(eventId: string | null, hadOtherBody: boolean): string {
-  if (eventId === null) return "the same body was received before on this day (UTC)";
-  const known = `an event with the id ${show(eventId)} was received before`;
-  return hadOtherBody ? `${known}, with another body: is event_id really the event's own id?` : known;
+/** What the call was recognised by, and whether what was received then had another body. */
+export function tellDuplicate(
+  by: { id: string; from: "event_id" | "header" } | "body",
+  hadOtherBody: boolean,
+): string {
+  if (by === "body") return "the same body was received before on this day (UTC)";
+  const known = `an event with the id ${show(by.id)} was received before`;
+  if (!hadOtherBody) return known;
+  return by.from === "event_id"
+    ? `${known}, with another body: is event_id really the event's own id?`
+    : `${known}, with another body: the sender's own header gives both the same id`;
 }
 
 function show(said: string): string {

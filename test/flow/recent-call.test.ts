@@ -1,8 +1,10 @@
 /** Recent calls over real HTTP: what an owner is told of a call that became no event, what is never told, and how little it costs. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { createHmac } from "node:crypto";
 import { DEFAULT_LIMITS, MAX_RECENT_CALLS } from "../../src/ground/limit.ts";
 import { HOOK_SECRET, makeOrders, receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
+import { START_MS } from "../kit/virtual-clock.ts";
 
 const OTHER_SECRET = "anotherSecretOfTwentyFour1";
 const BARE = { headers: { "content-type": "application/json" }, body: '{"private":"of nobody known"}' };
@@ -176,6 +178,21 @@ describe("a call that became no event is listed with its cause", () => {
     ]);
     expect(items[1].eventId).toBe(first.body.eventId);
     expect(await countEvents()).toBe(2);
+  });
+
+  test("a duplicate by the id in the sender's header asks nothing about event_id", async () => {
+    const definition = receiverDefinition({ verify: { scheme: "hooks" }, map: { event_type: "type" } });
+    const key = Buffer.from("secret-key-of-a-sender-0123456789");
+    const saved = await running.api("POST", "/relays", { definition, secret: `whsec_${key.toString("base64")}` });
+    expect(saved.status).toBe(201);
+    const at = String(START_MS / 1000);
+    for (const body of ['{"type":"a"}', '{"type":"b"}']) {
+      const signed = createHmac("sha256", key).update(`msg_1.${at}.${body}`).digest("base64");
+      const headers = { "content-type": "application/json", "webhook-id": "msg_1", "webhook-timestamp": at, "webhook-signature": `v1,${signed}` };
+      expect((await running.hook("orders", { headers, body })).status).toBe(200);
+    }
+    const [{ cause }] = await calls("?outcome=duplicate");
+    expect(cause).toBe('an event with the id "msg_1" was received before, with another body: the sender\'s own header gives both the same id');
   });
 
   test.each([

@@ -30,9 +30,9 @@ test("a line break in a message or a field cannot forge a second line", () => {
 });
 
 test.each(["text", "json"] as const)("no control character and no Unicode line separator reaches a %s log", (format) => {
-  const sly = "a\u009b2J\u0085b\u2028c\u2029d\u0007\u001b[31m\u007f";
+  const sly = "a\u009b2J\u0085b\u2028c\u2029d\u202ee\u2066f\u0007\u001b[31m\u007f";
   const line = write(format, sly, { field: sly, error: new Error(sly) });
-  expect(line).not.toMatch(/[^\P{Cc}\n]|[\u2028\u2029]/u);
+  expect(line).not.toMatch(/[^\P{Cc}\n]|[\u2028\u2029\u202e\u2066]/u);
   expect(line).toContain("\\u009b");
 });
 
