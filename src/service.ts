@@ -32,6 +32,7 @@ import type { Sealer } from "./secret/seal.ts";
 import { makeSigninLink, openData } from "./startup/open-data.ts";
 import { makeReadyCheck, startWithRoom, stopListening } from "./startup/readiness.ts";
 import type { Store } from "./store/port.ts";
+import { SyncCap } from "./sync/sync-cap.ts";
 import { Teller } from "./watch/teller.ts";
 
 /** Behind the first requests of a start, before the first call is likely. */
@@ -215,16 +216,10 @@ async function startOnce(
     relays,
     metrics,
     signinCap: new SigninCap(clock),
+    syncCap: new SyncCap(clock, config.limits.syncChangesPerMinute),
     bodies: new BodyRoom(clock),
     clientWrites: new ClientWrites({ store, clock, limits: config.limits }),
-    personSignin: new PersonSignin({
-      store,
-      clock,
-      sealer,
-      mailer,
-      local,
-      limits: config.limits,
-    }),
+    personSignin: new PersonSignin({ store, clock, sealer, mailer, local, limits: config.limits }),
     mailer,
     resolveTxt: ports.resolveTxt ?? resolveTxt,
     baseUrl,

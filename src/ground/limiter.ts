@@ -74,10 +74,19 @@ export class Limiter {
     this.#add(window, amount);
   }
 
-  /** Takes one count back. */
-  giveBack(name: string): void {
+  /** How many more of the name there is room for, and when there is room for all, milliseconds since the epoch. Opens nothing. */
+  room(name: string): { left: number; resetAtMs: number } {
+    const nowMs = this.#clock.monotonicMs();
+    const window = this.#find(name, nowMs);
+    const endsInMs = window === undefined ? 0 : window.endsAtMonotonicMs - nowMs;
+    const left = Math.max(0, this.limit - (window?.count ?? 0));
+    return { left, resetAtMs: Math.ceil(this.#clock.now() + endsInMs) };
+  }
+
+  /** Takes one count back, or `amount`. */
+  giveBack(name: string, amount = 1): void {
     const window = this.#find(name, this.#clock.monotonicMs());
-    if (window !== undefined && window.count > 0) this.#add(window, -1);
+    if (window !== undefined && window.count > 0) this.#add(window, -Math.min(amount, window.count));
   }
 
   #find(name: string, nowMs: number): Window | undefined {

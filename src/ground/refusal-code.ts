@@ -135,7 +135,12 @@ export const REFUSALS = {
   trigger_kind_fixed: {
     status: 409,
     when: "A synced relay's trigger kind cannot change.",
-    todo: "Rename the relay, or prune it in development and sync again.",
+    todo: "Rename the relay; or, in development, take its file away, run relay sync --prune, put the file back and sync again.",
+  },
+  sync_capped: {
+    status: 429,
+    when: "A sync would make more changes in a minute than the environment's limit.",
+    todo: "Wait until resetAt and apply the plan again; a plan that is larger than the limit needs RELAY_LIMIT_SYNC_CHANGES_PER_MINUTE raised on the server.",
   },
   no_call_url: {
     status: 400,

@@ -25,7 +25,7 @@ import { type EnvironmentCall, environmentRoute, listRoute, openRoute } from "./
 
 const definition = Type.Unknown({ description: "a relay definition, a JSON object" });
 
-function relayContext({
+export function relayContext({
   deps,
   environment,
   actor,
@@ -65,7 +65,8 @@ export const relayRoutes = [
     async write(tx, call) {
       const { definition, secret = null, signingSecret = null } = call.body;
       const input = { definition, secret, signingSecret, origin: SAVED_HERE };
-      return viewSaved(await createRelay(tx, relayContext(call), input));
+      const context = relayContext(call);
+      return await viewSaved(tx, context, await createRelay(tx, context, input));
     },
   }),
   environmentRoute({
@@ -105,7 +106,8 @@ export const relayRoutes = [
     answer: savedRelay,
     async write(tx, call) {
       const input = { ...call.body, origin: SAVED_HERE };
-      return viewSaved(await updateRelay(tx, relayContext(call), call.params.name, input));
+      const context = relayContext(call);
+      return await viewSaved(tx, context, await updateRelay(tx, context, call.params.name, input));
     },
   }),
   environmentRoute({

@@ -13,6 +13,7 @@ import { sellingRoutes } from "./selling.ts";
 import { sessionRoutes } from "./session.ts";
 import { settingRoutes } from "./setting.ts";
 import { signinRoutes } from "./signin.ts";
+import { syncRoutes } from "./sync.ts";
 import { watchRoutes } from "./watch.ts";
 
 export const ROUTES: readonly Route[] = [
@@ -21,6 +22,7 @@ export const ROUTES: readonly Route[] = [
   ...sessionRoutes,
   ...appRoutes,
   ...relayRoutes,
+  ...syncRoutes,
   ...eventRoutes,
   ...watchRoutes,
   ...recordRoutes,

@@ -8,7 +8,7 @@ import { cutToLine } from "../ground/text.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { clearProblem, hasProblem, raiseProblem } from "../watch/problem.ts";
 import type { Definition } from "./definition-shape.ts";
-import { RELAY, relayTarget } from "./relay.ts";
+import { findRelay, RELAY, relayTarget } from "./relay.ts";
 import { warnOfMisfits } from "./relay-reference.ts";
 import { type Stock, stockOf } from "./stock.ts";
 
@@ -78,6 +78,41 @@ async function listRelaysNaming(tx: Reader, environmentId: number, name: string 
 
 function warnOfOthers(count: number, what: string): Warning {
   return { code: "relays_not_told", field: "relays", message: `${count} ${what}.` };
+}
+
+const STANDING = "WHERE environment_id = $environmentId AND json_valid(definition) ORDER BY name LIMIT $most";
+
+/** What relays do not fit before several things of the catalog change at once, by name, but for those that are saved with them. */
+export async function readMisfits(
+  tx: Reader,
+  environmentId: number,
+  saved: ReadonlySet<string>,
+): Promise<ReadonlyMap<string, Misfits>> {
+  const stock = stockOf(tx, environmentId);
+  const misfits = new Map<string, Misfits>();
+  const rows = await NAMED.all(tx, STANDING, { environmentId, most: MAX_RELAYS + saved.size });
+  for (const { definition } of rows) {
+    if (!saved.has(definition.name))
+      misfits.set(definition.name, misfitsOf(await warnOfMisfits(stock, definition)));
+  }
+  return misfits;
+}
+
+/** After those changes: what they broke of the relays that `readMisfits` looked at and that still stand. */
+export async function settleMisfits(
+  tx: Writer,
+  edited: Edited,
+  before: ReadonlyMap<string, Misfits>,
+): Promise<Warning[]> {
+  const stock = stockOf(tx, edited.environmentId);
+  const warnings: Warning[] = [];
+  for (const [name, misfits] of before) {
+    const row = await findRelay(tx, edited.environmentId, name);
+    if (row === null) continue;
+    const { broken } = await settleBroken(tx, edited, stock, row.definition, misfits);
+    warnings.push(...broken.map((warning) => ofRelay(name, warning)));
+  }
+  return warnings.slice(0, MAX_TOLD);
 }
 
 /** Which misfits a relay has, to know new ones by. */

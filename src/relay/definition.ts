@@ -17,7 +17,11 @@ import { checkBounds, type DefinitionParts, readParts } from "./definition-part.
 import { type ActionDefinition, type Definition, definitionShape } from "./definition-shape.ts";
 import { checkUnsignedRule, unsignedWarning } from "./unsigned-rule.ts";
 
-type CheckedDefinition = { definition: Definition; warnings: Warning[] } | { problems: Problem[] };
+/** A definition without problems; `checkDefinition` alone makes one. */
+export interface Checked {
+  definition: Definition;
+  warnings: Warning[];
+}
 
 /** More problems than anyone fixes in one go; the rest is counted. */
 const MAX_PROBLEMS = 50;
@@ -26,7 +30,10 @@ const MAX_PROBLEMS = 50;
  * The definition with its warnings, or every problem. Never throws and takes bounded time on any JSON value. `definition` is the value
  * itself, not a copy. `nowMs`: what is past by then is warned of; null: no time is known.
  */
-export function checkDefinition(value: unknown, nowMs: number | null = null): CheckedDefinition {
+export function checkDefinition(
+  value: unknown,
+  nowMs: number | null = null,
+): Checked | { problems: Problem[] } {
   const unbounded = checkBounds(value);
   if (unbounded.length > 0) return { problems: unbounded };
   if (!isJsonObject(value)) {
@@ -42,10 +49,7 @@ export function checkDefinition(value: unknown, nowMs: number | null = null): Ch
 }
 
 /** As `checkDefinition`; throws the Refusal `invalid_definition` with every problem. */
-export function requireDefinition(
-  value: unknown,
-  nowMs: number | null = null,
-): { definition: Definition; warnings: Warning[] } {
+export function requireDefinition(value: unknown, nowMs: number | null = null): Checked {
   const checked = checkDefinition(value, nowMs);
   if ("problems" in checked) throw refuseDefinition(checked.problems);
   return checked;

@@ -13,7 +13,7 @@ import { Refusal, refuseDefinition, type Warning } from "../ground/refusal.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { clearProblem, clearProblemsOf, EVENTS_EXPIRING } from "../watch/problem.ts";
 import { settleMisfit } from "./catalog-edit.ts";
-import { requireDefinition, warnOwnHost } from "./definition.ts";
+import { type Checked, requireDefinition, warnOwnHost } from "./definition.ts";
 import type { Definition } from "./definition-shape.ts";
 import { refuseKeptElsewhere } from "./environment-secret.ts";
 import {
@@ -53,19 +53,24 @@ interface SaveOrigin {
   synced: boolean;
 }
 
-export interface NewRelay {
-  /** Checked here. */
-  definition: unknown;
+/** What is saved: a value that is checked here, or what was checked already, because checking many in one transaction holds the loop. */
+type Given = { definition: unknown } | { checked: Checked };
+
+function check(given: Given, nowMs: number): Checked {
+  return "checked" in given ? given.checked : requireDefinition(given.definition, nowMs);
+}
+
+export type NewRelay = Given & {
   /** A pasted secret or public key; null mints one where the scheme has one. */
   secret: string | null;
   /** A signing secret of one's own; null mints one where there is a call_url. */
   signingSecret: string | null;
   origin: SaveOrigin;
-}
+};
 
 /** A save that is done. Secrets that it made are in it and in no later answer; null: it made none. */
 interface Saved {
-  relay: RelayView;
+  row: RelayRow;
   receiverSecret: string | null;
   signingSecret: string | null;
   warnings: Warning[];
@@ -74,7 +79,12 @@ interface Saved {
 }
 
 /** The save as the API answers it. */
-export function viewSaved({ relay, receiverSecret, signingSecret, warnings, misfits }: Saved): SavedRelay {
+export async function viewSaved(
+  tx: Reader,
+  context: RelayContext,
+  { row, receiverSecret, signingSecret, warnings, misfits }: Saved,
+): Promise<SavedRelay> {
+  const relay = await showRelay(tx, context, row);
   return {
     relay,
     ...(relay.receiverUrl === undefined ? {} : { receiverUrl: relay.receiverUrl }),
@@ -90,7 +100,7 @@ export function viewSaved({ relay, receiverSecret, signingSecret, warnings, misf
  */
 export async function createRelay(tx: Writer, context: RelayContext, input: NewRelay): Promise<Saved> {
   const { environment, nowMs, sealer } = context;
-  const { definition, warnings } = requireDefinition(input.definition, nowMs);
+  const { definition, warnings } = check(input, nowMs);
   await refuseNameTaken(tx, context, definition.name);
   await refuseCapped(tx, context);
   const id = newId("rly", nowMs);
@@ -128,11 +138,11 @@ export async function updateRelay(
   tx: Writer,
   context: RelayContext,
   name: string,
-  input: { definition: unknown; version: number; origin: SaveOrigin },
+  input: Given & { version: number; origin: SaveOrigin },
 ): Promise<Saved> {
   const { environment, nowMs } = context;
   const before = await requireRelay(tx, environment.id, name);
-  const { definition, warnings } = requireDefinition(input.definition, nowMs);
+  const { definition, warnings } = check(input, nowMs);
   refuseOtherName(name, definition);
   requireRelayVersion(before, input.version);
   refuseOtherKind(context, before, definition);
@@ -184,7 +194,7 @@ async function finish(
   await auditRelay(tx, context, before === null ? "relay.created" : "relay.updated", before, after);
   await settleMisfit(tx, { environmentId, nowMs: context.nowMs }, definition);
   return {
-    relay: await showRelay(tx, context, after),
+    row: after,
     receiverSecret: made?.minted ?? null,
     signingSecret: signing?.shown ?? null,
     warnings: [...warnings, ...warnOwnHost(definition, context.baseUrl)],
@@ -223,7 +233,7 @@ function refuseOtherKind(context: RelayContext, before: RelayRow, after: Definit
   if (kind === after.trigger.kind) return;
   throw new Refusal(
     "trigger_kind_fixed",
-    `The relay ${before.name} was synced as a ${kind} and its trigger kind cannot change: rename the relay, or delete its file, prune it in development and sync again.`,
+    `The relay ${before.name} was synced as a ${kind} and its trigger kind cannot change: rename the relay; or take its file away, prune it in development with relay sync --prune, put the file back and sync again.`,
   );
 }
 

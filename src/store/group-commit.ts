@@ -251,6 +251,8 @@ export class GroupCommit {
     } catch (error) {
       // A full disk and its like make SQLite undo the whole transaction by itself: then nobody's work is kept.
       if (error instanceof StoreUnavailable || !this.#connection.inTransaction) throw error;
+      // It may have failed of what the attempt left behind.
+      if (writer.passedOver) return null;
       return { ok: false, error };
     } finally {
       writer.end();

@@ -48,6 +48,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 24, name: "relay-run", sql: relayRun },
   { number: 25, name: "event-row", sql: eventRow },
   { number: 26, name: "event-moved", sql: eventMoved, step: moveEvents },
+  { number: 27, name: "synced", sql: synced },
 ];
 
 /** The number of the newest migration this executable knows. */
@@ -162,3 +163,4 @@ import unknownCall from "../../migrations/0023-unknown-call.sql" with { type: "t
 import relayRun from "../../migrations/0024-relay-run.sql" with { type: "text" };
 import eventRow from "../../migrations/0025-event-row.sql" with { type: "text" };
 import eventMoved from "../../migrations/0026-event-moved.sql" with { type: "text" };
+import synced from "../../migrations/0027-synced.sql" with { type: "text" };

@@ -1,24 +1,19 @@
 /**
- * What files say, put into an environment: a relay by its definition, and the items of a catalog. What the catalog does not name is left
- * alone, because a collection holds records and a plan has subscribers; those are deleted in the dashboard. Nothing here reads a file.
+ * What files say, put into the environment of local development, each by itself: what is refused holds nothing else up. Nothing here reads a file.
  */
 
 import { type Actor, actorWords } from "../account/api-key.ts";
 import type { Environment } from "../account/environment.ts";
 import type { Clock } from "../ground/clock.ts";
 import { writeJson } from "../ground/json.ts";
-import { Refusal, type Warning } from "../ground/refusal.ts";
-import { findAccessSlug, putAccessSlug } from "../people/entitlement.ts";
-import { putCollection, viewCollection } from "../records/collection.ts";
+import { Refusal, tellWarnings, type Warning } from "../ground/refusal.ts";
 import type { Definition } from "../relay/definition-shape.ts";
 import { findRelay, type RelayContext } from "../relay/relay.ts";
 import { createRelay, deleteRelay, updateRelay } from "../relay/relay-save.ts";
-import { isSoldAs, type SoldThrough } from "../selling/catalog-item.ts";
-import { plans, savePlan } from "../selling/plan.ts";
-import { products, saveProduct } from "../selling/product.ts";
 import type { Store, Writer } from "../store/port.ts";
-import { type Change, writeAudit } from "../watch/audit.ts";
+import type { Change } from "../watch/audit.ts";
 import type { Catalog } from "./catalog-file.ts";
+import { type Item, isSame, itemWords, listLetGoes, listOffers, listStock } from "./catalog-item.ts";
 
 /** The environment that files are applied to, and by whom. */
 export interface ApplyDeps extends Omit<RelayContext, "nowMs"> {
@@ -94,127 +89,50 @@ export interface AppliedCatalog {
   refused: string[];
 }
 
-/** Applies one item; answers what was done, one sentence each. */
-type Step = (tx: Writer, change: Change) => Promise<string[]>;
-
-/**
- * Collections and access: what relays write to and grant. Applied before the relays; so is letting go of a relay that is gone, because a
- * relay is not saved while what it sells is bound to one that does not exist.
- */
+/** Collections and access, and letting go of relays that are gone; applied before the relays. */
 export function applyStock(deps: ApplyDeps, catalog: Catalog): Promise<AppliedCatalog> {
-  return applySteps(deps, [
-    ...catalog.collections.map((collection): [string, Step] => [
-      `collections.${collection.name}`,
-      async (tx, change) => {
-        const { environmentId, nowMs } = change;
-        const { before, after } = await putCollection(tx, environmentId, collection, nowMs);
-        if (before?.version === after.version) return [];
-        const done = before === null ? "created" : "changed";
-        await writeAudit(tx, {
-          ...change,
-          action: `collection.${done}`,
-          target: `collection:${after.name}`,
-          before: before === null ? null : viewCollection(before),
-          after: viewCollection(after),
-        });
-        return [`collection ${after.name} ${done}`];
-      },
-    ]),
-    ...catalog.access.map((entry): [string, Step] => [
-      `access.${entry.slug}`,
-      async (tx, change) => {
-        const { environmentId, nowMs } = change;
-        const { slug, title = slug } = entry;
-        const standing = await findAccessSlug(tx, environmentId, slug);
-        if (standing?.title === title) return [];
-        await putAccessSlug(tx, environmentId, entry, nowMs);
-        await writeAudit(tx, {
-          ...change,
-          action: "access.changed",
-          target: `access:${slug}`,
-          before: standing === null ? null : { slug, title: standing.title },
-          after: { slug, title },
-        });
-        return [`access:${slug} ${standing === null ? "created" : "changed"}`];
-      },
-    ]),
-    ...catalog.products.map(({ name, soldThrough }) =>
-      letGo("products", products, name, soldThrough, (tx, change, { title, key, credits }) =>
-        saveProduct(tx, change, name, { title, key, credits }),
-      ),
-    ),
-    ...catalog.plans.map(({ name, soldThrough }) =>
-      letGo("plans", plans, name, soldThrough, (tx, change, { title, isDefault }) =>
-        savePlan(tx, change, name, { title, default: isDefault }),
-      ),
-    ),
-  ]);
+  return applySteps(deps, [...listStock(catalog).map(stepOf), ...listLetGoes(catalog)]);
 }
 
-/** Saves an item without its relay where that is gone and the catalog sells the item another way. */
-function letGo<Row extends { soldThrough: SoldThrough | null }>(
-  section: string,
-  items: { find(tx: Writer, environmentId: number, name: string): Promise<Row | null> },
-  name: string,
-  wanted: unknown,
-  save: (tx: Writer, change: Change, standing: Row) => Promise<unknown>,
-): [string, Step] {
-  const step: Step = async (tx, change) => {
-    const standing = await items.find(tx, change.environmentId, name);
-    if (standing?.soldThrough?.kind !== "relay" || isSoldAs(standing.soldThrough, wanted)) return [];
-    if ((await findRelay(tx, change.environmentId, standing.soldThrough.relay)) === null)
-      await save(tx, change, standing);
-    return [];
-  };
-  return [`${section}.${name}`, step];
-}
-
-/** Products and plans, which may name a relay as the way they are sold. Applied after the relays. */
+/** Products and plans; applied after the relays. */
 export function applyOffers(deps: ApplyDeps, catalog: Catalog): Promise<AppliedCatalog> {
-  // The new default takes over before the old one is saved without it.
-  const inOrder = [...catalog.plans].sort(
-    (one, other) => Number(other.default === true) - Number(one.default === true),
-  );
-  return applySteps(deps, [
-    ...catalog.products.map((product): [string, Step] => [
-      `products.${product.name}`,
-      async (tx, change) => {
-        const { name, title = name, key = name, credits = 0, soldThrough } = product;
-        const standing = await products.find(tx, change.environmentId, name);
-        const same = standing?.title === title && standing.key === key && standing.credits === credits;
-        if (same && isSoldAs(standing.soldThrough, soldThrough)) return [];
-        const saved = await saveProduct(tx, change, name, { title, key, credits, soldThrough });
-        const warnings = saved.warnings.map(({ message }) => `product ${name}: warning: ${message}`);
-        return [`product ${name} ${saved.created ? "created" : "changed"}`, ...warnings];
-      },
-    ]),
-    ...inOrder.map((plan): [string, Step] => [
-      `plans.${plan.name}`,
-      async (tx, change) => {
-        const { name, title = name, soldThrough } = plan;
-        const standing = await plans.find(tx, change.environmentId, name);
-        const isDefault = plan.default ?? standing?.isDefault;
-        const same = standing?.title === title && standing.isDefault === isDefault;
-        if (same && isSoldAs(standing.soldThrough, soldThrough)) return [];
-        const { created } = await savePlan(tx, change, name, { title, default: isDefault, soldThrough });
-        return [`plan ${name} ${created ? "created" : "changed"}`];
-      },
-    ]),
-  ]);
+  return applySteps(deps, listOffers(catalog).map(stepOf));
+}
+
+/** Applies one item; answers what was done, one sentence each. */
+interface Step {
+  place: string;
+  run(tx: Writer, change: Change): Promise<string[]>;
+}
+
+function stepOf(item: Item): Step {
+  return {
+    place: item.place,
+    async run(tx, change) {
+      const standing = await item.find(tx, change.environmentId);
+      if (standing !== null && isSame(standing, item.want(standing))) return [];
+      const warnings = await item.save(tx, change);
+      const words = itemWords(item);
+      return [
+        `${words} ${standing === null ? "created" : "changed"}`,
+        ...tellWarnings(warnings).map((message) => `${words}: warning: ${message}`),
+      ];
+    },
+  };
 }
 
 /** All in one transaction, each undone alone when it is refused. */
 async function applySteps(
   { store, environment, actor, clock }: ApplyDeps,
-  steps: readonly [place: string, Step][],
+  steps: readonly Step[],
 ): Promise<AppliedCatalog> {
   if (steps.length === 0) return { done: [], refused: [] };
   const change = { environmentId: environment.id, by: actorWords(actor), nowMs: clock.now() };
   return await store.write("dashboard", async (tx) => {
     const outcome: AppliedCatalog = { done: [], refused: [] };
-    for (const [place, step] of steps) {
+    for (const { place, run } of steps) {
       try {
-        outcome.done.push(...(await tx.attempt(() => step(tx, change))));
+        outcome.done.push(...(await tx.attempt(() => run(tx, change))));
       } catch (error) {
         if (!(error instanceof Refusal)) throw error;
         outcome.refused.push(`${place}: ${error.message}`);

@@ -186,15 +186,25 @@ export async function readCatalogFile(path: string): Promise<CatalogFile> {
 /** As `readCatalogFile`, of a file that was read already. */
 export function checkCatalogFile(file: JsonFile): CatalogFile {
   if (!file.ok) return file;
-  const problems = [...refuseTwice(file.places), ...checkShape(catalogShape, file.value)];
-  const value = isJsonObject(file.value) ? file.value : {};
+  const checked = checkCatalog(file.value);
+  const problems = [...refuseTwice(file.places), ...("problems" in checked ? checked.problems : [])];
+  if (problems.length > 0 || "problems" in checked)
+    return { ok: false, problems: placeInFile(problems, file.places) };
+  return { ok: true, ...checked, places: file.places };
+}
+
+/** The catalog that a value says, with its warnings, or every problem. Never throws. */
+export function checkCatalog(
+  written: Json,
+): { catalog: Catalog; warnings: Warning[] } | { problems: Problem[] } {
+  const problems = checkShape(catalogShape, written);
+  const value = isJsonObject(written) ? written : {};
   const collections = readCollections(section(value, "collections"), problems);
   problems.push(...checkDefaults(section(value, "plans")), ...checkShared(value));
   if (problems.length === 0) problems.push(...checkItems(value));
-  if (problems.length > 0) return { ok: false, problems: placeInFile(problems, file.places) };
+  if (problems.length > 0) return { problems };
   const entries = (name: string) => Object.entries(section(value, name)) as [string, JsonObject][];
   return {
-    ok: true,
     catalog: {
       collections,
       access: entries("access").map(([slug, entry]) => ({ slug, ...entry })),
@@ -202,7 +212,6 @@ export function checkCatalogFile(file: JsonFile): CatalogFile {
       plans: entries("plans").map(([name, entry]) => ({ ...entry, name })),
     },
     warnings: warnOfKeys(value),
-    places: file.places,
   };
 }
 

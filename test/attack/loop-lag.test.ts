@@ -65,6 +65,24 @@ const manyTemplates = inJson(`{{event.a.b}} ${"x".repeat(80)}`);
 const manyProblems = inJson("{{evnt.a.b | upper}}");
 const nearNames = definition([Object.fromEntries(Array.from({ length: 2_400 }, (_, at) => [`collectio${at}`, 1]))]);
 
+const named = (name: string, value: object) => ({ ...value, name });
+const NOTES_FIELDS = Object.fromEntries(Array.from({ length: 100 }, (_, at) => [`field${at}`, { type: "text" }]));
+/** As many changes as a minute takes: large relays, small ones, and a catalog that every relay is to be looked at for. */
+const SYNCED = [
+  { relays: Array.from({ length: 4 }, (_, at) => named(`large${at}`, manyTemplates)) },
+  {
+    relays: Array.from({ length: 30 }, (_, at) => named(`small${at}`, definition([{ type: "call_url", url: "https://example.com/x" }]))),
+    prune: true,
+  },
+  {
+    relays: Array.from({ length: 10 }, (_, at) => named(`some${at}`, definition([{ type: "grant_access", entitlement: `access:s${at}` }]))),
+    catalog: {
+      collections: Object.fromEntries(Array.from({ length: 10 }, (_, at) => [`made${at}`, { kind: "shared", fields: NOTES_FIELDS }])),
+      products: Object.fromEntries(Array.from({ length: 10 }, (_, at) => [`made-${at}`, { title: "x".repeat(190) }])),
+    },
+  },
+];
+
 const get =
   (path: string): Worst =>
   () => [path];
@@ -122,6 +140,9 @@ const WORST: Record<string, Worst> = {
     { definition: manyProblems },
     { definition: nearNames },
   ),
+  "POST {E}/sync/plan": send("POST", `${E}/sync/plan`, ...SYNCED, no(400, { relays: Array.from({ length: 4 }, () => manyProblems) })),
+  // The same work as a plan's, once: a plan is carried out and undone.
+  "POST {E}/sync/apply": refused(409, "POST", `${E}/sync/apply`, ...SYNCED.map((files) => ({ ...files, plan: "pln_other" }))),
   "GET {E}/relays/:name": get(`${E}/relays/busy0`),
   "PUT {E}/relays/:name": send("PUT", `${E}/relays/busy0`, {
     definition: { ...manyTemplates, name: "busy0" },

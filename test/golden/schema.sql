@@ -869,6 +869,14 @@ CREATE INDEX subscription_by_person ON subscription (person_id, id);
 
 CREATE INDEX subscription_by_plan ON subscription (environment_id, plan) WHERE status = 'active';
 
+CREATE TABLE synced (
+  environment_id INTEGER NOT NULL REFERENCES environment (id),
+  target TEXT NOT NULL,
+  content TEXT NOT NULL,
+  synced_at INTEGER NOT NULL,
+  PRIMARY KEY (environment_id, target)
+) STRICT, WITHOUT ROWID;
+
 CREATE TABLE unknown_call (
   environment_id INTEGER NOT NULL,
   name TEXT NOT NULL,

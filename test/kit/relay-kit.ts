@@ -61,14 +61,13 @@ export function makeRelayKit({ store, clock, environment }: Pick<FreshStore, "st
     async create(definition, input = {}, name = "development") {
       const here = await context(name);
       const origin = { kind: "dashboard", synced: false } as const;
-      return viewSaved(
-        await store.write("dashboard", (tx) => createRelay(tx, here, { secret: null, signingSecret: null, origin, ...input, definition })),
-      );
+      const wanted = { secret: null, signingSecret: null, origin, ...input, definition };
+      return await store.write("dashboard", async (tx) => viewSaved(tx, here, await createRelay(tx, here, wanted)));
     },
     async update(name, definition, version, synced = false) {
       const here = await context();
       const origin = { kind: synced ? "file" : "dashboard", synced } as const;
-      return viewSaved(await store.write("dashboard", (tx) => updateRelay(tx, here, name, { definition, version, origin })));
+      return await store.write("dashboard", async (tx) => viewSaved(tx, here, await updateRelay(tx, here, name, { definition, version, origin })));
     },
     async rotate(name, value, environmentName = "development") {
       const here = await context(environmentName);

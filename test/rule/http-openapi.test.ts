@@ -73,6 +73,7 @@ test("the routes that the interface promises are there", () => {
     ...["GET", "POST"].map((method) => `${method} ${E}/relays`),
     ...["GET", "PUT", "DELETE"].map((method) => `${method} ${E}/relays/:name`),
     ...["pause", "resume"].map((verb) => `POST ${E}/relays/:name/${verb}`),
+    ...["plan", "apply"].map((verb) => `POST ${E}/sync/${verb}`),
     ...["secret", "signing-secret"].map((secret) => `PUT ${E}/relays/:name/${secret}`),
     `POST ${E}/relays/validate`,
     `GET ${E}/events`,

@@ -174,7 +174,7 @@ describe("saving a definition", () => {
     const saved = await store.write("dashboard", (tx) =>
       updateRelay(tx, here, "local-one", { definition: receiver("local-one"), version: 1, origin }),
     );
-    expect(saved.relay.trigger).toBe("receiver");
+    expect(saved.row.definition.trigger.kind).toBe("receiver");
   });
 
   test("keeps a schedule's clock unless its trigger changes", async () => {

@@ -110,6 +110,20 @@ describe("a write", () => {
     expect(await store.read(listApps)).toEqual(["a", "d"]);
   });
 
+  test("that goes on after a failed attempt never meets what the attempt left behind", async () => {
+    const tried = store.write("app", async (tx) => {
+      await tx
+        .attempt(async () => {
+          await addApp("a")(tx);
+          throw new Error("undo a");
+        })
+        .catch(() => undefined);
+      await addApp("a")(tx);
+    });
+    await tried;
+    expect(await store.read(listApps)).toEqual(["a"]);
+  });
+
   test("that awaits anything but its transaction is refused and undone, and later writes go on", async () => {
     const strays: Error[] = [];
     const somethingElse = Promise.withResolvers<void>();

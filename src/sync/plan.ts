@@ -1,0 +1,184 @@
+/**
+ * What a set of files would change in an environment, thing by thing, and the plan's name: a hash of both sides, so that what is applied is
+ * exactly what was read. It reads; what a save refuses is the save's to say (carry.ts).
+ */
+import { type Static, Type } from "typebox";
+import { type Json, type JsonObject, writeCanonicalJson } from "../ground/json.ts";
+import { listDifferences } from "../ground/json-diff.ts";
+import { oneOf, orNull, warningView } from "../ground/schema.ts";
+import type { Checked } from "../relay/definition.ts";
+import type { Definition } from "../relay/definition-shape.ts";
+import { findRelay, RELAY, relayTarget } from "../relay/relay.ts";
+import type { Reader } from "../store/port.ts";
+import type { Catalog } from "./catalog-file.ts";
+import { type Item, isSame, listOffers, listStock } from "./catalog-item.ts";
+import { isAsBrought } from "./synced.ts";
+
+/** Files as one set, each checked by itself. */
+export interface Files {
+  relays: readonly Checked[];
+  /** null: there is no catalog file. */
+  catalog: Catalog | null;
+  /** Whether relays that a sync brought are deleted where their file is gone. */
+  prune: boolean;
+}
+
+const KINDS = ["relay", "collection", "access", "product", "plan"] as const;
+const STATES = ["created", "changed", "unchanged", "edited", "only_there", "deleted"] as const;
+
+const refusalView = Type.Object({ code: Type.String(), message: Type.String() });
+
+const entryView = Type.Object({
+  kind: oneOf(KINDS),
+  name: Type.String(),
+  state: Type.Unsafe<State>({
+    ...oneOf(STATES),
+    description:
+      "edited: it differs and is not as the last sync brought it, so it is replaced only where that is asked for; only_there: a relay without a file, which is kept",
+  }),
+  diff: Type.Array(
+    Type.Object({
+      field: Type.String(),
+      before: Type.Optional(Type.Unknown()),
+      after: Type.Optional(Type.Unknown()),
+    }),
+  ),
+  warnings: Type.Array(warningView),
+  refusal: orNull(refusalView),
+});
+type EntryView = Static<typeof entryView>;
+type State = (typeof STATES)[number];
+
+const planned = {
+  plan: Type.String({ description: "the plan's name: of both sides as they were read" }),
+  changes: Type.Integer({ description: "things that are created, changed or deleted" }),
+  entries: Type.Array(entryView),
+  warnings: Type.Array(warningView),
+};
+
+export const planView = Type.Object({
+  ...planned,
+  refusal: orNull(refusalView),
+});
+
+export const appliedView = Type.Object({
+  ...planned,
+  secrets: Type.Array(
+    Type.Object({
+      relay: Type.String(),
+      receiverSecret: Type.Optional(Type.String()),
+      signingSecret: Type.Optional(Type.String()),
+    }),
+  ),
+});
+
+/** What was carried, or would be. `warnings`: of relays that no file names, which the catalog's changes broke. */
+export type Carried = Static<typeof appliedView>;
+
+/** One thing of either side. */
+export interface Entry {
+  kind: (typeof KINDS)[number];
+  name: string;
+  state: State;
+  /** What stands, and what the files make of it, as a file says it; null: nothing. */
+  before: Json;
+  after: Json;
+  /** The version of a relay that stands. */
+  version: number | null;
+}
+
+export interface Plan {
+  /** Names both sides and what would be done: another side, another name. */
+  id: string;
+  entries: Entry[];
+}
+
+/** What stands for the thing in `synced` and in audit rows: `relay:checkout`. */
+export function entryTarget({ kind, name }: Pick<Entry, "kind" | "name">): string {
+  return kind === "relay" ? relayTarget(name) : `${kind}:${name}`;
+}
+
+/** Whether applying the plan does anything about it. */
+export function isChange({ state }: Pick<Entry, "state">, replacesEdited: boolean): boolean {
+  return (
+    state === "created" ||
+    state === "changed" ||
+    state === "deleted" ||
+    (replacesEdited && state === "edited")
+  );
+}
+
+export async function readPlan(tx: Reader, environmentId: number, files: Files): Promise<Plan> {
+  const { catalog, relays, prune } = files;
+  const entries: Entry[] = [];
+  for (const { definition } of relays) entries.push(await readRelayEntry(tx, environmentId, definition));
+  entries.push(...(await readOthers(tx, environmentId, files)));
+  for (const item of catalog === null ? [] : [...listStock(catalog), ...listOffers(catalog)]) {
+    entries.push(await readItemEntry(tx, environmentId, item));
+  }
+  const sides = { environmentId, prune, entries } as unknown as Json;
+  const id = new Bun.CryptoHasher("sha256").update(writeCanonicalJson(sides)).digest("hex");
+  return { id: `pln_${id.slice(0, 40)}`, entries };
+}
+
+async function readRelayEntry(tx: Reader, environmentId: number, definition: Definition): Promise<Entry> {
+  const { name } = definition;
+  const row = await findRelay(tx, environmentId, name);
+  const before = row === null ? null : (row.definition as unknown as JsonObject);
+  const after = definition as unknown as JsonObject;
+  const state = await stateOf(tx, environmentId, relayTarget(name), before, after);
+  return { kind: "relay", name, state, before, after, version: row?.version ?? null };
+}
+
+async function readItemEntry(tx: Reader, environmentId: number, item: Item): Promise<Entry> {
+  const { kind, name } = item;
+  const before = await item.find(tx, environmentId);
+  const after = item.want(before);
+  const state = await stateOf(tx, environmentId, entryTarget(item), before, after);
+  return { kind, name, state, before, after, version: null };
+}
+
+async function stateOf(
+  tx: Reader,
+  environmentId: number,
+  target: string,
+  before: Json,
+  after: Json,
+): Promise<State> {
+  if (before === null) return "created";
+  if (isSame(before, after)) return "unchanged";
+  return (await isAsBrought(tx, environmentId, target, before)) ? "changed" : "edited";
+}
+
+const OTHERS = RELAY.pick("name", "version", "syncedAt");
+
+/** Relays without a file. One that a sync brought and nobody edited since may be pruned; all others stay. */
+async function readOthers(tx: Reader, environmentId: number, { relays, prune }: Files): Promise<Entry[]> {
+  const named = new Set(relays.map(({ definition }) => definition.name));
+  const rows = await OTHERS.all(tx, "WHERE environment_id = $environmentId ORDER BY name", { environmentId });
+  const entries: Entry[] = [];
+  for (const { name, version, syncedAt } of rows) {
+    if (named.has(name)) continue;
+    const goes = prune && syncedAt !== null && (await standsAsBrought(tx, environmentId, name));
+    const state = goes ? "deleted" : "only_there";
+    entries.push({ kind: "relay", name, state, before: null, after: null, version });
+  }
+  return entries;
+}
+
+async function standsAsBrought(tx: Reader, environmentId: number, name: string): Promise<boolean> {
+  const row = await findRelay(tx, environmentId, name);
+  if (row === null) return false;
+  return await isAsBrought(tx, environmentId, relayTarget(name), row.definition as unknown as JsonObject);
+}
+
+/** The entry as it is shown; what is made new shows no difference, because its file says it all. */
+export function viewEntry(
+  entry: Entry,
+  warnings: EntryView["warnings"],
+  refusal: EntryView["refusal"],
+): EntryView {
+  const { kind, name, state, before, after } = entry;
+  const differs = state === "changed" || state === "edited";
+  return { kind, name, state, diff: differs ? listDifferences(before, after) : [], warnings, refusal };
+}

@@ -1,0 +1,44 @@
+/** What the last sync brought of each relay and item of the catalog: where something else stands now, somebody edited it since. */
+import type { Json } from "../ground/json.ts";
+import { writeJson } from "../ground/json.ts";
+import type { Reader, Writer } from "../store/port.ts";
+import { defineTable, integer, text } from "../store/table.ts";
+
+const SYNCED = defineTable({
+  name: "synced",
+  key: ["environmentId", "target"],
+  columns: {
+    environmentId: integer(),
+    target: text(),
+    /** JSON, as the files say it. */
+    content: text(),
+    syncedAt: integer(),
+  },
+});
+
+/** Whether this is what the last sync brought; never where none brought anything. */
+export async function isAsBrought(
+  tx: Reader,
+  environmentId: number,
+  target: string,
+  content: Json,
+): Promise<boolean> {
+  const row = await SYNCED.find(tx, { environmentId, target });
+  return row !== null && row.content === writeJson(content);
+}
+
+/** Remembers what a sync brought, or found there as it would have brought it. */
+export async function rememberBrought(
+  tx: Writer,
+  environmentId: number,
+  target: string,
+  content: Json,
+  nowMs: number,
+): Promise<void> {
+  await SYNCED.delete(tx, { environmentId, target });
+  await SYNCED.insert(tx, { environmentId, target, content: writeJson(content), syncedAt: nowMs });
+}
+
+export async function forgetBrought(tx: Writer, environmentId: number, target: string): Promise<void> {
+  await SYNCED.delete(tx, { environmentId, target });
+}

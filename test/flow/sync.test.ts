@@ -1,0 +1,257 @@
+/** Sync over the API: what a plan tells, and that exactly that is carried out in one transaction, or nothing. */
+import { describe, expect, test } from "bun:test";
+import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
+import { type ApiServer, changesBetween, startApi } from "../kit/api-server.ts";
+
+const receiver = (name: string, more: object = {}, actions: object[] = [{ type: "write_record", collection: "notes", data: { text: "x" } }]) => ({
+  name,
+  trigger: { kind: "receiver", verify: { scheme: "hooks" }, map: { event_id: "id", person_id: "user" }, ...more },
+  actions,
+});
+const schedule = (name: string) => ({
+  name,
+  trigger: { kind: "schedule", every: "1d" },
+  actions: [{ type: "write_record", collection: "notes", data: { text: "x" } }],
+});
+const NOTES = { collections: { notes: { kind: "shared", fields: { text: { type: "text" } } } } };
+
+interface Sent {
+  relays: unknown[];
+  catalog?: unknown;
+  prune?: boolean;
+  replaceEdited?: boolean;
+  plan?: string;
+}
+
+const plan = (api: ApiServer, body: Sent) => api.call(`${api.E}/sync/plan`, { method: "POST", key: api.keys.dev, body });
+const apply = (api: ApiServer, body: Sent) => api.call(`${api.E}/sync/apply`, { method: "POST", key: api.keys.dev, body });
+
+/** Plans and applies; the answer of the apply. */
+async function sync(api: ApiServer, body: Sent) {
+  const planned = await plan(api, body);
+  expect(planned.status).toBe(200);
+  return await apply(api, { ...body, plan: planned.json.plan });
+}
+
+/** `created relay:checkout`, in the plan's order. */
+function states(json: { entries: { kind: string; name: string; state: string }[] }): string[] {
+  return json.entries.map(({ kind, name, state }) => `${state} ${kind}:${name}`);
+}
+
+const edit = async (api: ApiServer, definition: { name: string }) => {
+  const { json } = await api.call(`${api.E}/relays/${definition.name}`, { key: api.keys.dev });
+  const body = { definition, version: json.relay.version };
+  const saved = await api.call(`${api.E}/relays/${definition.name}`, { method: "PUT", session: true, body });
+  expect(saved.status).toBe(200);
+};
+const make = async (api: ApiServer, definition: unknown) => {
+  const made = await api.call(`${api.E}/relays`, { method: "POST", session: true, body: { definition } });
+  expect(made.status).toBe(201);
+};
+
+describe("a plan", () => {
+  test("tells what is created, changed, unchanged, edited and only there, and changes nothing", async () => {
+    await using api = await startApi();
+    const files = { relays: ["one", "two", "three"].map((name) => receiver(name)), catalog: NOTES };
+    expect((await sync(api, files)).json.changes).toBe(4);
+    await edit(api, receiver("three", { when: { event_id: "a" } }));
+    await make(api, receiver("by-hand"));
+    const before = await api.snapshot();
+    const next = {
+      relays: [
+        receiver("one"),
+        receiver("two", {}, [{ type: "write_record", collection: "notes", data: { text: "y" } }]),
+        receiver("three"),
+        receiver("four"),
+      ],
+      catalog: { ...NOTES, access: { beta: {} } },
+    };
+    const { json } = await plan(api, next);
+    expect(states(json)).toEqual([
+      "unchanged relay:one",
+      "changed relay:two",
+      "edited relay:three",
+      "created relay:four",
+      "only_there relay:by-hand",
+      "unchanged collection:notes",
+      "created access:beta",
+    ]);
+    expect(json.changes).toBe(3);
+    expect(json.entries[1].diff).toEqual([{ field: "actions.0.data.text", before: "x", after: "y" }]);
+    expect(json.entries[2].diff).toEqual([{ field: "trigger.when", before: { event_id: "a" } }]);
+    expect(changesBetween(before, await api.snapshot())).toEqual({});
+    expect((await plan(api, next)).json.plan).toBe(json.plan);
+  });
+
+  test("tells of each save what would be refused or warned of, the set judged as one", async () => {
+    await using api = await startApi();
+    await sync(api, { relays: [receiver("kind")], catalog: NOTES });
+    const sells = [{ type: "fulfil_product", product: "book" }];
+    const { json } = await plan(api, {
+      relays: [schedule("kind"), receiver("sells", {}, sells), receiver("lost", {}, [{ type: "grant_access", entitlement: "access:nowhere" }])],
+      catalog: { ...NOTES, products: { book: { soldThrough: { kind: "relay", relay: "sells" } } } },
+    });
+    const [kind, sold, lost] = json.entries;
+    expect(kind.refusal.code).toBe("trigger_kind_fixed");
+    expect(kind.refusal.message).toMatch(/rename the relay.*relay sync --prune/);
+    expect([sold.refusal, sold.warnings.map(({ code }: { code: string }) => code)]).toEqual([null, []]);
+    expect(lost.warnings.map(({ code, field }: Record<string, string>) => [code, field])).toEqual([["reference_missing", "actions.0.entitlement"]]);
+  });
+
+  test("is refused with every problem of every file", async () => {
+    await using api = await startApi();
+    const { status, json } = await plan(api, {
+      relays: [{ ...receiver("one"), extra: 1 }, receiver("two"), receiver("two")],
+      catalog: { plans: { free: { titel: "x" } } },
+    });
+    expect([status, json.code]).toEqual([400, "invalid_definition"]);
+    expect(json.problems.map(({ field }: { field: string }) => field)).toEqual(["relays.one.extra", "relays.two", "catalog.plans.free.titel"]);
+  });
+
+  for (const [name, environment] of [["production", "live"]] as const) {
+    test(`is not made of ${name}`, async () => {
+      await using api = await startApi();
+      for (const path of ["plan", "apply"]) {
+        const body = { relays: [], ...(path === "apply" ? { plan: "pln_x" } : {}) };
+        const reply = await api.call(`/api/apps/shop/${name}/sync/${path}`, { method: "POST", key: api.keys[environment], body });
+        expect([reply.status, reply.json.code]).toEqual([403, "forbidden"]);
+        expect(reply.json.message).toStartWith("Production takes no sync by key");
+      }
+    });
+  }
+});
+
+describe("an apply", () => {
+  test("carries all of it in one transaction, shows the secrets made once, and stands as from file", async () => {
+    await using api = await startApi();
+    const calls = [{ type: "call_url", url: "https://example.com/notice" }];
+    const done = await sync(api, { relays: [receiver("one"), receiver("two", {}, calls)], catalog: NOTES });
+    expect(done.status).toBe(200);
+    const made = done.json.secrets.map((one: Record<string, string>) => [one.relay, ...Object.keys(one).slice(1)]);
+    expect(made).toEqual([
+      ["one", "receiverSecret"],
+      ["two", "receiverSecret", "signingSecret"],
+    ]);
+    const { json } = await api.call(`${api.E}/relays/one`, { key: api.keys.dev });
+    expect([json.relay.origin.kind, json.relay.secret.kind]).toEqual(["file", "minted"]);
+    const audit = await api.call(`${api.E}/audit`, { key: api.keys.dev });
+    expect(audit.json.items.map(({ action }: { action: string }) => action).sort()).toEqual(["collection.created", "relay.created", "relay.created"]);
+    expect((await plan(api, { relays: [receiver("one"), receiver("two", {}, calls)], catalog: NOTES })).json.changes).toBe(0);
+  });
+
+  for (const [moved, move] of [
+    ["a relay of the set was edited", (api: ApiServer) => edit(api, receiver("one", { when: { event_id: "a" } }))],
+    [
+      "a relay of the set was edited and put back",
+      async (api: ApiServer) => {
+        await edit(api, receiver("one", { when: { event_id: "a" } }));
+        await edit(api, receiver("one"));
+      },
+    ],
+    ["a relay was made in the dashboard", (api: ApiServer) => make(api, receiver("new"))],
+    [
+      "an item of the catalog was edited",
+      (api: ApiServer) => api.call(`${api.E}/access/beta`, { method: "PUT", session: true, body: { title: "Other" } }),
+    ],
+  ] as const) {
+    test(`is a version conflict, and nothing is applied, where ${moved} since the plan`, async () => {
+      await using api = await startApi();
+      await sync(api, { relays: [receiver("one")], catalog: { access: { beta: {} } } });
+      const files = { relays: [receiver("one"), receiver("two")], catalog: { access: { beta: {} } } };
+      const planned = await plan(api, files);
+      await move(api);
+      const before = await api.snapshot();
+      const reply = await apply(api, { ...files, plan: planned.json.plan });
+      expect([reply.status, reply.json.code]).toEqual([409, "version_conflict"]);
+      expect(changesBetween(before, await api.snapshot())).toEqual({});
+    });
+  }
+
+  test("is a version conflict where the files moved since the plan", async () => {
+    await using api = await startApi();
+    const planned = await plan(api, { relays: [receiver("one")] });
+    const reply = await apply(api, { relays: [receiver("one", { when: { event_id: "a" } })], plan: planned.json.plan });
+    expect([reply.status, reply.json.code]).toEqual([409, "version_conflict"]);
+  });
+
+  test("applies nothing where one save is refused", async () => {
+    await using api = await startApi();
+    await sync(api, { relays: [receiver("kind")] });
+    const files = { relays: [receiver("first"), schedule("kind")], catalog: NOTES };
+    const planned = await plan(api, files);
+    const before = await api.snapshot();
+    const reply = await apply(api, { ...files, plan: planned.json.plan });
+    expect([reply.status, reply.json.code]).toEqual([409, "trigger_kind_fixed"]);
+    expect(reply.json.message).toStartWith("relay kind: ");
+    expect(changesBetween(before, await api.snapshot())).toEqual({});
+  });
+
+  test("keeps what was edited in the dashboard unless it is asked to replace it", async () => {
+    await using api = await startApi();
+    const files = { relays: [receiver("one")], catalog: NOTES };
+    await sync(api, files);
+    const edited = receiver("one", { when: { event_id: "a" } });
+    await edit(api, edited);
+    await sync(api, { ...files, relays: [...files.relays, receiver("two")] });
+    const read = async () => (await api.call(`${api.E}/relays/one`, { key: api.keys.dev })).json.relay;
+    expect((await read()).definition).toEqual(edited);
+    const done = await sync(api, { ...files, replaceEdited: true });
+    expect(done.json.changes).toBe(1);
+    const after = await read();
+    expect([after.definition, after.origin.kind]).toEqual([receiver("one"), "file"]);
+  });
+
+  test("never deletes; with prune, what a sync brought and nobody edited, and nothing else", async () => {
+    await using api = await startApi();
+    await sync(api, { relays: ["gone", "touched", "stays"].map((name) => receiver(name)), catalog: NOTES });
+    await edit(api, receiver("touched", { when: { event_id: "a" } }));
+    await make(api, receiver("by-hand"));
+    const files = { relays: [receiver("stays")] };
+    expect((await sync(api, files)).json.changes).toBe(0);
+    const pruned = await sync(api, { ...files, prune: true, replaceEdited: true });
+    expect(states(pruned.json)).toEqual(["unchanged relay:stays", "only_there relay:by-hand", "deleted relay:gone", "only_there relay:touched"]);
+    const left = await api.call(`${api.E}/relays`, { key: api.keys.dev });
+    expect(left.json.items.map(({ name }: { name: string }) => name).sort()).toEqual(["by-hand", "stays", "touched"]);
+    expect((await api.call(`${api.E}/collections`, { key: api.keys.dev })).json.items.length).toBe(1);
+    // The way out of a fixed trigger kind.
+    expect((await sync(api, { relays: [schedule("gone")] })).status).toBe(200);
+  });
+
+  test("takes 30 changes a minute, all of a plan or none, and a failed one takes none", async () => {
+    await using api = await startApi({ limits: { ...DEFAULT_LIMITS, relaysPerEnvironment: 100 } });
+    const relays = (count: number) => Array.from({ length: count }, (_, at) => receiver(`relay${at}`));
+    const tooMany = await plan(api, { relays: relays(31) });
+    expect(tooMany.json.refusal.code).toBe("sync_capped");
+    expect(tooMany.json.refusal.message).toContain("RELAY_LIMIT_SYNC_CHANGES_PER_MINUTE");
+    expect((await sync(api, { relays: relays(31) })).json.code).toBe("sync_capped");
+    expect((await sync(api, { relays: relays(20) })).status).toBe(200);
+    const capped = await sync(api, { relays: relays(31) });
+    expect([capped.status, capped.json.code]).toEqual([429, "sync_capped"]);
+    expect(capped.json.message).toContain("10 are left");
+    expect((await apply(api, { relays: relays(25), plan: "pln_other" })).json.code).toBe("version_conflict");
+    expect((await sync(api, { relays: relays(30) })).status).toBe(200);
+    expect((await sync(api, { relays: [receiver("relay0", { when: { event_id: "a" } })] })).status).toBe(429);
+    await api.clock.advance(60_000);
+    expect((await sync(api, { relays: relays(31) })).status).toBe(200);
+  });
+
+  test("saves relays in whatever order the set needs, and counts a pruned one's place as free", async () => {
+    await using api = await startApi({ limits: { ...DEFAULT_LIMITS, relaysPerEnvironment: 2 } });
+    const catalog = { products: { book: { soldThrough: { kind: "relay", relay: "zeta" } } } };
+    const sells = [{ type: "fulfil_product", product: "book" }];
+    await sync(api, { relays: [receiver("zeta", {}, sells)], catalog });
+    await api.call(`${api.E}/relays/zeta`, { method: "DELETE", session: true });
+    const done = await sync(api, { relays: [receiver("alpha", {}, sells), receiver("zeta", {}, sells)], catalog });
+    expect([done.status, done.json.changes]).toEqual([200, 2]);
+    const renamed = await sync(api, { relays: [receiver("alpha", {}, sells), receiver("other")], catalog: {}, prune: true });
+    expect([renamed.status, renamed.json.changes]).toEqual([200, 2]);
+  });
+
+  test("tells what the catalog's change breaks of a relay that no file names", async () => {
+    await using api = await startApi();
+    await sync(api, { relays: [], catalog: NOTES });
+    await make(api, receiver("by-hand"));
+    const done = await sync(api, { relays: [], catalog: { collections: { notes: { kind: "shared", fields: { title: { type: "text" } } } } } });
+    expect(done.json.warnings.map(({ field }: { field: string }) => field)).toEqual(["relays.by-hand.actions.0.data.text"]);
+  });
+});
