@@ -50,7 +50,7 @@ const FIRST_NOBODY: Threshold = { count: 1, ms: DAY_MS };
 /** Failures that waiting cannot mend; the owner is told of the first one, by an alert of its own. */
 export const HOPELESS: ReadonlySet<string> = new Set(["ref_unresolved", "sender_domain_required"]);
 
-interface KeptRun {
+export interface KeptRun {
   since: number;
   at: number;
   count: number;

@@ -17,11 +17,13 @@ import {
   isProblem,
   isRunCode,
   type Kept,
+  type KeptRun,
   type RunCode,
   THRESHOLDS,
   tellRun,
 } from "./fruitless-rule.ts";
 import type { ReceiverHealth } from "./health.ts";
+import { isOver, listOver } from "./over.ts";
 
 /** So long without another refusal, and a cap's time is over. */
 const CAPPED_OVER_MS = HOUR_MS;
@@ -80,14 +82,17 @@ export class FruitlessRuns {
   async start(): Promise<void> {
     const { store, clock } = this.#deps;
     this.#startedMs = clock.monotonicMs();
+    const over = await store.read(listOver);
     const ago = (ms: number) => this.#startedMs - Math.max(0, clock.now() - ms);
     for (const { id, fruitless } of await store.read((tx) =>
       FRUITLESS.all(tx, "WHERE fruitless IS NOT NULL"),
     )) {
       if (fruitless === null || this.#kept.has(id)) continue;
       this.#kept.set(id, fruitless);
-      for (const [code, run] of Object.entries(fruitless.runs))
-        this.#seen.set(`${code} ${id}`, { sinceMs: ago(run.since), atMs: ago(run.at), why: null });
+      for (const [code, run] of Object.entries(fruitless.runs) as [RunCode, KeptRun][]) {
+        if (isOver(over, id, code, run.since)) this.#countAnew(id, code);
+        else this.#seen.set(`${code} ${id}`, { sinceMs: ago(run.since), atMs: ago(run.at), why: null });
+      }
     }
   }
 
@@ -163,12 +168,16 @@ export class FruitlessRuns {
 
   /** A person said that a problem is seen to: its run is counted anew. */
   forget(relay: LiveRelay, code: HealthCode): void {
-    const kept = this.#kept.get(relay.id);
+    if (isRunCode(code)) this.#countAnew(relay.id, code);
+  }
+
+  #countAnew(relayId: string, code: RunCode): void {
+    const kept = this.#kept.get(relayId);
     if (code === "relay_ignoring" && kept !== undefined) {
       kept.matched = true;
       kept.usual = Math.max(kept.usual, kept.runs.relay_ignoring?.count ?? 0);
     }
-    if (isRunCode(code)) this.#drop(relay.id, code);
+    this.#drop(relayId, code);
   }
 
   /** A relay of this version. */

@@ -14,6 +14,7 @@ import { defineTable, integer, orNull, type RowOf, text } from "../store/table.t
 import { raiseAlert } from "../watch/alert.ts";
 import { clearProblem, type ProblemKey, raiseProblem, standingProblems } from "../watch/problem.ts";
 import { CODES, type HealthCode, RECEIVER_CODES, tellRefusing } from "./fruitless-rule.ts";
+import { isOver, listOver } from "./over.ts";
 
 /** How long every call must have been refused, and how many calls, to be a problem. */
 const MIN_RUN_MS = 15 * 60_000;
@@ -87,8 +88,11 @@ export class ReceiverHealth {
   /** Reads what an earlier process saw; of a receiver that was called meanwhile, what is seen now counts. */
   async start(): Promise<void> {
     const [nowMs, monotonicMs] = [this.#deps.clock.now(), this.#deps.clock.monotonicMs()];
+    const over = await this.#deps.store.read(listOver);
     for (const row of await this.#deps.store.read((tx) => RECEIVER_HEALTH.all(tx, ""))) {
       if (this.#health.has(row.id)) continue;
+      if (row.refusedSince !== null && isOver(over, row.id, "relay_refusing", row.refusedSince))
+        Object.assign(row, { refusedSince: null, refusedCount: 0 });
       const on = (wallMs: number | null) => monotonicMs - Math.max(0, nowMs - (wallMs ?? nowMs));
       this.#health.set(row.id, {
         row,

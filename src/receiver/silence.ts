@@ -7,14 +7,13 @@ import { type Clock, ClockWatch, Loop, toIso } from "../ground/clock.ts";
 import { DAY_MS, HOUR_MS } from "../ground/limit.ts";
 import type { Log } from "../ground/log.ts";
 import type { LiveRelay, LiveRelays } from "../relay/live-relay.ts";
-import { relayTarget } from "../relay/relay.ts";
 import { findLastEventAt } from "../relay/relay-view.ts";
 import { type Reader, type Store, StoreUnavailable } from "../store/port.ts";
 import { firstSeqSince } from "../store/time-order.ts";
-import { wasClearedSince } from "../watch/problem.ts";
 import type { FruitlessRuns } from "./fruitless.ts";
 import type { HealthCode } from "./fruitless-rule.ts";
 import type { ReceiverHealth } from "./health.ts";
+import { isOver, listOver } from "./over.ts";
 
 const LOOK_EVERY_MS = 5 * 60_000;
 /** After the start nothing counts as silent yet: what was sent while nothing ran is sent again by then. */
@@ -139,9 +138,8 @@ interface Rhythm {
 
 /** null also where this very silence was told and somebody resolved it by hand: nothing else ends one but an event. */
 async function learnUnlessSeenTo(tx: Reader, relay: LiveRelay, lastAtMs: number): Promise<Rhythm | null> {
-  const { environmentId, name } = relay;
-  const problem = { environmentId, code: "relay_silent", target: relayTarget(name) };
-  return (await wasClearedSince(tx, problem, lastAtMs)) ? null : await learnRhythm(tx, relay, lastAtMs);
+  const over = isOver(await listOver(tx), relay.id, "relay_silent", lastAtMs);
+  return over ? null : await learnRhythm(tx, relay, lastAtMs);
 }
 
 /** The rhythm of the relay's events up to `lastAtMs`; null while there are too few since it was made. */

@@ -26,7 +26,7 @@ interface Followed<Result> {
   warnings: Warning[];
 }
 
-/** Does the change of what is called `name` (`access:<slug>` of a slug; null: of many), and follows what it does to relays. */
+/** Does the change of what is called `name` (`access:<slug>` of a slug; null: of every access slug), and follows what it does to relays. */
 export async function followCatalogEdit<Result>(
   tx: Writer,
   edited: Edited,
@@ -64,11 +64,14 @@ const NAMED = RELAY.pick("definition");
 const MAX_RELAYS = 25;
 const MAX_TOLD = 50;
 
+/** How a definition begins to name an access slug. */
+const ANY_ACCESS = JSON.stringify("access:").slice(0, -1);
+
 /** Relays whose definitions hold the name, and maybe others; one that is no JSON fits nothing. */
 const NAMING = "WHERE environment_id = $environmentId AND instr(definition, $text) > 0";
 
 async function listRelaysNaming(tx: Reader, environmentId: number, name: string | null) {
-  const named = { environmentId, text: name === null ? "" : JSON.stringify(name) };
+  const named = { environmentId, text: name === null ? ANY_ACCESS : JSON.stringify(name) };
   const rest = `${NAMING} AND json_valid(definition) ORDER BY name LIMIT ${MAX_RELAYS}`;
   const relays = await NAMED.all(tx, rest, named);
   if (relays.length < MAX_RELAYS) return { relays, more: 0 };

@@ -66,17 +66,6 @@ export async function hasProblem(tx: Reader, { environmentId, code, target }: Pr
   return (await PROBLEM.get(tx, STANDING, { environmentId, code, target })) !== null;
 }
 
-/** Whether it was raised after `sinceMs`, and cleared. */
-export async function wasClearedSince(
-  tx: Reader,
-  { environmentId, code, target }: ProblemKey,
-  sinceMs: number,
-): Promise<boolean> {
-  const rest = `WHERE environment_id = $environmentId AND code = $code AND target = $target AND raised_at > $sinceMs
-    AND cleared_at IS NOT NULL LIMIT 1`;
-  return (await PROBLEM.get(tx, rest, { environmentId, code, target, sinceMs })) !== null;
-}
-
 /** Who resolved an alert whose cause ended. */
 export const ITSELF = "itself";
 

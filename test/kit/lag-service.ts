@@ -73,15 +73,17 @@ function fill(file: string, nowMs: number): void {
   );
   const crowd = {
     trigger: { kind: "receiver", verify: { scheme: "hooks" }, map: { event_id: "id", note: "data.note" } },
+    // As many as a relay may have, which name the catalog throughout.
     actions: [
       { type: "write_record", collection: "notes", data: { note: "{{mapped.note}}" } },
       { type: "call_url", url: "https://example.com/notice" },
+      ...Array.from({ length: 8 }, (_, at) => ({ type: "grant_access", entitlement: at === 0 ? "access:beta" : `access:s${at}` })),
     ],
   };
   insert(
     950,
     "relay (id, environment_id, name, definition, origin_kind, origin_at, active_since, created_at, updated_at)",
-    `${ID("rly")}, 2, 'crowd' || i, json_set('${JSON.stringify(crowd)}', '$.name', 'crowd' || i), 'dashboard', NOW, NOW, NOW - i, NOW`,
+    `${ID("rly")}, 1, 'crowd' || i, json_set('${JSON.stringify(crowd)}', '$.name', 'crowd' || i), 'dashboard', NOW, NOW, NOW - i, NOW`,
   );
   const longRun = `json_array(${Array.from({ length: 10 }, () => `json_object('type','call_url','answer', hex(zeroblob(1000)))`).join(",")})`;
   insert(1_000, "run (event_seq, number, started_at, finished_at, outcome, results)", `123000, i, NOW, NOW, 'failed', ${longRun}`);

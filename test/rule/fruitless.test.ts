@@ -6,6 +6,7 @@ import { createLog } from "../../src/ground/log.ts";
 import type { RunEnd } from "../../src/receiver/fruitless.ts";
 import { Receiver } from "../../src/receiver/receive.ts";
 import { LiveRelays } from "../../src/relay/live-relay.ts";
+import { listAlerts, resolveAlert } from "../../src/watch/alert.ts";
 import { type FreshStore, openFreshStore } from "../kit/fresh-store.ts";
 import { makeRelayKit, type RelayKit, receiver, sealer } from "../kit/relay-kit.ts";
 import { SILENT_TELLER } from "../kit/silent-teller.ts";
@@ -266,6 +267,32 @@ test("a scanner's calls without anything signed are no run of refusals", async (
   expect(await standing()).toEqual([]);
   await every(10 * MINUTE_MS, 20, () => send("paid", { "x-hub-signatur": "abc" }));
   expect(await standing()).toEqual(["relay_refusing"]);
+});
+
+describe("resolved by hand just before the server stops, it does not come back with the next call alone", () => {
+  const RESOLVED: [string, () => Promise<void>, number, number][] = [
+    ["relay_ignoring", ignored, 8 * HOUR_MS, 5],
+    ["relay_nobody", nobody, 30 * MINUTE_MS, 4],
+    ["relay_failing", fails, 15 * MINUTE_MS, 4],
+    ["relay_refusing", () => send("paid", { [SIGNED]: "wrong" }), 5 * MINUTE_MS, 8],
+  ];
+  test.each(RESOLVED)("%s", async (code, happens, everyMs, times) => {
+    await makeRelay();
+    await every(everyMs, times, happens);
+    await fresh.clock.advance(LOOK);
+    expect(await standing()).toContain(code);
+    const { id: environmentId } = await fresh.environment("development");
+    const open = await fresh.store.read((tx) => listAlerts(tx, environmentId, { limit: 9, after: null }, true));
+    const id = open.items.find((alert) => alert.code === code)?.id ?? "";
+    await fresh.store.write("app", (tx) => resolveAlert(tx, { environmentId, id, by: "owner", nowMs: fresh.clock.now() }));
+    await restart();
+    await happens();
+    await fresh.clock.advance(LOOK);
+    expect(await standing()).not.toContain(code);
+    await every(everyMs, 3 * times, happens);
+    await fresh.clock.advance(LOOK);
+    expect(await standing()).toContain(code);
+  });
 });
 
 describe("each is told once with the cause, known after a restart, and over with the first that goes well", () => {

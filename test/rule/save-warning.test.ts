@@ -335,5 +335,7 @@ describe("a change of the catalog", () => {
       field: "relays",
       message: expect.stringMatching(/^6 more relays name what was changed/),
     });
+    // None of them names an access slug.
+    expect((await service.api("PUT", "/access", { items: [{ slug: "gold" }] })).body.warnings).toEqual([]);
   });
 });
