@@ -92,7 +92,7 @@ function lockForMigration(folder: string, world: World): DirectoryLock {
   } catch (error) {
     if (!(error instanceof DataDirectoryTaken)) throw error;
     throw new DataDirectoryTaken(
-      `${error.message} This version would change the database's schema, which the server that runs does not know: start it with this version first.`,
+      `${error.message} The database is not at this version's schema yet: a server of this version is bringing it there, and this works when it has; an older one does not know the schema, so start it with this version first.`,
     );
   }
 }
