@@ -75,7 +75,7 @@ export function viewKey(key: ApiKey): KeyView {
   return show(keyView, key);
 }
 
-const TOKEN_CHARS = 32;
+export const TOKEN_CHARS = 32;
 const TOKEN = /^[sa]k_(?:dev|live)_[A-Za-z0-9]{32}$/;
 const MAX_NAME_CHARS = 100;
 const TOUCH_EVERY_MS = MINUTE_MS;
@@ -88,12 +88,14 @@ export async function mintApiKey(
     kind: ApiKeyKind;
     name: string;
     origins?: readonly string[] | undefined;
+    /** Its letters where they are not to be random. */
+    letters?: string;
     nowMs: number;
   },
 ): Promise<{ key: ApiKey; token: string }> {
   const { environment, kind, nowMs } = input;
   const prefix = `${kind === "secret" ? "sk" : "ak"}_${environment.name === "production" ? "live" : "dev"}_`;
-  const token = `${prefix}${newToken(TOKEN_CHARS)}`;
+  const token = `${prefix}${input.letters ?? newToken(TOKEN_CHARS)}`;
   const key: ApiKey = {
     id: newId("key", nowMs),
     kind,

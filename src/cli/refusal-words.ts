@@ -59,7 +59,7 @@ function readOption(line: readonly string[], name: string): string | undefined {
 }
 
 /** The registered code, and the sentence for a person. */
-function describeError(error: unknown): { code: RefusalCode; message: string } {
+export function describeError(error: unknown): { code: RefusalCode; message: string } {
   if (error instanceof UsageError) return { code: "usage", message: error.message };
   if (error instanceof CommandFailure || error instanceof Refusal)
     return { code: error.code, message: error.message };

@@ -14,6 +14,7 @@ import { emailsList, emailsSendAgain, emailsTest } from "./emails.ts";
 import { eventsExpunge, eventsList, eventsReplay, eventsShow, eventsTail } from "./events.ts";
 import { init, schema } from "./init.ts";
 import { keysCreate, keysList, keysRevoke } from "./keys.ts";
+import { mcp } from "./mcp.ts";
 import { peopleList, peopleShow } from "./people.ts";
 import {
   relaysList,
@@ -75,5 +76,6 @@ export const COMMANDS: readonly Command[] = [
   backup,
   restore,
   doctor,
+  mcp,
   changes,
 ];

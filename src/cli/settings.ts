@@ -35,6 +35,7 @@ const NAMES: Readonly<Record<string, { kind: Kind; help: string }>> = {
     help: '{ "host": …, "port": …, "security": "starttls", "username": … }; its password from standard input',
   },
   "receipts.collection": { kind: "text", help: "the collection that receipts are written to; none" },
+  "connector.writes": { kind: "switch", help: "off: assistants only read; see relay mcp" },
   "signin.invitedOnly": { kind: "switch", help: "on: only people who exist may sign in" },
 };
 const SEALED: ReadonlySet<Kind | undefined> = new Set<Kind>(["secret", "json"]);

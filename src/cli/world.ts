@@ -5,6 +5,7 @@
 
 import { rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { pathToFileURL } from "node:url";
 import type { ServiceConfig } from "../config.ts";
 import { type Clock, systemClock } from "../ground/clock.ts";
@@ -44,6 +45,8 @@ export interface World {
   tell(text: string): void;
   /** All of standard input. */
   readInput(): Promise<string>;
+  /** Standard input, line by line. */
+  inputLines(): AsyncIterable<string>;
   /** Resolves on SIGINT or SIGTERM; a second one ends the process at once. */
   untilStopped(): Promise<void>;
   /** Opens a one-time link in the person's browser, over a page in this folder of theirs; answers whether something opened it. */
@@ -84,6 +87,7 @@ export function processWorld(parts: Pick<World, "startService">): World {
     say: (text) => standardOutput.write(showControls(text)),
     tell: (text) => standardError.write(showControls(text)),
     readInput: () => Bun.stdin.text(),
+    inputLines: () => createInterface({ input: process.stdin, crlfDelay: Number.POSITIVE_INFINITY }),
     untilStopped: () => {
       stays = true;
       return untilStopped();

@@ -2,6 +2,7 @@
 import { aboutRoutes } from "./about.ts";
 import { appRoutes } from "./app.ts";
 import { clientRoutes } from "./client.ts";
+import { connectorRoutes } from "./connector.ts";
 import { eventRoutes } from "./event.ts";
 import { grantRoutes } from "./grant.ts";
 import { mailRoutes } from "./mail.ts";
@@ -31,5 +32,6 @@ export const ROUTES: readonly Route[] = [
   ...sellingRoutes,
   ...mailRoutes,
   ...settingRoutes,
+  ...connectorRoutes,
   ...clientRoutes,
 ];

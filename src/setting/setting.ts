@@ -43,6 +43,13 @@ import { ALERT_CODES, ALERT_MAIL_SWITCH } from "../watch/alert.ts";
 import { type Change, writeAudit } from "../watch/audit.ts";
 import { clearProblemsOfCode, EVENTS_EXPIRING } from "../watch/problem.ts";
 
+const CONNECTOR_SECTION = "connector";
+
+/** Whether the connector's tools may change anything; on unless set. */
+export function connectorWrites(environment: Pick<Environment, "settings">): boolean {
+  return settingsSection(environment, CONNECTOR_SECTION).writes !== false;
+}
+
 const ALERT_SWITCHES = [...ALERT_CODES, ALERT_MAIL_SWITCH] as const;
 
 export const settingsView = Type.Object({
@@ -61,6 +68,7 @@ export const settingsView = Type.Object({
   alerts: Type.Record(Type.String(), Type.Boolean()),
   receipts: Type.Object({ collection: orNull(Type.String()) }),
   signin: Type.Object({ invitedOnly: Type.Boolean() }),
+  connector: Type.Object({ writes: Type.Boolean() }),
 });
 
 export type SettingsView = Static<typeof settingsView>;
@@ -86,6 +94,11 @@ export const settingsInput = fields({
       invitedOnly: Type.Boolean({
         description: "true or false: whether only people who exist may sign in",
       }),
+    }),
+  ),
+  connector: Type.Optional(
+    fields({
+      writes: Type.Boolean({ description: "true or false: whether assistants may replay, pause and resume" }),
     }),
   ),
 });
@@ -123,6 +136,7 @@ export async function showSettings(
     alerts: showAlerts(environment),
     receipts: { collection: typeof collection === "string" ? collection : null },
     signin: { invitedOnly: isInvitedOnly(environment) },
+    connector: { writes: connectorWrites(environment) },
   };
 }
 
@@ -194,6 +208,7 @@ function changeSections(
     sections[RECEIPTS_SECTION] = collection === null ? null : { collection };
   }
   if (input.signin !== undefined) sections[SIGNIN_SECTION] = { ...input.signin };
+  if (input.connector !== undefined) sections[CONNECTOR_SECTION] = { ...input.connector };
   return sections;
 }
 
@@ -218,6 +233,7 @@ function tellSettings(environment: Environment, input: SettingsInput): Record<st
     ...(input.mail === undefined ? {} : { mail: viewMailSettings(readMailSettings(environment)) }),
     ...(input.alerts === undefined ? {} : { alerts: settingsSection(environment, "alerts") }),
     ...(input.signin === undefined ? {} : { signin: { invitedOnly: isInvitedOnly(environment) } }),
+    ...(input.connector === undefined ? {} : { connector: { writes: connectorWrites(environment) } }),
     ...(input.receipts === undefined ? {} : { receipts: settingsSection(environment, RECEIPTS_SECTION) }),
   };
 }

@@ -307,6 +307,15 @@ const WORST: Record<string, Worst> = {
   "PUT {E}/sender-domain": refused(400, "PUT", `${E}/sender-domain`, { domain: "a-".repeat(300_000) }),
   "POST {E}/sender-domain/verify": refused(404, "POST", `${E}/sender-domain/verify`, {}),
   "DELETE {E}/sender-domain": send("DELETE", `${E}/sender-domain`, {}),
+  "GET /api/key": () => [{ path: "/api/key", status: 401 }],
+  "POST {E}/mcp": send(
+    "POST",
+    `${E}/mcp`,
+    { jsonrpc: "2.0", id: 1, method: "tools/list" },
+    { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "read_event", arguments: { id: WIDE_EVENT } } },
+    { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "validate_relay", arguments: { definition: manyProblems } } },
+    { jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "list_events", arguments: { limit: 200 } } },
+  ),
   "GET {E}/settings": get(`${E}/settings`),
   "PUT {E}/settings": send(
     "PUT",
@@ -413,7 +422,8 @@ async function ask(question: Ask): Promise<{ status: number; text: string }> {
           ? { "x-token": TOKEN }
           : { cookie: `relay_session=${lag.session}`, origin },
   );
-  const written = body === undefined ? null : typeof body === "string" ? body : JSON.stringify(body);
+  const written =
+    body === undefined ? null : typeof body === "string" ? body : JSON.stringify(body).replace(WIDE_EVENT, eventId(1_003_000, lag.firstMs));
   const response = await fetch(lag.url + path, { method, headers, body: bytes ?? written });
   return { status: response.status, text: await response.text() };
 }

@@ -27,6 +27,9 @@ export async function runCommand(
     openBrowser: () => Promise.resolve(false),
     startService: () => Promise.reject(new Error("This test starts no service.")),
     readInput: () => Promise.resolve(input),
+    async *inputLines() {
+      yield* input.split("\n");
+    },
     ...parts,
     say: (text) => void said.push(text),
     tell: (text) => void told.push(text),

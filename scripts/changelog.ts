@@ -1,0 +1,30 @@
+/** Writes CHANGELOG.md from the change feed's one source; a house test holds the file to it. */
+import type { Release } from "../src/release/release.ts";
+
+/** The page of these releases, newest first. */
+export function writeChangelog(releases: readonly Release[]): string {
+  return [
+    "# Changes",
+    "What each release changed, newest first; also `relay changes`, `/changes.txt` and `/changes.json`. This page is written from `src/release`.",
+    ...releases.map(writeRelease),
+  ]
+    .join("\n\n")
+    .concat("\n");
+}
+
+function writeRelease({ version, changes, codesAdded, codesRemoved }: Release): string {
+  const rows = changes.map(({ subject, was, now }) => {
+    const told = was === null ? now : `${now} *Was:* ${was}`;
+    return `- **${escapeTags(subject)}.** ${escapeTags(told)}`;
+  });
+  const codes = (word: string, list: readonly string[]): string[] =>
+    list.length === 0 ? [] : [`Error codes ${word}: ${list.map((code) => `\`${code}\``).join(", ")}`];
+  return [`## ${version}`, rows.join("\n"), ...codes("added", codesAdded), ...codes("removed", codesRemoved)]
+    .filter((part) => part !== "")
+    .join("\n\n");
+}
+
+/** What Markdown would take for a tag. */
+function escapeTags(text: string): string {
+  return text.replace(/</g, "&lt;");
+}

@@ -1,0 +1,215 @@
+/** The connector with the protocol's own client: over HTTP, and over standard input and output of the real command. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { StdioClientTransport } from "@modelcontextprotocol/sdk/client/stdio.js";
+import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import { parseJson } from "../../src/ground/json.ts";
+import { RELEASES } from "../../src/release/change.ts";
+import { type ApiServer, startApi } from "../kit/api-server.ts";
+import { startCli } from "../kit/cli-process.ts";
+
+const MAIN = join(import.meta.dir, "..", "..", "src", "main.ts");
+const WRITES = ["pause_relay", "replay_event", "resume_relay"];
+
+const definition = (name: string) => ({
+  name,
+  trigger: { kind: "schedule", every: "1h" },
+  actions: [{ type: "write_record", collection: "notes", data: { text: "hour" } }],
+});
+
+interface Told {
+  isError: boolean;
+  texts: string[];
+  // biome-ignore lint/suspicious/noExplicitAny: tests read answers by their fields
+  json: any;
+}
+
+async function call(client: Client, name: string, given: Record<string, unknown> = {}): Promise<Told> {
+  const answer = await client.callTool({ name, arguments: given });
+  const texts = (answer.content as { type: string; text: string }[]).map(({ text }) => text);
+  return { isError: answer.isError === true, texts, json: parseJson(texts.at(-1) ?? "null") };
+}
+
+async function connect(url: string, key: string): Promise<Client> {
+  const client = new Client({ name: "test", version: "1.0.0" });
+  const requestInit = { headers: { authorization: `Bearer ${key}` } };
+  const transport = new StreamableHTTPClientTransport(new URL(url), { requestInit });
+  await client.connect(transport as Parameters<typeof client.connect>[0]);
+  return client;
+}
+
+describe("over HTTP", () => {
+  let api: ApiServer;
+  let client: Client;
+  beforeAll(async () => {
+    api = await startApi();
+    await api.call(`${api.E}/collections`, { method: "POST", key: api.keys.dev, body: { name: "notes", kind: "owned", fields: {} } });
+    const made = await api.call(`${api.E}/relays`, { method: "POST", key: api.keys.dev, body: { definition: definition("hourly") } });
+    expect(made.status).toBe(201);
+    client = await connect(`${api.base}${api.E}/mcp`, api.keys.dev);
+  });
+  afterAll(async () => {
+    await client.close();
+    await api[Symbol.asyncDispose]();
+  });
+
+  test("every tool says what it does, what it takes and whether it writes", async () => {
+    const { tools } = await client.listTools();
+    expect(
+      tools
+        .filter(({ annotations }) => annotations?.readOnlyHint !== true)
+        .map(({ name }) => name)
+        .sort(),
+    ).toEqual(WRITES);
+    for (const { name, description, inputSchema, annotations } of tools) {
+      expect([name, description?.endsWith("."), inputSchema.type, inputSchema.additionalProperties]).toEqual([name, true, "object", false]);
+      expect(annotations?.destructiveHint === true && annotations.readOnlyHint === true).toBe(false);
+    }
+    expect(tools.find(({ name }) => name === "replay_event")?.annotations?.destructiveHint).toBe(true);
+    const events = tools.find(({ name }) => name === "list_events")?.inputSchema;
+    expect(Object.keys(events?.properties ?? {})).toContain("state");
+  });
+
+  const LISTS = ["list_relays", "list_events", "list_calls", "list_unknown_calls", "list_problems", "list_alerts", "list_people"];
+  for (const name of LISTS)
+    test(`${name} answers what its route does`, async () => {
+      const { isError, texts, json } = await call(client, name, { limit: 5 });
+      expect([isError, texts.length]).toEqual([false, 2]);
+      expect(texts[0]).toContain("strangers");
+      expect(json.items).toBeArray();
+    });
+
+  test("a relay is read, explained, paused and resumed", async () => {
+    expect((await call(client, "read_relay", { name: "hourly" })).json.relay.definition).toEqual(definition("hourly"));
+    expect((await call(client, "explain_relay", { name: "hourly" })).json.explanation.steps).toBeArray();
+    expect((await call(client, "pause_relay", { name: "hourly" })).json.relay.state).toBe("paused");
+    expect((await call(client, "resume_relay", { name: "hourly" })).json.relay.state).toBe("active");
+    const audit = await api.call(`${api.E}/audit?action=relay.paused`, { key: api.keys.dev });
+    expect(audit.json.items[0].actor).toStartWith("key:");
+  });
+
+  test("a definition is validated without being saved", async () => {
+    const { json } = await call(client, "validate_relay", { definition: { ...definition("other"), actions: [] } });
+    expect(json.problems.map(({ field }: { field: string }) => field)).toEqual(["actions"]);
+    expect((await call(client, "list_relays")).json.items).toHaveLength(1);
+  });
+
+  test("the changes since a version are those of the feed", async () => {
+    const { json } = await call(client, "changes", { since: "0.2.0" });
+    expect(json.releases.map(({ version }: { version: string }) => version)).toEqual(
+      RELEASES.filter(({ version }) => version > "0.2.0").map(({ version }) => version),
+    );
+  });
+
+  const REFUSED: [string, Record<string, unknown>, string][] = [
+    ["read_relay", { name: "nobody" }, "not_found"],
+    ["read_relay", {}, "not_found"],
+    ["read_event", { id: "evt_0" }, "not_found"],
+    ["list_events", { state: "odd" }, "invalid_input"],
+    ["list_events", { nothing: "x" }, "invalid_input"],
+    ["replay_event", { id: "evt_0", run: "all" }, "invalid_input"],
+    ["changes", { since: "latest" }, "invalid_input"],
+    ["no_such_tool", {}, "not_found"],
+  ];
+  for (const [name, given, code] of REFUSED)
+    test(`${name} ${JSON.stringify(given)} is refused as the API refuses`, async () => {
+      const { isError, json } = await call(client, name, given);
+      expect([isError, json.code, json.docs]).toEqual([true, code, `${api.base}/docs/errors/${code}`]);
+      expect(json.message.length).toBeGreaterThan(10);
+    });
+
+  test("a live key's refusal has no docs", async () => {
+    const live = await connect(`${api.base}/api/apps/shop/production/mcp`, api.keys.live);
+    const { json } = await call(live, "read_relay", { name: "nobody" });
+    expect(Object.keys(json).sort()).toEqual(["code", "message"]);
+    await live.close();
+  });
+
+  for (const [who, key, status] of [
+    ["no key", undefined, 401],
+    ["an app key", "app", 403],
+    ["another environment's key", "live", 403],
+    ["another app's key", "other", 403],
+  ] as const)
+    test(`${who} reaches no tool`, async () => {
+      const body = { jsonrpc: "2.0", id: 1, method: "tools/list" };
+      const answer = await api.call(`${api.E}/mcp`, { method: "POST", body, ...(key === undefined ? {} : { key: api.keys[key] }) });
+      expect([answer.status, Object.keys(answer.json).includes("code")]).toEqual([status, true]);
+    });
+
+  test("an owner's session from another page is refused", async () => {
+    const body = { jsonrpc: "2.0", id: 1, method: "tools/list" };
+    const headers = { origin: "https://evil.example" };
+    expect((await api.call(`${api.E}/mcp`, { method: "POST", body, session: true, headers })).json.code).toBe("wrong_origin");
+  });
+
+  test("read-only leaves out and refuses what writes; so does the environment's setting", async () => {
+    const asked = await connect(`${api.base}${api.E}/mcp?readOnly=true`, api.keys.dev);
+    const names = (await asked.listTools()).tools.map(({ name }) => name);
+    expect(names.filter((name) => WRITES.includes(name))).toEqual([]);
+    expect((await call(asked, "pause_relay", { name: "hourly" })).json.code).toBe("forbidden");
+    await asked.close();
+    const { version } = (await api.call(`${api.E}/settings`, { key: api.keys.dev })).json.settings;
+    const body = { version, connector: { writes: false } };
+    expect((await api.call(`${api.E}/settings`, { method: "PUT", session: true, body })).json.settings.connector).toEqual({ writes: false });
+    expect((await call(client, "pause_relay", { name: "hourly" })).json.code).toBe("forbidden");
+    expect((await client.listTools()).tools).toHaveLength(names.length);
+    expect((await call(client, "read_relay", { name: "hourly" })).json.relay.state).toBe("active");
+    await api.call(`${api.E}/settings`, { method: "PUT", session: true, body: { version: version + 1, connector: { writes: true } } });
+  });
+
+  test("what strangers wrote is cut where it is long, and stays JSON", async () => {
+    const text = "x".repeat(3_000);
+    for (let at = 0; at < 30; at++)
+      await api.call(`${api.E}/relays`, { method: "POST", key: api.keys.dev, body: { definition: { ...definition(`no${at}`), [text]: 1 } } });
+    const big = { ...definition("other"), trigger: Object.fromEntries(Array.from({ length: 40 }, (_, at) => [`${at}${text}`, at])) };
+    const { texts, json } = await call(client, "validate_relay", { definition: big });
+    expect(texts[1]?.length).toBeLessThan(70_000);
+    expect(json).toBeObject();
+  });
+});
+
+test("relay mcp beside a service, and with RELAY_URL and RELAY_KEY", async () => {
+  const cwd = mkdtempSync(join(tmpdir(), "relay-mcp-"));
+  try {
+    await using service = startCli(["dev", "--port", "0"], { cwd });
+    const url = new URL((await service.line("Dashboard")).split(/\s+/)[1] ?? "").origin;
+    const start = async (line: string[], env: Record<string, string> = {}): Promise<Client> => {
+      const client = new Client({ name: "test", version: "1.0.0" });
+      const args = [MAIN, "mcp", ...line];
+      const own = { PATH: process.env.PATH ?? "", HOME: process.env.HOME ?? "", ...env };
+      await client.connect(new StdioClientTransport({ command: process.execPath, args, cwd, env: own, stderr: "pipe" }));
+      return client;
+    };
+    const beside = await start([]);
+    const { tools } = await beside.listTools();
+    expect(tools.map(({ name }) => name)).toContain("pause_relay");
+    expect((await call(beside, "list_relays")).json.items).toEqual([]);
+    expect((await call(beside, "read_relay", { name: "nobody" })).json).toMatchObject({ code: "not_found", docs: `${url}/docs/errors/not_found` });
+    const readOnly = await start(["--read-only"]);
+    expect((await readOnly.listTools()).tools).toHaveLength(tools.length - WRITES.length);
+    await beside.close();
+    await readOnly.close();
+
+    const cli = async (...line: string[]) => {
+      await using ran = startCli(line, { cwd });
+      await ran.exited;
+      return parseJson(ran.lines().join("\n")) as Record<string, string> & { items: { name: string }[] };
+    };
+    // Both runs used the one key that the data directory gives.
+    expect((await cli("keys", "list", "--json")).items.map(({ name }) => name)).toEqual(["relay mcp"]);
+    const { key = "" } = await cli("keys", "create", "--json");
+    const away = mkdtempSync(join(cwd, "away-"));
+    const far = await start(["--data-dir", away], { RELAY_URL: url, RELAY_KEY: key });
+    expect((await call(far, "changes")).json.releases).toHaveLength(RELEASES.length);
+    service.kill("SIGTERM");
+    await service.exited;
+    expect(call(far, "list_relays")).rejects.toThrow("Nothing answered at");
+    await far.close();
+  } finally {
+    rmSync(cwd, { recursive: true, force: true });
+  }
+}, 60_000);
