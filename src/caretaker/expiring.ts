@@ -23,7 +23,7 @@ export async function tellExpiring(tx: Writer, environmentId: number, nowMs: num
   const { id, heldAt } = environment;
   const told = new Set<string>();
   let left = MAX_COUNTED_ALTOGETHER;
-  for (const { relayId, name } of await listBraked(tx, id, heldAt !== null)) {
+  for (const { relayId, name, state } of await listBraked(tx, id, heldAt !== null)) {
     const old = await countOld(
       tx,
       relayId,
@@ -34,7 +34,7 @@ export async function tellExpiring(tx: Writer, environmentId: number, nowMs: num
     left -= old.count;
     const target = relayTarget(name);
     told.add(target);
-    const message = tell(name, old, heldAt !== null);
+    const message = tell(name, old, { held: heldAt !== null, paused: state === "paused" });
     const trouble = { environmentId: id, code: EVENTS_EXPIRING, target, message, nowMs } as const;
     if (await raiseProblem(tx, trouble)) await raiseAlert(tx, trouble);
   }
@@ -49,8 +49,8 @@ function listBraked(
   tx: Reader,
   environmentId: number,
   held: boolean,
-): Promise<{ relayId: string; name: string }[]> {
-  const sql = `SELECT id AS relayId, name FROM relay WHERE environment_id = ?1 AND (?2 OR state = 'paused') ORDER BY name`;
+): Promise<{ relayId: string; name: string; state: string }[]> {
+  const sql = `SELECT id AS relayId, name, state FROM relay WHERE environment_id = ?1 AND (?2 OR state = 'paused') ORDER BY name`;
   return tx.all(sql, environmentId, held);
 }
 
@@ -75,13 +75,19 @@ async function countOld(tx: Reader, relayId: string, untilMs: number, most: numb
   return { count: counted?.count ?? 1, firstAt: first.at };
 }
 
-function tell(name: string, { count, firstAt }: Old, held: boolean): string {
+function tell(
+  name: string,
+  { count, firstAt }: Old,
+  { held, paused }: { held: boolean; paused: boolean },
+): string {
   const what =
     count === 1
       ? `1 event of ${name} has`
       : `${count.toLocaleString("en")}${count >= MAX_COUNTED ? " or more" : ""} events of ${name} have`;
-  const end = held
-    ? "the environment is on hold: release the hold (relay settings set held off) to run them"
-    : `the relay is paused: resume it (relay relays resume ${name}) to run them`;
+  const hold = ["the environment is on hold", "release the hold (relay settings set held off)"] as const;
+  const pause = ["the relay is paused", `resume it (relay relays resume ${name})`] as const;
+  const brakes = [...(held ? [hold] : []), ...(paused ? [pause] : [])];
+  const [why, how] = [0, 1].map((at) => brakes.map((brake) => brake[at]).join(" and "));
+  const end = `${why}: ${how} to run them`;
   return `${what} waited since ${toIso(firstAt)} and will be dropped from ${toIso(firstAt + EVENT_RETENTION_MS)} on, because ${end}.`;
 }

@@ -53,7 +53,8 @@ export async function explainWaiting(
   const most = Math.min(MAX_COUNTED, Math.ceil(MAX_COUNTED_ALTOGETHER / byRelay.size));
   for (const [relayId, ofRelay] of byRelay) {
     const relay = await tx.get<{ state: string }>("SELECT state FROM relay WHERE id = ?1", relayId);
-    const brake = heldAt !== null ? sayHold(heldAt) : relay?.state === "paused" ? sayPause(ofRelay) : null;
+    const paused = relay?.state === "paused" ? (ofRelay[0]?.relayName ?? "<name>") : null;
+    const brake = heldAt !== null ? sayHold(heldAt, paused) : paused !== null ? sayPause(paused) : null;
     const before = brake === null ? await countBefore(tx, relayId, ofRelay, most) : null;
     for (const event of ofRelay) {
       const retry = event.nextAttemptAt === null ? null : toIso(event.nextAttemptAt);
@@ -78,17 +79,22 @@ export async function explainWaiting(
 
 type Brake = Pick<Waiting, "for" | "message">;
 
-function sayHold(heldAt: number): Brake {
+/** `paused`: the relay's name where it is paused too. */
+function sayHold(heldAt: number, paused: string | null): Brake {
+  const [also, then] =
+    paused === null
+      ? ["", ""]
+      : [" and its relay is paused", ` and the relay is resumed (relay relays resume ${paused})`];
   return {
     for: "hold",
-    message: `The environment is on hold since ${toIso(heldAt)}: it runs when the hold is released (relay settings set held off)`,
+    message: `The environment is on hold since ${toIso(heldAt)}${also}: it runs when the hold is released (relay settings set held off)${then}`,
   };
 }
 
-function sayPause([event]: readonly Shown[]): Brake {
+function sayPause(name: string): Brake {
   return {
     for: "pause",
-    message: `Its relay is paused: it runs when you resume it (relay relays resume ${event?.relayName ?? "<name>"})`,
+    message: `Its relay is paused: it runs when you resume it (relay relays resume ${name})`,
   };
 }
 

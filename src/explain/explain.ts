@@ -71,12 +71,7 @@ async function rehearseOccurrence(
   const id = "eventId" in occurrence ? occurrence.eventId : await occurrence.write(tx, steps);
   const event = await findEventToRun(tx, relay.environmentId, id);
   if (event === null) throw new Error("The event that was written is not there.");
-  if (relay.waiting)
-    steps.stop(
-      "waiting",
-      "wait",
-      "Its relay is paused or its environment on hold: the event waits and runs when that ends.",
-    );
+  if (relay.waitsFor !== null) steps.stop("waiting", "wait", WAITS[relay.waitsFor]);
   const rehearsal = await rehearse(tx, event, relay, nowMs, { limits, log });
   await explainPerson(tx, steps, relay, rehearsal, nowMs);
   for (const [index, { type, rendered, sends, result }] of rehearsal.actions.entries()) {
@@ -122,6 +117,12 @@ async function explainPerson(
     steps.ok("person", message, isNew ? { email, status } : { id, email, status });
   }
 }
+
+const WAITS = {
+  paused: "Its relay is paused: the event waits and runs when it is resumed.",
+  held: "Its environment is on hold: the event waits and runs when the hold is released.",
+  both: "Its environment is on hold and its relay is paused: the event waits and runs when both are over.",
+} as const;
 
 class Undone extends Error {
   readonly result: unknown;

@@ -255,4 +255,6 @@ const CODES: Readonly<Record<string, string>> = { when: "ignored" };
 const WAITS = {
   paused: (name: string) => `its relay is paused: it runs when you resume it (relay relays resume ${name})`,
   held: () => "its environment is on hold: it runs when you release the hold (relay settings set held off)",
+  both: (name: string) =>
+    `its environment is on hold and its relay is paused: it runs when you release the hold (relay settings set held off) and resume the relay (relay relays resume ${name})`,
 } as const;

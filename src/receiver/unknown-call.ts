@@ -132,7 +132,7 @@ async function findFormer(
 const KINDS: Readonly<Record<string, string>> = { schedule: "a clock", data_change: "a change of records" };
 
 function tellOther({ definition: { trigger }, waitsFor }: LiveRelay): string {
-  const paused = waitsFor === "paused" ? ", is paused" : "";
+  const paused = waitsFor === "paused" || waitsFor === "both" ? ", is paused" : "";
   return `the relay of this name waits for ${KINDS[trigger.kind] ?? "another trigger"}${paused} and receives no calls`;
 }
 

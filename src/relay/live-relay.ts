@@ -41,7 +41,7 @@ export interface LiveRelay {
   /** Paused, or its environment is on hold: events wait. */
   waiting: boolean;
   /** What its events wait for, if they do; null for a relay that cannot be opened, too. */
-  waitsFor: "paused" | "held" | null;
+  waitsFor: "paused" | "held" | "both" | null;
   receiver: LiveReceiver | null;
   signingSecret: string | null;
   /** What an erased address is kept as. */
@@ -209,7 +209,14 @@ function openRelay(row: LiveRow, deps: LiveRelayDeps): LiveRelay {
     sends: actions.some(({ sends }) => sends),
     barsUnsigned: bars,
     waiting: row.state === "paused" || row.heldAt !== null,
-    waitsFor: row.heldAt !== null ? "held" : row.state === "paused" ? "paused" : null,
+    waitsFor:
+      row.state === "paused"
+        ? row.heldAt === null
+          ? "paused"
+          : "both"
+        : row.heldAt === null
+          ? null
+          : "held",
     receiver: openReceiver(row, definition, bars, deps),
     signingSecret:
       row.signingSecret === null ? null : deps.sealer.unseal(row.signingSecret, signingSecretContext(row.id)),

@@ -47,8 +47,8 @@ function tellSchedule(
 ): void {
   if (definition.trigger.kind !== "schedule") return;
   const nowMs = clock.now();
-  const state = waitsFor === "paused" ? "paused" : "active";
-  const heldAt = waitsFor === "held" ? nowMs : null;
+  const state = waitsFor === "paused" || waitsFor === "both" ? "paused" : "active";
+  const heldAt = waitsFor === "held" || waitsFor === "both" ? nowMs : null;
   const { message } = tellNextTick(definition.trigger, { state, activeSince }, { heldAt }, nowMs);
   teller.tellSchedule({ appId, environmentName, relayName, message });
 }

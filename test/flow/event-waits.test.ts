@@ -56,7 +56,20 @@ describe("a queued event says what it waits for", () => {
       "waits: paused",
     ],
     [
-      "a hold, whether the relay is paused or not",
+      "a hold",
+      {},
+      async () => await hold(true),
+      {
+        for: "hold",
+        until: null,
+        ahead: null,
+        dropsAt: DROPS,
+        message: `The environment is on hold since 2026-01-15T12:00:00.000Z: it runs when the hold is released (relay settings set held off), and is dropped at ${DROPS} if it waits until then.`,
+      },
+      "waits: on hold",
+    ],
+    [
+      "a hold and a pause, as the end of neither lets it run",
       {},
       async () => [await pause(), await hold(true)],
       {
@@ -64,7 +77,7 @@ describe("a queued event says what it waits for", () => {
         until: null,
         ahead: null,
         dropsAt: DROPS,
-        message: `The environment is on hold since 2026-01-15T12:00:00.000Z: it runs when the hold is released (relay settings set held off), and is dropped at ${DROPS} if it waits until then.`,
+        message: `The environment is on hold since 2026-01-15T12:00:00.000Z and its relay is paused: it runs when the hold is released (relay settings set held off) and the relay is resumed (relay relays resume orders), and is dropped at ${DROPS} if it waits until then.`,
       },
       "waits: on hold",
     ],

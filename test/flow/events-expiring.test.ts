@@ -41,6 +41,12 @@ const ways = [
     "the relay is paused: resume it (relay relays resume orders)",
   ],
   ["held", () => hold(true), () => hold(false), "the environment is on hold: release the hold"],
+  [
+    "held and paused",
+    async () => [await hold(true), await running.api("POST", "/relays/orders/pause", {})],
+    async () => [await hold(false), await running.api("POST", "/relays/orders/resume", {})],
+    "the environment is on hold and the relay is paused: release the hold (relay settings set held off) and resume it (relay relays resume orders) to run them",
+  ],
 ] as const;
 
 describe.each(ways)("events that wait because it is %s", (_why, brake, release, words) => {
