@@ -69,7 +69,7 @@ export const settingsGet: Command = {
       store.read((tx) => show(tx, input, world, id, name)),
     );
     const wanted = input.positionals[0];
-    const found = wanted === undefined ? settings : at(settings as JsonObject, wanted);
+    const found = wanted === undefined ? settings : at(settings as JsonObject, shownAs(wanted));
     if (found === undefined) {
       throw new UsageError(`There is no setting ${wanted}: relay settings get shows them all.`);
     }
@@ -78,6 +78,11 @@ export const settingsGet: Command = {
     if (wanted === undefined || wanted.split(".")[0] === "limits") world.tell(tellLimits(input, world));
   },
 };
+
+/** What is set as `held` is shown as since when. */
+function shownAs(name: string): string {
+  return name === "held" ? "heldAt" : name;
+}
 
 function tellLimits(input: Input, world: World): string {
   return readRunningLimits(readDataDir(input, world)) === null
@@ -125,7 +130,7 @@ export const settingsSet: Command = {
       });
     });
     if (input.on("json")) world.say(writeJson({ settings } as Json, 2));
-    const told = at(settings as JsonObject, name === "held" ? "heldAt" : name);
+    const told = at(settings as JsonObject, shownAs(name));
     world.tell(`${name} is set: ${writeJson((told ?? null) as Json)}`);
   },
 };

@@ -173,15 +173,16 @@ async function checkDead(tx: Reader, { clock }: Patient): Promise<Finding> {
 }
 
 async function checkProblems(tx: Reader): Promise<Finding> {
-  const standing = await tx.all<{ code: string; target: string }>(
-    "SELECT code, target FROM problem WHERE cleared_at IS NULL ORDER BY raised_at DESC",
+  const standing = await tx.all<{ code: string; target: string; place: string }>(
+    `SELECT code, target, environment.app_id || '/' || environment.name AS place
+     FROM problem JOIN environment ON environment.id = environment_id WHERE cleared_at IS NULL ORDER BY raised_at DESC`,
   );
   if (standing.length === 0) return fine("problems", "None stands.");
-  const names = standing.slice(0, NAMED).map(({ code, target }) => `${code} on ${target}`);
+  const names = standing.slice(0, NAMED).map(({ code, target, place }) => `${code} on ${target} of ${place}`);
   return worry(
     "problems",
     `${standing.length} stand: ${names.join(", ")}.`,
-    "relay problems list says what to do about each",
+    "relay problems list says what to do about each of an environment (--app, --environment)",
   );
 }
 

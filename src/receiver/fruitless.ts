@@ -82,7 +82,7 @@ export class FruitlessRuns {
   async start(): Promise<void> {
     const { store, clock } = this.#deps;
     this.#startedMs = clock.monotonicMs();
-    const over = await store.read(listOver);
+    const over = await store.read((tx) => listOver(tx, clock.now()));
     const ago = (ms: number) => this.#startedMs - Math.max(0, clock.now() - ms);
     for (const { id, fruitless } of await store.read((tx) =>
       FRUITLESS.all(tx, "WHERE fruitless IS NOT NULL"),

@@ -88,7 +88,7 @@ export class ReceiverHealth {
   /** Reads what an earlier process saw; of a receiver that was called meanwhile, what is seen now counts. */
   async start(): Promise<void> {
     const [nowMs, monotonicMs] = [this.#deps.clock.now(), this.#deps.clock.monotonicMs()];
-    const over = await this.#deps.store.read(listOver);
+    const over = await this.#deps.store.read((tx) => listOver(tx, nowMs));
     for (const row of await this.#deps.store.read((tx) => RECEIVER_HEALTH.all(tx, ""))) {
       if (this.#health.has(row.id)) continue;
       if (row.refusedSince !== null && isOver(over, row.id, "relay_refusing", row.refusedSince))

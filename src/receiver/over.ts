@@ -8,11 +8,13 @@ import { CODES, type HealthCode } from "./fruitless-rule.ts";
 /** When the newest problem that is over was raised, by `<code> <relay id>`. */
 type Over = ReadonlyMap<string, number>;
 
-export async function listOver(tx: Reader): Promise<Over> {
+/** One raised later than now tells that the clock was set back, and of nothing that goes on. */
+export async function listOver(tx: Reader, nowMs: number): Promise<Over> {
   const rows = await tx.all<{ id: string; code: string; raisedAt: number }>(
     `SELECT relay.id AS id, code, max(raised_at) AS raisedAt FROM problem
      JOIN relay ON relay.environment_id = problem.environment_id AND target = 'relay:' || relay.name
-     WHERE cleared_at IS NOT NULL AND code IN (${CODES.map(() => "?").join(", ")}) GROUP BY relay.id, code`,
+     WHERE cleared_at IS NOT NULL AND raised_at <= ? AND code IN (${CODES.map(() => "?").join(", ")}) GROUP BY relay.id, code`,
+    nowMs,
     ...CODES,
   );
   return new Map(rows.map(({ id, code, raisedAt }) => [`${code} ${id}`, raisedAt]));

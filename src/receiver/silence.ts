@@ -111,7 +111,7 @@ export class SilenceWatch {
     const now =
       before?.lastAtMs === lastAtMs
         ? before
-        : { lastAtMs, rhythm: await store.read((tx) => learnUnlessSeenTo(tx, relay, lastAtMs)) };
+        : { lastAtMs, rhythm: await store.read((tx) => learnUnlessSeenTo(tx, relay, lastAtMs, clock.now())) };
     learned.set(relay.id, now);
     const { rhythm } = now;
     if (rhythm === null || silentMs <= rhythm.silentAfterMs) return;
@@ -137,8 +137,13 @@ interface Rhythm {
 }
 
 /** null also where this very silence was told and somebody resolved it by hand: nothing else ends one but an event. */
-async function learnUnlessSeenTo(tx: Reader, relay: LiveRelay, lastAtMs: number): Promise<Rhythm | null> {
-  const over = isOver(await listOver(tx), relay.id, "relay_silent", lastAtMs);
+async function learnUnlessSeenTo(
+  tx: Reader,
+  relay: LiveRelay,
+  lastAtMs: number,
+  nowMs: number,
+): Promise<Rhythm | null> {
+  const over = isOver(await listOver(tx, nowMs), relay.id, "relay_silent", lastAtMs);
   return over ? null : await learnRhythm(tx, relay, lastAtMs);
 }
 

@@ -118,7 +118,7 @@ test.each([
 });
 
 test("a hold and a pause need no master key, and make none", async () => {
-  for (const line of ["settings set held on", "settings set held off", "relays pause orders", "relays resume orders"])
+  for (const line of ["settings set held on", "settings get held", "settings set held off", "relays pause orders", "relays resume orders"])
     expect(await run(line, { env: {} })).toMatchObject({ code: 0 });
   expect(existsSync(join(dataDir, "master.key"))).toBe(false);
 });
