@@ -27,6 +27,7 @@ import {
 import { send } from "./send.ts";
 import { serve } from "./serve.ts";
 import { settingsGet, settingsSet } from "./settings.ts";
+import { sync } from "./sync.ts";
 import { validate } from "./validate.ts";
 
 export const COMMANDS: readonly Command[] = [
@@ -36,6 +37,7 @@ export const COMMANDS: readonly Command[] = [
   validate,
   schema,
   send,
+  sync,
   relaysList,
   relaysShow,
   relaysPause,

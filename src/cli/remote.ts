@@ -4,7 +4,9 @@
  */
 import { actorWords, COMMAND_LINE } from "../account/api-key.ts";
 import { requireCommandKey } from "../account/command-key.ts";
-import { isJsonObject, type JsonObject, parseJson } from "../ground/json.ts";
+import { isJsonObject, type JsonObject, parseJson, writeJson } from "../ground/json.ts";
+import { type Problem, Refusal } from "../ground/refusal.ts";
+import { plain } from "../ground/text.ts";
 import { errorCode } from "../outbound/connect.ts";
 import { loadMasterKey } from "../secret/master-key.ts";
 import { Sealer } from "../secret/seal.ts";
@@ -37,17 +39,17 @@ export interface Remote {
 /** Fails where none is named or runs. `name`: what the command's own key is called where the data directory gives one. */
 export async function findRemote(input: Input, world: World, name: string): Promise<Remote> {
   const url = input.text("url");
-  return url === null ? await findOwn(input, world, name) : await findServer(url, world);
+  return url === null ? await findOwn(input, world, name) : await findServer(url, world.env.RELAY_KEY ?? "");
 }
 
-async function findServer(text: string, world: World): Promise<Remote> {
+/** The server at this address, and the environment of the key. */
+export async function findServer(text: string, key: string): Promise<Remote> {
   const url = text.replace(/\/+$/, "");
   const parsed = URL.parse(url);
   if (parsed === null || !/^https?:$/.test(parsed.protocol) || parsed.origin !== url.toLowerCase())
     throw new UsageError(
       `--url is ${JSON.stringify(text)}: write the server's origin, such as https://relay.example.com.`,
     );
-  const key = world.env.RELAY_KEY ?? "";
   if (key === "")
     throw new CommandFailure(
       "unauthenticated",
@@ -122,6 +124,25 @@ export async function callRemote(
       `Nothing answered at ${url} (${errorCode(error)}): start the service, or name the right address.`,
     );
   }
+}
+
+/** A POST below `{E}`, its answer as that route's schema says. Refuses as the server does. */
+export async function postRemote<Answer>(remote: Remote, path: string, sent: unknown): Promise<Answer> {
+  const { url, place } = remote;
+  const { status, text } = await callRemote(remote, "POST", `${place}${path}`, writeJson(sent));
+  const answer = readObject(text);
+  if (status === 200) return answer as Answer;
+  const { code, message, problems, resetAt } = answer;
+  if (typeof code !== "string" || typeof message !== "string")
+    throw new CommandFailure(
+      "service_not_running",
+      `What answered at ${url} (${status}) is no relay server: check --url.`,
+    );
+  const resetAtMs = typeof resetAt === "string" ? Date.parse(resetAt) : Number.NaN;
+  throw new Refusal(toRefusalCode(code), plain(message), {
+    ...(Array.isArray(problems) ? { problems: problems as unknown as Problem[] } : {}),
+    ...(Number.isNaN(resetAtMs) ? {} : { resetAtMs }),
+  });
 }
 
 /** The object that a text holds; an empty one for what is none. */

@@ -45,6 +45,8 @@ export interface World {
   tell(text: string): void;
   /** All of standard input. */
   readInput(): Promise<string>;
+  /** Asks the person a question that y answers with yes, and anything else with no. */
+  confirm(question: string): Promise<boolean>;
   /** Standard input, line by line. */
   inputLines(): AsyncIterable<string>;
   /** Resolves on SIGINT or SIGTERM; a second one ends the process at once. */
@@ -87,6 +89,7 @@ export function processWorld(parts: Pick<World, "startService">): World {
     say: (text) => standardOutput.write(showControls(text)),
     tell: (text) => standardError.write(showControls(text)),
     readInput: () => Bun.stdin.text(),
+    confirm,
     inputLines: () => createInterface({ input: process.stdin, crlfDelay: Number.POSITIVE_INFINITY }),
     untilStopped: () => {
       stays = true;
@@ -94,6 +97,17 @@ export function processWorld(parts: Pick<World, "startService">): World {
     },
     openBrowser,
   };
+}
+
+function confirm(question: string): Promise<boolean> {
+  const reader = createInterface({ input: process.stdin, output: process.stderr });
+  return new Promise((resolve) => {
+    reader.once("close", () => resolve(false));
+    reader.question(`${showControls(question)} [y/N] `, (answer) => {
+      resolve(/^y(es)?$/i.test(answer.trim()));
+      reader.close();
+    });
+  });
 }
 
 function untilStopped(): Promise<void> {

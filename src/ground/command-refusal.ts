@@ -49,6 +49,11 @@ export const COMMAND_REFUSALS = {
     when: "The address or port cannot be listened on.",
     todo: "Stop what listens there, or choose another with --port and --host.",
   },
+  edited_in_dashboard: {
+    status: 409,
+    when: "A sync would replace what somebody made or edited in the dashboard since the last one, and nobody is there to be asked.",
+    todo: "Bring the edits into the files, or run relay sync with --yes, which replaces them and deletes nothing.",
+  },
   service_not_running: {
     status: 503,
     when: "No running service answered the command.",

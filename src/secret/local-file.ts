@@ -1,5 +1,5 @@
 /**
- * The local secrets file `service/.secrets.json`: the secrets the service made in local development, by relay name, kept out of version
+ * The local secrets file `service/.secrets.json`: the secrets the service made in local development, by relay name, and those that servers made at a sync, kept out of version
  * control. It is written whole or not at all, one change after the other; it never leaves this machine, and sync never reads it.
  * Source: the specification's "Secrets"; decisions, section 1.
  */
@@ -18,22 +18,51 @@ export const SECRETS_FILE = ".secrets.json";
 const IGNORE_FILE_NAME = ".gitignore";
 const MAX_FILE_BYTES = 1024 * 1024;
 
-/** What the file holds for every relay; nothing when there is no file. Refuses with `invalid_input` a file that cannot be read. */
-export async function readLocalSecrets(serviceDir: string): Promise<Map<string, LocalSecrets>> {
+/** By relay. */
+type Secrets = Map<string, LocalSecrets>;
+
+/** The secrets of local development, and those that servers made when files were synced to them, by `<address>/<app>/<environment>`. */
+interface Held {
+  local: Secrets;
+  servers: Map<string, Secrets>;
+}
+
+/** What a relay's name never holds. */
+const IN_ADDRESS = "://";
+
+/** What the file holds for every relay here; nothing when there is no file. Refuses with `invalid_input` a file that cannot be read. */
+export async function readLocalSecrets(serviceDir: string): Promise<Secrets> {
   const text = await readIfThere(join(serviceDir, SECRETS_FILE));
-  return text === null ? new Map() : parseSecrets(text);
+  return text === null ? new Map() : parseSecrets(text).local;
 }
 
 /** The last change under way for each directory, so that two never read the same state. */
 const underWay = new Map<string, Promise<void>>();
 
 /** Sets the given secrets of a relay and keeps its others; creates the file, and its line in .gitignore, where there is none. */
-export async function setLocalSecrets(
+export function setLocalSecrets(serviceDir: string, relayName: string, secrets: LocalSecrets): Promise<void> {
+  return change(serviceDir, ({ local }) => put(local, relayName, secrets));
+}
+
+/** As `setLocalSecrets`, what a server made for its relays. */
+export function setServerSecrets(
   serviceDir: string,
-  relayName: string,
-  secrets: LocalSecrets,
+  server: string,
+  secrets: ReadonlyMap<string, LocalSecrets>,
 ): Promise<void> {
-  const set = () => setNow(serviceDir, relayName, secrets);
+  return change(serviceDir, ({ servers }) => {
+    const held: Secrets = servers.get(server) ?? new Map();
+    for (const [name, made] of secrets) put(held, name, made);
+    servers.set(server, held);
+  });
+}
+
+function put(held: Secrets, name: string, secrets: LocalSecrets): void {
+  held.set(name, { ...held.get(name), ...secrets });
+}
+
+async function change(serviceDir: string, edit: (held: Held) => void): Promise<void> {
+  const set = () => changeNow(serviceDir, edit);
   const work = (underWay.get(serviceDir) ?? Promise.resolve()).then(set, set);
   underWay.set(serviceDir, work);
   try {
@@ -43,35 +72,49 @@ export async function setLocalSecrets(
   }
 }
 
-async function setNow(serviceDir: string, relayName: string, secrets: LocalSecrets): Promise<void> {
+async function changeNow(serviceDir: string, edit: (held: Held) => void): Promise<void> {
   const path = join(serviceDir, SECRETS_FILE);
   const before = await readIfThere(path);
-  const all = before === null ? new Map<string, LocalSecrets>() : parseSecrets(before);
-  all.set(relayName, { ...all.get(relayName), ...secrets });
+  const held: Held = before === null ? { local: new Map(), servers: new Map() } : parseSecrets(before);
+  edit(held);
   if (before === null) {
     await mkdir(serviceDir, { recursive: true });
     await ignoreFile(serviceDir);
   }
-  const names = [...all.keys()].sort();
-  const sorted = Object.fromEntries(names.map((name) => [name, all.get(name)]));
-  const text = `${JSON.stringify(sorted, null, 2)}\n`;
+  const servers = sorted(held.servers).map(([server, secrets]) => [
+    server,
+    Object.fromEntries(sorted(secrets)),
+  ]);
+  const all = Object.fromEntries([...sorted(held.local), ...servers]);
+  const text = `${JSON.stringify(all, null, 2)}\n`;
   if (text !== before) writeOwnFile(path, text, { replace: true });
 }
 
-function parseSecrets(text: string): Map<string, LocalSecrets> {
-  const all = new Map<string, LocalSecrets>();
+function sorted<Value>(map: ReadonlyMap<string, Value>): [name: string, Value][] {
+  return [...map].sort(([one], [other]) => (one < other ? -1 : 1));
+}
+
+function parseSecrets(text: string): Held {
+  const held: Held = { local: new Map(), servers: new Map() };
   for (const [name, entry] of Object.entries(parseObject(text))) {
     if (!isJsonObject(entry)) throw unreadable();
-    const secrets: LocalSecrets = {};
-    for (const field of ["receiverSecret", "signingSecret"] as const) {
-      const value = entry[field];
-      if (value === undefined) continue;
-      if (typeof value !== "string") throw unreadable();
-      secrets[field] = value;
-    }
-    all.set(name, secrets);
+    if (!name.includes(IN_ADDRESS)) held.local.set(name, readEntry(entry));
+    else
+      held.servers.set(name, new Map(Object.entries(entry).map(([relay, one]) => [relay, readEntry(one)])));
   }
-  return all;
+  return held;
+}
+
+function readEntry(entry: unknown): LocalSecrets {
+  if (!isJsonObject(entry)) throw unreadable();
+  const secrets: LocalSecrets = {};
+  for (const field of ["receiverSecret", "signingSecret"] as const) {
+    const value = entry[field];
+    if (value === undefined) continue;
+    if (typeof value !== "string") throw unreadable();
+    secrets[field] = value;
+  }
+  return secrets;
 }
 
 function parseObject(text: string): Record<string, unknown> {

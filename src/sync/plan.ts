@@ -46,7 +46,7 @@ const entryView = Type.Object({
   warnings: Type.Array(warningView),
   refusal: orNull(refusalView),
 });
-type EntryView = Static<typeof entryView>;
+export type EntryView = Static<typeof entryView>;
 type State = (typeof STATES)[number];
 
 const planned = {
@@ -71,6 +71,8 @@ export const appliedView = Type.Object({
     }),
   ),
 });
+
+export type Planned = Static<typeof planView>;
 
 /** What was carried, or would be. `warnings`: of relays that no file names, which the catalog's changes broke. */
 export type Carried = Static<typeof appliedView>;

@@ -23,6 +23,7 @@ export async function runCommand(
     clock: new VirtualClock(Date.UTC(2030, 0, 1)),
     env: {},
     interactive: false,
+    confirm: () => Promise.resolve(false),
     untilStopped: () => Promise.resolve(),
     openBrowser: () => Promise.resolve(false),
     startService: () => Promise.reject(new Error("This test starts no service.")),

@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { mkdir, mkdtemp, readdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { readLocalSecrets, setLocalSecrets } from "../../src/secret/local-file.ts";
+import { readLocalSecrets, setLocalSecrets, setServerSecrets } from "../../src/secret/local-file.ts";
 
 const newDir = async () => join(await mkdtemp(join(tmpdir(), "relay-secrets-")), "service");
 const readAll = async (dir: string) => Object.fromEntries(await readLocalSecrets(dir));
@@ -75,6 +75,18 @@ describe("the local secrets file", () => {
       orders: { receiverSecret: "r", signingSecret: "s" },
       constructor: { receiverSecret: "c" },
     });
+  });
+
+  test("keeps what servers made beside the local ones, and neither writes over the other", async () => {
+    const dir = await newDir();
+    const place = "https://relay.example.com/shop/development";
+    await setLocalSecrets(dir, "orders", { receiverSecret: "local" });
+    await setServerSecrets(dir, place, new Map([["orders", { receiverSecret: "server" }]]));
+    await setServerSecrets(dir, place, new Map([["orders", { signingSecret: "sgn" }]]));
+    await setLocalSecrets(dir, "billing", { receiverSecret: "b" });
+    expect(await readAll(dir)).toEqual({ billing: { receiverSecret: "b" }, orders: { receiverSecret: "local" } });
+    const text = JSON.parse(await readFile(join(dir, ".secrets.json"), "utf8"));
+    expect(text[place]).toEqual({ orders: { receiverSecret: "server", signingSecret: "sgn" } });
   });
 
   test("loses nothing to changes made at once", async () => {
