@@ -1,11 +1,15 @@
-/** The executable: joins the command line to the service, and exits with the command's code. */
+/** The executable: joins the command line to the service, and exits with the command's code. It is also the process that migrates for a server. */
 
 import { runCommandLine } from "./cli/run.ts";
 import { processWorld } from "./cli/world.ts";
 import { startService } from "./service.ts";
+import { MIGRATION_WORD, runMigration } from "./startup/migration.ts";
 
-const world = processWorld({ startService });
-
-runCommandLine(process.argv.slice(2), world).then((code) => {
+const [word, file = ""] = process.argv.slice(2);
+const run =
+  word === MIGRATION_WORD
+    ? runMigration(file)
+    : runCommandLine(process.argv.slice(2), processWorld({ startService }));
+run.then((code) => {
   process.exitCode = code;
 });

@@ -30,7 +30,7 @@ import { Scheduler } from "./schedule/schedule.ts";
 import { tellSchedules } from "./schedule/schedule-word.ts";
 import type { Sealer } from "./secret/seal.ts";
 import { makeSigninLink, openData } from "./startup/open-data.ts";
-import { makeReadyCheck, startWithRoom, stopListening } from "./startup/readiness.ts";
+import { type EarlyPort, makeReadyCheck, startWithRoom, stopListening } from "./startup/readiness.ts";
 import type { Store } from "./store/port.ts";
 import { SyncCap } from "./sync/sync-cap.ts";
 import { Teller } from "./watch/teller.ts";
@@ -52,7 +52,7 @@ export interface ServicePorts {
   program?: string;
   /** Takes the log's lines; default: standard error. */
   logSink?: (line: string) => void;
-  /** Ends a start that waits for its disk. */
+  /** Ends a start that waits for its disk or for its database. */
   stopped?: Promise<unknown>;
 }
 
@@ -88,8 +88,8 @@ export async function startService(config: ServiceConfig, ports: ServicePorts = 
     config.clock,
   );
   began.defer(() => log.stop());
-  const service = await startWithRoom(config, log, ports.stopped, (one, beforeListening) =>
-    startOnce(one, ports, log, beforeListening),
+  const service = await startWithRoom(config, log, ports.stopped, (early) =>
+    startOnce(config, ports, log, early),
   );
   const kept = began.move();
   const end = async (): Promise<void> => {
@@ -99,12 +99,12 @@ export async function startService(config: ServiceConfig, ports: ServicePorts = 
   return { ...service, [Symbol.asyncDispose]: end };
 }
 
-/** One try of a start; `beforeListening` frees the port. */
+/** One try of a start; `early` has the port until it listens itself. */
 async function startOnce(
   config: ServiceConfig,
   ports: ServicePorts,
   log: Log,
-  beforeListening: () => Promise<void>,
+  early: EarlyPort,
 ): Promise<Service> {
   const { clock, allowPrivate } = config;
   await using started = new AsyncDisposableStack();
@@ -113,7 +113,8 @@ async function startOnce(
   const metrics = new Metrics({ dataDir: config.dataDir, clock });
   started.defer(() => metrics.stop());
   const onGroup = (size: number): void => metrics.noteGroup(size);
-  const { store, own, lease, sealer } = await openData(config, log, onGroup, started);
+  const deps = { log, onGroup, early, stopped: ports.stopped };
+  const { store, own, lease, sealer } = await openData(config, deps, started);
 
   let listening: string | null = null;
   const baseUrl = (): string => config.baseUrl ?? listening ?? `http://${config.host}:${config.port}`;
@@ -239,9 +240,8 @@ async function startOnce(
   const app = createHttp(http);
   await receiver.start();
   await runner.rescue();
-  await beforeListening();
   // Elysia would share the port with whoever listens there; a taken one must be refused.
-  app.listen({ port: config.port, hostname: config.host, idleTimeout: 30, reusePort: false });
+  app.listen({ port: await early.free(), hostname: config.host, idleTimeout: 30, reusePort: false });
   const port = app.server?.port ?? config.port;
   listening = `http://${config.host.includes(":") ? `[${config.host}]` : config.host}:${port}`;
   started.defer(() => stopListening(app.server, clock));

@@ -150,16 +150,27 @@ async function keepProof(store: Store, sealer: Sealer): Promise<void> {
   );
 }
 
-/**
- * The data directory's sealer, `masterKey` being RELAY_MASTER_KEY's; where nothing was sealed yet, a first key is made. Refuses with
- * `invalid_input` a key that is missing, another one than the database's, or no key at all.
- */
-export async function openSealer(
-  store: Store,
-  { dataDir, masterKey }: { dataDir: string; masterKey: string | null },
-): Promise<Sealer> {
+/** `masterKey` is RELAY_MASTER_KEY's. */
+interface KeyPlace {
+  dataDir: string;
+  masterKey: string | null;
+}
+
+/** The data directory's sealer; where nothing was sealed yet, a first key is made. Refuses as `requireMasterKey`. */
+export async function openSealer(store: Store, place: KeyPlace): Promise<Sealer> {
+  const found = await store.read((tx) => requireMasterKey(tx, place));
+  const sealer = new Sealer(found ?? (await loadMasterKey(place.dataDir, place.masterKey)));
+  await keepProof(store, sealer);
+  return sealer;
+}
+
+/** The key, or null where none was made yet. Refuses with `invalid_input` a key that is missing, another one than the database's, or no key at all. */
+export async function requireMasterKey(
+  tx: Reader,
+  { dataDir, masterKey }: KeyPlace,
+): Promise<Uint8Array | null> {
   const found = await findMasterKey(dataDir, masterKey);
-  const state = await store.read((tx) => trySealed(tx, found === null ? null : new Sealer(found)));
+  const state = await trySealed(tx, found === null ? null : new Sealer(found));
   if (state === "foreign") {
     const file = masterKeyFile(dataDir);
     throw new Refusal(
@@ -169,7 +180,5 @@ export async function openSealer(
         : `${masterKey === null ? file : "RELAY_MASTER_KEY"} is not the master key that this database's secrets were sealed under: put the one back that was kept with it.`,
     );
   }
-  const sealer = new Sealer(found ?? (await loadMasterKey(dataDir, masterKey)));
-  await keepProof(store, sealer);
-  return sealer;
+  return found;
 }

@@ -2,6 +2,7 @@
  * Opening a data directory for a server: its lock, its database, the runner's lease, its master key, and what an earlier process left
  * unfinished. What is missing or somebody else's is refused in a sentence before anything but the schema and the lease is changed.
  */
+import { statSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { createApp, findApp, listApps } from "../account/app.ts";
@@ -13,7 +14,7 @@ import type { ServiceConfig } from "../config.ts";
 import type { Log } from "../ground/log.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { endInterruptedMails } from "../mail/interrupted-mail.ts";
-import { openSealer } from "../relay/environment-secret.ts";
+import { openSealer, requireMasterKey } from "../relay/environment-secret.ts";
 import { rekeyFingerprints } from "../relay/secret-rotation.ts";
 import { settleEveryRelayProblem } from "../relay/unsigned-rule.ts";
 import { findMasterKey } from "../secret/master-key.ts";
@@ -21,8 +22,11 @@ import type { Sealer } from "../secret/seal.ts";
 import { refuseLostDatabase } from "../store/file-place.ts";
 import { RunnerLease } from "../store/lease.ts";
 import { lockDataDirectory } from "../store/lock.ts";
-import type { Store } from "../store/port.ts";
+import { type MigrationProgress, SCHEMA_VERSION } from "../store/migrate.ts";
+import type { Reader, Store } from "../store/port.ts";
 import { openSqlite } from "../store/sqlite.ts";
+import { findDueMigration, type MigrationWatch, migrateBeside, readCopyBytes } from "./migration.ts";
+import type { EarlyPort } from "./readiness.ts";
 
 interface OpenData {
   store: Store;
@@ -32,13 +36,23 @@ interface OpenData {
   sealer: Sealer;
 }
 
-/** Closing it is put on `started`. `onGroup` is told the size of every committed group. */
+interface OpenDeps {
+  log: Log;
+  /** Told the size of every committed group. */
+  onGroup: (size: number) => void;
+  /** Answers while the database is migrated. */
+  early: EarlyPort;
+  /** Ends a migration. */
+  stopped: Promise<unknown> | undefined;
+}
+
+/** Closing it is put on `started`. */
 export async function openData(
   config: ServiceConfig,
-  log: Log,
-  onGroup: (size: number) => void,
+  deps: OpenDeps,
   started: AsyncDisposableStack,
 ): Promise<OpenData> {
+  const { log, onGroup } = deps;
   const { clock, dataDir, mode } = config;
   await mkdir(dataDir, { recursive: true, mode: 0o700 });
   const lock = lockDataDirectory(dataDir, `relay ${mode === "local" ? "dev" : "serve"}`, clock.now());
@@ -48,24 +62,22 @@ export async function openData(
   // Before the copy of a migration, so that starts that are killed while they make one leave one part of it, and not one each.
   removeParts(dataDir);
   const file = join(dataDir, "relay.db");
+  // What a person got wrong is refused before it as well as after.
+  const schema = await findDueMigration(file, async (tx) => {
+    await requireMasterKey(tx, config);
+    await requireMode(tx, config);
+  });
+  if (schema !== null) await migrateAnswering(file, schema, deps);
   const store = await openSqlite(file, {
     clock,
     onGroup,
     onTrouble: (trouble) => tellTrouble(log, trouble),
-    // A large one takes minutes, in which the port does not answer.
-    onMigrate: (schema, begun) =>
-      log.info(
-        `the database is brought to this version's schema, ${begun ? "from where the start before this one ended" : "after a copy of it into backups/"}`,
-        schema,
-      ),
-    onMigrationProgress: (progress) =>
-      log.info("the database is being brought to this version's schema", progress),
   });
   started.defer(() => store.close());
   const lease = await RunnerLease.take({ store, file, lock, clock });
   started.defer(() => lease.release());
+  await store.read((tx) => requireMode(tx, config));
   const sealer = await openSealer(store, config);
-  await requireMode(store, config);
   if (mode === "local") await ensureLocalApp(store, clock.now());
   await store.write("app", async (tx) => {
     await rekeyFingerprints(tx, sealer);
@@ -77,6 +89,35 @@ export async function openData(
   return { store, own: store.behind(lease.fence), lease, sealer };
 }
 
+/** Receivers are told to send again meanwhile, and whoever asks how far it is. */
+async function migrateAnswering(
+  file: string,
+  from: number,
+  { log, early, stopped }: OpenDeps,
+): Promise<void> {
+  let moved = "";
+  const { port } = early.open(() => {
+    const copied = readCopyBytes(file);
+    const done =
+      copied === null
+        ? moved
+        : ` ${showMebibytes(copied)} of ${showMebibytes(statSync(file).size)} are copied into backups/ first.`;
+    return `The service brings its database to this version's schema before it starts (from ${from} to ${SCHEMA_VERSION}).${done}`;
+  });
+  const onMigrate: MigrationWatch["onMigrate"] = (schema, begun) =>
+    log.info(
+      `the database is brought to this version's schema, ${begun ? "from where the start before this one ended" : "after a copy of it into backups/"}`,
+      { ...schema, port },
+    );
+  const onMigrationProgress: MigrationProgress = (progress) => {
+    moved = ` ${progress.rows} of about ${progress.of} rows are moved.`;
+    log.info("the database is being brought to this version's schema", progress);
+  };
+  await migrateBeside(file, { onMigrate, onMigrationProgress }, stopped);
+}
+
+const showMebibytes = (bytes: number): string => `${Math.ceil(bytes / 1_048_576)} MiB`;
+
 function tellTrouble(log: Log, trouble: string | null): void {
   if (trouble === null) log.info("the database is in its place again, and writes go on");
   else log.error("the database is not where it was opened", { cause: trouble });
@@ -87,11 +128,11 @@ export const LOCAL_APP = "local";
 
 /** Refuses with `database_refused`. */
 export async function requireMode(
-  store: Store,
+  tx: Reader,
   { mode, dataDir }: Pick<ServiceConfig, "mode" | "dataDir">,
 ): Promise<void> {
-  const isEmpty = (await store.read(listApps)).length === 0;
-  const isLocal = (await store.read(findLocalEnvironment)) !== null;
+  const isEmpty = (await listApps(tx)).length === 0;
+  const isLocal = (await findLocalEnvironment(tx)) !== null;
   if (isEmpty || isLocal === (mode === "local")) return;
   throw new Refusal(
     "database_refused",

@@ -1,5 +1,5 @@
 /**
- * What the port says of the service: while a start waits for room, whether it is ready, and its graceful end. A start that cannot go on for
+ * What the port says of the service: while a start waits for room or migrates its database, whether it is ready, and its graceful end. A start that cannot go on for
  * want of room is tried until it succeeds, and senders are told meanwhile to send again; it waits only for what mends by itself or by making
  * room, and never for what a person got wrong.
  */
@@ -17,50 +17,75 @@ import type { Store } from "../store/port.ts";
 const TRY_EVERY_MS = 2_000;
 const NOT_READY =
   "The service waits for its disk before it can start: the server's log says what the database failed with.";
-const NOT_RECORDED = "The service cannot use its disk yet, so nothing was recorded: send the request again.";
+const NOT_RECORDED =
+  "The service cannot use its database yet, so nothing was recorded: send the request again.";
 
 /** Full disks, failing ones, quotas and size limits, and another process's lock on the database. */
 const MENDS = /^(SQLITE_(FULL|IOERR|BUSY|LOCKED)|ENOSPC$|EDQUOT$|EFBIG$|EIO$)/;
 
+/** The port while the service cannot listen on it yet: receivers are told to send again. */
+export class EarlyPort {
+  readonly #host: string;
+  #port: number;
+  #server: Bun.Server<undefined> | null = null;
+  #problem: () => string = () => NOT_READY;
+
+  constructor({ host, port }: Pick<ServiceConfig, "host" | "port">) {
+    this.#host = host;
+    this.#port = port;
+  }
+
+  /** Answers from now on, not ready for this `problem`; the port's number, and whether it was not answered before. Throws where it cannot be listened on. */
+  open(problem: () => string): { port: number; isNew: boolean } {
+    const isNew = this.#server === null;
+    this.#problem = problem;
+    this.#server ??= Bun.serve({
+      hostname: this.#host,
+      port: this.#port,
+      reusePort: false,
+      fetch: (request) => answer(request, this.#problem()),
+    });
+    this.#port = this.#server.port ?? this.#port;
+    return { port: this.#port, isNew };
+  }
+
+  /** Frees the port, and answers its number. */
+  async free(): Promise<number> {
+    await this.#server?.stop(true);
+    this.#server = null;
+    return this.#port;
+  }
+}
+
 /**
- * Starts with `startOnce`, again and again where only room is wanting; it is given the port that is answered meanwhile and frees it with
- * `beforeListening`. Throws what the start failed with, also where `stopped` ends the waiting.
+ * Starts with `startOnce`, again and again where only room is wanting; the port is answered meanwhile. Throws what the start failed with, also
+ * where `stopped` ends the waiting.
  */
 export async function startWithRoom<Started>(
   config: ServiceConfig,
   log: Log,
   stopped: Promise<unknown> = new Promise(() => undefined),
-  startOnce: (config: ServiceConfig, beforeListening: () => Promise<void>) => Promise<Started>,
+  startOnce: (port: EarlyPort) => Promise<Started>,
 ): Promise<Started> {
-  let waiting: ReturnType<typeof Bun.serve> | null = null;
-  const beforeListening = async (): Promise<void> => {
-    await waiting?.stop(true);
-    waiting = null;
-  };
+  const early = new EarlyPort(config);
   try {
     for (;;) {
       try {
-        const port: number = waiting?.port ?? config.port;
-        return await startOnce({ ...config, port }, beforeListening);
+        return await startOnce(early);
       } catch (error) {
         if (!mayMend(error, config.dataDir)) throw error;
-        waiting ??= answerMeanwhile(config, log, error);
+        const { port, isNew } = early.open(() => NOT_READY);
+        if (isNew)
+          log.error("the start waits for the disk; receivers answer 503 until then", {
+            cause: error instanceof Error ? error.message : String(error),
+            port,
+          });
         if (!(await untilNextTry(config, stopped))) throw error;
       }
     }
   } finally {
-    await beforeListening();
+    await early.free();
   }
-}
-
-/** Throws where the port cannot be listened on. */
-function answerMeanwhile({ host, port }: ServiceConfig, log: Log, error: unknown) {
-  const server = Bun.serve({ hostname: host, port, reusePort: false, fetch: answer });
-  log.error("the start waits for the disk; receivers answer 503 until then", {
-    cause: error instanceof Error ? error.message : String(error),
-    port: server.port,
-  });
-  return server;
 }
 
 /** Whether what a start failed with can pass, itself or what caused it. */
@@ -92,10 +117,10 @@ async function untilNextTry({ clock }: ServiceConfig, stopped: Promise<unknown>)
   return goesOn;
 }
 
-function answer(request: Request): Response {
+function answer(request: Request, problem: string): Response {
   const { pathname } = new URL(request.url);
   if (pathname === "/healthz") return answerJson(200, { ok: true });
-  if (pathname === "/readyz") return answerJson(503, { ready: false, problem: NOT_READY });
+  if (pathname === "/readyz") return answerJson(503, { ready: false, problem });
   return answerJson(503, { code: "not_recorded", message: NOT_RECORDED }, { "retry-after": "5" });
 }
 

@@ -8,6 +8,14 @@ import type { SqliteConnection } from "./sqlite-connection.ts";
 const STEP_ROWS = 5_000;
 const STEP_BYTES = 8 * 1024 * 1024;
 
+/** How many rows are to move, or a few more. */
+export async function countMoving(connection: SqliteConnection): Promise<number> {
+  const row = await connection.get<{ count: number | null }>(
+    "SELECT (SELECT max(seq) FROM event_before) - (SELECT min(seq) FROM event_before) + 1 AS count",
+  );
+  return row?.count ?? 0;
+}
+
 /** One step, in the transaction that is open; answers how many rows moved, 0 at the end. */
 export async function moveEvents(connection: SqliteConnection): Promise<number> {
   const heads = await connection.all<{ seq: number; bytes: number }>(

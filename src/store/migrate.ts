@@ -4,7 +4,7 @@
  * A database written by a newer version is refused, never touched.
  */
 import type { Clock } from "../ground/clock.ts";
-import { moveEvents } from "./event-move.ts";
+import { countMoving, moveEvents } from "./event-move.ts";
 import type { SqliteConnection } from "./sqlite-connection.ts";
 import { turnLoop } from "./walk.ts";
 
@@ -16,10 +16,12 @@ interface Migration {
   sql: string;
   /** What is to be done before it: a small step in an open transaction, which answers how many rows it dealt with, 0 at the end. */
   step?: (connection: SqliteConnection) => Promise<number>;
+  /** About how many rows its steps deal with. */
+  count?: (connection: SqliteConnection) => Promise<number>;
 }
 
-/** Told of a migration that is made in steps, once a second: rows dealt with so far by this process. */
-export type MigrationProgress = (progress: { name: string; rows: number }) => void;
+/** Told of a migration that is made in steps, once a second: rows dealt with so far by this process, of about so many. */
+export type MigrationProgress = (progress: { name: string; rows: number; of: number }) => void;
 
 export const MIGRATIONS: readonly Migration[] = [
   { number: 1, name: "base", sql: base },
@@ -47,7 +49,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 23, name: "unknown-call", sql: unknownCall },
   { number: 24, name: "relay-run", sql: relayRun },
   { number: 25, name: "event-row", sql: eventRow },
-  { number: 26, name: "event-moved", sql: eventMoved, step: moveEvents },
+  { number: 26, name: "event-moved", sql: eventMoved, step: moveEvents, count: countMoving },
   { number: 27, name: "synced", sql: synced },
 ];
 
@@ -91,10 +93,11 @@ const TELL_EVERY_MS = 1_000;
 async function takeSteps(
   connection: SqliteConnection,
   clock: Clock,
-  { number, name, step }: Migration,
+  { number, name, step, count }: Migration,
   onProgress: MigrationProgress,
 ): Promise<void> {
   let toldMs = clock.monotonicMs();
+  const of = (await count?.(connection)) ?? 0;
   for (let rows = 0, done = 1; step !== undefined && done > 0; rows += done) {
     connection.exec("BEGIN IMMEDIATE");
     try {
@@ -107,7 +110,7 @@ async function takeSteps(
     }
     if (clock.monotonicMs() - toldMs >= TELL_EVERY_MS) {
       toldMs = clock.monotonicMs();
-      onProgress({ name, rows: rows + done });
+      onProgress({ name, rows: rows + done, of });
     }
     await turnLoop();
   }

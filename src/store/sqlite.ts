@@ -27,7 +27,7 @@ const LOOK_EVERY_MS = 1_000;
 const WRITER_CACHE_KIB = 16 * 1024;
 const WAL_KEPT_BYTES = 64 * 1024 * 1024;
 
-interface SqliteOptions {
+export interface SqliteOptions {
   clock: Clock;
   /** Keys that are held in memory before they become a run on the disk; for tests. */
   keysARun?: number;

@@ -217,9 +217,17 @@ describe("after a day", () => {
     ]);
   });
 
-  test("nothing is wrong: no line of the log warns, no problem stands, no alert was raised", async () => {
-    const lines = running.logged.map((line) => JSON.parse(line) as { level: string });
-    expect(lines.filter(({ level }) => level !== "info")).toEqual([]);
+  test("nothing is wrong: the log warns of the repeats, the ignored, the forged, the refused posts and the pauses alone, no problem stands, no alert was raised", async () => {
+    const lines = running.logged.map((line) => JSON.parse(line) as { level: string; message: string; code?: string; relay?: string });
+    const warned = lines.filter(({ level }) => level !== "info").map(({ message, code, relay }) => `${message.split(":")[0]} ${relay} ${code}`);
+    expect([...new Set(warned)].toSorted()).toEqual([
+      "a call became no event orders bad_signature",
+      "a call became no event orders duplicate",
+      "a call became no event orders ignored",
+      "a run failed and is tried again notices http_error",
+      "an event waits notices waiting",
+      "an event waits orders waiting",
+    ]);
     expect(await running.rows("SELECT code, target FROM problem")).toEqual([]);
     expect(await running.rows("SELECT code, target FROM alert")).toEqual([]);
   });

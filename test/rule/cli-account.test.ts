@@ -39,9 +39,9 @@ describe("local development and a server keep apart", () => {
     const dataDir = mkdtempSync(join(cwd, "mode-"));
     const store = await openSqlite(join(dataDir, "relay.db"), { clock });
     await store.write("app", (tx) => createApp(tx, { ...app, name: "App", nowMs: clock.now() }));
-    await requireMode(store, { mode, dataDir });
+    await store.read((tx) => requireMode(tx, { mode, dataDir }));
     const other = mode === "local" ? "server" : "local";
-    expect((await refusalOf(() => requireMode(store, { mode: other, dataDir }))).code).toBe("database_refused");
+    expect((await refusalOf(() => store.read((tx) => requireMode(tx, { mode: other, dataDir })))).code).toBe("database_refused");
     await store.close();
     const { code, told } = await run(`apps create Shop --data-dir ${dataDir}`);
     expect({ code, isRefused: told.includes("belongs to local development") }).toEqual(

@@ -1,0 +1,150 @@
+/**
+ * Brings a used database to this version's schema before a server opens it, in a process of its own: the copy that is made first and a
+ * migration's statements hold a thread for seconds or minutes, and the port is answered meanwhile. That process ends with the server, and
+ * may be killed at any moment, as a start may.
+ */
+import { existsSync, readdirSync, statSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { removeParts } from "../backup/restore.ts";
+import { systemClock } from "../ground/clock.ts";
+import { fileErrorCode } from "../ground/durable-file.ts";
+import { Refusal } from "../ground/refusal.ts";
+import { NoCopyKept } from "../store/database-copy.ts";
+import { openDatabaseFile, readSchemaVersion } from "../store/database-file.ts";
+import { type MigrationProgress, MigrationRefused, SCHEMA_VERSION } from "../store/migrate.ts";
+import { type Reader, StoreUnavailable } from "../store/port.ts";
+import { openSqlite, type SqliteOptions } from "../store/sqlite.ts";
+
+/** What this program is called with to be that process; no command of the command line. */
+export const MIGRATION_WORD = "--bring-database-to-schema";
+
+/** A line of that process. */
+type Line =
+  | { begins: Parameters<MigrationWatch["onMigrate"]> }
+  | { progress: Parameters<MigrationProgress>[0] }
+  | { failed: Failure };
+
+/** `refused`: what a person has to mend. */
+interface Failure {
+  message: string;
+  code: string;
+  refused: "copy" | "schema" | null;
+}
+
+export type MigrationWatch = Pick<Required<SqliteOptions>, "onMigrate" | "onMigrationProgress">;
+
+/**
+ * The schema of a used database that has to be brought to this version's; null: there is none, or what opens it says what is wrong. What `look`
+ * refuses is refused; an earlier schema that it cannot ask is asked afterwards.
+ */
+export async function findDueMigration(
+  file: string,
+  look: (tx: Reader) => Promise<void>,
+): Promise<number | null> {
+  if (!existsSync(file)) return null;
+  let from: number | null = null;
+  try {
+    using database = openDatabaseFile(file);
+    from = await readSchemaVersion(database);
+    if (from !== null && from < SCHEMA_VERSION) await look(database);
+  } catch (error) {
+    if (error instanceof Refusal) throw error;
+  }
+  return from !== null && from < SCHEMA_VERSION ? from : null;
+}
+
+/** Ends when the database is migrated; throws what the process failed with, or where `stopped` ends it. */
+export async function migrateBeside(
+  file: string,
+  { onMigrate, onMigrationProgress }: MigrationWatch,
+  stopped: Promise<unknown> | undefined,
+): Promise<void> {
+  // In one executable there is no other file to name.
+  const main = join(import.meta.dir, "../main.ts");
+  const isEmbedded = /^\/\$bunfs\/|^[A-Z]:[\\/]~BUN[\\/]/i.test(import.meta.dir);
+  const command = isEmbedded ? [process.execPath] : [process.execPath, main];
+  const { RELAY_MASTER_KEY: _, ...env } = process.env;
+  const child = Bun.spawn([...command, MIGRATION_WORD, file], {
+    env,
+    stdin: "pipe",
+    stdout: "pipe",
+    stderr: "pipe",
+  });
+  let isStopped = false;
+  void stopped?.then(() => {
+    isStopped = true;
+    child.kill("SIGKILL");
+  });
+  const said = new Response(child.stderr).text();
+  let failure: Error | null = null;
+  for await (const line of linesOf(child.stdout)) {
+    const told = JSON.parse(line) as Line;
+    if ("begins" in told) onMigrate(...told.begins);
+    else if ("progress" in told) onMigrationProgress(told.progress);
+    else failure = asError(told.failed);
+  }
+  const code = await child.exited;
+  if (isStopped) {
+    removeParts(dirname(file));
+    throw new Error("The start was ended before the database was brought to this version's schema.");
+  }
+  if (failure !== null) throw failure;
+  if (code === 0) return;
+  const words = (await said).trim().split("\n")[0] || `it ended with ${child.signalCode ?? code}`;
+  throw new Error(`The database could not be brought to this version's schema: ${words}`);
+}
+
+/** The process that `migrateBeside` starts; answers its exit code. */
+export async function runMigration(file: string): Promise<number> {
+  // A signal to the whole group is for the server, which ends this process.
+  for (const signal of ["SIGINT", "SIGTERM"] as const) process.on(signal, () => undefined);
+  process.stdin.on("end", () => process.exit(1)).resume();
+  const say = (line: Line): void => void process.stdout.write(`${JSON.stringify(line)}\n`);
+  try {
+    const onMigrationProgress: MigrationProgress = (progress) => say({ progress });
+    const onMigrate: MigrationWatch["onMigrate"] = (...begins) => say({ begins });
+    await (await openSqlite(file, { clock: systemClock, onMigrate, onMigrationProgress })).close();
+    process.stdin.pause();
+    return 0;
+  } catch (error) {
+    const { message } = error as Error;
+    const refused =
+      error instanceof NoCopyKept ? "copy" : error instanceof MigrationRefused ? "schema" : null;
+    say({ failed: { message, code: codeOf(error), refused } });
+    process.stdin.pause();
+    return 1;
+  }
+}
+
+/** What is done of a copy that is being made in `backups/`; null: none is. */
+export function readCopyBytes(file: string): number | null {
+  const folder = join(dirname(file), "backups");
+  try {
+    const parts = readdirSync(folder).filter((name) => /^\.before-migration-.*\.part$/.test(name));
+    return parts.length === 0 ? null : Math.max(...parts.map((name) => statSync(join(folder, name)).size));
+  } catch {
+    return null;
+  }
+}
+
+function codeOf(error: unknown): string {
+  if (!(error instanceof Error)) return "";
+  return fileErrorCode(error) || codeOf(error.cause);
+}
+
+function asError({ message, code, refused }: Failure): Error {
+  if (refused === "copy") return new NoCopyKept(message);
+  if (refused === "schema") return new MigrationRefused(message);
+  const cause = Object.assign(new Error(message), { code });
+  return code === "" ? cause : new StoreUnavailable(message, { cause });
+}
+
+async function* linesOf(stream: ReadableStream<Uint8Array>): AsyncGenerator<string> {
+  const decoder = new TextDecoder();
+  let rest = "";
+  for await (const bytes of stream) {
+    const lines = (rest + decoder.decode(bytes, { stream: true })).split("\n");
+    rest = lines.pop() ?? "";
+    yield* lines;
+  }
+}

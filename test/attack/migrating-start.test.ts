@@ -1,0 +1,88 @@
+/** A start on a large database of an earlier version: its port answers while the database is copied and migrated, and it ends when it is told to. */
+import { Database } from "bun:sqlite";
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { existsSync, mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { MIGRATIONS } from "../../src/store/migrate.ts";
+import { startCli } from "../kit/cli-process.ts";
+import { until } from "../kit/event-flow.ts";
+
+const EVENTS = 150_000;
+const OLD_SCHEMA = 24;
+let dataDir: string;
+
+beforeEach(() => {
+  dataDir = mkdtempSync(join(tmpdir(), "relay-migrating-"));
+  using old = new Database(join(dataDir, "relay.db"), { create: true, readwrite: true });
+  for (const pragma of ["auto_vacuum = INCREMENTAL", "journal_mode = WAL", "synchronous = OFF"]) old.run(`PRAGMA ${pragma}`);
+  old.run("CREATE TABLE schema_migration (number INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at INTEGER NOT NULL)");
+  for (const { number, name, sql } of MIGRATIONS.filter((one) => one.number <= OLD_SCHEMA)) {
+    old.run(sql);
+    old.run("INSERT INTO schema_migration VALUES (?1, ?2, 0)", [number, name]);
+  }
+  old.run("INSERT INTO app (id, name, created_at) VALUES ('shop', 'Shop', 0)");
+  old.run("INSERT INTO environment (id, app_id, name, created_at) VALUES (1, 'shop', 'production', 0)");
+  old.run(
+    `INSERT INTO event (id, environment_id, relay_id, relay_name, trigger, state, payload, created_at)
+     WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?1)
+     SELECT printf('evt_%032x', i), 1, 'rly_gone', 'gone', 'receiver', 'done', json_object('event', hex(zeroblob(200))), ?2 + i FROM n`,
+    [EVENTS, Date.now() - 1_000_000],
+  );
+});
+
+afterEach(() => rmSync(dataDir, { recursive: true, force: true }));
+
+const serve = (env: Record<string, string> = {}) => startCli(["serve", "--port", "0", "--data-dir", dataDir], { cwd: dataDir, env });
+const readSchema = (): unknown => {
+  using database = new Database(join(dataDir, "relay.db"), { readwrite: true });
+  return database.query("SELECT max(number) AS schema FROM schema_migration").get();
+};
+
+test("its port is never silent for a second, tells how far it is, and a start that is told to stop is gone on with", async () => {
+  await using first = serve();
+  const url = await portOf(first);
+  await first.line("rows=");
+  const answers = await Promise.all(["/healthz", "/readyz", "/hooks/shop/gone"].map((path) => fetch(url + path)));
+  expect(answers.map(({ status }) => status)).toEqual([200, 503, 503]);
+  expect(await answers[1]?.json()).toEqual({
+    ready: false,
+    problem: expect.stringMatching(/from 24 to \d+\)\. \d+ of about 150000 rows are moved\.$/),
+  });
+  expect(await answers[2]?.json()).toMatchObject({ code: "not_recorded" });
+  first.kill("SIGTERM");
+  expect(await first.exited).toBe(0);
+
+  await using second = serve();
+  const again = await portOf(second);
+  const answered: number[] = [performance.now()];
+  await until("it is ready", async () => {
+    const { status } = await fetch(`${again}/readyz`).catch(() => ({ status: 0 }));
+    if (status > 0) answered.push(performance.now());
+    return status === 200;
+  });
+  const gaps = answered.slice(1).map((at, index) => at - (answered[index] ?? 0));
+  expect(Math.max(...gaps)).toBeLessThan(1_000);
+  second.kill("SIGTERM");
+  expect(await second.exited).toBe(0);
+  using database = new Database(join(dataDir, "relay.db"), { readwrite: true });
+  expect(database.query("SELECT count(*) AS events, count(DISTINCT former_id) AS ids FROM event").get()).toEqual({ events: EVENTS, ids: EVENTS });
+  // The start that was gone on with made no second copy.
+  expect(readdirSync(join(dataDir, "backups"))).toHaveLength(1);
+}, 60_000);
+
+test("another database's key is refused before anything is copied and before a port is open", async () => {
+  using database = new Database(join(dataDir, "relay.db"), { readwrite: true });
+  database.run("INSERT INTO master_key_proof (sealed) VALUES (randomblob(61))");
+  database.close();
+  await using server = serve({ RELAY_MASTER_KEY: "ab".repeat(32) });
+  expect(await server.exited).toBe(1);
+  expect(server.lines().join("\n")).toContain("is not the master key that this database's secrets were sealed under");
+  expect(server.lines().join("\n")).not.toContain("port=");
+  expect([readSchema(), existsSync(join(dataDir, "backups"))]).toEqual([{ schema: OLD_SCHEMA }, false]);
+});
+
+async function portOf(server: ReturnType<typeof serve>): Promise<string> {
+  const line = await server.line("the database is brought to this version's schema");
+  return `http://127.0.0.1:${/ port=(\d+)/.exec(line)?.[1]}`;
+}
