@@ -113,8 +113,8 @@ describe("events that waited for 30 days", () => {
         target: "relay:shop",
         message: `Events of shop that waited for more than 30 days were dropped and do not run: ${
           why === "held"
-            ? "the environment is on hold, so release it to run what still waits."
-            : "the relay is paused, so resume it to run what still waits."
+            ? "the environment is on hold, so release it (relay settings set held off) to run what still waits."
+            : "the relay is paused, so resume it (relay relays resume shop) to run what still waits."
         }`,
         count: 230,
       },
