@@ -58,7 +58,7 @@ function Shown({
   const relay = useLoad<{ relay: Relay }>(apiPath(place, "relays", event.relay.name)).data?.relay;
   const [isReplaying, setReplaying] = useState(false);
   const isFinal = FINAL.has(event.state) && event.expunged === null;
-  const reason = explainEvent(event, isHeld ? "held" : relay?.state === "paused" ? "paused" : null, now);
+  const reason = explainEvent(event, { held: isHeld, paused: relay?.state === "paused" }, now);
   const title = `${event.relay.name} event`;
   return html`<${PageHead} title=${title} ...${back} aside=${html`<${StateMark} state=${event.state} />`}>
       <button type="button" disabled=${!isFinal} title=${isFinal ? "" : WAIT_WORDS}

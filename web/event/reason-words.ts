@@ -32,8 +32,11 @@ export function sayReasonCode(code: string): string {
   return CODE_WORDS[code] ?? code.replaceAll("_", " ");
 }
 
-/** What holds an event back besides its own state: its relay is paused, or the environment is on hold. */
-type Brake = "paused" | "held" | null;
+/** What holds an event back besides its own state: its relay is paused, the environment is on hold, or both. */
+interface Brake {
+  held: boolean;
+  paused: boolean;
+}
 
 export function explainEvent(event: Event, brake: Brake, now: number): Reason {
   switch (event.state) {
@@ -56,10 +59,11 @@ function explainWaiting(event: Event, brake: Brake, now: number): string {
     failure === null
       ? ""
       : ` Attempt ${event.attempts} of ${MAX_ATTEMPTS} failed at ${nameOf(failure)}: ${trim(failure)}.`;
-  if (brake === "held")
+  if (brake.held && brake.paused)
+    return `It waits because the environment is on hold and the relay is paused, and runs when both have ended.${failed}`;
+  if (brake.held)
     return `It waits because the environment is on hold, and runs when the hold is released.${failed}`;
-  if (brake === "paused")
-    return `It waits because the relay is paused, and runs when you resume it.${failed}`;
+  if (brake.paused) return `It waits because the relay is paused, and runs when you resume it.${failed}`;
   if (event.nextAttemptAt !== null) {
     const when =
       Date.parse(event.nextAttemptAt) <= now
