@@ -1,8 +1,9 @@
 /** Sync: what a set of definition files and a catalog would change in a development environment, and the carrying out of exactly that. */
 import { type Static, Type } from "typebox";
-import { isJsonObject, type Json } from "../ground/json.ts";
+import { isJsonObject, type Json, writeJson } from "../ground/json.ts";
 import { type Problem, placeProblems, Refusal, refuseDefinition, type Warning } from "../ground/refusal.ts";
 import { fields, orNull } from "../ground/schema.ts";
+import { utf8Bytes } from "../ground/text.ts";
 import { type Checked, checkDefinition } from "../relay/definition.ts";
 import { turnLoop } from "../store/walk.ts";
 import { applyPlan, tellPlan } from "../sync/carry.ts";
@@ -98,6 +99,13 @@ async function readFiles(
   { relays, catalog, prune = false }: Sent,
   nowMs: number,
 ): Promise<{ files: Files; warnings: Warning[] }> {
+  const bytes = utf8Bytes(writeJson({ relays, catalog }));
+  if (bytes > MAX_SYNC_BYTES) {
+    throw new Refusal(
+      "body_too_large",
+      `The files are ${bytes} bytes together, and one sync carries at most ${MAX_SYNC_BYTES}: make them smaller, or split the app.`,
+    );
+  }
   const problems: Problem[] = [];
   const checkeds = new Map<string, Checked>();
   for (const [index, value] of relays.entries()) {
@@ -121,5 +129,7 @@ async function readFiles(
   return { files, warnings: read?.warnings ?? [] };
 }
 
+/** All is saved in one transaction, which holds the loop; a relay is some 2 KB. */
+const MAX_SYNC_BYTES = 256 * 1024;
 /** More than anyone mends in one go. */
 const MAX_PROBLEMS = 200;

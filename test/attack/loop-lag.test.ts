@@ -67,11 +67,11 @@ const nearNames = definition([Object.fromEntries(Array.from({ length: 2_400 }, (
 
 const named = (name: string, value: object) => ({ ...value, name });
 const NOTES_FIELDS = Object.fromEntries(Array.from({ length: 100 }, (_, at) => [`field${at}`, { type: "text" }]));
-/** As many changes as a minute takes: large relays, small ones, and a catalog that every relay is to be looked at for. */
+/** As much as one sync carries: the largest relay, as many as an environment holds, and a catalog that every relay is to be looked at for. */
 const SYNCED = [
-  { relays: Array.from({ length: 4 }, (_, at) => named(`large${at}`, manyTemplates)) },
+  { relays: [named("large", manyTemplates)] },
   {
-    relays: Array.from({ length: 30 }, (_, at) => named(`small${at}`, definition([{ type: "call_url", url: "https://example.com/x" }]))),
+    relays: Array.from({ length: 20 }, (_, at) => named(`small${at}`, definition([{ type: "call_url", url: "https://example.com/x" }]))),
     prune: true,
   },
   {
@@ -140,7 +140,13 @@ const WORST: Record<string, Worst> = {
     { definition: manyProblems },
     { definition: nearNames },
   ),
-  "POST {E}/sync/plan": send("POST", `${E}/sync/plan`, ...SYNCED, no(400, { relays: Array.from({ length: 4 }, () => manyProblems) })),
+  "POST {E}/sync/plan": send(
+    "POST",
+    `${E}/sync/plan`,
+    ...SYNCED,
+    no(400, { relays: [manyProblems] }),
+    no(413, { relays: Array.from({ length: 4 }, () => manyTemplates) }),
+  ),
   // The same work as a plan's, once: a plan is carried out and undone.
   "POST {E}/sync/apply": refused(409, "POST", `${E}/sync/apply`, ...SYNCED.map((files) => ({ ...files, plan: "pln_other" }))),
   "GET {E}/relays/:name": get(`${E}/relays/busy0`),
