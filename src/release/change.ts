@@ -106,8 +106,43 @@ export const RELEASES: readonly [Release, ...Release[]] = [
         was: "Each save, pause and rotation opened every relay anew, and held what arrived meanwhile.",
         now: "Only those that changed are opened.",
       },
+      {
+        subject: "Carrying files to a server",
+        was: null,
+        now: "relay sync brings service/relays/*.json and catalog.json to the development environment of a server: the plan first, then exactly that in one transaction (--dry-run, --json, --prune, --yes; RELAY_URL and RELAY_KEY). POST {E}/sync/plan and {E}/sync/apply do the same.",
+      },
+      {
+        subject: "The connector for editors and assistants",
+        was: null,
+        now: "relay mcp (standard input and output) and POST {E}/mcp (streamable HTTP, a secret key) offer the API as tools of the Model Context Protocol. Those that change anything are marked, and switched off by --read-only, ?readOnly=true or the setting connector.writes.",
+      },
+      {
+        subject: "Relays on the command line",
+        was: null,
+        now: "relay relays list|show|pause|resume|rotate-secret|set-secret: how each stands, why nothing happens, its last calls; a new secret is written to standard output once.",
+      },
+      {
+        subject: "A person's events",
+        was: "person= took an id, and somebody unknown was an empty list.",
+        now: "It takes an address as well, and refuses somebody unknown with not_found.",
+      },
+      {
+        subject: "Secrets set beside a server whose key is in its environment",
+        was: "A command in a shell without RELAY_MASTER_KEY made a key of its own and stored what the server could not open.",
+        now: "It is refused, and names the variable.",
+      },
+      {
+        subject: "Starts with a large database to migrate",
+        was: "Callers found no port until it was done.",
+        now: "The port answers 503 and says how far it is. Starts killed during the copy no longer leave parts of it behind.",
+      },
+      {
+        subject: "Which environment a key belongs to",
+        was: null,
+        now: "GET /api/key says it.",
+      },
     ],
-    codesAdded: [],
+    codesAdded: ["sync_capped"],
     codesRemoved: [],
   },
   {
