@@ -7,6 +7,7 @@ import { constants, setPriority } from "node:os";
 import { type Clock, Loop } from "../ground/clock.ts";
 import { MINUTE_MS } from "../ground/limit.ts";
 import type { Log } from "../ground/log.ts";
+import { ownCommand } from "../ground/own-program.ts";
 import { backupFile, listScheduledBackups, listScheduledParts, type NamedBackup } from "./backup.ts";
 
 /** A start has other things to do. */
@@ -142,12 +143,6 @@ async function settle(child: Bun.Subprocess<"ignore", "ignore", "pipe">): Promis
   throw new Error(
     said.trim().split("\n")[0] || `the backup's process ended with ${child.signalCode ?? code}`,
   );
-}
-
-/** How this program is called: alone where it was compiled into one file, else the runtime with the main file. */
-function ownCommand(): string[] {
-  const embedded = /^\/\$bunfs\/|^[A-Z]:[\\/]~BUN[\\/]/i.test(Bun.main);
-  return embedded ? [process.execPath] : [process.execPath, Bun.main];
 }
 
 function yieldProcessor(pid: number): void {

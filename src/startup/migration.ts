@@ -8,6 +8,7 @@ import { dirname, join } from "node:path";
 import { removeParts } from "../backup/restore.ts";
 import { systemClock } from "../ground/clock.ts";
 import { fileErrorCode } from "../ground/durable-file.ts";
+import { ownCommand } from "../ground/own-program.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { NoCopyKept } from "../store/database-copy.ts";
 import { openDatabaseFile, readSchemaVersion } from "../store/database-file.ts";
@@ -59,12 +60,8 @@ export async function migrateBeside(
   { onMigrate, onMigrationProgress }: MigrationWatch,
   stopped: Promise<unknown> | undefined,
 ): Promise<void> {
-  // In one executable there is no other file to name.
-  const main = join(import.meta.dir, "../main.ts");
-  const isEmbedded = /^\/\$bunfs\/|^[A-Z]:[\\/]~BUN[\\/]/i.test(import.meta.dir);
-  const command = isEmbedded ? [process.execPath] : [process.execPath, main];
   const { RELAY_MASTER_KEY: _, ...env } = process.env;
-  const child = Bun.spawn([...command, MIGRATION_WORD, file], {
+  const child = Bun.spawn([...ownCommand(), MIGRATION_WORD, file], {
     env,
     stdin: "pipe",
     stdout: "pipe",

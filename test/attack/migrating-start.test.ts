@@ -7,6 +7,7 @@ import { join } from "node:path";
 import { MIGRATIONS } from "../../src/store/migrate.ts";
 import { startCli } from "../kit/cli-process.ts";
 import { until } from "../kit/event-flow.ts";
+import { placeExecutable } from "../kit/executable.ts";
 
 const EVENTS = 150_000;
 const OLD_SCHEMA = 24;
@@ -33,43 +34,50 @@ beforeEach(() => {
 
 afterEach(() => rmSync(dataDir, { recursive: true, force: true }));
 
-const serve = (env: Record<string, string> = {}) => startCli(["serve", "--port", "0", "--data-dir", dataDir], { cwd: dataDir, env });
+const serve = (env: Record<string, string> = {}, command?: readonly string[]) =>
+  startCli(["serve", "--port", "0", "--data-dir", dataDir], { cwd: dataDir, env, ...(command === undefined ? {} : { command }) });
 const readSchema = (): unknown => {
   using database = new Database(join(dataDir, "relay.db"), { readwrite: true });
   return database.query("SELECT max(number) AS schema FROM schema_migration").get();
 };
 
-test("its port is never silent for a second, tells how far it is, and a start that is told to stop is gone on with", async () => {
-  await using first = serve();
-  const url = await portOf(first);
-  await first.line("rows=");
-  const answers = await Promise.all(["/healthz", "/readyz", "/hooks/shop/gone"].map((path) => fetch(url + path)));
-  expect(answers.map(({ status }) => status)).toEqual([200, 503, 503]);
-  expect(await answers[1]?.json()).toEqual({
-    ready: false,
-    problem: expect.stringMatching(/from 24 to \d+\)\. \d+ of about 150000 rows are moved\.$/),
-  });
-  expect(await answers[2]?.json()).toMatchObject({ code: "not_recorded" });
-  first.kill("SIGTERM");
-  expect(await first.exited).toBe(0);
+test.each(["the sources", "the executable"])(
+  "run from %s, its port is never silent for a second, tells how far it is, and a start that is told to stop is gone on with",
+  async (from) => {
+    using executable = from === "the executable" ? placeExecutable() : null;
+    const command = executable === null ? undefined : [executable.file];
+    await using first = serve({}, command);
+    const url = await portOf(first);
+    await first.line("rows=");
+    const answers = await Promise.all(["/healthz", "/readyz", "/hooks/shop/gone"].map((path) => fetch(url + path)));
+    expect(answers.map(({ status }) => status)).toEqual([200, 503, 503]);
+    expect(await answers[1]?.json()).toEqual({
+      ready: false,
+      problem: expect.stringMatching(/from 24 to \d+\)\. \d+ of about 150000 rows are moved\.$/),
+    });
+    expect(await answers[2]?.json()).toMatchObject({ code: "not_recorded" });
+    first.kill("SIGTERM");
+    expect(await first.exited).toBe(0);
 
-  await using second = serve();
-  const again = await portOf(second);
-  const answered: number[] = [performance.now()];
-  await until("it is ready", async () => {
-    const { status } = await fetch(`${again}/readyz`).catch(() => ({ status: 0 }));
-    if (status > 0) answered.push(performance.now());
-    return status === 200;
-  });
-  const gaps = answered.slice(1).map((at, index) => at - (answered[index] ?? 0));
-  expect(Math.max(...gaps)).toBeLessThan(1_000);
-  second.kill("SIGTERM");
-  expect(await second.exited).toBe(0);
-  using database = new Database(join(dataDir, "relay.db"), { readwrite: true });
-  expect(database.query("SELECT count(*) AS events, count(DISTINCT former_id) AS ids FROM event").get()).toEqual({ events: EVENTS, ids: EVENTS });
-  // The start that was gone on with made no second copy.
-  expect(readdirSync(join(dataDir, "backups"))).toHaveLength(1);
-}, 60_000);
+    await using second = serve({}, command);
+    const again = await portOf(second);
+    const answered: number[] = [performance.now()];
+    await until("it is ready", async () => {
+      const { status } = await fetch(`${again}/readyz`).catch(() => ({ status: 0 }));
+      if (status > 0) answered.push(performance.now());
+      return status === 200;
+    });
+    const gaps = answered.slice(1).map((at, index) => at - (answered[index] ?? 0));
+    expect(Math.max(...gaps)).toBeLessThan(1_000);
+    second.kill("SIGTERM");
+    expect(await second.exited).toBe(0);
+    using database = new Database(join(dataDir, "relay.db"), { readwrite: true });
+    expect(database.query("SELECT count(*) AS events, count(DISTINCT former_id) AS ids FROM event").get()).toEqual({ events: EVENTS, ids: EVENTS });
+    // The start that was gone on with made no second copy.
+    expect(readdirSync(join(dataDir, "backups"))).toHaveLength(1);
+  },
+  120_000,
+);
 
 test("another database's key is refused before anything is copied and before a port is open", async () => {
   using database = new Database(join(dataDir, "relay.db"), { readwrite: true });
