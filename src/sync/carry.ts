@@ -11,6 +11,7 @@ import { warnOfReferences } from "../relay/relay-reference.ts";
 import { createRelay, deleteRelay, updateRelay } from "../relay/relay-save.ts";
 import { stockOf } from "../relay/stock.ts";
 import type { Store, Writer } from "../store/port.ts";
+import { turnLoop } from "../store/walk.ts";
 import type { Change } from "../watch/audit.ts";
 import { type Item, listLetGoes, listOffers, listStock } from "./catalog-item.ts";
 import {
@@ -40,7 +41,8 @@ interface Wish {
 
 /**
  * Reads the plan, with what each of its saves would refuse and warn of; none of it stays. A plan of more changes than `most` is read without.
- * The transaction is undone by throwing out of it, which runs it once; an attempt inside it would run it twice.
+ * What moves between the reading and the trying is told as the conflict that it is. The transaction is undone by throwing out of it, which
+ * runs it once; an attempt inside it would run it twice.
  */
 export async function tellPlan(
   store: Store,
@@ -48,28 +50,24 @@ export async function tellPlan(
   { files, replacesEdited }: Wish,
   most: number,
 ): Promise<Carried> {
+  const plan = await store.read((tx) => readPlan(tx, context.environment.id, files));
+  await turnLoop();
+  let carrier: Carrier | undefined;
   try {
-    return await store.write("dashboard", async (tx) => {
-      const plan = await readPlan(tx, context.environment.id, files);
-      const carrier = new Carrier(tx, context, files, plan, replacesEdited, true);
-      if (carrier.changes === 0 || carrier.changes > most) return carrier.tell();
-      await carrier.carry();
-      throw new Undone(carrier.tell());
+    await store.write("dashboard", async (tx) => {
+      carrier = new Carrier(tx, context, files, plan, replacesEdited, true);
+      if (carrier.changes > 0 && carrier.changes <= most) await carrier.carry();
+      throw new Undone("The plan was read, and what was tried for it is undone.");
     });
   } catch (error) {
-    if (error instanceof Undone) return error.carried;
-    throw error;
+    if (!(error instanceof Undone)) throw error;
   }
+  await turnLoop();
+  if (carrier === undefined) throw new Error("A plan was undone before it was tried.");
+  return carrier.tell();
 }
 
-class Undone extends Error {
-  readonly carried: Carried;
-
-  constructor(carried: Carried) {
-    super("The plan was read, and what was tried for it is undone.");
-    this.carried = carried;
-  }
-}
+class Undone extends Error {}
 
 /**
  * Carries out the plan that was read under this name. Refuses with `version_conflict` where either side moved since, with `sync_capped`, and as
