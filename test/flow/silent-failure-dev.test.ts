@@ -1,6 +1,6 @@
 /**
- * Nothing is silent in local development: ten staged failures, and the lines in which the terminal of `relay dev` tells each by itself. One real
- * process, files, HTTP. A line with the relay's name scores 1, one with the code or that it went wrong 2, one with the cause 3.
+ * Nothing is silent in local development: ten staged failures, and the lines in which the terminal of `relay dev` tells each by itself. The compiled
+ * executable, files, HTTP. A line with the relay's name scores 1, one with the code or that it went wrong 2, one with the cause 3.
  */
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
@@ -8,6 +8,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type CliProcess, startCli } from "../kit/cli-process.ts";
+import { type Executable, placeExecutable } from "../kit/executable.ts";
 import { HOOK_SECRET } from "../kit/relay-definition.ts";
 import { PRIVATE, TIMED } from "../kit/staged-failure.ts";
 
@@ -92,6 +93,7 @@ const ROWS: readonly DevFailure[] = [
 ];
 
 let folder: string;
+let executable: Executable;
 let dev: CliProcess;
 let base: string;
 
@@ -107,14 +109,16 @@ beforeAll(async () => {
   }
   writeFileSync(join(folder, "service/.secrets.json"), JSON.stringify(secrets));
   writeFileSync(join(folder, "service/catalog.json"), JSON.stringify({ collections: { orders: { kind: "shared", fields: { order: "text" } } } }));
-  dev = startCli(["dev", "--port", "0"], { cwd: folder });
+  executable = placeExecutable();
+  dev = startCli(["dev", "--port", "0"], { cwd: folder, command: [executable.file] });
   base = (await dev.line("/hooks/")).replace(/^.*?(http\S+)\/[^/]+$/, "$1");
   await dev.line("Press Ctrl+C");
-}, 30_000);
+}, 60_000);
 
 afterAll(async () => {
   dev.kill("SIGINT");
   await dev.exited;
+  executable[Symbol.dispose]();
   rmSync(folder, { recursive: true, force: true });
 });
 
