@@ -51,7 +51,11 @@ export async function openDashboard(options: RunningOptions = {}): Promise<Dashb
   const page = context.pages()[0] ?? (await context.newPage());
   const complaints = listen(page);
   const link = await running.service.makeSigninLink();
-  if (link !== null) await page.goto(link);
+  if (link !== null) {
+    await page.goto(link);
+    // The page signs in after it has loaded: a test that goes elsewhere before would cut that off and stay signed out.
+    await page.waitForURL((url) => url.pathname !== "/signin");
+  }
   const environment = options.environments?.[0] ?? "local";
   const owned = stack.move();
   return {
