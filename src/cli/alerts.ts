@@ -2,13 +2,17 @@
 import { actorWords, COMMAND_LINE } from "../account/api-key.ts";
 import { writeJson } from "../ground/json.ts";
 import { MAX_PAGE_SIZE, type Page, type PageRequest } from "../ground/page.ts";
+import type { Store } from "../store/port.ts";
 import { readPage } from "../store/walk.ts";
 import { type AlertView, listAlerts, resolveAlert } from "../watch/alert.ts";
 import { writeAudit } from "../watch/audit.ts";
-import { listProblems } from "../watch/problem.ts";
-import type { Command } from "./command.ts";
-import { JSON_OUTPUT, OF_ENVIRONMENT, withEnvironment } from "./data-directory.ts";
+import { listProblems, type ProblemView } from "../watch/problem.ts";
+import type { Command, Input } from "./command.ts";
+import { JSON_OUTPUT } from "./data-directory.ts";
+import { ANYWHERE, atPlace } from "./place.ts";
+import { askPlace, listRemote, type Remote } from "./remote.ts";
 import { sayList } from "./terminal.ts";
+import type { World } from "./world.ts";
 
 const DEFAULT_LIMIT = 20;
 const LIMIT = {
@@ -21,13 +25,15 @@ const LIMIT = {
 export const problemsList: Command = {
   words: ["problems", "list"],
   summary: "what is wrong now, newest first, with what to do about it",
-  options: [{ name: "all", help: "those that are over too" }, LIMIT, JSON_OUTPUT, ...OF_ENVIRONMENT],
+  options: [{ name: "all", help: "those that are over too" }, LIMIT, JSON_OUTPUT, ...ANYWHERE],
   async run(input, world) {
     const limit = input.number("limit", { from: 1, to: MAX_PAGE_SIZE }) ?? DEFAULT_LIMIT;
     const standing = !input.on("all");
-    const { items } = await withEnvironment(input, world, (store, { id }) =>
-      readPage(store, { limit, after: null }, (tx, part) => listProblems(tx, id, standing, part)),
-    );
+    const { items } = await atPlace(input, world, {
+      here: (store, { id }) =>
+        readPage(store, { limit, after: null }, (tx, part) => listProblems(tx, id, standing, part)),
+      there: (remote) => listRemote<ProblemView>(remote, "/problems", { all: String(!standing) }, limit),
+    });
     sayList(input, world, items, {
       headings: ["SINCE", "UNTIL", "PROBLEM", "OF", "WHAT"],
       row: (one) => [one.raisedAt, one.clearedAt ?? "", one.code, one.target, one.message],
@@ -39,14 +45,16 @@ export const problemsList: Command = {
 export const alertsList: Command = {
   words: ["alerts", "list"],
   summary: "what the owner was told of and is still open, newest first",
-  options: [{ name: "all", help: "the resolved ones too" }, LIMIT, JSON_OUTPUT, ...OF_ENVIRONMENT],
+  options: [{ name: "all", help: "the resolved ones too" }, LIMIT, JSON_OUTPUT, ...ANYWHERE],
   examples: ["relay alerts list", "relay alerts list --all --json"],
   async run(input, world) {
     const limit = input.number("limit", { from: 1, to: MAX_PAGE_SIZE }) ?? DEFAULT_LIMIT;
     const open = !input.on("all");
-    const { items } = await withEnvironment(input, world, (store, { id }) =>
-      readPage(store, { limit, after: null }, (tx, part) => listAlerts(tx, id, part, open)),
-    );
+    const { items } = await atPlace(input, world, {
+      here: (store, { id }) =>
+        readPage(store, { limit, after: null }, (tx, part) => listAlerts(tx, id, part, open)),
+      there: (remote) => listRemote<AlertView>(remote, "/alerts", { open: String(open) }, limit),
+    });
     sayList(input, world, items, {
       headings: ["LAST", "TIMES", "ALERT", "OF", "ID", "STATE", "WHAT"],
       row: (one) => [
@@ -69,33 +77,13 @@ export const alertsResolve: Command = {
   details:
     "Most alerts resolve by themselves, once their cause is over and what died was replayed. What happens again is told again.",
   arguments: [{ name: "alert id", help: "as relay alerts list shows it", many: true }],
-  options: [{ name: "all", help: "every open alert" }, JSON_OUTPUT, ...OF_ENVIRONMENT],
+  options: [{ name: "all", help: "every open alert" }, JSON_OUTPUT, ...ANYWHERE],
   examples: ["relay alerts resolve alt_…", "relay alerts resolve --all"],
   async run(input, world) {
-    const [by, nowMs] = [actorWords(COMMAND_LINE), world.clock.now()];
-    const alerts = await withEnvironment(input, world, async (store, { id: environmentId }) => {
-      const ids = new Set(input.positionals);
-      let after: string | null = null;
-      while (input.on("all")) {
-        const page: PageRequest = { limit: MAX_PAGE_SIZE, after };
-        const { items, next }: Page<AlertView> = await readPage(store, page, (tx, part) =>
-          listAlerts(tx, environmentId, part, true),
-        );
-        for (const { id } of items) ids.add(id);
-        if (next === null) break;
-        after = items.at(-1)?.id ?? null;
-      }
-      return await store.write("dashboard", async (tx) => {
-        const done: AlertView[] = [];
-        for (const id of ids) {
-          const { alert, resolved } = await resolveAlert(tx, { environmentId, id, by, nowMs });
-          const { code, target } = alert;
-          const row = { environmentId, by, nowMs, action: "alert.resolved" };
-          if (resolved) await writeAudit(tx, { ...row, target: `alert:${id}`, after: { code, target } });
-          done.push(alert);
-        }
-        return done;
-      });
+    const alerts = await atPlace(input, world, {
+      writes: true,
+      here: (store, { id }) => resolveHere(store, id, input, world),
+      there: (remote) => resolveThere(remote, input),
     });
     if (input.on("json")) world.say(writeJson({ items: alerts }, 2));
     for (const { id, code, target } of alerts) world.tell(`${id} is resolved: ${code} of ${target}.`);
@@ -108,3 +96,46 @@ export const alertsResolve: Command = {
     return 0;
   },
 };
+
+async function resolveHere(
+  store: Store,
+  environmentId: number,
+  input: Input,
+  world: World,
+): Promise<AlertView[]> {
+  const [by, nowMs] = [actorWords(COMMAND_LINE), world.clock.now()];
+  const ids = new Set(input.positionals);
+  let after: string | null = null;
+  while (input.on("all")) {
+    const page: PageRequest = { limit: MAX_PAGE_SIZE, after };
+    const { items, next }: Page<AlertView> = await readPage(store, page, (tx, part) =>
+      listAlerts(tx, environmentId, part, true),
+    );
+    for (const { id } of items) ids.add(id);
+    if (next === null) break;
+    after = items.at(-1)?.id ?? null;
+  }
+  return await store.write("dashboard", async (tx) => {
+    const done: AlertView[] = [];
+    for (const id of ids) {
+      const { alert, resolved } = await resolveAlert(tx, { environmentId, id, by, nowMs });
+      const { code, target } = alert;
+      const row = { environmentId, by, nowMs, action: "alert.resolved" };
+      if (resolved) await writeAudit(tx, { ...row, target: `alert:${id}`, after: { code, target } });
+      done.push(alert);
+    }
+    return done;
+  });
+}
+
+async function resolveThere(remote: Remote, input: Input): Promise<AlertView[]> {
+  const open = input.on("all")
+    ? await listRemote<AlertView>(remote, "/alerts", { open: "true" })
+    : { items: [] };
+  const done: AlertView[] = [];
+  for (const id of new Set([...input.positionals, ...open.items.map(({ id }) => id)])) {
+    const path = `/alerts/${encodeURIComponent(id)}/resolve`;
+    done.push((await askPlace<{ alert: AlertView }>(remote, "POST", path)).alert);
+  }
+  return done;
+}

@@ -4,9 +4,9 @@
  */
 import { type Json, writeJson } from "../ground/json.ts";
 import type { Command, Input } from "./command.ts";
-import { OF_ENVIRONMENT } from "./data-directory.ts";
+import { ANYWHERE, findRemote } from "./place.ts";
 import { describeError, docsOf } from "./refusal-words.ts";
-import { callRemote, findRemote, type Remote, readObject, SERVER_URL } from "./remote.ts";
+import { callRemote, type Remote, readObject } from "./remote.ts";
 import type { World } from "./world.ts";
 
 /** As JSON-RPC numbers what the server itself refuses. */
@@ -17,15 +17,18 @@ export const mcp: Command = {
   words: ["mcp"],
   summary: "the connector for editors and assistants (MCP), on standard input and output",
   details:
-    "It speaks to the service that runs on the data directory, or with RELAY_URL and RELAY_KEY to a server. The tools list and read relays, events, calls, problems and people, validate, explain, replay, pause and resume; --read-only leaves out those that change anything.",
+    "It speaks to the service that runs on the data directory, or to a server: by a profile of relay login, or with RELAY_URL and RELAY_KEY. The tools list and read relays, events, calls, problems and people, validate, explain, replay, pause and resume; --read-only leaves out those that change anything.",
   options: [
     { name: "read-only", env: "RELAY_MCP_READ_ONLY", help: "offer only tools that change nothing" },
-    SERVER_URL,
-    ...OF_ENVIRONMENT,
+    ...ANYWHERE,
   ],
-  examples: ["relay mcp --read-only", "RELAY_URL=https://relay.example.com RELAY_KEY=sk_… relay mcp"],
+  examples: [
+    "relay mcp --read-only",
+    "relay mcp --profile shop-production --read-only",
+    "RELAY_URL=https://relay.example.com RELAY_KEY=sk_… relay mcp",
+  ],
   async run(input, world) {
-    let remote = await findRemote(input, world, "relay mcp");
+    let remote = await find(input, world);
     const open = new Set<Promise<void>>();
     for await (const line of world.inputLines()) {
       if (line.trim() === "") continue;
@@ -38,6 +41,10 @@ export const mcp: Command = {
     await Promise.all(open);
   },
 };
+
+function find(input: Input, world: World): Promise<Remote> {
+  return findRemote(input, world, "relay mcp", { writes: !input.on("read-only") });
+}
 
 /** Answers one message; never throws. Answers the service to ask next: one that was started anew may stand elsewhere. */
 async function passOn(line: string, remote: Remote, input: Input, world: World): Promise<Remote> {
@@ -62,6 +69,6 @@ async function passOn(line: string, remote: Remote, input: Input, world: World):
     const { code, message } = describeError(error);
     const docs = docsOf(code, ["--data-dir", input.text("data-dir") ?? ""], world);
     refuse(REFUSED, message, { code, message, docs });
-    return await findRemote(input, world, "relay mcp").catch(() => remote);
+    return await find(input, { ...world, tell: () => undefined }).catch(() => remote);
   }
 }

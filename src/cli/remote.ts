@@ -1,119 +1,78 @@
 /**
- * The service that a command speaks to over HTTP: the server that RELAY_URL names, with RELAY_KEY, or the one that runs on the data directory,
- * with a key that the directory's master key gives. Nothing is kept of either.
+ * A server that a command speaks to over HTTP, with a key of one environment. Which server that is, place.ts says. What it refuses is refused
+ * here in its words; a key goes over plain http to this machine alone, and nowhere that an answer points to.
  */
-import { actorWords, COMMAND_LINE } from "../account/api-key.ts";
-import { requireCommandKey } from "../account/command-key.ts";
-import { isJsonObject, type JsonObject, parseJson, writeJson } from "../ground/json.ts";
+import { isJsonObject, type Json, type JsonObject, parseJson, writeJson } from "../ground/json.ts";
+import type { Page } from "../ground/page.ts";
 import { type Problem, Refusal } from "../ground/refusal.ts";
 import { plain } from "../ground/text.ts";
 import { errorCode } from "../outbound/connect.ts";
-import { loadMasterKey } from "../secret/master-key.ts";
-import { Sealer } from "../secret/seal.ts";
-import { DataDirectoryTaken, lockDataDirectory } from "../store/lock.ts";
-import { writeAudit } from "../watch/audit.ts";
-import { CommandFailure, type Input, type Option, UsageError } from "./command.ts";
-import { readRunningUrl, withEnvironment } from "./data-directory.ts";
+import { CommandFailure, UsageError } from "./command.ts";
 import { toRefusalCode } from "./refusal-words.ts";
-import { readDataDir } from "./service-option.ts";
-import type { World } from "./world.ts";
-
-export const SERVER_URL: Option = {
-  name: "url",
-  value: "<url>",
-  env: "RELAY_URL",
-  otherwise: "the service of the data directory",
-  help: "a server elsewhere; its secret key is read from RELAY_KEY",
-};
 
 const TIMEOUT_MS = 60_000;
+const MAX_PAGE = 200;
 
 export interface Remote {
   /** Its origin, without a trailing slash. */
   url: string;
   /** `/api/apps/{appId}/{environment}` of the key. */
   place: string;
+  app: string;
+  environment: string;
   key: string;
+  /** The profile that names it; null: it was named by its address, or runs here. */
+  profile: string | null;
 }
 
-/** Fails where none is named or runs. `name`: what the command's own key is called where the data directory gives one. */
-export async function findRemote(input: Input, world: World, name: string): Promise<Remote> {
-  const url = input.text("url");
-  return url === null ? await findOwn(input, world, name) : await findServer(url, world.env.RELAY_KEY ?? "");
-}
+const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
 
-/** The server at this address, and the environment of the key. */
-export async function findServer(text: string, key: string): Promise<Remote> {
+/** The origin of a server as it is written. Throws UsageError for what is none, and for http to another machine. */
+export function readServerUrl(text: string): string {
   const url = text.replace(/\/+$/, "");
   const parsed = URL.parse(url);
   if (parsed === null || !/^https?:$/.test(parsed.protocol) || parsed.origin !== url.toLowerCase())
     throw new UsageError(
       `--url is ${JSON.stringify(text)}: write the server's origin, such as https://relay.example.com.`,
     );
+  if (parsed.protocol === "http:" && !LOOPBACK.test(parsed.hostname))
+    throw new UsageError(
+      `--url is an http address (${parsed.origin}), over which everybody on the way reads the key: use https (http is for this machine alone).`,
+    );
+  return parsed.origin;
+}
+
+/** The server at this address, and the environment of the key. */
+export async function findServer(text: string, key: string): Promise<Remote> {
+  const url = readServerUrl(text);
   if (key === "")
     throw new CommandFailure(
       "unauthenticated",
-      `No key for ${url} is given: set RELAY_KEY to a secret key of the environment; relay keys create makes one on the server.`,
+      `No key for ${url} is given: run relay login --url ${url} and name its profile with --profile, or set RELAY_KEY to a secret key of the environment (relay keys create makes one on the server).`,
     );
-  const { status, text: body } = await callRemote({ url, key }, "GET", "/api/key");
-  const known = readObject(body);
-  if (status !== 200)
-    throw new CommandFailure(
-      toRefusalCode(known.code),
-      String(known.message ?? `${url} answered ${status}.`),
-    );
-  return { url, key, place: `/api/apps/${known.app}/${known.environment}` };
+  const bare = { url, key, profile: null };
+  const known = await askRemote<{ app?: unknown; environment?: unknown }>(bare, "GET", "/api/key");
+  const [app, environment] = [known.app, known.environment];
+  if (typeof app !== "string" || typeof environment !== "string") throw noServer(url, 200);
+  return { ...bare, app, environment, place: placeOf(app, environment) };
 }
 
-async function findOwn(input: Input, world: World, name: string): Promise<Remote> {
-  const dataDir = readDataDir(input, world);
-  const sealer = new Sealer(await loadMasterKey(dataDir, world.env.RELAY_MASTER_KEY || null));
-  return await withEnvironment(input, world, async (store, environment) => {
-    const url = readRunningUrl(dataDir);
-    if (url === null || !isHeld(dataDir, world))
-      throw new CommandFailure(
-        "service_not_running",
-        `No service runs on ${dataDir}: start one with relay dev or relay serve, or name a server with RELAY_URL and RELAY_KEY.`,
-      );
-    const nowMs = world.clock.now();
-    const digest = (text: string): Uint8Array => sealer.digest(text);
-    const key = await store.write("dashboard", async (tx) => {
-      const { token, made } = await requireCommandKey(tx, { environment, name, nowMs, digest });
-      if (made !== null)
-        await writeAudit(tx, {
-          environmentId: environment.id,
-          nowMs,
-          by: actorWords(COMMAND_LINE),
-          action: "key.created",
-          target: `key:${made.id}`,
-          after: { kind: made.kind, name: made.name, hint: made.hint, origins: made.origins },
-        });
-      return token;
-    });
-    return { url, key, place: `/api/apps/${environment.appId}/${environment.name}` };
-  });
-}
-
-/** Whether a service runs there: the note of one that was killed stays, and whoever listens there now is to get no key. */
-function isHeld(dataDir: string, world: World): boolean {
-  try {
-    lockDataDirectory(dataDir, "a relay command", world.clock.now()).release();
-    return false;
-  } catch (error) {
-    if (error instanceof DataDirectoryTaken) return true;
-    throw error;
-  }
+export function placeOf(app: string, environment: string): string {
+  return `/api/apps/${encodeURIComponent(app)}/${encodeURIComponent(environment)}`;
 }
 
 /** Calls it. Fails with `service_not_running` where nothing answers. A redirect is an answer: the key goes nowhere else. */
 export async function callRemote(
-  { url, key }: Pick<Remote, "url" | "key">,
+  { url, key }: { url: string; key: string | null },
   method: string,
   path: string,
   sent: string | null = null,
 ): Promise<{ status: number; text: string }> {
   try {
-    const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
+    const headers = {
+      ...(key === null ? {} : { authorization: `Bearer ${key}` }),
+      "content-type": "application/json",
+    };
     const signal = AbortSignal.timeout(TIMEOUT_MS);
     const body = sent === null ? {} : { body: sent };
     const answer = await fetch(`${url}${path}`, { method, headers, redirect: "manual", signal, ...body });
@@ -126,23 +85,78 @@ export async function callRemote(
   }
 }
 
-/** A POST below `{E}`, its answer as that route's schema says. Refuses as the server does. */
-export async function postRemote<Answer>(remote: Remote, path: string, sent: unknown): Promise<Answer> {
-  const { url, place } = remote;
-  const { status, text } = await callRemote(remote, "POST", `${place}${path}`, writeJson(sent));
+/** One call and its answer, as that route's schema says. Refuses as the server does. */
+async function askRemote<Answer>(
+  remote: Pick<Remote, "url" | "profile"> & { key: string | null },
+  method: string,
+  path: string,
+  sent?: unknown,
+): Promise<Answer> {
+  const body = sent === undefined ? null : writeJson(sent as Json);
+  const { status, text } = await callRemote(remote, method, path, body);
   const answer = readObject(text);
-  if (status === 200) return answer as Answer;
+  if (status >= 200 && status < 300) return answer as Answer;
   const { code, message, problems, resetAt } = answer;
-  if (typeof code !== "string" || typeof message !== "string")
-    throw new CommandFailure(
-      "service_not_running",
-      `What answered at ${url} (${status}) is no relay server: check --url.`,
-    );
+  if (typeof code !== "string" || typeof message !== "string") throw noServer(remote.url, status);
   const resetAtMs = typeof resetAt === "string" ? Date.parse(resetAt) : Number.NaN;
-  throw new Refusal(toRefusalCode(code), plain(message), {
+  const again =
+    code === "unauthenticated" && remote.profile !== null
+      ? ` Sign in again: relay login --profile ${remote.profile}.`
+      : "";
+  throw new Refusal(toRefusalCode(code), `${plain(message)}${again}`, {
     ...(Array.isArray(problems) ? { problems: problems as unknown as Problem[] } : {}),
     ...(Number.isNaN(resetAtMs) ? {} : { resetAtMs }),
   });
+}
+
+/** A call below `{E}`. */
+export function askPlace<Answer>(
+  remote: Remote,
+  method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE",
+  path: string,
+  sent?: unknown,
+): Promise<Answer> {
+  return askRemote(remote, method, `${remote.place}${path}`, sent ?? (method === "GET" ? undefined : {}));
+}
+
+/** A POST below `{E}`, its answer as that route's schema says. Refuses as the server does. */
+export function postRemote<Answer>(remote: Remote, path: string, sent: unknown): Promise<Answer> {
+  return askPlace(remote, "POST", path, sent);
+}
+
+type Query = Readonly<Record<string, string | number | null | undefined>>;
+
+/** The query of what is said, with its question mark. */
+function writeQuery(query: Query): string {
+  const said = new URLSearchParams();
+  for (const [name, value] of Object.entries(query))
+    if (value !== null && value !== undefined) said.set(name, String(value));
+  return said.size === 0 ? "" : `?${said}`;
+}
+
+/** The first `most` items of a list below `{E}`, page by page. */
+export async function listRemote<Item>(
+  remote: Remote,
+  path: string,
+  query: Query = {},
+  most: number = Number.POSITIVE_INFINITY,
+): Promise<Page<Item>> {
+  const items: Item[] = [];
+  let cursor: string | null = null;
+  do {
+    const asked: string = writeQuery({ ...query, limit: Math.min(MAX_PAGE, most - items.length), cursor });
+    const page: { items?: Item[]; next?: string | null } = await askPlace(remote, "GET", `${path}${asked}`);
+    items.push(...(page.items ?? []));
+    cursor = page.next ?? null;
+  } while (cursor !== null && items.length < most);
+  return { items, next: cursor };
+}
+
+function noServer(url: string, status: number): CommandFailure {
+  return new CommandFailure(
+    "service_not_running",
+    `What answered at ${url} (${status}) is no relay server: check --url.`,
+  );
 }
 
 /** The object that a text holds; an empty one for what is none. */

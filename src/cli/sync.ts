@@ -9,10 +9,12 @@ import { listDefinitionFiles, relaysFolder } from "../sync/definition-file.ts";
 import { checkFiles } from "../sync/file-set.ts";
 import { readJsonFile } from "../sync/json-file.ts";
 import type { Carried, EntryView, Planned } from "../sync/plan.ts";
-import { type Command, CommandFailure, type Input, UsageError } from "./command.ts";
+import { type Command, CommandFailure, type Input } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
+import { findTarget, SERVER_URL } from "./place.ts";
+import { PROFILE } from "./profile.ts";
 import { toRefusalCode, writeCodeLine } from "./refusal-words.ts";
-import { findServer, postRemote, type Remote, SERVER_URL } from "./remote.ts";
+import { postRemote, type Remote } from "./remote.ts";
 import { readServiceDir, SERVICE_DIR } from "./service-option.ts";
 import type { World } from "./world.ts";
 
@@ -29,18 +31,20 @@ export const sync: Command = {
       help: "delete relays that a sync brought, that nobody edited since, and whose file is gone",
     },
     JSON_OUTPUT,
+    { ...PROFILE, otherwise: "the default one" },
     { ...SERVER_URL, otherwise: "none", help: "the server; its secret key is read from RELAY_KEY" },
     { name: "key-stdin", help: "read the secret key from standard input instead of RELAY_KEY" },
     SERVICE_DIR,
   ],
   examples: [
+    "relay sync --profile shop",
     "RELAY_KEY=… relay sync --url https://relay.example.com",
     "relay sync --dry-run --json",
     "relay sync --prune --yes",
   ],
   async run(input, world) {
     const serviceDir = readServiceDir(input, world);
-    const remote = await findTarget(input, world);
+    const remote = await findTarget(input, world, { writes: !input.on("dry-run") });
     const files = await readFiles(serviceDir, remote, input, world);
     const set = { ...files, prune: input.on("prune") };
     const plan = await postRemote<Planned>(remote, "/sync/plan", { ...set, replaceEdited: input.on("yes") });
@@ -83,24 +87,6 @@ export const sync: Command = {
     return 0;
   },
 };
-
-const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
-
-async function findTarget(input: Input, world: World): Promise<Remote> {
-  const url = input.text("url");
-  if (url === null)
-    throw new UsageError("The server is not named: give its address with --url or RELAY_URL.");
-  const parsed = URL.parse(url);
-  if (parsed?.protocol === "http:" && !LOOPBACK.test(parsed.hostname)) {
-    throw new UsageError(
-      "--url is an http address, over which everybody on the way reads the key: use https (http is for this machine alone).",
-    );
-  }
-  return await findServer(
-    url,
-    (input.on("key-stdin") ? await world.readInput() : (world.env.RELAY_KEY ?? "")).trim(),
-  );
-}
 
 /** `https://relay.example.com/shop/development`: what the environment is called in files and lines. */
 function placeOf({ url, place }: Remote): string {

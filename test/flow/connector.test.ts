@@ -180,7 +180,7 @@ test("relay mcp beside a service, and with RELAY_URL and RELAY_KEY", async () =>
     const start = async (line: string[], env: Record<string, string> = {}): Promise<Client> => {
       const client = new Client({ name: "test", version: "1.0.0" });
       const args = [MAIN, "mcp", ...line];
-      const own = { PATH: process.env.PATH ?? "", HOME: process.env.HOME ?? "", ...env };
+      const own = { PATH: process.env.PATH ?? "", HOME: cwd, ...env };
       await client.connect(new StdioClientTransport({ command: process.execPath, args, cwd, env: own, stderr: "pipe" }));
       return client;
     };
@@ -202,8 +202,7 @@ test("relay mcp beside a service, and with RELAY_URL and RELAY_KEY", async () =>
     // Both runs used the one key that the data directory gives.
     expect((await cli("keys", "list", "--json")).items.map(({ name }) => name)).toEqual(["relay mcp"]);
     const { key = "" } = await cli("keys", "create", "--json");
-    const away = mkdtempSync(join(cwd, "away-"));
-    const far = await start(["--data-dir", away], { RELAY_URL: url, RELAY_KEY: key });
+    const far = await start([], { RELAY_URL: url, RELAY_KEY: key });
     expect((await call(far, "changes")).json.releases).toHaveLength(RELEASES.length);
     service.kill("SIGTERM");
     await service.exited;

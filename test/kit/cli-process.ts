@@ -18,7 +18,8 @@ export function startCli(line: readonly string[], options: { cwd: string; env?: 
   const inherited = Object.entries(process.env).filter(([name]) => !name.startsWith("RELAY_"));
   const child = Bun.spawn([...(options.command ?? [process.execPath, MAIN]), ...line], {
     cwd: options.cwd,
-    env: { ...Object.fromEntries(inherited), ...options.env },
+    // Nobody's own profiles are looked at.
+    env: { ...Object.fromEntries(inherited), XDG_CONFIG_HOME: join(options.cwd, ".config"), ...options.env },
     stdin: "ignore",
     stdout: "pipe",
     stderr: "pipe",

@@ -1,0 +1,182 @@
+/** Profiles and where a command looks and acts: what is said wins over what is found, and production is never met by chance. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { chmodSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { type Profile, profilePath, readProfiles, removeProfile, saveProfile } from "../../src/cli/profile.ts";
+import type { World } from "../../src/cli/world.ts";
+import { runCommand } from "../kit/cli-world.ts";
+
+const root = mkdtempSync(join(tmpdir(), "relay-profile-"));
+const bare = join(root, "bare");
+const owned = join(root, "owned");
+const home = join(root, "home");
+const told: string[] = [];
+const world = (env: Record<string, string | undefined> = { HOME: home }): World =>
+  ({ env, cwd: bare, tell: (text: string) => void told.push(text) }) as unknown as World;
+const place = () => profilePath(world(), "linux") ?? "";
+
+/** A server that says what it was asked, and refuses it. */
+const asked: string[] = [];
+let server: ReturnType<typeof Bun.serve>;
+beforeAll(async () => {
+  for (const folder of [bare, owned, home]) mkdirSync(folder);
+  await runCommand(["apps", "create", "Shop", "--id", "shop"], { cwd: owned });
+  server = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    fetch(request) {
+      const { pathname } = new URL(request.url);
+      asked.push(`${request.headers.get("authorization")?.slice("Bearer ".length)} ${pathname}`);
+      if (pathname === "/api/key") return Response.json({ app: "shop", environment: "development", key: { id: "key_1", name: "ci" } });
+      return Response.json({ items: [], next: null });
+    },
+  });
+});
+afterAll(async () => {
+  await server.stop(true);
+  rmSync(root, { recursive: true, force: true });
+});
+beforeEach(() => {
+  rmSync(join(home, ".config"), { recursive: true, force: true });
+  told.length = 0;
+  asked.length = 0;
+});
+
+const profile = (name: string, environment = "development"): Profile => ({
+  name,
+  url: `http://127.0.0.1:${server.port}`,
+  app: "shop",
+  environment,
+  key: `sk_of_${name}`,
+  owner: "ann@example.com",
+  endsAt: "2030-03-01T00:00:00.000Z",
+});
+
+test.each([
+  ["linux", { HOME: "/home/ann" }, "/home/ann/.config/relay/profiles.json"],
+  ["linux", { HOME: "/home/ann", XDG_CONFIG_HOME: "/cfg" }, "/cfg/relay/profiles.json"],
+  ["darwin", { HOME: "/Users/ann" }, "/Users/ann/Library/Application Support/relay/profiles.json"],
+  ["win32", { APPDATA: "/Roaming", USERPROFILE: "/Users/ann" }, "/Roaming/relay/profiles.json"],
+  ["linux", {}, null],
+] as const)("on %s with %p they are at %s", (platform, env, path) => {
+  expect(profilePath(world(env), platform)).toBe(path);
+});
+
+describe("the file", () => {
+  test("is its user's alone, in a folder that is, and holds several profiles and one default", () => {
+    saveProfile(world(), profile("one"));
+    saveProfile(world(), profile("two"));
+    expect([statSync(place()).mode & 0o777, statSync(dirname(place())).mode & 0o777]).toEqual([0o600, 0o700]);
+    expect(readProfiles(world())).toEqual({ default: "one", profiles: [profile("one"), profile("two")] });
+    saveProfile(world(), profile("two", "production"), true);
+    expect(readProfiles(world())).toEqual({ default: "two", profiles: [profile("one"), profile("two", "production")] });
+    removeProfile(world(), "two");
+    expect(readProfiles(world())).toEqual({ default: "one", profiles: [profile("one")] });
+    removeProfile(world(), "one");
+    expect(readProfiles(world())).toEqual({ default: null, profiles: [] });
+    expect(told).toEqual([]);
+  });
+
+  test("that others can open is mended, with a line for each", () => {
+    saveProfile(world(), profile("one"));
+    chmodSync(place(), 0o644);
+    chmodSync(dirname(place()), 0o755);
+    expect(readProfiles(world()).profiles).toHaveLength(1);
+    expect(told.map((line) => line.includes("could be opened by other users"))).toEqual([true, true]);
+    expect([statSync(place()).mode & 0o777, statSync(dirname(place())).mode & 0o777]).toEqual([0o600, 0o700]);
+    readProfiles(world());
+    expect(told).toHaveLength(2);
+  });
+
+  test.each([
+    ["no JSON", "{"],
+    ["no object", "[]"],
+    ["a profile without a key", '{"default":null,"profiles":{"one":{"url":"x"}}}'],
+    ["a name that is none", '{"default":null,"profiles":{"../x":{}}}'],
+  ])("with %s is refused with what to do, and shows nothing of itself", (_what, text) => {
+    mkdirSync(dirname(place()), { recursive: true, mode: 0o700 });
+    writeFileSync(place(), text, { mode: 0o600 });
+    expect(() => readProfiles(world())).toThrow(/cannot be used .*: remove it and run relay login/);
+  });
+
+  test("that is a link is refused, and what it leads to stays as it is", () => {
+    const other = join(root, "other.json");
+    writeFileSync(other, "{}");
+    mkdirSync(dirname(place()), { recursive: true, mode: 0o700 });
+    symlinkSync(other, place());
+    expect(() => readProfiles(world())).toThrow("no plain file");
+    expect(readFileSync(other, "utf8")).toBe("{}");
+  });
+});
+
+const URLS = () => ({ RELAY_URL: `http://127.0.0.1:${server.port}`, RELAY_KEY: "sk_ci" });
+/** What a command reads with: a key, or nothing of a server. */
+const READS: readonly [rule: string, line: string, where: "bare" | "owned", env: () => Record<string, string>, key: string | null, told: string][] = [
+  ["a data directory here, whatever profiles there are", "", "owned", () => ({}), null, ""],
+  ["the default profile where none is here, and says so", "", "bare", () => ({}), "sk_of_one", "At shop/development at http://127.0.0.1:"],
+  ["a profile that is named, beside a data directory too", "--profile two", "owned", () => ({}), "sk_of_two", ""],
+  ["RELAY_PROFILE", "", "owned", () => ({ RELAY_PROFILE: "two" }), "sk_of_two", "by RELAY_PROFILE"],
+  ["RELAY_URL with RELAY_KEY, before RELAY_PROFILE", "", "bare", () => ({ ...URLS(), RELAY_PROFILE: "two" }), "sk_ci", ""],
+  ["RELAY_URL with RELAY_KEY beside a data directory too, and says so", "", "owned", URLS, "sk_ci", "by RELAY_URL"],
+  ["a flag, before RELAY_URL", "--profile two", "bare", URLS, "sk_of_two", ""],
+  ["--data-dir, before all variables", "--data-dir .relay", "owned", () => ({ ...URLS(), RELAY_PROFILE: "two" }), null, ""],
+  ["the data directory here, where RELAY_URL comes without a key", "", "owned", () => ({ RELAY_URL: URLS().RELAY_URL }), null, ""],
+];
+
+describe("a command that reads looks at", () => {
+  beforeEach(() => {
+    saveProfile(world(), profile("one"));
+    saveProfile(world(), profile("two"));
+  });
+
+  test.each(READS)("%s", async (_rule, flags, where, env, key, words) => {
+    const line = ["problems", "list", ...flags.split(" ").filter(Boolean)];
+    const cwd = where === "bare" ? bare : owned;
+    const { code, told } = await runCommand(line, { cwd, env: { HOME: home, ...env() } });
+    expect({ code, told }).toEqual({ code: 0, told: expect.stringContaining(words) });
+    expect(asked.at(-1) ?? null).toBe(key === null ? null : `${key} /api/apps/shop/development/problems`);
+    expect(told.includes("At shop/")).toBe(words !== "");
+  });
+
+  test.each([
+    ["two places at once", "--profile one --url https://a.example", {}, 2, "--profile and --url name two places"],
+    ["a profile that is not there", "--profile tow", {}, 1, "did you mean two?"],
+    ["another environment than the profile's", "--profile one --environment production", {}, 1, "and --environment says production"],
+    ["an environment by its variable, too", "--profile one", { RELAY_ENVIRONMENT: "production" }, 1, "wrong_environment"],
+    ["plain http to another machine", "--url http://relay.example.com", { RELAY_KEY: "sk_ci" }, 2, "everybody on the way reads the key"],
+    ["a server without a key", "--url https://relay.example.com", {}, 1, "relay login --url https://relay.example.com"],
+    ["what is no origin", "--url https://relay.example.com/x", { RELAY_KEY: "sk_ci" }, 2, "write the server's origin"],
+  ])("nothing, given %s", async (_rule, flags, env, code, words) => {
+    const result = await runCommand(["problems", "list", ...flags.split(" ")], { cwd: bare, env: { HOME: home, ...env } });
+    expect({ code: result.code, told: result.told }).toEqual({ code, told: expect.stringContaining(words) });
+    expect(asked).toEqual([]);
+  });
+
+  test.each(["mcp", "sync --dry-run", "problems list"])("plain http to another machine is refused by relay %s", async (line) => {
+    const env = { HOME: home, RELAY_URL: "http://relay.example.com", RELAY_KEY: "sk_ci" };
+    const { code, told } = await runCommand(line.split(" "), { cwd: bare, env });
+    expect({ code, told }).toEqual({ code: 2, told: expect.stringContaining("use https") });
+  });
+
+  test("nobody is asked for a place before there is one", async () => {
+    const { code, told } = await runCommand(["problems", "list"], { cwd: bare, env: {} });
+    expect([code, told.includes("There is no data directory")]).toEqual([1, true]);
+    expect(existsSync(join(bare, ".relay"))).toBe(false);
+  });
+});
+
+describe("a command that changes something in production", () => {
+  test("is refused where the default profile alone names it", async () => {
+    saveProfile(world(), profile("live", "production"));
+    const { code, told } = await runCommand(["mcp"], { cwd: bare, env: { HOME: home } });
+    expect({ code, told }).toEqual({ code: 2, told: expect.stringContaining("write --profile live to change something there") });
+    expect(asked).toEqual([]);
+  });
+
+  test("says where it acts", async () => {
+    saveProfile(world(), profile("live", "production"));
+    const { code, told } = await runCommand(["mcp", "--profile", "live"], { cwd: bare, env: { HOME: home } });
+    expect([code, told]).toEqual([0, `This acts on PRODUCTION: shop/production at http://127.0.0.1:${server.port} (profile live).`]);
+  });
+});
