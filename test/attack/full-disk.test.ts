@@ -1,6 +1,5 @@
 /** A disk that takes nothing, a lock that another process holds, a start that is killed: the service says so, goes on, and recovers by itself. */
 
-import { dlopen, FFIType } from "bun:ffi";
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
@@ -10,6 +9,7 @@ import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
 import { startService } from "../../src/service.ts";
 import { runCommand } from "../kit/cli-world.ts";
 import { until } from "../kit/event-flow.ts";
+import { NO_ROOM, ROOM_TO_TAKE, setRoom } from "../kit/process-room.ts";
 import { makeOrders, receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
 import { startRunningService } from "../kit/running-service.ts";
 
@@ -42,22 +42,6 @@ async function fill(): Promise<void> {
   await running.service[Symbol.asyncDispose]();
 }
 
-/** As on a disk that is full: every write to a file fails. What the process prints goes to a pipe, which is none. */
-const NO_ROOM = 'ulimit -S -f 0 && trap "" XFSZ && exec "$@"';
-/** A process whose room can be taken later. */
-const ROOM_TO_TAKE = 'trap "" XFSZ && exec "$@"';
-
-/** Takes all room from a process, or lets it write again. */
-function setRoom(pid: number, room: "none" | "any"): void {
-  const RLIMIT_FSIZE = 1;
-  const libc = dlopen("libc.so.6", {
-    prlimit: { args: [FFIType.i32, FFIType.i32, FFIType.ptr, FFIType.ptr], returns: FFIType.i32 },
-  });
-  const unlimited = 2n ** 64n - 1n;
-  const limits = new BigUint64Array([room === "none" ? 0n : unlimited, unlimited]);
-  expect(libc.symbols.prlimit(pid, RLIMIT_FSIZE, limits, null)).toBe(0);
-}
-
 /** The command line's server in a process of its own. */
 function serve(wrap: readonly string[] = []) {
   const child = Bun.spawn([...wrap, process.execPath, join(PROJECT, "src/main.ts"), "serve", "--port", "0", "--data-dir", dataDir], {
@@ -86,7 +70,7 @@ function serve(wrap: readonly string[] = []) {
 describe("a start on a full disk", () => {
   test("answers on its port, receivers with 503, says so once, and goes on by itself when there is room", async () => {
     await fill();
-    const server = serve(["sh", "-c", NO_ROOM, "sh"]);
+    const server = serve(NO_ROOM);
     const told = (what: string) => server.told().split(what).length - 1;
     await until("it waits", () => told("the start waits for the disk") === 1);
     const url = `http://127.0.0.1:${/ port=(\d+)/.exec(server.told())?.[1]}`;
@@ -138,7 +122,7 @@ describe("while it runs", () => {
 
   test("a disk that takes nothing any more makes it not ready although nobody sends, and SIGTERM still ends with code 0", async () => {
     await fill();
-    const server = serve(["sh", "-c", ROOM_TO_TAKE, "sh"]);
+    const server = serve(ROOM_TO_TAKE);
     await until("it runs", () => server.told().includes("service started"));
     const url = / url=(\S+)/.exec(server.told())?.[1];
     const ready = async () => (await fetch(`${url}/readyz`)).status;

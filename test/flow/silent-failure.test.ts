@@ -1,25 +1,58 @@
 /**
  * Nothing is silent: staged failures, and where each is told to an owner who asked for nothing. A row is one failure; its score is found, not
- * claimed, and the sum is asserted.
+ * claimed, and the sum is asserted. The compiled executable, HTTP, the management API, the log; hours and days are its clock's.
  */
-import { describe, expect, test } from "bun:test";
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { makeAuthority } from "../kit/certificate.ts";
+import { type Executable, placeExecutable } from "../kit/executable.ts";
 import { STAGED_CALLS } from "../kit/staged-call.ts";
 import { STAGED_EVENTS } from "../kit/staged-event.ts";
 import { Stand, scoreOf } from "../kit/staged-failure.ts";
 import { STAGED_SAVES } from "../kit/staged-save.ts";
+import { type Called, StagedServer, startCalled } from "../kit/staged-server.ts";
 
 const ROWS = [...STAGED_CALLS, ...STAGED_EVENTS, ...STAGED_SAVES];
 const scores = new Map<string, number>();
 
+let executable: Executable;
+let authorityFile: string;
+let called: Called;
+let shared: StagedServer;
+
+beforeAll(async () => {
+  executable = placeExecutable("staged");
+  const authority = makeAuthority("Staged failures");
+  authorityFile = join(executable.makeFolder(), "authority.pem");
+  writeFileSync(authorityFile, authority.cert);
+  called = startCalled(authority);
+  shared = await StagedServer.start(executable, authorityFile);
+}, 60_000);
+
+afterAll(async () => {
+  await shared[Symbol.asyncDispose]();
+  await called[Symbol.asyncDispose]();
+  executable[Symbol.dispose]();
+});
+
 describe("a server tells by itself, with the cause", () => {
   test.each(ROWS.map((row) => [row.name, row] as const))("%s", async (name, row) => {
-    await using stand = await Stand.start(row.options);
+    await using own = row.alone === true ? await StagedServer.start(executable, authorityFile) : null;
+    const stand = await Stand.start(
+      own ?? shared,
+      called,
+      name
+        .toLowerCase()
+        .replace(/[^a-z]+/g, "_")
+        .replace(/^_|_$/g, ""),
+    );
     await row.stage(stand);
     const { score, places, told } = await scoreOf(row, stand);
     scores.set(name, score);
-    if (row.hidden !== undefined) expect(told).not.toContain(row.hidden);
-    if (score < (row.score ?? 3))
-      throw new Error(`${name}: ${score} of ${row.score ?? 3}, told with its cause in [${places.join(", ")}], not in all of [${row.where.join(", ")}]
+    if (row.hidden !== undefined) expect(`${told}${stand.server.log.join("\n")}`).not.toContain(row.hidden);
+    if (score < 3)
+      throw new Error(`${name}: ${score} of 3, told with its cause in [${places.join(", ")}], not in all of [${row.where.join(", ")}]
 ${told}`);
   });
 

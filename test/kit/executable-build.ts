@@ -1,6 +1,6 @@
 /**
  * The compiled executable for tests, made by the project's own build and kept while nothing it is made of changes, so that a run of
- * the suite compiles once however many files and workers ask. It never runs what it built.
+ * the suite compiles once however many files and workers ask; and the same program with a clock that a test moves. It never runs what it built.
  */
 import { Database } from "bun:sqlite";
 import { constants, copyFileSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
@@ -8,29 +8,37 @@ import { join, resolve } from "node:path";
 
 const PROJECT = resolve(import.meta.dir, "../..");
 const DIST = join(PROJECT, "dist");
-const FILE_NAME = process.platform === "win32" ? "relay.exe" : "relay";
+const SUFFIX = process.platform === "win32" ? ".exe" : "";
 const MADE_OF = ["src", "web", "client", "migrations", "scripts/build.ts", "package.json", "package-lock.json"];
+/** `relay`: as it is released. `staged`: the same with staged-main.ts's clock. */
+export type Program = keyof typeof PROGRAMS;
+const PROGRAMS = {
+  relay: { command: ["scripts/build.ts"], madeOf: MADE_OF },
+  staged: {
+    command: ["build", "test/kit/staged-main.ts", "--compile", "--minify", "--bytecode", `--outfile=dist/staged${SUFFIX}`],
+    madeOf: [...MADE_OF, "test/kit/staged-main.ts", "test/kit/virtual-clock.ts"],
+  },
+} as const;
 const BUILD_WAIT_MS = 100_000;
 
 /** Copies the executable of the present sources to `file`, building it first where it is older. Throws with the build's own words. */
-export function copyExecutable(file: string): void {
+export function copyExecutable(file: string, program: Program): void {
   mkdirSync(DIST, { recursive: true });
   // The operating system lets go of this lock with the process, so that a killed run blocks no later one.
   using lock = new Database(join(DIST, "build.lock"), { create: true });
   lock.exec(`PRAGMA busy_timeout = ${BUILD_WAIT_MS}; BEGIN EXCLUSIVE`);
-  const built = join(DIST, FILE_NAME);
-  const stampFile = join(DIST, "build.stamp");
-  const sources = hashSources();
+  const built = join(DIST, `${program}${SUFFIX}`);
+  const stampFile = join(DIST, program === "relay" ? "build.stamp" : `${program}.stamp`);
+  const sources = hashSources(program);
   if (!existsSync(stampFile) || readFileSync(stampFile, "utf8") !== writeStamp(sources, built)) {
-    build();
+    build(program);
     writeFileSync(stampFile, writeStamp(sources, built));
   }
   copyFileSync(built, file, constants.COPYFILE_FICLONE);
 }
 
-function build(): void {
-  const command = [process.execPath, join(PROJECT, "scripts/build.ts")];
-  const { exitCode, stdout, stderr } = Bun.spawnSync(command, {
+function build(program: Program): void {
+  const { exitCode, stdout, stderr } = Bun.spawnSync([process.execPath, ...PROGRAMS[program].command], {
     cwd: PROJECT,
     stdout: "pipe",
     stderr: "pipe",
@@ -45,9 +53,9 @@ function writeStamp(sources: string, built: string): string {
   return `${sources} ${size} ${mtimeMs}\n`;
 }
 
-function hashSources(): string {
+function hashSources(program: Program): string {
   const hash = new Bun.CryptoHasher("sha256", Bun.version);
-  for (const part of MADE_OF) {
+  for (const part of PROGRAMS[program].madeOf) {
     const path = join(PROJECT, part);
     if (!existsSync(path)) continue;
     const files = statSync(path).isDirectory() ? [...new Bun.Glob("**/*").scanSync({ cwd: path })].sort().map((name) => join(part, name)) : [part];

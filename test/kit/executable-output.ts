@@ -2,6 +2,7 @@
 
 interface Waiter {
   part: string;
+  count: number;
   resolve(line: string): void;
   reject(error: Error): void;
 }
@@ -29,8 +30,13 @@ export class ProcessOutput {
 
   /** The first line that holds `part`, now or later; rejects when the process closes its output before. */
   waitFor(part: string): Promise<string> {
+    return this.waitForCount(part, 1);
+  }
+
+  /** As `waitFor`, of the line that is the `count`th to hold `part`. */
+  waitForCount(part: string, count: number): Promise<string> {
     return new Promise((resolve, reject) => {
-      this.#waiters.push({ part, resolve, reject });
+      this.#waiters.push({ part, count, resolve, reject });
       this.#settle();
     });
   }
@@ -47,8 +53,8 @@ export class ProcessOutput {
 
   #settle(): void {
     const { lines } = this;
-    this.#waiters = this.#waiters.filter(({ part, resolve, reject }) => {
-      const line = lines.find((one) => one.includes(part));
+    this.#waiters = this.#waiters.filter(({ part, count, resolve, reject }) => {
+      const line = lines.filter((one) => one.includes(part))[count - 1];
       if (line !== undefined) resolve(line);
       else if (this.#ended) reject(new Error(`It ended before it printed ${part}: ${this.#text}`));
       return line === undefined && !this.#ended;

@@ -5,7 +5,7 @@
 import { chmodSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { copyExecutable } from "./executable-build.ts";
+import { copyExecutable, type Program } from "./executable-build.ts";
 import { ProcessOutput } from "./executable-output.ts";
 
 interface Ran {
@@ -22,6 +22,8 @@ interface RunOptions {
   env?: Record<string, string>;
   /** `usual`: the service chooses its port itself; else a free one, unless the line names one. */
   port?: "usual";
+  /** Starts it by this command, the executable and its words after it. */
+  through?: readonly string[];
 }
 
 export interface Executable extends Disposable {
@@ -38,6 +40,8 @@ export interface StartedExecutable extends AsyncDisposable {
   /** Where it listens: `http://127.0.0.1:3000`. */
   url: string;
   pid: number;
+  /** A line on its standard input. */
+  write(line: string): void;
   said: ProcessOutput;
   told: ProcessOutput;
   /** Sends the signal and resolves with the exit code, null where the signal ended it. */
@@ -47,17 +51,17 @@ export interface StartedExecutable extends AsyncDisposable {
 }
 
 /** Builds where that is needed, and puts the executable alone into a folder of its own. */
-export function placeExecutable(): Executable {
+export function placeExecutable(program: Program = "relay"): Executable {
   const place = mkdtempSync(join(tmpdir(), "relay-executable-"));
   for (const name of ["bin", "home", "path"]) mkdirSync(join(place, name));
   const file = join(place, "bin", process.platform === "win32" ? "relay.exe" : "relay");
-  copyExecutable(file);
+  copyExecutable(file, program);
   chmodSync(file, 0o755);
-  const spawn = (line: readonly string[], { cwd, input, env }: RunOptions) =>
-    Bun.spawn([file, ...line], {
+  const spawn = <Stdin extends "pipe" | "ignore" | Blob>(line: readonly string[], stdin: Stdin, { cwd, env, through = [] }: RunOptions) =>
+    Bun.spawn([...through, file, ...line], {
       cwd,
       env: { PATH: join(place, "path"), HOME: join(place, "home"), ...env },
-      stdin: input === undefined ? "ignore" : new Blob([input]),
+      stdin,
       stdout: "pipe",
       stderr: "pipe",
     });
@@ -65,18 +69,22 @@ export function placeExecutable(): Executable {
     file,
     makeFolder: () => mkdtempSync(join(place, "work-")),
     async run(line, options) {
-      const child = spawn(line, options);
+      const child = spawn(line, options.input === undefined ? "ignore" : new Blob([options.input]), options);
       const [said, told, code] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text(), child.exited]);
       return { code, said, told };
     },
     async start(line, options) {
       const chosen = options.port === "usual" || line.includes("--port");
-      const child = spawn(chosen ? line : [...line, "--port", "0"], options);
+      const child = spawn(chosen ? line : [...line, "--port", "0"], program === "staged" ? "pipe" : "ignore", options);
       const said = new ProcessOutput(child.stdout);
       const told = new ProcessOutput(child.stderr);
       const started: StartedExecutable = {
         url: "",
         pid: child.pid,
+        write(words) {
+          child.stdin?.write(`${words}\n`);
+          child.stdin?.flush();
+        },
         said,
         told,
         ended: child.exited,

@@ -4,10 +4,8 @@
  * or 3 (told by itself, with the cause).
  */
 import { createHmac } from "node:crypto";
-import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
-import { FakeCaller, OK } from "./fake-caller.ts";
-import { HOOK_SECRET, makeOrders, receiverDefinition, signedCall } from "./relay-definition.ts";
-import { type Answer, type RunningService, startRunningService } from "./running-service.ts";
+import { HOOK_SECRET, receiverDefinition, signedCall } from "./relay-definition.ts";
+import { type Answer, type Called, readAnswer, type StagedServer } from "./staged-server.ts";
 
 export const MINUTE = 60_000;
 export const HOUR = 60 * MINUTE;
@@ -27,39 +25,55 @@ export interface StagedFailure {
   /** Every place that must tell it by itself. */
   where: readonly Place[];
   /** The cause, in the words of each of them. */
-  cause: RegExp;
+  cause: RegExp | ((stand: Stand) => RegExp);
   /** What else may not be told: words of a secret or of an unverified body. */
   hidden?: string;
-  /** A service of its own kind. */
-  options?: Parameters<typeof startRunningService>[0];
-  /** 3 where nothing else is said. */
-  score?: number;
+  /** It concerns the whole server, or needs it stopped: a server of its own. */
+  alone?: true;
 }
 
 /** Words of an unverified body; they are never shown. */
 export const PRIVATE = "words-that-nobody-verified";
 
-/** A running service with the collection `orders`, a caller that answers as told, and short words for staging. */
+/** An app of its own on a server, with the collection `orders`, and short words for staging. */
 export class Stand {
-  readonly running: RunningService;
-  readonly caller: FakeCaller;
+  readonly server: StagedServer;
+  readonly called: Called;
+  readonly app: string;
+  readonly #keys: { development: string; production: string };
   readonly #answers: string[] = [];
+  readonly #from: number;
+  /** When it was staged. */
+  readonly startMs: number;
 
-  private constructor(running: RunningService, caller: FakeCaller) {
-    this.running = running;
-    this.caller = caller;
+  private constructor(server: StagedServer, called: Called, app: string, keys: { development: string; production: string }) {
+    Object.assign(called, { status: 200 });
+    [this.server, this.called, this.app, this.#keys] = [server, called, app, keys];
+    [this.#from, this.startMs] = [server.log.length, server.nowMs];
   }
 
-  static async start(options: StagedFailure["options"] = {}): Promise<Stand> {
-    const caller = new FakeCaller(OK);
-    const running = await startRunningService({ environments: ["development", "production"], ...options, ports: { caller, ...options.ports } });
-    await makeOrders(running);
-    return new Stand(running, caller);
+  static async start(server: StagedServer, called: Called, app: string): Promise<Stand> {
+    const stand = new Stand(server, called, app, await server.makeApp(app));
+    const fields = { order: { type: "text" }, amount: { type: "text" } };
+    const made = await stand.api("POST", "/collections", { name: "orders", kind: "shared", fields });
+    if (made.status !== 201) throw new Error(`The collection was refused: ${JSON.stringify(made.body)}`);
+    return stand;
+  }
+
+  /** A management call to an environment of the app. */
+  async api(method: string, path: string, body?: unknown, environment: "development" | "production" = "development"): Promise<Answer> {
+    const headers = { authorization: `Bearer ${this.#keys[environment]}` };
+    const sent = body === undefined ? {} : { body: JSON.stringify(body) };
+    return readAnswer(await this.server.fetch(`/api/apps/${this.app}/${environment}${path}`, { method, headers, ...sent }));
+  }
+
+  async hook(name: string, { headers, body, search = "" }: { headers: Record<string, string>; body: string; search?: string }): Promise<Answer> {
+    return readAnswer(await fetch(`${this.server.url}/hooks/${this.app}/${name}${search}`, { method: "POST", headers, body }));
   }
 
   /** A change by the owner's hand; its answer's warnings and problems are told. */
   async change(method: string, path: string, body?: unknown): Promise<Answer> {
-    const answer = await this.running.api(method, path, body);
+    const answer = await this.api(method, path, body);
     const { warnings, problems, relay } = (answer.body ?? {}) as Record<string, unknown>;
     const { definition: _, ...shown } = (relay ?? {}) as Record<string, unknown>;
     this.#answers.push(JSON.stringify({ warnings, problems, relay: shown }));
@@ -77,7 +91,7 @@ export class Stand {
   }
 
   async call(event: unknown, secret = HOOK_SECRET, name = "orders"): Promise<Answer> {
-    return this.running.hook(name, signedCall(event, secret));
+    return this.hook(name, signedCall(event, secret));
   }
 
   /** Posts it with these headers, over whatever is signed, by `t=…,v1=…`. */
@@ -85,36 +99,60 @@ export class Stand {
     const { seconds, header = "x-signature", body = '{"id":"a"}', search = "", secret = HOOK_SECRET } = more;
     const hex = createHmac("sha256", secret).update(text).digest("hex");
     const value = seconds === undefined ? hex : `t=${seconds},v1=${hex}`;
-    return this.running.hook("orders", { headers: { "content-type": "application/json", [header]: value }, body, search });
+    return this.hook("orders", { headers: { "content-type": "application/json", [header]: value }, body, search });
+  }
+
+  /** Calls the server that the app's owner runs. */
+  get notice(): { type: string; url: string } {
+    return { type: "call_url", url: this.called.url };
   }
 
   get seconds(): number {
-    return Math.floor(this.running.clock.now() / 1000);
+    return Math.floor(this.server.nowMs / 1000);
   }
 
-  /** Lets what follows by itself happen. */
+  /** Lets what follows by itself happen. It halts at every retry: what is called answers in real time. */
   async pass(ms: number): Promise<void> {
-    await this.running.drain().catch(() => undefined);
-    await this.running.clock.advance(ms);
-    await this.running.drain().catch(() => undefined);
+    const untilMs = this.server.nowMs + ms;
+    for (;;) {
+      const retries = (await this.#rest()).filter((atMs) => atMs <= untilMs);
+      const nextMs = Math.max(this.server.nowMs, Math.min(untilMs, ...retries));
+      await this.server.move("advance", nextMs - this.server.nowMs);
+      if (nextMs === untilMs) break;
+    }
+    await this.#rest();
   }
 
   /** As `pass`, of hours and days. */
   leap(ms: number): Promise<void> {
-    return this.running.clock.leap(ms);
+    return this.server.move("leap", ms);
+  }
+
+  /** Until no event of the app runs or is about to; when those that wait are tried again. */
+  async #rest(): Promise<number[]> {
+    for (let turn = 0; turn < 1_000; turn++) {
+      const items = (await this.api("GET", "/events?limit=200")).body.items as { state: string; waits: { for: string; until: string } | null }[];
+      if (!items.some(({ state, waits }) => state === "running" || waits?.for === "turn"))
+        return items.flatMap(({ waits }) => (waits?.for === "retry" ? [Date.parse(waits.until)] : []));
+      await Bun.sleep(5);
+    }
+    throw new Error("The service did not come to rest.");
   }
 
   async person(email = "ann@example.com"): Promise<string> {
-    return (await this.running.api("POST", "/persons", { email })).body.person.id;
+    return (await this.api("POST", "/persons", { email })).body.person.id;
   }
 
   /** What was told by itself so far. */
   async told(): Promise<Told[]> {
-    const log = this.running.logged.filter((line) => /"level":"(warn|error)"/.test(line));
-    const problems = (await this.running.api("GET", "/problems")).body.items;
-    const alerts = (await this.running.api("GET", "/alerts")).body.items;
+    const problems = (await this.api("GET", "/problems")).body.items;
+    const alerts = (await this.api("GET", "/alerts")).body.items;
+    const lines = this.server.log.slice(this.#from).filter((line) => {
+      const { level, app = this.app } = JSON.parse(line) as { level: string; app?: string };
+      return /warn|error/.test(level) && app === this.app;
+    });
     return [
-      ...log.map((text): Told => ({ where: "log", text })),
+      ...lines.map((text): Told => ({ where: "log", text })),
       ...problems.map((one: unknown): Told => ({ where: "problem", text: JSON.stringify(one) })),
       ...alerts.map((one: unknown): Told => ({ where: "alert", text: JSON.stringify(one) })),
       ...this.#answers.map((text): Told => ({ where: "answer", text })),
@@ -123,31 +161,39 @@ export class Stand {
 
   /** What is found where one looks. */
   async found(): Promise<string[]> {
-    const calls = (await this.running.api("GET", "/calls")).body.items;
-    const events = (await this.running.api("GET", "/events")).body.items;
-    const whole = await Promise.all(events.map(async ({ id }: { id: string }) => (await this.running.api("GET", `/events/${id}`)).body));
-    const relays = (await this.running.api("GET", "/relays")).body.items;
+    const calls = (await this.api("GET", "/calls")).body.items;
+    const events = (await this.api("GET", "/events")).body.items;
+    const whole = await Promise.all(events.map(async ({ id }: { id: string }) => (await this.api("GET", `/events/${id}`)).body));
+    const relays = (await this.api("GET", "/relays")).body.items;
     return [...calls, ...whole, ...relays].map((one) => JSON.stringify(one));
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    await this.running[Symbol.asyncDispose]();
   }
 }
 
+/** What is told a moment later is told too. */
+const MOMENT_MS = 3_000;
+const LOOK_AGAIN_MS = 25;
+
 /** How well it is told, and where it is with its cause. */
-export async function scoreOf({ cause, where }: StagedFailure, stand: Stand): Promise<{ score: number; places: Place[]; told: string }> {
-  const told = await stand.told();
+export async function scoreOf(failure: StagedFailure, stand: Stand): Promise<{ score: number; places: Place[]; told: string }> {
+  const cause = typeof failure.cause === "function" ? failure.cause(stand) : failure.cause;
   const plain = (text: string) => text.replaceAll('\\"', '"').replaceAll("\\\\", "\\");
-  const places = [...new Set(told.filter(({ text }) => cause.test(plain(text))).map((one) => one.where))];
-  const text = told.map((one) => `${one.where}  ${plain(one.text)}`).join("\n");
-  if (where.every((place) => places.includes(place))) return { score: 3, places, told: text };
-  const found = await stand.found();
-  const shown = `${short(text.split("\n"))}\n-- where one looks:\n${short(found.map(plain))}`;
-  if (places.length > 0 || found.some((one) => cause.test(plain(one))) || told.some((one) => one.where !== "answer")) {
-    return { score: 2, places, told: shown };
+  const untilMs = performance.now() + MOMENT_MS;
+  for (;;) {
+    const told = await stand.told();
+    const places = [...new Set(told.filter(({ text }) => cause.test(plain(text))).map((one) => one.where))];
+    const text = told.map((one) => `${one.where}  ${plain(one.text)}`).join("\n");
+    if (failure.where.every((place) => places.includes(place))) return { score: 3, places, told: text };
+    if (performance.now() < untilMs) {
+      await Bun.sleep(LOOK_AGAIN_MS);
+      continue;
+    }
+    const found = await stand.found();
+    const shown = `${short(text.split("\n"))}\n-- where one looks:\n${short(found.map(plain))}`;
+    if (places.length > 0 || found.some((one) => cause.test(plain(one))) || told.some((one) => one.where !== "answer")) {
+      return { score: 2, places, told: shown };
+    }
+    return { score: found.length > 0 ? 1 : 0, places, told: shown };
   }
-  return { score: found.length > 0 ? 1 : 0, places, told: shown };
 }
 
 function short(lines: readonly string[]): string {
@@ -157,7 +203,6 @@ function short(lines: readonly string[]): string {
     .join("\n");
 }
 
-export const LIMITS = { ...DEFAULT_LIMITS, verifiedEventsPerMinute: 1_000_000, unverifiedCallsPerMinute: 1_000_000 };
 export const TIMED = {
   scheme: "signature",
   header: "x-signature",
@@ -166,4 +211,3 @@ export const TIMED = {
   signedPayload: "{timestamp}.{body}",
   encoding: "hex",
 };
-export const CALLS = { type: "call_url", url: "https://example.com/notice" };

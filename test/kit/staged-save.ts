@@ -1,25 +1,32 @@
 /** Failures that a save can know: what it takes can never happen, or not when one thinks. */
-import { CALLS, type StagedFailure, type Stand } from "./staged-failure.ts";
+import { toIso } from "../../src/ground/clock.ts";
+import { DAY, type StagedFailure, type Stand } from "./staged-failure.ts";
 
-const watching = (trigger: object) => ({
+const watching = ({ notice }: Stand, trigger: object) => ({
   name: "watching",
   trigger: { kind: "data_change", collection: "orders", on: ["created"], ...trigger },
-  actions: [CALLS],
+  actions: [notice],
 });
 
-const write = (stand: Stand) => stand.running.api("POST", "/collections/orders/records", { data: { order: "a", amount: "4" } });
+const write = (stand: Stand) => stand.api("POST", "/collections/orders/records", { data: { order: "a", amount: "4" } });
+
+/** 1970-01-05 was one. */
+function nextMonday(atMs: number): string {
+  const week = 7 * DAY;
+  return toIso(Math.ceil((atMs - 4 * DAY) / week) * week + 4 * DAY);
+}
 
 export const STAGED_SAVES: readonly StagedFailure[] = [
   {
     name: "ghost collection",
-    stage: (stand) => stand.save(watching({ collection: "ordrs" })),
+    stage: (stand) => stand.save(watching(stand, { collection: "ordrs" })),
     where: ["answer"],
     cause: /no collection named ordrs in this environment yet, so that no record changes and this relay never runs: did you mean orders\?/,
   },
   {
     name: "`where` of the wrong type",
     async stage(stand) {
-      await stand.save(watching({ where: { amount: 4 } }));
+      await stand.save(watching(stand, { where: { amount: 4 } }));
       await write(stand);
     },
     where: ["answer"],
@@ -29,7 +36,7 @@ export const STAGED_SAVES: readonly StagedFailure[] = [
     name: "a relay's own write",
     async stage(stand) {
       await stand.relay();
-      await stand.save(watching({}));
+      await stand.save(watching(stand, {}));
       await stand.call({ id: "a" });
       await stand.pass(2_000);
     },
@@ -47,8 +54,8 @@ export const STAGED_SAVES: readonly StagedFailure[] = [
   },
   {
     name: "mid-period schedule",
-    stage: (stand) => stand.save({ name: "weekly", trigger: { kind: "schedule", every: "1w" }, actions: [CALLS] }),
+    stage: (stand) => stand.save({ name: "weekly", trigger: { kind: "schedule", every: "1w" }, actions: [stand.notice] }),
     where: ["answer"],
-    cause: /2026-01-19T00:00:00\.000Z/,
+    cause: ({ startMs }) => new RegExp(nextMonday(startMs)),
   },
 ];

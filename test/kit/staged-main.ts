@@ -1,0 +1,30 @@
+/**
+ * The program as it is released, but for its clock, which a test moves: one line a move on standard input (`advance <ms>`, `leap <ms>`), and
+ * `clock <ms since 1970>` on standard output once everything due has happened. It is compiled for tests alone; nothing of it is in the project's build.
+ */
+import { runCommandLine } from "../../src/cli/run.ts";
+import { processWorld } from "../../src/cli/world.ts";
+import { startService } from "../../src/service.ts";
+import { MIGRATION_WORD, runMigration } from "../../src/startup/migration.ts";
+import { START_MS, VirtualClock } from "./virtual-clock.ts";
+
+const line = process.argv.slice(2);
+const clock = new VirtualClock(Number(process.env.STAGED_NOW_MS ?? START_MS));
+
+async function obey(): Promise<void> {
+  let rest = "";
+  for await (const bytes of Bun.stdin.stream()) {
+    const [last = "", ...whole] = `${rest}${new TextDecoder().decode(bytes)}`.split("\n").reverse();
+    rest = last;
+    for (const order of whole.reverse()) {
+      const [word, ms] = order.split(" ");
+      if (word === "advance") await clock.advance(Number(ms));
+      else await clock.leap(Number(ms));
+      process.stdout.write(`clock ${clock.now()}\n`);
+    }
+  }
+}
+
+if (line[0] === "serve") void obey();
+const ran = line[0] === MIGRATION_WORD ? runMigration(line[1] ?? "") : runCommandLine(line, { ...processWorld({ startService }), clock });
+void ran.then((code) => process.exit(code));
