@@ -155,7 +155,7 @@ async function startOnce(
       mailer,
     },
     onRun(run) {
-      for (const noted of [metrics, receiver]) noted.noteRun(run);
+      for (const noted of [metrics, receiver.fruitless]) noted.noteRun(run);
     },
     printRun: print,
     tellRun: (told) => teller.tellRun(told),

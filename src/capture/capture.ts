@@ -9,7 +9,7 @@ import { insertEvent, type StoredPayload } from "../event/insert.ts";
 import { type Clock, Loop } from "../ground/clock.ts";
 import type { Log } from "../ground/log.ts";
 import type { RecordView } from "../records/record.ts";
-import type { Store, Writer } from "../store/port.ts";
+import type { FencedStore, Writer } from "../store/port.ts";
 import { matchesWhere } from "../trigger/data-change.ts";
 import {
   type ChangeRow,
@@ -30,7 +30,7 @@ type Room = typeof STEP;
 const POLL_MS = 2_000;
 
 interface CaptureDeps {
-  store: Store;
+  store: FencedStore;
   clock: Clock;
   log: Log;
 }

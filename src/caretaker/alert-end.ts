@@ -4,7 +4,7 @@
  */
 import { HOUR_MS } from "../ground/limit.ts";
 import { relayTarget } from "../relay/relay.ts";
-import type { Reader, Store } from "../store/port.ts";
+import type { FencedStore, Reader } from "../store/port.ts";
 import { type AlertCode, listOpenAlerts, type OpenAlert } from "../watch/alert.ts";
 import { resolveAlertsOf } from "../watch/problem.ts";
 
@@ -52,7 +52,7 @@ const ENDS: Partial<Record<AlertCode, IsOver>> = {
 const CODES = Object.keys(ENDS) as AlertCode[];
 
 /** Resolves what is over now. */
-export async function endAlerts(store: Store, nowMs: number): Promise<void> {
+export async function endAlerts(store: FencedStore, nowMs: number): Promise<void> {
   if ((await store.read((tx) => findOver(tx, nowMs))).length === 0) return;
   // Looked at once more, with what happened meanwhile.
   await store.write("app", async (tx) => {

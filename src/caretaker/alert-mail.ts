@@ -20,7 +20,7 @@ import {
   type OutgoingMail,
 } from "../mail/mailer.ts";
 import { findSenderAddress } from "../mail/sender-domain.ts";
-import { type Reader, type Store, StoreUnavailable, type Writer } from "../store/port.ts";
+import { type FencedStore, type Reader, StoreUnavailable, type Writer } from "../store/port.ts";
 import {
   ALERT_MAIL_SWITCH,
   type AlertRow,
@@ -51,7 +51,7 @@ const STOPPED: MailOutcome = {
 };
 
 interface AlertMailDeps {
-  store: Store;
+  store: FencedStore;
   clock: Clock;
   log: Log;
   mailer: Mailer;

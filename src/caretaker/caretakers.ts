@@ -6,7 +6,7 @@
 import { type Clock, ClockWatch, Loop } from "../ground/clock.ts";
 import { HOUR_MS, MINUTE_MS } from "../ground/limit.ts";
 import type { Log } from "../ground/log.ts";
-import type { Store } from "../store/port.ts";
+import type { FencedStore } from "../store/port.ts";
 import { RETENTION, type Step } from "./retention.ts";
 
 /** After the start, so that it is quick; then once an hour. */
@@ -18,7 +18,7 @@ const PAUSE_MS = 10;
 const CLOCK_SET_MS = 10 * MINUTE_MS;
 
 interface CaretakerDeps {
-  store: Store;
+  store: FencedStore;
   clock: Clock;
   log: Log;
 }

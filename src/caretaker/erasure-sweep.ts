@@ -17,7 +17,7 @@ import {
 } from "../people/person-erase.ts";
 import { SoughtText } from "../people/sought-text.ts";
 import type { Sealer } from "../secret/seal.ts";
-import type { Store, Writer } from "../store/port.ts";
+import type { FencedStore, Writer } from "../store/port.ts";
 import { writeAudit } from "../watch/audit.ts";
 import { readRows, redactRow, type SweptTable, TABLES } from "./swept-table.ts";
 
@@ -30,7 +30,7 @@ const LOOK_EVERY_MS = 60_000;
 const MAX_AT_ONCE = 50;
 
 interface SweepDeps {
-  store: Store;
+  store: FencedStore;
   clock: Clock;
   log: Log;
   sealer: Sealer;

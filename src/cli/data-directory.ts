@@ -9,7 +9,7 @@ import { listApps } from "../account/app.ts";
 import { type Environment, listEnvironments } from "../account/environment.ts";
 import { openSealer } from "../relay/environment-secret.ts";
 import type { Sealer } from "../secret/seal.ts";
-import { refuseLostDatabase } from "../store/file-place.ts";
+import { refuseLostDatabase } from "../store/database-file.ts";
 import { DataDirectoryTaken, type DirectoryLock, lockDataDirectory } from "../store/lock.ts";
 import type { MigrationProgress } from "../store/migrate.ts";
 import type { Reader, Store } from "../store/port.ts";

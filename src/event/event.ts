@@ -1,5 +1,6 @@
 /** The event row and its states. Who stores, runs, shows or ends one has a file of its own. */
 import { numberedId, readNumberedId } from "../ground/id.ts";
+import { isJsonObject, type Json, type JsonObject, scalarText } from "../ground/json.ts";
 import { Refusal } from "../ground/refusal.ts";
 import type { ResultCode } from "../ground/result-code.ts";
 import type { Reader } from "../store/port.ts";
@@ -148,4 +149,19 @@ export function refuseUnknownEvent(id: string): Refusal {
     "not_found",
     `There is no event ${id} in this environment; events are kept for 30 days.`,
   );
+}
+
+/** `person_erased`: its person was erased; `payload_expunged`: somebody took the payload out by hand. */
+export const EXPUNGED = ["person_erased", "payload_expunged"] as const satisfies EventReason[];
+export type Expunged = (typeof EXPUNGED)[number];
+
+/** Why a stored payload is not there any more, or null. What arrives stands below names of the service's own, so no sender writes this. */
+export function readExpunged(payload: Json): Expunged | null {
+  return (isJsonObject(payload) && EXPUNGED.find((why) => why === payload.expunged)) || null;
+}
+
+/** The owner of the record in a record change's payload, otherwise its recipient; null: neither, or another payload. */
+export function readRecordPerson(payload: JsonObject): string | null {
+  const record = isJsonObject(payload.record) ? payload.record : payload.previous;
+  return isJsonObject(record) ? (scalarText(record.owner) ?? scalarText(record.recipient)) : null;
 }

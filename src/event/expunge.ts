@@ -10,8 +10,14 @@ import type { SoughtText } from "../people/sought-text.ts";
 import type { Reader, Store, Writer } from "../store/port.ts";
 import { type LookedAt, reach } from "../store/walk.ts";
 import { writeAudit } from "../watch/audit.ts";
-import { EVENT, findEventSeq, refuseUnknownEvent } from "./event.ts";
-import { type Expunged, readExpunged, readRecordPerson } from "./insert.ts";
+import {
+  EVENT,
+  type Expunged,
+  findEventSeq,
+  readExpunged,
+  readRecordPerson,
+  refuseUnknownEvent,
+} from "./event.ts";
 import { OF_ENVIRONMENT, oldestSpan } from "./span.ts";
 
 /** Runs that one step rewrites: ten called URLs that answered 4 KB are 40 KB a run. */

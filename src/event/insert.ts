@@ -3,14 +3,7 @@
  * events may hold a key; the whole hash, on the event's row, decides.
  */
 
-import {
-  isJsonObject,
-  type Json,
-  type JsonObject,
-  scalarText,
-  writeCanonicalJson,
-  writeJson,
-} from "../ground/json.ts";
+import { isJsonObject, type Json, type JsonObject, writeCanonicalJson, writeJson } from "../ground/json.ts";
 import {
   DAY_MS,
   MAX_MAPPED_BYTES,
@@ -272,19 +265,4 @@ function looksLikeForm(event: Json): boolean {
     isJsonObject(event) &&
     Object.values(event).every((field) => isText(field) || (Array.isArray(field) && field.every(isText)))
   );
-}
-
-/** `person_erased`: its person was erased; `payload_expunged`: somebody took the payload out by hand. */
-export const EXPUNGED = ["person_erased", "payload_expunged"] as const satisfies EventReason[];
-export type Expunged = (typeof EXPUNGED)[number];
-
-/** Why a stored payload is not there any more, or null. What arrives stands below names of the service's own, so no sender writes this. */
-export function readExpunged(payload: Json): Expunged | null {
-  return (isJsonObject(payload) && EXPUNGED.find((why) => why === payload.expunged)) || null;
-}
-
-/** The owner of the record in a record change's payload, otherwise its recipient; null: neither, or another payload. */
-export function readRecordPerson(payload: JsonObject): string | null {
-  const record = isJsonObject(payload.record) ? payload.record : payload.previous;
-  return isJsonObject(record) ? (scalarText(record.owner) ?? scalarText(record.recipient)) : null;
 }

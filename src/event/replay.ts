@@ -15,8 +15,15 @@ import type { Reader, Writer } from "../store/port.ts";
 import type { RowOf } from "../store/table.ts";
 import { writeAudit } from "../watch/audit.ts";
 import { alignActions, mayChoose, type Step, tellDifference } from "./alignment.ts";
-import { EVENT, FINAL_STATES, findEventSeq, RELAY_ID, RELAY_NAME, refuseUnknownEvent } from "./event.ts";
-import type { Expunged } from "./insert.ts";
+import {
+  EVENT,
+  type Expunged,
+  FINAL_STATES,
+  findEventSeq,
+  RELAY_ID,
+  RELAY_NAME,
+  refuseUnknownEvent,
+} from "./event.ts";
 import { readMemory } from "./memory.ts";
 
 /** What a replay would do, action by action. */

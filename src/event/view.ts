@@ -11,13 +11,14 @@ import {
   EVENT,
   EVENT_STATES,
   EVENT_TRIGGERS,
+  EXPUNGED,
   eventIdOf,
   findEventSeq,
   RELAY_ID,
   RELAY_NAME,
+  readExpunged,
   refuseUnknownEvent,
 } from "./event.ts";
-import { EXPUNGED, readExpunged } from "./insert.ts";
 import { RUN } from "./run.ts";
 import { explainWaiting, type Waiting, waitingView } from "./waiting.ts";
 
@@ -139,13 +140,13 @@ export async function findEventView(
   );
   if (stored === null) return null;
   const row = EVENT.read(stored);
-  const waiting = await explainWaiting(tx, environmentId, [row]);
+  const waiting = row.state === "queued" ? await explainWaiting(tx, environmentId, [row]) : null;
   const runs = await findLatestRuns(tx, row.seq);
   const payload = parseJson(row.payload);
   const expunged = readExpunged(payload);
   const { replays, mapVersion, mappedAgain, preview, unsigned, warnings } = row;
   return {
-    ...showSummary(row, waiting.get(row.seq) ?? null),
+    ...showSummary(row, waiting?.get(row.seq) ?? null),
     replays,
     mapVersion,
     mappedAgain,

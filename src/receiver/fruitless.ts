@@ -46,7 +46,8 @@ interface Seen {
 
 /** How an attempt of an event ended. `code`: a failure's, or why no action ran. */
 export interface RunEnd {
-  relay: LiveRelay;
+  /** null: it was deleted meanwhile. */
+  relay: LiveRelay | null;
   outcome: "ok" | "failed" | "not_run";
   code: string | null;
   /** What the owner is told of a failure. */
@@ -132,7 +133,9 @@ export class FruitlessRuns {
       this.#health.clear(relay, "relay_uncalled", `${relay.name} was called for the first time.`);
   }
 
-  ended({ relay, outcome, code, why, dead }: RunEnd): void {
+  /** An attempt of an event ended, of whatever trigger: whether relays do anything is seen across all of it. */
+  noteRun({ relay, outcome, code, why, dead }: RunEnd): void {
+    if (relay === null) return;
     if (outcome === "not_run") {
       if (code === "person_not_found") this.#add(relay, "relay_nobody", null);
       return;

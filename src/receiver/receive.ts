@@ -16,7 +16,7 @@ import { ReceivedBody, receiveCall } from "../verify/received-call.ts";
 import { Acceptance, type ReceiverAnswer, type VerifiedCall } from "./accept.ts";
 import { CallRing, type CallTeller } from "./call-ring.ts";
 import { CauseFinder } from "./cause.ts";
-import { FruitlessRuns, type RunEnd } from "./fruitless.ts";
+import { FruitlessRuns } from "./fruitless.ts";
 import { ReceiverHealth } from "./health.ts";
 import {
   explainToCaller,
@@ -67,12 +67,13 @@ interface ReceiverDeps {
 }
 
 export class Receiver {
+  /** Told of every attempt that ended as well. */
+  readonly fruitless: FruitlessRuns;
   readonly #deps: ReceiverDeps;
   /** Unverified calls by address. */
   readonly #unverified: Limiter;
   readonly #ring: CallRing;
   readonly #health: ReceiverHealth;
-  readonly #fruitless: FruitlessRuns;
   readonly #silence: SilenceWatch;
   readonly #acceptance: Acceptance;
   readonly #causes: CauseFinder;
@@ -90,13 +91,13 @@ export class Receiver {
     this.#causes = new CauseFinder(deps);
     this.#ring = new CallRing({ ...deps, causesFound: () => this.#causes.settle() });
     this.#health = new ReceiverHealth(deps);
-    this.#fruitless = new FruitlessRuns(deps, this.#health);
-    this.#silence = new SilenceWatch(deps, this.#health, this.#fruitless);
+    this.fruitless = new FruitlessRuns(deps, this.#health);
+    this.#silence = new SilenceWatch(deps, this.#health, this.fruitless);
     this.#acceptance = new Acceptance({
       ...deps,
       ring: this.#ring,
       health: this.#health,
-      fruitless: this.#fruitless,
+      fruitless: this.fruitless,
       refuseUnverified: (source, refusal) => this.#countUnverified(source, refusal),
     });
   }
@@ -104,21 +105,16 @@ export class Receiver {
   /** Reads how the receivers were doing and begins to watch for those that go silent; calls are received without it too. */
   async start(): Promise<void> {
     await this.#health.start();
-    await this.#fruitless.start();
+    await this.fruitless.start();
     this.#silence.start();
   }
 
   /** After the last call: writes what is still only noted. */
   async stop(): Promise<void> {
     await this.#silence.stop();
-    await this.#fruitless.stop();
+    await this.fruitless.stop();
     await this.#health.stop();
     await this.#ring.stop();
-  }
-
-  /** An attempt of an event ended, of whatever trigger: whether relays do anything is seen across all of it. */
-  noteRun({ relay, ...end }: Omit<RunEnd, "relay"> & { relay: LiveRelay | null }): void {
-    if (relay !== null) this.#fruitless.ended({ ...end, relay });
   }
 
   /** Writes the calls noted so far, so that a list of recent calls holds them. */
@@ -132,7 +128,7 @@ export class Receiver {
     try {
       verified = await this.#verify(request);
       this.#health.accept(verified.relay, verified.call.nowMs);
-      this.#fruitless.call(verified.relay);
+      this.fruitless.call(verified.relay);
       const answer = await this.#acceptance.accept(verified, request.source);
       this.#deps.onCall("duplicate" in answer ? "duplicate" : "ignored" in answer ? "ignored" : "accepted");
       return answer;
@@ -215,7 +211,7 @@ export class Receiver {
     for (const by of refused) {
       if (!isStranger(by.relay, request)) {
         this.#health.refuse(by.relay, by.cause);
-        this.#fruitless.call(by.relay);
+        this.fruitless.call(by.relay);
       }
       this.#noteUnverified(by, request, refusal, nowMs);
     }

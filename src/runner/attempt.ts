@@ -13,8 +13,8 @@ import {
   makeFreshKeys,
   settleEffect,
 } from "../event/effect.ts";
-import { EVENT, type EventReason, type EventToRun } from "../event/event.ts";
-import { mapAgain, readExpunged } from "../event/insert.ts";
+import { EVENT, type EventReason, type EventToRun, readExpunged } from "../event/event.ts";
+import { mapAgain } from "../event/insert.ts";
 import type { RanActions } from "../event/run.ts";
 import { type Json, type JsonObject, parseJson } from "../ground/json.ts";
 import type { RaisableLimits } from "../ground/limit.ts";

@@ -7,8 +7,7 @@ import type { ActionPerson, ActionResult, ActionRun } from "../action/contract.t
 import { findAction } from "../action/registry.ts";
 import { alignActions, listStrayIntents, type Step } from "../event/alignment.ts";
 import { dropIntent, settleEffect, type Work } from "../event/effect.ts";
-import type { EventToRun } from "../event/event.ts";
-import { readRecordPerson } from "../event/insert.ts";
+import { type EventToRun, readRecordPerson } from "../event/event.ts";
 import { readMemory } from "../event/memory.ts";
 import { isJsonObject, type Json, type JsonObject, parseJson, scalarText } from "../ground/json.ts";
 import type { RaisableLimits } from "../ground/limit.ts";

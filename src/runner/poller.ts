@@ -7,7 +7,7 @@ import { findNextRetry, promoteDueRetries, type RetryCursor, shortenRetries } fr
 import { type ClaimedRun, listReadyRelays, type Rescued, rescueOrphans, rescueRun } from "../event/run.ts";
 import { type Clock, ClockWatch, Loop } from "../ground/clock.ts";
 import type { Log } from "../ground/log.ts";
-import type { Store, Writer } from "../store/port.ts";
+import type { FencedStore, Writer } from "../store/port.ts";
 
 /** No retry is due sooner after its attempt, so that a look always comes before one. */
 const POLL_MS = 5_000;
@@ -16,7 +16,7 @@ const RESCUE_SIZE = 100;
 const RETRY_SIZE = 500;
 
 interface PollerDeps {
-  store: Store;
+  store: FencedStore;
   clock: Clock;
   log: Log;
 }

@@ -12,20 +12,18 @@ import { type Clock, waitAtMost } from "../ground/clock.ts";
 import type { RaisableLimits } from "../ground/limit.ts";
 import type { Log } from "../ground/log.ts";
 import type { LiveRelay, LiveRelays } from "../relay/live-relay.ts";
-import { type Store, StoreUnavailable } from "../store/port.ts";
+import { type FencedStore, StoreUnavailable } from "../store/port.ts";
 import type { ToldRun } from "../watch/teller.ts";
-import { Arrivals } from "./arrivals.ts";
-import { BATCH_SIZE, runBatch } from "./batch.ts";
+import { Arrivals, BATCH_SIZE, runBatch } from "./batch.ts";
 import { type EndedRun, type Finished, failOrphanedEvents } from "./end.ts";
 import { Poller } from "./poller.ts";
-import { type Claimed, claimSending, runSending } from "./sending.ts";
-import { Slots } from "./slots.ts";
+import { type Claimed, claimSending, runSending, Slots } from "./sending.ts";
 
 /** How long a graceful stop waits for what is out of the house; a call_url takes 10 seconds at most. */
 const STOP_WAIT_MS = 12_000;
 
 interface RunnerDeps {
-  store: Store;
+  store: FencedStore;
   clock: Clock;
   relays: LiveRelays;
   ports: ActionPorts;

@@ -8,15 +8,17 @@ import type { EventToRun } from "../event/event.ts";
 import { claimEvent, keepRunProgress, listDueEvents } from "../event/run.ts";
 import type { Clock } from "../ground/clock.ts";
 import type { LiveRelay } from "../relay/live-relay.ts";
-import { type Store, StoreUnavailable, type Writer } from "../store/port.ts";
+import { type FencedStore, StoreUnavailable, type Writer } from "../store/port.ts";
 import { Attempt, type AttemptDeps, type AttemptEnd } from "./attempt.ts";
 import { type Finished, finishAttempt, finishBroken } from "./end.ts";
 
+/** Events of one relay that run at once. */
+const MAX_RUNNING_PER_RELAY = 8;
 /** A claim takes no further event after this long: every receiver waits meanwhile. The usual one takes less. */
 const MAX_CLAIM_MS = 8;
 
 interface SendingDeps extends AttemptDeps {
-  store: Store;
+  store: FencedStore;
   clock: Clock;
   ports: ActionPorts;
 }
@@ -157,5 +159,46 @@ async function sendOrBreak(intended: Intended, ports: ActionPorts): Promise<Sent
     return { broke: false, record: await intended.send(ports) };
   } catch (error) {
     return { broke: true, error };
+  }
+}
+
+/**
+ * The slots of events that are being sent: so many in all, so many a relay. A slot is taken before an event is, so that no two claims share one.
+ * One is kept for every sending relay that has none, so that relays whose targets hang take nothing from the others.
+ */
+export class Slots {
+  readonly #all: number;
+  readonly #taken = new Map<string, number>();
+  /** By all relays. */
+  taken = 0;
+
+  constructor(all: number) {
+    this.#all = all;
+  }
+
+  takenBy(relayId: string): number {
+    return this.#taken.get(relayId) ?? 0;
+  }
+
+  /** How many the relay may take now, where `senders` relays could each want one; at most half of all slots are kept for others. */
+  freeFor(relayId: string, senders: number): number {
+    const free = this.#all - this.taken;
+    const hasNone = this.takenBy(relayId) === 0;
+    const without = Math.max(0, senders - this.#taken.size - (hasNone ? 1 : 0));
+    const kept = Math.min(without, Math.floor(this.#all / 2));
+    const wanted = MAX_RUNNING_PER_RELAY - this.takenBy(relayId);
+    return Math.max(0, Math.min(wanted, Math.max(free - kept, hasNone ? Math.min(1, free) : 0)));
+  }
+
+  take(relayId: string, count: number): void {
+    this.taken += count;
+    this.#taken.set(relayId, this.takenBy(relayId) + count);
+  }
+
+  giveBack(relayId: string, count: number): void {
+    this.taken -= count;
+    const left = this.takenBy(relayId) - count;
+    if (left === 0) this.#taken.delete(relayId);
+    else this.#taken.set(relayId, left);
   }
 }

@@ -13,7 +13,7 @@ import { EVENT_RETENTION_MS } from "../ground/limit.ts";
 import type { Log } from "../ground/log.ts";
 import type { LiveRelays } from "../relay/live-relay.ts";
 import { RELAY } from "../relay/relay.ts";
-import { type Reader, type Store, StoreUnavailable, type Writer } from "../store/port.ts";
+import { type FencedStore, type Reader, StoreUnavailable, type Writer } from "../store/port.ts";
 import type { RowOf } from "../store/table.ts";
 import { cronOf, type ScheduleTrigger } from "../trigger/schedule.ts";
 
@@ -25,7 +25,7 @@ const BELIEVED_AFTER_MS = 60_000;
 const AFTER_FAILURE_MS = 60_000;
 
 interface SchedulerDeps {
-  store: Store;
+  store: FencedStore;
   clock: Clock;
   relays: LiveRelays;
   log: Log;

@@ -19,11 +19,11 @@ import { rekeyFingerprints } from "../relay/secret-rotation.ts";
 import { settleEveryRelayProblem } from "../relay/unsigned-rule.ts";
 import { findMasterKey } from "../secret/master-key.ts";
 import type { Sealer } from "../secret/seal.ts";
-import { refuseLostDatabase } from "../store/file-place.ts";
+import { refuseLostDatabase } from "../store/database-file.ts";
 import { RunnerLease } from "../store/lease.ts";
 import { lockDataDirectory } from "../store/lock.ts";
 import { type MigrationProgress, SCHEMA_VERSION } from "../store/migrate.ts";
-import type { Reader, Store } from "../store/port.ts";
+import type { FencedStore, Reader, Store } from "../store/port.ts";
 import { openSqlite } from "../store/sqlite.ts";
 import { findDueMigration, type MigrationWatch, migrateBeside, readCopyBytes } from "./migration.ts";
 import type { EarlyPort } from "./readiness.ts";
@@ -31,7 +31,7 @@ import type { EarlyPort } from "./readiness.ts";
 interface OpenData {
   store: Store;
   /** The same for what happens by itself: it writes nothing once another server has the lease. */
-  own: Store;
+  own: FencedStore;
   lease: RunnerLease;
   sealer: Sealer;
 }

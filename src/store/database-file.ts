@@ -4,6 +4,7 @@
  */
 import { constants, Database, type SQLQueryBindings } from "bun:sqlite";
 import { existsSync } from "node:fs";
+import { dirname, join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { SCHEMA_VERSION } from "./migrate.ts";
 import type { Reader, SqlArguments } from "./port.ts";
@@ -163,4 +164,19 @@ async function countRows(tx: Reader): Promise<Record<string, number>> {
     rows[name] = counted?.count ?? 0;
   }
   return rows;
+}
+
+/**
+ * Refuses a directory that has lost its database but not what belonged to it: a new, empty one would take its place unnoticed. Throws
+ * DatabaseRefused with the sentence.
+ */
+export function refuseLostDatabase(dataDir: string): void {
+  const file = join(dataDir, "relay.db");
+  if (existsSync(file)) return;
+  const left = [`${file}-wal`, join(dataDir, "master.key")].find((other) => existsSync(other));
+  if (left === undefined) return;
+  throw new DatabaseRefused(
+    "missing",
+    `${left} is here without its relay.db: put the database back (relay restore does it with a backup), or move ${left} out of ${dirname(left)} to begin anew with an empty one.`,
+  );
 }

@@ -6,7 +6,7 @@
 import { sleep, systemClock } from "../ground/clock.ts";
 import type { KeyLog } from "./key-log.ts";
 import { type Fence, type Origin, StoreUnavailable, type Topic, type Touched, type Writer } from "./port.ts";
-import { isBusy, type SqliteConnection, SqliteWriter } from "./sqlite-connection.ts";
+import { type FilePlace, isBusy, type SqliteConnection, SqliteWriter } from "./sqlite-connection.ts";
 
 interface Waiting {
   origin: Origin;
@@ -65,7 +65,7 @@ export class GroupCommit {
   readonly #onGroup: (size: number) => void;
   readonly #onTouch: (touched: Touched) => void;
   readonly #log: KeyLog;
-  readonly #place: { look(): string | null; readonly trouble: string | null };
+  readonly #place: FilePlace;
   #waiting: Waiting[] = [];
   /** Of the open transaction. */
   #version = 0;
@@ -75,7 +75,7 @@ export class GroupCommit {
   constructor(
     connection: SqliteConnection,
     log: KeyLog,
-    place: { look(): string | null; readonly trouble: string | null },
+    place: FilePlace,
     { onGroup, onTouch }: { onGroup: (size: number) => void; onTouch: (touched: Touched) => void },
   ) {
     this.#connection = connection;

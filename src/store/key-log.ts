@@ -5,10 +5,8 @@
  * of its keys has gone. What is found are candidates: the row that a key was kept for has the whole hash and decides.
  */
 import {
-  decodeNumbers,
   deleteRun,
   deleteSlot,
-  encodeNumbers,
   type Freeze,
   findInRun,
   findInSlots,
@@ -20,7 +18,7 @@ import {
   readFilter,
   writeFreezeStep,
 } from "./key-run.ts";
-import { KeyTable, keyOf } from "./key-table.ts";
+import { decodeNumbers, encodeNumbers, KeyTable, keyOf } from "./key-table.ts";
 import type { KeyMemory } from "./port.ts";
 import type { SqliteConnection } from "./sqlite-connection.ts";
 

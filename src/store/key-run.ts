@@ -3,6 +3,7 @@
  * says which keys are surely not among them.
  */
 import { KeyFilter } from "./key-filter.ts";
+import { decodeNumbers, encodeNumbers } from "./key-table.ts";
 import type { SqliteConnection } from "./sqlite-connection.ts";
 
 /** Keys in a piece, on average: two pieces stand in a page of the file. */
@@ -186,14 +187,4 @@ export async function deleteSlot(
 
 function firstSlot({ buffer, byteOffset }: Uint8Array): bigint {
   return new DataView(buffer, byteOffset, 8).getBigUint64(0) & SLOT_MASK;
-}
-
-/** Numbers as bytes, in the machine's own order, which is little-endian on every machine that Bun runs on. */
-export function encodeNumbers(numbers: Float64Array): Uint8Array {
-  return new Uint8Array(numbers.buffer, numbers.byteOffset, numbers.byteLength);
-}
-
-export function decodeNumbers(bytes: Uint8Array): Float64Array {
-  const { buffer, byteOffset, byteLength } = bytes.byteOffset % 8 === 0 ? bytes : bytes.slice();
-  return new Float64Array(buffer, byteOffset, byteLength / 8);
 }

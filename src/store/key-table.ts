@@ -83,3 +83,13 @@ function pick(keys: Float64Array, values: Float64Array, from: number, to: number
   }
   return pairs;
 }
+
+/** Numbers as bytes, in the machine's own order, which is little-endian on every machine that Bun runs on. */
+export function encodeNumbers(numbers: Float64Array): Uint8Array {
+  return new Uint8Array(numbers.buffer, numbers.byteOffset, numbers.byteLength);
+}
+
+export function decodeNumbers(bytes: Uint8Array): Float64Array {
+  const { buffer, byteOffset, byteLength } = bytes.byteOffset % 8 === 0 ? bytes : bytes.slice();
+  return new Float64Array(buffer, byteOffset, byteLength / 8);
+}

@@ -82,7 +82,7 @@ export interface Store {
    */
   write<Result>(origin: Origin, work: (tx: Writer) => Promise<Result>): Promise<Result>;
   /** The same store for writes that are allowed only while `fence` passes; it is asked inside their transaction, once for those that share it. */
-  behind(fence: Fence): Store;
+  behind(fence: Fence): FencedStore;
   /** Calls back after every commit of this process that touched anything, before its writers are answered. The answer stops it. */
   listen(work: (touched: Touched) => void): () => void;
   /** Why every write is refused at present, in a sentence for the log; null while the database stands where it was opened. */
@@ -99,6 +99,9 @@ export interface Store {
   /** Waits for what was begun, then closes. Later calls throw StoreUnavailable. */
   close(): Promise<void>;
 }
+
+/** What a room needs of a store that may run only while this server holds the lease. */
+export type FencedStore = Pick<Store, "read" | "write" | "tend">;
 
 /** The database cannot be used now: full, locked, read-only, failing or closed. Nothing of the work was kept. */
 export class StoreUnavailable extends Error {

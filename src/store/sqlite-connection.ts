@@ -1,8 +1,10 @@
 /**
- * One SQLite connection with its prepared statements, speaking the port's Reader and Writer.
- * It decides how SQLite's errors are told apart, and never when a transaction begins or ends.
+ * One SQLite connection with its prepared statements, speaking the port's Reader and Writer, and whether its file still stands where it was
+ * opened. It decides how SQLite's errors are told apart, and never when a transaction begins or ends.
  */
 import { constants, Database, type Statement } from "bun:sqlite";
+import { statSync } from "node:fs";
+import { fileErrorCode } from "../ground/durable-file.ts";
 import {
   type KeyMemory,
   type Reader,
@@ -222,19 +224,71 @@ function tellApart(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
   const code = (error as { code?: unknown }).code;
   if (typeof code === "string") {
-    if (UNAVAILABLE.test(code))
-      return new StoreUnavailable(`${error.message} (${code}).`, {
-        cause: error,
-      });
-    if (
-      code === "SQLITE_CONSTRAINT_UNIQUE" ||
-      code === "SQLITE_CONSTRAINT_PRIMARYKEY" ||
-      code === "SQLITE_CONSTRAINT_ROWID"
-    ) {
+    if (UNAVAILABLE.test(code)) return new StoreUnavailable(`${error.message} (${code}).`, { cause: error });
+    if (/^SQLITE_CONSTRAINT_(UNIQUE|PRIMARYKEY|ROWID)$/.test(code))
       return new UniqueViolation(error.message, { cause: error });
-    }
   }
   if (error.message.includes("closed database"))
     return new StoreUnavailable("The store is closed.", { cause: error });
   return error;
+}
+
+/** The database, its log, and the log's index: without any of them another process would read and write past this one. */
+const ENDINGS = ["", "-wal", "-shm"];
+
+/** Which file a path names: one that is moved along with its name keeps it, a copy or a new one is another. "": none is there. */
+export function identityOf(file: string): string {
+  const stat = statSync(file, { bigint: true, throwIfNoEntry: false });
+  return stat === undefined ? "" : `${stat.dev}:${stat.ino}`;
+}
+
+/**
+ * Where an open database stood. Somebody may delete, move or replace the folder or a file of it under a running server: SQLite writes on into
+ * files that nobody will ever find, so that what is acknowledged then is lost. It never opens or makes a file.
+ */
+export class FilePlace {
+  readonly #opened: readonly { file: string; identity: string }[];
+  readonly #onChange: (trouble: string | null) => void;
+  #trouble: string | null = null;
+
+  /** `file` is open for writing already. `onChange` is told when it is found moved, and when it is back. */
+  constructor(file: string, onChange: (trouble: string | null) => void) {
+    this.#opened = ENDINGS.map((ending) => ({
+      file: file + ending,
+      identity: identityOf(file + ending),
+    })).filter(({ identity }) => identity !== "");
+    this.#onChange = onChange;
+  }
+
+  /** As it was found last. */
+  get trouble(): string | null {
+    return this.#trouble;
+  }
+
+  /** Looks: null, or what is wrong in a sentence. A few microseconds. */
+  look(): string | null {
+    const trouble = this.#findTrouble();
+    if (trouble === this.#trouble) return trouble;
+    this.#trouble = trouble;
+    this.#onChange(trouble);
+    return trouble;
+  }
+
+  #findTrouble(): string | null {
+    for (const { file, identity } of this.#opened) {
+      const now = lookUp(file);
+      if (now === identity) continue;
+      const what = now === "" ? "is not there any more" : "is another file than the one that was opened";
+      return `${file} ${what}, so nothing is recorded: put back what was there, or restore a backup and start the server again.`;
+    }
+    return null;
+  }
+}
+
+function lookUp(file: string): string {
+  try {
+    return identityOf(file);
+  } catch (error) {
+    return `unknown (${fileErrorCode(error)})`;
+  }
 }

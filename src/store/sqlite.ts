@@ -4,13 +4,13 @@
  */
 import { type Clock, Loop } from "../ground/clock.ts";
 import { backupBeforeMigration } from "./database-copy.ts";
-import { FilePlace } from "./file-place.ts";
 import { emptyLog, giveBackPages } from "./free-page.ts";
 import { GroupCommit } from "./group-commit.ts";
 import { KeyLog } from "./key-log.ts";
 import { type MigrationProgress, migrate, SCHEMA_VERSION } from "./migrate.ts";
 import {
   type Fence,
+  type FencedStore,
   type Origin,
   type Reader,
   type Store,
@@ -18,7 +18,7 @@ import {
   type Touched,
   type Writer,
 } from "./port.ts";
-import { SqliteConnection } from "./sqlite-connection.ts";
+import { FilePlace, SqliteConnection } from "./sqlite-connection.ts";
 
 /** While opening, and for reads, which hardly ever wait; a write waits in group-commit.ts. */
 const BUSY_TIMEOUT_MS = 1_000;
@@ -133,8 +133,12 @@ class SqliteStore implements Store {
     return this.#write(origin, work, null);
   }
 
-  behind(fence: Fence): Store {
-    return new FencedStore(this, (origin, work) => this.#write(origin, work, fence));
+  behind(fence: Fence): FencedStore {
+    return {
+      read: (work) => this.read(work),
+      write: (origin, work) => this.#write(origin, work, fence),
+      tend: (options) => this.tend(options),
+    };
   }
 
   /** While keys are read, writes wait: the first key among them would read what is left in one stretch. */
@@ -220,48 +224,5 @@ class SqliteStore implements Store {
     } finally {
       if (this.#reader.inTransaction) this.#reader.exec("COMMIT");
     }
-  }
-}
-
-/** The same store; its writes pass a fence. */
-class FencedStore implements Store {
-  readonly #store: Store;
-  readonly write: Store["write"];
-
-  constructor(store: Store, write: Store["write"]) {
-    this.#store = store;
-    this.write = write;
-  }
-
-  listen(work: (touched: Touched) => void): () => void {
-    return this.#store.listen(work);
-  }
-
-  get trouble(): string | null {
-    return this.#store.trouble;
-  }
-
-  read<Result>(work: (tx: Reader) => Promise<Result>): Promise<Result> {
-    return this.#store.read(work);
-  }
-
-  behind(fence: Fence): Store {
-    return this.#store.behind(fence);
-  }
-
-  watch(work: (seen: { foreignChange: boolean }) => void): () => void {
-    return this.#store.watch(work);
-  }
-
-  tend(options?: { everything?: boolean }): Promise<boolean> {
-    return this.#store.tend(options);
-  }
-
-  warm(): Promise<void> {
-    return this.#store.warm();
-  }
-
-  close(): Promise<void> {
-    return this.#store.close();
   }
 }

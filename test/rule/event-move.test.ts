@@ -13,7 +13,7 @@ import { listEvents } from "../../src/event/list.ts";
 import { listDueEvents, listReadyRelays } from "../../src/event/run.ts";
 import { findEventView } from "../../src/event/view.ts";
 import { readPageRequest } from "../../src/ground/page.ts";
-import { encodeNumbers } from "../../src/store/key-run.ts";
+import { encodeNumbers } from "../../src/store/key-table.ts";
 import { MIGRATIONS } from "../../src/store/migrate.ts";
 import { openSqlite } from "../../src/store/sqlite.ts";
 import { readPage } from "../../src/store/walk.ts";

@@ -2,7 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import type { HandedEvent } from "../../src/event/insert.ts";
-import { Arrivals } from "../../src/runner/arrivals.ts";
+import { Arrivals } from "../../src/runner/batch.ts";
 import { editRelay, GRANT, putEvents, sendEvent, showEvent, WRITE } from "../kit/event-flow.ts";
 import { makeOrders, receiverDefinition, saveRelay } from "../kit/relay-definition.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
