@@ -2,7 +2,7 @@
 import type { SessionView } from "../../src/http/session.ts";
 import { call } from "../ground/api.ts";
 import { makeCell } from "../ground/cell.ts";
-import { sessionTurn } from "../ground/session-turn.ts";
+import { invalidate } from "../ground/loaded.ts";
 
 export type Session = SessionView;
 export type App = Session["apps"][number];
@@ -24,7 +24,7 @@ export async function loadSession(): Promise<Session> {
 /** After any way of signing in: reads the session anew and loads again what failed for want of it. */
 export async function enterSession(): Promise<void> {
   await loadSession();
-  sessionTurn.set(sessionTurn.get() + 1);
+  invalidate("/api");
 }
 
 /** Leaves nothing of what was seen in the page: it is loaded anew. */

@@ -1,37 +1,38 @@
 /** The events of an environment, newest first. */
+import type { EventItem } from "../ground/answer.ts";
+import { writeQuery } from "../ground/api.ts";
 import { html, type View } from "../ground/html.ts";
 import type { PageProps } from "../ground/page.ts";
 import { apiPath, pagePath } from "../ground/place.ts";
+import { useRests } from "../ground/reading.ts";
+import { type List, useList } from "../ground/use-list.ts";
 import { EmptyState, ErrorState, Notice, Skeleton } from "../part/notice.ts";
+import { OlderButton } from "../part/older-button.ts";
 import { PageHead } from "../part/page-head.ts";
 import { clearFilter, EventFilter, hasFilter, readFilter } from "./event-filter.ts";
 import { EventTable } from "./event-table.ts";
-import { type LiveEvents, useLiveEvents } from "./live-events.ts";
+
+const REFRESH_MS = 2_000;
 
 export function EventListPage({ place, query }: PageProps): View {
-  const live = useLiveEvents(apiPath(place, "events"), readFilter(query), true);
-  return html`<${PageHead} title="Events" aside=${html`<${LiveMark} live=${live} />`} />
+  const list = useList<EventItem>(apiPath(place, "events") + writeQuery(readFilter(query)), REFRESH_MS);
+  return html`<${PageHead} title="Events" aside=${list.items !== undefined && html`<${LiveMark} />`} />
     <${EventFilter} place=${place} query=${query} />
     ${
-      live.error !== null &&
-      live.items !== undefined &&
+      list.error !== null &&
+      list.items !== undefined &&
       html`<${Notice} kind="warn">
-      ${live.error} What you see is from before.<//>`
+      ${list.error} What you see is from before.<//>`
     }
     ${
-      live.items === undefined
-        ? live.error === null
+      list.items === undefined
+        ? list.error === null
           ? html`<${Skeleton} rows=${10} />`
-          : html`<${ErrorState} error=${live.error} onRetry=${live.reload} />`
-        : live.items.length === 0
-          ? html`<${None} live=${live} isFiltered=${hasFilter(query)} relays=${pagePath(place, "relays")} />`
-          : html`<${EventTable} place=${place} events=${live.items} />
-            <div class="more">${
-              live.next === null
-                ? html`<span class="quiet">These are all; events are kept for 30 days.</span>`
-                : html`<button type="button" disabled=${live.isLoadingOlder} onClick=${live.loadOlder}>
-                  ${live.isLoadingOlder ? "Loading…" : "Older"}</button>`
-            }</div>`
+          : html`<${ErrorState} error=${list.error} onRetry=${list.reload} />`
+        : list.items.length === 0
+          ? html`<${None} list=${list} isFiltered=${hasFilter(query)} relays=${pagePath(place, "relays")} />`
+          : html`<${EventTable} place=${place} events=${list.items} />
+            <${OlderButton} list=${list} none="These are all; events are kept for 30 days." />`
     }`;
 }
 
@@ -41,18 +42,26 @@ const REST_WORDS = {
   selected: "Paused while text is selected",
 } as const;
 
-function LiveMark({ live }: { live: LiveEvents }): View {
-  if (live.items === undefined) return null;
-  return html`<span class=${live.rests === null ? "live on" : "live"}><span class="dot" aria-hidden="true" />
-    ${live.rests === null ? "Live" : REST_WORDS[live.rests]}</span>`;
+function LiveMark(): View {
+  const rests = useRests();
+  return html`<span class=${rests === null ? "live on" : "live"}><span class="dot" aria-hidden="true" />
+    ${rests === null ? "Live" : REST_WORDS[rests]}</span>`;
 }
 
 /** A page looks at a bounded number of events, so that none found may mean none yet. */
-function None({ live, isFiltered, relays }: { live: LiveEvents; isFiltered: boolean; relays: string }): View {
-  if (live.next !== null) {
+function None({
+  list,
+  isFiltered,
+  relays,
+}: {
+  list: List<EventItem>;
+  isFiltered: boolean;
+  relays: string;
+}): View {
+  if (list.next !== null) {
     return html`<${EmptyState} icon="search" title="None among the newest events"><p>Older ones were not looked at yet.</p>
-      <button type="button" class="primary" disabled=${live.isLoadingOlder} onClick=${live.loadOlder}>
-        ${live.isLoadingOlder ? "Looking…" : "Look further back"}</button><//>`;
+      <button type="button" class="primary" disabled=${list.isLoadingOlder} onClick=${list.loadOlder}>
+        ${list.isLoadingOlder ? "Looking…" : "Look further back"}</button><//>`;
   }
   if (isFiltered) {
     return html`<${EmptyState} icon="search" title="No event matches">

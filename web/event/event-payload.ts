@@ -2,7 +2,6 @@
 
 import { useState } from "preact/hooks";
 import type { Event } from "../ground/answer.ts";
-import { call, sentenceOf } from "../ground/api.ts";
 import { writeExact } from "../ground/exact-json.ts";
 import { html, type View } from "../ground/html.ts";
 import { apiPath, type Place } from "../ground/place.ts";
@@ -12,7 +11,7 @@ import { JsonView } from "../part/json-view.ts";
 import { Notice } from "../part/notice.ts";
 import { SafeText } from "../part/safe-text.ts";
 import { Sentence } from "../part/sentence.ts";
-import { tellDone } from "../part/toast.ts";
+import { useSend } from "../part/use-send.ts";
 
 interface PayloadProps {
   place: Place;
@@ -44,19 +43,17 @@ export function EventPayload({ place, event, onExpunged }: PayloadProps): View {
 }
 
 function Expunge({ place, event, onExpunged, onClose }: PayloadProps & { onClose: () => void }): View {
-  const [error, setError] = useState<string | null>(null);
-  const [isSending, setSending] = useState(false);
+  const { send, isSending, error } = useSend();
   const expunge = async (): Promise<void> => {
-    setSending(true);
-    try {
-      const path = apiPath(place, "events", event.id, "expunge");
-      onExpunged((await call<{ event: Event }>("POST", path, {})).event);
-      tellDone("The payload is gone for good.");
-      onClose();
-    } catch (thrown) {
-      setError(sentenceOf(thrown));
-      setSending(false);
-    }
+    const path = apiPath(place, "events", event.id, "expunge");
+    const sent = await send<{ event: Event }>({
+      method: "POST",
+      path,
+      done: "The payload is gone for good.",
+    });
+    if (sent === null) return;
+    onExpunged(sent.answer.event);
+    onClose();
   };
   return html`<${Dialog} title="Expunge this payload?" onClose=${onClose}>
     <p>The payload and what results quote of it go for good, and the event never runs again${event.state === "queued" && ": it ends failed now"}. That is audited. Mails it caused, and backups made before, are not touched.</p>

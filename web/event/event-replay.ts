@@ -5,7 +5,6 @@
 import { useState } from "preact/hooks";
 import type { PlannedAction, ReplayPlan } from "../../src/event/replay.ts";
 import type { Event, Relay } from "../ground/answer.ts";
-import { call, sentenceOf } from "../ground/api.ts";
 import { html, type View } from "../ground/html.ts";
 import { apiPath, type Place } from "../ground/place.ts";
 import { useLoad } from "../ground/use-load.ts";
@@ -13,6 +12,7 @@ import { Dialog } from "../part/dialog.ts";
 import { Icon } from "../part/icon.ts";
 import { ErrorState, Notice, Skeleton } from "../part/notice.ts";
 import { Sentence } from "../part/sentence.ts";
+import { useSend } from "../part/use-send.ts";
 import { sayAction } from "../relay/relay-words.ts";
 
 const ICONS = { run: "play", skip: "skip", again: "replay", edited: "skip", settle: "clock" } as const;
@@ -34,24 +34,17 @@ export function EventReplay({
   const path = apiPath(place, "events", event.id, "replay");
   const plan = useLoad<{ plan: ReplayPlan }>(path);
   const [chosen, setChosen] = useState<readonly number[]>([]);
-  const [error, setError] = useState<string | null>(null);
-  const [isSending, setSending] = useState(false);
+  const { send, isSending, error } = useSend();
   const shown = plan.data?.plan;
   const replay = async (): Promise<void> => {
-    setSending(true);
-    setError(null);
-    try {
-      const version = shown?.relay?.version;
-      // What was shown is what runs: a relay saved meanwhile is refused, and the plan is read again.
-      const run = chosen.length === 0 ? {} : { run: [...chosen] };
-      const body = version === undefined ? {} : { ...run, version };
-      onReplayed((await call<{ event: Event }>("POST", path, body)).event);
-    } catch (thrown) {
-      setError(sentenceOf(thrown));
-      setChosen([]);
-      plan.reload();
-      setSending(false);
-    }
+    const version = shown?.relay?.version;
+    // What was shown is what runs: a relay saved meanwhile is refused, and the plan is read again.
+    const run = chosen.length === 0 ? {} : { run: [...chosen] };
+    const body = version === undefined ? {} : { ...run, version };
+    const sent = await send<{ event: Event }>({ method: "POST", path, body });
+    if (sent !== null) return onReplayed(sent.answer.event);
+    setChosen([]);
+    plan.reload();
   };
   const choose = (index: number, isOn: boolean): void =>
     setChosen(isOn ? [...chosen, index].sort() : chosen.filter((one) => one !== index));

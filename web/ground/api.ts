@@ -30,7 +30,7 @@ export class RawJson {
 /** Counts the calls that were refused for want of a session. */
 export const signedOut = makeCell(0);
 
-type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
 /** The answer's value; undefined where there is none. `path` is whole, such as `/api/session`. */
 export async function call<Answer>(

@@ -1,6 +1,7 @@
 /**
- * The address: every page has one, filters stand in its query, and a plain link moves without loading the page again. It never decides
- * what is shown at an address; rooms do.
+ * The address: every page has one, filters and panels stand in its query, and a plain link moves without loading the page again. Whoever
+ * comes back, by the browser or by a page's own way back, finds the filter and the place that were left. It never decides what is shown at
+ * an address; rooms do.
  */
 import { makeCell, useCell } from "./cell.ts";
 
@@ -19,14 +20,57 @@ export function useRoute(): Route {
   return useCell(current);
 }
 
-/** Goes to an address of this page; `replace` leaves no way back to the present one. */
-export function navigate(to: string, { replace = false } = {}): void {
-  if (to === location.pathname + location.search) return;
+/** What was left: the query of each path, and how far down each address was. */
+const queryLeft = new Map<string, string>();
+const scrollLeft = new Map<string, number>();
+/** How long what was left is waited for, while the page it was on is loaded. */
+const RETURN_MS = 1_000;
+/** Where the page stands; the browser has gone on already when it tells of going back. */
+let at = here();
+
+function here(): string {
+  return location.pathname + location.search;
+}
+
+function leave(): void {
+  const [path = "", query = ""] = at.split("?", 2);
+  queryLeft.set(path, query);
+  scrollLeft.set(at, scrollY);
+}
+
+/** The address of a list as it was left, with its filter. */
+export function asLeft(path: string): string {
+  const query = queryLeft.get(path) ?? "";
+  return query === "" ? path : `${path}?${query}`;
+}
+
+/** Goes to an address of this page; `replace` leaves no way back to the present one, `back` returns to where one was in it. */
+export function navigate(to: string, { replace = false, back = false } = {}): void {
+  if (to === here()) return;
   const samePath = new URL(to, location.origin).pathname === location.pathname;
+  leave();
   if (replace) history.replaceState(null, "", to);
   else history.pushState(null, "", to);
+  show();
+  if (back) scrollBack();
+  else if (!samePath) scrollTo(0, 0);
+}
+
+function show(): void {
+  at = here();
   current.set(read());
-  if (!samePath) scrollTo(0, 0);
+}
+
+/** Scrolls to where the address was left, as soon as what is loaded reaches that far. */
+function scrollBack(): void {
+  const [address, y] = [at, scrollLeft.get(at) ?? 0];
+  const until = performance.now() + RETURN_MS;
+  const move = (): void => {
+    if (at !== address) return;
+    scrollTo(0, y);
+    if (Math.abs(scrollY - y) > 1 && performance.now() < until) requestAnimationFrame(move);
+  };
+  requestAnimationFrame(move);
 }
 
 /** Changes the query of the present address; an empty value leaves the address. */
@@ -42,13 +86,18 @@ export function setQuery(changes: Readonly<Record<string, string>>): void {
 
 /** Takes plain clicks on links within the page. */
 export function startRouting(): void {
-  addEventListener("popstate", () => current.set(read()));
+  history.scrollRestoration = "manual";
+  addEventListener("popstate", () => {
+    leave();
+    show();
+    scrollBack();
+  });
   document.addEventListener("click", (event) => {
     const link = (event.target as Element | null)?.closest?.("a[href]");
     if (!(link instanceof HTMLAnchorElement) || event.defaultPrevented || event.button !== 0) return;
     if (event.metaKey || event.ctrlKey || event.shiftKey || event.altKey || link.target !== "") return;
     if (link.origin !== location.origin || link.hash !== "") return;
     event.preventDefault();
-    navigate(link.pathname + link.search);
+    navigate(link.pathname + link.search, { back: link.dataset.back !== undefined });
   });
 }

@@ -1,13 +1,8 @@
-/**
- * Loads what a page shows. What was loaded before is shown at once while it is loaded again, so that going back never flashes; a failed
- * refresh keeps what is shown and tells its sentence. Refreshing rests while the tab is hidden.
- */
-import { useCallback, useEffect, useRef, useState } from "preact/hooks";
-import { call, sentenceOf } from "./api.ts";
-import { useCell } from "./cell.ts";
-import { sessionTurn } from "./session-turn.ts";
+/** Shows what is at an address of the API, by what `loaded.ts` keeps of it. */
+import { useEffect, useRef, useState } from "preact/hooks";
+import { invalidate, peek, put, watch } from "./loaded.ts";
 
-interface Loaded<T> {
+interface Shown<T> {
   data: T | undefined;
   /** The sentence of the last load, where it failed. */
   error: string | null;
@@ -16,83 +11,30 @@ interface Loaded<T> {
   put(data: T): void;
 }
 
-const MAX_KEPT = 60;
-const kept = new Map<string, unknown>();
-
-function keep(path: string, data: unknown): void {
-  kept.delete(path);
-  kept.set(path, data);
-  const oldest = kept.keys().next().value;
-  if (kept.size > MAX_KEPT && oldest !== undefined) kept.delete(oldest);
-}
-
-/** The answer of a GET. `everyMs`: refreshed that often, or as often as what was loaded asks for; null: once. */
+/**
+ * The answer of a GET. `everyMs`: refreshed that often, or as often as what was loaded asks for; null: once, and when it is known to have
+ * changed. `rests`: whether what is shown must not move now.
+ */
 export function useLoad<T>(
   path: string,
-  everyMs: number | null | ((data: T | undefined) => number) = null,
-): Loaded<T> {
-  const turn = useCell(sessionTurn);
+  everyMs: number | null | ((data: T | undefined) => number | null) = null,
+  rests?: () => boolean,
+): Shown<T> {
   const [, draw] = useState(0);
-  const [round, setRound] = useState(0);
-  const state = useRef<{ path: string; data: T | undefined; error: string | null }>({
-    path: "",
-    data: undefined,
-    error: null,
-  });
-  if (state.current.path !== path) {
-    state.current = { path, data: kept.get(path) as T | undefined, error: null };
-  }
-  const changes = useRef(0);
-  const pace = useRef(everyMs);
-  pace.current = everyMs;
-
-  const load = useCallback(
-    async (signal?: AbortSignal) => {
-      const before = changes.current;
-      try {
-        const data = await call<T>("GET", path, undefined, signal);
-        if (signal?.aborted || state.current.path !== path || changes.current !== before) return;
-        keep(path, data);
-        state.current = { path, data, error: null };
-      } catch (error) {
-        if (signal?.aborted || state.current.path !== path) return;
-        state.current = { ...state.current, error: sentenceOf(error) };
-      }
-      draw((count) => count + 1);
-    },
-    [path],
-  );
-
+  const rule = useRef(everyMs);
+  rule.current = everyMs;
   useEffect(() => {
-    const stop = new AbortController();
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const waitAndLoad = (): void => {
-      const rule = pace.current;
-      const ms = typeof rule === "function" ? rule(state.current.data) : rule;
-      if (ms !== null && !stop.signal.aborted) timer = setTimeout(again, ms);
+    const pace = (data: unknown): number | null => {
+      const { current } = rule;
+      return typeof current === "function" ? current(data as T | undefined) : current;
     };
-    const again = async (): Promise<void> => {
-      if (!document.hidden) await load(stop.signal);
-      waitAndLoad();
-    };
-    void load(stop.signal).then(waitAndLoad);
-    return () => {
-      stop.abort();
-      clearTimeout(timer);
-    };
-  }, [load, turn, round]);
-
-  const { data, error } = state.current;
+    return watch(path, { draw: () => draw((count) => count + 1), pace, rests });
+  }, [path]);
+  const { data, error } = peek(path);
   return {
-    data,
+    data: data as T | undefined,
     error,
-    reload: () => void load(),
-    put(next) {
-      changes.current += 1;
-      keep(path, next);
-      state.current = { path, data: next, error: null };
-      // Begins the round of refreshing anew, at the pace of what is shown now.
-      setRound((count) => count + 1);
-    },
+    reload: () => invalidate(path),
+    put: (next) => put(path, next),
   };
 }

@@ -1,6 +1,7 @@
 /** The head of a page: where one came from, its title (which takes the focus when the page opens), and what can be done there. */
 import { useEffect, useRef } from "preact/hooks";
 import { html, type View } from "../ground/html.ts";
+import { asLeft } from "../ground/route.ts";
 
 export function PageHead({
   title,
@@ -26,7 +27,7 @@ export function PageHead({
     }
   }, [title]);
   return html`<header class="page-head">
-    ${back !== undefined && html`<a class="back" href=${backTo} data-back><span aria-hidden="true">‹ </span>${back}</a>`}
+    ${back !== undefined && html`<a class="back" href=${backTo === undefined ? null : asLeft(backTo)} data-back><span aria-hidden="true">‹ </span>${back}</a>`}
     <div class="page-title"><h1 ref=${heading} tabindex="-1">${title}</h1>${aside}</div>
     <div class="page-actions">${children}</div>
   </header>`;

@@ -1,12 +1,11 @@
-/** The records of a collection, newest first. */
+/** The records of a collection, newest records. */
 import type { RecordView as Shown } from "../../src/records/record.ts";
-import type { Page } from "../ground/answer.ts";
 import { isObject, type Json, writeExact } from "../ground/exact-json.ts";
 import { html, type View } from "../ground/html.ts";
 import type { PageProps } from "../ground/page.ts";
 import { apiPath, pagePath } from "../ground/place.ts";
+import { useList } from "../ground/use-list.ts";
 import { useLoad } from "../ground/use-load.ts";
-import { useOlder } from "../ground/use-older.ts";
 import { EmptyState, ErrorState, Skeleton } from "../part/notice.ts";
 import { OlderButton } from "../part/older-button.ts";
 import { PageHead } from "../part/page-head.ts";
@@ -24,8 +23,7 @@ export function RecordListPage({ place, params }: PageProps): View {
   const collection = useLoad<{ collection: Collection }>(apiPath(place, "collections", name)).data
     ?.collection;
   const path = apiPath(place, "collections", name, "records");
-  const first = useLoad<Page<RecordView>>(path, 5_000);
-  const older = useOlder<RecordView>(path, first.data);
+  const records = useList<RecordView>(path, 5_000);
   const columns = fieldNames(collection?.fields ?? null).slice(0, SHOWN_FIELDS);
   return html`<${PageHead} title=${name} back="Records" backTo=${pagePath(place, "collections")} aside=${
     collection !== undefined &&
@@ -33,17 +31,17 @@ export function RecordListPage({ place, params }: PageProps): View {
     ${collection.kind}</span>`
   } />
     ${
-      first.data === undefined
-        ? first.error === null
+      records.items === undefined
+        ? records.error === null
           ? html`<${Skeleton} />`
-          : html`<${ErrorState} error=${first.error} onRetry=${first.reload} />`
-        : older.items.length === 0
+          : html`<${ErrorState} error=${records.error} onRetry=${records.reload} />`
+        : records.items.length === 0
           ? html`<${EmptyState} icon="records" title="No records yet">
             <p>What your app and your relays write to ${name} appears here.</p><//>`
           : html`<div class="scroll-x"><table class="list records"><thead><tr><th scope="col">Record</th>
             ${columns.map((column) => html`<th key=${column} scope="col">${column}</th>`)}
             <th scope="col">Written by</th><th scope="col">Changed</th></tr></thead>
-            <tbody>${older.items.map(
+            <tbody>${records.items.map(
               (record) => html`<tr key=${record.id}>
                 <td class="cell-id">
                   <a data-row href=${pagePath(place, "collections", name, record.id)} aria-label="Record ${record.id}">…${record.id.slice(-8)}
@@ -52,7 +50,7 @@ export function RecordListPage({ place, params }: PageProps): View {
                 <td><${SafeText} text=${record.by} limit=${80} /></td><td class="cell-time">
                   <${Ago} at=${record.updatedAt} /></td></tr>`,
             )}</tbody></table></div>
-            <${OlderButton} older=${older} none="These are all." />`
+            <${OlderButton} list=${records} none="These are all." />`
     }`;
 }
 

@@ -1,12 +1,11 @@
 /** The relays of an environment. */
-import type { Page, RelayItem } from "../ground/answer.ts";
+import type { RelayItem } from "../ground/answer.ts";
 import { sayCount } from "../ground/count-words.ts";
 import { html, type View } from "../ground/html.ts";
 import type { PageProps } from "../ground/page.ts";
 import { apiPath, pagePath } from "../ground/place.ts";
 import { setQuery } from "../ground/route.ts";
-import { useLoad } from "../ground/use-load.ts";
-import { useOlder } from "../ground/use-older.ts";
+import { useList } from "../ground/use-list.ts";
 import { Icon } from "../part/icon.ts";
 import { EmptyState, ErrorState, Notice, Skeleton } from "../part/notice.ts";
 import { OlderButton } from "../part/older-button.ts";
@@ -21,14 +20,14 @@ const REFRESH_MS = 5_000;
 
 export function RelayListPage({ place, query }: PageProps): View {
   const path = `${apiPath(place, "relays")}?limit=200`;
-  const { data, error, reload } = useLoad<Page<RelayItem>>(path, REFRESH_MS);
-  const older = useOlder(path, data);
+  const list = useList<RelayItem>(path, REFRESH_MS);
+  const { items, error, reload } = list;
   const wanted = (query.get("q") ?? "").toLowerCase();
-  const all = older.items.toSorted((left, right) => (left.name < right.name ? -1 : 1));
+  const all = (items ?? []).toSorted((left, right) => (left.name < right.name ? -1 : 1));
   const shown = all.filter((relay) => `${relay.name} ${relay.triggerInWords}`.toLowerCase().includes(wanted));
   const most = Math.max(0, ...all.map(({ last24h }) => totalOf(last24h)));
   return html`<${PageHead} title="Relays" aside=${
-    data !== undefined &&
+    items !== undefined &&
     all.length > 0 &&
     html`<span class="quiet">
     ${sayCount(all.length, "relay")}</span>`
@@ -36,9 +35,9 @@ export function RelayListPage({ place, query }: PageProps): View {
       ${all.length > 0 && html`<${SearchBox} value=${query.get("q") ?? ""} label="Find a relay" onValue=${(q: string) => setQuery({ q })} />`}
       <a class="button primary" href=${pagePath(place, "relays", "new")}><${Icon} name="plus" size=${14} />New relay</a>
     <//>
-    ${error !== null && data !== undefined && html`<${Notice} kind="warn">${error} What you see is from before.<//>`}
+    ${error !== null && items !== undefined && html`<${Notice} kind="warn">${error} What you see is from before.<//>`}
     ${
-      data === undefined
+      items === undefined
         ? error === null
           ? html`<${Skeleton} />`
           : html`<${ErrorState} error=${error} onRetry=${reload} />`
@@ -61,7 +60,7 @@ export function RelayListPage({ place, query }: PageProps): View {
                   <td class="cell-time"><${Ago} at=${relay.lastEventAt} /></td>
                 </tr>`,
               )}</tbody>
-            </table>${older.next !== null && html`<${OlderButton} older=${older} none="" />`}`
+            </table>${list.next !== null && html`<${OlderButton} list=${list} none="" />`}`
     }`;
 }
 

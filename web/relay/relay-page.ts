@@ -2,12 +2,12 @@
 
 import { useState } from "preact/hooks";
 import { EventTable } from "../event/event-table.ts";
-import { useLiveEvents } from "../event/live-events.ts";
-import type { Relay, SavedRelay } from "../ground/answer.ts";
+import type { EventItem, Relay, SavedRelay } from "../ground/answer.ts";
 import { call, sentenceOf, writeQuery } from "../ground/api.ts";
 import { html, type View } from "../ground/html.ts";
 import type { PageProps } from "../ground/page.ts";
 import { apiPath, type Place, pagePath } from "../ground/place.ts";
+import { useList } from "../ground/use-list.ts";
 import { useLoad } from "../ground/use-load.ts";
 import { CopyButton } from "../part/copy-button.ts";
 import { Dialog } from "../part/dialog.ts";
@@ -30,6 +30,7 @@ import { RelaySecrets } from "./relay-secret.ts";
 import { sayAction } from "./relay-words.ts";
 
 const REFRESH_MS = 5_000;
+const EVENTS_MS = 2_000;
 const SHOWN_EVENTS = 8;
 
 export function RelayPage({ place, params }: PageProps): View {
@@ -118,18 +119,21 @@ export function RelayPage({ place, params }: PageProps): View {
 
 function RelayEvents({ place, name }: { place: Place; name: string }): View {
   const query = writeQuery({ relay: name });
-  const live = useLiveEvents(apiPath(place, "events"), { relay: name, limit: String(SHOWN_EVENTS) }, true);
+  const events = useList<EventItem>(
+    apiPath(place, "events") + writeQuery({ relay: name, limit: SHOWN_EVENTS }),
+    EVENTS_MS,
+  );
   return html`<section class="block" aria-label="Events">
     <div class="block-head"><h2>Events</h2><div class="page-actions">
       <a class="button" href="${pagePath(place, "events")}${query}">All events</a></div></div>
     ${
-      live.items === undefined
-        ? live.error === null
+      events.items === undefined
+        ? events.error === null
           ? html`<${Skeleton} rows=${3} />`
-          : html`<${Notice} kind="bad">${live.error}<//>`
-        : live.items.length === 0
+          : html`<${Notice} kind="bad">${events.error}<//>`
+        : events.items.length === 0
           ? html`<p class="none">Nothing has arrived yet.</p>`
-          : html`<${EventTable} place=${place} events=${live.items.slice(0, SHOWN_EVENTS)} withRelay=${false} />`
+          : html`<${EventTable} place=${place} events=${events.items.slice(0, SHOWN_EVENTS)} withRelay=${false} />`
     }
   </section>`;
 }

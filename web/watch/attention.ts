@@ -1,30 +1,28 @@
 /** What needs a person: problems that stand, and alerts that were raised. */
 
 import type { AlertView } from "../../src/watch/alert.ts";
-import type { Page } from "../ground/answer.ts";
-import { call, sentenceOf, writeQuery } from "../ground/api.ts";
+import { writeQuery } from "../ground/api.ts";
 import { sayCount } from "../ground/count-words.ts";
 import { html, type View } from "../ground/html.ts";
 import type { PageProps } from "../ground/page.ts";
 import { apiPath, type Place, pagePath } from "../ground/place.ts";
-import { useLoad } from "../ground/use-load.ts";
-import { useOlder } from "../ground/use-older.ts";
+import { useList } from "../ground/use-list.ts";
 import { EmptyState, ErrorState, Skeleton } from "../part/notice.ts";
 import { OlderButton } from "../part/older-button.ts";
 import { PageHead } from "../part/page-head.ts";
 import { Sentence } from "../part/sentence.ts";
 import { Ago } from "../part/time.ts";
-import { tellDone, tellFailed } from "../part/toast.ts";
+import { useSend } from "../part/use-send.ts";
 import { useProblems } from "./attention-count.ts";
 
 export function AttentionPage({ place }: PageProps): View {
   const problems = useProblems(place);
   const path = apiPath(place, "alerts");
-  const alerts = useLoad<Page<AlertView>>(path, 10_000);
-  const older = useOlder<AlertView>(path, alerts.data);
+  const alerts = useList<AlertView>(path, 10_000);
+  const { send, isSending } = useSend();
   const error = problems.error ?? alerts.error;
   const head = html`<${PageHead} title="Attention" />`;
-  if (problems.data === undefined || alerts.data === undefined) {
+  if (problems.data === undefined || alerts.items === undefined) {
     if (error === null) return html`${head}<${Skeleton} rows=${4} />`;
     const retry = (): void => {
       problems.reload();
@@ -32,17 +30,15 @@ export function AttentionPage({ place }: PageProps): View {
     };
     return html`${head}<${ErrorState} error=${error} onRetry=${retry} />`;
   }
-  const resolve = async (id: string): Promise<void> => {
-    try {
-      await call("POST", apiPath(place, "alerts", id, "resolve"), {});
-      tellDone("The alert is resolved; what happens again is told again.");
-      alerts.reload();
-      problems.reload();
-    } catch (thrown) {
-      tellFailed(sentenceOf(thrown));
-    }
-  };
-  if (problems.data.items.length === 0 && older.items.length === 0) {
+  const resolve = (id: string) =>
+    send({
+      method: "POST",
+      path: apiPath(place, "alerts", id, "resolve"),
+      changes: [path, apiPath(place, "problems")],
+      done: "The alert is resolved; what happens again is told again.",
+      tellsRefusal: true,
+    });
+  if (problems.data.items.length === 0 && alerts.items.length === 0) {
     return html`${head}<${EmptyState} icon="check" title="Nothing needs you">
       <p>Problems of relays and alerts of dead events appear here.</p><//>`;
   }
@@ -60,19 +56,19 @@ export function AttentionPage({ place }: PageProps): View {
         )}</ul></section>`
     }
     ${
-      older.items.length > 0 &&
+      alerts.items.length > 0 &&
       html`<section class="block" aria-label="Alerts"><div class="block-head"><h2>Alerts</h2></div>
-        <ul class="watch">${older.items.map(
+        <ul class="watch">${alerts.items.map(
           ({ id, code, target, message, count, lastAt, mailedAt, resolvedAt }) =>
             html`<li key=${id}><div class="watch-head"><${Target} place=${place} target=${target} />
               <${Kind} code=${code} />${count > 1 && html`<span class="chip">${count} times</span>`}
-              ${resolvedAt === null && html`<button type="button" onClick=${() => resolve(id)}>Resolve</button>`}
+              ${resolvedAt === null && html`<button type="button" disabled=${isSending} onClick=${() => resolve(id)}>Resolve</button>`}
               <span class="quiet"><${Ago} at=${lastAt} />${mailedAt !== null && " · mailed"}${resolvedAt !== null && " · resolved"}</span></div><p>
               <${Sentence} text=${message} /></p>
               ${code === "relay_failed" && html`<a href=${deadEvents(place, target)}>See its dead events</a>`}
               ${code === "mail_unknown" && html`<a href=${pagePath(place, "mail") + writeQuery({ state: "unknown" })}>See these mails</a>`}
               </li>`,
-        )}</ul><${OlderButton} older=${older} none="These are all." /></section>`
+        )}</ul><${OlderButton} list=${alerts} none="These are all." /></section>`
     }`;
 }
 

@@ -1,0 +1,76 @@
+/** Coming back: a list is found as it was left, with its filter and its place, and what two parts of a page show is asked for once. */
+import { afterAll, expect, test } from "bun:test";
+import { openDashboard } from "../kit/browser.ts";
+import { sendSigned } from "../kit/browser-sender.ts";
+
+const dashboard = await openDashboard();
+const { page, running, at, complaints } = dashboard;
+afterAll(() => dashboard[Symbol.asyncDispose]());
+
+const EVENTS = 60;
+
+test("setting up: a relay and more events than fit the window", async () => {
+  const definition = {
+    name: "orders",
+    trigger: { kind: "receiver", verify: { scheme: "hooks" }, map: { event_id: "id", person_email: "email" } },
+    actions: [{ type: "grant_credits", amount: 1 }],
+  };
+  const { receiverSecret } = (await running.api("POST", "/relays", { definition }, "local")).body;
+  for (let at = 0; at < EVENTS; at++) {
+    await sendSigned(running, "orders", receiverSecret, `e${at}`, JSON.stringify({ id: `e${at}`, email: "ada@example.com" }));
+  }
+  await running.drain();
+});
+
+const scrolled = (): Promise<number> => page.evaluate(() => Math.round(scrollY));
+
+async function openARow(): Promise<number> {
+  await page.goto(at("events?state=done"));
+  await page.locator("tbody tr").nth(40).waitFor();
+  await page.evaluate(() => scrollTo(0, 900));
+  const left = await scrolled();
+  expect(left).toBeGreaterThan(500);
+  await page.locator("tbody tr").nth(25).locator("a[data-row]").click();
+  await page.getByRole("heading", { name: "orders event" }).waitFor();
+  expect(await scrolled()).toBe(0);
+  return left;
+}
+
+for (const [way, goBack] of [
+  ["the browser's Back", () => page.goBack()],
+  ["the page's own way back", () => page.getByRole("link", { name: "Events", exact: true }).and(page.locator("[data-back]")).click()],
+  ["Escape", () => page.keyboard.press("Escape")],
+] as const) {
+  test(`${way} returns to the filter and the place that were left`, async () => {
+    const left = await openARow();
+    await goBack();
+    await page.waitForURL((url) => url.search === "?state=done");
+    await page.waitForFunction((y) => Math.abs(scrollY - y) < 2, left);
+  });
+}
+
+test("what several parts of a page show is asked for once, and not while the tab is hidden", async () => {
+  const asked: string[] = [];
+  page.on("request", (request) => asked.push(new URL(request.url()).pathname.split("/").slice(5).join("/")));
+  await page.goto(at("relays/orders"));
+  await page.getByRole("heading", { name: "orders" }).waitFor();
+  await page.waitForLoadState("networkidle");
+  expect(asked.filter((path) => path === "settings")).toEqual(["settings"]);
+  expect(asked.filter((path) => path === "problems")).toEqual(["problems"]);
+  await page.evaluate(() => {
+    Object.defineProperty(document, "hidden", { get: () => true, configurable: true });
+    document.dispatchEvent(new Event("visibilitychange"));
+  });
+  asked.length = 0;
+  await Bun.sleep(3_000);
+  expect(asked).toEqual([]);
+  await page.evaluate(() => {
+    Reflect.deleteProperty(document, "hidden");
+    document.dispatchEvent(new Event("visibilitychange"));
+  });
+  await page.waitForResponse((response) => response.url().includes("/events"));
+});
+
+test("nothing of all this was refused by the page's policy or broke in its console", () => {
+  expect(complaints).toEqual([]);
+});

@@ -1,0 +1,154 @@
+/**
+ * What was loaded, by its address: loaded once for everyone who shows it, shared while it is on its way, kept so that going back never
+ * flashes. One clock refreshes what is shown, at the pace of whoever wants it most often; it rests while the tab is hidden, and a write or
+ * the service's stream says at once what is out of date. A failed refresh keeps what is shown and tells its sentence.
+ */
+import { call, sentenceOf } from "./api.ts";
+
+interface Loaded {
+  data: unknown;
+  /** The sentence of the last load, where it failed. */
+  error: string | null;
+}
+
+/** How often what is shown is loaded again, in milliseconds, by what was loaded; null: not by the clock. */
+type Pace = (data: unknown) => number | null;
+
+interface Watcher {
+  draw(): void;
+  pace: Pace;
+  /** Whether what it shows must not move now. */
+  rests?: (() => boolean) | undefined;
+}
+
+interface Entry extends Loaded {
+  readonly path: string;
+  readonly watchers: Set<Watcher>;
+  loading: AbortController | null;
+  /** When the last load ended, in milliseconds of the page's own clock; -Infinity: it must be loaded. */
+  loadedAt: number;
+}
+
+const MAX_KEPT = 60;
+/** What rests while somebody reads is looked at again after so long. */
+const REST_MS = 500;
+const entries = new Map<string, Entry>();
+let timer: ReturnType<typeof setTimeout> | undefined;
+
+/** What is there of the address now, without loading it. */
+export function peek(path: string): Loaded {
+  return entries.get(path) ?? NOTHING;
+}
+const NOTHING: Loaded = { data: undefined, error: null };
+
+/** Shows what is at the address until the answer is called: it is loaded at once, and drawn whenever it has changed. */
+export function watch(path: string, watcher: Watcher): () => void {
+  const entry = entries.get(path) ?? make(path);
+  entry.watchers.add(watcher);
+  // Whoever comes back sees what was kept, and what is new a moment later.
+  if (entry.watchers.size === 1) entry.loadedAt = Number.NEGATIVE_INFINITY;
+  plan();
+  return () => {
+    entry.watchers.delete(watcher);
+    if (entry.watchers.size === 0) stop(entry);
+  };
+}
+
+/** Puts an answer of a change in the place of what was loaded; a load on its way is older than that, and dropped. */
+export function put(path: string, data: unknown): void {
+  const entry = entries.get(path) ?? make(path);
+  stop(entry);
+  show(entry, { data, error: null });
+}
+
+/** Says that what begins with the address may be out of date: what is shown is loaded again now, the rest when it is shown. */
+export function invalidate(prefix: string): void {
+  for (const entry of entries.values()) {
+    if (!covers(prefix, entry.path)) continue;
+    // What is on its way was asked for before the change.
+    stop(entry);
+    entry.loadedAt = Number.NEGATIVE_INFINITY;
+  }
+  plan();
+}
+
+/** `/a/b` covers itself, `/a/b/c` and `/a/b?x`, not `/a/bc`. */
+function covers(prefix: string, path: string): boolean {
+  return path.startsWith(prefix) && (prefix.endsWith("/") || /^[/?]?$/.test(path.charAt(prefix.length)));
+}
+
+function make(path: string): Entry {
+  const entry: Entry = {
+    path,
+    data: undefined,
+    error: null,
+    watchers: new Set(),
+    loading: null,
+    loadedAt: Number.NEGATIVE_INFINITY,
+  };
+  entries.set(path, entry);
+  for (const old of entries.values()) {
+    if (entries.size <= MAX_KEPT) break;
+    if (old.watchers.size === 0 && old !== entry) entries.delete(old.path);
+  }
+  return entry;
+}
+
+function stop(entry: Entry): void {
+  entry.loading?.abort();
+  entry.loading = null;
+}
+
+function show(entry: Entry, { data, error }: Loaded): void {
+  entry.data = data;
+  entry.error = error;
+  entry.loadedAt = performance.now();
+  // The last shown is the last to be forgotten.
+  entries.delete(entry.path);
+  entries.set(entry.path, entry);
+  for (const watcher of [...entry.watchers]) watcher.draw();
+  plan();
+}
+
+async function load(entry: Entry): Promise<void> {
+  const own = new AbortController();
+  entry.loading = own;
+  let shown: Loaded;
+  try {
+    shown = { data: await call("GET", entry.path, undefined, own.signal), error: null };
+  } catch (thrown) {
+    shown = { data: entry.data, error: sentenceOf(thrown) };
+  }
+  if (entry.loading !== own) return;
+  entry.loading = null;
+  show(entry, shown);
+}
+
+/** When the entry is to be loaded next, on the page's own clock; Infinity: by no clock. */
+function dueAt(entry: Entry): number {
+  let due = Number.POSITIVE_INFINITY;
+  for (const { pace } of entry.watchers) {
+    const ms = pace(entry.data);
+    if (ms !== null || entry.loadedAt === Number.NEGATIVE_INFINITY)
+      due = Math.min(due, entry.loadedAt + (ms ?? 0));
+  }
+  return due;
+}
+
+/** Loads what is due, and wakes again when the next one is. */
+function plan(): void {
+  clearTimeout(timer);
+  const now = performance.now();
+  let next = Number.POSITIVE_INFINITY;
+  for (const entry of [...entries.values()]) {
+    if (entry.watchers.size === 0 || entry.loading !== null) continue;
+    const due = dueAt(entry);
+    const isFirst = entry.data === undefined && entry.error === null;
+    const rests = !isFirst && [...entry.watchers].every((watcher) => watcher.rests?.() ?? false);
+    if (due <= now && !rests && (isFirst || !document.hidden)) void load(entry);
+    else next = Math.min(next, rests ? Math.max(due, now + REST_MS) : due);
+  }
+  if (next < Number.POSITIVE_INFINITY && !document.hidden) timer = setTimeout(plan, Math.max(0, next - now));
+}
+
+document.addEventListener("visibilitychange", plan);
