@@ -120,7 +120,8 @@ async function startOnce(
   const baseUrl = (): string => config.baseUrl ?? listening ?? `http://${config.host}:${config.port}`;
   const onReload = (snapshot: Snapshot, before: Snapshot | null): void => {
     for (const relayId of before === null ? [] : snapshot.listReleased(before)) runner.wake(relayId);
-    if (snapshot.hasSchedule) scheduler.refresh();
+    if (!snapshot.hasSchedule) return;
+    scheduler.refresh();
     void tellSchedules({ store, clock, log, local, teller }, snapshot, before);
   };
   const relays = new LiveRelays({

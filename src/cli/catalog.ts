@@ -1,7 +1,7 @@
 /** `relay catalog …`: access slugs, products, plans and collections of an environment: listed, made or replaced, and deleted. */
 import { type Static, Type } from "typebox";
 import { actorWords, COMMAND_LINE } from "../account/api-key.ts";
-import { checkInput } from "../ground/check-input.ts";
+import { checkInput } from "../ground/check-shape.ts";
 import { type Json, type JsonObject, parseJson, writeJson } from "../ground/json.ts";
 import { MAX_PAGE_SIZE, type Page, type PageRequest } from "../ground/page.ts";
 import { fields, type warningView } from "../ground/schema.ts";

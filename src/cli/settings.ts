@@ -3,7 +3,7 @@
  * standard input alone, so that no list of processes and no shell history holds it.
  */
 import { actorWords, COMMAND_LINE } from "../account/api-key.ts";
-import { checkInput } from "../ground/check-input.ts";
+import { checkInput } from "../ground/check-shape.ts";
 import { isJsonObject, type Json, type JsonObject, writeJson } from "../ground/json.ts";
 import { changeSettings, settingsInput, showSettings } from "../setting/setting.ts";
 import type { Reader } from "../store/port.ts";

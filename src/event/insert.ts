@@ -14,7 +14,7 @@ import {
 import { cutUtf8, fitsUtf8, utf8Bytes } from "../ground/text.ts";
 import { type CompiledMap, readMap } from "../relay/live-receiver.ts";
 import type { Writer } from "../store/port.ts";
-import { noteClockBack } from "../store/time-order.ts";
+import { CLOCK_STEP_MS } from "../store/time-order.ts";
 import { type EventReason, type EventToRun, type EventTrigger, eventIdOf } from "./event.ts";
 
 export interface DedupeKey {
@@ -75,7 +75,9 @@ export async function insertEvent(tx: Writer, draft: EventDraft): Promise<Stored
     if (first !== null) return first;
   }
   const { seq, newestAt } = (await tx.get<{ seq: number; newestAt: number | null }>(NEXT)) ?? noNumber();
-  await noteClockBack(tx, "event", { seq, atMs: nowMs, newestAtMs: newestAt });
+  // Rows are found by their time as far as it rises with their number.
+  if (newestAt !== null && nowMs < newestAt - CLOCK_STEP_MS)
+    await tx.run("INSERT INTO event_clock_back (seq) VALUES (?1)", seq);
   const warnings = payload.warnings.length === 0 ? null : writeJson([...payload.warnings]);
   await tx.run(INSERT, {
     seq,

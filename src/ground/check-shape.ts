@@ -1,20 +1,54 @@
 /**
- * Checks a value against a shape and says every problem at once, one sentence each: the field, why, and what to do.
- * It reads the shape's own words (ground/shape.ts), compiles nothing, and never puts a long or secret-looking value in a sentence.
+ * Checks a value against a shape and says every problem at once, one sentence each: the field, why, and what to do. Elysia is not asked what
+ * fits a route, as it knows another TypeBox, and writes a refused value into its error with JSON.stringify, which throws on a bigint.
+ * It reads the shape's own words (ground/shape.ts) and never puts a long or secret-looking value in a sentence.
  * It does not bound the value's depth or size: that is the caller's.
  */
-import type { TSchema } from "typebox";
+import type { Static, TSchema } from "typebox";
+import { Compile, type Validator } from "typebox/compile";
 import { Check } from "typebox/value";
 import { isJsonObject } from "./json.ts";
-import type { Problem } from "./refusal.ts";
+import { type Problem, Refusal } from "./refusal.ts";
 import { joinField, mustBe, type ShapeNode, saysWhy, showName, showNames, showText } from "./shape.ts";
 import { findNearestName } from "./text.ts";
+
+/** Told of one value that was sent. */
+const MAX_PROBLEMS = 20;
+const compiled = new WeakMap<TSchema, Validator>();
 
 interface ShapeCheck {
   /** Whether a text may hold `{{` where no path is filled in; the default is that it may not. */
   braces?: boolean;
   /** Stops looking after so many problems; default: none. */
   most?: number;
+}
+
+/** The value that was sent (a route's body or query, what a command is given), fitting the schema. Refuses with `invalid_input`, every problem in `problems`. */
+export function checkInput<Schema extends TSchema>(schema: Schema, value: unknown): Static<Schema> {
+  if (compileOnce(schema).Check(value)) return value as Static<Schema>;
+  if (!isJsonObject(value)) {
+    throw new Refusal(
+      "invalid_input",
+      "The request body is not a JSON object: send the fields of this route as one object.",
+    );
+  }
+  const problems = sentFirst(checkShape(schema, value, { braces: true, most: MAX_PROBLEMS }), value);
+  throw new Refusal("invalid_input", problems[0]?.message ?? "The request is not valid.", { problems });
+}
+
+function compileOnce(schema: TSchema): Validator {
+  let check = compiled.get(schema);
+  if (check === undefined) {
+    check = Compile(schema);
+    compiled.set(schema, check);
+  }
+  return check;
+}
+
+/** What is wrong with a field that was sent comes before one that is missing: a misspelt name explains it. */
+function sentFirst(problems: readonly Problem[], value: object): Problem[] {
+  const isSent = ({ field }: Problem): boolean => Object.hasOwn(value, field.split(".")[0] ?? "");
+  return [...problems.filter(isSent), ...problems.filter((problem) => !isSent(problem))];
 }
 
 /** Every problem of `value`. An empty list: it fits. */

@@ -4,8 +4,6 @@
  * many bytes from one address and altogether, each body for so long. Where there is no room, those that have been arriving for long make it
  * first, so that half-sent bodies keep nobody out; else the newcomer is refused before a byte of it is read.
  */
-import type { Static, TObject } from "typebox";
-import { checkInput } from "../ground/check-input.ts";
 import type { Clock } from "../ground/clock.ts";
 import { type Json, measureJson, parseJson } from "../ground/json.ts";
 import {
@@ -228,16 +226,4 @@ export class BodyRoom {
       if (this.#places.size > 0) this.#arm();
     });
   }
-}
-
-/** The query as names with one string each, fitting the schema. A name given twice is refused. */
-export function checkQuery<Schema extends TObject>(schema: Schema, search: URLSearchParams): Static<Schema> {
-  const query: Record<string, string> = Object.create(null);
-  for (const [name, value] of search) {
-    if (Object.hasOwn(query, name)) {
-      throw new Refusal("invalid_input", `${name} is given twice in the query: give it once.`);
-    }
-    query[name] = value;
-  }
-  return checkInput(schema, { ...query });
 }

@@ -7,7 +7,8 @@ import { makePage, readPageRequest } from "../ground/page.ts";
 import { fields, orNull, pageOf, pageQuery, time, warningView } from "../ground/schema.ts";
 import { checkDefinition, warnOwnHost } from "../relay/definition.ts";
 import { type RelayContext, requireRelay } from "../relay/relay.ts";
-import { checkWrites, warnOfReferences } from "../relay/relay-reference.ts";
+import { warnOfReferences } from "../relay/relay-fit.ts";
+import { checkWrites, stockOf } from "../relay/relay-reference.ts";
 import {
   createRelay,
   deleteRelay,
@@ -19,7 +20,6 @@ import {
 import { RELAY_TEMPLATES } from "../relay/relay-template.ts";
 import { listRelays, relayItem, relayView, savedRelay, showRelay } from "../relay/relay-view.ts";
 import { prepareSecret, readSecretSlot, rotateSigningSecret, storeSecret } from "../relay/secret-rotation.ts";
-import { stockOf } from "../relay/stock.ts";
 import type { HttpDeps } from "./deps.ts";
 import { type EnvironmentCall, environmentRoute, listRoute, openRoute } from "./route.ts";
 

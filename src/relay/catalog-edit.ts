@@ -9,8 +9,8 @@ import type { Reader, Writer } from "../store/port.ts";
 import { clearProblem, hasProblem, raiseProblem } from "../watch/problem.ts";
 import type { Definition } from "./definition-shape.ts";
 import { findRelay, RELAY, relayTarget } from "./relay.ts";
-import { warnOfMisfits } from "./relay-reference.ts";
-import { type Stock, stockOf } from "./stock.ts";
+import { warnOfMisfits } from "./relay-fit.ts";
+import { type Stock, stockOf } from "./relay-reference.ts";
 
 const CODE = "relay_misfit";
 const MAX_MESSAGE = 1_000;

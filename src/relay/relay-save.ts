@@ -27,7 +27,8 @@ import {
   requireRelay,
   requireRelayVersion,
 } from "./relay.ts";
-import { checkWrites, requireSellingRelays, warnOfReferences } from "./relay-reference.ts";
+import { warnOfReferences } from "./relay-fit.ts";
+import { checkWrites, requireSellingRelays, stockOf } from "./relay-reference.ts";
 import {
   callsUrl,
   followSecret,
@@ -44,7 +45,6 @@ import {
   withSecret,
 } from "./relay-secret.ts";
 import { type RelayView, type SavedRelay, showRelay } from "./relay-view.ts";
-import { stockOf } from "./stock.ts";
 import { settleRelayProblems, widensUnsigned } from "./unsigned-rule.ts";
 
 /** Where a save comes from. `synced`: a sync or promote wrote it, after which the trigger's kind is fixed. */

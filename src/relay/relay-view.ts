@@ -13,9 +13,9 @@ import type { Reader } from "../store/port.ts";
 import { firstSeqAbout } from "../store/time-order.ts";
 import { pageByName } from "../store/walk.ts";
 import { describeTrigger } from "../trigger/registry.ts";
+import { periodAround, type ScheduleTrigger } from "../trigger/schedule.ts";
 import { standingProblemsOf } from "../watch/problem.ts";
 import type { Definition } from "./definition-shape.ts";
-import { tellNextTick } from "./next-tick.ts";
 import { overlaps, RELAY, type RelayRow, receiverUrl, relayTarget } from "./relay.ts";
 import { listRelayProblems } from "./unsigned-rule.ts";
 
@@ -152,6 +152,29 @@ function viewItem(
     lastEventAt: toIsoOrNull(lastEventAt),
     last24h,
   };
+}
+
+/** When a schedule ticks next, and why not sooner, in words. `at`: null while it is paused or its environment on hold. */
+export function tellNextTick(
+  trigger: ScheduleTrigger,
+  { state, activeSince }: Pick<RelayRow, "state" | "activeSince">,
+  { heldAt }: Pick<Environment, "heldAt">,
+  nowMs: number,
+): { at: string | null; message: string } {
+  const { startMs, nextMs } = periodAround(trigger, nowMs);
+  const next = toIso(nextMs);
+  if (heldAt !== null || state === "paused") {
+    const [brake, end] =
+      heldAt !== null ? ["The environment is on hold", "release"] : ["The relay is paused", "resume"];
+    const message = `${brake}: ticks are not recorded; the first one after the ${end} is of the next period to begin, at ${next} if it comes before then.`;
+    return { at: null, message };
+  }
+  // The mark is the beginning of the last period that ticked, or the moment from which on it ticks.
+  if (activeSince <= startMs || activeSince > nowMs)
+    return { at: next, message: `The next tick is at ${next}.` };
+  const since = toIso(activeSince);
+  const message = `The next tick is at ${next}: the period that began at ${toIso(startMs)} has none, because the schedule was made, changed or resumed after that, at ${since}.`;
+  return { at: next, message };
 }
 
 /** A processor relay shows the environment's own secret. */

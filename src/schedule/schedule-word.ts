@@ -5,7 +5,7 @@
 import type { Clock } from "../ground/clock.ts";
 import type { Log } from "../ground/log.ts";
 import type { LiveRelay, Snapshot } from "../relay/live-relay.ts";
-import { tellNextTick } from "../relay/next-tick.ts";
+import { tellNextTick } from "../relay/relay-view.ts";
 import { type Store, StoreUnavailable } from "../store/port.ts";
 import type { Teller } from "../watch/teller.ts";
 import { listMarks } from "./schedule.ts";
@@ -25,7 +25,7 @@ export async function tellSchedules(
   snapshot: Snapshot,
   before: Snapshot | null,
 ): Promise<void> {
-  if (!snapshot.hasSchedule || (before === null && !deps.local)) return;
+  if (before === null && !deps.local) return;
   const changed = snapshot.relays.filter(
     (relay) =>
       relay.definition.trigger.kind === "schedule" &&

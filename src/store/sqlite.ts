@@ -4,7 +4,6 @@
  */
 import { type Clock, Loop } from "../ground/clock.ts";
 import { backupBeforeMigration } from "./database-copy.ts";
-import { emptyLog, giveBackPages } from "./free-page.ts";
 import { GroupCommit } from "./group-commit.ts";
 import { KeyLog } from "./key-log.ts";
 import { type MigrationProgress, migrate, SCHEMA_VERSION } from "./migrate.ts";
@@ -26,6 +25,12 @@ const LOOK_EVERY_MS = 1_000;
 /** The dedupe index is written at random places: with SQLite's default of 2 MiB its pages fall out between two uses (measured: +40 % CPU). */
 const WRITER_CACHE_KIB = 16 * 1024;
 const WAL_KEPT_BYTES = 64 * 1024 * 1024;
+
+/** One step is a transaction of half a megabyte moved at most, so that nobody waits long for the writer. */
+const PAGES_A_STEP = 128;
+/** Free pages that are kept: a megabyte, or this part of the file. */
+const PAGES_KEPT = 256;
+const PART_KEPT = 1 / 16;
 
 export interface SqliteOptions {
   clock: Clock;
@@ -225,4 +230,37 @@ class SqliteStore implements Store {
       if (this.#reader.inTransaction) this.#reader.exec("COMMIT");
     }
   }
+}
+
+/** Gives back up to `PAGES_A_STEP` pages; answers whether there are more to give. `everything`: it keeps none. */
+async function giveBackPages(
+  tx: Writer,
+  { everything = false }: { everything?: boolean } = {},
+): Promise<boolean> {
+  const keptOf = everything ? () => 0 : keptPagesOf;
+  const before = await countPages(tx);
+  if (before.free <= keptOf(before.all)) return false;
+  await tx.all(`PRAGMA incremental_vacuum(${PAGES_A_STEP})`);
+  const after = await countPages(tx);
+  // A file made without incremental vacuum gives nothing back.
+  return after.free < before.free && after.free > keptOf(after.all);
+}
+
+/**
+ * Moves the whole log into the database and cuts it to nothing, unless a transaction is open or another process reads from the log: then
+ * the next time does it. Call while no read of this process is open; it waits for nobody.
+ */
+function emptyLog(writer: SqliteConnection): void {
+  if (!writer.inTransaction) writer.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+}
+
+function keptPagesOf(pages: number): number {
+  return Math.max(PAGES_KEPT, Math.floor(pages * PART_KEPT));
+}
+
+async function countPages(tx: Reader): Promise<{ all: number; free: number }> {
+  const row = await tx.get<{ pages: number; free: number }>(
+    "SELECT (SELECT page_count FROM pragma_page_count) AS pages, (SELECT freelist_count FROM pragma_freelist_count) AS free",
+  );
+  return { all: row?.pages ?? 0, free: row?.free ?? 0 };
 }

@@ -1,27 +1,17 @@
 /**
  * Which rows of a table lie since or until a moment, found by halving, however many there are. Its rows have a number `seq` and a time
- * `created_at`, which rises with it but for small steps of the clock; where the clock was set back by more, the row that follows is noted, and
+ * `created_at`, which rises with it but for small steps of the clock; where the clock was set back by more, whoever stores the row that follows notes it, and
  * the times rise again between two such rows. So no index on time is needed.
  */
 import type { Reader, Writer } from "./port.ts";
 
 /** A smaller step back of the clock is none. */
-const CLOCK_STEP_MS = 2_000;
+export const CLOCK_STEP_MS = 2_000;
 /** With more pieces than this nothing is said about a moment: every row may lie since or until it. */
 const MAX_PIECES = 64;
 
 /** Tables whose rows are found by their time; `<name>_clock_back` holds the rows that a clock set back came before. */
 type Timed = "event";
-
-/** Notes a row that is about to be the newest, where its time is well before that of the newest one now. */
-export async function noteClockBack(
-  tx: Writer,
-  table: Timed,
-  row: { seq: number; atMs: number; newestAtMs: number | null },
-): Promise<void> {
-  if (row.newestAtMs === null || row.atMs >= row.newestAtMs - CLOCK_STEP_MS) return;
-  await tx.run(`INSERT INTO ${table}_clock_back (seq) VALUES (?1)`, row.seq);
-}
 
 /** Forgets what was noted of rows that are gone. */
 export async function forgetClockBack(tx: Writer, table: Timed): Promise<void> {

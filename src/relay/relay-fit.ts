@@ -1,6 +1,7 @@
 /**
- * What a relay that watches a collection can never see: a collection that is not there, a `where` that no record fits, a field that no record
- * has, and what other relays write, because a relay's writes never start a relay.
+ * All that a relay does not fit as the stock stands, which its save warns of. Here: what a relay that watches a collection can never see, as
+ * there is no such collection, no record fits its `where`, or no record has the field; and what other relays write, because a relay's writes
+ * never start a relay. What else it names is relay-reference.ts's.
  */
 
 import type { Warning } from "../ground/refusal.ts";
@@ -11,10 +12,34 @@ import { refuseFieldValue } from "../records/record-data.ts";
 import { listTemplateUses } from "../template/template.ts";
 import type { DataChangeTrigger } from "../trigger/data-change.ts";
 import type { Definition } from "./definition-shape.ts";
-import { MAX_NAMED, type Stock } from "./stock.ts";
+import { checkWrites, MAX_NAMED, type Stock, warnOfMissing, warnOfWrites } from "./relay-reference.ts";
+
+/**
+ * One warning for each name that is missing, or sold elsewhere, now, for each record that its collection would refuse, and for what no record of
+ * a watched collection can be.
+ */
+export async function warnOfReferences(stock: Stock, definition: Definition): Promise<Warning[]> {
+  return [
+    ...(await warnOfMissing(stock, definition)),
+    ...(await warnOfWrites(stock, definition)),
+    ...(await warnOfWatched(stock, definition)),
+    ...(await warnOfWatchers(stock, definition)),
+  ];
+}
+
+/** As `warnOfReferences`, without what one relay has to do with another, and with what a save would refuse: what a change of the catalog can break. */
+export async function warnOfMisfits(stock: Stock, definition: Definition): Promise<Warning[]> {
+  const refused = await checkWrites(stock, definition);
+  return [
+    ...(await warnOfMissing(stock, definition)),
+    ...refused.map((problem): Warning => ({ code: "record_does_not_fit", ...problem })),
+    ...(await warnOfWrites(stock, definition)),
+    ...(await warnOfWatched(stock, definition)),
+  ];
+}
 
 /** Of a relay that watches; none of another one. */
-export async function warnOfWatched(stock: Stock, definition: Definition): Promise<Warning[]> {
+async function warnOfWatched(stock: Stock, definition: Definition): Promise<Warning[]> {
   const { trigger } = definition;
   if (trigger.kind !== "data_change") return [];
   const collection = await stock.findCollection(trigger.collection);
@@ -79,10 +104,7 @@ function sayNearest(key: string, fields: CollectionDefinition["fields"]): string
 }
 
 /** Both sides: what others write that this one watches, and who watches what this one writes. */
-export async function warnOfWatchers(
-  stock: Stock,
-  { name, trigger, actions }: Definition,
-): Promise<Warning[]> {
+async function warnOfWatchers(stock: Stock, { name, trigger, actions }: Definition): Promise<Warning[]> {
   const warnings: Warning[] = [];
   const others = (names: readonly string[]) => names.filter((other) => other !== name);
   if (trigger.kind === "data_change" && trigger.on.includes("created")) {
