@@ -16,6 +16,7 @@ import { init, schema } from "./init.ts";
 import { keysCreate, keysList, keysRevoke } from "./keys.ts";
 import { mcp } from "./mcp.ts";
 import { peopleList, peopleShow } from "./people.ts";
+import { pull } from "./pull.ts";
 import {
   relaysList,
   relaysPause,
@@ -38,6 +39,7 @@ export const COMMANDS: readonly Command[] = [
   schema,
   send,
   sync,
+  pull,
   relaysList,
   relaysShow,
   relaysPause,

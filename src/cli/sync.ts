@@ -1,12 +1,14 @@
 /** `relay sync`: the definition files and the catalog carried to a server's development environment; the plan first, then exactly that. */
 import { existsSync } from "node:fs";
-import { type Json, writeJson } from "../ground/json.ts";
+import { isJsonObject, type Json, writeJson } from "../ground/json.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { plain } from "../ground/text.ts";
 import { readLocalSecrets, SECRETS_FILE, setServerSecrets } from "../secret/local-file.ts";
+import { listItems } from "../sync/catalog-edit.ts";
 import { catalogPath } from "../sync/catalog-file.ts";
 import { listDefinitionFiles, relaysFolder } from "../sync/definition-file.ts";
 import { checkFiles } from "../sync/file-set.ts";
+import { readMemory, writeMemory } from "../sync/folder-memory.ts";
 import { readJsonFile } from "../sync/json-file.ts";
 import type { Carried, EntryView, Planned } from "../sync/plan.ts";
 import { type Command, CommandFailure, type Input } from "./command.ts";
@@ -79,6 +81,7 @@ export const sync: Command = {
       throw error;
     });
     await keepSecrets(secrets, serviceDir, remote, world);
+    await rememberSynced(done.entries, files, serviceDir, remote, replaceEdited);
     if (input.on("json")) {
       const made = secrets.map(({ relay }) => relay);
       world.say(writeJson({ ...done, refusal: null, applied: true, secretsOf: made }, 2));
@@ -87,9 +90,8 @@ export const sync: Command = {
     return 0;
   },
 };
-
 /** `https://relay.example.com/shop/development`: what the environment is called in files and lines. */
-function placeOf({ url, place }: Remote): string {
+export function placeOf({ url, place }: Remote): string {
   return `${url}${place.replace("/api/apps", "")}`;
 }
 
@@ -158,6 +160,27 @@ async function asksToReplace(entries: readonly EntryView[], world: World): Promi
     "edited_in_dashboard",
     `Edited or made in the dashboard since the last sync: ${names}. Nothing was changed: bring the edits into the files, or replace them with --yes.`,
   );
+}
+
+/** The files and the server have this in common now: `relay pull` knows by it which side moved. */
+async function rememberSynced(
+  entries: readonly EntryView[],
+  { relays, catalog }: Sent,
+  serviceDir: string,
+  remote: Remote,
+  replacedEdited: boolean,
+): Promise<void> {
+  const memory = await readMemory(serviceDir, placeOf(remote));
+  const definitions = new Map(relays.map((one) => [isJsonObject(one) ? one.name : "", one]));
+  const items = new Map(listItems(catalog).map((item) => [`${item.kind}:${item.name}`, item]));
+  for (const { kind, name, state } of entries) {
+    const target = `${kind}:${name}`;
+    if (state === "deleted") memory.delete(target);
+    if (state === "deleted" || state === "only_there" || (state === "edited" && !replacedEdited)) continue;
+    const content = kind === "relay" ? definitions.get(name) : items.get(target)?.want(null);
+    if (content !== undefined) memory.set(target, content);
+  }
+  await writeMemory(serviceDir, placeOf(remote), memory);
 }
 
 const SIGNS: Readonly<Record<EntryView["state"], string>> = {

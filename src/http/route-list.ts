@@ -7,6 +7,7 @@ import { eventRoutes } from "./event.ts";
 import { grantRoutes } from "./grant.ts";
 import { mailRoutes } from "./mail.ts";
 import { personRoutes } from "./person.ts";
+import { pullRoutes } from "./pull.ts";
 import { recordRoutes } from "./record.ts";
 import { relayRoutes } from "./relay.ts";
 import type { Route } from "./route.ts";
@@ -24,6 +25,7 @@ export const ROUTES: readonly Route[] = [
   ...appRoutes,
   ...relayRoutes,
   ...syncRoutes,
+  ...pullRoutes,
   ...eventRoutes,
   ...watchRoutes,
   ...recordRoutes,

@@ -79,7 +79,7 @@ async function changeNow(serviceDir: string, edit: (held: Held) => void): Promis
   edit(held);
   if (before === null) {
     await mkdir(serviceDir, { recursive: true });
-    await ignoreFile(serviceDir);
+    await keepOutOfGit(serviceDir, SECRETS_FILE);
   }
   const servers = sorted(held.servers).map(([server, secrets]) => [
     server,
@@ -142,20 +142,21 @@ function unusable(path: string): Refusal {
   );
 }
 
-async function ignoreFile(serviceDir: string): Promise<void> {
+/** Adds a file of the service directory to its .gitignore. */
+export async function keepOutOfGit(serviceDir: string, file: string): Promise<void> {
   const path = join(serviceDir, IGNORE_FILE_NAME);
   const text = (await readIfThere(path)) ?? "";
-  if (text.split(/\r?\n/).includes(SECRETS_FILE)) return;
+  if (text.split(/\r?\n/).includes(file)) return;
   // What a link names may lie anywhere, and whoever placed the link may have meant a file that is not theirs to change.
   if (await isLink(path)) {
     throw new Refusal(
       "invalid_input",
-      `${path} is a link, and nothing is written through one: add the line ${SECRETS_FILE} to the file it names, or remove the link.`,
+      `${path} is a link, and nothing is written through one: add the line ${file} to the file it names, or remove the link.`,
     );
   }
   const gap = text === "" || text.endsWith("\n") ? "" : "\n";
   // The second line covers a draft that a crash left behind.
-  await writeFile(path, `${text}${gap}${SECRETS_FILE}\n${SECRETS_FILE}.*\n`);
+  await writeFile(path, `${text}${gap}${file}\n${file}.*\n`);
 }
 
 async function isLink(path: string): Promise<boolean> {

@@ -16,7 +16,8 @@ import type { Reader, Writer } from "../store/port.ts";
 import { type Change, writeAudit } from "../watch/audit.ts";
 import type { Catalog } from "./catalog-file.ts";
 
-type ItemKind = "collection" | "access" | "product" | "plan";
+export const ITEM_KINDS = ["collection", "access", "product", "plan"] as const;
+export type ItemKind = (typeof ITEM_KINDS)[number];
 
 export interface Item {
   kind: ItemKind;
@@ -41,6 +42,30 @@ export function isSame(standing: Json, wanted: Json): boolean {
   return writeJson(standing) === writeJson(wanted);
 }
 
+/** What stands under the name, whole; null: nothing. */
+export async function findItem(
+  tx: Reader,
+  environmentId: number,
+  kind: ItemKind,
+  name: string,
+): Promise<JsonObject | null> {
+  if (kind === "collection") {
+    const row = await findCollection(tx, environmentId, name);
+    return row === null ? null : { kind: row.kind, fields: row.fields as JsonObject };
+  }
+  if (kind === "access") {
+    const row = await findAccessSlug(tx, environmentId, name);
+    return row === null ? null : { title: row.title };
+  }
+  if (kind === "product") {
+    const row = await products.find(tx, environmentId, name);
+    if (row === null) return null;
+    return { title: row.title, key: row.key, credits: row.credits, soldThrough: row.soldThrough };
+  }
+  const row = await plans.find(tx, environmentId, name);
+  return row === null ? null : { title: row.title, default: row.isDefault, soldThrough: row.soldThrough };
+}
+
 /** Collections and access: what relays write to and grant. Put there before the relays. */
 export function listStock(catalog: Catalog): Item[] {
   return [...catalog.collections.map(collectionItem), ...catalog.access.map(accessItem)];
@@ -61,10 +86,7 @@ function collectionItem(collection: CollectionDefinition): Item {
     kind: "collection",
     name,
     place: `collections.${name}`,
-    async find(tx, environmentId) {
-      const row = await findCollection(tx, environmentId, name);
-      return row === null ? null : { kind: row.kind, fields: row.fields as JsonObject };
-    },
+    find: (tx, environmentId) => findItem(tx, environmentId, "collection", name),
     want: () => ({ kind, fields: showFields(collection.fields) as JsonObject }),
     async save(tx, change) {
       const { before, after } = await putCollection(tx, change.environmentId, collection, change.nowMs);
@@ -86,10 +108,7 @@ function accessItem(entry: Catalog["access"][number]): Item {
     kind: "access",
     name: slug,
     place: `access.${slug}`,
-    async find(tx, environmentId) {
-      const row = await findAccessSlug(tx, environmentId, slug);
-      return row === null ? null : { title: row.title };
-    },
+    find: (tx, environmentId) => findItem(tx, environmentId, "access", slug),
     want: () => ({ title }),
     async save(tx, change) {
       const standing = await findAccessSlug(tx, change.environmentId, slug);
@@ -112,11 +131,7 @@ function productItem(product: ProductInput & { name: string }): Item {
     kind: "product",
     name,
     place: `products.${name}`,
-    async find(tx, environmentId) {
-      const row = await products.find(tx, environmentId, name);
-      if (row === null) return null;
-      return { title: row.title, key: row.key, credits: row.credits, soldThrough: row.soldThrough };
-    },
+    find: (tx, environmentId) => findItem(tx, environmentId, "product", name),
     want: () => ({ title, key, credits, soldThrough: parseSoldThrough(soldThrough) }),
     async save(tx, change) {
       return (await saveProduct(tx, change, name, { title, key, credits, soldThrough })).warnings;
@@ -130,10 +145,7 @@ function planItem(plan: PlanInput & { name: string }): Item {
     kind: "plan",
     name,
     place: `plans.${name}`,
-    async find(tx, environmentId) {
-      const row = await plans.find(tx, environmentId, name);
-      return row === null ? null : { title: row.title, default: row.isDefault, soldThrough: row.soldThrough };
-    },
+    find: (tx, environmentId) => findItem(tx, environmentId, "plan", name),
     want: (standing) => ({
       title,
       default: plan.default ?? standing?.default ?? false,

@@ -27,6 +27,15 @@ export async function isAsBrought(
   return row !== null && row.content === writeJson(content);
 }
 
+/** What the last sync brought, or null. */
+export function findBrought(
+  tx: Reader,
+  environmentId: number,
+  target: string,
+): Promise<{ content: string; syncedAt: number } | null> {
+  return SYNCED.find(tx, { environmentId, target });
+}
+
 /** Remembers what a sync brought, or found there as it would have brought it. */
 export async function rememberBrought(
   tx: Writer,

@@ -149,6 +149,10 @@ const WORST: Record<string, Worst> = {
   ),
   // The same work as a plan's, once: a plan is carried out and undone.
   "POST {E}/sync/apply": refused(409, "POST", `${E}/sync/apply`, ...SYNCED.map((files) => ({ ...files, plan: "pln_other" }))),
+  "GET {E}/sync/items": list("/sync/items"),
+  "POST {E}/sync/pulled": send("POST", `${E}/sync/pulled`, {
+    items: Array.from({ length: 100 }, (_, at) => ({ kind: "relay", name: `busy${at}`, mark: "x".repeat(9_000) })),
+  }),
   "GET {E}/relays/:name": get(`${E}/relays/busy0`),
   "PUT {E}/relays/:name": send("PUT", `${E}/relays/busy0`, {
     definition: { ...manyTemplates, name: "busy0" },
