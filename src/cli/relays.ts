@@ -6,7 +6,7 @@
 import { COMMAND_LINE } from "../account/api-key.ts";
 import type { Environment } from "../account/environment.ts";
 import { toIsoOrNull } from "../ground/clock.ts";
-import { type Json, writeJson } from "../ground/json.ts";
+import { writeJson } from "../ground/json.ts";
 import { DEFAULT_LIMITS, MAX_SECRET_OVERLAP_SECONDS } from "../ground/limit.ts";
 import { MAX_PAGE_SIZE } from "../ground/page.ts";
 import { explainCode } from "../ground/result-code.ts";
@@ -96,7 +96,7 @@ export const relaysShow: Command = {
     const story = await withEnvironment(input, world, (store, environment) =>
       store.read((tx) => readStory(tx, contextOf(input, world, environment), input.first())),
     );
-    world.say(input.on("json") ? writeJson(story as unknown as Json, 2) : writeStory(story).join("\n"));
+    world.say(input.on("json") ? writeJson(story, 2) : writeStory(story).join("\n"));
   },
 };
 
@@ -207,7 +207,7 @@ async function setState(input: Input, world: World, to: "paused" | "resumed"): P
     const relay = await store.write("dashboard", (tx) => change(tx, context, input.first()));
     return { relay, held: environment.heldAt !== null };
   });
-  if (input.on("json")) world.say(writeJson({ relay } as unknown as Json, 2));
+  if (input.on("json")) world.say(writeJson({ relay }, 2));
   const { waiting } = relay.last24h;
   const next =
     to === "paused"

@@ -92,7 +92,7 @@ async function askRemote<Answer>(
   path: string,
   sent?: unknown,
 ): Promise<Answer> {
-  const body = sent === undefined ? null : writeJson(sent as Json);
+  const body = sent === undefined ? null : writeJson(sent);
   const { status, text } = await callRemote(remote, method, path, body);
   const answer = readObject(text);
   if (status >= 200 && status < 300) return answer as Answer;
@@ -104,9 +104,14 @@ async function askRemote<Answer>(
       ? ` Sign in again: relay login --profile ${remote.profile}.`
       : "";
   throw new Refusal(toRefusalCode(code), `${plain(message)}${again}`, {
-    ...(Array.isArray(problems) ? { problems: problems as unknown as Problem[] } : {}),
+    ...(Array.isArray(problems) ? { problems: problems.flatMap(readProblem) } : {}),
     ...(Number.isNaN(resetAtMs) ? {} : { resetAtMs }),
   });
+}
+
+function readProblem(told: Json): Problem[] {
+  if (!isJsonObject(told) || typeof told.field !== "string" || typeof told.message !== "string") return [];
+  return [{ field: told.field, message: told.message }];
 }
 
 /** A call below `{E}`. */

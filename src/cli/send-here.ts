@@ -53,7 +53,7 @@ export async function explainHere(name: string, given: Given, input: Input, worl
     };
     return await explainRelay(house, environment.id, name, asked);
   });
-  world.say(input.on("json") ? writeJson(explanation as unknown as Json, 2) : writeExplanation(explanation));
+  world.say(input.on("json") ? writeJson(explanation, 2) : writeExplanation(explanation));
   return explanation.would === "refuse" || explanation.would === "fail" ? 1 : 0;
 }
 

@@ -4,21 +4,11 @@
  * its save told it.
  */
 import type { Warning } from "../ground/refusal.ts";
-import { cutToLine } from "../ground/text.ts";
 import type { Reader, Writer } from "../store/port.ts";
-import { clearProblem, hasProblem, raiseProblem } from "../watch/problem.ts";
 import type { Definition } from "./definition-shape.ts";
-import { findRelay, RELAY, relayTarget } from "./relay.ts";
-import { warnOfMisfits } from "./relay-fit.ts";
+import { findRelay, RELAY } from "./relay.ts";
+import { type Edited, settleProblem, warnOfMisfits } from "./relay-fit.ts";
 import { type Stock, stockOf } from "./relay-reference.ts";
-
-const CODE = "relay_misfit";
-const MAX_MESSAGE = 1_000;
-
-interface Edited {
-  environmentId: number;
-  nowMs: number;
-}
 
 interface Followed<Result> {
   result: Result;
@@ -142,36 +132,8 @@ export async function settleBroken(
 ): Promise<{ broken: Warning[]; after: Misfits }> {
   const found = await warnOfMisfits(stock, definition);
   const broken = before === null ? [] : found.filter((warning) => !before.has(keyOf(warning)));
-  await settle(tx, edited, definition.name, found, broken.length > 0);
+  await settleProblem(tx, edited, definition.name, found, broken.length > 0);
   return { broken, after: misfitsOf(found) };
-}
-
-/** After a save of the relay: the problem goes with its cause, and takes the sentence of what is left. */
-export async function settleMisfit(tx: Writer, edited: Edited, definition: Definition): Promise<void> {
-  const { environmentId } = edited;
-  const key = { environmentId, code: CODE, target: relayTarget(definition.name) };
-  if (!(await hasProblem(tx, key))) return;
-  const misfits = await warnOfMisfits(stockOf(tx, environmentId), definition);
-  await settle(tx, edited, definition.name, misfits, true);
-}
-
-/** `raises`: whether what is wrong becomes a problem where none stands. */
-async function settle(
-  tx: Writer,
-  { environmentId, nowMs }: Edited,
-  name: string,
-  misfits: readonly Warning[],
-  raises: boolean,
-): Promise<void> {
-  const key = { environmentId, code: CODE, target: relayTarget(name) };
-  if (misfits.length === 0) {
-    await clearProblem(tx, { ...key, nowMs });
-    return;
-  }
-  if (!raises && !(await hasProblem(tx, key))) return;
-  const what = misfits.map(({ message }) => message).join(" ");
-  const message = cutToLine(`A change of the catalog broke this relay. ${what}`, MAX_MESSAGE);
-  await raiseProblem(tx, { ...key, message, nowMs });
 }
 
 function ofRelay(name: string, { code, field, message }: Warning): Warning {

@@ -8,13 +8,13 @@ import { RELAY_NAME } from "../ground/shape.ts";
 import { TRIGGERS, type Trigger } from "../trigger/registry.ts";
 import { SCHEMES } from "../verify/registry.ts";
 
-export interface Definition {
+export type Definition = {
   /** 2 to 63 characters: the file's name and the last segment of the receiver URL. */
   name: string;
   trigger: Trigger;
   /** 1 to 10, run in order. */
   actions: ActionDefinition[];
-}
+};
 
 /** An action as its type's shape says. */
 export interface ActionDefinition {

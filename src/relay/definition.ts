@@ -44,7 +44,7 @@ export function checkDefinition(
   const misfits = checkShape(definitionShape, value);
   const problems = sortProblems([...misfits, ...checkRules(value, misfits)]);
   if (problems.length > 0) return { problems: capProblems(problems) };
-  const definition = value as unknown as Definition;
+  const definition = value as Definition;
   return { definition, warnings: listWarnings(definition, nowMs) };
 }
 

@@ -1,18 +1,36 @@
 /**
- * All that a relay does not fit as the stock stands, which its save warns of. Here: what a relay that watches a collection can never see, as
- * there is no such collection, no record fits its `where`, or no record has the field; and what other relays write, because a relay's writes
- * never start a relay. What else it names is relay-reference.ts's.
+ * All that a relay does not fit as the stock stands, which its save warns of, and the problem that stands of it. Here: what a relay that watches
+ * a collection can never see, as there is no such collection, no record fits its `where`, or no record has the field; and what other relays
+ * write, because a relay's writes never start a relay. What else it names is relay-reference.ts's.
  */
 
 import type { Warning } from "../ground/refusal.ts";
 import { joinField, showNames, showText } from "../ground/shape.ts";
-import { findNearestName } from "../ground/text.ts";
+import { cutToLine, findNearestName } from "../ground/text.ts";
 import type { CollectionDefinition } from "../records/collection-definition.ts";
 import { refuseFieldValue } from "../records/record-data.ts";
+import type { Writer } from "../store/port.ts";
 import { listTemplateUses } from "../template/template.ts";
 import type { DataChangeTrigger } from "../trigger/data-change.ts";
+import { clearProblem, hasProblem, raiseProblem } from "../watch/problem.ts";
 import type { Definition } from "./definition-shape.ts";
-import { checkWrites, MAX_NAMED, type Stock, warnOfMissing, warnOfWrites } from "./relay-reference.ts";
+import { relayTarget } from "./relay.ts";
+import {
+  checkWrites,
+  MAX_NAMED,
+  type Stock,
+  stockOf,
+  warnOfMissing,
+  warnOfWrites,
+} from "./relay-reference.ts";
+
+const CODE = "relay_misfit";
+const MAX_MESSAGE = 1_000;
+
+export interface Edited {
+  environmentId: number;
+  nowMs: number;
+}
 
 /**
  * One warning for each name that is missing, or sold elsewhere, now, for each record that its collection would refuse, and for what no record of
@@ -36,6 +54,34 @@ export async function warnOfMisfits(stock: Stock, definition: Definition): Promi
     ...(await warnOfWrites(stock, definition)),
     ...(await warnOfWatched(stock, definition)),
   ];
+}
+
+/** After a save of the relay: the problem goes with its cause, and takes the sentence of what is left. */
+export async function settleMisfit(tx: Writer, edited: Edited, definition: Definition): Promise<void> {
+  const { environmentId } = edited;
+  const key = { environmentId, code: CODE, target: relayTarget(definition.name) };
+  if (!(await hasProblem(tx, key))) return;
+  const misfits = await warnOfMisfits(stockOf(tx, environmentId), definition);
+  await settleProblem(tx, edited, definition.name, misfits, true);
+}
+
+/** `raises`: whether what is wrong becomes a problem where none stands. */
+export async function settleProblem(
+  tx: Writer,
+  { environmentId, nowMs }: Edited,
+  name: string,
+  misfits: readonly Warning[],
+  raises: boolean,
+): Promise<void> {
+  const key = { environmentId, code: CODE, target: relayTarget(name) };
+  if (misfits.length === 0) {
+    await clearProblem(tx, { ...key, nowMs });
+    return;
+  }
+  if (!raises && !(await hasProblem(tx, key))) return;
+  const what = misfits.map(({ message }) => message).join(" ");
+  const message = cutToLine(`A change of the catalog broke this relay. ${what}`, MAX_MESSAGE);
+  await raiseProblem(tx, { ...key, message, nowMs });
 }
 
 /** Of a relay that watches; none of another one. */

@@ -12,7 +12,6 @@ import { writeJson } from "../ground/json.ts";
 import { Refusal, refuseDefinition, type Warning } from "../ground/refusal.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { clearProblem, clearProblemsOf, EVENTS_EXPIRING } from "../watch/problem.ts";
-import { settleMisfit } from "./catalog-edit.ts";
 import { type Checked, requireDefinition, warnOwnHost } from "./definition.ts";
 import type { Definition } from "./definition-shape.ts";
 import { refuseKeptElsewhere } from "./environment-secret.ts";
@@ -27,7 +26,7 @@ import {
   requireRelay,
   requireRelayVersion,
 } from "./relay.ts";
-import { warnOfReferences } from "./relay-fit.ts";
+import { settleMisfit, warnOfReferences } from "./relay-fit.ts";
 import { checkWrites, requireSellingRelays, stockOf } from "./relay-reference.ts";
 import {
   callsUrl,

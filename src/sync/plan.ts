@@ -3,7 +3,7 @@
  * exactly what was read. It reads; what a save refuses is the save's to say (carry.ts).
  */
 import { type Static, Type } from "typebox";
-import { type Json, type JsonObject, writeCanonicalJson } from "../ground/json.ts";
+import { type Json, writeCanonicalJson } from "../ground/json.ts";
 import { listDifferences } from "../ground/json-diff.ts";
 import { oneOf, orNull, warningView } from "../ground/schema.ts";
 import type { Checked } from "../relay/definition.ts";
@@ -78,7 +78,7 @@ export type Planned = Static<typeof planView>;
 export type Carried = Static<typeof appliedView>;
 
 /** One thing of either side. */
-export interface Entry {
+export type Entry = {
   kind: (typeof KINDS)[number];
   name: string;
   state: State;
@@ -87,7 +87,7 @@ export interface Entry {
   after: Json;
   /** The version of a relay that stands. */
   version: number | null;
-}
+};
 
 export interface Plan {
   /** Names both sides and what would be done: another side, another name. */
@@ -118,7 +118,7 @@ export async function readPlan(tx: Reader, environmentId: number, files: Files):
   for (const item of catalog === null ? [] : [...listStock(catalog), ...listOffers(catalog)]) {
     entries.push(await readItemEntry(tx, environmentId, item));
   }
-  const sides = { environmentId, prune, entries } as unknown as Json;
+  const sides = { environmentId, prune, entries };
   const id = new Bun.CryptoHasher("sha256").update(writeCanonicalJson(sides)).digest("hex");
   return { id: `pln_${id.slice(0, 40)}`, entries };
 }
@@ -126,8 +126,8 @@ export async function readPlan(tx: Reader, environmentId: number, files: Files):
 async function readRelayEntry(tx: Reader, environmentId: number, definition: Definition): Promise<Entry> {
   const { name } = definition;
   const row = await findRelay(tx, environmentId, name);
-  const before = row === null ? null : (row.definition as unknown as JsonObject);
-  const after = definition as unknown as JsonObject;
+  const before = row?.definition ?? null;
+  const after = definition;
   const state = await stateOf(tx, environmentId, relayTarget(name), before, after);
   return { kind: "relay", name, state, before, after, version: row?.version ?? null };
 }
@@ -171,7 +171,7 @@ async function readOthers(tx: Reader, environmentId: number, { relays, prune }: 
 async function standsAsBrought(tx: Reader, environmentId: number, name: string): Promise<boolean> {
   const row = await findRelay(tx, environmentId, name);
   if (row === null) return false;
-  return await isAsBrought(tx, environmentId, relayTarget(name), row.definition as unknown as JsonObject);
+  return await isAsBrought(tx, environmentId, relayTarget(name), row.definition);
 }
 
 /** The entry as it is shown; what is made new shows no difference, because its file says it all. */

@@ -11,12 +11,12 @@ import type { TriggerType } from "./contract.ts";
 const CHANGES = ["created", "updated", "deleted"] as const;
 export type Change = (typeof CHANGES)[number];
 
-export interface DataChangeTrigger {
+export type DataChangeTrigger = {
   kind: "data_change";
   collection: string;
   on: Change[];
   where?: Record<string, string | number | bigint | boolean>;
-}
+};
 
 const shape = Type.Object(
   {

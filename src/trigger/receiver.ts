@@ -21,17 +21,17 @@ import type { VerifyFields } from "../verify/contract.ts";
 import { bindScheme, RENAMED_SCHEME, SCHEMES } from "../verify/registry.ts";
 import type { TriggerType } from "./contract.ts";
 
-export interface ReceiverTrigger {
+export type ReceiverTrigger = {
   kind: "receiver";
   verify: VerifyFields;
   /** Name to dotted path. */
   map: Record<string, string>;
   when?: When;
   trustUnsignedEvents?: boolean;
-}
+};
 
 /** Mapped name to the text its value must have, or to several of which it must have one. */
-export type When = Readonly<Record<string, string | readonly string[]>>;
+export type When = Record<string, string | string[]>;
 
 /** Scheme names of old and what they are called now. A stored relay under an old name answers `scheme_renamed`. */
 export const RENAMED_SCHEMES: Readonly<Record<string, string>> = { [RENAMED_SCHEME]: "signature" };

@@ -24,13 +24,13 @@ const CRON: Readonly<Record<Exclude<Every, "1d" | "1w">, string>> = {
 const WEEKDAYS = ["sunday", "monday", "tuesday", "wednesday", "thursday", "friday", "saturday"] as const;
 type Weekday = (typeof WEEKDAYS)[number];
 
-export interface ScheduleTrigger {
+export type ScheduleTrigger = {
   kind: "schedule";
   every: Every;
   /** UTC, `HH:MM`. */
   at?: string;
   on?: Weekday;
-}
+};
 
 const expectsEvery = "one of 15m, 30m, 1h, 6h, 12h, 1d and 1w (nothing shorter than 15 minutes)";
 

@@ -72,7 +72,7 @@ export function wayOf(verify: VerifyFields): Way {
     case "shared_token":
       return recipeWay("shared_token", { header: tokenPlaces(verify).header });
     default:
-      return recipeWay("signature", verify as unknown as RecipeWords);
+      return recipeWay("signature", verify as RecipeWords);
   }
 }
 

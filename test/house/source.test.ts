@@ -61,6 +61,10 @@ describe("the sources", () => {
     expect(paths(src, ({ text }) => SILENCED.test(text))).toEqual([]);
   });
 
+  test("no cast goes through unknown or never", () => {
+    expect(paths(src, (source) => /\bas (unknown as|never\b)/.test(codeOf(source)))).toEqual([]);
+  });
+
   test("every file that a comment or a page names is there", () => {
     const there = new Set(readSources("src", "web", "test", "scripts", "client").flatMap(({ path }) => endingsOf(path)));
     const pages = ["ARCHITECTURE.md", "README.md"].map((path) => ({ path, text: readFileSync(join(PROJECT_ROOT, path), "utf8") }));
