@@ -29,7 +29,7 @@ export interface HandedEvent {
   payload: JsonObject | null;
 }
 
-interface EventDraft {
+export interface EventDraft {
   environmentId: number;
   relayId: string;
   /** What stands on the row for the relay and for its name. */
@@ -58,9 +58,9 @@ export interface StoredEvent {
   duplicate: boolean;
 }
 
-/** A number that no event ever had, and when the newest one arrived. What was deleted as the newest is remembered in `event_last`. */
-const NEXT = `SELECT max(event_last.seq, coalesce((SELECT max(seq) FROM event), 0)) + 1 AS seq,
-    (SELECT created_at FROM event ORDER BY seq DESC LIMIT 1) AS newestAt FROM event_last`;
+/** No event ever had a greater number. What was deleted as the newest is remembered in `event_last`. */
+const NEWEST = `SELECT max(event_last.seq, coalesce((SELECT max(seq) FROM event), 0)) AS seq,
+    (SELECT created_at FROM event ORDER BY seq DESC LIMIT 1) AS atMs FROM event_last`;
 
 /** The columns it leaves out begin as the table says. */
 const INSERT = `INSERT INTO event (seq, environment_id, name_key, relay_key, trigger, state, created_at, finished_at, reason, map_version, truncated,
@@ -68,41 +68,60 @@ const INSERT = `INSERT INTO event (seq, environment_id, name_key, relay_key, tri
   VALUES ($seq, $environmentId, $nameKey, $relayKey, $trigger, $state, $createdAt, $finishedAt, $reason, $mapVersion, $truncated,
     $unsigned, $form, $warnings, $dedupeHash, $payload, $preview)`;
 
-export async function insertEvent(tx: Writer, draft: EventDraft): Promise<StoredEvent> {
-  const { dedupe, payload, nowMs, dead, handOver } = draft;
-  if (dedupe !== null) {
-    const first = await findDuplicate(tx, dedupe);
-    if (first !== null) return first;
+/** Inserts events one after another into a transaction, in which nothing else inserts any meanwhile. */
+export class EventInserter {
+  readonly #tx: Writer;
+  /** Of the newest event: a number that is not below its own, and its time. */
+  #newest: { seq: number; atMs: number | null } | null = null;
+
+  constructor(tx: Writer) {
+    this.#tx = tx;
   }
-  const { seq, newestAt } = (await tx.get<{ seq: number; newestAt: number | null }>(NEXT)) ?? noNumber();
-  // Rows are found by their time as far as it rises with their number.
-  if (newestAt !== null && nowMs < newestAt - CLOCK_STEP_MS)
-    await tx.run("INSERT INTO event_clock_back (seq) VALUES (?1)", seq);
-  const warnings = payload.warnings.length === 0 ? null : writeJson([...payload.warnings]);
-  await tx.run(INSERT, {
-    seq,
-    environmentId: draft.environmentId,
-    nameKey: draft.nameKey,
-    relayKey: draft.relayKey,
-    trigger: draft.trigger,
-    state: dead === undefined ? "queued" : "dead",
-    createdAt: nowMs,
-    finishedAt: dead === undefined ? null : nowMs,
-    reason: dead ?? null,
-    mapVersion: draft.mapVersion ?? null,
-    truncated: payload.truncated ? 1 : 0,
-    unsigned: draft.unsigned ? 1 : 0,
-    form: draft.form === true ? 1 : 0,
-    warnings,
-    dedupeHash: dedupe?.hash ?? null,
-    payload: payload.text,
-    preview: payload.preview,
-  });
-  if (dedupe !== null) await tx.keys.keep(dedupe.hash, seq);
-  const id = eventIdOf({ seq, createdAt: nowMs, formerId: null });
-  if (handOver !== undefined) tx.afterCommit(() => handOver(asInserted(draft, { seq, id, warnings })));
-  else if (dead === undefined) tx.touch("event", draft.relayId);
-  return { id, seq, duplicate: false };
+
+  async insert(draft: EventDraft): Promise<StoredEvent> {
+    const tx = this.#tx;
+    const { dedupe, payload, nowMs, dead, handOver } = draft;
+    if (dedupe !== null) {
+      const first = await findDuplicate(tx, dedupe);
+      if (first !== null) return first;
+    }
+    this.#newest ??= (await tx.get<{ seq: number; atMs: number | null }>(NEWEST)) ?? noNumber();
+    const seq = this.#newest.seq + 1;
+    const { atMs: newestAtMs } = this.#newest;
+    // Rows are found by their time as far as it rises with their number.
+    if (newestAtMs !== null && nowMs < newestAtMs - CLOCK_STEP_MS)
+      await tx.run("INSERT INTO event_clock_back (seq) VALUES (?1)", seq);
+    const warnings = payload.warnings.length === 0 ? null : writeJson([...payload.warnings]);
+    await tx.run(INSERT, {
+      seq,
+      environmentId: draft.environmentId,
+      nameKey: draft.nameKey,
+      relayKey: draft.relayKey,
+      trigger: draft.trigger,
+      state: dead === undefined ? "queued" : "dead",
+      createdAt: nowMs,
+      finishedAt: dead === undefined ? null : nowMs,
+      reason: dead ?? null,
+      mapVersion: draft.mapVersion ?? null,
+      truncated: payload.truncated ? 1 : 0,
+      unsigned: draft.unsigned ? 1 : 0,
+      form: draft.form === true ? 1 : 0,
+      warnings,
+      dedupeHash: dedupe?.hash ?? null,
+      payload: payload.text,
+      preview: payload.preview,
+    });
+    this.#newest = { seq, atMs: nowMs };
+    if (dedupe !== null) await tx.keys.keep(dedupe.hash, seq);
+    const id = eventIdOf({ seq, createdAt: nowMs, formerId: null });
+    if (handOver !== undefined) tx.afterCommit(() => handOver(asInserted(draft, { seq, id, warnings })));
+    else if (dead === undefined) tx.touch("event", draft.relayId);
+    return { id, seq, duplicate: false };
+  }
+}
+
+export function insertEvent(tx: Writer, draft: EventDraft): Promise<StoredEvent> {
+  return new EventInserter(tx).insert(draft);
 }
 
 /** The row, as a run would read it. */

@@ -3,11 +3,12 @@
  * signature was used, at its dedupe key and at the app's minute, and stores the row or says why there is none; only what becomes a row takes
  * a place in the minute. Calls that become no event are noted for the owner, never on the way of one that does.
  */
-import type { EventToRun } from "../event/event.ts";
 import {
+  type DedupeKey,
+  type EventDraft,
+  EventInserter,
   findDuplicate,
   type HandedEvent,
-  insertEvent,
   keyOfBody,
   keyOfEventId,
   makeReceiverPayload,
@@ -68,7 +69,8 @@ interface AcceptDeps {
   refuseUnverified(source: string, refusal: Refusal): Refusal;
 }
 
-interface EventDraft {
+/** A verified call that `when` lets through. */
+interface MatchedCall {
   relay: ReceiverRelay;
   /** The bytes received. */
   body: Uint8Array;
@@ -80,14 +82,28 @@ interface EventDraft {
   once: OnceUse | null;
 }
 
+type ReceivedEvent = EventDraft & { dedupe: DedupeKey };
+
+interface Draft {
+  appId: string;
+  event: ReceivedEvent;
+  once: OnceUse | null;
+  /** Whether it holds a place in the app's minute. */
+  counted: boolean;
+}
+
+type Stored = { id: string; duplicate: boolean } | EarlierUse | Refusal;
+
 export class Acceptance {
   readonly #deps: AcceptDeps;
+  readonly #write: (draft: Draft) => Promise<Stored>;
   /** New events by app, and by relay the verified calls that become no event. */
   readonly #events: Limiter;
   readonly #eventless: Limiter;
 
   constructor(deps: AcceptDeps) {
     this.#deps = deps;
+    this.#write = deps.store.gather("app", (tx, drafts) => this.#storeAll(tx, drafts));
     this.#events = new Limiter(deps.clock, deps.limits.verifiedEventsPerMinute, CAP_WINDOW_MS);
     this.#eventless = new Limiter(deps.clock, deps.limits.eventlessCallsPerMinute, CAP_WINDOW_MS);
   }
@@ -139,72 +155,78 @@ export class Acceptance {
     return { received: true, eventId: stored.id };
   }
 
-  /** The stored event, or the first one of its key; how the call's signature was used before; or that the app's minute is full. */
-  async #record(draft: EventDraft): Promise<{ id: string; duplicate: boolean } | EarlierUse | Refusal> {
-    const { relay, body, parsed, mapped, eventId, once } = draft;
-    const {
-      environmentId,
-      appId,
-      id: relayId,
-      key: relayKey,
-      nameKey,
-      name: relayName,
-      version: mapVersion,
-    } = relay;
+  /** What is stored of a call, whose dedupe key holds from now on. */
+  #draft(call: MatchedCall): Draft {
+    const { relay, body, parsed, mapped, eventId, once } = call;
+    const { environmentId, appId, id: relayId, key: relayKey, nameKey, name: relayName } = relay;
     const nowMs = this.#deps.clock.now();
     const dedupe =
       eventId === null
         ? keyOfBody(environmentId, relayName, body, nowMs)
         : keyOfEventId(environmentId, relayName, eventId);
-    const form = parsed.form !== null;
-    const made = makeReceiverPayload(textOf(draft, parsed), mapped);
+    const made = makeReceiverPayload(textOf(call, parsed), mapped);
     const unnamed = tellUnnamed(relay, mapped, eventId);
     const payload = unnamed === null ? made : { ...made, warnings: [unnamed, ...made.warnings] };
-    const { unsigned } = relay.receiver;
-    const handOver = (event: Omit<EventToRun, "relayName">): void =>
-      this.#deps.handOver({
-        relayId,
-        event: { ...event, relayName },
-        payload: payload.truncated ? null : asStored(parsed.value, mapped),
-      });
-    const row = {
+    const event: ReceivedEvent = {
       environmentId,
       relayId,
       relayKey,
       nameKey,
+      trigger: "receiver",
       payload,
-      mapVersion,
-      unsigned,
-      form,
+      mapVersion: relay.version,
+      unsigned: relay.receiver.unsigned,
+      form: parsed.form !== null,
       dedupe,
       nowMs,
+      handOver: (arrived) =>
+        this.#deps.handOver({
+          relayId,
+          event: { ...arrived, relayName },
+          payload: payload.truncated ? null : asStored(parsed.value, mapped),
+        }),
     };
-    // The store may run the work twice; it holds one place in the minute all the same.
-    let counted = false;
-    const count = (isEvent: boolean): void => {
-      if (isEvent && !counted) this.#events.count(appId);
-      if (!isEvent && counted) this.#events.giveBack(appId);
-      counted = isEvent;
-    };
-    const work = async (tx: Writer) => {
-      if (once !== null) {
-        const earlier = await findEarlierUse(tx, once);
-        if (earlier !== null) return earlier;
-      }
-      const resetAtMs = counted ? null : this.#events.fullUntil(appId);
-      if (resetAtMs !== null) {
-        const first = await findDuplicate(tx, dedupe);
-        return first ?? refuseFullApp(this.#events.limit, resetAtMs);
-      }
-      const event = await insertEvent(tx, { ...row, trigger: "receiver", handOver });
-      if (once !== null) await spendSignature(tx, once, event.id);
-      count(!event.duplicate);
-      return event;
-    };
+    return { appId, event, once, counted: false };
+  }
+
+  async #storeAll(tx: Writer, drafts: readonly Draft[]): Promise<Stored[]> {
+    const inserter = new EventInserter(tx);
+    const stored: Stored[] = [];
+    for (const draft of drafts) stored.push(await this.#store(tx, inserter, draft));
+    return stored;
+  }
+
+  /** The stored event, or the first one of its key; how the call's signature was used before; or that the app's minute is full. */
+  async #store(tx: Writer, inserter: EventInserter, draft: Draft): Promise<Stored> {
+    const { once, appId, event } = draft;
+    if (once !== null) {
+      const earlier = await findEarlierUse(tx, once);
+      if (earlier !== null) return earlier;
+    }
+    const resetAtMs = draft.counted ? null : this.#events.fullUntil(appId);
+    if (resetAtMs !== null) {
+      const first = await findDuplicate(tx, event.dedupe);
+      return first ?? refuseFullApp(this.#events.limit, resetAtMs);
+    }
+    const stored = await inserter.insert(event);
+    if (once !== null) await spendSignature(tx, once, stored.id);
+    this.#count(draft, !stored.duplicate);
+    return stored;
+  }
+
+  /** The store may run the work twice; it holds one place in the minute all the same. */
+  #count(draft: Draft, isEvent: boolean): void {
+    if (isEvent && !draft.counted) this.#events.count(draft.appId);
+    if (!isEvent && draft.counted) this.#events.giveBack(draft.appId);
+    draft.counted = isEvent;
+  }
+
+  async #record(call: MatchedCall): Promise<Stored> {
+    const draft = this.#draft(call);
     try {
-      return await this.#deps.store.write("app", work);
+      return await this.#write(draft);
     } catch (error) {
-      count(false);
+      this.#count(draft, false);
       throw error;
     }
   }
@@ -255,7 +277,7 @@ function asStored(event: Json, mapped: JsonObject): JsonObject {
 const decoder = new TextDecoder();
 
 /** The event as it is stored: JSON as it came, or a form's fields as JSON. */
-function textOf({ body }: { body: Uint8Array }, { form, value }: EventDraft["parsed"]): string {
+function textOf({ body }: { body: Uint8Array }, { form, value }: MatchedCall["parsed"]): string {
   return form === null ? decoder.decode(body) : writeJson(value);
 }
 

@@ -5,40 +5,26 @@
  */
 import { sleep, systemClock } from "../ground/clock.ts";
 import type { KeyLog } from "./key-log.ts";
-import { type Fence, type Origin, StoreUnavailable, type Topic, type Touched, type Writer } from "./port.ts";
-import { type FilePlace, isBusy, type SqliteConnection, SqliteWriter } from "./sqlite-connection.ts";
+import {
+  type Fence,
+  type GatheredWork,
+  type Origin,
+  StoreUnavailable,
+  type Touched,
+  type Writer,
+} from "./port.ts";
+import { type FilePlace, isBusy, type SqliteConnection } from "./sqlite-connection.ts";
+import { Committed, SqliteWriter, Watch } from "./transaction.ts";
+
+type Work = GatheredWork<unknown, unknown>;
 
 interface Waiting {
   origin: Origin;
   fence: Fence | null;
-  work: (tx: Writer) => Promise<unknown>;
+  work: Work;
+  draft: unknown;
   resolve: (value: unknown) => void;
   reject: (error: unknown) => void;
-}
-
-/** What a group's works left to be done once it is durable. */
-class Committed {
-  readonly works: (() => void)[] = [];
-  readonly #touched = new Map<Topic, Set<string>>();
-
-  add(writer: SqliteWriter, { captured }: { captured: boolean }): void {
-    this.works.push(...writer.committed);
-    for (const [topic, id] of writer.touched) {
-      const ids = this.#touched.get(topic) ?? new Set();
-      this.#touched.set(topic, id === null ? ids : ids.add(id));
-      if (topic === "record" && captured) this.#touched.set("record_change", new Set());
-    }
-  }
-
-  clear(): void {
-    this.works.length = 0;
-    this.#touched.clear();
-  }
-
-  tell(onTouch: (touched: Touched) => void): void {
-    if (this.#touched.size > 0) onTouch(this.#touched);
-    for (const work of this.works) work();
-  }
 }
 
 /** How one work of a group ended, kept until the commit decides. */
@@ -46,6 +32,8 @@ type Outcome = { ok: true; value: unknown } | { ok: false; error: unknown };
 
 /** A bound on one transaction, so that a burst cannot make the first writer wait for the last. */
 const MAX_GROUP = 512;
+/** Drafts of one call of their work, behind which the group looks at its time. */
+const MAX_DRAFTS = 32;
 /** And on how long it holds the event loop: the works behind it are the next group. Real time under any clock, as that is what is held. */
 const MAX_GROUP_MS = 12;
 
@@ -90,11 +78,21 @@ export class GroupCommit {
     work: (tx: Writer) => Promise<Result>,
     fence: Fence | null = null,
   ): Promise<Result> {
+    return this.addDraft<undefined, Result>(origin, async (tx) => [await work(tx)], undefined, fence);
+  }
+
+  /** Drafts that wait side by side for the same `work` are one call of it, unless it fails. */
+  addDraft<Draft, Result>(
+    origin: Origin,
+    work: GatheredWork<Draft, Result>,
+    draft: Draft,
+    fence: Fence | null = null,
+  ): Promise<Result> {
     if (this.#closed) return Promise.reject(new StoreUnavailable("The store is closed."));
-    return new Promise<Result>((resolve, reject) => {
-      this.#waiting.push({ origin, fence, work, resolve: resolve as (value: unknown) => void, reject });
+    return new Promise<unknown>((resolve, reject) => {
+      this.#waiting.push({ origin, fence, work: work as Work, draft, resolve, reject });
       this.#schedule();
-    });
+    }) as Promise<Result>;
   }
 
   /** Refuses new writes and resolves when the begun ones are answered. */
@@ -160,11 +158,12 @@ export class GroupCommit {
     const endMs = systemClock.monotonicMs() + MAX_GROUP_MS;
     let captured = true;
     try {
-      for (const { origin, work, fence } of group) {
+      while (outcomes.length < group.length) {
         if (outcomes.length > 0 && systemClock.monotonicMs() >= endMs) break;
+        const { origin, fence, work, drafts } = takeAlike(group, outcomes.length, careful ? 1 : MAX_DRAFTS);
         const refused = fence === null || passed.has(fence) ? null : await this.#ask(fence);
         if (refused !== null) {
-          outcomes.push(refused);
+          for (const _ of drafts) outcomes.push(refused);
           continue;
         }
         if (fence !== null) passed.add(fence);
@@ -173,14 +172,16 @@ export class GroupCommit {
           this.#setCaptured(capture);
           captured = capture;
         }
-        const outcome = await this.#runOne(work, watch, { careful, captured }, committed);
+        const run = (tx: Writer) => work(tx, drafts);
+        const outcome = await this.#runOne(run, watch, { careful, captured }, committed);
         if (outcome === null || (!careful && !outcome.ok)) {
           this.#rollBack();
           committed.clear();
           // A work that failed alone has its answer already.
           return group.length === 1 && outcome !== null ? [outcome] : null;
         }
-        outcomes.push(outcome);
+        if (!outcome.ok) outcomes.push(outcome);
+        else for (let at = 0; at < drafts.length; at++) outcomes.push({ ok: true, value: outcome.value[at] });
       }
       if (!captured) this.#setCaptured(true);
       await this.#log.write();
@@ -236,13 +237,13 @@ export class GroupCommit {
 
   /** How the work ended; null when it went on after a failed attempt that nothing undid. */
   async #runOne(
-    work: (tx: Writer) => Promise<unknown>,
+    work: (tx: Writer) => Promise<readonly unknown[]>,
     watch: Watch,
     { careful, captured }: { careful: boolean; captured: boolean },
     committed: Committed,
-  ): Promise<Outcome | null> {
+  ): Promise<{ ok: true; value: readonly unknown[] } | { ok: false; error: unknown } | null> {
     const writer = new SqliteWriter(this.#connection, this.#log, { careful, version: this.#version });
-    const run = (): Promise<unknown> => watch.over(work(writer));
+    const run = () => watch.over(work(writer));
     try {
       const value = await (careful ? writer.attempt(run) : run());
       if (writer.passedOver) return null;
@@ -266,30 +267,12 @@ export class GroupCommit {
   }
 }
 
-/**
- * Works that await only their transaction settle before the event loop turns. When it turns inside a group, a work is awaiting
- * something else and would hold every writer: the watch makes that an error of the work instead of a standstill.
- */
-class Watch {
-  #turn = setImmediate(() => this.#violated());
-  #fail: (error: Error) => void = () => undefined;
-
-  /** The work, or that it was violated meanwhile. */
-  over<Result>(working: Promise<Result>): Promise<Result> {
-    return new Promise((resolve, reject) => {
-      this.#fail = reject;
-      working.then(resolve, reject);
-    });
-  }
-
-  stop(): void {
-    clearImmediate(this.#turn);
-  }
-
-  #violated(): void {
-    this.#turn = setImmediate(() => this.#violated());
-    this.#fail(new Error("A transaction's work awaited something other than its transaction."));
-  }
+/** The work that is next, with the drafts side by side that it may be given together. */
+function takeAlike(group: readonly Waiting[], from: number, most: number) {
+  const { origin, fence, work } = group[from] as Waiting;
+  let end = from + 1;
+  while (end < from + most && group[end]?.work === work) end += 1;
+  return { origin, fence, work, drafts: group.slice(from, end).map(({ draft }) => draft) };
 }
 
 function asUnavailable(error: unknown): StoreUnavailable {

@@ -69,6 +69,11 @@ export interface KeyMemory {
 /** Who writes. Change capture skips `relay` and `erasure`. */
 export type Origin = "app" | "dashboard" | "receipt" | "relay" | "erasure";
 
+export type GatheredWork<Draft, Result> = (
+  tx: Writer,
+  drafts: readonly Draft[],
+) => Promise<readonly Result[]>;
+
 /** Throws unless the writes behind it may go on; nothing of them is done then. */
 export type Fence = (tx: Reader) => Promise<void>;
 
@@ -81,6 +86,11 @@ export interface Store {
    * transaction must not add up. Throws StoreUnavailable when the database itself cannot write.
    */
   write<Result>(origin: Origin, work: (tx: Writer) => Promise<Result>): Promise<Result>;
+  /**
+   * As `write`, for drafts that many bring: those that wait together are one call of `work`, which answers each in its place. Where anything
+   * fails, it is called again for each draft by itself.
+   */
+  gather<Draft, Result>(origin: Origin, work: GatheredWork<Draft, Result>): (draft: Draft) => Promise<Result>;
   /** The same store for writes that are allowed only while `fence` passes; it is asked inside their transaction, once for those that share it. */
   behind(fence: Fence): FencedStore;
   /** Calls back after every commit of this process that touched anything, before its writers are answered. The answer stops it. */

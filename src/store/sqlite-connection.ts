@@ -1,19 +1,11 @@
 /**
- * One SQLite connection with its prepared statements, speaking the port's Reader and Writer, and whether its file still stands where it was
+ * One SQLite connection with its prepared statements, speaking the port's Reader, and whether its file still stands where it was
  * opened. It decides how SQLite's errors are told apart, and never when a transaction begins or ends.
  */
 import { constants, Database, type Statement } from "bun:sqlite";
 import { statSync } from "node:fs";
 import { fileErrorCode } from "../ground/durable-file.ts";
-import {
-  type KeyMemory,
-  type Reader,
-  type SqlArguments,
-  StoreUnavailable,
-  type Topic,
-  UniqueViolation,
-  type Writer,
-} from "./port.ts";
+import { type Reader, type SqlArguments, StoreUnavailable, UniqueViolation } from "./port.ts";
 
 export class SqliteConnection implements Reader {
   readonly database: Database;
@@ -90,114 +82,6 @@ export class SqliteConnection implements Reader {
     }
     return statement;
   }
-}
-
-/** Keys whose keeping is undone with a part of the transaction. */
-interface UndoableKeys extends KeyMemory {
-  readonly mark: number;
-  undoTo(mark: number): void;
-}
-
-/** The writing side: adds nested attempts and what is to happen after the commit. */
-export class SqliteWriter implements Writer {
-  readonly #connection: SqliteConnection;
-  readonly committed: (() => void)[] = [];
-  readonly touched: (readonly [topic: Topic, id: string | null])[] = [];
-  readonly foreignVersion: number;
-  readonly #careful: boolean;
-  readonly #keys: UndoableKeys;
-  #depth = 0;
-  #open = true;
-  #passedOver = false;
-
-  /** Not careful: an attempt that fails is not undone; `passedOver` tells, and the whole transaction has to be. */
-  constructor(
-    connection: SqliteConnection,
-    keys: UndoableKeys,
-    { careful, version }: { careful: boolean; version: number },
-  ) {
-    this.foreignVersion = version;
-    this.#connection = connection;
-    this.#keys = keys;
-    this.#careful = careful;
-  }
-
-  get passedOver(): boolean {
-    return this.#passedOver;
-  }
-
-  get<Row>(sql: string, ...values: SqlArguments): Promise<Row | null> {
-    if (!this.#open) return Promise.reject(ended());
-    return this.#connection.get<Row>(sql, ...values);
-  }
-
-  all<Row>(sql: string, ...values: SqlArguments): Promise<Row[]> {
-    if (!this.#open) return Promise.reject(ended());
-    return this.#connection.all<Row>(sql, ...values);
-  }
-
-  run(sql: string, ...values: SqlArguments): Promise<number> {
-    if (!this.#open) return Promise.reject(ended());
-    return this.#connection.run(sql, ...values);
-  }
-
-  async attempt<Result>(work: () => Promise<Result>): Promise<Result> {
-    if (!this.#open) throw ended();
-    if (!this.#careful) return this.#attemptPlainly(work);
-    this.#depth += 1;
-    const savepoint = `attempt_${this.#depth}`;
-    const [callbacks, touched, keys] = [this.committed.length, this.touched.length, this.#keys.mark];
-    this.#connection.exec(`SAVEPOINT ${savepoint}`);
-    try {
-      const result = await work();
-      this.#connection.exec(`RELEASE ${savepoint}`);
-      return result;
-    } catch (error) {
-      this.committed.length = callbacks;
-      this.touched.length = touched;
-      this.#keys.undoTo(keys);
-      if (this.#connection.inTransaction) {
-        this.#connection.exec(`ROLLBACK TO ${savepoint}`);
-        this.#connection.exec(`RELEASE ${savepoint}`);
-      }
-      throw error;
-    } finally {
-      this.#depth -= 1;
-    }
-  }
-
-  async #attemptPlainly<Result>(work: () => Promise<Result>): Promise<Result> {
-    try {
-      return await work();
-    } catch (error) {
-      this.#passedOver = true;
-      throw error;
-    }
-  }
-
-  get keys(): KeyMemory {
-    if (!this.#open) throw ended();
-    return this.#keys;
-  }
-
-  afterCommit(work: () => void): void {
-    if (!this.#open) throw ended();
-    this.committed.push(work);
-  }
-
-  touch(topic: Topic, id?: string): void {
-    if (!this.#open) throw ended();
-    this.touched.push([topic, id ?? null]);
-  }
-
-  /** After this, a work that kept its transaction too long is told so instead of writing into another's. */
-  end(): void {
-    this.#open = false;
-  }
-}
-
-function ended(): Error {
-  return new Error("This transaction has ended; a work may await nothing but its transaction.");
 }
 
 /**

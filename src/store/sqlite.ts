@@ -10,6 +10,7 @@ import { type MigrationProgress, migrate, SCHEMA_VERSION } from "./migrate.ts";
 import {
   type Fence,
   type FencedStore,
+  type GatheredWork,
   type Origin,
   type Reader,
   type Store,
@@ -135,24 +136,26 @@ class SqliteStore implements Store {
   }
 
   write<Result>(origin: Origin, work: (tx: Writer) => Promise<Result>): Promise<Result> {
-    return this.#write(origin, work, null);
+    return this.#add(() => this.#group.add(origin, work));
+  }
+
+  gather<Draft, Result>(
+    origin: Origin,
+    work: GatheredWork<Draft, Result>,
+  ): (draft: Draft) => Promise<Result> {
+    return (draft) => this.#add(() => this.#group.addDraft(origin, work, draft));
   }
 
   behind(fence: Fence): FencedStore {
     return {
       read: (work) => this.read(work),
-      write: (origin, work) => this.#write(origin, work, fence),
+      write: (origin, work) => this.#add(() => this.#group.add(origin, work, fence)),
       tend: (options) => this.tend(options),
     };
   }
 
   /** While keys are read, writes wait: the first key among them would read what is left in one stretch. */
-  #write<Result>(
-    origin: Origin,
-    work: (tx: Writer) => Promise<Result>,
-    fence: Fence | null,
-  ): Promise<Result> {
-    const add = (): Promise<Result> => this.#group.add(origin, work, fence);
+  #add<Result>(add: () => Promise<Result>): Promise<Result> {
     return this.#warming === null ? add() : this.#warming.then(add);
   }
 

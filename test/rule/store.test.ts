@@ -84,6 +84,41 @@ describe("a write", () => {
     expect((await store.read(listApps)).length).toBe(6);
   });
 
+  test("that are gathered are one call where they wait together, and each is answered in its place", async () => {
+    const calls: number[] = [];
+    const add = store.gather("app", async (tx, ids: readonly string[]) => {
+      calls.push(ids.length);
+      for (const id of ids) await addApp(id)(tx);
+      return ids.map((id) => id.toUpperCase());
+    });
+    const before = ["a", "b"].map(add);
+    const between = store.write("app", addApp("c"));
+    const after = ["d", "e", "f"].map(add);
+    await between;
+    expect(await Promise.all([...before, ...after])).toEqual(["A", "B", "D", "E", "F"]);
+    expect(calls).toEqual([2, 3]);
+    expect(groups).toEqual([6]);
+    await Promise.all(Array.from({ length: 40 }, (_, index) => add(`x${index}`)));
+    expect(calls).toEqual([2, 3, 32, 8]);
+    expect(groups).toEqual([6, 40]);
+  });
+
+  test("that are gathered fail each by itself", async () => {
+    const called: string[] = [];
+    const add = store.gather("app", async (tx, ids: readonly string[]) => {
+      for (const id of ids) {
+        await addApp(id)(tx);
+        tx.afterCommit(() => called.push(id));
+      }
+      return ids;
+    });
+    await add("a");
+    const answers = await Promise.allSettled([add("b"), add("a"), add("c"), store.write("app", addApp("d"))]);
+    expect(answers.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled", "fulfilled"]);
+    expect(await store.read(listApps)).toEqual(["a", "b", "c", "d"]);
+    expect(called).toEqual(["a", "b", "c"]);
+  });
+
   test("that breaks a unique rule says so, and may catch it inside an attempt", async () => {
     await store.write("app", addApp("a"));
     await expect(store.write("app", addApp("a"))).rejects.toBeInstanceOf(UniqueViolation);

@@ -1,0 +1,165 @@
+/**
+ * An open transaction as a work is given it: nested attempts, what is to happen after the commit, and the watch that it awaits nothing else.
+ * It never begins or ends one.
+ */
+import type { KeyMemory, SqlArguments, Topic, Touched, Writer } from "./port.ts";
+import type { SqliteConnection } from "./sqlite-connection.ts";
+
+/** Keys whose keeping is undone with a part of the transaction. */
+interface UndoableKeys extends KeyMemory {
+  readonly mark: number;
+  undoTo(mark: number): void;
+}
+
+/** The writing side: adds nested attempts and what is to happen after the commit. */
+export class SqliteWriter implements Writer {
+  readonly #connection: SqliteConnection;
+  readonly committed: (() => void)[] = [];
+  readonly touched: (readonly [topic: Topic, id: string | null])[] = [];
+  readonly foreignVersion: number;
+  readonly #careful: boolean;
+  readonly #keys: UndoableKeys;
+  #depth = 0;
+  #open = true;
+  #passedOver = false;
+
+  /** Not careful: an attempt that fails is not undone; `passedOver` tells, and the whole transaction has to be. */
+  constructor(
+    connection: SqliteConnection,
+    keys: UndoableKeys,
+    { careful, version }: { careful: boolean; version: number },
+  ) {
+    this.foreignVersion = version;
+    this.#connection = connection;
+    this.#keys = keys;
+    this.#careful = careful;
+  }
+
+  get passedOver(): boolean {
+    return this.#passedOver;
+  }
+
+  get<Row>(sql: string, ...values: SqlArguments): Promise<Row | null> {
+    if (!this.#open) return Promise.reject(ended());
+    return this.#connection.get<Row>(sql, ...values);
+  }
+
+  all<Row>(sql: string, ...values: SqlArguments): Promise<Row[]> {
+    if (!this.#open) return Promise.reject(ended());
+    return this.#connection.all<Row>(sql, ...values);
+  }
+
+  run(sql: string, ...values: SqlArguments): Promise<number> {
+    if (!this.#open) return Promise.reject(ended());
+    return this.#connection.run(sql, ...values);
+  }
+
+  async attempt<Result>(work: () => Promise<Result>): Promise<Result> {
+    if (!this.#open) throw ended();
+    if (!this.#careful) return this.#attemptPlainly(work);
+    this.#depth += 1;
+    const savepoint = `attempt_${this.#depth}`;
+    const [callbacks, touched, keys] = [this.committed.length, this.touched.length, this.#keys.mark];
+    this.#connection.exec(`SAVEPOINT ${savepoint}`);
+    try {
+      const result = await work();
+      this.#connection.exec(`RELEASE ${savepoint}`);
+      return result;
+    } catch (error) {
+      this.committed.length = callbacks;
+      this.touched.length = touched;
+      this.#keys.undoTo(keys);
+      if (this.#connection.inTransaction) {
+        this.#connection.exec(`ROLLBACK TO ${savepoint}`);
+        this.#connection.exec(`RELEASE ${savepoint}`);
+      }
+      throw error;
+    } finally {
+      this.#depth -= 1;
+    }
+  }
+
+  async #attemptPlainly<Result>(work: () => Promise<Result>): Promise<Result> {
+    try {
+      return await work();
+    } catch (error) {
+      this.#passedOver = true;
+      throw error;
+    }
+  }
+
+  get keys(): KeyMemory {
+    if (!this.#open) throw ended();
+    return this.#keys;
+  }
+
+  afterCommit(work: () => void): void {
+    if (!this.#open) throw ended();
+    this.committed.push(work);
+  }
+
+  touch(topic: Topic, id?: string): void {
+    if (!this.#open) throw ended();
+    this.touched.push([topic, id ?? null]);
+  }
+
+  /** After this, a work that kept its transaction too long is told so instead of writing into another's. */
+  end(): void {
+    this.#open = false;
+  }
+}
+
+function ended(): Error {
+  return new Error("This transaction has ended; a work may await nothing but its transaction.");
+}
+
+/** What a group's works left to be done once it is durable. */
+export class Committed {
+  readonly works: (() => void)[] = [];
+  readonly #touched = new Map<Topic, Set<string>>();
+
+  add(writer: SqliteWriter, { captured }: { captured: boolean }): void {
+    this.works.push(...writer.committed);
+    for (const [topic, id] of writer.touched) {
+      const ids = this.#touched.get(topic) ?? new Set();
+      this.#touched.set(topic, id === null ? ids : ids.add(id));
+      if (topic === "record" && captured) this.#touched.set("record_change", new Set());
+    }
+  }
+
+  clear(): void {
+    this.works.length = 0;
+    this.#touched.clear();
+  }
+
+  tell(onTouch: (touched: Touched) => void): void {
+    if (this.#touched.size > 0) onTouch(this.#touched);
+    for (const work of this.works) work();
+  }
+}
+
+/**
+ * Works that await only their transaction settle before the event loop turns. When it turns inside a group, a work is awaiting
+ * something else and would hold every writer: the watch makes that an error of the work instead of a standstill.
+ */
+export class Watch {
+  #turn = setImmediate(() => this.#violated());
+  #fail: (error: Error) => void = () => undefined;
+
+  /** The work, or that it was violated meanwhile. */
+  over<Result>(working: Promise<Result>): Promise<Result> {
+    return new Promise((resolve, reject) => {
+      this.#fail = reject;
+      working.then(resolve, reject);
+    });
+  }
+
+  stop(): void {
+    clearImmediate(this.#turn);
+  }
+
+  #violated(): void {
+    this.#turn = setImmediate(() => this.#violated());
+    this.#fail(new Error("A transaction's work awaited something other than its transaction."));
+  }
+}
