@@ -32,6 +32,7 @@ import type { Sealer } from "./secret/seal.ts";
 import { makeSigninLink, openData } from "./startup/open-data.ts";
 import { type EarlyPort, makeReadyCheck, startWithRoom, stopListening } from "./startup/readiness.ts";
 import type { Store } from "./store/port.ts";
+import { ApprovalWatch } from "./sync/approval-watch.ts";
 import { SyncCap } from "./sync/sync-cap.ts";
 import { Teller } from "./watch/teller.ts";
 
@@ -218,6 +219,7 @@ async function startOnce(
     relays,
     metrics,
     signinCap: new SigninCap(clock),
+    approvals: new ApprovalWatch(clock),
     syncCap: new SyncCap(clock, config.limits.syncChangesPerMinute),
     bodies: new BodyRoom(clock),
     clientWrites: new ClientWrites({ store, clock, limits: config.limits }),

@@ -48,7 +48,7 @@ const SHOWN_KEY = API_KEY.pick(
 );
 export type ApiKey = RowOf<typeof SHOWN_KEY>;
 
-const PRESENTED_KEY = API_KEY.pick("id", "kind", "name", "origins", "lastUsedAt", "environmentId");
+const PRESENTED_KEY = API_KEY.pick("id", "kind", "name", "hint", "origins", "lastUsedAt", "environmentId");
 /** A live key that a caller presented, with the one environment it is bound to. */
 export interface PresentedKey extends RowOf<typeof PRESENTED_KEY> {
   environmentName: EnvironmentName;

@@ -9,6 +9,7 @@ import { alertDropped } from "../event/alert.ts";
 import { forgetRanActions } from "../event/effect.ts";
 import { RELAY_NAME } from "../event/event.ts";
 import {
+  APPROVAL_RETENTION_MS,
   AUDIT_RETENTION_MS,
   EMAIL_RETENTION_MS,
   EVENT_RETENTION_MS,
@@ -19,6 +20,7 @@ import { forgetErasures } from "../people/person-erase.ts";
 import { forgetPreviousSecrets } from "../relay/secret-rotation.ts";
 import type { Writer } from "../store/port.ts";
 import { forgetClockBack } from "../store/time-order.ts";
+import { endExpired } from "../sync/approval.ts";
 import { tellExpiring } from "./expiring.ts";
 
 /** Rows of a table in one transaction. */
@@ -42,6 +44,17 @@ export const RETENTION: Readonly<Record<string, Step>> = {
       "environment_id, relay_name, signed_text_hash",
       "until IS NOT NULL AND until <= $ms ORDER BY until",
       nowMs,
+    ),
+  ),
+  // One that nobody looks at is over all the same, whatever the clock is set to later.
+  "approvals that are over": again(async (tx, nowMs) => (await endExpired(tx, nowMs)) > 0),
+  approvals: again((tx, nowMs) =>
+    deleteSome(
+      tx,
+      "approval",
+      "id",
+      "ended_at IS NOT NULL AND ended_at <= $ms ORDER BY ended_at",
+      nowMs - APPROVAL_RETENTION_MS,
     ),
   ),
   sessions: once(forgetEndedSessions),

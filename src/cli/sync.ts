@@ -190,6 +190,7 @@ const SIGNS: Readonly<Record<EntryView["state"], string>> = {
   deleted: "-",
   only_there: "?",
   unchanged: "=",
+  not_carried: "x",
 };
 const WORDS: Readonly<Record<EntryView["state"], string>> = {
   created: "created",
@@ -198,6 +199,7 @@ const WORDS: Readonly<Record<EntryView["state"], string>> = {
   deleted: "deleted, its file is gone",
   only_there: "only there, kept",
   unchanged: "unchanged",
+  not_carried: "not carried",
 };
 const MAX_VALUE_CHARS = 160;
 

@@ -101,6 +101,11 @@ export const MAX_LINK_TRIES_PER_NETWORK = 30;
 export const MAX_WAITING_PASSWORDS = 16;
 /** How long a browser stays known to the account that signed in from it. */
 export const KNOWN_DEVICE_LIFE_MS = 400 * DAY_MS;
+/** How long a change of production waits for an owner's approval in the browser, and how many may be asked for in a minute. */
+export const APPROVAL_LIFE_MS = 10 * MINUTE_MS;
+export const APPROVALS_PER_MINUTE = 10;
+/** How long an approval's page can be looked at after it is over; the audit of it stays. */
+export const APPROVAL_RETENTION_MS = 7 * DAY_MS;
 /** Signing in to an app with an e-mailed code; `client/person-code.ts` shows what guessing costs. */
 export const CODE_DIGITS = 6;
 export const CODE_LIFE_MS = 10 * MINUTE_MS;

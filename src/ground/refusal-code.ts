@@ -3,6 +3,7 @@
  * the OpenAPI document and the tests read it. Source: the specification's "Errors", decisions section 6.
  */
 import { COMMAND_REFUSALS, type RefusalEntry } from "./command-refusal.ts";
+import { SYNC_REFUSALS } from "./sync-refusal.ts";
 
 export const REFUSALS = {
   // Receiver
@@ -136,11 +137,6 @@ export const REFUSALS = {
     status: 409,
     when: "A synced relay's trigger kind cannot change.",
     todo: "Rename the relay; or, in development, take its file away, run relay sync --prune, put the file back and sync again.",
-  },
-  sync_capped: {
-    status: 429,
-    when: "A sync would make more changes in a minute than the environment's limit.",
-    todo: "Wait until resetAt and apply the plan again; a plan that is larger than the limit needs RELAY_LIMIT_SYNC_CHANGES_PER_MINUTE raised on the server.",
   },
   no_call_url: {
     status: 400,
@@ -293,6 +289,7 @@ export const REFUSALS = {
     when: "Something went wrong in the service itself.",
     todo: "Look at the server's log for this time; please report it.",
   },
+  ...SYNC_REFUSALS,
   ...COMMAND_REFUSALS,
 } as const satisfies Record<string, RefusalEntry>;
 

@@ -151,17 +151,26 @@ export function requireOwner(caller: Caller): Owner {
   return { id: session.ownerId, email: session.ownerEmail, sessionId: session.id };
 }
 
+/** Lets owners and secret keys through, of whatever environment. Refuses an app key with `forbidden`. */
+export function requireSecretCaller(caller: Caller): Actor {
+  if (caller.kind === "key") requireSecretKey(caller.key);
+  return actorOf(caller);
+}
+
+function requireSecretKey({ kind }: { kind: string }): void {
+  if (kind === "secret") return;
+  throw new Refusal(
+    "forbidden",
+    "An app key works on the client routes alone: use a secret key, from a server.",
+  );
+}
+
 function requireKeyOf(
   key: { kind: string; appId: string; environmentName: string },
   appId: string,
   name: string,
 ): void {
-  if (key.kind !== "secret") {
-    throw new Refusal(
-      "forbidden",
-      "An app key works on the client routes alone: use a secret key, from a server.",
-    );
-  }
+  requireSecretKey(key);
   if (key.appId !== appId || key.environmentName !== name) {
     throw new Refusal(
       "wrong_environment",

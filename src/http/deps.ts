@@ -12,6 +12,7 @@ import type { Receiver } from "../receiver/receive.ts";
 import type { LiveRelays } from "../relay/live-relay.ts";
 import type { Sealer } from "../secret/seal.ts";
 import type { Store } from "../store/port.ts";
+import type { ApprovalWatch } from "../sync/approval-watch.ts";
 import type { SyncCap } from "../sync/sync-cap.ts";
 import type { BodyRoom } from "./body.ts";
 
@@ -24,6 +25,8 @@ export interface HttpDeps {
   bodies: BodyRoom;
   /** People's sign-in to their app with an e-mailed code. */
   personSignin: PersonSignin;
+  /** When approvals are over. */
+  approvals: ApprovalWatch;
   /** The changes that syncs make. */
   syncCap: SyncCap;
   /** The caps on what people write. */

@@ -23,6 +23,7 @@ const ERROR_SCHEMA = {
 const SECURITY: Readonly<Record<Who, readonly object[]>> = {
   environment: [{ secretKey: [] }, { session: [] }],
   owner: [{ session: [] }],
+  caller: [{ secretKey: [] }, { session: [] }],
   open: [],
   client: [{ appKey: [] }],
   person: [{ appKey: [], personSession: [] }],

@@ -30,7 +30,7 @@ export function relayContext({
   environment,
   actor,
   nowMs,
-}: EnvironmentCall & { deps: HttpDeps; nowMs: number }): RelayContext {
+}: Pick<EnvironmentCall, "environment" | "actor"> & { deps: HttpDeps; nowMs: number }): RelayContext {
   const { config, sealer } = deps;
   return { environment, actor, nowMs, limits: config.limits, sealer, baseUrl: deps.baseUrl() };
 }

@@ -1,6 +1,7 @@
 /** Every route of the service but the receiver's, one line a resource. Served, listed in OpenAPI and walked by tests from here. */
 import { aboutRoutes } from "./about.ts";
 import { appRoutes } from "./app.ts";
+import { approvalRoutes } from "./approval.ts";
 import { clientRoutes } from "./client.ts";
 import { connectorRoutes } from "./connector.ts";
 import { eventRoutes } from "./event.ts";
@@ -26,6 +27,7 @@ export const ROUTES: readonly Route[] = [
   ...relayRoutes,
   ...syncRoutes,
   ...pullRoutes,
+  ...approvalRoutes,
   ...eventRoutes,
   ...watchRoutes,
   ...recordRoutes,

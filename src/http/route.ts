@@ -98,7 +98,7 @@ type AnswerOf<Answer> = Answer extends TSchema ? Static<Answer> : unknown;
 const NOTHING = Type.Object({}, { additionalProperties: false });
 export type NoFields = typeof NOTHING;
 
-export type Who = "environment" | "owner" | "open" | "client" | "person";
+export type Who = "environment" | "owner" | "caller" | "open" | "client" | "person";
 
 /** A route as it is mounted and listed. */
 export interface Route {

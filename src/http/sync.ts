@@ -1,21 +1,31 @@
-/** Sync: what a set of definition files and a catalog would change in a development environment, and the carrying out of exactly that. */
+/**
+ * Sync: what a set of definition files and a catalog would change in an environment, and the carrying out of exactly that in development. Into
+ * production it is told here, and carried out with an approval alone (approval.ts).
+ */
 import { type Static, Type } from "typebox";
+import { type Environment, requireEnvironment } from "../account/environment.ts";
 import { isJsonObject, type Json, writeJson } from "../ground/json.ts";
 import { type Problem, placeProblems, Refusal, refuseDefinition, type Warning } from "../ground/refusal.ts";
 import { fields, orNull } from "../ground/schema.ts";
 import { utf8Bytes } from "../ground/text.ts";
 import { type Checked, checkDefinition } from "../relay/definition.ts";
 import { turnLoop } from "../store/walk.ts";
+import type { SentFiles } from "../sync/approval.ts";
 import { applyPlan, tellPlan } from "../sync/carry.ts";
 import { checkCatalog } from "../sync/catalog-file.ts";
 import { appliedView, type Carried, type Files, planView } from "../sync/plan.ts";
+import { filesOfEnvironment, requireRoom } from "../sync/stored-files.ts";
+import type { HttpDeps } from "./deps.ts";
 import { relayContext } from "./relay.ts";
 import { type EnvironmentCall, environmentRoute } from "./route.ts";
 
-const set = {
-  relays: Type.Array(Type.Unknown(), {
-    description: "relay definitions, every one there is a file of",
-  }),
+/** What is to be carried, and to where. */
+export const wanted = {
+  relays: Type.Optional(
+    Type.Array(Type.Unknown(), {
+      description: "relay definitions, every one there is a file of",
+    }),
+  ),
   catalog: Type.Optional(
     orNull(
       Type.Unknown({ description: "the catalog file; absent: there is none, and nothing of it changes" }),
@@ -23,7 +33,8 @@ const set = {
   ),
   prune: Type.Optional(
     Type.Boolean({
-      description: "delete relays that a sync brought, that nobody edited since, and whose file is gone",
+      description:
+        "delete relays that a sync brought, that nobody edited since, and whose file is gone; in development alone",
     }),
   ),
   replaceEdited: Type.Optional(
@@ -31,23 +42,32 @@ const set = {
       description: "replace also what was made or edited in the dashboard since the last sync",
     }),
   ),
+  from: Type.Optional(
+    Type.Literal("development", {
+      description: "development, which carries what stands in that environment of the app instead of files",
+    }),
+  ),
+  to: Type.Optional(
+    Type.Literal("production", {
+      description:
+        "production, which a key of development may name too: carrying it out there needs an approval",
+    }),
+  ),
 };
+type Wanted = Static<ReturnType<typeof fields<typeof wanted>>>;
+
 export const syncRoutes = [
   environmentRoute({
     method: "POST",
     path: "/sync/plan",
     summary:
-      "Tells what a set of definition files and a catalog would change in development, what of it would be refused or warned of, and changes nothing.",
-    body: fields(set),
+      "Tells what files, or what stands in development, would change in an environment and what of it would be refused; changes nothing.",
+    body: fields(wanted),
     answer: planView,
     async handle(call) {
-      requireDevelopment(call);
-      const { deps, body, nowMs } = call;
-      const { files, warnings } = await readFiles(body, nowMs);
-      const wish = { files, replacesEdited: body.replaceEdited === true };
-      const { syncCap } = deps;
-      const told = await tellPlan(deps.store, relayContext(call), wish, syncCap.limit);
-      const tooLarge = syncCap.findTooLarge(told.changes);
+      const target = await findTarget(call, call.body);
+      const { told, warnings } = await tellWanted(call, target, call.body);
+      const tooLarge = call.deps.syncCap.findTooLarge(told.changes);
       const refusal = tooLarge === null ? null : { code: tooLarge.code, message: tooLarge.message };
       return { ...viewCarried(told, warnings), refusal };
     },
@@ -57,12 +77,17 @@ export const syncRoutes = [
     path: "/sync/apply",
     summary:
       "Carries out the plan of this name in one transaction, or nothing of it; secrets that are minted stand in this answer and in no other.",
-    body: fields({ ...set, plan: Type.String({ description: "the name of the plan that was read" }) }),
+    body: fields({ ...wanted, plan: Type.String({ description: "the name of the plan that was read" }) }),
     answer: appliedView,
     async handle(call) {
-      requireDevelopment(call);
-      const { deps, environmentId, body, nowMs } = call;
-      const { files, warnings } = await readFiles(body, nowMs);
+      const { deps, environmentId, body } = call;
+      const target = await findTarget(call, body);
+      if (target.name === "production")
+        throw new Refusal(
+          "approval_needed",
+          "Production takes nothing without an owner's approval: relay sync --live and relay promote ask for one.",
+        );
+      const { files, warnings } = await readWanted(call, body);
       const wish = { files, replacesEdited: body.replaceEdited === true };
       const cap = deps.syncCap.begin(environmentId);
       try {
@@ -78,34 +103,68 @@ export const syncRoutes = [
   }),
 ];
 
-function viewCarried({ plan, changes, entries, warnings }: Carried, ofFiles: readonly Warning[]) {
+export function viewCarried({ plan, changes, entries, warnings }: Carried, ofFiles: readonly Warning[]) {
   return { plan, changes, entries, warnings: [...ofFiles, ...warnings] };
 }
 
-function requireDevelopment({ environment }: EnvironmentCall): void {
-  if (environment.name === "development") return;
-  throw new Refusal(
-    "forbidden",
-    environment.name === "production"
-      ? "Production takes no sync by key: sync to the development environment, and change production in its dashboard."
-      : "Local development reads the files of its own service directory and takes no sync: name the development environment of a server.",
-  );
+type WantedCall = Pick<EnvironmentCall, "environment" | "actor"> & { deps: HttpDeps; nowMs: number };
+
+/** The environment that is carried into: the one in the path, or production where that is named. */
+export async function findTarget(
+  { deps, environment }: WantedCall,
+  { to, prune }: Pick<Wanted, "to" | "prune">,
+): Promise<Environment> {
+  const { appId, name } = environment;
+  if (name === "local")
+    throw new Refusal(
+      "forbidden",
+      "Local development reads the files of its own service directory and takes no sync: name the development environment of a server.",
+    );
+  if (name === "development" && to === undefined) return environment;
+  if (prune === true)
+    throw new Refusal(
+      "invalid_input",
+      "prune is for development alone, because nothing is deleted in production this way: delete a relay of production in its dashboard.",
+    );
+  return name === "production"
+    ? environment
+    : await deps.store.read((tx) => requireEnvironment(tx, appId, "production"));
 }
 
-type Sent = Static<ReturnType<typeof fields<typeof set>>>;
+/** The plan, with what each of its saves would refuse and warn of. */
+export async function tellWanted(call: WantedCall, target: Environment, body: Wanted) {
+  const { files, warnings, sent } = await readWanted(call, body);
+  const wish = { files, replacesEdited: body.replaceEdited === true };
+  const { store, syncCap } = call.deps;
+  const told = await tellPlan(store, { ...relayContext(call), environment: target }, wish, syncCap.limit);
+  return { told, warnings, sent };
+}
+
+/** What is to be carried: the files that were sent, or what stands in development. */
+async function readWanted(
+  { deps, environment, nowMs }: WantedCall,
+  { relays, catalog = null, prune = false, from }: Wanted,
+): Promise<{ files: Files; warnings: Warning[]; sent: SentFiles | null }> {
+  if ((from === undefined) === (relays === undefined))
+    throw new Refusal(
+      "invalid_input",
+      "relays is missing, or stands beside from: send the definitions of the files, or name with from where they stand.",
+    );
+  if (relays === undefined) {
+    const source = await deps.store.read((tx) => requireEnvironment(tx, environment.appId, "development"));
+    return { files: await filesOfEnvironment(deps.store, source.id, nowMs), warnings: [], sent: null };
+  }
+  const sent = { relays: relays as Json[], catalog: catalog as Json };
+  return { ...(await readSent(sent, prune, nowMs)), sent };
+}
 
 /** The set, each file of it checked as every save does. Refuses with `invalid_definition` and every problem. */
-async function readFiles(
-  { relays, catalog, prune = false }: Sent,
+export async function readSent(
+  { relays, catalog }: SentFiles,
+  prune: boolean,
   nowMs: number,
 ): Promise<{ files: Files; warnings: Warning[] }> {
-  const bytes = utf8Bytes(writeJson({ relays, catalog }));
-  if (bytes > MAX_SYNC_BYTES) {
-    throw new Refusal(
-      "body_too_large",
-      `The files are ${bytes} bytes together, and one sync carries at most ${MAX_SYNC_BYTES}: make them smaller, or split the app.`,
-    );
-  }
+  requireRoom(utf8Bytes(writeJson({ relays, catalog })));
   const problems: Problem[] = [];
   const checkeds = new Map<string, Checked>();
   for (const [index, value] of relays.entries()) {
@@ -121,15 +180,13 @@ async function readFiles(
     } else checkeds.set(name, checked);
     await turnLoop();
   }
-  const read = catalog === undefined || catalog === null ? null : checkCatalog(catalog as Json);
+  const read = catalog === null ? null : checkCatalog(catalog);
   if (read !== null && "problems" in read) problems.push(...placeProblems("catalog", read.problems));
   if (problems.length > 0 || (read !== null && "problems" in read))
     throw refuseDefinition(problems.slice(0, MAX_PROBLEMS));
-  const files = { relays: [...checkeds.values()], catalog: read?.catalog ?? null, prune };
+  const files = { relays: [...checkeds.values()], catalog: read?.catalog ?? null, prune, source: null };
   return { files, warnings: read?.warnings ?? [] };
 }
 
-/** All is saved in one transaction, which holds the loop; a relay is some 2 KB. */
-const MAX_SYNC_BYTES = 256 * 1024;
 /** More than anyone mends in one go. */
 const MAX_PROBLEMS = 200;

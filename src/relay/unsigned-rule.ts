@@ -103,15 +103,21 @@ export function checkUnsignedRule(definition: Definition | UnsignedParts): Probl
   return problems;
 }
 
-/** The one-line warning of the opt-in, or null where there is none or it is not taken. */
-export function unsignedWarning(definition: Definition): Warning | null {
+/** What whoever captures one call can make a relay do that took the opt-in, in words; null where it took none, or its sender signs. */
+export function capturedCallBuys(definition: Definition): string | null {
   if (!isTrusted(definition.trigger) || !arrivesUnsigned(definition.trigger)) return null;
   const types = new Set(definition.actions.map((action) => action.type).filter(acts));
   const bought = [
     ...(types.size > 0 ? [`run ${showNames([...types])} with values of their own`] : []),
     ...(mapsAddress(definition.trigger) ? ["create people by address"] : []),
   ];
-  const what = bought.length === 0 ? "do whatever is added to it later" : bought.join(" and ");
+  return bought.length === 0 ? "do whatever is added to it later" : bought.join(" and ");
+}
+
+/** The one-line warning of the opt-in, or null where there is none or it is not taken. */
+export function unsignedWarning(definition: Definition): Warning | null {
+  const what = capturedCallBuys(definition);
+  if (what === null) return null;
   return {
     code: "unsigned_events",
     field: "trigger.trustUnsignedEvents",

@@ -51,6 +51,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 25, name: "event-row", sql: eventRow },
   { number: 26, name: "event-moved", sql: eventMoved, step: moveEvents, count: countMoving },
   { number: 27, name: "synced", sql: synced },
+  { number: 28, name: "approval", sql: approval },
 ];
 
 /** The number of the newest migration this executable knows. */
@@ -167,3 +168,4 @@ import relayRun from "../../migrations/0024-relay-run.sql" with { type: "text" }
 import eventRow from "../../migrations/0025-event-row.sql" with { type: "text" };
 import eventMoved from "../../migrations/0026-event-moved.sql" with { type: "text" };
 import synced from "../../migrations/0027-synced.sql" with { type: "text" };
+import approval from "../../migrations/0028-approval.sql" with { type: "text" };

@@ -6,10 +6,11 @@ import { actorWords } from "../account/api-key.ts";
 import { Refusal, type Warning } from "../ground/refusal.ts";
 import { type Misfits, readMisfits, settleMisfits } from "../relay/catalog-edit.ts";
 import type { Checked } from "../relay/definition.ts";
-import type { RelayContext } from "../relay/relay.ts";
+import { type RelayContext, relayTarget } from "../relay/relay.ts";
 import { warnOfReferences } from "../relay/relay-fit.ts";
 import { stockOf } from "../relay/relay-reference.ts";
 import { createRelay, deleteRelay, updateRelay } from "../relay/relay-save.ts";
+import { unsignedWarning } from "../relay/unsigned-rule.ts";
 import type { Store, Writer } from "../store/port.ts";
 import { turnLoop } from "../store/walk.ts";
 import type { Change } from "../watch/audit.ts";
@@ -24,6 +25,7 @@ import {
   readPlan,
   viewEntry,
 } from "./plan.ts";
+import { requirePlan } from "./stored-files.ts";
 import { forgetBrought, isAsBrought, rememberBrought } from "./synced.ts";
 
 const FROM_SYNC = { kind: "file", synced: true } as const;
@@ -49,7 +51,7 @@ export async function tellPlan(
   context: RelayContext,
   { files, replacesEdited }: Wish,
   most: number,
-): Promise<Carried> {
+): Promise<Carried & { read: Plan }> {
   const plan = await store.read((tx) => readPlan(tx, context.environment.id, files));
   await turnLoop();
   let carrier: Carrier | undefined;
@@ -64,7 +66,7 @@ export async function tellPlan(
   }
   await turnLoop();
   if (carrier === undefined) throw new Error("A plan was undone before it was tried.");
-  return carrier.tell();
+  return { ...carrier.tell(), read: plan };
 }
 
 class Undone extends Error {}
@@ -80,14 +82,7 @@ export async function applyPlan(
   planId: string,
   cap: ChangeCap,
 ): Promise<Carried> {
-  const plan = await readPlan(tx, context.environment.id, files);
-  if (plan.id !== planId) {
-    throw new Refusal(
-      "version_conflict",
-      "The files or the environment changed since the plan was read, and nothing was applied: read the plan again and apply that one.",
-      { details: { plan: plan.id } },
-    );
-  }
+  const plan = await requirePlan(tx, context.environment.id, files, planId);
   const carrier = new Carrier(tx, context, files, plan, replacesEdited, false);
   cap.take(carrier.changes);
   await carrier.carry();
@@ -127,6 +122,8 @@ class Carrier {
     this.#tries = tries;
     this.#relays = new Map(files.relays.map((checked) => [checked.definition.name, checked]));
     for (const entry of plan.entries) this.#entries.set(entryTarget(entry), entry);
+    for (const { name, message } of files.source?.notCarried ?? [])
+      this.#refusals.set(relayTarget(name), new Refusal("invalid_definition", message));
     this.changes = plan.entries.filter((entry) => isChange(entry, replacesEdited)).length;
   }
 
@@ -249,7 +246,14 @@ class Carrier {
     const made = { receiverSecret: saved.receiverSecret, signingSecret: saved.signingSecret };
     const shown = Object.entries(made).filter(([, secret]) => secret !== null);
     if (shown.length > 0) this.#secrets.push({ relay: name, ...Object.fromEntries(shown) });
-    this.#warnings.set(entryTarget({ kind: "relay", name }), saved.warnings);
+    this.#warnings.set(entryTarget({ kind: "relay", name }), this.#withOptIn(checked, saved.warnings));
+  }
+
+  /** Into production an opt-in is carried with its warning, whether or not it buys more than before. */
+  #withOptIn({ definition }: Checked, warnings: Warning[]): Warning[] {
+    const optIn = this.#context.environment.name === "production" ? unsignedWarning(definition) : null;
+    const isTold = optIn === null || warnings.some(({ code }) => code === optIn.code);
+    return isTold ? warnings : [optIn, ...warnings];
   }
 
   /** What the saved relays name, as the catalog stands when all is carried. */

@@ -5,10 +5,12 @@
 import { type Static, Type } from "typebox";
 import { type Json, writeCanonicalJson } from "../ground/json.ts";
 import { listDifferences } from "../ground/json-diff.ts";
-import { oneOf, orNull, warningView } from "../ground/schema.ts";
+import type { RefusalCode } from "../ground/refusal-code.ts";
+import { oneOf, orNull, textOrNull, warningView } from "../ground/schema.ts";
 import type { Checked } from "../relay/definition.ts";
 import type { Definition } from "../relay/definition-shape.ts";
 import { findRelay, RELAY, relayTarget } from "../relay/relay.ts";
+import { capturedCallBuys, widensUnsigned } from "../relay/unsigned-rule.ts";
 import type { Reader } from "../store/port.ts";
 import type { Catalog } from "./catalog-file.ts";
 import { type Item, isSame, listOffers, listStock } from "./catalog-item.ts";
@@ -21,20 +23,40 @@ export interface Files {
   catalog: Catalog | null;
   /** Whether relays that a sync brought are deleted where their file is gone. */
   prune: boolean;
+  /** The environment that they are what stands in, where they are no files. */
+  source: Source | null;
 }
 
+interface Source {
+  environmentId: number;
+  /** Names what stood there, with the versions. */
+  stamp: string;
+  /** Relays that break a rule of today, and why. */
+  notCarried: readonly { name: string; message: string }[];
+}
+
+/** One sync carries at most so many bytes of files: all is saved in one transaction, which holds the loop; a relay is some 2 KB. */
+export const MAX_SYNC_BYTES = 256 * 1024;
+
 const KINDS = ["relay", "collection", "access", "product", "plan"] as const;
-const STATES = ["created", "changed", "unchanged", "edited", "only_there", "deleted"] as const;
+const STATES = ["created", "changed", "unchanged", "edited", "only_there", "deleted", "not_carried"] as const;
 
-const refusalView = Type.Object({ code: Type.String(), message: Type.String() });
+const refusalView = Type.Object({ code: Type.Unsafe<RefusalCode>(Type.String()), message: Type.String() });
 
-const entryView = Type.Object({
+/** What a captured call can make a relay do that takes unsigned events, as it stands and as it would be. */
+const capturedCallView = Type.Object({
+  before: textOrNull,
+  after: textOrNull,
+  widens: Type.Boolean({ description: "whether it would be more than it is" }),
+});
+
+export const entryView = Type.Object({
   kind: oneOf(KINDS),
   name: Type.String(),
   state: Type.Unsafe<State>({
     ...oneOf(STATES),
     description:
-      "edited: it differs and is not as the last sync brought it, so it is replaced only where that is asked for; only_there: a relay without a file, which is kept",
+      "edited: it differs and is not as the last sync brought it, so it is replaced only where that is asked for; only_there: a relay without a file, which is kept; not_carried: a relay of the other environment that breaks a rule, which the refusal names",
   }),
   diff: Type.Array(
     Type.Object({
@@ -45,6 +67,7 @@ const entryView = Type.Object({
   ),
   warnings: Type.Array(warningView),
   refusal: orNull(refusalView),
+  capturedCall: orNull(capturedCallView),
 });
 export type EntryView = Static<typeof entryView>;
 type State = (typeof STATES)[number];
@@ -111,14 +134,16 @@ export function isChange({ state }: Pick<Entry, "state">, replacesEdited: boolea
 }
 
 export async function readPlan(tx: Reader, environmentId: number, files: Files): Promise<Plan> {
-  const { catalog, relays, prune } = files;
+  const { catalog, relays, prune, source } = files;
   const entries: Entry[] = [];
   for (const { definition } of relays) entries.push(await readRelayEntry(tx, environmentId, definition));
+  for (const { name } of source?.notCarried ?? [])
+    entries.push({ kind: "relay", name, state: "not_carried", before: null, after: null, version: null });
   entries.push(...(await readOthers(tx, environmentId, files)));
   for (const item of catalog === null ? [] : [...listStock(catalog), ...listOffers(catalog)]) {
     entries.push(await readItemEntry(tx, environmentId, item));
   }
-  const sides = { environmentId, prune, entries };
+  const sides = { environmentId, prune, entries, stamp: source?.stamp ?? null };
   const id = new Bun.CryptoHasher("sha256").update(writeCanonicalJson(sides)).digest("hex");
   return { id: `pln_${id.slice(0, 40)}`, entries };
 }
@@ -155,8 +180,13 @@ async function stateOf(
 const OTHERS = RELAY.pick("name", "version", "syncedAt");
 
 /** Relays without a file. One that a sync brought and nobody edited since may be pruned; all others stay. */
-async function readOthers(tx: Reader, environmentId: number, { relays, prune }: Files): Promise<Entry[]> {
+async function readOthers(
+  tx: Reader,
+  environmentId: number,
+  { relays, prune, source }: Files,
+): Promise<Entry[]> {
   const named = new Set(relays.map(({ definition }) => definition.name));
+  for (const { name } of source?.notCarried ?? []) named.add(name);
   const rows = await OTHERS.all(tx, "WHERE environment_id = $environmentId ORDER BY name", { environmentId });
   const entries: Entry[] = [];
   for (const { name, version, syncedAt } of rows) {
@@ -182,5 +212,20 @@ export function viewEntry(
 ): EntryView {
   const { kind, name, state, before, after } = entry;
   const differs = state === "changed" || state === "edited";
-  return { kind, name, state, diff: differs ? listDifferences(before, after) : [], warnings, refusal };
+  const diff = differs ? listDifferences(before, after) : [];
+  return { kind, name, state, diff, warnings, refusal, capturedCall: viewCapturedCall(entry) };
+}
+
+function viewCapturedCall({ kind, state, before, after }: Entry): EntryView["capturedCall"] {
+  if (kind !== "relay" || after === null || state === "unchanged") return null;
+  const was = before as Definition | null;
+  const is = after as Definition;
+  const [earlier, later] = [was === null ? null : capturedCallBuys(was), capturedCallBuys(is)];
+  if (earlier === null && later === null) return null;
+  return { before: earlier, after: later, widens: widensUnsigned(was, is) };
+}
+
+/** What of a plan would be refused, or null: a relay that is not carried holds nothing else up. */
+export function findRefusal({ entries }: Pick<Planned, "entries">): EntryView["refusal"] {
+  return entries.find(({ state, refusal }) => refusal !== null && state !== "not_carried")?.refusal ?? null;
 }

@@ -29,6 +29,7 @@ type Worst = (turn: number) => (Ask | string)[];
 const MB = 1024 * 1024;
 /** Its id is known when the service has started. */
 const WIDE_EVENT = "{wide event}";
+const APPROVAL = "{approval}";
 const OTHER_EVENT = /\{other event (\d)\}/;
 const otherEvent = (turn: number): string => `{other event ${turn}}`;
 const person = rowId("per", 1);
@@ -68,7 +69,7 @@ const nearNames = definition([Object.fromEntries(Array.from({ length: 2_400 }, (
 const named = (name: string, value: object) => ({ ...value, name });
 const NOTES_FIELDS = Object.fromEntries(Array.from({ length: 100 }, (_, at) => [`field${at}`, { type: "text" }]));
 /** As much as one sync carries: the largest relay, as many as an environment holds, and a catalog that every relay is to be looked at for. */
-const SYNCED = [
+const SYNCED: { relays: object[]; catalog?: object; prune?: true }[] = [
   { relays: [named("large", manyTemplates)] },
   {
     relays: Array.from({ length: 20 }, (_, at) => named(`small${at}`, definition([{ type: "call_url", url: "https://example.com/x" }]))),
@@ -153,6 +154,12 @@ const WORST: Record<string, Worst> = {
   "POST {E}/sync/pulled": send("POST", `${E}/sync/pulled`, {
     items: Array.from({ length: 100 }, (_, at) => ({ kind: "relay", name: `busy${at}`, mark: "x".repeat(9_000) })),
   }),
+  // As a plan, and nothing is kept.
+  "POST {E}/approvals": refused(409, "POST", `${E}/approvals`, ...SYNCED.map(({ prune: _, ...files }) => ({ ...files, plan: "pln_other" }))),
+  "GET {E}/approvals": get(`${E}/approvals`),
+  "GET /api/approvals/:id": get(`/api/approvals/${APPROVAL}`),
+  "POST /api/approvals/:id": refused(409, "POST", `/api/approvals/${APPROVAL}`, { decision: "approve", plan: "pln_other" }),
+  "POST /api/approvals/:id/apply": refused(403, "POST", `/api/approvals/${APPROVAL}/apply`, {}),
   "GET {E}/relays/:name": get(`${E}/relays/busy0`),
   "PUT {E}/relays/:name": send("PUT", `${E}/relays/busy0`, {
     definition: { ...manyTemplates, name: "busy0" },
@@ -403,6 +410,7 @@ interface Lag {
 let child: ReturnType<typeof Bun.spawn>;
 let lines: Interface;
 let lag: Lag;
+let approval = APPROVAL;
 const answers: string[] = [];
 const waiting: ((line: string) => void)[] = [];
 
@@ -420,6 +428,7 @@ async function say(word: "reset" | "worst"): Promise<number> {
 async function ask(question: Ask): Promise<{ status: number; text: string }> {
   const { method = "GET", body, bytes } = question;
   const path = question.path
+    .replace(APPROVAL, approval)
     .replace(WIDE_EVENT, eventId(1_003_000, lag.firstMs))
     .replace(OTHER_EVENT, (_, turn: string) => eventId(1_002_000 + Number(turn), lag.firstMs));
   const origin = lag.url;
@@ -475,7 +484,11 @@ beforeAll(async () => {
     actions: [{ type: "write_record", collection: "wide", data: { text: "x" } }],
   };
   await ask({ method: "POST", path: `${E}/relays`, body: { definition: watcher } });
-}, 60_000);
+  const { relays } = SYNCED[0] ?? {};
+  const planned = await ask({ method: "POST", path: `${E}/sync/plan`, body: { relays, to: "production" } });
+  const asked = await ask({ method: "POST", path: `${E}/approvals`, body: { relays, plan: JSON.parse(planned.text).plan } });
+  approval = JSON.parse(asked.text).approval.id;
+}, 150_000);
 
 afterAll(async () => {
   (child.stdin as import("bun").FileSink).end();

@@ -108,17 +108,23 @@ describe("a plan", () => {
     expect(json.problems.map(({ field }: { field: string }) => field)).toEqual(["relays.one.extra", "relays.two", "catalog.plans.free.titel"]);
   });
 
-  for (const [name, environment] of [["production", "live"]] as const) {
-    test(`is not made of ${name}`, async () => {
-      await using api = await startApi();
-      for (const path of ["plan", "apply"]) {
-        const body = { relays: [], ...(path === "apply" ? { plan: "pln_x" } : {}) };
-        const reply = await api.call(`/api/apps/shop/${name}/sync/${path}`, { method: "POST", key: api.keys[environment], body });
-        expect([reply.status, reply.json.code]).toEqual([403, "forbidden"]);
-        expect(reply.json.message).toStartWith("Production takes no sync by key");
-      }
-    });
-  }
+  test("is told of production, and carried out there by nobody without an approval", async () => {
+    await using api = await startApi();
+    for (const [place, key, to] of [
+      ["production", api.keys.live, {}],
+      ["development", api.keys.dev, { to: "production" }],
+    ] as const) {
+      const told = await api.call(`/api/apps/shop/${place}/sync/plan`, { method: "POST", key, body: { relays: [receiver("one")], ...to } });
+      expect([told.status, states(told.json)]).toEqual([200, ["created relay:one"]]);
+      const body = { relays: [receiver("one")], ...to, plan: told.json.plan };
+      const before = await api.snapshot();
+      const reply = await api.call(`/api/apps/shop/${place}/sync/apply`, { method: "POST", key, body });
+      expect([reply.status, reply.json.code]).toEqual([403, "approval_needed"]);
+      const pruned = await api.call(`/api/apps/shop/${place}/sync/plan`, { method: "POST", key, body: { relays: [], prune: true, ...to } });
+      expect([pruned.status, pruned.json.code]).toEqual([400, "invalid_input"]);
+      expect(changesBetween(before, await api.snapshot())).toEqual({});
+    }
+  });
 });
 
 describe("an apply", () => {

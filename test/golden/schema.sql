@@ -83,6 +83,32 @@ CREATE TABLE app (
   created_at INTEGER NOT NULL
 );
 
+CREATE TABLE approval (
+  id TEXT PRIMARY KEY,
+  environment_id INTEGER NOT NULL REFERENCES environment (id),
+  plan TEXT NOT NULL,
+  source TEXT NOT NULL,
+  files TEXT,
+  replace_edited INTEGER NOT NULL,
+  shown TEXT NOT NULL,
+  state TEXT NOT NULL,
+  asked_by TEXT NOT NULL,
+  asked_with TEXT,
+  asked_from TEXT NOT NULL,
+  created_at INTEGER NOT NULL,
+  expires_at INTEGER NOT NULL,
+  decided_by TEXT,
+  decided_at INTEGER,
+  ended_at INTEGER,
+  why TEXT
+) STRICT;
+
+CREATE INDEX approval_due ON approval (expires_at) WHERE ended_at IS NULL;
+
+CREATE INDEX approval_ended ON approval (ended_at) WHERE ended_at IS NOT NULL;
+
+CREATE INDEX approval_open ON approval (environment_id, expires_at) WHERE ended_at IS NULL;
+
 CREATE TABLE audit (
   seq INTEGER PRIMARY KEY AUTOINCREMENT,
   environment_id INTEGER NOT NULL,

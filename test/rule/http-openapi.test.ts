@@ -47,7 +47,7 @@ test("every name in a path is a parameter", () => {
 test("every route of an environment names a key or a session, and every open one nothing", () => {
   for (const route of ROUTES) {
     const operation = document.paths[route.path.replaceAll(/:(\w+)/g, "{$1}")]?.[route.method.toLowerCase()];
-    expect(operation?.security.length).toBe({ environment: 2, owner: 1, open: 0, client: 1, person: 1 }[route.who]);
+    expect(operation?.security.length).toBe({ environment: 2, owner: 1, caller: 2, open: 0, client: 1, person: 1 }[route.who]);
   }
 });
 
@@ -74,6 +74,8 @@ test("the routes that the interface promises are there", () => {
     ...["GET", "PUT", "DELETE"].map((method) => `${method} ${E}/relays/:name`),
     ...["pause", "resume"].map((verb) => `POST ${E}/relays/:name/${verb}`),
     ...["plan", "apply"].map((verb) => `POST ${E}/sync/${verb}`),
+    `POST ${E}/approvals`,
+    ...["GET", "POST"].map((method) => `${method} /api/approvals/:id`),
     ...["secret", "signing-secret"].map((secret) => `PUT ${E}/relays/:name/${secret}`),
     `POST ${E}/relays/validate`,
     `GET ${E}/events`,

@@ -1,7 +1,6 @@
 /** One relay: what it does, where it is called, its secrets, problems, events and definition. */
 
 import { useState } from "preact/hooks";
-import { RelayCalls } from "../call/relay-calls.ts";
 import { EventTable } from "../event/event-table.ts";
 import type { EventItem, Relay, SavedRelay } from "../ground/answer.ts";
 import { call, sentenceOf, writeQuery } from "../ground/api.ts";
@@ -22,6 +21,7 @@ import { Ago } from "../part/time.ts";
 import { tellDone, tellFailed } from "../part/toast.ts";
 import { WarningList } from "../part/warning-list.ts";
 import { RelayBar, sayCounts, totalOf } from "./relay-bar.ts";
+import { RelayCalls } from "./relay-calls.ts";
 import { RelayDefinition } from "./relay-definition.ts";
 import { RelayDelete } from "./relay-delete.ts";
 import { secretsOf } from "./relay-made.ts";

@@ -3,7 +3,6 @@
  * the navigation, the addresses and the keyboard's letters are read from it.
  */
 import type { ComponentType } from "preact";
-import { CallListPage } from "../call/call-list.ts";
 import { EventListPage } from "../event/event-list.ts";
 import { EventPage } from "../event/event-page.ts";
 import type { View } from "../ground/html.ts";
@@ -54,7 +53,6 @@ export const ROOMS: readonly Room[] = [
       [":id", EventPage],
     ],
   },
-  { path: "calls", title: "Calls", icon: "calls", letter: "l", pages: [["", CallListPage]] },
   { path: "attention", title: "Attention", icon: "attention", letter: "a", pages: [["", AttentionPage]] },
   {
     path: "collections",

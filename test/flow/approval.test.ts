@@ -1,0 +1,404 @@
+/** Live sync and promote over the API: an owner's approval, once, within 10 minutes, for the exact plan that was shown. */
+import { describe, expect, test } from "bun:test";
+import { type ApiServer, changesBetween, type Reply, startApi } from "../kit/api-server.ts";
+
+const NOTES = { collections: { notes: { kind: "shared", fields: { text: { type: "text" } } } } };
+const WRITES = [{ type: "write_record", collection: "notes", data: { text: "x" } }];
+const GRANTS = [{ type: "grant_credits", amount: 10 }];
+const receiver = (name: string, verify: object = { scheme: "hooks" }, actions: object[] = WRITES, more: object = {}) => ({
+  name,
+  trigger: { kind: "receiver", verify, map: { event_id: "id", person_id: "user" }, ...more },
+  actions,
+});
+const TOKEN = { scheme: "shared_token" };
+const TRUST = { trustUnsignedEvents: true };
+const ED25519 = { scheme: "signature", header: "x-signature", algorithm: "ed25519", encoding: "hex", signedPayload: "{body}" };
+const HMAC = { scheme: "signature", header: "x-signature", encoding: "hex", signedPayload: "{body}" };
+
+const LIVE = "/api/apps/shop/production";
+const DEV = "/api/apps/shop/development";
+
+/** What stands in development. */
+async function setDevelopment(api: ApiServer, relays: unknown[], catalog: unknown = NOTES): Promise<void> {
+  const planned = await api.call(`${DEV}/sync/plan`, { method: "POST", key: api.keys.dev, body: { relays, catalog } });
+  const body = { relays, catalog, replaceEdited: true, plan: planned.json.plan };
+  expect((await api.call(`${DEV}/sync/apply`, { method: "POST", key: api.keys.dev, body })).status).toBe(200);
+}
+
+const PROMOTE = { from: "development", to: "production" };
+const post = (api: ApiServer, path: string, body: unknown, key: string | null = api.keys.dev) =>
+  api.call(path, { method: "POST", ...(key === null ? { session: true } : { key }), body });
+const planOf = async (api: ApiServer, wanted: object = PROMOTE): Promise<Reply> => await post(api, `${DEV}/sync/plan`, wanted);
+
+/** Plans and asks; the approval. */
+async function ask(api: ApiServer, wanted: object = PROMOTE, key: string | null = api.keys.dev) {
+  const { json } = await planOf(api, wanted);
+  const reply = await post(api, `${DEV}/approvals`, { ...wanted, plan: json.plan }, key);
+  expect(reply.status).toBe(201);
+  return reply.json.approval as { id: string; plan: string; url: string; state: string; secondsLeft: number };
+}
+
+type Asked = Pick<Awaited<ReturnType<typeof ask>>, "id" | "plan">;
+const decide = (api: ApiServer, { id, plan }: Asked, decision: string, key: string | null = null) =>
+  post(api, `/api/approvals/${id}`, { decision, plan }, key);
+const apply = (api: ApiServer, { id }: Asked, key: string | null = api.keys.dev) => post(api, `/api/approvals/${id}/apply`, {}, key);
+const see = async (api: ApiServer, { id }: Asked, key: string | null = api.keys.dev) =>
+  (await api.call(`/api/approvals/${id}`, key === null ? { session: true } : { key })).json.approval;
+const relayOf = async (api: ApiServer, name: string, place = LIVE) => (await api.call(`${place}/relays/${name}`, { session: true })).json.relay;
+const editLive = async (api: ApiServer, definition: { name: string }, place = LIVE) => {
+  const { version } = await relayOf(api, definition.name, place);
+  const saved = await api.call(`${place}/relays/${definition.name}`, { method: "PUT", session: true, body: { definition, version } });
+  expect(saved.status).toBe(200);
+};
+const namesOf = async (api: ApiServer) =>
+  (await api.call(`${LIVE}/relays`, { session: true })).json.items.map(({ name }: { name: string }) => name).sort();
+
+describe("a promote", () => {
+  test("shows what production becomes, waits for an owner, carries it out once, and shows the secrets once", async () => {
+    await using api = await startApi();
+    await setDevelopment(api, [receiver("one"), receiver("two")]);
+    const planned = await planOf(api);
+    expect(planned.json.entries.map(({ kind, name, state }: Record<string, string>) => `${state} ${kind}:${name}`)).toEqual([
+      "created relay:one",
+      "created relay:two",
+      "created collection:notes",
+    ]);
+    const asked = await ask(api);
+    expect(asked.url).toBe(`${api.base}/approvals/${asked.id}`);
+    expect([asked.state, asked.secondsLeft]).toEqual(["pending", 600]);
+    expect((await apply(api, asked)).json.code).toBe("approval_pending");
+    expect(await namesOf(api)).toEqual([]);
+    expect((await decide(api, asked, "approve")).json.approval.state).toBe("approved");
+    const done = await apply(api, asked);
+    expect([done.status, done.json.changes]).toEqual([200, 3]);
+    expect(done.json.secrets.map((one: object) => Object.keys(one))).toEqual([
+      ["relay", "receiverSecret"],
+      ["relay", "receiverSecret"],
+    ]);
+    expect(await namesOf(api)).toEqual(["one", "two"]);
+    expect((await apply(api, asked)).json.code).toBe("approval_used");
+    const after = await see(api, asked);
+    expect([after.state, after.decidedBy, after.shown]).toEqual(["done", "owner:ann@example.com", undefined]);
+    const live = await relayOf(api, "one");
+    expect([live.origin.kind, live.secret.kind]).toEqual(["file", "minted"]);
+    expect(live.secret.fingerprint).not.toBe((await relayOf(api, "one", DEV)).secret.fingerprint);
+    expect((await planOf(api)).json.changes).toBe(0);
+    const { json } = await api.call(`${LIVE}/audit?kind=change`, { session: true });
+    const rows = json.items.filter(({ action }: { action: string }) => action.startsWith("approval."));
+    expect(rows.map(({ action, actor }: Record<string, string>) => [action, actor?.replace(/key_.*/, "key")]).reverse()).toEqual([
+      ["approval.asked", "key:key"],
+      ["approval.approved", "owner:ann@example.com"],
+      ["approval.used", "key:key"],
+    ]);
+    expect(rows.at(-1).after).toMatchObject({ askedFrom: "127.0.0.1", source: "development", changes: 3 });
+    expect(rows.at(-1).after.askedWith).toStartWith("test (sk_dev_…");
+  });
+
+  test("names relays that break the unsigned-event rule as not carried, and carries the others", async () => {
+    await using api = await startApi();
+    await setDevelopment(api, [receiver("good"), receiver("broken", TOKEN, GRANTS, TRUST)]);
+    await api.store.write("dashboard", (tx) =>
+      tx.run("UPDATE relay SET definition = json_remove(definition, '$.trigger.trustUnsignedEvents') WHERE name = 'broken'"),
+    );
+    const { json } = await planOf(api);
+    const broken = json.entries.find(({ name }: { name: string }) => name === "broken");
+    expect([broken.state, broken.refusal.code]).toEqual(["not_carried", "invalid_definition"]);
+    expect(broken.refusal.message).toContain("trustUnsignedEvents");
+    const asked = await ask(api);
+    await decide(api, asked, "approve");
+    expect((await apply(api, asked)).json.changes).toBe(2);
+    expect(await namesOf(api)).toEqual(["good"]);
+  });
+
+  test("carries an opt-in with its warning, each time, and says what a captured call could buy and whether that is more", async () => {
+    await using api = await startApi();
+    await setDevelopment(api, [receiver("token", TOKEN, GRANTS, TRUST)]);
+    const promote = async () => {
+      const { json } = await planOf(api);
+      const [entry] = json.entries;
+      const asked = await ask(api);
+      await decide(api, asked, "approve");
+      expect((await apply(api, asked)).status).toBe(200);
+      return [entry.warnings.map(({ code }: { code: string }) => code), entry.capturedCall];
+    };
+    const buys = "run grant_credits with values of their own";
+    expect(await promote()).toEqual([["unsigned_events"], { before: null, after: buys, widens: true }]);
+    await setDevelopment(api, [receiver("token", TOKEN, [...GRANTS, ...WRITES], TRUST)]);
+    expect(await promote()).toEqual([["unsigned_events"], { before: buys, after: buys, widens: false }]);
+    await setDevelopment(api, [receiver("token", TOKEN, [{ type: "grant_credits", amount: 20 }], TRUST)]);
+    expect(await promote()).toEqual([["unsigned_events"], { before: buys, after: buys, widens: true }]);
+    await setDevelopment(api, [receiver("token", { scheme: "hooks" }, GRANTS)]);
+    expect((await promote())[1] as object | null).toEqual({ before: buys, after: null, widens: false });
+  });
+
+  for (const [was, is, words] of [
+    [HMAC, ED25519, "was cleared"],
+    [ED25519, HMAC, "new secret was minted"],
+  ] as const) {
+    test(`clears the stored value where the recipe changes from ${"algorithm" in was ? "a public key to HMAC" : "HMAC to a public key"}`, async () => {
+      await using api = await startApi();
+      await setDevelopment(api, [receiver("kind", was)]);
+      let asked = await ask(api);
+      await decide(api, asked, "approve");
+      await apply(api, asked);
+      if (was === ED25519) {
+        const value = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a";
+        expect((await api.call(`${LIVE}/relays/kind/secret`, { method: "PUT", session: true, body: { value } })).status).toBe(200);
+      }
+      expect((await relayOf(api, "kind")).secret.kind).toBe(was === HMAC ? "minted" : "public_key");
+      await setDevelopment(api, [receiver("kind", is)]);
+      asked = await ask(api);
+      const shown = (await see(api, asked, null)).shown;
+      expect(shown.entries[0].warnings.map(({ message }: { message: string }) => message).join()).toContain(words);
+      await decide(api, asked, "approve");
+      await apply(api, asked);
+      expect((await relayOf(api, "kind")).secret.kind).toBe(is === HMAC ? "minted" : "none");
+    });
+  }
+
+  test("keeps what production alone has, and what was edited there unless it is asked to replace it", async () => {
+    await using api = await startApi();
+    await setDevelopment(api, [receiver("one")]);
+    await api.call(`${LIVE}/collections`, { method: "POST", session: true, body: { name: "notes", ...NOTES.collections.notes } });
+    await api.call(`${LIVE}/relays`, { method: "POST", session: true, body: { definition: receiver("only") } });
+    await api.call(`${LIVE}/relays`, { method: "POST", session: true, body: { definition: receiver("one", HMAC) } });
+    const { json } = await planOf(api);
+    expect(json.entries.map(({ state, name }: Record<string, string>) => `${state} ${name}`)).toEqual([
+      "edited one",
+      "only_there only",
+      "unchanged notes",
+    ]);
+    expect((await post(api, `${DEV}/approvals`, { ...PROMOTE, plan: json.plan })).json.code).toBe("invalid_input");
+    const asked = await ask(api, { ...PROMOTE, replaceEdited: true });
+    await decide(api, asked, "approve");
+    expect((await apply(api, asked)).json.changes).toBe(1);
+    expect((await relayOf(api, "one")).definition).toEqual(receiver("one"));
+    expect(await namesOf(api)).toEqual(["one", "only"]);
+  });
+});
+
+test("a live sync carries the files that were sent, and those alone", async () => {
+  await using api = await startApi();
+  await setDevelopment(api, [receiver("development")]);
+  const wanted = { relays: [receiver("file")], catalog: NOTES, to: "production" };
+  const asked = await ask(api, wanted);
+  const { shown, source } = await see(api, asked, null);
+  expect([source, shown.secretsOf]).toEqual(["files", ["file"]]);
+  expect(shown.entries[0]).toMatchObject({ kind: "relay", name: "file", state: "created", before: null, after: receiver("file") });
+  await decide(api, asked, "approve");
+  expect((await apply(api, asked)).status).toBe(200);
+  expect(await namesOf(api)).toEqual(["file"]);
+});
+
+describe("an approval is void from when", () => {
+  const moves: readonly (readonly [string, (api: ApiServer) => Promise<unknown>])[] = [
+    ["development was edited", (api) => editLive(api, receiver("one", HMAC), DEV)],
+    [
+      "development was edited and put back",
+      async (api) => {
+        await editLive(api, receiver("one", HMAC), DEV);
+        await editLive(api, receiver("one"), DEV);
+      },
+    ],
+    ["production was edited", (api) => editLive(api, receiver("base", HMAC))],
+    [
+      "production was edited and put back",
+      async (api) => {
+        await editLive(api, receiver("base", HMAC));
+        await editLive(api, receiver("base"));
+      },
+    ],
+    [
+      "an item of production's catalog was edited",
+      (api) => api.call(`${LIVE}/access/beta`, { method: "PUT", session: true, body: { title: "Other" } }),
+    ],
+  ];
+  for (const [moved, move] of moves) {
+    for (const when of ["before the owner said yes", "between yes and the use"] as const) {
+      test(`${moved}, ${when}`, async () => {
+        await using api = await startApi();
+        const catalog = { ...NOTES, access: { beta: {} } };
+        await setDevelopment(api, [receiver("base")], catalog);
+        const first = await ask(api);
+        await decide(api, first, "approve");
+        expect((await apply(api, first)).status).toBe(200);
+        await setDevelopment(api, [receiver("base"), receiver("one")], catalog);
+        const asked = await ask(api);
+        if (when === "before the owner said yes") {
+          await move(api);
+          const said = await decide(api, asked, "approve");
+          expect([said.status, said.json.code]).toEqual([409, "approval_void"]);
+          expect((await apply(api, asked)).json.code).toBe("approval_void");
+        } else {
+          await decide(api, asked, "approve");
+          await move(api);
+          const used = await apply(api, asked);
+          expect([used.status, used.json.code]).toEqual([409, "version_conflict"]);
+          expect((await apply(api, asked)).json.code).toBe("approval_void");
+        }
+        expect((await see(api, asked)).state).toBe("void");
+        expect(await namesOf(api)).toEqual(["base"]);
+      });
+    }
+  }
+
+  test("a side moved, for who waits for it, without anybody deciding", async () => {
+    await using api = await startApi();
+    await setDevelopment(api, [receiver("one")]);
+    const asked = await ask(api);
+    expect((await see(api, asked)).state).toBe("pending");
+    await editLive(api, receiver("one", HMAC), DEV);
+    await api.clock.advance(6_000);
+    expect((await see(api, asked)).state).toBe("void");
+  });
+});
+
+describe("nothing is approved", () => {
+  const cases: readonly (readonly [string, (api: ApiServer, asked: Asked) => Promise<Reply>, number, string])[] = [
+    [
+      "twice",
+      async (api, asked) => ((await decide(api, asked, "approve")).status === 200 ? decide(api, asked, "approve") : Promise.reject()),
+      409,
+      "approval_used",
+    ],
+    [
+      "after it was refused",
+      async (api, asked) => ((await decide(api, asked, "refuse")).status === 200 ? decide(api, asked, "approve") : Promise.reject()),
+      409,
+      "approval_denied",
+    ],
+    [
+      "after it was withdrawn",
+      async (api, asked) => ((await decide(api, asked, "withdraw", api.keys.dev)).status === 200 ? decide(api, asked, "approve") : Promise.reject()),
+      409,
+      "approval_void",
+    ],
+    ["after 10 minutes", (api, asked) => api.clock.advance(600_000).then(() => decide(api, asked, "approve")), 409, "approval_expired"],
+    ["under another plan's name", (api, { id }) => decide(api, { id, plan: "pln_other" }, "approve"), 409, "version_conflict"],
+    ["by the key that asked", (api, asked) => decide(api, asked, "approve", api.keys.dev), 403, "forbidden"],
+    ["by a key of production", (api, asked) => decide(api, asked, "approve", api.keys.live), 404, "not_found"],
+    ["by a key of another app", (api, asked) => decide(api, asked, "approve", api.keys.other), 404, "not_found"],
+    ["by an app key", (api, asked) => decide(api, asked, "approve", api.keys.app), 403, "forbidden"],
+    [
+      "by nobody",
+      (api, { id, plan }) => api.call(`/api/approvals/${id}`, { method: "POST", body: { decision: "approve", plan } }),
+      401,
+      "unauthenticated",
+    ],
+    [
+      "from another page",
+      (api, { id, plan }) =>
+        api.call(`/api/approvals/${id}`, {
+          method: "POST",
+          session: true,
+          headers: { origin: "https://evil.example" },
+          body: { decision: "approve", plan },
+        }),
+      403,
+      "wrong_origin",
+    ],
+    ["that was never asked for", (api, { plan }) => decide(api, { id: "apr_00000000000000000000000000000000", plan }, "approve"), 404, "not_found"],
+  ];
+  for (const [how, attempt, status, code] of cases) {
+    test(how, async () => {
+      await using api = await startApi();
+      await setDevelopment(api, [receiver("one")]);
+      const asked = await ask(api);
+      const reply = await attempt(api, asked);
+      expect([reply.status, reply.json.code]).toEqual([status, code]);
+      expect(reply.json.message).toMatch(/^[A-Z`a-z].*[.:].*\.$/s);
+      expect(await namesOf(api)).toEqual([]);
+    });
+  }
+
+  test("by who may not see it: a key sees what it asked for alone", async () => {
+    await using api = await startApi();
+    await setDevelopment(api, [receiver("one")]);
+    const { id } = await ask(api);
+    expect((await api.call(`/api/approvals/${id}`, { key: api.keys.live })).status).toBe(404);
+    expect((await api.call(`/api/approvals/${id}/apply`, { method: "POST", key: api.keys.live, body: {} })).status).toBe(404);
+    expect((await api.call(`/api/approvals/${id}/apply`, { method: "POST", session: true, body: {} })).status).toBe(403);
+  });
+});
+
+describe("time", () => {
+  test("is over after 10 minutes for what was approved too", async () => {
+    await using api = await startApi();
+    await setDevelopment(api, [receiver("one")]);
+    const asked = await ask(api);
+    await decide(api, asked, "approve");
+    await api.clock.advance(600_000);
+    expect((await apply(api, asked)).json.code).toBe("approval_expired");
+    expect((await see(api, asked)).state).toBe("expired");
+    expect(await namesOf(api)).toEqual([]);
+  });
+
+  test("is not won by setting the clock back", async () => {
+    await using api = await startApi();
+    await setDevelopment(api, [receiver("one")]);
+    const asked = await ask(api);
+    await decide(api, asked, "approve");
+    await api.clock.advance(300_000);
+    api.clock.jump(-240_000);
+    expect((await see(api, asked)).secondsLeft).toBe(300);
+    await api.clock.advance(300_000);
+    expect((await apply(api, asked)).json.code).toBe("approval_expired");
+  });
+});
+
+describe("asking", () => {
+  test("is refused without changes, with a refused save, and under another plan's name; nothing is kept", async () => {
+    await using api = await startApi();
+    const none = await planOf(api);
+    const before = await api.snapshot();
+    expect((await post(api, `${DEV}/approvals`, { ...PROMOTE, plan: none.json.plan })).json.code).toBe("invalid_input");
+    const wanted = { relays: [receiver("sells", { scheme: "hooks" }, [{ type: "write_record", collection: "nowhere" }])], to: "production" };
+    expect((await post(api, `${DEV}/approvals`, { ...wanted, plan: "pln_x" })).json.code).toBe("invalid_definition");
+    const moved = await post(api, `${DEV}/approvals`, { relays: [receiver("one")], to: "production", plan: none.json.plan });
+    expect([moved.status, moved.json.code]).toEqual([409, "version_conflict"]);
+    expect(changesBetween(before, await api.snapshot())).toEqual({});
+  });
+
+  test("anew withdraws what the same key asked before, and leaves another's alone", async () => {
+    await using api = await startApi();
+    await setDevelopment(api, [receiver("one")]);
+    const first = await ask(api);
+    const mine = await ask(api, PROMOTE, null);
+    const second = await ask(api);
+    expect((await see(api, first)).state).toBe("withdrawn");
+    expect((await see(api, mine, null)).state).toBe("pending");
+    expect((await see(api, second)).state).toBe("pending");
+    const { json } = await api.call(`${LIVE}/approvals`, { session: true });
+    expect(json.approvals.map(({ id }: { id: string }) => id).sort()).toEqual([mine.id, second.id].sort());
+  });
+
+  test("is capped by the minute", async () => {
+    await using api = await startApi();
+    await setDevelopment(api, [receiver("one")]);
+    for (let at = 0; at < 10; at++) await ask(api);
+    const { json } = await planOf(api);
+    const capped = await post(api, `${DEV}/approvals`, { ...PROMOTE, plan: json.plan });
+    expect([capped.status, capped.json.code]).toEqual([429, "approval_capped"]);
+    await api.clock.advance(60_000);
+    await ask(api);
+  });
+
+  test("in the dashboard is carried out there, by the same two steps", async () => {
+    await using api = await startApi();
+    await setDevelopment(api, [receiver("one")]);
+    const asked = await ask(api, PROMOTE, null);
+    expect((await apply(api, asked, null)).json.code).toBe("approval_pending");
+    await decide(api, asked, "approve");
+    expect((await apply(api, asked, null)).json.secrets.map(({ relay }: { relay: string }) => relay)).toEqual(["one"]);
+  });
+});
+
+test("two who use one approval at once carry it out once", async () => {
+  await using api = await startApi();
+  await setDevelopment(api, [receiver("one")]);
+  const asked = await ask(api);
+  await decide(api, asked, "approve");
+  const replies = await Promise.all(Array.from({ length: 5 }, () => apply(api, asked)));
+  expect(replies.map(({ status }) => status).sort()).toEqual([200, 409, 409, 409, 409]);
+  expect(replies.filter(({ json }) => json.code !== undefined).map(({ json }) => json.code)).toEqual(Array(4).fill("approval_used"));
+});
