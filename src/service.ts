@@ -2,6 +2,7 @@
  * The one place where rooms are wired together. It starts the store, the runner and the HTTP face in the order they need each other, and
  * stops them in the reverse one: answer what was accepted, let running actions finish, close the store.
  */
+import { LoginCap } from "./account/login-cap.ts";
 import { SigninCap } from "./account/signin-cap.ts";
 import { BackupSchedule, backupInChild } from "./backup/schedule.ts";
 import { Capture } from "./capture/capture.ts";
@@ -220,6 +221,7 @@ async function startOnce(
     metrics,
     signinCap: new SigninCap(clock),
     approvals: new ApprovalWatch(clock),
+    loginCap: new LoginCap(clock),
     syncCap: new SyncCap(clock, config.limits.syncChangesPerMinute),
     bodies: new BodyRoom(clock),
     clientWrites: new ClientWrites({ store, clock, limits: config.limits }),

@@ -1,17 +1,18 @@
 /**
  * API keys: secret keys (`sk_…`) for servers and app keys (`ak_…`) for browsers, each bound to one environment. Shown once, stored
- * as SHA-256. It decides which key a token is and which web origins an app key works from (the specification's "Authentication", point 5),
- * never what a key may do. And the words for whoever makes a change, with a key or without one.
+ * as SHA-256; one that relay login made belongs to its owner and ends. It decides which key a token is, never what a key may do. And the words
+ * for whoever makes a change, with a key or without one.
  */
 import { type Static, Type } from "typebox";
 import { hashToken, newId, newToken } from "../ground/id.ts";
 import { MINUTE_MS } from "../ground/limit.ts";
 import { MAX_PAGE_SIZE, makePage, type Page, type PageRequest } from "../ground/page.ts";
-import { Refusal, type Warning } from "../ground/refusal.ts";
-import { oneOf, show, time, timeOrNull } from "../ground/schema.ts";
+import { Refusal } from "../ground/refusal.ts";
+import { oneOf, show, textOrNull, time, timeOrNull } from "../ground/schema.ts";
 import type { Origin, Reader, Writer } from "../store/port.ts";
 import { bytes, defineTable, integer, json, orNull, type RowOf, text } from "../store/table.ts";
 import type { EnvironmentName } from "./environment.ts";
+import { checkOrigins, type KeyOrigins } from "./key-origin.ts";
 
 export const API_KEY_KINDS = ["secret", "app"] as const;
 export type ApiKeyKind = (typeof API_KEY_KINDS)[number];
@@ -32,6 +33,10 @@ const API_KEY = defineTable({
     createdAt: integer(),
     lastUsedAt: orNull(integer()),
     revokedAt: orNull(integer()),
+    /** Whose login made it; null for one that is the environment's own. */
+    ownerId: orNull(text()),
+    /** When it ends by itself. */
+    expiresAt: orNull(integer()),
   },
 });
 
@@ -45,19 +50,32 @@ const SHOWN_KEY = API_KEY.pick(
   "createdAt",
   "lastUsedAt",
   "revokedAt",
+  "expiresAt",
 );
-export type ApiKey = RowOf<typeof SHOWN_KEY>;
+/** `owner`: the address of whose login made it. */
+export type ApiKey = RowOf<typeof SHOWN_KEY> & { owner: string | null };
 
-const PRESENTED_KEY = API_KEY.pick("id", "kind", "name", "hint", "origins", "lastUsedAt", "environmentId");
+const OWNER_EMAIL = "(SELECT email FROM owner WHERE owner.id = owner_id) AS owner";
+
+const PRESENTED_KEY = API_KEY.pick(
+  "id",
+  "kind",
+  "name",
+  "hint",
+  "origins",
+  "createdAt",
+  "lastUsedAt",
+  "expiresAt",
+  "environmentId",
+);
 /** A live key that a caller presented, with the one environment it is bound to. */
 export interface PresentedKey extends RowOf<typeof PRESENTED_KEY> {
   environmentName: EnvironmentName;
   appId: string;
+  owner: string | null;
 }
 
 const KEY_ORIGINS = API_KEY.pick("kind", "origins");
-/** What decides from where a key works. */
-type KeyOrigins = Pick<PresentedKey, "kind" | "environmentName" | "origins">;
 
 export const keyView = Type.Object({
   id: Type.String(),
@@ -68,6 +86,8 @@ export const keyView = Type.Object({
   createdAt: time,
   lastUsedAt: timeOrNull,
   revokedAt: timeOrNull,
+  owner: textOrNull,
+  expiresAt: timeOrNull,
 });
 export type KeyView = Static<typeof keyView>;
 
@@ -90,10 +110,12 @@ export async function mintApiKey(
     origins?: readonly string[] | undefined;
     /** Its letters where they are not to be random. */
     letters?: string;
+    /** Whose login makes it, and when it ends by itself. */
+    login?: { owner: { id: string; email: string }; expiresAt: number };
     nowMs: number;
   },
 ): Promise<{ key: ApiKey; token: string }> {
-  const { environment, kind, nowMs } = input;
+  const { environment, kind, nowMs, login } = input;
   const prefix = `${kind === "secret" ? "sk" : "ak"}_${environment.name === "production" ? "live" : "dev"}_`;
   const token = `${prefix}${input.letters ?? newToken(TOKEN_CHARS)}`;
   const key: ApiKey = {
@@ -105,18 +127,42 @@ export async function mintApiKey(
     createdAt: nowMs,
     lastUsedAt: null,
     revokedAt: null,
+    owner: login?.owner.email ?? null,
+    expiresAt: login?.expiresAt ?? null,
   };
-  await API_KEY.insert(tx, { ...key, environmentId: environment.id, keyHash: hashToken(token) });
+  const { owner, ...row } = key;
+  const ownerId = login?.owner.id ?? null;
+  await API_KEY.insert(tx, { ...row, environmentId: environment.id, keyHash: hashToken(token), ownerId });
   return { key, token };
 }
 
-/** The live key of this token with its environment; null for what has not a key's shape, is unknown or revoked. */
-export async function findApiKeyByToken(tx: Reader, token: string): Promise<PresentedKey | null> {
+/** The live key of this token with its environment; null for what has not a key's shape, is unknown, revoked or has ended. */
+export async function findApiKeyByToken(
+  tx: Reader,
+  token: string,
+  nowMs: number,
+): Promise<PresentedKey | null> {
   if (!TOKEN.test(token)) return null;
-  const sql = `SELECT ${PRESENTED_KEY.columnsOf("api_key")}, environment.name AS environmentName, app_id AS appId
-    FROM api_key JOIN environment ON environment.id = environment_id WHERE key_hash = ?1 AND revoked_at IS NULL`;
-  const row = await tx.get<Pick<PresentedKey, "environmentName" | "appId">>(sql, hashToken(token));
+  const sql = `SELECT ${PRESENTED_KEY.columnsOf("api_key")}, environment.name AS environmentName, app_id AS appId, ${OWNER_EMAIL}
+    FROM api_key JOIN environment ON environment.id = environment_id
+    WHERE key_hash = ?1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?2)`;
+  const row = await tx.get<Pick<PresentedKey, "environmentName" | "appId" | "owner">>(
+    sql,
+    hashToken(token),
+    nowMs,
+  );
   return row === null ? null : PRESENTED_KEY.read(row);
+}
+
+/** What became of a login's key that works no more, for whoever presents it; null for any other token. */
+export async function findEndedLogin(
+  tx: Reader,
+  token: string,
+): Promise<{ revokedAt: number | null; expiresAt: number } | null> {
+  if (!TOKEN.test(token)) return null;
+  const sql = `SELECT revoked_at AS revokedAt, expires_at AS expiresAt FROM api_key
+    WHERE key_hash = ?1 AND expires_at IS NOT NULL`;
+  return await tx.get(sql, hashToken(token));
 }
 
 /** Whether `touchApiKey` is due: a key's last use is noted at most once a minute. */
@@ -129,11 +175,6 @@ export async function touchApiKey(tx: Writer, keyId: string, nowMs: number): Pro
   const sql =
     "UPDATE api_key SET last_used_at = ?2 WHERE id = ?1 AND (last_used_at IS NULL OR last_used_at <= ?3)";
   await tx.run(sql, keyId, nowMs, nowMs - TOUCH_EVERY_MS);
-}
-
-/** Whether a web page of this origin may use the app key. Secret keys belong on servers and work from no page. */
-export function keyWorksFrom(key: KeyOrigins, origin: string): boolean {
-  return key.kind === "app" && isAllowedOrigin(key.environmentName, key.origins, origin);
 }
 
 /** What decides from where each live app key of the server works: all that is known of a call before its key is. */
@@ -151,9 +192,10 @@ export async function listApiKeys(
   request: PageRequest = { limit: MAX_PAGE_SIZE, after: null },
 ): Promise<Page<ApiKey>> {
   const { after, limit } = request;
-  const rest =
-    "WHERE environment_id = $environmentId AND ($after IS NULL OR id < $after) ORDER BY id DESC LIMIT $most";
-  const rows = await SHOWN_KEY.all(tx, rest, { environmentId, after, most: limit + 1 });
+  const sql = `SELECT ${SHOWN_KEY.columns}, ${OWNER_EMAIL} FROM api_key
+    WHERE environment_id = $environmentId AND ($after IS NULL OR id < $after) ORDER BY id DESC LIMIT $most`;
+  const found = await tx.all<Pick<ApiKey, "owner">>(sql, { environmentId, after, most: limit + 1 });
+  const rows = found.map((row) => SHOWN_KEY.read(row));
   return makePage(
     rows,
     request,
@@ -169,11 +211,13 @@ export async function revokeApiKey(
   keyId: string,
   nowMs: number,
 ): Promise<ApiKey> {
-  const rest = "WHERE id = $keyId AND environment_id = $environmentId AND revoked_at IS NULL";
-  const key = await SHOWN_KEY.get(tx, rest, { keyId, environmentId });
-  if (key === null) throw new Refusal("not_found", "There is no live key with this id in this environment.");
+  const sql = `SELECT ${SHOWN_KEY.columns}, ${OWNER_EMAIL} FROM api_key
+    WHERE id = $keyId AND environment_id = $environmentId AND revoked_at IS NULL`;
+  const found = await tx.get<Pick<ApiKey, "owner">>(sql, { keyId, environmentId });
+  if (found === null)
+    throw new Refusal("not_found", "There is no live key with this id in this environment.");
   await API_KEY.change(tx, { id: keyId }, { revokedAt: nowMs });
-  return key;
+  return SHOWN_KEY.read(found);
 }
 
 function readName(name: string): string {
@@ -185,76 +229,20 @@ function readName(name: string): string {
   );
 }
 
-const MAX_ORIGINS = 20;
-const LOOPBACK = /^(localhost|.+\.localhost|127\.0\.0\.1|\[::1\])$/;
-
-/** The origins in the form a browser sends them. Refuses with `invalid_input` naming the one that is not an origin. */
-function checkOrigins(
-  kind: "secret" | "app",
-  environment: EnvironmentName,
-  origins: readonly string[],
-): string[] {
-  if (kind === "secret" && origins.length > 0) {
-    throw new Refusal(
-      "invalid_input",
-      "origins is only for app keys: a secret key works from servers alone.",
-    );
-  }
-  if (origins.length > MAX_ORIGINS) {
-    throw new Refusal("invalid_input", `origins is too long: name at most ${MAX_ORIGINS}.`);
-  }
-  if (kind === "app" && environment === "production" && origins.length === 0) {
-    throw new Refusal(
-      "invalid_input",
-      "origins is missing: a live app key works only from the origins it names, such as https://shop.example.com.",
-    );
-  }
-  return [...new Set(origins.map(readOrigin))];
-}
-
-/** One sentence for each origin that no browser ever sends: a `*` is a letter like any other here, and stands for nothing. */
-export function warnOfOrigins(origins: readonly string[]): Warning[] {
-  return origins.flatMap((origin, index): Warning[] => {
-    if (!origin.includes("*")) return [];
-    const message = `origins holds ${origin}, which no page has: a * stands for nothing here, so name each origin as a browser sends it, such as https://shop.example.com.`;
-    return [{ code: "origin_of_no_page", field: `origins.${index}`, message }];
-  });
-}
-
-/** Whether a page of `origin` (as the browser sends it) may use a key of this environment that names `origins`. */
-function isAllowedOrigin(environment: EnvironmentName, origins: readonly string[], origin: string): boolean {
-  if (origins.includes(origin)) return true;
-  if (environment === "production" || !URL.canParse(origin)) return false;
-  const url = new URL(origin);
-  if (url.origin !== origin) return false;
-  return url.protocol === "https:" || (url.protocol === "http:" && LOOPBACK.test(url.hostname));
-}
-
-function readOrigin(text: string): string {
-  const url = URL.canParse(text) ? new URL(text) : null;
-  const bare = url !== null && text.replace(/\/$/, "").toLowerCase() === url.origin;
-  if (url === null || !bare || url.protocol !== "https:") {
-    throw new Refusal(
-      "invalid_input",
-      "origins holds something that is not an https origin: write each as https://host, with a port if it has one, and no path.",
-    );
-  }
-  return url.origin;
-}
-
 /** Who makes a change. */
 export type Actor =
-  | { kind: "key"; id: string }
+  /** `owner`: the address of whose login made the key. */
+  | { kind: "key"; id: string; owner: string | null }
   | { kind: "owner"; id: string; email: string }
   | { kind: "command_line" };
 
 export const COMMAND_LINE: Actor = { kind: "command_line" };
 
-/** The actor as stored and shown: `key:<id>`, `owner:<email>` or `command line`. */
+/** The actor as stored and shown: `key:<id>`, `owner:<email> by key:<id>`, `owner:<email>` or `command line`. */
 export function actorWords(actor: Actor): string {
   switch (actor.kind) {
     case "key":
-      return `key:${actor.id}`;
+      return actor.owner === null ? `key:${actor.id}` : `owner:${actor.owner} by key:${actor.id}`;
     case "owner":
       return `owner:${actor.email}`;
     case "command_line":

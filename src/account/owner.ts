@@ -138,16 +138,29 @@ export async function createOwner(
   return owner;
 }
 
-/** Gives the owner a new password and signs out every session made under the old one. */
-export async function setOwnerPassword(tx: Writer, ownerId: string, passwordHash: string): Promise<void> {
+/** Gives the owner a new password and ends what was begun under the old one: every session, and every key that a login made. */
+export async function setOwnerPassword(
+  tx: Writer,
+  ownerId: string,
+  passwordHash: string,
+  nowMs: number,
+): Promise<void> {
   if ((await OWNER.change(tx, { id: ownerId }, { passwordHash })) === 0)
     throw new Refusal("not_found", "There is no such owner; relay admin create makes the first one.");
   await tx.run("DELETE FROM session WHERE owner_id = ?1", ownerId);
+  await tx.run("DELETE FROM login_request WHERE owner_id = ?1", ownerId);
+  const revoke = "UPDATE api_key SET revoked_at = ?2 WHERE owner_id = ?1 AND revoked_at IS NULL";
+  await tx.run(revoke, ownerId, nowMs);
 }
 
 /** The owner of this address (compared without regard to case), or null. */
 export function findOwnerByEmail(tx: Reader, email: string): Promise<RowOf<typeof OWNER> | null> {
   return OWNER.get(tx, "WHERE email = $email", { email: email.trim() });
+}
+
+/** The owner with this id, or null. */
+export function findOwnerById(tx: Reader, id: string): Promise<Owner | null> {
+  return SHOWN_OWNER.get(tx, "WHERE id = $id", { id });
 }
 
 /** Every owner, oldest first. */

@@ -3,6 +3,7 @@
  * as long as it is of use. Each is a small step that is taken again until nothing old is left; when the steps are taken is the caretakers'.
  */
 import { findEnvironmentAfter } from "../account/environment.ts";
+import { forgetEndedLogins } from "../account/login.ts";
 import { forgetEndedSessions } from "../account/session.ts";
 import { forgetEndedPersonSessions } from "../client/person-session.ts";
 import { alertDropped } from "../event/alert.ts";
@@ -58,6 +59,7 @@ export const RETENTION: Readonly<Record<string, Step>> = {
     ),
   ),
   sessions: once(forgetEndedSessions),
+  logins: once(forgetEndedLogins),
   "people's sessions": once(forgetEndedPersonSessions),
   // A busy relay's runs must not fill the disk for a year.
   audit: trim({

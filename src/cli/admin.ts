@@ -99,12 +99,12 @@ export const adminReset: Command = {
   summary: "reset an owner's password, with a one-time link",
   options: OWNER_OPTIONS,
   run: (input, world) =>
-    settleOwner(input, world, "owner.reset", async (tx, { email, passwordHash }) => {
+    settleOwner(input, world, "owner.reset", async (tx, { email, passwordHash, nowMs }) => {
       const owner = await findOwnerByEmail(tx, email);
       if (owner === null) {
         throw new CommandFailure("not_found", `There is no owner ${email}: relay admin create makes one.`);
       }
-      if (passwordHash !== null) await setOwnerPassword(tx, owner.id, passwordHash);
+      if (passwordHash !== null) await setOwnerPassword(tx, owner.id, passwordHash, nowMs);
       return owner;
     }),
 };

@@ -2,12 +2,13 @@
 import {
   actorWords,
   COMMAND_LINE,
+  type KeyView,
   listApiKeys,
   mintApiKey,
   revokeApiKey,
   viewKey,
-  warnOfOrigins,
 } from "../account/api-key.ts";
+import { warnOfOrigins } from "../account/key-origin.ts";
 import { writeJson } from "../ground/json.ts";
 import { writeAudit } from "../watch/audit.ts";
 import type { Command } from "./command.ts";
@@ -74,19 +75,26 @@ export const keysList: Command = {
       store.read((tx) => listApiKeys(tx, id)),
     );
     sayList(input, world, items.map(viewKey), {
-      headings: ["ID", "KIND", "KEY", "NAME", "LAST USED", "STATE"],
+      headings: ["ID", "KIND", "KEY", "NAME", "OWNER", "LAST USED", "ENDS", "STATE"],
       row: (key) => [
         key.id,
         key.kind,
         key.hint,
         key.name,
+        key.owner ?? "",
         key.lastUsedAt ?? "never",
-        key.revokedAt === null ? "live" : "revoked",
+        key.expiresAt ?? "",
+        stateOf(key, world.clock.now()),
       ],
       none: "No keys yet: relay keys create makes one.",
     });
   },
 };
+
+function stateOf({ revokedAt, expiresAt }: KeyView, nowMs: number): string {
+  if (revokedAt !== null) return "revoked";
+  return expiresAt !== null && Date.parse(expiresAt) <= nowMs ? "ended" : "live";
+}
 
 export const keysRevoke: Command = {
   words: ["keys", "revoke"],

@@ -69,6 +69,18 @@ function isHere(input: Input, world: World): boolean {
   return input.text("data-dir") !== null || existsSync(join(readDataDir(input, world), "relay.db"));
 }
 
+/** Where commands that name nothing look, for a person. */
+export function sayPlace(input: Input, world: World): string {
+  const place = choosePlace(input, world);
+  if (place.kind === "folder")
+    return isHere(input, world)
+      ? `the data directory ${readDataDir(input, world)}`
+      : "nothing: there is no data directory and no profile";
+  return place.kind === "server"
+    ? `${place.url}, by ${place.by}`
+    : `${describeRemote(remoteOf(place.profile))}, by ${sayBy(place.by)}`;
+}
+
 interface Doing {
   /** Whether the command changes anything. */
   writes?: boolean;
@@ -167,14 +179,14 @@ async function readKey(input: Input, world: World): Promise<string> {
   return (input.on("key-stdin") ? await world.readInput() : (world.env.RELAY_KEY ?? "")).trim();
 }
 
-function remoteOf(profile: Profile): Remote {
+export function remoteOf(profile: Profile): Remote {
   const { name, app, environment, key } = profile;
   const place = placeOf(app, environment);
   return { url: readServerUrl(profile.url), place, app, environment, key, profile: name };
 }
 
 /** `shop/production at https://relay.example.com (profile shop)`. */
-function describeRemote({ url, app, environment, profile }: Remote): string {
+export function describeRemote({ url, app, environment, profile }: Remote): string {
   return plain(`${app}/${environment} at ${url}${profile === null ? "" : ` (profile ${profile})`}`);
 }
 

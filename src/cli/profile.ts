@@ -2,12 +2,12 @@
  * Profiles: the servers that `relay login` signed this user in to, each with its key, in one file of the user's own configuration folder that
  * nobody else may read. It never asks a server anything.
  */
-import { chmodSync, lstatSync, mkdirSync, readFileSync } from "node:fs";
+import { accessSync, chmodSync, constants, lstatSync, mkdirSync, readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { fileErrorCode, writeOwnFile } from "../ground/durable-file.ts";
 import { isJsonObject, type JsonObject } from "../ground/json.ts";
 import { findNearestName } from "../ground/text.ts";
-import { CommandFailure, type Option } from "./command.ts";
+import { CommandFailure, type Option, UsageError } from "./command.ts";
 import type { World } from "./world.ts";
 
 export const PROFILE: Option = {
@@ -58,6 +58,19 @@ export function profilePath({ env }: World, platform: string = process.platform)
   return folder ? join(folder, FOLDER, FILE) : null;
 }
 
+/** Throws UsageError. */
+export function checkProfileName(name: string): string {
+  if (NAME.test(name)) return name;
+  throw new UsageError(
+    `--profile is ${JSON.stringify(name)}: write 1 to 63 letters, digits, dots, hyphens or underscores, such as shop-production.`,
+  );
+}
+
+/** What may be shown of a key, as the Keys page shows it. */
+export function hintOf(key: string): string {
+  return `${/^[a-z]+_[a-z]+_/.exec(key)?.[0] ?? ""}…${key.slice(-4)}`;
+}
+
 /** A file that others can read is made this user's alone, and that is told. */
 export function readProfiles(world: World): Profiles {
   const path = profilePath(world);
@@ -87,14 +100,23 @@ export function requireProfile(world: World, name: string): Profile {
   );
 }
 
-/** Keeps the profile, in the place of one of its name; the first one is the default, and any that is told to be. */
-export function saveProfile(world: World, profile: Profile, isDefault = false): string {
+/** Fails where a profile could not be kept, before there is a key that would be lost. */
+export function requireProfileFile(world: World): string {
   const path = profilePath(world);
   if (path === null)
     throw new CommandFailure(
       "file_unusable",
       "There is no folder to keep the profile in: set HOME or XDG_CONFIG_HOME.",
     );
+  readProfiles(world);
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  accessSync(dirname(path), constants.W_OK);
+  return path;
+}
+
+/** Keeps the profile, in the place of one of its name; the first one is the default, and any that is told to be. */
+export function saveProfile(world: World, profile: Profile, isDefault = false): void {
+  const path = requireProfileFile(world);
   const before = readProfiles(world);
   const profiles = [...before.profiles.filter(({ name }) => name !== profile.name), profile];
   if (profiles.length > MAX_PROFILES)
@@ -103,7 +125,6 @@ export function saveProfile(world: World, profile: Profile, isDefault = false): 
       `There are ${MAX_PROFILES} profiles: take one away with relay logout.`,
     );
   write(path, { default: isDefault ? profile.name : (before.default ?? profile.name), profiles });
-  return path;
 }
 
 /** Takes the profile away; another one is the default only where it is the only one left. */

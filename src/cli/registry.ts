@@ -14,6 +14,7 @@ import { emailsList, emailsSendAgain, emailsTest } from "./emails.ts";
 import { eventsExpunge, eventsList, eventsReplay, eventsShow, eventsTail } from "./events.ts";
 import { init, schema } from "./init.ts";
 import { keysCreate, keysList, keysRevoke } from "./keys.ts";
+import { login, logout } from "./login.ts";
 import { mcp } from "./mcp.ts";
 import { peopleList, peopleShow } from "./people.ts";
 import { pull } from "./pull.ts";
@@ -30,6 +31,7 @@ import { serve } from "./serve.ts";
 import { settingsGet, settingsSet } from "./settings.ts";
 import { sync } from "./sync.ts";
 import { validate } from "./validate.ts";
+import { whoami } from "./whoami.ts";
 
 export const COMMANDS: readonly Command[] = [
   init,
@@ -80,6 +82,9 @@ export const COMMANDS: readonly Command[] = [
   backup,
   restore,
   doctor,
+  login,
+  whoami,
+  logout,
   mcp,
   changes,
 ];

@@ -129,6 +129,16 @@ export function postRemote<Answer>(remote: Remote, path: string, sent: unknown):
   return askPlace(remote, "POST", path, sent);
 }
 
+/** A call of a route that is no environment's, with the key or without one. */
+export function askServer<Answer>(
+  remote: Pick<Remote, "url" | "profile"> & { key: string | null },
+  method: "GET" | "POST" | "DELETE",
+  path: string,
+  sent?: unknown,
+): Promise<Answer> {
+  return askRemote(remote, method, path, sent);
+}
+
 type Query = Readonly<Record<string, string | number | null | undefined>>;
 
 /** The query of what is said, with its question mark. */

@@ -4,6 +4,7 @@
  */
 
 import { rmSync, writeFileSync } from "node:fs";
+import { hostname, userInfo } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { pathToFileURL } from "node:url";
@@ -37,6 +38,8 @@ export interface World {
   clock: Clock;
   env: Readonly<Record<string, string | undefined>>;
   cwd: string;
+  /** What the machine is called, and who is signed in to it, where that is known. */
+  machine: { name: string; account: string };
   /** Whether a person sits at it: standard output is a terminal. */
   interactive: boolean;
   /** Data: one line (or more) on standard output. */
@@ -85,6 +88,7 @@ export function processWorld(parts: Pick<World, "startService">): World {
     clock: systemClock,
     env: process.env,
     cwd: process.cwd(),
+    machine: readMachine(),
     interactive: process.stdout.isTTY === true && process.stdin.isTTY === true,
     say: (text) => standardOutput.write(showControls(text)),
     tell: (text) => standardError.write(showControls(text)),
@@ -97,6 +101,15 @@ export function processWorld(parts: Pick<World, "startService">): World {
     },
     openBrowser,
   };
+}
+
+function readMachine(): World["machine"] {
+  try {
+    return { name: hostname(), account: userInfo().username };
+  } catch {
+    // A container's user may have a number and no name.
+    return { name: hostname(), account: "" };
+  }
 }
 
 function confirm(question: string): Promise<boolean> {

@@ -17,6 +17,7 @@ type IdPrefix =
   | "apr"
   | "own"
   | "ses"
+  | "lgn"
   | "fil";
 
 /** A new id such as `evt_019a…`, its time part from `nowMs` (milliseconds since the epoch). */
@@ -46,15 +47,15 @@ export function isId(prefix: IdPrefix, text: string): boolean {
 }
 
 const LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
-/** The largest multiple of 62 below 256; a byte from there on would favour the first letters. */
-const FAIR_BYTES = LETTERS.length * Math.floor(256 / LETTERS.length);
 
-/** `length` letters and digits, each equally likely: 32 of them hold 190 bits. */
-export function newToken(length: number): string {
+/** `length` of the letters, each equally likely: 32 letters and digits hold 190 bits. */
+export function newToken(length: number, letters: string = LETTERS): string {
+  // The largest multiple below 256; a byte from there on would favour the first letters.
+  const fairBytes = letters.length * Math.floor(256 / letters.length);
   let token = "";
   while (token.length < length) {
     for (const byte of crypto.getRandomValues(new Uint8Array(length))) {
-      if (byte < FAIR_BYTES && token.length < length) token += LETTERS[byte % LETTERS.length];
+      if (byte < fairBytes && token.length < length) token += letters[byte % letters.length];
     }
   }
   return token;

@@ -106,6 +106,17 @@ export const APPROVAL_LIFE_MS = 10 * MINUTE_MS;
 export const APPROVALS_PER_MINUTE = 10;
 /** How long an approval's page can be looked at after it is over; the audit of it stays. */
 export const APPROVAL_RETENTION_MS = 7 * DAY_MS;
+/** Signing a command in through the dashboard; `account/login.ts`. */
+export const LOGIN_LIFE_MS = 10 * MINUTE_MS;
+export const LOGIN_POLL_SECONDS = 5;
+/** Logins that have not ended: of the whole server, and begun from one address or IPv6 /48 within their life. */
+export const MAX_WAITING_LOGINS = 200;
+export const MAX_LOGINS_PER_ADDRESS = 10;
+export const MAX_LOGINS_PER_NETWORK = 30;
+/** Wrong codes that an owner types within a login's life. */
+export const MAX_LOGIN_CODE_TRIES = 20;
+export const DEFAULT_LOGIN_KEY_DAYS = 90;
+export const MAX_LOGIN_KEY_DAYS = 365;
 /** Signing in to an app with an e-mailed code; `client/person-code.ts` shows what guessing costs. */
 export const CODE_DIGITS = 6;
 export const CODE_LIFE_MS = 10 * MINUTE_MS;

@@ -3,6 +3,7 @@
  * the OpenAPI document and the tests read it. Source: the specification's "Errors", decisions section 6.
  */
 import { COMMAND_REFUSALS, type RefusalEntry } from "./command-refusal.ts";
+import { LOGIN_REFUSALS } from "./login-refusal.ts";
 import { SYNC_REFUSALS } from "./sync-refusal.ts";
 
 export const REFUSALS = {
@@ -290,6 +291,7 @@ export const REFUSALS = {
     todo: "Look at the server's log for this time; please report it.",
   },
   ...SYNC_REFUSALS,
+  ...LOGIN_REFUSALS,
   ...COMMAND_REFUSALS,
 } as const satisfies Record<string, RefusalEntry>;
 

@@ -9,11 +9,13 @@ import {
   actorWords,
   apiKeyTouches,
   findApiKeyByToken,
+  findEndedLogin,
   type PresentedKey,
   touchApiKey,
 } from "../account/api-key.ts";
 import { type Environment, requireEnvironment } from "../account/environment.ts";
 import { findSession, type Session, sessionSlides, slideSession } from "../account/session.ts";
+import { toIso } from "../ground/clock.ts";
 import { Refusal } from "../ground/refusal.ts";
 import type { Origin } from "../store/port.ts";
 import { readSessionCookie, requireSameOrigin, writeSessionCookie } from "./cookie.ts";
@@ -55,16 +57,11 @@ export async function identifyKey(
   request: Request,
   token: string | null,
 ): Promise<KeyCaller> {
-  const key = token === null ? null : await deps.store.read((tx) => findApiKeyByToken(tx, token));
-  if (key === null) {
-    throw new Refusal(
-      "unauthenticated",
-      "The request carries no live key: send Authorization: Bearer with a key that is not revoked.",
-    );
-  }
+  const nowMs = deps.clock.now();
+  const key = token === null ? null : await deps.store.read((tx) => findApiKeyByToken(tx, token, nowMs));
+  if (key === null) throw await refuseKey(deps, token);
   const caller: KeyCaller = { kind: "key", key };
   callers.set(request, caller);
-  const nowMs = deps.clock.now();
   if (apiKeyTouches(key, nowMs)) {
     inBackground(
       deps,
@@ -74,10 +71,25 @@ export async function identifyKey(
   return caller;
 }
 
+/** Who holds the letters of a login's key that has ended is told how the next one is made. */
+async function refuseKey(deps: HttpDeps, token: string | null): Promise<Refusal> {
+  const ended = token === null ? null : await deps.store.read((tx) => findEndedLogin(tx, token));
+  if (ended === null)
+    return new Refusal(
+      "unauthenticated",
+      "The request carries no live key: send Authorization: Bearer with a key that is not revoked.",
+    );
+  const how =
+    ended.revokedAt === null
+      ? `has ended at ${toIso(ended.expiresAt)}`
+      : `was revoked at ${toIso(ended.revokedAt)}`;
+  return new Refusal("unauthenticated", `The key of this login ${how}: run relay login for another.`);
+}
+
 /** Who made a change, for rows and audit. */
 function actorOf(caller: Caller): Actor {
   return caller.kind === "key"
-    ? { kind: "key", id: caller.key.id }
+    ? { kind: "key", id: caller.key.id, owner: caller.key.owner }
     : { kind: "owner", id: caller.session.ownerId, email: caller.session.ownerEmail };
 }
 

@@ -7,25 +7,44 @@ import {
   type Actor,
   API_KEY_KINDS,
   type ApiKey,
+  actorWords,
   keyView,
   listApiKeys,
   mintApiKey,
+  type PresentedKey,
   revokeApiKey,
   viewKey,
-  warnOfOrigins,
 } from "../account/api-key.ts";
 import { appView, createApp, pageApps, viewApp } from "../account/app.ts";
 import { ENVIRONMENT_NAMES } from "../account/environment.ts";
+import { warnOfOrigins } from "../account/key-origin.ts";
+import { toIso, toIsoOrNull } from "../ground/clock.ts";
 import { readPageRequest } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
-import { fields, oneOf, pageOf, pageQuery, warningView } from "../ground/schema.ts";
+import {
+  fields,
+  oneOf,
+  pageOf,
+  pageQuery,
+  textOrNull,
+  time,
+  timeOrNull,
+  warningView,
+} from "../ground/schema.ts";
 import { WHOLE_SERVER, writeAudit } from "../watch/audit.ts";
-import { requireOwnerActor } from "./admission.ts";
-import { environmentRoute, listRoute, ownerRoute } from "./route.ts";
+import { identifyKey, readBearer, requireOwnerActor } from "./admission.ts";
+import type { HttpDeps } from "./deps.ts";
+import { environmentRoute, listRoute, openRoute, ownerRoute } from "./route.ts";
 
 /** What the audit keeps of a key: never its token or hash. */
 function auditedKey({ kind, name, hint, origins }: ApiKey) {
   return { kind, name, hint, origins };
+}
+
+async function requireSecretKey(deps: HttpDeps, request: Request): Promise<PresentedKey> {
+  const { key } = await identifyKey(deps, request, readBearer(request));
+  if (key.kind === "secret") return key;
+  throw new Refusal("forbidden", "An app key works on the client routes alone: use a secret key.");
 }
 
 function requireKeyOwner(actor: Actor): void {
@@ -71,6 +90,45 @@ export const appRoutes = [
         app: viewApp(made.app),
         environments: made.environments.map(({ name }) => name),
       };
+    },
+  }),
+  openRoute({
+    method: "GET",
+    path: "/api/key",
+    summary:
+      "Says which app and environment the secret key of the request belongs to, and whose login made it.",
+    answer: Type.Object({
+      app: Type.String(),
+      environment: oneOf(ENVIRONMENT_NAMES),
+      key: Type.Object({ id: Type.String(), name: Type.String() }),
+      owner: textOrNull,
+      createdAt: time,
+      expiresAt: timeOrNull,
+    }),
+    async handle({ deps, request }) {
+      const { id, name, appId, environmentName, owner, ...rest } = await requireSecretKey(deps, request);
+      const times = { createdAt: toIso(rest.createdAt), expiresAt: toIsoOrNull(rest.expiresAt) };
+      return { app: appId, environment: environmentName, key: { id, name }, owner, ...times };
+    },
+  }),
+  openRoute({
+    method: "DELETE",
+    path: "/api/key",
+    summary: "Revokes the key of the request itself, where a login made it: what relay logout does.",
+    answer: null,
+    async handle({ deps, request, nowMs }) {
+      const { id, environmentId, owner } = await requireSecretKey(deps, request);
+      if (owner === null)
+        throw new Refusal(
+          "forbidden",
+          "This key was made by no login: an owner revokes it on the dashboard's Keys page, or relay keys revoke does on the server.",
+        );
+      await deps.store.write("app", async (tx) => {
+        const revoked = await revokeApiKey(tx, environmentId, id, nowMs);
+        const by = actorWords({ kind: "key", id, owner });
+        const row = { environmentId, nowMs, by, action: "key.revoked", target: `key:${id}` };
+        await writeAudit(tx, { ...row, before: auditedKey(revoked) });
+      });
     },
   }),
   listRoute({

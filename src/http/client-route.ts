@@ -4,7 +4,8 @@
  * Source: the specification's "Authentication", point 5.
  */
 import type { TObject, TSchema } from "typebox";
-import { keyWorksFrom, listKeyOrigins, type PresentedKey } from "../account/api-key.ts";
+import { listKeyOrigins, type PresentedKey } from "../account/api-key.ts";
+import { keyWorksFrom } from "../account/key-origin.ts";
 import {
   findPersonSession,
   type PersonSession,

@@ -4,17 +4,16 @@
  * modules are loaded when the first client connects.
  */
 import { Type } from "typebox";
-import { ENVIRONMENT_NAMES, type Environment } from "../account/environment.ts";
+import type { Environment } from "../account/environment.ts";
 import { isJsonObject, type Json, parseJson, writeJson } from "../ground/json.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { fields, oneOf } from "../ground/schema.ts";
 import { VERSION } from "../release/change.ts";
 import { connectorWrites } from "../setting/setting.ts";
-import { identifyKey, readBearer } from "./admission.ts";
 import { answerError } from "./answer.ts";
 import { inputSchema, placeArguments, TOOLS, type Tool } from "./connector-tool.ts";
 import type { HttpDeps } from "./deps.ts";
-import { environmentRoute, openRoute } from "./route.ts";
+import { environmentRoute } from "./route.ts";
 
 /** What a result may hold as text; beyond it texts are cut shorter and shorter, and at last the result is a text itself. */
 const MAX_RESULT_CHARS = 60_000;
@@ -35,23 +34,6 @@ interface Message {
 }
 
 export const connectorRoutes = [
-  openRoute({
-    method: "GET",
-    path: "/api/key",
-    summary: "Says which app and environment the secret key of the request belongs to.",
-    answer: Type.Object({
-      app: Type.String(),
-      environment: oneOf(ENVIRONMENT_NAMES),
-      key: Type.Object({ id: Type.String(), name: Type.String() }),
-    }),
-    async handle({ deps, request }) {
-      const { key } = await identifyKey(deps, request, readBearer(request));
-      if (key.kind !== "secret")
-        throw new Refusal("forbidden", "An app key works on the client routes alone: use a secret key.");
-      const { id, name, appId, environmentName } = key;
-      return { app: appId, environment: environmentName, key: { id, name } };
-    },
-  }),
   environmentRoute({
     method: "POST",
     path: "/mcp",

@@ -81,7 +81,7 @@ function isHttps(deps: HttpDeps): boolean {
  * Refuses with `base_url_needed` where no cookie is served: on the network without a base URL, where a session would go over plain http
  * under any name.
  */
-function requireCookieHome(config: Pick<ServiceConfig, "mode" | "host" | "baseUrl">): void {
+export function requireCookieHome(config: Pick<ServiceConfig, "mode" | "host" | "baseUrl">): void {
   if (servesCookies(config)) return;
   throw new Refusal(
     "base_url_needed",

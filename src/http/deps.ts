@@ -1,4 +1,5 @@
 /** What the HTTP face is handed: the rooms below it, already wired together by service.ts. It makes nothing of this itself. */
+import type { LoginCap } from "../account/login-cap.ts";
 import type { SigninCap } from "../account/signin-cap.ts";
 import type { ClientWrites } from "../client/person-record.ts";
 import type { PersonSignin } from "../client/person-signin.ts";
@@ -22,6 +23,8 @@ export interface HttpDeps {
   store: Store;
   log: Log;
   signinCap: SigninCap;
+  /** Logins of the command line. */
+  loginCap: LoginCap;
   bodies: BodyRoom;
   /** People's sign-in to their app with an e-mailed code. */
   personSignin: PersonSignin;

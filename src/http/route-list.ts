@@ -6,6 +6,7 @@ import { clientRoutes } from "./client.ts";
 import { connectorRoutes } from "./connector.ts";
 import { eventRoutes } from "./event.ts";
 import { grantRoutes } from "./grant.ts";
+import { loginRoutes } from "./login.ts";
 import { mailRoutes } from "./mail.ts";
 import { personRoutes } from "./person.ts";
 import { pullRoutes } from "./pull.ts";
@@ -23,6 +24,7 @@ export const ROUTES: readonly Route[] = [
   ...aboutRoutes,
   ...signinRoutes,
   ...sessionRoutes,
+  ...loginRoutes,
   ...appRoutes,
   ...relayRoutes,
   ...syncRoutes,

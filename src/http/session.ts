@@ -96,7 +96,7 @@ export const sessionRoutes = [
       deps.signinCap.succeeded(source, owner.email, owner.sessionId);
       const passwordHash = await hashPassword(body.password);
       const session = await deps.store.write("dashboard", async (tx) => {
-        await setOwnerPassword(tx, owner.id, passwordHash);
+        await setOwnerPassword(tx, owner.id, passwordHash, nowMs);
         return await createSession(tx, owner.id, nowMs);
       });
       headers.append("set-cookie", writeSessionCookie(deps, session.token, session.expiresAt));

@@ -165,7 +165,7 @@ export const signinRoutes = [
         const owner = (await listOwners(tx)).find(({ id }) => id === link.ownerId);
         if (owner === undefined)
           throw new Refusal("not_found", "The owner of this link is gone: sign in as another one.");
-        await setOwnerPassword(tx, owner.id, passwordHash);
+        await setOwnerPassword(tx, owner.id, passwordHash, nowMs);
         return await startSession(tx, owner, "reset link", nowMs);
       });
       return answerSession(deps, headers, started);

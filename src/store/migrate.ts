@@ -52,6 +52,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 26, name: "event-moved", sql: eventMoved, step: moveEvents, count: countMoving },
   { number: 27, name: "synced", sql: synced },
   { number: 28, name: "approval", sql: approval },
+  { number: 29, name: "login", sql: login },
 ];
 
 /** The number of the newest migration this executable knows. */
@@ -169,3 +170,4 @@ import eventRow from "../../migrations/0025-event-row.sql" with { type: "text" }
 import eventMoved from "../../migrations/0026-event-moved.sql" with { type: "text" };
 import synced from "../../migrations/0027-synced.sql" with { type: "text" };
 import approval from "../../migrations/0028-approval.sql" with { type: "text" };
+import login from "../../migrations/0029-login.sql" with { type: "text" };

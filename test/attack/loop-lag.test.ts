@@ -324,6 +324,14 @@ const WORST: Record<string, Worst> = {
   "PUT {E}/sender-domain": refused(400, "PUT", `${E}/sender-domain`, { domain: "a-".repeat(300_000) }),
   "POST {E}/sender-domain/verify": refused(404, "POST", `${E}/sender-domain/verify`, {}),
   "DELETE {E}/sender-domain": send("DELETE", `${E}/sender-domain`, {}),
+  "POST /api/login": (turn) => [
+    { method: "POST", path: "/api/login", body: { machine: `${"x".repeat(190)}${turn}`, account: "ä".repeat(200), days: 365 } },
+  ],
+  "POST /api/login/token": refused(400, "POST", "/api/login/token", { deviceCode: long.slice(0, 100) }, { deviceCode: "x".repeat(MB - 100) }),
+  "POST /api/login/look": refused(404, "POST", "/api/login/look", { code: "BCDF-GHJK" }),
+  "POST /api/login/approve": refused(404, "POST", "/api/login/approve", { code: "BCDF-GHJK", app: "shop", environment: "development" }),
+  "POST /api/login/deny": refused(404, "POST", "/api/login/deny", { code: "BCDF-GHJK" }),
+  "DELETE /api/key": refused(401, "DELETE", "/api/key", undefined),
   "GET /api/key": () => [{ path: "/api/key", status: 401 }],
   "POST {E}/mcp": send(
     "POST",

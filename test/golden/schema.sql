@@ -73,9 +73,11 @@ CREATE TABLE api_key (
   created_at INTEGER NOT NULL,
   last_used_at INTEGER,
   revoked_at INTEGER
-);
+, owner_id TEXT REFERENCES owner (id) ON DELETE CASCADE, expires_at INTEGER);
 
 CREATE INDEX api_key_by_environment ON api_key (environment_id, created_at);
+
+CREATE INDEX api_key_by_owner ON api_key (owner_id) WHERE owner_id IS NOT NULL;
 
 CREATE TABLE app (
   id TEXT PRIMARY KEY,
@@ -361,6 +363,26 @@ CREATE TABLE key_run (
   -- Tells which keys are surely not in the run.
   filter BLOB NOT NULL
 );
+
+CREATE TABLE login_request (
+  id TEXT PRIMARY KEY,
+  device_hash BLOB NOT NULL UNIQUE,
+  code_digest BLOB NOT NULL UNIQUE,
+  machine TEXT NOT NULL,
+  account TEXT NOT NULL,
+  source TEXT NOT NULL,
+  days INTEGER NOT NULL,
+  created_at INTEGER NOT NULL,
+  expires_at INTEGER NOT NULL,
+  state TEXT NOT NULL,
+  owner_id TEXT REFERENCES owner (id) ON DELETE CASCADE,
+  environment_id INTEGER REFERENCES environment (id) ON DELETE CASCADE,
+  key_id TEXT
+) STRICT;
+
+CREATE INDEX login_request_by_end ON login_request (expires_at);
+
+CREATE INDEX login_request_by_owner ON login_request (owner_id) WHERE owner_id IS NOT NULL;
 
 CREATE TABLE mail_stop (
   person_id TEXT PRIMARY KEY,

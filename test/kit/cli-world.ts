@@ -22,6 +22,7 @@ export async function runCommand(
   const world: World = {
     clock: new VirtualClock(Date.UTC(2030, 0, 1)),
     env: {},
+    machine: { name: "test-laptop", account: "ann" },
     interactive: false,
     confirm: () => Promise.resolve(false),
     untilStopped: () => Promise.resolve(),

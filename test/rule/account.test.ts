@@ -119,7 +119,7 @@ describe("an owner", () => {
     const ownerId = owner?.id ?? "";
     const { token } = await store.write("app", (tx) => createSession(tx, ownerId, clock.now()));
     const passwordHash = await hashPassword("another password");
-    await store.write("app", (tx) => setOwnerPassword(tx, ownerId, passwordHash));
+    await store.write("app", (tx) => setOwnerPassword(tx, ownerId, passwordHash, clock.now()));
     expect(await store.read((tx) => findSession(tx, token, clock.now()))).toBeNull();
     const after = await store.read((tx) => findOwnerByEmail(tx, "ada@example.com"));
     expect(await verifyPassword("another password", after?.passwordHash ?? null)).toBe(true);
@@ -132,7 +132,7 @@ describe("an owner", () => {
     ["needs an address of one line", create("a@b\nc@d"), "invalid_input", "email"],
     ["needs a password of ten characters", () => hashPassword("123456789"), "invalid_input", "password"],
     ["may not fill the memory with a password", () => hashPassword("x".repeat(257)), "invalid_input", "password"],
-    ["must exist to get a new password", () => store.write("app", (tx) => setOwnerPassword(tx, "own_none", "h")), "not_found", "owner"],
+    ["must exist to get a new password", () => store.write("app", (tx) => setOwnerPassword(tx, "own_none", "h", clock.now())), "not_found", "owner"],
   ];
   test.each(refused)("%s", async (_rule, work, code, word) => {
     const refusal = await refusalOf(work);
@@ -142,7 +142,8 @@ describe("an owner", () => {
 
 describe("an actor", () => {
   const rows: [Actor, string, string][] = [
-    [{ kind: "key", id: "key_1" }, "key:key_1", "app"],
+    [{ kind: "key", id: "key_1", owner: null }, "key:key_1", "app"],
+    [{ kind: "key", id: "key_1", owner: "ann@example.com" }, "owner:ann@example.com by key:key_1", "app"],
     [{ kind: "owner", id: "own_1", email: "a@b.c" }, "owner:a@b.c", "dashboard"],
     [COMMAND_LINE, "command line", "dashboard"],
   ];

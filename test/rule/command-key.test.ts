@@ -22,8 +22,8 @@ test("it is made once for its environment and name, and the next one after a rev
   await store.write("dashboard", (tx) => revokeApiKey(tx, here.id, first.made?.id ?? "", clock.now()));
   const next = await ask("relay mcp");
   expect(next.token).not.toBe(first.token);
-  expect(await store.read((tx) => findApiKeyByToken(tx, first.token))).toBeNull();
-  expect((await store.read((tx) => findApiKeyByToken(tx, next.token)))?.environmentId).toBe(here.id);
+  expect(await store.read((tx) => findApiKeyByToken(tx, first.token, clock.now()))).toBeNull();
+  expect((await store.read((tx) => findApiKeyByToken(tx, next.token, clock.now())))?.environmentId).toBe(here.id);
   expect((await store.read((tx) => listApiKeys(tx, here.id))).items).toHaveLength(3);
 });
 

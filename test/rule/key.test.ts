@@ -1,15 +1,7 @@
 import { describe, expect, test } from "bun:test";
-import {
-  type ApiKeyKind,
-  apiKeyTouches,
-  findApiKeyByToken,
-  keyWorksFrom,
-  listApiKeys,
-  mintApiKey,
-  revokeApiKey,
-  touchApiKey,
-} from "../../src/account/api-key.ts";
+import { type ApiKeyKind, apiKeyTouches, findApiKeyByToken, listApiKeys, mintApiKey, revokeApiKey, touchApiKey } from "../../src/account/api-key.ts";
 import type { EnvironmentName } from "../../src/account/environment.ts";
+import { keyWorksFrom } from "../../src/account/key-origin.ts";
 import { openFreshStore, refusalOf } from "../kit/fresh-store.ts";
 
 const { store, clock, environment } = await openFreshStore();
@@ -18,7 +10,7 @@ async function mint(name: EnvironmentName, kind: ApiKeyKind, origins: string[] =
   const bound = await environment(name);
   return store.write("app", (tx) => mintApiKey(tx, { environment: bound, kind, name: "my server", origins, nowMs: clock.now() }));
 }
-const find = (token: string) => store.read((tx) => findApiKeyByToken(tx, token));
+const find = (token: string) => store.read((tx) => findApiKeyByToken(tx, token, clock.now()));
 
 describe("a key", () => {
   const rows: [EnvironmentName, ApiKeyKind, string][] = [

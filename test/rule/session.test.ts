@@ -68,7 +68,7 @@ describe("a session", () => {
     const session = await requireSession(first);
     await store.write("app", (tx) => signOut(tx, session.id));
     expect([await find(first), (await find(second)) !== null]).toEqual([null, true]);
-    await store.write("app", (tx) => setOwnerPassword(tx, owner.id, "a hash"));
+    await store.write("app", (tx) => setOwnerPassword(tx, owner.id, "a hash", clock.now()));
     expect([await find(second), await find(third)]).toEqual([null, null]);
   });
 });

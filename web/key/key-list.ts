@@ -33,15 +33,15 @@ export function KeyListPage({ place }: PageProps): View {
           : html`<${ErrorState} error=${error} onRetry=${reload} />`
         : data.items.length === 0
           ? html`<${EmptyState} icon="keys" title="No keys yet">
-            <p>A secret key lets your server and the command line use this environment’s API; an app key is for browsers.</p>
+            <p>A secret key lets your server and the command line use this environment’s API; an app key is for browsers. <code>relay login</code> makes one that is yours.</p>
             <//>`
           : html`<table class="list keys-list"><thead><tr><th scope="col">Key</th><th scope="col">Kind</th>
-            <th scope="col">State</th><th scope="col">Last used</th><th scope="col">Made</th><th scope="col">
+            <th scope="col">State</th><th scope="col">Last used</th><th scope="col">Made</th><th scope="col">Ends</th><th scope="col">
             <span class="off-screen">Revoke</span></th></tr></thead>
             <tbody>${data.items.map(
-              (key) => html`<tr key=${key.id} class=${key.revokedAt === null ? "" : "gone"}>
+              (key) => html`<tr key=${key.id} class=${key.revokedAt === null && !hasEnded(key) ? "" : "gone"}>
                 <td class="cell-main"><b><${SafeText} text=${key.name} limit=${100} /></b><code class="quiet">
-                  ${key.hint}</code></td>
+                  ${key.hint}</code>${key.owner !== null && html`<span class="quiet clip">${key.owner}</span>`}</td>
                 <td>
                   ${key.kind === "secret" ? "Secret" : "App"}${
                     key.origins.length > 0 &&
@@ -49,10 +49,17 @@ export function KeyListPage({ place }: PageProps): View {
                   </span>`
                   }</td>
                 <td>
-                  ${key.revokedAt === null ? html`<${StateMark} state="active" />` : html`<${StateMark} state="skipped" word="Revoked" />`}
+                  ${
+                    key.revokedAt !== null
+                      ? html`<${StateMark} state="skipped" word="Revoked" />`
+                      : hasEnded(key)
+                        ? html`<${StateMark} state="skipped" word="Ended" />`
+                        : html`<${StateMark} state="active" />`
+                  }
                   </td>
                 <td class="cell-time"><${Ago} at=${key.lastUsedAt} /></td><td class="cell-time">
                   <${Ago} at=${key.createdAt} /></td>
+                <td class="cell-time">${key.expiresAt === null ? "" : html`<${Ago} at=${key.expiresAt} />`}</td>
                 <td>
                   ${key.revokedAt === null && html`<button type="button" class="quiet-danger" aria-label="Revoke ${key.name}" onClick=${() => setRevoking(key)}>Revoke</button>`}
                   </td></tr>`,
@@ -61,6 +68,11 @@ export function KeyListPage({ place }: PageProps): View {
     <${SigninSetting} place=${place} />
     ${isMaking && html`<${NewKeyDialog} place=${place} onClose=${() => setMaking(false)} onMade=${reload} />`}
     ${revoking !== null && html`<${RevokeDialog} place=${place} shown=${revoking} onClose=${() => setRevoking(null)} onRevoked=${reload} />`}`;
+}
+
+/** By this machine's clock, as the times beside it. */
+function hasEnded({ expiresAt }: Key): boolean {
+  return expiresAt !== null && Date.parse(expiresAt) <= Date.now();
 }
 
 function RevokeDialog({

@@ -1,6 +1,7 @@
 /** The whole page: a sign-in page or the shell, by address and session. A session lost on the way is asked for in front of the page. */
 import { useEffect, useState } from "preact/hooks";
 import { ResetPage, SetupPage, SigninLinkPage } from "../account/link-page.ts";
+import { LoginPage } from "../account/login-page.ts";
 import { NewAppPage } from "../account/new-app-page.ts";
 import { loadSession, session } from "../account/session.ts";
 import { SigninPage } from "../account/signin-page.ts";
@@ -45,6 +46,10 @@ function Signed({ path }: { path: string }): View {
   if (now === undefined) return null;
   const shown = now.owner === null ? last : now;
   if (shown === undefined || shown.owner === null) return html`<${SigninPage} session=${now} />`;
+  if (path === "/login" && (now.owner === null || now.apps.length > 0))
+    return now.owner === null
+      ? html`<${SigninPage} session=${now} />`
+      : html`<${LoginPage} session=${now} />`;
   if (now.owner !== null && (now.apps.length === 0 || path === "/new-app")) {
     return html`<${NewAppPage} isFirst=${now.apps.length === 0} />`;
   }

@@ -1,0 +1,103 @@
+/** `relay whoami`: the profiles of this user, each asked of its server, and where commands that name nothing look. */
+
+import { plain } from "../ground/text.ts";
+import type { Command } from "./command.ts";
+import { JSON_OUTPUT } from "./data-directory.ts";
+import { ANYWHERE, remoteOf, sayPlace } from "./place.ts";
+import { hintOf, type Profile, readProfiles, requireProfile } from "./profile.ts";
+import { describeError } from "./refusal-words.ts";
+import { askServer, readServerUrl } from "./remote.ts";
+import { sayList } from "./terminal.ts";
+
+export const whoami: Command = {
+  words: ["whoami"],
+  summary: "the profiles of this user: server, app, environment, owner, and whether the key still works",
+  details:
+    "Each server is asked. Exit codes: 0 every key works, 1 one has ended, was revoked, or its server did not answer.",
+  options: [JSON_OUTPUT, ...ANYWHERE],
+  async run(input, world) {
+    const held = readProfiles(world);
+    const named = input.given("profile") ? input.text("profile") : null;
+    const profiles = named === null ? held.profiles : [requireProfile(world, named)];
+    const items = await Promise.all(
+      profiles.map(async (profile) => ({
+        profile: profile.name,
+        default: profile.name === held.default,
+        server: profile.url,
+        app: profile.app,
+        environment: profile.environment,
+        ...(await lookAt(profile)),
+      })),
+    );
+    const [url, key] = [world.env.RELAY_URL, world.env.RELAY_KEY];
+    if (named === null && url && key) items.push({ ...(await lookByVariables(url, key)) });
+    sayList(input, world, items, {
+      headings: ["PROFILE", "SERVER", "APP", "ENVIRONMENT", "KEY", "OWNER", "ENDS", "STATE"],
+      row: (one) => [
+        `${one.profile}${one.default ? " (default)" : ""}`,
+        one.server,
+        one.app,
+        one.environment,
+        one.key,
+        one.owner ?? "",
+        one.endsAt ?? "",
+        one.state,
+      ],
+      none: "No profile yet: relay login --url https://relay.example.com makes one.",
+    });
+    if (named === null) world.tell(`Here commands look at ${plain(sayPlace(input, world))}.`);
+    return items.every(({ works }) => works) ? 0 : 1;
+  },
+};
+
+interface Look {
+  /** Its hint, as the Keys page shows it. */
+  key: string;
+  owner: string | null;
+  endsAt: string | null;
+  works: boolean;
+  state: string;
+}
+
+interface KeyAnswer {
+  app: string;
+  environment: string;
+  owner: string | null;
+  expiresAt: string | null;
+}
+
+async function lookAt(profile: Profile): Promise<Look> {
+  const { key, owner, endsAt, name } = profile;
+  const look = { key: hintOf(key), owner, endsAt };
+  try {
+    const { owner, expiresAt } = await askServer<KeyAnswer>(
+      { ...remoteOf(profile), profile: null },
+      "GET",
+      "/api/key",
+    );
+    return { ...look, owner: owner ?? null, endsAt: expiresAt ?? null, works: true, state: "works" };
+  } catch (error) {
+    return { ...look, works: false, state: sayStale(error, `relay login --profile ${name}`) };
+  }
+}
+
+async function lookByVariables(url: string, key: string) {
+  const place = { profile: "RELAY_URL, RELAY_KEY", default: false, server: url, key: hintOf(key) };
+  try {
+    const remote = { url: readServerUrl(url), key, profile: null };
+    const known = await askServer<KeyAnswer>(remote, "GET", "/api/key");
+    const { app, environment, owner, expiresAt } = known;
+    const said = { app, environment, owner: owner ?? null, endsAt: expiresAt ?? null };
+    return { ...place, ...said, works: true, state: "works" };
+  } catch (error) {
+    const state = sayStale(error, "set RELAY_KEY to another");
+    return { ...place, app: "", environment: "", owner: null, endsAt: null, works: false, state };
+  }
+}
+
+/** The server's sentence where it refused the key; what to do stands in it, or is added. */
+function sayStale(error: unknown, todo: string): string {
+  const { code, message } = describeError(error);
+  if (code !== "unauthenticated") return message;
+  return message.includes("relay login") ? message : `${message.replace(/\.$/, "")}: ${todo}.`;
+}

@@ -1,0 +1,115 @@
+/** `relay login` as a process, answered by an owner in a real browser; what the key does, and that it is revoked there. */
+import { afterAll, expect, test } from "bun:test";
+import { mkdtempSync, readFileSync, rmSync, statSync } from "node:fs";
+import { hostname, tmpdir } from "node:os";
+import { join } from "node:path";
+import { openDashboard } from "../kit/browser.ts";
+import { startCli } from "../kit/cli-process.ts";
+import { APP } from "../kit/running-service.ts";
+
+const dashboard = await openDashboard({ config: { mode: "server" }, environments: ["development", "production"] });
+const { page, running, at, complaints } = dashboard;
+const cwd = mkdtempSync(join(tmpdir(), "relay-login-"));
+afterAll(async () => {
+  await dashboard[Symbol.asyncDispose]();
+  rmSync(cwd, { recursive: true, force: true });
+});
+
+const EMAIL = "owner@example.com";
+const PASSWORD = "a long enough password";
+const { url } = running.service;
+const file = join(cwd, ".config", "relay", "profiles.json");
+
+async function relay(...line: string[]): Promise<{ code: number; text: string }> {
+  await using ran = startCli(line, { cwd });
+  return { code: await ran.exited, text: ran.lines().join("\n") };
+}
+
+const codeOf = async (started: ReturnType<typeof startCli>): Promise<string> => /[A-Z]{4}-[A-Z]{4}/.exec(await started.line("    "))?.[0] ?? "";
+
+test("an owner is signed in first, then types the code, sees who asks, chooses, and the command goes on by itself", async () => {
+  await page.getByLabel("E-mail").fill(EMAIL);
+  await page.getByLabel("Password").fill(PASSWORD);
+  await page.getByRole("button", { name: "Create the owner and sign in" }).click();
+  await page.getByRole("heading", { name: "No relays yet" }).waitFor();
+  await page.getByRole("button", { name: "Sign out" }).click();
+  await page.getByRole("heading", { name: "Sign in" }).waitFor();
+
+  await using login = startCli(["login", "--url", url, "--days", "30"], { cwd });
+  expect(await login.line("Open")).toContain(`${url}/login`);
+  const code = await codeOf(login);
+  await page.goto(`${url}/login`);
+  await page.getByLabel("E-mail").fill(EMAIL);
+  await page.getByLabel("Password").fill(PASSWORD);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("heading", { name: "Sign a command in" }).waitFor();
+  await page.getByLabel("Code").fill("BCDF-GHJK");
+  await page.getByRole("button", { name: "Look at it" }).click();
+  await page.getByText("No login waits under this code").waitFor();
+  await page.getByLabel("Code").fill(code.toLowerCase());
+  await page.getByRole("button", { name: "Look at it" }).click();
+  await page.getByRole("heading", { name: "Did you start this?" }).waitFor();
+  const shown = await page.locator("main").innerText();
+  for (const words of [code, hostname().slice(0, 40), "127.0.0.1", "yours too", "30 days", EMAIL]) expect(shown).toContain(words);
+  const allow = page.getByRole("button", { name: "Yes, I started it" });
+  expect(await allow.isDisabled()).toBe(true);
+  await page.getByLabel("For which app and environment").selectOption(`${APP}/production`);
+  await page.getByText("This is production.").waitFor();
+  await allow.click();
+  await page.getByRole("heading", { name: "The command is signed in" }).waitFor();
+  expect(await login.exited).toBe(0);
+  expect(login.lines().join("\n")).toContain("It is PRODUCTION");
+  expect(statSync(file).mode & 0o777).toBe(0o600);
+}, 60_000);
+
+test("the profile works, says whose it is, and what it does in production is said", async () => {
+  const { profiles } = JSON.parse(readFileSync(file, "utf8"));
+  const [name = ""] = Object.keys(profiles);
+  expect(name).toBe(`${APP}-production`);
+  const { key } = profiles[name];
+  const who = await relay("whoami", "--json");
+  expect(who.code).toBe(0);
+  expect(who.text).toContain(EMAIL);
+  expect(who.text).not.toContain(key);
+  expect((await relay("problems", "list")).text).toContain("by the default profile");
+  const unnamed = await relay("alerts", "resolve", "--all");
+  expect([unnamed.code, unnamed.text.includes(`write --profile ${name}`)]).toEqual([2, true]);
+  const named = await relay("alerts", "resolve", "--all", "--profile", name);
+  expect([named.code, named.text.includes("This acts on PRODUCTION")]).toEqual([0, true]);
+}, 60_000);
+
+test("the Keys page has it with its owner and end, and revokes it; the command says what to do then", async () => {
+  await page.goto(at("keys").replace("development", "production"));
+  await page
+    .getByText(`relay login on ${hostname().slice(0, 40)}`)
+    .first()
+    .waitFor();
+  await page.locator(".keys-list").getByText(EMAIL).waitFor();
+  await page.getByRole("button", { name: /^Revoke relay login on/ }).click();
+  await page.getByRole("button", { name: "Revoke key" }).click();
+  await page.getByText(/^Revoked relay login/).waitFor();
+  const refused = await relay("problems", "list", "--profile", `${APP}-production`);
+  expect([refused.code, refused.text.includes(`relay login --profile ${APP}-production`)]).toEqual([1, true]);
+  const who = await relay("whoami");
+  expect([who.code, who.text.includes("was revoked at")]).toEqual([1, true]);
+  const out = await relay("logout");
+  expect([out.code, out.text.includes("worked no more")]).toEqual([0, true]);
+  expect((await relay("whoami")).text).toContain("No profile yet");
+}, 60_000);
+
+test("a login that is denied ends the command with a sentence, and keeps nothing", async () => {
+  await using login = startCli(["login", "--url", url], { cwd });
+  const code = await codeOf(login);
+  await page.goto(`${url}/login`);
+  await page.getByLabel("Code").fill(code);
+  await page.getByRole("button", { name: "Look at it" }).click();
+  await page.getByRole("button", { name: "No, deny it" }).click();
+  await page.getByRole("heading", { name: "The login is denied" }).waitFor();
+  expect(await login.exited).toBe(1);
+  expect(login.lines().join("\n")).toContain("access_denied");
+  expect((await relay("whoami")).text).toContain("No profile yet");
+}, 60_000);
+
+test("nothing of all this was refused by the page's policy or broke in its console", () => {
+  expect(complaints).toEqual([]);
+});

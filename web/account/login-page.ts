@@ -1,0 +1,126 @@
+/**
+ * Where an owner answers a command that asks to be signed in (`relay login`). The code is typed, never taken from the address, so that nobody is led
+ * here by a link that somebody else made; and what asks is shown before anything is allowed.
+ */
+import { useState } from "preact/hooks";
+import type { LoginView } from "../../src/account/login.ts";
+import { call, sentenceOf } from "../ground/api.ts";
+import { html, type View } from "../ground/html.ts";
+import { Notice } from "../part/notice.ts";
+import { SafeText } from "../part/safe-text.ts";
+import { Sentence } from "../part/sentence.ts";
+import { Ago } from "../part/time.ts";
+import type { App, Session } from "./session.ts";
+import { SigninCard } from "./signin-card.ts";
+import { SigninForm } from "./signin-form.ts";
+
+interface Asked {
+  code: string;
+  login: LoginView;
+  /** Whether it was begun from the address that this browser comes from. */
+  here: boolean;
+}
+
+export function LoginPage({ session }: { session: Session }): View {
+  const [asked, setAsked] = useState<Asked | null>(null);
+  const [ended, setEnded] = useState<"allowed" | "denied" | null>(null);
+  if (ended !== null) return html`<${Ended} how=${ended} />`;
+  if (asked !== null)
+    return html`<${Answer} key=${asked.code} asked=${asked} session=${session} onBack=${() => setAsked(null)} onEnded=${setEnded} />`;
+  return html`<${SigninCard} title="Sign a command in">
+    <p>Type the code that <code>relay login</code> shows in your terminal. Somebody who sends you a code, or asks you to type one, wants to act as you: close this page then.</p>
+    <${SigninForm} button="Look at it" fields=${[{ name: "code", label: "Code", type: "text", autocomplete: "off", hint: "Eight letters, such as BCDF-GHJK." }]}
+      onSend=${async ({ code = "" }: Record<string, string>) => {
+        const found = await call<Omit<Asked, "code">>("POST", "/api/login/look", { code });
+        setAsked({ ...found, code });
+      }} />
+    <p class="quiet">You are signed in as ${session.owner?.email}.</p>
+  <//>`;
+}
+
+function Answer({
+  asked,
+  session,
+  onBack,
+  onEnded,
+}: {
+  asked: Asked;
+  session: Session;
+  onBack: () => void;
+  onEnded: (how: "allowed" | "denied") => void;
+}): View {
+  const { code, login, here } = asked;
+  const places = placesOf(session.apps);
+  const [chosen, setChosen] = useState(places.length === 1 ? (places[0]?.value ?? "") : "");
+  const [error, setError] = useState<string | null>(null);
+  const [isSending, setSending] = useState(false);
+  const answer = async (how: "allowed" | "denied"): Promise<void> => {
+    setSending(true);
+    setError(null);
+    try {
+      if (how === "denied") await call("POST", "/api/login/deny", { code });
+      else {
+        const [app = "", environment = ""] = chosen.split("/");
+        await call("POST", "/api/login/approve", { code, app, environment });
+      }
+      onEnded(how);
+    } catch (thrown) {
+      setError(sentenceOf(thrown));
+      setSending(false);
+    }
+  };
+  const isLive = chosen.endsWith("/production");
+  return html`<${SigninCard} title="Did you start this?">
+    <p>A command asks to act as <b>${session.owner?.email}</b>. Allow it only if you typed <code>relay login</code> yourself, on the machine shown here.</p>
+    <dl class="facts">
+      <dt>Code</dt><dd><code>${showCode(code)}</code></dd>
+      <dt>Machine</dt><dd>
+        <${SafeText} text=${login.machine} limit=${80} />${login.account !== "" && html`, as <${SafeText} text=${login.account} limit=${80} />`}
+        <span class="quiet"> (as it says itself)</span></dd>
+      <dt>Address</dt><dd><code>${login.source}</code>${here && html`<span class="quiet"> (yours too)</span>`}</dd>
+      <dt>Begun</dt><dd><${Ago} at=${login.createdAt} /></dd>
+      <dt>Key ends</dt><dd>${login.days} ${login.days === 1 ? "day" : "days"} after</dd>
+    </dl>
+    ${!here && html`<${Notice} kind="warn">It comes from another address than this browser. That is so for a server you work on from afar; if you sit at the machine shown, deny it.<//>`}
+    <label class="field"><span>For which app and environment</span>
+      <select value=${chosen} onChange=${(event: Event) => setChosen((event.target as HTMLSelectElement).value)}>
+        ${places.length !== 1 && html`<option value="">Choose…</option>`}
+        ${places.map(({ value, words }) => html`<option key=${value} value=${value}>${words}</option>`)}
+      </select></label>
+    ${isLive && html`<${Notice} kind="bad"><b>This is production.</b> The command will read real events and people, and change what really happens.<//>`}
+    <p class="quiet">Its key reads everything of this environment (events, people, settings) and changes it, as a secret key does; it makes no other keys. You find and revoke it on the Keys page.</p>
+    ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
+    <div class="dialog-actions">
+      <button type="button" class="bare" onClick=${onBack}>Another code</button>
+      <button type="button" disabled=${isSending} onClick=${() => answer("denied")}>No, deny it</button>
+      <button type="button" class=${isLive ? "danger" : "primary"} disabled=${isSending || chosen === ""} onClick=${() => answer("allowed")}>
+        ${isSending ? "One moment…" : "Yes, I started it"}</button></div>
+  <//>`;
+}
+
+function Ended({ how }: { how: "allowed" | "denied" }): View {
+  return how === "allowed"
+    ? html`<${SigninCard} title="The command is signed in">
+        <p>Go back to your terminal: it goes on by itself. The key is on the Keys page, where it is revoked too.</p>
+        <p><a href="/">To the dashboard</a></p>
+      <//>`
+    : html`<${SigninCard} title="The login is denied">
+        <p>No key was made. If somebody asked you to type that code, they tried to act as you.</p>
+        <p><a href="/">To the dashboard</a></p>
+      <//>`;
+}
+
+function placesOf(apps: readonly App[]): { value: string; words: string }[] {
+  return apps.flatMap(({ id, name, environments }) =>
+    environments.map((environment) => ({
+      value: `${id}/${environment}`,
+      words: `${name}: ${environment === "production" ? "PRODUCTION" : environment}`,
+    })),
+  );
+}
+
+/** As the terminal shows it. */
+function showCode(code: string): string {
+  const letters = code.toUpperCase().replace(/[^A-Z]/g, "");
+  return `${letters.slice(0, 4)}-${letters.slice(4)}`;
+}
