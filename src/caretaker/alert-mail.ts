@@ -7,7 +7,7 @@ import { findApp } from "../account/app.ts";
 import { alertOn, type Environment, findEnvironmentById } from "../account/environment.ts";
 import { listOwners } from "../account/owner.ts";
 import { type Clock, Loop, toIso, waitAtMost } from "../ground/clock.ts";
-import { DAY_MS } from "../ground/limit.ts";
+import { DAY_MS, MINUTE_MS } from "../ground/limit.ts";
 import type { Log } from "../ground/log.ts";
 import { endOf, finishEmail, intendEmail } from "../mail/email.ts";
 import { readMailSettings } from "../mail/mail-settings.ts";
@@ -32,10 +32,10 @@ import {
 } from "../watch/alert.ts";
 import { endAlerts } from "./alert-end.ts";
 
-const LOOK_EVERY_MS = 60_000;
+const LOOK_EVERY_MS = MINUTE_MS;
 /** How long a burst gathers before its mail. */
-const GATHER_MS = 60_000;
-const PACE_MS = 15 * 60_000;
+const GATHER_MS = MINUTE_MS;
+const PACE_MS = 15 * MINUTE_MS;
 /** Older alerts are not mailed any more: a server that can send at last does not begin with last month's. */
 const MAX_AGE_MS = DAY_MS;
 const MAX_TOLD = 50;

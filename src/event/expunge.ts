@@ -198,13 +198,10 @@ async function redactEvent(tx: Writer, event: SweptEvent, text: SoughtText): Pro
   event.payload = redact(event.payload) ?? "";
   event.preview = redact(event.preview);
   event.warnings = redact(event.warnings);
-  await tx.run(
-    "UPDATE event SET payload = ?2, preview = ?3, warnings = ?4 WHERE seq = ?1",
-    event.seq,
-    event.payload,
-    event.preview,
-    event.warnings,
-  );
+  const { seq, payload, preview, warnings } = event;
+  const sql =
+    "UPDATE event SET payload = $payload, preview = $preview, warnings = $warnings WHERE seq = $seq";
+  await tx.run(sql, { seq, payload, preview, warnings });
 }
 
 /** What the runs of others' events quote of them. */

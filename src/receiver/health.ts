@@ -4,7 +4,7 @@
  * noticed. A problem is told once when it begins and once when it is over, unless these alerts are switched off.
  */
 import type { Clock } from "../ground/clock.ts";
-import { DAY_MS } from "../ground/limit.ts";
+import { DAY_MS, MINUTE_MS } from "../ground/limit.ts";
 import type { Log } from "../ground/log.ts";
 import { WriteBehind } from "../ground/write-behind.ts";
 import type { LiveRelay, Snapshot } from "../relay/live-relay.ts";
@@ -17,7 +17,7 @@ import { CODES, type HealthCode, RECEIVER_CODES, tellRefusing } from "./fruitles
 import { isOver, listOver } from "./over.ts";
 
 /** How long every call must have been refused, and how many calls, to be a problem. */
-const MIN_RUN_MS = 15 * 60_000;
+const MIN_RUN_MS = 15 * MINUTE_MS;
 const MIN_RUN_CALLS = 5;
 /** Refused calls further apart than this belong to no run: now and then a stranger tries every URL. */
 const MAX_PAUSE_MS = DAY_MS;

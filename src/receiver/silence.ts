@@ -4,7 +4,7 @@
  * learning a relay with millions of events asks for a few hundred rows. Local development is left alone: no provider calls a laptop by a rhythm.
  */
 import { type Clock, ClockWatch, Loop, toIso } from "../ground/clock.ts";
-import { DAY_MS, HOUR_MS } from "../ground/limit.ts";
+import { DAY_MS, HOUR_MS, MINUTE_MS } from "../ground/limit.ts";
 import type { Log } from "../ground/log.ts";
 import type { LiveRelay, LiveRelays } from "../relay/live-relay.ts";
 import { findLastEventAt } from "../relay/relay-view.ts";
@@ -15,11 +15,11 @@ import type { HealthCode } from "./fruitless-rule.ts";
 import type { ReceiverHealth } from "./health.ts";
 import { isOver, listOver } from "./over.ts";
 
-const LOOK_EVERY_MS = 5 * 60_000;
+const LOOK_EVERY_MS = 5 * MINUTE_MS;
 /** After the start nothing counts as silent yet: what was sent while nothing ran is sent again by then. */
 const GRACE_MS = HOUR_MS;
 /** A wall clock that moved by so much more or less than the time that passed since the last look was set. */
-const CLOCK_SET_MS = 10 * 60_000;
+const CLOCK_SET_MS = 10 * MINUTE_MS;
 /** How far back from its last event a rhythm is learned: two weekends. */
 const LEARNED_MS = 14 * DAY_MS;
 /** With fewer events there is no rhythm yet. */

@@ -19,7 +19,7 @@ import {
 /** What verifies at ?1: a relay's own secret, the one before it while they overlap, and the environment's for the scheme processor. */
 const VERIFYING = `
   SELECT environment_id AS environmentId, name, secret_digest AS digest FROM relay WHERE secret_digest IS NOT NULL
-  UNION ALL SELECT environment_id, name, previous_secret_digest FROM relay WHERE previous_secret_until > ?1
+  UNION ALL SELECT environment_id, name, previous_secret_digest FROM relay WHERE previous_secret_until > $nowMs
   UNION ALL SELECT environment_id, relay.name, processor_secret_digest FROM relay
     JOIN environment ON environment.id = relay.environment_id WHERE secret_kind = 'processor'`;
 
@@ -62,7 +62,7 @@ export async function listSharedSecrets(tx: Reader, nowMs: number): Promise<stri
       ON other.appId = one.appId AND other.name = one.name AND other.digest = one.digest
         AND other.environmentId > one.environmentId
     ORDER BY 1`;
-  return (await tx.all<{ name: string }>(sql, nowMs)).map(({ name }) => name);
+  return (await tx.all<{ name: string }>(sql, { nowMs })).map(({ name }) => name);
 }
 
 async function findProcessorDigest(tx: Reader, environmentId: number): Promise<Uint8Array | null> {
@@ -78,8 +78,9 @@ async function refuseDigestElsewhere(
 ): Promise<void> {
   const sql = `SELECT environment.name AS name FROM (${VERIFYING}) AS verifying
     JOIN environment ON environment.id = verifying.environmentId
-    WHERE environment.app_id = ?2 AND environment.id <> ?3 AND verifying.name = ?4 AND verifying.digest = ?5 LIMIT 1`;
-  const other = await tx.get<{ name: string }>(sql, nowMs, environment.appId, environment.id, name, digest);
+    WHERE environment.app_id = $appId AND environment.id <> $id AND verifying.name = $name AND verifying.digest = $digest LIMIT 1`;
+  const { id, appId } = environment;
+  const other = await tx.get<{ name: string }>(sql, { nowMs, appId, id, name, digest });
   if (other === null) return;
   throw new Refusal(
     "invalid_input",

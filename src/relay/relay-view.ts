@@ -256,8 +256,8 @@ async function countAll(
   most: number,
 ): Promise<number> {
   const sql = `SELECT count(*) AS count FROM (SELECT 1 FROM event INDEXED BY event_of_relay
-    WHERE name_key = (SELECT key FROM relay_name WHERE environment_id = ?1 AND name = ?2) AND seq >= ?3 LIMIT ?4)`;
-  return (await tx.get<{ count: number }>(sql, environmentId, name, since, most))?.count ?? 0;
+    WHERE name_key = (SELECT key FROM relay_name WHERE environment_id = $environmentId AND name = $name) AND seq >= $since LIMIT $most)`;
+  return (await tx.get<{ count: number }>(sql, { environmentId, name, since, most }))?.count ?? 0;
 }
 
 /** Counts by relay and state over one of the partial indexes, whose condition is `state IN (states)`. */

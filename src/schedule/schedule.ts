@@ -9,7 +9,7 @@ import { type CronExpression, CronExpressionParser } from "cron-parser";
 import { alertMissed } from "../event/alert.ts";
 import { insertEvent, keyOfOccurrence, makeWholePayload, type StoredEvent } from "../event/insert.ts";
 import { type Clock, ClockWatch, Loop, toIso } from "../ground/clock.ts";
-import { EVENT_RETENTION_MS } from "../ground/limit.ts";
+import { EVENT_RETENTION_MS, MINUTE_MS } from "../ground/limit.ts";
 import type { Log } from "../ground/log.ts";
 import type { LiveRelays } from "../relay/live-relay.ts";
 import { RELAY } from "../relay/relay.ts";
@@ -20,9 +20,9 @@ import { cronOf, type ScheduleTrigger } from "../trigger/schedule.ts";
 /** How soon a clock that was set is noticed. Such a look reads the clock and nothing else. */
 const LOOK_EVERY_MS = 5_000;
 /** How long a clock that was set has to stand before it is believed. */
-const BELIEVED_AFTER_MS = 60_000;
+const BELIEVED_AFTER_MS = MINUTE_MS;
 /** How long a schedule that failed to tick waits before it is tried again. */
-const AFTER_FAILURE_MS = 60_000;
+const AFTER_FAILURE_MS = MINUTE_MS;
 
 interface SchedulerDeps {
   store: FencedStore;

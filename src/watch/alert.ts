@@ -5,7 +5,7 @@
 import { type Static, Type } from "typebox";
 import { alertOn, findEnvironmentById } from "../account/environment.ts";
 import { newId } from "../ground/id.ts";
-import { DAY_MS } from "../ground/limit.ts";
+import { DAY_MS, HOUR_MS } from "../ground/limit.ts";
 import type { Page, PageRequest } from "../ground/page.ts";
 import { show, textOrNull, time, timeOrNull } from "../ground/schema.ts";
 import type { Reader, Writer } from "../store/port.ts";
@@ -38,7 +38,7 @@ export type AlertCode = (typeof ALERT_CODES)[number];
 export const ALERT_MAIL_SWITCH = "mail";
 
 /** A burst gathers for an hour from its first alert, then the next one is told anew. */
-const BURST_MS = 3_600_000;
+const BURST_MS = HOUR_MS;
 
 const ALERT = defineTable({
   name: "alert",

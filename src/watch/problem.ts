@@ -37,10 +37,10 @@ export const problemView = Type.Object({
   raisedAt: time,
   clearedAt: timeOrNull,
 });
+export type ProblemView = Static<typeof problemView>;
+
 /** The code of events that wait so long that they will be dropped; it is over when they are let go. */
 export const EVENTS_EXPIRING = "events_expiring";
-
-export type ProblemView = Static<typeof problemView>;
 
 const STANDING =
   "WHERE environment_id = $environmentId AND code = $code AND target = $target AND cleared_at IS NULL";
