@@ -19,7 +19,7 @@ import type { Store } from "../store/port.ts";
 import { readPage } from "../store/walk.ts";
 import { type Command, type Input, type Option, UsageError } from "./command.ts";
 import { JSON_OUTPUT, OF_ENVIRONMENT, readTime, withEnvironment } from "./data-directory.ts";
-import { sayList, writeEvent } from "./terminal.ts";
+import { sayList, WAY_WORDS, writeEvent } from "./terminal.ts";
 import type { World } from "./world.ts";
 
 const EVENT_FILTERS: readonly Option[] = [
@@ -101,7 +101,11 @@ function eventRow(event: EventItem): string[] {
     event.relay.name,
     String(event.attempts),
     event.id,
-    [event.reason, event.waits === null ? null : sayWaits(event.waits)]
+    [
+      event.cameBy === null ? null : WAY_WORDS[event.cameBy],
+      event.reason,
+      event.waits === null ? null : sayWaits(event.waits),
+    ]
       .filter((one) => one !== null)
       .join(", "),
   ];

@@ -12,6 +12,7 @@ import { doctor } from "./doctor.ts";
 import { domainSet, domainShow, domainVerify } from "./domain.ts";
 import { emailsList, emailsSendAgain, emailsTest } from "./emails.ts";
 import { eventsExpunge, eventsList, eventsReplay, eventsShow, eventsTail } from "./events.ts";
+import { importMissed } from "./import-missed.ts";
 import { init, schema } from "./init.ts";
 import { keysCreate, keysList, keysRevoke } from "./keys.ts";
 import { login, logout } from "./login.ts";
@@ -40,6 +41,7 @@ export const COMMANDS: readonly Command[] = [
   validate,
   schema,
   send,
+  importMissed,
   sync,
   pull,
   relaysList,

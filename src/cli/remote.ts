@@ -66,7 +66,7 @@ export async function callRemote(
   { url, key }: { url: string; key: string | null },
   method: string,
   path: string,
-  sent: string | null = null,
+  sent: string | Uint8Array | null = null,
 ): Promise<{ status: number; text: string }> {
   try {
     const headers = {
@@ -74,7 +74,7 @@ export async function callRemote(
       "content-type": "application/json",
     };
     const signal = AbortSignal.timeout(TIMEOUT_MS);
-    const body = sent === null ? {} : { body: sent };
+    const body = sent === null ? {} : { body: sent as BodyInit };
     const answer = await fetch(`${url}${path}`, { method, headers, redirect: "manual", signal, ...body });
     return { status: answer.status, text: await answer.text() };
   } catch (error) {
@@ -85,14 +85,15 @@ export async function callRemote(
   }
 }
 
-/** One call and its answer, as that route's schema says. Refuses as the server does. */
+/** One call and its answer, as that route's schema says; bytes are sent as they are. Refuses as the server does. */
 async function askRemote<Answer>(
   remote: Pick<Remote, "url" | "profile"> & { key: string | null },
   method: string,
   path: string,
   sent?: unknown,
 ): Promise<Answer> {
-  const body = sent === undefined ? null : writeJson(sent);
+  const raw = sent instanceof Uint8Array;
+  const body = sent === undefined ? null : raw ? sent : writeJson(sent);
   const { status, text } = await callRemote(remote, method, path, body);
   const answer = readObject(text);
   if (status >= 200 && status < 300) return answer as Answer;

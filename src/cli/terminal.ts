@@ -49,7 +49,7 @@ export function writeEvent(event: EventView): string {
   const lines = [
     `${event.id}  ${event.state}${event.reason === null ? "" : `: ${plain(event.reason)}`}`,
     `  relay     ${plain(event.relay.name)} (${event.trigger})`,
-    `  arrived   ${event.createdAt}`,
+    `  arrived   ${event.createdAt}${event.cameBy === null ? "" : `, ${WAY_WORDS[event.cameBy]}`}`,
     ...(event.person === null ? [] : [`  person    ${event.person.id} ${plain(event.person.email ?? "")}`]),
     ...(event.nextAttemptAt === null ? [] : [`  next try  ${event.nextAttemptAt}`]),
     ...(event.waits === null || event.waits.for === "retry"
@@ -62,6 +62,9 @@ export function writeEvent(event: EventView): string {
   ];
   return lines.join("\n");
 }
+
+/** How an event came that its trigger did not bring. */
+export const WAY_WORDS = { import: "imported", test: "a test" } as const;
 
 function sayExpunged(why: NonNullable<EventView["expunged"]>): string {
   return why === "person_erased" ? "expunged: its person was erased" : "expunged by hand";

@@ -3,7 +3,7 @@
  * the command line touches the process itself.
  */
 
-import { rmSync, writeFileSync } from "node:fs";
+import { closeSync, openSync, readSync, rmSync, writeFileSync, writeSync } from "node:fs";
 import { hostname, userInfo } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
@@ -48,8 +48,14 @@ export interface World {
   tell(text: string): void;
   /** All of standard input. */
   readInput(): Promise<string>;
+  /** The same, as it comes. */
+  readInputBytes(): Promise<Uint8Array>;
   /** Asks the person a question that y answers with yes, and anything else with no. */
   confirm(question: string): Promise<boolean>;
+  /** As `confirm`, also where standard input is taken; null where there is no terminal to ask at. */
+  confirmAside(question: string): Promise<boolean | null>;
+  /** Whether what is told is seen as it is told: standard error is a terminal. */
+  watched: boolean;
   /** Standard input, line by line. */
   inputLines(): AsyncIterable<string>;
   /** Resolves on SIGINT or SIGTERM; a second one ends the process at once. */
@@ -93,7 +99,10 @@ export function processWorld(parts: Pick<World, "startService">): World {
     say: (text) => standardOutput.write(showControls(text)),
     tell: (text) => standardError.write(showControls(text)),
     readInput: () => Bun.stdin.text(),
+    readInputBytes: () => Bun.stdin.bytes(),
     confirm,
+    confirmAside,
+    watched: process.stderr.isTTY === true,
     inputLines: () => createInterface({ input: process.stdin, crlfDelay: Number.POSITIVE_INFINITY }),
     untilStopped: () => {
       stays = true;
@@ -121,6 +130,36 @@ function confirm(question: string): Promise<boolean> {
       reader.close();
     });
   });
+}
+
+/**
+ * Asks at the process's own terminal where standard input is a file. It is read in one piece and not as a stream, which would keep the process
+ * after the answer.
+ */
+async function confirmAside(question: string): Promise<boolean | null> {
+  if (process.stderr.isTTY !== true) return null;
+  if (process.stdin.isTTY === true) return await confirm(question);
+  const terminal = openTerminal();
+  if (terminal === null) return null;
+  try {
+    writeSync(process.stderr.fd, `${showControls(question)} [y/N] `);
+    const answer = Buffer.alloc(MAX_ANSWER_BYTES);
+    return /^y(es)?$/i.test(answer.toString("utf8", 0, readSync(terminal, answer)).trim());
+  } catch {
+    return false;
+  } finally {
+    closeSync(terminal);
+  }
+}
+
+const MAX_ANSWER_BYTES = 256;
+
+function openTerminal(): number | null {
+  try {
+    return openSync(process.platform === "win32" ? "\\\\.\\CONIN$" : "/dev/tty", "r");
+  } catch {
+    return null;
+  }
 }
 
 function untilStopped(): Promise<void> {

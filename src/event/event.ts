@@ -11,6 +11,10 @@ export type EventState = (typeof EVENT_STATES)[number];
 export const EVENT_TRIGGERS = ["receiver", "schedule", "data_change"] as const;
 export type EventTrigger = (typeof EVENT_TRIGGERS)[number];
 
+/** How an event came that its trigger did not bring: out of an export of what a provider never delivered, or sent as a test. */
+export const EVENT_WAYS = ["import", "test"] as const;
+export type EventWay = (typeof EVENT_WAYS)[number];
+
 /** Final states: nothing moves them but a replay. */
 export const FINAL_STATES: ReadonlySet<EventState> = new Set(["done", "failed", "dead"]);
 
@@ -76,6 +80,8 @@ export const EVENT = defineTable({
     mappedAgain: flag(),
     /** Work keys the last replay runs although they were edited after their work. */
     chosen: orNull(json<string[]>()),
+    /** null: by its trigger. */
+    cameBy: orNull(text<EventWay>()),
   },
 });
 

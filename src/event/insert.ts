@@ -15,7 +15,14 @@ import { cutUtf8, fitsUtf8, utf8Bytes } from "../ground/text.ts";
 import { type CompiledMap, readMap } from "../relay/live-receiver.ts";
 import type { Writer } from "../store/port.ts";
 import { CLOCK_STEP_MS } from "../store/time-order.ts";
-import { type EventReason, type EventToRun, type EventTrigger, eventIdOf } from "./event.ts";
+import {
+  EVENT,
+  type EventReason,
+  type EventToRun,
+  type EventTrigger,
+  type EventWay,
+  eventIdOf,
+} from "./event.ts";
 
 export interface DedupeKey {
   /** 16 bytes. */
@@ -47,6 +54,8 @@ export interface EventDraft {
   mapVersion?: number;
   /** Set for an occurrence that is stored without a chance to run: dead from the start, replayable. */
   dead?: EventReason;
+  /** Where its trigger did not bring it. */
+  cameBy?: EventWay;
   /** Takes the event once it is durable, in the place of the topic that an event may run now. */
   handOver?: (event: Omit<EventToRun, "relayName">) => void;
 }
@@ -112,6 +121,7 @@ export class EventInserter {
       preview: payload.preview,
     });
     this.#newest = { seq, atMs: nowMs };
+    if (draft.cameBy !== undefined) await EVENT.change(tx, { seq }, { cameBy: draft.cameBy });
     if (dedupe !== null) await tx.keys.keep(dedupe.hash, seq);
     const id = eventIdOf({ seq, createdAt: nowMs, formerId: null });
     if (handOver !== undefined) tx.afterCommit(() => handOver(asInserted(draft, { seq, id, warnings })));

@@ -11,6 +11,7 @@ import {
   EVENT,
   EVENT_STATES,
   EVENT_TRIGGERS,
+  EVENT_WAYS,
   EXPUNGED,
   eventIdOf,
   findEventSeq,
@@ -36,6 +37,8 @@ const summary = {
   waits: orNull(waitingView),
   person: orNull(Type.Object({ id: Type.String(), email: orNull(Type.String()) })),
   truncated: Type.Boolean(),
+  /** null: by its trigger. */
+  cameBy: orNull(oneOf(EVENT_WAYS)),
   createdAt: time,
   finishedAt: timeOrNull,
 };
@@ -89,6 +92,7 @@ export const SUMMARY = EVENT.pick(
   "nextAttemptAt",
   "personId",
   "truncated",
+  "cameBy",
   "createdAt",
   "finishedAt",
 );
@@ -114,6 +118,7 @@ export function showSummary(row: RowOf<typeof SUMMARY> & SummaryBeside, waits: W
     waits,
     person: row.personId === null ? null : { id: row.personId, email: row.personEmail },
     truncated: row.truncated,
+    cameBy: row.cameBy,
     createdAt: toIso(row.createdAt),
     finishedAt: toIsoOrNull(row.finishedAt),
   };

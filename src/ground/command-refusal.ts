@@ -54,6 +54,11 @@ export const COMMAND_REFUSALS = {
     when: "A sync would replace what somebody made or edited in the dashboard since the last one, and nobody is there to be asked.",
     todo: "Bring the edits into the files, or run relay sync with --yes, which replaces them and deletes nothing.",
   },
+  not_confirmed: {
+    status: 409,
+    when: "The command shows a plan and asks before it carries that out, and nobody is there to be asked.",
+    todo: "Read the plan with --dry-run, then run the command with --yes.",
+  },
   service_not_running: {
     status: 503,
     when: "No running service answered the command.",

@@ -3,6 +3,7 @@
  * the OpenAPI document and the tests read it. Source: the specification's "Errors", decisions section 6.
  */
 import { COMMAND_REFUSALS, type RefusalEntry } from "./command-refusal.ts";
+import { LINE_REFUSALS } from "./line-refusal.ts";
 import { LOGIN_REFUSALS } from "./login-refusal.ts";
 import { SYNC_REFUSALS } from "./sync-refusal.ts";
 
@@ -293,6 +294,7 @@ export const REFUSALS = {
   ...SYNC_REFUSALS,
   ...LOGIN_REFUSALS,
   ...COMMAND_REFUSALS,
+  ...LINE_REFUSALS,
 } as const satisfies Record<string, RefusalEntry>;
 
 export type RefusalCode = keyof typeof REFUSALS;

@@ -8,6 +8,7 @@ import { eventRoutes } from "./event.ts";
 import { grantRoutes } from "./grant.ts";
 import { loginRoutes } from "./login.ts";
 import { mailRoutes } from "./mail.ts";
+import { missedRoutes } from "./missed.ts";
 import { personRoutes } from "./person.ts";
 import { pullRoutes } from "./pull.ts";
 import { recordRoutes } from "./record.ts";
@@ -30,6 +31,7 @@ export const ROUTES: readonly Route[] = [
   ...syncRoutes,
   ...pullRoutes,
   ...approvalRoutes,
+  ...missedRoutes,
   ...eventRoutes,
   ...watchRoutes,
   ...recordRoutes,

@@ -70,7 +70,7 @@ interface AcceptDeps {
 }
 
 /** A verified call that `when` lets through. */
-interface MatchedCall {
+export interface MatchedCall {
   relay: ReceiverRelay;
   /** The bytes received. */
   body: Uint8Array;
@@ -277,12 +277,16 @@ function asStored(event: Json, mapped: JsonObject): JsonObject {
 const decoder = new TextDecoder();
 
 /** The event as it is stored: JSON as it came, or a form's fields as JSON. */
-function textOf({ body }: { body: Uint8Array }, { form, value }: MatchedCall["parsed"]): string {
+export function textOf({ body }: { body: Uint8Array }, { form, value }: MatchedCall["parsed"]): string {
   return form === null ? decoder.decode(body) : writeJson(value);
 }
 
 /** The warning of an event whose mapped `event_id` is no id. */
-function tellUnnamed({ receiver }: ReceiverRelay, mapped: JsonObject, eventId: string | null): string | null {
+export function tellUnnamed(
+  { receiver }: ReceiverRelay,
+  mapped: JsonObject,
+  eventId: string | null,
+): string | null {
   if (eventId !== null && Object.hasOwn(mapped, "event_id") && readEventId(mapped) !== null) return null;
   const path = receiver.map.find(([name]) => name === "event_id")?.[1].text;
   if (path === undefined) return null;

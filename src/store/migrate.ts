@@ -53,6 +53,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 27, name: "synced", sql: synced },
   { number: 28, name: "approval", sql: approval },
   { number: 29, name: "login", sql: login },
+  { number: 30, name: "event-came", sql: eventCame },
 ];
 
 /** The number of the newest migration this executable knows. */
@@ -171,3 +172,4 @@ import eventMoved from "../../migrations/0026-event-moved.sql" with { type: "tex
 import synced from "../../migrations/0027-synced.sql" with { type: "text" };
 import approval from "../../migrations/0028-approval.sql" with { type: "text" };
 import login from "../../migrations/0029-login.sql" with { type: "text" };
+import eventCame from "../../migrations/0030-event-came.sql" with { type: "text" };

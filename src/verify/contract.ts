@@ -23,6 +23,8 @@ export interface ReceivedCall {
   /** The stored receiver URL of the relay, byte for byte as its page shows it. */
   receiverUrl: string;
   nowMs: number;
+  /** Whether a timestamp may be as old as it likes: the delivery is an old one that is looked at now. One of the future never is good. */
+  isOld?: boolean;
 }
 
 /** Which bodies a scheme's senders send. */

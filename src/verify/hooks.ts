@@ -87,7 +87,7 @@ function verifyCall(call: ReceivedCall, check: SignatureCheck): Verdict {
       cause: `header hooks-signature lists ${entries.length} signatures`,
     };
   }
-  const timestamp = readTimestamp(found.timestamp, call.nowMs, MAX_TOLERANCE_SECONDS);
+  const timestamp = readTimestamp(found.timestamp, call, MAX_TOLERANCE_SECONDS);
   if (typeof timestamp === "string") return badSignature(timestamp);
   const signatures = entries
     .filter((entry) => entry.startsWith(VERSION_PREFIX))

@@ -7,6 +7,7 @@ import { createPublicKey, type KeyObject, timingSafeEqual, verify } from "node:c
 import type { Json } from "../ground/json.ts";
 import { MAX_TIMESTAMP_DIGITS } from "../ground/limit.ts";
 import { decodeInto, decodeText, type Encoding, type PublicKeyAlgorithm } from "../ground/text.ts";
+import type { ReceivedCall } from "./contract.ts";
 
 /** The text a signature covers, in the two pieces every scheme makes it of. */
 export interface SignedText {
@@ -151,12 +152,12 @@ interface Timestamp {
 
 /**
  * Reads and checks a timestamp: 1 to 13 ASCII digits, of which 12 or 13 are milliseconds and fewer are seconds; they are signed as received,
- * and never rewritten. A string answer is the cause of a refusal. `raw` is a header's text, a header part's value or a body field (a
+ * and never rewritten; of a delivery that is an old one, none is too old. A string answer is the cause of a refusal. `raw` is a header's text, a header part's value or a body field (a
  * non-negative integer counts as its digits). Seconds are compared in whole seconds, as senders' own libraries do.
  */
 export function readTimestamp(
   raw: Json | undefined,
-  nowMs: number,
+  { nowMs, isOld = false }: Pick<ReceivedCall, "nowMs" | "isOld">,
   toleranceSeconds: number,
 ): Timestamp | string {
   const digits = timestampDigits(raw);
@@ -166,7 +167,8 @@ export function readTimestamp(
   const at = Number(digits);
   const now = Math.floor(nowMs / unit);
   const tolerance = inMs ? toleranceSeconds * 1000 : toleranceSeconds;
-  if (Math.abs(now - at) > tolerance) return tellDistance((now - at) * unit, toleranceSeconds);
+  const isFar = isOld ? at - now > tolerance : Math.abs(now - at) > tolerance;
+  if (isFar) return tellDistance((now - at) * unit, toleranceSeconds);
   return { digits, expiresAtMs: (at + tolerance + 1) * unit };
 }
 

@@ -67,6 +67,7 @@ interface CallParts {
   search: string;
   receiverUrl: string;
   nowMs: number;
+  isOld?: boolean;
 }
 
 /** Wraps a call; the body is parsed at the first `parsed()` and never again. */

@@ -88,7 +88,7 @@ class RecipeVerifier implements Verifier {
     let digits = "";
     let expiresAtMs: number | null = null;
     if (this.#payload.usesTimestamp) {
-      const timestamp = readTimestamp(found.timestamp, call.nowMs, this.#toleranceSeconds);
+      const timestamp = readTimestamp(found.timestamp, call, this.#toleranceSeconds);
       if (typeof timestamp === "string") return badSignature(timestamp);
       digits = timestamp.digits;
       expiresAtMs = timestamp.expiresAtMs;

@@ -104,6 +104,24 @@ const refused = (status: number, method: string, path: string, ...bodies: unknow
 
 const TOKEN = "Qk7bXFQsq4OKAPhAIVqsHMpkNhzCwRnS";
 
+/** Lines of an export; their ids are of the try, so that each is stored. */
+const missed = (turn: number): (string | Uint8Array<ArrayBuffer>)[] => {
+  const wide = Array.from({ length: 3 }, (_, at) => `{"id":"wide${turn}${at}","items":[${"[],".repeat(85_000)}1]}`);
+  const mapped = Array.from({ length: 3 }, (_, at) => JSON.stringify({ id: `mapped${turn}${at}`, large: 'é"'.repeat(80_000) }));
+  const delivery = (body: string) =>
+    JSON.stringify({ headers: { "x-signature": new Bun.CryptoHasher("sha256", TOKEN).update(body).digest("hex") }, body });
+  return [
+    Array.from({ length: 999 }, (_, at) => `{"id":"small${turn}${at}","a":{"b":{"c":${at}}}}`).join("\n"),
+    wide.join("\n"),
+    mapped.join("\n"),
+    delivery(JSON.stringify({ id: `signed${turn}`, large: '"'.repeat(120_000) })),
+    [0, 1].map((at) => delivery(`{"no":${turn}${at},"items":[${"[],".repeat(85_000)}1]}`)).join("\n"),
+    `${" ".repeat(MB - 10)}\nx`,
+    `{"headers":{},"body":"${"x".repeat(500_000)}"}\n${"[".repeat(500_000)}`,
+    Array.from({ length: 999 }, () => "[".repeat(1_000)).join("\n"),
+  ];
+};
+
 const WORST: Record<string, Worst> = {
   "GET /healthz": get("/healthz"),
   "GET /readyz": get("/readyz"),
@@ -176,6 +194,13 @@ const WORST: Record<string, Worst> = {
     { body: "x=1&".repeat(900), contentType: "application/x-www-form-urlencoded" },
     no(404, { event: long.slice(0, 90) }),
   ),
+  "POST {E}/relays/:name/import-missed": (turn) => [
+    ...missed(turn).flatMap((body) => [
+      { method: "POST", path: `${E}/relays/missed/import-missed`, body },
+      { method: "POST", path: `${E}/relays/missed/import-missed?dryRun=true`, body },
+    ]),
+    { method: "POST", path: `${E}/relays/missed/import-missed`, body: "\n".repeat(MB), status: 413 },
+  ],
   "PUT {E}/relays/:name/secret": refused(400, "PUT", `${E}/relays/busy1/secret`, {
     value: "x".repeat(MB - 100),
   }),
@@ -482,6 +507,20 @@ beforeAll(async () => {
       }),
     ),
   );
+  const large = Object.fromEntries(Array.from({ length: 18 }, (_, at) => [`name${at}`, "large"]));
+  const signed = { scheme: "signature", header: "x-signature", signedPayload: "{body}" };
+  await ask({
+    method: "POST",
+    path: `${E}/relays`,
+    body: {
+      definition: {
+        name: "missed",
+        trigger: { kind: "receiver", verify: signed, map: { event_id: "id", ...large } },
+        actions: [{ type: "write_record", collection: "wide", data: { text: "x" } }],
+      },
+      secret: TOKEN,
+    },
+  });
   for (const name of ["book", "gone"]) {
     await ask({ method: "PUT", path: `${E}/products/${name}`, body: { title: name, credits: 1 } });
   }

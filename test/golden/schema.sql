@@ -294,7 +294,7 @@ CREATE TABLE event (
   payload TEXT NOT NULL,
   -- The beginning of what was cut away.
   preview TEXT
-);
+, came_by TEXT);
 
 CREATE UNIQUE INDEX event_former ON event (former_id) WHERE former_id IS NOT NULL;
 

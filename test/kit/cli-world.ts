@@ -14,7 +14,7 @@ export interface CommandResult {
 /** Runs one command line in `cwd`. */
 export async function runCommand(
   line: readonly string[],
-  given: { cwd: string; input?: string } & Partial<Omit<World, "say" | "tell" | "cwd" | "readInput">>,
+  given: { cwd: string; input?: string | Uint8Array } & Partial<Omit<World, "say" | "tell" | "cwd" | "readInput" | "readInputBytes">>,
 ): Promise<CommandResult> {
   const { input = "", ...parts } = given;
   const said: string[] = [];
@@ -28,9 +28,12 @@ export async function runCommand(
     untilStopped: () => Promise.resolve(),
     openBrowser: () => Promise.resolve(false),
     startService: () => Promise.reject(new Error("This test starts no service.")),
-    readInput: () => Promise.resolve(input),
+    confirmAside: () => Promise.resolve(null),
+    watched: false,
+    readInput: () => Promise.resolve(Buffer.from(input).toString()),
+    readInputBytes: () => Promise.resolve(Buffer.from(input)),
     async *inputLines() {
-      yield* input.split("\n");
+      yield* Buffer.from(input).toString().split("\n");
     },
     ...parts,
     say: (text) => void said.push(text),

@@ -319,6 +319,7 @@ describe("an item and the view", () => {
         waits: null,
         person: { id: "per_1", email: "Ada@example.com" },
         truncated: true,
+        cameBy: null,
         warnings: 2,
         createdAt: "2026-01-15T12:00:00.000Z",
         finishedAt: "2026-01-15T12:00:00.005Z",

@@ -1,0 +1,208 @@
+/** `relay import-missed`: on a data directory and by a server, real processes that are killed in the middle, and what a person reads. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { bindScheme } from "../../src/verify/registry.ts";
+import { type CliProcess, startCli } from "../kit/cli-process.ts";
+import { runCommand } from "../kit/cli-world.ts";
+
+const SECRET = "Qk7bXFQsq4OKAPhAIVqsHMpkNhzCwRnS";
+const VERIFY = { scheme: "signature", header: "x-signature", signatureKey: "v1", timestampKey: "t", signedPayload: "{timestamp}.{body}" };
+const NOTE = { type: "write_record", collection: "notes", data: { text: "{{mapped.text}}" } };
+
+let home: string;
+let server: CliProcess;
+let port: string;
+let key: string;
+let name: string;
+let relays = 0;
+
+async function startServer(): Promise<void> {
+  server = startCli(["serve", "--port", port ?? "0", "--base-url", "https://relay.example.test"], { cwd: home });
+  port = /127\.0\.0\.1:(\d+)/.exec(await server.line("127.0.0.1:"))?.[1] ?? "";
+}
+
+beforeAll(async () => {
+  home = mkdtempSync(join(tmpdir(), "relay-missed-"));
+  port = "0";
+  await startServer();
+  expect((await runCommand(["apps", "create", "Shop", "--id", "shop"], { cwd: home })).code).toBe(0);
+  const made = await runCommand(["keys", "create", "--environment", "development"], { cwd: home });
+  key = /sk_dev_\w+/.exec(`${made.said} ${made.told}`)?.[0] ?? "";
+  await api("POST", "/collections", { name: "notes", kind: "shared", fields: { text: { type: "text" } } });
+});
+afterAll(async () => {
+  await server[Symbol.asyncDispose]();
+  rmSync(home, { recursive: true });
+});
+beforeEach(async () => {
+  relays += 1;
+  name = `orders${relays}`;
+  const trigger = { kind: "receiver", verify: VERIFY, map: { event_id: "id", event_type: "type", text: "text" }, when: { event_type: "paid" } };
+  const made = await api("POST", "/relays", { definition: { name, trigger, actions: [NOTE] }, secret: SECRET });
+  expect(made.message).toBeUndefined();
+});
+
+async function api(method: string, path: string, body?: unknown) {
+  const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
+  const url = `http://127.0.0.1:${port}/api/apps/shop/development${path}`;
+  const response = await fetch(url, { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
+  // biome-ignore lint/suspicious/noExplicitAny: tests read answers by their fields
+  return (response.status === 204 ? {} : await response.json()) as any;
+}
+
+const event = (id: number | string, type = "paid") => JSON.stringify({ id: `${name}-${id}`, type, text: `${name} ${id}` });
+const file = (...lines: string[]): string => `${lines.join("\n")}\n`;
+const many = (count: number, from = 0): string => file(...Array.from({ length: count }, (_, at) => event(from + at)));
+function delivery(body: string, agoMs = 86_400_000): string {
+  const receiverUrl = `https://relay.example.test/hooks/shop/${name}`;
+  const draft = { body: Buffer.from(body), contentType: "application/json", receiverUrl, nowMs: Date.now() - agoMs };
+  return JSON.stringify({ headers: bindScheme(VERIFY)?.sign(SECRET, draft).headers, body });
+}
+const clock = { now: () => Date.now(), monotonicMs: () => performance.now(), after: () => () => undefined };
+const ROADS: [road: string, env: () => Record<string, string>][] = [
+  ["the data directory", () => ({})],
+  ["a server", () => ({ RELAY_URL: `http://127.0.0.1:${port}`, RELAY_KEY: key })],
+];
+const run = (env: Record<string, string>, input: string | Uint8Array, ...line: string[]) =>
+  runCommand(["import-missed", name, ...line], { cwd: home, env, input, clock });
+async function events(): Promise<{ id: string; state: string; cameBy: string | null }[]> {
+  const items = [];
+  let cursor = "";
+  do {
+    const page = await api("GET", `/events?relay=${name}&limit=200${cursor}`);
+    items.push(...page.items);
+    cursor = page.next === null ? "" : `&cursor=${page.next}`;
+  } while (cursor !== "");
+  return items;
+}
+
+for (const [road, env] of ROADS)
+  describe(`on ${road}`, () => {
+    test("the plan is shown, then carried out with --yes, and the second time nothing is new", async () => {
+      const export1 = file(event(1), event(2, "made"), "garbage", delivery(event(3)), "", event(1));
+      const plan = await run(env(), export1, "--dry-run");
+      expect([plan.code, plan.told]).toEqual([1, expect.stringContaining("Nothing was imported: this is the plan.")]);
+      expect(plan.said).toContain(`${name}: 6 lines of standard input (sha256 `);
+      expect(plan.said).toContain(
+        "      2  new: 1 whose signature verified, 1 that count as unsigned\n      1  already known\n      1  ignored by when\n",
+      );
+      expect(plan.said).toContain('line 2: when.event_type must be "paid" and the call says "made"');
+      expect(plan.said).toContain("line 3: it is not JSON in UTF-8");
+      expect(await events()).toEqual([]);
+      const done = await run(env(), export1, "--yes");
+      expect([done.code, done.told]).toEqual([1, expect.stringContaining("2 new, 1 already known, 1 ignored, 1 refused.")]);
+      expect((await events()).map(({ cameBy }) => cameBy)).toEqual(["import", "import"]);
+      const again = await run(env(), file(event(1), delivery(event(3))), "--yes");
+      expect([again.code, again.told.split("\n").at(-1)]).toEqual([0, "Nothing to import."]);
+      expect(again.said).toContain("      0  new\n      2  already known\n");
+    });
+
+    test("nobody there to be asked: nothing is imported without --yes", async () => {
+      const asked = await run(env(), event(1));
+      expect([asked.code, asked.told]).toEqual([1, expect.stringContaining("say it with --yes.\nnot_confirmed")]);
+      expect(await events()).toEqual([]);
+      const no = await runCommand(["import-missed", name], { cwd: home, env: env(), input: event(1), clock, confirmAside: async () => false });
+      expect([no.code, (await events()).length]).toEqual([1, 0]);
+      const questions: string[] = [];
+      const yes = await runCommand(["import-missed", name], {
+        cwd: home,
+        env: env(),
+        input: event(1),
+        clock,
+        confirmAside: async (question) => questions.push(question) > 0,
+      });
+      expect([yes.code, questions]).toEqual([0, ["Import 1 event, which run as if they had been received now?"]]);
+      expect((await events()).length).toBe(1);
+    });
+
+    test("--json says the plan and what was done as an object", async () => {
+      const { code, said } = await run(env(), file(event(1), "garbage"), "--yes", "--json");
+      const { told, sha256, ...counts } = JSON.parse(said);
+      expect(counts).toEqual({
+        relay: name,
+        version: 1,
+        imported: true,
+        lines: 2,
+        new: 1,
+        known: 0,
+        ignored: 0,
+        refused: 1,
+        verified: 0,
+        unsigned: 1,
+      });
+      expect([code, sha256.length, told[0].line, told[0].code]).toEqual([1, 64, 2, "invalid_json"]);
+    });
+
+    test("a file of several batches, one line of it too long to be sent", async () => {
+      const { code, said } = await run(env(), `${many(1_500)}${"x".repeat(2 ** 20)}\n${many(900, 1_500)}`, "--yes");
+      expect([code, (await events()).length]).toEqual([1, 2_400]);
+      expect(said).toContain("line 1501: it is too long to be sent.  body_too_large");
+      expect((await run(env(), many(2_400), "--yes")).said).toContain("   2400  already known");
+    });
+
+    test("a file by its name; one that is not there; a relay that is not there", async () => {
+      writeFileSync(join(home, "export.jsonl"), Buffer.concat([Buffer.from([0xef, 0xbb, 0xbf]), Buffer.from(event(1)), Buffer.from("\r\n")]));
+      expect((await run(env(), "", "export.jsonl", "--yes")).code).toBe(0);
+      expect((await run(env(), "", "nowhere.jsonl", "--yes")).told).toContain("file_unusable");
+      expect((await runCommand(["import-missed", "nobody"], { cwd: home, env: env(), input: event(1), clock })).told).toContain("not_found");
+    });
+  });
+
+describe("processes", () => {
+  for (const [road, env] of ROADS)
+    test(`the command, killed in the middle on ${road}: the same file imports the rest and doubles nothing`, async () => {
+      const path = join(home, `${name}.jsonl`);
+      writeFileSync(path, many(6_000));
+      let entered = 0;
+      for (let round = 0; round < 4; round++) {
+        const command = startCli(["import-missed", name, path, "--yes"], { cwd: home, env: env() });
+        const before = entered;
+        for (; entered < before + 500 && entered < 6_000; entered = (await events()).length) await Bun.sleep(5);
+        command.kill("SIGKILL");
+        await command.exited;
+      }
+      expect((await events()).length).toBeLessThan(6_000);
+      await using last = startCli(["import-missed", name, path, "--yes"], { cwd: home, env: env() });
+      expect(await last.exited).toBe(0);
+      const all = await events();
+      expect([all.length, new Set(all.map(({ id }) => id)).size]).toEqual([6_000, 6_000]);
+      const again = await runCommand(["import-missed", name, path, "--yes"], { cwd: home, env: env(), clock });
+      expect(again.said).toContain("   6000  already known");
+      const { items } = await api("GET", `/audit?action=events.imported&target=relay:${name}&limit=200`);
+      const counted = items.reduce((sum: number, { after }: { after: { new: number } }) => sum + after.new, 0);
+      expect(counted).toBe(6_000);
+    }, 120_000);
+
+  test("the server, killed in the middle: it is said how far it came, and the rest follows", async () => {
+    const path = join(home, `${name}.jsonl`);
+    writeFileSync(path, many(6_000));
+    const env = { RELAY_URL: `http://127.0.0.1:${port}`, RELAY_KEY: key };
+    const command = startCli(["import-missed", name, path, "--yes"], { cwd: home, env });
+    while ((await events()).length < 700) await Bun.sleep(5);
+    server.kill("SIGKILL");
+    expect(await command.exited).toBe(1);
+    expect(command.lines().join("\n")).toContain("import the same file again, and what entered is known.");
+    await startServer();
+    await using again = startCli(["import-missed", name, path, "--yes"], { cwd: home, env });
+    expect(await again.exited).toBe(0);
+    expect((await events()).length).toBe(6_000);
+    for (let turn = 0; turn < 600 && (await events()).some(({ state }) => state !== "done"); turn++) await Bun.sleep(50);
+    const { items } = await api("GET", "/collections/notes/records?limit=1");
+    expect(items.length).toBe(1);
+    const notes = new Set<string>();
+    let cursor = "";
+    let count = 0;
+    do {
+      const page = await api("GET", `/collections/notes/records?limit=200${cursor}`);
+      for (const { data } of page.items) {
+        if (!data.text.startsWith(`${name} `)) continue;
+        notes.add(data.text);
+        count += 1;
+      }
+      cursor = page.next === null ? "" : `&cursor=${page.next}`;
+    } while (cursor !== "");
+    expect([notes.size, count]).toEqual([6_000, 6_000]);
+  }, 120_000);
+});
