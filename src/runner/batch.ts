@@ -8,7 +8,7 @@ import type { Clock } from "../ground/clock.ts";
 import type { LiveRelay } from "../relay/live-relay.ts";
 import { type FencedStore, StoreUnavailable, type Writer } from "../store/port.ts";
 import { Attempt, type AttemptDeps } from "./attempt.ts";
-import { type Finished, finishAttempt, finishBroken } from "./end.ts";
+import { type Ended, type Finished, finishAttempt, finishAttempts, finishBroken } from "./end.ts";
 
 /** Events in one transaction. */
 export const BATCH_SIZE = 64;
@@ -30,8 +30,6 @@ interface Batch {
   unreached: LiveRelay[];
 }
 
-type RunOne = (tx: Writer, relay: LiveRelay, one: Due, nowMs: number, deps: BatchDeps) => Promise<Finished>;
-
 /** A due event. */
 interface Due extends Omit<HandedEvent, "relayId"> {
   /** It was handed over and not read: its run holds if its row says at the end that it is as it was stored. */
@@ -41,33 +39,42 @@ interface Due extends Omit<HandedEvent, "relayId"> {
 /** Runs the relays' oldest due events to the end of their attempt. Nothing is kept of a batch that breaks; it is run again, carefully. */
 export async function runBatch(relays: readonly LiveRelay[], deps: BatchDeps): Promise<Batch> {
   try {
-    return await commitBatch(relays, deps, runEvent);
+    return await commitBatch(relays, deps, { careful: false });
   } catch (error) {
     if (error instanceof StoreUnavailable) throw error;
     const names = relays.map(({ name }) => name).join();
     deps.log.error("a batch broke; its events run one by one", { relay: names, error });
     for (const { id } of relays) deps.arrivals.lose(id);
-    return await commitBatch(relays, deps, runCarefully);
+    return await commitBatch(relays, deps, { careful: true });
   }
 }
 
-function commitBatch(relays: readonly LiveRelay[], deps: BatchDeps, run: RunOne): Promise<Batch> {
+function commitBatch(
+  relays: readonly LiveRelay[],
+  deps: BatchDeps,
+  { careful }: { careful: boolean },
+): Promise<Batch> {
   const { store, clock, arrivals } = deps;
   return store.write("relay", async (tx) => {
     arrivals.begin(tx.foreignVersion);
-    const finished: Finished[] = [];
     const nowMs = clock.now();
     const endMs = clock.monotonicMs() + MAX_BATCH_MS;
     const isOver = (): boolean => clock.monotonicMs() >= endMs;
     const share = Math.ceil(BATCH_SIZE / relays.length);
-    for (const [at, relay] of relays.entries()) {
-      if (at > 0 && isOver()) return { finished, unreached: relays.slice(at) };
+    const ended: Ended[] = [];
+    const finished: Finished[] = [];
+    let reached = 0;
+    for (const relay of relays) {
+      if (reached > 0 && isOver()) break;
       await runShare(tx, relay, share, deps, async (one) => {
-        finished.push(await run(tx, relay, one, nowMs, deps));
+        if (careful) finished.push(await runCarefully(tx, relay, one, nowMs, deps));
+        else ended.push(await runEvent(tx, relay, one, nowMs, deps));
         return isOver();
       });
+      reached += 1;
     }
-    return { finished, unreached: [] };
+    finished.push(...(await finishAttempts(tx, ended, nowMs)));
+    return { finished, unreached: relays.slice(reached) };
   });
 }
 
@@ -96,18 +103,18 @@ async function runShare(
   tx.afterCommit(() => arrivals.pass(relay.id, through, { isWhole, losses }));
 }
 
-/** An error nobody foresaw throws. */
+/** Not finished: that is done for all of a batch at once. An error nobody foresaw throws. */
 async function runEvent(
   tx: Writer,
   relay: LiveRelay,
   { event, payload, isHanded }: Due,
   nowMs: number,
   deps: BatchDeps,
-): Promise<Finished> {
+): Promise<Ended> {
   const attempt = new Attempt(event, relay, nowMs, deps, { payload, isHanded });
   const end = (await attempt.begin(tx)) ?? (await attempt.advance(tx));
   if ("send" in end) throw new Error("A relay without sending actions wanted to send.");
-  return finishAttempt(tx, attempt, end, nowMs);
+  return { attempt, end };
 }
 
 /** In a savepoint of its own, so that the broken one fails alone and those behind it run. */
@@ -119,7 +126,10 @@ async function runCarefully(
   deps: BatchDeps,
 ): Promise<Finished> {
   try {
-    return await tx.attempt(() => runEvent(tx, relay, one, nowMs, deps));
+    return await tx.attempt(async () => {
+      const { attempt, end } = await runEvent(tx, relay, one, nowMs, deps);
+      return finishAttempt(tx, attempt, end, nowMs);
+    });
   } catch (error) {
     if (error instanceof StoreUnavailable) throw error;
     const { event } = one;

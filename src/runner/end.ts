@@ -5,7 +5,8 @@ import { alertDead, alertWaiting, WAITING_CODES } from "../event/alert.ts";
 import type { EventToRun, EventTrigger } from "../event/event.ts";
 import {
   countAttempt,
-  finishRun,
+  type EndedRun as EndedRow,
+  finishRuns,
   listDueEvents,
   numberAnew,
   RUN_RESULTS,
@@ -55,27 +56,57 @@ interface EndedAttempt extends Run {
   mapVersion: number | null;
 }
 
+/** An attempt with how it ended. */
+export interface Ended {
+  attempt: EndedAttempt;
+  end: AttemptEnd;
+}
+
+type Ending = Ended & { next: NextState };
+
+/** Ends attempts, each of another event, in their order. */
+export async function finishAttempts(
+  tx: Writer,
+  ended: readonly Ended[],
+  nowMs: number,
+): Promise<Finished[]> {
+  const endings = ended.map((one) => ({
+    ...one,
+    next: nextStateOf(one.end, one.attempt.event.attempts, nowMs),
+  }));
+  const rows = endings.map((ending) => ({ run: ending.attempt, end: runEndOf(ending, nowMs) }));
+  await finishRuns(tx, rows);
+  for (const ending of endings) await tellOwner(tx, ending, nowMs);
+  return endings.map((ending) => finishedOf(ending, nowMs));
+}
+
 export async function finishAttempt(
   tx: Writer,
   attempt: EndedAttempt,
   end: AttemptEnd,
   nowMs: number,
 ): Promise<Finished> {
-  const { event, relay, personId, mapVersion } = attempt;
-  const next = nextStateOf(end, event.attempts, nowMs);
-  await finishRun(tx, attempt, {
-    ...next,
-    outcome: end.outcome === "ok" ? "ok" : "failed",
-    personId,
-    warnings: [...attempt.warnings],
-    finishedAtMs: nowMs,
-    mapVersion,
-  });
+  const [finished] = await finishAttempts(tx, [{ attempt, end }], nowMs);
+  return finished as Finished;
+}
+
+function runEndOf({ attempt, end, next }: Ending, nowMs: number): RunEnd {
+  const { personId, mapVersion } = attempt;
+  const outcome = end.outcome === "ok" ? "ok" : "failed";
+  return { ...next, outcome, personId, warnings: [...attempt.warnings], finishedAtMs: nowMs, mapVersion };
+}
+
+async function tellOwner(tx: Writer, { attempt, next }: Ending, nowMs: number): Promise<void> {
+  const { event, relay } = attempt;
   if (next.state === "dead") {
     const why = ` (${next.reason ?? "failed"}): ${lastMessage(attempt.results)}`;
     const { environmentId, id: eventId } = event;
     await alertDead(tx, { environmentId, relayName: relay.name, eventId, why, nowMs });
   } else if (next.state === "queued") await tellWaiting(tx, attempt, nowMs);
+}
+
+function finishedOf({ attempt, end, next }: Ending, nowMs: number): Finished {
+  const { event, relay } = attempt;
   const run: EndedRun = {
     relay,
     trigger: event.trigger,
@@ -174,26 +205,17 @@ export async function failOrphanedEvents(
 ): Promise<Finished[] | null> {
   if ((await tx.get("SELECT 1 FROM relay WHERE id = ?1", relayId)) !== null) return null;
   const due = (await listDueEvents(tx, relayId, limit)).map(countAttempt);
+  const end = { outcome: "failed", state: "failed", reason: "relay_deleted", nextAttemptAtMs: null } as const;
+  const rest = { personId: null, warnings: [], finishedAtMs: nowMs, mapVersion: null };
+  const rows: EndedRow[] = [];
   for (const event of due) {
-    await finishRun(
-      tx,
-      { event: await numberAnew(tx, event), startedAtMs: nowMs, results: [], ran: null },
-      {
-        outcome: "failed",
-        state: "failed",
-        reason: "relay_deleted",
-        nextAttemptAtMs: null,
-        personId: null,
-        warnings: [],
-        finishedAtMs: nowMs,
-        mapVersion: null,
-      },
-    );
+    const run = { event: await numberAnew(tx, event), startedAtMs: nowMs, results: [], ran: null };
+    rows.push({ run, end: { ...end, ...rest } });
   }
+  await finishRuns(tx, rows);
   const [first] = due;
   const environment = first === undefined ? null : await findEnvironmentById(tx, first.environmentId);
   const where = { appId: environment?.appId ?? "", environmentName: environment?.name ?? "" };
-  const end = { state: "failed", reason: "relay_deleted", nextAttemptAtMs: null } as const;
   return due.map((event) => ({
     line: runLine(event.relayName, event, 0, false),
     run: {

@@ -41,6 +41,8 @@ export interface Reader {
 export interface Writer extends Reader {
   /** Runs a statement for its effect; answers how many rows it changed. */
   run(sql: string, ...values: SqlArguments): Promise<number>;
+  /** Runs it once for each of `rows`; answers how many rows they changed together. */
+  runEach(sql: string, rows: readonly SqlNames[]): Promise<number>;
   /** Runs `work` so that all of it is undone, and nothing else, when it throws. */
   attempt<Result>(work: () => Promise<Result>): Promise<Result>;
   /** Calls `work` once, after this transaction is durable; never when it is rolled back. */

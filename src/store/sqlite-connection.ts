@@ -5,7 +5,7 @@
 import { constants, Database, type Statement } from "bun:sqlite";
 import { statSync } from "node:fs";
 import { fileErrorCode } from "../ground/durable-file.ts";
-import { type Reader, type SqlArguments, StoreUnavailable, UniqueViolation } from "./port.ts";
+import { type Reader, type SqlArguments, type SqlNames, StoreUnavailable, UniqueViolation } from "./port.ts";
 
 export class SqliteConnection implements Reader {
   readonly database: Database;
@@ -47,6 +47,17 @@ export class SqliteConnection implements Reader {
   async run(sql: string, ...values: SqlArguments): Promise<number> {
     try {
       return this.#statement(sql).run(...values).changes;
+    } catch (error) {
+      throw tellApart(error);
+    }
+  }
+
+  async runEach(sql: string, rows: readonly SqlNames[]): Promise<number> {
+    try {
+      const statement = this.#statement(sql);
+      let changed = 0;
+      for (const row of rows) changed += statement.run(row).changes;
+      return changed;
     } catch (error) {
       throw tellApart(error);
     }

@@ -173,6 +173,13 @@ class Table<All extends Columns> extends Selection<All> {
     );
   }
 
+  /** Adds rows one after another, as `insert` does. */
+  async insertEach(tx: Writer, rows: readonly NewRowOf<Table<All>>[]): Promise<void> {
+    this.#tell(tx);
+    const written = rows.map((row) => this.#write(row, this.#inserted));
+    await tx.runEach(this.#insert, written);
+  }
+
   /** As `insert`, and answers the number that the database gave, by its column's name. */
   async insertGiven(tx: Writer, row: NewRowOf<Table<All>>): Promise<Pick<RowOf<Selection<All>>, Given<All>>> {
     this.#tell(tx);

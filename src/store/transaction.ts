@@ -2,7 +2,7 @@
  * An open transaction as a work is given it: nested attempts, what is to happen after the commit, and the watch that it awaits nothing else.
  * It never begins or ends one.
  */
-import type { KeyMemory, SqlArguments, Topic, Touched, Writer } from "./port.ts";
+import type { KeyMemory, SqlArguments, SqlNames, Topic, Touched, Writer } from "./port.ts";
 import type { SqliteConnection } from "./sqlite-connection.ts";
 
 /** Keys whose keeping is undone with a part of the transaction. */
@@ -54,9 +54,17 @@ export class SqliteWriter implements Writer {
     return this.#connection.run(sql, ...values);
   }
 
-  async attempt<Result>(work: () => Promise<Result>): Promise<Result> {
-    if (!this.#open) throw ended();
-    if (!this.#careful) return this.#attemptPlainly(work);
+  runEach(sql: string, rows: readonly SqlNames[]): Promise<number> {
+    if (!this.#open) return Promise.reject(ended());
+    return this.#connection.runEach(sql, rows);
+  }
+
+  attempt<Result>(work: () => Promise<Result>): Promise<Result> {
+    if (!this.#open) return Promise.reject(ended());
+    return this.#careful ? this.#attemptCarefully(work) : this.#attemptPlainly(work);
+  }
+
+  async #attemptCarefully<Result>(work: () => Promise<Result>): Promise<Result> {
     this.#depth += 1;
     const savepoint = `attempt_${this.#depth}`;
     const [callbacks, touched, keys] = [this.committed.length, this.touched.length, this.#keys.mark];

@@ -7,7 +7,16 @@ import type { Json } from "../ground/json.ts";
 import type { Page, PageRequest } from "../ground/page.ts";
 import { json as anyJson, show, orNull as shownOrNull, time } from "../ground/schema.ts";
 import type { Reader, Writer } from "../store/port.ts";
-import { defineTable, given, integer, json, orNull, type RowOf, text } from "../store/table.ts";
+import {
+  defineTable,
+  given,
+  integer,
+  json,
+  type NewRowOf,
+  orNull,
+  type RowOf,
+  text,
+} from "../store/table.ts";
 import { equals, walkPage } from "../store/walk.ts";
 
 /** Stands for an environment in rows about the server itself: its owners and apps. */
@@ -71,21 +80,19 @@ export interface AuditFilter {
 }
 
 /** Writes one row; `before` and `after` are kept as JSON. */
-export async function writeAudit(
-  tx: Writer,
-  {
-    environmentId,
-    by,
-    nowMs,
-    action,
-    target,
-    eventId = null,
-    before = null,
-    after = null,
-  }: Change & AuditEntry,
-): Promise<void> {
-  const entry = { action, target, eventId, before: before as Json, after: after as Json };
-  await AUDIT.insert(tx, { environmentId, actor: by, at: nowMs, ...entry });
+export async function writeAudit(tx: Writer, entry: Change & AuditEntry): Promise<void> {
+  await AUDIT.insert(tx, asRow(entry));
+}
+
+/** As `writeAudit`, one row after another. */
+export async function writeAudits(tx: Writer, entries: readonly (Change & AuditEntry)[]): Promise<void> {
+  await AUDIT.insertEach(tx, entries.map(asRow));
+}
+
+function asRow(entry: Change & AuditEntry): NewRowOf<typeof AUDIT> {
+  const { environmentId, by, nowMs, action, target, eventId = null } = entry;
+  const [before, after] = [(entry.before ?? null) as Json, (entry.after ?? null) as Json];
+  return { environmentId, actor: by, at: nowMs, action, target, eventId, before, after };
 }
 
 /** A page of the environment's audit, newest first; cursors are row numbers. */
