@@ -10,7 +10,7 @@ import { failFinally } from "../ground/outcome.ts";
 import { type Problem, Refusal } from "../ground/refusal.ts";
 import { FIELD_NAME } from "../ground/shape.ts";
 import { breaksPlainText } from "../ground/text.ts";
-import { findCollection } from "../records/collection.ts";
+import { recallCollection } from "../records/collection.ts";
 import { writeRecordIn } from "../records/record.ts";
 import { type DatabaseAction, findActingPerson } from "./contract.ts";
 import { catalogNameShape, checkTemplateText, nameAction } from "./shape.ts";
@@ -61,7 +61,7 @@ export const writeRecord: DatabaseAction<WriteRecord> = {
   ],
 
   async apply(tx, action, run) {
-    const collection = await findCollection(tx, run.environmentId, action.collection);
+    const collection = await recallCollection(tx, run.environmentId, action.collection);
     if (collection === null) {
       return failFinally(
         "collection_missing",

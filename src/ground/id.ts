@@ -22,7 +22,7 @@ type IdPrefix =
 
 /** A new id such as `evt_019a…`, its time part from `nowMs` (milliseconds since the epoch). */
 export function newId(prefix: IdPrefix, nowMs: number): string {
-  return `${prefix}_${Bun.randomUUIDv7("hex", nowMs).replaceAll("-", "")}`;
+  return `${prefix}_${Bun.randomUUIDv7("buffer", nowMs).toString("hex")}`;
 }
 
 /**

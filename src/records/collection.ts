@@ -89,6 +89,23 @@ export async function findCollection(
   return { ...row, fields };
 }
 
+/** Collections that a transaction has read; what changes one forgets them. */
+const readIn = new WeakMap<Writer, Map<string, CollectionRow>>();
+
+/** As `findCollection`, read once a transaction: a batch of runs writes a record after the other. */
+export async function recallCollection(
+  tx: Writer,
+  environmentId: number,
+  name: string,
+): Promise<CollectionRow | null> {
+  const key = `${environmentId} ${name}`;
+  const known = readIn.get(tx)?.get(key);
+  if (known !== undefined) return known;
+  const found = await findCollection(tx, environmentId, name);
+  if (found !== null) readIn.set(tx, (readIn.get(tx) ?? new Map()).set(key, found));
+  return found;
+}
+
 /** Refuses with `not_found`. */
 export async function requireCollection(
   tx: Reader,
@@ -131,6 +148,7 @@ export async function createCollection(
     createdAt: nowMs,
     updatedAt: nowMs,
   };
+  readIn.delete(tx);
   await COLLECTION.insert(tx, row);
   return row;
 }
@@ -164,6 +182,7 @@ export async function updateCollection(
     );
   }
   const after = { ...before, kind: definition.kind, fields, version: before.version + 1, updatedAt: nowMs };
+  readIn.delete(tx);
   await COLLECTION.update(tx, after);
   return { before, after };
 }
@@ -203,6 +222,7 @@ export async function deleteCollection(
     name,
   );
   tx.touch("record");
+  readIn.delete(tx);
   await COLLECTION.delete(tx, before);
   return { before, recordsDeleted };
 }

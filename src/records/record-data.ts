@@ -41,24 +41,30 @@ export function readRecordData(fields: FieldRules, data: Json, rendered: boolean
     if ("refused" in reading) problems.push(refuse(name, reading.refused));
     else if (reading.value !== undefined) kept.push([name, reading.value]);
   }
-  const present = new Set([
-    ...kept.map(([name]) => name),
-    ...problems.map((problem) => problem.field.slice(5)),
-  ]);
-  for (const [name, rule] of fields) {
-    if (problems.length >= MAX_PROBLEMS) break;
-    if (rule.required && !present.has(name)) {
-      const why = Object.hasOwn(data, name) ? "is empty" : "is missing";
-      problems.push(refuse(name, `${why}: the collection requires it, so give it a value`));
-    }
-  }
   // Object.fromEntries makes own properties, also of a name such as __proto__.
   const stored = Object.fromEntries(kept);
-  if (problems.length === 0 && utf8Bytes(writeJson(stored)) > MAX_RECORD_BYTES) {
+  for (const [name, rule] of fields) {
+    if (problems.length >= MAX_PROBLEMS) break;
+    if (!rule.required || Object.hasOwn(stored, name)) continue;
+    if (problems.some(({ field }) => field === `data.${name}`)) continue;
+    const why = Object.hasOwn(data, name) ? "is empty" : "is missing";
+    problems.push(refuse(name, `${why}: the collection requires it, so give it a value`));
+  }
+  if (problems.length === 0 && mayBeTooLarge(kept) && utf8Bytes(writeJson(stored)) > MAX_RECORD_BYTES) {
     const message = `\`data\` takes more than ${MAX_RECORD_BYTES} bytes as JSON: upload large things as files and keep their ids.`;
     problems.push({ field: "data", message });
   }
   return { data: stored, problems };
+}
+
+/** Whether it has to be written out to know: no character takes more than six bytes, no number and no name more than these. */
+function mayBeTooLarge(kept: readonly (readonly [name: string, value: Json])[]): boolean {
+  let most = 2;
+  for (const [name, value] of kept) {
+    if (typeof value === "object" || typeof value === "bigint") return true;
+    most += 6 * (name.length + (typeof value === "string" ? value.length : 0)) + 32;
+  }
+  return most > MAX_RECORD_BYTES;
 }
 
 function refuse(name: string, sentence: string): Problem {

@@ -200,6 +200,7 @@ async function requirePeople(
   environmentId: number,
   people: { owner: string | null; to: string | null },
 ): Promise<void> {
+  if (people.owner === null && people.to === null) return;
   for (const [field, personId] of Object.entries(people)) {
     if (personId === null) continue;
     const person = await tx.get<{ status: string }>(

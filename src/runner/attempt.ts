@@ -4,7 +4,7 @@
  */
 import type { ActionOutcome, ActionPerson, ActionResult, ActionRun } from "../action/contract.ts";
 import type { Intended } from "../action/registry.ts";
-import { bindKeys, type Step, tellEdited, tellUnsure } from "../event/alignment.ts";
+import { bindKeys, firstSteps, type Step, tellEdited, tellUnsure } from "../event/alignment.ts";
 import {
   completeEffect,
   dropIntent,
@@ -20,6 +20,7 @@ import { type Json, type JsonObject, parseJson } from "../ground/json.ts";
 import type { RaisableLimits } from "../ground/limit.ts";
 import type { Log } from "../ground/log.ts";
 import type { ResultCode } from "../ground/result-code.ts";
+import type { LiveReceiver } from "../relay/live-receiver.ts";
 import type { LiveAction, LiveRelay } from "../relay/live-relay.ts";
 import { StoreUnavailable, type Writer } from "../store/port.ts";
 import { alignWithEarlier, findErasure, makeActionRun, PERSON_CHANGED, resolvePerson } from "./context.ts";
@@ -119,7 +120,8 @@ export class Attempt {
     const expunged = readExpunged(this.#payload);
     if (expunged !== null) return { outcome: "not_run", reason: expunged };
     if (event.unsigned && relay.barsUnsigned) return { outcome: "not_run", reason: "unsigned_event" };
-    await this.#mapAgain(tx);
+    if (relay.receiver !== null && event.mapVersion !== relay.version && !event.truncated)
+      await this.#mapAgain(tx, relay.receiver);
     const found = await this.#guard(tx, "person", () =>
       resolvePerson(tx, {
         relay,
@@ -140,19 +142,16 @@ export class Attempt {
       this.#warn(PERSON_CHANGED, MAX_LOSS_WARNINGS);
     // Only an event that ran before can have earlier work; a first run need not look.
     this.#steps =
-      event.runs > 1
-        ? await alignWithEarlier(tx, relay, event, this.#makeRun())
-        : makeFreshKeys(relay.actions).map((key) => ({ does: "run", key }));
+      event.runs > 1 ? await alignWithEarlier(tx, relay, event, this.#makeRun()) : firstSteps(relay.actions);
     await keepActionList(tx, relay, this.startedAtMs);
     return null;
   }
 
   /** A map that was corrected reaches the event while its stored body is whole; `when` is not judged again, because the event was accepted. */
-  async #mapAgain(tx: Writer): Promise<void> {
+  async #mapAgain(tx: Writer, { map }: LiveReceiver): Promise<void> {
     const { event, relay } = this;
-    if (relay.receiver === null || event.mapVersion === relay.version || event.truncated) return;
     this.#mapVersion = relay.version;
-    const again = mapAgain(event, this.#payload, relay.receiver.map);
+    const again = mapAgain(event, this.#payload, map);
     if (again === null) return;
     this.#payload = again.payload;
     for (const warning of again.warnings) this.#warn(warning);
