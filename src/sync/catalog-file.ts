@@ -18,14 +18,8 @@ import { toJsonSchema } from "../relay/definition-shape.ts";
 import { parseSoldThrough, readTitle } from "../selling/catalog-item.ts";
 import type { PlanInput } from "../selling/plan.ts";
 import type { ProductInput } from "../selling/product.ts";
-import {
-  type FileProblem,
-  type JsonFile,
-  type JsonPlaces,
-  placeInFile,
-  readJsonFile,
-  refuseTwice,
-} from "./json-file.ts";
+import { type FileProblem, type JsonFile, placeInFile, readJsonFile, refuseTwice } from "./json-file.ts";
+import type { JsonPlaces } from "./json-text.ts";
 
 export interface Catalog {
   collections: readonly CollectionDefinition[];

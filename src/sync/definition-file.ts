@@ -9,14 +9,8 @@ import type { Warning } from "../ground/refusal.ts";
 import { RELAY_NAME } from "../ground/shape.ts";
 import { checkDefinition } from "../relay/definition.ts";
 import type { Definition } from "../relay/definition-shape.ts";
-import {
-  type FileProblem,
-  type JsonFile,
-  type JsonPlaces,
-  placeInFile,
-  readJsonFile,
-  refuseTwice,
-} from "./json-file.ts";
+import { type FileProblem, type JsonFile, placeInFile, readJsonFile, refuseTwice } from "./json-file.ts";
+import type { JsonPlaces } from "./json-text.ts";
 
 /** What a definition file holds; `name` is the file's. */
 type DefinitionFile =

@@ -11,7 +11,8 @@ import { checkWrites, MAX_NAMED, type Stock } from "../relay/relay-reference.ts"
 import { parseSoldThrough } from "../selling/catalog-item.ts";
 import { type Catalog, catalogPath, EMPTY_CATALOG, isCatalogFile, readCatalogFile } from "./catalog-file.ts";
 import { listDefinitionFiles, readDefinitionFile, relayNameOf, relaysFolder } from "./definition-file.ts";
-import { type FileProblem, type FileWarning, type JsonPlaces, placeInFile } from "./json-file.ts";
+import { type FileProblem, type FileWarning, placeInFile } from "./json-file.ts";
+import type { JsonPlaces } from "./json-text.ts";
 
 export interface CheckedFile {
   path: string;

@@ -3,9 +3,8 @@
  * own indentation. The text that comes out means exactly the value, in the value's order.
  */
 import { isJsonObject, type Json, type JsonObject, parseJson, writeJson } from "../ground/json.ts";
+import { type JsonMember, type JsonNode, scanJson } from "./json-text.ts";
 
-/** Deeper than anything that is put into a file; a file that is deeper is written anew. */
-const MAX_DEPTH = 64;
 const BYTE_ORDER_MARK = "\uFEFF";
 
 /** A value as a file of its own says it. */
@@ -17,97 +16,11 @@ export function writeFileText(value: Json): string {
 export function editJson(text: string, value: Json): string {
   const mark = text.startsWith(BYTE_ORDER_MARK) ? BYTE_ORDER_MARK : "";
   const body = text.slice(mark.length);
-  const root = readTree(body);
-  if (root === null) return writeFileText(value);
+  const { root, mistake } = scanJson(body);
+  if (mistake !== null) return writeFileText(value);
   const edited = mark + body.slice(0, root.start) + new Edit(body).write(root, value) + body.slice(root.end);
   // Where a name stood twice in what is kept.
   return writeJson(parseJson(edited.slice(mark.length))) === writeJson(value) ? edited : writeFileText(value);
-}
-
-interface Node {
-  value: Json;
-  /** Where it stands, its quotes and brackets with it. */
-  start: number;
-  end: number;
-  /** Of an object, in order; of a list, with names that say nothing. */
-  members: Member[];
-}
-
-interface Member {
-  name: string;
-  /** Where the white space before it begins, and where its name (or in a list its value) does. */
-  lead: number;
-  start: number;
-  node: Node;
-}
-
-function readTree(text: string): Node | null {
-  try {
-    return new Reader(text).read();
-  } catch (error) {
-    if (error instanceof SyntaxError) return null;
-    throw error;
-  }
-}
-
-/** Of a text that JSON.parse takes; places alone are found here. */
-class Reader {
-  readonly #text: string;
-  #at = 0;
-
-  constructor(text: string) {
-    this.#text = text;
-  }
-
-  read(): Node {
-    const value = parseJson(this.#text);
-    this.#skip();
-    return this.#node(value, 0);
-  }
-
-  #node(value: Json, depth: number): Node {
-    if (depth > MAX_DEPTH) throw new SyntaxError("The text is too deep.");
-    const start = this.#at;
-    const members: Member[] = [];
-    if (isJsonObject(value) || Array.isArray(value)) {
-      this.#at += 1;
-      for (let index = 0; ; index++) {
-        const lead = this.#at;
-        this.#skip();
-        if (this.#text[this.#at] === "}" || this.#text[this.#at] === "]") break;
-        const begin = this.#at;
-        const name = Array.isArray(value) ? String(index) : this.#name();
-        const inner = Array.isArray(value) ? value[index] : value[name];
-        members.push({ name, lead, start: begin, node: this.#node(inner as Json, depth + 1) });
-        this.#skip();
-        if (this.#text[this.#at] === ",") this.#at += 1;
-      }
-      this.#at += 1;
-    } else if (this.#text[this.#at] === '"') this.#string();
-    else while (this.#at < this.#text.length && !/[\s,\]}]/.test(this.#text.charAt(this.#at))) this.#at += 1;
-    return { value, start, end: this.#at, members };
-  }
-
-  /** The name of a member, up to where its value begins. */
-  #name(): string {
-    const start = this.#at;
-    this.#string();
-    const name = JSON.parse(this.#text.slice(start, this.#at)) as string;
-    this.#skip();
-    this.#at += 1;
-    this.#skip();
-    return name;
-  }
-
-  #string(): void {
-    for (this.#at += 1; this.#text[this.#at] !== '"'; this.#at++)
-      if (this.#text[this.#at] === "\\") this.#at += 1;
-    this.#at += 1;
-  }
-
-  #skip(): void {
-    while (/[ \t\r\n]/.test(this.#text.charAt(this.#at)) && this.#at < this.#text.length) this.#at += 1;
-  }
 }
 
 class Edit {
@@ -122,15 +35,16 @@ class Edit {
     this.#lineEnd = text.includes("\r\n") ? "\r\n" : "\n";
   }
 
-  write(node: Node, value: Json): string {
+  write(node: JsonNode, value: Json): string {
     const text = this.#text.slice(node.start, node.end);
-    if (writeJson(node.value) === writeJson(value)) return text;
-    if (isJsonObject(node.value) && isJsonObject(value)) return this.#parts(node, this.#named(node, value));
-    if (Array.isArray(node.value) && Array.isArray(value)) return this.#parts(node, this.#items(node, value));
+    const was = parseJson(text);
+    if (writeJson(was) === writeJson(value)) return text;
+    if (isJsonObject(was) && isJsonObject(value)) return this.#parts(node, this.#named(node, value));
+    if (Array.isArray(was) && Array.isArray(value)) return this.#parts(node, this.#items(node, was, value));
     return this.#new(value, this.#indentAt(node.start), false);
   }
 
-  #named(node: Node, value: JsonObject): Part[] {
+  #named(node: JsonNode, value: JsonObject): Part[] {
     const standing = new Map(node.members.map((member) => [member.name, member]));
     return Object.entries(value).map(([name, wanted]) => ({
       member: standing.get(name) ?? null,
@@ -140,11 +54,8 @@ class Edit {
   }
 
   /** Items that both lists begin or end with are the same ones, and between them the first is edited to the first. */
-  #items(node: Node, value: readonly Json[]): Part[] {
-    const [was, is] = [
-      node.members.map((one) => writeJson(one.node.value)),
-      value.map((one) => writeJson(one)),
-    ];
+  #items(node: JsonNode, before: readonly Json[], value: readonly Json[]): Part[] {
+    const [was, is] = [before.map((one) => writeJson(one)), value.map((one) => writeJson(one))];
     const shorter = Math.min(was.length, is.length);
     let begin = 0;
     while (begin < shorter && was[begin] === is[begin]) begin += 1;
@@ -157,7 +68,7 @@ class Edit {
     });
   }
 
-  #parts(node: Node, parts: readonly Part[]): string {
+  #parts(node: JsonNode, parts: readonly Part[]): string {
     const open = this.#text.charAt(node.start);
     const close = this.#text.charAt(node.end - 1);
     if (parts.length === 0) return `${open}${close}`;
@@ -193,7 +104,7 @@ class Edit {
   }
 
   /** Its own white space, unless it moved from or to the place behind the bracket. */
-  #leadOf(member: Member, node: Node, at: number): string {
+  #leadOf(member: JsonMember, node: JsonNode, at: number): string {
     const own = this.#text.slice(member.lead, member.start);
     const wasFirst = node.members[0] === member;
     if (own.includes("\n") || wasFirst === (at === 0)) return own;
@@ -202,13 +113,13 @@ class Edit {
   }
 
   /** Between two members that stand on one line. */
-  #gap(node: Node): string {
+  #gap(node: JsonNode): string {
     const second = node.members[1];
     return second === undefined ? " " : this.#text.slice(second.lead, second.start);
   }
 
   /** Before the first member of what was empty. */
-  #firstLead(node: Node): string {
+  #firstLead(node: JsonNode): string {
     return `${this.#lineEnd}${this.#indentAt(node.start)}${this.#step}`;
   }
 
@@ -228,7 +139,7 @@ class Edit {
 
 /** A member or item as it is to be; `member`: what it was, null for a new one. */
 interface Part {
-  member: Member | null;
+  member: JsonMember | null;
   /** null in a list. */
   name: string | null;
   wanted: Json;

@@ -79,6 +79,7 @@ describe("an edit of a file's text", () => {
 
   test("drops a name that stood twice", () => {
     expect(editJson('{ "a": 1, "a": 2 }', { a: 3 })).toBe('{ "a": 3 }');
+    expect(editJson('{ "a": "b", "a": { "c": [] } }', { a: { c: [1] } })).toBe('{ "a": { "c": [\n  1\n] } }');
   });
 
   test("means exactly the value, whatever both are", () => {

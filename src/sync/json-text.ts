@@ -1,0 +1,202 @@
+/**
+ * Where each value of a JSON text stands, and where the text breaks off being JSON, in words. It reads places alone: JSON.parse stays the judge
+ * of what is JSON, and gives the values.
+ */
+/** Deeper than any definition may be; what lies beyond it counts as a mistake. */
+const MAX_PLACED_DEPTH = 64;
+
+export interface Place {
+  /** Both count from 1; a column counts UTF-16 units, as editors do. */
+  line: number;
+  column: number;
+}
+
+interface JsonMistake extends Place {
+  /** The middle of a sentence: "a comma or } was expected, and a name begins here". */
+  message: string;
+}
+
+export interface JsonPlaces {
+  /** By dotted path: `trigger.map.0`; "" is the whole value. */
+  places: ReadonlyMap<string, Place>;
+  /** The first mistake; null where the text is JSON. */
+  mistake: JsonMistake | null;
+  /** Paths whose name stands twice in one object; JSON keeps the last. */
+  twice: readonly string[];
+}
+
+const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
+const TEXT = /"(?:[^"\\\p{Cc}]|[\x7f-\x9f]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4}))*"/uy;
+const WORD = /true|false|null/y;
+const SPACE = /[ \t\r\n]*/y;
+
+/** A value as it stands in its text, its quotes and brackets with it. */
+export interface JsonNode {
+  start: number;
+  end: number;
+  /** Of an object or a list, in order. */
+  members: JsonMember[];
+}
+
+export interface JsonMember {
+  /** Of an item its index. */
+  name: string;
+  /** Where the white space before it begins, and where its name (or in a list its value) does. */
+  lead: number;
+  start: number;
+  node: JsonNode;
+}
+
+/** The text's values up to the first mistake; without one it is JSON. Never throws. */
+export function scanJson(text: string): { root: JsonNode; mistake: { at: number; message: string } | null } {
+  const scan = new Scan(text);
+  const mistake = scan.run();
+  return { root: scan.root, mistake };
+}
+
+export function placeJson(text: string): JsonPlaces {
+  const { root, mistake } = scanJson(text);
+  const lines = new Lines(text);
+  const places = new Map<string, Place>();
+  const twice: string[] = [];
+  const visit = (path: string, { start, members }: JsonNode): void => {
+    const place = lines.placeOf(start);
+    if (!places.has(path)) places.set(path, place);
+    const names = new Set<string>();
+    for (const { name, node } of members) {
+      const below = path === "" ? name : `${path}.${name}`;
+      if (names.has(name)) twice.push(below);
+      names.add(name);
+      visit(below, node);
+    }
+  };
+  visit("", root);
+  return {
+    places,
+    mistake: mistake && { ...lines.placeOf(mistake.at), message: mistake.message },
+    twice,
+  };
+}
+
+class Mistake extends Error {}
+
+class Scan {
+  readonly root: JsonNode = { start: 0, end: 0, members: [] };
+  readonly #text: string;
+  #at = 0;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  run(): { at: number; message: string } | null {
+    try {
+      this.#skip(SPACE);
+      this.root.start = this.#at;
+      this.#value(this.root, 0);
+      this.#skip(SPACE);
+      if (this.#at < this.#text.length) throw new Mistake("the end was expected");
+      return null;
+    } catch (error) {
+      if (!(error instanceof Mistake)) throw error;
+      return { at: this.#at, message: `${error.message}, and ${this.#here()}` };
+    }
+  }
+
+  #value(node: JsonNode, depth: number): void {
+    const first = this.#text[this.#at];
+    if (first === "{") this.#object(node, depth);
+    else if (first === "[") this.#list(node, depth);
+    else if (!this.#skip(first === '"' ? TEXT : WORD) && !this.#skip(NUMBER)) {
+      throw new Mistake(first === '"' ? "a text that ends on its line was expected" : "a value was expected");
+    }
+    node.end = this.#at;
+  }
+
+  #object(node: JsonNode, depth: number): void {
+    this.#at += 1;
+    for (let lead = this.#at; !this.#takes("}"); ) {
+      if (node.members.length > 0) {
+        if (!this.#takes(",")) throw new Mistake("a comma or } was expected");
+        lead = this.#at;
+      }
+      this.#skip(SPACE);
+      const start = this.#at;
+      if (!this.#skip(TEXT)) throw new Mistake('a name in "quotes" was expected');
+      const name = JSON.parse(this.#text.slice(start, this.#at)) as string;
+      if (!this.#takes(":")) throw new Mistake("a colon was expected");
+      this.#member(node, { name, lead, start }, depth);
+    }
+  }
+
+  #list(node: JsonNode, depth: number): void {
+    this.#at += 1;
+    for (let lead = this.#at; !this.#takes("]"); ) {
+      if (node.members.length > 0) {
+        if (!this.#takes(",")) throw new Mistake("a comma or ] was expected");
+        lead = this.#at;
+      }
+      this.#skip(SPACE);
+      this.#member(node, { name: String(node.members.length), lead, start: this.#at }, depth);
+    }
+  }
+
+  /** It stands in the tree before it is read, so that what holds a mistake has its place. */
+  #member(parent: JsonNode, member: Omit<JsonMember, "node">, depth: number): void {
+    this.#skip(SPACE);
+    if (depth >= MAX_PLACED_DEPTH) throw new Mistake(`at most ${MAX_PLACED_DEPTH} levels were expected`);
+    const node: JsonNode = { start: this.#at, end: this.#at, members: [] };
+    parent.members.push({ ...member, node });
+    this.#value(node, depth + 1);
+  }
+
+  #takes(sign: string): boolean {
+    this.#skip(SPACE);
+    if (this.#text[this.#at] !== sign) return false;
+    this.#at += 1;
+    return true;
+  }
+
+  #skip(pattern: RegExp): boolean {
+    pattern.lastIndex = this.#at;
+    const found = pattern.exec(this.#text)?.[0];
+    if (found === undefined) return false;
+    this.#at += found.length;
+    return true;
+  }
+
+  #here(): string {
+    const sign = this.#text[this.#at];
+    if (sign === undefined) return "the file ends here";
+    if (sign === '"') return "a text begins here";
+    if (sign === "/") return "a comment begins here, which JSON does not have";
+    return `${JSON.stringify(sign)} stands here`;
+  }
+}
+
+/** Lines and columns of places that are asked for in their order, so that each character is looked at once. */
+class Lines {
+  readonly #text: string;
+  #line = 1;
+  #lineStart = 0;
+  #lineEnd: number;
+
+  constructor(text: string) {
+    this.#text = text;
+    this.#lineEnd = this.#findLineEnd();
+  }
+
+  placeOf(at: number): Place {
+    while (this.#lineEnd < at) {
+      this.#line += 1;
+      this.#lineStart = this.#lineEnd + 1;
+      this.#lineEnd = this.#findLineEnd();
+    }
+    return { line: this.#line, column: at - this.#lineStart + 1 };
+  }
+
+  #findLineEnd(): number {
+    const end = this.#text.indexOf("\n", this.#lineStart);
+    return end < 0 ? this.#text.length : end;
+  }
+}
