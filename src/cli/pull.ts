@@ -6,13 +6,13 @@ import { type Memory, readMemory, writeMemory } from "../sync/folder-memory.ts";
 import { type Folder, type PullEntry, planPull, readFolder } from "../sync/pull-plan.ts";
 import { deedOf, type PullSide, type PullWish, shownPath, writePull } from "../sync/pull-write.ts";
 import { type Pulled, type Standing, THING_KINDS, targetOf } from "../sync/standing.ts";
+import { placeOf } from "./carried.ts";
 import { type Command, CommandFailure, type Input, UsageError } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
 import { findTarget, SERVER_URL } from "./place.ts";
 import { PROFILE } from "./profile.ts";
 import { listRemote, postRemote, type Remote } from "./remote.ts";
 import { readServiceDir, SERVICE_DIR } from "./service-option.ts";
-import { placeOf } from "./sync.ts";
 import type { World } from "./world.ts";
 
 /** Something waits for a person to decide. */

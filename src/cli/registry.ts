@@ -18,6 +18,7 @@ import { keysCreate, keysList, keysRevoke } from "./keys.ts";
 import { login, logout } from "./login.ts";
 import { mcp } from "./mcp.ts";
 import { peopleList, peopleShow } from "./people.ts";
+import { promote } from "./promote.ts";
 import { pull } from "./pull.ts";
 import {
   relaysList,
@@ -43,6 +44,7 @@ export const COMMANDS: readonly Command[] = [
   send,
   importMissed,
   sync,
+  promote,
   pull,
   relaysList,
   relaysShow,

@@ -86,7 +86,7 @@ export async function callRemote(
 }
 
 /** One call and its answer, as that route's schema says; bytes are sent as they are. Refuses as the server does. */
-async function askRemote<Answer>(
+export async function askRemote<Answer>(
   remote: Pick<Remote, "url" | "profile"> & { key: string | null },
   method: string,
   path: string,

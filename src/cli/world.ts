@@ -58,8 +58,8 @@ export interface World {
   watched: boolean;
   /** Standard input, line by line. */
   inputLines(): AsyncIterable<string>;
-  /** Resolves on SIGINT or SIGTERM; a second one ends the process at once. */
-  untilStopped(): Promise<void>;
+  /** Resolves on SIGINT or SIGTERM; a second one ends the process at once. `over`: nothing is waited for any more. */
+  untilStopped(over?: AbortSignal): Promise<void>;
   /** Opens a one-time link in the person's browser, over a page in this folder of theirs; answers whether something opened it. */
   openBrowser(link: string, folder: string): Promise<boolean>;
   startService: StartService;
@@ -104,9 +104,9 @@ export function processWorld(parts: Pick<World, "startService">): World {
     confirmAside,
     watched: process.stderr.isTTY === true,
     inputLines: () => createInterface({ input: process.stdin, crlfDelay: Number.POSITIVE_INFINITY }),
-    untilStopped: () => {
-      stays = true;
-      return untilStopped();
+    untilStopped: (over) => {
+      stays ||= over === undefined;
+      return untilStopped(over);
     },
     openBrowser,
   };
@@ -162,7 +162,7 @@ function openTerminal(): number | null {
   }
 }
 
-function untilStopped(): Promise<void> {
+function untilStopped(over?: AbortSignal): Promise<void> {
   return new Promise((resolve) => {
     let first: number | null = null;
     const onSignal = (): void => {
@@ -175,6 +175,12 @@ function untilStopped(): Promise<void> {
     process.on("SIGINT", onSignal);
     process.on("SIGTERM", onSignal);
     const stopLooking = watchLauncher(onSignal);
+    over?.addEventListener("abort", () => {
+      process.off("SIGINT", onSignal);
+      process.off("SIGTERM", onSignal);
+      stopLooking();
+      resolve();
+    });
   });
 }
 

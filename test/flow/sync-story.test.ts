@@ -93,7 +93,15 @@ describe("relay sync", () => {
     expect(dry.code).toBe(0);
     const { plan, ...rest } = JSON.parse(dry.said);
     expect(plan).toMatch(/^pln_[0-9a-f]{40}$/);
-    const entry = (kind: string, name: string, state: string, diff: unknown[] = []) => ({ kind, name, state, diff, warnings: [], refusal: null });
+    const entry = (kind: string, name: string, state: string, diff: unknown[] = []) => ({
+      kind,
+      name,
+      state,
+      diff,
+      warnings: [],
+      refusal: null,
+      capturedCall: null,
+    });
     expect(rest).toEqual({
       changes: 2,
       entries: [

@@ -1,0 +1,243 @@
+/** `relay sync --live` and `relay promote` with real processes: a laptop that asks and waits, a server, and an owner who decides. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type CliProcess, startCli } from "../kit/cli-process.ts";
+import { runCommand } from "../kit/cli-world.ts";
+
+const EMAIL = "ann@example.com";
+const PASSWORD = "correct horse battery";
+
+let home: string;
+let server: CliProcess;
+let base: string;
+let cookie: string;
+let laptop: string;
+let app: string;
+let key: string;
+let apps = 0;
+
+async function serve(port = "0"): Promise<CliProcess> {
+  const started = startCli(["serve", "--port", port], { cwd: home });
+  base = `http://127.0.0.1:${/127\.0\.0\.1:(\d+)/.exec(await started.line("127.0.0.1:"))?.[1]}`;
+  return started;
+}
+
+beforeAll(async () => {
+  home = mkdtempSync(join(tmpdir(), "relay-server-"));
+  server = await serve();
+  await runCommand(["admin", "create", "--email", EMAIL, "--password-stdin"], { cwd: home, input: PASSWORD });
+  const signedIn = await fetch(`${base}/api/session`, {
+    method: "POST",
+    headers: { "content-type": "application/json", origin: base },
+    body: JSON.stringify({ email: EMAIL, password: PASSWORD }),
+  });
+  cookie = signedIn.headers
+    .getSetCookie()
+    .map((one) => one.split(";")[0])
+    .join("; ");
+}, 30_000);
+afterAll(async () => {
+  await server[Symbol.asyncDispose]();
+  rmSync(home, { recursive: true });
+});
+
+/** An app of its own each. */
+beforeEach(async () => {
+  apps += 1;
+  app = `shop${apps}`;
+  laptop = mkdtempSync(join(tmpdir(), "relay-laptop-"));
+  mkdirSync(join(laptop, "service", "relays"), { recursive: true });
+  expect((await runCommand(["apps", "create", "Shop", "--id", app], { cwd: home })).code).toBe(0);
+  const made = await runCommand(["keys", "create", "--app", app, "--environment", "development"], { cwd: home });
+  key = /sk_dev_\w+/.exec(`${made.said} ${made.told}`)?.[0] ?? "";
+});
+
+const receiver = (name: string, text = "x") => ({
+  name,
+  trigger: { kind: "receiver", verify: { scheme: "hooks" }, map: { event_id: "id" } },
+  actions: [{ type: "write_record", collection: "notes", data: { text } }],
+});
+const NOTES = { collections: { notes: { kind: "shared", fields: { text: { type: "text" } } } } };
+const write = (...definitions: { name: string }[]): void => {
+  for (const one of definitions) writeFileSync(join(laptop, "service", "relays", `${one.name}.json`), JSON.stringify(one, null, 2));
+  writeFileSync(join(laptop, "service", "catalog.json"), JSON.stringify(NOTES));
+};
+const given = () => ({ cwd: laptop, env: { RELAY_KEY: key, RELAY_URL: base } });
+const relay = (...line: string[]): CliProcess => startCli(line, given());
+
+/** A call as the dashboard makes it. */
+async function owner(method: string, path: string, body?: unknown) {
+  const headers = { cookie, origin: base, "content-type": "application/json" };
+  const response = await fetch(base + path, { method, headers, ...(body === undefined ? {} : { body: JSON.stringify(body) }) });
+  // biome-ignore lint/suspicious/noExplicitAny: a test reads answers by their fields
+  return (response.status === 204 ? null : await response.json()) as any;
+}
+async function decide(url: string, decision: "approve" | "refuse") {
+  const path = `/api/approvals/${url.split("/").at(-1)}`;
+  const { approval } = await owner("GET", path);
+  return await owner("POST", path, { decision, plan: approval.plan });
+}
+const urlIn = (line: string): string => /http:\S+\/approvals\/apr_[0-9a-f]{32}/.exec(line)?.[0] ?? "";
+const live = async (): Promise<string[]> =>
+  (await owner("GET", `/api/apps/${app}/production/relays`)).items.map(({ name }: { name: string }) => name).sort();
+const edit = async (environment: string, definition: { name: string }) => {
+  const path = `/api/apps/${app}/${environment}/relays/${definition.name}`;
+  const { relay: standing } = await owner("GET", path);
+  await owner("PUT", path, { definition, version: standing.version });
+};
+const syncToDevelopment = async () => expect((await runCommand(["sync"], given())).code).toBe(0);
+
+describe("relay sync --live", () => {
+  test("shows the plan, waits for the owner, carries it out by itself and keeps the secrets in the local file", async () => {
+    write(receiver("orders"));
+    await using run = relay("sync", "--live");
+    const url = urlIn(await run.line("/approvals/"));
+    expect(run.lines()).toContain("+ relay orders  created");
+    expect(await live()).toEqual([]);
+    expect((await decide(url, "approve")).approval.state).toBe("approved");
+    expect(await run.exited).toBe(0);
+    expect(run.lines().slice(-3)).toEqual([
+      `Approved by ${EMAIL}.`,
+      `The secrets made for orders are in .secrets.json of the service directory, under ${base}/${app}/production.`,
+      `2 changes made in ${base}/${app}/production.`,
+    ]);
+    const held = JSON.parse(readFileSync(join(laptop, "service", ".secrets.json"), "utf8"));
+    const secret = held[`${base}/${app}/production`].orders.receiverSecret;
+    expect(secret).toStartWith("whsec_");
+    expect(run.lines().join("\n")).not.toContain(secret);
+    expect(await live()).toEqual(["orders"]);
+    const again = await runCommand(["sync", "--live"], given());
+    expect([again.code, again.told.split("\n").at(-1)]).toEqual([0, "Nothing to do."]);
+  });
+
+  test("with --dry-run asks for nothing, and with --prune is wrongly written", async () => {
+    write(receiver("orders"));
+    const dry = await runCommand(["sync", "--live", "--dry-run", "--json"], given());
+    expect([dry.code, JSON.parse(dry.said).changes]).toEqual([0, 2]);
+    expect((await owner("GET", `/api/apps/${app}/production/approvals`)).approvals).toEqual([]);
+    expect((await runCommand(["sync", "--live", "--prune"], given())).code).toBe(2);
+  });
+
+  test("is void where a file changes while it waits", async () => {
+    write(receiver("orders"));
+    await using run = relay("sync", "--live");
+    const url = urlIn(await run.line("/approvals/"));
+    write(receiver("orders", "changed"));
+    expect(await run.exited).toBe(5);
+    expect(run.lines().join("\n")).toContain("The files changed since the plan was shown");
+    expect((await decide(url, "approve")).code).toBe("approval_void");
+    expect(await live()).toEqual([]);
+  });
+});
+
+describe("relay promote", () => {
+  test("carries what stands in development, and with --json tells the address and what came of it, a line each", async () => {
+    write(receiver("orders"));
+    await syncToDevelopment();
+    rmSync(join(laptop, "service", "relays", "orders.json"));
+    await using run = relay("promote", "--json");
+    const asked = JSON.parse(await run.line('"applied":false'));
+    expect([asked.approval.state, asked.changes]).toEqual(["pending", 2]);
+    await decide(asked.approval.url, "approve");
+    expect(await run.exited).toBe(0);
+    const done = JSON.parse(await run.line('"applied":true'));
+    expect([done.approval.state, done.approval.decidedBy, done.secretsOf]).toEqual(["done", `owner:${EMAIL}`, ["orders"]]);
+    expect(await live()).toEqual(["orders"]);
+  });
+
+  const ends: readonly (readonly [string, number, string, (url: string) => Promise<unknown>])[] = [
+    ["an owner refuses", 3, "approval_denied", (url) => decide(url, "refuse")],
+    ["development changes", 5, "approval_void", () => edit("development", receiver("orders", "moved"))],
+  ];
+  for (const [what, code, words, act] of ends) {
+    test(`ends with ${code} where ${what}`, async () => {
+      write(receiver("orders"));
+      await syncToDevelopment();
+      await using run = relay("promote");
+      await act(urlIn(await run.line("/approvals/")));
+      expect(await run.exited).toBe(code);
+      expect(run.lines().join("\n")).toContain(words);
+      expect(await live()).toEqual([]);
+    });
+  }
+
+  test("leaves nothing behind when it is stopped", async () => {
+    write(receiver("orders"));
+    await syncToDevelopment();
+    await using run = relay("promote");
+    const url = urlIn(await run.line("/approvals/"));
+    run.kill("SIGINT");
+    expect(await run.exited).toBe(1);
+    expect(run.lines().at(-1)).toBe("Stopped: what was asked for is withdrawn, and nothing was changed.");
+    expect((await owner("GET", `/api/apps/${app}/production/approvals`)).approvals).toEqual([]);
+    expect((await decide(url, "approve")).code).toBe("approval_void");
+    expect(await live()).toEqual([]);
+  });
+
+  test("that was killed carries nothing out, whatever an owner says afterwards", async () => {
+    write(receiver("orders"));
+    await syncToDevelopment();
+    await using run = relay("promote");
+    const url = urlIn(await run.line("/approvals/"));
+    run.kill("SIGKILL");
+    await run.exited;
+    expect((await decide(url, "approve")).approval.state).toBe("approved");
+    expect(await live()).toEqual([]);
+    await using again = relay("promote");
+    expect(urlIn(await again.line("/approvals/"))).not.toBe(url);
+    expect((await decide(url, "approve")).code).toBe("approval_void");
+  });
+
+  test("waits through a restart of the server, also one that is killed", async () => {
+    write(receiver("orders"));
+    await syncToDevelopment();
+    await using run = relay("promote");
+    const url = urlIn(await run.line("/approvals/"));
+    server.kill("SIGKILL");
+    await server.exited;
+    await run.line("still waiting");
+    server = await serve(new URL(base).port);
+    expect((await decide(url, "approve")).approval.state).toBe("approved");
+    expect(await run.exited).toBe(0);
+    expect(await live()).toEqual(["orders"]);
+  });
+});
+
+test("a server that is killed while it carries out what was approved has all of it or nothing, and the command ends it", async () => {
+  const relays = Array.from({ length: 12 }, (_, at) => receiver(`relay${at}`));
+  const found: number[] = [];
+  for (let round = 0; round < 6; round++) {
+    apps += 1;
+    app = `kill${apps}`;
+    await runCommand(["apps", "create", "Kill", "--id", app], { cwd: home });
+    const made = await runCommand(["keys", "create", "--app", app, "--environment", "development"], { cwd: home });
+    key = /sk_dev_\w+/.exec(`${made.said} ${made.told}`)?.[0] ?? "";
+    const post = async (path: string, body: unknown) => {
+      const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
+      const response = await fetch(`${base}${path}`, { method: "POST", headers, body: JSON.stringify(body) });
+      // biome-ignore lint/suspicious/noExplicitAny: a test reads answers by their fields
+      return (await response.json()) as any;
+    };
+    const E = `/api/apps/${app}/development`;
+    const wanted = { relays, catalog: NOTES, to: "production" };
+    const { plan } = await post(`${E}/sync/plan`, wanted);
+    const { approval } = await post(`${E}/approvals`, { ...wanted, plan });
+    await decide(approval.url, "approve");
+    const applying = post(`/api/approvals/${approval.id}/apply`, {}).catch(() => null);
+    await Bun.sleep(round * 6);
+    server.kill("SIGKILL");
+    await server.exited;
+    await applying;
+    server = await serve(new URL(base).port);
+    const standing = (await live()).length;
+    const { approval: after } = await owner("GET", `/api/approvals/${approval.id}`);
+    expect([standing, after.state]).toEqual(standing === 0 ? [0, "approved"] : [12, "done"]);
+    found.push(standing);
+    const again = await post(`/api/approvals/${approval.id}/apply`, {});
+    expect(standing === 0 ? again.changes : again.code).toBe(standing === 0 ? 13 : "approval_used");
+    expect((await live()).length).toBe(12);
+  }
+  expect(existsSync(join(home, ".relay"))).toBe(true);
+}, 90_000);
