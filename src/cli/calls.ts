@@ -2,21 +2,27 @@
  * `relay calls …`: the receiver calls that became no event, each with its cause, those to names that no receiver has among them; one of them
  * with what to do, and a line for each as it comes. A running service writes them within a second.
  */
-import { sleep } from "../ground/clock.ts";
+import { sleep, toIsoOrNull } from "../ground/clock.ts";
 import { writeJson } from "../ground/json.ts";
 import { MAX_RECENT_CALLS } from "../ground/limit.ts";
 import { MAX_PAGE_SIZE } from "../ground/page.ts";
 import { explainCode } from "../ground/result-code.ts";
 import { plain } from "../ground/text.ts";
 import { CALL_OUTCOMES, type CallFilter, listRecentCalls, type RecentCallView } from "../receiver/call.ts";
-import { listUnknownCalls, MAX_UNKNOWN_NAMES } from "../receiver/unknown-call.ts";
+import { listUnknownCalls, MAX_UNKNOWN_NAMES, type UnknownCallView } from "../receiver/unknown-call.ts";
 import type { Reader } from "../store/port.ts";
 import { type Command, CommandFailure, type Input, type Option } from "./command.ts";
-import { JSON_OUTPUT, OF_ENVIRONMENT, readTime, withEnvironment } from "./data-directory.ts";
+import { JSON_OUTPUT, readTime } from "./data-directory.ts";
+import { ANYWHERE, atPlace } from "./place.ts";
+import { listRemote, type Remote } from "./remote.ts";
 import { sayList } from "./terminal.ts";
+import type { World } from "./world.ts";
 
 const DEFAULT_LIMIT = 20;
 const LOOK_EVERY_MS = 500;
+const LOOK_THERE_EVERY_MS = 2_000;
+/** One page of the API. */
+const LOOK_THERE_AT = MAX_PAGE_SIZE;
 
 const CALL_FILTERS: readonly Option[] = [
   { name: "relay", value: "<name>", help: "only calls to this name" },
@@ -42,15 +48,16 @@ export const callsList: Command = {
     ...CALL_FILTERS,
     { name: "limit", value: "<number>", otherwise: String(DEFAULT_LIMIT), help: "how many at most" },
     JSON_OUTPUT,
-    ...OF_ENVIRONMENT,
+    ...ANYWHERE,
   ],
   examples: ["relay calls list --relay checkout-completed", "relay calls list --outcome refused --json"],
   async run(input, world) {
     const limit = input.number("limit", { from: 1, to: MAX_PAGE_SIZE }) ?? DEFAULT_LIMIT;
     const filter = readCallFilter(input);
-    const calls = await withEnvironment(input, world, (store, { id }) =>
-      store.read((tx) => listCalls(tx, id, filter, limit)),
-    );
+    const calls = await atPlace(input, world, {
+      here: (store, { id }) => store.read((tx) => listCalls(tx, id, filter, limit)),
+      there: (remote) => listThere(remote, filter, limit),
+    });
     sayList(input, world, calls, { headings: CALL_HEADINGS, row: callRow, none: "No calls match." });
   },
 };
@@ -59,12 +66,13 @@ export const callsShow: Command = {
   words: ["calls", "show"],
   summary: "one call that became no event: why, and what to do",
   arguments: [{ name: "call id", help: "as relay calls list shows it" }],
-  options: [JSON_OUTPUT, ...OF_ENVIRONMENT],
+  options: [JSON_OUTPUT, ...ANYWHERE],
   async run(input, world) {
     const id = input.first();
-    const calls = await withEnvironment(input, world, (store, environment) =>
-      store.read((tx) => listCalls(tx, environment.id, {}, MAX_RECENT_CALLS)),
-    );
+    const calls = await atPlace(input, world, {
+      here: (store, environment) => store.read((tx) => listCalls(tx, environment.id, {}, MAX_RECENT_CALLS)),
+      there: (remote) => listThere(remote, {}, MAX_RECENT_CALLS),
+    });
     const call = calls.find((one) => one.id === id);
     if (call === undefined) {
       throw new CommandFailure(
@@ -79,29 +87,44 @@ export const callsShow: Command = {
 export const callsTail: Command = {
   words: ["calls", "tail"],
   summary: "a line for each call that becomes no event, until stopped",
-  options: [...CALL_FILTERS, JSON_OUTPUT, ...OF_ENVIRONMENT],
+  options: [...CALL_FILTERS, JSON_OUTPUT, ...ANYWHERE],
   async run(input, world) {
     const filter = readCallFilter(input);
-    const stop = { now: false };
-    const stopped = world.untilStopped().then(() => {
-      stop.now = true;
-    });
-    await withEnvironment(input, world, async (store, { id }) => {
-      const look = () => store.read((tx) => listCalls(tx, id, filter, MAX_RECENT_CALLS));
-      let seen = new Set((await look()).map(keyOf));
-      world.tell("Waiting for calls that become no event; press Ctrl+C to stop.");
-      while (!stop.now) {
-        const calls = await look();
-        for (const call of calls.toReversed()) {
-          if (!seen.has(keyOf(call)))
-            world.say(input.on("json") ? writeJson(call) : callRow(call).map(plain).join("  "));
-        }
-        seen = new Set(calls.map(keyOf));
-        await Promise.race([stopped, sleep(world.clock, LOOK_EVERY_MS)]);
-      }
+    await atPlace(input, world, {
+      here: (store, { id }) => {
+        const look = () => store.read((tx) => listCalls(tx, id, filter, MAX_RECENT_CALLS));
+        return follow(look, LOOK_EVERY_MS, input, world);
+      },
+      there: (remote) => {
+        const look = () => listThere(remote, filter, LOOK_THERE_AT);
+        return follow(look, LOOK_THERE_EVERY_MS, input, world);
+      },
     });
   },
 };
+
+async function follow(
+  look: () => Promise<RecentCallView[]>,
+  everyMs: number,
+  input: Input,
+  world: World,
+): Promise<void> {
+  const stop = { now: false };
+  const stopped = world.untilStopped().then(() => {
+    stop.now = true;
+  });
+  let seen = new Set((await look()).map(keyOf));
+  world.tell("Waiting for calls that become no event; press Ctrl+C to stop.");
+  while (!stop.now) {
+    const calls = await look();
+    for (const call of calls.toReversed()) {
+      if (!seen.has(keyOf(call)))
+        world.say(input.on("json") ? writeJson(call) : callRow(call).map(plain).join("  "));
+    }
+    seen = new Set(calls.map(keyOf));
+    await Promise.race([stopped, sleep(world.clock, everyMs)]);
+  }
+}
 
 /** A name that no receiver has is one row, called again and again. */
 function keyOf({ id, count }: RecentCallView): string {
@@ -116,10 +139,32 @@ async function listCalls(
   limit: number,
 ): Promise<RecentCallView[]> {
   const { items } = await listRecentCalls(tx, environmentId, filter, { limit, after: null });
-  const { relay, outcome, sinceMs = Number.NEGATIVE_INFINITY } = filter;
-  if (outcome !== undefined && outcome !== "refused") return items;
+  if (!takesUnknown(filter)) return items;
   const every = { limit: MAX_UNKNOWN_NAMES, after: null };
-  const unknown = (await listUnknownCalls(tx, environmentId, every)).items
+  return mix(items, (await listUnknownCalls(tx, environmentId, every)).items, filter, limit);
+}
+
+/** The same of a server. */
+async function listThere(remote: Remote, filter: CallFilter, limit: number): Promise<RecentCallView[]> {
+  const { relay, outcome, sinceMs = null } = filter;
+  const query = { relay, outcome, since: toIsoOrNull(sinceMs) };
+  const { items } = await listRemote<RecentCallView>(remote, "/calls", query, limit);
+  if (!takesUnknown(filter)) return items;
+  const unknown = await listRemote<UnknownCallView>(remote, "/unknown-calls", {}, MAX_UNKNOWN_NAMES);
+  return mix(items, unknown.items, filter, limit);
+}
+
+function takesUnknown({ outcome }: CallFilter): boolean {
+  return outcome === undefined || outcome === "refused";
+}
+
+function mix(
+  items: readonly RecentCallView[],
+  names: readonly UnknownCallView[],
+  { relay, sinceMs = Number.NEGATIVE_INFINITY }: CallFilter,
+  limit: number,
+): RecentCallView[] {
+  const unknown = names
     .filter(({ name, at }) => (relay === undefined || relay === name) && Date.parse(at) >= sinceMs)
     .map(({ id, name, at, cause, source, count }): RecentCallView => {
       const why = { outcome: "refused", code: "unknown_receiver", cause } as const;

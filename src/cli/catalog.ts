@@ -4,6 +4,7 @@ import { actorWords, COMMAND_LINE } from "../account/api-key.ts";
 import { checkInput } from "../ground/check-shape.ts";
 import { type Json, type JsonObject, parseJson, writeJson } from "../ground/json.ts";
 import { MAX_PAGE_SIZE, type Page, type PageRequest } from "../ground/page.ts";
+import { Refusal } from "../ground/refusal.ts";
 import { fields, type warningView } from "../ground/schema.ts";
 import { deleteAccessSlug, findAccessSlug, pageAccessSlugs, putAccessSlug } from "../people/entitlement.ts";
 import {
@@ -21,7 +22,9 @@ import type { Reader, Store, Writer } from "../store/port.ts";
 import { readPage } from "../store/walk.ts";
 import { type Change, writeAudit } from "../watch/audit.ts";
 import { type Command, type Input, UsageError } from "./command.ts";
-import { JSON_OUTPUT, OF_ENVIRONMENT, withEnvironment } from "./data-directory.ts";
+import { JSON_OUTPUT } from "./data-directory.ts";
+import { ANYWHERE, atPlace } from "./place.ts";
+import { askPlace, listRemote, type Remote } from "./remote.ts";
 import { sayList } from "./terminal.ts";
 import type { World } from "./world.ts";
 
@@ -117,25 +120,38 @@ const BY_KIND: Readonly<Record<Kind, KindOf>> = {
   },
 };
 
+/** Where a server has each kind. */
+const PATHS: Readonly<Record<Kind, string>> = {
+  access: "/access",
+  product: "/products",
+  plan: "/plans",
+  collection: "/collections",
+};
+
+async function gather(kinds: readonly Kind[], list: (kind: Kind) => Promise<Page<object>>) {
+  const found: { kind: Kind; name: string; value: Json }[] = [];
+  for (const kind of kinds) {
+    for (const one of (await list(kind)).items) {
+      const { name, slug, ...value } = one as JsonObject;
+      found.push({ kind, name: String(name ?? slug), value });
+    }
+  }
+  return found;
+}
+
 export const catalogList: Command = {
   words: ["catalog", "list"],
   summary: "list what relays write to and grant: access, products, plans, collections",
   arguments: [{ ...KIND_ARGUMENT, optional: true }],
-  options: [JSON_OUTPUT, ...OF_ENVIRONMENT],
+  options: [JSON_OUTPUT, ...ANYWHERE],
   examples: ["relay catalog list", "relay catalog list product --json"],
   async run(input, world) {
     const wanted = input.positionals[0] === undefined ? KINDS : [readKind(input)];
-    const items = await withEnvironment(input, world, async (store, { id }) => {
-      const found: { kind: Kind; name: string; value: Json }[] = [];
-      for (const kind of wanted) {
-        const page = { limit: MAX_PAGE_SIZE, after: null };
-        const listed = await readPage(store, page, (tx, part) => BY_KIND[kind].list(tx, id, part));
-        for (const one of listed.items) {
-          const { name, slug, ...value } = one as JsonObject;
-          found.push({ kind, name: String(name ?? slug), value });
-        }
-      }
-      return found;
+    const page = { limit: MAX_PAGE_SIZE, after: null };
+    const items = await atPlace(input, world, {
+      here: (store, { id }) =>
+        gather(wanted, (kind) => readPage(store, page, (tx, part) => BY_KIND[kind].list(tx, id, part))),
+      there: (remote) => gather(wanted, (kind) => listRemote<object>(remote, PATHS[kind], {}, page.limit)),
     });
     sayList(input, world, items, {
       headings: ["KIND", "NAME", "WHAT"],
@@ -155,7 +171,7 @@ export const catalogSet: Command = {
     { name: "name", help: "the slug or name" },
     { name: "json", help: "an object, {} for the least", optional: true },
   ],
-  options: [JSON_OUTPUT, ...OF_ENVIRONMENT],
+  options: [JSON_OUTPUT, ...ANYWHERE],
   examples: [
     "relay catalog set access beta '{}'",
     `relay catalog set product lamp '{"credits":10,"soldThrough":{"kind":"relay","relay":"checkout"}}'`,
@@ -164,9 +180,12 @@ export const catalogSet: Command = {
   async run(input, world) {
     const [kind, name] = [readKind(input), input.positionals[1] ?? ""];
     const value = readObject(input.positionals[2] ?? (await world.readInput()));
-    const warnings = await edit(input, world, kind, name, (tx, change) =>
-      BY_KIND[kind].set(tx, change, name, value),
-    );
+    const warnings = await atPlace(input, world, {
+      writes: true,
+      here: (store, { id }) =>
+        edit(store, id, world, kind, name, (tx, change) => BY_KIND[kind].set(tx, change, name, value)),
+      there: (remote) => setThere(remote, kind, name, value),
+    });
     sayDone(input, world, `The ${kind} ${name} is saved.`, warnings);
   },
 };
@@ -178,52 +197,76 @@ export const catalogDelete: Command = {
   options: [
     { name: "force", help: "also a slug that people hold, or a collection with its records" },
     JSON_OUTPUT,
-    ...OF_ENVIRONMENT,
+    ...ANYWHERE,
   ],
   async run(input, world) {
     const [kind, name] = [readKind(input), input.positionals[1] ?? ""];
     const force = input.on("force");
-    const warnings = await edit(
-      input,
-      world,
-      kind,
-      name,
-      async (tx, change) => {
-        await BY_KIND[kind].delete(tx, change, name, force);
-        return [];
+    const warnings = await atPlace(input, world, {
+      writes: true,
+      here: (store, { id }) => deleteHere(store, id, world, kind, name, force),
+      there: async (remote) => {
+        const forced = force && (kind === "access" || kind === "collection") ? "?force=true" : "";
+        return (await askPlace<{ warnings: Warnings }>(remote, "DELETE", `${pathOf(kind, name)}${forced}`))
+          .warnings;
       },
-      // Its records go in steps, so that a server beside it is never held up.
-      async (store, environmentId) => {
-        while (kind === "collection" && force) {
-          const step = await store.write("dashboard", (tx) => deleteRecordsOf(tx, environmentId, name));
-          if (step.ended) break;
-        }
-      },
-    );
+    });
     sayDone(input, world, `The ${kind} ${name} is deleted.`, warnings);
   },
 };
 
+async function deleteHere(
+  store: Store,
+  environmentId: number,
+  world: World,
+  kind: Kind,
+  name: string,
+  force: boolean,
+): Promise<Warnings> {
+  // Its records go in steps, so that a server beside it is never held up.
+  while (kind === "collection" && force) {
+    const step = await store.write("dashboard", (tx) => deleteRecordsOf(tx, environmentId, name));
+    if (step.ended) break;
+  }
+  return await edit(store, environmentId, world, kind, name, async (tx, change) => {
+    await BY_KIND[kind].delete(tx, change, name, force);
+    return [];
+  });
+}
+
 /** Makes the change, and answers its warnings with those of relays that it breaks. */
-function edit(
-  input: Input,
+async function edit(
+  store: Store,
+  environmentId: number,
   world: World,
   kind: Kind,
   name: string,
   work: (tx: Writer, change: Change) => Promise<Warnings>,
-  before?: (store: Store, environmentId: number) => Promise<void>,
 ): Promise<Warnings> {
   const [by, nowMs] = [actorWords(COMMAND_LINE), world.clock.now()];
-  return withEnvironment(input, world, async (store, { id: environmentId }) => {
-    await before?.(store, environmentId);
-    return await store.write("dashboard", async (tx) => {
-      const change = { environmentId, by, nowMs };
-      const { result, warnings } = await followCatalogEdit(tx, change, BY_KIND[kind].named(name), () =>
-        work(tx, change),
-      );
-      return [...result, ...warnings];
-    });
+  return await store.write("dashboard", async (tx) => {
+    const change = { environmentId, by, nowMs };
+    const { result, warnings } = await followCatalogEdit(tx, change, BY_KIND[kind].named(name), () =>
+      work(tx, change),
+    );
+    return [...result, ...warnings];
   });
+}
+
+function pathOf(kind: Kind, name: string): string {
+  return `${PATHS[kind]}/${encodeURIComponent(name)}`;
+}
+
+/** A server changes a collection that is there, and makes one that is not. */
+async function setThere(remote: Remote, kind: Kind, name: string, value: JsonObject): Promise<Warnings> {
+  try {
+    return (await askPlace<{ warnings: Warnings }>(remote, "PUT", pathOf(kind, name), value)).warnings;
+  } catch (error) {
+    const isNew = kind === "collection" && error instanceof Refusal && error.code === "not_found";
+    if (!isNew) throw error;
+    return (await askPlace<{ warnings: Warnings }>(remote, "POST", PATHS.collection, { ...value, name }))
+      .warnings;
+  }
 }
 
 function sayDone(input: Input, world: World, sentence: string, warnings: Warnings): void {

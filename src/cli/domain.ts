@@ -1,6 +1,7 @@
 /** `relay domain …`: the domain that an environment's mail is sent from: shown with its DNS record, set, and verified. */
 import { actorWords, COMMAND_LINE } from "../account/api-key.ts";
 import { type Json, writeJson } from "../ground/json.ts";
+import { plain } from "../ground/text.ts";
 import {
   findSenderDomain,
   resolveTxt,
@@ -9,20 +10,29 @@ import {
   viewSenderDomain,
 } from "../mail/sender-domain.ts";
 import type { Command, Input } from "./command.ts";
-import { JSON_OUTPUT, OF_ENVIRONMENT, withEnvironment } from "./data-directory.ts";
+import { JSON_OUTPUT } from "./data-directory.ts";
+import { ANYWHERE, atPlace } from "./place.ts";
+import { askPlace } from "./remote.ts";
 import type { World } from "./world.ts";
 
-const OPTIONS = [JSON_OUTPUT, ...OF_ENVIRONMENT];
+const OPTIONS = [JSON_OUTPUT, ...ANYWHERE];
+const PATH = "/sender-domain";
+type DomainView = ReturnType<typeof viewSenderDomain>;
 
 export const domainShow: Command = {
   words: ["domain", "show"],
   summary: "the domain that mail is sent from, and the DNS record that verifies it",
   options: OPTIONS,
   async run(input, world) {
-    const row = await withEnvironment(input, world, (store, { id }) =>
-      store.read((tx) => findSenderDomain(tx, id)),
-    );
-    if (row !== null) return say(input, world, viewSenderDomain(row));
+    const domain = await atPlace(input, world, {
+      here: async (store, { id }) => {
+        const row = await store.read((tx) => findSenderDomain(tx, id));
+        return row === null ? null : viewSenderDomain(row);
+      },
+      there: async (remote) =>
+        (await askPlace<{ senderDomain: DomainView | null }>(remote, "GET", PATH)).senderDomain,
+    });
+    if (domain !== null) return say(input, world, domain);
     if (input.on("json")) world.say(writeJson({ senderDomain: null }, 2));
     world.tell("No sender domain is set: relay domain set <domain> sets one.");
   },
@@ -35,13 +45,21 @@ export const domainSet: Command = {
   options: OPTIONS,
   async run(input, world) {
     const [by, nowMs] = [actorWords(COMMAND_LINE), world.clock.now()];
-    const row = await withEnvironment(input, world, (store, { id: environmentId }) =>
-      store.write("dashboard", (tx) =>
-        saveSenderDomain(tx, { environmentId, by, nowMs }, { domain: input.first() }),
-      ),
-    );
-    say(input, world, viewSenderDomain(row));
-    if (row.verifiedAt === null) world.tell("Make this DNS record, then run relay domain verify.");
+    const domain = await atPlace(input, world, {
+      writes: true,
+      here: async (store, { id: environmentId }) =>
+        viewSenderDomain(
+          await store.write("dashboard", (tx) =>
+            saveSenderDomain(tx, { environmentId, by, nowMs }, { domain: input.first() }),
+          ),
+        ),
+      there: async (remote) => {
+        const sent = { domain: input.first() };
+        return (await askPlace<{ senderDomain: DomainView }>(remote, "PUT", PATH, sent)).senderDomain;
+      },
+    });
+    say(input, world, domain);
+    if (!domain.verified) world.tell("Make this DNS record, then run relay domain verify.");
   },
 };
 
@@ -51,16 +69,26 @@ export const domainVerify: Command = {
   options: OPTIONS,
   async run(input, world) {
     const by = actorWords(COMMAND_LINE);
-    const { domain, message } = await withEnvironment(input, world, (store, { id: environmentId }) =>
-      verifySenderDomain(store, { resolveTxt, clock: world.clock }, { environmentId, by }),
-    );
-    say(input, world, viewSenderDomain(domain));
-    world.tell(message);
-    return domain.verifiedAt === null ? 1 : 0;
+    const { senderDomain, message } = await atPlace(input, world, {
+      writes: true,
+      here: async (store, { id: environmentId }) => {
+        const found = await verifySenderDomain(
+          store,
+          { resolveTxt, clock: world.clock },
+          { environmentId, by },
+        );
+        return { senderDomain: viewSenderDomain(found.domain), message: found.message };
+      },
+      there: (remote) =>
+        askPlace<{ senderDomain: DomainView; message: string }>(remote, "POST", `${PATH}/verify`),
+    });
+    say(input, world, senderDomain);
+    world.tell(plain(message));
+    return senderDomain.verified ? 0 : 1;
   },
 };
 
-function say(input: Input, world: World, view: ReturnType<typeof viewSenderDomain>): void {
+function say(input: Input, world: World, view: DomainView): void {
   if (input.on("json")) {
     world.say(writeJson({ senderDomain: view } as Json, 2));
     return;

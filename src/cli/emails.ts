@@ -1,22 +1,26 @@
 /**
- * `relay emails …`: what became of mail, and mail sent by hand. They work on the data directory and send by themselves, with the settings of
- * the environment, beside a running server or without one.
+ * `relay emails …`: what became of mail, and mail sent by hand. On a data directory they send by themselves, with the settings of the environment,
+ * beside a running server or without one; of a server elsewhere that server sends.
  */
 import { actorOrigin, actorWords, COMMAND_LINE } from "../account/api-key.ts";
+import type { Environment } from "../account/environment.ts";
 import { createLog } from "../ground/log.ts";
 import { MAX_PAGE_SIZE } from "../ground/page.ts";
 import { EMAIL_STATES, type EmailView, listEmails } from "../mail/email.ts";
 import { type Hand, type HandMailDeps, sendEmailAgain, sendTestMail } from "../mail/hand-mail.ts";
 import { createMailer } from "../mail/smtp-mailer.ts";
 import { requireActingPerson } from "../people/person.ts";
+import type { Store } from "../store/port.ts";
 import type { Command, Input } from "./command.ts";
-import { JSON_OUTPUT, OF_ENVIRONMENT, openSealerHere, withEnvironment } from "./data-directory.ts";
+import { JSON_OUTPUT, openSealerHere } from "./data-directory.ts";
+import { ANYWHERE, atPlace } from "./place.ts";
+import { askPlace, listRemote } from "./remote.ts";
 import { ALLOW_PRIVATE, BASE_URL, readBaseUrl, readLimits } from "./service-option.ts";
 import { sayList } from "./terminal.ts";
 import type { World } from "./world.ts";
 
 const DEFAULT_LIMIT = 20;
-const SEND_OPTIONS = [...OF_ENVIRONMENT, BASE_URL, ALLOW_PRIVATE];
+const SEND_OPTIONS = [...ANYWHERE, BASE_URL, ALLOW_PRIVATE];
 
 export const emailsList: Command = {
   words: ["emails", "list"],
@@ -25,15 +29,16 @@ export const emailsList: Command = {
     { name: "state", value: "<state>", help: EMAIL_STATES.join(", ") },
     { name: "limit", value: "<number>", otherwise: String(DEFAULT_LIMIT), help: "how many at most" },
     JSON_OUTPUT,
-    ...OF_ENVIRONMENT,
+    ...ANYWHERE,
   ],
   examples: ["relay emails list --state unknown"],
   async run(input, world) {
     const limit = input.number("limit", { from: 1, to: MAX_PAGE_SIZE }) ?? DEFAULT_LIMIT;
     const state = input.choice("state", EMAIL_STATES) ?? undefined;
-    const { items } = await withEnvironment(input, world, (store, { id }) =>
-      store.read((tx) => listEmails(tx, id, { limit, after: null }, { state })),
-    );
+    const { items } = await atPlace(input, world, {
+      here: (store, { id }) => store.read((tx) => listEmails(tx, id, { limit, after: null }, { state })),
+      there: (remote) => listRemote<EmailView>(remote, "/emails", { state }, limit),
+    });
     sayList(input, world, items, {
       headings: ["MADE", "STATE", "TO", "SUBJECT", "ID", "WHY"],
       row: (mail) => [mail.createdAt, mail.state, mail.to, mail.subject, mail.id, mail.message ?? ""],
@@ -49,15 +54,26 @@ export const emailsSendAgain: Command = {
   arguments: [{ name: "mail id", help: "as relay emails list --state unknown shows it", many: true }],
   options: SEND_OPTIONS,
   async run(input, world) {
-    return await withMailer(input, world, async (deps, hand) => {
+    const sendAll = async (send: (id: string) => Promise<EmailView>): Promise<number> => {
       let code = 0;
-      for (const id of input.positionals) {
-        const mail = await sendEmailAgain(deps, hand, id, (tx, personId) =>
-          requireActingPerson(tx, hand.environmentId, personId),
-        );
-        code = Math.max(code, sayEnd(world, mail));
-      }
+      for (const id of input.positionals) code = Math.max(code, sayEnd(world, await send(id)));
       return code;
+    };
+    return await atPlace(input, world, {
+      writes: true,
+      here: (store, environment) =>
+        withMailer(store, environment, input, world, (deps, hand) =>
+          sendAll((id) =>
+            sendEmailAgain(deps, hand, id, (tx, personId) =>
+              requireActingPerson(tx, hand.environmentId, personId),
+            ),
+          ),
+        ),
+      there: (remote) =>
+        sendAll(async (id) => {
+          const path = `/emails/${encodeURIComponent(id)}/send-again`;
+          return (await askPlace<{ email: EmailView }>(remote, "POST", path)).email;
+        }),
     });
   },
 };
@@ -70,11 +86,17 @@ export const emailsTest: Command = {
     ...SEND_OPTIONS,
   ],
   async run(input, world) {
-    return await withMailer(input, world, async (deps, hand, appId) => {
-      const limits = readLimits(world.env);
-      const mail = await sendTestMail(deps, hand, { appId, to: input.text("to") ?? undefined, limits });
-      return sayEnd(world, mail);
+    const to = input.text("to") ?? undefined;
+    const mail = await atPlace(input, world, {
+      writes: true,
+      here: (store, environment) =>
+        withMailer(store, environment, input, world, (deps, hand) =>
+          sendTestMail(deps, hand, { appId: environment.appId, to, limits: readLimits(world.env) }),
+        ),
+      there: async (remote) =>
+        (await askPlace<{ email: EmailView }>(remote, "POST", "/mail/test", { to })).email,
     });
+    return sayEnd(world, mail);
   },
 };
 
@@ -85,30 +107,30 @@ function sayEnd(world: World, { id, to, state, message }: EmailView): number {
   return state === "sent" || state === "mailbox" ? 0 : 1;
 }
 
-async function withMailer(
+async function withMailer<Result>(
+  store: Store,
+  environment: Environment,
   input: Input,
   world: World,
-  work: (deps: HandMailDeps, hand: Hand, appId: string) => Promise<number>,
-): Promise<number> {
-  return await withEnvironment(input, world, async (store, environment) => {
-    const { clock } = world;
-    const sealer = await openSealerHere(store, input, world);
-    const log = createLog({ clock, format: "text", sink: (line) => world.tell(line) });
-    const local = environment.name === "local";
-    const mailer = createMailer({
-      store,
-      sealer,
-      clock,
-      log,
-      allowPrivate: input.list("allow-private"),
-      baseUrl: () => readBaseUrl(input),
-      local,
-    });
-    const hand = {
-      environmentId: environment.id,
-      by: actorWords(COMMAND_LINE),
-      origin: actorOrigin(COMMAND_LINE),
-    };
-    return await work({ store, clock, mailer, local }, hand, environment.appId);
+  work: (deps: HandMailDeps, hand: Hand) => Promise<Result>,
+): Promise<Result> {
+  const { clock } = world;
+  const sealer = await openSealerHere(store, input, world);
+  const log = createLog({ clock, format: "text", sink: (line) => world.tell(line) });
+  const local = environment.name === "local";
+  const mailer = createMailer({
+    store,
+    sealer,
+    clock,
+    log,
+    allowPrivate: input.list("allow-private"),
+    baseUrl: () => readBaseUrl(input),
+    local,
   });
+  const hand = {
+    environmentId: environment.id,
+    by: actorWords(COMMAND_LINE),
+    origin: actorOrigin(COMMAND_LINE),
+  };
+  return await work({ store, clock, mailer, local }, hand);
 }

@@ -7,18 +7,20 @@ import { actorWords, COMMAND_LINE } from "../account/api-key.ts";
 import { EVENT_STATES, EVENT_TRIGGERS } from "../event/event.ts";
 import { expungeByHand } from "../event/expunge.ts";
 import { type EventFilter, listEvents } from "../event/list.ts";
-import { type PlannedAction, planReplay, replayEvent } from "../event/replay.ts";
-import { type EventItem, requireEventView } from "../event/view.ts";
-import { sleep } from "../ground/clock.ts";
+import { type PlannedAction, planReplay, type ReplayPlan, replayEvent } from "../event/replay.ts";
+import { type EventItem, type EventView, requireEventView } from "../event/view.ts";
+import { sleep, toIsoOrNull } from "../ground/clock.ts";
 import { writeJson } from "../ground/json.ts";
 import { MAX_ACTIONS_PER_RELAY } from "../ground/limit.ts";
-import { MAX_PAGE_SIZE } from "../ground/page.ts";
+import { MAX_PAGE_SIZE, type Page } from "../ground/page.ts";
 import { plain } from "../ground/text.ts";
 import { requirePersonNamed } from "../people/person.ts";
 import type { Store } from "../store/port.ts";
 import { readPage } from "../store/walk.ts";
 import { type Command, type Input, type Option, UsageError } from "./command.ts";
-import { JSON_OUTPUT, OF_ENVIRONMENT, readTime, withEnvironment } from "./data-directory.ts";
+import { JSON_OUTPUT, readTime } from "./data-directory.ts";
+import { ANYWHERE, atPlace } from "./place.ts";
+import { askPlace, listRemote } from "./remote.ts";
 import { sayList, WAY_WORDS, writeEvent } from "./terminal.ts";
 import type { World } from "./world.ts";
 
@@ -54,6 +56,15 @@ async function findFilteredPerson(
   return { ...filter, person: id };
 }
 
+/** The filter as the API takes it. */
+function queryOf({ sinceMs, untilMs, ...filter }: EventFilter) {
+  return { ...filter, since: toIsoOrNull(sinceMs ?? null), until: toIsoOrNull(untilMs ?? null) };
+}
+
+function eventPath(id: string): string {
+  return `/events/${encodeURIComponent(id)}`;
+}
+
 const DEFAULT_LIMIT = 20;
 /** "No events match" is said when all were looked at; nobody waits beside a command. */
 const EVERY_STEP = { steps: Number.POSITIVE_INFINITY };
@@ -68,20 +79,23 @@ export const eventsList: Command = {
     { name: "text", value: "<text>", help: "an event id, or text anywhere in the payload" },
     { name: "limit", value: "<number>", otherwise: String(DEFAULT_LIMIT), help: "how many at most" },
     JSON_OUTPUT,
-    ...OF_ENVIRONMENT,
+    ...ANYWHERE,
   ],
   examples: ["relay events list --state dead", "relay events list --relay checkout-completed --json"],
   async run(input, world) {
     const limit = input.number("limit", { from: 1, to: MAX_PAGE_SIZE }) ?? DEFAULT_LIMIT;
     const filter = readEventFilter(input);
-    const { items } = await withEnvironment(input, world, async (store, { id }) => {
-      const found = await findFilteredPerson(store, id, filter);
-      return await readPage(
-        store,
-        { limit, after: null },
-        (tx, part) => listEvents(tx, id, found, part),
-        EVERY_STEP,
-      );
+    const { items } = await atPlace(input, world, {
+      here: async (store, { id }) => {
+        const found = await findFilteredPerson(store, id, filter);
+        return await readPage(
+          store,
+          { limit, after: null },
+          (tx, part) => listEvents(tx, id, found, part),
+          EVERY_STEP,
+        );
+      },
+      there: (remote) => listRemote<EventItem>(remote, "/events", queryOf(filter), limit),
     });
     sayList(input, world, items, {
       headings: EVENT_HEADINGS,
@@ -123,15 +137,26 @@ export const eventsShow: Command = {
   words: ["events", "show"],
   summary: "one event: its payload, and what each attempt did",
   arguments: [{ name: "event id", help: "as relay events list shows it" }],
-  options: [JSON_OUTPUT, ...OF_ENVIRONMENT],
+  options: [JSON_OUTPUT, ...ANYWHERE],
   async run(input, world) {
     const id = input.first();
-    const event = await withEnvironment(input, world, (store, environment) =>
-      store.read((tx) => requireEventView(tx, environment.id, id)),
-    );
+    const event = await atPlace(input, world, {
+      here: (store, environment) => store.read((tx) => requireEventView(tx, environment.id, id)),
+      there: async (remote) =>
+        withoutDocs((await askPlace<{ event: EventView }>(remote, "GET", eventPath(id))).event),
+    });
     world.say(input.on("json") ? writeJson({ event }, 2) : writeEvent(event));
   },
 };
+
+/** A server tells the page of each code too; the terminal has relay help for it. */
+function withoutDocs(event: EventView): EventView {
+  const runs = event.runs.map((run) => ({
+    ...run,
+    results: run.results.map(({ docs: _, ...result }) => result),
+  }));
+  return { ...event, runs };
+}
 
 export const eventsReplay: Command = {
   words: ["events", "replay"],
@@ -149,7 +174,7 @@ export const eventsReplay: Command = {
       help: "an action edited after its work that runs all the same, counted from 0 as the plan does",
     },
     JSON_OUTPUT,
-    ...OF_ENVIRONMENT,
+    ...ANYWHERE,
   ],
   examples: ["relay events replay evt_… --plan", "relay events replay evt_… --run 2"],
   async run(input, world) {
@@ -157,9 +182,12 @@ export const eventsReplay: Command = {
     const id = input.first();
     const run = readIndexes(input);
     const [actor, nowMs] = [actorWords(COMMAND_LINE), world.clock.now()];
-    await withEnvironment(input, world, (store, { id: environmentId }) =>
-      store.write("dashboard", (tx) => replayEvent(tx, { environmentId, id, actor, nowMs, run })),
-    );
+    await atPlace<unknown>(input, world, {
+      writes: true,
+      here: (store, { id: environmentId }) =>
+        store.write("dashboard", (tx) => replayEvent(tx, { environmentId, id, actor, nowMs, run })),
+      there: (remote) => askPlace(remote, "POST", `${eventPath(id)}/replay`, { run }),
+    });
     if (input.on("json")) world.say(writeJson({ event: { id, state: "queued" } }, 2));
     world.tell(
       `${id} is queued again; calls are sent again, everything else only where it was not done. See relay events show ${id}`,
@@ -168,9 +196,12 @@ export const eventsReplay: Command = {
 };
 
 async function sayPlan(input: Input, world: World): Promise<void> {
-  const plan = await withEnvironment(input, world, (store, { id: environmentId }) =>
-    store.read((tx) => planReplay(tx, { environmentId, id: input.first() })),
-  );
+  const id = input.first();
+  const plan = await atPlace(input, world, {
+    here: (store, { id: environmentId }) => store.read((tx) => planReplay(tx, { environmentId, id })),
+    there: async (remote) =>
+      (await askPlace<{ plan: ReplayPlan }>(remote, "GET", `${eventPath(id)}/replay`)).plan,
+  });
   if (input.on("json")) world.say(writeJson({ plan }, 2));
   else if (plan.relay === null || plan.stop !== null) world.tell(plain(plan.stop ?? ""));
   else {
@@ -198,51 +229,71 @@ export const eventsExpunge: Command = {
   words: ["events", "expunge"],
   summary: "take an event's payload out for good, audited; it never runs again",
   arguments: [{ name: "event id", help: "as relay events list shows it" }],
-  options: OF_ENVIRONMENT,
+  options: ANYWHERE,
   details:
     "What its results quote goes with it; an event that waits ends failed. Mails it caused and backups made before are not touched.",
   async run(input, world) {
     const id = input.first();
-    await withEnvironment(input, world, async (store, { id: environmentId }) => {
-      const nowMs = world.clock.now();
-      await expungeByHand(store, { environmentId, id, actor: actorWords(COMMAND_LINE), nowMs });
-      // Nothing of it stays in pages that came free.
-      while (await store.tend({ everything: true }));
+    await atPlace<unknown>(input, world, {
+      writes: true,
+      here: async (store, { id: environmentId }) => {
+        const nowMs = world.clock.now();
+        await expungeByHand(store, { environmentId, id, actor: actorWords(COMMAND_LINE), nowMs });
+        // Nothing of it stays in pages that came free.
+        while (await store.tend({ everything: true }));
+      },
+      there: (remote) => askPlace(remote, "POST", `${eventPath(id)}/expunge`),
     });
     world.tell(`${id} is expunged: its payload is gone for good. See relay events show ${id}`);
   },
 };
 
 const LOOK_EVERY_MS = 500;
+const LOOK_THERE_EVERY_MS = 2_000;
 const PAGE = { limit: 200, after: null };
 
 export const eventsTail: Command = {
   words: ["events", "tail"],
   summary: "a line for each event as it arrives and ends, until stopped",
-  options: [...EVENT_FILTERS, JSON_OUTPUT, ...OF_ENVIRONMENT],
+  options: [...EVENT_FILTERS, JSON_OUTPUT, ...ANYWHERE],
   async run(input, world) {
     const filter = readEventFilter(input);
-    const stop = { now: false };
-    const stopped = world.untilStopped().then(() => {
-      stop.now = true;
-    });
-    await withEnvironment(input, world, async (store, environment) => {
-      const found = await findFilteredPerson(store, environment.id, filter);
-      const look = () => readPage(store, PAGE, (tx, part) => listEvents(tx, environment.id, found, part));
-      let seen = new Map((await look()).items.map((event) => [event.id, phaseOf(event)]));
-      world.tell("Waiting for events; press Ctrl+C to stop.");
-      while (!stop.now) {
-        const { items } = await look();
-        for (const event of items.toReversed()) {
-          if (seen.get(event.id) === phaseOf(event)) continue;
-          world.say(input.on("json") ? writeJson(event) : eventRow(event).map(plain).join("  ").trimEnd());
-        }
-        seen = new Map(items.map((event) => [event.id, phaseOf(event)]));
-        await Promise.race([stopped, sleep(world.clock, LOOK_EVERY_MS)]);
-      }
+    await atPlace(input, world, {
+      here: async (store, { id }) => {
+        const found = await findFilteredPerson(store, id, filter);
+        const look = () => readPage(store, PAGE, (tx, part) => listEvents(tx, id, found, part));
+        await follow(look, LOOK_EVERY_MS, input, world);
+      },
+      there: (remote) => {
+        const look = () => listRemote<EventItem>(remote, "/events", queryOf(filter), PAGE.limit);
+        return follow(look, LOOK_THERE_EVERY_MS, input, world);
+      },
     });
   },
 };
+
+async function follow(
+  look: () => Promise<Page<EventItem>>,
+  everyMs: number,
+  input: Input,
+  world: World,
+): Promise<void> {
+  const stop = { now: false };
+  const stopped = world.untilStopped().then(() => {
+    stop.now = true;
+  });
+  let seen = new Map((await look()).items.map((event) => [event.id, phaseOf(event)]));
+  world.tell("Waiting for events; press Ctrl+C to stop.");
+  while (!stop.now) {
+    const { items } = await look();
+    for (const event of items.toReversed()) {
+      if (seen.get(event.id) === phaseOf(event)) continue;
+      world.say(input.on("json") ? writeJson(event) : eventRow(event).map(plain).join("  ").trimEnd());
+    }
+    seen = new Map(items.map((event) => [event.id, phaseOf(event)]));
+    await Promise.race([stopped, sleep(world.clock, everyMs)]);
+  }
+}
 
 function phaseOf(event: EventItem): string {
   return `${event.state} ${event.attempts} ${event.finishedAt ?? ""}`;

@@ -10,9 +10,12 @@ import {
 } from "../account/api-key.ts";
 import { warnOfOrigins } from "../account/key-origin.ts";
 import { writeJson } from "../ground/json.ts";
+import { MAX_PAGE_SIZE } from "../ground/page.ts";
 import { writeAudit } from "../watch/audit.ts";
 import type { Command } from "./command.ts";
 import { APP, ENVIRONMENT, JSON_OUTPUT, OF_ENVIRONMENT, withEnvironment } from "./data-directory.ts";
+import { ANYWHERE, atPlace } from "./place.ts";
+import { listRemote } from "./remote.ts";
 import { DATA_DIR } from "./service-option.ts";
 import { sayList } from "./terminal.ts";
 
@@ -69,12 +72,13 @@ export const keysCreate: Command = {
 export const keysList: Command = {
   words: ["keys", "list"],
   summary: "list an environment's API keys",
-  options: [APP, ENVIRONMENT, JSON_OUTPUT, DATA_DIR],
+  options: [JSON_OUTPUT, ...ANYWHERE],
   async run(input, world) {
-    const { items } = await withEnvironment(input, world, (store, { id }) =>
-      store.read((tx) => listApiKeys(tx, id)),
-    );
-    sayList(input, world, items.map(viewKey), {
+    const items = await atPlace(input, world, {
+      here: async (store, { id }) => (await store.read((tx) => listApiKeys(tx, id))).items.map(viewKey),
+      there: async (remote) => (await listRemote<KeyView>(remote, "/keys", {}, MAX_PAGE_SIZE)).items,
+    });
+    sayList(input, world, items, {
       headings: ["ID", "KIND", "KEY", "NAME", "OWNER", "LAST USED", "ENDS", "STATE"],
       row: (key) => [
         key.id,

@@ -3,16 +3,26 @@
 import { listEvents } from "../event/list.ts";
 import { writeJson } from "../ground/json.ts";
 import { MAX_PAGE_SIZE } from "../ground/page.ts";
+import { Refusal } from "../ground/refusal.ts";
 import { plain } from "../ground/text.ts";
 import { checkAccess, listGrants } from "../people/access-grant.ts";
 import { listCredits } from "../people/credit.ts";
-import { listPersons, type PersonStatus, requirePersonNamed, viewPerson } from "../people/person.ts";
+import {
+  listPersons,
+  type PersonStatus,
+  type PersonView,
+  refuseNobody,
+  requirePersonNamed,
+  viewPerson,
+} from "../people/person.ts";
 import { currentPlan } from "../selling/plan-sale.ts";
 import { listPurchases } from "../selling/purchase.ts";
 import type { Reader } from "../store/port.ts";
 import { readPage } from "../store/walk.ts";
 import type { Command } from "./command.ts";
-import { JSON_OUTPUT, OF_ENVIRONMENT, withEnvironment } from "./data-directory.ts";
+import { JSON_OUTPUT } from "./data-directory.ts";
+import { ANYWHERE, atPlace } from "./place.ts";
+import { askPlace, listRemote, type Remote } from "./remote.ts";
 import { sayList } from "./terminal.ts";
 
 const DEFAULT_LIMIT = 20;
@@ -27,7 +37,7 @@ export const peopleList: Command = {
     { name: "status", value: "<status>", help: STATUSES.join(", ") },
     { name: "limit", value: "<number>", otherwise: String(DEFAULT_LIMIT), help: "how many at most" },
     JSON_OUTPUT,
-    ...OF_ENVIRONMENT,
+    ...ANYWHERE,
   ],
   examples: ["relay people list --text ada"],
   async run(input, world) {
@@ -36,9 +46,11 @@ export const peopleList: Command = {
       q: input.text("text") ?? undefined,
       status: input.choice("status", STATUSES) ?? undefined,
     };
-    const { items } = await withEnvironment(input, world, (store, { id }) =>
-      readPage(store, { limit, after: null }, (tx, part) => listPersons(tx, id, part, filter)),
-    );
+    const { items } = await atPlace(input, world, {
+      here: (store, { id }) =>
+        readPage(store, { limit, after: null }, (tx, part) => listPersons(tx, id, part, filter)),
+      there: (remote) => listRemote<PersonView>(remote, "/persons", filter, limit),
+    });
     sayList(input, world, items, {
       headings: ["SINCE", "STATUS", "ADDRESS", "ID"],
       row: (one) => [one.createdAt, one.status, one.email ?? "", one.id],
@@ -51,15 +63,18 @@ export const peopleShow: Command = {
   words: ["people", "show"],
   summary: "one person: what they have, why and since when, and their last events",
   arguments: [{ name: "address or id", help: "an e-mail address, or an id as relay people list shows it" }],
-  options: [JSON_OUTPUT, ...OF_ENVIRONMENT],
+  options: [JSON_OUTPUT, ...ANYWHERE],
   examples: ["relay people show ada@example.com"],
   async run(input, world) {
     const nowMs = world.clock.now();
-    const story = await withEnvironment(input, world, async (store, { id }) => {
-      const held = await store.read((tx) => readHeld(tx, id, input.first(), nowMs));
-      const person = held.person.id;
-      const events = await readPage(store, LATELY, (tx, part) => listEvents(tx, id, { person }, part));
-      return { ...held, events: events.items };
+    const story = await atPlace<Story>(input, world, {
+      here: async (store, { id }) => {
+        const held = await store.read((tx) => readHeld(tx, id, input.first(), nowMs));
+        const person = held.person.id;
+        const events = await readPage(store, LATELY, (tx, part) => listEvents(tx, id, { person }, part));
+        return { ...held, events: events.items };
+      },
+      there: (remote) => readStoryThere(remote, input.first()),
     });
     world.say(input.on("json") ? writeJson(story, 2) : writeStory(story).join("\n"));
   },
@@ -86,9 +101,48 @@ async function readHeld(tx: Reader, environmentId: number, name: string, nowMs: 
   };
 }
 
-type Story = Awaited<ReturnType<typeof readHeld>> & {
+type Held = Awaited<ReturnType<typeof readHeld>>;
+type Story = Held & {
   events: Awaited<ReturnType<typeof listEvents>>["items"];
 };
+
+/** The same of a server, each part by the route that has it. */
+async function readStoryThere(remote: Remote, name: string): Promise<Story> {
+  const { id } = await findPersonThere(remote, name);
+  const [of, most] = [`/persons/${encodeURIComponent(id)}`, LATELY.limit];
+  const { person, plan } = await askPlace<Pick<Held, "person"> & { plan: string | null }>(
+    remote,
+    "GET",
+    of,
+  ).catch((error: unknown) => {
+    throw error instanceof Refusal && error.code === "not_found" ? refuseNobody(name) : error;
+  });
+  const { grants } = await askPlace<{ grants: Held["access"] }>(remote, "GET", `${of}/access`);
+  const had = await listRemote<Held["ended"][number]>(remote, `${of}/grants`, {}, most);
+  const active = { person: id, status: "active" };
+  const plans = await listRemote<{ startedAt: string }>(remote, "/subscriptions", active, 1);
+  const ledger = `${of}/credits?limit=${most}`;
+  const credits = await askPlace<{ balance: number; items: Held["credits"]["last"] }>(remote, "GET", ledger);
+  const purchases = await listRemote<Held["purchases"][number]>(remote, "/purchases", { person: id }, most);
+  const events = await listRemote<Story["events"][number]>(remote, "/events", { person: id }, most);
+  return {
+    person,
+    access: grants,
+    ended: had.items.filter((grant) => !grant.live),
+    plan: { name: plan, since: plans.items[0]?.startedAt ?? null },
+    credits: { balance: credits.balance, last: credits.items },
+    purchases: purchases.items,
+    events: events.items,
+  };
+}
+
+async function findPersonThere(remote: Remote, name: string): Promise<{ id: string }> {
+  if (!name.includes("@")) return { id: name };
+  const { items } = await listRemote<PersonView>(remote, "/persons", { email: name }, 1);
+  const [found] = items;
+  if (found !== undefined) return found;
+  throw refuseNobody(name);
+}
 
 function writeStory({ person, access, ended, plan, credits, purchases, events }: Story): string[] {
   const because = ({ relay, source, sourceRef, eventId, reason }: (typeof access)[number]): string =>

@@ -9,36 +9,44 @@ import { toIsoOrNull } from "../ground/clock.ts";
 import { writeJson } from "../ground/json.ts";
 import { DEFAULT_LIMITS, MAX_SECRET_OVERLAP_SECONDS } from "../ground/limit.ts";
 import { MAX_PAGE_SIZE } from "../ground/page.ts";
-import { explainCode } from "../ground/result-code.ts";
-import { plain } from "../ground/text.ts";
-import { listRecentCalls, type RecentCallView } from "../receiver/call.ts";
+import { listRecentCalls } from "../receiver/call.ts";
 import { checkDefinition, warnOwnHost } from "../relay/definition.ts";
 import { relayTarget, requireRelay } from "../relay/relay.ts";
 import { warnOfReferences } from "../relay/relay-fit.ts";
 import { stockOf } from "../relay/relay-reference.ts";
 import { pauseRelay, resumeRelay } from "../relay/relay-save.ts";
-import { listRelays, type RelayItem, type RelayView, showRelay } from "../relay/relay-view.ts";
+import { listRelays, showRelay } from "../relay/relay-view.ts";
 import { prepareSecret, readSecretSlot, rotateSigningSecret, storeSecret } from "../relay/secret-rotation.ts";
 import type { Reader, Store } from "../store/port.ts";
 import { readPage } from "../store/walk.ts";
 import { standingProblemsOf } from "../watch/problem.ts";
 import { type Command, type Input, UsageError } from "./command.ts";
+import { JSON_OUTPUT, openSealerHere, readRunningUrl } from "./data-directory.ts";
+import { ANYWHERE, atPlace } from "./place.ts";
 import {
-  JSON_OUTPUT,
-  OF_ENVIRONMENT,
-  openSealerHere,
-  readRunningUrl,
-  withEnvironment,
-} from "./data-directory.ts";
+  changeSecretThere,
+  listThere,
+  readStoryThere,
+  rotateSigningThere,
+  setStateThere,
+} from "./relay-there.ts";
+import {
+  type ListedRelay,
+  MAX_SHOWN_CALLS,
+  type RelayStory,
+  sayCounts,
+  stateOf,
+  writeStory,
+} from "./relay-words.ts";
 import { BASE_URL, DEFAULT_PORT, readBaseUrl, readDataDir } from "./service-option.ts";
 import { sayList } from "./terminal.ts";
 import type { World } from "./world.ts";
 
 const DEFAULT_LIMIT = 50;
 /** Calls that became no event, of one relay that is shown. */
-const LAST_CALLS = { limit: 5, after: null };
+const LAST_CALLS = { limit: MAX_SHOWN_CALLS, after: null };
 const NAME = { name: "name", help: "the relay's name, as relay relays list shows it" };
-const OF_RELAY = [JSON_OUTPUT, BASE_URL, ...OF_ENVIRONMENT];
+const OF_RELAY = [JSON_OUTPUT, BASE_URL, ...ANYWHERE];
 
 function contextOf(input: Input, world: World, environment: Environment) {
   const url = readBaseUrl(input) ?? readRunningUrl(readDataDir(input, world));
@@ -56,18 +64,9 @@ export const relaysList: Command = {
   examples: ["relay relays list", "relay relays list --environment production --json"],
   async run(input, world) {
     const limit = input.number("limit", { from: 1, to: MAX_PAGE_SIZE }) ?? DEFAULT_LIMIT;
-    const { held, items, next } = await withEnvironment(input, world, async (store, environment) => {
-      const context = contextOf(input, world, environment);
-      const page = await readPage(store, { limit, after: null }, (tx, part) => listRelays(tx, context, part));
-      const items = await store.read(async (tx) => {
-        const shown: (RelayItem & Pick<RelayView, "problems">)[] = [];
-        for (const item of page.items) {
-          const rows = await standingProblemsOf(tx, environment.id, relayTarget(item.name));
-          shown.push({ ...item, problems: rows.map(({ code, message }) => ({ code, message })) });
-        }
-        return shown;
-      });
-      return { held: environment.heldAt !== null, items, next: page.next };
+    const { held, items, next } = await atPlace(input, world, {
+      here: (store, environment) => listHere(store, contextOf(input, world, environment), limit),
+      there: (remote) => listThere(remote, limit),
     });
     sayList(input, world, items, {
       headings: ["NAME", "STATE", "TRIGGER", "LAST EVENT", "LAST 24 H", "NEXT TICK", "PROBLEMS"],
@@ -86,6 +85,20 @@ export const relaysList: Command = {
   },
 };
 
+async function listHere(store: Store, context: ReturnType<typeof contextOf>, limit: number) {
+  const { environment } = context;
+  const page = await readPage(store, { limit, after: null }, (tx, part) => listRelays(tx, context, part));
+  const items = await store.read(async (tx) => {
+    const shown: ListedRelay[] = [];
+    for (const item of page.items) {
+      const rows = await standingProblemsOf(tx, environment.id, relayTarget(item.name));
+      shown.push({ ...item, problems: rows.map(({ code, message }) => ({ code, message })) });
+    }
+    return shown;
+  });
+  return { held: environment.heldAt !== null, items, next: page.next };
+}
+
 export const relaysShow: Command = {
   words: ["relays", "show"],
   summary: "one relay: how it stands, what it waits for, its last calls, and what keeps it from acting",
@@ -93,15 +106,14 @@ export const relaysShow: Command = {
   options: OF_RELAY,
   examples: ["relay relays show checkout-completed"],
   async run(input, world) {
-    const story = await withEnvironment(input, world, (store, environment) =>
-      store.read((tx) => readStory(tx, contextOf(input, world, environment), input.first())),
-    );
+    const story = await atPlace<RelayStory>(input, world, {
+      here: (store, environment) =>
+        store.read((tx) => readStory(tx, contextOf(input, world, environment), input.first())),
+      there: (remote) => readStoryThere(remote, input.first()),
+    });
     world.say(input.on("json") ? writeJson(story, 2) : writeStory(story).join("\n"));
   },
 };
-
-/** `warnings`: of the definition, as the catalog stands now; `calls`: the last that became no event, newest first. */
-type Story = Awaited<ReturnType<typeof readStory>>;
 
 async function readStory(tx: Reader, context: ReturnType<typeof contextOf>, name: string) {
   const { environment, nowMs, baseUrl } = context;
@@ -115,73 +127,6 @@ async function readStory(tx: Reader, context: ReturnType<typeof contextOf>, name
     ...(await warnOfReferences(stockOf(tx, environment.id), row.definition)),
   ];
   return { relay, heldAt: toIsoOrNull(environment.heldAt), warnings, calls };
-}
-
-function writeStory({ relay, heldAt, warnings, calls }: Story): string[] {
-  const { name, secret, lastEventAt, receiverUrl } = relay;
-  const lines: [string, string][] = [
-    ["trigger", relay.triggerInWords],
-    ...entry("receiver", receiverUrl),
-    ...entry("next tick", relay.nextTick?.message),
-    ["last event", lastEventAt ?? "never"],
-    ["last 24 h", sayCounts(relay.last24h)],
-    ...(secret.kind === "none" ? [] : entry("secret", saySecret(secret))),
-    ...entry("signing", relay.signingSecret && `a secret since ${relay.signingSecret.setAt}`),
-    ...(heldAt === null
-      ? []
-      : entry(
-          "waits",
-          `The environment is on hold since ${heldAt}: release it with relay settings set held off.`,
-        )),
-    ...(relay.state === "active"
-      ? []
-      : entry("waits", `The relay is paused: resume it with relay relays resume ${name}.`)),
-    ...relay.problems.flatMap(({ code, message }) => entry("problem", `${code}: ${message}`)),
-    ...warnings.flatMap(({ message }) => entry("warning", message)),
-    ...calls.flatMap((call) => entry("call", sayCall(call))),
-    ...(receiverUrl !== undefined && lastEventAt === null && calls.length === 0
-      ? entry("calls", `None has come yet: give its sender the address above, or try relay send ${name}.`)
-      : []),
-    [
-      "more",
-      `relay events list --relay ${name}${calls.length === 0 ? "" : `, relay calls list --relay ${name}`}`,
-    ],
-  ];
-  return [
-    `${plain(name)}  ${stateOf(relay, heldAt !== null)}  version ${relay.version}, ${relay.origin.kind === "file" ? "from its file" : "saved"} ${relay.origin.at}`,
-    ...lines.map(([what, words]) => `  ${what.padEnd(10)}  ${plain(words)}`),
-  ];
-}
-
-function entry(what: string, words: string | undefined): [string, string][] {
-  return words === undefined ? [] : [[what, words]];
-}
-
-function stateOf({ state }: Pick<RelayItem, "state">, held: boolean): string {
-  if (state === "paused") return held ? "paused, on hold" : "paused";
-  return held ? "on hold" : "active";
-}
-
-function sayCounts({ approximate, ...counts }: RelayItem["last24h"]): string {
-  const said = Object.entries(counts).flatMap(([state, count]) => (count === 0 ? [] : [`${count} ${state}`]));
-  if (said.length === 0) return "no events";
-  return `${approximate === true ? "about " : ""}${said.join(", ")}`;
-}
-
-function saySecret({ kind, fingerprint, setAt, previousUntil }: RelayView["secret"]): string | undefined {
-  const words = [
-    kind.replace("_", " "),
-    setAt === null ? "none is stored yet" : `since ${setAt}`,
-    fingerprint ?? null,
-    previousUntil === undefined ? null : `the one before it verifies until ${previousUntil}`,
-  ];
-  return words.filter((word) => word !== null).join(", ");
-}
-
-function sayCall({ at, outcome, code, count, cause }: RecentCallView): string {
-  const answer =
-    outcome === "refused" ? `${explainCode(code)?.status ?? ""} ${code}`.trim() : `200 ${outcome}`;
-  return `${at}  ${answer}${count > 1 ? `, ${count} times` : ""}  ${cause}`;
 }
 
 export const relaysPause: Command = {
@@ -201,11 +146,15 @@ export const relaysResume: Command = {
 };
 
 async function setState(input: Input, world: World, to: "paused" | "resumed"): Promise<void> {
-  const { relay, held } = await withEnvironment(input, world, async (store, environment) => {
-    const context = contextOf(input, world, environment);
-    const change = to === "paused" ? pauseRelay : resumeRelay;
-    const relay = await store.write("dashboard", (tx) => change(tx, context, input.first()));
-    return { relay, held: environment.heldAt !== null };
+  const { relay, held } = await atPlace(input, world, {
+    writes: true,
+    here: async (store, environment) => {
+      const context = contextOf(input, world, environment);
+      const change = to === "paused" ? pauseRelay : resumeRelay;
+      const relay = await store.write("dashboard", (tx) => change(tx, context, input.first()));
+      return { relay, held: environment.heldAt !== null };
+    },
+    there: (remote) => setStateThere(remote, input.first(), to),
   });
   if (input.on("json")) world.say(writeJson({ relay }, 2));
   const { waiting } = relay.last24h;
@@ -248,9 +197,13 @@ export const relaysRotateSecret: Command = {
       throw new UsageError("--overlap is of the sender's secret: a call is signed with one secret alone.");
     }
     const name = input.first();
-    const { signingSecret } = await withEnvironment(input, world, async (store, environment) => {
-      const context = await sealingContext(input, world, store, environment);
-      return await store.write("dashboard", (tx) => rotateSigningSecret(tx, context, name));
+    const { signingSecret } = await atPlace(input, world, {
+      writes: true,
+      here: async (store, environment) => {
+        const context = await sealingContext(input, world, store, environment);
+        return await store.write("dashboard", (tx) => rotateSigningSecret(tx, context, name));
+      },
+      there: (remote) => rotateSigningThere(remote, name),
     });
     world.say(input.on("json") ? writeJson({ relay: name, signingSecret }, 2) : signingSecret);
     world.tell(`The new signing secret of ${name} is shown once; its next call is signed with it.`);
@@ -275,11 +228,15 @@ export const relaysSetSecret: Command = {
 async function changeSecret(input: Input, world: World, value: string | null): Promise<void> {
   const name = input.first();
   const overlap = input.number("overlap", { from: 0, to: MAX_SECRET_OVERLAP_SECONDS }) ?? 0;
-  const done = await withEnvironment(input, world, async (store, environment) => {
-    const context = await sealingContext(input, world, store, environment);
-    const slot = await store.read((tx) => readSecretSlot(tx, environment.id, name));
-    const prepared = prepareSecret(slot, value, context.sealer, context.nowMs);
-    return await store.write("dashboard", (tx) => storeSecret(tx, context, prepared, overlap));
+  const done = await atPlace(input, world, {
+    writes: true,
+    here: async (store, environment) => {
+      const context = await sealingContext(input, world, store, environment);
+      const slot = await store.read((tx) => readSecretSlot(tx, environment.id, name));
+      const prepared = prepareSecret(slot, value, context.sealer, context.nowMs);
+      return await store.write("dashboard", (tx) => storeSecret(tx, context, prepared, overlap));
+    },
+    there: (remote) => changeSecretThere(remote, name, value, overlap),
   });
   const { receiverSecret, previousUntil } = done;
   if (input.on("json")) world.say(writeJson({ relay: name, ...done }, 2));

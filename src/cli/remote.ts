@@ -143,7 +143,7 @@ export function askServer<Answer>(
 type Query = Readonly<Record<string, string | number | null | undefined>>;
 
 /** The query of what is said, with its question mark. */
-function writeQuery(query: Query): string {
+export function writeQuery(query: Query): string {
   const said = new URLSearchParams();
   for (const [name, value] of Object.entries(query))
     if (value !== null && value !== undefined) said.set(name, String(value));

@@ -5,17 +5,12 @@
 import { actorWords, COMMAND_LINE } from "../account/api-key.ts";
 import { checkInput } from "../ground/check-shape.ts";
 import { isJsonObject, type Json, type JsonObject, writeJson } from "../ground/json.ts";
-import { changeSettings, settingsInput, showSettings } from "../setting/setting.ts";
+import { changeSettings, type SettingsView, settingsInput, showSettings } from "../setting/setting.ts";
 import type { Reader } from "../store/port.ts";
 import { type Command, type Input, UsageError } from "./command.ts";
-import {
-  JSON_OUTPUT,
-  OF_ENVIRONMENT,
-  openSealerHere,
-  readRunningLimits,
-  readRunningUrl,
-  withEnvironment,
-} from "./data-directory.ts";
+import { JSON_OUTPUT, openSealerHere, readRunningLimits, readRunningUrl } from "./data-directory.ts";
+import { ANYWHERE, atPlace } from "./place.ts";
+import { askPlace } from "./remote.ts";
 import { ALLOW_PRIVATE, BASE_URL, readBaseUrl, readDataDir, readLimits } from "./service-option.ts";
 import { writeTable } from "./terminal.ts";
 import type { World } from "./world.ts";
@@ -39,6 +34,7 @@ const NAMES: Readonly<Record<string, { kind: Kind; help: string }>> = {
   "signin.invitedOnly": { kind: "switch", help: "on: only people who exist may sign in" },
 };
 const SEALED: ReadonlySet<Kind | undefined> = new Set<Kind>(["secret", "json"]);
+const PATH = "/settings";
 const ALERTS = "alerts.";
 const HELP = Object.entries(NAMES).map(([name, { help }]) => `  ${name}: ${help}`);
 
@@ -62,12 +58,19 @@ export const settingsGet: Command = {
   details:
     "The caps are those that the server here was started with; where none runs, those of this command's own RELAY_LIMIT_… variables.",
   arguments: [{ name: "name", help: "one setting, such as mail.sends", optional: true }],
-  options: [JSON_OUTPUT, BASE_URL, ...OF_ENVIRONMENT],
+  options: [JSON_OUTPUT, BASE_URL, ...ANYWHERE],
   examples: ["relay settings get", "relay settings get mail --json"],
   async run(input, world) {
-    const settings = await withEnvironment(input, world, (store, { id, name }) =>
-      store.read((tx) => show(tx, input, world, id, name)),
-    );
+    const { settings, limits } = await atPlace(input, world, {
+      here: async (store, { id, name }) => ({
+        settings: await store.read((tx) => show(tx, input, world, id, name)),
+        limits: tellLimits(input, world),
+      }),
+      there: async (remote) => ({
+        ...(await askPlace<{ settings: SettingsView }>(remote, "GET", PATH)),
+        limits: "The limits are those that the server was started with.",
+      }),
+    });
     const wanted = input.positionals[0];
     const found = wanted === undefined ? settings : at(settings as JsonObject, shownAs(wanted));
     if (found === undefined) {
@@ -75,7 +78,7 @@ export const settingsGet: Command = {
     }
     if (input.on("json")) world.say(writeJson(found as Json, 2));
     else world.say(writeTable(["SETTING", "VALUE"], listValues(wanted ?? "", found as Json)));
-    if (wanted === undefined || wanted.split(".")[0] === "limits") world.tell(tellLimits(input, world));
+    if (wanted === undefined || wanted.split(".")[0] === "limits") world.tell(limits);
   },
 };
 
@@ -106,7 +109,7 @@ export const settingsSet: Command = {
       optional: true,
     },
   ],
-  options: [ALLOW_PRIVATE, JSON_OUTPUT, BASE_URL, ...OF_ENVIRONMENT],
+  options: [ALLOW_PRIVATE, JSON_OUTPUT, BASE_URL, ...ANYWHERE],
   examples: [
     "relay settings set held on",
     "relay settings set processorSecret < secret.txt",
@@ -117,17 +120,26 @@ export const settingsSet: Command = {
     const [name = "", text] = input.positionals;
     const value = await readValue(name, text, world);
     const [by, nowMs] = [actorWords(COMMAND_LINE), world.clock.now()];
-    const settings = await withEnvironment(input, world, async (store, environment) => {
-      // A hold is released without the key, too.
-      const sealer =
-        value !== null && SEALED.has(kindOf(name)) ? await openSealerHere(store, input, world) : null;
-      const deps = { sealer, allowPrivate: input.list("allow-private") };
-      return await store.write("dashboard", async (tx) => {
-        const { version } = await show(tx, input, world, environment.id, environment.name);
-        const body = checkInput(settingsInput, { version, ...nest(name.split("."), value) });
-        await changeSettings(tx, { environmentId: environment.id, by, nowMs }, body, deps);
-        return await show(tx, input, world, environment.id, environment.name);
-      });
+    const change = nest(name.split("."), value);
+    const settings = await atPlace(input, world, {
+      writes: true,
+      here: async (store, environment) => {
+        // A hold is released without the key, too.
+        const sealer =
+          value !== null && SEALED.has(kindOf(name)) ? await openSealerHere(store, input, world) : null;
+        const deps = { sealer, allowPrivate: input.list("allow-private") };
+        return await store.write("dashboard", async (tx) => {
+          const { version } = await show(tx, input, world, environment.id, environment.name);
+          const body = checkInput(settingsInput, { version, ...change });
+          await changeSettings(tx, { environmentId: environment.id, by, nowMs }, body, deps);
+          return await show(tx, input, world, environment.id, environment.name);
+        });
+      },
+      there: async (remote) => {
+        const { version } = (await askPlace<{ settings: SettingsView }>(remote, "GET", PATH)).settings;
+        const body = { version, ...change };
+        return (await askPlace<{ settings: SettingsView }>(remote, "PUT", PATH, body)).settings;
+      },
     });
     if (input.on("json")) world.say(writeJson({ settings } as Json, 2));
     const told = at(settings as JsonObject, shownAs(name));

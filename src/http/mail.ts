@@ -4,6 +4,7 @@
  * for owners who they are, and taking it back. Opening the page changes nothing, because mail scanners open every address. Source: RFC 8058.
  */
 import { Type } from "typebox";
+import type { Actor } from "../account/api-key.ts";
 import { findApp } from "../account/app.ts";
 import { findEnvironmentById } from "../account/environment.ts";
 import { toIsoOrNull } from "../ground/clock.ts";
@@ -79,6 +80,12 @@ async function showStop(tx: Reader, stop: MailStop) {
   return { mailStop: { person: stop.personId, stoppedAt: toIsoOrNull(await findMailStop(tx, stop)) } };
 }
 
+/** The owner who asks, in the dashboard or by the key of a login. */
+function ownerOf(actor: Actor): string | undefined {
+  if (actor.kind === "owner") return actor.email;
+  return actor.kind === "key" ? (actor.owner ?? undefined) : undefined;
+}
+
 export const mailRoutes = [
   listRoute({
     path: "/emails",
@@ -125,7 +132,7 @@ export const mailRoutes = [
     async handle({ deps, environment, actor, by, origin, body }) {
       const hand = { environmentId: environment.id, by, origin };
       const { appId } = environment;
-      const to = body.to ?? (actor.kind === "owner" ? actor.email : undefined);
+      const to = body.to ?? ownerOf(actor);
       return {
         email: await sendTestMail(handDeps(deps), hand, { appId, to, limits: deps.config.limits }),
       };

@@ -51,7 +51,7 @@ export const personView = Type.Object({
   createdAt: time,
   updatedAt: time,
 });
-type PersonView = Static<typeof personView>;
+export type PersonView = Static<typeof personView>;
 
 export function viewPerson(row: PersonRow): PersonView {
   return show(personView, row);
@@ -90,7 +90,11 @@ export async function requirePersonNamed(
     ? await findPersonByEmail(tx, environmentId, name)
     : await findPerson(tx, environmentId, name);
   if (person !== null) return person;
-  throw new Refusal(
+  throw refuseNobody(name);
+}
+
+export function refuseNobody(name: string): Refusal {
+  return new Refusal(
     "not_found",
     `No person ${JSON.stringify(name)} exists in this environment: relay people list shows who does.`,
   );

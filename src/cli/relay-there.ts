@@ -1,0 +1,61 @@
+/** Relays of a server, as the commands on a data directory have them: the same facts, each by the route that has it. */
+import type { Warning } from "../ground/refusal.ts";
+import type { RecentCallView } from "../receiver/call.ts";
+import { relayTarget } from "../relay/relay.ts";
+import type { RelayItem, RelayView } from "../relay/relay-view.ts";
+import type { ProblemView } from "../watch/problem.ts";
+import { type ListedRelay, MAX_SHOWN_CALLS, type RelayStory } from "./relay-words.ts";
+import { askPlace, listRemote, type Remote } from "./remote.ts";
+
+function pathOf(name: string): string {
+  return `/relays/${encodeURIComponent(name)}`;
+}
+
+async function readHeldAt(remote: Remote): Promise<string | null> {
+  return (await askPlace<{ settings: { heldAt: string | null } }>(remote, "GET", "/settings")).settings
+    .heldAt;
+}
+
+export async function listThere(
+  remote: Remote,
+  limit: number,
+): Promise<{ held: boolean; items: ListedRelay[]; next: string | null }> {
+  const page = await listRemote<RelayItem>(remote, "/relays", {}, limit);
+  const problems = (await listRemote<ProblemView>(remote, "/problems")).items.toReversed();
+  const items = page.items.map((item) => {
+    const own = problems.filter(({ target }) => target === relayTarget(item.name));
+    return { ...item, problems: own.map(({ code, message }) => ({ code, message })) };
+  });
+  return { held: (await readHeldAt(remote)) !== null, items, next: page.next };
+}
+
+export async function readStoryThere(remote: Remote, name: string): Promise<RelayStory> {
+  const { relay } = await askPlace<{ relay: RelayView }>(remote, "GET", pathOf(name));
+  const { definition } = relay;
+  const judged = await askPlace<{ warnings: Warning[] }>(remote, "POST", "/relays/validate", { definition });
+  const calls = await listRemote<RecentCallView>(remote, "/calls", { relay: name }, MAX_SHOWN_CALLS);
+  return { relay, heldAt: await readHeldAt(remote), warnings: judged.warnings, calls: calls.items };
+}
+
+export async function setStateThere(
+  remote: Remote,
+  name: string,
+  to: "paused" | "resumed",
+): Promise<{ relay: RelayView; held: boolean }> {
+  const path = `${pathOf(name)}/${to === "paused" ? "pause" : "resume"}`;
+  const { relay } = await askPlace<{ relay: RelayView }>(remote, "POST", path);
+  return { relay, held: (await readHeldAt(remote)) !== null };
+}
+
+export function rotateSigningThere(remote: Remote, name: string): Promise<{ signingSecret: string }> {
+  return askPlace(remote, "PUT", `${pathOf(name)}/signing-secret`);
+}
+
+export function changeSecretThere(
+  remote: Remote,
+  name: string,
+  value: string | null,
+  overlapSeconds: number,
+): Promise<{ receiverSecret?: string; previousUntil?: string }> {
+  return askPlace(remote, "PUT", `${pathOf(name)}/secret`, { value, overlapSeconds });
+}

@@ -1,0 +1,88 @@
+/** A relay as the terminal shows it: in a line of the list, and in full. */
+
+import type { Warning } from "../ground/refusal.ts";
+import { explainCode } from "../ground/result-code.ts";
+import { plain } from "../ground/text.ts";
+import type { RecentCallView } from "../receiver/call.ts";
+import type { RelayItem, RelayView } from "../relay/relay-view.ts";
+
+/** As the list has it. */
+export type ListedRelay = RelayItem & Pick<RelayView, "problems">;
+
+/** One in full. `warnings`: of the definition, as the catalog stands now; `calls`: the last that became no event, newest first. */
+export interface RelayStory {
+  relay: RelayView;
+  heldAt: string | null;
+  warnings: Warning[];
+  calls: RecentCallView[];
+}
+
+/** Calls of it that are shown. */
+export const MAX_SHOWN_CALLS = 5;
+
+export function writeStory({ relay, heldAt, warnings, calls }: RelayStory): string[] {
+  const { name, secret, lastEventAt, receiverUrl } = relay;
+  const lines: [string, string][] = [
+    ["trigger", relay.triggerInWords],
+    ...entry("receiver", receiverUrl),
+    ...entry("next tick", relay.nextTick?.message),
+    ["last event", lastEventAt ?? "never"],
+    ["last 24 h", sayCounts(relay.last24h)],
+    ...(secret.kind === "none" ? [] : entry("secret", saySecret(secret))),
+    ...entry("signing", relay.signingSecret && `a secret since ${relay.signingSecret.setAt}`),
+    ...(heldAt === null
+      ? []
+      : entry(
+          "waits",
+          `The environment is on hold since ${heldAt}: release it with relay settings set held off.`,
+        )),
+    ...(relay.state === "active"
+      ? []
+      : entry("waits", `The relay is paused: resume it with relay relays resume ${name}.`)),
+    ...relay.problems.flatMap(({ code, message }) => entry("problem", `${code}: ${message}`)),
+    ...warnings.flatMap(({ message }) => entry("warning", message)),
+    ...calls.flatMap((call) => entry("call", sayCall(call))),
+    ...(receiverUrl !== undefined && lastEventAt === null && calls.length === 0
+      ? entry("calls", `None has come yet: give its sender the address above, or try relay send ${name}.`)
+      : []),
+    [
+      "more",
+      `relay events list --relay ${name}${calls.length === 0 ? "" : `, relay calls list --relay ${name}`}`,
+    ],
+  ];
+  return [
+    `${plain(name)}  ${stateOf(relay, heldAt !== null)}  version ${relay.version}, ${relay.origin.kind === "file" ? "from its file" : "saved"} ${relay.origin.at}`,
+    ...lines.map(([what, words]) => `  ${what.padEnd(10)}  ${plain(words)}`),
+  ];
+}
+
+function entry(what: string, words: string | undefined): [string, string][] {
+  return words === undefined ? [] : [[what, words]];
+}
+
+export function stateOf({ state }: Pick<RelayItem, "state">, held: boolean): string {
+  if (state === "paused") return held ? "paused, on hold" : "paused";
+  return held ? "on hold" : "active";
+}
+
+export function sayCounts({ approximate, ...counts }: RelayItem["last24h"]): string {
+  const said = Object.entries(counts).flatMap(([state, count]) => (count === 0 ? [] : [`${count} ${state}`]));
+  if (said.length === 0) return "no events";
+  return `${approximate === true ? "about " : ""}${said.join(", ")}`;
+}
+
+function saySecret({ kind, fingerprint, setAt, previousUntil }: RelayView["secret"]): string | undefined {
+  const words = [
+    kind.replace("_", " "),
+    setAt === null ? "none is stored yet" : `since ${setAt}`,
+    fingerprint ?? null,
+    previousUntil === undefined ? null : `the one before it verifies until ${previousUntil}`,
+  ];
+  return words.filter((word) => word !== null).join(", ");
+}
+
+function sayCall({ at, outcome, code, count, cause }: RecentCallView): string {
+  const answer =
+    outcome === "refused" ? `${explainCode(code)?.status ?? ""} ${code}`.trim() : `200 ${outcome}`;
+  return `${at}  ${answer}${count > 1 ? `, ${count} times` : ""}  ${cause}`;
+}

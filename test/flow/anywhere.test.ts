@@ -1,0 +1,252 @@
+/**
+ * Every command that reads says the same of a server as of its data directory, and every one that acts does there what it does here. The table is
+ * held to the registry: a command that takes a data directory takes a server too, or says here why it cannot.
+ */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { noteRunning } from "../../src/cli/data-directory.ts";
+import { COMMANDS } from "../../src/cli/registry.ts";
+import { raiseAlert } from "../../src/watch/alert.ts";
+import { raiseProblem } from "../../src/watch/problem.ts";
+import { type CommandResult, runCommand } from "../kit/cli-world.ts";
+import { CALL, sendEvent, WRITE } from "../kit/event-flow.ts";
+import { HOOK_SECRET } from "../kit/relay-definition.ts";
+import { startRunningService } from "../kit/running-service.ts";
+import { settle } from "../kit/virtual-clock.ts";
+
+/** Works on a data directory, and on no server. */
+const HERE_ALONE: Readonly<Record<string, string>> = {
+  dev: "it is the service",
+  serve: "it is the service",
+  init: "it writes files here",
+  send: "it posts to a receiver URL, which --url names, as the sender does",
+  "apps create": "a key is of one environment, and makes no app",
+  "apps list": "a key is of one environment, and knows no other",
+  "keys create": "a key makes no key",
+  "keys revoke": "a key revokes no key but its own: relay logout",
+  "admin create": "an owner is made on the server",
+  "admin reset": "an owner is made on the server",
+  backup: "a backup is a file of the server",
+  restore: "a backup is a file of the server",
+  doctor: "it looks at the files",
+};
+
+/** By its name, what only reads. */
+const READING = / (list|show|get|tail)$/;
+
+const running = await startRunningService({ ports: { mailer: { send: async () => ({ kind: "sent" as const }) }, resolveTxt: async () => [] } });
+const ids: Record<string, string> = {};
+const cwd = mkdtempSync(join(tmpdir(), "relay-anywhere-"));
+let unnote = (): void => undefined;
+
+beforeAll(async () => {
+  const { api } = running;
+  await running.service.store.write("app", (tx) => tx.run("UPDATE api_key SET last_used_at = ?1", running.clock.now()));
+  unnote = noteRunning(running.dataDir, { url: running.service.baseUrl, limits: (await api("GET", "/settings")).body.settings.limits });
+  await api("PUT", "/access/beta", { title: "The beta" });
+  await api("PUT", "/products/lamp", { title: "Lamp", credits: 5 });
+  await api("PUT", "/plans/pro", { title: "Pro", default: true });
+  await api("PUT", "/plans/team", { title: "Team" });
+  await api("POST", "/collections", { name: "orders", kind: "shared", fields: { order: { type: "text" } } });
+  const verify = { scheme: "signature", header: "x-signature", encoding: "hex", signedPayload: "{body}" };
+  const trigger = { kind: "receiver", verify, map: { event_id: "id", person_email: "email" } };
+
+  for (const [name, actions] of [
+    ["orders", [WRITE]],
+    ["notify", [CALL]],
+    ["broken", [{ type: "grant_access", entitlement: "nothing-of-this-name" }]],
+  ] as const)
+    await api("POST", "/relays", { definition: { name, trigger, actions }, secret: HOOK_SECRET });
+  await api("POST", "/relays", { definition: { name: "daily", trigger: { kind: "schedule", every: "1d", at: "09:00" }, actions: [CALL] } });
+  await api("POST", "/relays/notify/pause", {});
+  ids.person = (await api("POST", "/persons", { email: "ada@example.com" })).body.person.id;
+  await api("POST", "/persons", { email: "bob@example.com" });
+  await api("PATCH", `/persons/${ids.person}`, { status: "active" });
+  await api("POST", `/persons/${ids.person}/grants`, { entitlement: "access:beta", reason: "a friend" });
+  const grant = await api("POST", `/persons/${ids.person}/grants`, { entitlement: "team", reason: "for a while" });
+  await api("DELETE", `/grants/${grant.body.grant?.id ?? grant.body.id}`);
+  await api("POST", `/persons/${ids.person}/credits`, { amount: 7, reason: "welcome", key: "k1" });
+  await api("POST", "/receipts", { kind: "subscription", ref: "sub1", person: ids.person, plan: "team", amountMinor: 100, currency: "EUR" });
+  await api("POST", "/receipts", { kind: "purchase", ref: "r1", person: ids.person, product: "lamp", amountMinor: 100, currency: "EUR" });
+  ids.event = await sendEvent(running, "one", { email: "ada@example.com" });
+  await sendEvent(running, "one");
+  await sendEvent(running, "two", {}, "notify");
+  await running.hook("orders", { headers: { "x-signature": "0".repeat(64) }, body: "{}" });
+  await running.hook("ordrs", { headers: {}, body: "{}" });
+  await running.drain();
+  await running.service.store.write("app", async (tx) => {
+    const [row] = await tx.all<{ id: number }>("SELECT id FROM environment WHERE name = 'development'");
+    const environmentId = row?.id ?? 0;
+    const nowMs = running.clock.now();
+    await raiseProblem(tx, { environmentId, code: "relay_silent", target: "relay:orders", message: "Nothing came.", nowMs });
+    await raiseProblem(tx, { environmentId, code: "relay_failing", target: "relay:orders", message: "It fails.", nowMs: nowMs + 1 });
+    await raiseAlert(tx, { environmentId, code: "relay_failed", target: "relay:orders", message: "An event died.", nowMs });
+  });
+  await api("PUT", "/sender-domain", { domain: "example.com" });
+  await running.clock.advance(2_000);
+  await settle();
+  await api("GET", "/calls");
+  ids.call = (await api("GET", "/calls")).body.items[0].id;
+});
+afterAll(async () => {
+  unnote();
+  await running[Symbol.asyncDispose]();
+  rmSync(cwd, { recursive: true, force: true });
+});
+
+const world = () => ({ cwd, clock: running.clock });
+function here(line: string, input = ""): Promise<CommandResult> {
+  return runCommand([...wordsOf(line), "--data-dir", running.dataDir], { ...world(), input });
+}
+function there(line: string, input = "", env: Record<string, string> = {}): Promise<CommandResult> {
+  const given = { RELAY_KEY: running.keys.development ?? "", ...env };
+  return runCommand([...wordsOf(line), "--url", running.service.url], { ...world(), input, env: given });
+}
+const wordsOf = (line: string): string[] =>
+  line
+    .replace(/\{(\w+)\}/g, (_all, name) => ids[name] ?? "")
+    .match(/'[^']*'|\S+/g)
+    ?.map((word) => word.replace(/^'|'$/g, "")) ?? [];
+
+/** What reads; `events` and `calls tail` are stopped at once, and show nothing. */
+const READS: Readonly<Record<string, readonly string[]>> = {
+  "relays list": ["", "--limit 1"],
+  "relays show": ["orders", "notify", "broken", "daily", "nobody"],
+  "events list": [
+    "",
+    "--relay orders",
+    "--state done",
+    "--person ada@example.com",
+    "--person nobody@example.com",
+    "--text one",
+    "--since 2020-01-01",
+    "--until 2020-01-01",
+    "--limit 1",
+    "--trigger schedule",
+  ],
+  "events show": ["{event}", "evt_nothing"],
+  "events replay": ["{event} --plan", "evt_nothing --plan"],
+  "events tail": ["", "--relay orders"],
+  "calls list": ["", "--relay orders", "--outcome refused", "--outcome duplicate", "--limit 1", "--since 2100-01-01"],
+  "calls show": ["{call}", "cal_nothing"],
+  "calls tail": [""],
+  "problems list": ["", "--all", "--limit 1"],
+  "alerts list": ["", "--all"],
+  "people list": ["", "--text ada", "--status invited", "--limit 1"],
+  "people show": ["ada@example.com", "{person}", "bob@example.com", "nobody@example.com", "per_nothing"],
+  "catalog list": ["", "plan", "collection"],
+  "settings get": ["", "mail", "limits", "nothing"],
+  "domain show": [""],
+  "emails list": ["", "--state failed"],
+  "keys list": [""],
+};
+
+/** What acts: a line, what it says of itself, and that it came to something there. */
+const ACTS: readonly [line: string, input: string, told: string][] = [
+  ["relays pause orders", "", "orders is paused"],
+  ["relays resume orders", "", "orders is resumed"],
+  ["relays rotate-secret notify --signing", "", "The new signing secret of notify is shown once"],
+  [
+    "relays set-secret orders --overlap 60",
+    "Qk7bXFQsq4OKAPhAIVqsHMpkNhzCwRnT",
+    "The new secret of orders is stored; the one before it verifies until",
+  ],
+  ["events replay {event}", "", "is queued again"],
+  ["events expunge {event}", "", "is expunged"],
+  ["alerts resolve --all", "", "is resolved: relay_failed"],
+  ["catalog set access gamma '{}'", "", "The access gamma is saved."],
+  [`catalog set product mug '{"title":"Mug"}'`, "", "The product mug is saved."],
+  ["catalog set plan gold '{}'", "", "The plan gold is saved."],
+  [`catalog set collection notes '{"kind":"shared","fields":{"text":{"type":"text"}}}'`, "", "The collection notes is saved."],
+  [`catalog set collection notes '{"kind":"shared","fields":{"words":{"type":"text"}}}'`, "", "The collection notes is saved."],
+  ["catalog delete collection notes --force", "", "The collection notes is deleted."],
+  ["catalog delete access gamma", "", "The access gamma is deleted."],
+  ["catalog delete product mug", "", "The product mug is deleted."],
+  ["catalog delete plan gold", "", "The plan gold is deleted."],
+  ["settings set held on", "", "held is set"],
+  ["settings set held off", "", "held is set: null"],
+  ["settings set processorSecret", "a-secret-of-the-processor-1234567890", "processorSecret is set"],
+  ["settings set mail.fromName Shop", "", `mail.fromName is set: "Shop"`],
+  ["domain set shop.example.com", "", "Make this DNS record"],
+];
+/** Acts whose end depends on what is outside: they are asked for, and refused alike. */
+const REFUSED_ALIKE: readonly string[] = [
+  "relays pause nobody",
+  "relays rotate-secret nobody",
+  "relays set-secret nobody",
+  "events replay evt_nothing",
+  "events expunge evt_nothing",
+  "alerts resolve alt_nothing",
+  'catalog set product lamp \'{"credits":"many"}\'',
+  "catalog delete plan nothing",
+  "settings set connector.writes maybe",
+  "settings set mail.smtp '{}'",
+  "emails send-again eml_nothing",
+  "emails test --to nobody@example.com",
+  "domain set nonsense",
+];
+
+test("every command that takes a data directory takes a server too, or says why not; and each that reads stands in the table", () => {
+  const open = COMMANDS.map(({ words, options }) => ({ name: words.join(" "), takes: options.map(({ name }) => name) }));
+  const missing = open.filter(({ name, takes }) => takes.includes("data-dir") && !takes.includes("profile") && !Object.hasOwn(HERE_ALONE, name));
+  expect(missing.map(({ name }) => name)).toEqual([]);
+  const untested = open.filter(({ name, takes }) => takes.includes("profile") && READING.test(name) && !Object.hasOwn(READS, name));
+  expect(untested.map(({ name }) => name)).toEqual([]);
+  for (const name of Object.keys(HERE_ALONE)) expect(open.map((one) => one.name)).toContain(name);
+});
+
+const LINES = Object.entries(READS).flatMap(([name, all]) => all.flatMap((more) => [`${name} ${more}`.trim(), `${name} ${more} --json`.trim()]));
+
+/** What is said of where the errors' pages are is of the place. */
+const CODE_LINE = /^(\w+) {2}\S+ {2}/gm;
+const plainly = ({ code, said, told }: CommandResult) => ({
+  code,
+  said: said.replace(/"docs": "[^"]*"/, ""),
+  told: told.replace(CODE_LINE, "$1  ").replace("that the server here was", "that the server was"),
+});
+
+describe("a command that reads says the same of a server as of its data directory", () => {
+  test.each(LINES)("%s", async (line) => {
+    const [near, far] = [await here(line), await there(line)];
+    expect(plainly(far)).toEqual(plainly(near));
+    if (!/nobody|nothing|tail|duplicate|2100|2020|schedule|failed|emails|domain/.test(line))
+      expect([line, near.code, near.said.length > 20]).toEqual([line, 0, true]);
+  });
+});
+
+describe("a command that acts does so at a server", () => {
+  test.each(REFUSED_ALIKE)("%s is refused there as here", async (line) => {
+    const [near, far] = [await here(line, "x"), await there(line, "x")];
+    expect(far.code).toBe(near.code);
+    expect(far.code).not.toBe(0);
+    expect(plainly(far).told.split("\n").at(-1)).toBe(plainly(near).told.split("\n").at(-1) ?? "");
+  });
+
+  test.each(ACTS)("%s", async (line, input, words) => {
+    const { code, told } = await there(line, input);
+    expect({ code, told }).toEqual({ code: 0, told: expect.stringContaining(words) });
+    await running.drain();
+  });
+
+  test("is audited by the key that acted", async () => {
+    const { items } = (await running.api("GET", "/audit?target=relay:orders")).body;
+    expect(items.filter(({ actor }: { actor: string }) => actor.startsWith("key:")).length).toBeGreaterThan(1);
+  });
+
+  test("says what it acts on where that is production, and acts on nothing else", async () => {
+    const { code, told } = await there("relays pause orders --environment production");
+    expect({ code, told }).toEqual({ code: 1, told: expect.stringContaining("wrong_environment") });
+    expect((await running.api("GET", "/relays/orders")).body.relay.state).toBe("active");
+  });
+});
+
+test("relay changes tells what changed at the server that is named", async () => {
+  const [near, far] = [
+    await runCommand(["changes", "--json"], world()),
+    await runCommand(["changes", "--json", "--url", running.service.url], world()),
+  ];
+  expect(far).toEqual(near);
+  expect((await runCommand(["changes", "--url", "http://relay.example.com"], world())).code).toBe(2);
+});
