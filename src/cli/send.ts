@@ -5,7 +5,7 @@
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { makeSampleEvent, type SampleEvent } from "../explain/sample-event.ts";
+import { makeSampleEvent, type SampleEvent } from "../explain/sample.ts";
 import { isJsonObject, type Json, parseJson, writeJson } from "../ground/json.ts";
 import { errorCode } from "../outbound/connect.ts";
 import { findRelay } from "../relay/relay.ts";

@@ -14,8 +14,14 @@ import { type Rehearsal, rehearse } from "../runner/rehearse.ts";
 import type { Store, Writer } from "../store/port.ts";
 import { receiveGiven, takeEvent } from "./given-call.ts";
 import { writeChange } from "./given-record.ts";
-import { type ExplainDeps, type Occurrence, writeEvent } from "./occurrence.ts";
-import { type Asked, type Explanation, Steps } from "./step.ts";
+import {
+  type Asked,
+  type ExplainDeps,
+  type Explanation,
+  type Occurrence,
+  Steps,
+  writeEvent,
+} from "./step.ts";
 
 /** Refuses with `not_found` and `invalid_input`. */
 export async function explainRelay(

@@ -10,10 +10,9 @@ import { listSecretsAtHand } from "../relay/secret-at-hand.ts";
 import type { Writer } from "../store/port.ts";
 import { turnLoop } from "../store/walk.ts";
 import type { ReceiverTrigger } from "../trigger/receiver.ts";
-import { type ExplainDeps, type Occurrence, writeEvent } from "./occurrence.ts";
-import { makeSampleEvent } from "./sample-event.ts";
+import { makeSampleEvent } from "./sample.ts";
 import { explainSignature, type GivenCall } from "./signature.ts";
-import type { Asked, Steps } from "./step.ts";
+import { type Asked, type ExplainDeps, type Occurrence, type Steps, writeEvent } from "./step.ts";
 
 /** A stored event, read by the map and `when` as they are now. */
 export async function takeEvent(

@@ -8,9 +8,8 @@ import { viewRecord, writeRecordIn } from "../records/record.ts";
 import type { LiveRelay } from "../relay/live-relay.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { type DataChangeTrigger, matchesWhere } from "../trigger/data-change.ts";
-import { writeEvent } from "./occurrence.ts";
-import { makeSampleRecord } from "./sample-record.ts";
-import type { Asked, Steps } from "./step.ts";
+import { makeSampleRecord } from "./sample.ts";
+import { type Asked, type Steps, writeEvent } from "./step.ts";
 
 export async function writeChange(
   tx: Writer,

@@ -1,9 +1,20 @@
-/** What is asked of an explanation, and what it is made of: steps in the order in which a call or an occurrence goes through them. */
+/**
+ * What is asked of an explanation, what is rehearsed for it, and what it is made of: steps in the order in which a call or an occurrence goes
+ * through them.
+ */
 import { type Static, Type } from "typebox";
 import { EVENT_TRIGGERS } from "../event/event.ts";
+import { insertEvent, type StoredPayload } from "../event/insert.ts";
+import type { Clock } from "../ground/clock.ts";
 import type { Json } from "../ground/json.ts";
+import type { RaisableLimits } from "../ground/limit.ts";
 import { MAX_RECEIVER_BODY_BYTES } from "../ground/limit.ts";
+import type { Log } from "../ground/log.ts";
 import { fields, json, oneOf } from "../ground/schema.ts";
+import type { LiveRelay, LiveRelays } from "../relay/live-relay.ts";
+import type { Sealer } from "../secret/seal.ts";
+import type { Store, Writer } from "../store/port.ts";
+import type { ParsedBody } from "../verify/contract.ts";
 
 /** What is explained; nothing: an example. */
 export const explainInput = fields({
@@ -99,4 +110,36 @@ export class Steps {
   #add(step: StepView["step"], outcome: StepView["outcome"], message: string, detail: Json): void {
     this.list.push({ step, outcome, reached: this.#end === null, message, detail });
   }
+}
+
+export interface ExplainDeps {
+  store: Store;
+  sealer: Sealer;
+  clock: Clock;
+  log: Log;
+  limits: RaisableLimits;
+  relays: Pick<LiveRelays, "current">;
+}
+
+/** A stored event, or how one is written where it is not; answers its id. */
+export type Occurrence = { eventId: string } | { write(tx: Writer, steps: Steps): Promise<string> };
+
+/** The event's row that stands for the occurrence while it is rehearsed. */
+export async function writeEvent(
+  tx: Writer,
+  relay: LiveRelay,
+  payload: StoredPayload,
+  nowMs: number,
+  parsed?: Extract<ParsedBody, { ok: true }>,
+): Promise<string> {
+  const { environmentId, id: relayId, key: relayKey, nameKey, version: mapVersion, receiver } = relay;
+  const { kind: trigger } = relay.definition.trigger;
+  const of = { environmentId, relayId, relayKey, nameKey, trigger, payload, nowMs, dedupe: null };
+  const form = parsed !== undefined && parsed.form !== null;
+  const { id } = await insertEvent(tx, {
+    ...of,
+    unsigned: receiver?.unsigned ?? false,
+    ...(parsed === undefined ? {} : { form, mapVersion }),
+  });
+  return id;
 }

@@ -17,8 +17,7 @@ import {
   type UrlRule,
 } from "./call-target.ts";
 import { connectPinned, errorCode, isTlsError, makeTrust } from "./connect.ts";
-import { Connection, loadClient, type Posted } from "./connection.ts";
-import { KeptConnections } from "./kept-connections.ts";
+import { Connection, KeptConnections, loadClient, type Posted } from "./connection.ts";
 
 export interface CallRequest {
   url: string;

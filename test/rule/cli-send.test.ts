@@ -1,7 +1,7 @@
 /** The event that `relay send` makes: shaped by map and when, and verified by the relay's own scheme once it is signed. */
 import { describe, expect, test } from "bun:test";
 import { EXAMPLE_DEFINITION } from "../../src/cli/init.ts";
-import { makeSampleEvent } from "../../src/explain/sample-event.ts";
+import { makeSampleEvent } from "../../src/explain/sample.ts";
 import type { ReceiverTrigger } from "../../src/trigger/receiver.ts";
 import { receiveCall } from "../../src/verify/received-call.ts";
 import { findScheme } from "../../src/verify/registry.ts";

@@ -1,11 +1,16 @@
 /**
- * An event as the relay's provider would send it: what `map` names is there, `when` is satisfied, ids are fresh. It signs nothing and
- * knows nothing of the provider but the definition.
+ * Examples of what starts a relay. An event as its provider would send it: what `map` names is there, `when` is satisfied, ids are fresh; it
+ * signs nothing and knows nothing of the provider but the definition. A record as the app might write it: every field of its collection holds
+ * an example, and `where` is satisfied; it writes nothing.
  */
 import { randomBytes } from "node:crypto";
+import { toIso } from "../ground/clock.ts";
 import { type Json, type JsonObject, writeJson } from "../ground/json.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { showChoices, showText } from "../ground/shape.ts";
+import { type CollectionRow, listFields } from "../records/collection.ts";
+import type { FieldRule } from "../records/collection-definition.ts";
+import type { DataChangeTrigger } from "../trigger/data-change.ts";
 import type { ReceiverTrigger } from "../trigger/receiver.ts";
 
 export interface SampleEvent {
@@ -19,6 +24,7 @@ const IDS = /(^|_)(id|ref|order|payment|invoice|charge|transaction|number)$/i;
 /** A longer list is not built; an object with that name reads the same. */
 const MAX_LIST = 20;
 const MAX_SHOWN_CHOICES = 4;
+const SAMPLE_DAY_MS = Date.UTC(2026, 0, 15);
 
 /** `person`: what the person key shall hold; null: a sample. Refuses with `invalid_definition` where no body can satisfy `when`. */
 export function makeSampleEvent(trigger: ReceiverTrigger, person: string | null): SampleEvent {
@@ -99,4 +105,30 @@ function setPath(value: Json | undefined, path: readonly string[], leaf: Json): 
     typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : {};
   object[first] = setPath(Object.hasOwn(object, first) ? object[first] : undefined, rest, leaf);
   return object;
+}
+
+export function makeSampleRecord(collection: CollectionRow, where: DataChangeTrigger["where"]): JsonObject {
+  const made = [...listFields(collection)].flatMap(([name, rule]): [string, Json][] => {
+    const value = sampleOf(name, rule);
+    return value === undefined ? [] : [[name, value]];
+  });
+  return { ...Object.fromEntries(made), ...where };
+}
+
+/** undefined: nothing can stand there that is made up. */
+function sampleOf(name: string, { type, max }: FieldRule): Json | undefined {
+  switch (type) {
+    case "text":
+      return `sample ${name}`.slice(0, max ?? undefined);
+    case "number":
+      return Math.min(1, max ?? 1);
+    case "boolean":
+      return true;
+    case "date":
+      return toIso(SAMPLE_DAY_MS);
+    case "json":
+      return {};
+    case "file":
+      return undefined;
+  }
 }
