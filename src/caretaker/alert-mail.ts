@@ -3,22 +3,17 @@
  * alert counts as mailed from the transaction that intends the mail, so that it is never sent twice; only a mail that certainly did not
  * leave is tried again. Where an environment cannot send, its alerts stay on the dashboard.
  */
+
 import { findApp } from "../account/app.ts";
 import { alertOn, type Environment, findEnvironmentById } from "../account/environment.ts";
 import { listOwners } from "../account/owner.ts";
 import { type Clock, Loop, toIso, waitAtMost } from "../ground/clock.ts";
 import { DAY_MS, MINUTE_MS } from "../ground/limit.ts";
 import type { Log } from "../ground/log.ts";
+import { MAIL_TROUBLES } from "../ground/trouble-code.ts";
 import { endOf, finishEmail, intendEmail } from "../mail/email.ts";
 import { readMailSettings } from "../mail/mail-settings.ts";
-import {
-  MAIL_TROUBLES,
-  type Mailer,
-  type MailOutcome,
-  makeSubject,
-  makeText,
-  type OutgoingMail,
-} from "../mail/mailer.ts";
+import { type Mailer, type MailOutcome, makeSubject, makeText, type OutgoingMail } from "../mail/mailer.ts";
 import { findSenderAddress } from "../mail/sender-domain.ts";
 import { type FencedStore, type Reader, StoreUnavailable, type Writer } from "../store/port.ts";
 import {

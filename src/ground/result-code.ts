@@ -4,6 +4,7 @@
  * Source: the specification's "Action-level errors", decisions, sections 3 and 5.
  */
 import { REFUSALS, type RefusalCode } from "./refusal-code.ts";
+import { MAIL_TROUBLES, TROUBLES } from "./trouble-code.ts";
 import { WARNINGS } from "./warning-code.ts";
 
 export const RESULTS = {
@@ -149,14 +150,33 @@ export const RESULTS = {
 export type ResultCode = RefusalCode | keyof typeof RESULTS;
 
 /**
- * What any of these codes, or a warning's, means and what to do; null for what is none. `status`: null for a code that no caller is refused
- * with.
+ * What any code means that anything says anywhere, and what to do: of a refusal, a result, a problem, an alert, a call, a warning, a mail; null
+ * for what is none. `status`: null for a code that no caller is refused with.
  */
 export function explainCode(code: string): { status: number | null; when: string; todo: string } | null {
-  if (Object.hasOwn(REFUSALS, code)) return REFUSALS[code as keyof typeof REFUSALS];
-  for (const codes of [RESULTS, WARNINGS] as Readonly<Record<string, { when: string; todo: string }>>[]) {
+  const refusal = Object.hasOwn(REFUSALS, code) ? REFUSALS[code as RefusalCode] : null;
+  for (const codes of [RESULTS, TROUBLES, WARNINGS, MAIL] as Readonly<Record<string, Explained>>[]) {
     const entry = Object.hasOwn(codes, code) ? codes[code] : undefined;
-    if (entry !== undefined) return { status: null, ...entry };
+    if (entry === undefined) continue;
+    if (refusal === null) return { status: null, ...entry };
+    const as = codes === TROUBLES ? "As an alert" : codes === WARNINGS ? "As a warning" : "Of a mail";
+    return {
+      status: refusal.status,
+      when: `${refusal.when} ${as}: ${entry.when}`,
+      todo: `${refusal.todo} ${as}: ${entry.todo}`,
+    };
   }
-  return null;
+  return refusal;
 }
+
+interface Explained {
+  when: string;
+  todo: string;
+}
+
+const SEE_MAILS =
+  "See with relay emails list what became of it: a mail that failed goes with a replay of its event (relay events replay), one whose end is unknown with relay emails send-again.";
+
+const MAIL = Object.fromEntries(
+  Object.entries(MAIL_TROUBLES).map(([code, when]) => [code, { when, todo: SEE_MAILS }]),
+);

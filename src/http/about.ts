@@ -115,7 +115,8 @@ export const aboutRoutes = [
   openRoute({
     method: "GET",
     path: "/docs/errors/:code",
-    summary: "Explains one error code: when it happens and what to do.",
+    summary:
+      "Explains one code, of a refusal, a result, a problem, an alert, a call, a warning or a mail: when it happens and what to do.",
     answer: Type.Object({
       code: Type.String(),
       status: orNull(Type.Integer()),
@@ -125,13 +126,11 @@ export const aboutRoutes = [
     handle({ request, params }) {
       const { code } = params;
       const found = explainCode(code);
-      if (found === null) throw new Refusal("not_found", "There is no error code of this name.");
+      if (found === null) throw new Refusal("not_found", "There is no code of this name.");
       const { status, when, todo } = found;
       if (!(request.headers.get("accept") ?? "").includes("text/")) return { code, status, when, todo };
-      return answerText(
-        200,
-        `${code} (${status ?? "in an event's results"})\n\nWhen: ${when}\nWhat to do: ${todo}\n`,
-      );
+      const head = status === null ? code : `${code} (${status})`;
+      return answerText(200, `${head}\n\nWhen: ${when}\nWhat to do: ${todo}\n`);
     },
   }),
 ];

@@ -1,13 +1,27 @@
 /** What the house noticed: the audit, standing problems, alerts, and recent calls to receivers that became no event. */
 import { Type } from "typebox";
-import { readPageRequest } from "../ground/page.ts";
+import { type Page, readPageRequest } from "../ground/page.ts";
 import { fields, oneOf, pageOf, pageQuery, readTime } from "../ground/schema.ts";
 import { CALL_OUTCOMES, listRecentCalls, recentCallView } from "../receiver/call.ts";
 import { listUnknownCalls, unknownCallView } from "../receiver/unknown-call.ts";
 import { alertView, listAlerts, resolveAlert } from "../watch/alert.ts";
 import { auditView, listAudit } from "../watch/audit.ts";
 import { listProblems, problemView } from "../watch/problem.ts";
+import { docsOf } from "./answer.ts";
+import type { HttpDeps } from "./deps.ts";
 import { environmentRoute, listRoute } from "./route.ts";
+
+/** Each with the page that explains its code, where the caller is one who is told of pages. */
+function withDocs<Item extends { code: string }>(
+  { deps, request }: { deps: HttpDeps; request: Request },
+  { items, next }: Page<Item>,
+): Page<Item & { docs?: string }> {
+  const told = (item: Item) => {
+    const docs = docsOf(deps, request, item.code);
+    return docs === null ? item : { ...item, docs };
+  };
+  return { items: items.map(told), next };
+}
 
 export const watchRoutes = [
   listRoute({
@@ -28,7 +42,8 @@ export const watchRoutes = [
     summary: "Lists the problems that stand now, newest first; with all=true the cleared ones too.",
     filter: { all: Type.Optional(oneOf(["true", "false"])) },
     item: problemView,
-    list: (tx, { environmentId }, page, { all }) => listProblems(tx, environmentId, all !== "true", page),
+    list: async (tx, visit, page, { all }) =>
+      withDocs(visit, await listProblems(tx, visit.environmentId, all !== "true", page)),
   }),
   listRoute({
     path: "/alerts",
@@ -36,7 +51,8 @@ export const watchRoutes = [
       "Lists the alerts the owner was told of, newest first; a burst is one alert with a count. open=true leaves out those that are resolved.",
     filter: { open: Type.Optional(oneOf(["true", "false"])) },
     item: alertView,
-    list: (tx, { environmentId }, page, { open }) => listAlerts(tx, environmentId, page, open === "true"),
+    list: async (tx, visit, page, { open }) =>
+      withDocs(visit, await listAlerts(tx, visit.environmentId, page, open === "true")),
   }),
   environmentRoute({
     method: "POST",

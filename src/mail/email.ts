@@ -2,15 +2,17 @@
  * Every mail as a row: intended before it leaves, then what became of it. The caps are counted here, from the rows themselves, so that a
  * restart forgets nothing. It never sends.
  */
+
 import { type Static, Type } from "typebox";
 import { newId } from "../ground/id.ts";
 import { DAY_MS, HOUR_MS, type RaisableLimits } from "../ground/limit.ts";
 import type { Page, PageRequest } from "../ground/page.ts";
 import { orNull as nullOr, oneOf, show, textOrNull, time, timeOrNull } from "../ground/schema.ts";
+import { MAIL_TROUBLES, type MailTrouble } from "../ground/trouble-code.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { defineTable, given, integer, orNull, type RowOf, text } from "../store/table.ts";
 import { equals, walkPage } from "../store/walk.ts";
-import { MAIL_TROUBLES, type MailOutcome, type MailTrouble } from "./mailer.ts";
+import type { MailOutcome } from "./mailer.ts";
 
 export const EMAIL_KINDS = ["event", "account", "alert", "signin"] as const;
 type EmailKind = (typeof EMAIL_KINDS)[number];

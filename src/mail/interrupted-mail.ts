@@ -2,12 +2,13 @@
  * Mails whose end nobody wrote down, because the process died or its store could not be written: what certainly did not leave is failed and
  * may be sent again, what may have left is unknown and never is by itself; owners are told how many and which. It never sends.
  */
+
 import { HOUR_MS } from "../ground/limit.ts";
+import { MAIL_TROUBLES } from "../ground/trouble-code.ts";
 import type { Writer } from "../store/port.ts";
 import type { RowOf } from "../store/table.ts";
 import { raiseAlert } from "../watch/alert.ts";
 import { EMAIL } from "./email.ts";
-import { MAIL_TROUBLES } from "./mailer.ts";
 
 /** Ids that one alert names. */
 const MAX_NAMED = 20;

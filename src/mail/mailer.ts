@@ -5,6 +5,7 @@
  */
 import { MAX_EMAIL_TEXT_CHARS, MAX_SUBJECT_CHARS } from "../ground/limit.ts";
 import { cutToLine } from "../ground/text.ts";
+import type { MailTrouble } from "../ground/trouble-code.ts";
 
 export interface OutgoingMail {
   environmentId: number;
@@ -17,33 +18,6 @@ export interface OutgoingMail {
   /** The person whose event mail this is one of: it says how to stop them. */
   stopFor?: string;
 }
-
-/** Every class of what keeps a mail from being sent, each with its sentence. */
-export const MAIL_TROUBLES = {
-  no_server: "No SMTP server is set in this environment: set one with relay settings set mail.smtp.",
-  name_not_found:
-    "The mail server's name was not found: check the host (relay settings get mail.smtp) and its DNS records.",
-  address_refused:
-    "The mail server's address is not a public one, so it is not connected to: name a public server, or ask the operator to allow this one (--allow-private, RELAY_ALLOW_PRIVATE).",
-  connection_refused:
-    "The mail server refused the connection: check host and port (relay settings get mail.smtp), and that the server runs.",
-  not_connected:
-    "The mail server cannot be reached: check host and port (relay settings get mail.smtp), and that the server runs.",
-  timed_out: "The mail server did not answer in time.",
-  tls_failed:
-    "No trusted encrypted connection to the mail server: check the security (relay settings get mail.smtp), and the server's certificate and its name.",
-  auth_refused:
-    "The mail server refused the sign-in: set username and password anew with relay settings set mail.smtp.",
-  sender_refused: "The mail server refused the sender's address.",
-  recipient_refused: "The mail server refused the recipient's address.",
-  text_refused: "The mail server refused the mail itself.",
-  server_trouble: "The mail server answered something that is no part of sending a mail.",
-  connection_lost: "The mail server closed the connection before it had taken the mail.",
-  stopped: "The service was stopped before the mail server had taken the mail.",
-  not_composed: "The mail could not be made or handed over here: the server's log says why.",
-} as const satisfies Record<string, string>;
-
-export type MailTrouble = keyof typeof MAIL_TROUBLES;
 
 export type MailOutcome =
   | { kind: "sent" }

@@ -3,15 +3,16 @@
  * first byte does, so every end is one of three: taken, certainly not taken, or not known. It never reads a setting and never writes a row.
  * Source: RFC 5321 (replies).
  */
+
 import { isIP, type Socket } from "node:net";
 import { Readable } from "node:stream";
 import type SMTPConnection from "nodemailer/lib/smtp-connection";
 import type { Clock } from "../ground/clock.ts";
+import type { MailTrouble } from "../ground/trouble-code.ts";
 import { type AllowList, judgeAddress } from "../outbound/address.ts";
 import type { AddressLookup } from "../outbound/call-target.ts";
 import { connectPinned, errorCode, isTlsError } from "../outbound/connect.ts";
 import type { SmtpSettings } from "./mail-settings.ts";
-import type { MailTrouble } from "./mailer.ts";
 
 const CONNECT_TIMEOUT_MS = 10_000;
 const SILENCE_TIMEOUT_MS = 30_000;

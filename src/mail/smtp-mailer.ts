@@ -3,11 +3,13 @@
  * logged, cleaned, and told to nobody else. It never chooses a sender or a recipient.
  * Source: RFC 3834 (Auto-Submitted), RFC 8058 (List-Unsubscribe-Post).
  */
+
 import type MailComposer from "nodemailer/lib/mail-composer";
 import { findEnvironmentById, listEnvironments } from "../account/environment.ts";
 import type { Clock } from "../ground/clock.ts";
 import type { Log } from "../ground/log.ts";
 import { cutToLine } from "../ground/text.ts";
+import { MAIL_TROUBLES, type MailTrouble } from "../ground/trouble-code.ts";
 import { parseAllowList } from "../outbound/address.ts";
 import { type AddressLookup, lookupAll } from "../outbound/call-target.ts";
 import type { Sealer } from "../secret/seal.ts";
@@ -16,9 +18,7 @@ import { markTextLeft } from "./email.ts";
 import { openSmtpPassword, PLAIN_ADDRESS, readMailSettings, type SmtpSettings } from "./mail-settings.ts";
 import { makeStopUrl } from "./mail-stop.ts";
 import {
-  MAIL_TROUBLES,
   type MailOutcome,
-  type MailTrouble,
   mailboxMailer,
   makeHtml,
   type OutgoingMail,

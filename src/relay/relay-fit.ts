@@ -24,7 +24,7 @@ import {
   warnOfWrites,
 } from "./relay-reference.ts";
 
-const CODE = "relay_misfit";
+const CODE = "relay_misfit" as const;
 const MAX_MESSAGE = 1_000;
 
 export interface Edited {

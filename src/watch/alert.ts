@@ -7,7 +7,9 @@ import { alertOn, findEnvironmentById } from "../account/environment.ts";
 import { newId } from "../ground/id.ts";
 import { DAY_MS, HOUR_MS } from "../ground/limit.ts";
 import type { Page, PageRequest } from "../ground/page.ts";
+import type { ResultCode } from "../ground/result-code.ts";
 import { show, textOrNull, time, timeOrNull } from "../ground/schema.ts";
+import type { TroubleCode } from "../ground/trouble-code.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { defineTable, integer, orNull, type RowOf, text } from "../store/table.ts";
 import { equals, walkPage } from "../store/walk.ts";
@@ -31,7 +33,7 @@ export const ALERT_CODES = [
   "mail_unknown",
   "sender_domain_required",
   "invite_capped",
-] as const;
+] as const satisfies readonly (TroubleCode | ResultCode)[];
 export type AlertCode = (typeof ALERT_CODES)[number];
 
 /** The switch of alerts by mail, beside the codes' own. */
@@ -71,6 +73,8 @@ export const alertView = Type.Object({
   code: Type.String(),
   target: Type.String(),
   message: Type.String(),
+  /** The page that explains the code, for a caller who is one to be told of pages. */
+  docs: Type.Optional(Type.String()),
   count: Type.Integer(),
   at: time,
   lastAt: time,

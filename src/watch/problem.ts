@@ -6,6 +6,7 @@ import { type Static, Type } from "typebox";
 import { newId } from "../ground/id.ts";
 import type { Page, PageRequest } from "../ground/page.ts";
 import { show, time, timeOrNull } from "../ground/schema.ts";
+import type { TroubleCode } from "../ground/trouble-code.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { defineTable, integer, orNull, type RowOf, text } from "../store/table.ts";
 import { equals, walkPage } from "../store/walk.ts";
@@ -34,6 +35,8 @@ export const problemView = Type.Object({
   code: Type.String(),
   target: Type.String(),
   message: Type.String(),
+  /** The page that explains the code, for a caller who is one to be told of pages. */
+  docs: Type.Optional(Type.String()),
   raisedAt: time,
   clearedAt: timeOrNull,
 });
@@ -48,7 +51,13 @@ const STANDING =
 /** Raises the problem unless it stands; a standing one takes the new message. Answers whether it is new. */
 export async function raiseProblem(
   tx: Writer,
-  { environmentId, code, target, message, nowMs }: ProblemKey & { message: string; nowMs: number },
+  {
+    environmentId,
+    code,
+    target,
+    message,
+    nowMs,
+  }: ProblemKey & { code: TroubleCode; message: string; nowMs: number },
 ): Promise<boolean> {
   const key = { environmentId, code, target };
   const standing = await PROBLEM.get(tx, STANDING, key);

@@ -20,7 +20,12 @@ export function readProxyTarget(target: string): string {
 }
 
 export async function raiseUnnamedProxy(tx: Writer, proxy: string, nowMs: number): Promise<void> {
-  const problem = { code: UNNAMED_PROXY, target: `${KIND}${proxy}`, message: tellUnnamedProxy(proxy), nowMs };
+  const problem = {
+    code: UNNAMED_PROXY,
+    target: `${KIND}${proxy}`,
+    message: tellUnnamedProxy(proxy),
+    nowMs,
+  } as const;
   for (const { id } of await listEnvironments(tx, null)) {
     await raiseProblem(tx, { ...problem, environmentId: id });
   }

@@ -15,6 +15,7 @@ import { type Called, StagedServer, startCalled } from "../kit/staged-server.ts"
 
 const ROWS = [...STAGED_CALLS, ...STAGED_EVENTS, ...STAGED_SAVES];
 const scores = new Map<string, number>();
+const codes = new Set<string>();
 
 let executable: Executable;
 let authorityFile: string;
@@ -50,10 +51,22 @@ describe("a server tells by itself, with the cause", () => {
     await row.stage(stand);
     const { score, places, told } = await scoreOf(row, stand);
     scores.set(name, score);
+    for (const [, code = ""] of told.matchAll(/"code":"(\w+)"/g)) codes.add(code);
     if (row.hidden !== undefined) expect(`${told}${stand.server.log.join("\n")}`).not.toContain(row.hidden);
     if (score < 3)
       throw new Error(`${name}: ${score} of 3, told with its cause in [${places.join(", ")}], not in all of [${row.where.join(", ")}]
 ${told}`);
+  });
+
+  test("every code that was told anywhere has its page, and relay help tells the same", async () => {
+    for (const code of codes) {
+      const page = await fetch(`${shared.url}/docs/errors/${code}`);
+      expect([code, page.status]).toEqual([code, 200]);
+      const { when, todo } = (await page.json()) as { when: string; todo: string };
+      const { said } = await executable.run(["help", code], { cwd: executable.makeFolder() });
+      expect(said).toBe(`${code}\n\n${when}\n${todo}\n`);
+    }
+    expect(codes.size).toBeGreaterThan(20);
   });
 
   test("of 39 staged failures, at least 105 of 117", () => {

@@ -1,11 +1,17 @@
-/** The registry of codes, of refusals and of results, and the code that uses them: neither knows a code the other does not. */
+/**
+ * The registries of codes (refusals, results, troubles, warnings) and the code that uses them: neither knows a code the other does not, and
+ * whatever code a person is shown anywhere, relay help and its page explain it.
+ */
 import { describe, expect, test } from "bun:test";
 import { REFUSALS } from "../../src/ground/refusal-code.ts";
-import { RESULTS } from "../../src/ground/result-code.ts";
+import { explainCode, RESULTS } from "../../src/ground/result-code.ts";
+import { MAIL_TROUBLES, TROUBLES } from "../../src/ground/trouble-code.ts";
 import { WARNINGS } from "../../src/ground/warning-code.ts";
+import { CODES } from "../../src/receiver/fruitless-rule.ts";
+import { ALERT_CODES } from "../../src/watch/alert.ts";
 import { codeOf, readSources } from "./source-tree.ts";
 
-const REGISTRIES = ["src/ground/refusal-code.ts", "src/ground/result-code.ts", "src/ground/warning-code.ts"];
+const REGISTRIES = ["src/ground/refusal-code.ts", "src/ground/result-code.ts", "src/ground/trouble-code.ts", "src/ground/warning-code.ts"];
 const code = readSources("src")
   .filter((source) => !REGISTRIES.includes(source.path))
   .map(codeOf)
@@ -36,7 +42,7 @@ describe("the codes of an event's results", () => {
   const results = Object.keys(RESULTS);
   const known = new Set([...registered, ...results, ...Object.keys(WARNINGS)]);
   /** Alerts' codes and a mail's trouble stand beside results in these rooms. */
-  const others = new Set(["events_dropped", "relay_failed", "mail_unknown", "stopped"]);
+  const others = new Set([...Object.keys(TROUBLES), ...Object.keys(MAIL_TROUBLES)]);
   const rooms = readSources("src").filter(({ path }) => /^src\/(action|selling|runner|outbound|event)\//.test(path));
 
   test("every code that an action, a sale, a run or a call may end with has its page", () => {
@@ -68,4 +74,35 @@ describe("the codes of warnings", () => {
     expect(entry.when).toMatch(/^([A-Z]|`).*\.$/s);
     expect(entry.todo).toMatch(/^[A-Z].*\.$/s);
   });
+});
+
+describe("the codes of problems, alerts, calls and mails", () => {
+  test.each(Object.entries(TROUBLES))("%s is used, and says when it happens and what to do, each in a sentence", (name, entry) => {
+    expect(code).toMatch(new RegExp(`"${name}"|\\b${name}:`));
+    expect(name).toMatch(/^[a-z]+(_[a-z]+)*$/);
+    expect(entry.when).toMatch(/^[A-Z].*\.$/s);
+    expect(entry.todo).toMatch(/^[A-Z].*\.$/s);
+  });
+
+  test("none is a result or a warning as well, and one that callers are refused with is explained as both", () => {
+    const others = [...Object.keys(RESULTS), ...Object.keys(WARNINGS)];
+    expect(Object.keys(TROUBLES).filter((name) => others.includes(name))).toEqual([]);
+    const shared = Object.keys(TROUBLES).filter((name) => registered.includes(name));
+    expect(shared).toEqual(["relay_capped", "writes_capped"]);
+    for (const name of shared)
+      expect(explainCode(name)).toMatchObject({ when: expect.stringContaining("As an alert: "), status: expect.any(Number) });
+  });
+});
+
+/** Types and an outcome, which the pattern finds beside the codes. */
+const NO_CODES = new Set(["failed", "number", "string"]);
+
+test("every code that any source writes can be asked: relay help <code>, /docs/errors/<code>", () => {
+  const shown = readSources("src").flatMap((source) => [
+    ...codeOf(source).matchAll(/\b(?:code|reason|endOf)(?:\?\?=|: | = | === | !== )(?:[\w.!? ()]*[?:] )*"([a-z]+(?:_[a-z]+)*)"/g),
+    ...codeOf(source).matchAll(/\b[A-Z_]*(?:CODE|BROKEN|EXPIRING|PROXY) = "([a-z_]+)"/g),
+  ]);
+  const codes = [...shown.map(([, name = ""]) => name), ...ALERT_CODES, ...CODES, ...registered, ...Object.keys(MAIL_TROUBLES)];
+  expect([...new Set(codes)].filter((name) => !NO_CODES.has(name) && explainCode(name) === null)).toEqual([]);
+  expect(new Set(codes).size).toBeGreaterThan(100);
 });

@@ -343,7 +343,7 @@ describe("an alert is resolved", () => {
   const look = () => fresh.clock.advance(2 * MINUTE_MS);
 
   test("by hand, with the problem it told of, once", async () => {
-    const key = { environmentId, code: "relay_ignoring", target: "relay:orders", nowMs: fresh.clock.now() };
+    const key = { environmentId, code: "relay_ignoring", target: "relay:orders", nowMs: fresh.clock.now() } as const;
     await fresh.store.write("app", (tx) => raiseProblem(tx, { ...key, message: "It ignores." }));
     await raise("orders", "relay_ignoring");
     const id = (await open()).items[0]?.id ?? "";
@@ -355,7 +355,7 @@ describe("an alert is resolved", () => {
 
   test("by itself as its problem is cleared, and what comes again within the hour is open again, without a second mail", async () => {
     await makeReady();
-    const key = { environmentId, code: "relay_refusing", target: "relay:orders" };
+    const key = { environmentId, code: "relay_refusing", target: "relay:orders" } as const;
     const put = (nowMs: number) => fresh.store.write("app", (tx) => raiseProblem(tx, { ...key, message: "It refuses.", nowMs }));
     await put(fresh.clock.now());
     await raise("orders", "relay_refusing");

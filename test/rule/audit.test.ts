@@ -76,7 +76,7 @@ describe("the audit", () => {
 });
 
 describe("a problem", () => {
-  const key = { environmentId: environmentId, code: "relay_unsigned_event", target: "relay:a" };
+  const key = { environmentId: environmentId, code: "relay_unsigned_event", target: "relay:a" } as const;
   const raise = (message: string) => store.write("app", (tx) => raiseProblem(tx, { ...key, message, nowMs: clock.now() }));
   const clear = () => store.write("app", (tx) => clearProblem(tx, { ...key, nowMs: clock.now() }));
   const standing = () => store.read((tx) => standingProblemsOf(tx, environmentId, "relay:a"));

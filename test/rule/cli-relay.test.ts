@@ -36,7 +36,7 @@ beforeAll(async () => {
   await store.write("app", async (tx) => {
     for (const definition of [receiver("orders"), schedule("nightly", [CALL])])
       await createRelay(tx, context, { definition, secret: null, signingSecret: null, origin: { kind: "dashboard", synced: false } });
-    const problem = { environmentId: environment.id, code: "relay_refusing", target: relayTarget("orders") };
+    const problem = { environmentId: environment.id, code: "relay_refusing", target: relayTarget("orders") } as const;
     await raiseProblem(tx, { ...problem, message: "orders has refused \u001b[31mevery call.", nowMs: NOW_MS });
   });
   await store.close();

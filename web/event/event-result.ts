@@ -3,6 +3,7 @@
 import type { Result } from "../ground/answer.ts";
 import type { Json } from "../ground/exact-json.ts";
 import { html, type View } from "../ground/html.ts";
+import { Code } from "../part/code.ts";
 import { Icon } from "../part/icon.ts";
 import { JsonView } from "../part/json-view.ts";
 import { SafeText } from "../part/safe-text.ts";
@@ -24,12 +25,6 @@ export function EventResult({ result }: { result: Result }): View {
       ${(isSomething(before) || isSomething(after)) && html`<${Change} before=${before ?? null} after=${after ?? null} />`}
     </div>
   </li>`;
-}
-
-function Code({ code, docs }: { code: string; docs: string | undefined }): View {
-  const shown = html`<code class="code">${code}</code>`;
-  if (docs === undefined || !/^https?:/.test(docs)) return shown;
-  return html`<a href=${docs} target="_blank" rel="noreferrer">${shown}</a>`;
 }
 
 function isSomething(value: Json | undefined): boolean {

@@ -7,6 +7,7 @@ import { html, type View } from "../ground/html.ts";
 import type { PageProps } from "../ground/page.ts";
 import { apiPath, type Place, pagePath } from "../ground/place.ts";
 import { useList } from "../ground/use-list.ts";
+import { Code } from "../part/code.ts";
 import { EmptyState, ErrorState, Skeleton } from "../part/notice.ts";
 import { OlderButton } from "../part/older-button.ts";
 import { PageHead } from "../part/page-head.ts";
@@ -48,9 +49,9 @@ export function AttentionPage({ place }: PageProps): View {
       html`<section class="block" aria-label="Problems"><div class="block-head"><h2>Problems</h2>
         <span class="quiet">${sayCount(problems.data.items.length, "stands", "stand")} now</span></div>
         <ul class="watch">${problems.data.items.map(
-          ({ id, code, target, message, raisedAt }) =>
+          ({ id, code, docs, target, message, raisedAt }) =>
             html`<li key=${id} class="watch-bad"><div class="watch-head">
-              <${Target} place=${place} target=${target} /><${Kind} code=${code} />
+              <${Target} place=${place} target=${target} /><${Kind} code=${code} docs=${docs} />
               <span class="quiet">since <${Ago} at=${raisedAt} /></span></div><p><${Sentence} text=${message} /></p>
               </li>`,
         )}</ul></section>`
@@ -59,9 +60,9 @@ export function AttentionPage({ place }: PageProps): View {
       alerts.items.length > 0 &&
       html`<section class="block" aria-label="Alerts"><div class="block-head"><h2>Alerts</h2></div>
         <ul class="watch">${alerts.items.map(
-          ({ id, code, target, message, count, lastAt, mailedAt, resolvedAt }) =>
+          ({ id, code, docs, target, message, count, lastAt, mailedAt, resolvedAt }) =>
             html`<li key=${id}><div class="watch-head"><${Target} place=${place} target=${target} />
-              <${Kind} code=${code} />${count > 1 && html`<span class="chip">${count} times</span>`}
+              <${Kind} code=${code} docs=${docs} />${count > 1 && html`<span class="chip">${count} times</span>`}
               ${resolvedAt === null && html`<button type="button" disabled=${isSending} onClick=${() => resolve(id)}>Resolve</button>`}
               <span class="quiet"><${Ago} at=${lastAt} />${mailedAt !== null && " · mailed"}${resolvedAt !== null && " · resolved"}</span></div><p>
               <${Sentence} text=${message} /></p>
@@ -85,12 +86,22 @@ const KIND_WORDS: Readonly<Record<string, string>> = {
   events_expiring: "Events are about to be dropped",
   events_dropped: "Events were dropped",
   proxy_unnamed: "Unnamed proxy",
+  relay_misfit: "Does not fit the catalog",
+  relay_unsigned_event: "Acts on unsigned events",
+  relay_key_as_secret: "A key where a secret belongs",
+  definition_broken: "Its file has a mistake",
+  catalog_broken: "catalog.json has a mistake",
+  codes_capped: "Sign-ins over the cap",
+  writes_capped: "Writes over the cap",
+  mail_unknown: "A mail may have left",
+  sender_domain_required: "Mail needs a sender domain",
+  invite_capped: "Invites over the cap",
 };
 
 /** In words where there are any, beside the code that the API has. */
-function Kind({ code }: { code: string }): View {
+function Kind({ code, docs }: { code: string; docs: string | undefined }): View {
   const words = KIND_WORDS[code];
-  return html`${words !== undefined && html`<span>${words}</span>`}<code class="code">${code}</code>`;
+  return html`${words !== undefined && html`<span>${words}</span>`}<${Code} code=${code} docs=${docs} />`;
 }
 
 /** A target such as `relay:order-paid` as a link, where it has a page. */
