@@ -1,11 +1,12 @@
 /**
  * Tells each problem as it is raised and as it is cleared, whoever did: it looks after every commit that touched one, and compares with what
- * stood before. What stands at the start is told too.
+ * stood before. What stands at the start is told too. A problem of the whole server is every environment's, and the server tells of it once, itself.
  */
 import type { EnvironmentName } from "../account/environment.ts";
 import type { Log } from "../ground/log.ts";
 import { type Store, StoreUnavailable } from "../store/port.ts";
 import type { ToldProblem } from "../watch/teller.ts";
+import { UNNAMED_PROXY } from "../watch/unnamed-proxy.ts";
 
 /** Problems that are told apart at a time. */
 const MAX_STANDING = 1_000;
@@ -69,4 +70,4 @@ export class ProblemLog {
 
 const STANDING = `SELECT problem.id, code, target, message, environment.app_id AS appId, environment.name AS environmentName
   FROM problem INDEXED BY problem_by_standing JOIN environment ON environment.id = problem.environment_id
-  WHERE cleared_at IS NULL LIMIT ${MAX_STANDING}`;
+  WHERE cleared_at IS NULL AND code <> '${UNNAMED_PROXY}' LIMIT ${MAX_STANDING}`;

@@ -6,7 +6,7 @@ import type { BunRequest, Server } from "bun";
 import { Elysia } from "elysia";
 import { Refusal } from "../ground/refusal.ts";
 import type { Writer } from "../store/port.ts";
-import { clearUnnamedProxy, raiseUnnamedProxy, tellUnnamedProxy } from "../watch/unnamed-proxy.ts";
+import { clearUnnamedProxy, raiseUnnamedProxy, tellUnnamedProxy, UNNAMED_PROXY } from "../watch/unnamed-proxy.ts";
 import {
   addressOf,
   ODD_PATHS,
@@ -43,7 +43,7 @@ export function createHttp(deps: HttpDeps) {
   const note = (work: (tx: Writer) => Promise<void>): void =>
     void deps.store.write("app", work).catch(() => undefined);
   const tellUnnamed = (proxy: string): void => {
-    deps.log.warn(tellUnnamedProxy(proxy));
+    deps.log.warn(tellUnnamedProxy(proxy), { code: UNNAMED_PROXY });
     note((tx) => raiseUnnamedProxy(tx, proxy, deps.clock.now()));
   };
   if (trustedProxies.length > 0) note((tx) => clearUnnamedProxy(tx, deps.clock.now()));

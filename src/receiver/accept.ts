@@ -130,8 +130,8 @@ export class Acceptance {
       this.#countEventless(relay);
       if (once !== null) await spendIgnored(store, once);
       const cause = tellIgnored(mismatch);
-      ring.note(relay, { outcome: "ignored", code: "when", cause, source: source() });
-      fruitless.ignore(relay, cause);
+      const usual = fruitless.ignore(relay, cause);
+      ring.note(relay, { outcome: "ignored", code: "when", cause, source: source(), usual });
       return { received: true, ignored: "when" };
     }
     fruitless.match(relay);

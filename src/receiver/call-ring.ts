@@ -29,7 +29,11 @@ const MAX_TOLD_KINDS = 200;
 const CAPS: readonly RefusalCode[] = ["source_capped", "receiver_capped", "body_capped"];
 
 /** What is noted of a call beside its relay and time. */
-type NotedCall = Pick<RecentCall, "outcome" | "code" | "cause" | "source"> & { eventId?: string | null };
+type NotedCall = Pick<RecentCall, "outcome" | "code" | "cause" | "source"> & {
+  eventId?: string | null;
+  /** Ignored, by a relay that acts on other calls. */
+  usual?: boolean;
+};
 
 interface RingDeps {
   store: Store;
@@ -53,6 +57,7 @@ export interface CallTeller {
 interface Kind {
   relay: LiveRelay;
   call: Pick<RecentCall, "code" | "cause" | "eventId">;
+  usual: boolean;
   calls: number;
 }
 
@@ -77,8 +82,10 @@ export class CallRing {
   }
 
   /** Notes a verified call that became no event of its own: one that `when` ignores, or a duplicate with the first one's event. */
-  note(relay: LiveRelay, noted: NotedCall): void {
-    this.#add(relay, this.#callOf(relay, noted));
+  note(relay: LiveRelay, { usual = false, ...noted }: NotedCall): void {
+    const call = this.#callOf(relay, noted);
+    this.#keep(call);
+    this.#tally(relay, call, usual);
   }
 
   /** An event was stored that does not run yet, because its relay is paused or its environment on hold. It is told, and not kept here. */
@@ -176,20 +183,20 @@ export class CallRing {
     this.#tally(relay, call);
   }
 
-  #tally(relay: LiveRelay, call: Kind["call"]): void {
+  #tally(relay: LiveRelay, call: Kind["call"], usual = false): void {
     const exact = `${relay.id} ${call.code} ${withoutDetails(call.cause)}`;
     const isKnown = this.#kinds.has(exact) || this.#kinds.size < MAX_TOLD_KINDS;
     const key = isKnown ? exact : `${relay.id} ${call.code}`;
     const kind = this.#kinds.get(key);
-    if (kind === undefined) this.#kinds.set(key, { relay, call, calls: 1 });
-    else Object.assign(kind, { call, calls: kind.calls + 1 });
+    if (kind === undefined) this.#kinds.set(key, { relay, call, usual, calls: 1 });
+    else Object.assign(kind, { call, usual, calls: kind.calls + 1 });
     this.#behind.arm();
   }
 
   #tell(): void {
     const kinds = this.#kinds;
     this.#kinds = new Map();
-    for (const { relay, call, calls } of kinds.values()) {
+    for (const { relay, call, usual, calls } of kinds.values()) {
       const { appId, environmentName, name: relayName } = relay;
       const { code, cause, eventId } = call;
       this.#deps.teller.tellCall({
@@ -200,6 +207,7 @@ export class CallRing {
         cause,
         eventId,
         calls,
+        usual,
       });
     }
   }

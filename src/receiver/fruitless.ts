@@ -114,9 +114,13 @@ export class FruitlessRuns {
     this.#end(relay, "relay_ignoring", `${relay.name} acts on calls again: one passed its when.`);
   }
 
-  /** `when` ignored a verified call; `why` follows "the last one because". */
-  ignore(relay: LiveRelay, why: string): void {
+  /**
+   * `when` ignored a verified call; `why` follows "the last one because". Answers whether that is usual: a call passed before, so `when` sorts
+   * as it is meant to.
+   */
+  ignore(relay: LiveRelay, why: string): boolean {
     this.#add(relay, "relay_ignoring", why);
+    return this.#of(relay).matched;
   }
 
   /** A good event was refused, because the app's minute was full. */

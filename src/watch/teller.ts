@@ -13,6 +13,8 @@ import { cutToLine, plain } from "../ground/text.ts";
 const MAX_LINES_A_MINUTE = 60;
 /** Equal calls that are told with a line each; more at once are one line with their number. */
 const MAX_LINES_EACH = 3;
+/** What `when` ignores is told at once, and then so often with a count: a busy sender's filter is no trouble. */
+const IGNORED_EVERY_MS = HOUR_MS;
 const MAX_SHOWN_CHARS = 400;
 /** Under a run's own words. */
 const INDENT = " ".repeat("RELAY · ".length);
@@ -33,6 +35,8 @@ export interface ToldCall extends Where {
   eventId: string | null;
   /** How many it stands for. */
   calls: number;
+  /** Ignored, by a relay that acts on other calls. */
+  usual: boolean;
 }
 
 /** A call, or several, to a name that no receiver of the app has; the name is a stranger's, and clean. */
@@ -80,6 +84,8 @@ export class Teller {
   #lines = 0;
   #leftOut = 0;
   #cancel: (() => void) | null = null;
+  /** By relay: the last ignored call that was not told yet, with how many there were. */
+  readonly #ignored = new Map<string, { last: ToldCall | null; cancel: () => void }>();
 
   constructor(deps: TellerDeps) {
     this.#deps = deps;
@@ -88,7 +94,8 @@ export class Teller {
   tellCall(call: ToldCall): void {
     const { log, terminal } = this.#deps;
     const { code, cause, calls, eventId } = call;
-    if (terminal === null) {
+    if (terminal === null && code === "ignored") this.#logIgnored(call);
+    else if (terminal === null) {
       log.warn(code === "waiting" ? "an event waits" : "a call became no event", {
         ...fieldsOf(call),
         code,
@@ -96,13 +103,42 @@ export class Teller {
         ...(eventId === null ? {} : { event: eventId }),
         calls,
       });
+    } else {
+      const event = eventId === null ? "" : ` · ${eventId}`;
+      const status = explainCode(code)?.status ?? 200;
+      this.#printCalls(`${call.relayName} · ${status} ${code} · ${cut(cause)}${event}`, calls);
+    }
+  }
+
+  /** The first at once, those of the hour after it together. It is a warning only while the relay acts on nothing. */
+  #logIgnored(call: ToldCall): void {
+    const key = `${call.appId} ${call.environmentName} ${call.relayName}`;
+    const open = this.#ignored.get(key);
+    if (open !== undefined) {
+      open.last = { ...call, calls: call.calls + (open.last?.calls ?? 0) };
       return;
     }
-    const event = eventId === null ? "" : ` · ${eventId}`;
-    this.#printCalls(
-      `${call.relayName} · ${explainCode(code)?.status ?? 200} ${code} · ${cut(cause)}${event}`,
-      calls,
-    );
+    this.#sayIgnored("a call became no event", call);
+    this.#beginHour(key);
+  }
+
+  #beginHour(key: string): void {
+    const cancel = this.#deps.clock.after(IGNORED_EVERY_MS, () => this.#endHour(key));
+    this.#ignored.set(key, { last: null, cancel });
+  }
+
+  #endHour(key: string): void {
+    const open = this.#ignored.get(key);
+    this.#ignored.delete(key);
+    if (open?.last == null) return;
+    const { last } = open;
+    this.#sayIgnored(`a call became no event: ${last.calls} more in the last hour`, last);
+    this.#beginHour(key);
+  }
+
+  #sayIgnored(message: string, call: ToldCall): void {
+    const { code, cause, calls } = call;
+    this.#deps.log[call.usual ? "info" : "warn"](message, { ...fieldsOf(call), code, cause, calls });
   }
 
   tellUnknownCall({ appId, name, cause, calls }: ToldUnknownCall): void {
@@ -155,6 +191,11 @@ export class Teller {
     this.#cancel?.();
     this.#cancel = null;
     this.#endMinute();
+    for (const { last, cancel } of this.#ignored.values()) {
+      cancel();
+      if (last !== null) this.#sayIgnored(`a call became no event: ${last.calls} more`, last);
+    }
+    this.#ignored.clear();
   }
 
   #printCalls(words: string, calls: number): void {

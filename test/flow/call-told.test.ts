@@ -322,3 +322,41 @@ test("nothing that an unverified call says, and no secret, is told", async () =>
   expect(running.logged.join("\n")).not.toMatch(/a-stranger/);
   expect(running.logged.join("\n")).not.toContain(HOOK_SECRET);
 });
+
+describe("what a relay's when ignores", () => {
+  const filter = receiverDefinition({ when: { event_type: "order.paid" } });
+  const ignore = (id: number) => running.hook("orders", signedCall({ id: `i${id}`, type: "order.lost" }));
+  // biome-ignore lint/suspicious/noExplicitAny: a line of the log in any shape
+  const told = (): any[] => running.logged.map((line) => JSON.parse(line)).filter(({ code }) => code === "ignored");
+
+  /** Two hours of a call every half minute. */
+  async function busy(): Promise<void> {
+    for (let sent = 0; sent < 240; sent++) {
+      await ignore(sent);
+      await running.clock.advance(30_000);
+    }
+  }
+
+  test("by a relay that acts on other calls is a line of information an hour, with a count", async () => {
+    await start("server");
+    await makeCollection();
+    await save(filter);
+    await running.hook("orders", signedCall({ id: "a", type: "order.paid" }));
+    await tell();
+    await busy();
+    expect(told().map(({ level, message }) => [level, message])).toEqual([
+      ["info", "a call became no event"],
+      ["info", expect.stringMatching(/^a call became no event: 1(19|20) more in the last hour$/)],
+    ]);
+    expect(warned().filter(({ code }) => code === "ignored")).toEqual([]);
+  });
+
+  test("by a relay that acted on nothing yet is a warning, and not one a minute either", async () => {
+    await start("server");
+    await makeCollection();
+    await save(filter);
+    await busy();
+    expect(told().map(({ level }) => level)).toEqual(["warn", "warn"]);
+    expect(told()[0]).toMatchObject({ cause: 'when.event_type must be "order.paid" and the call says "order.lost"' });
+  });
+});
