@@ -166,9 +166,9 @@ function mix(
 ): RecentCallView[] {
   const unknown = names
     .filter(({ name, at }) => (relay === undefined || relay === name) && Date.parse(at) >= sinceMs)
-    .map(({ id, name, at, cause, source, count }): RecentCallView => {
+    .map(({ id, name, at, firstAt, cause, source, count }): RecentCallView => {
       const why = { outcome: "refused", code: "unknown_receiver", cause } as const;
-      return { id, at, relay: name, ...why, source, eventId: null, count };
+      return { id, at, firstAt, relay: name, ...why, source, eventId: null, count };
     });
   return [...items, ...unknown]
     .sort((one, other) => (one.at < other.at ? 1 : one.at > other.at ? -1 : 0))
@@ -189,13 +189,13 @@ function answerOf({ outcome, code }: RecentCallView): string {
 }
 
 function writeCall(call: RecentCallView): string {
-  const { id, at, relay, outcome, code, cause, source, eventId, count } = call;
+  const { id, at, firstAt, relay, outcome, code, cause, source, eventId, count } = call;
   const meaning = outcome === "refused" ? explainCode(code) : null;
   const facts: Readonly<Record<string, string | null>> = {
     relay,
     at,
     from: source,
-    times: count > 1 ? `${count}, the last one then` : null,
+    times: count > 1 ? `${count}, the first at ${firstAt}, the last one then` : null,
     cause,
     means: meaning?.when ?? null,
     do: meaning?.todo ?? null,

@@ -6,7 +6,12 @@ import type { BunRequest, Server } from "bun";
 import { Elysia } from "elysia";
 import { Refusal } from "../ground/refusal.ts";
 import type { Writer } from "../store/port.ts";
-import { clearUnnamedProxy, raiseUnnamedProxy, tellUnnamedProxy, UNNAMED_PROXY } from "../watch/unnamed-proxy.ts";
+import {
+  clearUnnamedProxy,
+  raiseUnnamedProxy,
+  tellUnnamedProxy,
+  UNNAMED_PROXY,
+} from "../watch/unnamed-proxy.ts";
 import {
   addressOf,
   ODD_PATHS,

@@ -1,6 +1,6 @@
 /**
- * Where recent calls wait until they are told and written: a second's calls in one transaction, and never more of them than the ring holds, so
- * that a flood of bad calls costs the disk almost nothing. What a crash takes is the last second. Those of one relay and cause are told
+ * Where recent calls wait until they are told and written: a second's calls in one transaction, equal ones as one row (call-fold.ts) and never
+ * more than the ring holds, so that a flood of bad calls costs the disk almost nothing. What a crash takes is the last second. Those of one relay and cause are told
  * together, with how many they are. It decides nothing about a call.
  */
 import type { Clock } from "../ground/clock.ts";
@@ -14,6 +14,7 @@ import type { LiveRelay, LiveRelays } from "../relay/live-relay.ts";
 import type { Store } from "../store/port.ts";
 import type { ToldCall, ToldUnknownCall } from "../watch/teller.ts";
 import { type RecentCall, writeRecentCalls } from "./call.ts";
+import { CallFolds, type FoldedCall } from "./call-fold.ts";
 import type { RefusedBy } from "./refusal.ts";
 import { cleanName, findUnknownCalls, type UnknownCall, writeUnknownCalls } from "./unknown-call.ts";
 
@@ -65,14 +66,11 @@ export class CallRing {
   readonly #deps: RingDeps;
   readonly #behind: WriteBehind;
   /** By environment, oldest first. */
-  #noted = new Map<number, RecentCall[]>();
-  /** Calls over a cap, each standing for many: by relay, code and address. */
-  #capped = new Map<string, RecentCall>();
+  #noted = new Map<number, FoldedCall[]>();
+  readonly #folds = new CallFolds();
   /** By app and name. */
   #unknown = new Map<string, UnknownCall>();
   #kinds = new Map<string, Kind>();
-  /** Calls whose cause is looked into: they wait for the next write. */
-  readonly #unexplained = new Set<RecentCall>();
 
   constructor(deps: RingDeps) {
     this.#deps = deps;
@@ -101,21 +99,15 @@ export class CallRing {
   noteRefused({ relay, code, cause }: RefusedBy, source: string, refusal: Refusal): void {
     const isCapped = CAPS.includes(refusal.code);
     const noted = { outcome: "refused", code: isCapped ? refusal.code : code, cause, source } as const;
-    const call = this.#callOf(relay, noted);
-    if (isCapped) this.#addCapped(relay, call);
-    else this.#add(relay, call);
+    this.#add(relay, this.#callOf(relay, noted), isCapped);
   }
 
   /** As `noteRefused`, of a call that is under no cap and whose cause is still looked into; the answer takes what was found. */
   noteUnexplained({ relay, code, cause }: RefusedBy, source: string): (found: string) => void {
     const call = this.#callOf(relay, { outcome: "refused", code, cause, source });
-    this.#keep(call);
-    this.#unexplained.add(call);
     this.#behind.arm();
     return (found) => {
-      this.#unexplained.delete(call);
-      call.cause = cutToLine(found, MAX_CAUSE_CHARS);
-      this.#tally(relay, call);
+      this.#add(relay, { ...call, cause: cutToLine(found, MAX_CAUSE_CHARS) });
     };
   }
 
@@ -150,6 +142,7 @@ export class CallRing {
       ...noted,
       environmentId,
       relayName,
+      firstAt: at,
       at,
       cause: cutToLine(cause, MAX_CAUSE_CHARS),
       eventId,
@@ -157,30 +150,20 @@ export class CallRing {
     };
   }
 
-  #add(relay: LiveRelay, call: RecentCall): void {
-    this.#keep(call);
+  #add(relay: LiveRelay, call: RecentCall, isCapped = false): void {
+    this.#keep(call, isCapped);
     this.#tally(relay, call);
   }
 
-  #keep(call: RecentCall): void {
+  #keep(call: RecentCall, isCapped = false): void {
+    const folded = this.#folds.add(call, isCapped);
+    if (folded === null) return;
     const calls = this.#noted.get(call.environmentId);
-    if (calls === undefined) this.#noted.set(call.environmentId, [call]);
+    if (calls === undefined) this.#noted.set(call.environmentId, [folded]);
     else {
-      calls.push(call);
-      if (calls.length >= 2 * MAX_RECENT_CALLS) calls.splice(0, MAX_RECENT_CALLS);
+      calls.push(folded);
+      if (calls.length >= 2 * MAX_RECENT_CALLS) letGo(calls.splice(0, MAX_RECENT_CALLS));
     }
-  }
-
-  #addCapped(relay: LiveRelay, call: RecentCall): void {
-    const key = `${call.environmentId} ${call.relayName} ${call.code} ${call.source}`;
-    const first = this.#capped.get(key);
-    if (first === undefined && this.#capped.size < MAX_RECENT_CALLS) {
-      this.#capped.set(key, call);
-      this.#add(relay, call);
-      return;
-    }
-    if (first !== undefined) Object.assign(first, { count: first.count + 1, at: call.at, cause: call.cause });
-    this.#tally(relay, call);
   }
 
   #tally(relay: LiveRelay, call: Kind["call"], usual = false): void {
@@ -212,38 +195,34 @@ export class CallRing {
     }
   }
 
-  /** The calls to be written, by environment. */
-  #takeNoted(): Map<number, RecentCall[]> {
-    const noted = this.#noted;
-    this.#noted = new Map();
-    for (const call of this.#unexplained) {
-      const calls = noted.get(call.environmentId) ?? [];
-      const at = calls.indexOf(call);
-      if (at >= 0) calls.splice(at, 1);
-      this.#keep(call);
-    }
-    return noted;
-  }
-
   async #write(): Promise<void> {
     await this.#deps.causesFound();
     this.#tell();
-    const noted = this.#takeNoted();
+    this.#folds.prune(this.#deps.clock.now());
+    const noted = this.#noted;
     const unknown = this.#unknown;
     if (noted.size === 0 && unknown.size === 0) return;
-    this.#capped = new Map();
+    for (const calls of noted.values()) letGo(calls);
+    this.#noted = new Map();
     this.#unknown = new Map();
     try {
       const { store, relays, teller } = this.#deps;
       const found = await findUnknownCalls(store, await relays.current(), [...unknown.values()]);
-      await store.write("app", async (tx) => {
-        const former = Map.groupBy(found.former, ({ environmentId }) => environmentId);
-        for (const environmentId of new Set([...noted.keys(), ...former.keys()])) {
-          const calls = [...(noted.get(environmentId) ?? []), ...(former.get(environmentId) ?? [])];
-          await writeRecentCalls(tx, environmentId, calls.slice(-MAX_RECENT_CALLS));
-        }
-        await writeUnknownCalls(tx, found.unknown);
+      const former = Map.groupBy(found.former, ({ environmentId }) => environmentId);
+      const written = [...new Set([...noted.keys(), ...former.keys()])].map((environmentId) => {
+        const own = (former.get(environmentId) ?? []).map((call) => ({ ...call, fold: null }));
+        const calls: FoldedCall[] = [...(noted.get(environmentId) ?? []), ...own].slice(-MAX_RECENT_CALLS);
+        return { environmentId, calls };
       });
+      const rows = await store.write("app", async (tx) => {
+        const seqs: number[][] = [];
+        for (const { environmentId, calls } of written)
+          seqs.push(await writeRecentCalls(tx, environmentId, calls));
+        await writeUnknownCalls(tx, found.unknown);
+        return seqs;
+      });
+      for (const [at, { calls }] of written.entries())
+        for (const [nth, { fold }] of calls.entries()) if (fold !== null) fold.seq = rows[at]?.[nth] ?? null;
       for (const told of found.told) teller.tellUnknownCall(told);
     } catch (error) {
       for (const [environmentId, calls] of noted) {
@@ -255,6 +234,11 @@ export class CallRing {
       throw error;
     }
   }
+}
+
+/** What comes of their folds from now on is another call, for the same row. */
+function letGo(calls: readonly FoldedCall[]): void {
+  for (const { fold } of calls) if (fold !== null) fold.waiting = null;
 }
 
 /** How a call's code is told: the ring says `when` of an ignored one. */

@@ -29,6 +29,8 @@ const RECENT_CALL = defineTable({
     slot: integer(),
     /** Counts the environment's calls; the newest has the highest. */
     seq: integer(),
+    /** Of equal calls that came one after another, the first one's time and the last one's. */
+    firstAt: integer(),
     at: integer(),
     relayName: text(),
     outcome: text<CallOutcome>(),
@@ -40,7 +42,7 @@ const RECENT_CALL = defineTable({
     source: text(),
     /** The first event's, on a duplicate. */
     eventId: orNull(text()),
-    /** How many calls it stands for; more than 1 over a cap alone. */
+    /** How many calls it stands for. */
     count: integer(),
   },
 });
@@ -50,23 +52,37 @@ export type RecentCall = Omit<CallRow, "slot" | "seq">;
 
 export const recentCallView = Type.Object({
   id: Type.String(),
+  /** The last one's time, where `count` are one. */
   at: time,
+  firstAt: time,
   relay: Type.String(),
   outcome: oneOf(CALL_OUTCOMES),
   code: Type.String(),
   cause: Type.String(),
   source: Type.String(),
   eventId: shownOrNull(Type.String()),
+  /** How many equal calls came one after another, those of one network together. */
   count: Type.Integer(),
 });
 export type RecentCallView = Static<typeof recentCallView>;
 
-/** Adds one environment's calls, oldest first; the oldest in the ring make room. */
+/**
+ * Adds one environment's calls, oldest first, each to its fold's row where there is one; the oldest in the ring make room. Answers the rows'
+ * numbers, in the order of the calls.
+ */
 export async function writeRecentCalls(
   tx: Writer,
   environmentId: number,
-  calls: readonly RecentCall[],
-): Promise<void> {
+  calls: readonly NewCall[],
+): Promise<number[]> {
+  const rows = new Map<NewCall, number>();
+  const byFold = new Map<object, number>();
+  const fresh: NewCall[] = [];
+  for (const call of calls) {
+    const seq = call.fold?.seq ?? null;
+    if (seq !== null && (await addTo(tx, environmentId, seq, call))) rows.set(call, seq);
+    else fresh.push(call);
+  }
   const newest = await tx.get<{ seq: number | null }>(
     "SELECT max(seq) AS seq FROM recent_call WHERE environment_id = ?1",
     environmentId,
@@ -75,12 +91,35 @@ export async function writeRecentCalls(
   await tx.run(
     "DELETE FROM recent_call WHERE environment_id = ?1 AND seq <= ?2",
     environmentId,
-    seq + calls.length - MAX_RECENT_CALLS,
+    seq + fresh.length - MAX_RECENT_CALLS,
   );
-  for (const call of calls) {
+  for (const call of fresh) {
+    const { fold, ...row } = call;
+    const same = fold === null ? undefined : byFold.get(fold);
+    if (same !== undefined && (await addTo(tx, environmentId, same, call))) {
+      rows.set(call, same);
+      continue;
+    }
     seq += 1;
-    await RECENT_CALL.insert(tx, { ...call, environmentId, seq, slot: seq % MAX_RECENT_CALLS });
+    await RECENT_CALL.insert(tx, { ...row, environmentId, seq, slot: seq % MAX_RECENT_CALLS });
+    rows.set(call, seq);
+    if (fold !== null) byFold.set(fold, seq);
   }
+  return calls.map((call) => rows.get(call) ?? 0);
+}
+
+/** Equal calls have a fold, which knows the row that an earlier write made of them. */
+interface NewCall extends RecentCall {
+  fold: { seq: number | null } | null;
+}
+
+/** Adds the call to a row that is still in the ring; answers whether it is. */
+async function addTo(tx: Writer, environmentId: number, seq: number, call: NewCall): Promise<boolean> {
+  const { at, cause, source, count } = call;
+  const sql = `UPDATE recent_call SET at = $at, cause = $cause, source = $source, count = count + $count
+    WHERE environment_id = $environmentId AND slot = $slot AND seq = $seq`;
+  const slot = seq % MAX_RECENT_CALLS;
+  return (await tx.run(sql, { environmentId, slot, seq, at, cause, source, count })) > 0;
 }
 
 export interface CallFilter {
@@ -91,16 +130,16 @@ export interface CallFilter {
   sinceMs?: number | undefined;
 }
 
-/** Newest first; a ring is small enough to be read whole. */
+/** The last come first; a ring is small enough to be read whole. */
 export async function listRecentCalls(
   tx: Reader,
   environmentId: number,
   { relay, outcome, sinceMs }: CallFilter,
   request: PageRequest,
 ): Promise<Page<RecentCallView>> {
-  const rest = `WHERE environment_id = $environmentId AND ($after IS NULL OR seq < $after)
+  const rest = `WHERE environment_id = $environmentId AND ($after IS NULL OR (at, seq) < (SELECT at, seq FROM recent_call WHERE environment_id = $environmentId AND seq = $after))
       AND ($relay IS NULL OR relay_name = $relay) AND ($outcome IS NULL OR outcome = $outcome) AND ($since IS NULL OR at >= $since)
-    ORDER BY seq DESC LIMIT $limit`;
+    ORDER BY at DESC, seq DESC LIMIT $limit`;
   const rows = await RECENT_CALL.all(tx, rest, {
     environmentId,
     after: request.after === null ? null : Number(request.after),
@@ -112,8 +151,9 @@ export async function listRecentCalls(
   return makePage(rows, request, (row) => row.seq, viewCall);
 }
 
-function viewCall({ environmentId: _, slot: __, seq, at, relayName, ...call }: CallRow): RecentCallView {
-  return { id: String(seq), at: toIso(at), relay: relayName, ...call };
+function viewCall(row: CallRow): RecentCallView {
+  const { environmentId: _, slot: __, seq, at, firstAt, relayName, ...call } = row;
+  return { id: String(seq), at: toIso(at), firstAt: toIso(firstAt), relay: relayName, ...call };
 }
 
 const INSTEAD: Readonly<Record<NonNullable<WhenMismatch["instead"]>, string>> = {

@@ -154,7 +154,16 @@ function addFormer(found: FoundCalls, call: UnknownCall, former: readonly Former
   const { appId, name, at, source, count } = call;
   for (const { environmentId, cause } of former) {
     const why = { outcome: "refused", code: "unknown_receiver", cause } as const;
-    found.former.push({ environmentId, relayName: name, at, ...why, source, eventId: null, count });
+    found.former.push({
+      environmentId,
+      relayName: name,
+      firstAt: at,
+      at,
+      ...why,
+      source,
+      eventId: null,
+      count,
+    });
   }
   found.told.push({ appId, name, cause: former[0]?.cause ?? "", calls: count });
 }

@@ -54,6 +54,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 28, name: "approval", sql: approval },
   { number: 29, name: "login", sql: login },
   { number: 30, name: "event-came", sql: eventCame },
+  { number: 31, name: "call-fold", sql: callFold },
 ];
 
 /** The number of the newest migration this executable knows. */
@@ -173,3 +174,4 @@ import synced from "../../migrations/0027-synced.sql" with { type: "text" };
 import approval from "../../migrations/0028-approval.sql" with { type: "text" };
 import login from "../../migrations/0029-login.sql" with { type: "text" };
 import eventCame from "../../migrations/0030-event-came.sql" with { type: "text" };
+import callFold from "../../migrations/0031-call-fold.sql" with { type: "text" };

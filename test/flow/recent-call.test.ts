@@ -155,6 +155,7 @@ describe("a call that became no event is listed with its cause", () => {
       {
         id: "1",
         at: "2026-01-15T12:00:00.000Z",
+        firstAt: "2026-01-15T12:00:00.000Z",
         relay: "orders",
         source: "127.0.0.1",
         eventId: null,
@@ -294,7 +295,10 @@ describe("the ring", () => {
   test("is filtered by relay and outcome, and paged, newest first", async () => {
     await saveRelay(running, receiverDefinition({}));
     await saveRelay(running, receiverDefinition({ name: "lost", when: { event_type: "none" } }), OTHER_SECRET);
-    for (let index = 0; index < 3; index++) await running.hook("orders", BARE);
+    for (let index = 0; index < 3; index++) {
+      await running.hook("orders", BARE);
+      await running.clock.advance(121_000);
+    }
     await running.hook("lost", signedCall({ id: "a" }, OTHER_SECRET));
     expect((await calls("?relay=lost")).map(({ outcome }) => outcome)).toEqual(["ignored"]);
     expect(await calls("?outcome=refused&relay=lost")).toEqual([]);
@@ -314,7 +318,10 @@ describe("the ring", () => {
     expect(await running.rows("SELECT 1 FROM recent_call")).toHaveLength(1);
     await running.restart();
     await running.hook("orders", BARE);
-    expect((await calls()).map(({ id }) => id)).toEqual(["2", "1"]);
+    expect((await calls()).map(({ id, count }) => [id, count])).toEqual([
+      ["2", 1],
+      ["1", 1],
+    ]);
   });
 
   test("is written whole when the service stops", async () => {
@@ -324,26 +331,39 @@ describe("the ring", () => {
     expect(await running.rows("SELECT 1 FROM recent_call")).toHaveLength(1);
   });
 
-  test("holds a flood from one address as the calls under its cap and one that counts the rest", async () => {
+  test("holds a flood from one address as one row of the calls under its cap and one of the rest, however many seconds it lasts", async () => {
     await saveRelay(running, receiverDefinition({}));
     for (let index = 0; index < 100; index++) await running.hook("orders", BARE);
-    const items = await calls("?limit=200");
-    expect(items).toHaveLength(61);
-    expect(items[0]).toMatchObject({
-      code: "source_capped",
-      count: 40,
-      cause: "header x-signature is missing",
-    });
+    const cause = "header x-signature is missing";
+    const told = async () => (await calls("?limit=200")).map(({ id, code, count, cause }) => ({ id, code, count, cause }));
+    expect(await told()).toEqual([
+      { id: "2", code: "source_capped", count: 40, cause },
+      { id: "1", code: "bad_signature", count: 60, cause },
+    ]);
+    await running.clock.advance(50_000);
+    for (let index = 0; index < 10; index++) await running.hook("orders", BARE);
+    await running.clock.advance(11_000);
+    for (let index = 0; index < 10; index++) await running.hook("orders", BARE);
+    expect(await told()).toEqual([
+      { id: "1", code: "bad_signature", count: 70, cause },
+      { id: "2", code: "source_capped", count: 50, cause },
+    ]);
+    expect((await calls())[0]).toMatchObject({ firstAt: "2026-01-15T12:00:00.000Z", at: "2026-01-15T12:01:01.000Z" });
+    await running.clock.advance(121_000);
+    await running.hook("orders", BARE);
+    expect((await told())[0]).toEqual({ id: "3", code: "bad_signature", count: 1, cause });
   });
 
   test(`never holds more than ${MAX_RECENT_CALLS}`, async () => {
     await running[Symbol.asyncDispose]();
     running = await startRunningService({
-      config: { limits: { ...DEFAULT_LIMITS, unverifiedCallsPerMinute: 100_000 } },
+      config: { limits: { ...DEFAULT_LIMITS, eventlessCallsPerMinute: 100_000 } },
     });
-    await saveRelay(running, receiverDefinition({}));
+    await saveRelay(running, receiverDefinition({ when: { event_type: "none" } }));
+    let kind = 0;
+    const ignore = () => running.hook("orders", signedCall({ id: `a${kind}`, type: `kind-${kind++}` }));
     const flood = async (count: number): Promise<void> => {
-      for (let sent = 0; sent < count; sent += 50) await Promise.all(Array.from({ length: 50 }, () => running.hook("orders", BARE)));
+      for (let sent = 0; sent < count; sent += 50) await Promise.all(Array.from({ length: 50 }, ignore));
     };
     await flood(MAX_RECENT_CALLS);
     await running.clock.advance(1_000);

@@ -150,6 +150,7 @@ describe("relay calls, beside the running server", () => {
     const line = ["calls", "tail", "--json", "--data-dir", running.dataDir];
     const tailed = runCommand(line, { cwd: running.dataDir, clock: running.clock, untilStopped });
     await Bun.sleep(100);
+    await running.clock.advance(121_000);
     await running.hook("orders", BARE);
     await running.clock.advance(3_000);
     await Bun.sleep(50);

@@ -575,7 +575,7 @@ CREATE TABLE recent_call (
   -- The first event's, on a duplicate.
   event_id TEXT,
   -- More than 1 for calls over a cap, which are told together.
-  count INTEGER NOT NULL DEFAULT 1,
+  count INTEGER NOT NULL DEFAULT 1, first_at INTEGER NOT NULL DEFAULT 0,
   PRIMARY KEY (environment_id, slot)
 ) WITHOUT ROWID;
 

@@ -7,9 +7,10 @@ import { openCaredStore } from "../kit/cared-store.ts";
 
 test("a recent call is kept for 30 days, and the ring goes on after it", async () => {
   await using cared = await openCaredStore();
-  const call = (at: number): RecentCall => ({
+  const call = (at: number): RecentCall & { fold: null } => ({
     environmentId: cared.environmentId,
     relayName: "shop",
+    firstAt: at,
     at,
     outcome: "refused",
     code: "bad_signature",
@@ -17,6 +18,7 @@ test("a recent call is kept for 30 days, and the ring goes on after it", async (
     source: "203.0.113.7",
     eventId: null,
     count: 1,
+    fold: null,
   });
   const nowMs = cared.clock.now();
   await cared.store.write("app", (tx) => writeRecentCalls(tx, cared.environmentId, [call(nowMs - 31 * DAY_MS), call(nowMs - 29 * DAY_MS)]));

@@ -49,7 +49,7 @@ function CallRow({ place, call }: { place: Place; call: RecentCall }): View {
     <p class="call-head"><${StateMark} ...${MARKS[outcome]} />
       ${outcome === "refused" && html`<code>${code}</code>`}
       ${count > 1 && html`<span class="chip">${sayCount(count, "call")}</span>`}
-      <span class="call-time"><${Ago} at=${call.at} /></span></p>
+      <span class="call-time">${count > 1 && html`<${Ago} at=${call.firstAt} /> to `}<${Ago} at=${call.at} /></span></p>
     <p class="call-cause"><${Sentence} text=${cause} />${
       eventId !== null && html` <a href=${pagePath(place, "events", eventId)}>the first event</a>`
     } <span class="quiet">· from ${source}</span></p>

@@ -1,0 +1,67 @@
+/** Which recent calls are one row of the ring. */
+import { expect, test } from "bun:test";
+import type { RecentCall } from "../../src/receiver/call.ts";
+import { CallFolds, type FoldedCall } from "../../src/receiver/call-fold.ts";
+
+const CALL: RecentCall = {
+  environmentId: 1,
+  relayName: "orders",
+  firstAt: 0,
+  at: 0,
+  outcome: "refused",
+  code: "bad_signature",
+  cause: "header x-signature is missing",
+  source: "203.0.113.7",
+  eventId: null,
+  count: 1,
+};
+const later = (ms: number, change: Partial<RecentCall> = {}): RecentCall => ({ ...CALL, ...change, at: ms, firstAt: ms });
+
+const rows: { rule: string; calls: RecentCall[]; isCapped?: boolean; rows: number[] }[] = [
+  { rule: "equal calls are one", calls: [CALL, later(1_000), later(2_000)], rows: [3] },
+  { rule: "of one network too", calls: [CALL, later(1, { source: "203.0.113.99" })], rows: [2] },
+  { rule: "of another network not", calls: [CALL, later(1, { source: "203.0.114.7" })], rows: [1, 1] },
+  { rule: "of one IPv6 /48 too", calls: [later(0, { source: "2001:db8:1:2::/64" }), later(1, { source: "2001:db8:1:3::/64" })], rows: [2] },
+  { rule: "of another IPv6 /48 not", calls: [later(0, { source: "2001:db8:1:2::/64" }), later(1, { source: "2001:db8:2:2::/64" })], rows: [1, 1] },
+  { rule: "of another relay not", calls: [CALL, later(1, { relayName: "refunds" })], rows: [1, 1] },
+  { rule: "of another environment not", calls: [CALL, later(1, { environmentId: 2 })], rows: [1, 1] },
+  { rule: "of another cause not", calls: [CALL, later(1, { cause: "the signature does not match" })], rows: [1, 1] },
+  { rule: "a figure in a cause makes no other", calls: [later(0, { cause: "912 seconds old" }), later(1, { cause: "913 seconds old" })], rows: [2] },
+  { rule: "over a cap whatever was tried", calls: [CALL, later(1, { cause: "the signature does not match" })], isCapped: true, rows: [2] },
+  { rule: "a sender's own retries, minutes apart, are told apart", calls: [CALL, later(120_001), later(240_002)], rows: [1, 1, 1] },
+  { rule: "a row ends after an hour", calls: Array.from({ length: 62 }, (_, at) => later(at * 60_000)), rows: [61, 1] },
+  { rule: "a clock that was set back begins another", calls: [later(5_000), later(0)], rows: [1, 1] },
+  {
+    rule: "ignored calls by what exactly they said",
+    calls: ["a", "b", "a"].map((says, at) => later(at, { outcome: "ignored", code: "when", cause: `the call says "${says}"` })),
+    rows: [2, 1],
+  },
+  { rule: "duplicates never", calls: [later(0, { outcome: "duplicate" }), later(1, { outcome: "duplicate" })], rows: [1, 1] },
+  {
+    rule: "of a kind from more networks than twenty those beyond are one",
+    calls: Array.from({ length: 100 }, (_, nth) => later(nth, { source: `10.0.${nth}.1` })),
+    rows: [...Array.from({ length: 20 }, () => 1), 80],
+  },
+];
+
+test.each(rows.map((row) => [row.rule, row] as const))("%s", (_rule, { calls, isCapped = false, rows }) => {
+  const folds = new CallFolds();
+  const written = calls.flatMap((call) => folds.add(call, isCapped) ?? []);
+  expect(written.map(({ count }) => count)).toEqual(rows);
+});
+
+test("what was written is gone on with, and forgotten when nothing does", () => {
+  const folds = new CallFolds();
+  const write = (call: FoldedCall | null): void => {
+    if (call?.fold != null) Object.assign(call.fold, { waiting: null, seq: 7 });
+  };
+  write(folds.add(CALL, false));
+  const next = folds.add(later(90_000), false);
+  expect(next).toMatchObject({ firstAt: 0, at: 90_000, count: 1, fold: { seq: 7 } });
+  write(next);
+  folds.prune(200_000);
+  expect(folds.add(later(200_500), false)?.fold?.seq).toBe(7);
+  folds.prune(1_000_000);
+  for (let nth = 0; nth < 20; nth++) folds.add(later(1_000_000, { source: `10.0.${nth}.1` }), false);
+  expect(folds.add(later(1_000_001), false)?.fold?.seq ?? null).toBeNull();
+});
