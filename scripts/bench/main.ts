@@ -2,7 +2,7 @@
  * The bench: every figure of the product beside the bare limit measured in the same run, as a ratio, since machines differ. Product and limit
  * take turns after a second of warming up, with the same client, bodies and durability; a ratio is the median of the rounds' ratios.
  *
- * bun scripts/bench/main.ts [--quick] [--only ingest,run,latency,call,growth,start,sustained] [--rows 1000000] [--store <folder to keep>]
+ * bun scripts/bench/main.ts [--quick] [--only ingest,run,latency,call,refused,growth,start,sustained] [--rows 1000000] [--store <folder to keep>]
  *   [--executable dist/relay] [--rounds 3] [--seconds 15]
  */
 import { join } from "node:path";
@@ -12,6 +12,7 @@ import { measureGrowth, measureStart } from "./filled.ts";
 import { measureIngest, measureRun, measureSustained } from "./ingest.ts";
 import { measureCall, measureLatency } from "./latency.ts";
 import { scratch } from "./process.ts";
+import { measureRefused } from "./refused.ts";
 
 const { values } = parseArgs({
   options: {
@@ -38,6 +39,7 @@ const MEASURES: Readonly<Record<string, () => Promise<Figure[]>>> = {
   run: () => measureRun(turns),
   latency: () => measureLatency(quick ? 200 : 1_000),
   call: () => measureCall(turns.rounds),
+  refused: () => measureRefused(turns.seconds),
   growth: () => measureGrowth(store, rows, turns),
   start: () => measureStart(store, rows, { rounds: Math.max(5, turns.rounds), service }),
   sustained: () => measureSustained(Number(values.seconds ?? (quick ? 10 : 60))),
