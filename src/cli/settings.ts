@@ -142,8 +142,12 @@ export const settingsSet: Command = {
       },
     });
     if (input.on("json")) world.say(writeJson({ settings } as Json, 2));
-    const told = at(settings as JsonObject, shownAs(name));
-    world.tell(`${name} is set: ${writeJson((told ?? null) as Json)}`);
+    const told = (at(settings as JsonObject, shownAs(name)) ?? null) as Json;
+    world.tell(
+      isJsonObject(told)
+        ? `${name} is set: ${writeJson(told)}`
+        : `${name} is ${sayValue(shownAs(name), told)}.`,
+    );
   },
 };
 
@@ -208,9 +212,19 @@ function at(value: JsonObject, name: string): Setting {
   return found;
 }
 
+/** A value as it is set, where it can be: on, off, none. */
+function sayValue(name: string, value: Json): string {
+  if (name === "heldAt" || name === "held") return value === null ? "off" : `on since ${value}`;
+  if (typeof value === "string") return value;
+  if (value === null) return "none";
+  if (typeof value !== "boolean") return writeJson(value);
+  const [yes, no] = kindOf(name) === "switch" ? ["on", "off"] : ["yes", "no"];
+  return value ? yes : no;
+}
+
 /** Each value under its dotted name. */
 function listValues(name: string, value: Json): string[][] {
-  if (!isJsonObject(value)) return [[name, typeof value === "string" ? value : writeJson(value)]];
+  if (!isJsonObject(value)) return [[name === "heldAt" ? "held" : name, sayValue(name, value)]];
   return Object.entries(value).flatMap(([part, one]) =>
     listValues(name === "" ? part : `${name}.${part}`, one as Json),
   );

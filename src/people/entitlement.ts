@@ -198,7 +198,7 @@ export async function deleteAccessSlug(
     const people = held === MAX_COUNTED ? `${MAX_COUNTED} people or more` : `${held} people`;
     throw new Refusal(
       "in_use",
-      `access:${slug} is held by ${people}: revoke their grants first, or delete it with force and leave them their grants.`,
+      `access:${slug} is held by ${people}: revoke their grants first, or delete it with force (--force, force=true) and leave them their grants.`,
     );
   }
   const deleted = await ACCESS_SLUG.delete(tx, { environmentId, slug });

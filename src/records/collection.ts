@@ -213,7 +213,7 @@ export async function deleteCollection(
   if (options.force !== true && (await holdsRecords(tx, environmentId, name))) {
     throw new Refusal(
       "in_use",
-      `The collection ${name} holds records: delete them first, or delete it with force.`,
+      `The collection ${name} holds records: delete them first, or delete it with force (--force, force=true).`,
     );
   }
   const recordsDeleted = await tx.run(

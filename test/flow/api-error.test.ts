@@ -34,7 +34,10 @@ test("every code that may stand in an event's results has its page, as text and 
   await using own = await startApi();
   for (const [code, { when, todo }] of Object.entries({ ...REFUSALS, ...RESULTS })) {
     const page = await own.call(`/docs/errors/${code}`);
-    expect([page.status, page.json]).toEqual([200, expect.objectContaining({ code, when, todo })]);
+    expect([page.status, page.json]).toEqual([
+      200,
+      expect.objectContaining({ code, when: expect.stringContaining(when), todo: expect.stringContaining(todo) }),
+    ]);
   }
   const text = await own.call("/docs/errors/http_error", { headers: { accept: "text/html" } });
   expect(text.text).toStartWith("http_error\n");
