@@ -90,6 +90,13 @@ export class StagedServer implements AsyncDisposable {
     this.#process = null;
   }
 
+  /** SIGKILL, whatever it does. */
+  async kill(): Promise<void> {
+    await this.#running.end("SIGKILL");
+    this.#earlier = this.log;
+    this.#process = null;
+  }
+
   /** What its database holds, while it is stopped. */
   alter(sql: string, ...values: string[]): void {
     using database = new Database(join(this.#cwd, ".relay", "relay.db"));
