@@ -75,6 +75,46 @@ async function cause(environment: "development" | "production" = "development"):
 const late = (seconds: number): string => String(START_MS / 1000 - seconds);
 const says = (change: string): string => `${WRONG}; it verifies with ${change}`;
 
+/** What is mended at the sender or by another base URL, and no save can do. */
+const UNAPPLIED = /which a recipe does not do|the receiver URL (under|and|with)|the body (as|with)/;
+
+/** Does to the relay, its secret, the URL or the clock what the cause says, no more, and sends that very call again: how it is answered. */
+async function applyAndSend(told: string, sent: Sent): Promise<number> {
+  const { verify = PLAIN, secret = SECRET, search } = sent;
+  const [, change = ""] = /it verifies with (.*)/.exec(told) ?? [];
+  const fields = new Map([...change.matchAll(/\b([a-zA-Z]+) `([^`]*)`/g)].map(([, name = "", value]) => [name, value]));
+  const applied: Record<string, unknown> = fields.has("scheme") ? {} : { ...verify };
+  for (const [name, value] of fields) if (!/secret stored together/.test(change) || change.indexOf(`${name} \`${value}`) === 0) applied[name] = value;
+  for (const [, name = ""] of change.matchAll(/\bno ([a-zA-Z]+)\b/g)) delete applied[name];
+  const [word = "", rest = ""] = secret.split(" ");
+  const stored = /secret without whsec_/.test(change)
+    ? secret.replace("whsec_", "")
+    : /secret with whsec_/.test(change)
+      ? `whsec_${secret}`
+      : /stored together with the word/.test(change)
+        ? `${sent.headers?.authorization?.split(" ")[0]} ${secret}`
+        : /stored without the word/.test(change)
+          ? rest || word
+          : secret;
+  const isAppended = /nothing appended to the receiver URL|something was appended to the receiver URL, which the sender signs; in all else/.test(
+    told,
+  );
+  const [, seconds] = /(?:not|off by) (\d+) seconds/.exec(told) ?? [];
+  const { version } = (await running.api("GET", "/relays/orders")).body.relay;
+  const definition = receiverDefinition({ verify: applied, actions: [writeOrder] });
+  const saved = await running.api("PUT", "/relays/orders", { definition, version });
+  if (saved.status !== 200) throw new Error(JSON.stringify([applied, saved.body]));
+  if (stored !== secret || fields.has("scheme")) await running.api("PUT", "/relays/orders/secret", { value: stored });
+  const again = () => send({ ...sent, ...(isAppended ? { search: "" } : search === undefined ? {} : { search }) });
+  if (seconds === undefined) return (await again()).status;
+  // By so much the clocks are apart, one way or the other.
+  running.clock.jump(-Number(seconds) * 1_000);
+  const back = await again();
+  if (back.status === 200) return 200;
+  running.clock.jump(2 * Number(seconds) * 1_000);
+  return (await again()).status;
+}
+
 describe("the difference that makes a refused call verify is named", () => {
   const rows: [string, Sent, string][] = [
     [
@@ -291,6 +331,12 @@ describe("the difference that makes a refused call verify is named", () => {
       message: expect.stringMatching(/^The signature did not verify;/),
     });
     expect(await cause()).toBe(told);
+    if (!UNAPPLIED.test(told)) expect(await applyAndSend(told, sent)).toBe(200);
+  });
+
+  test("what is told of every row but those that no recipe and no save can do is applied", () => {
+    expect(rows.filter(([, , told]) => !UNAPPLIED.test(told)).length).toBeGreaterThanOrEqual(32);
+    expect(rows.filter(([, , told]) => /seconds (off|old|ahead)/.test(told) && !UNAPPLIED.test(told)).length).toBeGreaterThanOrEqual(4);
   });
 
   test("a public key's sender signs another text", async () => {
