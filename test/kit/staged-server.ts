@@ -46,8 +46,8 @@ export class StagedServer implements AsyncDisposable {
   nowMs = START_MS;
 
   /** `authorityFile`: whose certificates calls trust. */
-  static async start(executable: Executable, authorityFile: string): Promise<StagedServer> {
-    const server = new StagedServer(executable, { NODE_EXTRA_CA_CERTS: authorityFile });
+  static async start(executable: Executable, authorityFile: string, env: Record<string, string> = {}): Promise<StagedServer> {
+    const server = new StagedServer(executable, { NODE_EXTRA_CA_CERTS: authorityFile, ...env });
     await server.begin();
     await server.#signIn();
     return server;
