@@ -2,7 +2,7 @@
 import { type Static, Type } from "typebox";
 import { actorWords, COMMAND_LINE } from "../account/api-key.ts";
 import { checkInput } from "../ground/check-shape.ts";
-import { isJsonObject, type Json, type JsonObject, parseJson, writeJson } from "../ground/json.ts";
+import { type Json, type JsonObject, parseJson, writeJson } from "../ground/json.ts";
 import { MAX_PAGE_SIZE, type Page, type PageRequest } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { fields, type warningView } from "../ground/schema.ts";
@@ -21,6 +21,7 @@ import { deleteProduct, products, saveProduct } from "../selling/product.ts";
 import type { Reader, Store, Writer } from "../store/port.ts";
 import { readPage } from "../store/walk.ts";
 import { type Change, writeAudit } from "../watch/audit.ts";
+import { KINDS, type Kind, sayItem } from "./catalog-words.ts";
 import { type Command, type Input, UsageError } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
 import { ANYWHERE, atPlace } from "./place.ts";
@@ -28,19 +29,14 @@ import { askPlace, listRemote, type Remote } from "./remote.ts";
 import { sayList } from "./terminal.ts";
 import type { World } from "./world.ts";
 
-const KINDS = ["access", "product", "plan", "collection"] as const;
-type Kind = (typeof KINDS)[number];
 type Warnings = Static<typeof warningView>[];
 
-const MAX_SHOWN_FIELDS = 8;
 const KIND_ARGUMENT = { name: "kind", help: KINDS.join(", ") };
 const title = Type.Optional(Type.String());
 const soldThrough = Type.Optional(Type.Unknown());
 
 /** One kind of thing: how it is listed, what is written of it, and how it goes. A change answers what it broke of the relays. */
 interface KindOf {
-  /** What it is, in words. */
-  words(one: JsonObject): string[];
   list(tx: Reader, environmentId: number, page: PageRequest): Promise<Page<object>>;
   /** As relays name it. */
   named(name: string): string;
@@ -50,7 +46,6 @@ interface KindOf {
 
 const BY_KIND: Readonly<Record<Kind, KindOf>> = {
   access: {
-    words: ({ title }) => [`“${title}”`],
     list: pageAccessSlugs,
     named: (name) => `access:${name}`,
     async set(tx, change, slug, value) {
@@ -76,12 +71,6 @@ const BY_KIND: Readonly<Record<Kind, KindOf>> = {
     },
   },
   product: {
-    words: ({ name, title, key, credits, soldThrough }) => [
-      ...(title === name ? [] : [`“${title}”`]),
-      `grants ${key}`,
-      ...(credits === 0 ? [] : [sayNumber(Number(credits), "credit")]),
-      saySold(soldThrough),
-    ],
     list: (tx, environmentId, page) => products.list(tx, environmentId, page),
     named: (name) => name,
     async set(tx, change, name, value) {
@@ -96,11 +85,6 @@ const BY_KIND: Readonly<Record<Kind, KindOf>> = {
     delete: (tx, change, name) => deleteProduct(tx, change, name),
   },
   plan: {
-    words: ({ name, title, default: isDefault, soldThrough }) => [
-      ...(title === name ? [] : [`“${title}”`]),
-      ...(isDefault === true ? ["everybody's without another plan"] : []),
-      saySold(soldThrough),
-    ],
     list: (tx, environmentId, page) => plans.list(tx, environmentId, page),
     named: (name) => name,
     async set(tx, change, name, value) {
@@ -111,7 +95,6 @@ const BY_KIND: Readonly<Record<Kind, KindOf>> = {
     delete: (tx, change, name) => deletePlan(tx, change, name),
   },
   collection: {
-    words: ({ kind, fields }) => [String(kind), sayFields(fields as JsonObject)],
     list: listCollections,
     named: (name) => name,
     async set(tx, change, name, value) {
@@ -155,27 +138,6 @@ async function gather(kinds: readonly Kind[], list: (kind: Kind) => Promise<Page
   return found;
 }
 
-function saySold(soldThrough: Json | undefined): string {
-  if (!isJsonObject(soldThrough ?? null)) return "not sold";
-  const { kind, relay, url } = soldThrough as JsonObject;
-  return kind === "relay" ? `sold through the relay ${relay}` : `sold at ${url}`;
-}
-
-/** `with order text (required), amount number`. */
-function sayFields(fields: JsonObject): string {
-  const each = Object.entries(fields).map(([name, field]) => {
-    const { type, required } = field as JsonObject;
-    return `${name} ${type}${required === true ? " (required)" : ""}`;
-  });
-  const shown = each.slice(0, MAX_SHOWN_FIELDS);
-  const more = each.length - shown.length;
-  return `with ${shown.join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
-}
-
-function sayNumber(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? "" : "s"}`;
-}
-
 export const catalogList: Command = {
   words: ["catalog", "list"],
   summary: "list what relays write to and grant: access, products, plans, collections",
@@ -192,7 +154,7 @@ export const catalogList: Command = {
     });
     sayList(input, world, items, {
       headings: ["KIND", "NAME", "WHAT"],
-      row: ({ kind, name, value }) => [kind, name, BY_KIND[kind].words({ name, ...value }).join(", ")],
+      row: ({ kind, name, value }) => [kind, name, sayItem(kind, { name, ...value })],
       none: "The catalog is empty: relay catalog set makes something, or service/catalog.json in local development.",
     });
   },
