@@ -3,11 +3,12 @@ import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { actorWords, COMMAND_LINE } from "../account/api-key.ts";
 import type { Environment } from "../account/environment.ts";
+import { sleep } from "../ground/clock.ts";
 import { writeJson } from "../ground/json.ts";
 import { plain } from "../ground/text.ts";
 import { importMissed as importBatch, MAX_MISSED_LINES, type MissedView } from "../receiver/missed.ts";
 import { LiveRelays } from "../relay/live-relay.ts";
-import type { Store } from "../store/port.ts";
+import { type Store, StoreUnavailable } from "../store/port.ts";
 import { type Command, CommandFailure, type Input, UsageError } from "./command.ts";
 import { JSON_OUTPUT, openSealerHere, readRunningUrl } from "./data-directory.ts";
 import { MissedTally as Tally } from "./missed-tally.ts";
@@ -21,6 +22,9 @@ const MAX_FILE_MB = 256;
 /** Of one request, which is one batch. */
 const BATCH_BYTES = 900 * 1024;
 const TELL_EVERY_MS = 2_000;
+/** Beside the second that each try waits. */
+const TRY_AGAIN_MS = 200;
+const MAX_TRIES = 10;
 
 export const importMissed: Command = {
   words: ["import-missed"],
@@ -90,11 +94,27 @@ function sendHere(store: Store, environment: Environment, input: Input, world: W
       nowMs: world.clock.now(),
     };
     return await importBatch(
-      { store, snapshot, origin: "dashboard" },
+      { store: patient(store, world), snapshot, origin: "dashboard" },
       input.first(),
       { ...asked, bytes },
       change,
     );
+  };
+}
+
+/** A server beside it, which runs what entered, may hold the database longer than a write waits. */
+function patient(store: Store, { clock }: World): Pick<Store, "write"> {
+  return {
+    async write(origin, work) {
+      for (let left = MAX_TRIES; ; left--) {
+        try {
+          return await store.write(origin, work);
+        } catch (error) {
+          if (!(error instanceof StoreUnavailable) || left === 0) throw error;
+          await sleep(clock, TRY_AGAIN_MS);
+        }
+      }
+    },
   };
 }
 

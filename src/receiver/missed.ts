@@ -73,7 +73,7 @@ interface MissedBatch {
  * `version_conflict`, and as the receiver does where it refuses every call.
  */
 export async function importMissed(
-  { store, snapshot, origin }: { store: Store; snapshot: Snapshot; origin: Origin },
+  { store, snapshot, origin }: { store: Pick<Store, "write">; snapshot: Snapshot; origin: Origin },
   name: string,
   batch: MissedBatch,
   change: Change,

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:tes
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { systemClock } from "../../src/ground/clock.ts";
 import { bindScheme } from "../../src/verify/registry.ts";
 import { type CliProcess, startCli } from "../kit/cli-process.ts";
 import { runCommand } from "../kit/cli-world.ts";
@@ -60,7 +61,7 @@ function delivery(body: string, agoMs = 86_400_000): string {
   const draft = { body: Buffer.from(body), contentType: "application/json", receiverUrl, nowMs: Date.now() - agoMs };
   return JSON.stringify({ headers: bindScheme(VERIFY)?.sign(SECRET, draft).headers, body });
 }
-const clock = { now: () => Date.now(), monotonicMs: () => performance.now(), after: () => () => undefined };
+const clock = systemClock;
 const ROADS: [road: string, env: () => Record<string, string>][] = [
   ["the data directory", () => ({})],
   ["a server", () => ({ RELAY_URL: `http://127.0.0.1:${port}`, RELAY_KEY: key })],
@@ -139,7 +140,8 @@ for (const [road, env] of ROADS)
       const { code, said } = await run(env(), `${many(1_500)}${"x".repeat(2 ** 20)}\n${many(900, 1_500)}`, "--yes");
       expect([code, (await events()).length]).toEqual([1, 2_400]);
       expect(said).toContain("line 1501: it is too long to be sent.  body_too_large");
-      expect((await run(env(), many(2_400), "--yes")).said).toContain("   2400  already known");
+      const again = await run(env(), many(2_400), "--yes");
+      expect(`${again.said}${again.told}`).toContain("   2400  already known");
     });
 
     test("a file by its name; one that is not there; a relay that is not there", async () => {
@@ -169,7 +171,7 @@ describe("processes", () => {
       const all = await events();
       expect([all.length, new Set(all.map(({ id }) => id)).size]).toEqual([6_000, 6_000]);
       const again = await runCommand(["import-missed", name, path, "--yes"], { cwd: home, env: env(), clock });
-      expect(again.said).toContain("   6000  already known");
+      expect(`${again.said}${again.told}`).toContain("   6000  already known");
       const { items } = await api("GET", `/audit?action=events.imported&target=relay:${name}&limit=200`);
       const counted = items.reduce((sum: number, { after }: { after: { new: number } }) => sum + after.new, 0);
       expect(counted).toBe(6_000);

@@ -19,7 +19,7 @@ import { useHeldAt } from "../watch/hold.ts";
 import { EventPayload } from "./event-payload.ts";
 import { EventReplay } from "./event-replay.ts";
 import { EventRun } from "./event-run.ts";
-import { PersonName, TRIGGER_WORDS } from "./event-table.ts";
+import { PersonName, TRIGGER_WORDS, WAY_WORDS } from "./event-table.ts";
 import { explainEvent } from "./reason-words.ts";
 
 /** While it waits or runs, and once it is final. */
@@ -79,7 +79,7 @@ function Shown({
             : html`<a href=${pagePath(place, "relays", event.relay.name)}>
         ${event.relay.name}</a>`
         }</dd></div>
-      <div><dt>Trigger</dt><dd>${TRIGGER_WORDS[event.trigger]}${event.unsigned && ", unsigned"}</dd></div>
+      <div><dt>Trigger</dt><dd>${TRIGGER_WORDS[event.trigger]}${event.unsigned && ", unsigned"}${event.cameBy !== null && `, ${WAY_WORDS[event.cameBy]}`}</dd></div>
       <div><dt>Person</dt><dd>
         <${PersonName} person=${event.person} />
         </dd></div>

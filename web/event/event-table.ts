@@ -11,6 +11,9 @@ import { sayReasonCode } from "./reason-words.ts";
 /** A trigger in a word, as what came. */
 export const TRIGGER_WORDS = { receiver: "webhook", schedule: "tick", data_change: "record change" } as const;
 
+/** How an event came that its trigger did not bring. */
+export const WAY_WORDS = { import: "imported", test: "test" } as const;
+
 export function EventTable({
   place,
   events,
@@ -36,6 +39,7 @@ export function EventTable({
         <td class="cell-person"><span class="clip"><${PersonName} person=${event.person} /></span></td>
         <td class="cell-id">
           <a data-row href=${pagePath(place, "events", event.id)} aria-label=${sayRow(event)}>${shorten(event.id)}</a>
+          ${event.cameBy !== null && html`<span class="chip">${WAY_WORDS[event.cameBy]}</span>`}
           ${event.warnings > 0 && html`<span class="chip">${sayCount(event.warnings, "warning")}</span>`}
           ${event.attempts > 1 && html`<span class="chip">attempt ${event.attempts}</span>`}
         </td>

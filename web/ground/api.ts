@@ -32,7 +32,7 @@ export const signedOut = makeCell(0);
 
 export type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
-/** The answer's value; undefined where there is none. `path` is whole, such as `/api/session`. */
+/** The answer's value; undefined where there is none. `path` is whole, such as `/api/session`; a blob is sent as it is. */
 export async function call<Answer>(
   method: Method,
   path: string,
@@ -42,8 +42,12 @@ export async function call<Answer>(
   const init: RequestInit = { method, headers: { accept: "application/json" }, credentials: "same-origin" };
   if (signal !== undefined) init.signal = signal;
   if (body !== undefined) {
-    init.headers = { accept: "application/json", "content-type": "application/json" };
-    init.body = body instanceof RawJson ? body.text : writeExact(body);
+    const isRaw = body instanceof Blob;
+    init.headers = {
+      accept: "application/json",
+      "content-type": isRaw ? "application/x-ndjson" : "application/json",
+    };
+    init.body = isRaw ? body : body instanceof RawJson ? body.text : writeExact(body);
   }
   const response = await reach(path, init);
   const text = await response.text();

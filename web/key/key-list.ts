@@ -17,6 +17,7 @@ import { Sentence } from "../part/sentence.ts";
 import { StateMark } from "../part/state-mark.ts";
 import { Ago } from "../part/time.ts";
 import { tellDone } from "../part/toast.ts";
+import { ConnectorSetting } from "./connector-setting.ts";
 import { NewKeyDialog } from "./new-key.ts";
 import { SigninSetting } from "./signin-setting.ts";
 
@@ -66,6 +67,7 @@ export function KeyListPage({ place }: PageProps): View {
             )}</tbody></table>`
     }
     <${SigninSetting} place=${place} />
+    <${ConnectorSetting} place=${place} />
     ${isMaking && html`<${NewKeyDialog} place=${place} onClose=${() => setMaking(false)} onMade=${reload} />`}
     ${revoking !== null && html`<${RevokeDialog} place=${place} shown=${revoking} onClose=${() => setRevoking(null)} onRevoked=${reload} />`}`;
 }

@@ -1,4 +1,6 @@
 /** The last calls of one receiver that became no event, each with its cause, and those to a name that was probably meant for it. */
+
+import { useState } from "preact/hooks";
 import type { Page, RecentCall, UnknownCall } from "../ground/answer.ts";
 import { sayCount } from "../ground/count-words.ts";
 import { html, type View } from "../ground/html.ts";
@@ -9,6 +11,7 @@ import { SafeText } from "../part/safe-text.ts";
 import { Sentence } from "../part/sentence.ts";
 import { StateMark } from "../part/state-mark.ts";
 import { Ago } from "../part/time.ts";
+import { RelayMissed } from "./relay-missed.ts";
 
 const REFRESH_MS = 5_000;
 const SHOWN_CALLS = 6;
@@ -20,13 +23,16 @@ const MARKS = {
 } as const;
 
 export function RelayCalls({ place, name }: { place: Place; name: string }): View {
+  const [isImporting, setImporting] = useState(false);
   const query = `?relay=${encodeURIComponent(name)}&limit=${SHOWN_CALLS}`;
   const calls = useLoad<Page<RecentCall>>(`${apiPath(place, "calls")}${query}`, REFRESH_MS);
   const unknown = useLoad<Page<UnknownCall>>(`${apiPath(place, "unknown-calls")}?limit=200`, REFRESH_MS);
   const meant = (unknown.data?.items ?? []).filter(({ nearest }) => nearest === name);
   const items = calls.data?.items;
   return html`<section class="block" aria-label="Calls that became no event">
-    <div class="block-head"><h2>Calls that became no event</h2></div>
+    <div class="block-head"><h2>Calls that became no event</h2><div class="page-actions">
+      <button type="button" onClick=${() => setImporting(true)}>Import missed events…</button></div></div>
+    ${isImporting && html`<${RelayMissed} place=${place} name=${name} onClose=${() => setImporting(false)} />`}
     ${meant.map(
       (call) => html`<${Notice} key=${call.id} kind="warn">
         ${sayCount(call.count, "call")} to <code><${SafeText} text=${call.name} limit=${80} /></code>, the last <${Ago} at=${call.at} />:

@@ -1,0 +1,92 @@
+/** Importing missed events on a relay's page: a file, its plan, the import, and the mark on the event; and the connector's switch. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { openDashboard } from "../kit/browser.ts";
+
+const dashboard = await openDashboard();
+const { page, running, complaints, at } = dashboard;
+afterAll(() => dashboard[Symbol.asyncDispose]());
+
+const SHOTS = process.env.RELAY_SHOTS;
+const shoot = async (name: string): Promise<void> => {
+  if (SHOTS === undefined) return;
+  for (const scheme of ["light", "dark"] as const)
+    for (const width of [390, 1280]) {
+      await page.emulateMedia({ colorScheme: scheme });
+      await page.setViewportSize({ width, height: 900 });
+      await page.screenshot({ path: `${SHOTS}/${name}-${scheme}-${width}.png` });
+    }
+  await page.setViewportSize({ width: 1280, height: 900 });
+};
+
+beforeAll(async () => {
+  await running.api("POST", "/collections", { name: "notes", kind: "shared", fields: { text: { type: "text" } } }, "local");
+  const definition = {
+    name: "orders",
+    trigger: { kind: "receiver", verify: { scheme: "hooks" }, map: { event_id: "id", event_type: "type" }, when: { event_type: "paid" } },
+    actions: [{ type: "write_record", collection: "notes", data: { text: "x" } }],
+  };
+  expect((await running.api("POST", "/relays", { definition }, "local")).status).toBe(201);
+  await page.goto(at("relays/orders"));
+});
+
+const lines = [
+  ...Array.from({ length: 1_500 }, (_, id) => JSON.stringify({ id: `ord_${id}`, type: "paid" })),
+  JSON.stringify({ id: "other", type: "<b>made</b>" }),
+  "garbage <img src=x onerror=alert(1)>",
+];
+const file = { name: "export <1>.jsonl", mimeType: "application/x-ndjson", buffer: Buffer.from(lines.join("\n")) };
+
+test("the plan of a file is shown before anything is imported", async () => {
+  await page.getByRole("button", { name: "Import missed events…" }).click();
+  await shoot("missed-choose");
+  await page.getByLabel("Export (JSON lines)").setInputFiles(file);
+  await page.getByRole("button", { name: "Import 1,500 events" }).waitFor();
+  await shoot("missed-plan");
+  const told = await page.locator("dialog").innerText();
+  expect(told).toContain("export <1>.jsonl");
+  expect(told).toContain('when.event_type must be "paid" and the call says "<b>made</b>"');
+  expect(told).toMatch(/Refused: 1 line \(1502\): it is not JSON/);
+  expect((await running.rows("SELECT 1 FROM event")).length).toBe(0);
+});
+
+test("the import tells what entered, and the events are marked", async () => {
+  await page.getByRole("button", { name: "Import 1,500 events" }).click();
+  await page.getByText("1,500 events imported").waitFor();
+  await shoot("missed-done");
+  await page.getByRole("button", { name: "Close" }).click();
+  await page.getByText("imported", { exact: true }).first().waitFor();
+  await shoot("missed-relay");
+  await page.locator("a[data-row]").first().click();
+  await page.getByText("webhook, unsigned, imported").waitFor();
+  const [audit] = await running.rows<{ after: string; actor: string }>("SELECT after, actor FROM audit WHERE action = 'events.imported' LIMIT 1");
+  expect(JSON.parse(audit?.after ?? "{}").file).toBe(`sha256:${new Bun.CryptoHasher("sha256").update(file.buffer).digest("hex")}`);
+  expect(audit?.actor).toStartWith("owner:");
+});
+
+test("the same file again has nothing to import", async () => {
+  await page.goto(at("relays/orders"));
+  await page.getByRole("button", { name: "Import missed events…" }).click();
+  await page.getByLabel("Export (JSON lines)").setInputFiles(file);
+  await page.getByRole("button", { name: "Nothing to import" }).waitFor();
+  expect(await page.getByRole("button", { name: "Nothing to import" }).isDisabled()).toBe(true);
+  await page.getByRole("button", { name: "Cancel" }).click();
+});
+
+test("the connector's writing tools are switched off and on among the keys", async () => {
+  await page.goto(at("keys"));
+  const box = page.getByRole("checkbox", { name: "Tools that change something" });
+  await box.waitFor();
+  await shoot("connector-switch");
+  expect(await box.isChecked()).toBe(true);
+  await box.click();
+  await page.getByText("The connector only reads now.").waitFor();
+  expect((await running.api("GET", "/settings", undefined, "local")).body.settings.connector).toEqual({ writes: false });
+  await page.reload();
+  expect(await page.getByRole("checkbox", { name: "Tools that change something" }).isChecked()).toBe(false);
+  await box.click();
+  await page.getByText("The connector's tools may change things now.").waitFor();
+});
+
+test("nothing of it was complained about", () => {
+  expect(complaints).toEqual([]);
+});
