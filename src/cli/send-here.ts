@@ -4,16 +4,17 @@
  */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
+import { actorWords, COMMAND_LINE } from "../account/api-key.ts";
 import type { Environment } from "../account/environment.ts";
 import { FINAL_STATES } from "../event/event.ts";
-import { makeWholePayload } from "../event/insert.ts";
 import { listEvents } from "../event/list.ts";
 import { findEventView } from "../event/view.ts";
 import { explainRelay } from "../explain/explain.ts";
 import { placePerson, requireSomebody } from "../explain/given-record.ts";
 import { makeSampleRecord } from "../explain/sample.ts";
-import { type Asked, type Explanation, writeEvent } from "../explain/step.ts";
-import { sleep, toIso } from "../ground/clock.ts";
+import type { Asked, Explanation } from "../explain/step.ts";
+import { writeTestTick } from "../explain/test-event.ts";
+import { sleep } from "../ground/clock.ts";
 import { isJsonObject, type Json, type JsonObject, parseJson, writeJson } from "../ground/json.ts";
 import { DEFAULT_LIMITS } from "../ground/limit.ts";
 import { createLog } from "../ground/log.ts";
@@ -33,7 +34,6 @@ import { programWord, type World } from "./world.ts";
 type Given = Pick<Asked, "body" | "contentType"> | null;
 
 const BY = "relay send";
-const BY_HAND = "This tick was sent by hand with relay send; it is no period of the schedule.";
 const LOOK_EVERY_MS = 50;
 const GIVE_UP_MS = 12_000;
 
@@ -122,8 +122,8 @@ export async function sendHere(
 
 async function sendTick(store: Store, relay: LiveRelay, world: World): Promise<string> {
   const nowMs = world.clock.now();
-  const whole = makeWholePayload({ tick: { periodStart: toIso(nowMs), test: true } });
-  return await store.write("app", (tx) => writeEvent(tx, relay, { ...whole, warnings: [BY_HAND] }, nowMs));
+  const change = { environmentId: relay.environmentId, by: actorWords(COMMAND_LINE), nowMs };
+  return await store.write("app", (tx) => writeTestTick(tx, relay, change));
 }
 
 async function sendRecord(

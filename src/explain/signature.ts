@@ -115,10 +115,11 @@ function nameOf({ header, field, key }: { header: string | null; field: string |
   return header === null ? { field: field ?? "" } : { header, ...(key === null ? {} : { key }) };
 }
 
-function signHere(
+/** As the sender would, with the relay's own secret; null where only the sender can. */
+export function signHere(
   verify: VerifyFields,
   secrets: readonly SecretAtHand[],
-  { body, contentType }: GivenCall,
+  { body, contentType }: Pick<GivenCall, "body" | "contentType">,
   receiverUrl: string,
   nowMs: number,
 ) {
@@ -128,7 +129,7 @@ function signHere(
   return scheme.sign(own.text, { body, contentType, receiverUrl, nowMs });
 }
 
-function cannotSign(relay: ReceiverRelay, secrets: readonly SecretAtHand[]): string {
+export function cannotSign(relay: ReceiverRelay, secrets: readonly SecretAtHand[]): string {
   const keyed = secrets.some(({ called, isPublicKey }) => called === null && isPublicKey);
   if (keyed)
     return "The relay checks the sender's public key, and only the sender can sign: give the call's headers to see whether it verifies.";

@@ -3,7 +3,7 @@
  * through them.
  */
 import { type Static, Type } from "typebox";
-import { EVENT_TRIGGERS } from "../event/event.ts";
+import { EVENT_TRIGGERS, type EventWay } from "../event/event.ts";
 import { insertEvent, type StoredPayload } from "../event/insert.ts";
 import type { Clock } from "../ground/clock.ts";
 import type { Json } from "../ground/json.ts";
@@ -131,6 +131,7 @@ export async function writeEvent(
   payload: StoredPayload,
   nowMs: number,
   parsed?: Extract<ParsedBody, { ok: true }>,
+  cameBy?: EventWay,
 ): Promise<string> {
   const { environmentId, id: relayId, key: relayKey, nameKey, version: mapVersion, receiver } = relay;
   const { kind: trigger } = relay.definition.trigger;
@@ -140,6 +141,7 @@ export async function writeEvent(
     ...of,
     unsigned: receiver?.unsigned ?? false,
     ...(parsed === undefined ? {} : { form, mapVersion }),
+    ...(cameBy === undefined ? {} : { cameBy }),
   });
   return id;
 }

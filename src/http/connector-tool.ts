@@ -8,6 +8,7 @@ import { eventRoutes } from "./event.ts";
 import { personRoutes } from "./person.ts";
 import { relayRoutes } from "./relay.ts";
 import type { Route } from "./route.ts";
+import { testEventRoutes } from "./test-event.ts";
 import { watchRoutes } from "./watch.ts";
 
 export interface Tool {
@@ -23,7 +24,14 @@ export interface Tool {
 }
 
 const E = "/api/apps/:appId/:environment";
-const OFFERED = [...relayRoutes, ...eventRoutes, ...watchRoutes, ...personRoutes, ...aboutRoutes];
+const OFFERED = [
+  ...relayRoutes,
+  ...testEventRoutes,
+  ...eventRoutes,
+  ...watchRoutes,
+  ...personRoutes,
+  ...aboutRoutes,
+];
 
 /** `route`: its method and path, where `{E}` stands for the environment. */
 function tool(
@@ -106,6 +114,13 @@ export const TOOLS: readonly Tool[] = [
     "explain_relay",
     "Explain a relay",
     "Tells step by step what a relay would do with a call, a record, a stored event (event: its id) or, with nothing given, an example. Without any effect.",
+  ),
+  tool(
+    "POST {E}/relays/:name/test-event",
+    "send_test_event",
+    "Send a test event",
+    "Sends a receiver a call signed with its own secret (a body, or an example made of its map), or a schedule one tick. It runs with every effect and is marked as a test. In local development and development alone; explain_relay has no effect.",
+    "cannot be undone",
   ),
   tool(
     "GET {E}/events/:id/replay",

@@ -10,6 +10,7 @@ import { Refusal } from "../ground/refusal.ts";
 import { fields, oneOf } from "../ground/schema.ts";
 import { VERSION } from "../release/change.ts";
 import { connectorWrites } from "../setting/setting.ts";
+import { turnLoop } from "../store/walk.ts";
 import { answerError } from "./answer.ts";
 import { inputSchema, placeArguments, TOOLS, type Tool } from "./connector-tool.ts";
 import type { HttpDeps } from "./deps.ts";
@@ -57,12 +58,36 @@ export const connectorRoutes = [
   }),
 ];
 
+/** In pieces, each a stretch of the loop: together they take more than a tenth of a second. */
+async function loadPieces() {
+  await import("@modelcontextprotocol/sdk/server/zod-compat.js");
+  await turnLoop();
+  await import("@modelcontextprotocol/sdk/validation/ajv-provider.js");
+  await turnLoop();
+  await import("@modelcontextprotocol/sdk/server/zod-json-schema-compat.js");
+  await turnLoop();
+  const types = await import("@modelcontextprotocol/sdk/types.js");
+  await turnLoop();
+  const { Server } = await import("@modelcontextprotocol/sdk/server/index.js");
+  const { WebStandardStreamableHTTPServerTransport: Transport } = await import(
+    "@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js"
+  );
+  return { Server, Transport, types };
+}
+
+let loading: ReturnType<typeof loadPieces> | null = null;
+
+/** Once; clients that come together wait for the same. */
+function loadProtocol() {
+  loading ??= loadPieces().catch((error: unknown) => {
+    loading = null;
+    throw error;
+  });
+  return loading;
+}
+
 async function answerMessage(message: Message, body: Json): Promise<Response> {
-  const [{ Server }, { WebStandardStreamableHTTPServerTransport: Transport }, types] = await Promise.all([
-    import("@modelcontextprotocol/sdk/server/index.js"),
-    import("@modelcontextprotocol/sdk/server/webStandardStreamableHttp.js"),
-    import("@modelcontextprotocol/sdk/types.js"),
-  ]);
+  const { Server, Transport, types } = await loadProtocol();
   const server = new Server(
     { name: "relay-service", title: "Relay Service", version: VERSION },
     { capabilities: { tools: {} }, instructions: INSTRUCTIONS },

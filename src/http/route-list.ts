@@ -19,6 +19,7 @@ import { sessionRoutes } from "./session.ts";
 import { settingRoutes } from "./setting.ts";
 import { signinRoutes } from "./signin.ts";
 import { syncRoutes } from "./sync.ts";
+import { testEventRoutes } from "./test-event.ts";
 import { watchRoutes } from "./watch.ts";
 
 export const ROUTES: readonly Route[] = [
@@ -32,6 +33,7 @@ export const ROUTES: readonly Route[] = [
   ...pullRoutes,
   ...approvalRoutes,
   ...missedRoutes,
+  ...testEventRoutes,
   ...eventRoutes,
   ...watchRoutes,
   ...recordRoutes,

@@ -4,6 +4,7 @@
  * doubles nothing. It spends no place of the app's minute, and says nothing of how the receiver's sender is doing.
  */
 import { type Static, Type } from "typebox";
+import type { EventWay } from "../event/event.ts";
 import { findDuplicate, insertEvent, makeReceiverPayload, type StoredPayload } from "../event/insert.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { fields, oneOf, orNull } from "../ground/schema.ts";
@@ -69,7 +70,7 @@ interface MissedBatch {
 }
 
 /**
- * Stores the lines of a batch, or with `dryRun` only tells what would become of them. Refuses with `not_found`, `invalid_input` (no receiver),
+ * Stores the lines of a batch, or with `dryRun` only tells what would become of them. `way`: a test is one line that was signed here. Refuses with `not_found`, `invalid_input` (no receiver),
  * `version_conflict`, and as the receiver does where it refuses every call.
  */
 export async function importMissed(
@@ -77,6 +78,7 @@ export async function importMissed(
   name: string,
   batch: MissedBatch,
   change: Change,
+  way: EventWay = "import",
 ): Promise<MissedView> {
   const { dryRun, firstLine } = batch;
   const relay = requireOpenReceiver(snapshot, change.environmentId, name);
@@ -93,12 +95,12 @@ export async function importMissed(
   for (const step of stepsOf(batch.bytes, firstLine)) {
     const judged: Judged[] = [];
     for (const { line, bytes } of step) {
-      judged.push(judge(relay, line, bytes, change.nowMs));
+      judged.push(judge(relay, line, bytes, change.nowMs, way));
       // A large one is a stretch of its own.
       if (bytes.byteLength > STEP_BYTES) await turnLoop();
     }
     await turnLoop();
-    const done = await store.write(origin, (tx) => enter(tx, judged, { dryRun, file, change, relay }));
+    const done = await store.write(origin, (tx) => enter(tx, judged, { dryRun, file, change, relay, way }));
     for (const { outcome, key, ...one } of done) {
       const again = dryRun && outcome === "new" && key !== null && known.has(key);
       if (key !== null) known.add(key);
@@ -180,8 +182,8 @@ type Judged = { line: number; event: MissedEvent; payload: StoredPayload } | Mis
 
 const NOTHING = { eventId: null, key: null, verified: false, unsigned: false, code: null, message: null };
 
-function judge(relay: ReceiverRelay, line: number, bytes: Uint8Array, nowMs: number): Judged {
-  const judged = judgeLine(relay, bytes, nowMs);
+function judge(relay: ReceiverRelay, line: number, bytes: Uint8Array, nowMs: number, way: EventWay): Judged {
+  const judged = judgeLine(relay, bytes, nowMs, way);
   if (judged.outcome !== "fits") return { ...NOTHING, line, ...judged };
   const { event } = judged;
   const made = makeReceiverPayload(textOf(event, event.parsed), event.mapped);
@@ -195,17 +197,23 @@ interface Entering {
   file: string;
   change: Change;
   relay: ReceiverRelay;
+  way: EventWay;
 }
 
 /** One transaction: the lines that are new, and the audit row of them. */
 async function enter(tx: Writer, judged: readonly Judged[], entering: Entering): Promise<MissedLineView[]> {
-  const { dryRun, file, change, relay } = entering;
+  const { dryRun, file, change, relay, way } = entering;
   const told: MissedLineView[] = [];
   for (const one of judged) told.push("outcome" in one ? one : await enterOne(tx, one, entering));
   const count = (outcome: MissedLineView["outcome"]): number =>
     told.filter((one) => one.outcome === outcome).length;
   const made = told.filter(({ outcome }) => outcome === "new");
   if (dryRun || made.length === 0) return told;
+  if (way === "test") {
+    const after = { eventId: made[0]?.eventId ?? null };
+    await writeAudit(tx, { ...change, action: "event.test_sent", target: relayTarget(relay.name), after });
+    return told;
+  }
   await writeAudit(tx, {
     ...change,
     action: "events.imported",
@@ -226,7 +234,7 @@ async function enter(tx: Writer, judged: readonly Judged[], entering: Entering):
 async function enterOne(
   tx: Writer,
   { line, event, payload }: Exclude<Judged, MissedLineView>,
-  { dryRun, change: { environmentId, nowMs }, relay }: Entering,
+  { dryRun, change: { environmentId, nowMs }, relay, way }: Entering,
 ): Promise<MissedLineView> {
   const { keys, once, verified, unsigned, mapped, parsed } = event;
   const [dedupe] = keys;
@@ -265,7 +273,7 @@ async function enterOne(
     form: parsed.form !== null,
     dedupe,
     nowMs,
-    cameBy: "import",
+    cameBy: way,
   });
   if (once !== null) await spendSignature(tx, once, id);
   return { ...shown, outcome: "new", eventId: id };

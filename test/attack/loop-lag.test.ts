@@ -201,6 +201,14 @@ const WORST: Record<string, Worst> = {
     ]),
     { method: "POST", path: `${E}/relays/missed/import-missed`, body: "\n".repeat(MB), status: 413 },
   ],
+  "POST {E}/relays/:name/test-event": (turn) => [
+    ...[`{"id":"t${turn}","items":[${"[],".repeat(85_000)}1]}`, JSON.stringify({ id: `u${turn}`, large: '"'.repeat(120_000) })].map((body) => ({
+      method: "POST",
+      path: `${E}/relays/missed/test-event`,
+      body: { body },
+    })),
+    { method: "POST", path: `${E}/relays/missed/test-event`, body: {} },
+  ],
   "PUT {E}/relays/:name/secret": refused(400, "PUT", `${E}/relays/busy1/secret`, {
     value: "x".repeat(MB - 100),
   }),

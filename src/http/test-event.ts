@@ -1,0 +1,16 @@
+/** A test event by hand, in local development and development alone. */
+import { sendTestEvent, testEventInput, testEventView } from "../explain/test-event.ts";
+import { environmentRoute } from "./route.ts";
+
+export const testEventRoutes = [
+  environmentRoute({
+    method: "POST",
+    path: "/relays/:name/test-event",
+    summary:
+      "Sends a receiver a call that is signed with its own secret, or a schedule one tick; it runs with every effect, is marked, and production takes none.",
+    body: testEventInput,
+    answer: testEventView,
+    handle: ({ deps, origin, params, body, change }) =>
+      sendTestEvent({ ...deps, origin }, params.name, body, change),
+  }),
+];
