@@ -89,7 +89,9 @@ export const alertsResolve: Command = {
     for (const { id, code, target } of alerts) world.tell(`${id} is resolved: ${code} of ${target}.`);
     if (alerts.length === 0) {
       world.tell(
-        "Nothing was resolved: name an alert by its id, as relay alerts list shows it, or give --all.",
+        input.on("all")
+          ? "No alert is open."
+          : "Nothing was resolved: name an alert by its id, as relay alerts list shows it, or give --all.",
       );
       return input.on("all") ? 0 : 1;
     }

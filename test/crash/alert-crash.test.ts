@@ -1,7 +1,7 @@
 /**
  * Alerts and the end of the process that raises and mails them: the compiled executable, a real SMTP server, SIGKILL as a problem is raised, as its
  * mail is on its way, and as it is over. Each alert is raised once and mailed once, or its mail's end is unknown and shown. `RELAY_CRASH_KILLS`
- * makes the loop longer, `RELAY_CRASH_SEED` repeats one.
+ * makes the loop longer (60 at most), `RELAY_CRASH_SEED` repeats one.
  */
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
@@ -39,7 +39,7 @@ beforeEach(async () => {
   called = startCalled(authority);
   const file = join(executable.makeFolder(), "authority.pem");
   writeFileSync(file, authority.cert);
-  server = await StagedServer.start(executable, file);
+  server = await StagedServer.start(executable, file, { RELAY_LIMIT_RELAYS: "1000" });
   stand = await Stand.start(server, called, "alerting");
   await server.stop();
   server.alter(
