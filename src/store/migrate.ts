@@ -55,6 +55,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 29, name: "login", sql: login },
   { number: 30, name: "event-came", sql: eventCame },
   { number: 31, name: "call-fold", sql: callFold },
+  { number: 32, name: "event-unhappy", sql: eventUnhappy },
 ];
 
 /** The number of the newest migration this executable knows. */
@@ -175,3 +176,4 @@ import approval from "../../migrations/0028-approval.sql" with { type: "text" };
 import login from "../../migrations/0029-login.sql" with { type: "text" };
 import eventCame from "../../migrations/0030-event-came.sql" with { type: "text" };
 import callFold from "../../migrations/0031-call-fold.sql" with { type: "text" };
+import eventUnhappy from "../../migrations/0032-event-unhappy.sql" with { type: "text" };

@@ -310,7 +310,7 @@ CREATE INDEX event_running ON event (seq) WHERE state = 'running';
 
 CREATE INDEX event_unfinished ON event (environment_id, state, seq) WHERE state IN ('queued', 'running');
 
-CREATE INDEX event_unhappy ON event (environment_id, state, seq) WHERE state IN ('failed', 'dead');
+CREATE INDEX event_unhappy ON event (environment_id, state, seq, name_key) WHERE state IN ('failed', 'dead');
 
 CREATE TABLE event_clock_back (seq INTEGER PRIMARY KEY);
 

@@ -120,7 +120,7 @@ describe("the list of relays", () => {
       ],
       [
         "SELECT name_key, state FROM event INDEXED BY event_unhappy WHERE environment_id = 1 AND state IN ('failed', 'dead') AND seq >= 5 LIMIT 9",
-        "INDEX event_unhappy (environment_id=? AND state=? AND seq>?)",
+        "COVERING INDEX event_unhappy (environment_id=? AND state=? AND seq>?)",
       ],
       [
         "SELECT name_key, state FROM event INDEXED BY event_unfinished WHERE environment_id = 1 AND state IN ('queued', 'running') AND seq >= 5 LIMIT 9",
