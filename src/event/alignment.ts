@@ -186,12 +186,3 @@ function tell(value: Json | undefined): { text: string; shown: string } {
   const shown = cutUtf8(text, MAX_TOLD_BYTES);
   return { text, shown: shown.length < text.length ? `${shown}…` : shown };
 }
-
-/** A first run's steps, made once a list of actions. */
-const stepsOf = new WeakMap<readonly LiveAction[], readonly Step[]>();
-
-export function firstSteps(actions: readonly LiveAction[]): readonly Step[] {
-  const steps = stepsOf.get(actions) ?? makeFreshKeys(actions).map((key) => ({ does: "run", key }) as const);
-  stepsOf.set(actions, steps);
-  return steps;
-}

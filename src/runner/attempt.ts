@@ -4,7 +4,7 @@
  */
 import type { ActionOutcome, ActionPerson, ActionResult, ActionRun } from "../action/contract.ts";
 import type { Intended } from "../action/registry.ts";
-import { bindKeys, firstSteps, type Step, tellEdited, tellUnsure } from "../event/alignment.ts";
+import { bindKeys, type Step, tellEdited, tellUnsure } from "../event/alignment.ts";
 import {
   completeEffect,
   dropIntent,
@@ -23,8 +23,10 @@ import type { ResultCode } from "../ground/result-code.ts";
 import type { LiveReceiver } from "../relay/live-receiver.ts";
 import type { LiveAction, LiveRelay } from "../relay/live-relay.ts";
 import { StoreUnavailable, type Writer } from "../store/port.ts";
-import { alignWithEarlier, findErasure, makeActionRun, PERSON_CHANGED, resolvePerson } from "./context.ts";
+import { alignWithEarlier, findErasure, firstSteps, makeActionRun, resolvePerson } from "./context.ts";
 
+const PERSON_CHANGED =
+  "The event is about another person than at its attempt before: what was done then stays with that person and is not done again.";
 /** Warnings kept on an event; a template can name many paths that are not there. */
 const MAX_WARNINGS = 50;
 /** What was not done is told also where the others took all their room. */

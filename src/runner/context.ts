@@ -6,7 +6,7 @@
 import type { ActionPerson, ActionResult, ActionRun } from "../action/contract.ts";
 import { findAction } from "../action/registry.ts";
 import { alignActions, listStrayIntents, type Step } from "../event/alignment.ts";
-import { dropIntent, settleEffect, type Work } from "../event/effect.ts";
+import { dropIntent, makeFreshKeys, settleEffect, type Work } from "../event/effect.ts";
 import { type EventToRun, readRecordPerson } from "../event/event.ts";
 import { readMemory } from "../event/memory.ts";
 import { isJsonObject, type Json, type JsonObject, parseJson, scalarText } from "../ground/json.ts";
@@ -15,7 +15,7 @@ import { Refusal } from "../ground/refusal.ts";
 import { findPerson } from "../people/person.ts";
 import { isErasedPerson } from "../people/person-erase.ts";
 import { type Arrival, resolvePersonKey } from "../people/person-key.ts";
-import type { LiveRelay } from "../relay/live-relay.ts";
+import type { LiveAction, LiveRelay } from "../relay/live-relay.ts";
 import type { Writer } from "../store/port.ts";
 import {
   parsePath,
@@ -26,9 +26,6 @@ import {
   renderTemplate,
 } from "../template/template.ts";
 import type { Trigger } from "../trigger/registry.ts";
-
-export const PERSON_CHANGED =
-  "The event is about another person than at its attempt before: what was done then stays with that person and is not done again.";
 
 type FoundPerson =
   | { kind: "person"; person: ActionPerson | null }
@@ -189,6 +186,15 @@ function findEmptyPath(
   if (read === null) return null;
   const found = form ? readField(event, read) : readPath(event, read);
   return found === undefined || found === null ? read.text : null;
+}
+
+/** A first run's steps, made once a list of actions. */
+const stepsOf = new WeakMap<readonly LiveAction[], readonly Step[]>();
+
+export function firstSteps(actions: readonly LiveAction[]): readonly Step[] {
+  const steps = stepsOf.get(actions) ?? makeFreshKeys(actions).map((key) => ({ does: "run", key }) as const);
+  stepsOf.set(actions, steps);
+  return steps;
 }
 
 /** The steps of a later run, one an action. `run`: for what is settled. */
