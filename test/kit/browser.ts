@@ -25,8 +25,6 @@ interface Dashboard extends AsyncDisposable {
  * in by a one-time link.
  */
 export async function openDashboard(options: RunningOptions = {}): Promise<Dashboard> {
-  const found = await findBrowser();
-  if (!found.ok) throw new Error(`There is no browser to test with: ${found.why}.`);
   await using stack = new AsyncDisposableStack();
   const running = stack.use(
     await startRunningService({
@@ -35,19 +33,7 @@ export async function openDashboard(options: RunningOptions = {}): Promise<Dashb
       config: { mode: "local", baseUrl: null, clock: systemClock, ...options.config },
     }),
   );
-  const profile = await mkdtemp(join(tmpdir(), "relay-browser-"));
-  stack.defer(() => rm(profile, { recursive: true, force: true, maxRetries: 3 }));
-  const context = await chromium.launchPersistentContext(profile, {
-    executablePath: found.browser.path,
-    headless: true,
-    args: BROWSER_ARGS,
-    env: { ...process.env, ...found.browser.env } as Record<string, string>,
-    viewport: { width: 1280, height: 860 },
-    locale: "en-GB",
-    timezoneId: "UTC",
-  });
-  stack.defer(() => context.close());
-  context.setDefaultTimeout(15_000);
+  const context = await startBrowser(stack);
   const page = context.pages()[0] ?? (await context.newPage());
   const complaints = listen(page);
   const link = await running.service.makeSigninLink();
@@ -68,7 +54,27 @@ export async function openDashboard(options: RunningOptions = {}): Promise<Dashb
   };
 }
 
-function listen(page: Page): string[] {
+/** A browser with a profile of its own; the stack ends it. */
+export async function startBrowser(stack: AsyncDisposableStack): Promise<BrowserContext> {
+  const found = await findBrowser();
+  if (!found.ok) throw new Error(`There is no browser to test with: ${found.why}.`);
+  const profile = await mkdtemp(join(tmpdir(), "relay-browser-"));
+  stack.defer(() => rm(profile, { recursive: true, force: true, maxRetries: 3 }));
+  const context = await chromium.launchPersistentContext(profile, {
+    executablePath: found.browser.path,
+    headless: true,
+    args: BROWSER_ARGS,
+    env: { ...process.env, ...found.browser.env } as Record<string, string>,
+    viewport: { width: 1280, height: 860 },
+    locale: "en-GB",
+    timezoneId: "UTC",
+  });
+  stack.defer(() => context.close());
+  context.setDefaultTimeout(15_000);
+  return context;
+}
+
+export function listen(page: Page): string[] {
   const complaints: string[] = [];
   page.on("console", (message) => {
     const isAnswer = message.text().startsWith("Failed to load resource: the server responded");

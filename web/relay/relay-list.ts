@@ -1,4 +1,5 @@
 /** The relays of an environment. */
+import { WaitingApprovals } from "../approval/waiting-approvals.ts";
 import type { RelayItem } from "../ground/answer.ts";
 import { sayCount } from "../ground/count-words.ts";
 import { html, type View } from "../ground/html.ts";
@@ -33,8 +34,10 @@ export function RelayListPage({ place, query }: PageProps): View {
     ${sayCount(all.length, "relay")}</span>`
   }>
       ${all.length > 0 && html`<${SearchBox} value=${query.get("q") ?? ""} label="Find a relay" onValue=${(q: string) => setQuery({ q })} />`}
+      ${place.environment === "development" && all.length > 0 && html`<a class="button" href=${pagePath(place, "relays", "to", "production")}>Promote to production…</a>`}
       <a class="button primary" href=${pagePath(place, "relays", "new")}><${Icon} name="plus" size=${14} />New relay</a>
     <//>
+    ${place.environment === "production" && html`<${WaitingApprovals} place=${place} />`}
     ${error !== null && items !== undefined && html`<${Notice} kind="warn">${error} What you see is from before.<//>`}
     ${
       items === undefined

@@ -5,6 +5,7 @@ import { LoginPage } from "../account/login-page.ts";
 import { NewAppPage } from "../account/new-app-page.ts";
 import { loadSession, session } from "../account/session.ts";
 import { SigninPage } from "../account/signin-page.ts";
+import { ApprovalPage } from "../approval/approval-page.ts";
 import { sentenceOf, signedOut } from "../ground/api.ts";
 import { useCell } from "../ground/cell.ts";
 import { html, type View } from "../ground/html.ts";
@@ -50,6 +51,11 @@ function Signed({ path }: { path: string }): View {
     return now.owner === null
       ? html`<${SigninPage} session=${now} />`
       : html`<${LoginPage} session=${now} />`;
+  const approval = /^\/approvals\/([^/]+)$/.exec(path)?.[1];
+  if (approval !== undefined)
+    return now.owner === null
+      ? html`<${SigninPage} session=${now} />`
+      : html`<${ApprovalPage} key=${approval} id=${approval} />`;
   if (now.owner !== null && (now.apps.length === 0 || path === "/new-app")) {
     return html`<${NewAppPage} isFirst=${now.apps.length === 0} />`;
   }

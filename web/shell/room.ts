@@ -3,6 +3,7 @@
  * the navigation, the addresses and the keyboard's letters are read from it.
  */
 import type { ComponentType } from "preact";
+import { PromotePage } from "../approval/promote-page.ts";
 import { EventListPage } from "../event/event-list.ts";
 import { EventPage } from "../event/event-page.ts";
 import type { View } from "../ground/html.ts";
@@ -40,6 +41,8 @@ export const ROOMS: readonly Room[] = [
     pages: [
       ["", RelayListPage],
       ["new", NewRelayPage],
+      // Two parts, because a relay may have any name of one.
+      ["to/production", PromotePage],
       [":name", RelayPage],
     ],
   },

@@ -1,0 +1,143 @@
+/** A laptop that asks, a server, and an owner who approves in a real browser; and the owner who promotes from the dashboard alone. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Page } from "playwright-core";
+import { listen, startBrowser } from "../kit/browser.ts";
+import { type CliProcess, startCli } from "../kit/cli-process.ts";
+import { runCommand } from "../kit/cli-world.ts";
+
+const EMAIL = "ann@example.com";
+const PASSWORD = "correct horse battery";
+const stack = new AsyncDisposableStack();
+const home = mkdtempSync(join(tmpdir(), "relay-server-"));
+const laptop = mkdtempSync(join(tmpdir(), "relay-laptop-"));
+let base = "";
+let key = "";
+let page: Page;
+let complaints: string[] = [];
+
+const receiver = (name: string, more: object, actions: object[]) => ({
+  name,
+  trigger: { kind: "receiver", verify: { scheme: "hooks" }, map: { event_id: "id", person_id: "user" }, ...more },
+  actions,
+});
+const WRITES = { type: "write_record", collection: "notes", data: { text: "x" } };
+const TOKEN = { verify: { scheme: "shared_token" }, trustUnsignedEvents: true };
+const write = (...definitions: { name: string }[]): void => {
+  const folder = join(laptop, "service", "relays");
+  mkdirSync(folder, { recursive: true });
+  for (const one of definitions) writeFileSync(join(folder, `${one.name}.json`), JSON.stringify(one, null, 2));
+  const notes = { kind: "shared", fields: { text: { type: "text" } } };
+  writeFileSync(join(laptop, "service", "catalog.json"), JSON.stringify({ collections: { notes } }));
+};
+const given = () => ({ cwd: laptop, env: { RELAY_KEY: key, RELAY_URL: base } });
+const relay = (...line: string[]): CliProcess => startCli(line, given());
+const urlIn = (line: string): string => /http:\S+\/approvals\/apr_[0-9a-f]{32}/.exec(line)?.[0] ?? "";
+const text = async () => (await page.locator("main").innerText()).replaceAll(/\s+/g, " ");
+
+beforeAll(async () => {
+  stack.defer(() => rmSync(home, { recursive: true, force: true }));
+  stack.defer(() => rmSync(laptop, { recursive: true, force: true }));
+  const server = stack.use(startCli(["serve", "--port", "0"], { cwd: home }));
+  base = `http://127.0.0.1:${/127\.0\.0\.1:(\d+)/.exec(await server.line("127.0.0.1:"))?.[1]}`;
+  await runCommand(["admin", "create", "--email", EMAIL, "--password-stdin"], { cwd: home, input: PASSWORD });
+  await runCommand(["apps", "create", "Shop", "--id", "shop"], { cwd: home });
+  const made = await runCommand(["keys", "create", "--app", "shop", "--environment", "development", "--name", "laptop"], { cwd: home });
+  key = /sk_dev_\w+/.exec(`${made.said} ${made.told}`)?.[0] ?? "";
+  const context = await startBrowser(stack);
+  page = context.pages()[0] ?? (await context.newPage());
+  complaints = listen(page);
+}, 60_000);
+afterAll(() => stack.disposeAsync());
+
+test("an owner who is not signed in signs in and lands on the page again, sees exactly what is asked, and approves it", async () => {
+  write(receiver("orders", {}, [WRITES]), receiver("tokens", TOKEN, [{ type: "grant_credits", amount: 10 }]));
+  await using run = relay("sync", "--live");
+  const url = urlIn(await run.line("/approvals/"));
+  await page.goto(url);
+  await page.getByLabel("E-mail").fill(EMAIL);
+  await page.getByLabel("Password").fill(PASSWORD);
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("heading", { name: "Change production of shop?" }).waitFor();
+  expect(page.url()).toBe(url);
+  expect(await page.locator(".live-band").innerText()).toBe("PRODUCTION of shop");
+  const shown = await text();
+  expect(shown).toContain("a command with the key laptop (sk_dev_…");
+  expect(shown).toContain("127.0.0.1");
+  expect(shown).toContain("files that the command sent");
+  expect(shown).toContain("3 changes of production");
+  expect(shown).toContain("A captured call could buy more than it can now, of tokens");
+  expect(shown).toContain("In production nobody can do that now.");
+  expect(shown).toContain("New secrets of production are made for orders, tokens. They are told to the command that asked");
+  const diff = page.getByRole("group", { name: /Difference of orders/ });
+  expect(await diff.innerText()).toContain('"collection": "notes"');
+  await page.getByRole("button", { name: "Approve this change of production" }).click();
+  await page.getByRole("heading", { name: "Production of shop was changed" }).waitFor();
+  expect(await run.exited).toBe(0);
+  expect(await page.getByRole("button", { name: /Approve/ }).count()).toBe(0);
+  const secrets = JSON.parse(readFileSync(join(laptop, "service", ".secrets.json"), "utf8"));
+  expect(await page.content()).not.toContain(secrets[`${base}/shop/production`].orders.receiverSecret);
+  await page.reload();
+  await page.getByRole("heading", { name: "Production of shop was changed" }).waitFor();
+  expect(await text()).toContain(`Approved by ${EMAIL}`);
+});
+
+test("a refusal tells the waiting command, and the page says that nothing changed", async () => {
+  write(receiver("orders", {}, [WRITES, WRITES]));
+  await using run = relay("sync", "--live");
+  await page.goto(urlIn(await run.line("/approvals/")));
+  const diff = page.getByRole("group", { name: /Difference of orders/ });
+  await diff.waitFor();
+  expect(await diff.locator(".diff-right").count()).toBeGreaterThan(3);
+  expect(await diff.locator(".diff-left").count()).toBeLessThan(3);
+  await page.getByRole("button", { name: "Refuse" }).click();
+  await page.getByRole("heading", { name: "Refused: production stays as it is" }).waitFor();
+  expect(await run.exited).toBe(3);
+});
+
+test("a page that is open says by itself that what it shows is void", async () => {
+  await using run = relay("sync", "--live");
+  const url = urlIn(await run.line("/approvals/"));
+  await page.goto(`${base}/apps/shop/production/relays`);
+  await page.getByText("A change of production waits for approval").waitFor();
+  await page.getByRole("link", { name: "Look at it" }).click();
+  await page.getByRole("button", { name: "Approve this change of production" }).waitFor();
+  expect(page.url()).toBe(url);
+  run.kill("SIGINT");
+  expect(await run.exited).toBe(1);
+  await page.getByRole("heading", { name: "Withdrawn: there is nothing to approve" }).waitFor();
+  expect(await page.getByRole("button", { name: /Approve/ }).count()).toBe(0);
+});
+
+test("the dashboard promotes what stands in development: a dry run, the same page, and the secrets shown once", async () => {
+  write(receiver("refunds", {}, [WRITES]));
+  expect((await runCommand(["sync", "--yes"], given())).code).toBe(0);
+  await page.goto(`${base}/apps/shop/development/relays`);
+  await page.getByRole("link", { name: "Promote to production…" }).click();
+  await page.getByText("This is a dry run").waitFor();
+  await page.getByRole("button", { name: "Go on to approve 2 changes…" }).click();
+  await page.getByRole("heading", { name: "Change production of shop?" }).waitFor();
+  expect(await text()).toContain("what stands in development");
+  await page.getByRole("button", { name: "Approve and change production" }).click();
+  await page.getByRole("heading", { name: "Production of shop was changed" }).waitFor();
+  const secret = await page.locator('[data-secret="refunds: Receiver secret"]').innerText();
+  expect(secret).toStartWith("whsec_");
+  await page.goto(`${base}/apps/shop/development/relays/to/production`);
+  await page.getByRole("heading", { name: "Production has all of it already" }).waitFor();
+  expect(await page.content()).not.toContain(secret);
+});
+
+test("what is asked for on the way names nothing as markup, and the pages complain of nothing", async () => {
+  const nasty = '<img src=x onerror="document.title=1">\u202e';
+  write(receiver("orders", { when: { event_id: nasty } }, [WRITES]));
+  await using run = relay("sync", "--live");
+  await page.goto(urlIn(await run.line("/approvals/")));
+  await page.getByRole("group", { name: /Difference of orders/ }).waitFor();
+  expect(await page.locator("main img").count()).toBe(0);
+  expect(await text()).toContain("\\u202e");
+  run.kill("SIGINT");
+  await run.exited;
+  expect(complaints).toEqual([]);
+});

@@ -1,0 +1,192 @@
+/**
+ * Where an owner is shown what somebody asks to carry into production, exactly, and approves or refuses it. It stands outside the rooms and
+ * looks like nothing else of the dashboard. What was asked for in the dashboard itself is carried out here too.
+ */
+import { useState } from "preact/hooks";
+import type { ApprovalView } from "../../src/sync/approval.ts";
+import type { Carried } from "../../src/sync/plan.ts";
+import { sayCount } from "../ground/count-words.ts";
+import { html, type View } from "../ground/html.ts";
+import { pagePath } from "../ground/place.ts";
+import { useLoad } from "../ground/use-load.ts";
+import { ErrorState, Notice, Skeleton } from "../part/notice.ts";
+import { PageHead } from "../part/page-head.ts";
+import { SafeText } from "../part/safe-text.ts";
+import { SecretOnce } from "../part/secret-once.ts";
+import { Sentence } from "../part/sentence.ts";
+import { Ago } from "../part/time.ts";
+import { useSend } from "../part/use-send.ts";
+import { WarningList } from "../part/warning-list.ts";
+import { secretsOf } from "../relay/relay-made.ts";
+import { isCarried, PlanEntryCard, PlanRest } from "./plan-entry.ts";
+
+interface Answer {
+  approval: ApprovalView;
+}
+
+const LOOK_EVERY_MS = 2_000;
+
+function isOpen({ approval }: Answer): boolean {
+  return approval.state === "pending" || approval.state === "approved";
+}
+
+export function ApprovalPage({ id }: { id: string }): View {
+  const path = `/api/approvals/${encodeURIComponent(id)}`;
+  const { data, error, reload } = useLoad<Answer>(path, (known) =>
+    known === undefined || isOpen(known) ? LOOK_EVERY_MS : null,
+  );
+  return html`<div class="live-page">
+    <div class="live-band" role="note">PRODUCTION${data !== undefined && html` of ${data.approval.app}`}</div>
+    <main class="live-main">${
+      data === undefined
+        ? error === null
+          ? html`<${Skeleton} />`
+          : html`<${ErrorState} error=${error} onRetry=${reload} />`
+        : html`<${Asked} approval=${data.approval} path=${path} reload=${reload} />`
+    }</main>
+  </div>`;
+}
+
+function Asked({
+  approval,
+  path,
+  reload,
+}: {
+  approval: ApprovalView;
+  path: string;
+  reload: () => void;
+}): View {
+  const { app, state, shown, replaceEdited } = approval;
+  const { isSending, error, send } = useSend();
+  const [secrets, setSecrets] = useState<Carried["secrets"]>([]);
+  const entries = shown?.entries ?? [];
+  const decide = async (decision: "approve" | "refuse"): Promise<void> => {
+    const sent = await send({ method: "POST", path, body: { decision, plan: approval.plan } });
+    if (sent !== null && decision === "approve" && approval.isMine) await apply();
+    reload();
+  };
+  const apply = async (): Promise<void> => {
+    const sent = await send<Carried>({ method: "POST", path: `${path}/apply` });
+    if (sent !== null) setSecrets(sent.answer.secrets);
+    reload();
+  };
+  return html`<${PageHead} title=${TITLES[state](app)} back="Relays of production" backTo=${pagePath({ app, environment: "production" }, "relays")} />
+    <${State} approval=${approval} />
+    ${
+      secrets.length > 0 &&
+      html`<section class="card">${secrets.map(
+        ({ relay, ...made }) =>
+          html`<${SecretOnce} key=${relay} secrets=${secretsOf(made).map((one) => ({ ...one, label: `${relay}: ${one.label}` }))} />`,
+      )}</section>`
+    }
+    <${Facts} approval=${approval} />
+    ${
+      entries.length > 0 &&
+      html`<${Risks} approval=${approval} />
+      <h2 class="live-title">${sayCount(shown?.changes ?? 0, "change")} of production</h2>
+      <div class="stack">${entries
+        .filter((entry) => isCarried(entry, replaceEdited) || entry.state === "edited")
+        .map(
+          (entry) =>
+            html`<${PlanEntryCard} key=${`${entry.kind}:${entry.name}`} entry=${entry} replaceEdited=${replaceEdited} />`,
+        )}</div>
+      <${NotCarried} approval=${approval} />
+      <${WarningList} warnings=${shown?.warnings ?? []} />
+      <${PlanRest} entries=${entries} />`
+    }
+    ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
+    ${
+      state === "pending" &&
+      html`<div class="live-actions"><span class="quiet">${sayLeft(approval.secondsLeft)} left</span>
+        <button type="button" disabled=${isSending} onClick=${() => decide("refuse")}>Refuse</button>
+        <button type="button" class="danger" disabled=${isSending} onClick=${() => decide("approve")}>
+          ${isSending ? "One moment…" : approval.isMine ? "Approve and change production" : "Approve this change of production"}</button></div>`
+    }
+    ${
+      state === "approved" &&
+      approval.isMine &&
+      html`<div class="live-actions"><span class="quiet">${sayLeft(approval.secondsLeft)} left</span>
+        <button type="button" class="danger" disabled=${isSending} onClick=${apply}>Change production now</button></div>`
+    }`;
+}
+
+const TITLES: Readonly<Record<ApprovalView["state"], (app: string) => string>> = {
+  pending: (app) => `Change production of ${app}?`,
+  approved: (app) => `Approved: production of ${app} is about to change`,
+  done: (app) => `Production of ${app} was changed`,
+  denied: () => "Refused: production stays as it is",
+  withdrawn: () => "Withdrawn: there is nothing to approve",
+  void: () => "Void: what was shown is not what stands there any more",
+  expired: () => "Too late: this was not approved in time",
+};
+
+function State({ approval }: { approval: ApprovalView }): View {
+  const { state, why, isMine, decidedBy, endedAt } = approval;
+  const because = why !== null && html` <${Sentence} text=${why} />`;
+  switch (state) {
+    case "pending":
+      return html`<${Notice} kind="warn">${isMine ? "You asked for this in the dashboard." : "A command waits for your answer, and carries exactly this out at once when you approve it."} The approval works once, for what is shown here: a change of either side voids it.<//>`;
+    case "approved":
+      return html`<${Notice} kind="info">${nameOf(decidedBy)} approved it. ${isMine ? "Nothing has changed yet." : "The command that asked carries it out now; this page says when it did."}<//>`;
+    case "done":
+      return html`<${Notice} kind="good">Approved by ${nameOf(decidedBy)} and carried out <${Ago} at=${endedAt} />, all of it in one piece. The approval is used up.<//>`;
+    case "denied":
+      return html`<${Notice} kind="info">${nameOf(decidedBy)} refused it <${Ago} at=${endedAt} />, and nothing was changed. Who asked is told.<//>`;
+    default:
+      return html`<${Notice} kind="info">Nothing was changed, and this approves nothing any more.${because} Whoever wants it asks anew.<//>`;
+  }
+}
+
+function nameOf(by: string | null): string {
+  return (by ?? "").replace(/^owner:/, "");
+}
+
+function Facts({ approval }: { approval: ApprovalView }): View {
+  const { askedBy, askedWith, askedFrom, createdAt, source, plan } = approval;
+  return html`<dl class="facts">
+    <div><dt>Asked by</dt><dd><span>${
+      askedWith === null
+        ? html`<${SafeText} text=${nameOf(askedBy)} />, in the dashboard`
+        : html`a command with the key <${SafeText} text=${askedWith} limit=${160} />`
+    }</span></dd></div>
+    <div><dt>From address</dt><dd><code>${askedFrom}</code></dd></div>
+    <div><dt>When</dt><dd><${Ago} at=${createdAt} /></dd></div>
+    <div><dt>Carries</dt><dd>${source === "files" ? "files that the command sent" : "what stands in development"}</dd></div>
+    <div><dt>Plan</dt><dd><code title=${plan}>${plan.slice(0, 12)}</code></dd></div>
+  </dl>`;
+}
+
+/** What to look at before anything else: more that a captured call buys, and who is told new secrets. */
+function Risks({ approval }: { approval: ApprovalView }): View {
+  const { shown, isMine, state, replaceEdited } = approval;
+  if (shown === undefined || state !== "pending") return null;
+  const widened = shown.entries.filter(
+    (entry) => entry.capturedCall?.widens === true && isCarried(entry, replaceEdited),
+  );
+  return html`<div class="stack">
+    ${
+      widened.length > 0 &&
+      html`<${Notice} kind="bad"><b>A captured call could buy more than it can now</b>, of ${sayNames(widened.map(({ name }) => name))}: the senders do not sign their events. Each says below what.<//>`
+    }
+    ${
+      shown.secretsOf.length > 0 &&
+      html`<${Notice} kind="warn">New secrets of production are made for ${sayNames(shown.secretsOf)}. ${isMine ? "They are shown to you here, once." : "They are told to the command that asked, which writes them to .secrets.json beside its files: whoever holds them can sign events of these relays."}<//>`
+    }</div>`;
+}
+
+function NotCarried({ approval }: { approval: ApprovalView }): View {
+  const left = (approval.shown?.entries ?? []).filter(({ state }) => state === "not_carried");
+  if (left.length === 0) return null;
+  return html`<h2 class="live-title">Not carried</h2>
+    <p class="quiet">${left.length === 1 ? "It breaks" : "They break"} a rule; what production has under ${left.length === 1 ? "its name" : "their names"} stays.</p>
+    <div class="stack">${left.map((entry) => html`<${PlanEntryCard} key=${entry.name} entry=${entry} replaceEdited=${false} />`)}</div>`;
+}
+
+function sayNames(names: readonly string[]): string {
+  return names.join(", ");
+}
+
+/** `9:05`. */
+function sayLeft(seconds: number): string {
+  return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, "0")}`;
+}

@@ -1,0 +1,102 @@
+/** One thing of a plan: what becomes of it, its difference, what is warned of it and what a captured call could make of it. */
+import type { ApprovalView } from "../../src/sync/approval.ts";
+import type { EntryView } from "../../src/sync/plan.ts";
+import { sayCount } from "../ground/count-words.ts";
+import { type Json, writeExact } from "../ground/exact-json.ts";
+import { html, type View } from "../ground/html.ts";
+import { Notice } from "../part/notice.ts";
+import { escapeTricky, SafeText } from "../part/safe-text.ts";
+import { Sentence } from "../part/sentence.ts";
+import { WarningList } from "../part/warning-list.ts";
+import { diffLines, shortenDiff } from "../relay/text-diff.ts";
+
+type Shown = NonNullable<ApprovalView["shown"]>["entries"][number];
+/** As a dry run tells it, or as an owner is asked to approve it. */
+type PlanEntry = EntryView | Shown;
+
+const WORDS: Readonly<Record<PlanEntry["state"], string>> = {
+  created: "New in production",
+  changed: "Changed",
+  edited: "Edited in production since",
+  deleted: "Deleted",
+  only_there: "Only in production, kept",
+  unchanged: "The same",
+  not_carried: "Not carried",
+};
+const SIGN = { same: " ", left: "−", right: "+" } as const;
+
+/** Whether the plan does anything about it. */
+export function isCarried({ state }: PlanEntry, replaceEdited: boolean): boolean {
+  return (
+    state === "created" || state === "changed" || state === "deleted" || (state === "edited" && replaceEdited)
+  );
+}
+
+export function PlanEntryCard({ entry, replaceEdited }: { entry: PlanEntry; replaceEdited: boolean }): View {
+  const { kind, name, state, warnings, refusal, capturedCall } = entry;
+  const words =
+    state === "edited" ? `${WORDS.edited}, ${replaceEdited ? "replaced" : "kept as it is"}` : WORDS[state];
+  return html`<section class="card plan-entry plan-${state}" aria-label="${kind} ${name}">
+    <div class="plan-head"><span class="quiet">${kind}</span><h3><${SafeText} text=${name} /></h3>
+      <span class="plan-state">${words}</span></div>
+    ${refusal !== null && html`<${Notice} kind="bad"><${Sentence} text=${refusal.message} /><//>`}
+    ${capturedCall !== null && html`<${CapturedCall} captured=${capturedCall} />`}
+    <${WarningList} warnings=${warnings.filter(({ code }) => code !== "unsigned_events")} />
+    <${Difference} entry=${entry} />
+  </section>`;
+}
+
+/** What whoever captures one call can make the relay do, now and then. */
+function CapturedCall({ captured }: { captured: NonNullable<PlanEntry["capturedCall"]> }): View {
+  const { before, after, widens } = captured;
+  if (after === null)
+    return html`<${Notice} kind="good">A captured call could make it <${Sentence} text=${before ?? ""} />, and could no more.<//>`;
+  return html`<${Notice} kind=${widens ? "bad" : "warn"}>
+    <b>${widens ? "A captured call buys more." : "A captured call buys what it buys now."}</b> Its sender does not sign its events, and <code>trustUnsignedEvents</code> lets it act all the same: whoever captures one call can make this relay <${Sentence} text=${after} />.
+    ${widens && html` ${before === null ? "In production nobody can do that now." : html`Now they can make it <${Sentence} text=${before} />.`}`}<//>`;
+}
+
+function Difference({ entry }: { entry: PlanEntry }): View {
+  if ("diff" in entry) {
+    if (entry.diff.length === 0) return null;
+    return html`<div class="diff" role="group" aria-label="Differences of ${entry.name}" tabindex="0">${entry.diff.map(
+      ({ field, before, after }) => html`<div class="diff-gap">${escapeTricky(field)}</div>
+        ${before !== undefined && html`<${Lines} kind="left" value=${before} />`}${after !== undefined && html`<${Lines} kind="right" value=${after} />`}`,
+    )}</div>`;
+  }
+  const [before, after] = [textOf(entry.before), textOf(entry.after)];
+  if (before === after) return null;
+  return html`<div class="diff" role="group" aria-label="Difference of ${entry.name}: minus is production now, plus is what it becomes" tabindex="0">
+    ${shortenDiff(diffLines(before, after).filter(({ text }) => text !== "")).map((line, at) =>
+      line.kind === "gap"
+        ? html`<div key=${at} class="diff-gap">${sayCount(line.lines, "line")} that stay</div>`
+        : html`<div key=${at} class="diff-${line.kind}"><span aria-hidden="true">${SIGN[line.kind]}</span>${escapeTricky(line.text)}</div>`,
+    )}
+  </div>`;
+}
+
+function Lines({ kind, value }: { kind: "left" | "right"; value: unknown }): View {
+  return html`${textOf(value)
+    .split("\n")
+    .map(
+      (line, at) =>
+        html`<div key=${at} class="diff-${kind}"><span aria-hidden="true">${SIGN[kind]}</span>${escapeTricky(line)}</div>`,
+    )}`;
+}
+
+function textOf(value: unknown): string {
+  return value === null || value === undefined ? "" : writeExact(value as Json, 2);
+}
+
+/** What is not carried, what is kept, and how much is the same. */
+export function PlanRest({ entries }: { entries: readonly PlanEntry[] }): View {
+  const same = entries.filter(({ state }) => state === "unchanged").length;
+  const kept = entries.filter(({ state }) => state === "only_there");
+  return html`<p class="quiet">${[
+    ...(same > 0 ? [`${sayCount(same, "thing")} the same on both sides.`] : []),
+    ...(kept.length > 0
+      ? [`Only in production, and kept: ${kept.map(({ kind, name }) => `${kind} ${name}`).join(", ")}.`]
+      : []),
+    "Nothing is deleted; data and secrets stay where they are.",
+  ].join(" ")}</p>`;
+}

@@ -1,0 +1,105 @@
+/** Development's way to production: what a promote would change, tried and undone by the server, and the way to the page that approves it. */
+import { useEffect, useState } from "preact/hooks";
+import type { ApprovalView } from "../../src/sync/approval.ts";
+import type { Planned } from "../../src/sync/plan.ts";
+import { sayCount } from "../ground/count-words.ts";
+import { html, type View } from "../ground/html.ts";
+import type { PageProps } from "../ground/page.ts";
+import { apiPath, pagePath } from "../ground/place.ts";
+import { navigate } from "../ground/route.ts";
+import { EmptyState, ErrorState, Notice, Skeleton } from "../part/notice.ts";
+import { PageHead } from "../part/page-head.ts";
+import { Sentence } from "../part/sentence.ts";
+import { useSend } from "../part/use-send.ts";
+import { WarningList } from "../part/warning-list.ts";
+import { isCarried, PlanEntryCard, PlanRest } from "./plan-entry.ts";
+
+const WANTED = { from: "development", to: "production" } as const;
+
+export function PromotePage({ place }: PageProps): View {
+  const [plan, setPlan] = useState<Planned | null>(null);
+  const [replaceEdited, setReplace] = useState(false);
+  const { isSending, error, send } = useSend();
+  const load = async (replaces: boolean): Promise<void> => {
+    const body = { ...WANTED, replaceEdited: replaces };
+    const read = await send<Planned>({ method: "POST", path: apiPath(place, "sync", "plan"), body });
+    if (read !== null) setPlan(read.answer);
+  };
+  useEffect(() => void load(false), []);
+  const replace = (replaces: boolean): void => {
+    setReplace(replaces);
+    void load(replaces);
+  };
+  const ask = async (): Promise<void> => {
+    const body = { ...WANTED, replaceEdited, plan: plan?.plan };
+    const asked = await send<{ approval: ApprovalView }>({
+      method: "POST",
+      path: apiPath(place, "approvals"),
+      body,
+    });
+    if (asked !== null) navigate(`/approvals/${asked.answer.approval.id}`);
+  };
+  return html`<${PageHead} title="Promote to production" back="Relays" backTo=${pagePath(place, "relays")} />
+    ${
+      plan === null
+        ? error === null
+          ? html`<${Skeleton} />`
+          : html`<${ErrorState} error=${error} onRetry=${() => load(replaceEdited)} />`
+        : html`<${DryRun} plan=${plan} replaceEdited=${replaceEdited} onReplace=${replace} isSending=${isSending} error=${error} onAsk=${ask} onAgain=${() => load(replaceEdited)} />`
+    }`;
+}
+
+function DryRun({
+  plan,
+  replaceEdited,
+  onReplace,
+  isSending,
+  error,
+  onAsk,
+  onAgain,
+}: {
+  plan: Planned;
+  replaceEdited: boolean;
+  onReplace: (replaces: boolean) => void;
+  isSending: boolean;
+  error: string | null;
+  onAsk: () => void;
+  onAgain: () => void;
+}): View {
+  const { entries, changes, warnings } = plan;
+  const edited = entries.filter(({ state }) => state === "edited");
+  const left = entries.filter(({ state }) => state === "not_carried");
+  const refused =
+    plan.refusal ??
+    entries.find(({ state, refusal }) => refusal !== null && state !== "not_carried")?.refusal ??
+    null;
+  if (changes === 0 && edited.length === 0 && left.length === 0)
+    return html`<${EmptyState} icon="check" title="Production has all of it already">
+      <p>The relays and the catalog of development stand in production as they are here.</p><//>`;
+  return html`<div class="stack">
+    <p class="lead">This is a dry run: nothing has changed. What is below would become of production when you approve it on the next page. Definitions are carried, never data or secrets.</p>
+    ${
+      edited.length > 0 &&
+      html`<${Notice} kind="warn">${edited.map(({ kind, name }) => `${kind} ${name}`).join(", ")}: edited in production since the last time.
+        <label class="plan-choice"><input type="checkbox" checked=${replaceEdited} disabled=${isSending} onChange=${(event: Event) => onReplace((event.target as HTMLInputElement).checked)} /> Replace ${edited.length === 1 ? "it" : "them"} with what stands in development</label><//>`
+    }
+    ${entries
+      .filter((entry) => isCarried(entry, replaceEdited) || entry.state === "edited")
+      .map(
+        (entry) =>
+          html`<${PlanEntryCard} key=${`${entry.kind}:${entry.name}`} entry=${entry} replaceEdited=${replaceEdited} />`,
+      )}
+    ${
+      left.length > 0 &&
+      html`<h2 class="live-title">Not carried</h2>${left.map((entry) => html`<${PlanEntryCard} key=${entry.name} entry=${entry} replaceEdited=${false} />`)}`
+    }
+    <${WarningList} warnings=${warnings} />
+    <${PlanRest} entries=${entries} />
+    ${plan.refusal !== null && html`<${Notice} kind="bad"><${Sentence} text=${plan.refusal.message} /><//>`}
+    ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
+    <div class="form-actions">
+      <button type="button" disabled=${isSending} onClick=${onAgain}>Look again</button>
+      <button type="button" class="primary" disabled=${isSending || changes === 0 || refused !== null} onClick=${onAsk}>
+        ${changes === 0 ? "Nothing to promote" : `Go on to approve ${sayCount(changes, "change")}…`}</button></div>
+  </div>`;
+}

@@ -1,0 +1,19 @@
+/** In production: what waits for an owner's approval, with the way to it. */
+import type { ApprovalView } from "../../src/sync/approval.ts";
+import { html, type View } from "../ground/html.ts";
+import { apiPath, type Place } from "../ground/place.ts";
+import { useLoad } from "../ground/use-load.ts";
+import { Notice } from "../part/notice.ts";
+import { SafeText } from "../part/safe-text.ts";
+import { Ago } from "../part/time.ts";
+
+const LOOK_EVERY_MS = 10_000;
+
+export function WaitingApprovals({ place }: { place: Place }): View {
+  const { data } = useLoad<{ approvals: ApprovalView[] }>(apiPath(place, "approvals"), LOOK_EVERY_MS);
+  const waiting = (data?.approvals ?? []).filter(({ state }) => state === "pending");
+  return html`${waiting.map(
+    ({ id, askedWith, askedBy, createdAt }) => html`<${Notice} key=${id} kind="warn">
+      <b>A change of production waits for approval</b>, asked for <${Ago} at=${createdAt} /> with <${SafeText} text=${askedWith ?? askedBy} limit=${120} />.${" "}<a href="/approvals/${id}">Look at it</a><//>`,
+  )}`;
+}
