@@ -76,7 +76,9 @@ async function settleOwner(
     world.say(writeJson({ email: owner.email, link: url, expiresAt }, 2));
   } else if (url === null) {
     world.say(owner.email);
-    world.tell(`${owner.email} can sign in at ${baseUrl} now; earlier sessions have ended.`);
+    world.tell(
+      `${owner.email} can sign in at ${baseUrl} now; earlier sessions have ended, and so have the keys of relay login.`,
+    );
   } else {
     world.say(url);
     world.tell(`${owner.email} sets a password under this link; it works once, until ${expiresAt}.`);

@@ -100,7 +100,14 @@ export async function atPlace<Result>(
   },
 ): Promise<Result> {
   const place = choosePlace(input, world);
-  if (place.kind === "folder") return await withEnvironment(input, world, here);
+  if (place.kind === "folder") {
+    if (!isHere(input, world))
+      throw new CommandFailure(
+        "not_found",
+        `There is no data directory at ${readDataDir(input, world)}, and no profile: name the server's folder with --data-dir, start one with relay dev or relay serve, or sign in to a server elsewhere with relay login.`,
+      );
+    return await withEnvironment(input, world, here);
+  }
   return await there(await reach(place, input, world, doing));
 }
 

@@ -162,10 +162,16 @@ export async function listRemote<Item>(
   do {
     const asked: string = writeQuery({ ...query, limit: Math.min(MAX_PAGE, most - items.length), cursor });
     const page: { items?: Item[]; next?: string | null } = await askPlace(remote, "GET", `${path}${asked}`);
-    items.push(...(page.items ?? []));
+    items.push(...(page.items ?? []).map(withoutDocs));
     cursor = page.next ?? null;
   } while (cursor !== null && items.length < most);
   return { items, next: cursor };
+}
+
+/** A server tells the page of each code too; the terminal has relay help for it. */
+function withoutDocs<Item>(item: Item): Item {
+  const { docs: _, ...rest } = item as Item & { docs?: string };
+  return rest as Item;
 }
 
 function noServer(url: string, status: number): CommandFailure {

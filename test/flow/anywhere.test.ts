@@ -81,7 +81,7 @@ beforeAll(async () => {
     const environmentId = row?.id ?? 0;
     const nowMs = running.clock.now();
     await raiseProblem(tx, { environmentId, code: "relay_silent", target: "relay:orders", message: "Nothing came.", nowMs });
-    await raiseProblem(tx, { environmentId, code: "relay_failing", target: "relay:orders", message: "It fails.", nowMs: nowMs + 1 });
+    await raiseProblem(tx, { environmentId, code: "relay_misfit", target: "relay:orders", message: "It fails.", nowMs: nowMs + 1 });
     await raiseAlert(tx, { environmentId, code: "relay_failed", target: "relay:orders", message: "An event died.", nowMs });
   });
   await api("PUT", "/sender-domain", { domain: "example.com" });
@@ -165,10 +165,10 @@ const ACTS: readonly [line: string, input: string, told: string][] = [
   ["catalog delete access gamma", "", "The access gamma is deleted."],
   ["catalog delete product mug", "", "The product mug is deleted."],
   ["catalog delete plan gold", "", "The plan gold is deleted."],
-  ["settings set held on", "", "held is set"],
-  ["settings set held off", "", "held is set: null"],
+  ["settings set held on", "", "held is on since"],
+  ["settings set held off", "", "held is off."],
   ["settings set processorSecret", "a-secret-of-the-processor-1234567890", "processorSecret is set"],
-  ["settings set mail.fromName Shop", "", `mail.fromName is set: "Shop"`],
+  ["settings set mail.fromName Shop", "", "mail.fromName is Shop."],
   ["domain set shop.example.com", "", "Make this DNS record"],
 ];
 /** Acts whose end depends on what is outside: they are asked for, and refused alike. */

@@ -100,7 +100,7 @@ export function SetupPage({ error, onRetry }: LinkPageProps): View {
 
 export function ResetPage({ error, onRetry }: LinkPageProps): View {
   return html`<${LinkForm} error=${error} onRetry=${onRetry} kind="reset" title="Choose a new password" command="relay admin reset"
-    intro="Every device that is signed in will be signed out." button="Set the password and sign in"
+    intro="Every device that is signed in will be signed out, and every command that relay login signed in." button="Set the password and sign in"
     fields=${[newPassword]} />`;
 }
 

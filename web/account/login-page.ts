@@ -72,11 +72,12 @@ function Answer({
   const isLive = chosen.endsWith("/production");
   return html`<${SigninCard} title="Did you start this?">
     <p>A command asks to act as <b>${session.owner?.email}</b>. Allow it only if you typed <code>relay login</code> yourself, on the machine shown here.</p>
-    <dl class="facts">
+    <dl class="asked">
       <dt>Code</dt><dd><code>${showCode(code)}</code></dd>
       <dt>Machine</dt><dd>
-        <${SafeText} text=${login.machine} limit=${80} />${login.account !== "" && html`, as <${SafeText} text=${login.account} limit=${80} />`}
-        <span class="quiet"> (as it says itself)</span></dd>
+        <b><${SafeText} text=${login.machine} limit=${80} /></b>${
+          login.account !== "" && html`${", as "}<b><${SafeText} text=${login.account} limit=${80} /></b>`
+        }<span class="quiet">${" (its own words)"}</span></dd>
       <dt>Address</dt><dd><code>${login.source}</code>${here && html`<span class="quiet"> (yours too)</span>`}</dd>
       <dt>Begun</dt><dd><${Ago} at=${login.createdAt} /></dd>
       <dt>Key ends</dt><dd>${login.days} ${login.days === 1 ? "day" : "days"} after</dd>
@@ -91,10 +92,13 @@ function Answer({
     <p class="quiet">Its key reads everything of this environment (events, people, settings) and changes it, as a secret key does; it makes no other keys. You find and revoke it on the Keys page.</p>
     ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
     <div class="dialog-actions">
-      <button type="button" class="bare" onClick=${onBack}>Another code</button>
       <button type="button" disabled=${isSending} onClick=${() => answer("denied")}>No, deny it</button>
       <button type="button" class=${isLive ? "danger" : "primary"} disabled=${isSending || chosen === ""} onClick=${() => answer("allowed")}>
         ${isSending ? "One moment…" : "Yes, I started it"}</button></div>
+    <p class="quiet"><a href="/login" onClick=${(event: Event) => {
+      event.preventDefault();
+      onBack();
+    }}>Type another code</a></p>
   <//>`;
 }
 

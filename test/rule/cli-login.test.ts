@@ -1,0 +1,232 @@
+/** `relay login`, `relay whoami` and `relay logout` against a server that is scripted: what each answer makes of the command and of the profiles. */
+import { afterAll, beforeEach, describe, expect, test } from "bun:test";
+import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { systemClock } from "../../src/ground/clock.ts";
+import { type CommandResult, runCommand } from "../kit/cli-world.ts";
+
+const home = mkdtempSync(join(tmpdir(), "relay-cli-login-"));
+const file = join(home, "relay", "profiles.json");
+
+type Reply = [status: number, body: unknown];
+/** What `/api/login/token` answers, one after the other; the last one again and again. */
+let tokens: Reply[] = [];
+let key: Reply = [200, {}];
+let away = false;
+const asked: string[] = [];
+const server = Bun.serve({
+  port: 0,
+  hostname: "127.0.0.1",
+  async fetch(request) {
+    const { pathname } = new URL(request.url);
+    const bearer = request.headers.get("authorization")?.slice("Bearer ".length) ?? "";
+    asked.push(`${request.method} ${pathname} ${bearer || (await request.text())}`.trim());
+    const answer = ([status, body]: Reply): Response => (status === 204 ? new Response(null, { status }) : Response.json(body, { status }));
+    if (away) return new Response("<h1>Bad gateway</h1>", { status: 502 });
+    if (pathname === "/api/login") {
+      const expiresAt = new Date(Date.now() + 600_000).toISOString();
+      return Response.json({
+        deviceCode: "device",
+        userCode: "BCDF-GHJK",
+        verificationUri: "https://relay.example.com/login",
+        expiresAt,
+        interval: 1,
+      });
+    }
+    if (pathname === "/api/login/token") return answer((tokens.length > 1 ? tokens.shift() : tokens[0]) ?? [500, {}]);
+    return answer(request.method === "DELETE" && key[0] === 200 ? [204, null] : key);
+  },
+});
+const url = `http://127.0.0.1:${server.port}`;
+const other = `http://localhost:${server.port}`;
+
+afterAll(async () => {
+  await server.stop(true);
+  rmSync(home, { recursive: true, force: true });
+});
+beforeEach(() => {
+  rmSync(join(home, "relay"), { recursive: true, force: true });
+  tokens = [fetched("sk_dev_one")];
+  key = [
+    200,
+    { app: "shop", environment: "development", owner: "ann@example.com", expiresAt: "2030-04-01T00:00:00.000Z", key: { id: "key_1", name: "x" } },
+  ];
+  away = false;
+  asked.length = 0;
+});
+
+const fetched = (token: string, environment = "development"): Reply => [
+  200,
+  { token, app: "shop", environment, owner: "ann@example.com", expiresAt: "2030-04-01T00:00:00.000Z", key: { id: "key_1", name: "x" } },
+];
+const refused = (code: string, message = "No."): Reply => [400, { code, message }];
+const relay = (...line: string[]): Promise<CommandResult> => runCommand(line, { cwd: home, clock: systemClock, env: { XDG_CONFIG_HOME: home } });
+const held = (): { default: string | null; profiles: Record<string, { key: string; url: string }> } => JSON.parse(readFileSync(file, "utf8"));
+
+describe("relay login", () => {
+  test("shows the address and the code, and keeps the key in a profile that nobody else reads; it prints no key", async () => {
+    const { code, said, told } = await relay("login", "--url", url, "--days", "7");
+    expect({ code, said }).toEqual({ code: 0, said: "" });
+    for (const words of [
+      "https://relay.example.com/login",
+      "BCDF-GHJK",
+      "test-laptop",
+      "ann@example.com is signed in to shop/development",
+      "--profile shop-development",
+    ])
+      expect(told).toContain(words);
+    expect(told).not.toContain("sk_dev_one");
+    expect(held()).toMatchObject({ default: "shop-development", profiles: { "shop-development": { url, key: "sk_dev_one" } } });
+    expect(asked[0]).toBe('POST /api/login {"machine":"test-laptop","account":"ann","days":7}');
+  });
+
+  test("says what is kept as JSON, without the key", async () => {
+    const { said } = await relay("login", "--url", url, "--json", "--profile", "mine");
+    expect(JSON.parse(said)).toEqual({
+      name: "mine",
+      url,
+      app: "shop",
+      environment: "development",
+      owner: "ann@example.com",
+      endsAt: "2030-04-01T00:00:00.000Z",
+      default: true,
+    });
+  });
+
+  test.each([
+    ["denied", "access_denied"],
+    ["ended", "expired_token"],
+    ["fetched before", "login_used"],
+  ])("that is %s ends with the server's sentence, and keeps nothing", async (_what, code) => {
+    tokens = [refused("authorization_pending"), refused(code, "The sentence of the server.")];
+    const result = await relay("login", "--url", url);
+    expect(result.code).toBe(1);
+    expect(result.told).toContain(`The sentence of the server.\n${code}  `);
+    expect(existsSync(file)).toBe(false);
+  });
+
+  test("asks slower where it is told to", async () => {
+    tokens = [refused("slow_down"), fetched("sk_dev_two")];
+    const begun = performance.now();
+    expect((await relay("login", "--url", url)).code).toBe(0);
+    expect(performance.now() - begun).toBeGreaterThan(6_900);
+  }, 15_000);
+
+  test("waits for a server that is away for a moment, and says so once", async () => {
+    tokens = [[502, "x"], [502, "x"], fetched("sk_dev_three")];
+    const { code, told } = await relay("login", "--url", url);
+    expect([code, told.split("It is asked again").length]).toEqual([0, 2]);
+  }, 15_000);
+
+  test("of a profile that is there takes its server, and revokes the key that it had", async () => {
+    await relay("login", "--url", url, "--profile", "mine");
+    tokens = [fetched("sk_dev_four")];
+    expect((await relay("login", "--profile", "mine")).code).toBe(0);
+    expect(held().profiles.mine?.key).toBe("sk_dev_four");
+    expect(asked.at(-1)).toBe("DELETE /api/key sk_dev_one");
+    // Without a name the place is known again.
+    tokens = [fetched("sk_dev_five")];
+    await relay("login", "--url", url);
+    expect(Object.keys(held().profiles)).toEqual(["mine"]);
+  });
+
+  test("to the same app of another server makes another profile, and the default stays unless told", async () => {
+    await relay("login", "--url", url);
+    tokens = [fetched("sk_dev_six")];
+    await relay("login", "--url", other);
+    expect(Object.keys(held().profiles)).toEqual(["shop-development", `shop-development-localhost-${server.port}`]);
+    expect(held().default).toBe("shop-development");
+    tokens = [fetched("sk_live_one", "production")];
+    const { told } = await relay("login", "--url", url, "--default");
+    expect(told).toContain("It is PRODUCTION: commands that change something there need --profile shop-production");
+    expect(held().default).toBe("shop-production");
+  });
+
+  test.each([
+    ["no server", [], 2, "relay login --url https://relay.example.com"],
+    ["a profile that is not there and no server", ["--profile", "new"], 2, "relay login --profile new --url"],
+    ["a name that is none", ["--url", url, "--profile", "../x"], 2, "write 1 to 63 letters"],
+    ["days beyond a year", ["--url", url, "--days", "1000"], 2, "from 1 to 365"],
+    ["what is no relay server", ["--url", url], 1, "is no relay server"],
+  ])("with %s is refused before anything is begun", async (what, line, code, words) => {
+    away = what.startsWith("what is no");
+    const result = await relay("login", ...line);
+    expect({ code: result.code, told: result.told }).toEqual({ code, told: expect.stringContaining(words) });
+    expect(existsSync(file)).toBe(false);
+  });
+
+  test("where no profile could be kept is refused before anything is begun", async () => {
+    const { code, told } = await runCommand(["login", "--url", url], { cwd: home, env: {} });
+    expect([code, told.includes("set HOME or XDG_CONFIG_HOME"), asked]).toEqual([1, true, []]);
+  });
+});
+
+describe("relay whoami", () => {
+  test("says of each profile whose key it is, where and until when, and where commands look", async () => {
+    await relay("login", "--url", url);
+    const { code, said, told } = await relay("whoami");
+    expect(code).toBe(0);
+    for (const words of ["shop-development (default)", url, "shop ", "development", "sk_dev_…_one", "ann@example.com", "2030-04-01", "works"])
+      expect(said).toContain(words);
+    expect(told).toBe(`Here commands look at shop/development at ${url} (profile shop-development), by the default profile.`);
+  });
+
+  test.each([
+    [
+      "ended",
+      [401, { code: "unauthenticated", message: "The key of this login has ended at X: run relay login for another." }] as Reply,
+      "has ended at X",
+    ],
+    ["unknown", [401, { code: "unauthenticated", message: "The request carries no live key." }] as Reply, "relay login --profile shop-development"],
+    ["away", [502, "x"] as Reply, "is no relay server"],
+  ])("tells a key that is %s, and exits with 1", async (_what, answer, words) => {
+    await relay("login", "--url", url);
+    key = answer;
+    const { code, said } = await relay("whoami");
+    expect({ code, said }).toEqual({ code: 1, said: expect.stringContaining(words) });
+    expect((await relay("whoami", "--profile", "shop-development", "--json")).said).toContain('"works": false');
+  });
+});
+
+describe("relay logout", () => {
+  test("revokes the key and takes the profile away", async () => {
+    await relay("login", "--url", url);
+    const { code, told } = await relay("logout");
+    expect([code, told.includes("its key is revoked"), asked.at(-1)]).toEqual([0, true, "DELETE /api/key sk_dev_one"]);
+    expect(held()).toEqual({ default: null, profiles: {} });
+  });
+
+  test("of a server that is away takes the profile away all the same, and says that the key lives on", async () => {
+    await relay("login", "--url", url);
+    away = true;
+    const { code, told } = await relay("logout");
+    expect([code, told.includes("could not be revoked"), told.includes("Revoke sk_dev_…_one on the Keys page of shop/development")]).toEqual([
+      1,
+      true,
+      true,
+    ]);
+    expect(held().profiles).toEqual({});
+  });
+
+  test("of a key that works no more is done", async () => {
+    await relay("login", "--url", url);
+    key = [401, { code: "unauthenticated", message: "Ended." }];
+    expect((await relay("logout")).code).toBe(0);
+    expect(held().profiles).toEqual({});
+  });
+
+  test("of several without a default asks which; --all takes them all", async () => {
+    await relay("login", "--url", url);
+    tokens = [fetched("sk_dev_two")];
+    await relay("login", "--url", other);
+    tokens = [fetched("sk_live_three", "production")];
+    await relay("login", "--url", url);
+    await relay("logout");
+    const asking = await relay("logout");
+    expect({ code: asking.code, told: asking.told }).toEqual({ code: 2, told: expect.stringContaining("No profile is the default one") });
+    expect((await relay("logout", "--all")).code).toBe(0);
+    expect(held().profiles).toEqual({});
+    expect((await relay("logout")).code).toBe(1);
+  });
+});
