@@ -56,6 +56,7 @@ export function requireOneReading(request: Request, params: Readonly<Record<stri
       throw refusePath();
   }
   const { url } = request;
+  if (!url.includes("%")) return;
   const query = url.indexOf("?");
   if (ENCODED.test(query < 0 ? url : url.slice(0, query))) throw refusePath();
 }

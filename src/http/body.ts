@@ -2,7 +2,7 @@
  * Reads the bytes of a request's body, and the JSON of a management call: at most 1 MB, UTF-8, lossless, not nested without end. The limit
  * is enforced while reading, as the server's own 413 has no body. What bodies that are still arriving may hold of the memory is bounded: so
  * many bytes from one address and altogether, each body for so long. Where there is no room, those that have been arriving for long make it
- * first, so that half-sent bodies keep nobody out; else the newcomer is refused before a byte of it is read.
+ * first, so that half-sent bodies keep nobody out; else the newcomer is refused, the rest of it unread.
  */
 import type { Clock } from "../ground/clock.ts";
 import { type Json, measureJson, parseJson } from "../ground/json.ts";
@@ -42,31 +42,22 @@ export async function readBytes(
   const declared = request.headers.get("content-length");
   if (declared === null) {
     const { body } = request;
-    if (body === null) return NO_BYTES;
-    return await room.hold(source(), maxBytes, () => readPieces(body, maxBytes));
+    return body === null ? NO_BYTES : room.hold(source, maxBytes, () => readPieces(body, maxBytes));
   }
   // Its stream is not asked for: making one costs more than the bytes.
   const length = Number(declared);
   if (length > maxBytes) throw tooLarge(maxBytes);
   if (length === 0) return NO_BYTES;
   const bytes = Number.isSafeInteger(length) && length > 0 ? length : maxBytes;
-  return await room.hold(source(), bytes, () => readWhole(request));
+  return room.hold(source, bytes, () => request.bytes());
 }
 
 const NO_BYTES = new Uint8Array();
 
-async function readWhole(request: Request): Promise<Uint8Array> {
-  try {
-    return await request.bytes();
-  } catch {
-    throw brokenOff();
-  }
-}
-
 async function readPieces(body: AsyncIterable<Uint8Array>, maxBytes: number): Promise<Uint8Array> {
   const chunks: Uint8Array[] = [];
   let length = 0;
-  for await (const chunk of unlessBrokenOff(body)) {
+  for await (const chunk of body) {
     length += chunk.byteLength;
     if (length > maxBytes) throw tooLarge(maxBytes);
     chunks.push(chunk);
@@ -74,15 +65,7 @@ async function readPieces(body: AsyncIterable<Uint8Array>, maxBytes: number): Pr
   return Buffer.concat(chunks);
 }
 
-/** What the sender sends; that it went away in the middle is its doing and no fault of the service. */
-async function* unlessBrokenOff(body: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  try {
-    yield* body;
-  } catch {
-    throw brokenOff();
-  }
-}
-
+/** That the sender went away in the middle is its doing and no fault of the service. */
 function brokenOff(): Refusal {
   return new Refusal("body_incomplete", "The request ended before its body did: send it again whole.");
 }
@@ -134,8 +117,16 @@ interface Place {
   drop(refusal: Refusal): void;
 }
 
+interface Arriving extends Pick<Place, "bytes" | "drop"> {
+  source: () => string;
+  place: Place | null;
+  isRead: boolean;
+}
+
 export class BodyRoom {
   readonly #clock: Clock;
+  /** Begun since the loop turned. */
+  #arriving: Arriving[] = [];
   /** Oldest first. */
   readonly #places = new Set<Place>();
   readonly #byAddress = new Map<string, number>();
@@ -147,13 +138,17 @@ export class BodyRoom {
   }
 
   /**
-   * Reads a body of at most `bytes` in a place of its own. Refuses with `body_capped` where there is no room, or with `body_slow` one that
-   * takes too long or makes room for another; the connection of such a body can carry no other call.
+   * Reads a body of at most `bytes`. One that is not there when the loop has turned takes a place of its own, and is refused with `body_capped`
+   * where there is no room, or with `body_slow` when it takes too long or makes room for another; its connection can carry no other call.
    */
-  hold<Body>(source: string, bytes: number, read: () => Promise<Body>): Promise<Body> {
-    return new Promise<Body>((resolve, reject) => {
-      const place = this.#enter(source, bytes, reject);
-      const leave = (): void => this.#leave(place);
+  hold(source: () => string, bytes: number, read: () => Promise<Uint8Array>): Promise<Uint8Array> {
+    return new Promise<Uint8Array>((resolve, reject) => {
+      const arriving: Arriving = { source, bytes, drop: reject, place: null, isRead: false };
+      this.#await(arriving);
+      const leave = (): void => {
+        arriving.isRead = true;
+        if (arriving.place !== null) this.#leave(arriving.place);
+      };
       read().then(
         (body) => {
           leave();
@@ -161,10 +156,30 @@ export class BodyRoom {
         },
         (error: unknown) => {
           leave();
-          reject(error as Error);
+          reject(error instanceof Refusal ? error : brokenOff());
         },
       );
     });
+  }
+
+  /** Most bodies come with their heads, and need neither a place nor their sender's address. */
+  #await(arriving: Arriving): void {
+    this.#arriving.push(arriving);
+    if (this.#arriving.length > 1) return;
+    setImmediate(() => {
+      const begun = this.#arriving;
+      this.#arriving = [];
+      for (const one of begun) if (!one.isRead) this.#seat(one);
+    });
+  }
+
+  #seat(arriving: Arriving): void {
+    const { source, bytes, drop } = arriving;
+    try {
+      arriving.place = this.#enter(source(), bytes, drop);
+    } catch (error) {
+      drop(error as Refusal);
+    }
   }
 
   #enter(source: string, bytes: number, drop: (refusal: Refusal) => void): Place {

@@ -42,7 +42,8 @@ export async function answerCall(
   };
   try {
     requireOneReading(request, { appId, name });
-    await receiver.requireReceiver(appId, name, from);
+    const looked = receiver.requireReceiver(appId, name, from);
+    if (looked !== undefined) await looked;
     let body: Uint8Array;
     try {
       body = await readBytes(request, MAX_RECEIVER_BODY_BYTES, { room: bodies, source: from });

@@ -9,7 +9,7 @@ import { CAP_WINDOW_MS, MAX_UNCOUNTED_US, type RaisableLimits } from "../ground/
 import { Limiter } from "../ground/limiter.ts";
 import type { Log } from "../ground/log.ts";
 import { Refusal } from "../ground/refusal.ts";
-import type { LiveRelay, LiveRelays } from "../relay/live-relay.ts";
+import { type LiveRelay, type LiveRelays, Snapshot } from "../relay/live-relay.ts";
 import type { Sealer } from "../secret/seal.ts";
 import { type Store, StoreUnavailable } from "../store/port.ts";
 import { ReceivedBody, receiveCall } from "../verify/received-call.ts";
@@ -126,7 +126,8 @@ export class Receiver {
   async receive(request: ReceiverRequest): Promise<ReceiverAnswer> {
     let verified: VerifiedCall | null = null;
     try {
-      verified = await this.#verify(request);
+      const snapshot = this.#deps.relays.current();
+      verified = this.#verify(request, snapshot instanceof Snapshot ? snapshot : await snapshot);
       this.#health.accept(verified.relay, verified.call.nowMs);
       this.fruitless.call(verified.relay);
       const answer = await this.#acceptance.accept(verified, request.source);
@@ -144,8 +145,16 @@ export class Receiver {
   }
 
   /** Whether the path names a receiver at all, so that a body is not read for one that does not exist. */
-  async requireReceiver(appId: string, name: string, from: () => string): Promise<void> {
-    const snapshot = await this.#deps.relays.current();
+  requireReceiver(appId: string, name: string, from: () => string): void | Promise<void> {
+    const snapshot = this.#deps.relays.current();
+    const look = (now: Snapshot): void => this.#requireIn(now, { appId, name, from });
+    return snapshot instanceof Snapshot ? look(snapshot) : snapshot.then(look);
+  }
+
+  #requireIn(
+    snapshot: Snapshot,
+    { appId, name, from }: { appId: string; name: string; from: () => string },
+  ): void {
     if (snapshot.receiversOf(appId, name).length > 0) return;
     const source = from();
     const refusal = this.#countUnverified(source, refuseUnknownReceiver());
@@ -177,8 +186,7 @@ export class Receiver {
   }
 
   /** Tries every environment's relay of that name; the one whose secret verifies receives. */
-  async #verify(request: ReceiverRequest): Promise<VerifiedCall> {
-    const snapshot = await this.#deps.relays.current();
+  #verify(request: ReceiverRequest, snapshot: Snapshot): VerifiedCall {
     const nowMs = this.#deps.clock.now();
     const refused: UnverifiedBy[] = [];
     const relays = snapshot.receiversOf(request.appId, request.name);

@@ -163,33 +163,55 @@ describe("the room for bodies", () => {
   test("is given back when a body is read, when it breaks off, and when it is too slow", async () => {
     const room = new BodyRoom(clock);
     const whole = MAX_BODIES_PER_ADDRESS_BYTES - 4_096;
-    expect(await refusalOf(room.hold("a", whole, async () => "x"))).toBe("read");
     expect(
       await refusalOf(
-        room.hold("a", whole, async () => {
-          throw new Error("gone");
-        }),
+        room.hold(
+          () => "a",
+          whole,
+          async () => new Uint8Array(),
+        ),
       ),
-    ).toBe("Error: gone");
-    const slow = refusalOf(room.hold("a", whole, never));
-    expect(await refusalOf(room.hold("a", 1, never))).toBe("body_capped");
-    expect(await refusalOf(room.hold("b", 1, async () => "x"))).toBe("read");
+    ).toBe("read");
+    expect(
+      await refusalOf(
+        room.hold(
+          () => "a",
+          whole,
+          async () => {
+            throw new Error("gone");
+          },
+        ),
+      ),
+    ).toBe("body_incomplete");
+    const slow = refusalOf(room.hold(() => "a", whole, never));
+    expect(await refusalOf(room.hold(() => "a", 1, never))).toBe("body_capped");
+    expect(
+      await refusalOf(
+        room.hold(
+          () => "b",
+          1,
+          async () => new Uint8Array(),
+        ),
+      ),
+    ).toBe("read");
     expect(await slow).toBeNull();
   });
 
   test("is made by the oldest of the same address first, and never by one that just came", async () => {
     const room = new BodyRoom(clock);
     const half = MAX_BODIES_PER_ADDRESS_BYTES / 2 - 4_096;
-    const other = room.hold("b", half, never);
-    const first = room.hold("a", half, never);
+    const other = room.hold(() => "b", half, never);
+    const first = room.hold(() => "a", half, never);
+    await settle(1);
     await clock.advance(1_000);
-    const second = room.hold("a", half, never);
-    expect(await refusalOf(room.hold("a", half, never))).toBe("body_capped");
+    const second = room.hold(() => "a", half, never);
+    await settle(1);
+    expect(await refusalOf(room.hold(() => "a", half, never))).toBe("body_capped");
     // An upload of eight megabytes is honest for a minute.
     await clock.advance(60_000);
-    expect(await refusalOf(room.hold("a", half, never))).toBe("body_capped");
+    expect(await refusalOf(room.hold(() => "a", half, never))).toBe("body_capped");
     await clock.advance(5_500);
-    const third = room.hold("a", half, never);
+    const third = room.hold(() => "a", half, never);
     expect(await refusalOf(first)).toBe("body_slow");
     for (const held of [other, second, third]) expect(await refusalOf(held)).toBeNull();
   });

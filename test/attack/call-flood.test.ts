@@ -181,7 +181,13 @@ describe("nothing that costs more than a millisecond is computed before the addr
       onCall: () => undefined,
       handOver: () => undefined,
     });
-    const isRefused = (source: string) => flooded.requireReceiver(APP, "none", () => source).catch(({ code }: Refusal) => code);
+    const isRefused = async (source: string) => {
+      try {
+        return await flooded.requireReceiver(APP, "none", () => source);
+      } catch (error) {
+        return (error as Refusal).code;
+      }
+    };
     for (let n = 0; n < 60_000; n++) await isRefused(`2001:db8:${n.toString(16)}::/64`);
     expect(await isRefused("2001:db8:ea5f::/64")).toBe("source_capped");
     const { name, headers, body } = CALLS["the fields of a form of 200 KB"](true);
