@@ -110,6 +110,23 @@ export type EventToRun = RowOf<typeof EVENT_TO_RUN> & {
   chosen: string | null;
 };
 
+/** What an event begins with that just arrived. */
+export const FRESH_EVENT = {
+  formerId: null,
+  attempts: 0,
+  runs: 0,
+  reason: null,
+  personId: null,
+  chosen: null,
+};
+
+/** An event just stored, on its way to whoever runs it. `payload`: the value of its text; null: that is to be read. */
+export interface HandedEvent {
+  relayId: string;
+  event: EventToRun;
+  payload: JsonObject | null;
+}
+
 /** Selected beside an event's own columns: the texts that its keys stand for. Both outlive the relay. */
 export const RELAY_NAME = "(SELECT name FROM relay_name WHERE key = event.name_key) AS relayName";
 export const RELAY_ID = "(SELECT relay_id FROM relay_key WHERE key = event.relay_key) AS relayId";

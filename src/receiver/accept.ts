@@ -3,12 +3,12 @@
  * signature was used, at its dedupe key and at the app's minute, and stores the row or says why there is none; only what becomes a row takes
  * a place in the minute. Calls that become no event are noted for the owner, never on the way of one that does.
  */
+import type { HandedEvent } from "../event/event.ts";
 import {
   type DedupeKey,
   type EventDraft,
   EventInserter,
   findDuplicate,
-  type HandedEvent,
   keyOfBody,
   keyOfEventId,
   makeReceiverPayload,
@@ -136,7 +136,14 @@ export class Acceptance {
     }
     fruitless.match(relay);
     const eventId = readEventId(mapped) ?? verdict.senderEventId;
-    const stored = await this.#record({ relay, body, parsed, mapped, eventId, once });
+    const draft = this.#draft({ relay, body, parsed, mapped, eventId, once });
+    let stored: Stored;
+    try {
+      stored = await this.#write(draft);
+    } catch (error) {
+      this.#count(draft, false);
+      throw error;
+    }
     if (stored instanceof Refusal) {
       fruitless.cap(relay);
       throw stored;
@@ -164,7 +171,7 @@ export class Acceptance {
       eventId === null
         ? keyOfBody(environmentId, relayName, body, nowMs)
         : keyOfEventId(environmentId, relayName, eventId);
-    const made = makeReceiverPayload(textOf(call, parsed), mapped);
+    const made = makeReceiverPayload(textOf(parsed), mapped);
     const unnamed = tellUnnamed(relay, mapped, eventId);
     const payload = unnamed === null ? made : { ...made, warnings: [unnamed, ...made.warnings] };
     const event: ReceivedEvent = {
@@ -182,7 +189,7 @@ export class Acceptance {
       handOver: (arrived) =>
         this.#deps.handOver({
           relayId,
-          event: { ...arrived, relayName },
+          event: Object.assign(arrived, { relayName }),
           payload: payload.truncated ? null : asStored(parsed.value, mapped),
         }),
     };
@@ -221,16 +228,6 @@ export class Acceptance {
     draft.counted = isEvent;
   }
 
-  async #record(call: MatchedCall): Promise<Stored> {
-    const draft = this.#draft(call);
-    try {
-      return await this.#write(draft);
-    } catch (error) {
-      this.#count(draft, false);
-      throw error;
-    }
-  }
-
   async #answerSecondUse(relay: LiveRelay, earlier: EarlierUse, source: string): Promise<ReceiverAnswer> {
     if (!earlier.sameBody) throw this.#deps.refuseUnverified(source, refuseSecondBody());
     const cause = async () => "its signature was accepted before, with the same body";
@@ -257,7 +254,7 @@ export class Acceptance {
     if (first === null || first.expunged !== null || !parsed.ok || !isJsonObject(first.payload)) return false;
     const { event = null } = first.payload;
     if (!first.truncated) return writeCanonicalJson(event) !== writeCanonicalJson(parsed.value);
-    return first.preview !== null && !textOf(call, parsed).startsWith(first.preview);
+    return first.preview !== null && !textOf(parsed).startsWith(first.preview);
   }
 
   /** Refuses with `receiver_capped` over the relay's bound. */
@@ -273,12 +270,9 @@ function asStored(event: Json, mapped: JsonObject): JsonObject {
   return { event, mapped: isText ? mapped : parseJson(writeJson(mapped)) };
 }
 
-/** Without a byte order mark; the body was found to be UTF-8 when it was parsed. */
-const decoder = new TextDecoder();
-
 /** The event as it is stored: JSON as it came, or a form's fields as JSON. */
-export function textOf({ body }: { body: Uint8Array }, { form, value }: MatchedCall["parsed"]): string {
-  return form === null ? decoder.decode(body) : writeJson(value);
+export function textOf(parsed: MatchedCall["parsed"]): string {
+  return parsed.form === null ? parsed.text : writeJson(parsed.value);
 }
 
 /** The warning of an event whose mapped `event_id` is no id. */

@@ -70,7 +70,9 @@ export class CallRing {
   readonly #folds = new CallFolds();
   /** By app and name. */
   #unknown = new Map<string, UnknownCall>();
-  #kinds = new Map<string, Kind>();
+  readonly #kinds = new Map<string, Kind>();
+  /** By relay: the last event that waits, and how many came. */
+  readonly #waiting = new Map<string, { relay: LiveRelay; eventId: string; calls: number }>();
 
   constructor(deps: RingDeps) {
     this.#deps = deps;
@@ -89,7 +91,14 @@ export class CallRing {
   /** An event was stored that does not run yet, because its relay is paused or its environment on hold. It is told, and not kept here. */
   noteWaiting(relay: LiveRelay, eventId: string): void {
     if (relay.waitsFor === null) return;
-    this.#tally(relay, { code: "waiting", cause: WAITS[relay.waitsFor](relay.name), eventId });
+    const there = this.#waiting.get(relay.id);
+    if (there === undefined) this.#waiting.set(relay.id, { relay, eventId, calls: 1 });
+    else {
+      there.relay = relay;
+      there.eventId = eventId;
+      there.calls += 1;
+    }
+    this.#behind.arm();
   }
 
   /**
@@ -177,9 +186,14 @@ export class CallRing {
   }
 
   #tell(): void {
-    const kinds = this.#kinds;
-    this.#kinds = new Map();
-    for (const { relay, call, usual, calls } of kinds.values()) {
+    const kinds = [...this.#kinds.values()];
+    for (const { relay, eventId, calls } of this.#waiting.values()) {
+      const cause = relay.waitsFor === null ? "" : WAITS[relay.waitsFor](relay.name);
+      kinds.push({ relay, call: { code: "waiting", cause, eventId }, usual: false, calls });
+    }
+    this.#kinds.clear();
+    this.#waiting.clear();
+    for (const { relay, call, usual, calls } of kinds) {
       const { appId, environmentName, name: relayName } = relay;
       const { code, cause, eventId } = call;
       this.#deps.teller.tellCall({

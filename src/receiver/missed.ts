@@ -186,7 +186,7 @@ function judge(relay: ReceiverRelay, line: number, bytes: Uint8Array, nowMs: num
   const judged = judgeLine(relay, bytes, nowMs, way);
   if (judged.outcome !== "fits") return { ...NOTHING, line, ...judged };
   const { event } = judged;
-  const made = makeReceiverPayload(textOf(event, event.parsed), event.mapped);
+  const made = makeReceiverPayload(textOf(event.parsed), event.mapped);
   const unnamed = tellUnnamed(relay, event.mapped, event.eventId);
   const payload = unnamed === null ? made : { ...made, warnings: [unnamed, ...made.warnings] };
   return { line, event, payload };

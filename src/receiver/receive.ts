@@ -3,7 +3,7 @@
  * durable, and lets no unverified byte past verification. A refused call is noted for the owner after its answer is decided. It never runs
  * an action.
  */
-import type { HandedEvent } from "../event/insert.ts";
+import type { HandedEvent } from "../event/event.ts";
 import type { Clock } from "../ground/clock.ts";
 import { CAP_WINDOW_MS, MAX_UNCOUNTED_US, type RaisableLimits } from "../ground/limit.ts";
 import { Limiter } from "../ground/limiter.ts";

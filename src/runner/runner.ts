@@ -7,7 +7,7 @@
  * with each up to its first send in one transaction, then runs each by itself, committing before and after every send.
  */
 import type { ActionPorts } from "../action/contract.ts";
-import type { HandedEvent } from "../event/insert.ts";
+import type { HandedEvent } from "../event/event.ts";
 import { type Clock, waitAtMost } from "../ground/clock.ts";
 import type { RaisableLimits } from "../ground/limit.ts";
 import type { Log } from "../ground/log.ts";

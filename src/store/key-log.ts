@@ -76,7 +76,8 @@ export class KeyLog implements KeyMemory {
     while (!this.#loaded) await this.load();
     const key = keyOf(hash);
     const found = this.#recent.find(key);
-    found.push(...(this.#openByKey.get(key) ?? []));
+    const open = this.#openByKey.get(key);
+    if (open !== undefined) found.push(...open);
     if (this.#freeze !== null) found.push(...this.#freeze.table.find(key));
     for (const run of this.#runs) {
       if (run.filter === null) await this.#readFilter(run);

@@ -31,7 +31,8 @@ export interface ReceivedCall {
 export type BodyKinds = "json" | "json_or_form";
 
 export type ParsedBody =
-  | { ok: true; value: Json; form: null }
+  /** `text`: what the value was read from, without a byte order mark. */
+  | { ok: true; value: Json; form: null; text: string }
   /** `form`: the decoded pairs in the order received. */
   | { ok: true; value: Json; form: readonly (readonly [name: string, value: string])[] }
   | { ok: false; message: string };

@@ -117,7 +117,7 @@ function parseBody(body: Uint8Array): ParsedBody {
         message: `The body is JSON nested deeper than ${MAX_BODY_DEPTH} levels: send a flatter event.`,
       };
     }
-    return { ok: true, value: parseJson(text), form: null };
+    return { ok: true, value: parseJson(text), form: null, text };
   } catch {
     return { ok: false, message: "The body is not JSON in UTF-8: send JSON, or a form as a form post." };
   }

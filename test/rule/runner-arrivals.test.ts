@@ -1,7 +1,7 @@
 /** Events are handed from the receiver to the runner without being read again: what is taken from memory is what the store would have answered. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import type { HandedEvent } from "../../src/event/insert.ts";
+import type { HandedEvent } from "../../src/event/event.ts";
 import { Arrivals } from "../../src/runner/batch.ts";
 import { editRelay, GRANT, putEvents, sendEvent, showEvent, WRITE } from "../kit/event-flow.ts";
 import { makeOrders, receiverDefinition, saveRelay } from "../kit/relay-definition.ts";
