@@ -33,7 +33,7 @@ type Outcome = { ok: true; value: unknown } | { ok: false; error: unknown };
 /** A bound on one transaction, so that a burst cannot make the first writer wait for the last. */
 const MAX_GROUP = 512;
 /** Drafts of one call of their work, behind which the group looks at its time. */
-const MAX_DRAFTS = 32;
+const MAX_DRAFTS = 64;
 /** And on how long it holds the event loop: the works behind it are the next group. Real time under any clock, as that is what is held. */
 const MAX_GROUP_MS = 12;
 
@@ -102,13 +102,21 @@ export class GroupCommit {
     await new Promise<void>((resolve) => this.#idle.push(resolve));
   }
 
-  /** A macrotask, so that every request already read from its socket joins the group. */
+  /**
+   * A macrotask, so that every request already read from its socket joins the group; and one more where others came until then, as where many
+   * come more are on their way. A lone write waits for nobody.
+   */
   #schedule(): void {
     if (this.#writer.scheduled || this.#writer.running) return;
     this.#writer.scheduled = true;
-    setImmediate(() => {
+    const begin = (): void => {
       this.#writer.scheduled = false;
       void this.#commitGroup();
+    };
+    const { length } = this.#waiting;
+    setImmediate(() => {
+      if (this.#waiting.length > length) setImmediate(begin);
+      else begin();
     });
   }
 
