@@ -69,6 +69,8 @@ export interface Service extends AsyncDisposable {
   log: Log;
   relays: LiveRelays;
   runner: Runner;
+  /** From now on what is saved over HTTP is written to the files of this folder. */
+  useFolder(folder: HttpDeps["projectFolder"]): void;
   /** Looks at everything anew; call after writing to the store past the service. */
   refresh(): void;
   /** A one-time link that opens the dashboard signed in (local), or the first set-up (server); null when an owner exists. */
@@ -140,11 +142,8 @@ async function startOnce(
   const terminal = local ? { print, program: ports.program ?? "relay" } : null;
   const teller = new Teller({ log, clock, terminal });
   started.defer(() => teller.stop());
-  const caller = createCaller({
-    ownHosts: () => [baseUrl(), listening ?? baseUrl()].map(ownHostOf),
-    allowPrivate,
-    clock,
-  });
+  const ownHosts = () => [baseUrl(), listening ?? baseUrl()].map(ownHostOf);
+  const caller = createCaller({ ownHosts, allowPrivate, clock });
   started.defer(() => caller.close());
   const runner: Runner = new Runner({
     store: own,
@@ -153,10 +152,7 @@ async function startOnce(
     log,
     concurrency: config.concurrency,
     limits: config.limits,
-    ports: {
-      caller: ports.caller ?? caller,
-      mailer,
-    },
+    ports: { caller: ports.caller ?? caller, mailer },
     onRun(run) {
       for (const noted of [metrics, receiver.fruitless]) noted.noteRun(run);
     },
@@ -211,6 +207,7 @@ async function startOnce(
   });
   started.defer(() => receiver.stop());
   const http: HttpDeps = {
+    projectFolder: null,
     config,
     clock,
     store,
@@ -294,6 +291,7 @@ async function startOnce(
     relays,
     runner,
     refresh,
+    useFolder: (folder) => Object.assign(http, { projectFolder: folder }),
     makeSigninLink: () => makeSigninLink(store, config, config.mode === "local" ? url : baseUrl()),
     [Symbol.asyncDispose]: () => running.disposeAsync(),
   };

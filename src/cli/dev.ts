@@ -47,6 +47,7 @@ export const dev: Command = {
         clock: world.clock,
         tell: (line) => world.tell(line),
       });
+      service.useFolder(sync);
       await sayWhere(service, environment, shown, world);
       const link = await service.makeSigninLink();
       if (link !== null) {

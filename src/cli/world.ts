@@ -14,6 +14,7 @@ import { showControls } from "../ground/log.ts";
 import { standardError, standardOutput } from "../ground/output.ts";
 import type { Sealer } from "../secret/seal.ts";
 import type { Store } from "../store/port.ts";
+import type { ProjectFolder } from "../sync/local-sync.ts";
 
 /** A started service, as the commands need it. Disposing it stops it gracefully. */
 export interface RunningService extends AsyncDisposable {
@@ -24,6 +25,8 @@ export interface RunningService extends AsyncDisposable {
   readonly port: number;
   readonly store: Store;
   readonly sealer: Sealer;
+  /** From now on what is saved over HTTP is written to the files of this folder. */
+  useFolder(folder: ProjectFolder | null): void;
   /** A one-time link into the dashboard (local) or to the first set-up (server); null once an owner exists. */
   makeSigninLink(): Promise<string | null>;
 }

@@ -75,3 +75,12 @@ export const warningView = Type.Object({
   field: Type.String(),
   message: Type.String(),
 });
+
+/** Of the answer of a save, where it was written to a file. */
+export const savedFile = {
+  file: Type.Optional(
+    Type.String({
+      description: "in local development: the file that says it now, such as service/relays/checkout.json",
+    }),
+  ),
+};

@@ -61,6 +61,14 @@ export const TROUBLES = {
     when: "The file catalog.json has a mistake, or what it says cannot be applied.",
     todo: "Correct the file; relay validate tells each mistake with its line.",
   },
+  file_behind: {
+    when: "Local development saved a relay or the catalog and could not write it to its file yet.",
+    todo: "Make the folder writable, or put it back; the file is written as soon as it can be, and what was saved is in force meanwhile.",
+  },
+  folder_away: {
+    when: "The folder of the definition files is gone, so local development leaves its relays in force and deletes nothing.",
+    todo: "Put the folder back, or make it again without the files of relays that are to go.",
+  },
   proxy_unnamed: {
     when: "Calls come through a proxy that the server was not told of, so everyone behind it counts as one caller and shares its caps.",
     todo: "Start the server with --trusted-proxy and the proxy's address (RELAY_TRUSTED_PROXY), if the proxy is yours.",

@@ -76,6 +76,10 @@ export const WARNINGS = {
     when: "A change of the catalog concerns more relays than one answer looks at or tells of.",
     todo: "See the relays' problems, and save each of the others again: its save warns of what it does not fit.",
   },
+  file_not_written: {
+    when: "Local development saved something and could not write it to its file.",
+    todo: "Make the folder writable, or put it back; the file is written as soon as it can be, and what was saved is in force meanwhile.",
+  },
   ran_with_warnings: {
     when: "An event was done, but something of it was probably not meant: a path that named nothing, a text that was cut.",
     todo: "Read its warnings with relay events show, and correct the relay's map or templates.",

@@ -14,6 +14,7 @@ import type { LiveRelays } from "../relay/live-relay.ts";
 import type { Sealer } from "../secret/seal.ts";
 import type { Store } from "../store/port.ts";
 import type { ApprovalWatch } from "../sync/approval-watch.ts";
+import type { ProjectFolder } from "../sync/local-sync.ts";
 import type { SyncCap } from "../sync/sync-cap.ts";
 import type { BodyRoom } from "./body.ts";
 
@@ -42,6 +43,8 @@ export interface HttpDeps {
   /** DNS, for verifying a sender domain. */
   resolveTxt: TxtResolver;
   metrics: Metrics;
+  /** The files that a save of local development is written to; null on a server. */
+  projectFolder: ProjectFolder | null;
   /** The public origin without a trailing slash: as configured, else made from the host and port that are listened on. */
   baseUrl(): string;
   /** Whether the store takes writes and the runner is alive; `problem` says in one sentence what is not. */

@@ -6,7 +6,7 @@
 import { Type } from "typebox";
 import type { Json } from "../ground/json.ts";
 import { MAX_FILE_BYTES } from "../ground/limit.ts";
-import { fields, json, oneOf, orNull, warningView } from "../ground/schema.ts";
+import { fields, json, oneOf, orNull, savedFile, warningView } from "../ground/schema.ts";
 import {
   collectionView,
   createCollection,
@@ -44,7 +44,7 @@ const written = {
 };
 
 /** What the change broke of the relays. */
-const followed = { warnings: Type.Array(warningView) };
+const followed = { warnings: Type.Array(warningView), ...savedFile };
 
 type AuditCall = Pick<EnvironmentCall, "actor" | "audit">;
 
@@ -201,6 +201,7 @@ export const recordRoutes = [
   environmentRoute({
     method: "POST",
     path: "/collections",
+    saves: "catalog",
     summary: "Makes a collection.",
     body: fields({ name: Type.String(), kind: oneOf(COLLECTION_KINDS), fields: json }),
     answer: Type.Object({ collection: collectionView, ...followed }),
@@ -233,6 +234,7 @@ export const recordRoutes = [
   environmentRoute({
     method: "PUT",
     path: "/collections/:name",
+    saves: "catalog",
     summary: "Changes a collection; its kind is fixed while it holds records.",
     body: fields({ kind: oneOf(COLLECTION_KINDS), fields: json, version: Type.Optional(Type.Integer()) }),
     answer: Type.Object({ collection: collectionView, ...followed }),
@@ -259,6 +261,7 @@ export const recordRoutes = [
   environmentRoute({
     method: "DELETE",
     path: "/collections/:name",
+    saves: "catalog",
     summary: "Deletes a collection; one that holds records only with force=true, and they go with it.",
     query: fields({ force: Type.Optional(oneOf(["true", "false"])) }),
     answer: Type.Object(followed),

@@ -4,7 +4,7 @@ import { explainRelay } from "../explain/explain.ts";
 import { explainInput, explanationView } from "../explain/step.ts";
 import { MAX_SECRET_OVERLAP_SECONDS } from "../ground/limit.ts";
 import { makePage, readPageRequest } from "../ground/page.ts";
-import { fields, orNull, pageOf, pageQuery, time, warningView } from "../ground/schema.ts";
+import { fields, orNull, pageOf, pageQuery, savedFile, time, warningView } from "../ground/schema.ts";
 import { checkDefinition, warnOwnHost } from "../relay/definition.ts";
 import { type RelayContext, requireRelay } from "../relay/relay.ts";
 import { warnOfReferences } from "../relay/relay-fit.ts";
@@ -54,6 +54,7 @@ export const relayRoutes = [
   environmentRoute({
     method: "POST",
     path: "/relays",
+    saves: "relay",
     summary: "Makes a relay; a secret that is minted stands in this answer and in no other.",
     body: fields({
       definition,
@@ -101,6 +102,7 @@ export const relayRoutes = [
   environmentRoute({
     method: "PUT",
     path: "/relays/:name",
+    saves: "relay",
     summary: "Replaces a relay's definition, which was read at the given version.",
     body: fields({ definition, version: Type.Integer({ description: "the version you read, an integer" }) }),
     answer: savedRelay,
@@ -113,9 +115,13 @@ export const relayRoutes = [
   environmentRoute({
     method: "DELETE",
     path: "/relays/:name",
+    saves: "relay",
     summary: "Deletes a relay with its secrets; its receiver answers 404 from then on.",
-    answer: null,
-    write: (tx, call) => deleteRelay(tx, relayContext(call), call.params.name),
+    answer: Type.Object({ warnings: Type.Array(warningView), ...savedFile }),
+    async write(tx, call) {
+      await deleteRelay(tx, relayContext(call), call.params.name);
+      return { warnings: [] };
+    },
   }),
   environmentRoute({
     method: "POST",

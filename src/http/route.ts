@@ -16,6 +16,7 @@ import { type Admitted, admit, identifyCaller, type Owner, requireOwner } from "
 import { answerEmpty, answerJson } from "./answer.ts";
 import { type BodyReader, readBytes, readJsonBody } from "./body.ts";
 import type { HttpDeps } from "./deps.ts";
+import { type Saves, saveToFile } from "./saved-file.ts";
 
 type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
@@ -70,6 +71,8 @@ interface Words<Path, Query, Body, Answer> {
   answer: Answer;
   /** 200, or 204 without an answer, unless given. */
   status?: number;
+  /** What it saves stands in a file too, in local development. */
+  saves?: Saves;
 }
 
 /** The work; as a transaction of its own, a write of whoever calls may be run again. */
@@ -239,7 +242,12 @@ export function makeRoute<
     const nowMs = deps.clock.now();
     const params = received.params as Call<Path, Query, Body>["params"];
     const call = { deps, request, source, params, query, body, bytes, nowMs, headers };
-    const value = await doWork(words, { ...call, ...more(nowMs) });
+    const work = async () => await doWork(words, { ...call, ...more(nowMs) });
+    const folder = words.saves === undefined ? null : deps.projectFolder;
+    const value =
+      folder === null || words.saves === undefined
+        ? await work()
+        : await saveToFile(folder, words.saves, call, work);
     if (value instanceof Response) return value;
     return withHeaders(headers, (extra) =>
       answer === null ? answerEmpty(extra) : answerJson(status, value, extra),

@@ -4,7 +4,7 @@
  */
 import { Type } from "typebox";
 import { Refusal } from "../ground/refusal.ts";
-import { fields, oneOf, warningView } from "../ground/schema.ts";
+import { fields, oneOf, savedFile, warningView } from "../ground/schema.ts";
 import {
   accessSlugView,
   deleteAccessSlug,
@@ -40,7 +40,7 @@ function readVersion(text: string | undefined): number | undefined {
 }
 
 /** What the change broke of the relays. */
-const followed = { warnings: Type.Array(warningView) };
+const followed = { warnings: Type.Array(warningView), ...savedFile };
 
 /** What a change answers: all of them, by name. */
 const slugs = Type.Object({ items: Type.Array(accessSlugView), ...followed });
@@ -80,6 +80,7 @@ export const sellingRoutes = [
   environmentRoute({
     method: "PUT",
     path: "/products/:name",
+    saves: "catalog",
     summary: "Makes or replaces a product: the entitlement and credits it gives, and how it is sold.",
     body: fields({
       title: Type.Optional(Type.String()),
@@ -105,6 +106,7 @@ export const sellingRoutes = [
   environmentRoute({
     method: "DELETE",
     path: "/products/:name",
+    saves: "catalog",
     summary: "Deletes a product; what people bought stays theirs.",
     query: versionQuery,
     answer: Type.Object(followed),
@@ -133,6 +135,7 @@ export const sellingRoutes = [
   environmentRoute({
     method: "PUT",
     path: "/plans/:name",
+    saves: "catalog",
     summary: "Makes or replaces a plan; one saved with default true takes the default over.",
     body: fields({
       title: Type.Optional(Type.String()),
@@ -151,6 +154,7 @@ export const sellingRoutes = [
   environmentRoute({
     method: "DELETE",
     path: "/plans/:name",
+    saves: "catalog",
     summary: "Deletes a plan.",
     query: versionQuery,
     answer: Type.Object(followed),
@@ -170,6 +174,7 @@ export const sellingRoutes = [
   environmentRoute({
     method: "PUT",
     path: "/access",
+    saves: "catalog",
     summary: "Makes the access slugs exactly these; one that is held is only removed with force=true.",
     query: forceQuery,
     body: fields({ items: Type.Array(fields({ slug: Type.String(), title })) }),
@@ -187,6 +192,7 @@ export const sellingRoutes = [
   environmentRoute({
     method: "PUT",
     path: "/access/:slug",
+    saves: "catalog",
     summary: "Makes an access slug or changes its title.",
     body: fields({ title }),
     answer: slugs,
@@ -205,6 +211,7 @@ export const sellingRoutes = [
   environmentRoute({
     method: "DELETE",
     path: "/access/:slug",
+    saves: "catalog",
     summary: "Deletes an access slug; one that is held only with force=true, and its grants live on by name.",
     query: forceQuery,
     answer: Type.Object(followed),

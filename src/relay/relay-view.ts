@@ -8,7 +8,7 @@ import type { Environment } from "../account/environment.ts";
 import { toIso, toIsoOrNull } from "../ground/clock.ts";
 import { DAY_MS } from "../ground/limit.ts";
 import type { Page, PageRequest } from "../ground/page.ts";
-import { oneOf, time, timeOrNull, warningView } from "../ground/schema.ts";
+import { oneOf, savedFile, time, timeOrNull, warningView } from "../ground/schema.ts";
 import type { Reader } from "../store/port.ts";
 import { firstSeqAbout } from "../store/time-order.ts";
 import { pageByName } from "../store/walk.ts";
@@ -81,6 +81,7 @@ export const savedRelay = Type.Object({
   receiverSecret: Type.Optional(Type.String()),
   signingSecret: Type.Optional(Type.String()),
   warnings: Type.Array(warningView),
+  ...savedFile,
 });
 export type SavedRelay = Static<typeof savedRelay>;
 

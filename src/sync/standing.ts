@@ -147,7 +147,7 @@ const CHANGES =
   "action GLOB '*.created' OR action GLOB '*.updated' OR action GLOB '*.changed' OR action GLOB '*.deleted'";
 const MAX_LOOKED_AT = 50;
 
-async function findLastChange(
+export async function findLastChange(
   tx: Reader,
   environmentId: number,
   target: string,
@@ -157,6 +157,12 @@ async function findLastChange(
     WHERE ${CHANGES} ORDER BY seq DESC LIMIT 1`;
   const row = await tx.get<{ at: number; actor: string }>(sql, { environmentId, target });
   return row === null ? null : { at: toIsoOrNull(row.at) ?? "", by: row.actor };
+}
+
+/** Every item of the catalog that stands. */
+export async function listItemTargets(tx: Reader, environmentId: number): Promise<string[]> {
+  const places = await listPlaces(tx, environmentId, `${ITEM_KINDS[0]}:`, Number.MAX_SAFE_INTEGER);
+  return places.filter((place) => !place.startsWith("gone:"));
 }
 
 /** A thing as a laptop's files hold it now; null: they hold it no longer. */

@@ -1,4 +1,4 @@
-/** What the last sync brought of each relay and item of the catalog: where something else stands now, somebody edited it since. */
+/** What files and an environment had in common last: what the last sync brought, or local development applied or wrote, of each relay and item of the catalog: where something else stands now, somebody edited it since. */
 import type { Json } from "../ground/json.ts";
 import { writeJson } from "../ground/json.ts";
 import type { Reader, Writer } from "../store/port.ts";
@@ -35,6 +35,17 @@ export function findBrought(
 ): Promise<{ content: string; syncedAt: number } | null> {
   return SYNCED.find(tx, { environmentId, target });
 }
+
+/** All that is remembered of an environment, JSON by target. */
+export async function listBrought(tx: Reader, environmentId: number): Promise<Map<string, string>> {
+  const rows = await SYNCED.all(tx, "WHERE environment_id = $environmentId AND target > ''", {
+    environmentId,
+  });
+  return new Map(rows.map(({ target, content }) => [target, content]));
+}
+
+/** The target of what is no thing: that an environment's files were looked at ever. */
+export const LOOKED_AT = "";
 
 /** Remembers what a sync brought, or found there as it would have brought it. */
 export async function rememberBrought(

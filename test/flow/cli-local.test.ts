@@ -1,6 +1,6 @@
 /** Local development from files: an edit applies, a broken one leaves the last good one, a file that goes takes its relay along. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { COMMAND_LINE } from "../../src/account/api-key.ts";
@@ -73,6 +73,14 @@ async function start(): Promise<LocalSync> {
   return started;
 }
 
+/** Looks as often as the service would. */
+async function pass(started: LocalSync, ms = 11_000): Promise<void> {
+  for (let passed = 0; passed < ms; passed += 500) {
+    await started.look();
+    await clock.advance(500);
+  }
+  await started.look();
+}
 const relay = (name = NAME) => store.read((tx) => findRelay(tx, environment.id, name));
 const problems = async () => (await store.read((tx) => listProblems(tx, environment.id, true, { limit: MAX_PAGE_SIZE, after: null }))).items;
 
@@ -126,11 +134,13 @@ describe("the first look", () => {
     expect(await relay()).not.toBeNull();
     await writeExample(file());
     rmSync(relayFile());
-    await start();
+    const started = await start();
+    expect(await relay()).not.toBeNull();
+    await pass(started);
     expect(await relay()).toBeNull();
   });
 
-  test("keeps the dashboard's edit that is newer than the file, until the file is saved again", async () => {
+  test("writes the dashboard's edit to its file, and a later save of the file wins", async () => {
     await (await start())[Symbol.asyncDispose]();
     const definition = { ...EXAMPLE_DEFINITION, actions: [callAction] };
     await store.write("dashboard", (tx) =>
@@ -150,7 +160,8 @@ describe("the first look", () => {
     );
     const started = await start();
     expect(await relay()).toMatchObject({ originKind: "dashboard", version: 2 });
-    expect(told.join("\n")).toContain("was edited in the dashboard");
+    expect(told.join("\n")).toContain(`relay ${NAME}: edited in the dashboard, and written to service/relays/${NAME}.json`);
+    expect(JSON.parse(readFileSync(relayFile(), "utf8"))).toEqual(definition);
     save({
       actions: [{ ...EXAMPLE_DEFINITION.actions[0], data: { order: "{{mapped.order}}", amount: "1" } }],
     });
@@ -233,13 +244,50 @@ describe("an edit", () => {
 });
 
 describe("a file that goes", () => {
-  test("takes its relay along once it is gone for two looks", async () => {
+  test("takes its relay along once it is gone for ten seconds, and says so before and after", async () => {
     const started = await start();
+    told = [];
     rmSync(relayFile());
-    await started.look();
+    await pass(started, 9_000);
     expect(await relay()).not.toBeNull();
-    await started.look();
+    expect(told).toEqual([
+      expect.stringMatching(
+        /^relay checkout-completed: service\/relays\/checkout-completed\.json is gone; the relay is deleted in \d seconds unless it comes back$/,
+      ),
+    ]);
+    await pass(started, 2_000);
     expect(await relay()).toBeNull();
+    expect(told.at(-1)).toContain("deleted, its file has been gone for 10 seconds");
+  });
+
+  test("for a moment keeps its relay with all it has, however often", async () => {
+    const started = await start();
+    const text = readFileSync(relayFile());
+    const before = await relay();
+    for (let round = 0; round < 5; round++) {
+      rmSync(relayFile());
+      await pass(started, 8_000);
+      writeFileSync(relayFile(), text);
+      await started.look();
+    }
+    expect(await relay()).toEqual(before);
+  });
+
+  test("with its whole folder takes nothing along, however long, and that is told and stands as a problem until the folder is back", async () => {
+    const started = await start();
+    for (const gone of [file("relays"), file()]) {
+      const aside = join(folder, "aside");
+      renameSync(gone, aside);
+      await pass(started, 60_000);
+      expect(await relay()).not.toBeNull();
+      expect(await problems()).toMatchObject([
+        { code: "folder_away", message: expect.stringMatching(/is gone: its relays \(1\) stay in force and nothing is deleted/) },
+      ]);
+      renameSync(aside, gone);
+      await started.look();
+      expect(await problems()).toEqual([]);
+      expect(await relay()).toMatchObject({ version: 1 });
+    }
   });
 
   test("takes along what was wrong with it, also where nothing of it was ever in force", async () => {
@@ -271,8 +319,8 @@ describe("a file that goes", () => {
     const started = await start();
     const secrets = readFileSync(file(".secrets.json"), "utf8");
     rmSync(relayFile());
-    await started.look();
-    await started.look();
+    await pass(started);
+    expect(await relay()).toBeNull();
     save({});
     await started.look();
     expect(await relay()).toMatchObject({ secretKind: "pasted" });
@@ -352,8 +400,7 @@ describe("the catalog", () => {
     save({ actions });
     const started = await start();
     rmSync(relayFile());
-    await started.look();
-    await started.look();
+    await pass(started);
     expect(await relay()).toBeNull();
     save({ actions }, "renamed");
     if (relayFirst) {

@@ -72,18 +72,21 @@ export function RelayDefinition({
       );
       keep(null);
       onSaved(saved);
-      tellDone(`Saved ${relay.name} as version ${saved.relay.version}.`);
+      tellDone(`Saved ${relay.name} as version ${saved.relay.version}${sayWritten(saved)}.`);
     } catch (thrown) {
       const problem = thrown instanceof ApiError ? thrown : null;
-      if (problem?.code === "version_conflict") await showConflict(path, sentenceOf(thrown));
+      if (problem?.code === "version_conflict") await showConflict(path, version, sentenceOf(thrown));
       else if (problem !== null && problem.problems.length > 0) setProblems(problem.problems);
       else setError(sentenceOf(thrown));
     }
     setSaving(false);
   };
-  const showConflict = async (path: string, sentence: string): Promise<void> => {
+  const showConflict = async (path: string, version: number, sentence: string): Promise<void> => {
     try {
-      setConflict((await call<{ relay: Relay }>("GET", path)).relay);
+      const theirs = (await call<{ relay: Relay }>("GET", path)).relay;
+      // Where no newer version stands, it is the relay's file that says something else.
+      if (theirs.version === version) setError(sentence);
+      else setConflict(theirs);
     } catch {
       setError(sentence);
     }
@@ -113,4 +116,9 @@ export function RelayDefinition({
         }} />`
     }
   </section>`;
+}
+
+/** In local development: where the save was written to. */
+function sayWritten({ file }: { file?: string | undefined }): string {
+  return file === undefined ? "" : `, and wrote ${file}`;
 }

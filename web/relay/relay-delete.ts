@@ -1,6 +1,7 @@
 /** Deletes a relay, once its name is typed. */
 
 import { useState } from "preact/hooks";
+import type { Warning } from "../../src/ground/refusal.ts";
 import type { Relay } from "../ground/answer.ts";
 import { call, sentenceOf } from "../ground/api.ts";
 import { html, type View } from "../ground/html.ts";
@@ -9,7 +10,7 @@ import { navigate } from "../ground/route.ts";
 import { Dialog } from "../part/dialog.ts";
 import { Notice } from "../part/notice.ts";
 import { Sentence } from "../part/sentence.ts";
-import { tellDone } from "../part/toast.ts";
+import { tellDone, tellFailed } from "../part/toast.ts";
 
 export function RelayDelete({
   place,
@@ -20,6 +21,7 @@ export function RelayDelete({
   relay: Relay;
   onClose: () => void;
 }): View {
+  const isLocal = place.environment === "local";
   const [typed, setTyped] = useState("");
   const [error, setError] = useState<string | null>(null);
   const [isSending, setSending] = useState(false);
@@ -27,8 +29,12 @@ export function RelayDelete({
     event.preventDefault();
     setSending(true);
     try {
-      await call("DELETE", apiPath(place, "relays", relay.name));
-      tellDone(`Deleted ${relay.name}.`);
+      const { warnings } = await call<{ warnings: Warning[] }>(
+        "DELETE",
+        apiPath(place, "relays", relay.name),
+      );
+      if (warnings.length === 0) tellDone(`Deleted ${relay.name}${isLocal ? " and its file" : ""}.`);
+      else tellFailed(`Deleted ${relay.name}. ${warnings.map(({ message }) => message).join(" ")}`);
       navigate(pagePath(place, "relays"));
     } catch (thrown) {
       setError(sentenceOf(thrown));
@@ -37,7 +43,7 @@ export function RelayDelete({
   };
   return html`<${Dialog} title="Delete ${relay.name}?" onClose=${onClose}>
     <p>
-      ${sayConsequence(relay)}
+      ${sayConsequence(relay, isLocal)}
       </p>
     <form class="stack" onSubmit=${remove}>
       <label class="field"><span>Type <b>${relay.name}</b> to delete it</span>
@@ -51,11 +57,12 @@ export function RelayDelete({
   <//>`;
 }
 
-function sayConsequence({ trigger, origin }: Relay): string {
+function sayConsequence({ trigger, name, origin }: Relay, isLocal: boolean): string {
   const stops =
     trigger === "receiver"
       ? "Its receiver URL answers 404 at once, so the provider’s calls are lost."
       : "It never runs again.";
-  const file = origin.kind === "file" ? " Its file stays, and the next sync makes it again." : "";
+  const synced = origin.kind === "file" ? " Its file stays, and the next sync makes it again." : "";
+  const file = isLocal ? ` Its file relays/${name}.json is deleted with it.` : synced;
   return `${stops} Its secrets are gone for good; its events stay for 30 days.${file}`;
 }

@@ -4,6 +4,7 @@ import type { SavedRelay } from "../ground/answer.ts";
 import { html, type View } from "../ground/html.ts";
 import { type Place, pagePath } from "../ground/place.ts";
 import { CopyButton } from "../part/copy-button.ts";
+import { Notice } from "../part/notice.ts";
 import { PageHead } from "../part/page-head.ts";
 import { type OnceSecret, SecretOnce } from "../part/secret-once.ts";
 import { WarningList } from "../part/warning-list.ts";
@@ -39,6 +40,7 @@ export function RelayMade({ place, saved }: { place: Place; saved: SavedRelay })
   return html`<${PageHead} title="${saved.relay.name} is ready" back="Relays" backTo=${pagePath(place, "relays")} />
     <div class="stack narrow-page">
       <${WarningList} warnings=${saved.warnings} />
+      ${saved.file !== undefined && html`<${Notice} kind="good">Written to <code>${saved.file}</code>, which is in force.<//>`}
       ${
         saved.receiverUrl !== undefined &&
         html`<section class="card"><h2>Receiver URL</h2>
