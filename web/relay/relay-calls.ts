@@ -15,6 +15,8 @@ import { RelayMissed } from "./relay-missed.ts";
 
 const REFRESH_MS = 5_000;
 const SHOWN_CALLS = 6;
+/** Of calls that are one row, the first is told where it came so much earlier. */
+const TOLD_APART_MS = 60_000;
 
 const MARKS = {
   refused: { state: "failed", word: "Refused" },
@@ -51,13 +53,14 @@ export function RelayCalls({ place, name }: { place: Place; name: string }): Vie
 
 function CallRow({ place, call }: { place: Place; call: RecentCall }): View {
   const { outcome, code, cause, source, eventId, count } = call;
+  const isLong = Date.parse(call.at) - Date.parse(call.firstAt) >= TOLD_APART_MS;
   return html`<li>
     <p class="call-head"><${StateMark} ...${MARKS[outcome]} />
       ${outcome === "refused" && html`<code>${code}</code>`}
       ${count > 1 && html`<span class="chip">${sayCount(count, "call")}</span>`}
-      <span class="call-time">${count > 1 && html`<${Ago} at=${call.firstAt} /> to `}<${Ago} at=${call.at} /></span></p>
+      <span class="call-time"><${Ago} at=${call.at} /></span></p>
     <p class="call-cause"><${Sentence} text=${cause} />${
       eventId !== null && html` <a href=${pagePath(place, "events", eventId)}>the first event</a>`
-    } <span class="quiet">· from ${source}</span></p>
+    } <span class="quiet">· from ${source}${isLong && html`, the first <${Ago} at=${call.firstAt} />`}</span></p>
   </li>`;
 }
