@@ -17,7 +17,7 @@ export const mcp: Command = {
   words: ["mcp"],
   summary: "the connector for editors and assistants (MCP), on standard input and output",
   details:
-    "It speaks to the service that runs on the data directory, or to a server: by a profile of relay login, or with RELAY_URL and RELAY_KEY. The tools list and read relays, events, calls, problems and people, validate, explain, replay, pause and resume; --read-only leaves out those that change anything.",
+    "It speaks to the service that runs on the data directory, or to a server: by a profile of relay login, or with RELAY_URL and RELAY_KEY. The tools list and read relays, events, calls, problems and people, validate, explain, send a test event, replay, pause and resume; --read-only leaves out those that change anything.",
   options: [
     { name: "read-only", env: "RELAY_MCP_READ_ONLY", help: "offer only tools that change nothing" },
     ...ANYWHERE,

@@ -5,13 +5,13 @@
  */
 import { Type } from "typebox";
 import type { Environment } from "../account/environment.ts";
-import { isJsonObject, type Json, parseJson, writeJson } from "../ground/json.ts";
+import { isJsonObject, type Json, type JsonObject, parseJson, writeJson } from "../ground/json.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { fields, oneOf } from "../ground/schema.ts";
 import { VERSION } from "../release/change.ts";
 import { connectorWrites } from "../setting/setting.ts";
 import { turnLoop } from "../store/walk.ts";
-import { answerError } from "./answer.ts";
+import { answerError, answerJson } from "./answer.ts";
 import { inputSchema, placeArguments, TOOLS, type Tool } from "./connector-tool.ts";
 import type { HttpDeps } from "./deps.ts";
 import { environmentRoute } from "./route.ts";
@@ -51,12 +51,23 @@ export const connectorRoutes = [
     }),
     answer: Type.Unknown(),
     async handle({ deps, request, source, environment, query, body }) {
+      requireOwnPage(deps, request);
       const writes = query.readOnly !== "true" && connectorWrites(environment);
       const tools = writes ? TOOLS : TOOLS.filter((tool) => !tool.writes);
       return await answerMessage({ deps, request, source, environment, tools }, body as Json);
     },
   }),
 ];
+
+/** A page that is not the service's own is answered nothing, whoever's key it has. A session's was looked at with the session. */
+function requireOwnPage({ baseUrl }: HttpDeps, { headers }: Request): void {
+  const origin = headers.get("origin");
+  if (origin === null || !headers.has("authorization") || origin === URL.parse(baseUrl())?.origin) return;
+  throw new Refusal(
+    "wrong_origin",
+    "The connector answers no page of another address in a browser: connect from an editor or a program, which sends no Origin.",
+  );
+}
 
 /** In pieces, each a stretch of the loop: together they take more than a tenth of a second. */
 async function loadPieces() {
@@ -86,7 +97,31 @@ function loadProtocol() {
   return loading;
 }
 
+/** JSON-RPC's own number for it; the protocol's reader would tell its own list of what it missed, as a fault of the server. */
+const INVALID_PARAMS = -32_602;
+
+/** What is wrong with the parameters of a request that this server takes, in one sentence; null: nothing. */
+function findBadParams({ method, params = {} }: JsonObject): string | null {
+  const given = isJsonObject(params) ? params : {};
+  const isMissing = (name: string): boolean => typeof given[name] !== "string";
+  if (method === "tools/call" && isMissing("name"))
+    return "params.name is missing: give the name of a tool; tools/list names them.";
+  if (method === "tools/call" && given.arguments !== undefined && !isJsonObject(given.arguments))
+    return "params.arguments is no object: give the tool's fields by their names.";
+  if (method !== "initialize") return null;
+  const { clientInfo = null, capabilities = null } = given;
+  const isNamed =
+    isJsonObject(clientInfo) && [clientInfo.name, clientInfo.version].every((one) => typeof one === "string");
+  return !isMissing("protocolVersion") && isNamed && isJsonObject(capabilities)
+    ? null
+    : "params says too little of the client: give protocolVersion, capabilities and clientInfo with name and version.";
+}
+
 async function answerMessage(message: Message, body: Json): Promise<Response> {
+  const asked = isJsonObject(body) ? body : {};
+  const bad = typeof asked.id === "string" || typeof asked.id === "number" ? findBadParams(asked) : null;
+  if (bad !== null)
+    return answerJson(200, { jsonrpc: "2.0", id: asked.id, error: { code: INVALID_PARAMS, message: bad } });
   const { Server, Transport, types } = await loadProtocol();
   const server = new Server(
     { name: "relay-service", title: "Relay Service", version: VERSION },
@@ -105,8 +140,8 @@ async function answerMessage(message: Message, body: Json): Promise<Response> {
     });
     const version = message.request.headers.get("mcp-protocol-version");
     if (version !== null) headers.set("mcp-protocol-version", version);
-    const asked = new Request(message.request.url, { method: "POST", headers });
-    return await transport.handleRequest(asked, { parsedBody: JSON.parse(writeJson(body)) });
+    const sent = new Request(message.request.url, { method: "POST", headers });
+    return await transport.handleRequest(sent, { parsedBody: JSON.parse(writeJson(body)) });
   } finally {
     await server.close();
   }

@@ -87,6 +87,14 @@ test("the connector's writing tools are switched off and on among the keys", asy
   await page.getByText("The connector's tools may change things now.").waitFor();
 });
 
+test("a test event is sent with a button, and is marked", async () => {
+  await page.goto(at("relays/orders"));
+  await page.getByRole("button", { name: "Send a test event" }).click();
+  await page.getByText("A test event was sent").waitFor();
+  await page.getByText("test", { exact: true }).first().waitFor();
+  await shoot("test-event");
+});
+
 test("nothing of it was complained about", () => {
   expect(complaints).toEqual([]);
 });

@@ -19,6 +19,7 @@ import { Sentence } from "../part/sentence.ts";
 import { StateMark } from "../part/state-mark.ts";
 import { Ago } from "../part/time.ts";
 import { tellDone, tellFailed } from "../part/toast.ts";
+import { useSend } from "../part/use-send.ts";
 import { WarningList } from "../part/warning-list.ts";
 import { RelayBar, sayCounts, totalOf } from "./relay-bar.ts";
 import { RelayCalls } from "./relay-calls.ts";
@@ -84,7 +85,7 @@ export function RelayPage({ place, params }: PageProps): View {
     <${WarningList} warnings=${saved?.warnings ?? []} />
     <div class="columns">
       <div class="column-main">
-        <${RelayEvents} place=${place} name=${name} />
+        <${RelayEvents} place=${place} name=${name} trigger=${relay.trigger} />
         ${relay.trigger === "receiver" && html`<${RelayCalls} place=${place} name=${name} />`}
         <${RelayDefinition} key=${relay.id} place=${place} relay=${relay} onSaved=${take} />
       </div>
@@ -117,7 +118,15 @@ export function RelayPage({ place, params }: PageProps): View {
     }`;
 }
 
-function RelayEvents({ place, name }: { place: Place; name: string }): View {
+function RelayEvents({
+  place,
+  name,
+  trigger,
+}: {
+  place: Place;
+  name: string;
+  trigger: Relay["trigger"];
+}): View {
   const query = writeQuery({ relay: name });
   const events = useList<EventItem>(
     apiPath(place, "events") + writeQuery({ relay: name, limit: SHOWN_EVENTS }),
@@ -125,6 +134,7 @@ function RelayEvents({ place, name }: { place: Place; name: string }): View {
   );
   return html`<section class="block" aria-label="Events">
     <div class="block-head"><h2>Events</h2><div class="page-actions">
+      ${trigger !== "data_change" && place.environment !== "production" && html`<${TestEvent} place=${place} name=${name} />`}
       <a class="button" href="${pagePath(place, "events")}${query}">All events</a></div></div>
     ${
       events.items === undefined
@@ -136,6 +146,21 @@ function RelayEvents({ place, name }: { place: Place; name: string }): View {
           : html`<${EventTable} place=${place} events=${events.items.slice(0, SHOWN_EVENTS)} withRelay=${false} />`
     }
   </section>`;
+}
+
+/** Sends one that is signed here, or a tick; it has every effect, so production has no such button. */
+function TestEvent({ place, name }: { place: Place; name: string }): View {
+  const { isSending, send } = useSend();
+  const sendOne = () =>
+    send({
+      method: "POST",
+      path: apiPath(place, "relays", name, "test-event"),
+      changes: [apiPath(place, "events")],
+      done: "A test event was sent; what it does appears here.",
+      tellsRefusal: true,
+    });
+  return html`<button type="button" disabled=${isSending} title="It has every effect that a real one has"
+    onClick=${() => void sendOne()}>${isSending ? "Sending…" : "Send a test event"}</button>`;
 }
 
 function sentence(words: string): string {

@@ -1,0 +1,161 @@
+/** What the connector answers on the wire: versions, malformed and oversized messages, notifications, methods there are not, other pages. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { Client } from "@modelcontextprotocol/sdk/client/index.js";
+import { StreamableHTTPClientTransport } from "@modelcontextprotocol/sdk/client/streamableHttp.js";
+import { LATEST_PROTOCOL_VERSION, SUPPORTED_PROTOCOL_VERSIONS } from "@modelcontextprotocol/sdk/types.js";
+import { TOOLS } from "../../src/http/connector-tool.ts";
+import { type ApiServer, type Reply, startApi } from "../kit/api-server.ts";
+
+let api: ApiServer;
+beforeAll(async () => {
+  api = await startApi();
+});
+afterAll(() => api[Symbol.asyncDispose]());
+
+const send = (body: unknown, headers: Record<string, string> = {}, method = "POST"): Promise<Reply> =>
+  api.call(`${api.E}/mcp`, { method, key: api.keys.dev, headers, ...(method === "POST" ? { body } : {}) });
+const ask = (method: string, params?: unknown, id: unknown = 1) => ({ jsonrpc: "2.0", id, method, ...(params === undefined ? {} : { params }) });
+const hello = (protocolVersion: string) => ask("initialize", { protocolVersion, capabilities: {}, clientInfo: { name: "x", version: "1" } });
+
+describe("versions", () => {
+  test.each(SUPPORTED_PROTOCOL_VERSIONS)("%s is taken as it is asked for", async (version) => {
+    const { status, json } = await send(hello(version));
+    expect([status, json.result.protocolVersion, json.result.serverInfo.name]).toEqual([200, version, "relay-service"]);
+    expect((await send(ask("tools/list"), { "mcp-protocol-version": version })).json.result.tools.length).toBe(TOOLS.length);
+  });
+
+  test.each(["1999-01-01", "", "x".repeat(1_000)])("one that there is not (%p) is answered with the newest", async (version) => {
+    expect((await send(hello(version))).json.result.protocolVersion).toBe(LATEST_PROTOCOL_VERSION);
+  });
+
+  test("a header that names none is refused", async () => {
+    const { status, json } = await send(ask("tools/list"), { "mcp-protocol-version": "1999-01-01" });
+    expect([status, json.error.code]).toEqual([400, -32_000]);
+  });
+});
+
+const ROWS: [what: string, body: unknown, status: number, code: number | string | null][] = [
+  ["a ping", ask("ping"), 200, null],
+  ["an id that is a text", ask("ping", undefined, "one"), 200, null],
+  ["a method there is not", ask("tools/forget"), 200, -32_601],
+  ["resources, which are not offered", ask("resources/list"), 200, -32_601],
+  ["a call without a name", ask("tools/call", {}), 200, -32_602],
+  ["a call whose arguments are a text", ask("tools/call", { name: "list_relays", arguments: "x" }), 200, -32_602],
+  ["a call whose arguments are a list", ask("tools/call", { name: "list_relays", arguments: [] }), 200, -32_602],
+  ["hello without what it needs", ask("initialize", {}), 200, -32_602],
+  ["a notification", { jsonrpc: "2.0", method: "notifications/initialized" }, 202, null],
+  ["a notification there is not", { jsonrpc: "2.0", method: "notifications/odd" }, 202, null],
+  ["a response that nobody asked for", { jsonrpc: "2.0", id: 9, result: {} }, 202, null],
+  ["another version of JSON-RPC", { jsonrpc: "1.0", id: 1, method: "ping" }, 400, -32_700],
+  ["no method", { jsonrpc: "2.0", id: 1 }, 400, -32_700],
+  ["an id that is an object", ask("ping", undefined, {}), 400, -32_700],
+  ["a batch", [ask("ping"), ask("ping")], 400, "invalid_input"],
+  ["a text", '"ping"', 400, "invalid_input"],
+  ["no JSON", "{ping", 400, "invalid_json"],
+  ["nothing", "", 400, "invalid_input"],
+  ["a megabyte and more", JSON.stringify(ask("ping", { pad: "x".repeat(1_050_000) })), 413, "body_too_large"],
+  ["JSON nested without end", `{"jsonrpc":"2.0","id":1,"method":"ping","params":${"[".repeat(200)}${"]".repeat(200)}}`, 400, "invalid_json"],
+];
+describe("messages", () => {
+  for (const [what, body, status, code] of ROWS)
+    test(`${what}: ${status} ${code ?? ""}`, async () => {
+      const { json, ...answer } = await send(body);
+      expect([answer.status, json?.error?.code ?? json?.code ?? null]).toEqual([status, code]);
+      if (status === 202) expect(answer.text).toBe("");
+    });
+});
+
+describe("around them", () => {
+  test.each(["GET", "DELETE"])("%s is refused: there is no stream and no session", async (method) => {
+    expect((await send(undefined, {}, method)).status).toBe(405);
+  });
+
+  test("no session is given, and one that is sent is not looked at", async () => {
+    const { headers } = await send(hello(LATEST_PROTOCOL_VERSION));
+    expect(headers.get("mcp-session-id")).toBe(null);
+    expect((await send(ask("ping"), { "mcp-session-id": "stolen" })).status).toBe(200);
+  });
+
+  test("another page's Origin is refused, whoever's key it has; the service's own is not", async () => {
+    for (const origin of ["https://evil.example", "null", "http://localhost:6274"])
+      expect((await send(ask("ping"), { origin })).json.code).toBe("wrong_origin");
+    expect((await send(ask("ping"), { origin: api.base })).status).toBe(200);
+  });
+
+  test("many at once, each with its own answer", async () => {
+    const answers = await Promise.all(Array.from({ length: 60 }, (_, id) => send(ask("ping", undefined, id))));
+    expect(answers.map(({ json }) => json.id)).toEqual(Array.from({ length: 60 }, (_, id) => id));
+  });
+});
+
+describe("every tool, by the protocol's own client", () => {
+  let client: Client;
+  const told = async (name: string, given: Record<string, unknown>) => {
+    const { isError = false, content } = await client.callTool({ name, arguments: given });
+    return { isError, json: JSON.parse((content as { text: string }[]).at(-1)?.text ?? "null") };
+  };
+  beforeAll(async () => {
+    const requestInit = { headers: { authorization: `Bearer ${api.keys.dev}` } };
+    client = new Client({ name: "test", version: "1.0.0" });
+    const transport = new StreamableHTTPClientTransport(new URL(`${api.base}${api.E}/mcp`), { requestInit });
+    await client.connect(transport as Parameters<typeof client.connect>[0]);
+    await api.call(`${api.E}/collections`, {
+      method: "POST",
+      key: api.keys.dev,
+      body: { name: "notes", kind: "shared", fields: { text: { type: "text" } } },
+    });
+    const trigger = { kind: "receiver", verify: { scheme: "hooks" }, map: { event_id: "id", person_email: "mail" } };
+    const actions = [{ type: "write_record", collection: "notes", data: { text: "x" } }];
+    const made = await api.call(`${api.E}/relays`, { method: "POST", key: api.keys.dev, body: { definition: { name: "orders", trigger, actions } } });
+    expect(made.status).toBe(201);
+  });
+  afterAll(() => client.close());
+
+  test("works, and what is wrong is the API's own refusal", async () => {
+    const sent = await told("send_test_event", { name: "orders" });
+    expect([sent.isError, sent.json.outcome]).toEqual([false, "new"]);
+    const id = sent.json.eventId;
+    for (let turn = 0; turn < 100 && (await told("read_event", { id })).json.event.state !== "done"; turn++) await api.clock.advance(100);
+    const person = (await told("list_people", {})).json.items[0].id;
+    const GIVEN: Record<string, [works: Record<string, unknown>, wrong: Record<string, unknown>]> = {
+      list_relays: [{ limit: 1 }, { limit: "many" }],
+      read_relay: [{ name: "orders" }, { name: "nobody" }],
+      list_events: [{ relay: "orders", state: "done" }, { state: "odd" }],
+      read_event: [{ id }, { id: "evt_0" }],
+      list_calls: [{ relay: "orders" }, { outcome: "odd" }],
+      list_unknown_calls: [{}, { limit: 0 }],
+      list_problems: [{}, { all: "odd" }],
+      list_alerts: [{ open: "true" }, { open: "odd" }],
+      list_people: [{}, { cursor: 7 }],
+      read_person: [{ id: person }, { id: "per_0" }],
+      validate_relay: [{ definition: { name: "x" } }, {}],
+      explain_relay: [
+        { name: "orders", event: id },
+        { name: "orders", event: "evt_0" },
+      ],
+      plan_replay: [{ id }, { id: "../relays" }],
+      replay_event: [{ id }, { id, run: "all" }],
+      pause_relay: [{ name: "orders" }, { name: "orders", why: "x" }],
+      resume_relay: [{ name: "orders" }, { name: "" }],
+      send_test_event: [
+        { name: "orders", person: "bea@example.com" },
+        { name: "orders", body: "{no" },
+      ],
+      changes: [{ since: "0.1.0" }, { since: "latest" }],
+    };
+    expect(Object.keys(GIVEN).sort()).toEqual(TOOLS.map(({ name }) => name).sort());
+    for (const [name, [works, wrong]] of Object.entries(GIVEN)) {
+      const good = await told(name, works);
+      expect([name, good.isError, good.json.code]).toEqual([name, false, undefined]);
+      const bad = await told(name, wrong);
+      expect([name, bad.isError, typeof bad.json.code, bad.json.message?.length > 10]).toEqual([name, true, "string", true]);
+    }
+  });
+
+  test("a test event reaches no production by its tool either", async () => {
+    const body = ask("tools/call", { name: "send_test_event", arguments: { name: "orders" } });
+    const { json } = await api.call("/api/apps/shop/production/mcp", { method: "POST", key: api.keys.live, body });
+    expect(json.result.isError).toBe(true);
+    expect(["forbidden", "not_found"]).toContain(JSON.parse(json.result.content[0].text).code);
+  });
+});
