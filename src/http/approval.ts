@@ -86,7 +86,10 @@ export const approvalRoutes = [
       const { deps } = call;
       const target = await findTarget(call, { to: "production" });
       const rows = await deps.store.read((tx) => listOpen(tx, target.id));
-      const alive = rows.filter((row) => deps.approvals.msLeft(row) > 0);
+      // A key learns nothing of who else asks.
+      const alive = rows.filter(
+        (row) => deps.approvals.msLeft(row) > 0 && (call.actor.kind === "owner" || row.askedBy === call.by),
+      );
       return { approvals: alive.map((row) => view(call, row, target)) };
     },
   }),

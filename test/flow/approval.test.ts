@@ -1,5 +1,6 @@
 /** Live sync and promote over the API: an owner's approval, once, within 10 minutes, for the exact plan that was shown. */
 import { describe, expect, test } from "bun:test";
+import { DAY_MS, HOUR_MS } from "../../src/ground/limit.ts";
 import { type ApiServer, changesBetween, type Reply, startApi } from "../kit/api-server.ts";
 
 const NOTES = { collections: { notes: { kind: "shared", fields: { text: { type: "text" } } } } };
@@ -346,6 +347,28 @@ describe("time", () => {
   });
 });
 
+test("the caretaker ends what is over for good, and forgets it after a week", async () => {
+  await using api = await startApi();
+  await setDevelopment(api, [receiver("one")]);
+  const asked = await ask(api);
+  await decide(api, asked, "approve");
+  const row = () => api.store.read((tx) => tx.get<{ state: string; files: string | null }>("SELECT state, files FROM approval"));
+  const pass = async (ms: number) => {
+    // The caretakers pause between their steps.
+    await api.clock.advance(ms);
+    for (let step = 0; step < 60; step++) await api.clock.advance(1_000);
+  };
+  await pass(2 * HOUR_MS);
+  await pass(HOUR_MS);
+  expect(await row()).toEqual({ state: "expired", files: null });
+  api.clock.jump(-4 * HOUR_MS);
+  expect((await apply(api, asked)).json.code).toBe("approval_expired");
+  await api.store.write("dashboard", (tx) => tx.run("UPDATE approval SET ended_at = ended_at - ?1", 8 * DAY_MS));
+  await pass(2 * HOUR_MS);
+  await pass(2 * HOUR_MS);
+  expect(await row()).toBeNull();
+});
+
 describe("asking", () => {
   test("is refused without changes, with a refused save, and under another plan's name; nothing is kept", async () => {
     await using api = await startApi();
@@ -370,6 +393,9 @@ describe("asking", () => {
     expect((await see(api, second)).state).toBe("pending");
     const { json } = await api.call(`${LIVE}/approvals`, { session: true });
     expect(json.approvals.map(({ id }: { id: string }) => id).sort()).toEqual([mine.id, second.id].sort());
+    const own = await api.call(`${DEV}/approvals`, { key: api.keys.dev });
+    expect(own.json.approvals.map(({ id }: { id: string }) => id)).toEqual([second.id]);
+    expect((await api.call(`${LIVE}/approvals`, { key: api.keys.live })).json.approvals).toEqual([]);
   });
 
   test("is capped by the minute", async () => {
