@@ -121,7 +121,7 @@ function readWish(input: Input): PullWish {
 }
 
 /** All that stands in the environment, page by page. */
-async function readStanding(remote: Remote): Promise<Standing[]> {
+export async function readStanding(remote: Remote): Promise<Standing[]> {
   const { items } = await listRemote<Standing>(remote, "/sync/items");
   return items.map(checkStanding);
 }

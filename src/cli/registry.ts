@@ -31,6 +31,7 @@ import {
 import { send } from "./send.ts";
 import { serve } from "./serve.ts";
 import { settingsGet, settingsSet } from "./settings.ts";
+import { status } from "./status.ts";
 import { sync } from "./sync.ts";
 import { validate } from "./validate.ts";
 import { whoami } from "./whoami.ts";
@@ -46,6 +47,7 @@ export const COMMANDS: readonly Command[] = [
   sync,
   promote,
   pull,
+  status,
   relaysList,
   relaysShow,
   relaysPause,

@@ -65,7 +65,7 @@ function writeHelp(commands: readonly Command[], version: string): string {
     ...columns([["relay", "in a terminal, the same as relay dev --open"], ...rows]),
     "",
     "relay <command> --help shows its options; one that names a RELAY_… variable can be set by it, and a flag wins.",
-    "Exit codes: 0 done, 1 refused or failed, 2 the command line itself is wrong.",
+    "Exit codes: 0 done, 1 refused or failed, 2 the command line itself is wrong, 3 something differs that you are to decide (pull, status).",
   ].join("\n");
 }
 
