@@ -7,6 +7,7 @@ import { SigninCap } from "./account/signin-cap.ts";
 import { BackupSchedule, backupInChild } from "./backup/schedule.ts";
 import { Capture } from "./capture/capture.ts";
 import { AlertMail } from "./caretaker/alert-mail.ts";
+import { BulkReplays } from "./caretaker/bulk-replays.ts";
 import { Caretakers } from "./caretaker/caretakers.ts";
 import { ErasureSweep } from "./caretaker/erasure-sweep.ts";
 import { ProblemLog } from "./caretaker/problem-log.ts";
@@ -103,6 +104,8 @@ export async function startService(config: ServiceConfig, ports: ServicePorts = 
   return { ...service, [Symbol.asyncDispose]: end };
 }
 
+const ending = (one: { stop(): Promise<void> | void }) => one.stop();
+
 /** One try of a start; `early` has the port until it listens itself. */
 async function startOnce(
   config: ServiceConfig,
@@ -114,8 +117,7 @@ async function startOnce(
   await using started = new AsyncDisposableStack();
   started.defer(tellDroppedLines(log));
 
-  const metrics = new Metrics({ dataDir: config.dataDir, clock });
-  started.defer(() => metrics.stop());
+  const metrics = started.adopt(new Metrics({ dataDir: config.dataDir, clock }), ending);
   const onGroup = (size: number): void => metrics.noteGroup(size);
   const deps = { log, onGroup, early, stopped: ports.stopped };
   const { store, own, lease, sealer } = await openData(config, deps, started);
@@ -140,8 +142,7 @@ async function startOnce(
   const mailer = ports.mailer ?? ownMailer;
   const print = ports.printRun ?? ((line: string) => standardOutput.write(line));
   const terminal = local ? { print, program: ports.program ?? "relay" } : null;
-  const teller = new Teller({ log, clock, terminal });
-  started.defer(() => teller.stop());
+  const teller = started.adopt(new Teller({ log, clock, terminal }), ending);
   const ownHosts = () => [baseUrl(), listening ?? baseUrl()].map(ownHostOf);
   const caller = createCaller({ ownHosts, allowPrivate, clock });
   started.defer(() => caller.close());
@@ -160,16 +161,15 @@ async function startOnce(
     tellRun: (told) => teller.tellRun(told),
   });
   started.defer(() => runner.stop());
-  const scheduler: Scheduler = new Scheduler({ store: own, clock, relays, log });
-  started.defer(() => scheduler.stop());
-  const capture = new Capture({ store: own, clock, log });
-  started.defer(() => capture.stop());
-  const erasures = new ErasureSweep({ store: own, clock, log, sealer });
-  started.defer(() => erasures.stop());
-  const caretakers = new Caretakers({ store: own, clock, log });
-  started.defer(() => caretakers.stop());
-  const problems = new ProblemLog({ store, log, tell: (problem) => teller.tellProblem(problem) });
-  started.defer(() => problems.stop());
+  const scheduler: Scheduler = started.adopt(new Scheduler({ store: own, clock, relays, log }), ending);
+  const capture = started.adopt(new Capture({ store: own, clock, log }), ending);
+  const erasures = started.adopt(new ErasureSweep({ store: own, clock, log, sealer }), ending);
+  const bulkReplays = started.adopt(new BulkReplays({ store: own, clock, log }), ending);
+  const caretakers = started.adopt(new Caretakers({ store: own, clock, log }), ending);
+  const problems = started.adopt(
+    new ProblemLog({ store, log, tell: (problem) => teller.tellProblem(problem) }),
+    ending,
+  );
   started.defer(
     store.listen((touched) => {
       if (touched.has("problem")) problems.look();
@@ -190,8 +190,7 @@ async function startOnce(
     }),
   );
 
-  const alertMail = new AlertMail({ store: own, clock, log, mailer, local, baseUrl });
-  started.defer(() => alertMail.stop());
+  const alertMail = started.adopt(new AlertMail({ store: own, clock, log, mailer, local, baseUrl }), ending);
 
   const receiver: Receiver = new Receiver({
     store,
@@ -234,7 +233,7 @@ async function startOnce(
       log.error("this server runs nothing any more, because another one took over its data directory", {
         by,
       });
-      for (const one of [runner, scheduler, capture, caretakers, erasures, alertMail, backups])
+      for (const one of [runner, scheduler, capture, caretakers, erasures, bulkReplays, alertMail, backups])
         void one?.stop();
     },
     renewed: () => log.warn("runner.lock was removed while the server runs, and was made again"),
@@ -260,6 +259,7 @@ async function startOnce(
   problems.look();
   caretakers.start();
   erasures.start();
+  bulkReplays.start();
   alertMail.start();
   if (config.backup !== null) {
     const made = new BackupSchedule({

@@ -81,6 +81,9 @@ export const RETENTION: Readonly<Record<string, Step>> = {
     const alerts = await deleteSome(tx, "alert", "id", "last_at < $ms", untilMs);
     return (await deleteSome(tx, "problem", "id", "cleared_at < $ms", untilMs)) || alerts;
   }),
+  "bulk replays": again((tx, nowMs) =>
+    deleteSome(tx, "bulk_replay", "id", "finished_at < $ms", nowMs - RUN_AUDIT_RETENTION_MS),
+  ),
   "recent calls": forgetRecentCalls,
   "previous secrets": once(forgetPreviousSecrets),
   "erased addresses": once(forgetErasures),

@@ -2,12 +2,12 @@
  * `relay events …`: what happened, one event with its attempts, running one again, taking its payload out, and a line for each as it comes. The
  * running service takes up by itself what is queued here.
  */
-
 import { actorWords, COMMAND_LINE } from "../account/api-key.ts";
 import { EVENT_STATES, EVENT_TRIGGERS } from "../event/event.ts";
 import { expungeByHand } from "../event/expunge.ts";
 import { type EventFilter, listEvents } from "../event/list.ts";
-import { type PlannedAction, planReplay, type ReplayPlan, replayEvent } from "../event/replay.ts";
+import { planReplay, replayEvent } from "../event/replay.ts";
+import type { PlannedAction, ReplayPlan } from "../event/replay-plan.ts";
 import { type EventItem, type EventView, requireEventView } from "../event/view.ts";
 import { sleep, toIsoOrNull } from "../ground/clock.ts";
 import { writeJson } from "../ground/json.ts";
@@ -45,11 +45,11 @@ function readEventFilter(input: Input): EventFilter {
 }
 
 /** The filter with the person's id, who was named by address or id. Refuses with `not_found`. */
-async function findFilteredPerson(
+export async function findFilteredPerson<Filter extends { person?: string | undefined }>(
   store: Store,
   environmentId: number,
-  filter: EventFilter,
-): Promise<EventFilter> {
+  filter: Filter,
+): Promise<Filter> {
   const { person } = filter;
   if (person === undefined) return filter;
   const { id } = await store.read((tx) => requirePersonNamed(tx, environmentId, person));

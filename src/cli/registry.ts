@@ -28,6 +28,7 @@ import {
   relaysSetSecret,
   relaysShow,
 } from "./relays.ts";
+import { replaysList, replaysStart, replaysStop } from "./replays.ts";
 import { send } from "./send.ts";
 import { serve } from "./serve.ts";
 import { settingsGet, settingsSet } from "./settings.ts";
@@ -57,6 +58,9 @@ export const COMMANDS: readonly Command[] = [
   eventsList,
   eventsShow,
   eventsReplay,
+  replaysStart,
+  replaysList,
+  replaysStop,
   eventsExpunge,
   eventsTail,
   callsList,

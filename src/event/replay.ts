@@ -2,11 +2,8 @@
  * Replay: a final event is queued again with its attempts reset. It decides what may be replayed, and says before what each action will do,
  * by the same alignment that a run then follows; what was edited after its work is skipped unless the replay chooses it.
  */
-import { type Static, Type } from "typebox";
-import { toIsoOrNull } from "../ground/clock.ts";
-import { type Json, writeJson } from "../ground/json.ts";
+import { writeJson } from "../ground/json.ts";
 import { Refusal } from "../ground/refusal.ts";
-import { json, oneOf, orNull, timeOrNull } from "../ground/schema.ts";
 import type { Definition } from "../relay/definition-shape.ts";
 import { type LiveAction, openActions } from "../relay/live-relay.ts";
 import { RELAY } from "../relay/relay.ts";
@@ -14,7 +11,7 @@ import { barsUnsigned } from "../relay/unsigned-rule.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import type { RowOf } from "../store/table.ts";
 import { writeAudit } from "../watch/audit.ts";
-import { alignActions, mayChoose, type Step, tellDifference } from "./alignment.ts";
+import { alignActions, mayChoose, type Step } from "./alignment.ts";
 import {
   EVENT,
   type Expunged,
@@ -25,37 +22,7 @@ import {
   refuseUnknownEvent,
 } from "./event.ts";
 import { readMemory } from "./memory.ts";
-
-/** What a replay would do, action by action. */
-export const replayPlan = Type.Object({
-  /** null: there is none of that name. */
-  relay: orNull(Type.Object({ id: Type.String(), name: Type.String(), version: Type.Integer() })),
-  /** One sentence where nothing would run, and then no action is listed; else null. */
-  stop: orNull(Type.String()),
-  actions: Type.Array(
-    Type.Object({
-      /** In the definition's list, from 0. */
-      index: Type.Integer(),
-      type: Type.String(),
-      /**
-       * `run`: it is new or had not done its work. `skip`: its work is done. `again`: it is sent again, with the same id. `edited`: its work
-       * was done under another text, so it is skipped unless it is chosen. `settle`: its mail's end is not known yet, and is looked at first.
-       */
-      will: oneOf(["run", "skip", "again", "edited", "settle"]),
-      /** Whether `run` may name it, to have it run although work was done for it. */
-      mayChoose: Type.Boolean(),
-      /** When its work was done; null: it was not, or the time was not kept. */
-      doneAt: timeOrNull,
-      /** One sentence. */
-      message: Type.String(),
-      /** The action as it is, and as it was when its work was done; `was` only where that is another text and was kept. */
-      action: Type.Unsafe<Json>(json),
-      was: Type.Optional(Type.Unsafe<Json>(json)),
-    }),
-  ),
-});
-export type ReplayPlan = Static<typeof replayPlan>;
-export type PlannedAction = ReplayPlan["actions"][number];
+import { type PlannedAction, planAction, type ReplayPlan, willDo } from "./replay-plan.ts";
 
 const REPLAYED = EVENT.pick("seq", "state", "trigger", "unsigned");
 interface ReplayedBeside {
@@ -78,7 +45,13 @@ interface ReplayRequest {
   run?: readonly number[] | undefined;
   /** The relay's version the plan was read at; absent: any. */
   version?: number | undefined;
+  /** The bulk replay that it is part of. */
+  bulkReplay?: string;
 }
+
+/** Why nothing of an event may run any more, or would. */
+const REFUSALS = ["payload_expunged", "unsigned_event", "not_replayable", "not_found"] as const;
+export type ReplayRefusal = (typeof REFUSALS)[number] | "relay_deleted" | "trigger_changed";
 
 /** The plan of a replay. Refuses as `replayEvent`. */
 export async function planReplay(
@@ -110,7 +83,56 @@ export async function planReplay(
  */
 export async function replayEvent(tx: Writer, request: ReplayRequest): Promise<void> {
   const { event, relay } = await requireReplayable(tx, request);
-  const chosen = await chooseWork(tx, event, relay, request);
+  await queueAgain(tx, event, relay, request, await chooseWork(tx, event, relay, request));
+}
+
+/** As `replayEvent`, of one among many: answers why it is left out, or null where it was queued again. */
+export async function tryReplay(tx: Writer, request: ReplayRequest): Promise<ReplayRefusal | null> {
+  const found = await findReplayable(tx, request);
+  if (typeof found === "string") return found;
+  await queueAgain(tx, found.event, found.relay, request, []);
+  return null;
+}
+
+/** The event and its relay; or why nothing of it may run any more, or would. */
+async function findReplayable(
+  tx: Reader,
+  request: Pick<ReplayRequest, "environmentId" | "id">,
+): Promise<{ event: ReplayedEvent; relay: RelayNow } | ReplayRefusal> {
+  try {
+    const { event, relay } = await requireReplayable(tx, request);
+    if (relay === null) return "relay_deleted";
+    return relay.definition.trigger.kind === event.trigger ? { event, relay } : "trigger_changed";
+  } catch (error) {
+    const code = error instanceof Refusal ? REFUSALS.find((one) => one === error.code) : undefined;
+    if (code === undefined) throw error;
+    return code;
+  }
+}
+
+/** What becomes of one action. */
+type Outline = [type: string, will: PlannedAction["will"]];
+
+/** What a replay of one among many would do: why it would be left out, or what becomes of each action. */
+export async function outlineReplay(
+  tx: Reader,
+  request: Pick<ReplayRequest, "environmentId" | "id">,
+): Promise<{ relay: string; left: ReplayRefusal } | { relay: string; will: Outline[] }> {
+  const found = await findReplayable(tx, request);
+  if (typeof found === "string") return { relay: "", left: found };
+  const { event, relay } = found;
+  const { steps, actions } = await readSteps(tx, event.seq, relay.definition);
+  const will = actions.map((live, at): Outline => [live.type, willDo(live, steps[at] as Step)]);
+  return { relay: event.relayName, will };
+}
+
+async function queueAgain(
+  tx: Writer,
+  event: ReplayedEvent,
+  relay: RelayNow | null,
+  request: ReplayRequest,
+  chosen: readonly string[],
+): Promise<void> {
   const relayId = relay?.id ?? event.relayId;
   const key = await tx.get<{ key: number }>("SELECT key FROM relay_key WHERE relay_id = ?1", relayId);
   // A relay made again under its name counts its versions anew, so whose map was followed is not known any more.
@@ -128,6 +150,7 @@ export async function replayEvent(tx: Writer, request: ReplayRequest): Promise<v
     before: { state: event.state },
     after: {
       state: "queued",
+      ...(request.bulkReplay === undefined ? {} : { bulkReplay: request.bulkReplay }),
       ...(chosen.length === 0 ? {} : { run: [...(request.run ?? [])], version: relay?.version ?? null }),
     },
   });
@@ -222,41 +245,4 @@ async function chooseWork(
       `run names ${index}, and only an action that was edited after it had done its work can be chosen: ${choice}.`,
     );
   });
-}
-
-function planAction({ type, repeats, action }: LiveAction, index: number, step: Step): PlannedAction {
-  const will = repeats ? "again" : step.does;
-  const was = step.does === "edited" ? step.was : undefined;
-  const doneAt = "work" in step ? toIsoOrNull(step.work.doneAt) : null;
-  return {
-    index,
-    type,
-    will,
-    mayChoose: mayChoose(step),
-    doneAt,
-    message: sayPlan(will, step, doneAt, action),
-    action: action as Json,
-    ...(was === undefined ? {} : { was: was as Json }),
-  };
-}
-
-function sayPlan(will: PlannedAction["will"], step: Step, doneAt: string | null, action: unknown): string {
-  const when = doneAt === null ? "" : ` at ${doneAt}`;
-  switch (will) {
-    case "run":
-      return "Runs.";
-    case "again":
-      return "Is sent again, with the same id.";
-    case "settle":
-      return "May have left before the service stopped: that is looked at first, and what may have left is not sent again.";
-    case "skip":
-      return step.does === "skip" && !step.sure
-        ? `Is skipped: its work was done${when} under a text that was not kept, so it is not known whether it was edited since. Choose it to run it all the same.`
-        : `Is skipped: its work was done${when}.`;
-    case "edited": {
-      const was = step.does === "edited" ? step.was : undefined;
-      const texts = was === undefined ? "the text it ran with was not kept" : tellDifference(was, action);
-      return `Is skipped unless you choose it: it was edited after it had done its work${when} (${texts}). What it did then stays, and choosing it does the new work besides.`;
-    }
-  }
 }

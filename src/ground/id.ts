@@ -18,6 +18,7 @@ type IdPrefix =
   | "own"
   | "ses"
   | "lgn"
+  | "rpl"
   | "fil";
 
 /** A new id such as `evt_019a…`, its time part from `nowMs` (milliseconds since the epoch). */

@@ -3,6 +3,7 @@
  * the OpenAPI document and the tests read it. Source: the specification's "Errors", decisions section 6.
  */
 import { COMMAND_REFUSALS, type RefusalEntry } from "./command-refusal.ts";
+import { EVENT_REFUSALS } from "./event-refusal.ts";
 import { LINE_REFUSALS } from "./line-refusal.ts";
 import { LOGIN_REFUSALS } from "./login-refusal.ts";
 import { SYNC_REFUSALS } from "./sync-refusal.ts";
@@ -94,26 +95,6 @@ export const REFUSALS = {
     status: 409,
     when: "What you are saving has changed since you read it.",
     todo: "Read it again, apply your change to the current version, and save.",
-  },
-  not_replayable: {
-    status: 409,
-    when: "The event is queued or running, so it cannot be replayed.",
-    todo: "Wait until it is done, failed or dead.",
-  },
-  payload_expunged: {
-    status: 409,
-    when: "The event's payload was expunged, by hand or because its person was erased.",
-    todo: "It cannot run again; do by hand what it should have done, or let the provider send a new event.",
-  },
-  not_expungeable: {
-    status: 409,
-    when: "The event is running, so its payload is in use.",
-    todo: "Wait until its attempt has ended, then expunge it.",
-  },
-  unsigned_event: {
-    status: 409,
-    when: "The event arrived unsigned and its relay now acts without trustUnsignedEvents.",
-    todo: "Set trigger.trustUnsignedEvents if you accept that, or handle the event by hand.",
   },
   product_not_sellable: {
     status: 409,
@@ -291,6 +272,7 @@ export const REFUSALS = {
     when: "Something went wrong in the service itself.",
     todo: "Look at the server's log for this time; please report it.",
   },
+  ...EVENT_REFUSALS,
   ...SYNC_REFUSALS,
   ...LOGIN_REFUSALS,
   ...COMMAND_REFUSALS,

@@ -1,7 +1,11 @@
 /** Every route of the service but the receiver's, one line a resource. Served, listed in OpenAPI and walked by tests from here. */
 import { aboutRoutes } from "./about.ts";
 import { appRoutes } from "./app.ts";
+
 import { approvalRoutes } from "./approval.ts";
+
+import { bulkReplayRoutes } from "./bulk-replay.ts";
+
 import { clientRoutes } from "./client.ts";
 import { connectorRoutes } from "./connector.ts";
 import { eventRoutes } from "./event.ts";
@@ -35,6 +39,7 @@ export const ROUTES: readonly Route[] = [
   ...missedRoutes,
   ...testEventRoutes,
   ...eventRoutes,
+  ...bulkReplayRoutes,
   ...watchRoutes,
   ...recordRoutes,
   ...personRoutes,

@@ -56,6 +56,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 30, name: "event-came", sql: eventCame },
   { number: 31, name: "call-fold", sql: callFold },
   { number: 32, name: "event-unhappy", sql: eventUnhappy },
+  { number: 33, name: "bulk-replay", sql: bulkReplay },
 ];
 
 /** The number of the newest migration this executable knows. */
@@ -177,3 +178,4 @@ import login from "../../migrations/0029-login.sql" with { type: "text" };
 import eventCame from "../../migrations/0030-event-came.sql" with { type: "text" };
 import callFold from "../../migrations/0031-call-fold.sql" with { type: "text" };
 import eventUnhappy from "../../migrations/0032-event-unhappy.sql" with { type: "text" };
+import bulkReplay from "../../migrations/0033-bulk-replay.sql" with { type: "text" };

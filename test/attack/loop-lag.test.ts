@@ -231,6 +231,18 @@ const WORST: Record<string, Worst> = {
   "GET {E}/events/:id/replay": get(`${E}/events/${WIDE_EVENT}/replay`),
   "POST {E}/events/:id/replay": send("POST", `${E}/events/${WIDE_EVENT}/replay`, {}),
   "POST {E}/events/:id/expunge": (turn) => [{ method: "POST", path: `${E}/events/${otherEvent(turn)}/expunge`, body: {} }],
+  "POST {E}/bulk-replays/plan": send(
+    "POST",
+    `${E}/bulk-replays/plan`,
+    { state: "dead" },
+    { state: "failed", trigger: "schedule" },
+    { state: "dead", person, since: "2020-01-01T00:00:00Z", until: "2100-01-01T00:00:00Z" },
+  ),
+  // Counted to the end, and nothing matches.
+  "POST {E}/bulk-replays": send("POST", `${E}/bulk-replays`, { state: "dead", trigger: "schedule" }),
+  "GET {E}/bulk-replays": list("/bulk-replays"),
+  "GET {E}/bulk-replays/:id": refused(404, "GET", `${E}/bulk-replays/rpl_none`, undefined),
+  "POST {E}/bulk-replays/:id/stop": refused(404, "POST", `${E}/bulk-replays/rpl_none/stop`, {}),
   "GET {E}/calls": list("/calls", "relay=nothing"),
   "GET {E}/unknown-calls": list("/unknown-calls"),
   "GET {E}/collections/:name/records": () => [

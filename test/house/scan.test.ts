@@ -67,6 +67,11 @@ const BOUNDED: readonly { step: RegExp; sql: RegExp; why: string }[] = [
     why: "the index holds the mails that are on their way, one a place of the runner at most",
   },
   {
+    step: /^SCAN bulk_replay USING INDEX bulk_replay_running$/,
+    sql: /WHERE state = 'running'/,
+    why: "the index holds the bulk replays under way, one an environment",
+  },
+  {
     step: /^SCAN erasure USING INDEX erasure_open$/,
     sql: /ORDER BY seq LIMIT/,
     why: "the index holds the erasures that are not done yet, and it takes the oldest and stops",

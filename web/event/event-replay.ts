@@ -3,7 +3,7 @@
  * work can be chosen to run all the same. What the service refuses is told in its own sentence.
  */
 import { useState } from "preact/hooks";
-import type { PlannedAction, ReplayPlan } from "../../src/event/replay.ts";
+import type { PlannedAction, ReplayPlan } from "../../src/event/replay-plan.ts";
 import type { Event, Relay } from "../ground/answer.ts";
 import { html, type View } from "../ground/html.ts";
 import { apiPath, type Place } from "../ground/place.ts";

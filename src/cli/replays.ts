@@ -1,0 +1,236 @@
+/** `relay replays …`: replaying every failed or dead event that a filter chooses, as a job of the service. */
+import { actorWords, COMMAND_LINE } from "../account/api-key.ts";
+import {
+  BULK_STATES,
+  type BulkFilter,
+  type BulkPlan,
+  countChosen,
+  planBulkReplay,
+} from "../event/bulk-choice.ts";
+import {
+  type BulkReplayView,
+  beginBulkReplay,
+  DEFAULT_PER_SECOND,
+  listBulkReplays,
+  MAX_PER_SECOND,
+  requireBulkReplay,
+  stopBulkReplay,
+} from "../event/bulk-replay.ts";
+import { EVENT_TRIGGERS } from "../event/event.ts";
+import { toIso } from "../ground/clock.ts";
+import { writeJson } from "../ground/json.ts";
+import { MAX_PAGE_SIZE } from "../ground/page.ts";
+import { plain } from "../ground/text.ts";
+import { readPage } from "../store/walk.ts";
+import type { Command, Input, Option } from "./command.ts";
+import { JSON_OUTPUT, readTime } from "./data-directory.ts";
+import { findFilteredPerson } from "./events.ts";
+import { ANYWHERE, atPlace } from "./place.ts";
+import { askPlace, listRemote } from "./remote.ts";
+import { sayList } from "./terminal.ts";
+import type { World } from "./world.ts";
+
+const DEFAULT_LIMIT = 20;
+
+const FILTERS: readonly Option[] = [
+  { name: "state", value: "<state>", otherwise: "dead", help: BULK_STATES.join(" or ") },
+  { name: "relay", value: "<name>", help: "only this relay's" },
+  { name: "trigger", value: "<kind>", help: EVENT_TRIGGERS.join(", ") },
+  { name: "person", value: "<address or id>", help: "only this person's" },
+  { name: "since", value: "<time>", help: "that arrived not before this time" },
+  { name: "until", value: "<time>", help: "that arrived before this time" },
+];
+
+/** As it is asked for: a person by address or id. Throws UsageError. */
+function readFilter(input: Input): BulkFilter {
+  const [relay, trigger, person] = [
+    input.text("relay"),
+    input.choice("trigger", EVENT_TRIGGERS),
+    input.text("person"),
+  ];
+  const [sinceMs, untilMs] = [readTime(input, "since"), readTime(input, "until")];
+  return {
+    state: input.choice("state", BULK_STATES) ?? "dead",
+    ...(relay === null ? {} : { relay }),
+    ...(trigger === null ? {} : { trigger }),
+    ...(person === null ? {} : { person }),
+    ...(sinceMs === undefined ? {} : { since: toIso(sinceMs) }),
+    ...(untilMs === undefined ? {} : { until: toIso(untilMs) }),
+  };
+}
+
+async function plan(input: Input, world: World): Promise<BulkPlan> {
+  const filter = readFilter(input);
+  return await atPlace(input, world, {
+    here: async (store, { id }) => planBulkReplay(store, id, await findFilteredPerson(store, id, filter)),
+    there: async (remote) =>
+      (await askPlace<{ plan: BulkPlan }>(remote, "POST", "/bulk-replays/plan", filter)).plan,
+  });
+}
+
+const WILL_WORDS = {
+  run: "run",
+  skip: "skipped, their work is done",
+  again: "sent again, with the same id",
+  edited: "skipped, edited after their work was done",
+  settle: "looked at first, whether they left",
+} as const;
+
+const LEFT_OUT_WORDS: Readonly<Record<string, string>> = {
+  payload_expunged: "their payload is not there any more",
+  unsigned_event: "they arrived unsigned and their relay now acts without trustUnsignedEvents",
+  relay_deleted: "their relay was deleted",
+  trigger_changed: "their relay has another trigger now",
+  not_replayable: "they are under way",
+  not_found: "they are gone",
+};
+
+function writePlan({ matched, planned, relays, actions, leftOut }: BulkPlan): string {
+  const scope = planned < matched ? `, of which the oldest ${say(planned)} were looked at one by one` : "";
+  return [
+    `${say(matched)} match${scope}.`,
+    ...relays.map(({ relay, events }) => `  ${plain(relay)}  ${say(events)}`),
+    ...actions.map(({ type, will, events }) => `  ${type}  ${say(events)} ${WILL_WORDS[will]}`),
+    ...Object.entries(leftOut).map(
+      ([code, count]) => `  ${say(count)} may not act any more: ${LEFT_OUT_WORDS[code] ?? code}`,
+    ),
+  ].join("\n");
+}
+
+function say(count: number): string {
+  return count.toLocaleString("en");
+}
+
+function writeReplay({ id, state, matched, replayed, leftOut }: BulkReplayView): string {
+  const left = Object.values(leftOut).reduce((sum, count) => sum + count, 0);
+  const beside = left === 0 ? "" : `, ${say(left)} left out (${Object.keys(leftOut).join(", ")})`;
+  return `${id} is ${state}: ${say(replayed)} of ${say(matched)} replayed${beside}.`;
+}
+
+export const replaysStart: Command = {
+  words: ["replays", "start"],
+  summary: "replay every dead (or failed) event that a filter chooses",
+  details:
+    "--plan says first what it would do. It is a job of the service: it goes on without this command and over a restart, oldest first, and what an event did before is not done twice.",
+  options: [
+    ...FILTERS,
+    {
+      name: "per-second",
+      value: "<number>",
+      otherwise: String(DEFAULT_PER_SECOND),
+      help: "how many events a second at most",
+    },
+    { name: "plan", help: "only say what it would do" },
+    { name: "yes", help: "ask nothing" },
+    JSON_OUTPUT,
+    ...ANYWHERE,
+  ],
+  examples: [
+    "relay replays start --relay checkout-completed --plan",
+    "relay replays start --relay checkout-completed --since 2026-11-01T00:00:00Z",
+  ],
+  async run(input, world) {
+    const perSecond = input.number("per-second", { from: 1, to: MAX_PER_SECOND }) ?? DEFAULT_PER_SECOND;
+    const filter = readFilter(input);
+    if (input.on("plan") || !input.on("yes")) {
+      const planned = await plan(input, world);
+      if (input.on("plan")) {
+        world.say(input.on("json") ? writeJson({ plan: planned }, 2) : writePlan(planned));
+        return 0;
+      }
+      world.tell(writePlan(planned));
+      if (planned.matched === 0) return 0;
+      if (!(await world.confirm(`Replay ${planned.matched === 1 ? "this event" : "these events"}?`))) {
+        world.tell("Nothing was replayed.");
+        return 1;
+      }
+    }
+    const replay = await atPlace(input, world, {
+      writes: true,
+      here: async (store, { id: environmentId }) => {
+        const found = await findFilteredPerson(store, environmentId, filter);
+        const matched = await countChosen(store, environmentId, found);
+        const [by, nowMs] = [actorWords(COMMAND_LINE), world.clock.now()];
+        return await store.write("dashboard", (tx) =>
+          beginBulkReplay(tx, { environmentId, by, nowMs, filter: found, perSecond, matched }),
+        );
+      },
+      there: async (remote) =>
+        (
+          await askPlace<{ replay: BulkReplayView }>(remote, "POST", "/bulk-replays", {
+            ...filter,
+            perSecond,
+          })
+        ).replay,
+    });
+    if (input.on("json")) world.say(writeJson({ replay }, 2));
+    world.tell(
+      `${writeReplay(replay)} See it with relay replays list, stop it with relay replays stop ${replay.id}`,
+    );
+    return 0;
+  },
+};
+
+export const replaysList: Command = {
+  words: ["replays", "list"],
+  summary: "the bulk replays of the last 90 days, newest first, and how far each is",
+  options: [
+    { name: "limit", value: "<number>", otherwise: String(DEFAULT_LIMIT), help: "how many at most" },
+    JSON_OUTPUT,
+    ...ANYWHERE,
+  ],
+  async run(input, world) {
+    const limit = input.number("limit", { from: 1, to: MAX_PAGE_SIZE }) ?? DEFAULT_LIMIT;
+    const { items } = await atPlace(input, world, {
+      here: (store, { id }) =>
+        readPage(store, { limit, after: null }, (tx, part) => listBulkReplays(tx, id, part)),
+      there: (remote) => listRemote<BulkReplayView>(remote, "/bulk-replays", {}, limit),
+    });
+    sayList(input, world, items, {
+      headings: ["BEGAN", "STATE", "REPLAYED", "LEFT OUT", "EVENTS", "BY", "ID"],
+      row: (one) => [
+        one.createdAt,
+        one.state,
+        `${one.replayed} of ${one.matched}`,
+        Object.entries(one.leftOut)
+          .map(([code, count]) => `${count} ${code}`)
+          .join(", "),
+        Object.entries(one.filter)
+          .map(([name, value]) => `${name} ${value}`)
+          .join(", "),
+        one.by,
+        one.id,
+      ],
+      none: "There was no bulk replay.",
+    });
+  },
+};
+
+export const replaysStop: Command = {
+  words: ["replays", "stop"],
+  summary: "stop a bulk replay; what it queued stays queued",
+  arguments: [{ name: "replay id", help: "as relay replays list shows it" }],
+  options: [JSON_OUTPUT, ...ANYWHERE],
+  async run(input, world) {
+    const id = input.first();
+    const replay = await atPlace(input, world, {
+      writes: true,
+      here: async (store, { id: environmentId }) => {
+        const [by, nowMs] = [actorWords(COMMAND_LINE), world.clock.now()];
+        const before = await store.read((tx) => requireBulkReplay(tx, environmentId, id));
+        if (before.state !== "running") return before;
+        return await store.write("dashboard", (tx) => stopBulkReplay(tx, id, { environmentId, by, nowMs }));
+      },
+      there: async (remote) =>
+        (
+          await askPlace<{ replay: BulkReplayView }>(
+            remote,
+            "POST",
+            `/bulk-replays/${encodeURIComponent(id)}/stop`,
+          )
+        ).replay,
+    });
+    if (input.on("json")) world.say(writeJson({ replay }, 2));
+    world.tell(writeReplay(replay));
+  },
+};

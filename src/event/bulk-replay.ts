@@ -1,0 +1,204 @@
+/**
+ * A bulk replay: every failed or dead event that a filter chooses is replayed once, oldest first and no faster than was asked. It is a row, and
+ * its cursor moves in the transaction that queues the events, so that nothing is replayed twice or left out whenever the service stops. An
+ * event that fails again lies behind the cursor. When its steps are taken is caretaker's.
+ */
+import { type Static, Type } from "typebox";
+import { newId } from "../ground/id.ts";
+import type { Page, PageRequest } from "../ground/page.ts";
+import { Refusal } from "../ground/refusal.ts";
+import { oneOf, show, time, timeOrNull } from "../ground/schema.ts";
+import type { Reader, Writer } from "../store/port.ts";
+import { defineTable, integer, json, orNull, type RowOf, text } from "../store/table.ts";
+import { equals, walkPage } from "../store/walk.ts";
+import { type Change, writeAudit } from "../watch/audit.ts";
+import { type BulkFilter, bulkFilter, choose, LOOK, look } from "./bulk-choice.ts";
+import { eventIdOf } from "./event.ts";
+import { type ReplayRefusal, tryReplay } from "./replay.ts";
+
+export const MAX_PER_SECOND = 1_000;
+export const DEFAULT_PER_SECOND = 50;
+
+const RUN_STATES = ["running", "done", "stopped"] as const;
+
+const BULK_REPLAY = defineTable({
+  name: "bulk_replay",
+  key: ["id"],
+  columns: {
+    id: text(),
+    environmentId: integer(),
+    state: text<(typeof RUN_STATES)[number]>(),
+    chosen: json<BulkFilter>(),
+    perSecond: integer(),
+    /** How many matched when it began. */
+    matched: integer(),
+    replayed: integer(),
+    /** Events that may not act any more, by why. */
+    leftOut: json<Partial<Record<ReplayRefusal, number>>>(),
+    /** Events up to this number were looked at. */
+    cursor: integer(),
+    /** Later events came after it began. */
+    untilSeq: integer(),
+    createdBy: text(),
+    createdAt: integer(),
+    finishedAt: orNull(integer()),
+  },
+});
+type BulkReplayRow = RowOf<typeof BULK_REPLAY>;
+
+export const bulkReplayView = Type.Object({
+  id: Type.String(),
+  state: oneOf(RUN_STATES),
+  filter: Type.Object(bulkFilter),
+  perSecond: Type.Integer(),
+  matched: Type.Integer(),
+  replayed: Type.Integer(),
+  leftOut: Type.Record(Type.String(), Type.Integer()),
+  by: Type.String(),
+  createdAt: time,
+  finishedAt: timeOrNull,
+});
+export type BulkReplayView = Static<typeof bulkReplayView>;
+
+interface NewBulkReplay extends Change {
+  filter: BulkFilter;
+  perSecond: number;
+  /** As `countChosen` said. */
+  matched: number;
+}
+
+/** Begins one; where nothing matched it has ended at once. Refuses with `replay_running` while another of the environment is under way. */
+export async function beginBulkReplay(tx: Writer, wanted: NewBulkReplay): Promise<BulkReplayView> {
+  const { environmentId, by, nowMs, filter, perSecond, matched } = wanted;
+  const other = await findRunning(tx, environmentId);
+  if (other !== null) {
+    throw new Refusal(
+      "replay_running",
+      `The bulk replay ${other.id} of this environment is under way: wait until it has ended, or stop it with relay replays stop ${other.id}.`,
+    );
+  }
+  const chosen = matched === 0 ? null : await choose(tx, environmentId, filter);
+  const row: BulkReplayRow = {
+    id: newId("rpl", nowMs),
+    environmentId,
+    state: chosen === null ? "done" : "running",
+    chosen: filter,
+    perSecond,
+    matched,
+    replayed: 0,
+    leftOut: {},
+    cursor: chosen?.cursor ?? 0,
+    untilSeq: chosen?.untilSeq ?? 0,
+    createdBy: by,
+    createdAt: nowMs,
+    finishedAt: chosen === null ? nowMs : null,
+  };
+  await BULK_REPLAY.insert(tx, row);
+  const after = { filter, perSecond, matched };
+  await writeAudit(tx, { environmentId, by, nowMs, action: "replay.began", target: targetOf(row), after });
+  return view(row);
+}
+
+/** Ends one that is under way; what it queued stays queued. One that has ended stays as it is. Refuses with `not_found`. */
+export async function stopBulkReplay(tx: Writer, id: string, change: Change): Promise<BulkReplayView> {
+  const row = await requireRow(tx, change.environmentId, id);
+  if (row.state !== "running") return view(row);
+  const ended = { state: "stopped", finishedAt: change.nowMs } as const;
+  await BULK_REPLAY.change(tx, { id }, ended);
+  const after = { replayed: row.replayed, matched: row.matched };
+  await writeAudit(tx, { ...change, action: "replay.stopped", target: targetOf(row), after });
+  return view({ ...row, ...ended });
+}
+
+/** Replays the next events, at most `most`; those that may not act any more are counted beside. Answers how many, and null where it has ended. */
+export async function stepBulkReplay(
+  tx: Writer,
+  id: string,
+  most: number,
+  nowMs: number,
+): Promise<number | null> {
+  const row = await BULK_REPLAY.find(tx, { id });
+  if (row === null || row.state !== "running") return null;
+  const chosen = await choose(tx, row.environmentId, row.chosen);
+  const within = chosen === null ? null : { ...chosen, cursor: row.cursor, untilSeq: row.untilSeq };
+  const step = within === null ? null : await look(tx, within, LOOK);
+  const found = step?.found.slice(0, most) ?? [];
+  const isCut = step !== null && step.found.length > most;
+  const leftOut = { ...row.leftOut };
+  let { replayed } = row;
+  for (const event of found) {
+    const request = { environmentId: row.environmentId, id: eventIdOf(event), actor: row.createdBy, nowMs };
+    const refusal = await tryReplay(tx, { ...request, bulkReplay: id });
+    if (refusal === null) replayed += 1;
+    else leftOut[refusal] = (leftOut[refusal] ?? 0) + 1;
+  }
+  const isDone = step === null || (step.end && !isCut);
+  await BULK_REPLAY.change(
+    tx,
+    { id },
+    {
+      replayed,
+      leftOut,
+      cursor: (isCut ? found.at(-1)?.seq : step?.cursor) ?? row.cursor,
+      state: isDone ? "done" : "running",
+      finishedAt: isDone ? nowMs : null,
+    },
+  );
+  if (isDone) {
+    const { environmentId, createdBy: by, matched } = row;
+    const after = { replayed, matched, leftOut };
+    await writeAudit(tx, { environmentId, by, nowMs, action: "replay.ended", target: targetOf(row), after });
+  }
+  return isDone ? null : found.length;
+}
+
+/** Those under way, in every environment. */
+export async function listRunning(tx: Reader): Promise<{ id: string; perSecond: number }[]> {
+  return await BULK_REPLAY.pick("id", "perSecond").all(
+    tx,
+    "INDEXED BY bulk_replay_running WHERE state = 'running' ORDER BY id",
+  );
+}
+
+export async function requireBulkReplay(
+  tx: Reader,
+  environmentId: number,
+  id: string,
+): Promise<BulkReplayView> {
+  return view(await requireRow(tx, environmentId, id));
+}
+
+/** A page of the environment's, newest first. */
+export async function listBulkReplays(
+  tx: Reader,
+  environmentId: number,
+  request: PageRequest,
+): Promise<Page<BulkReplayView>> {
+  const led = [equals("environment_id", environmentId)];
+  return await walkPage(
+    tx,
+    BULK_REPLAY,
+    request,
+    { index: "bulk_replay_by_environment", key: "id", led },
+    view,
+  );
+}
+
+function requireRow(tx: Reader, environmentId: number, id: string): Promise<BulkReplayRow> {
+  const sentence = `There is no bulk replay ${id} in this environment: relay replays list shows them.`;
+  return BULK_REPLAY.require(tx, { environmentId, id }, sentence);
+}
+
+function findRunning(tx: Reader, environmentId: number): Promise<BulkReplayRow | null> {
+  return BULK_REPLAY.get(tx, "WHERE environment_id = $environmentId AND state = 'running'", {
+    environmentId,
+  });
+}
+
+function targetOf({ id }: Pick<BulkReplayRow, "id">): string {
+  return `replay:${id}`;
+}
+
+function view({ chosen: filter, createdBy: by, leftOut, ...row }: BulkReplayRow): BulkReplayView {
+  return show(bulkReplayView, { ...row, filter, by, leftOut: leftOut as Record<string, number> });
+}

@@ -1,0 +1,83 @@
+/** What a replay would do, action by action, as it is shown and said. It reads nothing. */
+import { type Static, Type } from "typebox";
+import { toIsoOrNull } from "../ground/clock.ts";
+import type { Json } from "../ground/json.ts";
+import { json, oneOf, orNull, timeOrNull } from "../ground/schema.ts";
+import type { LiveAction } from "../relay/live-relay.ts";
+import { mayChoose, type Step, tellDifference } from "./alignment.ts";
+
+export const WILL = ["run", "skip", "again", "edited", "settle"] as const;
+
+/** What a replay would do, action by action. */
+export const replayPlan = Type.Object({
+  /** null: there is none of that name. */
+  relay: orNull(Type.Object({ id: Type.String(), name: Type.String(), version: Type.Integer() })),
+  /** One sentence where nothing would run, and then no action is listed; else null. */
+  stop: orNull(Type.String()),
+  actions: Type.Array(
+    Type.Object({
+      /** In the definition's list, from 0. */
+      index: Type.Integer(),
+      type: Type.String(),
+      /**
+       * `run`: it is new or had not done its work. `skip`: its work is done. `again`: it is sent again, with the same id. `edited`: its work
+       * was done under another text, so it is skipped unless it is chosen. `settle`: its mail's end is not known yet, and is looked at first.
+       */
+      will: oneOf(WILL),
+      /** Whether `run` may name it, to have it run although work was done for it. */
+      mayChoose: Type.Boolean(),
+      /** When its work was done; null: it was not, or the time was not kept. */
+      doneAt: timeOrNull,
+      /** One sentence. */
+      message: Type.String(),
+      /** The action as it is, and as it was when its work was done; `was` only where that is another text and was kept. */
+      action: Type.Unsafe<Json>(json),
+      was: Type.Optional(Type.Unsafe<Json>(json)),
+    }),
+  ),
+});
+export type ReplayPlan = Static<typeof replayPlan>;
+export type PlannedAction = ReplayPlan["actions"][number];
+
+/** What a replay does with an action, in a word. */
+export function willDo({ repeats }: LiveAction, { does }: Step): PlannedAction["will"] {
+  return repeats ? "again" : does;
+}
+
+export function planAction(live: LiveAction, index: number, step: Step): PlannedAction {
+  const { type, action } = live;
+  const will = willDo(live, step);
+  const was = step.does === "edited" ? step.was : undefined;
+  const doneAt = "work" in step ? toIsoOrNull(step.work.doneAt) : null;
+  return {
+    index,
+    type,
+    will,
+    mayChoose: mayChoose(step),
+    doneAt,
+    message: sayPlan(will, step, doneAt, action),
+    action: action as Json,
+    ...(was === undefined ? {} : { was: was as Json }),
+  };
+}
+
+function sayPlan(will: PlannedAction["will"], step: Step, doneAt: string | null, action: unknown): string {
+  const when = doneAt === null ? "" : ` at ${doneAt}`;
+  switch (will) {
+    case "run":
+      return "Runs.";
+    case "again":
+      return "Is sent again, with the same id.";
+    case "settle":
+      return "May have left before the service stopped: that is looked at first, and what may have left is not sent again.";
+    case "skip":
+      return step.does === "skip" && !step.sure
+        ? `Is skipped: its work was done${when} under a text that was not kept, so it is not known whether it was edited since. Choose it to run it all the same.`
+        : `Is skipped: its work was done${when}.`;
+    case "edited": {
+      const was = step.does === "edited" ? step.was : undefined;
+      const texts = was === undefined ? "the text it ran with was not kept" : tellDifference(was, action);
+      return `Is skipped unless you choose it: it was edited after it had done its work${when} (${texts}). What it did then stays, and choosing it does the new work besides.`;
+    }
+  }
+}

@@ -1,0 +1,30 @@
+/** What acting on an event is refused with: the part of the registry of refusal codes (refusal-code.ts) about replays and expunging. */
+import type { RefusalEntry } from "./command-refusal.ts";
+
+export const EVENT_REFUSALS = {
+  not_replayable: {
+    status: 409,
+    when: "The event is queued or running, so it cannot be replayed.",
+    todo: "Wait until it is done, failed or dead.",
+  },
+  replay_running: {
+    status: 409,
+    when: "A bulk replay of this environment is under way, and there is one at a time.",
+    todo: "Wait until it has ended, or stop it: relay replays stop, or the Events page.",
+  },
+  payload_expunged: {
+    status: 409,
+    when: "The event's payload was expunged, by hand or because its person was erased.",
+    todo: "It cannot run again; do by hand what it should have done, or let the provider send a new event.",
+  },
+  not_expungeable: {
+    status: 409,
+    when: "The event is running, so its payload is in use.",
+    todo: "Wait until its attempt has ended, then expunge it.",
+  },
+  unsigned_event: {
+    status: 409,
+    when: "The event arrived unsigned and its relay now acts without trustUnsignedEvents.",
+    todo: "Set trigger.trustUnsignedEvents if you accept that, or handle the event by hand.",
+  },
+} as const satisfies Record<string, RefusalEntry>;

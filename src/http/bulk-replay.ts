@@ -1,0 +1,113 @@
+/** Bulk replays: what one would do, beginning one, how far it is, and stopping it. */
+import { type Static, Type } from "typebox";
+import { type BulkFilter, bulkFilter, bulkPlan, countChosen, planBulkReplay } from "../event/bulk-choice.ts";
+import {
+  beginBulkReplay,
+  bulkReplayView,
+  DEFAULT_PER_SECOND,
+  listBulkReplays,
+  MAX_PER_SECOND,
+  requireBulkReplay,
+  stopBulkReplay,
+} from "../event/bulk-replay.ts";
+import { toIso } from "../ground/clock.ts";
+import { fields, readTime } from "../ground/schema.ts";
+import { requirePersonNamed } from "../people/person.ts";
+import type { Store } from "../store/port.ts";
+import { environmentRoute, listRoute } from "./route.ts";
+
+/** As it is asked for: a person by address or id, times as the other lists take them. */
+const asked = {
+  ...bulkFilter,
+  person: Type.Optional(Type.String({ description: "a person's id or address" })),
+  since: Type.Optional(Type.String()),
+  until: Type.Optional(Type.String()),
+};
+const askedBody = fields(asked);
+
+async function readFilter(
+  store: Store,
+  environmentId: number,
+  { state, relay, trigger, person, since, until }: Static<typeof askedBody>,
+): Promise<BulkFilter> {
+  const [sinceMs, untilMs] = [readTime("since", since), readTime("until", until)];
+  const found =
+    person === undefined ? null : await store.read((tx) => requirePersonNamed(tx, environmentId, person));
+  return {
+    state,
+    ...(relay === undefined ? {} : { relay }),
+    ...(trigger === undefined ? {} : { trigger }),
+    ...(found === null ? {} : { person: found.id }),
+    ...(sinceMs === undefined ? {} : { since: toIso(sinceMs) }),
+    ...(untilMs === undefined ? {} : { until: toIso(untilMs) }),
+  };
+}
+
+export const bulkReplayRoutes = [
+  environmentRoute({
+    method: "POST",
+    path: "/bulk-replays/plan",
+    summary:
+      "Says what a replay of every failed or dead event of a filter would do: how many match, of which relays, what becomes of their actions, and which may not act any more.",
+    body: askedBody,
+    answer: Type.Object({ plan: bulkPlan }),
+    async handle({ deps: { store }, environmentId, body }) {
+      return {
+        plan: await planBulkReplay(store, environmentId, await readFilter(store, environmentId, body)),
+      };
+    },
+  }),
+  environmentRoute({
+    method: "POST",
+    path: "/bulk-replays",
+    summary:
+      "Begins a replay of every failed or dead event of a filter, oldest first; it goes on in the server, over restarts too, until it ends or is stopped.",
+    body: fields({
+      ...asked,
+      perSecond: Type.Optional(
+        Type.Integer({
+          minimum: 1,
+          maximum: MAX_PER_SECOND,
+          description: `how many events a second at most, from 1 to ${MAX_PER_SECOND}`,
+        }),
+      ),
+    }),
+    answer: Type.Object({ replay: bulkReplayView }),
+    status: 202,
+    async handle({
+      deps: { store },
+      environmentId,
+      change,
+      body: { perSecond = DEFAULT_PER_SECOND, ...wanted },
+    }) {
+      const filter = await readFilter(store, environmentId, wanted);
+      const matched = await countChosen(store, environmentId, filter);
+      const replay = await store.write("dashboard", (tx) =>
+        beginBulkReplay(tx, { ...change, filter, perSecond, matched }),
+      );
+      return { replay };
+    },
+  }),
+  listRoute({
+    path: "/bulk-replays",
+    summary: "Lists the bulk replays of the last 90 days, newest first.",
+    item: bulkReplayView,
+    list: (tx, { environmentId }, page) => listBulkReplays(tx, environmentId, page),
+  }),
+  environmentRoute({
+    method: "GET",
+    path: "/bulk-replays/:id",
+    summary: "Shows how far a bulk replay is.",
+    answer: Type.Object({ replay: bulkReplayView }),
+    read: async (tx, { environmentId, params }) => ({
+      replay: await requireBulkReplay(tx, environmentId, params.id),
+    }),
+  }),
+  environmentRoute({
+    method: "POST",
+    path: "/bulk-replays/:id/stop",
+    summary: "Stops a bulk replay; the events that it queued stay queued.",
+    answer: Type.Object({ replay: bulkReplayView }),
+    write: async (tx, { change, params }) => ({ replay: await stopBulkReplay(tx, params.id, change) }),
+  }),
+];

@@ -1,0 +1,226 @@
+/** Bulk replays: what one would do, that it takes each event once, oldest first and no faster than asked, over restarts, and none that may not act. */
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { runCommand } from "../kit/cli-world.ts";
+import { editRelay, putEvents, showEvent, until, WRITE } from "../kit/event-flow.ts";
+import { type ActionLike, makeOrders, receiverDefinition, saveRelay } from "../kit/relay-definition.ts";
+import { type RunningService, startRunningService } from "../kit/running-service.ts";
+
+const MAP = { event_id: "id", person_email: "email" };
+const NOWHERE: ActionLike = { ...WRITE, collection: "nowhere" };
+const GRANT: ActionLike = { type: "grant_credits", amount: 1 };
+
+let running: RunningService;
+beforeEach(async () => {
+  running = await startRunningService();
+  await makeOrders(running);
+});
+afterEach(() => running[Symbol.asyncDispose]());
+
+const define = (name: string, actions: readonly ActionLike[]) => receiverDefinition({ name, actions, map: MAP });
+
+/** A relay whose events die at once, because it writes to a collection that is not there. Answers their ids, oldest first. */
+async function die(count: number, name = "orders"): Promise<string[]> {
+  await saveRelay(running, define(name, [GRANT, NOWHERE]));
+  const ids = await putEvents(
+    running,
+    Array.from({ length: count }, (_, at) => `${name}-${at}`),
+    { relay: name, email: "ada@example.com" },
+  );
+  await running.drain();
+  expect(await countOf("dead", name)).toBe(count);
+  return ids;
+}
+
+async function countOf(state: string, name = "orders"): Promise<number> {
+  const sql = "SELECT count(*) AS count FROM event JOIN relay_name ON key = name_key WHERE state = ?1 AND name = ?2";
+  return (await running.rows<{ count: number }>(sql, state, name))[0]?.count ?? 0;
+}
+
+const mend = (name = "orders") => editRelay(running, define(name, [GRANT, WRITE]));
+const begin = (body: object = {}) => running.api("POST", "/bulk-replays", { state: "dead", ...body });
+const plan = async (body: object = {}) => (await running.api("POST", "/bulk-replays/plan", { state: "dead", ...body })).body.plan;
+const show = async (id: string) => (await running.api("GET", `/bulk-replays/${id}`)).body.replay;
+
+/** Moves the clock until it has ended. */
+async function finish(id: string, mostSeconds = 60) {
+  for (let second = 0; second < mostSeconds; second++) {
+    const replay = await show(id);
+    if (replay.state !== "running") break;
+    await running.clock.advance(1_000);
+  }
+  await running.drain();
+  return await show(id);
+}
+
+test("the plan says how many match, of which relays, what becomes of each action, and that nothing changed", async () => {
+  await die(30);
+  await die(2, "others");
+  expect(await plan()).toEqual({
+    matched: 32,
+    planned: 32,
+    relays: [
+      { relay: "orders", events: 30 },
+      { relay: "others", events: 2 },
+    ],
+    actions: [
+      { type: "grant_credits", will: "skip", events: 32 },
+      { type: "write_record", will: "run", events: 32 },
+    ],
+    leftOut: {},
+  });
+  expect(await plan({ relay: "others" })).toMatchObject({ matched: 2 });
+  expect(await plan({ relay: "nobody" })).toMatchObject({ matched: 0, planned: 0 });
+  expect(await plan({ state: "failed" })).toMatchObject({ matched: 0 });
+  expect(await countOf("dead")).toBe(30);
+});
+
+test("each event that matches runs once more, oldest first, and its finished work is not done twice", async () => {
+  const ids = await die(60);
+  await mend();
+  const begun = await begin();
+  expect(begun.status).toBe(202);
+  expect(begun.body.replay).toMatchObject({ state: "running", matched: 60, replayed: 0, perSecond: 50, filter: { state: "dead" } });
+  const ended = await finish(begun.body.replay.id);
+  expect(ended).toMatchObject({ state: "done", matched: 60, replayed: 60, leftOut: {} });
+  expect(await countOf("done")).toBe(60);
+  expect((await running.rows("SELECT 1 FROM record")).length).toBe(60);
+  const [credits] = await running.rows<{ sum: number }>("SELECT sum(amount) AS sum FROM credit");
+  expect(credits?.sum).toBe(60);
+  const targets = await running.rows<{ target: string }>("SELECT target FROM audit WHERE action = 'event.replayed' ORDER BY seq");
+  expect(targets.map(({ target }) => target)).toEqual(ids.map((id) => `event:${id}`));
+  const told = await running.rows<{ action: string }>("SELECT action FROM audit WHERE target = ?1 ORDER BY seq", `replay:${ended.id}`);
+  expect(told.map(({ action }) => action)).toEqual(["replay.began", "replay.ended"]);
+});
+
+test("events that die again are not taken again, and those that came later are left", async () => {
+  await die(5);
+  const { id } = (await begin()).body.replay;
+  await putEvents(running, ["later"], { email: "ada@example.com" });
+  await running.drain();
+  expect(await finish(id)).toMatchObject({ state: "done", replayed: 5 });
+  expect(await countOf("dead")).toBe(6);
+  expect((await running.rows("SELECT 1 FROM event WHERE replays = 1")).length).toBe(5);
+});
+
+test("it is no faster than was asked", async () => {
+  await die(40);
+  await mend();
+  const { id } = (await begin({ perSecond: 10 })).body.replay;
+  await running.clock.advance(1_000);
+  let last = (await show(id)).replayed;
+  for (let second = 0; second < 3; second++) {
+    await running.clock.advance(1_000);
+    const { replayed } = await show(id);
+    expect(replayed - last).toBeGreaterThanOrEqual(8);
+    expect(replayed - last).toBeLessThanOrEqual(11);
+    last = replayed;
+  }
+});
+
+test("a restart goes on where it was, and takes none twice", async () => {
+  await die(40);
+  await mend();
+  const { id } = (await begin({ perSecond: 10 })).body.replay;
+  await running.clock.advance(2_000);
+  const { replayed } = await show(id);
+  expect(replayed).toBeGreaterThan(0);
+  expect(replayed).toBeLessThan(40);
+  await running.restart();
+  expect(await finish(id)).toMatchObject({ state: "done", replayed: 40 });
+  expect(await running.rows("SELECT DISTINCT replays FROM event")).toEqual([{ replays: 1 }]);
+});
+
+test("one that is stopped goes no further, and what it queued runs", async () => {
+  await die(40);
+  await mend();
+  const { id } = (await begin({ perSecond: 10 })).body.replay;
+  await running.clock.advance(2_000);
+  const stopped = (await running.api("POST", `/bulk-replays/${id}/stop`)).body.replay;
+  expect(stopped.state).toBe("stopped");
+  await running.clock.advance(10_000);
+  await running.drain();
+  expect(await countOf("done")).toBe(stopped.replayed);
+  expect(await countOf("dead")).toBe(40 - stopped.replayed);
+  const again = await running.api("POST", `/bulk-replays/${id}/stop`);
+  expect(again.body.replay).toEqual(stopped);
+});
+
+describe("what may not act any more is counted and left as it is", () => {
+  const spoil: Record<string, (ids: readonly string[]) => Promise<unknown>> = {
+    payload_expunged: (ids) => running.api("POST", `/events/${ids[0]}/expunge`),
+    relay_deleted: () => running.api("DELETE", "/relays/orders"),
+  };
+  for (const [code, how] of Object.entries(spoil)) {
+    test(code, async () => {
+      const ids = await die(3);
+      await how(ids);
+      const left = code === "relay_deleted" ? 3 : 1;
+      expect((await plan()).leftOut).toEqual({ [code]: left });
+      const { id } = (await begin()).body.replay;
+      expect(await finish(id)).toMatchObject({ state: "done", replayed: 3 - left, leftOut: { [code]: left } });
+      expect((await showEvent(running, ids[0] ?? "")).replays).toBe(0);
+    });
+  }
+});
+
+describe("the filter", () => {
+  test("takes a person by address, and times", async () => {
+    await die(3);
+    const [first] = await running.rows<{ at: number }>("SELECT min(created_at) AS at FROM event");
+    const before = new Date(first?.at ?? 0).toISOString();
+    expect(await plan({ person: "ada@example.com" })).toMatchObject({ matched: 3 });
+    expect(await plan({ until: before })).toMatchObject({ matched: 0 });
+    expect(await plan({ since: before })).toMatchObject({ matched: 3 });
+    expect(await plan({ trigger: "schedule" })).toMatchObject({ matched: 0 });
+  });
+
+  for (const [body, field] of [
+    [{ state: "done" }, "state"],
+    [{ state: "dead", perSecond: 0 }, "perSecond"],
+    [{ state: "dead", since: "yesterday" }, "since"],
+    [{ state: "dead", q: "text" }, "q"],
+  ] as const) {
+    test(`refuses ${JSON.stringify(body)}`, async () => {
+      const { status, body: refused } = await running.api("POST", "/bulk-replays", body);
+      expect(status).toBe(400);
+      expect(JSON.stringify(refused)).toContain(field);
+    });
+  }
+
+  test("refuses a person whom nobody is", async () => {
+    expect((await begin({ person: "eve@example.com" })).status).toBe(404);
+  });
+});
+
+test("there is one at a time in an environment, also where two are begun at once", async () => {
+  await die(40);
+  const answers = await Promise.all([begin({ perSecond: 1 }), begin({ perSecond: 1 })]);
+  expect(answers.map(({ status }) => status).sort()).toEqual([202, 409]);
+  expect(answers.find(({ status }) => status === 409)?.body).toMatchObject({
+    code: "replay_running",
+    message: expect.stringContaining("relay replays stop rpl_"),
+  });
+});
+
+test("from the command line: the plan, the question, the list and the stop", async () => {
+  await die(40);
+  await mend();
+  const here = { cwd: running.dataDir, clock: running.clock };
+  const at = ["--data-dir", running.dataDir, "--environment", "development"];
+  const planned = await runCommand(["replays", "start", "--plan", ...at], here);
+  expect(planned.said).toBe("40 match.\n  orders  40\n  grant_credits  40 skipped, their work is done\n  write_record  40 run");
+  const asked = await runCommand(["replays", "start", ...at], here);
+  expect(asked).toMatchObject({ code: 1, told: expect.stringContaining("Nothing was replayed.") });
+  const begun = await runCommand(["replays", "start", "--yes", "--per-second", "1", "--json", ...at], here);
+  const { replay } = JSON.parse(begun.said);
+  expect(replay).toMatchObject({ state: "running", matched: 40, by: "command line" });
+  await until("the service finds it", async () => {
+    await running.clock.advance(1_000);
+    return (await show(replay.id)).replayed > 0;
+  });
+  const list = await runCommand(["replays", "list", ...at], here);
+  expect(list.said).toContain(replay.id);
+  expect(list.said).toContain("of 40");
+  const stopped = await runCommand(["replays", "stop", replay.id, ...at], here);
+  expect(stopped.told).toMatch(/^rpl_\w+ is stopped: \d+ of 40 replayed\.$/);
+});
