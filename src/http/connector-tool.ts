@@ -185,9 +185,10 @@ function isObject(schema: TSchema): boolean {
 
 /** What a call of the tool is as a call of its route: its path's values, its query, and the fields of its body. */
 export function placeArguments({ route }: Tool, given: Readonly<Record<string, unknown>>) {
-  const params: Record<string, string> = {};
+  // Without a prototype, so that a name of Object's own is a field like any other, and refused as such.
+  const params: Record<string, string> = Object.create(null);
   const query = new URLSearchParams();
-  const body: Record<string, unknown> = {};
+  const body: Record<string, unknown> = Object.create(null);
   const names = givenNames(route);
   for (const [name, value] of Object.entries(given)) {
     if (names.includes(name)) params[name] = String(value);

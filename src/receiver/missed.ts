@@ -88,7 +88,8 @@ export async function importMissed(
       "version_conflict",
       `The relay ${name} was saved since the plan was read, and it may judge the events otherwise: read the plan again.`,
     );
-  const file = batch.file ?? new Bun.CryptoHasher("sha256").update(batch.bytes).digest("hex");
+  const part = new Bun.CryptoHasher("sha256").update(batch.bytes).digest("hex");
+  const file = batch.file ?? part;
   const lines: MissedLineView[] = [];
   const known = new Set<string>();
   let nextLine = firstLine;
@@ -100,7 +101,9 @@ export async function importMissed(
       if (bytes.byteLength > STEP_BYTES) await turnLoop();
     }
     await turnLoop();
-    const done = await store.write(origin, (tx) => enter(tx, judged, { dryRun, file, change, relay, way }));
+    const done = await store.write(origin, (tx) =>
+      enter(tx, judged, { dryRun, file, part, change, relay, way }),
+    );
     for (const { outcome, key, ...one } of done) {
       const again = dryRun && outcome === "new" && key !== null && known.has(key);
       if (key !== null) known.add(key);
@@ -194,7 +197,10 @@ function judge(relay: ReceiverRelay, line: number, bytes: Uint8Array, nowMs: num
 
 interface Entering {
   dryRun: boolean;
+  /** As the caller says. */
   file: string;
+  /** Of this batch. */
+  part: string;
   change: Change;
   relay: ReceiverRelay;
   way: EventWay;
@@ -202,7 +208,7 @@ interface Entering {
 
 /** One transaction: the lines that are new, and the audit row of them. */
 async function enter(tx: Writer, judged: readonly Judged[], entering: Entering): Promise<MissedLineView[]> {
-  const { dryRun, file, change, relay, way } = entering;
+  const { dryRun, file, part, change, relay, way } = entering;
   const told: MissedLineView[] = [];
   for (const one of judged) told.push("outcome" in one ? one : await enterOne(tx, one, entering));
   const count = (outcome: MissedLineView["outcome"]): number =>
@@ -220,6 +226,7 @@ async function enter(tx: Writer, judged: readonly Judged[], entering: Entering):
     target: relayTarget(relay.name),
     after: {
       file: `sha256:${file}`,
+      batch: `sha256:${part}`,
       lines: { from: told[0]?.line ?? 0, to: told.at(-1)?.line ?? 0 },
       new: made.length,
       unsigned: made.filter(({ unsigned }) => unsigned).length,

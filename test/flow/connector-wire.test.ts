@@ -152,6 +152,12 @@ describe("every tool, by the protocol's own client", () => {
     }
   });
 
+  test("a field that is called as Object's own is refused as any that there is not", async () => {
+    const body = '{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"pause_relay","arguments":{"name":"orders","__proto__":{"x":1}}}}';
+    const { json } = await send(body);
+    expect([json.result.isError, JSON.parse(json.result.content[0].text).code]).toEqual([true, "invalid_input"]);
+  });
+
   test("a test event reaches no production by its tool either", async () => {
     const body = ask("tools/call", { name: "send_test_event", arguments: { name: "orders" } });
     const { json } = await api.call("/api/apps/shop/production/mcp", { method: "POST", key: api.keys.live, body });

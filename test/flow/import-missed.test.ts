@@ -341,7 +341,19 @@ describe("who, and what is written down", () => {
     await told("orders", event(1), { file });
     const { items } = (await house.api("GET", "/audit?action=events.imported")).body;
     expect(items.map(({ target, after }: Record<string, unknown>) => [target, after])).toEqual([
-      ["relay:orders", { file: `sha256:${file}`, lines: { from: 1, to: 3 }, new: 1, unsigned: 1, known: 1, ignored: 0, refused: 1 }],
+      [
+        "relay:orders",
+        {
+          file: `sha256:${file}`,
+          batch: expect.stringMatching(/^sha256:[0-9a-f]{64}$/),
+          lines: { from: 1, to: 3 },
+          new: 1,
+          unsigned: 1,
+          known: 1,
+          ignored: 0,
+          refused: 1,
+        },
+      ],
     ]);
     expect(items[0].actor).toStartWith("key:");
   });
