@@ -117,8 +117,12 @@ export class LocalRelays {
       else await this.#follow(row, base, path, texts, isAway);
       brought.delete(relayTarget(row.name));
     }
-    for (const [target, base] of brought)
-      if (target.startsWith("relay:") && !isAway) await this.#removeDeleted(target, base, texts);
+    for (const [target, base] of brought) {
+      if (!target.startsWith("relay:")) continue;
+      const path = definitionPath(serviceDir, target.slice("relay:".length));
+      if (isAway) this.#write.refuse(path, target, "its folder is away");
+      else await this.#removeDeleted(target, base, texts);
+    }
     this.#tellFolder(isAway ? away.length : null);
     return await this.#removeAway(isAway ? [] : away, new Set(isAway ? away : []));
   }
@@ -214,7 +218,8 @@ export class LocalRelays {
       return;
     }
     this.#folderAwayMs ??= clock.monotonicMs();
-    if (clock.monotonicMs() - this.#folderAwayMs < TOLD_AFTER_MS) return;
+    const isTold = this.#notes.of("folder_away").has(FOLDER_TARGET);
+    if (isTold || clock.monotonicMs() - this.#folderAwayMs < TOLD_AFTER_MS) return;
     const message = `${this.#write.show(folder)} is gone: its relays (${relays}) stay in force and nothing is deleted. Put it back; to delete relays, delete them in the dashboard, or make the folder again without their files.`;
     if (this.#notes.set("folder_away", FOLDER_TARGET, message)) tell(message);
   }
