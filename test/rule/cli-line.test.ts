@@ -9,6 +9,7 @@ import { RUN_OPTIONS, readServiceConfig, SERVER_OPTIONS } from "../../src/cli/se
 import type { World } from "../../src/cli/world.ts";
 import { REFUSALS, type RefusalCode } from "../../src/ground/refusal-code.ts";
 import { RESULTS } from "../../src/ground/result-code.ts";
+import { TROUBLES } from "../../src/ground/trouble-code.ts";
 import { VERSION } from "../../src/release/change.ts";
 import { runCommand } from "../kit/cli-world.ts";
 
@@ -100,7 +101,10 @@ describe("a refusal", () => {
 
   test.each(Object.entries({ ...REFUSALS, ...RESULTS }))("relay help %s says what it means and what to do", async (code, entry) => {
     const { code: exit, said } = await runCommand(["help", code], { cwd });
-    expect({ exit, said }).toEqual({ exit: 0, said: `${code}\n\n${entry.when}\n${entry.todo}` });
+    // One that an alert has as well says both.
+    const alert = TROUBLES[code as keyof typeof TROUBLES];
+    const [when, todo] = [alert?.when, alert?.todo].map((words) => (words === undefined ? "" : ` As an alert: ${words}`));
+    expect({ exit, said }).toEqual({ exit: 0, said: `${code}\n\n${entry.when}${when}\n${entry.todo}${todo}` });
   });
 });
 
