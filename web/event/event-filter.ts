@@ -1,9 +1,8 @@
 /** The filters of the events, all of them in the address. */
-import type { Page, RelayItem } from "../ground/answer.ts";
 import { html, type View } from "../ground/html.ts";
-import { apiPath, type Place } from "../ground/place.ts";
+import type { Place } from "../ground/place.ts";
 import { setQuery } from "../ground/route.ts";
-import { useLoad } from "../ground/use-load.ts";
+import { Choice, RelayChoice } from "../part/choice.ts";
 import { SearchBox } from "../part/search-box.ts";
 
 const STATES = ["queued", "running", "done", "failed", "dead"];
@@ -46,39 +45,12 @@ export function clearFilter(): void {
 }
 
 export function EventFilter({ place, query }: { place: Place; query: URLSearchParams }): View {
-  const relays = useLoad<Page<RelayItem>>(`${apiPath(place, "relays")}?limit=200`);
-  const names = (relays.data?.items ?? []).map(({ name }) => name).sort();
-  const chosen = query.get("relay") ?? "";
-  const listed = chosen === "" || names.includes(chosen) ? names : [chosen, ...names];
   return html`<div class="filters" role="search" aria-label="Filter events">
     <${SearchBox} value=${query.get("q") ?? ""} label="Find text or an event id" onValue=${(q: string) => setQuery({ q })} />
-    <${Choice} name="relay" label="Relay" none="Every relay" query=${query} options=${listed.map((name) => [name, name])} />
+    <${RelayChoice} place=${place} query=${query} />
     <${Choice} name="state" label="State" none="Every state" query=${query} options=${STATES.map((state) => [state, state.slice(0, 1).toUpperCase() + state.slice(1)])} />
     <${Choice} name="trigger" label="Trigger" none="Every trigger" query=${query} options=${TRIGGERS} />
     <${Choice} name="hours" label="Time" none="30 days" query=${query} options=${SPANS} />
     ${hasFilter(query) && html`<button type="button" class="link" onClick=${clearFilter}>Clear</button>`}
   </div>`;
-}
-
-function Choice({
-  name,
-  label,
-  none,
-  query,
-  options,
-}: {
-  name: string;
-  label: string;
-  none: string;
-  query: URLSearchParams;
-  options: readonly (readonly [value: string, words: string])[];
-}): View {
-  const value = query.get(name) ?? "";
-  return html`<select class=${value === "" ? "" : "chosen"} aria-label=${label} value=${value} onChange=${(event: Event) => setQuery({ [name]: (event.target as HTMLSelectElement).value })}>
-    <option value="" selected=${value === ""}>${none}</option>
-    ${options.map(
-      ([option, words]) => html`<option key=${option} value=${option} selected=${option === value}>
-      ${words}</option>`,
-    )}
-  </select>`;
 }

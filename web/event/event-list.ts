@@ -4,8 +4,8 @@ import { writeQuery } from "../ground/api.ts";
 import { html, type View } from "../ground/html.ts";
 import type { PageProps } from "../ground/page.ts";
 import { apiPath, pagePath } from "../ground/place.ts";
-import { useRests } from "../ground/reading.ts";
 import { type List, useList } from "../ground/use-list.ts";
+import { LiveMark } from "../part/live-mark.ts";
 import { EmptyState, ErrorState, Notice, Skeleton } from "../part/notice.ts";
 import { OlderButton } from "../part/older-button.ts";
 import { PageHead } from "../part/page-head.ts";
@@ -34,18 +34,6 @@ export function EventListPage({ place, query }: PageProps): View {
           : html`<${EventTable} place=${place} events=${list.items} />
             <${OlderButton} list=${list} none="These are all; events are kept for 30 days." />`
     }`;
-}
-
-const REST_WORDS = {
-  hidden: "Paused while the tab is hidden",
-  scrolled: "Paused while you read: scroll up to go on",
-  selected: "Paused while text is selected",
-} as const;
-
-function LiveMark(): View {
-  const rests = useRests();
-  return html`<span class=${rests === null ? "live on" : "live"}><span class="dot" aria-hidden="true" />
-    ${rests === null ? "Live" : REST_WORDS[rests]}</span>`;
 }
 
 /** A page looks at a bounded number of events, so that none found may mean none yet. */

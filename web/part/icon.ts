@@ -4,6 +4,7 @@ import { html, type View } from "../ground/html.ts";
 const PATHS = {
   relays: "M4 7h9a3 3 0 0 1 3 3v0a3 3 0 0 0 3 3h1M17 10l3 3-3 3M4 17h6",
   events: "M4 6h16M4 12h10M4 18h7",
+  calls: "M4 12h9m-4-4 4 4-4 4M15 5h3a2 2 0 0 1 2 2v10a2 2 0 0 1-2 2h-3",
   attention: "M12 4 3 19h18L12 4Zm0 6v4m0 2.5v.5",
   records:
     "M4 6c0-1.4 3.6-2.5 8-2.5S20 4.6 20 6s-3.6 2.5-8 2.5S4 7.4 4 6Zm0 0v12c0 1.4 3.6 2.5 8 2.5s8-1.1 8-2.5V6M4 12c0 1.4 3.6 2.5 8 2.5s8-1.1 8-2.5",

@@ -1,6 +1,7 @@
 /** One relay: what it does, where it is called, its secrets, problems, events and definition. */
 
 import { useState } from "preact/hooks";
+import { RelayCalls } from "../call/relay-calls.ts";
 import { EventTable } from "../event/event-table.ts";
 import type { EventItem, Relay, SavedRelay } from "../ground/answer.ts";
 import { call, sentenceOf, writeQuery } from "../ground/api.ts";
@@ -22,7 +23,6 @@ import { tellDone, tellFailed } from "../part/toast.ts";
 import { useSend } from "../part/use-send.ts";
 import { WarningList } from "../part/warning-list.ts";
 import { RelayBar, sayCounts, totalOf } from "./relay-bar.ts";
-import { RelayCalls } from "./relay-calls.ts";
 import { RelayDefinition } from "./relay-definition.ts";
 import { RelayDelete } from "./relay-delete.ts";
 import { secretsOf } from "./relay-made.ts";

@@ -4,6 +4,7 @@
  */
 import type { ComponentType } from "preact";
 import { PromotePage } from "../approval/promote-page.ts";
+import { CallListPage } from "../call/call-list.ts";
 import { EventListPage } from "../event/event-list.ts";
 import { EventPage } from "../event/event-page.ts";
 import type { View } from "../ground/html.ts";
@@ -56,6 +57,7 @@ export const ROOMS: readonly Room[] = [
       [":id", EventPage],
     ],
   },
+  { path: "calls", title: "Calls", icon: "calls", letter: "l", pages: [["", CallListPage]] },
   { path: "attention", title: "Attention", icon: "attention", letter: "a", pages: [["", AttentionPage]] },
   {
     path: "collections",

@@ -1,0 +1,65 @@
+/** The calls room: what became of each call and why, unknown names with the relay that was meant, and the accepted ones as they arrive. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { openDashboard } from "../kit/browser.ts";
+import { sendSigned } from "../kit/browser-sender.ts";
+
+const dashboard = await openDashboard();
+const { page, running, at, complaints } = dashboard;
+afterAll(() => dashboard[Symbol.asyncDispose]());
+
+let secret = "";
+
+beforeAll(async () => {
+  const trigger = { kind: "receiver", verify: { scheme: "hooks" }, map: { event_id: "id", person_email: "email", event_type: "type" } };
+  const orders = { name: "orders", trigger: { ...trigger, when: { event_type: "paid" } }, actions: [{ type: "grant_credits", amount: 1 }] };
+  secret = (await running.api("POST", "/relays", { definition: orders }, "local")).body.receiverSecret;
+  const quiet = { ...orders, name: "quiet", trigger };
+  await running.api("POST", "/relays", { definition: quiet }, "local");
+  await page.goto(at("calls"));
+});
+
+const rows = page.locator(".calls > li");
+
+test("before any call it says what will stand here", async () => {
+  await page.getByRole("heading", { name: "Nobody has called yet" }).waitFor();
+});
+
+test("calls appear by themselves, each with what became of it and the cause", async () => {
+  await sendSigned(running, "orders", secret, "one", '{"id":"one","email":"ada@example.com","type":"paid"}');
+  await sendSigned(running, "orders", secret, "two", '{"id":"two","email":"ada@example.com","type":"sent"}');
+  await sendSigned(running, "orders", secret, "one", '{"id":"one","email":"ada@example.com","type":"paid"}');
+  await running.hook("quiet", { body: "{}", headers: { "content-type": "application/json" } });
+  await running.hook("order", { body: "{}", headers: {} });
+  for (const word of ["Accepted", "Ignored", "Duplicate", "Refused"]) await rows.getByText(word, { exact: true }).waitFor();
+  expect(await rows.count()).toBe(4);
+  await rows.filter({ hasText: "Ignored" }).getByText("event_type").first().waitFor();
+  await rows.filter({ hasText: "Refused" }).getByText("bad_signature").waitFor();
+  await page.getByText("Did the sender mean").getByRole("link", { name: "orders" }).waitFor();
+});
+
+test("filters stand in the address, and choose by relay and by outcome", async () => {
+  await page.getByRole("combobox", { name: "Outcome" }).selectOption("refused");
+  await page.waitForURL(/outcome=refused/);
+  await page.waitForFunction(() => document.querySelectorAll(".calls > li").length === 1);
+  await page.getByRole("combobox", { name: "Relay" }).selectOption("orders");
+  await page.getByRole("heading", { name: "No call matches" }).waitFor();
+  await page.getByRole("button", { name: "Show all" }).click();
+  await page.getByRole("combobox", { name: "Outcome" }).selectOption("accepted");
+  await rows.getByRole("link", { name: /^Event evt_\w+ of orders$/ }).click();
+  await page.getByRole("heading", { name: "orders event" }).waitFor();
+});
+
+test("a relay's page leads to its calls, and g l goes to all of them", async () => {
+  await page.goto(at("relays/quiet"));
+  await page.getByRole("link", { name: "All calls" }).click();
+  await page.waitForURL(/\/calls\?relay=quiet$/);
+  await page.goto(at("relays"));
+  await page.getByRole("link", { name: "quiet" }).waitFor();
+  await page.keyboard.press("g");
+  await page.keyboard.press("l");
+  await page.waitForURL(/\/calls$/);
+});
+
+test("nothing of all this was refused by the page's policy or broke in its console", () => {
+  expect(complaints).toEqual([]);
+});

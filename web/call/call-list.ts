@@ -1,0 +1,123 @@
+/**
+ * The calls of an environment's receivers, newest first: "the provider says it sent it" is answered here. Those that became no event come
+ * with their cause; those that became one stand between them and lead to it.
+ */
+import type { EventItem, Page, RecentCall, UnknownCall } from "../ground/answer.ts";
+import { writeQuery } from "../ground/api.ts";
+import { html, type View } from "../ground/html.ts";
+import type { PageProps } from "../ground/page.ts";
+import { apiPath, type Place, pagePath } from "../ground/place.ts";
+import { setQuery } from "../ground/route.ts";
+import { type List, useList } from "../ground/use-list.ts";
+import { useLoad } from "../ground/use-load.ts";
+import { Choice, RelayChoice } from "../part/choice.ts";
+import { LiveMark } from "../part/live-mark.ts";
+import { EmptyState, ErrorState, Notice, Skeleton } from "../part/notice.ts";
+import { OlderButton } from "../part/older-button.ts";
+import { PageHead } from "../part/page-head.ts";
+import { StateMark } from "../part/state-mark.ts";
+import { Ago } from "../part/time.ts";
+import { CallRow, UnknownCallNotice } from "./call-row.ts";
+
+const REFRESH_MS = 2_000;
+const NAMES = ["relay", "outcome"] as const;
+const OUTCOMES = [
+  ["refused", "Refused"],
+  ["ignored", "Ignored"],
+  ["duplicate", "Duplicates"],
+  ["accepted", "Accepted"],
+] as const;
+
+/** One line of the list. */
+type Line = { at: string } & ({ call: RecentCall } | { event: EventItem });
+
+export function CallListPage({ place, query }: PageProps): View {
+  const relay = query.get("relay") ?? "";
+  const outcome = query.get("outcome") ?? "";
+  const refused = outcome === "accepted" ? "" : outcome;
+  const calls = useList<RecentCall>(
+    apiPath(place, "calls") + writeQuery({ relay, outcome: refused }),
+    REFRESH_MS,
+  );
+  const accepted = useList<EventItem>(
+    apiPath(place, "events") + writeQuery({ trigger: "receiver", relay }),
+    REFRESH_MS,
+  );
+  const unknown = useLoad<Page<UnknownCall>>(`${apiPath(place, "unknown-calls")}?limit=200`, REFRESH_MS);
+  const lists: List<unknown>[] =
+    outcome === "" ? [calls, accepted] : [outcome === "accepted" ? accepted : calls];
+  const error = lists.find((list) => list.error !== null)?.error ?? null;
+  const isKnown = lists.every(({ items }) => items !== undefined);
+  const lines = merge(
+    outcome === "accepted" ? null : calls,
+    outcome === "" || outcome === "accepted" ? accepted : null,
+  );
+  const retry = (): void => {
+    for (const list of lists) list.reload();
+  };
+  const further = lists.find(({ next }) => next !== null);
+  return html`<${PageHead} title="Calls" aside=${isKnown && html`<${LiveMark} />`} />
+    <div class="filters" role="search" aria-label="Filter calls">
+      <${RelayChoice} place=${place} query=${query} />
+      <${Choice} name="outcome" label="Outcome" none="Every outcome" query=${query} options=${OUTCOMES} />
+      ${(relay !== "" || outcome !== "") && html`<button type="button" class="link" onClick=${showAll}>Clear</button>`}
+    </div>
+    ${
+      outcome === "" &&
+      (unknown.data?.items ?? [])
+        .filter(({ nearest }) => relay === "" || nearest === relay)
+        .map((call) => html`<${UnknownCallNotice} key=${call.id} place=${place} call=${call} />`)
+    }
+    ${error !== null && isKnown && html`<${Notice} kind="warn">${error} What you see is from before.<//>`}
+    ${
+      !isKnown
+        ? error === null
+          ? html`<${Skeleton} rows=${8} />`
+          : html`<${ErrorState} error=${error} onRetry=${retry} />`
+        : lines.length === 0 && further === undefined
+          ? html`<${None} place=${place} isFiltered=${relay !== "" || outcome !== ""} />`
+          : html`<ul class="calls card-list">${lines.map((line) => html`<${LineRow} key=${"call" in line ? line.call.id : line.event.id} place=${place} line=${line} />`)}</ul>
+            <${OlderButton} list=${further ?? lists[0]} none="These are all: the last 1,000 that became no event, and events of 30 days." />`
+    }`;
+}
+
+function showAll(): void {
+  setQuery(Object.fromEntries(NAMES.map((name) => [name, ""])));
+}
+
+/** Both by time, as far back as both are known. */
+function merge(calls: List<RecentCall> | null, accepted: List<EventItem> | null): Line[] {
+  const lines: Line[] = [
+    ...(calls?.items ?? []).map((call) => ({ at: call.at, call })),
+    ...(accepted?.items ?? []).map((event) => ({ at: event.createdAt, event })),
+  ];
+  const ends = [calls, accepted].flatMap((list) => {
+    const last = list?.items?.at(-1);
+    if (list === null || list.next === null || last === undefined) return [];
+    return ["at" in last ? last.at : last.createdAt];
+  });
+  const from = ends.sort().at(-1) ?? "";
+  return lines
+    .filter(({ at }) => at >= from)
+    .sort((left, right) => (left.at < right.at ? 1 : left.at > right.at ? -1 : 0));
+}
+
+function LineRow({ place, line }: { place: Place; line: Line }): View {
+  if ("call" in line) return html`<${CallRow} place=${place} call=${line.call} withRelay />`;
+  const { id, relay, createdAt, state } = line.event;
+  return html`<li>
+    <p class="call-head"><${StateMark} state="done" word="Accepted" />
+      <a data-row href=${pagePath(place, "events", id)} aria-label="Event ${id} of ${relay.name}">${relay.name}</a>
+      <span class="quiet">became an event, now ${state}</span>
+      <span class="call-time"><${Ago} at=${createdAt} /></span></p>
+  </li>`;
+}
+
+function None({ place, isFiltered }: { place: Place; isFiltered: boolean }): View {
+  if (isFiltered) {
+    return html`<${EmptyState} icon="search" title="No call matches"><button type="button" onClick=${showAll}>Show all</button><//>`;
+  }
+  return html`<${EmptyState} icon="calls" title="Nobody has called yet">
+    <p>Each call of a receiver’s URL appears here at once: accepted, ignored, a duplicate, or refused with its cause.</p>
+    <a class="button" href=${pagePath(place, "relays")}>Go to the relays</a><//>`;
+}

@@ -1,0 +1,42 @@
+/** The last calls of one receiver that became no event, each with its cause, and those to a name that was probably meant for it. */
+
+import { useState } from "preact/hooks";
+import type { Page, RecentCall, UnknownCall } from "../ground/answer.ts";
+import { writeQuery } from "../ground/api.ts";
+import { html, type View } from "../ground/html.ts";
+import { apiPath, type Place, pagePath } from "../ground/place.ts";
+import { useLoad } from "../ground/use-load.ts";
+import { Notice, Skeleton } from "../part/notice.ts";
+import { RelayMissed } from "../relay/relay-missed.ts";
+import { CallRow, UnknownCallNotice } from "./call-row.ts";
+
+const REFRESH_MS = 5_000;
+const SHOWN_CALLS = 6;
+
+export function RelayCalls({ place, name }: { place: Place; name: string }): View {
+  const [isImporting, setImporting] = useState(false);
+  const query = writeQuery({ relay: name, limit: SHOWN_CALLS });
+  const calls = useLoad<Page<RecentCall>>(apiPath(place, "calls") + query, REFRESH_MS);
+  const unknown = useLoad<Page<UnknownCall>>(`${apiPath(place, "unknown-calls")}?limit=200`, REFRESH_MS);
+  const meant = (unknown.data?.items ?? []).filter(({ nearest }) => nearest === name);
+  const items = calls.data?.items;
+  return html`<section class="block" aria-label="Calls that became no event">
+    <div class="block-head"><h2>Calls that became no event</h2><div class="page-actions">
+      <button type="button" onClick=${() => setImporting(true)}>Import missed events…</button>
+      ${
+        items !== undefined &&
+        items.length > 0 &&
+        html`<a class="button" href=${pagePath(place, "calls") + writeQuery({ relay: name })}>All calls</a>`
+      }</div></div>
+    ${isImporting && html`<${RelayMissed} place=${place} name=${name} onClose=${() => setImporting(false)} />`}
+    ${meant.map((call) => html`<${UnknownCallNotice} key=${call.id} place=${place} call=${call} />`)}
+    ${calls.error !== null && html`<${Notice} kind="warn">${calls.error}<//>`}
+    ${
+      items === undefined
+        ? calls.error === null && html`<${Skeleton} rows=${2} />`
+        : items.length === 0
+          ? html`<p class="none">None: every call that came is an event.</p>`
+          : html`<ul class="calls">${items.map((call) => html`<${CallRow} key=${call.id} place=${place} call=${call} />`)}</ul>`
+    }
+  </section>`;
+}

@@ -1,0 +1,40 @@
+/** A filter with few values, kept in the address. */
+import type { Page, RelayItem } from "../ground/answer.ts";
+import { html, type View } from "../ground/html.ts";
+import { apiPath, type Place } from "../ground/place.ts";
+import { setQuery } from "../ground/route.ts";
+import { useLoad } from "../ground/use-load.ts";
+
+export function Choice({
+  name,
+  label,
+  none,
+  query,
+  options,
+}: {
+  /** In the address. */
+  name: string;
+  label: string;
+  /** What no choice is called. */
+  none: string;
+  query: URLSearchParams;
+  options: readonly (readonly [value: string, words: string])[];
+}): View {
+  const value = query.get(name) ?? "";
+  return html`<select class=${value === "" ? "" : "chosen"} aria-label=${label} value=${value} onChange=${(event: Event) => setQuery({ [name]: (event.target as HTMLSelectElement).value })}>
+    <option value="" selected=${value === ""}>${none}</option>
+    ${options.map(
+      ([option, words]) => html`<option key=${option} value=${option} selected=${option === value}>
+      ${words}</option>`,
+    )}
+  </select>`;
+}
+
+/** One relay of the environment, by `relay` in the address; one that is there no more can still be chosen by address. */
+export function RelayChoice({ place, query }: { place: Place; query: URLSearchParams }): View {
+  const relays = useLoad<Page<RelayItem>>(`${apiPath(place, "relays")}?limit=200`);
+  const names = (relays.data?.items ?? []).map(({ name }) => name).sort();
+  const chosen = query.get("relay") ?? "";
+  const listed = chosen === "" || names.includes(chosen) ? names : [chosen, ...names];
+  return html`<${Choice} name="relay" label="Relay" none="Every relay" query=${query} options=${listed.map((name) => [name, name])} />`;
+}
