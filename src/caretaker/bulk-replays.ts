@@ -7,7 +7,7 @@ import { type Clock, Loop } from "../ground/clock.ts";
 import type { Log } from "../ground/log.ts";
 import type { FencedStore } from "../store/port.ts";
 
-/** One that another process began is found after so long. */
+/** One that was begun is found after so long, whichever process began it. */
 const LOOK_EVERY_MS = 1_000;
 /** Replays in one transaction. */
 const MAX_STEP = 25;
@@ -38,11 +38,6 @@ export class BulkReplays {
 
   start(): void {
     void this.#loop.start(LOOK_EVERY_MS);
-  }
-
-  /** One was begun here. */
-  wake(): void {
-    this.#loop.wake();
   }
 
   /** Ends after the step that is on its way. */

@@ -81,6 +81,7 @@ const LEFT_OUT_WORDS: Readonly<Record<string, string>> = {
   unsigned_event: "they arrived unsigned and their relay now acts without trustUnsignedEvents",
   relay_deleted: "their relay was deleted",
   trigger_changed: "their relay has another trigger now",
+  action_unknown: "their relay holds an action that this version of the service does not know",
   not_replayable: "they are under way",
   not_found: "they are gone",
 };
@@ -149,10 +150,10 @@ export const replaysStart: Command = {
       writes: true,
       here: async (store, { id: environmentId }) => {
         const found = await findFilteredPerson(store, environmentId, filter);
-        const matched = await countChosen(store, environmentId, found);
+        const counted = await countChosen(store, environmentId, found);
         const [by, nowMs] = [actorWords(COMMAND_LINE), world.clock.now()];
         return await store.write("dashboard", (tx) =>
-          beginBulkReplay(tx, { environmentId, by, nowMs, filter: found, perSecond, matched }),
+          beginBulkReplay(tx, { environmentId, by, nowMs, filter: found, perSecond, ...counted }),
         );
       },
       there: async (remote) =>
@@ -164,8 +165,12 @@ export const replaysStart: Command = {
         ).replay,
     });
     if (input.on("json")) world.say(writeJson({ replay }, 2));
+    const { id, state, matched } = replay;
+    const next = ` See it with relay replays list, stop it with relay replays stop ${id}`;
     world.tell(
-      `${writeReplay(replay)} See it with relay replays list, stop it with relay replays stop ${replay.id}`,
+      matched === 0
+        ? "0 match, so nothing is replayed."
+        : `${writeReplay(replay)}${state === "running" ? next : ""}`,
     );
     return 0;
   },

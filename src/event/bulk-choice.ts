@@ -39,6 +39,8 @@ interface Chosen {
   person: string | null;
   sinceMs: number;
   untilMs: number;
+  /** The latest end that one may have. */
+  endedUntil: number;
   /** Events with a higher number, up to `untilSeq`. */
   cursor: number;
   untilSeq: number;
@@ -68,13 +70,14 @@ export async function choose(tx: Reader, environmentId: number, filter: BulkFilt
     person: person ?? null,
     sinceMs,
     untilMs,
+    endedUntil: Number.MAX_SAFE_INTEGER,
     cursor: Math.max(0, first),
     untilSeq,
   };
 }
 
 const FITS = `(environment_id = $environmentId AND ($nameKey IS NULL OR name_key = $nameKey) AND ("trigger" = $trigger OR $trigger IS NULL)
-  AND ($person IS NULL OR person_id = $person) AND created_at >= $sinceMs AND created_at < $untilMs) AS fits`;
+  AND ($person IS NULL OR person_id = $person) AND created_at >= $sinceMs AND created_at < $untilMs AND finished_at <= $endedUntil) AS fits`;
 
 /** Each state's own text, so that the planner sees that the index's condition holds. */
 function lookSql(state: Chosen["state"], columns: string): string {
@@ -100,21 +103,34 @@ export async function look(tx: Reader, { state, ...chosen }: Chosen, limit: numb
   };
 }
 
+/** The events that a filter chose when they were counted: one that ends after the last of them is none of them. */
+export interface Counted {
+  matched: number;
+  endedUntil: number;
+}
+
 /** How many events the filter chooses now. */
-export async function countChosen(store: Store, environmentId: number, filter: BulkFilter): Promise<number> {
+export async function countChosen(store: Store, environmentId: number, filter: BulkFilter): Promise<Counted> {
   let chosen = await store.read((tx) => choose(tx, environmentId, filter));
-  let count = 0;
+  let [matched, endedUntil] = [0, 0];
   while (chosen !== null) {
     const { state, ...at }: Chosen = chosen;
-    const sql = `SELECT count(*) AS looked, sum(fits) AS found, max(seq) AS last FROM (${lookSql(state, "seq")})`;
-    const row = await store.read((tx) =>
-      tx.get<{ looked: number; found: number | null; last: number | null }>(sql, { ...at, limit: COUNT }),
-    );
+    const sql = `SELECT count(*) AS looked, sum(fits) AS found, max(seq) AS last, max(finished_at) FILTER (WHERE fits) AS ended
+      FROM (${lookSql(state, "seq, finished_at")})`;
+    const row = await store.read((tx) => tx.get<CountedPart>(sql, { ...at, limit: COUNT }));
     await turnLoop();
-    count += row?.found ?? 0;
+    matched += row?.found ?? 0;
+    endedUntil = Math.max(endedUntil, row?.ended ?? 0);
     chosen = row === null || row.last === null || row.looked < COUNT ? null : { ...chosen, cursor: row.last };
   }
-  return count;
+  return { matched, endedUntil };
+}
+
+interface CountedPart {
+  looked: number;
+  found: number | null;
+  last: number | null;
+  ended: number | null;
 }
 
 /** Events whose replays are planned one by one; the rest are counted. */
@@ -155,7 +171,7 @@ export async function planBulkReplay(
   environmentId: number,
   filter: BulkFilter,
 ): Promise<BulkPlan> {
-  const matched = await countChosen(store, environmentId, filter);
+  const { matched } = await countChosen(store, environmentId, filter);
   const relays = new Map<string, number>();
   const actions = new Map<string, BulkPlan["actions"][number]>();
   const leftOut: Record<string, number> = {};

@@ -12,7 +12,7 @@ import type { Reader, Writer } from "../store/port.ts";
 import { defineTable, integer, json, orNull, type RowOf, text } from "../store/table.ts";
 import { equals, walkPage } from "../store/walk.ts";
 import { type Change, writeAudit } from "../watch/audit.ts";
-import { type BulkFilter, bulkFilter, choose, LOOK, look } from "./bulk-choice.ts";
+import { type BulkFilter, bulkFilter, type Counted, choose, LOOK, look } from "./bulk-choice.ts";
 import { eventIdOf } from "./event.ts";
 import { type ReplayRefusal, tryReplay } from "./replay.ts";
 
@@ -37,8 +37,9 @@ const BULK_REPLAY = defineTable({
     leftOut: json<Partial<Record<ReplayRefusal, number>>>(),
     /** Events up to this number were looked at. */
     cursor: integer(),
-    /** Later events came after it began. */
+    /** Later events came after it began, and those that ended later failed after it. */
     untilSeq: integer(),
+    endedUntil: integer(),
     createdBy: text(),
     createdAt: integer(),
     finishedAt: orNull(integer()),
@@ -60,16 +61,14 @@ export const bulkReplayView = Type.Object({
 });
 export type BulkReplayView = Static<typeof bulkReplayView>;
 
-interface NewBulkReplay extends Change {
+interface NewBulkReplay extends Change, Counted {
   filter: BulkFilter;
   perSecond: number;
-  /** As `countChosen` said. */
-  matched: number;
 }
 
 /** Begins one; where nothing matched it has ended at once. Refuses with `replay_running` while another of the environment is under way. */
 export async function beginBulkReplay(tx: Writer, wanted: NewBulkReplay): Promise<BulkReplayView> {
-  const { environmentId, by, nowMs, filter, perSecond, matched } = wanted;
+  const { environmentId, by, nowMs, filter, perSecond, matched, endedUntil } = wanted;
   const other = await findRunning(tx, environmentId);
   if (other !== null) {
     throw new Refusal(
@@ -89,6 +88,7 @@ export async function beginBulkReplay(tx: Writer, wanted: NewBulkReplay): Promis
     leftOut: {},
     cursor: chosen?.cursor ?? 0,
     untilSeq: chosen?.untilSeq ?? 0,
+    endedUntil,
     createdBy: by,
     createdAt: nowMs,
     finishedAt: chosen === null ? nowMs : null,
@@ -120,7 +120,8 @@ export async function stepBulkReplay(
   const row = await BULK_REPLAY.find(tx, { id });
   if (row === null || row.state !== "running") return null;
   const chosen = await choose(tx, row.environmentId, row.chosen);
-  const within = chosen === null ? null : { ...chosen, cursor: row.cursor, untilSeq: row.untilSeq };
+  const { cursor, untilSeq, endedUntil } = row;
+  const within = chosen === null ? null : { ...chosen, cursor, untilSeq, endedUntil };
   const step = within === null ? null : await look(tx, within, LOOK);
   const found = step?.found.slice(0, most) ?? [];
   const isCut = step !== null && step.found.length > most;
@@ -139,7 +140,7 @@ export async function stepBulkReplay(
     {
       replayed,
       leftOut,
-      cursor: (isCut ? found.at(-1)?.seq : step?.cursor) ?? row.cursor,
+      cursor: (isCut ? found.at(-1)?.seq : step?.cursor) ?? cursor,
       state: isDone ? "done" : "running",
       finishedAt: isDone ? nowMs : null,
     },

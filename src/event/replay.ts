@@ -2,6 +2,7 @@
  * Replay: a final event is queued again with its attempts reset. It decides what may be replayed, and says before what each action will do,
  * by the same alignment that a run then follows; what was edited after its work is skipped unless the replay chooses it.
  */
+import { findAction } from "../action/registry.ts";
 import { writeJson } from "../ground/json.ts";
 import { Refusal } from "../ground/refusal.ts";
 import type { Definition } from "../relay/definition-shape.ts";
@@ -51,7 +52,11 @@ interface ReplayRequest {
 
 /** Why nothing of an event may run any more, or would. */
 const REFUSALS = ["payload_expunged", "unsigned_event", "not_replayable", "not_found"] as const;
-export type ReplayRefusal = (typeof REFUSALS)[number] | "relay_deleted" | "trigger_changed";
+export type ReplayRefusal =
+  | (typeof REFUSALS)[number]
+  | "relay_deleted"
+  | "trigger_changed"
+  | "action_unknown";
 
 /** The plan of a replay. Refuses as `replayEvent`. */
 export async function planReplay(
@@ -102,7 +107,10 @@ async function findReplayable(
   try {
     const { event, relay } = await requireReplayable(tx, request);
     if (relay === null) return "relay_deleted";
-    return relay.definition.trigger.kind === event.trigger ? { event, relay } : "trigger_changed";
+    if (relay.definition.trigger.kind !== event.trigger) return "trigger_changed";
+    return relay.definition.actions.every(({ type }) => findAction(type) !== null)
+      ? { event, relay }
+      : "action_unknown";
   } catch (error) {
     const code = error instanceof Refusal ? REFUSALS.find((one) => one === error.code) : undefined;
     if (code === undefined) throw error;

@@ -19,6 +19,8 @@ import { environmentRoute, listRoute } from "./route.ts";
 /** As it is asked for: a person by address or id, times as the other lists take them. */
 const asked = {
   ...bulkFilter,
+  // It is kept as it was asked for.
+  relay: Type.Optional(Type.String({ maxLength: 200, description: "a relay's name" })),
   person: Type.Optional(Type.String({ description: "a person's id or address" })),
   since: Type.Optional(Type.String()),
   until: Type.Optional(Type.String()),
@@ -81,9 +83,9 @@ export const bulkReplayRoutes = [
       body: { perSecond = DEFAULT_PER_SECOND, ...wanted },
     }) {
       const filter = await readFilter(store, environmentId, wanted);
-      const matched = await countChosen(store, environmentId, filter);
+      const counted = await countChosen(store, environmentId, filter);
       const replay = await store.write("dashboard", (tx) =>
-        beginBulkReplay(tx, { ...change, filter, perSecond, matched }),
+        beginBulkReplay(tx, { ...change, filter, perSecond, ...counted }),
       );
       return { replay };
     },

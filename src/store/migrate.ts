@@ -57,6 +57,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 31, name: "call-fold", sql: callFold },
   { number: 32, name: "event-unhappy", sql: eventUnhappy },
   { number: 33, name: "bulk-replay", sql: bulkReplay },
+  { number: 34, name: "bulk-replay-ended", sql: bulkReplayEnded },
 ];
 
 /** The number of the newest migration this executable knows. */
@@ -179,3 +180,4 @@ import eventCame from "../../migrations/0030-event-came.sql" with { type: "text"
 import callFold from "../../migrations/0031-call-fold.sql" with { type: "text" };
 import eventUnhappy from "../../migrations/0032-event-unhappy.sql" with { type: "text" };
 import bulkReplay from "../../migrations/0033-bulk-replay.sql" with { type: "text" };
+import bulkReplayEnded from "../../migrations/0034-bulk-replay-ended.sql" with { type: "text" };

@@ -102,6 +102,34 @@ test("events that die again are not taken again, and those that came later are l
   expect((await running.rows("SELECT 1 FROM event WHERE replays = 1")).length).toBe(5);
 });
 
+test("one that fails after it began is not taken, although it came before", async () => {
+  await die(5);
+  await running.api("POST", "/relays/orders/pause");
+  await putEvents(running, ["waits"], { email: "ada@example.com" });
+  await running.clock.advance(1_000);
+  const { id } = (await begin({ perSecond: 1 })).body.replay;
+  await running.api("POST", "/relays/orders/resume");
+  expect(await finish(id)).toMatchObject({ state: "done", matched: 5, replayed: 5 });
+  expect(await running.rows("SELECT replays FROM event WHERE state = 'dead' ORDER BY seq DESC LIMIT 1")).toEqual([{ replays: 0 }]);
+});
+
+test("a clock that was set back leaves none out", async () => {
+  await die(5);
+  await mend();
+  running.clock.jump(-3_600_000);
+  const { id } = (await begin()).body.replay;
+  expect(await finish(id)).toMatchObject({ state: "done", matched: 5, replayed: 5 });
+});
+
+test("events of a relay with an action that this version does not know are counted and left", async () => {
+  await die(3);
+  await running.service.store.write("app", (tx) => tx.run("UPDATE relay SET definition = json_set(definition, '$.actions[0].type', 'launch')"));
+  expect(await plan()).toMatchObject({ matched: 3, actions: [], leftOut: { action_unknown: 3 } });
+  const { id } = (await begin()).body.replay;
+  expect(await finish(id)).toMatchObject({ state: "done", replayed: 0, leftOut: { action_unknown: 3 } });
+  expect(await countOf("dead")).toBe(3);
+});
+
 test("it is no faster than was asked", async () => {
   await die(40);
   await mend();
@@ -179,8 +207,9 @@ describe("the filter", () => {
     [{ state: "dead", perSecond: 0 }, "perSecond"],
     [{ state: "dead", since: "yesterday" }, "since"],
     [{ state: "dead", q: "text" }, "q"],
+    [{ state: "dead", relay: "x".repeat(300_000) }, "relay"],
   ] as const) {
-    test(`refuses ${JSON.stringify(body)}`, async () => {
+    test(`refuses ${JSON.stringify(body).slice(0, 100)}`, async () => {
       const { status, body: refused } = await running.api("POST", "/bulk-replays", body);
       expect(status).toBe(400);
       expect(JSON.stringify(refused)).toContain(field);
@@ -211,6 +240,8 @@ test("from the command line: the plan, the question, the list and the stop", asy
   expect(planned.said).toBe("40 match.\n  orders  40\n  grant_credits  40 skipped, their work is done\n  write_record  40 run");
   const asked = await runCommand(["replays", "start", ...at], here);
   expect(asked).toMatchObject({ code: 1, told: expect.stringContaining("Nothing was replayed.") });
+  const none = await runCommand(["replays", "start", "--yes", "--relay", "ordres", ...at], here);
+  expect(none).toMatchObject({ code: 0, told: "0 match, so nothing is replayed." });
   const begun = await runCommand(["replays", "start", "--yes", "--per-second", "1", "--json", ...at], here);
   const { replay } = JSON.parse(begun.said);
   expect(replay).toMatchObject({ state: "running", matched: 40, by: "command line" });

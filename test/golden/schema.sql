@@ -143,7 +143,7 @@ CREATE TABLE bulk_replay (
   created_by TEXT NOT NULL,
   created_at INTEGER NOT NULL,
   finished_at INTEGER
-) STRICT;
+, ended_until INTEGER NOT NULL DEFAULT 9007199254740991) STRICT;
 
 CREATE INDEX bulk_replay_by_environment ON bulk_replay (environment_id, id);
 

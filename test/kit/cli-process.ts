@@ -8,7 +8,7 @@ export interface CliProcess extends AsyncDisposable {
   line(text: string): Promise<string>;
   /** Every line so far. */
   lines(): readonly string[];
-  kill(signal: "SIGINT" | "SIGTERM" | "SIGKILL"): void;
+  kill(signal: "SIGINT" | "SIGTERM" | "SIGKILL" | "SIGSTOP" | "SIGCONT"): void;
   /** The exit code. */
   exited: Promise<number>;
 }

@@ -1,0 +1,113 @@
+/**
+ * A bulk replay and the end of the process that carries it: `relay serve`, SIGKILL at random moments of it, a second server that takes over from one
+ * that hangs. However often it is cut off, each event is replayed once, and its work is done once. `RELAY_CRASH_KILLS` makes the loop longer.
+ */
+import { Database } from "bun:sqlite";
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type CliProcess, startCli } from "../kit/cli-process.ts";
+import { runCommand } from "../kit/cli-world.ts";
+import { HOOK_SECRET, receiverDefinition, signedCall } from "../kit/relay-definition.ts";
+
+const KILLS = Number(process.env.RELAY_CRASH_KILLS ?? 4);
+const EVENTS = 600;
+const GRANT = { type: "grant_credits", amount: 1 };
+const write = (collection: string) => ({ type: "write_record", collection, data: { order: "{{mapped.event_id}}" } });
+const define = (collection: string) =>
+  receiverDefinition({ map: { event_id: "id", person_email: "email" }, actions: [write("before"), GRANT, write(collection)] });
+
+let home: string;
+let server: CliProcess;
+let base: string;
+let key: string;
+
+async function serve(): Promise<CliProcess> {
+  const started = startCli(["serve", "--port", "0"], { cwd: home });
+  base = `http://127.0.0.1:${/127\.0\.0\.1:(\d+)/.exec(await started.line("127.0.0.1:"))?.[1]}`;
+  return started;
+}
+
+async function api(method: string, path: string, body?: unknown) {
+  const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
+  const sent = body === undefined ? {} : { body: typeof body === "string" ? body : JSON.stringify(body) };
+  const response = await fetch(`${base}/api/apps/shop/development${path}`, { method, headers, ...sent });
+  const answer = await response.json();
+  if (!response.ok) throw new Error(`${path}: ${JSON.stringify(answer)}`);
+  // biome-ignore lint/suspicious/noExplicitAny: a test reads answers by their fields
+  return answer as any;
+}
+
+/** What the database holds, read beside the server. */
+function count(sql: string): number {
+  using database = new Database(join(home, ".relay", "relay.db"), { readonly: true });
+  return database.query<{ count: number }, []>(`SELECT count(*) AS count FROM ${sql}`).get()?.count ?? 0;
+}
+async function rest(): Promise<void> {
+  while (count("event WHERE state IN ('queued', 'running')") > 0) await Bun.sleep(100);
+}
+
+beforeEach(async () => {
+  home = mkdtempSync(join(tmpdir(), "relay-bulk-"));
+  server = await serve();
+  await runCommand(["apps", "create", "Shop", "--id", "shop"], { cwd: home });
+  const made = await runCommand(["keys", "create", "--app", "shop", "--environment", "development"], { cwd: home });
+  key = /sk_dev_\w+/.exec(`${made.said} ${made.told}`)?.[0] ?? "";
+  for (const name of ["before", "after"]) await api("POST", "/collections", { name, kind: "shared", fields: { order: { type: "text" } } });
+  await api("POST", "/relays", { definition: define("nowhere"), secret: HOOK_SECRET });
+  const lines = Array.from({ length: EVENTS }, (_, at) => JSON.stringify(signedCall({ id: `order-${at}`, email: `p${at % 7}@example.com` })));
+  await api("POST", "/relays/orders/import-missed", lines.join("\n"));
+  await rest();
+  expect(count("event WHERE state = 'dead'")).toBe(EVENTS);
+  const { relay } = await api("GET", "/relays/orders");
+  await api("PUT", "/relays/orders", { definition: define("after"), version: relay.version });
+}, 60_000);
+afterEach(async () => {
+  await server[Symbol.asyncDispose]();
+  rmSync(home, { recursive: true, force: true });
+});
+
+function expectOnce(): void {
+  expect({
+    done: count("event WHERE state = 'done'"),
+    once: count("event WHERE replays = 1"),
+    audited: count("audit WHERE action = 'event.replayed'"),
+    ended: count("audit WHERE action = 'replay.ended'"),
+    credits: count("credit"),
+    records: count("record"),
+  }).toEqual({ done: EVENTS, once: EVENTS, audited: EVENTS, ended: 1, credits: EVENTS, records: 2 * EVENTS });
+}
+
+test(`each event is replayed once over ${KILLS} kills in the middle of it`, async () => {
+  const { id } = (await api("POST", "/bulk-replays", { state: "dead", perSecond: 100 })).replay;
+  const seen: number[] = [];
+  for (let kill = 0; kill < KILLS; kill++) {
+    await Bun.sleep(1_000 + Math.random() * ((EVENTS / 100 / KILLS) * 800));
+    await server[Symbol.asyncDispose]();
+    seen.push(count("event WHERE replays > 0"));
+    server = await serve();
+    // What is asked for meanwhile goes beside it.
+    expect((await api("GET", `/bulk-replays/${id}`)).replay.replayed).toBeGreaterThanOrEqual(seen.at(-1) ?? 0);
+  }
+  while ((await api("GET", `/bulk-replays/${id}`)).replay.state === "running") await Bun.sleep(200);
+  await rest();
+  expect((await api("GET", `/bulk-replays/${id}`)).replay).toMatchObject({ state: "done", matched: EVENTS, replayed: EVENTS, leftOut: {} });
+  expectOnce();
+}, 120_000);
+
+test("a second server takes over from one that hangs in the middle of it, and that one goes on to do nothing more", async () => {
+  await api("POST", "/bulk-replays", { state: "dead", perSecond: 200 });
+  await Bun.sleep(1_500);
+  const hung = server;
+  rmSync(join(home, ".relay", "runner.lock"));
+  hung.kill("SIGSTOP");
+  const second = serve();
+  await Bun.sleep(4_000);
+  hung.kill("SIGCONT");
+  server = await second;
+  while (count("bulk_replay WHERE state = 'running'") > 0) await Bun.sleep(100);
+  await rest();
+  await hung[Symbol.asyncDispose]();
+  expectOnce();
+}, 120_000);
