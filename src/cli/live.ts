@@ -217,7 +217,7 @@ class Waiting {
         return { approval, done };
       } catch (error) {
         if (!isAway(error)) {
-          if (error instanceof Refusal && error.code === "approval_used") throw lostAnswer();
+          if (error instanceof Refusal && error.code === "approval_used") throw await this.#tellLost();
           if (error instanceof Refusal && error.code === "version_conflict") await this.#look();
           if (this.#now.state === "void") return { approval: this.#now, done: null };
           throw error;
@@ -226,6 +226,22 @@ class Waiting {
         await sleep(this.#world.clock, LOOK_EVERY_MS);
       }
     }
+  }
+
+  /** The secrets were in that answer alone. */
+  async #tellLost(): Promise<CommandFailure> {
+    await this.#look().catch(() => undefined);
+    const { secretsOf } = this.#now;
+    const made =
+      secretsOf === undefined ? "relays that are new in production" : secretsOf.map(plain).join(", ");
+    const todo =
+      made === ""
+        ? "it made no secrets, so nothing is left to do"
+        : `with it the secrets made for ${made}: rotate them on their pages in production's dashboard`;
+    return new CommandFailure(
+      "service_not_running",
+      `The plan was carried out, and the server's answer was lost on the way; ${todo}.`,
+    );
   }
 
   /** What was shown is of the files that stood here then. */
@@ -260,11 +276,4 @@ class Waiting {
 function isAway(error: unknown): boolean {
   const code = error instanceof CommandFailure || error instanceof Refusal ? error.code : null;
   return code === "service_not_running" || code === "not_recorded";
-}
-
-function lostAnswer(): CommandFailure {
-  return new CommandFailure(
-    "service_not_running",
-    "The plan was carried out, and the server's answer was lost on the way: rotate the secrets of relays that are new in production, on their pages in the dashboard.",
-  );
 }

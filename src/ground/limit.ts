@@ -61,6 +61,8 @@ export const RUN_AUDIT_RETENTION_MS = 90 * DAY_MS;
 export const EMAIL_RETENTION_MS = 90 * DAY_MS;
 export const SIGNATURE_MEMORY_AFTER_DELETE_MS = DAY_MS;
 export const CAP_WINDOW_MS = MINUTE_MS;
+/** Of one plan that an owner approves; all of it is one transaction. */
+export const MAX_APPROVED_CHANGES = 300;
 /** Refused, ignored and duplicate calls kept an environment; the oldest make room. */
 export const MAX_RECENT_CALLS = 1_000;
 /** How long an earlier receiver secret may go on verifying after a rotation. */

@@ -68,6 +68,14 @@ export const WARNINGS = {
     when: "A product's key names no access slug, product or plan.",
     todo: "Create it, or nothing can ask for what a purchase grants.",
   },
+  payment_link_goes_live: {
+    when: "A product or plan is carried into production with a payment link that production does not have yet.",
+    todo: "Look at the link before you approve: a provider's test link sells for no money. Save production's own in its dashboard; it is kept unless you replace what was edited there.",
+  },
+  default_plan_moves: {
+    when: "A plan that is carried into production becomes the default there, in the place of another.",
+    todo: "Take default from it where production keeps its own default plan.",
+  },
   origin_of_no_page: {
     when: "An app key names an origin that no page has, because a star stands for nothing.",
     todo: "Name each origin as a browser sends it, such as https://shop.example.com.",

@@ -36,7 +36,6 @@ const plan = Type.String({ description: "the name of the plan that was read" });
 const answer = Type.Object({ approval: approvalView });
 
 type Approval = Awaited<ReturnType<typeof requireApproval>>;
-type WholeApproval = Awaited<ReturnType<typeof requireWholeApproval>>;
 type Asking = Caller & { deps: HttpDeps; nowMs: number };
 
 export const approvalRoutes = [
@@ -53,7 +52,7 @@ export const approvalRoutes = [
       const target = await findTarget(call, { ...body, to: "production" });
       const { told, warnings, sent } = await tellWanted(call, target, body);
       if (told.plan !== body.plan) throw refuseMoved(told.plan);
-      const refused = deps.syncCap.findTooLarge(told.changes) ?? findRefusal(told);
+      const refused = deps.syncCap.findTooLarge(told.changes, target) ?? findRefusal(told);
       if (refused !== null) throw new Refusal(refused.code, refused.message);
       if (told.changes === 0)
         throw new Refusal(
@@ -97,15 +96,16 @@ export const approvalRoutes = [
     method: "GET",
     path: "/api/approvals/:id",
     summary:
-      "Tells how an approval stands: to a signed-in owner with its plan, to the key that asked without.",
+      "Tells how an approval stands: to a signed-in owner with its plan, to the key that asked with the relays whose secrets were made.",
     answer,
     async handle(call) {
       const { deps, actor, params } = call;
       const { row: asked, target } = await requireSeen(call, params.id);
       const row = await look(call, asked);
-      if (actor.kind !== "owner") return { approval: view(call, row, target) };
       const { shown } = await deps.store.read((tx) => requireWholeApproval(tx, row.id));
-      return { approval: view(call, { ...row, shown }, target) };
+      const { secretsOf } = shown;
+      const told = actor.kind === "owner" ? { shown } : row.state === "done" ? { secretsOf } : {};
+      return { approval: { ...view(call, row, target), ...told } };
     },
   }),
   callerRoute({
@@ -165,7 +165,7 @@ export const approvalRoutes = [
       const files = await readAsked(call, row);
       const wish = { files, replacesEdited: row.replaceEdited };
       const context = relayContext({ deps, environment: target, actor, nowMs });
-      const cap = deps.syncCap.begin(target.id);
+      const cap = deps.syncCap.begin(target);
       try {
         const done = await deps.store.write(origin, async (tx) => {
           const now = await requireApproval(tx, row.id);
@@ -177,9 +177,7 @@ export const approvalRoutes = [
         });
         return { ...viewCarried(done, []), secrets: done.secrets };
       } catch (error) {
-        cap.giveBack();
-        // A plan that there is no room for in this minute may still be carried out in the next one.
-        if (error instanceof Refusal && error.code !== "sync_capped") await endVoid(call, row, error.message);
+        if (error instanceof Refusal) await endVoid(call, row, error.message);
         throw error;
       }
     },
@@ -284,11 +282,7 @@ function refuseMoved(planId: string): Refusal {
   );
 }
 
-function view(
-  { deps, by }: Asking,
-  row: Approval & { shown?: WholeApproval["shown"] },
-  { appId }: Environment,
-): ApprovalView {
+function view({ deps, by }: Asking, row: Approval, { appId }: Environment): ApprovalView {
   const origin = dashboardOrigin(deps.config) ?? deps.baseUrl();
   const secondsLeft = isOpen(row) ? Math.ceil(deps.approvals.msLeft(row) / 1_000) : 0;
   return viewApproval(row, { app: appId, url: `${origin}/approvals/${row.id}`, asker: by, secondsLeft });

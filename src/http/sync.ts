@@ -67,7 +67,7 @@ export const syncRoutes = [
     async handle(call) {
       const target = await findTarget(call, call.body);
       const { told, warnings } = await tellWanted(call, target, call.body);
-      const tooLarge = call.deps.syncCap.findTooLarge(told.changes);
+      const tooLarge = call.deps.syncCap.findTooLarge(told.changes, target);
       const refusal = tooLarge === null ? null : { code: tooLarge.code, message: tooLarge.message };
       return { ...viewCarried(told, warnings), refusal };
     },
@@ -80,7 +80,7 @@ export const syncRoutes = [
     body: fields({ ...wanted, plan: Type.String({ description: "the name of the plan that was read" }) }),
     answer: appliedView,
     async handle(call) {
-      const { deps, environmentId, body } = call;
+      const { deps, body } = call;
       const target = await findTarget(call, body);
       if (target.name === "production")
         throw new Refusal(
@@ -89,7 +89,7 @@ export const syncRoutes = [
         );
       const { files, warnings } = await readWanted(call, body);
       const wish = { files, replacesEdited: body.replaceEdited === true };
-      const cap = deps.syncCap.begin(environmentId);
+      const cap = deps.syncCap.begin(target);
       try {
         const done = await deps.store.write(call.origin, (tx) =>
           applyPlan(tx, relayContext(call), wish, body.plan, cap),
@@ -136,7 +136,12 @@ export async function tellWanted(call: WantedCall, target: Environment, body: Wa
   const { files, warnings, sent } = await readWanted(call, body);
   const wish = { files, replacesEdited: body.replaceEdited === true };
   const { store, syncCap } = call.deps;
-  const told = await tellPlan(store, { ...relayContext(call), environment: target }, wish, syncCap.limit);
+  const told = await tellPlan(
+    store,
+    { ...relayContext(call), environment: target },
+    wish,
+    syncCap.most(target),
+  );
   return { told, warnings, sent };
 }
 

@@ -230,9 +230,13 @@ function refuseOtherKind(context: RelayContext, before: RelayRow, after: Definit
   if (before.syncedAt === null || context.environment.name === "local") return;
   const { kind } = before.definition.trigger;
   if (kind === after.trigger.kind) return;
+  const way =
+    context.environment.name === "production"
+      ? `delete it in production's dashboard, because a prune is of development alone, and carry it there again`
+      : "take its file away, prune it in development with relay sync --prune, put the file back and sync again";
   throw new Refusal(
     "trigger_kind_fixed",
-    `The relay ${before.name} was synced as a ${kind} and its trigger kind cannot change: rename the relay; or take its file away, prune it in development with relay sync --prune, put the file back and sync again.`,
+    `The relay ${before.name} was synced as a ${kind} and its trigger kind cannot change: rename the relay; or ${way}.`,
   );
 }
 

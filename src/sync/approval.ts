@@ -84,7 +84,6 @@ const APPROVAL_STATE = APPROVAL.pick(
   "endedAt",
   "why",
 );
-/** An approval without its plan. */
 type Approval = RowOf<typeof APPROVAL_STATE>;
 
 const stateFields = {
@@ -109,16 +108,19 @@ const stateFields = {
   why: textOrNull,
 };
 const stateView = Type.Object(stateFields);
-export const approvalView = Type.Object({ ...stateFields, shown: Type.Optional(shownPlanView) });
+export const approvalView = Type.Object({
+  ...stateFields,
+  shown: Type.Optional(shownPlanView),
+  secretsOf: Type.Optional(shownPlanView.properties.secretsOf),
+});
 export type ApprovalView = Static<typeof approvalView>;
 
 export function viewApproval(
-  row: Approval & { shown?: ShownPlan },
+  row: Approval,
   { app, url, asker, secondsLeft }: { app: string; url: string; asker: string; secondsLeft: number },
 ): ApprovalView {
   const isMine = row.askedBy === asker;
-  const { shown, ...rest } = { ...row, app, url, isMine, secondsLeft, environment: "production" as const };
-  return { ...show(stateView, rest), ...(shown === undefined ? {} : { shown }) };
+  return show(stateView, { ...row, app, url, isMine, secondsLeft, environment: "production" as const });
 }
 
 /** The plan as an owner is shown it. */

@@ -10,11 +10,11 @@ import { type RelayContext, relayTarget } from "../relay/relay.ts";
 import { warnOfReferences } from "../relay/relay-fit.ts";
 import { stockOf } from "../relay/relay-reference.ts";
 import { createRelay, deleteRelay, updateRelay } from "../relay/relay-save.ts";
-import { unsignedWarning } from "../relay/unsigned-rule.ts";
 import type { Store, Writer } from "../store/port.ts";
 import { turnLoop } from "../store/walk.ts";
 import type { Change } from "../watch/audit.ts";
 import { type Item, listLetGoes, listOffers, listStock } from "./catalog-item.ts";
+import { warnOfItem, withOptIn } from "./live-warning.ts";
 import {
   type Carried,
   type Entry,
@@ -200,7 +200,8 @@ class Carrier {
       const entry = this.#entries.get(target);
       if (entry === undefined || !isChange(entry, this.#replacesEdited)) continue;
       await this.#guard(target, async () => {
-        this.#warnings.set(target, await item.save(this.#tx, this.#change));
+        const live = this.#isLive ? await warnOfItem(this.#tx, this.#context.environment.id, entry) : [];
+        this.#warnings.set(target, [...live, ...(await item.save(this.#tx, this.#change))]);
       });
     }
   }
@@ -246,14 +247,8 @@ class Carrier {
     const made = { receiverSecret: saved.receiverSecret, signingSecret: saved.signingSecret };
     const shown = Object.entries(made).filter(([, secret]) => secret !== null);
     if (shown.length > 0) this.#secrets.push({ relay: name, ...Object.fromEntries(shown) });
-    this.#warnings.set(entryTarget({ kind: "relay", name }), this.#withOptIn(checked, saved.warnings));
-  }
-
-  /** Into production an opt-in is carried with its warning, whether or not it buys more than before. */
-  #withOptIn({ definition }: Checked, warnings: Warning[]): Warning[] {
-    const optIn = this.#context.environment.name === "production" ? unsignedWarning(definition) : null;
-    const isTold = optIn === null || warnings.some(({ code }) => code === optIn.code);
-    return isTold ? warnings : [optIn, ...warnings];
+    const warnings = this.#isLive ? withOptIn(checked.definition, saved.warnings) : saved.warnings;
+    this.#warnings.set(entryTarget({ kind: "relay", name }), warnings);
   }
 
   /** What the saved relays name, as the catalog stands when all is carried. */
@@ -285,6 +280,10 @@ class Carrier {
       throw new Refusal(refusal.code, message, refusal.extra);
     }
     if (!this.#refusals.has(target)) this.#refusals.set(target, refusal);
+  }
+
+  get #isLive(): boolean {
+    return this.#context.environment.name === "production";
   }
 
   get #change(): Change {

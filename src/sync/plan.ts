@@ -13,7 +13,7 @@ import { findRelay, RELAY, relayTarget } from "../relay/relay.ts";
 import { capturedCallBuys, widensUnsigned } from "../relay/unsigned-rule.ts";
 import type { Reader } from "../store/port.ts";
 import type { Catalog } from "./catalog-file.ts";
-import { type Item, isSame, listOffers, listStock } from "./catalog-item.ts";
+import { type Item, isSame, listOffers, listStock, markCatalog } from "./catalog-item.ts";
 import { isAsBrought } from "./synced.ts";
 
 /** Files as one set, each checked by itself. */
@@ -143,7 +143,9 @@ export async function readPlan(tx: Reader, environmentId: number, files: Files):
   for (const item of catalog === null ? [] : [...listStock(catalog), ...listOffers(catalog)]) {
     entries.push(await readItemEntry(tx, environmentId, item));
   }
-  const sides = { environmentId, prune, entries, stamp: source?.stamp ?? null };
+  // What is warned of depends on items that no file names, too.
+  const stands = await markCatalog(tx, environmentId);
+  const sides = { environmentId, prune, entries, stands, stamp: source?.stamp ?? null };
   const id = new Bun.CryptoHasher("sha256").update(writeCanonicalJson(sides)).digest("hex");
   return { id: `pln_${id.slice(0, 40)}`, entries };
 }

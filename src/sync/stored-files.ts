@@ -13,6 +13,7 @@ import { products } from "../selling/product.ts";
 import type { Reader, Store } from "../store/port.ts";
 import { turnLoop } from "../store/walk.ts";
 import { checkCatalog } from "./catalog-file.ts";
+import { markCatalog } from "./catalog-item.ts";
 import { type Files, MAX_SYNC_BYTES, type Plan, readPlan } from "./plan.ts";
 
 interface StoredFiles {
@@ -20,7 +21,7 @@ interface StoredFiles {
   relays: readonly { name: string; version: number; definition: Json }[];
   /** As `catalog.json` says it. */
   catalog: JsonObject;
-  /** Names all of it, with the relays' versions. */
+  /** Names all of it, with each version. */
   stamp: string;
 }
 
@@ -59,7 +60,7 @@ async function readStoredFiles(tx: Reader, environmentId: number): Promise<Store
     ),
   };
   requireRoom(utf8Bytes(writeJson({ relays: relays.map(({ definition }) => definition), catalog })));
-  const all = writeCanonicalJson({ relays, catalog });
+  const all = writeCanonicalJson({ relays, catalog: await markCatalog(tx, environmentId) });
   const stamp = new Bun.CryptoHasher("sha256").update(all).digest("hex");
   return { relays, catalog, stamp };
 }

@@ -1,6 +1,6 @@
 /** Live sync and promote over the API: an owner's approval, once, within 10 minutes, for the exact plan that was shown. */
 import { describe, expect, test } from "bun:test";
-import { DAY_MS, HOUR_MS } from "../../src/ground/limit.ts";
+import { DAY_MS, DEFAULT_LIMITS, HOUR_MS } from "../../src/ground/limit.ts";
 import { type ApiServer, changesBetween, type Reply, startApi } from "../kit/api-server.ts";
 
 const NOTES = { collections: { notes: { kind: "shared", fields: { text: { type: "text" } } } } };
@@ -51,6 +51,13 @@ const editLive = async (api: ApiServer, definition: { name: string }, place = LI
   const saved = await api.call(`${place}/relays/${definition.name}`, { method: "PUT", session: true, body: { definition, version } });
   expect(saved.status).toBe(200);
 };
+const titleAccess = (api: ApiServer, title: string, place: string, slug = "beta") =>
+  api.call(`${place}/access/${slug}`, { method: "PUT", session: true, body: { title } });
+const titleProduct = async (api: ApiServer, title: string, place: string) => {
+  const { json } = await api.call(`${place}/products/book`, { session: true });
+  const body = { title, key: "book", credits: 0, version: (json.product ?? json).version };
+  expect((await api.call(`${place}/products/book`, { method: "PUT", session: true, body })).status).toBe(200);
+};
 const namesOf = async (api: ApiServer) =>
   (await api.call(`${LIVE}/relays`, { session: true })).json.items.map(({ name }: { name: string }) => name).sort();
 
@@ -80,6 +87,8 @@ describe("a promote", () => {
     expect((await apply(api, asked)).json.code).toBe("approval_used");
     const after = await see(api, asked);
     expect([after.state, after.decidedBy, after.shown]).toEqual(["done", "owner:ann@example.com", undefined]);
+    // Whose secrets to rotate, where the answer that held them was lost.
+    expect(after.secretsOf).toEqual(["one", "two"]);
     const live = await relayOf(api, "one");
     expect([live.origin.kind, live.secret.kind]).toEqual(["file", "minted"]);
     expect(live.secret.fingerprint).not.toBe((await relayOf(api, "one", DEV)).secret.fingerprint);
@@ -191,6 +200,72 @@ test("a live sync carries the files that were sent, and those alone", async () =
   expect(await namesOf(api)).toEqual(["file"]);
 });
 
+describe("what an owner looks at before saying yes", () => {
+  const warningsOf = async (api: ApiServer, target: string): Promise<[string, string][]> => {
+    const { shown } = await see(api, await ask(api), null);
+    const entry = shown.entries.find(({ kind, name }: Record<string, string>) => `${kind}:${name}` === target);
+    return entry.warnings.map(({ code, message }: Record<string, string>) => [code, message]);
+  };
+  const SELLS = (url: string, title = "Book") => ({ title, soldThrough: { kind: "payment_link", url } });
+
+  test("is warned of a payment link that production does not have yet, and not of one that it has", async () => {
+    await using api = await startApi();
+    const testLink = "https://pay.example.com/test_1";
+    const plans = { free: { default: true }, pro: SELLS(testLink, "Pro") };
+    await setDevelopment(api, [receiver("one")], { ...NOTES, products: { book: SELLS(testLink) }, plans });
+    for (const target of ["product:book", "plan:pro"]) {
+      const [[code, message] = ["", ""]] = await warningsOf(api, target);
+      expect(code).toBe("payment_link_goes_live");
+      expect(message).toContain(`${target.replace(":", " ")} is ${testLink}, which production does not have yet`);
+    }
+    const asked = await ask(api);
+    await decide(api, asked, "approve");
+    expect((await apply(api, asked)).status).toBe(200);
+    await setDevelopment(api, [receiver("one")], { ...NOTES, products: { book: SELLS(testLink, "The book") } });
+    expect(await warningsOf(api, "product:book")).toEqual([]);
+    const other = "https://pay.example.com/2";
+    await setDevelopment(api, [receiver("one")], { ...NOTES, products: { book: SELLS(other) } });
+    expect((await warningsOf(api, "product:book"))[0]?.[1]).toContain(other);
+  });
+
+  test("is warned of a plan that becomes the default in the place of one that production alone has", async () => {
+    await using api = await startApi();
+    expect((await api.call(`${LIVE}/plans/basic`, { method: "PUT", session: true, body: { title: "Basic" } })).status).toBe(200);
+    await setDevelopment(api, [], { plans: { free: { default: true } } });
+    const [[code, message] = ["", ""]] = await warningsOf(api, "plan:free");
+    expect(code).toBe("default_plan_moves");
+    expect(message).toContain("takes the place of plan basic");
+  });
+
+  test("is told of a relay that development pruned and made anew under another kind how production takes it", async () => {
+    await using api = await startApi();
+    await setDevelopment(api, [receiver("one")]);
+    const asked = await ask(api);
+    await decide(api, asked, "approve");
+    await apply(api, asked);
+    expect((await api.call(`${DEV}/relays/one`, { method: "DELETE", session: true })).status).toBe(200);
+    const ticks = { name: "one", trigger: { kind: "schedule", every: "1h" }, actions: WRITES };
+    await setDevelopment(api, [ticks as never]);
+    const refused = (await planOf(api)).json.entries[0].refusal;
+    expect([refused.code, refused.message.includes("delete it in production's dashboard")]).toEqual(["trigger_kind_fixed", true]);
+    expect((await api.call(`${LIVE}/relays/one`, { method: "DELETE", session: true })).status).toBe(200);
+    expect((await planOf(api)).json.entries[0].refusal).toBeNull();
+  });
+});
+
+test("a first promote may be larger than a minute of unattended syncs, up to 300 changes", async () => {
+  await using api = await startApi({ limits: { ...DEFAULT_LIMITS, relaysPerEnvironment: 60 } });
+  const relays = Array.from({ length: 50 }, (_, at) => receiver(`relay${at}`));
+  const products = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, at) => [`book${at}`, {}]));
+  const wanted = { relays, catalog: { ...NOTES, products: products(40) }, to: "production" };
+  const asked = await ask(api, wanted);
+  await decide(api, asked, "approve");
+  const done = await apply(api, asked);
+  expect([done.status, done.json.changes]).toEqual([200, 91]);
+  const large = await planOf(api, { ...wanted, catalog: { ...NOTES, products: products(350) } });
+  expect(large.json.refusal).toMatchObject({ code: "sync_capped", message: expect.stringContaining("one approval carries 300") });
+});
+
 describe("an approval is void from when", () => {
   const moves: readonly (readonly [string, (api: ApiServer) => Promise<unknown>])[] = [
     ["development was edited", (api) => editLive(api, receiver("one", HMAC), DEV)],
@@ -210,15 +285,30 @@ describe("an approval is void from when", () => {
       },
     ],
     [
-      "an item of production's catalog was edited",
-      (api) => api.call(`${LIVE}/access/beta`, { method: "PUT", session: true, body: { title: "Other" } }),
+      "an item of development's catalog was edited and put back",
+      async (api) => {
+        await titleAccess(api, "Other", DEV);
+        await titleProduct(api, "Other", DEV);
+        await titleProduct(api, "Book", DEV);
+        await titleAccess(api, "beta", DEV);
+      },
     ],
+    ["an item that production alone has was edited", (api) => titleAccess(api, "Other", LIVE, "only")],
+    [
+      "an item of production's catalog was edited and put back",
+      async (api) => {
+        await titleProduct(api, "Other", LIVE);
+        await titleProduct(api, "Book", LIVE);
+      },
+    ],
+    ["an item of production's catalog was edited", (api) => titleAccess(api, "Other", LIVE)],
   ];
   for (const [moved, move] of moves) {
     for (const when of ["before the owner said yes", "between yes and the use"] as const) {
       test(`${moved}, ${when}`, async () => {
         await using api = await startApi();
-        const catalog = { ...NOTES, access: { beta: {} } };
+        const catalog = { ...NOTES, access: { beta: {} }, products: { book: { title: "Book" } } };
+        await titleAccess(api, "Only", LIVE, "only");
         await setDevelopment(api, [receiver("base")], catalog);
         const first = await ask(api);
         await decide(api, first, "approve");

@@ -79,6 +79,7 @@ function Asked({
           html`<${SecretOnce} key=${relay} secrets=${secretsOf(made).map((one) => ({ ...one, label: `${relay}: ${one.label}` }))} />`,
       )}</section>`
     }
+    ${state === "done" && secrets.length === 0 && html`<${MadeSecrets} approval=${approval} />`}
     <${Facts} approval=${approval} />
     ${
       entries.length > 0 &&
@@ -172,6 +173,17 @@ function Risks({ approval }: { approval: ApprovalView }): View {
       shown.secretsOf.length > 0 &&
       html`<${Notice} kind="warn">New secrets of production are made for ${sayNames(shown.secretsOf)}. ${isMine ? "They are shown to you here, once." : "They are told to the command that asked, which writes them to .secrets.json beside its files: whoever holds them can sign events of these relays."}<//>`
     }</div>`;
+}
+
+/** They were in one answer alone, which may have been lost: where each is made anew. */
+function MadeSecrets({ approval }: { approval: ApprovalView }): View {
+  const { app, shown, isMine } = approval;
+  const names = shown?.secretsOf ?? [];
+  if (names.length === 0) return null;
+  const place = { app, environment: "production" } as const;
+  return html`<${Notice} kind="warn">New secrets of production were made and ${isMine ? "shown here once, when it was carried out" : "told once to the command that asked, which writes them to .secrets.json beside its files"}. Where one did not arrive, rotate it on its relay's page: ${names.map(
+    (name, at) => html`${at > 0 && ", "}<a key=${name} href=${pagePath(place, "relays", name)}>${name}</a>`,
+  )}.<//>`;
 }
 
 function NotCarried({ approval }: { approval: ApprovalView }): View {

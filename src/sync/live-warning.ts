@@ -1,0 +1,43 @@
+/** What is warned of beside each save's own warnings where things are carried into production, so that who approves it looks at it first. */
+import { isJsonObject } from "../ground/json.ts";
+import type { Warning } from "../ground/refusal.ts";
+import type { Definition } from "../relay/definition-shape.ts";
+import { unsignedWarning } from "../relay/unsigned-rule.ts";
+import { findDefaultPlan } from "../selling/plan.ts";
+import type { Reader } from "../store/port.ts";
+import type { Entry } from "./plan.ts";
+
+/** Whether or not an opt-in buys more than before, it is carried with its warning. */
+export function withOptIn(definition: Definition, warnings: Warning[]): Warning[] {
+  const optIn = unsignedWarning(definition);
+  const isTold = optIn === null || warnings.some(({ code }) => code === optIn.code);
+  return isTold ? warnings : [optIn, ...warnings];
+}
+
+/** What saving this item of the catalog means for those who buy in production; read before the save. */
+export async function warnOfItem(tx: Reader, environmentId: number, entry: Entry): Promise<Warning[]> {
+  const { kind, name } = entry;
+  if (kind !== "product" && kind !== "plan") return [];
+  const link = linkOf(entry.after);
+  const warnings: Warning[] = [];
+  if (link !== null && link !== linkOf(entry.before)) {
+    const message = `\`soldThrough.url\` of ${kind} ${name} is ${link}, which production does not have yet: whoever buys there pays through it, so make sure that it is no test link.`;
+    warnings.push({ code: "payment_link_goes_live", field: "soldThrough.url", message });
+  }
+  const standing =
+    kind === "plan" && isDefault(entry.after) ? await findDefaultPlan(tx, environmentId) : null;
+  if (standing !== null && standing.name !== name) {
+    const message = `\`default\` of plan ${name} is true, so it takes the place of plan ${standing.name}: everybody without a subscription is on ${name} from then on.`;
+    warnings.push({ code: "default_plan_moves", field: "default", message });
+  }
+  return warnings;
+}
+
+function linkOf(item: Entry["after"]): string | null {
+  const sold = isJsonObject(item) ? item.soldThrough : null;
+  return isJsonObject(sold) && sold.kind === "payment_link" && typeof sold.url === "string" ? sold.url : null;
+}
+
+function isDefault(item: Entry["after"]): boolean {
+  return isJsonObject(item) && item.default === true;
+}
