@@ -1,4 +1,5 @@
 /** The filters of the events, all of them in the address. */
+import type { BulkFilter } from "../../src/event/bulk-choice.ts";
 import { html, type View } from "../ground/html.ts";
 import type { Place } from "../ground/place.ts";
 import { setQuery } from "../ground/route.ts";
@@ -34,6 +35,13 @@ export function readFilter(query: URLSearchParams): Record<string, string> {
     filter.since = new Date(minute - hours * HOUR_MS).toISOString();
   }
   return filter;
+}
+
+/** The filter of a bulk replay, whose times stay as they are now; null: only dead or failed events are replayed many at once. */
+export function readBulkFilter(query: URLSearchParams): BulkFilter | null {
+  const { state, q: _, ...rest } = readFilter(query);
+  if (state !== "dead" && state !== "failed") return null;
+  return { ...rest, state };
 }
 
 export function hasFilter(query: URLSearchParams): boolean {

@@ -1,22 +1,36 @@
 /** The events of an environment, newest first. */
+
+import { useState } from "preact/hooks";
+import type { BulkFilter } from "../../src/event/bulk-choice.ts";
 import type { EventItem } from "../ground/answer.ts";
 import { writeQuery } from "../ground/api.ts";
 import { html, type View } from "../ground/html.ts";
 import type { PageProps } from "../ground/page.ts";
 import { apiPath, pagePath } from "../ground/place.ts";
 import { type List, useList } from "../ground/use-list.ts";
+import { Icon } from "../part/icon.ts";
 import { LiveMark } from "../part/live-mark.ts";
 import { EmptyState, ErrorState, Notice, Skeleton } from "../part/notice.ts";
 import { OlderButton } from "../part/older-button.ts";
 import { PageHead } from "../part/page-head.ts";
-import { clearFilter, EventFilter, hasFilter, readFilter } from "./event-filter.ts";
+import { BulkReplayLine } from "./bulk-progress.ts";
+import { BulkReplay } from "./bulk-replay.ts";
+import { clearFilter, EventFilter, hasFilter, readBulkFilter, readFilter } from "./event-filter.ts";
 import { EventTable } from "./event-table.ts";
 
 const REFRESH_MS = 2_000;
+const SEARCHED_WORDS = "A text does not choose what is replayed: clear the search first.";
 
 export function EventListPage({ place, query }: PageProps): View {
   const list = useList<EventItem>(apiPath(place, "events") + writeQuery(readFilter(query)), REFRESH_MS);
-  return html`<${PageHead} title="Events" aside=${list.items !== undefined && html`<${LiveMark} />`} />
+  const [chosen, setChosen] = useState<BulkFilter | null>(null);
+  const bulk = readBulkFilter(query);
+  const isSearched = (query.get("q") ?? "") !== "";
+  const hasItems = (list.items?.length ?? 0) > 0;
+  return html`<${PageHead} title="Events" aside=${list.items !== undefined && html`<${LiveMark} />`}>
+      ${bulk !== null && hasItems && html`<button type="button" disabled=${isSearched} title=${isSearched ? SEARCHED_WORDS : ""} onClick=${() => setChosen(bulk)}><${Icon} name="replay" size=${14} />Replay these…</button>`}
+    <//>
+    <${BulkReplayLine} place=${place} />
     <${EventFilter} place=${place} query=${query} />
     ${
       list.error !== null &&
@@ -33,7 +47,8 @@ export function EventListPage({ place, query }: PageProps): View {
           ? html`<${None} list=${list} isFiltered=${hasFilter(query)} relays=${pagePath(place, "relays")} />`
           : html`<${EventTable} place=${place} events=${list.items} />
             <${OlderButton} list=${list} none="These are all; events are kept for 30 days." />`
-    }`;
+    }
+    ${chosen !== null && html`<${BulkReplay} place=${place} filter=${chosen} onClose=${() => setChosen(null)} />`}`;
 }
 
 /** A page looks at a bounded number of events, so that none found may mean none yet. */

@@ -2,6 +2,7 @@
 
 import { useState } from "preact/hooks";
 import { RelayCalls } from "../call/relay-calls.ts";
+import { BulkReplayLine } from "../event/bulk-progress.ts";
 import { EventTable } from "../event/event-table.ts";
 import type { EventItem, Relay, SavedRelay } from "../ground/answer.ts";
 import { call, sentenceOf, writeQuery } from "../ground/api.ts";
@@ -70,6 +71,7 @@ export function RelayPage({ place, params }: PageProps): View {
       <button type="button" class="quiet-danger" onClick=${() => setDeleting(true)}>
         <${Icon} name="trash" size=${14} />Delete</button>
     <//>
+    <${BulkReplayLine} place=${place} relay=${name} />
     <p class="lead">${sentence(relay.triggerInWords)}:</p>
     <ol class="steps">${relay.definition.actions.map((action, at) => html`<li key=${at}>${sayAction(action)}</li>`)}</ol>
     ${error !== null && html`<${Notice} kind="warn">${error} What you see is from before.<//>`}

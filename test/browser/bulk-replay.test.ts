@@ -1,0 +1,144 @@
+/** Replaying many events from the dashboard: the plan before, the progress that outlives the page, the stop, and the outcome. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { openDashboard } from "../kit/browser.ts";
+import { putEvents } from "../kit/event-flow.ts";
+
+const dashboard = await openDashboard();
+const { page, running, complaints, at } = dashboard;
+afterAll(() => dashboard[Symbol.asyncDispose]());
+
+const SHOTS = process.env.RELAY_SHOTS;
+const shoot = async (name: string): Promise<void> => {
+  if (SHOTS === undefined) return;
+  for (const scheme of ["light", "dark"] as const)
+    for (const width of [390, 1280]) {
+      await page.emulateMedia({ colorScheme: scheme });
+      await page.setViewportSize({ width, height: 900 });
+      await page.screenshot({ path: `${SHOTS}/${name}-${scheme}-${width}.png` });
+    }
+  await page.setViewportSize({ width: 1280, height: 900 });
+};
+
+const COUNT = 60;
+const define = (name: string, collection: string) => ({
+  name,
+  trigger: { kind: "receiver", verify: { scheme: "hooks" }, map: { event_id: "id", person_email: "email" } },
+  actions: [
+    { type: "grant_credits", amount: 1 },
+    { type: "write_record", collection, data: { text: "{{mapped.event_id}}" } },
+  ],
+});
+const countOf = async (state: string): Promise<number> =>
+  (await running.rows<{ count: number }>("SELECT count(*) AS count FROM event WHERE state = ?1", state))[0]?.count ?? 0;
+
+/** Each dies at once, because its collection is not there. */
+async function die(name: string, count: number): Promise<string[]> {
+  expect((await running.api("POST", "/relays", { definition: define(name, "nowhere") }, "local")).status).toBe(201);
+  const ids = Array.from({ length: count }, (_, at) => `${name}-${at}`);
+  const made = await putEvents(running, ids, { relay: name, email: "ada@example.com" });
+  await running.drain();
+  return made;
+}
+
+async function mend(name: string): Promise<void> {
+  const { relay } = (await running.api("GET", `/relays/${name}`, undefined, "local")).body;
+  const body = { definition: define(name, "notes"), version: relay.version };
+  expect((await running.api("PUT", `/relays/${name}`, body, "local")).status).toBe(200);
+}
+
+beforeAll(async () => {
+  await running.api("POST", "/collections", { name: "notes", kind: "shared", fields: { text: { type: "text" } } }, "local");
+  const [first = ""] = await die("orders", COUNT);
+  await die("others", 3);
+  expect(await countOf("dead")).toBe(COUNT + 3);
+  expect((await running.api("POST", `/events/${first}/expunge`, {}, "local")).status).toBe(200);
+});
+
+test("only dead or failed events are offered, and not while a text is searched for", async () => {
+  await page.goto(at("events"));
+  await page.locator("a[data-row]").first().waitFor();
+  const button = page.getByRole("button", { name: "Replay these…" });
+  expect(await button.count()).toBe(0);
+  await page.goto(at("events?state=dead&q=orders"));
+  await button.waitFor();
+  expect(await button.isDisabled()).toBe(true);
+  await page.goto(at("events?state=failed"));
+  await page.getByRole("heading", { name: "No event matches" }).waitFor();
+  expect(await button.count()).toBe(0);
+});
+
+test("the plan says what matches, what becomes of each action, and what may not act any more; nothing is replayed by it", async () => {
+  await page.goto(at("events?state=dead"));
+  await page.getByRole("button", { name: "Replay these…" }).click();
+  const dialog = page.getByRole("dialog", { name: "Replay dead events?" });
+  await dialog.getByRole("button", { name: "Replay 62 events" }).waitFor();
+  await shoot("bulk-plan");
+  const told = (await dialog.innerText()).replaceAll(/\s+/g, " ");
+  expect(told).toContain("63 match: dead events");
+  expect(told).toContain("orders 59 others 3");
+  expect(told).toContain("Grant credits 62 are skipped: their work is done");
+  expect(told).toContain("Write a record 62 run");
+  expect(told).toContain("1 may not act any more: their payload is not there any more.");
+  expect(await countOf("dead")).toBe(COUNT + 3);
+  await page.keyboard.press("Escape");
+  await dialog.waitFor({ state: "detached" });
+  expect(await page.evaluate(() => document.activeElement?.textContent)).toContain("Replay these…");
+});
+
+test("a pace that is none is refused at its field", async () => {
+  await page.goto(at("events?state=dead&relay=orders"));
+  await page.getByRole("button", { name: "Replay these…" }).click();
+  const dialog = page.getByRole("dialog");
+  const begin = dialog.getByRole("button", { name: "Replay 59 events" });
+  await begin.waitFor();
+  await dialog.getByLabel("Events a second, at most").fill("0");
+  await dialog.getByText("Write a number from 1 to 1,000.").waitFor();
+  expect(await begin.isDisabled()).toBe(true);
+});
+
+test("progress outlives the page, on the events' page and on the relay's; stop ends it", async () => {
+  await mend("orders");
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Events a second, at most").fill("2");
+  await dialog.getByText("It takes about 29 s").waitFor();
+  await dialog.getByRole("button", { name: "Replay 59 events" }).click();
+  await dialog.getByText(/^Replaying [1-9]\d* of 60$/).waitFor();
+  await shoot("bulk-running");
+  await dialog.getByRole("button", { name: "Close" }).click();
+  const line = page.getByRole("region", { name: "Bulk replay" });
+  await line.getByText(/^Replaying \d+ of 60$/).waitFor();
+  expect((await line.innerText()).replaceAll(/\s+/g, " ")).toContain("dead events of orders");
+  await shoot("bulk-line");
+  await page.goto(at("relays/others"));
+  await page.getByRole("heading", { name: "Events", exact: true }).waitFor();
+  expect(await line.count()).toBe(0);
+  await page.goto(at("relays/orders"));
+  await line.getByText(/^Replaying \d+ of 60$/).waitFor();
+  await shoot("bulk-relay");
+  await line.getByRole("button", { name: "Stop" }).click();
+  await line.getByText(/^Stopped: \d+ of 60 events replayed$/).waitFor();
+  await running.drain();
+  const [replay] = (await running.api("GET", "/bulk-replays", undefined, "local")).body.items;
+  expect(replay).toMatchObject({ state: "stopped", leftOut: { payload_expunged: 1 } });
+  expect(await countOf("done")).toBe(replay.replayed);
+});
+
+test("one that ends says what was replayed and leads to what is still dead", async () => {
+  await page.goto(at("events?state=dead&relay=orders"));
+  await page.getByRole("button", { name: "Replay these…" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Events a second, at most").fill("1000");
+  await dialog.getByRole("button", { name: /^Replay \d+ events$/ }).click();
+  await dialog.getByText(/^Replayed \d+ events$/).waitFor();
+  await shoot("bulk-done");
+  await running.drain();
+  expect(await countOf("dead")).toBe(4);
+  expect(await running.rows("SELECT DISTINCT amount FROM credit")).toEqual([{ amount: 1 }]);
+  expect((await running.rows("SELECT 1 FROM credit")).length).toBe(COUNT + 3);
+  await dialog.getByRole("link", { name: "see those that are dead now" }).click();
+  await page.waitForURL(/state=dead&relay=orders$/);
+});
+
+test("nothing of all this was refused by the page's policy or broke in its console", () => {
+  expect(complaints).toEqual([]);
+});

@@ -1,0 +1,133 @@
+/**
+ * How far a bulk replay is: a line that stands wherever somebody would look for it, since it is a job of the server and goes on when the
+ * page is left; with a way to stop it, and with its outcome for a while once it has ended.
+ */
+import type { BulkFilter } from "../../src/event/bulk-choice.ts";
+import type { BulkReplayView } from "../../src/event/bulk-replay.ts";
+import type { Page } from "../ground/answer.ts";
+import { writeQuery } from "../ground/api.ts";
+import { sayCount, sayNumber } from "../ground/count-words.ts";
+import { html, type View } from "../ground/html.ts";
+import { apiPath, type Place, pagePath } from "../ground/place.ts";
+import { sayExactly, saySpan } from "../ground/time-words.ts";
+import { useLoad } from "../ground/use-load.ts";
+import { SafeText } from "../part/safe-text.ts";
+import { Ago } from "../part/time.ts";
+import { useSend } from "../part/use-send.ts";
+
+const REFRESH_MS = 5_000;
+const RUNNING_REFRESH_MS = 1_000;
+/** So long its outcome stands where it was under way. */
+const OUTCOME_MS = 10 * 60_000;
+
+/** Why an event is left out, of several. */
+const LEFT_OUT_WORDS: Readonly<Record<string, string>> = {
+  payload_expunged: "their payload is not there any more",
+  unsigned_event: "they arrived unsigned and their relay now acts without trustUnsignedEvents",
+  relay_deleted: "their relay was deleted",
+  trigger_changed: "their relay has another kind of trigger now",
+  not_replayable: "they are under way already",
+  not_found: "they are not kept any more",
+};
+
+const TRIGGER_WORDS = { receiver: "webhooks", schedule: "ticks", data_change: "record changes" } as const;
+
+/** The newest of the environment, and the one under way if there is one. */
+export function useBulkReplays(place: Place): BulkReplayView[] {
+  const { data } = useLoad<Page<BulkReplayView>>(
+    apiPath(place, "bulk-replays") + writeQuery({ limit: 1 }),
+    (page) => (page?.items.some(isRunning) ? RUNNING_REFRESH_MS : REFRESH_MS),
+  );
+  return data?.items ?? [];
+}
+
+export function isRunning({ state }: BulkReplayView): boolean {
+  return state === "running";
+}
+
+/** What is under way, or ended a moment ago; nothing else. `relay`: only where it takes this relay's events. */
+export function BulkReplayLine({ place, relay }: { place: Place; relay?: string }): View {
+  const replay = useBulkReplays(place)[0];
+  if (replay === undefined) return null;
+  const { filter, finishedAt } = replay;
+  if (relay !== undefined && filter.relay !== undefined && filter.relay !== relay) return null;
+  if (finishedAt !== null && Date.now() - Date.parse(finishedAt) > OUTCOME_MS) return null;
+  return html`<section class="bulk-line" aria-label="Bulk replay"><${BulkProgress} place=${place} replay=${replay} /></section>`;
+}
+
+/** One, with its bar and its button while it runs, and with its outcome afterwards. */
+export function BulkProgress({
+  place,
+  replay,
+  onLeave,
+}: {
+  place: Place;
+  replay: BulkReplayView;
+  /** Told when its link is followed. */
+  onLeave?: () => void;
+}): View {
+  const { send, isSending } = useSend();
+  const { id, filter, matched, replayed, perSecond, finishedAt } = replay;
+  const left = countLeftOut(replay.leftOut);
+  const through = replayed + left;
+  const stop = () =>
+    send({
+      method: "POST",
+      path: apiPath(place, "bulk-replays", id, "stop"),
+      changes: [apiPath(place, "bulk-replays")],
+      done: "Stopped; what was queued so far still runs.",
+      tellsRefusal: true,
+    });
+  const remaining = saySpan((Math.max(0, matched - through) / perSecond) * 1_000);
+  return html`<div class="bulk">
+    <div class="bulk-head">
+      ${
+        isRunning(replay)
+          ? html`<p role="status"><b>Replaying ${sayNumber(through)} of ${sayNumber(matched)}</b> <${Chosen} filter=${filter} /></p>
+            <button type="button" disabled=${isSending} onClick=${() => void stop()}>${isSending ? "Stopping…" : "Stop"}</button>`
+          : html`<p role="status"><b>${sayOutcome(replay)}</b> <${Chosen} filter=${filter} />${
+              finishedAt !== null && html` <span class="quiet"><${Ago} at=${finishedAt} /></span>`
+            }</p>`
+      }</div>
+    ${
+      isRunning(replay) &&
+      html`<progress max=${Math.max(1, matched)} value=${through} aria-label="Events replayed"></progress>
+      <p class="quiet">${sayNumber(perSecond)} a second at most, about ${remaining} left, begun by ${replay.by}. It goes on in the server when you leave.</p>`
+    }
+    ${left > 0 && html`<${LeftOut} leftOut=${replay.leftOut} />`}
+    ${
+      !isRunning(replay) &&
+      html`<p class="quiet">What each did since stands on its event: <a href=${pagePath(place, "events") + queryOf(filter)} onClick=${onLeave}>see those that are ${filter.state} now</a>.</p>`
+    }
+  </div>`;
+}
+
+function sayOutcome({ state, matched, replayed }: BulkReplayView): string {
+  if (state === "stopped") return `Stopped: ${sayNumber(replayed)} of ${sayCount(matched, "event")} replayed`;
+  return `Replayed ${sayCount(replayed, "event")}`;
+}
+
+/** Events that may not act any more, and why. */
+export function LeftOut({ leftOut }: { leftOut: BulkReplayView["leftOut"] }): View {
+  return html`<ul class="bulk-left">${Object.entries(leftOut).map(
+    ([code, count]) =>
+      html`<li key=${code}>${sayNumber(count)} may not act any more: ${LEFT_OUT_WORDS[code] ?? code}.</li>`,
+  )}</ul>`;
+}
+
+export function countLeftOut(leftOut: BulkReplayView["leftOut"]): number {
+  return Object.values(leftOut).reduce((sum, count) => sum + count, 0);
+}
+
+/** "dead events of orders, since 21 Nov 2026, 08:14:05". */
+export function Chosen({ filter }: { filter: BulkFilter }): View {
+  const { state, relay, trigger, person, since, until } = filter;
+  return html`<span>${state} ${trigger === undefined ? "events" : TRIGGER_WORDS[trigger]}
+    ${relay !== undefined && html` of <b>${relay}</b>`}${person !== undefined && html`, for <${SafeText} text=${person} limit=${80} />`}${
+      since !== undefined && `, since ${sayExactly(since)}`
+    }${until !== undefined && `, before ${sayExactly(until)}`}</span>`;
+}
+
+function queryOf({ state, relay, trigger, person }: BulkFilter): string {
+  return writeQuery({ state, relay, trigger, person });
+}

@@ -1,0 +1,151 @@
+/**
+ * Replays every event that a filter chooses, after saying what that does: how many match, of which relays, what becomes of their actions,
+ * and which may not act any more. The plan and the work are the server's; this asks, and shows how far it is.
+ */
+import { useEffect, useState } from "preact/hooks";
+import type { BulkFilter, BulkPlan } from "../../src/event/bulk-choice.ts";
+import type { BulkReplayView } from "../../src/event/bulk-replay.ts";
+import { call, sentenceOf } from "../ground/api.ts";
+import { sayCount, sayNumber } from "../ground/count-words.ts";
+import { html, type View } from "../ground/html.ts";
+import { put } from "../ground/loaded.ts";
+import { apiPath, type Place } from "../ground/place.ts";
+import { saySpan } from "../ground/time-words.ts";
+import { useLoad } from "../ground/use-load.ts";
+import { Dialog } from "../part/dialog.ts";
+import { Icon } from "../part/icon.ts";
+import { ErrorState, Notice, Skeleton } from "../part/notice.ts";
+import { Sentence } from "../part/sentence.ts";
+import { useSend } from "../part/use-send.ts";
+import { sayActionType } from "../relay/relay-words.ts";
+import { BulkProgress, Chosen, countLeftOut, isRunning, LeftOut, useBulkReplays } from "./bulk-progress.ts";
+
+const DEFAULT_PER_SECOND = 50;
+const MAX_PER_SECOND = 1_000;
+const REFRESH_MS = 1_000;
+const SHOWN_RELAYS = 8;
+
+/** What becomes of an action, of several events. */
+const WILL = {
+  run: ["play", "run"],
+  again: ["replay", "are sent again, with the same id"],
+  skip: ["skip", "are skipped: their work is done"],
+  edited: ["skip", "are skipped: edited after their work was done"],
+  settle: ["clock", "may have left before the service stopped: that is looked at first"],
+} as const;
+
+interface Props {
+  place: Place;
+  /** Which events; a time in it must not move while the dialog is open. */
+  filter: BulkFilter;
+  onClose: () => void;
+}
+
+export function BulkReplay({ place, filter, onClose }: Props): View {
+  const [begun, setBegun] = useState<string | null>(null);
+  const title = `Replay ${filter.state} events${place.environment === "production" ? " in production" : ""}?`;
+  return begun === null
+    ? html`<${Dialog} title=${title} onClose=${onClose}>
+        <${Ask} place=${place} filter=${filter} onClose=${onClose} onBegun=${setBegun} /><//>`
+    : html`<${Dialog} title="Replaying ${filter.state} events" onClose=${onClose}>
+        <${Follow} place=${place} id=${begun} onClose=${onClose} /><//>`;
+}
+
+function Ask({ place, filter, onClose, onBegun }: Props & { onBegun: (id: string) => void }): View {
+  const { plan, error, ask } = usePlan(place, filter);
+  const [pace, setPace] = useState(String(DEFAULT_PER_SECOND));
+  const { send, isSending, error: refused } = useSend();
+  const other = useBulkReplays(place).find(isRunning);
+  const perSecond = /^\d{1,4}$/.test(pace) ? Number(pace) : 0;
+  const isPace = perSecond >= 1 && perSecond <= MAX_PER_SECOND;
+  const count = plan === null ? 0 : plan.matched - countLeftOut(plan.leftOut);
+  const begin = async (): Promise<void> => {
+    const sent = await send<{ replay: BulkReplayView }>({
+      method: "POST",
+      path: apiPath(place, "bulk-replays"),
+      body: { ...filter, perSecond },
+      changes: [apiPath(place, "bulk-replays"), apiPath(place, "events"), apiPath(place, "relays")],
+    });
+    if (sent === null) return;
+    const { replay } = sent.answer;
+    put(apiPath(place, "bulk-replays", replay.id), { replay });
+    onBegun(replay.id);
+  };
+  return html`
+    ${other !== undefined && html`<${Notice} kind="info">One is under way in this environment: wait until it has ended, or stop it.<//><${BulkProgress} place=${place} replay=${other} />`}
+    ${
+      plan === null
+        ? error === null
+          ? html`<p class="quiet" role="status">Looking at what matches…</p><${Skeleton} rows=${3} />`
+          : html`<${ErrorState} error=${error} onRetry=${ask} />`
+        : html`<${Plan} plan=${plan} filter=${filter} />`
+    }
+    ${
+      count > 0 &&
+      html`<label class="field bulk-pace"><span>Events a second, at most</span>
+        <input type="number" inputmode="numeric" min="1" max=${MAX_PER_SECOND} value=${pace} aria-invalid=${!isPace}
+          onInput=${(event: InputEvent) => setPace((event.target as HTMLInputElement).value)} />
+        <small>${isPace ? `It takes about ${saySpan((count / perSecond) * 1_000)}; what they call or mail is met at this pace.` : `Write a number from 1 to ${sayNumber(MAX_PER_SECOND)}.`}</small></label>`
+    }
+    ${refused !== null && html`<${Notice} kind="bad"><${Sentence} text=${refused} /><//>`}
+    <div class="dialog-actions"><button type="button" onClick=${onClose}>Cancel</button>
+      <button type="button" class="primary" disabled=${isSending || count === 0 || !isPace || other !== undefined} onClick=${() => void begin()}>
+        ${isSending ? "Beginning…" : count === 0 ? "Replay" : `Replay ${sayCount(count, "event")}`}</button></div>`;
+}
+
+function Plan({ plan, filter }: { plan: BulkPlan; filter: BulkFilter }): View {
+  const { matched, planned, relays, actions, leftOut } = plan;
+  if (matched === 0) return html`<p>No event matches any more: <${Chosen} filter=${filter} />.</p>`;
+  const more = relays.length - SHOWN_RELAYS;
+  return html`<p><b>${sayNumber(matched)}</b> ${matched === 1 ? "matches" : "match"}: <${Chosen} filter=${filter} />.
+      Each runs once more by its relay’s present definition, oldest first; what it did before is not done twice.</p>
+    ${planned < matched && html`<p class="quiet">The oldest ${sayNumber(planned)} were looked at one by one; this is what becomes of them.</p>`}
+    ${
+      filter.relay === undefined &&
+      relays.length > 0 &&
+      html`<ul class="bulk-relays">${relays
+        .slice(0, SHOWN_RELAYS)
+        .map(
+          ({ relay, events }) =>
+            html`<li key=${relay}><b>${relay}</b> <span class="quiet">${sayNumber(events)}</span></li>`,
+        )}
+        ${more > 0 && html`<li class="quiet">and ${sayCount(more, "relay")} more</li>`}</ul>`
+    }
+    <ul class="plan">${actions.map(({ type, will, events }) => {
+      const [icon, words] = WILL[will];
+      return html`<li key="${type} ${will}" class="plan-${will}"><${Icon} name=${icon} size=${14} /><span>
+        <b>${sayActionType(type)}</b><br />${sayNumber(events)} ${words}</span></li>`;
+    })}</ul>
+    ${countLeftOut(leftOut) > 0 && html`<${Notice} kind="warn"><${LeftOut} leftOut=${leftOut} /><//>`}`;
+}
+
+function Follow({ place, id, onClose }: { place: Place; id: string; onClose: () => void }): View {
+  const { data, error } = useLoad<{ replay: BulkReplayView }>(apiPath(place, "bulk-replays", id), (loaded) =>
+    loaded === undefined || isRunning(loaded.replay) ? REFRESH_MS : null,
+  );
+  return html`${error !== null && html`<${Notice} kind="warn">${error} What you see is from before.<//>`}
+    ${data === undefined ? html`<${Skeleton} rows=${2} />` : html`<${BulkProgress} place=${place} replay=${data.replay} onLeave=${onClose} />`}
+    <div class="dialog-actions"><button type="button" class="primary" onClick=${onClose}>Close</button></div>`;
+}
+
+/** What it would do now. It takes seconds where thousands match, so it is asked for once. */
+function usePlan(
+  place: Place,
+  filter: BulkFilter,
+): { plan: BulkPlan | null; error: string | null; ask: () => void } {
+  const [plan, setPlan] = useState<BulkPlan | null>(null);
+  const [error, setError] = useState<string | null>(null);
+  const [asked, setAsked] = useState(0);
+  useEffect(() => {
+    const own = new AbortController();
+    setError(null);
+    call<{ plan: BulkPlan }>("POST", apiPath(place, "bulk-replays", "plan"), filter, own.signal).then(
+      (answer) => setPlan(answer.plan),
+      (thrown: unknown) => {
+        if (!own.signal.aborted) setError(sentenceOf(thrown));
+      },
+    );
+    return () => own.abort();
+  }, [asked]);
+  return { plan, error, ask: () => setAsked(asked + 1) };
+}
