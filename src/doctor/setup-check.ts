@@ -119,7 +119,10 @@ export async function checkSenderDomain(tx: Reader): Promise<Finding> {
 }
 
 /** Local development may do without; a server that has none has nothing to come back from. */
-export function checkBackups({ dataDir, backupEveryMs, clock }: Patient, local: boolean): Finding {
+export function checkBackups(
+  { dataDir, backupEveryMs, clock }: Pick<Patient, "dataDir" | "backupEveryMs" | "clock">,
+  local: boolean,
+): Finding {
   const newest = newestBackup(join(dataDir, "backups"));
   const age = newest === null ? null : clock.now() - newest;
   const message = age === null ? "None in backups/." : `The newest in backups/ is ${writeDuration(age)} old.`;

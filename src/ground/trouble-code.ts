@@ -81,6 +81,14 @@ export const TROUBLES = {
     when: "Events that waited for more than 30 days behind a pause or a hold were dropped and do not run.",
     todo: "Resume the relay or release the hold to run what still waits; have the sender send again what is still wanted.",
   },
+  environment_held: {
+    when: "The environment is on hold: what arrives is recorded and waits, and nothing runs.",
+    todo: "Release the hold with relay settings set held off as soon as it may run again; what waited then runs by itself.",
+  },
+  backup_missing: {
+    when: "The server has no backup in its data directory, or the newest is far older than the server was to make them.",
+    todo: "Make one with relay backup, and have the server make them by itself with relay serve --backup-every 1d.",
+  },
   codes_capped: {
     when: "The sign-in codes or sign-ups that an environment has for an hour or a day are used up; those who signed in lately are refused nothing.",
     todo: "Raise the RELAY_LIMIT_… variable that the alert names if these are your visitors, and start the server again; or let only invited people sign in (relay settings set signin.invitedOnly on).",

@@ -13,6 +13,7 @@ import { grantRoutes } from "./grant.ts";
 import { loginRoutes } from "./login.ts";
 import { mailRoutes } from "./mail.ts";
 import { missedRoutes } from "./missed.ts";
+import { overviewRoutes } from "./overview.ts";
 import { personRoutes } from "./person.ts";
 import { pullRoutes } from "./pull.ts";
 import { recordRoutes } from "./record.ts";
@@ -41,6 +42,7 @@ export const ROUTES: readonly Route[] = [
   ...eventRoutes,
   ...bulkReplayRoutes,
   ...watchRoutes,
+  ...overviewRoutes,
   ...recordRoutes,
   ...personRoutes,
   ...grantRoutes,

@@ -208,6 +208,23 @@ export async function resolveAlert(
   return { alert: viewAlert({ ...alert, ...change }), resolved: true };
 }
 
+/** Alerts looked at for what somebody said is seen to. */
+const MAX_SEEN_TO = 1_000;
+
+/** When somebody last said of this code's alert that it is seen to, by its target. */
+export async function listSeenTo(
+  tx: Reader,
+  environmentId: number,
+  code: AlertCode,
+): Promise<Map<string, number>> {
+  const sql = `SELECT target, max(resolved_at) AS at FROM (
+      SELECT target, code, resolved_at, resolved_by FROM alert INDEXED BY alert_by_environment_id
+      WHERE environment_id = $environmentId ORDER BY id DESC LIMIT ${MAX_SEEN_TO})
+    WHERE code = $code AND resolved_at IS NOT NULL AND resolved_by <> '${ITSELF}' GROUP BY target`;
+  const rows = await tx.all<{ target: string; at: number }>(sql, { environmentId, code });
+  return new Map(rows.map(({ target, at }) => [target, at]));
+}
+
 export type OpenAlert = Pick<AlertRow, "environmentId" | "code" | "target"> & { lastAt: number };
 
 /** Open alerts looked at for what is over; a target's are resolved together, so the oldest stand for all. */

@@ -243,6 +243,8 @@ const WORST: Record<string, Worst> = {
   "GET {E}/bulk-replays": list("/bulk-replays"),
   "GET {E}/bulk-replays/:id": refused(404, "GET", `${E}/bulk-replays/rpl_none`, undefined),
   "POST {E}/bulk-replays/:id/stop": refused(404, "POST", `${E}/bulk-replays/rpl_none/stop`, {}),
+  "GET {E}/overview": get(`${E}/overview`),
+  "GET /api/overview": get("/api/overview"),
   "GET {E}/calls": list("/calls", "relay=nothing"),
   "GET {E}/unknown-calls": list("/unknown-calls"),
   "GET {E}/collections/:name/records": () => [

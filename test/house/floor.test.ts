@@ -16,7 +16,7 @@ const FLOORS: readonly (readonly string[])[] = [
   ["relay"],
   ["event", "sync", "setting"],
   ["receiver", "schedule", "capture", "runner", "backup", "doctor", "metric", "caretaker"],
-  ["explain"],
+  ["explain", "overview"],
   ["http", "cli"],
   ["startup"],
   ["service.ts"],

@@ -1,0 +1,40 @@
+/** An environment at a glance, and of every environment how much needs somebody. */
+import { Type } from "typebox";
+import { listPlaces, overviewView, placeView, showOverview } from "../overview/overview.ts";
+import { docsOf } from "./answer.ts";
+import type { HttpDeps } from "./deps.ts";
+import { environmentRoute, ownerRoute } from "./route.ts";
+
+function serverOf({ config }: HttpDeps) {
+  const { dataDir, backup, mode } = config;
+  return { dataDir, backupEveryMs: backup?.everyMs ?? null, isLocal: mode === "local" };
+}
+
+export const overviewRoutes = [
+  environmentRoute({
+    method: "GET",
+    path: "/overview",
+    summary:
+      "Tells what needs somebody, each thing once with its cause and the way out, and how the last 24 hours went.",
+    answer: overviewView,
+    async handle({ deps, environment, request }) {
+      const { store, clock, relays } = deps;
+      await deps.receiver.writeRecentCalls();
+      const overview = await showOverview(store, { environment, server: serverOf(deps), clock, relays });
+      const needs = overview.needs.map((need) => {
+        const docs = docsOf(deps, request, need.code);
+        return docs === null ? need : { ...need, docs };
+      });
+      return { ...overview, needs };
+    },
+  }),
+  ownerRoute({
+    method: "GET",
+    path: "/api/overview",
+    summary: "Tells of every app and environment how many things need somebody, and since when.",
+    answer: Type.Object({ places: Type.Array(placeView) }),
+    handle: async ({ deps }) => ({
+      places: await listPlaces(deps.store, { server: serverOf(deps), clock: deps.clock }),
+    }),
+  }),
+];

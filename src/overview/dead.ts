@@ -1,0 +1,239 @@
+/**
+ * The dead events of an environment by relay: how many, since when, why the newest one died, and whether that cause still stands as far as
+ * what ran since tells. Everything is found through the existing indexes in small steps.
+ */
+import { type Static, Type } from "typebox";
+import type { ActionResult } from "../action/contract.ts";
+import { EVENT, eventIdOf } from "../event/event.ts";
+import { RUN_RESULTS } from "../event/run.ts";
+import { toIso, toIsoOrNull } from "../ground/clock.ts";
+import { explainCode } from "../ground/result-code.ts";
+import { oneOf, orNull, time, timeOrNull } from "../ground/schema.ts";
+import { cutToLine } from "../ground/text.ts";
+import { findCollection } from "../records/collection.ts";
+import { findRelay, type RelayRow } from "../relay/relay.ts";
+import { stockOf } from "../relay/relay-reference.ts";
+import type { Reader, Store } from "../store/port.ts";
+import { turnLoop } from "../store/walk.ts";
+
+/** Dead events looked at in a step, and altogether: with more, the oldest are not told of here. */
+const STEP = 5_000;
+const MAX_LOOKED_AT = 250_000;
+/** Shown as "10,000+". */
+export const MAX_SHOWN = 10_000;
+/** Newest events of a relay that are asked how they went. */
+const MAX_SINCE = 200;
+/** Results of a run that are read to find what failed. */
+const MAX_RESULTS_BYTES = 256 * 1024;
+const MAX_SENTENCE = 300;
+
+export interface DeadOfRelay {
+  nameKey: number;
+  relay: string;
+  count: number;
+  firstSeq: number;
+  newestSeq: number;
+}
+
+/** Those of every relay, also of one that is gone. `all`: none was left out. */
+export async function countDead(
+  store: Store,
+  environmentId: number,
+): Promise<{ relays: DeadOfRelay[]; all: boolean }> {
+  const found = new Map<number, DeadOfRelay>();
+  let before = Number.MAX_SAFE_INTEGER;
+  for (let looked = 0; looked < MAX_LOOKED_AT; looked += STEP) {
+    const rows = await store.read((tx) => tx.all<DeadOfRelay>(DEAD, { environmentId, before, step: STEP }));
+    for (const row of rows) {
+      const known = found.get(row.nameKey);
+      found.set(
+        row.nameKey,
+        known === undefined ? row : { ...known, count: known.count + row.count, firstSeq: row.firstSeq },
+      );
+      before = Math.min(before, row.firstSeq);
+    }
+    if (rows.reduce((sum, { count }) => sum + count, 0) < STEP)
+      return { relays: [...found.values()], all: true };
+    await turnLoop();
+  }
+  return { relays: [...found.values()], all: false };
+}
+
+const DEAD = `SELECT name_key AS nameKey, (SELECT name FROM relay_name WHERE key = name_key) AS relay, count(*) AS count,
+    min(seq) AS firstSeq, max(seq) AS newestSeq
+  FROM (SELECT name_key, seq FROM event INDEXED BY event_unhappy
+    WHERE environment_id = $environmentId AND state IN ('failed', 'dead') AND state = 'dead' AND seq < $before ORDER BY seq DESC LIMIT $step)
+  GROUP BY name_key`;
+
+export const deadView = Type.Object({
+  /** At most `MAX_SHOWN`. */
+  events: Type.Integer(),
+  /** Whether there are more than that. */
+  more: Type.Boolean(),
+  firstDeadAt: time,
+  newestDeadAt: time,
+  newestEvent: Type.String(),
+  /** What the newest one failed with. `type`: of the action; null: it ended before any ran. */
+  failure: Type.Object({ type: orNull(Type.String()), code: Type.String(), message: Type.String() }),
+  /** Whether what it failed with is still so, as far as it is known. */
+  cause: Type.Object({
+    stands: oneOf(["yes", "no", "unknown"]),
+    message: Type.String(),
+    /** Since when it is so, where that is known. */
+    since: timeOrNull,
+  }),
+});
+export type DeadView = Static<typeof deadView>;
+
+const END = EVENT.pick("seq", "formerId", "createdAt", "finishedAt", "reason", "state", "attempts");
+
+/** null: it was replayed or erased meanwhile. */
+export async function describeDead(
+  tx: Reader,
+  environmentId: number,
+  { nameKey, relay, count, firstSeq, newestSeq }: DeadOfRelay,
+  isFailing: boolean,
+): Promise<DeadView | null> {
+  const sql = `SELECT ${END.columns} FROM event WHERE seq = ?1`;
+  const [first, newest] = [await tx.get<object>(sql, firstSeq), await tx.get<object>(sql, newestSeq)];
+  if (first === null || newest === null) return null;
+  const [from, last] = [END.read(first), END.read(newest)];
+  const deadAt = last.finishedAt ?? last.createdAt;
+  const failure = await findFailure(tx, newestSeq, last.reason ?? "interrupted");
+  const row = await findRelay(tx, environmentId, relay);
+  return {
+    events: Math.min(count, MAX_SHOWN),
+    more: count > MAX_SHOWN,
+    firstDeadAt: toIso(from.finishedAt ?? from.createdAt),
+    newestDeadAt: toIso(deadAt),
+    newestEvent: eventIdOf(last),
+    failure,
+    cause: await judgeCause(tx, { environmentId, nameKey, relay, row, failure, deadAt, isFailing }),
+  };
+}
+
+async function findFailure(tx: Reader, seq: number, reason: string): Promise<DeadView["failure"]> {
+  const sql = `SELECT results FROM run WHERE event_seq = ?1 AND octet_length(results) <= ${MAX_RESULTS_BYTES} ORDER BY number DESC LIMIT 1`;
+  const stored = await tx.get<object>(sql, seq);
+  const failed = (stored === null ? [] : RUN_RESULTS.read(stored).results).find(isFailed);
+  if (failed === undefined) {
+    return { type: null, code: reason, message: explainCode(reason)?.when ?? `It ended with ${reason}.` };
+  }
+  const { type, code, message } = failed;
+  return { type, code, message: cutToLine(message, MAX_SENTENCE) };
+}
+
+function isFailed(result: ActionResult): result is Extract<ActionResult, { outcome: "failed" }> {
+  return result.outcome === "failed";
+}
+
+interface Judged {
+  environmentId: number;
+  nameKey: number;
+  relay: string;
+  row: RelayRow | null;
+  failure: DeadView["failure"];
+  deadAt: number;
+  /** Whether the problem stands that every attempt of it fails. */
+  isFailing: boolean;
+}
+
+/** What ran since says most; then whether the thing is there that was missing; then whether the relay was changed. */
+async function judgeCause(tx: Reader, judged: Judged): Promise<DeadView["cause"]> {
+  const { row, failure, deadAt, isFailing, relay } = judged;
+  const say = (stands: DeadView["cause"]["stands"], message: string, sinceMs: number | null = null) => ({
+    stands,
+    message,
+    since: toIsoOrNull(sinceMs),
+  });
+  if (row === null)
+    return say(
+      "yes",
+      `The relay ${relay} is deleted: its events run again only once there is one of that name.`,
+    );
+  const since = await findSince(tx, judged);
+  const { firstDone } = since;
+  if (firstDone !== null) {
+    const runs = since.done === 1 ? "its last run was" : `its last ${since.done} runs were`;
+    return say("no", `Since ${toIso(firstDone)} ${runs} done: replaying will probably work.`, firstDone);
+  }
+  const mended = await findMended(tx, judged);
+  if (mended !== null)
+    return mended.at === null ? say("yes", mended.message) : say("no", mended.message, mended.at);
+  if (since.waiting > 0) {
+    const waits = since.waiting === 1 ? "1 event failed" : `${since.waiting} events failed`;
+    return say("yes", `${waits} the same way and will be tried again.`);
+  }
+  if (row.updatedAt > deadAt) {
+    const message = `The relay was changed at ${toIso(row.updatedAt)} and none of its events ran since: replay one to see.`;
+    return say("unknown", message, row.updatedAt);
+  }
+  if (isFailing) return say("yes", "Every attempt of this relay still fails.");
+  const todo = explainCode(failure.code)?.todo ?? "See the newest event, mend the cause, then replay.";
+  return say("unknown", `None of its events ran since. ${todo}`);
+}
+
+/** How the relay's newest events went after the newest dead one died. */
+async function findSince(tx: Reader, { nameKey, failure, deadAt }: Judged) {
+  const sql = `SELECT ${END.columns} FROM event INDEXED BY event_of_relay WHERE name_key = ?1 ORDER BY seq DESC LIMIT ${MAX_SINCE}`;
+  const rows = (await tx.all<object>(sql, nameKey)).map((row) => END.read(row));
+  const ended = rows.filter(({ finishedAt }) => finishedAt !== null && finishedAt > deadAt);
+  const done = ended.filter(({ state }) => state === "done");
+  // A relay may have been changed so that the action that failed is none of its own any more; then its runs say nothing of that action.
+  const [newest] = done;
+  const did = newest === undefined || (await ranAction(tx, newest.seq, failure.type));
+  const times = did ? done.map(({ finishedAt }) => finishedAt ?? 0) : [];
+  const waiting = rows.filter(
+    ({ state, attempts, reason }) => state === "queued" && attempts > 0 && reason === failure.code,
+  );
+  return {
+    done: times.length,
+    firstDone: times.length === 0 ? null : Math.min(...times),
+    waiting: waiting.length,
+  };
+}
+
+/** Whether its last run did an action of this type; a run that keeps no results, or a failure of none, asks nothing. */
+async function ranAction(tx: Reader, seq: number, type: string | null): Promise<boolean> {
+  const sql = `SELECT results FROM run WHERE event_seq = ?1 AND octet_length(results) <= ${MAX_RESULTS_BYTES} ORDER BY number DESC LIMIT 1`;
+  const stored = await tx.get<object>(sql, seq);
+  if (type === null || type === "person" || stored === null) return true;
+  return RUN_RESULTS.read(stored).results.some((one) => one.type === type && one.outcome !== "failed");
+}
+
+/** Whether the thing is there now that was missing; null: that cannot be told. `at` null: it still is not. */
+async function findMended(
+  tx: Reader,
+  { environmentId, row, failure }: Judged,
+): Promise<{ at: number | null; message: string } | null> {
+  if (row === null) return null;
+  const named = (field: string): string[] =>
+    row.definition.actions.flatMap((action) => {
+      const value = Object.entries(action).find(([name]) => name === field)?.[1];
+      return typeof value === "string" ? [value] : [];
+    });
+  if (failure.code === "collection_missing") {
+    const times: number[] = [];
+    for (const name of named("collection")) {
+      const collection = await findCollection(tx, environmentId, name);
+      if (collection === null) return { at: null, message: `There is still no collection ${name}.` };
+      times.push(collection.createdAt);
+    }
+    if (times.length === 0) return null;
+    const at = Math.max(...times, row.updatedAt);
+    return { at, message: `The collection is there since ${toIso(at)}: replaying will probably work.` };
+  }
+  if (failure.code === "product_unknown" || failure.code === "plan_unknown") {
+    const kind = failure.code === "product_unknown" ? "product" : "plan";
+    const stock = stockOf(tx, environmentId);
+    for (const name of named(kind))
+      if ((await stock.findItem(kind, name)) === null)
+        return { at: null, message: `There is still no ${kind} ${name}.` };
+  }
+  if (failure.code === "no_signing_secret") {
+    const at = row.signingSecretSetAt;
+    if (at === null) return { at, message: "The relay still has no signing secret." };
+    return { at, message: `It has a signing secret since ${toIso(at)}: replaying will probably work.` };
+  }
+  return null;
+}

@@ -1,0 +1,197 @@
+/**
+ * What needs somebody in an environment, each thing once: dead events by relay, what stands, open alerts that nothing of these covers, a
+ * hold, and a server without a backup. What is over needs nobody, nor what somebody said is seen to.
+ */
+import { type Static, Type } from "typebox";
+import type { Environment } from "../account/environment.ts";
+import { checkBackups } from "../doctor/setup-check.ts";
+import { type Clock, toIso } from "../ground/clock.ts";
+import { explainCode } from "../ground/result-code.ts";
+import { orNull, textOrNull, time } from "../ground/schema.ts";
+import { relayTarget } from "../relay/relay.ts";
+import type { Reader, Store } from "../store/port.ts";
+import { turnLoop } from "../store/walk.ts";
+import { type AlertView, listAlerts, listSeenTo } from "../watch/alert.ts";
+import { listProblems, type ProblemView } from "../watch/problem.ts";
+import { countDead, type DeadOfRelay, type DeadView, deadView, describeDead, MAX_SHOWN } from "./dead.ts";
+
+/** Of each kind, the newest; where there are more, `more` says so. */
+const MAX_NEEDS = 100;
+/** Relays whose dead events are looked into. */
+const MAX_DESCRIBED = 20;
+
+export const needView = Type.Object({
+  code: Type.String(),
+  /** Such as `relay:orders`, `environment` or `server`. */
+  target: Type.String(),
+  /** The relay's name, where it is of one. */
+  relay: textOrNull,
+  since: time,
+  /** What is wrong, in a sentence. */
+  message: Type.String(),
+  /** How to get out of it, in a sentence. */
+  todo: Type.String(),
+  /** The page that explains the code, for a caller who is one to be told of pages. */
+  docs: Type.Optional(Type.String()),
+  /** The alert that told of it and that can be resolved by hand. */
+  alert: textOrNull,
+  /** Dead events alone. */
+  dead: orNull(deadView),
+});
+export type NeedView = Static<typeof needView>;
+
+interface Needs {
+  needs: NeedView[];
+  more: boolean;
+}
+
+/** Where an environment stands, and what of the server its needs are read from. */
+export interface NeedContext {
+  environment: Pick<Environment, "id" | "name" | "heldAt">;
+  server: { dataDir: string; backupEveryMs: number | null; isLocal: boolean };
+  clock: Clock;
+}
+
+/** What is looked up of each, beside what it is. */
+interface Found {
+  dead: DeadOfRelay[];
+  problems: ProblemView[];
+  alerts: AlertView[];
+  more: boolean;
+}
+
+const FAILED = "relay_failed";
+/** Said of a relay whose dead events say it better. */
+const SAID_BY_DEAD = [FAILED, "relay_failing"];
+
+/** `looksInto`: whether it is said of dead events why, which costs more than that there are some. */
+export async function listNeeds(
+  store: Store,
+  { environment, server, clock }: NeedContext,
+  looksInto: boolean,
+): Promise<Needs> {
+  const { id } = environment;
+  const found = await findNeeds(store, id);
+  const needs: NeedView[] = [];
+  if (environment.heldAt !== null)
+    needs.push(
+      makeNeed(
+        "environment_held",
+        "environment",
+        toIso(environment.heldAt),
+        explain("environment_held").when,
+      ),
+    );
+  const failing = new Set(
+    found.problems.filter(({ code }) => code === "relay_failing").map(({ target }) => target),
+  );
+  for (const [at, dead] of found.dead.entries()) {
+    const target = relayTarget(dead.relay);
+    const view =
+      looksInto && at < MAX_DESCRIBED
+        ? await store.read((tx) => describeDead(tx, id, dead, failing.has(target)))
+        : null;
+    const alert = found.alerts.find((one) => one.code === FAILED && one.target === target) ?? null;
+    needs.push(await store.read((tx) => needOfDead(tx, dead, view, alert)));
+    await turnLoop();
+  }
+  const said = new Set(found.dead.map(({ relay }) => relayTarget(relay)));
+  const isSaid = ({ code, target }: { code: string; target: string }) =>
+    SAID_BY_DEAD.includes(code) && said.has(target);
+  const problems = found.problems.filter((problem) => !isSaid(problem));
+  for (const { code, target, message, raisedAt } of problems)
+    needs.push(makeNeed(code, target, raisedAt, message));
+  const covered = new Set(found.problems.map(keyOf));
+  for (const alert of found.alerts) {
+    if (isSaid(alert) || covered.has(keyOf(alert)) || alert.code === FAILED) continue;
+    covered.add(keyOf(alert));
+    needs.push(makeNeed(alert.code, alert.target, alert.at, alert.message, alert.id));
+  }
+  const backup = needOfBackup(server, environment.name, clock);
+  if (backup !== null) needs.push(backup);
+  return { needs, more: found.more };
+}
+
+const keyOf = ({ code, target }: { code: string; target: string }): string => `${code} ${target}`;
+
+async function findNeeds(store: Store, environmentId: number): Promise<Found> {
+  const page = { limit: MAX_NEEDS, after: null };
+  const { relays } = await countDead(store, environmentId);
+  const problems = await store.read((tx) => listProblems(tx, environmentId, true, page));
+  const alerts = await store.read((tx) => listAlerts(tx, environmentId, page, true));
+  const dead = await store.read((tx) => leaveSeenTo(tx, environmentId, relays, alerts.items));
+  return {
+    dead: dead.sort((a, b) => b.count - a.count).slice(0, MAX_NEEDS),
+    problems: problems.items,
+    alerts: alerts.items,
+    more: problems.next !== null || alerts.next !== null || dead.length > MAX_NEEDS,
+  };
+}
+
+/** Without the dead of which somebody said, after the newest of them came, that they are seen to. */
+async function leaveSeenTo(
+  tx: Reader,
+  environmentId: number,
+  relays: readonly DeadOfRelay[],
+  open: readonly AlertView[],
+): Promise<DeadOfRelay[]> {
+  const seenTo = await listSeenTo(tx, environmentId, FAILED);
+  const left: DeadOfRelay[] = [];
+  for (const one of relays) {
+    const target = relayTarget(one.relay);
+    const at = seenTo.get(target);
+    const isOpen = open.some((alert) => alert.code === FAILED && alert.target === target);
+    if (at === undefined || isOpen || (await diedAt(tx, one.newestSeq)) > at) left.push(one);
+  }
+  return left;
+}
+
+async function diedAt(tx: Reader, seq: number): Promise<number> {
+  const sql = "SELECT coalesce(finished_at, created_at) AS at FROM event WHERE seq = ?1";
+  return (await tx.get<{ at: number }>(sql, seq))?.at ?? 0;
+}
+
+async function needOfDead(
+  tx: Reader,
+  { relay, count, firstSeq }: DeadOfRelay,
+  dead: DeadView | null,
+  alert: AlertView | null,
+): Promise<NeedView> {
+  const since = dead?.firstDeadAt ?? toIso(await diedAt(tx, firstSeq));
+  const many = count > MAX_SHOWN ? `${say(MAX_SHOWN)}+` : say(count);
+  const are = count === 1 ? "event is" : "events are";
+  const why = dead === null ? "" : `: ${dead.failure.message}`;
+  const todo =
+    dead?.cause.stands === "no"
+      ? "Replay them; what was done before is not done twice."
+      : "Mend the cause, then replay them; what was done before is not done twice.";
+  const message = endSentence(`${many} ${are} dead since ${since}${why}`);
+  return { ...makeNeed(FAILED, relayTarget(relay), since, message, alert?.id ?? null), todo, dead };
+}
+
+const say = (count: number): string => count.toLocaleString("en");
+const endSentence = (text: string): string => (/[.!?]$/.test(text) ? text : `${text}.`);
+
+function makeNeed(
+  code: string,
+  target: string,
+  since: string,
+  message: string,
+  alert: string | null = null,
+): NeedView {
+  const relay = target.startsWith("relay:") ? target.slice("relay:".length) : null;
+  return { code, target, relay, since, message, todo: explain(code).todo, alert, dead: null };
+}
+
+function explain(code: string): { when: string; todo: string } {
+  return explainCode(code) ?? { when: `${code}.`, todo: "See it, and mend its cause." };
+}
+
+/** Of the whole server, so it stands where it matters. */
+function needOfBackup(server: NeedContext["server"], environment: string, clock: Clock): NeedView | null {
+  if (server.isLocal || environment !== "production") return null;
+  const { dataDir, backupEveryMs } = server;
+  const finding = checkBackups({ dataDir, backupEveryMs, clock }, false);
+  if (finding.state === "ok") return null;
+  return makeNeed("backup_missing", "server", toIso(clock.now()), finding.message);
+}

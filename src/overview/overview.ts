@@ -1,0 +1,231 @@
+/** An environment at a glance: what needs somebody, how the last 24 hours went, which relays have trouble, and what is still to be set up. */
+import { type Static, Type } from "typebox";
+import { listApps } from "../account/app.ts";
+import { ENVIRONMENT_NAMES, type Environment, listEnvironments } from "../account/environment.ts";
+import { toIso } from "../ground/clock.ts";
+import { DAY_MS } from "../ground/limit.ts";
+import { oneOf, orNull, textOrNull, time, timeOrNull } from "../ground/schema.ts";
+import type { LiveRelays } from "../relay/live-relay.ts";
+import { tellNextTick } from "../relay/relay-view.ts";
+import type { Reader, Store } from "../store/port.ts";
+import { turnLoop } from "../store/walk.ts";
+import { countDay, type Day, hourView, outcomeCounts } from "./day.ts";
+import { listNeeds, type NeedContext, type NeedView, needView } from "./need.ts";
+
+/** Relays by trouble, next ticks, and relays whose calls are refused. */
+const MAX_RELAYS = 12;
+const MAX_TICKS = 5;
+
+const relayState = oneOf(["active", "paused"]);
+const relayOverview = Type.Object({
+  name: Type.String(),
+  state: relayState,
+  /** The codes of what needs somebody. */
+  needs: Type.Array(Type.String()),
+  last24h: outcomeCounts,
+});
+
+/** What is done before the first event arrives. */
+const startView = Type.Object({
+  /** The newest one's name; null: none is made. */
+  relay: textOrNull,
+  /** Whether it needs no secret, or has one. */
+  secret: Type.Boolean(),
+  called: Type.Boolean(),
+});
+
+export const overviewView = Type.Object({
+  /** The worst first. */
+  needs: Type.Array(needView),
+  /** Whether there are more than these. */
+  more: Type.Boolean(),
+  /** The last 24, oldest first; the last one is not over. */
+  hours: Type.Array(hourView),
+  last24h: outcomeCounts,
+  /** There where there were more events than are counted. */
+  approximate: Type.Optional(Type.Literal(true)),
+  /** Refused calls of the last 24 hours among the recent ones, by relay, the most first. */
+  refused: Type.Object({
+    calls: Type.Integer(),
+    relays: Type.Array(
+      Type.Object({ relay: Type.String(), calls: Type.Integer(), lastAt: time, cause: Type.String() }),
+    ),
+  }),
+  ticks: Type.Array(Type.Object({ relay: Type.String(), at: time })),
+  /** How many relays there are. */
+  relayCount: Type.Integer(),
+  /** By trouble, then by events; at most twelve. */
+  relays: Type.Array(relayOverview),
+  /** null: an event has arrived. */
+  start: orNull(startView),
+});
+type OverviewView = Static<typeof overviewView>;
+
+interface OverviewContext extends NeedContext {
+  environment: Environment;
+  relays: LiveRelays;
+}
+
+export async function showOverview(store: Store, context: OverviewContext): Promise<OverviewView> {
+  const { environment, clock } = context;
+  const { id } = environment;
+  const nowMs = clock.now();
+  const rows = await store.read((tx) => tx.all<RelayStand>(RELAYS, id));
+  await turnLoop();
+  const { needs, more } = await needsOf(store, context, rows.length);
+  const hasEvents = await store.read((tx) => tx.get<object>(ANY_EVENT, id));
+  const day = await countDay(store, id, nowMs);
+  const refused = await store.read((tx) => countRefused(tx, id, nowMs - DAY_MS));
+  return {
+    needs,
+    more,
+    hours: day.hours,
+    last24h: sum(day.hours),
+    ...(day.approximate ? { approximate: true as const } : {}),
+    refused,
+    ticks: await nextTicks(context, nowMs),
+    relayCount: rows.length,
+    relays: orderRelays(rows, needs, day),
+    start: hasEvents === null ? await store.read((tx) => tellStart(tx, environment, rows)) : null,
+  };
+}
+
+/** A server on which nothing is set up yet needs no backup. */
+async function needsOf(store: Store, context: NeedContext, relays: number, looksInto = true) {
+  const server = relays === 0 ? { ...context.server, isLocal: true } : context.server;
+  return await listNeeds(store, { ...context, server }, looksInto);
+}
+
+interface RelayStand {
+  name: string;
+  state: "active" | "paused";
+  secretKind: string;
+  hasSecret: number;
+  called: number;
+}
+
+const RELAYS = `SELECT name, state, secret_kind AS secretKind, secret_set_at IS NOT NULL AS hasSecret,
+    (accepted_at IS NOT NULL OR refused_at IS NOT NULL) AS called
+  FROM relay WHERE environment_id = ?1 ORDER BY created_at DESC, name`;
+const ANY_EVENT = `SELECT 1 FROM relay_name CROSS JOIN event INDEXED BY event_of_relay ON event.name_key = relay_name.key
+  WHERE relay_name.environment_id = ?1 LIMIT 1`;
+
+async function tellStart(
+  tx: Reader,
+  { id, processorSecretSetAt }: Environment,
+  rows: readonly RelayStand[],
+): Promise<OverviewView["start"]> {
+  const call = await tx.get<object>("SELECT 1 FROM recent_call WHERE environment_id = ?1 LIMIT 1", id);
+  const isSet = ({ secretKind, hasSecret }: RelayStand) =>
+    secretKind === "none" || hasSecret === 1 || (secretKind === "processor" && processorSecretSetAt !== null);
+  return {
+    relay: rows[0]?.name ?? null,
+    secret: rows.some(isSet),
+    called: call !== null || rows.some(({ called }) => called === 1),
+  };
+}
+
+function sum(hours: readonly OverviewView["last24h"][]): OverviewView["last24h"] {
+  const all = { done: 0, waiting: 0, failed: 0, dead: 0 };
+  for (const hour of hours) {
+    all.done += hour.done;
+    all.waiting += hour.waiting;
+    all.failed += hour.failed;
+    all.dead += hour.dead;
+  }
+  return all;
+}
+
+function orderRelays(
+  rows: readonly RelayStand[],
+  needs: readonly NeedView[],
+  day: Pick<Day, "relays">,
+): OverviewView["relays"] {
+  const nothing = { done: 0, waiting: 0, failed: 0, dead: 0 };
+  const codes = new Map<string, string[]>();
+  for (const { relay, code } of needs)
+    if (relay !== null) codes.set(relay, [...(codes.get(relay) ?? []), code]);
+  const all = rows.map(({ name, state }) => {
+    const last24h = day.relays.get(name) ?? nothing;
+    return { name, state, needs: codes.get(name) ?? [], last24h };
+  });
+  const weigh = ({ needs, last24h: { dead, failed, waiting, done } }: (typeof all)[number]) => [
+    needs.length,
+    dead + failed,
+    waiting,
+    done,
+  ];
+  const compare = (one: (typeof all)[number], other: (typeof all)[number]): number => {
+    const [a, b] = [weigh(one), weigh(other)];
+    const at = a.findIndex((value, index) => value !== b[index]);
+    return at === -1 ? 0 : (b[at] ?? 0) - (a[at] ?? 0);
+  };
+  return all.sort(compare).slice(0, MAX_RELAYS);
+}
+
+async function countRefused(
+  tx: Reader,
+  environmentId: number,
+  sinceMs: number,
+): Promise<OverviewView["refused"]> {
+  const rows = await tx.all<{ relay: string; calls: number; lastMs: number; cause: string }>(
+    `SELECT relay_name AS relay, sum(count) AS calls, max(at) AS lastMs, cause FROM recent_call
+     WHERE environment_id = $environmentId AND outcome = 'refused' AND at >= $sinceMs GROUP BY relay_name ORDER BY calls DESC`,
+    { environmentId, sinceMs },
+  );
+  return {
+    calls: rows.reduce((all, { calls }) => all + calls, 0),
+    relays: rows.slice(0, MAX_RELAYS).map(({ relay, calls, lastMs, cause }) => ({
+      relay,
+      calls,
+      lastAt: toIso(lastMs),
+      cause,
+    })),
+  };
+}
+
+async function nextTicks(
+  { environment, relays }: OverviewContext,
+  nowMs: number,
+): Promise<OverviewView["ticks"]> {
+  const snapshot = await relays.current();
+  const ticks = snapshot.relays.flatMap(({ environmentId, name, definition: { trigger }, waiting }) => {
+    if (environmentId !== environment.id || trigger.kind !== "schedule" || waiting) return [];
+    const { at } = tellNextTick(trigger, { state: "active", activeSince: 0 }, environment, nowMs);
+    return at === null ? [] : [{ relay: name, at }];
+  });
+  return ticks.sort((a, b) => a.at.localeCompare(b.at)).slice(0, MAX_TICKS);
+}
+
+export const placeView = Type.Object({
+  app: Type.String(),
+  environment: oneOf(ENVIRONMENT_NAMES),
+  /** How many things need somebody. */
+  needs: Type.Integer(),
+  /** Since when the longest of them does. */
+  since: timeOrNull,
+  relays: Type.Integer(),
+});
+type PlaceView = Static<typeof placeView>;
+
+/** Every environment of every app, and how much of each needs somebody. */
+export async function listPlaces(
+  store: Store,
+  context: Omit<NeedContext, "environment">,
+): Promise<PlaceView[]> {
+  const [apps, environments] = await store.read(
+    async (tx) => [await listApps(tx), await listEnvironments(tx, null)] as const,
+  );
+  const places: PlaceView[] = [];
+  for (const { id: app } of apps) {
+    for (const environment of environments.filter(({ appId }) => appId === app)) {
+      const sql = "SELECT count(*) AS count FROM relay WHERE environment_id = ?1";
+      const relays = (await store.read((tx) => tx.get<{ count: number }>(sql, environment.id)))?.count ?? 0;
+      const { needs } = await needsOf(store, { ...context, environment }, relays, false);
+      const since = needs.map((need) => need.since).sort()[0] ?? null;
+      places.push({ app, environment: environment.name, needs: needs.length, since, relays });
+      await turnLoop();
+    }
+  }
+  return places;
+}

@@ -1,0 +1,263 @@
+/** The overview: each staged trouble is one item with its cause and the way out, what is over needs nobody, and the hours tell what became of the events. */
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { raiseAlert } from "../../src/watch/alert.ts";
+import { clearProblem, raiseProblem } from "../../src/watch/problem.ts";
+import { CALL, editRelay, putEvents, sendEvent, WRITE } from "../kit/event-flow.ts";
+import { BROKEN, FakeCaller, OK } from "../kit/fake-caller.ts";
+import { makeOrders, receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
+import { type RunningService, startRunningService } from "../kit/running-service.ts";
+
+const HOUR = 3_600_000;
+const NOWHERE = { ...WRITE, collection: "nowhere" };
+const MAP = { event_id: "id" };
+
+let running: RunningService;
+let caller: FakeCaller;
+beforeEach(async () => {
+  caller = new FakeCaller();
+  running = await startRunningService({ ports: { caller }, environments: ["development", "production"] });
+  await makeOrders(running);
+});
+afterEach(() => running[Symbol.asyncDispose]());
+
+type Named = "development" | "production";
+const overview = async (environment: Named = "development") => {
+  const { status, body } = await running.api("GET", "/overview", undefined, environment);
+  if (status !== 200) throw new Error(JSON.stringify(body));
+  return body;
+};
+const define = (actions: readonly { type: string }[], name = "orders") => receiverDefinition({ name, actions, map: MAP });
+
+async function die(count: number): Promise<void> {
+  await saveRelay(running, define([NOWHERE]));
+  await putEvents(
+    running,
+    Array.from({ length: count }, (_, at) => `dead-${at}`),
+  );
+  await running.drain();
+}
+
+/** An event whose last attempt fails as the first did. */
+async function giveUp(): Promise<void> {
+  caller.reply = () => BROKEN;
+  await putEvents(running, ["a"]);
+  await running.drain();
+  await running.service.store.write("app", (tx) => tx.run("UPDATE event SET attempts = 6"));
+  await running.clock.advance(2 * 60_000);
+  await running.drain();
+  await running.clock.advance(1_000);
+}
+
+async function environmentId(name: Named = "development"): Promise<number> {
+  return (await running.rows<{ id: number }>("SELECT id FROM environment WHERE name = ?1", name))[0]?.id ?? 0;
+}
+
+const REFUSING = { code: "relay_refusing", target: "relay:orders", message: "orders refuses every call." } as const;
+
+interface Row {
+  name: string;
+  stage(): Promise<unknown>;
+  environment?: Named;
+  needs: object[];
+}
+
+const ROWS: readonly Row[] = [
+  { name: "nothing", stage: async () => undefined, needs: [] },
+  {
+    name: "dead by a missing collection",
+    stage: () => die(3),
+    needs: [
+      {
+        code: "relay_failed",
+        target: "relay:orders",
+        relay: "orders",
+        message: expect.stringMatching(/^3 events are dead since \d{4}-.*: `collection` names nowhere/),
+        alert: expect.stringMatching(/^alt_/),
+        dead: {
+          events: 3,
+          more: false,
+          firstDeadAt: expect.any(String),
+          newestDeadAt: expect.any(String),
+          newestEvent: expect.stringMatching(/^evt_/),
+          failure: { type: "write_record", code: "collection_missing", message: expect.stringContaining("nowhere") },
+          cause: { stands: "yes", message: "There is still no collection nowhere.", since: null },
+        },
+      },
+    ],
+  },
+  {
+    name: "the collection is made since",
+    async stage() {
+      await die(1);
+      await running.clock.advance(HOUR);
+      await running.api("POST", "/collections", { name: "nowhere", kind: "shared", fields: { order: { type: "text" } } });
+    },
+    needs: [
+      {
+        code: "relay_failed",
+        dead: { cause: { stands: "no", message: expect.stringMatching(/^The collection is there since .*: replaying will probably work\.$/) } },
+      },
+    ],
+  },
+  {
+    name: "events of the same relay were done since",
+    async stage() {
+      await die(2);
+      await running.clock.advance(HOUR);
+      await editRelay(running, define([WRITE]));
+      await putEvents(running, ["a", "b", "c"]);
+      await running.drain();
+    },
+    needs: [
+      {
+        code: "relay_failed",
+        todo: expect.stringMatching(/^Replay them/),
+        dead: {
+          events: 2,
+          cause: { stands: "no", message: expect.stringMatching(/^Since .* its last 3 runs were done: replaying will probably work\.$/) },
+        },
+      },
+    ],
+  },
+  {
+    name: "its relay was changed since, and nothing ran",
+    async stage() {
+      await saveRelay(running, define([CALL]));
+      await giveUp();
+      await running.drain();
+      await editRelay(running, define([{ ...CALL, url: "https://example.com/other" } as never]));
+    },
+    needs: [
+      { code: "relay_failed", dead: { failure: { type: "call_url" }, cause: { stands: "unknown", message: expect.stringContaining("changed at") } } },
+    ],
+  },
+  {
+    name: "a called URL was down and is up",
+    async stage() {
+      await saveRelay(running, define([CALL]));
+      await giveUp();
+      caller.reply = () => OK;
+      await putEvents(running, ["b"]);
+      await running.drain();
+    },
+    needs: [{ code: "relay_failed", dead: { events: 1, cause: { stands: "no", message: expect.stringContaining("its last run was done") } } }],
+  },
+  {
+    name: "dead events of a relay that is deleted",
+    async stage() {
+      await die(1);
+      await running.api("DELETE", "/relays/orders");
+    },
+    needs: [{ code: "relay_failed", relay: "orders", dead: { cause: { stands: "yes", message: expect.stringContaining("is deleted") } } }],
+  },
+  {
+    name: "dead events that somebody says are seen to",
+    async stage() {
+      await die(2);
+      const { items } = (await running.api("GET", "/alerts")).body;
+      await running.clock.advance(1_000);
+      for (const { id } of items) await running.api("POST", `/alerts/${id}/resolve`, {});
+    },
+    needs: [],
+  },
+  {
+    name: "a problem that stands, with the alert that told of it, is one",
+    async stage() {
+      const key = { environmentId: await environmentId(), ...REFUSING, nowMs: running.clock.now() };
+      await running.service.store.write("app", async (tx) => {
+        await raiseProblem(tx, key);
+        await raiseAlert(tx, key);
+      });
+    },
+    needs: [
+      { code: "relay_refusing", relay: "orders", message: REFUSING.message, todo: expect.stringContaining("set-secret"), alert: null, dead: null },
+    ],
+  },
+  {
+    name: "a problem that is over needs nobody",
+    async stage() {
+      const key = { environmentId: await environmentId(), ...REFUSING, nowMs: running.clock.now() };
+      await running.service.store.write("app", async (tx) => {
+        await raiseProblem(tx, key);
+        await raiseAlert(tx, key);
+        await clearProblem(tx, key);
+        await raiseAlert(tx, { ...key, code: "relay_recovered", endOf: "relay_refusing", message: "It is over." });
+      });
+    },
+    needs: [],
+  },
+  {
+    name: "an alert that nothing else covers",
+    async stage() {
+      const alert = { environmentId: await environmentId(), code: "mail_unknown", target: "relay:orders", message: "A mail may have left." } as const;
+      await running.service.store.write("app", (tx) => raiseAlert(tx, { ...alert, nowMs: running.clock.now() }));
+    },
+    needs: [{ code: "mail_unknown", message: "A mail may have left.", alert: expect.stringMatching(/^alt_/) }],
+  },
+  {
+    name: "a hold",
+    async stage() {
+      const { version } = (await running.api("GET", "/settings")).body.settings;
+      await running.api("PUT", "/settings", { version, held: true });
+    },
+    needs: [{ code: "environment_held", target: "environment", todo: expect.stringContaining("held off") }],
+  },
+  {
+    name: "production on a server without a backup",
+    environment: "production",
+    async stage() {
+      const definition = define([CALL]);
+      expect((await running.api("POST", "/relays", { definition, secret: "Qk7bXFQsq4OKAPhAIVqsHMpkNhzCwRnS" }, "production")).status).toBe(201);
+    },
+    needs: [{ code: "backup_missing", target: "server", todo: expect.stringContaining("relay backup") }],
+  },
+];
+
+describe("what needs somebody is one item, with its cause and the way out", () => {
+  test.each(ROWS.map((row) => [row.name, row] as const))("%s", async (_, { stage, environment, needs }) => {
+    await stage();
+    expect((await overview(environment)).needs).toMatchObject(needs);
+  });
+});
+
+test("the hours and the figures tell what became of the events, and relays stand by trouble", async () => {
+  await saveRelay(running, define([WRITE], "fine"));
+  await putEvents(running, ["a", "b", "c"], { relay: "fine" });
+  await die(2);
+  await running.clock.advance(2 * HOUR);
+  caller.reply = () => BROKEN;
+  await saveRelay(running, define([CALL], "called"));
+  await putEvents(running, ["w"], { relay: "called" });
+  await running.drain();
+  const { hours, last24h, relays, relayCount, refused } = await overview();
+  expect(hours).toHaveLength(24);
+  expect(hours.at(-3)).toMatchObject({ done: 3, dead: 2, waiting: 0, failed: 0 });
+  expect(hours.at(-1)).toMatchObject({ done: 0, dead: 0, waiting: 1, failed: 0 });
+  expect(last24h).toEqual({ done: 3, waiting: 1, failed: 0, dead: 2 });
+  expect(relayCount).toBe(3);
+  expect(relays.map(({ name }: { name: string }) => name)).toEqual(["orders", "called", "fine"]);
+  expect(relays[0]).toEqual({ name: "orders", state: "active", needs: ["relay_failed"], last24h: { done: 0, waiting: 0, failed: 0, dead: 2 } });
+  expect(relays[2].last24h).toEqual({ done: 3, waiting: 0, failed: 0, dead: 0 });
+  expect(refused).toEqual({ calls: 0, relays: [] });
+  await running.clock.leap(30 * HOUR);
+  expect((await overview()).last24h).toEqual({ done: 0, waiting: 0, failed: 0, dead: expect.any(Number) });
+});
+
+test("before the first event it says what is done and what is still to do", async () => {
+  expect((await overview()).start).toEqual({ relay: null, secret: false, called: false });
+  await saveRelay(running, define([WRITE]));
+  expect((await overview()).start).toEqual({ relay: "orders", secret: true, called: false });
+  await running.hook("orders", signedCall({ id: "x" }, "another secret that is not the relay's"));
+  const seen = await overview();
+  expect(seen.start).toEqual({ relay: "orders", secret: true, called: true });
+  expect(seen.refused).toMatchObject({ calls: 1, relays: [{ relay: "orders", calls: 1 }] });
+  await sendEvent(running, "first");
+  expect((await overview()).start).toBeNull();
+});
+
+test("the next ticks are told, the soonest first", async () => {
+  const every = (name: string, schedule: object) => ({ name, trigger: { kind: "schedule", ...schedule }, actions: [CALL] });
+  expect((await running.api("POST", "/relays", { definition: every("daily", { every: "1d" }) })).status).toBe(201);
+  const { ticks } = await overview();
+  expect(ticks).toEqual([{ relay: "daily", at: expect.stringMatching(/T00:00:00/) }]);
+});
