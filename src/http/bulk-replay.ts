@@ -50,7 +50,7 @@ export const bulkReplayRoutes = [
     method: "POST",
     path: "/bulk-replays/plan",
     summary:
-      "Says what a replay of every failed or dead event of a filter would do: how many match, of which relays, what becomes of their actions, and which may not act any more.",
+      "Says what a replay of every failed or dead event of a filter would do: how many match, what becomes of their actions, and which may not act any more.",
     body: askedBody,
     answer: Type.Object({ plan: bulkPlan }),
     async handle({ deps: { store }, environmentId, body }) {
