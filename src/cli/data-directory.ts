@@ -79,7 +79,9 @@ async function openAlone(folder: string, file: string, world: World): Promise<St
     world.tell(`The database is brought to this version's schema first, ${how}.`);
   };
   try {
-    const onMigrationProgress: MigrationProgress = ({ rows }) => world.tell(`${rows} rows moved so far.`);
+    const onMigrationProgress: MigrationProgress = ({ rows, of }) => {
+      if (of !== null) world.tell(`${rows} rows moved so far.`);
+    };
     return await openSqlite(file, { clock: world.clock, onMigrate, onMigrationProgress });
   } finally {
     (lock as DirectoryLock | null)?.release();

@@ -11,6 +11,7 @@ import { listOwners } from "../account/owner.ts";
 import { createSigninLink, signinLinkUrl } from "../account/session.ts";
 import { removeParts } from "../backup/restore.ts";
 import type { ServiceConfig } from "../config.ts";
+import { type Clock, Loop } from "../ground/clock.ts";
 import type { Log } from "../ground/log.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { endInterruptedMails } from "../mail/interrupted-mail.ts";
@@ -67,7 +68,7 @@ export async function openData(
     await requireMasterKey(tx, config);
     await requireMode(tx, config);
   });
-  if (schema !== null) await migrateAnswering(file, schema, deps);
+  if (schema !== null) await migrateAnswering(file, schema, clock, deps);
   const store = await openSqlite(file, {
     clock,
     onGroup,
@@ -89,20 +90,30 @@ export async function openData(
   return { store, own: store.behind(lease.fence), lease, sealer };
 }
 
+/** Moving rows is told of once a second; what else takes long, the copy and one long statement, is told of so often. */
+const STILL_EVERY_MS = 5_000;
+
 /** Receivers are told to send again meanwhile, and whoever asks how far it is. */
 async function migrateAnswering(
   file: string,
   from: number,
+  clock: Clock,
   { log, early, stopped }: OpenDeps,
 ): Promise<void> {
   let moved = "";
-  const { port } = early.open(() => {
+  let step: { name: string; sinceMs: number } | null = null;
+  let wasTold = false;
+  const tellStep = (): string | null => {
     const copied = readCopyBytes(file);
-    const done =
-      copied === null
-        ? moved
-        : ` ${showMebibytes(copied)} of ${showMebibytes(statSync(file).size)} are copied into backups/ first.`;
-    return `The service brings its database to this version's schema before it starts (from ${from} to ${SCHEMA_VERSION}).${done}`;
+    if (copied !== null)
+      return `${showMebibytes(copied)} of ${showMebibytes(statSync(file).size)} are copied into backups/ first.`;
+    if (step === null) return null;
+    const seconds = Math.floor((clock.monotonicMs() - step.sinceMs) / 1_000);
+    return `Its step ${step.name} has taken ${seconds} s so far; a large database takes a minute or more.`;
+  };
+  const { port } = early.open(() => {
+    const done = tellStep() ?? moved;
+    return `The service brings its database to this version's schema before it starts (from ${from} to ${SCHEMA_VERSION}).${done === "" ? "" : ` ${done}`}`;
   });
   const onMigrate: MigrationWatch["onMigrate"] = (schema, begun) =>
     log.info(
@@ -110,10 +121,32 @@ async function migrateAnswering(
       { ...schema, port },
     );
   const onMigrationProgress: MigrationProgress = (progress) => {
-    moved = ` ${progress.rows} of about ${progress.of} rows are moved.`;
+    const { name, rows, of } = progress;
+    step = of === null ? { name, sinceMs: clock.monotonicMs() } : null;
+    if (of === null) return;
+    wasTold = true;
+    moved = `${rows} of about ${of} rows are moved.`;
     log.info("the database is being brought to this version's schema", progress);
   };
-  await migrateBeside(file, { onMigrate, onMigrationProgress }, stopped);
+  const still = new Loop({
+    clock,
+    everyMs: STILL_EVERY_MS,
+    turn: async () => {
+      if (!wasTold)
+        log.info("the database is still being brought to this version's schema", {
+          done: tellStep() ?? moved,
+        });
+      wasTold = false;
+      return undefined;
+    },
+    onError: () => undefined,
+  });
+  await still.start(STILL_EVERY_MS);
+  try {
+    await migrateBeside(file, { onMigrate, onMigrationProgress }, stopped);
+  } finally {
+    await still.stop();
+  }
 }
 
 const showMebibytes = (bytes: number): string => `${Math.ceil(bytes / 1_048_576)} MiB`;

@@ -20,8 +20,11 @@ interface Migration {
   count?: (connection: SqliteConnection) => Promise<number>;
 }
 
-/** Told of a migration that is made in steps, once a second: rows dealt with so far by this process, of about so many. */
-export type MigrationProgress = (progress: { name: string; rows: number; of: number }) => void;
+/**
+ * Told of a migration that is made in steps, once a second: rows dealt with so far by this process, of about so many. `of` null: its statements
+ * begin, of which nothing is told before they end; on a large database one of them may take a minute.
+ */
+export type MigrationProgress = (progress: { name: string; rows: number; of: number | null }) => void;
 
 export const MIGRATIONS: readonly Migration[] = [
   { number: 1, name: "base", sql: base },
@@ -96,7 +99,7 @@ export async function migrate(
 
 const TELL_EVERY_MS = 1_000;
 
-/** A transaction a step, and a turn of the loop between two, so that a signal is heard. */
+/** A transaction a step, and a turn of the loop behind each, so that a signal is heard and what was told is said before the statements. */
 async function takeSteps(
   connection: SqliteConnection,
   clock: Clock,
@@ -121,6 +124,8 @@ async function takeSteps(
     }
     await turnLoop();
   }
+  onProgress({ name, rows: 0, of: null });
+  await turnLoop();
 }
 
 function isApplied({ database }: SqliteConnection, number: number): boolean {

@@ -79,6 +79,27 @@ test.each(["the sources", "the executable"])(
   120_000,
 );
 
+test("a copy or a statement that takes long is told of every few seconds, to the log and to whoever asks", async () => {
+  await using server = serve();
+  const url = await portOf(server);
+  const [child] = Bun.spawnSync(["pgrep", "-P", String(server.pid)])
+    .stdout.toString()
+    .trim()
+    .split("\n");
+  // Held in the middle of it, as a slow disk would.
+  process.kill(Number(child), "SIGSTOP");
+  const line = await server.line("the database is still being brought to this version's schema");
+  expect(line).toMatch(
+    / of \d+ MiB are copied into backups\/ first\.|rows are moved\.|Its step [a-z-]+ has taken \d+ s so far; a large database takes a minute or more\./,
+  );
+  const { problem } = (await (await fetch(`${url}/readyz`)).json()) as { problem: string };
+  expect(problem).toMatch(/\(from 24 to \d+\)\. (\d+ MiB of|\d+ of about|Its step)/);
+  process.kill(Number(child), "SIGCONT");
+  await server.line("service started");
+  server.kill("SIGTERM");
+  expect(await server.exited).toBe(0);
+}, 120_000);
+
 test("another database's key is refused before anything is copied and before a port is open", async () => {
   using database = new Database(join(dataDir, "relay.db"), { readwrite: true });
   database.run("INSERT INTO master_key_proof (sealed) VALUES (randomblob(61))");

@@ -9,6 +9,7 @@ export interface CliProcess extends AsyncDisposable {
   /** Every line so far. */
   lines(): readonly string[];
   kill(signal: "SIGINT" | "SIGTERM" | "SIGKILL" | "SIGSTOP" | "SIGCONT"): void;
+  pid: number;
   /** The exit code. */
   exited: Promise<number>;
 }
@@ -31,6 +32,7 @@ export function startCli(line: readonly string[], options: { cwd: string; env?: 
     line: (text) => lines.find(text),
     lines: () => lines.seen,
     kill: (signal) => child.kill(signal),
+    pid: child.pid,
     exited: child.exited,
     async [Symbol.asyncDispose]() {
       child.kill("SIGKILL");
