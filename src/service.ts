@@ -177,12 +177,14 @@ async function startOnce(
       for (const relayId of touched.get("event") ?? []) runner.wake(relayId);
       if (touched.has("record_change")) capture.wake();
       if (touched.has("erasure")) erasures.wake();
+      if (touched.has("bulk_replay")) bulkReplays.wake();
     }),
   );
   const refresh = (): void => {
     relays.invalidate();
     runner.wake();
     capture.wake();
+    bulkReplays.wake();
   };
   started.defer(
     store.watch(({ foreignChange }) => {

@@ -7,8 +7,9 @@ import { type Clock, Loop } from "../ground/clock.ts";
 import type { Log } from "../ground/log.ts";
 import type { FencedStore } from "../store/port.ts";
 
-/** One that was begun is found after so long, whichever process began it. */
-const LOOK_EVERY_MS = 1_000;
+const FIRST_LOOK_AFTER_MS = 1_000;
+/** What a failure of the store left to do. */
+const LOOK_EVERY_MS = 60_000;
 /** Replays in one transaction. */
 const MAX_STEP = 25;
 /** Steps in a second, so that a slow one goes evenly. */
@@ -37,7 +38,12 @@ export class BulkReplays {
   }
 
   start(): void {
-    void this.#loop.start(LOOK_EVERY_MS);
+    void this.#loop.start(FIRST_LOOK_AFTER_MS);
+  }
+
+  /** One was begun, here or by another process. */
+  wake(): void {
+    this.#loop.wake();
   }
 
   /** Ends after the step that is on its way. */

@@ -20,6 +20,8 @@ export type Topic =
   | "record"
   /** A record that change capture looks at: any write but those of relays and erasures. The store adds it to `record`. */
   | "record_change"
+  /** A bulk replay that began. */
+  | "bulk_replay"
   /** A problem that was raised or cleared. */
   | "problem"
   /** What remains of a person, or of an event, is to be removed. */

@@ -22,6 +22,8 @@ import { FilePlace, SqliteConnection } from "./sqlite-connection.ts";
 
 /** While opening, and for reads, which hardly ever wait; a write waits in group-commit.ts. */
 const BUSY_TIMEOUT_MS = 1_000;
+/** While it is opened beside a server that writes one transaction after the other, the lock is free for moments alone. */
+const OPEN_TIMEOUT_MS = 5_000;
 const LOOK_EVERY_MS = 1_000;
 /** The dedupe index is written at random places: with SQLite's default of 2 MiB its pages fall out between two uses (measured: +40 % CPU). */
 const WRITER_CACHE_KIB = 16 * 1024;
@@ -55,7 +57,7 @@ export async function openSqlite(file: string, options: SqliteOptions): Promise<
   const writer = new SqliteConnection(file, { readonly: false });
   try {
     for (const pragma of [
-      `busy_timeout = ${BUSY_TIMEOUT_MS}`,
+      `busy_timeout = ${OPEN_TIMEOUT_MS}`,
       "auto_vacuum = INCREMENTAL",
       "journal_mode = WAL",
       "synchronous = FULL",

@@ -124,6 +124,7 @@ async function fillDevelopment(): Promise<void> {
     session = (await createPersonSession(tx, { environmentId, personId: person.id, nowMs })).token;
   });
   held["/alerts"] = (await make("GET", "/alerts")).items[0].id;
+  held["/bulk-replays"] = (await make("POST", "/bulk-replays", { state: "dead", relay: MARK })).replay.id;
 }
 
 /** Bodies that would be taken, so that it is the id that is refused. */
