@@ -74,6 +74,7 @@ export const status: Command = {
         ),
       );
     } else sayTable(differing, lines.length, names, world);
+    if (second === null) tellUnseen(first, world);
     return differing.length > 0 ? DRIFT : 0;
   },
 };
@@ -109,6 +110,16 @@ function findSecond(first: Remote, input: Input, world: World): Remote | null {
       `--and names ${plain(app)}/${environment} at ${url}, which is the environment that is looked at already: name the profile of another.`,
     );
   return remoteOf(profile);
+}
+
+/** That all is the same says nothing of where nobody looked. */
+function tellUnseen({ url, environment }: Remote, world: World): void {
+  const other = environment === "production" ? "development" : "production";
+  const dry =
+    other === "production" ? "; relay promote --dry-run shows what differs from it all the same" : "";
+  world.tell(
+    `${other} was not looked at: no profile here is signed in to it (relay login --url ${url}, and choose it there)${dry}.`,
+  );
 }
 
 async function compareAll(folder: Folder | null, sides: readonly Side[]): Promise<Line[]> {

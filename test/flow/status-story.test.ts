@@ -74,6 +74,7 @@ test("says in one line that all is the same, with what it reaches", async () => 
   expect((await run("sync")).code).toBe(0);
   const same = await alone("development");
   expect([same.code, same.said]).toEqual([0, "All the same: 3 things in files, development."]);
+  expect(same.told).toContain("production was not looked at: no profile here is signed in to it");
 });
 
 test("shows drift between files, development and production, a line each, since when and by whom; exit code 3", async () => {
@@ -83,6 +84,7 @@ test("shows drift between files, development and production, a line each, since 
   await save("production", relay("hotfix"));
   const drift = await run("status");
   expect(drift.code).toBe(3);
+  expect(drift.told).not.toContain("was not looked at");
   const rows = drift.said.split("\n").map((line) => line.split(/ {2,}/));
   expect(rows[0]).toEqual(["THING", "FILES", "DEVELOPMENT", "PRODUCTION", "DIFFERS"]);
   const since = String.raw`since \d{4}-\d\d-\d\d \d\d:\d\d by (key:\w+)`;
