@@ -67,7 +67,7 @@ const REMEMBERED_MS = HOUR_MS;
 
 type Digest = (text: string) => Uint8Array;
 
-/** Begins one. Refuses with `login_capped` where as many as there may be wait. */
+/** Begins one. */
 export async function beginLogin(
   tx: Writer,
   input: {
@@ -80,15 +80,7 @@ export async function beginLogin(
   },
 ): Promise<{ login: Login; deviceCode: string; userCode: string }> {
   const { source, digest, nowMs } = input;
-  const sql =
-    "SELECT count(*) AS waiting, min(expires_at) AS resetAtMs FROM login_request WHERE expires_at > ?1";
-  const found = await tx.get<{ waiting: number; resetAtMs: number | null }>(sql, nowMs);
-  if (found !== null && found.waiting >= MAX_WAITING_LOGINS)
-    throw new Refusal(
-      "login_capped",
-      `${MAX_WAITING_LOGINS} logins wait for an owner's word: try again after resetAt, or use a key of the dashboard's Keys page with RELAY_URL and RELAY_KEY.`,
-      { resetAtMs: found.resetAtMs ?? nowMs + LOGIN_LIFE_MS },
-    );
+  await makeRoom(tx, nowMs);
   const deviceCode = newToken(DEVICE_CODE_CHARS);
   const code = newToken(CODE_CHARS, CODE_LETTERS);
   const login: Login = {
@@ -108,6 +100,21 @@ export async function beginLogin(
   };
   await LOGIN.insert(tx, login);
   return { login, deviceCode, userCode: `${code.slice(0, 4)}-${code.slice(4)}` };
+}
+
+/**
+ * Where as many wait as may, one of the address with the most of them goes, its oldest: strangers who begin many push out their own, and the
+ * one that somebody types just now is the last to go.
+ */
+async function makeRoom(tx: Writer, nowMs: number): Promise<void> {
+  const waiting = "login_request WHERE expires_at > $nowMs AND state = 'waiting'";
+  const found = await tx.get<{ count: number }>(`SELECT count(*) AS count FROM ${waiting}`, { nowMs });
+  if (found === null || found.count < MAX_WAITING_LOGINS) return;
+  await tx.run(
+    `DELETE FROM login_request WHERE id = (
+       SELECT id FROM (SELECT id, count(*) OVER (PARTITION BY source) AS beside FROM ${waiting}) ORDER BY beside DESC, id LIMIT 1)`,
+    { nowMs },
+  );
 }
 
 /** What lies beyond the first plane is two characters to some and one to others. */

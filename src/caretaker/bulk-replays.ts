@@ -7,9 +7,10 @@ import { type Clock, Loop } from "../ground/clock.ts";
 import type { Log } from "../ground/log.ts";
 import type { FencedStore } from "../store/port.ts";
 
-const FIRST_LOOK_AFTER_MS = 1_000;
-/** What a failure of the store left to do. */
+/** They are told of; this is for the case that something was missed. */
 const LOOK_EVERY_MS = 60_000;
+/** One that could not go on is tried again after so long. */
+const AGAIN_AFTER_MS = 1_000;
 /** Replays in one transaction. */
 const MAX_STEP = 25;
 /** Steps in a second, so that a slow one goes evenly. */
@@ -33,15 +34,15 @@ export class BulkReplays {
       clock: deps.clock,
       everyMs: LOOK_EVERY_MS,
       turn: () => this.#work(),
-      onError: (error) => deps.log.error("a bulk replay could not go on and is tried again", { error }),
+      onError: (error) => deps.log.error("bulk replays could not be looked for", { error }),
     });
   }
 
   start(): void {
-    void this.#loop.start(FIRST_LOOK_AFTER_MS);
+    void this.#loop.start(AGAIN_AFTER_MS);
   }
 
-  /** One was begun, here or by another process. */
+  /** One may have been begun, here or by another process. */
   wake(): void {
     this.#loop.wake();
   }
@@ -53,7 +54,7 @@ export class BulkReplays {
 
   /** A step of each that may go on; answers after how many milliseconds the next one may. */
   async #work(): Promise<number | undefined> {
-    const { store, clock } = this.#deps;
+    const { store, clock, log } = this.#deps;
     const running = await store.read(listRunning);
     for (const id of this.#nextMs.keys()) {
       if (!running.some((one) => one.id === id)) this.#nextMs.delete(id);
@@ -63,9 +64,15 @@ export class BulkReplays {
       const startMs = clock.monotonicMs();
       if ((this.#nextMs.get(id) ?? 0) > startMs) continue;
       const most = Math.max(1, Math.min(MAX_STEP, Math.floor(perSecond / STEPS_PER_SECOND)));
-      const done = await store.write("app", (tx) => stepBulkReplay(tx, id, most, clock.now()));
-      if (done === null) this.#nextMs.delete(id);
-      else this.#nextMs.set(id, startMs + Math.ceil((Math.max(1, done) * 1_000) / perSecond));
+      try {
+        const done = await store.write("app", (tx) => stepBulkReplay(tx, id, most, clock.now()));
+        if (done === null) this.#nextMs.delete(id);
+        else this.#nextMs.set(id, startMs + Math.ceil((Math.max(1, done) * 1_000) / perSecond));
+      } catch (error) {
+        // The others go on beside it.
+        log.error("a bulk replay could not go on and is tried again", { id, error });
+        this.#nextMs.set(id, startMs + AGAIN_AFTER_MS);
+      }
     }
     const next = Math.min(...this.#nextMs.values());
     return Number.isFinite(next) ? Math.max(1, next - clock.monotonicMs()) : undefined;

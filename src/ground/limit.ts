@@ -112,7 +112,7 @@ export const APPROVAL_RETENTION_MS = 7 * DAY_MS;
 export const LOGIN_LIFE_MS = 10 * MINUTE_MS;
 export const LOGIN_POLL_SECONDS = 5;
 /** Logins that have not ended: of the whole server, and begun from one address or IPv6 /48 within their life. */
-export const MAX_WAITING_LOGINS = 200;
+export const MAX_WAITING_LOGINS = 1_000;
 export const MAX_LOGINS_PER_ADDRESS = 10;
 export const MAX_LOGINS_PER_NETWORK = 30;
 /** Wrong codes that an owner types within a login's life. */

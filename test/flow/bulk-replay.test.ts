@@ -11,7 +11,7 @@ const GRANT: ActionLike = { type: "grant_credits", amount: 1 };
 
 let running: RunningService;
 beforeEach(async () => {
-  running = await startRunningService();
+  running = await startRunningService({ environments: ["development", "production"] });
   await makeOrders(running);
 });
 afterEach(() => running[Symbol.asyncDispose]());
@@ -219,6 +219,20 @@ describe("the filter", () => {
   test("refuses a person whom nobody is", async () => {
     expect((await begin({ person: "eve@example.com" })).status).toBe(404);
   });
+});
+
+test("one that cannot go on holds up no other environment's", async () => {
+  await die(3);
+  await mend();
+  await running.service.store.write("app", (tx) =>
+    tx.run(
+      `INSERT INTO bulk_replay (id, environment_id, state, chosen, per_second, matched, cursor, until_seq, created_by, created_at)
+       SELECT 'rpl_0', id, 'running', '{', 50, 1, 0, 1, 'x', 0 FROM environment WHERE name = 'production'`,
+    ),
+  );
+  const { id } = (await begin()).body.replay;
+  expect(await finish(id)).toMatchObject({ state: "done", replayed: 3 });
+  expect(running.logged.join()).toContain("a bulk replay could not go on");
 });
 
 test("there is one at a time in an environment, also where two are begun at once", async () => {

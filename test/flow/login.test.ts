@@ -1,5 +1,6 @@
 /** Signing a command in through the dashboard: what each code does, once, for ten minutes; what the key may do; and how it ends. */
 import { afterAll, beforeEach, describe, expect, test } from "bun:test";
+import { newId } from "../../src/ground/id.ts";
 import { DAY_MS, HOUR_MS, LOGIN_LIFE_MS, MAX_LOGIN_CODE_TRIES, MAX_LOGINS_PER_ADDRESS, MAX_WAITING_LOGINS } from "../../src/ground/limit.ts";
 import { startApi } from "../kit/api-server.ts";
 import { START_MS } from "../kit/virtual-clock.ts";
@@ -163,19 +164,39 @@ describe("who asks too often", () => {
     expect([status, json.code, typeof json.resetAt]).toEqual([429, "login_capped", "string"]);
   });
 
-  test("finds no more logins than wait at most, whoever began them", async () => {
-    const columns = "id, device_hash, code_digest, machine, account, source, days, created_at, expires_at, state";
-    await api.store.write("app", async (tx) => {
-      for (let at = 0; at < MAX_WAITING_LOGINS; at++)
-        await tx.run(
-          `INSERT INTO login_request (${columns}) VALUES (?1, randomblob(32), randomblob(32), 'x', '', 'x', 1, 0, ?2, 'waiting')`,
-          `lgn_${at}`,
-          api.clock.now() + LOGIN_LIFE_MS,
-        );
+  describe("beside as many logins as may wait", () => {
+    /** Made as addresses of strangers make them: `each` of one address. */
+    async function flood(each: number): Promise<void> {
+      const columns = "id, device_hash, code_digest, machine, account, source, days, created_at, expires_at, state";
+      await api.store.write("app", async (tx) => {
+        for (let at = 0; at < MAX_WAITING_LOGINS; at++)
+          await tx.run(
+            `INSERT INTO login_request (${columns}) VALUES (?1, randomblob(32), randomblob(32), 'x', '', ?2, 1, 0, ?3, 'waiting')`,
+            newId("lgn", api.clock.now()),
+            `198.51.100.${Math.floor(at / each)}`,
+            api.clock.now() + LOGIN_LIFE_MS,
+          );
+      });
+    }
+
+    test("one begins, stays whatever comes from addresses with more, and is allowed", async () => {
+      const { userCode } = await begin();
+      await flood(10);
+      await begin();
+      await flood(2);
+      await begin();
+      expect((await look(userCode)).status).toBe(200);
     });
-    expect(of(await post("/api/login", { machine: "x" }))).toEqual([429, "login_capped"]);
-    await api.clock.advance(LOGIN_LIFE_MS);
-    await begin();
+
+    test("one begins, in the place of the oldest, where each is of another address", async () => {
+      const { userCode: first } = await begin();
+      await api.clock.advance(1_000);
+      await flood(1);
+      const { userCode: last } = await begin();
+      await begin();
+      expect((await look(last)).status).toBe(200);
+      expect((await look(first)).status).toBe(404);
+    });
   });
 
   test("for codes that there are not waits, and a right one is not counted", async () => {
