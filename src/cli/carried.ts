@@ -92,7 +92,7 @@ const WORDS: Readonly<Record<EntryView["state"], string>> = {
   deleted: "deleted, its file is gone",
   only_there: "only there, kept",
   unchanged: "unchanged",
-  not_carried: "not carried, it breaks a rule",
+  not_carried: "not carried",
 };
 const MAX_VALUE_CHARS = 160;
 

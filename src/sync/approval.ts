@@ -13,7 +13,7 @@ import { json as anyJson, oneOf, show, textOrNull, time, timeOrNull, warningView
 import type { Reader, Writer } from "../store/port.ts";
 import { defineTable, flag, integer, json, orNull, type RowOf, text } from "../store/table.ts";
 import { type Change, writeAudit } from "../watch/audit.ts";
-import { type Carried, type Entry, entryView } from "./plan.ts";
+import { type Carried, type Entry, entryView, isChange } from "./plan.ts";
 
 const STATES = ["pending", "approved", "done", "denied", "withdrawn", "void", "expired"] as const;
 type State = (typeof STATES)[number];
@@ -132,7 +132,7 @@ export function showPlan(
     changes,
     entries: entries.map(({ diff: _, ...entry }, at) => {
       const { before = null, after = null } = read[at] ?? {};
-      const isShown = entry.state !== "unchanged" && entry.state !== "only_there";
+      const isShown = isChange(entry, true);
       return { ...entry, before: isShown ? before : null, after: isShown ? after : null };
     }),
     warnings,

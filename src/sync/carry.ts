@@ -23,6 +23,7 @@ import {
   isChange,
   type Plan,
   readPlan,
+  sellerOf,
   viewEntry,
 } from "./plan.ts";
 import { requirePlan } from "./stored-files.ts";
@@ -124,6 +125,11 @@ class Carrier {
     for (const entry of plan.entries) this.#entries.set(entryTarget(entry), entry);
     for (const { name, message } of files.source?.notCarried ?? [])
       this.#refusals.set(relayTarget(name), new Refusal("invalid_definition", message));
+    for (const entry of plan.entries) {
+      if (entry.state !== "not_carried" || entry.kind === "relay") continue;
+      const message = `It is sold by the relay ${sellerOf(entry.after)}, which is not carried, and which is not there: mend that relay first.`;
+      this.#refusals.set(entryTarget(entry), new Refusal("relay_missing", message));
+    }
     this.changes = plan.entries.filter((entry) => isChange(entry, replacesEdited)).length;
   }
 

@@ -21,13 +21,13 @@ export async function warnOfItem(tx: Reader, environmentId: number, entry: Entry
   const link = linkOf(entry.after);
   const warnings: Warning[] = [];
   if (link !== null && link !== linkOf(entry.before)) {
-    const message = `\`soldThrough.url\` of ${kind} ${name} is ${link}, which production does not have yet: whoever buys there pays through it, so make sure that it is no test link.`;
+    const message = `\`soldThrough.url\` is ${link}, which production does not have yet: whoever buys there pays through it, so make sure that it is no test link.`;
     warnings.push({ code: "payment_link_goes_live", field: "soldThrough.url", message });
   }
   const standing =
     kind === "plan" && isDefault(entry.after) ? await findDefaultPlan(tx, environmentId) : null;
   if (standing !== null && standing.name !== name) {
-    const message = `\`default\` of plan ${name} is true, so it takes the place of plan ${standing.name}: everybody without a subscription is on ${name} from then on.`;
+    const message = `\`default\` is true, so ${name} takes the place of ${standing.name}: everybody without a subscription is on ${name} from then on.`;
     warnings.push({ code: "default_plan_moves", field: "default", message });
   }
   return warnings;

@@ -3,7 +3,7 @@
  * exactly what was read. It reads; what a save refuses is the save's to say (carry.ts).
  */
 import { type Static, Type } from "typebox";
-import { type Json, writeCanonicalJson } from "../ground/json.ts";
+import { isJsonObject, type Json, writeCanonicalJson } from "../ground/json.ts";
 import { listDifferences } from "../ground/json-diff.ts";
 import type { RefusalCode } from "../ground/refusal-code.ts";
 import { oneOf, orNull, textOrNull, warningView } from "../ground/schema.ts";
@@ -56,7 +56,7 @@ export const entryView = Type.Object({
   state: Type.Unsafe<State>({
     ...oneOf(STATES),
     description:
-      "edited: it differs and is not as the last sync brought it, so it is replaced only where that is asked for; only_there: a relay without a file, which is kept; not_carried: a relay of the other environment that breaks a rule, which the refusal names",
+      "edited: it differs and is not as the last sync brought it, so it is replaced only where that is asked for; only_there: a relay without a file, which is kept; not_carried: a relay of the other environment that breaks a rule, or what that relay alone sells; the refusal says which",
   }),
   diff: Type.Array(
     Type.Object({
@@ -141,7 +141,7 @@ export async function readPlan(tx: Reader, environmentId: number, files: Files):
     entries.push({ kind: "relay", name, state: "not_carried", before: null, after: null, version: null });
   entries.push(...(await readOthers(tx, environmentId, files)));
   for (const item of catalog === null ? [] : [...listStock(catalog), ...listOffers(catalog)]) {
-    entries.push(await readItemEntry(tx, environmentId, item));
+    entries.push(await readItemEntry(tx, environmentId, item, source));
   }
   // What is warned of depends on items that no file names, too.
   const stands = await markCatalog(tx, environmentId);
@@ -159,12 +159,28 @@ async function readRelayEntry(tx: Reader, environmentId: number, definition: Def
   return { kind: "relay", name, state, before, after, version: row?.version ?? null };
 }
 
-async function readItemEntry(tx: Reader, environmentId: number, item: Item): Promise<Entry> {
+async function readItemEntry(
+  tx: Reader,
+  environmentId: number,
+  item: Item,
+  source: Source | null,
+): Promise<Entry> {
   const { kind, name } = item;
   const before = await item.find(tx, environmentId);
   const after = item.want(before);
-  const state = await stateOf(tx, environmentId, entryTarget(item), before, after);
+  const seller = sellerOf(after);
+  // What only a relay sells that is neither carried nor there stays behind with it.
+  const isLeft =
+    (source?.notCarried.some((left) => left.name === seller) ?? false) &&
+    (await findRelay(tx, environmentId, seller ?? "")) === null;
+  const state = isLeft ? "not_carried" : await stateOf(tx, environmentId, entryTarget(item), before, after);
   return { kind, name, state, before, after, version: null };
+}
+
+/** The relay that sells it; null: none does. */
+export function sellerOf(item: Json): string | null {
+  const sold = isJsonObject(item) ? item.soldThrough : null;
+  return isJsonObject(sold) && typeof sold.relay === "string" ? sold.relay : null;
 }
 
 async function stateOf(

@@ -120,6 +120,23 @@ describe("a promote", () => {
     expect(await namesOf(api)).toEqual(["good"]);
   });
 
+  test("leaves behind with a broken relay what it alone sells, and carries the others", async () => {
+    await using api = await startApi();
+    const sells = receiver("broken", TOKEN, [{ type: "fulfil_product", product: "book" }], TRUST);
+    const products = { book: { soldThrough: { kind: "relay", relay: "broken" } }, pen: {} };
+    await setDevelopment(api, [receiver("good"), sells], { ...NOTES, products });
+    await api.store.write("dashboard", (tx) =>
+      tx.run("UPDATE relay SET definition = json_remove(definition, '$.trigger.trustUnsignedEvents') WHERE name = 'broken'"),
+    );
+    const { json } = await planOf(api);
+    const book = json.entries.find(({ name }: { name: string }) => name === "book");
+    expect([book.state, book.refusal.message.includes("sold by the relay broken")]).toEqual(["not_carried", true]);
+    const asked = await ask(api);
+    await decide(api, asked, "approve");
+    expect((await apply(api, asked)).json.changes).toBe(3);
+    expect((await api.call(`${LIVE}/products`, { session: true })).json.items.map(({ name }: { name: string }) => name)).toEqual(["pen"]);
+  });
+
   test("carries an opt-in with its warning, each time, and says what a captured call could buy and whether that is more", async () => {
     await using api = await startApi();
     await setDevelopment(api, [receiver("token", TOKEN, GRANTS, TRUST)]);
@@ -216,7 +233,7 @@ describe("what an owner looks at before saying yes", () => {
     for (const target of ["product:book", "plan:pro"]) {
       const [[code, message] = ["", ""]] = await warningsOf(api, target);
       expect(code).toBe("payment_link_goes_live");
-      expect(message).toContain(`${target.replace(":", " ")} is ${testLink}, which production does not have yet`);
+      expect(message).toContain(`\`soldThrough.url\` is ${testLink}, which production does not have yet`);
     }
     const asked = await ask(api);
     await decide(api, asked, "approve");
@@ -234,7 +251,7 @@ describe("what an owner looks at before saying yes", () => {
     await setDevelopment(api, [], { plans: { free: { default: true } } });
     const [[code, message] = ["", ""]] = await warningsOf(api, "plan:free");
     expect(code).toBe("default_plan_moves");
-    expect(message).toContain("takes the place of plan basic");
+    expect(message).toContain("free takes the place of basic");
   });
 
   test("is told of a relay that development pruned and made anew under another kind how production takes it", async () => {
@@ -517,4 +534,72 @@ test("two who use one approval at once carry it out once", async () => {
   const replies = await Promise.all(Array.from({ length: 5 }, () => apply(api, asked)));
   expect(replies.map(({ status }) => status).sort()).toEqual([200, 409, 409, 409, 409]);
   expect(replies.filter(({ json }) => json.code !== undefined).map(({ json }) => json.code)).toEqual(Array(4).fill("approval_used"));
+});
+
+describe("at the same moment", () => {
+  test("two owners' pages that approve one thing: one does, and it is approved once", async () => {
+    await using api = await startApi();
+    await setDevelopment(api, [receiver("one")]);
+    const asked = await ask(api);
+    const replies = await Promise.all(Array.from({ length: 4 }, () => decide(api, asked, "approve")));
+    expect(replies.map(({ status }) => status).sort()).toEqual([200, 409, 409, 409]);
+    const { json } = await api.call(`${LIVE}/audit?kind=change`, { session: true });
+    expect(json.items.filter(({ action }: { action: string }) => action === "approval.approved")).toHaveLength(1);
+  });
+
+  // Each pair, with the second begun first too.
+  const pairs: readonly (readonly [string, string])[] = [
+    ["approve", "refuse"],
+    ["approve", "withdraw"],
+    ["approve", "edit development"],
+    ["approve", "edit production"],
+    ["use", "refuse"],
+    ["use", "withdraw"],
+    ["use", "edit development"],
+    ["use", "edit production"],
+    ["use", "ask anew"],
+  ];
+  for (const pair of pairs) {
+    for (const order of [pair, [...pair].reverse()]) {
+      test(`${order.join(" and ")}: what is carried is what was shown, or nothing`, async () => {
+        await using api = await startApi();
+        await setDevelopment(api, [receiver("base")]);
+        const first = await ask(api);
+        await decide(api, first, "approve");
+        await apply(api, first);
+        await setDevelopment(api, [receiver("base"), receiver("one")]);
+        const asked = await ask(api);
+        if (pair[0] === "use") await decide(api, asked, "approve");
+        const { plan } = asked;
+        const edit = async (place: string) => {
+          const { version } = await relayOf(api, "base", place);
+          const body = { definition: receiver("base", HMAC), version };
+          return api.call(`${place}/relays/base`, { method: "PUT", session: true, body });
+        };
+        const works: Record<string, () => Promise<Reply>> = {
+          approve: () => decide(api, asked, "approve"),
+          refuse: () => decide(api, asked, "refuse"),
+          withdraw: () => decide(api, asked, "withdraw", api.keys.dev),
+          use: () => apply(api, asked),
+          "edit development": () => edit(DEV),
+          "edit production": () => edit(LIVE),
+          "ask anew": () => post(api, `${DEV}/approvals`, { ...PROMOTE, plan }),
+        };
+        const replies = Object.fromEntries(await Promise.all(order.map(async (what) => [what, await works[what]?.()] as const)));
+        for (const reply of Object.values(replies)) expect([200, 201, 409, 400]).toContain(reply?.status ?? 0);
+        const { state } = await see(api, asked);
+        const used = replies.use?.status === 200;
+        expect(used).toBe(state === "done");
+        expect(await namesOf(api)).toEqual(used ? ["base", "one"] : ["base"]);
+        // An answer is never taken back by the other: what was said no to is not carried.
+        if (replies.refuse?.status === 200) expect(state).toBe("denied");
+        if (replies["edit production"]?.status === 200 && !used && pair[0] === "use") expect(state).toBe("void");
+        // What is left of it is used once at most, and never after a side moved.
+        const later = await apply(api, asked);
+        const stands = replies.approve?.status === 200 && !("edit development" in replies) && !("edit production" in replies) && state === "approved";
+        expect(later.status === 200).toBe(stands);
+        expect((await apply(api, asked)).status).toBe(409);
+      });
+    }
+  }
 });

@@ -190,7 +190,7 @@ function NotCarried({ approval }: { approval: ApprovalView }): View {
   const left = (approval.shown?.entries ?? []).filter(({ state }) => state === "not_carried");
   if (left.length === 0) return null;
   return html`<h2 class="live-title">Not carried</h2>
-    <p class="quiet">${left.length === 1 ? "It breaks" : "They break"} a rule; what production has under ${left.length === 1 ? "its name" : "their names"} stays.</p>
+    <p class="quiet">What production has under ${left.length === 1 ? "this name" : "these names"} stays.</p>
     <div class="stack">${left.map((entry) => html`<${PlanEntryCard} key=${entry.name} entry=${entry} replaceEdited=${false} />`)}</div>`;
 }
 
