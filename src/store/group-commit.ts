@@ -32,7 +32,8 @@ type Outcome = { ok: true; value: unknown } | { ok: false; error: unknown };
 
 /** A bound on one transaction, so that a burst cannot make the first writer wait for the last. */
 const MAX_GROUP = 512;
-/** Drafts of one call of their work, behind which the group looks at its time. */
+/** Drafts of one call of their work, behind which the group looks at its time: at first, and at most, where they take little of it. */
+const FIRST_DRAFTS = 8;
 const MAX_DRAFTS = 64;
 /** And on how long it holds the event loop: the works behind it are the next group. Real time under any clock, as that is what is held. */
 const MAX_GROUP_MS = 12;
@@ -55,6 +56,8 @@ export class GroupCommit {
   readonly #log: KeyLog;
   readonly #place: FilePlace;
   #waiting: Waiting[] = [];
+  /** Of the next call: as many as took half a group's time at most lately. After a start each may wait for the disk. */
+  #drafts = FIRST_DRAFTS;
   /** Of the open transaction. */
   #version = 0;
   #closed = false;
@@ -167,8 +170,9 @@ export class GroupCommit {
     let captured = true;
     try {
       while (outcomes.length < group.length) {
-        if (outcomes.length > 0 && systemClock.monotonicMs() >= endMs) break;
-        const { origin, fence, work, drafts } = takeAlike(group, outcomes.length, careful ? 1 : MAX_DRAFTS);
+        const beganMs = systemClock.monotonicMs();
+        if (outcomes.length > 0 && beganMs >= endMs) break;
+        const { origin, fence, work, drafts } = takeAlike(group, outcomes.length, careful ? 1 : this.#drafts);
         const refused = fence === null || passed.has(fence) ? null : await this.#ask(fence);
         if (refused !== null) {
           for (const _ of drafts) outcomes.push(refused);
@@ -180,14 +184,14 @@ export class GroupCommit {
           this.#setCaptured(capture);
           captured = capture;
         }
-        const run = (tx: Writer) => work(tx, drafts);
-        const outcome = await this.#runOne(run, watch, { careful, captured }, committed);
+        const outcome = await this.#runOne((tx) => work(tx, drafts), watch, { careful, captured }, committed);
         if (outcome === null || (!careful && !outcome.ok)) {
           this.#rollBack();
           committed.clear();
           // A work that failed alone has its answer already.
           return group.length === 1 && outcome !== null ? [outcome] : null;
         }
+        this.#weigh(drafts.length, systemClock.monotonicMs() - beganMs);
         if (!outcome.ok) outcomes.push(outcome);
         else for (let at = 0; at < drafts.length; at++) outcomes.push({ ok: true, value: outcome.value[at] });
       }
@@ -204,6 +208,12 @@ export class GroupCommit {
       watch.stop();
     }
     return outcomes;
+  }
+
+  #weigh(drafts: number, tookMs: number): void {
+    const fit = Math.floor((drafts * MAX_GROUP_MS) / 2 / tookMs);
+    if (drafts > 1 && fit < drafts) this.#drafts = Math.max(1, fit);
+    else if (drafts === this.#drafts && fit >= drafts) this.#drafts = Math.min(MAX_DRAFTS, drafts * 2);
   }
 
   /** Takes the write lock; another process that has it is waited for without holding the event loop. */

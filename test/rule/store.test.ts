@@ -98,9 +98,6 @@ describe("a write", () => {
     expect(await Promise.all([...before, ...after])).toEqual(["A", "B", "D", "E", "F"]);
     expect(calls).toEqual([2, 3]);
     expect(groups).toEqual([6]);
-    await Promise.all(Array.from({ length: 70 }, (_, index) => add(`x${index}`)));
-    expect(calls).toEqual([2, 3, 64, 6]);
-    expect(groups).toEqual([6, 70]);
   });
 
   test("that are gathered fail each by itself", async () => {

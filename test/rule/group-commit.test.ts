@@ -1,0 +1,276 @@
+/** Which writes share a group: how long it waits for more of them, how many drafts are one call, and what holds of any mixture of them that fail or not. */
+import { Database } from "bun:sqlite";
+import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { systemClock } from "../../src/ground/clock.ts";
+import { type Reader, type Store, StoreUnavailable, type Writer } from "../../src/store/port.ts";
+import { openSqlite } from "../../src/store/sqlite.ts";
+
+let directory: string;
+let file: string;
+let store: Store;
+let groups: number[];
+
+const open = (): Promise<Store> => openSqlite(file, { clock: systemClock, keysARun: 64, onGroup: (size) => groups.push(size) });
+
+beforeEach(async () => {
+  directory = mkdtempSync(join(tmpdir(), "relay-group-"));
+  file = join(directory, "relay.db");
+  groups = [];
+  store = await open();
+});
+
+afterEach(async () => {
+  await store.close();
+  rmSync(directory, { recursive: true, force: true });
+});
+
+const turn = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+const burn = (ms: number): void => {
+  const endMs = systemClock.monotonicMs() + ms;
+  while (systemClock.monotonicMs() < endMs);
+};
+const addApp = (tx: Writer, id: string) => tx.run("INSERT INTO app (id, name, created_at) VALUES (?1, ?1, 0)", id);
+const listApps = async (tx: Reader): Promise<string[]> => (await tx.all<{ id: string }>("SELECT id FROM app ORDER BY rowid")).map(({ id }) => id);
+
+describe("a group", () => {
+  test("of one write waits for nobody: it runs in the next turn of the loop", async () => {
+    let ran = false;
+    const written = store.write("app", async () => {
+      ran = true;
+    });
+    expect(ran).toBe(false);
+    await turn();
+    expect(ran).toBe(true);
+    await written;
+  });
+
+  test("that others joined while it formed waits one turn more, for those on their way, and never a second one", async () => {
+    const order: string[] = [];
+    const add = (id: string) =>
+      store.write("app", async (tx) => {
+        order.push(id);
+        await addApp(tx, id);
+      });
+    const writes = [add("a"), add("b")];
+    await turn();
+    expect(order).toEqual([]);
+    writes.push(add("c"), add("d"));
+    await turn();
+    // Hardly ever fewer than all: on a busy machine the time of a group is over before.
+    expect(order.length).toBeGreaterThan(0);
+    await Promise.all(writes);
+    expect(order).toEqual(["a", "b", "c", "d"]);
+    expect(groups.length).toBeLessThan(4);
+    expect(await store.read(listApps)).toEqual(["a", "b", "c", "d"]);
+  });
+
+  test("keeps the order of arrival, and leaves nobody waiting where writes never stop coming", async () => {
+    let now = 0;
+    const waited: number[] = [];
+    const order: number[] = [];
+    const writes: Promise<void>[] = [];
+    for (; now < 200; now++) {
+      for (let more = 0; more < 3; more++) {
+        const number = writes.length;
+        const cameAt = now;
+        writes.push(
+          store
+            .write("app", async () => {
+              order.push(number);
+            })
+            .then(() => void waited.push(now - cameAt)),
+        );
+      }
+      await turn();
+    }
+    await Promise.all(writes);
+    expect(order).toEqual(writes.map((_, at) => at));
+    expect(Math.max(...waited)).toBeLessThanOrEqual(4);
+  });
+
+  test("that waits one turn more when the store is closed is written before that", async () => {
+    const writes = ["a", "b"].map((id) => store.write("app", (tx) => addApp(tx, id)));
+    const closed = store.close();
+    expect(await Promise.all(writes)).toEqual([1, 1]);
+    await closed;
+    store = await open();
+    expect(await store.read(listApps)).toEqual(["a", "b"]);
+  });
+});
+
+describe("drafts", () => {
+  test("are more a call the less they take, 64 at most", async () => {
+    const calls: number[] = [];
+    const add = store.gather("app", async (_tx, drafts: readonly number[]) => {
+      calls.push(drafts.length);
+      return drafts;
+    });
+    const all = Array.from({ length: 400 }, (_, at) => at);
+    expect(await Promise.all(all.map(add))).toEqual(all);
+    expect(calls[0]).toBe(8);
+    expect(Math.max(...calls)).toBe(64);
+    expect(calls.reduce((sum, size) => sum + size)).toBe(400);
+  });
+
+  test("that each take long hold the loop hardly longer than as many writes would, and those behind them come to their turn", async () => {
+    const add = store.gather("app", async (_tx, drafts: readonly number[]) => {
+      for (const _ of drafts) burn(3);
+      return drafts;
+    });
+    const quick = store.gather("app", async (_tx, drafts: readonly number[]) => drafts);
+    // Grown to the most by those that take nothing.
+    await Promise.all(Array.from({ length: 200 }, (_, at) => quick(at)));
+    const slow = () => Promise.all(Array.from({ length: 64 }, (_, at) => add(at)));
+    await slow();
+    groups.length = 0;
+    let longestMs = 0;
+    let over = false;
+    const watch = (async () => {
+      for (let before = systemClock.monotonicMs(); !over; ) {
+        await turn();
+        const now = systemClock.monotonicMs();
+        longestMs = Math.max(longestMs, now - before);
+        before = now;
+      }
+    })();
+    await slow();
+    over = true;
+    await watch;
+    expect(Math.max(...groups)).toBeLessThanOrEqual(8);
+    // Of 64 in one call it would be 192 at least.
+    expect(longestMs).toBeLessThan(120);
+  });
+});
+
+/** The same numbers from the same seed. */
+function random(seed: number): (below: number) => number {
+  let state = seed;
+  return (below) => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return Math.floor((state / 2 ** 32) * below);
+  };
+}
+
+type Kind = "good" | "throws" | "throws late" | "same row" | "caught inside";
+
+describe("any mixture of drafts and writes", () => {
+  test.each([1, 2, 3, 4, 5, 6])(
+    "is answered each with its own end, and leaves the rows, keys and callbacks of those that succeeded alone (seed %d)",
+    async (seed) => {
+      const below = random(seed);
+      const called: string[] = [];
+      const kept: string[] = [];
+      const hashOf = (id: string): Uint8Array => Bun.CryptoHasher.hash("sha256", id).slice(0, 16) as unknown as Uint8Array;
+      const one = async (tx: Writer, { id, kind }: { id: string; kind: Kind }): Promise<string> => {
+        if ((await tx.keys.find(hashOf(id))).length > 0) throw new Error(`key of ${id} taken`);
+        if (kind === "caught inside")
+          await tx
+            .attempt(async () => {
+              await tx.keys.keep(hashOf(`${id} inside`), 1);
+              await addApp(tx, `${id} inside`);
+              tx.afterCommit(() => called.push(`${id} inside`));
+              throw new Error("inside");
+            })
+            .catch(() => undefined);
+        if (kind === "throws") throw new Error(`no ${id}`);
+        await tx.keys.keep(hashOf(id), 1);
+        tx.afterCommit(() => called.push(id));
+        await addApp(tx, kind === "same row" ? "taken" : id);
+        if (kind === "throws late") throw new Error(`no ${id}`);
+        return `did ${id}`;
+      };
+      const roads = [
+        store.gather("app", async (tx, drafts: readonly { id: string; kind: Kind }[]) => {
+          const done: string[] = [];
+          for (const draft of drafts) done.push(await one(tx, draft));
+          return done;
+        }),
+        store.gather("relay", async (tx, drafts: readonly { id: string; kind: Kind }[]) => {
+          const done: string[] = [];
+          for (const draft of drafts) done.push(await one(tx, draft));
+          return done;
+        }),
+        (draft: { id: string; kind: Kind }) => store.write("dashboard", (tx) => one(tx, draft)),
+      ];
+      await store.write("app", (tx) => addApp(tx, "taken"));
+      const kinds: readonly Kind[] = ["throws", "throws late", "same row", "caught inside"];
+      for (let wave = 0; wave < 25; wave++) {
+        const isFull = wave % 8 === 7;
+        if (isFull)
+          await store.write("app", async (tx) =>
+            tx.get(`PRAGMA max_page_count = ${(await tx.get<{ page_count: number }>("PRAGMA page_count"))?.page_count}`),
+          );
+        const drafts = Array.from({ length: 1 + below(90) }, (_, at) => {
+          const kind: Kind = isFull || below(12) > 0 ? "good" : (kinds[below(4)] ?? "good");
+          return { id: `${seed} ${wave} ${at}${isFull ? "x".repeat(3_000) : ""}`, kind };
+        });
+        let road = below(3);
+        const answers = await Promise.allSettled(
+          drafts.map((draft) => {
+            if (below(6) === 0) road = below(3);
+            return (roads[road] as (typeof roads)[number])(draft);
+          }),
+        );
+        for (const [at, answer] of answers.entries()) {
+          const { id, kind } = drafts[at] as (typeof drafts)[number];
+          const succeeds = kind === "good" || kind === "caught inside";
+          if (answer.status === "fulfilled") {
+            expect([succeeds, answer.value]).toEqual([true, `did ${id}`]);
+            kept.push(id);
+          } else if (succeeds) expect([isFull, answer.reason]).toEqual([true, expect.any(StoreUnavailable)]);
+          else if (!(answer.reason instanceof StoreUnavailable)) expect(String(answer.reason)).toContain(kind === "same row" ? "UNIQUE" : `no ${id}`);
+        }
+        if (isFull) await store.write("app", (tx) => tx.get("PRAGMA max_page_count = 4294967294"));
+        expect(called).toEqual(kept);
+        expect(await store.read(listApps)).toEqual(["taken", ...kept]);
+        if (wave < 16 || below(5) > 0) continue;
+        await store.close();
+        store = await open();
+        expect(await store.read(listApps)).toEqual(["taken", ...kept]);
+        // The roads are of the store that was closed.
+        break;
+      }
+      const keysOf = (ids: readonly string[]) =>
+        store.write("app", async (tx) => {
+          const found: boolean[] = [];
+          for (const id of ids) found.push((await tx.keys.find(hashOf(id))).length > 0);
+          return found;
+        });
+      expect(await keysOf(kept)).toEqual(kept.map(() => true));
+      expect(await keysOf(kept.map((id) => `${id} inside`))).toEqual(kept.map(() => false));
+    },
+  );
+});
+
+test("another process that writes between two groups is waited for and seen by the drafts behind it", async () => {
+  const add = store.gather("app", async (tx, ids: readonly string[]) => {
+    const found: (string | null)[] = [];
+    for (const id of ids) {
+      const there = await tx.get("SELECT 1 FROM app WHERE id = ?1", id);
+      if (there === null) await addApp(tx, id);
+      found.push(there === null ? id : null);
+    }
+    return found;
+  });
+  const script = `
+    const { Database } = require("bun:sqlite");
+    const db = new Database(${JSON.stringify(file)});
+    db.run("PRAGMA busy_timeout = 5000");
+    let made = 0;
+    for (let at = 0; at < 300; at++) made += db.run("INSERT OR IGNORE INTO app (id, name, created_at) VALUES (?1, 'other', 0)", ["n" + at]).changes;
+    console.log(made);`;
+  const other = Bun.spawn([process.execPath, "-e", script], { stdout: "pipe", stderr: "inherit" });
+  const mine: (string | null)[] = [];
+  for (let at = 299; at >= 0; at -= 20) {
+    mine.push(...(await Promise.all(Array.from({ length: Math.min(20, at + 1) }, (_, back) => add(`n${at - back}`)))));
+    await Bun.sleep(5);
+  }
+  const theirs = Number(await new Response(other.stdout).text());
+  expect(mine).toHaveLength(300);
+  expect(mine.filter((id) => id !== null).length + theirs).toBe(300);
+  using database = new Database(file);
+  expect(database.query("SELECT count(*) AS apps FROM app").get()).toEqual({ apps: 300 });
+});
