@@ -5,7 +5,7 @@
 import { actorWords, COMMAND_LINE } from "../account/api-key.ts";
 import { EVENT_STATES, EVENT_TRIGGERS } from "../event/event.ts";
 import { expungeByHand } from "../event/expunge.ts";
-import { type EventFilter, listEvents } from "../event/list.ts";
+import { type EventFilter, readEvents } from "../event/list.ts";
 import { planReplay, replayEvent } from "../event/replay.ts";
 import type { PlannedAction, ReplayPlan } from "../event/replay-plan.ts";
 import { type EventItem, type EventView, requireEventView } from "../event/view.ts";
@@ -13,10 +13,9 @@ import { sleep, toIsoOrNull } from "../ground/clock.ts";
 import { writeJson } from "../ground/json.ts";
 import { MAX_ACTIONS_PER_RELAY } from "../ground/limit.ts";
 import { MAX_PAGE_SIZE, type Page } from "../ground/page.ts";
-import { plain } from "../ground/text.ts";
+import { cutToLine, plain } from "../ground/text.ts";
 import { requirePersonNamed } from "../people/person.ts";
 import type { Store } from "../store/port.ts";
-import { readPage } from "../store/walk.ts";
 import { type Command, type Input, type Option, UsageError } from "./command.ts";
 import { JSON_OUTPUT, readTime } from "./data-directory.ts";
 import { ANYWHERE, atPlace } from "./place.ts";
@@ -88,12 +87,7 @@ export const eventsList: Command = {
     const { items } = await atPlace(input, world, {
       here: async (store, { id }) => {
         const found = await findFilteredPerson(store, id, filter);
-        return await readPage(
-          store,
-          { limit, after: null },
-          (tx, part) => listEvents(tx, id, found, part),
-          EVERY_STEP,
-        );
+        return await readEvents(store, id, found, { limit, after: null }, EVERY_STEP);
       },
       there: (remote) => listRemote<EventItem>(remote, "/events", queryOf(filter), limit),
     });
@@ -105,7 +99,8 @@ export const eventsList: Command = {
   },
 };
 
-const EVENT_HEADINGS = ["ARRIVED", "STATE", "RELAY", "ATTEMPTS", "ID", "REASON"] as const;
+const EVENT_HEADINGS = ["ARRIVED", "STATE", "RELAY", "ATTEMPTS", "ID", "ABOUT", "REASON"] as const;
+const MAX_ABOUT_CHARS = 72;
 
 /** The event under EVENT_HEADINGS. */
 function eventRow(event: EventItem): string[] {
@@ -115,6 +110,7 @@ function eventRow(event: EventItem): string[] {
     event.relay.name,
     String(event.attempts),
     event.id,
+    cutToLine([event.eventType, event.preview].filter((one) => one !== null).join(" · "), MAX_ABOUT_CHARS),
     [
       event.cameBy === null ? null : WAY_WORDS[event.cameBy],
       event.reason,
@@ -261,7 +257,7 @@ export const eventsTail: Command = {
     await atPlace(input, world, {
       here: async (store, { id }) => {
         const found = await findFilteredPerson(store, id, filter);
-        const look = () => readPage(store, PAGE, (tx, part) => listEvents(tx, id, found, part));
+        const look = () => readEvents(store, id, found, PAGE);
         await follow(look, LOOK_EVERY_MS, input, world);
       },
       there: (remote) => {

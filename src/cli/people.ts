@@ -1,6 +1,7 @@
 /** `relay people …`: who is here, and one person: what they have, why and since when, and what happened for them last. */
 
-import { listEvents } from "../event/list.ts";
+import { readEvents } from "../event/list.ts";
+import type { EventItem } from "../event/view.ts";
 import { writeJson } from "../ground/json.ts";
 import { MAX_PAGE_SIZE } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
@@ -71,7 +72,7 @@ export const peopleShow: Command = {
       here: async (store, { id }) => {
         const held = await store.read((tx) => readHeld(tx, id, input.first(), nowMs));
         const person = held.person.id;
-        const events = await readPage(store, LATELY, (tx, part) => listEvents(tx, id, { person }, part));
+        const events = await readEvents(store, id, { person }, LATELY);
         return { ...held, events: events.items };
       },
       there: (remote) => readStoryThere(remote, input.first()),
@@ -103,7 +104,7 @@ async function readHeld(tx: Reader, environmentId: number, name: string, nowMs: 
 
 type Held = Awaited<ReturnType<typeof readHeld>>;
 type Story = Held & {
-  events: Awaited<ReturnType<typeof listEvents>>["items"];
+  events: EventItem[];
 };
 
 /** The same of a server, each part by the route that has it. */

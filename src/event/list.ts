@@ -5,14 +5,16 @@
 
 import { isId } from "../ground/id.ts";
 import type { Page, PageRequest } from "../ground/page.ts";
-import type { Reader } from "../store/port.ts";
+import type { Reader, Store } from "../store/port.ts";
 import type { RowOf } from "../store/table.ts";
 import { endSeqUntil, firstSeqSince } from "../store/time-order.ts";
-import { type Condition, equals, type Walk, walkPage } from "../store/walk.ts";
+import { type Condition, equals, readPage, type Walk, walkPage } from "../store/walk.ts";
 import { type EventState, type EventTrigger, findEventSeq } from "./event.ts";
+import { addPreviews } from "./preview.ts";
 import { newestSpan, OF_ENVIRONMENT } from "./span.ts";
 import {
   type EventItem,
+  type ListedEvent,
   SUMMARY,
   SUMMARY_BESIDE,
   SUMMARY_JOIN,
@@ -40,14 +42,47 @@ export interface EventFilter {
 interface ListedRow extends SummaryBeside {
   /** How many. */
   warnings: number;
+  /** Of the payload. */
+  bytes: number;
 }
 
+/** What a step finds: the item, and what reading its payload costs. */
+interface FoundEvent {
+  seq: number;
+  bytes: number;
+  item: ListedEvent;
+}
+
+/** A whole page, each event with what it is about. */
+export async function readEvents(
+  store: Store,
+  environmentId: number,
+  filter: EventFilter,
+  request: PageRequest,
+  options: { steps?: number } = {},
+): Promise<Page<EventItem>> {
+  const step = (tx: Reader, part: PageRequest) => findEvents(tx, environmentId, filter, part);
+  const { items, next } = await readPage(store, request, step, options);
+  return { items: await addPreviews(store, items), next };
+}
+
+/** One step of a page. */
 export async function listEvents(
   tx: Reader,
   environmentId: number,
   filter: EventFilter,
   page: PageRequest,
-): Promise<Page<EventItem>> {
+): Promise<Page<ListedEvent>> {
+  const { items, next } = await findEvents(tx, environmentId, filter, page);
+  return { items: items.map(({ item }) => item), next };
+}
+
+async function findEvents(
+  tx: Reader,
+  environmentId: number,
+  filter: EventFilter,
+  page: PageRequest,
+): Promise<Page<FoundEvent>> {
   const nameKey = filter.relay === undefined ? undefined : await findNameKey(tx, environmentId, filter.relay);
   if (nameKey === null) return { items: [], next: null };
   const named =
@@ -58,7 +93,7 @@ export async function listEvents(
   const walk: Walk = {
     index,
     join: SUMMARY_JOIN,
-    columns: `${SUMMARY.columnsOf("event")}, ${SUMMARY_BESIDE}, coalesce(json_array_length(event.warnings), 0) AS warnings`,
+    columns: `${SUMMARY.columnsOf("event")}, ${SUMMARY_BESIDE}, coalesce(json_array_length(event.warnings), 0) AS warnings, octet_length(event.payload) AS bytes`,
     key: "seq",
     led,
     between,
@@ -76,19 +111,23 @@ export async function listEvents(
       : { cost: "octet_length(event.payload) + coalesce(octet_length(event.preview), 0)" }),
   };
   const rows: (RowOf<typeof SUMMARY> & ListedRow)[] = [];
-  const { items, next } = await walkPage<RowOf<typeof SUMMARY>, EventItem, ListedRow>(
+  const { items, next } = await walkPage<RowOf<typeof SUMMARY>, FoundEvent, ListedRow>(
     tx,
     SUMMARY,
     page,
     walk,
     (row) => {
       rows.push(row);
-      return { ...showSummary(row, null), warnings: row.warnings };
+      const { seq, bytes, warnings } = row;
+      return { seq, bytes, item: { ...showSummary(row, null), warnings } };
     },
   );
   const waiting = await explainWaiting(tx, environmentId, rows);
   return {
-    items: items.map((item, at) => ({ ...item, waits: waiting.get(rows[at]?.seq ?? 0) ?? null })),
+    items: items.map((found) => ({
+      ...found,
+      item: { ...found.item, waits: waiting.get(found.seq) ?? null },
+    })),
     next,
   };
 }

@@ -44,8 +44,17 @@ const summary = {
 };
 
 /** An event as lists show it: everything but its payload and runs. */
-export const eventItem = Type.Object({ ...summary, warnings: Type.Integer() });
+export const eventItem = Type.Object({
+  ...summary,
+  warnings: Type.Integer(),
+  /** The mapped event_type, its first 100 characters; null where none was mapped. */
+  eventType: orNull(Type.String()),
+  /** The first mapped names and values in a line of at most 200 characters; null where there are none, and once the payload is expunged. */
+  preview: orNull(Type.String()),
+});
 export type EventItem = Static<typeof eventItem>;
+/** As a step of a list finds it, before its payload is looked at. */
+export type ListedEvent = Omit<EventItem, "eventType" | "preview">;
 
 /** What an action did in a run; `type` is `person` where the person could not be found. `docs`: the page that explains the code. */
 export type ShownResult = ActionResult & { docs?: string };

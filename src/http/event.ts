@@ -1,17 +1,19 @@
 /** Events, one with its runs, the plan of a replay, the replay itself, and expunging. */
-import { Type } from "typebox";
+import { type Static, Type } from "typebox";
 import { EVENT_STATES, EVENT_TRIGGERS } from "../event/event.ts";
 import { expungeByHand } from "../event/expunge.ts";
-import { listEvents } from "../event/list.ts";
+import { readEvents } from "../event/list.ts";
 import { planReplay, replayEvent } from "../event/replay.ts";
 import { replayPlan } from "../event/replay-plan.ts";
 import { type EventView, eventItem, eventView, requireEventView } from "../event/view.ts";
 import { MAX_ACTIONS_PER_RELAY } from "../ground/limit.ts";
-import { fields, oneOf, readTime } from "../ground/schema.ts";
+import { readPageRequest } from "../ground/page.ts";
+import { fields, oneOf, pageOf, pageQuery, readTime } from "../ground/schema.ts";
 import { requirePersonNamed } from "../people/person.ts";
+import type { Store } from "../store/port.ts";
 import { docsOf } from "./answer.ts";
 import type { HttpDeps } from "./deps.ts";
-import { environmentRoute, listRoute } from "./route.ts";
+import { environmentRoute } from "./route.ts";
 
 /** The event as a caller is shown it: each result with a code has the page that explains it, where the caller is one who is told of pages. */
 function showEvent({ deps, request }: { deps: HttpDeps; request: Request }, event: EventView): EventView {
@@ -25,24 +27,39 @@ function showEvent({ deps, request }: { deps: HttpDeps; request: Request }, even
   return { ...event, runs };
 }
 
+/** What the list is asked by, but for the state. */
+const eventFilter = {
+  relay: Type.Optional(Type.String()),
+  trigger: Type.Optional(oneOf(EVENT_TRIGGERS)),
+  person: Type.Optional(Type.String({ description: "a person's id or address" })),
+  since: Type.Optional(Type.String()),
+  until: Type.Optional(Type.String()),
+  q: Type.Optional(Type.String({ maxLength: 200, description: "text of at most 200 characters" })),
+};
+const eventFilterFields = Type.Object(eventFilter);
+
+async function readFilter<Asked extends Static<typeof eventFilterFields>>(
+  store: Store,
+  environmentId: number,
+  { since, until, person, ...asked }: Asked,
+) {
+  const between = { sinceMs: readTime("since", since), untilMs: readTime("until", until) };
+  const named =
+    person === undefined ? null : await store.read((tx) => requirePersonNamed(tx, environmentId, person));
+  return { ...asked, ...between, person: named?.id };
+}
+
 export const eventRoutes = [
-  listRoute({
+  environmentRoute({
+    method: "GET",
     path: "/events",
-    summary: "Lists events without their payloads, newest first.",
-    filter: {
-      relay: Type.Optional(Type.String()),
-      state: Type.Optional(oneOf(EVENT_STATES)),
-      trigger: Type.Optional(oneOf(EVENT_TRIGGERS)),
-      person: Type.Optional(Type.String({ description: "a person's id or address" })),
-      since: Type.Optional(Type.String()),
-      until: Type.Optional(Type.String()),
-      q: Type.Optional(Type.String({ maxLength: 200, description: "text of at most 200 characters" })),
-    },
-    item: eventItem,
-    async list(tx, { environmentId }, page, { since, until, person, ...filter }) {
-      const between = { sinceMs: readTime("since", since), untilMs: readTime("until", until) };
-      const named = person === undefined ? undefined : await requirePersonNamed(tx, environmentId, person);
-      return await listEvents(tx, environmentId, { ...filter, ...between, person: named?.id }, page);
+    summary:
+      "Lists events without their payloads, newest first, each with its mapped event_type and a line of its first mapped values.",
+    query: fields({ ...pageQuery, ...eventFilter, state: Type.Optional(oneOf(EVENT_STATES)) }),
+    answer: pageOf(eventItem),
+    async handle({ deps: { store }, environmentId, query: { limit, cursor, ...asked } }) {
+      const filter = await readFilter(store, environmentId, asked);
+      return await readEvents(store, environmentId, filter, readPageRequest({ limit, cursor }));
     },
   }),
   environmentRoute({

@@ -216,6 +216,7 @@ const WORST: Record<string, Worst> = {
   "GET /api/relay-templates": get("/api/relay-templates?limit=200"),
   "GET {E}/events": list(
     "/events",
+    "relay=wide",
     `q=${long}b`,
     "q=nowhere",
     "state=dead&trigger=schedule",

@@ -116,7 +116,7 @@ test("progress outlives the page, on the events' page and on the relay's; stop e
   await line.getByText(/^Replaying \d+ of 60$/).waitFor();
   await shoot("bulk-relay");
   await line.getByRole("button", { name: "Stop" }).click();
-  await line.getByText(/^Stopped: \d+ of 60 events replayed$/).waitFor();
+  await line.getByText(/^Stopped: \d+ of 60 replayed,$/).waitFor();
   await running.drain();
   const [replay] = (await running.api("GET", "/bulk-replays", undefined, "local")).body.items;
   expect(replay).toMatchObject({ state: "stopped", leftOut: { payload_expunged: 1 } });
@@ -129,7 +129,7 @@ test("one that ends says what was replayed and leads to what is still dead", asy
   const dialog = page.getByRole("dialog");
   await dialog.getByLabel("Events a second, at most").fill("1000");
   await dialog.getByRole("button", { name: /^Replay \d+ events$/ }).click();
-  await dialog.getByText(/^Replayed \d+ events$/).waitFor();
+  await dialog.getByText(/^Ended: \d+ of \d+ replayed,$/).waitFor();
   await shoot("bulk-done");
   await running.drain();
   expect(await countOf("dead")).toBe(4);

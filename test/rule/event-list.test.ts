@@ -5,7 +5,7 @@ import type { EventState, EventTrigger } from "../../src/event/event.ts";
 import { insertEvent, keyOfEventId, makeReceiverPayload } from "../../src/event/insert.ts";
 import { type EventFilter, listEvents } from "../../src/event/list.ts";
 import { newestSpan, oldestSpan } from "../../src/event/span.ts";
-import { type EventItem, findEventView } from "../../src/event/view.ts";
+import { findEventView, type ListedEvent } from "../../src/event/view.ts";
 import { readNumberedId } from "../../src/ground/id.ts";
 import { readPageRequest } from "../../src/ground/page.ts";
 import { relayOf } from "../kit/event-sql.ts";
@@ -59,8 +59,8 @@ async function listAll(
   filter: EventFilter,
   limit = "3",
   between: () => Promise<unknown> = async () => undefined,
-): Promise<{ items: EventItem[]; pages: number }> {
-  const items: EventItem[] = [];
+): Promise<{ items: ListedEvent[]; pages: number }> {
+  const items: ListedEvent[] = [];
   let cursor: string | undefined;
   for (let pages = 1; ; pages++) {
     const page = await list(filter, limit, cursor);
@@ -79,7 +79,7 @@ beforeEach(() =>
   }),
 );
 
-const idsOf = (items: readonly EventItem[]) => items.map((item) => item.id);
+const idsOf = (items: readonly ListedEvent[]) => items.map((item) => item.id);
 
 describe("filters", () => {
   const SEEDS: Seed[] = [
@@ -226,7 +226,7 @@ describe("an environment's events", () => {
     await place(far.map((seq, at) => ({ seq, environmentId: here, name: `name-${at % 2}` })));
     const busy = (from: number) => Array.from({ length: 1_500 }, (_, at) => ({ seq: from + at, environmentId: there, name: "busy" }));
     await place([...busy(2), ...busy(2_000_000), ...busy(89_998_500), ...busy(90_000_001)]);
-    const seqs = (items: readonly EventItem[]) => items.map(({ id }) => readNumberedId("evt", id)?.seq);
+    const seqs = (items: readonly ListedEvent[]) => items.map(({ id }) => readNumberedId("evt", id)?.seq);
     const { items, pages } = await listAll({}, "5");
     expect([seqs(items), pages]).toEqual([far.toReversed(), 1]);
     expect(seqs((await listAll({ trigger: "receiver" }, "2")).items)).toEqual(far.toReversed());

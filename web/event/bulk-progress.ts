@@ -6,7 +6,7 @@ import type { BulkFilter } from "../../src/event/bulk-choice.ts";
 import type { BulkReplayView } from "../../src/event/bulk-replay.ts";
 import type { Page } from "../ground/answer.ts";
 import { writeQuery } from "../ground/api.ts";
-import { sayCount, sayNumber } from "../ground/count-words.ts";
+import { sayNumber } from "../ground/count-words.ts";
 import { html, type View } from "../ground/html.ts";
 import { apiPath, type Place, pagePath } from "../ground/place.ts";
 import { sayExactly, saySpan } from "../ground/time-words.ts";
@@ -26,6 +26,7 @@ const LEFT_OUT_WORDS: Readonly<Record<string, string>> = {
   unsigned_event: "they arrived unsigned and their relay now acts without trustUnsignedEvents",
   relay_deleted: "their relay was deleted",
   trigger_changed: "their relay has another kind of trigger now",
+  action_unknown: "their relay holds an action that this version of the service does not know",
   not_replayable: "they are under way already",
   not_found: "they are not kept any more",
 };
@@ -92,7 +93,7 @@ export function BulkProgress({
     ${
       isRunning(replay) &&
       html`<progress max=${Math.max(1, matched)} value=${through} aria-label="Events replayed"></progress>
-      <p class="quiet">${sayNumber(perSecond)} a second at most, about ${remaining} left, begun by ${replay.by}. It goes on in the server when you leave.</p>`
+      <p class="quiet">${sayNumber(perSecond)} a second at most, about ${remaining} left, begun by ${replay.by.replace(/^owner:/, "")}. It goes on in the server when you leave.</p>`
     }
     ${left > 0 && html`<${LeftOut} leftOut=${replay.leftOut} />`}
     ${
@@ -103,8 +104,8 @@ export function BulkProgress({
 }
 
 function sayOutcome({ state, matched, replayed }: BulkReplayView): string {
-  if (state === "stopped") return `Stopped: ${sayNumber(replayed)} of ${sayCount(matched, "event")} replayed`;
-  return `Replayed ${sayCount(replayed, "event")}`;
+  const how = state === "stopped" ? "Stopped" : "Ended";
+  return `${how}: ${sayNumber(replayed)} of ${sayNumber(matched)} replayed,`;
 }
 
 /** Events that may not act any more, and why. */

@@ -1,0 +1,91 @@
+/** The rows of the events say what happened, whose it is and why one failed; and whatever a sender wrote stays text. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { openDashboard } from "../kit/browser.ts";
+import { sendSigned } from "../kit/browser-sender.ts";
+
+const dashboard = await openDashboard();
+const { page, running, complaints, at } = dashboard;
+afterAll(() => dashboard[Symbol.asyncDispose]());
+
+const SHOTS = process.env.RELAY_SHOTS;
+const shoot = async (name: string): Promise<void> => {
+  if (SHOTS === undefined) return;
+  for (const scheme of ["light", "dark"] as const)
+    for (const width of [390, 1280]) {
+      await page.emulateMedia({ colorScheme: scheme });
+      await page.setViewportSize({ width, height: 900 });
+      await page.screenshot({ path: `${SHOTS}/${name}-${scheme}-${width}.png` });
+    }
+  await page.setViewportSize({ width: 1280, height: 900 });
+};
+
+const HOSTILE = `<img src=x onerror="globalThis.broken=1">\u202egnp.exe ${"long".repeat(5_000)}`;
+
+beforeAll(async () => {
+  const define = (name: string, collection: string) => ({
+    name,
+    trigger: {
+      kind: "receiver",
+      verify: { scheme: "hooks" },
+      map: { event_id: "id", event_type: "type", person_email: "email", order: "order", amount: "amount" },
+    },
+    actions: collection === "" ? [{ type: "grant_credits", amount: 1 }] : [{ type: "write_record", collection, data: { text: "x" } }],
+  });
+  const send = async (name: string, collection: string, bodies: object[]) => {
+    const made = await running.api("POST", "/relays", { definition: define(name, collection) }, "local");
+    for (const [number, body] of bodies.entries()) {
+      const text = JSON.stringify({ id: `${name}_${number}`, ...body });
+      expect((await sendSigned(running, name, made.body.receiverSecret, `${name}_${number}`, text)).status).toBe(200);
+    }
+  };
+  const paid = (number: number) => ({ type: "checkout.session.completed", email: "carol@example.com", order: `cs_live_be0${number}`, amount: 9900 });
+  await send(
+    "checkout",
+    "",
+    Array.from({ length: 9 }, (_, number) => paid(number)),
+  );
+  await send("broken", "nowhere", [paid(1), paid(2)]);
+  await send("hostile", "", [{ type: HOSTILE, email: "carol@example.com", order: HOSTILE, amount: 1 }]);
+  await running.drain();
+});
+
+test("a row says the event's type, its first values and whose it is", async () => {
+  await page.goto(at("events?relay=checkout"));
+  const row = page.locator("tr", { has: page.locator("a[data-row]") }).first();
+  await row.getByText("checkout.session.completed").waitFor();
+  const text = (await row.innerText()).replaceAll(/\s+/g, " ");
+  expect(text).toContain("order cs_live_be08 · amount 9900");
+  expect(text).toContain("carol@example.com");
+  expect((await row.boundingBox())?.height).toBeLessThanOrEqual(38);
+});
+
+test("what failed says why on a second line", async () => {
+  await page.goto(at("events?state=dead"));
+  await page.locator(".event-why", { hasText: "collection missing" }).first().waitFor();
+  expect(await page.locator(".event-why").count()).toBe(2);
+});
+
+test("what a sender wrote is text, cut, and turns nothing round", async () => {
+  await page.goto(at("events"));
+  await page.getByText("<img src=x onerror=").first().waitFor();
+  await shoot("rows");
+  expect(await page.locator("main img, main [onerror]").count()).toBe(0);
+  expect(await page.evaluate(() => (globalThis as { broken?: number }).broken ?? null)).toBeNull();
+  expect(await page.locator("main").textContent()).not.toContain("\u202e");
+  expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
+  await page.setViewportSize({ width: 360, height: 800 });
+  expect(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth)).toBe(true);
+  await page.setViewportSize({ width: 1280, height: 860 });
+});
+
+test("its link names the event and its state, and holds the words that are seen", async () => {
+  await page.goto(at("events?state=dead"));
+  await page
+    .getByRole("link", { name: /^checkout\.session\.completed event evt_\S+ of broken, dead$/ })
+    .first()
+    .waitFor();
+});
+
+test("nothing of all this was refused by the page's policy or broke in its console", () => {
+  expect(complaints).toEqual([]);
+});
