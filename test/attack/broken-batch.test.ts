@@ -1,0 +1,78 @@
+/** One event of a batch whose end the database refuses, wherever it stands and whichever row is refused: its neighbours end once, it is tried again, nothing is granted twice. */
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { eventIdOf, type HandedEvent } from "../../src/event/event.ts";
+import { GRANT, putEvents, sendEvent, WRITE } from "../kit/event-flow.ts";
+import { makeOrders, receiverDefinition, saveRelay } from "../kit/relay-definition.ts";
+import { type RunningService, startRunningService } from "../kit/running-service.ts";
+
+const EMAIL = "ada@example.com";
+const IDS = ["c", "d", "e", "f", "g", "h"];
+let running: RunningService;
+
+beforeEach(async () => {
+  running = await startRunningService();
+  await makeOrders(running);
+  const definition = receiverDefinition({ actions: [GRANT, WRITE], map: { event_id: "id", person_email: "email" } });
+  await saveRelay(running, definition);
+  for (const id of ["a", "b"]) {
+    await sendEvent(running, id, { email: EMAIL });
+    await running.drain();
+  }
+});
+afterEach(() => running[Symbol.asyncDispose]());
+
+const write = (sql: string) => running.service.store.write("erasure", (tx) => tx.run(sql));
+
+/** They wait when this ends, all due, and the runner takes them in one batch: from memory, or from the store. */
+async function arrive(from: "memory" | "store", refuse: () => Promise<void>): Promise<void> {
+  if (from === "store") {
+    // Behind the events, and before the batch that takes them.
+    await Promise.all([putEvents(running, IDS, { email: EMAIL }), refuse()]);
+    return;
+  }
+  const { runner } = running.service;
+  const handOver = runner.handOver.bind(runner);
+  const kept: HandedEvent[] = [];
+  runner.handOver = (arrived) => kept.push(arrived);
+  for (const id of IDS) await sendEvent(running, id, { email: EMAIL });
+  runner.handOver = handOver;
+  await refuse();
+  for (const one of kept) handOver(one);
+}
+
+const REFUSALS: readonly [row: string, trigger: (at: number) => string][] = [
+  ["the run's row", (at) => `BEFORE INSERT ON run WHEN NEW.event_seq = ${at} AND NEW.outcome = 'ok'`],
+  ["the event's row", (at) => `BEFORE UPDATE ON event WHEN NEW.seq = ${at} AND NEW.state = 'done'`],
+  [
+    "the audit's row",
+    (at) => {
+      const id = eventIdOf({ seq: at, createdAt: running.clock.now(), formerId: null });
+      return `BEFORE INSERT ON audit WHEN NEW.event_id = '${id}' AND NEW.after LIKE '%"done"%'`;
+    },
+  ],
+  ["a record", (at) => `BEFORE INSERT ON record WHEN json_extract(NEW.data, '$.order') = '${IDS[at - 3]}'`],
+];
+
+test.each(
+  REFUSALS.flatMap(([row, trigger]) =>
+    (["memory", "store"] as const).flatMap((from) => [0, 2, 5].map((place) => [row, from, place, trigger] as const)),
+  ),
+)("%s refused, events from %s, the broken one at place %d", async (_row, from, place, trigger) => {
+  const seq = place + 3;
+  await arrive(from, async () => {
+    await write(`CREATE TRIGGER boom ${trigger(seq)} BEGIN SELECT RAISE(ABORT, 'boom'); END`);
+  });
+  await running.drain();
+  const states = () => running.rows<{ state: string; runs: number }>("SELECT state, runs FROM event WHERE seq > 2 ORDER BY seq");
+  expect(await states()).toEqual(IDS.map((_, at) => ({ state: at === place ? "queued" : "done", runs: 1 })));
+  await write("DROP TRIGGER boom");
+  await running.clock.advance(15 * 60_000);
+  await running.drain();
+  expect(await states()).toEqual(IDS.map((_, at) => ({ state: "done", runs: at === place ? 2 : 1 })));
+  const count = async (sql: string) => (await running.rows<{ count: number }>(`SELECT count(*) AS count FROM ${sql}`))[0]?.count;
+  expect(await count("credit")).toBe(8);
+  expect(await count("(SELECT DISTINCT json_extract(data, '$.order') FROM record)")).toBe(8);
+  expect(await count("record")).toBe(8);
+  expect(await count("run")).toBe(9);
+  expect(await count("audit WHERE action = 'run'")).toBe(9);
+});
