@@ -3,6 +3,7 @@
  * route, by the same caller, so that no tool knows, may or answers anything that the API does not.
  */
 import type { TObject, TSchema } from "typebox";
+import { Refusal } from "../ground/refusal.ts";
 import { aboutRoutes } from "./about.ts";
 import { eventRoutes } from "./event.ts";
 import { personRoutes } from "./person.ts";
@@ -183,19 +184,36 @@ function isObject(schema: TSchema): boolean {
   return "properties" in schema;
 }
 
-/** What a call of the tool is as a call of its route: its path's values, its query, and the fields of its body. */
+/**
+ * What a call of the tool is as a call of its route: its path's values, its query, and the fields of its body. Refuses with `invalid_input` what no
+ * path or query can hold, such as the null of a client that names every field.
+ */
 export function placeArguments({ route }: Tool, given: Readonly<Record<string, unknown>>) {
   // Without a prototype, so that a name of Object's own is a field like any other, and refused as such.
   const params: Record<string, string> = Object.create(null);
   const query = new URLSearchParams();
   const body: Record<string, unknown> = Object.create(null);
   const names = givenNames(route);
+  for (const name of names) {
+    const value = Object.hasOwn(given, name) ? given[name] : "";
+    if (value === "") throw refuseField(`\`${name}\` is missing: give the ${name} of what is meant.`, name);
+    params[name] = readWord(name, value);
+  }
   for (const [name, value] of Object.entries(given)) {
-    if (names.includes(name)) params[name] = String(value);
-    else if (route.method === "GET" || (route.query !== null && Object.hasOwn(route.query.properties, name)))
-      query.set(name, String(value));
+    if (names.includes(name)) continue;
+    if (route.method === "GET" || (route.query !== null && Object.hasOwn(route.query.properties, name)))
+      query.set(name, readWord(name, value));
     else body[name] = value;
   }
-  for (const name of names) params[name] ??= "";
   return { params, query, body };
+}
+
+function readWord(name: string, value: unknown): string {
+  if (["string", "number", "bigint", "boolean"].includes(typeof value)) return String(value);
+  const what = value === null ? "null" : Array.isArray(value) ? "a list" : "an object";
+  throw refuseField(`\`${name}\` is ${what}: give a text, or leave it out where it may be.`, name);
+}
+
+function refuseField(message: string, field: string): Refusal {
+  return new Refusal("invalid_input", message, { problems: [{ field, message }] });
 }

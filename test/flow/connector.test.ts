@@ -106,7 +106,11 @@ describe("over HTTP", () => {
 
   const REFUSED: [string, Record<string, unknown>, string][] = [
     ["read_relay", { name: "nobody" }, "not_found"],
-    ["read_relay", {}, "not_found"],
+    ["read_relay", {}, "invalid_input"],
+    ["read_relay", { name: { toString: 1, valueOf: 1 } }, "invalid_input"],
+    ["read_relay", { name: ["orders"] }, "invalid_input"],
+    ["pause_relay", { name: "../keys" }, "not_found"],
+    ["list_events", { relay: null }, "invalid_input"],
     ["read_event", { id: "evt_0" }, "not_found"],
     ["list_events", { state: "odd" }, "invalid_input"],
     ["list_events", { nothing: "x" }, "invalid_input"],
