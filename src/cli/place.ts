@@ -143,7 +143,7 @@ async function reach(
   const remote =
     place.kind === "profile"
       ? remoteOf(place.profile)
-      : await findServer(place.url, await readKey(input, world));
+      : await findServer(place.url, await readKey(input, world), place.by);
   requireMeant(remote, input);
   const isLive = remote.environment === "production";
   if (writes && isLive && place.by === "default")
@@ -189,7 +189,14 @@ async function readKey(input: Input, world: World): Promise<string> {
 export function remoteOf(profile: Profile): Remote {
   const { name, app, environment, key } = profile;
   const place = placeOf(app, environment);
-  return { url: readServerUrl(profile.url), place, app, environment, key, profile: name };
+  return {
+    url: readServerUrl(profile.url, `The address of the profile ${name}`),
+    place,
+    app,
+    environment,
+    key,
+    profile: name,
+  };
 }
 
 /** `shop/production at https://relay.example.com (profile shop)`. */

@@ -27,24 +27,24 @@ export interface Remote {
 
 const LOOPBACK = /^(localhost|127(\.\d{1,3}){3}|\[::1\])$/;
 
-/** The origin of a server as it is written. Throws UsageError for what is none, and for http to another machine. */
-export function readServerUrl(text: string): string {
+/** The origin of a server as it is written, and where. Throws UsageError for what is none, and for http to another machine. */
+export function readServerUrl(text: string, where = "--url"): string {
   const url = text.replace(/\/+$/, "");
   const parsed = URL.parse(url);
   if (parsed === null || !/^https?:$/.test(parsed.protocol) || parsed.origin !== url.toLowerCase())
     throw new UsageError(
-      `--url is ${JSON.stringify(text)}: write the server's origin, such as https://relay.example.com.`,
+      `${where} is ${JSON.stringify(text)}: write the server's origin, such as https://relay.example.com.`,
     );
   if (parsed.protocol === "http:" && !LOOPBACK.test(parsed.hostname))
     throw new UsageError(
-      `--url is an http address (${parsed.origin}), over which everybody on the way reads the key: use https (http is for this machine alone).`,
+      `${where} is an http address (${parsed.origin}), over which everybody on the way reads the key: use https (http is for this machine alone).`,
     );
   return parsed.origin;
 }
 
 /** The server at this address, and the environment of the key. */
-export async function findServer(text: string, key: string): Promise<Remote> {
-  const url = readServerUrl(text);
+export async function findServer(text: string, key: string, where: string): Promise<Remote> {
+  const url = readServerUrl(text, where);
   if (key === "")
     throw new CommandFailure(
       "unauthenticated",

@@ -84,7 +84,7 @@ async function lookAt(profile: Profile): Promise<Look> {
 async function lookByVariables(url: string, key: string) {
   const place = { profile: "RELAY_URL, RELAY_KEY", default: false, server: url, key: hintOf(key) };
   try {
-    const remote = { url: readServerUrl(url), key, profile: null };
+    const remote = { url: readServerUrl(url, "RELAY_URL"), key, profile: null };
     const known = await askServer<KeyAnswer>(remote, "GET", "/api/key");
     const { app, environment, owner, expiresAt } = known;
     const said = { app, environment, owner: owner ?? null, endsAt: expiresAt ?? null };

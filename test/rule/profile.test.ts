@@ -144,11 +144,19 @@ describe("a command that reads looks at", () => {
     ["a profile that is not there", "--profile tow", {}, 1, "did you mean two?"],
     ["another environment than the profile's", "--profile one --environment production", {}, 1, "and --environment says production"],
     ["an environment by its variable, too", "--profile one", { RELAY_ENVIRONMENT: "production" }, 1, "wrong_environment"],
-    ["plain http to another machine", "--url http://relay.example.com", { RELAY_KEY: "sk_ci" }, 2, "everybody on the way reads the key"],
+    ["plain http to another machine", "--url http://relay.example.com", { RELAY_KEY: "sk_ci" }, 2, "--url is an http address"],
+    [
+      "plain http to another machine, by its variable",
+      "",
+      { RELAY_URL: "http://relay.example.com", RELAY_KEY: "sk_ci" },
+      2,
+      "RELAY_URL is an http address",
+    ],
+    ["what is no address, by its variable", "", { RELAY_URL: "ftp://x", RELAY_KEY: "sk_ci" }, 2, 'RELAY_URL is "ftp://x": write'],
     ["a server without a key", "--url https://relay.example.com", {}, 1, "relay login --url https://relay.example.com"],
     ["what is no origin", "--url https://relay.example.com/x", { RELAY_KEY: "sk_ci" }, 2, "write the server's origin"],
   ])("nothing, given %s", async (_rule, flags, env, code, words) => {
-    const result = await runCommand(["problems", "list", ...flags.split(" ")], { cwd: bare, env: { HOME: home, ...env } });
+    const result = await runCommand(["problems", "list", ...flags.split(" ").filter(Boolean)], { cwd: bare, env: { HOME: home, ...env } });
     expect({ code: result.code, told: result.told }).toEqual({ code, told: expect.stringContaining(words) });
     expect(asked).toEqual([]);
   });
