@@ -92,6 +92,8 @@ export async function openData(
 
 /** Moving rows is told of once a second; what else takes long, the copy and one long statement, is told of so often. */
 const STILL_EVERY_MS = 5_000;
+const NOT_BEGUN =
+  "It waits for the database, which an earlier start's process may still have, or looks at what is to be done.";
 
 /** Receivers are told to send again meanwhile, and whoever asks how far it is. */
 async function migrateAnswering(
@@ -134,7 +136,7 @@ async function migrateAnswering(
     turn: async () => {
       if (!wasTold)
         log.info("the database is still being brought to this version's schema", {
-          done: tellStep() ?? moved,
+          done: tellStep() ?? (moved || NOT_BEGUN),
         });
       wasTold = false;
       return undefined;
