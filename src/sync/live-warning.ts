@@ -2,10 +2,11 @@
 import { isJsonObject } from "../ground/json.ts";
 import type { Warning } from "../ground/refusal.ts";
 import type { Definition } from "../relay/definition-shape.ts";
-import { unsignedWarning } from "../relay/unsigned-rule.ts";
+import { findRelay } from "../relay/relay.ts";
+import { capturedCallBuys, unsignedWarning } from "../relay/unsigned-rule.ts";
 import { findDefaultPlan } from "../selling/plan.ts";
 import type { Reader } from "../store/port.ts";
-import type { Entry } from "./plan.ts";
+import { type Entry, sellerOf } from "./plan.ts";
 
 /** Whether or not an opt-in buys more than before, it is carried with its warning. */
 export function withOptIn(definition: Definition, warnings: Warning[]): Warning[] {
@@ -14,7 +15,7 @@ export function withOptIn(definition: Definition, warnings: Warning[]): Warning[
   return isTold ? warnings : [optIn, ...warnings];
 }
 
-/** What saving this item of the catalog means for those who buy in production; read before the save. */
+/** What saving this item of the catalog means for those who buy in production; read before the save, and after the relays'. */
 export async function warnOfItem(tx: Reader, environmentId: number, entry: Entry): Promise<Warning[]> {
   const { kind, name } = entry;
   if (kind !== "product" && kind !== "plan") return [];
@@ -23,6 +24,12 @@ export async function warnOfItem(tx: Reader, environmentId: number, entry: Entry
   if (link !== null && link !== linkOf(entry.before)) {
     const message = `\`soldThrough.url\` is ${link}, which production does not have yet: whoever buys there pays through it, so make sure that it is no test link.`;
     warnings.push({ code: "payment_link_goes_live", field: "soldThrough.url", message });
+  }
+  const seller = sellerOf(entry.after);
+  const relay = seller === null ? null : await findRelay(tx, environmentId, seller);
+  if (relay !== null && capturedCallBuys(relay.definition) !== null) {
+    const message = `\`soldThrough.relay\` is ${seller}, which acts on events that its sender does not sign: whoever captures one call can give ${name}, as it becomes, to anybody.`;
+    warnings.push({ code: "unsigned_events", field: "soldThrough.relay", message });
   }
   const standing =
     kind === "plan" && isDefault(entry.after) ? await findDefaultPlan(tx, environmentId) : null;

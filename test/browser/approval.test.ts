@@ -124,9 +124,38 @@ test("the dashboard promotes what stands in development: a dry run, the same pag
   await page.getByRole("heading", { name: "Production of shop was changed" }).waitFor();
   const secret = await page.locator('[data-secret="refunds: Receiver secret"]').innerText();
   expect(secret).toStartWith("whsec_");
+  const lost = page.getByText("New secrets of production were made and shown here once");
+  expect(await lost.count()).toBe(0);
+  await page.reload();
+  await lost.waitFor();
+  expect(await page.content()).not.toContain(secret);
+  expect(await page.getByRole("link", { name: "refunds" }).getAttribute("href")).toBe("/apps/shop/production/relays/refunds");
   await page.goto(`${base}/apps/shop/development/relays/to/production`);
   await page.getByRole("heading", { name: "Production has all of it already" }).waitFor();
   expect(await page.content()).not.toContain(secret);
+});
+
+test("above all else stands what a captured call and a payment link mean for production", async () => {
+  const sells = receiver("sells", TOKEN, [{ type: "fulfil_product", product: "book" }]);
+  const files = (book: object, pen: object) => {
+    write(sells);
+    const products = { book: { ...book, soldThrough: { kind: "relay", relay: "sells" } }, pen };
+    writeFileSync(join(laptop, "service", "catalog.json"), JSON.stringify({ products }));
+  };
+  files({ credits: 5 }, {});
+  await using first = relay("sync", "--live", "--yes");
+  await page.goto(urlIn(await first.line("/approvals/")));
+  await page.getByRole("button", { name: "Approve this change of production" }).click();
+  expect(await first.exited).toBe(0);
+  files({ credits: 5_000 }, { soldThrough: { kind: "payment_link", url: "https://pay.example.com/test" } });
+  await using run = relay("sync", "--live");
+  await page.goto(urlIn(await run.line("/approvals/")));
+  await page.getByText("A captured call could buy more than it can now, of book").waitFor();
+  await page.getByText("links that production does not have yet, for pen").waitFor();
+  const card = page.getByRole("region", { name: "product book" });
+  expect(await card.innerText()).toContain("whoever captures one call can give book, as it becomes, to anybody");
+  await page.getByRole("button", { name: "Refuse" }).click();
+  expect(await run.exited).toBe(3);
 });
 
 test("what is asked for on the way names nothing as markup, and the pages complain of nothing", async () => {

@@ -245,6 +245,25 @@ describe("what an owner looks at before saying yes", () => {
     expect((await warningsOf(api, "product:book"))[0]?.[1]).toContain(other);
   });
 
+  test("is warned of what a captured call could buy where only the item changes that its relay sells", async () => {
+    await using api = await startApi();
+    const sells = (verify: object, trust: object) => receiver("sells", verify, [{ type: "fulfil_product", product: "book" }], trust);
+    const book = (credits: number) => ({ products: { book: { credits, soldThrough: { kind: "relay", relay: "sells" } } } });
+    const promote = async () => {
+      const asked = await ask(api);
+      await decide(api, asked, "approve");
+      expect((await apply(api, asked)).status).toBe(200);
+    };
+    await setDevelopment(api, [sells(TOKEN, TRUST)], book(5));
+    await promote();
+    await setDevelopment(api, [sells(TOKEN, TRUST)], book(5_000));
+    const [[code, message] = ["", ""]] = await warningsOf(api, "product:book");
+    expect(code).toBe("unsigned_events");
+    expect(message).toContain("`soldThrough.relay` is sells, which acts on events that its sender does not sign");
+    await setDevelopment(api, [sells({ scheme: "hooks" }, {})], book(5_000));
+    expect(await warningsOf(api, "product:book")).toEqual([]);
+  });
+
   test("is warned of a plan that becomes the default in the place of one that production alone has", async () => {
     await using api = await startApi();
     expect((await api.call(`${LIVE}/plans/basic`, { method: "PUT", session: true, body: { title: "Basic" } })).status).toBe(200);

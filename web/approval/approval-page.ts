@@ -161,13 +161,21 @@ function Facts({ approval }: { approval: ApprovalView }): View {
 function Risks({ approval }: { approval: ApprovalView }): View {
   const { shown, isMine, state, replaceEdited } = approval;
   if (shown === undefined || state !== "pending") return null;
-  const widened = shown.entries.filter(
-    (entry) => entry.capturedCall?.widens === true && isCarried(entry, replaceEdited),
-  );
+  const carried = shown.entries.filter((entry) => isCarried(entry, replaceEdited));
+  const warned = (code: string) => carried.filter((entry) => entry.warnings.some((one) => one.code === code));
+  const widened = [
+    ...carried.filter(({ capturedCall }) => capturedCall?.widens === true),
+    ...warned("unsigned_events").filter(({ kind }) => kind !== "relay"),
+  ];
+  const links = warned("payment_link_goes_live");
   return html`<div class="stack">
     ${
       widened.length > 0 &&
       html`<${Notice} kind="bad"><b>A captured call could buy more than it can now</b>, of ${sayNames(widened.map(({ name }) => name))}: the senders do not sign their events. Each says below what.<//>`
+    }
+    ${
+      links.length > 0 &&
+      html`<${Notice} kind="warn">People will pay through links that production does not have yet, for ${sayNames(links.map(({ name }) => name))}: make sure below that none is a test link.<//>`
     }
     ${
       shown.secretsOf.length > 0 &&

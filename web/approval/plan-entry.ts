@@ -41,7 +41,7 @@ export function PlanEntryCard({ entry, replaceEdited }: { entry: PlanEntry; repl
       <span class="plan-state">${words}</span></div>
     ${refusal !== null && html`<${Notice} kind="bad"><${Sentence} text=${refusal.message} /><//>`}
     ${capturedCall !== null && html`<${CapturedCall} captured=${capturedCall} />`}
-    <${WarningList} warnings=${warnings.filter(({ code }) => code !== "unsigned_events")} />
+    <${WarningList} warnings=${warnings.filter(({ code }) => capturedCall === null || code !== "unsigned_events")} />
     <${Difference} entry=${entry} />
   </section>`;
 }
