@@ -169,7 +169,7 @@ function isState(state: EventState): Condition {
 }
 
 /** What stands for the relay's name on its events; null: no relay of that name ever was. */
-async function findNameKey(tx: Reader, environmentId: number, name: string): Promise<number | null> {
+export async function findNameKey(tx: Reader, environmentId: number, name: string): Promise<number | null> {
   const sql = "SELECT key FROM relay_name WHERE environment_id = ?1 AND name = ?2";
   return (await tx.get<{ key: number }>(sql, environmentId, name))?.key ?? null;
 }

@@ -1,5 +1,6 @@
 /** Events, one with its runs, the plan of a replay, the replay itself, and expunging. */
 import { type Static, Type } from "typebox";
+import { countEvents, eventCounts } from "../event/count.ts";
 import { EVENT_STATES, EVENT_TRIGGERS } from "../event/event.ts";
 import { expungeByHand } from "../event/expunge.ts";
 import { readEvents } from "../event/list.ts";
@@ -60,6 +61,17 @@ export const eventRoutes = [
     async handle({ deps: { store }, environmentId, query: { limit, cursor, ...asked } }) {
       const filter = await readFilter(store, environmentId, asked);
       return await readEvents(store, environmentId, filter, readPageRequest({ limit, cursor }));
+    },
+  }),
+  environmentRoute({
+    method: "GET",
+    path: "/events/counts",
+    summary: "Counts the events that a filter of the list chooses by their state, up to 10,000 of each.",
+    query: fields(eventFilter),
+    answer: Type.Object({ counts: eventCounts }),
+    async handle({ deps: { store }, environmentId, query }) {
+      const filter = await readFilter(store, environmentId, query);
+      return { counts: await countEvents(store, environmentId, filter) };
     },
   }),
   environmentRoute({

@@ -86,6 +86,30 @@ test("its link names the event and its state, and holds the words that are seen"
     .waitFor();
 });
 
+test("the states are tabs with counts of the present filter, which follow what happens", async () => {
+  await page.goto(at("events"));
+  const tabs = page.getByRole("group", { name: "State" });
+  const tab = (name: string) => tabs.getByRole("button", { name, exact: true });
+  await tab("Done 10").waitFor();
+  await tab("Dead 2").click();
+  await page.waitForURL(/state=dead/);
+  expect(await tab("Dead 2").getAttribute("aria-pressed")).toBe("true");
+  expect(await page.locator("a[data-row]").count()).toBe(2);
+  await page.getByLabel("Relay", { exact: true }).selectOption("checkout");
+  await tab("Done 9").waitFor();
+  await tab("Dead 0").waitFor();
+  await page.getByRole("heading", { name: "No event matches" }).waitFor();
+  await page.goto(at("events"));
+  await shoot("tabs");
+  const [first] = (await running.api("GET", "/events?state=dead", undefined, "local")).body.items;
+  expect((await running.api("POST", "/collections", { name: "nowhere", kind: "shared", fields: { text: { type: "text" } } }, "local")).status).toBe(
+    201,
+  );
+  expect((await running.api("POST", `/events/${first.id}/replay`, {}, "local")).status).toBe(202);
+  await tab("Dead 1").waitFor();
+  await tab("Done 11").waitFor();
+});
+
 test("nothing of all this was refused by the page's policy or broke in its console", () => {
   expect(complaints).toEqual([]);
 });

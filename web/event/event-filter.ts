@@ -6,7 +6,6 @@ import { setQuery } from "../ground/route.ts";
 import { Choice, RelayChoice } from "../part/choice.ts";
 import { SearchBox } from "../part/search-box.ts";
 
-const STATES = ["queued", "running", "done", "failed", "dead"];
 const TRIGGERS = [
   ["receiver", "Webhooks"],
   ["schedule", "Ticks"],
@@ -56,7 +55,6 @@ export function EventFilter({ place, query }: { place: Place; query: URLSearchPa
   return html`<div class="filters" role="search" aria-label="Filter events">
     <${SearchBox} value=${query.get("q") ?? ""} label="Find text or an event id" onValue=${(q: string) => setQuery({ q })} />
     <${RelayChoice} place=${place} query=${query} />
-    <${Choice} name="state" label="State" none="Every state" query=${query} options=${STATES.map((state) => [state, state.slice(0, 1).toUpperCase() + state.slice(1)])} />
     <${Choice} name="trigger" label="Trigger" none="Every trigger" query=${query} options=${TRIGGERS} />
     <${Choice} name="hours" label="Time" none="30 days" query=${query} options=${SPANS} />
     ${hasFilter(query) && html`<button type="button" class="link" onClick=${clearFilter}>Clear</button>`}

@@ -17,12 +17,14 @@ import { BulkReplayLine } from "./bulk-progress.ts";
 import { BulkReplay } from "./bulk-replay.ts";
 import { clearFilter, EventFilter, hasFilter, readBulkFilter, readFilter } from "./event-filter.ts";
 import { EventTable } from "./event-table.ts";
+import { StateTabs } from "./state-tabs.ts";
 
 const REFRESH_MS = 2_000;
 const SEARCHED_WORDS = "A text does not choose what is replayed: clear the search first.";
 
 export function EventListPage({ place, query }: PageProps): View {
-  const list = useList<EventItem>(apiPath(place, "events") + writeQuery(readFilter(query)), REFRESH_MS);
+  const filter = readFilter(query);
+  const list = useList<EventItem>(apiPath(place, "events") + writeQuery(filter), REFRESH_MS);
   const [chosen, setChosen] = useState<BulkFilter | null>(null);
   const bulk = readBulkFilter(query);
   const isSearched = (query.get("q") ?? "") !== "";
@@ -31,6 +33,7 @@ export function EventListPage({ place, query }: PageProps): View {
       ${bulk !== null && hasItems && html`<button type="button" disabled=${isSearched} title=${isSearched ? SEARCHED_WORDS : ""} onClick=${() => setChosen(bulk)}><${Icon} name="replay" size=${14} />Replay these…</button>`}
     <//>
     <${BulkReplayLine} place=${place} />
+    <${StateTabs} place=${place} filter=${filter} />
     <${EventFilter} place=${place} query=${query} />
     ${
       list.error !== null &&

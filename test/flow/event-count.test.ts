@@ -1,0 +1,87 @@
+/** How many events of each state a filter chooses: as many as the list finds, bounded, and for every filter of the list but the state. */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import { editRelay, GRANT, putEvents, WRITE } from "../kit/event-flow.ts";
+import { makeOrders, receiverDefinition, saveRelay } from "../kit/relay-definition.ts";
+import { type RunningService, startRunningService } from "../kit/running-service.ts";
+
+const MAP = { event_id: "id", person_email: "email" };
+const define = (name: string, actions: readonly object[]) => receiverDefinition({ name, actions: actions as never[], map: MAP });
+
+let running: RunningService;
+beforeAll(async () => {
+  running = await startRunningService();
+  await makeOrders(running);
+  const put = async (relay: string, from: number, count: number, email?: string) => {
+    const ids = Array.from({ length: count }, (_, at) => `${relay}-${from + at}`);
+    await putEvents(running, ids, { relay, ...(email === undefined ? {} : { email }) });
+    await running.drain();
+  };
+  await saveRelay(running, define("orders", [GRANT, { ...WRITE, collection: "nowhere" }]));
+  await put("orders", 0, 5, "ada@example.com");
+  await editRelay(running, define("orders", [GRANT]));
+  await put("orders", 10, 7, "ada@example.com");
+  await put("orders", 20, 2);
+  await running.clock.advance(60_000);
+  await saveRelay(running, define("others", [GRANT]));
+  await put("others", 0, 3, "eve@example.com");
+  await running.api("POST", "/relays/others/pause");
+  await put("others", 10, 4, "eve@example.com");
+});
+afterAll(() => running[Symbol.asyncDispose]());
+
+const STATES = ["queued", "running", "done", "failed", "dead"];
+const minuteLater = async (): Promise<string> => {
+  const [last] = await running.rows<{ at: number }>("SELECT max(created_at) - 1000 AS at FROM event");
+  return new Date(last?.at ?? 0).toISOString();
+};
+
+describe("each count is what the list finds", () => {
+  const QUERIES: Record<string, () => string | Promise<string>> = {
+    "no filter": () => "",
+    "a relay": () => "relay=orders",
+    "another relay": () => "relay=others",
+    "a name that never was": () => "relay=nobody",
+    "a trigger": () => "trigger=receiver",
+    "a trigger without events": () => "trigger=schedule",
+    "a person": () => "person=ada@example.com",
+    "a person and a relay": () => "person=eve@example.com&relay=others",
+    "a text": () => "q=others-1",
+    since: async () => `since=${await minuteLater()}`,
+    until: async () => `until=${await minuteLater()}`,
+  };
+  for (const [what, make] of Object.entries(QUERIES)) {
+    test(what, async () => {
+      const query = await make();
+      const { counts } = (await running.api("GET", `/events/counts?${query}`)).body;
+      for (const state of STATES) {
+        const { items } = (await running.api("GET", `/events?${query}&state=${state}&limit=200`)).body;
+        expect({ state, ...counts[state] }).toEqual({ state, count: items.length, isMore: false });
+      }
+    });
+  }
+});
+
+test("the whole stands as it is", async () => {
+  const { counts } = (await running.api("GET", "/events/counts")).body;
+  expect(counts).toMatchObject({ dead: { count: 5 }, done: { count: 10 }, failed: { count: 2 }, queued: { count: 4 }, running: { count: 0 } });
+});
+
+test("somebody unknown is refused, and so is a state", async () => {
+  expect((await running.api("GET", "/events/counts?person=nobody@example.com")).status).toBe(404);
+  expect((await running.api("GET", "/events/counts?state=dead")).status).toBe(400);
+});
+
+test("more than ten thousand of a state are not counted, and that is said", async () => {
+  await running.service.store.write("app", (tx) =>
+    tx.run(
+      `INSERT INTO event (environment_id, name_key, relay_key, trigger, state, created_at, finished_at, payload)
+       WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 22000)
+       SELECT environment_id, name_key, relay_key, trigger, CASE WHEN i <= 10500 THEN 'dead' ELSE 'done' END, created_at, created_at, payload FROM n, event WHERE seq = (SELECT min(seq) FROM event)`,
+    ),
+  );
+  const { counts } = (await running.api("GET", "/events/counts")).body;
+  expect(counts.dead).toEqual({ count: 10_000, isMore: true });
+  expect(counts.done).toEqual({ count: 10_000, isMore: true });
+  const some = (await running.api("GET", "/events/counts?trigger=schedule")).body.counts;
+  expect(some.done).toEqual({ count: 0, isMore: true });
+});

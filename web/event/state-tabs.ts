@@ -1,0 +1,56 @@
+/** The states as tabs, each with how many events of the present filter are in it now. Which one is chosen stands in the address. */
+import type { EventCounts } from "../../src/event/count.ts";
+import { writeQuery } from "../ground/api.ts";
+import { sayNumber } from "../ground/count-words.ts";
+import { html, type View } from "../ground/html.ts";
+import { apiPath, type Place } from "../ground/place.ts";
+import { setQuery } from "../ground/route.ts";
+import { useLoad } from "../ground/use-load.ts";
+
+const REFRESH_MS = 5_000;
+/** A search reads what it looks at. */
+const SEARCH_REFRESH_MS = 30_000;
+
+/** Trouble first: a narrow screen shows the first ones. */
+const TABS = [
+  ["", "All"],
+  ["dead", "Dead"],
+  ["failed", "Failed"],
+  ["queued", "Queued"],
+  ["running", "Running"],
+  ["done", "Done"],
+] as const;
+
+export function StateTabs({
+  place,
+  filter,
+}: {
+  place: Place;
+  filter: Readonly<Record<string, string>>;
+}): View {
+  const { state: chosen = "", ...others } = filter;
+  const path = apiPath(place, "events", "counts") + writeQuery(others);
+  const everyMs = others.q === undefined ? REFRESH_MS : SEARCH_REFRESH_MS;
+  const counts = useLoad<{ counts: EventCounts }>(path, everyMs).data?.counts;
+  return html`<div class="tabs" role="group" aria-label="State">${TABS.map(
+    ([
+      state,
+      word,
+    ]) => html`<button type="button" key=${state} class="tab" aria-pressed=${String(state === chosen)}
+      onClick=${() => setQuery({ state })}>${word}${state !== "" && html` <${Count} state=${state} count=${counts?.[state]} />`}</button>`,
+  )}</div>`;
+}
+
+function Count({
+  state,
+  count,
+}: {
+  state: keyof EventCounts;
+  count: EventCounts[keyof EventCounts] | undefined;
+}): View {
+  if (count === undefined) return html`<span class="tab-count" aria-hidden="true">…</span>`;
+  const { count: number, isMore } = count;
+  const isTrouble = (state === "dead" || state === "failed") && number > 0;
+  return html`<span class=${isTrouble ? "tab-count bad" : "tab-count"}
+    title=${isMore ? `At least ${sayNumber(number)}: more are not counted.` : ""}>${sayNumber(number)}${isMore && "+"}</span>`;
+}
