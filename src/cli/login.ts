@@ -184,7 +184,7 @@ export const logout: Command = {
   async run(input, world) {
     let code = 0;
     for (const profile of chooseProfiles(input, world)) {
-      const where = describeRemote(remoteOf(profile));
+      const where = describeRemote({ ...profile, profile: profile.name });
       try {
         await revoke(profile);
         world.tell(`Signed out of ${where}: its key is revoked.`);

@@ -200,7 +200,12 @@ export function remoteOf(profile: Profile): Remote {
 }
 
 /** `shop/production at https://relay.example.com (profile shop)`. */
-export function describeRemote({ url, app, environment, profile }: Remote): string {
+export function describeRemote({
+  url,
+  app,
+  environment,
+  profile,
+}: Pick<Remote, "url" | "app" | "environment" | "profile">): string {
   return plain(`${app}/${environment} at ${url}${profile === null ? "" : ` (profile ${profile})`}`);
 }
 

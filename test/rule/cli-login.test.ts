@@ -1,6 +1,6 @@
 /** `relay login`, `relay whoami` and `relay logout` against a server that is scripted: what each answer makes of the command and of the profiles. */
 import { afterAll, beforeEach, describe, expect, test } from "bun:test";
-import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "../../src/ground/clock.ts";
@@ -206,6 +206,14 @@ describe("relay logout", () => {
       true,
       true,
     ]);
+    expect(held().profiles).toEqual({});
+  });
+
+  test("of an address that no key is sent to takes the profile away, and says that the key lives on", async () => {
+    await relay("login", "--url", url);
+    writeFileSync(file, readFileSync(file, "utf8").replace(url, "http://relay.example.com"));
+    const { code, told } = await relay("logout", "--all");
+    expect([code, told]).toEqual([1, expect.stringContaining("The address of the profile shop-development is an http address")]);
     expect(held().profiles).toEqual({});
   });
 
