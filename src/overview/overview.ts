@@ -59,7 +59,7 @@ export const overviewView = Type.Object({
   /** null: an event has arrived. */
   start: orNull(startView),
 });
-type OverviewView = Static<typeof overviewView>;
+export type OverviewView = Static<typeof overviewView>;
 
 interface OverviewContext extends NeedContext {
   environment: Environment;
@@ -200,13 +200,13 @@ async function nextTicks(
 export const placeView = Type.Object({
   app: Type.String(),
   environment: oneOf(ENVIRONMENT_NAMES),
-  /** How many things need somebody. */
+  /** How many things of its own need somebody; what is the whole server's is not one. */
   needs: Type.Integer(),
   /** Since when the longest of them does. */
   since: timeOrNull,
   relays: Type.Integer(),
 });
-type PlaceView = Static<typeof placeView>;
+export type PlaceView = Static<typeof placeView>;
 
 /** Every environment of every app, and how much of each needs somebody. */
 export async function listPlaces(
@@ -221,7 +221,8 @@ export async function listPlaces(
     for (const environment of environments.filter(({ appId }) => appId === app)) {
       const sql = "SELECT count(*) AS count FROM relay WHERE environment_id = ?1";
       const relays = (await store.read((tx) => tx.get<{ count: number }>(sql, environment.id)))?.count ?? 0;
-      const { needs } = await needsOf(store, { ...context, environment }, relays, false);
+      const { needs: all } = await needsOf(store, { ...context, environment }, relays, false);
+      const needs = all.filter(({ target }) => target !== "server");
       const since = needs.map((need) => need.since).sort()[0] ?? null;
       places.push({ app, environment: environment.name, needs: needs.length, since, relays });
       await turnLoop();

@@ -10,7 +10,7 @@ afterAll(() => dashboard[Symbol.asyncDispose]());
 let secret = "";
 
 test("a one-time link signs in and leaves no token in the address", async () => {
-  await page.waitForURL(/\/apps\/[^/]+\/local\/relays$/);
+  await page.waitForURL(/\/apps\/[^/]+\/local\/home$/);
   await page.getByRole("heading", { name: "No relays yet" }).waitFor();
   expect(page.url()).not.toContain("#");
   expect(await page.getByRole("button", { name: /environment Local/ }).isVisible()).toBe(true);

@@ -19,7 +19,7 @@ test("the first set-up link makes the owner and signs in", async () => {
   await page.getByLabel("Password").fill(PASSWORD);
   await page.getByRole("button", { name: "Create the owner and sign in" }).click();
   await page.getByRole("heading", { name: "No relays yet" }).waitFor();
-  expect(page.url()).toContain(`/apps/${APP}/development/relays`);
+  expect(page.url()).toContain(`/apps/${APP}/development/home`);
 });
 
 test("production is unmistakable, and the environment is a part of every address", async () => {
@@ -27,7 +27,7 @@ test("production is unmistakable, and the environment is a part of every address
   expect(await band()).toBe("auto");
   await page.getByRole("button", { name: /environment Development/ }).click();
   await page.getByRole("link", { name: "Production" }).click();
-  await page.waitForURL(/\/production\/relays$/);
+  await page.waitForURL(/\/production\/home$/);
   await page.getByRole("button", { name: /environment Production/ }).waitFor();
   expect(await band()).toBe("3px");
 });

@@ -14,7 +14,7 @@ export function NewAppPage({ isFirst }: { isFirst: boolean }): View {
       onSend=${async ({ name }: Record<string, string>) => {
         const made = await call<{ app: App }>("POST", "/api/apps", { name });
         await loadSession();
-        navigate(pagePath({ app: made.app.id, environment: "development" }, "relays"), { replace: true });
+        navigate(pagePath({ app: made.app.id, environment: "development" }, "home"), { replace: true });
       }} />
     ${!isFirst && html`<p><a href="/">Back to the dashboard</a></p>`}
   <//>`;

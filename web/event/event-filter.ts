@@ -19,7 +19,8 @@ const SPANS = [
 ] as const;
 const HOUR_MS = 3_600_000;
 const MINUTE_MS = 60_000;
-const NAMES = ["relay", "state", "trigger", "person", "q"] as const;
+/** `since` and `until`: an hour of Home's bars, in place of a span. */
+const NAMES = ["relay", "state", "trigger", "person", "q", "since", "until"] as const;
 
 /** The query of the call; a span is counted from the present minute, so that the address of the call rests for as long. */
 export function readFilter(query: URLSearchParams): Record<string, string> {

@@ -48,3 +48,17 @@ export function sayExactly(iso: string): string {
 export function sayClock(iso: string): string {
   return new Date(iso).toLocaleTimeString(undefined, { timeStyle: "medium" });
 }
+
+/** Short, where the reader is: "03:12" of today, "21 Nov, 03:12" before. */
+export function sayMoment(iso: string, now: number): string {
+  const date = new Date(iso);
+  if (Number.isNaN(date.getTime())) return iso;
+  const isToday = date.toDateString() === new Date(now).toDateString();
+  const day = isToday ? {} : ({ day: "numeric", month: "short" } as const);
+  return date.toLocaleString(undefined, { ...day, hour: "2-digit", minute: "2-digit" });
+}
+
+/** A sentence of the service with its times as the reader says them. */
+export function sayTimesIn(sentence: string, now: number): string {
+  return sentence.replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:[\d.]+Z/g, (iso) => sayMoment(iso, now));
+}

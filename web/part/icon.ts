@@ -2,6 +2,7 @@
 import { html, type View } from "../ground/html.ts";
 
 const PATHS = {
+  home: "M4 11 12 4l8 7M6 9.5V20h12V9.5M10 20v-5h4v5",
   relays: "M4 7h9a3 3 0 0 1 3 3v0a3 3 0 0 0 3 3h1M17 10l3 3-3 3M4 17h6",
   events: "M4 6h16M4 12h10M4 18h7",
   calls: "M4 12h9m-4-4 4 4-4 4M15 5h3a2 2 0 0 1 2 2v10a2 2 0 0 1-2 2h-3",

@@ -1,6 +1,7 @@
 /** The head of a page: where one came from, its title (which takes the focus when the page opens), and what can be done there. */
 import { useEffect, useRef } from "preact/hooks";
 import { html, type View } from "../ground/html.ts";
+import { pageTitle } from "../ground/page-title.ts";
 import { asLeft } from "../ground/route.ts";
 
 export function PageHead({
@@ -20,7 +21,7 @@ export function PageHead({
 }): View {
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
-    document.title = `${title} · Relays`;
+    pageTitle.set(title);
     const active = document.activeElement;
     if (active === null || active === document.body || active instanceof HTMLAnchorElement) {
       heading.current?.focus({ preventScroll: true });

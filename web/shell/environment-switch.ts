@@ -1,6 +1,8 @@
 /** Where one is, always in sight, and the way to another app or environment. Production looks like nothing else. */
 import { useEffect, useRef, useState } from "preact/hooks";
+import type { PlaceView } from "../../src/overview/overview.ts";
 import type { App } from "../account/session.ts";
+import { sayCount } from "../ground/count-words.ts";
 import { html, type View } from "../ground/html.ts";
 import { type Place, pagePath } from "../ground/place.ts";
 import { Icon } from "../part/icon.ts";
@@ -11,12 +13,20 @@ const WORDS: Readonly<Record<string, string>> = {
   production: "Production",
 };
 
+/** "1 needs you", "3 need you". */
+function sayNeeds(count: number): string {
+  return sayCount(count, "needs you", "need you");
+}
+
 export function EnvironmentSwitch({
   apps,
+  places,
   place,
   canMake,
 }: {
   apps: readonly App[];
+  /** What needs somebody where. */
+  places: readonly PlaceView[];
   place: Place;
   canMake: boolean;
 }): View {
@@ -36,14 +46,19 @@ export function EnvironmentSwitch({
     };
   }, [isOpen]);
   const app = apps.find(({ id }) => id === place.app);
+  const needsOf = (id: string, environment: string): number =>
+    places.find((one) => one.app === id && one.environment === environment)?.needs ?? 0;
+  const here = needsOf(place.app, place.environment);
+  const elsewhere = places.reduce((sum, { needs }) => sum + needs, 0) - here;
   return html`<div class="place" ref=${box} onKeyDown=${(event: KeyboardEvent) => {
     if (event.key !== "Escape" || !isOpen) return;
     event.preventDefault();
     setOpen(false);
   }}>
-    <button type="button" class="place-now" aria-expanded=${isOpen} aria-label="App ${app?.name ?? place.app}, environment ${WORDS[place.environment]}: change" onClick=${() => setOpen(!isOpen)}>
+    <button type="button" class="place-now" aria-expanded=${isOpen} aria-label="App ${app?.name ?? place.app}, environment ${WORDS[place.environment]}${elsewhere > 0 ? `, ${sayNeeds(elsewhere)} in other environments` : ""}: change" onClick=${() => setOpen(!isOpen)}>
       <span class="place-app">${app?.name ?? place.app}</span>
       <span class="environment environment-${place.environment}">${WORDS[place.environment]}</span>
+      ${elsewhere > 0 && html`<span class="trouble-mark" title="${sayNeeds(elsewhere)} in other environments"><${Icon} name="attention" size=${14} /></span>`}
       <${Icon} name="down" size=${14} />
     </button>
     ${
@@ -58,8 +73,9 @@ export function EnvironmentSwitch({
             ${environments.map(
               (
                 environment,
-              ) => html`<a key=${environment} href=${pagePath({ app: id, environment }, "relays")} aria-current=${id === place.app && environment === place.environment}>
-                <span class="environment environment-${environment}">${WORDS[environment]}</span></a>`,
+              ) => html`<a key=${environment} href=${pagePath({ app: id, environment }, "home")} aria-current=${id === place.app && environment === place.environment}>
+                <span class="environment environment-${environment}">${WORDS[environment]}</span>
+                ${needsOf(id, environment) > 0 && html`<span class="trouble"><${Icon} name="attention" size=${13} /><span>${sayNeeds(needsOf(id, environment))}</span></span>`}</a>`,
             )}</div>`,
         )}
         ${canMake && html`<div class="menu-group"><a href="/new-app"><${Icon} name="plus" size=${14} />New app</a></div>`}

@@ -9,6 +9,7 @@ import { EventListPage } from "../event/event-list.ts";
 import { EventPage } from "../event/event-page.ts";
 import type { View } from "../ground/html.ts";
 import type { PageProps } from "../ground/page.ts";
+import { HomePage } from "../home/home-page.ts";
 import { KeyListPage } from "../key/key-list.ts";
 import { MailboxPage } from "../mail/mailbox.ts";
 import type { IconName } from "../part/icon.ts";
@@ -34,6 +35,7 @@ export interface Room {
 }
 
 export const ROOMS: readonly Room[] = [
+  { path: "home", title: "Home", icon: "home", letter: "h", pages: [["", HomePage]] },
   {
     path: "relays",
     title: "Relays",

@@ -4,11 +4,12 @@ import { type Session, signOut } from "../account/session.ts";
 import { sentenceOf } from "../ground/api.ts";
 import { html, type View } from "../ground/html.ts";
 import type { PageProps } from "../ground/page.ts";
+import { needCount } from "../ground/page-title.ts";
 import { pagePath, readPlace, rememberPlace } from "../ground/place.ts";
 import { navigate, useRoute } from "../ground/route.ts";
 import { Icon } from "../part/icon.ts";
 import { helpShown } from "../part/keyboard.ts";
-import { EmptyState, ErrorState } from "../part/notice.ts";
+import { EmptyState, ErrorState, Skeleton } from "../part/notice.ts";
 import { tellFailed } from "../part/toast.ts";
 import { HoldBanner } from "../watch/hold.ts";
 import { EnvironmentSwitch } from "./environment-switch.ts";
@@ -17,12 +18,15 @@ import { Navigation } from "./navigation.ts";
 import { type FoundPage, findPage } from "./room.ts";
 import { firstPlace } from "./start.ts";
 import { ThemeSwitch } from "./theme-switch.ts";
+import { usePlaces } from "./use-places.ts";
 
 export function Shell({ session, isLocked }: { session: Session; isLocked: boolean }): View {
   const route = useRoute();
   const [isMenuOpen, setMenuOpen] = useState(false);
   const at = readPlace(route.path);
-  const place = at?.place ?? firstPlace(session);
+  const { places, error } = usePlaces();
+  const isStart = route.path === "/";
+  const place = at?.place ?? firstPlace(session, places);
   const known = session.apps.some(
     ({ id, environments }) => id === place?.app && environments.includes(place.environment),
   );
@@ -31,14 +35,17 @@ export function Shell({ session, isLocked }: { session: Session; isLocked: boole
   useEffect(() => {
     if (place === null) return;
     if (known) rememberPlace(place);
-    if (route.path === "/" || at?.rest.length === 0) navigate(pagePath(place, "relays"), { replace: true });
-  }, [route.path, known]);
+    // Which environment needs somebody is known only now; a service that cannot tell keeps nobody waiting.
+    const isTold = places !== undefined || error !== null;
+    if ((isStart && isTold) || at?.rest.length === 0) navigate(pagePath(place, "home"), { replace: true });
+  }, [route.path, known, places, error]);
+  useEffect(() => needCount.set((places ?? []).reduce((sum, { needs }) => sum + needs, 0)), [places]);
   if (place === null) return null;
   return html`<div class="shell environment-is-${place.environment}" inert=${isLocked}>
     <a class="skip" href="#content" onClick=${skipToContent}>Skip to content</a>
     <aside class=${isMenuOpen ? "side open" : "side"}>
       <div class="side-top">
-        <${EnvironmentSwitch} apps=${session.apps} place=${place} canMake=${session.mode === "server"} />
+        <${EnvironmentSwitch} places=${places ?? []} apps=${session.apps} place=${place} canMake=${session.mode === "server"} />
         <button type="button" class="bare menu-button" aria-expanded=${isMenuOpen} aria-label="Rooms" onClick=${() => setMenuOpen(!isMenuOpen)}>
           <${Icon} name="menu" size=${18} /></button>
       </div>
@@ -57,8 +64,10 @@ export function Shell({ session, isLocked }: { session: Session; isLocked: boole
     </aside>
     <main id="content" tabindex="-1">${
       found === null
-        ? html`<${Missing} isKnown=${known} home=${pagePath(firstPlace(session) ?? place, "relays")} />`
-        : html`<${HoldBanner} place=${place} />
+        ? isStart
+          ? html`<${Skeleton} rows=${4} />`
+          : html`<${Missing} isKnown=${known} home=${pagePath(firstPlace(session) ?? place, "home")} />`
+        : html`${found.room.path !== "home" && html`<${HoldBanner} place=${place} />`}
           <${Guarded} key=${route.path} found=${found} place=${place} query=${route.query} />`
     }</main>
     <${HelpDialog} />
@@ -79,7 +88,7 @@ function Missing({ isKnown, home }: { isKnown: boolean; home: string }): View {
     <p>
       ${isKnown ? "The link may be old, or what it named was deleted." : "This server has no such app or environment, or it was renamed."}
       </p>
-    <a class="button" href=${home}>Go to the relays</a>
+    <a class="button" href=${home}>Go home</a>
   <//>`;
 }
 

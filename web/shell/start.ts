@@ -1,14 +1,28 @@
-/** Where the dashboard opens: the place of last time if it still exists, else the first environment there is. */
+/**
+ * Where the dashboard opens: the environment that needs somebody most, production before the others; else the place of last time if it still
+ * exists; else production where it has relays; else the first environment there is.
+ */
+import type { PlaceView } from "../../src/overview/overview.ts";
 import type { Session } from "../account/session.ts";
 import { type Place, recallPlace } from "../ground/place.ts";
 
-export function firstPlace({ apps }: Session): Place | null {
+export function firstPlace({ apps }: Session, places: readonly PlaceView[] = []): Place | null {
+  const [troubled] = places
+    .filter(({ needs }) => needs > 0)
+    .toSorted((one, other) => weigh(other) - weigh(one) || other.needs - one.needs);
+  if (troubled !== undefined) return { app: troubled.app, environment: troubled.environment };
   const last = recallPlace();
   const lastApp = apps.find(({ id }) => id === last?.app);
   if (last !== null && lastApp?.environments.includes(last.environment)) return last;
+  const live = places.find(({ environment, relays }) => environment === "production" && relays > 0);
+  if (live !== undefined) return { app: live.app, environment: live.environment };
   for (const { id, environments } of apps) {
     const environment = environments.includes("development") ? "development" : environments[0];
     if (environment !== undefined) return { app: id, environment };
   }
   return null;
+}
+
+function weigh({ environment }: PlaceView): number {
+  return environment === "production" ? 1 : 0;
 }

@@ -15,6 +15,7 @@ import { Sentence } from "../part/sentence.ts";
 import { Ago } from "../part/time.ts";
 import { useSend } from "../part/use-send.ts";
 import { useProblems } from "./attention-count.ts";
+import { sayKind } from "./kind-words.ts";
 
 export function AttentionPage({ place }: PageProps): View {
   const problems = useProblems(place);
@@ -73,35 +74,10 @@ export function AttentionPage({ place }: PageProps): View {
     }`;
 }
 
-const KIND_WORDS: Readonly<Record<string, string>> = {
-  relay_failed: "Events died",
-  relay_refusing: "Refuses every call",
-  relay_silent: "Silent",
-  relay_ignoring: "Ignores every call",
-  relay_nobody: "Finds nobody",
-  relay_failing: "Every attempt fails",
-  relay_capped: "Over the cap",
-  relay_uncalled: "Never called",
-  relay_recovered: "Recovered",
-  events_expiring: "Events are about to be dropped",
-  events_dropped: "Events were dropped",
-  proxy_unnamed: "Unnamed proxy",
-  relay_misfit: "Does not fit the catalog",
-  relay_unsigned_event: "Acts on unsigned events",
-  relay_key_as_secret: "A key where a secret belongs",
-  definition_broken: "Its file has a mistake",
-  catalog_broken: "catalog.json has a mistake",
-  codes_capped: "Sign-ins over the cap",
-  writes_capped: "Writes over the cap",
-  mail_unknown: "A mail may have left",
-  sender_domain_required: "Mail needs a sender domain",
-  invite_capped: "Invites over the cap",
-};
-
 /** In words where there are any, beside the code that the API has. */
 function Kind({ code, docs }: { code: string; docs: string | undefined }): View {
-  const words = KIND_WORDS[code];
-  return html`${words !== undefined && html`<span>${words}</span>`}<${Code} code=${code} docs=${docs} />`;
+  const words = sayKind(code);
+  return html`${words !== null && html`<span>${words}</span>`}<${Code} code=${code} docs=${docs} />`;
 }
 
 /** A target such as `relay:order-paid` as a link, where it has a page. */

@@ -1,0 +1,106 @@
+/**
+ * Home at three in the morning: 200 events of production died because a collection is missing. Who signs in sees, without a click, where,
+ * which relay, since when and why, and whether that is still so; one button replays them.
+ */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { systemClock } from "../../src/ground/clock.ts";
+import { openDashboard } from "../kit/browser.ts";
+import { putEvents, WRITE } from "../kit/event-flow.ts";
+import { HOOK_SECRET, receiverDefinition } from "../kit/relay-definition.ts";
+import { APP } from "../kit/running-service.ts";
+
+const dashboard = await openDashboard({ config: { mode: "server" }, environments: ["development", "production"] });
+const { page, running, complaints } = dashboard;
+afterAll(() => dashboard[Symbol.asyncDispose]());
+
+const url = (path: string, environment = "production") => `${running.service.url}/apps/${APP}/${environment}/${path}`;
+const definition = receiverDefinition({ map: { event_id: "id" }, actions: [{ ...WRITE, collection: "invoices" }] });
+
+beforeAll(async () => {
+  await page.getByLabel("E-mail").fill("owner@example.com");
+  await page.getByLabel("Password").fill("a long enough password");
+  await page.getByRole("button", { name: "Create the owner and sign in" }).click();
+});
+
+test("before anything is made, the first steps stand there and tick themselves", async () => {
+  await page.waitForURL(/\/development\/home$/);
+  await page.getByRole("heading", { name: "No relays yet" }).waitFor();
+  expect(await page.locator(".first-step.done").count()).toBe(0);
+  await running.api("POST", "/relays", { definition, secret: HOOK_SECRET });
+  await page.getByRole("heading", { name: "Make a relay (done)" }).waitFor();
+  expect(await page.locator(".first-step.done").count()).toBe(2);
+  await page.getByRole("link", { name: "Send a test event" }).waitFor();
+});
+
+test("signing in shows where, which relay, since when, why, and that it is still so", async () => {
+  await running.api("DELETE", "/relays/orders");
+  expect((await running.api("POST", "/relays", { definition, secret: HOOK_SECRET }, "production")).status).toBe(201);
+  await putEvents(
+    running,
+    Array.from({ length: 200 }, (_, at) => `inv_${at}`),
+    { nowMs: systemClock.now() },
+  );
+  await running.drain();
+  await page.goto(`${running.service.url}/`);
+  await page.waitForURL(/\/production\/home$/);
+  const needs = page.getByRole("region", { name: "Needs you" });
+  await needs.getByRole("heading", { name: "orders: 200 events are dead" }).waitFor();
+  const said = await needs.innerText();
+  expect(said).toContain("in production");
+  expect(said).toMatch(/since \d\d:\d\d/);
+  expect(said).toMatch(/Write a record: collection names invoices, which does not exist here/);
+  expect(said).toContain("Still so. There is still no collection invoices.");
+  expect(said).toContain("No backup");
+  expect(await page.title()).toBe("(1) Home · Relays");
+  const bar = page.getByRole("figure", { name: /Events by hour/ }).getByRole("link");
+  expect(await bar.count()).toBe(1);
+  expect(await bar.getAttribute("aria-label")).toMatch(/200 dead$/);
+});
+
+test("every environment in trouble is marked in the switch, with a word for ears", async () => {
+  await page.goto(url("home", "development"));
+  await page.getByRole("button", { name: /environment Development, 1 needs you in other environments: change/ }).click();
+  await page.getByRole("link", { name: "Production 1 needs you" }).click();
+  await page.waitForURL(/\/production\/home$/);
+});
+
+test("once the collection is there it says so, and one button replays them all", async () => {
+  const fields = { order: { type: "text" } };
+  await running.api("POST", "/collections", { name: "invoices", kind: "shared", fields }, "production");
+  const needs = page.getByRole("region", { name: "Needs you" });
+  await needs.getByText("replaying will probably work").waitFor();
+  await needs.getByRole("button", { name: "Replay 200 events…" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByText("200").first().waitFor();
+  await dialog.getByRole("button", { name: "Replay 200 events" }).click();
+  await dialog.getByText(/^Replayed 200 events|^Ended: 200 of 200/).waitFor();
+  await dialog.getByRole("button", { name: "Close" }).last().click();
+  await needs.getByText("200 events are dead").waitFor({ state: "detached" });
+  await running.drain();
+  expect(await running.rows("SELECT count(*) AS count FROM record")).toEqual([{ count: 200 }]);
+});
+
+test("a bar leads to the events of its hour, and Home is one key away", async () => {
+  await page.goto(url("home"));
+  const bar = page.getByRole("figure", { name: /Events by hour/ }).getByRole("link");
+  await bar.first().click();
+  await page.waitForURL(/\/events\?since=.*&until=/);
+  await page.locator("[data-row]").first().waitFor();
+  await page.keyboard.press("g");
+  await page.keyboard.press("h");
+  await page.waitForURL(/\/production\/home$/);
+});
+
+test("a hold is said, and released with one button", async () => {
+  const { version } = (await running.api("GET", "/settings", undefined, "production")).body.settings;
+  await running.api("PUT", "/settings", { version, held: true }, "production");
+  await page.goto(url("home"));
+  const needs = page.getByRole("region", { name: "Needs you" });
+  await needs.getByRole("heading", { name: "On hold" }).waitFor();
+  await needs.getByRole("button", { name: "Release the hold" }).click();
+  await needs.getByRole("heading", { name: "On hold" }).waitFor({ state: "detached" });
+});
+
+test("nothing of all this was refused by the page's policy or broke in its console", () => {
+  expect(complaints).toEqual([]);
+});

@@ -1,0 +1,121 @@
+/** One thing that needs you: what is wrong and since when, why, whether that is still so, and the ways out of it. */
+import type { BulkFilter } from "../../src/event/bulk-choice.ts";
+import type { DeadView } from "../../src/overview/dead.ts";
+import type { NeedView } from "../../src/overview/need.ts";
+import type { SettingsView } from "../../src/setting/setting.ts";
+import { call, writeQuery } from "../ground/api.ts";
+import { sayCount, sayNumber } from "../ground/count-words.ts";
+import { html, type View } from "../ground/html.ts";
+import { apiPath, type Place, pagePath } from "../ground/place.ts";
+import { sayExactly, sayMoment, sayTimesIn, useNow } from "../ground/time-words.ts";
+import { Code } from "../part/code.ts";
+import { Icon } from "../part/icon.ts";
+import { Sentence } from "../part/sentence.ts";
+import { Ago } from "../part/time.ts";
+import { useSend } from "../part/use-send.ts";
+import { sayActionType } from "../relay/relay-words.ts";
+import { sayKind } from "../watch/kind-words.ts";
+
+interface Props {
+  place: Place;
+  need: NeedView;
+  /** Opens the plan of a replay. */
+  onReplay: (filter: BulkFilter) => void;
+}
+
+export function NeedItem({ place, need, onReplay }: Props): View {
+  const { code, docs, relay, since, target } = need;
+  const words = sayKind(code);
+  const cause = need.dead?.failure.code ?? code;
+  return html`<li class="need ${target === "server" ? "need-mild" : ""}">
+    <div class="need-head">
+      <h3><${Icon} name=${code === "environment_held" ? "pause" : "attention"} size=${16} />${relay === null ? (words ?? code) : html`<a data-row href=${pagePath(place, "relays", relay)}>${relay}</a>: ${sayWhat(need)}`}</h3>
+      ${target !== "server" && html`<span class="need-since">since <${Since} at=${since} /></span>`}
+      <${Code} code=${cause} docs=${docs?.replace(/[^/]+$/, cause)} /></div>
+    ${need.dead === null ? html`<${Plain} need=${need} />` : html`<${WhyDead} dead=${need.dead} />`}
+    <${WaysOut} place=${place} need=${need} onReplay=${onReplay} />
+  </li>`;
+}
+
+function sayWhat({ code, dead, message }: NeedView): string {
+  if (dead !== null)
+    return `${sayNumber(dead.events)}${dead.more ? "+" : ""} ${dead.events === 1 ? "event is" : "events are"} dead`;
+  if (code === "relay_failed")
+    return /^[\d,+]+ events? (?:is|are) dead/.exec(message)?.[0] ?? "events are dead";
+  return (sayKind(code) ?? code).toLowerCase();
+}
+
+function Since({ at }: { at: string }): View {
+  const now = useNow(60_000);
+  return html`<time datetime=${at} title=${sayExactly(at)}>${sayMoment(at, now)}</time> (<${Ago} at=${at} />)`;
+}
+
+function Plain({ need: { message, todo, code } }: { need: NeedView }): View {
+  const now = useNow(60_000);
+  return html`<p><${Sentence} text=${sayTimesIn(message, now)} /></p>
+    ${code === "backup_missing" && html`<p class="quiet"><${Sentence} text=${todo} /></p>`}`;
+}
+
+const STANDS = { yes: "Still so", no: "Probably over", unknown: "Not known" } as const;
+
+function WhyDead({ dead: { failure, cause } }: { dead: DeadView }): View {
+  const now = useNow(60_000);
+  return html`<dl class="why">
+    <div><dt>Why</dt><dd>${failure.type !== null && html`<b>${sayActionType(failure.type)}</b>: `}<${Sentence} text=${sayTimesIn(failure.message, now)} /></dd></div>
+    <div class="why-${cause.stands}"><dt>Now</dt><dd><b>${STANDS[cause.stands]}.</b> <${Sentence} text=${sayTimesIn(cause.message, now)} /></dd></div>
+  </dl>`;
+}
+
+/** What is out of date once a need was seen to. */
+export function needPaths(place: Place): string[] {
+  return [apiPath(place, "overview"), "/api/overview", apiPath(place, "alerts"), apiPath(place, "problems")];
+}
+
+function WaysOut({ place, need, onReplay }: Props): View {
+  const { send, isSending } = useSend();
+  const { code, relay, dead, alert } = need;
+  const own = relay === null ? null : pagePath(place, "relays", relay);
+  const changes = needPaths(place);
+  const resolve = () =>
+    send({
+      method: "POST",
+      path: apiPath(place, "alerts", alert ?? "", "resolve"),
+      changes,
+      done: "It is seen to; what happens again is told again.",
+      tellsRefusal: true,
+    });
+  const release = async (): Promise<void> => {
+    const path = apiPath(place, "settings");
+    const read = await call<{ settings: SettingsView }>("GET", path).catch(() => null);
+    const version = read?.settings.version;
+    const wanted = { method: "PUT", path, body: { version, held: false }, tellsRefusal: true } as const;
+    await send({
+      ...wanted,
+      changes: [...changes, path],
+      done: "The hold is released: what waited runs now.",
+    });
+  };
+  const events = (state: string): string => pagePath(place, "events") + writeQuery({ relay, state });
+  return html`<div class="need-ways">
+    ${
+      code === "relay_failed" &&
+      relay !== null &&
+      html`<button type="button" class=${dead === null || dead.cause.stands === "yes" ? "" : "primary"} onClick=${() => onReplay({ state: "dead", relay })}>
+          <${Icon} name="replay" size=${14} />Replay ${dead === null ? "them" : sayDead(dead)}…</button>
+        ${dead !== null && html`<a class="button" href=${pagePath(place, "events", dead.newestEvent)}>See the newest</a>`}
+        <a class="button" href=${events("dead")}>See them all</a>`
+    }
+    ${code === "environment_held" && html`<button type="button" class="primary" disabled=${isSending} onClick=${() => void release()}>Release the hold</button>`}
+    ${code === "relay_refusing" && html`<a class="button" href=${pagePath(place, "calls") + writeQuery({ relay, outcome: "refused" })}>See why each was refused</a>`}
+    ${code === "relay_ignoring" && html`<a class="button" href=${pagePath(place, "calls") + writeQuery({ relay, outcome: "ignored" })}>See the ignored calls</a>`}
+    ${code === "relay_nobody" && html`<a class="button" href=${events("failed")}>See its failed events</a>`}
+    ${code === "relay_failing" && html`<a class="button" href=${events("queued")}>See what waits</a>`}
+    ${code === "mail_unknown" && html`<a class="button" href=${pagePath(place, "mail") + writeQuery({ state: "unknown" })}>See these mails</a>`}
+    ${own !== null && code !== "relay_failed" && html`<a class="button" href=${own}>Open ${relay}</a>`}
+    ${alert !== null && html`<button type="button" class="link" disabled=${isSending} onClick=${() => void resolve()}>It is seen to</button>`}
+  </div>`;
+}
+
+function sayDead({ events, more }: DeadView): string {
+  return more ? `${sayNumber(events)}+ events` : sayCount(events, "event");
+}

@@ -1,0 +1,10 @@
+/** How many things need somebody in every environment. */
+import type { PlaceView } from "../../src/overview/overview.ts";
+import { useLoad } from "../ground/use-load.ts";
+
+const REFRESH_MS = 15_000;
+
+export function usePlaces(): { places: readonly PlaceView[] | undefined; error: string | null } {
+  const { data, error } = useLoad<{ places: PlaceView[] }>("/api/overview", REFRESH_MS);
+  return { places: data?.places, error };
+}

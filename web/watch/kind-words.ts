@@ -1,0 +1,32 @@
+/** What is wrong, in a few words by its code. */
+const KIND_WORDS: Readonly<Record<string, string>> = {
+  relay_failed: "Events died",
+  relay_refusing: "Refuses every call",
+  relay_silent: "Silent",
+  relay_ignoring: "Ignores every call",
+  relay_nobody: "Finds nobody",
+  relay_failing: "Every attempt fails",
+  relay_capped: "Over the cap",
+  relay_uncalled: "Never called",
+  relay_recovered: "Recovered",
+  events_expiring: "Events are about to be dropped",
+  events_dropped: "Events were dropped",
+  proxy_unnamed: "Unnamed proxy",
+  relay_misfit: "Does not fit the catalog",
+  relay_unsigned_event: "Acts on unsigned events",
+  relay_key_as_secret: "A key where a secret belongs",
+  definition_broken: "Its file has a mistake",
+  catalog_broken: "catalog.json has a mistake",
+  codes_capped: "Sign-ins over the cap",
+  writes_capped: "Writes over the cap",
+  mail_unknown: "A mail may have left",
+  sender_domain_required: "Mail needs a sender domain",
+  environment_held: "On hold",
+  backup_missing: "No backup",
+  invite_capped: "Invites over the cap",
+};
+
+/** null: there are none, so its code has to do. */
+export function sayKind(code: string): string | null {
+  return KIND_WORDS[code] ?? null;
+}
