@@ -185,6 +185,7 @@ function refuseField(name: string, node: ShapeNode, value: object): string {
   const names = Object.keys(node.properties ?? {});
   const near = findNearestName(name, names);
   if (near !== null && !Object.hasOwn(value, near)) return `${start}: rename it to \`${near}\`, or remove it`;
+  if (names.length === 0) return `${start}: remove it; there are no fields here`;
   const all =
     names.length === 1 ? `the only field here is ${names[0]}` : `the fields here are ${showNames(names)}`;
   return `${start}: remove it; ${all}`;

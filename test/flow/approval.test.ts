@@ -438,6 +438,16 @@ describe("nothing is approved", () => {
     });
   }
 
+  test("with a field where the use takes none: it says so, and nothing is carried out", async () => {
+    await using api = await startApi();
+    await setDevelopment(api, [receiver("one")]);
+    const asked = await ask(api);
+    await decide(api, asked, "approve");
+    const { json } = await post(api, `/api/approvals/${asked.id}/apply`, { plan: asked.plan });
+    expect([json.code, json.message]).toEqual(["invalid_input", "`plan` is not a known field: remove it; there are no fields here."]);
+    expect(await namesOf(api)).toEqual([]);
+  });
+
   test("by who may not see it: a key sees what it asked for alone", async () => {
     await using api = await startApi();
     await setDevelopment(api, [receiver("one")]);
