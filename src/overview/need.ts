@@ -14,6 +14,7 @@ import { turnLoop } from "../store/walk.ts";
 import { type AlertView, listAlerts, listSeenTo } from "../watch/alert.ts";
 import { listProblems, type ProblemView } from "../watch/problem.ts";
 import { countDead, type DeadOfRelay, type DeadView, deadView, describeDead, MAX_SHOWN } from "./dead.ts";
+import { countOnce } from "./kept.ts";
 
 /** Of each kind, the newest; where there are more, `more` says so. */
 const MAX_NEEDS = 100;
@@ -71,7 +72,7 @@ export async function listNeeds(
   looksInto: boolean,
 ): Promise<Needs> {
   const { id } = environment;
-  const found = await findNeeds(store, id);
+  const found = await findNeeds(store, clock, id);
   const needs: NeedView[] = [];
   if (environment.heldAt !== null)
     needs.push(
@@ -114,9 +115,10 @@ export async function listNeeds(
 
 const keyOf = ({ code, target }: { code: string; target: string }): string => `${code} ${target}`;
 
-async function findNeeds(store: Store, environmentId: number): Promise<Found> {
+async function findNeeds(store: Store, clock: Clock, environmentId: number): Promise<Found> {
   const page = { limit: MAX_NEEDS, after: null };
-  const { relays } = await countDead(store, environmentId);
+  const count = () => countDead(store, environmentId);
+  const { relays } = await countOnce({ store, clock }, `dead ${environmentId}`, count);
   const problems = await store.read((tx) => listProblems(tx, environmentId, true, page));
   const alerts = await store.read((tx) => listAlerts(tx, environmentId, page, true));
   const dead = await store.read((tx) => leaveSeenTo(tx, environmentId, relays, alerts.items));

@@ -10,6 +10,7 @@ import { tellNextTick } from "../relay/relay-view.ts";
 import type { Reader, Store } from "../store/port.ts";
 import { turnLoop } from "../store/walk.ts";
 import { countDay, type Day, hourView, outcomeCounts } from "./day.ts";
+import { countOnce } from "./kept.ts";
 import { listNeeds, type NeedContext, type NeedView, needView } from "./need.ts";
 
 /** Relays by trouble, next ticks, and relays whose calls are refused. */
@@ -74,7 +75,7 @@ export async function showOverview(store: Store, context: OverviewContext): Prom
   await turnLoop();
   const { needs, more } = await needsOf(store, context, rows.length);
   const hasEvents = await store.read((tx) => tx.get<object>(ANY_EVENT, id));
-  const day = await countDay(store, id, nowMs);
+  const day = await countOnce({ store, clock }, `day ${id}`, () => countDay(store, id, nowMs));
   const refused = await store.read((tx) => countRefused(tx, id, nowMs - DAY_MS));
   return {
     needs,
