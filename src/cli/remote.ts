@@ -96,7 +96,9 @@ export async function askRemote<Answer>(
   const body = sent === undefined ? null : raw ? sent : writeJson(sent);
   const { status, text } = await callRemote(remote, method, path, body);
   const answer = readObject(text);
-  if (status >= 200 && status < 300) return answer as Answer;
+  // An answer that was cut on the way is none.
+  const isWhole = status === 204 || text.trim() === "{}" || Object.keys(answer).length > 0;
+  if (status >= 200 && status < 300 && isWhole) return answer as Answer;
   const { code, message, problems, resetAt } = answer;
   if (typeof code !== "string" || typeof message !== "string") throw noServer(remote.url, status);
   const resetAtMs = typeof resetAt === "string" ? Date.parse(resetAt) : Number.NaN;

@@ -1,6 +1,7 @@
 /** `relay sync --live` and `relay promote` with real processes: a laptop that asks and waits, a server, and an owner who decides. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type CliProcess, startCli } from "../kit/cli-process.ts";
@@ -203,6 +204,34 @@ describe("relay promote", () => {
     expect(await run.exited).toBe(0);
     expect(await live()).toEqual(["orders"]);
   });
+});
+
+test("where the answer with the secrets is lost on the way, the command says whose to rotate, and nothing is carried twice", async () => {
+  write(receiver("orders"));
+  await syncToDevelopment();
+  let lost = 0;
+  const between = createServer(async (request, response) => {
+    const body = await new Response(request as never).text();
+    const { authorization = "" } = request.headers;
+    const init = { method: request.method ?? "GET", headers: { authorization, "content-type": "application/json" } };
+    const answer = await fetch(base + request.url, body === "" ? init : { ...init, body });
+    const text = await answer.text();
+    if (request.url?.endsWith("/apply") && lost++ === 0) response.destroy();
+    else response.writeHead(answer.status, { "content-type": "application/json" }).end(text);
+  });
+  await new Promise<void>((resolve) => between.listen(0, "127.0.0.1", resolve));
+  try {
+    const { port } = between.address() as { port: number };
+    await using run = startCli(["promote"], { cwd: laptop, env: { RELAY_KEY: key, RELAY_URL: `http://127.0.0.1:${port}` } });
+    await decide(urlIn(await run.line("/approvals/")), "approve");
+    expect(await run.exited).toBe(1);
+    const said = run.lines().join("\n");
+    expect(said).toContain("the server's answer was lost on the way; with it the secrets made for orders: rotate them on their pages");
+    expect([lost, await live()]).toEqual([2, ["orders"]]);
+  } finally {
+    between.closeAllConnections();
+    between.close();
+  }
 });
 
 test("a server that is killed while it carries out what was approved has all of it or nothing, and the command ends it", async () => {
