@@ -9,7 +9,7 @@ export const RELEASES: readonly [Release, ...Release[]] = [
       {
         subject: "From development to production",
         was: "Production was changed in its dashboard alone.",
-        now: "relay sync --live carries the files, and relay promote what stands in development, into production once an owner approved exactly that plan in the browser: once, within 10 minutes. The dashboard promotes too (Promote to production… on development's Relays page). --dry-run, --yes, --open, --json; exit codes 3 refused by an owner, 4 not approved in time, 5 void. POST {E}/sync/plan takes to: production and from: development; {E}/approvals and /api/approvals/{id}; sync/apply to production answers 403 approval_needed.",
+        now: "relay sync --live carries the files, and relay promote what stands in development, into production once an owner approved exactly that plan in the browser: once, within 10 minutes. The dashboard promotes too (Promote to production… on development's Relays page). --dry-run, --yes, --open, --json; exit codes 3 refused by an owner, 4 not approved in time, 5 void. POST {E}/sync/plan takes to: production and from: development; {E}/approvals and /api/approvals/{id}; sync/apply to production answers 403 approval_needed. One approval carries up to 300 changes; payment links and a default plan that move into production are warned of.",
       },
       {
         subject: "From the dashboard back to the files",
@@ -50,6 +50,16 @@ export const RELEASES: readonly [Release, ...Release[]] = [
         subject: "Test events",
         was: "relay send alone.",
         now: "POST {E}/relays/{name}/test-event, the connector's tool send_test_event and a button on the relay's page send one, signed and marked; production refuses it.",
+      },
+      {
+        subject: "The dashboard opens on what needs you",
+        was: "It opened on the relays of the environment that was looked at last.",
+        now: "Home says what is wrong, since when, why, whether that is still so, and has the button that replays or releases; then the last 24 hours by the hour and relays by trouble. Signing in opens the environment that needs somebody most; each in trouble is marked, and the tab's title carries the count. GET {E}/overview and GET /api/overview say the same.",
+      },
+      {
+        subject: "Events say what happened",
+        was: "A row had state, relay, person and id.",
+        now: "It has the event's type and first mapped values too, and on a second line why one failed: eventType and preview in the API, relay events list and tail. The states above carry counts (GET {E}/events/counts), and Replay these… replays what the filter chooses.",
       },
       {
         subject: "Calls in the dashboard",
