@@ -128,7 +128,7 @@ const NEAR = new Set(["loopback", "private", "uniqueLocal", "linkLocal"]);
 /** A private peer that brings so many different callers' addresses passes calls on: one client writes one. */
 const MANY_FORWARDED = 3;
 const MAX_FORWARDED_CHARS = 200;
-/** Of calls that ask for no address, one in so many is looked at for a proxy. */
+/** Of calls that ask for no address the first so many are looked at for a proxy, then one in so many. */
 const LOOK_AT_ONE_IN = 64;
 
 /** A reader of callers' addresses for these proxies (addresses or CIDR ranges). Throws on a malformed one, naming it. */
@@ -168,8 +168,8 @@ export class SourceReader {
   /** Whether this call, whose address nothing asks for, is one to be looked at for a proxy: few are, so that it costs nothing. */
   get looksAtUnasked(): boolean {
     if (this.#tellUnnamed === null) return false;
-    this.#unasked = (this.#unasked + 1) % LOOK_AT_ONE_IN;
-    return this.#unasked === 0;
+    this.#unasked += 1;
+    return this.#unasked <= LOOK_AT_ONE_IN || this.#unasked % LOOK_AT_ONE_IN === 0;
   }
 
   #noticeProxy(peer: string, forwardedFor: string): void {

@@ -105,3 +105,11 @@ describe("an odd proxy is refused by name, not ignored", () => {
     expect(new SourceReader([text])).toBeInstanceOf(SourceReader);
   });
 });
+
+test("of calls whose address nothing asks for the first ones are looked at, then few, so that a quiet server's proxy is noticed too", () => {
+  const reader = new SourceReader([], () => undefined);
+  const looked = Array.from({ length: 640 }, () => reader.looksAtUnasked);
+  expect(looked.slice(0, 40).every((one) => one)).toBe(true);
+  expect(looked.slice(100).filter((one) => one).length).toBeLessThan(10);
+  expect(new SourceReader(["10.0.0.1"], () => undefined).looksAtUnasked).toBe(false);
+});
