@@ -93,8 +93,8 @@ test("the states are tabs with counts of the present filter, which follow what h
   await tab("Done 10").waitFor();
   await tab("Dead 2").click();
   await page.waitForURL(/state=dead/);
-  expect(await tab("Dead 2").getAttribute("aria-pressed")).toBe("true");
-  expect(await page.locator("a[data-row]").count()).toBe(2);
+  await tabs.locator("button[aria-pressed=true]", { hasText: "Dead" }).waitFor();
+  await page.waitForFunction(() => document.querySelectorAll("a[data-row]").length === 2);
   await page.getByLabel("Relay", { exact: true }).selectOption("checkout");
   await tab("Done 9").waitFor();
   await tab("Dead 0").waitFor();
