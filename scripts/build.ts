@@ -79,6 +79,8 @@ async function compileOn(base: string, build: Build): Promise<number> {
     "src/main.ts",
     "--compile",
     "--minify",
+    "--format=esm",
+    "--splitting",
     "--bytecode",
     "--sourcemap=inline",
     // The executable reads its own configuration only, never what lies about in the working directory.

@@ -104,7 +104,13 @@ async function readEmbedded(files: NonNullable<typeof page.files>): Promise<Bund
 }
 
 async function bundleFromSource(): Promise<Bundled[]> {
-  const built = await Bun.build({ entrypoints: [page.index], minify: true, publicPath: "/", throw: false });
+  const built = await Bun.build({
+    entrypoints: [page.index],
+    minify: true,
+    splitting: true,
+    publicPath: "/",
+    throw: false,
+  });
   if (!built.success) throw new Error(`The dashboard cannot be bundled: ${built.logs.join(" ")}`);
   return await Promise.all(
     built.outputs.map(async (output) => ({

@@ -15,7 +15,16 @@ export type Program = keyof typeof PROGRAMS;
 const PROGRAMS = {
   relay: { command: ["scripts/build.ts"], madeOf: MADE_OF },
   staged: {
-    command: ["build", "test/kit/staged-main.ts", "--compile", "--minify", "--bytecode", `--outfile=dist/staged${SUFFIX}`],
+    command: [
+      "build",
+      "test/kit/staged-main.ts",
+      "--compile",
+      "--minify",
+      "--format=esm",
+      "--splitting",
+      "--bytecode",
+      `--outfile=dist/staged${SUFFIX}`,
+    ],
     madeOf: [...MADE_OF, "test/kit/staged-main.ts", "test/kit/virtual-clock.ts"],
   },
 } as const;
