@@ -13,6 +13,7 @@ import { LiveMark } from "../part/live-mark.ts";
 import { EmptyState, ErrorState, Notice, Skeleton } from "../part/notice.ts";
 import { OlderButton } from "../part/older-button.ts";
 import { PageHead } from "../part/page-head.ts";
+import { useSelection } from "../part/selection.ts";
 import { BulkReplayLine } from "./bulk-progress.ts";
 import { BulkReplay } from "./bulk-replay.ts";
 import { clearFilter, EventFilter, hasFilter, readBulkFilter, readFilter } from "./event-filter.ts";
@@ -20,12 +21,14 @@ import { EventTable } from "./event-table.ts";
 import { StateTabs } from "./state-tabs.ts";
 
 const REFRESH_MS = 2_000;
+const NO_ITEMS: readonly EventItem[] = [];
 const SEARCHED_WORDS = "A text does not choose what is replayed: clear the search first.";
 
 export function EventListPage({ place, query }: PageProps): View {
   const filter = readFilter(query);
   const list = useList<EventItem>(apiPath(place, "events") + writeQuery(filter), REFRESH_MS);
   const [chosen, setChosen] = useState<BulkFilter | null>(null);
+  const selection = useSelection(list.items ?? NO_ITEMS);
   const bulk = readBulkFilter(query);
   const isSearched = (query.get("q") ?? "") !== "";
   const hasItems = (list.items?.length ?? 0) > 0;
@@ -48,7 +51,7 @@ export function EventListPage({ place, query }: PageProps): View {
           : html`<${ErrorState} error=${list.error} onRetry=${list.reload} />`
         : list.items.length === 0
           ? html`<${None} list=${list} isFiltered=${hasFilter(query)} relays=${pagePath(place, "relays")} />`
-          : html`<${EventTable} place=${place} events=${list.items} />
+          : html`<${EventTable} place=${place} events=${list.items} selection=${selection} />
             <${OlderButton} list=${list} none="These are all; events are kept for 30 days." />`
     }
     ${chosen !== null && html`<${BulkReplay} place=${place} filter=${chosen} onClose=${() => setChosen(null)} />`}`;

@@ -4,7 +4,9 @@ import { sayCount } from "../ground/count-words.ts";
 import { html, type View } from "../ground/html.ts";
 import { type Place, pagePath } from "../ground/place.ts";
 import { escapeTricky, SafeText } from "../part/safe-text.ts";
+import type { Selection } from "../part/selection.ts";
 import { StateMark } from "../part/state-mark.ts";
+import { type Column, Table } from "../part/table.ts";
 import { Ago } from "../part/time.ts";
 import { sayReasonCode } from "./reason-words.ts";
 
@@ -14,28 +16,63 @@ export const TRIGGER_WORDS = { receiver: "webhook", schedule: "tick", data_chang
 /** How an event came that its trigger did not bring. */
 export const WAY_WORDS = { import: "imported", test: "test" } as const;
 
-export function EventTable({
-  place,
-  events,
-  withRelay = true,
-}: {
+interface Props {
   place: Place;
   events: readonly EventItem[];
   withRelay?: boolean;
-}): View {
-  return html`<table class=${withRelay ? "list events" : "list events events-own"}>
-    <thead><tr><th scope="col">State</th><th scope="col">Event</th><th scope="col">Person</th>
-      ${withRelay && html`<th scope="col">Relay</th>`}<th scope="col">Arrived</th></tr></thead>
-    <tbody>${events.map(
-      (event) => html`<tr key=${event.id}>
-        <td class="cell-state"><${StateMark} state=${event.state} /></td>
-        <td class="cell-what"><${What} place=${place} event=${event} /></td>
-        <td class="cell-person"><span class="clip"><${PersonName} person=${event.person} /></span></td>
-        ${withRelay && html`<td class="cell-relay"><span class="clip">${event.relay.name}</span></td>`}
-        <td class="cell-time"><${Ago} at=${event.createdAt} /></td>
-      </tr>`,
-    )}</tbody>
-  </table>`;
+  selection?: Selection;
+  openId?: string;
+  onOpen?: ((event: EventItem) => void) | undefined;
+  onKey?: (key: string, event: EventItem) => boolean;
+}
+
+export function EventTable({ place, events, withRelay = true, ...rest }: Props): View {
+  return html`<${Table} label="Events" columns=${columnsOf(place, withRelay)} items=${events} nameOf=${nameOf} ...${rest} />`;
+}
+
+function columnsOf(place: Place, withRelay: boolean): Column<EventItem>[] {
+  return [
+    {
+      name: "state",
+      title: "State",
+      priority: 1,
+      size: "short",
+      cell: ({ state }) => html`<${StateMark} state=${state} />`,
+    },
+    {
+      name: "what",
+      title: "Event",
+      priority: 1,
+      cell: (event) => html`<${What} place=${place} event=${event} />`,
+    },
+    ...(withRelay ? [relayColumn] : []),
+    {
+      name: "person",
+      title: "Person",
+      priority: 2,
+      size: "name",
+      cell: ({ person }) => html`<span class="clip"><${PersonName} person=${person} /></span>`,
+    },
+    {
+      name: "time",
+      title: "Arrived",
+      priority: 2,
+      size: "short",
+      cell: ({ createdAt }) => html`<${Ago} at=${createdAt} />`,
+    },
+  ];
+}
+
+const relayColumn: Column<EventItem> = {
+  name: "relay",
+  title: "Relay",
+  priority: 2,
+  size: "name",
+  cell: ({ relay }) => html`<span class="clip">${relay.name}</span>`,
+};
+
+function nameOf({ id, eventType, trigger }: EventItem): string {
+  return `${eventType ?? TRIGGER_WORDS[trigger]} ${id}`;
 }
 
 /** What it is about, and below it why it failed. The whole row is its link. */
