@@ -27,11 +27,20 @@ export function EmptyState({
     </h2><div>${children}</div></div>`;
 }
 
-export function ErrorState({ error, onRetry }: { error: string; onRetry: () => void }): View {
+export function ErrorState({
+  error,
+  retry = "Try again",
+  onRetry,
+}: {
+  error: string;
+  /** What trying again is called. */
+  retry?: string;
+  onRetry: () => void;
+}): View {
   return html`<div class="empty" role="alert">
     <span class="empty-icon bad"><${Icon} name="attention" size=${22} /></span>
     <h2>This could not be loaded</h2>
-    <div><p>${error}</p><button type="button" onClick=${onRetry}>Try again</button></div>
+    <div><p>${error}</p><button type="button" onClick=${onRetry}>${retry}</button></div>
   </div>`;
 }
 

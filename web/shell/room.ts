@@ -1,9 +1,9 @@
 /**
  * Every room of the dashboard, in the order of the navigation, and the pages each has. A new room is its own folder and one entry here;
- * the navigation, the addresses and the keyboard's letters are read from it.
+ * the navigation, the addresses, the keyboard's letters and what is found by name are read from it. A page that few open first is a
+ * `laterPage`, whose code is loaded when it is.
  */
 import type { ComponentType } from "preact";
-import { PromotePage } from "../approval/promote-page.ts";
 import { CallListPage } from "../call/call-list.ts";
 import { EventListPage } from "../event/event-list.ts";
 import { EventPage } from "../event/event-page.ts";
@@ -20,14 +20,19 @@ import { NewRelayPage } from "../relay/new-relay.ts";
 import { RelayListPage } from "../relay/relay-list.ts";
 import { RelayPage } from "../relay/relay-page.ts";
 import { AttentionPage } from "../watch/attention.ts";
+import { laterPage } from "./later-page.ts";
 
 type PageOf = (props: PageProps) => View;
+
+/** What the navigation gathers, in its order; what comes before them stands alone. */
+export const GROUPS = { happen: "What happens", hold: "What you hold", keep: "Look after" } as const;
 
 export interface Room {
   /** First part of its addresses. */
   path: string;
   title: string;
   icon: IconName;
+  group: keyof typeof GROUPS | null;
   /** With g before it, goes there. */
   letter: string;
   /** By pattern below `path`; the longest literal match is listed first. */
@@ -35,17 +40,24 @@ export interface Room {
 }
 
 export const ROOMS: readonly Room[] = [
-  { path: "home", title: "Home", icon: "home", letter: "h", pages: [["", HomePage]] },
+  { path: "home", title: "Home", icon: "home", group: null, letter: "h", pages: [["", HomePage]] },
   {
     path: "relays",
     title: "Relays",
     icon: "relays",
+    group: "happen",
     letter: "r",
     pages: [
       ["", RelayListPage],
       ["new", NewRelayPage],
       // Two parts, because a relay may have any name of one.
-      ["to/production", PromotePage],
+      [
+        "to/production",
+        laterPage(
+          "Promote to production",
+          async () => (await import("../approval/promote-page.ts")).PromotePage,
+        ),
+      ],
       [":name", RelayPage],
     ],
   },
@@ -53,18 +65,19 @@ export const ROOMS: readonly Room[] = [
     path: "events",
     title: "Events",
     icon: "events",
+    group: "happen",
     letter: "e",
     pages: [
       ["", EventListPage],
       [":id", EventPage],
     ],
   },
-  { path: "calls", title: "Calls", icon: "calls", letter: "l", pages: [["", CallListPage]] },
-  { path: "attention", title: "Attention", icon: "attention", letter: "a", pages: [["", AttentionPage]] },
+  { path: "calls", title: "Calls", icon: "calls", group: "happen", letter: "l", pages: [["", CallListPage]] },
   {
     path: "collections",
     title: "Records",
     icon: "records",
+    group: "hold",
     letter: "c",
     pages: [
       ["", CollectionListPage],
@@ -72,8 +85,16 @@ export const ROOMS: readonly Room[] = [
       [":collection/:id", RecordPage],
     ],
   },
-  { path: "mail", title: "Mail", icon: "mail", letter: "m", pages: [["", MailboxPage]] },
-  { path: "keys", title: "Keys", icon: "keys", letter: "k", pages: [["", KeyListPage]] },
+  { path: "mail", title: "Mail", icon: "mail", group: "hold", letter: "m", pages: [["", MailboxPage]] },
+  {
+    path: "attention",
+    title: "Attention",
+    icon: "attention",
+    group: "keep",
+    letter: "a",
+    pages: [["", AttentionPage]],
+  },
+  { path: "keys", title: "Keys", icon: "keys", group: "keep", letter: "k", pages: [["", KeyListPage]] },
 ];
 
 export interface FoundPage {

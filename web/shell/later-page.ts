@@ -1,0 +1,44 @@
+/** A page whose code is loaded when it is first opened: the frame stands meanwhile, with the page's title; a failed load says so and a way out. */
+import { useEffect, useState } from "preact/hooks";
+import { call, sentenceOf } from "../ground/api.ts";
+import { makeCell, useCell } from "../ground/cell.ts";
+import { html, type View } from "../ground/html.ts";
+import type { PageProps } from "../ground/page.ts";
+import { ErrorState, Skeleton } from "../part/notice.ts";
+import { PageHead } from "../part/page-head.ts";
+
+type PageOf = (props: PageProps) => View;
+
+/** `title` stands in the head until the page knows a better one. */
+export function laterPage(title: string, load: () => Promise<PageOf>): PageOf {
+  let loaded: PageOf | undefined;
+  const Loading: PageOf = () => {
+    const [error, setError] = useState<string | null>(null);
+    useEffect(() => {
+      load().then(
+        (page) => {
+          loaded = page;
+          arrived.set(arrived.get() + 1);
+        },
+        () => setError(GONE),
+      );
+    }, []);
+    const again = (): Promise<void> => reload().catch((thrown) => setError(sentenceOf(thrown)));
+    return html`<${PageHead} title=${title} />
+      ${error === null ? html`<${Skeleton} />` : html`<${ErrorState} error=${error} retry="Load again" onRetry=${again} />`}`;
+  };
+  return (props) => {
+    useCell(arrived);
+    return loaded === undefined ? html`<${Loading} />` : html`<${loaded} ...${props} />`;
+  };
+}
+
+/** Counts the pages whose code has come. */
+const arrived = makeCell(0);
+const GONE = "This page could not be loaded: the service cannot be reached, or it was updated since.";
+
+/** A code's name changes with every version and a browser keeps a failed load: the page begins anew, once the service answers. */
+async function reload(): Promise<void> {
+  await call("GET", "/api/session");
+  location.reload();
+}
