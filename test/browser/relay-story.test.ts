@@ -43,6 +43,7 @@ test("a new relay's secret is shown once, with the warning that it will not be s
   expect(await page.locator("main").innerText()).toContain("will not be shown again");
   await page.getByRole("link", { name: /I have stored it/ }).click();
   await page.getByRole("heading", { name: "order-paid" }).waitFor();
+  await page.getByRole("navigation", { name: "Relay" }).getByRole("link", { name: "Secrets" }).click();
   await page.getByText(/^hmac:/).waitFor();
   expect(await page.content()).not.toContain(secret);
 });
@@ -51,6 +52,7 @@ test("an event that arrives appears by itself, and opens with what each action d
   const body = '{"id":"ord_1","type":"order.paid","data":{"email":"ada@example.com","order_id":"o1"}}';
   const sent = await sendSigned(running, "order-paid", secret, "msg_1", body);
   expect(sent.status).toBe(200);
+  await page.goBack();
   await page.getByRole("link", { name: new RegExp(sent.body.eventId) }).click();
   await page.locator(".reason", { hasText: "Grant credits: done." }).waitFor();
   expect(await page.locator(".result").count()).toBe(1);
@@ -82,7 +84,7 @@ test("a paused relay records, and its event says that it waits for the resume", 
 });
 
 test("rotating shows the new secret once, and the old one is refused", async () => {
-  await page.goto(at("relays/order-paid"));
+  await page.goto(at("relays/order-paid?tab=secrets"));
   await page.getByRole("button", { name: "Rotate or paste…" }).click();
   await page.getByRole("button", { name: "Make a new secret" }).click();
   const rotated = await page.locator('[data-secret="Receiver secret"]').innerText();
@@ -105,6 +107,7 @@ test("a pasted secret that does not fit is refused in the service's own sentence
 });
 
 test("a save that meets a newer version shows both sides, and saves only what is chosen", async () => {
+  await page.getByRole("link", { name: "Definition" }).click();
   const editor = page.getByLabel("Definition as JSON");
   const read = await editor.inputValue();
   await editor.fill(read.replace('"amount": 10', '"amount": 25'));

@@ -1,0 +1,107 @@
+/** A relay at a glance: what it does, what stands in its way, where it is called, and what arrived lately. */
+
+import { RelayCalls } from "../call/relay-calls.ts";
+import { EventTable } from "../event/event-table.ts";
+import type { EventItem, Relay } from "../ground/answer.ts";
+import { writeQuery } from "../ground/api.ts";
+import { html, type View } from "../ground/html.ts";
+import { apiPath, type Place, pagePath } from "../ground/place.ts";
+import { useList } from "../ground/use-list.ts";
+import { CopyButton } from "../part/copy-button.ts";
+import { Notice, Skeleton } from "../part/notice.ts";
+import { Sentence } from "../part/sentence.ts";
+import { Ago } from "../part/time.ts";
+import { useSend } from "../part/use-send.ts";
+import { RelayBar, sayCounts, totalOf } from "./relay-bar.ts";
+import { RelayOrigin } from "./relay-origin.ts";
+import { sayAction } from "./relay-words.ts";
+
+const EVENTS_MS = 2_000;
+const SHOWN_EVENTS = 8;
+
+export function RelayOverview({ place, relay }: { place: Place; relay: Relay }): View {
+  const { name } = relay;
+  return html`<p class="lead">${sentence(relay.triggerInWords)}:</p>
+    <ol class="steps">${relay.definition.actions.map((action, at) => html`<li key=${at}>${sayAction(action)}</li>`)}</ol>
+    ${
+      relay.state === "paused" &&
+      html`<${Notice} kind="warn">Paused: ${relay.trigger === "schedule" ? "ticks are not recorded." : "what arrives is recorded and waits until you resume it."}
+      <//>`
+    }
+    ${relay.problems.map(
+      ({ code, message }) => html`<${Notice} key=${code} kind="bad"><b>${code}
+      </b> <${Sentence} text=${message} /><//>`,
+    )}
+    <div class="columns">
+      <div class="column-main">
+        <${RelayEvents} place=${place} name=${name} trigger=${relay.trigger} />
+        ${relay.trigger === "receiver" && html`<${RelayCalls} place=${place} name=${name} />`}
+      </div>
+      <div class="column-side">
+        ${
+          relay.receiverUrl !== undefined &&
+          html`<section class="card" aria-label="Receiver URL"><h2>Receiver URL</h2><code class="wrap">
+            ${relay.receiverUrl}</code><${CopyButton} text=${relay.receiverUrl} label="Copy receiver URL" />
+            </section>`
+        }
+        ${
+          relay.nextTick !== undefined &&
+          html`<section class="card" aria-label="Next tick"><h2>Next tick</h2><p><${Sentence} text=${relay.nextTick.message} /></p></section>`
+        }
+        <section class="card" aria-label="Last 24 hours"><h2>Last 24 hours</h2>
+          <${RelayBar} counts=${relay.last24h} most=${totalOf(relay.last24h)} /><p class="quiet">
+          ${sayCounts(relay.last24h)}</p></section>
+        <section class="card" aria-label="Origin"><h2>Origin</h2><p><${RelayOrigin} origin=${relay.origin} /></p>
+          <p class="quiet">created <${Ago} at=${relay.createdAt} /></p></section>
+      </div>
+    </div>`;
+}
+
+function RelayEvents({
+  place,
+  name,
+  trigger,
+}: {
+  place: Place;
+  name: string;
+  trigger: Relay["trigger"];
+}): View {
+  const query = writeQuery({ relay: name });
+  const events = useList<EventItem>(
+    apiPath(place, "events") + writeQuery({ relay: name, limit: SHOWN_EVENTS }),
+    EVENTS_MS,
+  );
+  return html`<section class="block" aria-label="Events">
+    <div class="block-head"><h2>Events</h2><div class="page-actions">
+      ${trigger !== "data_change" && place.environment !== "production" && html`<${TestEvent} place=${place} name=${name} />`}
+      <a class="button" href="${pagePath(place, "events")}${query}">All events</a></div></div>
+    ${
+      events.items === undefined
+        ? events.error === null
+          ? html`<${Skeleton} rows=${3} />`
+          : html`<${Notice} kind="bad">${events.error}<//>`
+        : events.items.length === 0
+          ? html`<p class="none">Nothing has arrived yet.</p>`
+          : html`<${EventTable} place=${place} events=${events.items.slice(0, SHOWN_EVENTS)} withRelay=${false} />`
+    }
+  </section>`;
+}
+
+/** Sends one that is signed here, or a tick; it has every effect, so production has no such button. */
+function TestEvent({ place, name }: { place: Place; name: string }): View {
+  const { isSending, send } = useSend();
+  const sendOne = () =>
+    send({
+      method: "POST",
+      path: apiPath(place, "relays", name, "test-event"),
+      changes: [apiPath(place, "events")],
+      done: "A test event was sent; what it does appears here.",
+      tellsRefusal: true,
+    });
+  return html`<button type="button" disabled=${isSending} title="It has every effect that a real one has"
+    onClick=${() => void sendOne()}>${isSending ? "Sending…" : "Send a test event"}</button>`;
+}
+
+function sentence(words: string): string {
+  return words.slice(0, 1).toUpperCase() + words.slice(1);
+}
