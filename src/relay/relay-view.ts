@@ -13,7 +13,7 @@ import type { Reader } from "../store/port.ts";
 import { firstSeqAbout } from "../store/time-order.ts";
 import { pageByName } from "../store/walk.ts";
 import { describeTrigger } from "../trigger/registry.ts";
-import { periodAround, type ScheduleTrigger } from "../trigger/schedule.ts";
+import { periodOf, type ScheduleTrigger } from "../trigger/schedule.ts";
 import { standingProblemsOf } from "../watch/problem.ts";
 import type { Definition } from "./definition-shape.ts";
 import { overlaps, RELAY, type RelayRow, receiverUrl, relayTarget } from "./relay.ts";
@@ -162,8 +162,9 @@ export function tellNextTick(
   { heldAt }: Pick<Environment, "heldAt">,
   nowMs: number,
 ): { at: string | null; message: string } {
-  const { startMs, nextMs } = periodAround(trigger, nowMs);
-  const next = toIso(nextMs);
+  const period = periodOf(trigger);
+  const startMs = period.startAt(nowMs);
+  const next = toIso(period.nextAfter(nowMs));
   if (heldAt !== null || state === "paused") {
     const [brake, end] =
       heldAt !== null ? ["The environment is on hold", "release"] : ["The relay is paused", "resume"];

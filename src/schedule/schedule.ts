@@ -5,7 +5,6 @@
  * twice. A clock that was set is waited out before ticks are made of it: one that is ahead for ten seconds, or stands in 1970 until the network
  * corrects it, costs no tick. It never runs an event. Source: the specification's "schedule"; decisions, "missed ticks".
  */
-import { type CronExpression, CronExpressionParser } from "cron-parser";
 import { alertMissed } from "../event/alert.ts";
 import { insertEvent, keyOfOccurrence, makeWholePayload, type StoredEvent } from "../event/insert.ts";
 import { type Clock, ClockWatch, Loop, toIso } from "../ground/clock.ts";
@@ -15,7 +14,7 @@ import type { LiveRelays } from "../relay/live-relay.ts";
 import { RELAY } from "../relay/relay.ts";
 import { type FencedStore, type Reader, StoreUnavailable, type Writer } from "../store/port.ts";
 import type { RowOf } from "../store/table.ts";
-import { cronOf, type ScheduleTrigger } from "../trigger/schedule.ts";
+import { periodOf } from "../trigger/schedule.ts";
 
 /** How soon a clock that was set is noticed. Such a look reads the clock and nothing else. */
 const LOOK_EVERY_MS = 5_000;
@@ -33,18 +32,10 @@ interface SchedulerDeps {
   lookEveryMs?: number;
 }
 
-interface Schedule {
-  relayId: string;
-  relayName: string;
-  period: Period;
-}
-
 export class Scheduler {
   readonly #deps: SchedulerDeps;
   readonly #loop: Loop;
   readonly #clockWatch: ClockWatch;
-  /** One a cron expression. */
-  #periods = new Map<string, Period>();
   /** Wall time of the next period's beginning, of any schedule. */
   #nextAt = 0;
   /** Whether the next turn looks at the database although that time has not come. */
@@ -92,33 +83,24 @@ export class Scheduler {
   /** Ticks what is due; answers when to look again, milliseconds since the epoch. */
   async #tickDue(): Promise<number> {
     const { store, clock, relays } = this.#deps;
-    const schedules = this.#readSchedules((await relays.current()).relays);
+    const { relays: all } = await relays.current();
     const marks = await store.read(listMarks);
     const nowMs = clock.now();
-    let nextAt = Math.min(...schedules.map(({ period }) => period.nextAfter(nowMs)));
-    for (const schedule of schedules) {
-      const mark = marks.get(schedule.relayId);
+    let nextAt = Number.POSITIVE_INFINITY;
+    for (const { id, name, definition } of all) {
+      if (definition.trigger.kind !== "schedule") continue;
+      const period = periodOf(definition.trigger);
+      nextAt = Math.min(nextAt, period.nextAfter(nowMs));
+      const mark = marks.get(id);
       if (mark === undefined || !this.#loop.running) continue;
-      if (mark <= nowMs && schedule.period.startAt(nowMs) <= mark) continue;
-      if (!(await this.#tick(schedule, nowMs))) nextAt = Math.min(nextAt, nowMs + AFTER_FAILURE_MS);
+      if (mark <= nowMs && period.startAt(nowMs) <= mark) continue;
+      if (!(await this.#tick(id, name, nowMs))) nextAt = Math.min(nextAt, nowMs + AFTER_FAILURE_MS);
     }
     return nextAt;
   }
 
-  #readSchedules(relays: Awaited<ReturnType<LiveRelays["current"]>>["relays"]): Schedule[] {
-    const known = this.#periods;
-    this.#periods = new Map();
-    return relays.flatMap(({ id, name, definition: { trigger } }) => {
-      if (trigger.kind !== "schedule") return [];
-      const cron = cronOf(trigger);
-      const period = this.#periods.get(cron) ?? known.get(cron) ?? new Period(trigger);
-      this.#periods.set(cron, period);
-      return [{ relayId: id, relayName: name, period }];
-    });
-  }
-
   /** Answers whether that went well: one schedule that cannot tick, for a reason nobody foresaw, holds up no other. */
-  async #tick({ relayId, relayName }: Schedule, nowMs: number): Promise<boolean> {
+  async #tick(relayId: string, relayName: string, nowMs: number): Promise<boolean> {
     const { store, log } = this.#deps;
     try {
       const { steadyMs } = this.#clockWatch;
@@ -172,7 +154,7 @@ export async function tickRelay(
   if (trigger.kind !== "schedule") return 0;
   const mark = relay.activeSince;
   const sinceMs = mark <= nowMs ? mark : nowMs - setAgoMs;
-  const due = new Period(trigger).list(Math.max(sinceMs, nowMs - EVENT_RETENTION_MS), nowMs);
+  const due = periodOf(trigger).list(Math.max(sinceMs, nowMs - EVENT_RETENTION_MS), nowMs);
   if (due.length === 0 && mark <= nowMs) return 0;
   const missed = relay.heldAt === null ? await recordTicks(tx, relay, due, nowMs) : 0;
   await tx.run("UPDATE relay SET active_since = ?2 WHERE id = ?1", relayId, due.at(-1) ?? nowMs);
@@ -228,45 +210,4 @@ async function revive(tx: Writer, relayId: string, eventSeq: number): Promise<bo
   );
   if (revived === 1) tx.touch("event", relayId);
   return revived === 1;
-}
-
-/** When a schedule's periods begin, by its cron expression in UTC. */
-export class Period {
-  readonly #cron: CronExpression;
-  /** The period looked at last: the scheduler asks for the present one again and again. Milliseconds since the epoch. */
-  #start = Number.POSITIVE_INFINITY;
-  #next = Number.NEGATIVE_INFINITY;
-
-  constructor(trigger: ScheduleTrigger) {
-    this.#cron = CronExpressionParser.parse(cronOf(trigger), { tz: "UTC" });
-  }
-
-  /** The beginning of the period that `ms` lies in. */
-  startAt(ms: number): number {
-    this.#find(ms);
-    return this.#start;
-  }
-
-  /** The first beginning after `ms`. */
-  nextAfter(ms: number): number {
-    this.#find(ms);
-    return this.#next;
-  }
-
-  /** Every beginning after `afterMs` and not after `untilMs`, in order. */
-  list(afterMs: number, untilMs: number): number[] {
-    if (this.startAt(untilMs) <= afterMs) return [];
-    const starts: number[] = [];
-    this.#cron.reset(new Date(afterMs));
-    for (let start = this.#cron.next().getTime(); start <= untilMs; start = this.#cron.next().getTime())
-      starts.push(start);
-    return starts;
-  }
-
-  #find(ms: number): void {
-    if (this.#start <= ms && ms < this.#next) return;
-    this.#cron.reset(new Date(ms));
-    this.#next = this.#cron.next().getTime();
-    this.#start = this.#cron.prev().getTime();
-  }
 }

@@ -3,8 +3,8 @@
  * A weekly schedule without `on` begins on Monday, as ISO weeks do; a daily or weekly one without `at` begins at 00:00.
  * Source: the specification's "Triggers".
  */
+import { CronExpressionParser } from "cron-parser";
 import { Type } from "typebox";
-import { DAY_MS, HOUR_MS, MINUTE_MS } from "../ground/limit.ts";
 import type { Problem } from "../ground/refusal.ts";
 import type { TriggerType } from "./contract.ts";
 
@@ -109,30 +109,43 @@ export function cronOf({ every, at = "00:00", on = "monday" }: ScheduleTrigger):
   return CRON[every];
 }
 
-/** Of the periods; in UTC every day has as many. */
-const LENGTH_MS: Readonly<Record<Every, number>> = {
-  "15m": 15 * MINUTE_MS,
-  "30m": 30 * MINUTE_MS,
-  "1h": HOUR_MS,
-  "6h": 6 * HOUR_MS,
-  "12h": 12 * HOUR_MS,
-  "1d": DAY_MS,
-  "1w": 7 * DAY_MS,
-};
-/** 1970-01-01. */
-const EPOCH_WEEKDAY = WEEKDAYS.indexOf("thursday");
+/** By cron expression, of which there are some eleven thousand: asking one costs a millisecond. */
+const periods = new Map<string, Period>();
 
-/** When the period that `ms` lies in began, and when the next one begins: what `cronOf` says too, without its cost. */
-export function periodAround(
-  { every, at = "00:00", on = "monday" }: ScheduleTrigger,
-  ms: number,
-): { startMs: number; nextMs: number } {
-  const [hour = 0, minute = 0] = at.split(":").map(Number);
-  const days = every === "1w" ? WEEKDAYS.indexOf(on) - EPOCH_WEEKDAY : 0;
-  const offsetMs = every === "1d" || every === "1w" ? days * DAY_MS + hour * HOUR_MS + minute * MINUTE_MS : 0;
-  const lengthMs = LENGTH_MS[every];
-  const startMs = Math.floor((ms - offsetMs) / lengthMs) * lengthMs + offsetMs;
-  return { startMs, nextMs: startMs + lengthMs };
+export function periodOf(trigger: ScheduleTrigger): Period {
+  const cron = cronOf(trigger);
+  const period = periods.get(cron) ?? new Period(cron);
+  periods.set(cron, period);
+  return period;
+}
+
+/** A schedule's periods. The cron expression is asked for two beginnings; in UTC every period is as long as the one before. */
+class Period {
+  readonly #firstMs: number;
+  readonly #lengthMs: number;
+
+  constructor(cron: string) {
+    const expression = CronExpressionParser.parse(cron, { tz: "UTC", currentDate: new Date(0) });
+    this.#firstMs = expression.next().getTime();
+    this.#lengthMs = expression.next().getTime() - this.#firstMs;
+  }
+
+  /** The beginning of the period that `ms` lies in. */
+  startAt(ms: number): number {
+    return this.#firstMs + Math.floor((ms - this.#firstMs) / this.#lengthMs) * this.#lengthMs;
+  }
+
+  /** The first beginning after `ms`. */
+  nextAfter(ms: number): number {
+    return this.startAt(ms) + this.#lengthMs;
+  }
+
+  /** Every beginning after `afterMs` and not after `untilMs`, in order. */
+  list(afterMs: number, untilMs: number): number[] {
+    const starts: number[] = [];
+    for (let start = this.nextAfter(afterMs); start <= untilMs; start += this.#lengthMs) starts.push(start);
+    return starts;
+  }
 }
 
 const IN_WORDS: Readonly<Record<Exclude<Every, "1d" | "1w">, string>> = {

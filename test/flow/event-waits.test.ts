@@ -1,8 +1,8 @@
 /** Waiting said: what a queued event waits for, and when a schedule ticks next, in the API and in the commands. */
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
+import { CronExpressionParser } from "cron-parser";
 import { DAY_MS, HOUR_MS } from "../../src/ground/limit.ts";
-import { Period } from "../../src/schedule/schedule.ts";
-import { periodAround, type ScheduleTrigger } from "../../src/trigger/schedule.ts";
+import { cronOf, periodOf, type ScheduleTrigger } from "../../src/trigger/schedule.ts";
 import { runCommand } from "../kit/cli-world.ts";
 import { makeOrders, receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
 import { type RunningService, startRunningService } from "../kit/running-service.ts";
@@ -166,11 +166,13 @@ describe("a schedule says when it ticks next", () => {
     { kind: "schedule", every: "1w", at: "09:30", on: "sunday" },
     { kind: "schedule", every: "1w", at: "00:00", on: "saturday" },
   ];
-  test.each(triggers.map((trigger) => [JSON.stringify(trigger), trigger] as const))("as the clock of the scheduler does: %s", (_name, trigger) => {
-    const period = new Period(trigger);
+  test.each(triggers.map((trigger) => [JSON.stringify(trigger), trigger] as const))("as cron does: %s", (_name, trigger) => {
+    const cron = CronExpressionParser.parse(cronOf(trigger), { tz: "UTC" });
     for (let step = 0; step < 60; step++) {
       const ms = START_MS + step * (DAY_MS / 5 + 7_919_000) + (step % 3);
-      expect(periodAround(trigger, ms)).toEqual({ startMs: period.startAt(ms), nextMs: period.nextAfter(ms) });
+      cron.reset(new Date(ms));
+      const nextMs = cron.next().getTime();
+      expect([periodOf(trigger).nextAfter(ms), periodOf(trigger).startAt(ms)]).toEqual([nextMs, cron.prev().getTime()]);
     }
   });
 });

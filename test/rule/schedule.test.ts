@@ -3,9 +3,9 @@ import { Database } from "bun:sqlite";
 import { describe, expect, test } from "bun:test";
 import { replayEvent } from "../../src/event/replay.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../../src/ground/limit.ts";
-import { Period, tickRelay } from "../../src/schedule/schedule.ts";
+import { tickRelay } from "../../src/schedule/schedule.ts";
 import { MIGRATIONS } from "../../src/store/migrate.ts";
-import type { ScheduleTrigger } from "../../src/trigger/schedule.ts";
+import { periodOf, type ScheduleTrigger } from "../../src/trigger/schedule.ts";
 import { until } from "../kit/event-flow.ts";
 import { EVENT_ID } from "../kit/event-sql.ts";
 import { openTimetable, type Tick, type Timetable } from "../kit/timetable.ts";
@@ -55,7 +55,7 @@ test("4,000 instants lie in the period that plain arithmetic on UTC gives", () =
     [{ kind: "schedule", every: "1w", on: "thursday" }, 7 * DAY_MS, 0],
   ];
   for (const [trigger, periodMs, anchorMs] of schedules) {
-    const period = new Period(trigger);
+    const period = periodOf(trigger);
     for (let turn = 0; turn < 500; turn++) {
       const ms = Math.floor(Math.random() * Date.parse("2060-01-01"));
       const start = anchorMs + Math.floor((ms - anchorMs) / periodMs) * periodMs;
