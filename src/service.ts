@@ -118,8 +118,7 @@ async function startOnce(
   started.defer(tellDroppedLines(log));
 
   const metrics = started.adopt(new Metrics({ dataDir: config.dataDir, clock }), ending);
-  const onGroup = (size: number): void => metrics.noteGroup(size);
-  const deps = { log, onGroup, early, stopped: ports.stopped };
+  const deps = { log, onGroup: metrics.noteGroup, early, stopped: ports.stopped };
   const { store, own, lease, sealer } = await openData(config, deps, started);
 
   let listening: string | null = null;
@@ -170,16 +169,12 @@ async function startOnce(
     new ProblemLog({ store, log, tell: (problem) => teller.tellProblem(problem) }),
     ending,
   );
-  started.defer(
-    store.listen((touched) => {
-      if (touched.has("problem")) problems.look();
-      if (touched.has("relay") || touched.has("environment")) relays.invalidate();
-      for (const relayId of touched.get("event") ?? []) runner.wake(relayId);
-      if (touched.has("record_change")) capture.wake();
-      if (touched.has("erasure")) erasures.wake();
-      if (touched.has("bulk_replay")) bulkReplays.wake();
-    }),
-  );
+  started.defer(store.listen(() => problems.look(), ["problem"]));
+  started.defer(store.listen(() => relays.invalidate(), ["relay", "environment"]));
+  started.defer(store.listen(runner.hear, ["event"]));
+  started.defer(store.listen(() => capture.wake(), ["record_change"]));
+  started.defer(store.listen(() => erasures.wake(), ["erasure"]));
+  started.defer(store.listen(() => bulkReplays.wake(), ["bulk_replay"]));
   const refresh = (): void => {
     relays.invalidate();
     runner.wake();

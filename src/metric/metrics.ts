@@ -161,9 +161,9 @@ export class Metrics {
   }
 
   /** So many writes became durable by one commit. */
-  noteGroup(size: number): void {
+  readonly noteGroup = (size: number): void => {
     this.#groups.observe(size);
-  }
+  };
 
   noteBackup(made: boolean): void {
     this.#backups.inc({ outcome: made ? "made" : "failed" });

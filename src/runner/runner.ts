@@ -12,7 +12,7 @@ import { type Clock, waitAtMost } from "../ground/clock.ts";
 import type { RaisableLimits } from "../ground/limit.ts";
 import type { Log } from "../ground/log.ts";
 import type { LiveRelay, LiveRelays } from "../relay/live-relay.ts";
-import { type FencedStore, StoreUnavailable } from "../store/port.ts";
+import { type FencedStore, StoreUnavailable, type Touched } from "../store/port.ts";
 import type { ToldRun } from "../watch/teller.ts";
 import { Arrivals, BATCH_SIZE, runBatch } from "./batch.ts";
 import { type EndedRun, type Finished, failOrphanedEvents } from "./end.ts";
@@ -97,6 +97,11 @@ export class Runner {
     else this.#lookInto(relayId);
     this.#pump();
   }
+
+  /** For the store: wakes the relays of the events that a write named. */
+  readonly hear = (touched: Touched): void => {
+    for (const relayId of touched.get("event") ?? []) this.wake(relayId);
+  };
 
   /** Whether it can reach its store. */
   get alive(): boolean {

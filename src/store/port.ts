@@ -97,8 +97,11 @@ export interface Store {
   gather<Draft, Result>(origin: Origin, work: GatheredWork<Draft, Result>): (draft: Draft) => Promise<Result>;
   /** The same store for writes that are allowed only while `fence` passes; it is asked inside their transaction, once for those that share it. */
   behind(fence: Fence): FencedStore;
-  /** Calls back after every commit of this process that touched anything, before its writers are answered. The answer stops it. */
-  listen(work: (touched: Touched) => void): () => void;
+  /**
+   * Calls back after every commit of this process that touched one of `topics`, by default any of them, before its writers are answered. The
+   * answer stops it.
+   */
+  listen(work: (touched: Touched) => void, topics?: readonly Topic[]): () => void;
   /** Why every write is refused at present, in a sentence for the log; null while the database stands where it was opened. */
   readonly trouble: string | null;
   /** Calls back every second: whether another process changed the database since. The answer stops it. */

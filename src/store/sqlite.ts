@@ -15,6 +15,7 @@ import {
   type Reader,
   type Store,
   StoreUnavailable,
+  type Topic,
   type Touched,
   type Writer,
 } from "./port.ts";
@@ -92,13 +93,18 @@ export async function openSqlite(file: string, options: SqliteOptions): Promise<
   }
 }
 
+interface Listener {
+  work: (touched: Touched) => void;
+  topics: readonly Topic[] | undefined;
+}
+
 class SqliteStore implements Store {
   readonly #writer: SqliteConnection;
   readonly #reader: SqliteConnection;
   readonly #place: FilePlace;
   readonly #group: GroupCommit;
   readonly #log: KeyLog;
-  readonly #listeners = new Set<(touched: Touched) => void>();
+  readonly #listeners = new Set<Listener>();
   readonly #watchers = new Set<(seen: { foreignChange: boolean }) => void>();
   readonly #looks: Loop;
   #version: number | null = null;
@@ -125,7 +131,8 @@ class SqliteStore implements Store {
       },
     });
     const onTouch = (touched: Touched): void => {
-      for (const listen of [...this.#listeners]) listen(touched);
+      for (const { work, topics } of [...this.#listeners])
+        if (topics === undefined || topics.some((topic) => touched.has(topic))) work(touched);
     };
     this.#log = new KeyLog(writer, keysARun === undefined ? {} : { runKeys: keysARun });
     this.#group = new GroupCommit(writer, this.#log, place, { onGroup, onTouch });
@@ -161,9 +168,10 @@ class SqliteStore implements Store {
     return this.#warming === null ? add() : this.#warming.then(add);
   }
 
-  listen(work: (touched: Touched) => void): () => void {
-    this.#listeners.add(work);
-    return () => this.#listeners.delete(work);
+  listen(work: (touched: Touched) => void, topics?: readonly Topic[]): () => void {
+    const listener = { work, topics };
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
   }
 
   get trouble(): string | null {
