@@ -40,10 +40,7 @@ export async function createApp(
   tx: Writer,
   input: NewApp,
 ): Promise<{ app: App; environments: Environment[] }> {
-  const name = input.name.trim();
-  if (name === "" || name.length > MAX_NAME_CHARS) {
-    throw new Refusal("invalid_input", `name is not valid: write 1 to ${MAX_NAME_CHARS} characters.`);
-  }
+  const name = readName(input.name);
   const app: App = { id: await chooseId(tx, input.id, name), name, createdAt: input.nowMs };
   try {
     await tx.attempt(() => APP.insert(tx, app));
@@ -56,6 +53,21 @@ export async function createApp(
     environments.push(await ensureEnvironment(tx, app.id, environment, input.nowMs));
   }
   return { app, environments };
+}
+
+/** Gives the app another name; its id stays. Refuses with `not_found` and `invalid_input`. Answers it as it was and as it is. */
+export async function renameApp(tx: Writer, id: string, given: string): Promise<{ before: App; after: App }> {
+  const before = await findApp(tx, id);
+  if (before === null) throw new Refusal("not_found", `There is no app ${id} on this server.`);
+  const name = readName(given);
+  await APP.change(tx, { id }, { name });
+  return { before, after: { ...before, name } };
+}
+
+function readName(given: string): string {
+  const name = given.trim();
+  if (name !== "" && name.length <= MAX_NAME_CHARS) return name;
+  throw new Refusal("invalid_input", `name is not valid: write 1 to ${MAX_NAME_CHARS} characters.`);
 }
 
 /** The app with this id, or null. */

@@ -3,9 +3,11 @@
  * its hash is handed to the functions that write; nothing here ever stores, compares or shows a password itself.
  */
 
+import { type Static, Type } from "typebox";
 import { newId } from "../ground/id.ts";
 import { MAX_EMAIL_CHARS, MAX_WAITING_PASSWORDS } from "../ground/limit.ts";
 import { Refusal } from "../ground/refusal.ts";
+import { show, time, timeOrNull } from "../ground/schema.ts";
 import { type Reader, UniqueViolation, type Writer } from "../store/port.ts";
 import { defineTable, integer, orNull, type RowOf, text } from "../store/table.ts";
 
@@ -161,6 +163,48 @@ export function findOwnerByEmail(tx: Reader, email: string): Promise<RowOf<typeo
 /** The owner with this id, or null. */
 export function findOwnerById(tx: Reader, id: string): Promise<Owner | null> {
   return SHOWN_OWNER.get(tx, "WHERE id = $id", { id });
+}
+
+export const ownerView = Type.Object({
+  id: Type.String(),
+  email: Type.String(),
+  createdAt: time,
+  /** false: the one-time link that sets the first password was not used yet. */
+  hasPassword: Type.Boolean(),
+  /** Where they are signed in now. */
+  sessions: Type.Integer(),
+  /** When one of these was last used, to ten minutes; null: there is none. */
+  seenAt: timeOrNull,
+});
+export type OwnerView = Static<typeof ownerView>;
+
+/** Every owner with where they are signed in, oldest first. */
+export async function showOwners(tx: Reader, nowMs: number): Promise<OwnerView[]> {
+  const rows = await tx.all<Owner & { hasPassword: number; sessions: number; seenAt: number | null }>(
+    `SELECT owner.id, owner.email, owner.created_at AS createdAt, owner.password_hash IS NOT NULL AS hasPassword,
+       count(session.id) AS sessions, max(coalesce(session.seen_at, session.created_at)) AS seenAt
+     FROM owner LEFT JOIN session INDEXED BY session_by_owner ON session.owner_id = owner.id AND session.expires_at > ?1
+     GROUP BY owner.id ORDER BY owner.created_at, owner.id`,
+    nowMs,
+  );
+  return rows.map((row) => show(ownerView, { ...row, hasPassword: row.hasPassword === 1 }));
+}
+
+/**
+ * Removes an owner with what is theirs: sessions, one-time links, logins and the keys of these. Refuses with `not_found`, and with
+ * `in_use` the last one.
+ */
+export async function removeOwner(tx: Writer, id: string): Promise<Owner> {
+  const owner = await findOwnerById(tx, id);
+  if (owner === null) throw new Refusal("not_found", "There is no such owner: they were removed already.");
+  if ((await listOwners(tx)).length === 1) {
+    throw new Refusal(
+      "in_use",
+      `${owner.email} is the last owner, without whom nobody could sign in: make another one first.`,
+    );
+  }
+  await OWNER.delete(tx, { id });
+  return owner;
 }
 
 /** Every owner, oldest first. */

@@ -4,9 +4,12 @@
  * previews do. It decides when each ends; the cookie itself is http's.
  */
 
+import { type Static, Type } from "typebox";
 import { hashToken, newId, newToken } from "../ground/id.ts";
 import { DAY_MS, HOUR_MS } from "../ground/limit.ts";
 import { Refusal } from "../ground/refusal.ts";
+import { show, textOrNull, time } from "../ground/schema.ts";
+import { cutToLine } from "../ground/text.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { bytes, defineTable, integer, orNull, type RowOf, text } from "../store/table.ts";
 
@@ -14,28 +17,124 @@ import { bytes, defineTable, integer, orNull, type RowOf, text } from "../store/
 export const SESSION_LIFE_MS = 30 * DAY_MS;
 /** Sliding costs a write, so it happens at most this often. */
 const SLIDE_EVERY_MS = DAY_MS;
+/** As noting that it was used does. */
+const SEEN_EVERY_MS = HOUR_MS / 6;
+const MAX_AGENT_CHARS = 200;
+/** Of one owner, the newest; the others end by themselves. */
+const MAX_LISTED = 200;
 const SESSION_TOKEN_CHARS = 43;
 
 const SESSION = defineTable({
   name: "session",
   key: ["id"],
-  columns: { tokenHash: bytes(), id: text(), ownerId: text(), createdAt: integer(), expiresAt: integer() },
+  columns: {
+    tokenHash: bytes(),
+    id: text(),
+    ownerId: text(),
+    createdAt: integer(),
+    expiresAt: integer(),
+    /** When it was last used, in steps of ten minutes; null: it began before this was noted. */
+    seenAt: orNull(integer()),
+    /** The caller's address then, as caps count it; null: it was not known. */
+    source: orNull(text()),
+    /** What the browser says of itself. */
+    agent: orNull(text()),
+  },
 });
 
-const FOUND_SESSION = SESSION.pick("id", "ownerId", "createdAt", "expiresAt");
+const FOUND_SESSION = SESSION.pick("id", "ownerId", "createdAt", "expiresAt", "seenAt");
 export type Session = RowOf<typeof FOUND_SESSION> & { ownerEmail: string };
+
+const LISTED_SESSION = SESSION.pick("id", "createdAt", "expiresAt", "seenAt", "source", "agent");
+
+export const sessionItem = Type.Object({
+  id: Type.String(),
+  createdAt: time,
+  /** When it was last used, to ten minutes. */
+  seenAt: time,
+  expiresAt: time,
+  /** The address it was last used from; an IPv6 one by its /64. */
+  source: textOrNull,
+  /** What the browser says of itself. */
+  agent: textOrNull,
+  /** Whether it is the one that asks. */
+  current: Type.Boolean(),
+});
+export type SessionItem = Static<typeof sessionItem>;
+
+/** Where a session is used from. */
+export interface SeenFrom {
+  source: string | null;
+  agent: string | null;
+}
 
 /** Starts a session; the token is for the cookie and stands nowhere else. */
 export async function createSession(
   tx: Writer,
   ownerId: string,
   nowMs: number,
+  { source, agent }: SeenFrom = { source: null, agent: null },
 ): Promise<{ token: string; expiresAt: number }> {
   const token = newToken(SESSION_TOKEN_CHARS);
   const expiresAt = nowMs + SESSION_LIFE_MS;
-  const tokenHash = hashToken(token);
-  await SESSION.insert(tx, { tokenHash, id: newId("ses", nowMs), ownerId, createdAt: nowMs, expiresAt });
+  await SESSION.insert(tx, {
+    tokenHash: hashToken(token),
+    id: newId("ses", nowMs),
+    ownerId,
+    createdAt: nowMs,
+    expiresAt,
+    seenAt: nowMs,
+    source,
+    agent: agent === null ? null : cutToLine(agent, MAX_AGENT_CHARS),
+  });
   return { token, expiresAt };
+}
+
+/** Whether `touchSession` is due. */
+export function sessionTouches({ seenAt }: Pick<Session, "seenAt">, nowMs: number): boolean {
+  return seenAt === null || nowMs - seenAt >= SEEN_EVERY_MS;
+}
+
+/** Notes that the session was used, and from where. Callers that race write once. */
+export async function touchSession(
+  tx: Writer,
+  id: string,
+  { source, agent }: SeenFrom,
+  nowMs: number,
+): Promise<void> {
+  const sql = `UPDATE session SET seen_at = $nowMs, source = $source, agent = $agent
+    WHERE id = $id AND (seen_at IS NULL OR seen_at <= $beforeMs)`;
+  const said = agent === null ? null : cutToLine(agent, MAX_AGENT_CHARS);
+  await tx.run(sql, { id, nowMs, beforeMs: nowMs - SEEN_EVERY_MS, source, agent: said });
+}
+
+/** The owner's live sessions, the last used first; `currentId` is the one that asks. */
+export async function listSessions(
+  tx: Reader,
+  { ownerId, currentId, nowMs }: { ownerId: string; currentId: string; nowMs: number },
+): Promise<SessionItem[]> {
+  const rest = `INDEXED BY session_by_owner WHERE owner_id = $ownerId AND expires_at > $nowMs ORDER BY expires_at DESC LIMIT ${MAX_LISTED}`;
+  const rows = await LISTED_SESSION.all(tx, rest, { ownerId, nowMs });
+  return rows
+    .map((row) =>
+      show(sessionItem, { ...row, seenAt: row.seenAt ?? row.createdAt, current: row.id === currentId }),
+    )
+    .sort((one, other) => other.seenAt.localeCompare(one.seenAt));
+}
+
+/** Ends one of the owner's own sessions. Refuses with `not_found`. */
+export async function endSession(
+  tx: Writer,
+  { ownerId, id }: { ownerId: string; id: string },
+): Promise<void> {
+  if ((await tx.run("DELETE FROM session WHERE owner_id = ?1 AND id = ?2", ownerId, id)) > 0) return;
+  throw new Refusal("not_found", "There is no such session of yours: it has ended already.");
+}
+
+/** Ends every session of the owner but `exceptId`; null ends them all. Answers how many. */
+export async function endSessions(tx: Writer, ownerId: string, exceptId: string | null): Promise<number> {
+  const sql = "DELETE FROM session WHERE owner_id = ?1 AND (?2 IS NULL OR id <> ?2)";
+  return await tx.run(sql, ownerId, exceptId);
 }
 
 /** The live session of a cookie's token, or null. */
@@ -95,16 +194,19 @@ export function signinLinkUrl(baseUrl: string, kind: SigninLinkKind, token: stri
 const LIFE_MS: Record<SigninLinkKind, number> = { setup: 24 * HOUR_MS, reset: HOUR_MS, local: HOUR_MS / 6 };
 const LINK_TOKEN_CHARS = 32;
 
-/** Makes a link's token. Earlier set-up links, and earlier resets of the same owner, stop working. */
+/** How long a new owner has to set their first password. */
+export const INVITE_LIFE_MS = DAY_MS;
+
+/** Makes a link's token; `lifeMs`: its kind's own unless given. Earlier set-up links, and earlier resets of the same owner, stop working. */
 export async function createSigninLink(
   tx: Writer,
-  input: { kind: SigninLinkKind; ownerId: string | null; nowMs: number },
+  input: { kind: SigninLinkKind; ownerId: string | null; nowMs: number; lifeMs?: number },
 ): Promise<{ token: string; expiresAt: number }> {
-  const { kind, ownerId } = input;
+  const { kind, ownerId, lifeMs = LIFE_MS[input.kind] } = input;
   if (kind !== "local")
     await tx.run("DELETE FROM signin_link WHERE kind = ?1 AND owner_id IS ?2", kind, ownerId);
   const token = newToken(LINK_TOKEN_CHARS);
-  const expiresAt = input.nowMs + LIFE_MS[kind];
+  const expiresAt = input.nowMs + lifeMs;
   await SIGNIN_LINK.insert(tx, { tokenHash: hashToken(token), kind, ownerId, expiresAt });
   return { token, expiresAt };
 }

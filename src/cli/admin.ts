@@ -9,9 +9,11 @@ import {
   findOwnerByEmail,
   hashPassword,
   type Owner,
+  removeOwner,
   setOwnerPassword,
+  showOwners,
 } from "../account/owner.ts";
-import { createSigninLink, signinLinkUrl } from "../account/session.ts";
+import { createSigninLink, endSessions, signinLinkUrl } from "../account/session.ts";
 import { toIso } from "../ground/clock.ts";
 import { writeJson } from "../ground/json.ts";
 import type { Writer } from "../store/port.ts";
@@ -19,6 +21,7 @@ import { WHOLE_SERVER, writeAudit } from "../watch/audit.ts";
 import { type Command, CommandFailure, type Input, type Option, UsageError } from "./command.ts";
 import { JSON_OUTPUT, readRunningUrl, withStore } from "./data-directory.ts";
 import { BASE_URL, DATA_DIR, DEFAULT_PORT, readBaseUrl, readDataDir } from "./service-option.ts";
+import { sayList } from "./terminal.ts";
 import type { World } from "./world.ts";
 
 const OWNER_OPTIONS: readonly Option[] = [
@@ -109,4 +112,75 @@ export const adminReset: Command = {
       if (passwordHash !== null) await setOwnerPassword(tx, owner.id, passwordHash, nowMs);
       return owner;
     }),
+};
+
+export const adminList: Command = {
+  words: ["admin", "list"],
+  summary: "the owners of the dashboard, and when each last used it",
+  options: [JSON_OUTPUT, DATA_DIR],
+  async run(input, world) {
+    const nowMs = world.clock.now();
+    const owners = await withStore(input, world, (store) => store.read((tx) => showOwners(tx, nowMs)));
+    sayList(input, world, owners, {
+      headings: ["E-MAIL", "SIGNED IN", "LAST SEEN", "MADE", "PASSWORD"],
+      row: (one) => [
+        one.email,
+        String(one.sessions),
+        one.seenAt ?? "",
+        one.createdAt,
+        one.hasPassword ? "set" : "not set yet",
+      ],
+      none: "There is no owner: relay admin create makes one.",
+    });
+  },
+};
+
+const EMAIL = { name: "e-mail", help: "the owner's address" } as const;
+
+/** Does something to the owner that the line names, and audits it in the same transaction. */
+async function actOn<Result>(
+  input: Input,
+  world: World,
+  action: string,
+  act: (tx: Writer, owner: Owner) => Promise<Result>,
+): Promise<Result> {
+  const email = input.first();
+  return await withStore(input, world, (store) =>
+    store.write("dashboard", async (tx) => {
+      const owner = await findOwnerByEmail(tx, email);
+      if (owner === null)
+        throw new CommandFailure("not_found", `There is no owner ${email}: relay admin list shows them.`);
+      const done = await act(tx, owner);
+      const by = actorWords(COMMAND_LINE);
+      const row = { environmentId: WHOLE_SERVER, nowMs: world.clock.now(), by, action };
+      await writeAudit(tx, { ...row, target: `owner:${owner.email}` });
+      return done;
+    }),
+  );
+}
+
+export const adminRemove: Command = {
+  words: ["admin", "remove"],
+  summary: "remove an owner at once, with their sessions and the keys of their logins",
+  arguments: [EMAIL],
+  options: [DATA_DIR],
+  examples: ["relay admin remove former@example.com"],
+  async run(input, world) {
+    const { email } = await actOn(input, world, "owner.removed", (tx, { id }) => removeOwner(tx, id));
+    world.tell(`${email} is no owner any more.`);
+  },
+};
+
+export const adminSignOut: Command = {
+  words: ["admin", "sign-out"],
+  summary: "end every session of an owner at once, wherever they are signed in",
+  arguments: [EMAIL],
+  options: [DATA_DIR],
+  examples: ["relay admin sign-out you@example.com"],
+  async run(input, world) {
+    const ended = await actOn(input, world, "owner.signed_out_everywhere", (tx, { id }) =>
+      endSessions(tx, id, null),
+    );
+    world.tell(ended === 1 ? "1 session has ended." : `${ended} sessions have ended.`);
+  },
 };

@@ -1,5 +1,5 @@
 /** Every command, one line each, in the order that help shows them. */
-import { adminCreate, adminReset } from "./admin.ts";
+import { adminCreate, adminList, adminRemove, adminReset, adminSignOut } from "./admin.ts";
 import { alertsList, alertsResolve, problemsList } from "./alerts.ts";
 import { appsCreate, appsList } from "./apps.ts";
 import { backup, restore } from "./backup.ts";
@@ -89,6 +89,9 @@ export const COMMANDS: readonly Command[] = [
   keysRevoke,
   adminCreate,
   adminReset,
+  adminList,
+  adminSignOut,
+  adminRemove,
   backup,
   restore,
   doctor,

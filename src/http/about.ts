@@ -72,7 +72,7 @@ export const aboutRoutes = [
     answer: Type.String(),
     async handle({ deps, request, source, headers }) {
       if (!isOwnMachine(request, source)) {
-        const caller = await identifyCaller(deps, request, headers);
+        const caller = await identifyCaller(deps, { request, source }, headers);
         if (caller.kind === "key" && caller.key.kind !== "secret") {
           throw new Refusal("forbidden", "An app key reads no metrics: use a secret key, from a server.");
         }

@@ -14,7 +14,15 @@ import {
   touchApiKey,
 } from "../account/api-key.ts";
 import { type Environment, requireEnvironment } from "../account/environment.ts";
-import { findSession, type Session, sessionSlides, slideSession } from "../account/session.ts";
+import {
+  findSession,
+  type SeenFrom,
+  type Session,
+  sessionSlides,
+  sessionTouches,
+  slideSession,
+  touchSession,
+} from "../account/session.ts";
 import { toIso } from "../ground/clock.ts";
 import { Refusal } from "../ground/refusal.ts";
 import type { Origin } from "../store/port.ts";
@@ -38,10 +46,14 @@ export function callerOf(request: Request): Caller | null {
  * Identifies the caller. Refuses with `unauthenticated`, or with `wrong_origin` a write by session from another page. A session in
  * use is prolonged; `headers` then takes the new cookie.
  */
-export async function identifyCaller(deps: HttpDeps, request: Request, headers: Headers): Promise<Caller> {
+export async function identifyCaller(
+  deps: HttpDeps,
+  { request, source }: { request: Request; source: string },
+  headers: Headers,
+): Promise<Caller> {
   const caller = request.headers.has("authorization")
     ? await identifyKey(deps, request, readBearer(request))
-    : await identifySession(deps, request, headers);
+    : await identifySession(deps, request, source, headers);
   callers.set(request, caller);
   return caller;
 }
@@ -93,7 +105,17 @@ function actorOf(caller: Caller): Actor {
     : { kind: "owner", id: caller.session.ownerId, email: caller.session.ownerEmail };
 }
 
-async function identifySession(deps: HttpDeps, request: Request, headers: Headers): Promise<Caller> {
+/** Where a call comes from, as its session notes it. */
+export function seenFrom({ headers }: Pick<Request, "headers">, source: string): SeenFrom {
+  return { source, agent: headers.get("user-agent") };
+}
+
+async function identifySession(
+  deps: HttpDeps,
+  request: Request,
+  source: string,
+  headers: Headers,
+): Promise<Caller> {
   const token = readSessionCookie(deps, request);
   const nowMs = deps.clock.now();
   const session = token === null ? null : await deps.store.read((tx) => findSession(tx, token, nowMs));
@@ -108,12 +130,19 @@ async function identifySession(deps: HttpDeps, request: Request, headers: Header
     const expiresAt = await deps.store.write("dashboard", (tx) => slideSession(tx, session, nowMs));
     headers.append("set-cookie", writeSessionCookie(deps, token, expiresAt));
   }
+  if (sessionTouches(session, nowMs)) {
+    const from = seenFrom(request, source);
+    inBackground(
+      deps,
+      deps.store.write("dashboard", (tx) => touchSession(tx, session.id, from, nowMs)),
+    );
+  }
   return { kind: "owner", session };
 }
 
 /** A note about a caller never delays or fails the call itself. */
 function inBackground(deps: HttpDeps, work: Promise<unknown>): void {
-  work.catch((error: unknown) => deps.log.warn("A key's last use was not noted.", { error }));
+  work.catch((error: unknown) => deps.log.warn("A caller's last use was not noted.", { error }));
 }
 
 export interface Admitted {

@@ -15,7 +15,7 @@ import {
   revokeApiKey,
   viewKey,
 } from "../account/api-key.ts";
-import { appView, createApp, pageApps, viewApp } from "../account/app.ts";
+import { appView, createApp, pageApps, renameApp, viewApp } from "../account/app.ts";
 import { ENVIRONMENT_NAMES } from "../account/environment.ts";
 import { warnOfOrigins } from "../account/key-origin.ts";
 import { toIso, toIsoOrNull } from "../ground/clock.ts";
@@ -90,6 +90,27 @@ export const appRoutes = [
         app: viewApp(made.app),
         environments: made.environments.map(({ name }) => name),
       };
+    },
+  }),
+  ownerRoute({
+    method: "PATCH",
+    path: "/api/apps/:appId",
+    summary: "Gives an app another name; its id, which stands in every receiver URL, stays.",
+    body: fields({ name: Type.String() }),
+    answer: Type.Object({ app: appView }),
+    async write(tx, { owner, params, body, nowMs }) {
+      const { before, after } = await renameApp(tx, params.appId, body.name);
+      if (before.name !== after.name)
+        await writeAudit(tx, {
+          environmentId: WHOLE_SERVER,
+          nowMs,
+          by: `owner:${owner.email}`,
+          action: "app.renamed",
+          target: `app:${after.id}`,
+          before: { name: before.name },
+          after: { name: after.name },
+        });
+      return { app: viewApp(after) };
     },
   }),
   openRoute({

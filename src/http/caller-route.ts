@@ -18,8 +18,8 @@ export function callerRoute<
   Query extends TObject = NoFields,
   Body extends TSchema = NoFields,
 >(words: RouteWords<Path, Query, Body, Answer, Caller>): Route {
-  return makeRoute("caller", words.path, words, async (deps, { request }, headers) => {
-    const actor = requireSecretCaller(await identifyCaller(deps, request, headers));
+  return makeRoute("caller", words.path, words, async (deps, received, headers) => {
+    const actor = requireSecretCaller(await identifyCaller(deps, received, headers));
     return () => ({ actor, by: actorWords(actor), origin: actorOrigin(actor) });
   });
 }

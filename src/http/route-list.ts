@@ -1,5 +1,6 @@
 /** Every route of the service but the receiver's, one line a resource. Served, listed in OpenAPI and walked by tests from here. */
 import { aboutRoutes } from "./about.ts";
+import { accountRoutes } from "./account.ts";
 import { appRoutes } from "./app.ts";
 
 import { approvalRoutes } from "./approval.ts";
@@ -31,6 +32,7 @@ export const ROUTES: readonly Route[] = [
   ...aboutRoutes,
   ...signinRoutes,
   ...sessionRoutes,
+  ...accountRoutes,
   ...loginRoutes,
   ...appRoutes,
   ...relayRoutes,

@@ -127,8 +127,9 @@ export function environmentRoute<
   Body extends TSchema = NoFields,
 >(words: RouteWords<Path, Query, Body, Answer, EnvironmentCall>): Route {
   const path = `/api/apps/:appId/:environment${words.path}`;
-  return makeRoute("environment", path, words, async (deps, { request, params }, headers) => {
-    const caller = await identifyCaller(deps, request, headers);
+  return makeRoute("environment", path, words, async (deps, received, headers) => {
+    const { params } = received;
+    const caller = await identifyCaller(deps, received, headers);
     const admitted = await admit(deps, caller, params.appId ?? "", params.environment ?? "");
     const { environment, by } = admitted;
     const environmentId = environment.id;
@@ -194,8 +195,8 @@ export function ownerRoute<
   Query extends TObject = NoFields,
   Body extends TSchema = NoFields,
 >(words: RouteWords<Path, Query, Body, Answer, { owner: Owner }>): Route {
-  return makeRoute("owner", words.path, words, async (deps, { request }, headers) => {
-    const owner = requireOwner(await identifyCaller(deps, request, headers));
+  return makeRoute("owner", words.path, words, async (deps, received, headers) => {
+    const owner = requireOwner(await identifyCaller(deps, received, headers));
     return () => ({ owner, origin: "dashboard" });
   });
 }

@@ -15,6 +15,7 @@ import { Refusal } from "../ground/refusal.ts";
 import { fields, oneOf, orNull } from "../ground/schema.ts";
 import { VERSION } from "../release/change.ts";
 import type { Reader } from "../store/port.ts";
+import { seenFrom } from "./admission.ts";
 import { clearSessionCookie, dashboardOrigin, readSessionCookie, writeSessionCookie } from "./cookie.ts";
 import { openRoute, ownerRoute } from "./route.ts";
 
@@ -85,7 +86,7 @@ export const sessionRoutes = [
       password: Type.String({ description: "a password of 10 to 256 characters" }),
     }),
     answer: null,
-    async handle({ deps, owner, source, body, headers, nowMs }) {
+    async handle({ deps, owner, request, source, body, headers, nowMs }) {
       // The session is the device here: strangers who guess at the account must not keep its owner from a new password.
       deps.signinCap.count(source, owner.email, owner.sessionId);
       const known = await deps.store.read((tx) => findOwnerByEmail(tx, owner.email));
@@ -97,7 +98,7 @@ export const sessionRoutes = [
       const passwordHash = await hashPassword(body.password);
       const session = await deps.store.write("dashboard", async (tx) => {
         await setOwnerPassword(tx, owner.id, passwordHash, nowMs);
-        return await createSession(tx, owner.id, nowMs);
+        return await createSession(tx, owner.id, nowMs, seenFrom(request, source));
       });
       headers.append("set-cookie", writeSessionCookie(deps, session.token, session.expiresAt));
     },

@@ -21,6 +21,7 @@ import { Refusal } from "../ground/refusal.ts";
 import { fields, oneOf } from "../ground/schema.ts";
 import type { Writer } from "../store/port.ts";
 import { WHOLE_SERVER, writeAudit } from "../watch/audit.ts";
+import { seenFrom } from "./admission.ts";
 import { readDeviceCookie, requireSameOrigin, writeDeviceCookie, writeSessionCookie } from "./cookie.ts";
 import type { HttpDeps } from "./deps.ts";
 import { openRoute } from "./route.ts";
@@ -40,7 +41,12 @@ interface SignedIn {
 }
 
 /** Starts the owner's session in the transaction; the answer is what the cookie needs. */
-async function startSession(tx: Writer, owner: SignedIn, how: string, nowMs: number) {
+async function startSession(
+  tx: Writer,
+  owner: SignedIn,
+  how: string,
+  { request, source, nowMs }: { request: Request; source: string; nowMs: number },
+) {
   await writeAudit(tx, {
     environmentId: WHOLE_SERVER,
     nowMs,
@@ -49,7 +55,7 @@ async function startSession(tx: Writer, owner: SignedIn, how: string, nowMs: num
     target: `owner:${owner.email}`,
     after: { how },
   });
-  return { owner, session: await createSession(tx, owner.id, nowMs) };
+  return { owner, session: await createSession(tx, owner.id, nowMs, seenFrom(request, source)) };
 }
 
 function answerSession(deps: HttpDeps, headers: Headers, started: Awaited<ReturnType<typeof startSession>>) {
@@ -98,7 +104,9 @@ export const signinRoutes = [
       return answerSession(
         deps,
         headers,
-        await deps.store.write("dashboard", (tx) => startSession(tx, owner, "password", nowMs)),
+        await deps.store.write("dashboard", (tx) =>
+          startSession(tx, owner, "password", { request, source, nowMs }),
+        ),
       );
     },
   }),
@@ -115,7 +123,7 @@ export const signinRoutes = [
         await redeemSigninLink(tx, { token: body.token, kind: "local", nowMs });
         const first = (await listOwners(tx))[0];
         const owner = first ?? (await createOwner(tx, { email: LOCAL_OWNER, passwordHash: null, nowMs }));
-        return await startSession(tx, owner, "local link", nowMs);
+        return await startSession(tx, owner, "local link", { request, source, nowMs });
       });
       return answerSession(deps, headers, started);
     },
@@ -145,7 +153,7 @@ export const signinRoutes = [
       const started = await deps.store.write("dashboard", async (tx) => {
         await redeemSigninLink(tx, { token: body.token, kind: "setup", nowMs });
         const owner = await createOwner(tx, { email: body.email, passwordHash, nowMs });
-        return await startSession(tx, owner, "set-up link", nowMs);
+        return await startSession(tx, owner, "set-up link", { request, source, nowMs });
       });
       return answerSession(deps, headers, started);
     },
@@ -166,7 +174,7 @@ export const signinRoutes = [
         if (owner === undefined)
           throw new Refusal("not_found", "The owner of this link is gone: sign in as another one.");
         await setOwnerPassword(tx, owner.id, passwordHash, nowMs);
-        return await startSession(tx, owner, "reset link", nowMs);
+        return await startSession(tx, owner, "reset link", { request, source, nowMs });
       });
       return answerSession(deps, headers, started);
     },

@@ -61,6 +61,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 32, name: "event-unhappy", sql: eventUnhappy },
   { number: 33, name: "bulk-replay", sql: bulkReplay },
   { number: 34, name: "bulk-replay-ended", sql: bulkReplayEnded },
+  { number: 35, name: "session-seen", sql: sessionSeen },
 ];
 
 /** The number of the newest migration this executable knows. */
@@ -186,3 +187,4 @@ import callFold from "../../migrations/0031-call-fold.sql" with { type: "text" }
 import eventUnhappy from "../../migrations/0032-event-unhappy.sql" with { type: "text" };
 import bulkReplay from "../../migrations/0033-bulk-replay.sql" with { type: "text" };
 import bulkReplayEnded from "../../migrations/0034-bulk-replay-ended.sql" with { type: "text" };
+import sessionSeen from "../../migrations/0035-session-seen.sql" with { type: "text" };

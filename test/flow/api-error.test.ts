@@ -61,7 +61,7 @@ test("a cap answers resetAt and Retry-After", async () => {
 
 test("an address that nothing serves is 404 in JSON, and a method that it does not have is 405 with Allow", async () => {
   await using api = await startApi();
-  for (const path of ["/api", "/api/apps/shop", "/hooks/shop", "/client/x", "/nothing.js", "/api/apps/shop/development/"]) {
+  for (const path of ["/api", "/api/app/shop", "/hooks/shop", "/client/x", "/nothing.js", "/api/apps/shop/development/"]) {
     const reply = await api.call(path, { headers: { accept: "text/html" } });
     expect([path, reply.status, reply.json.code]).toEqual([path, 404, "not_found"]);
   }
@@ -69,6 +69,7 @@ test("an address that nothing serves is 404 in JSON, and a method that it does n
     ["DELETE", "/healthz", "GET"],
     ["GET", "/hooks/shop/orders", "POST"],
     ["POST", "/openapi.json", "GET"],
+    ["GET", "/api/apps/shop", "PATCH"],
     ["PATCH", `${api.E}/relays`, "GET, POST"],
     ["DELETE", `${api.E}/events/x/replay`, "GET, POST"],
     ["OPTIONS", `${api.E}/relays`, "GET, POST"],

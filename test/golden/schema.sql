@@ -881,9 +881,11 @@ CREATE TABLE session (
   owner_id TEXT NOT NULL REFERENCES owner (id) ON DELETE CASCADE,
   created_at INTEGER NOT NULL,
   expires_at INTEGER NOT NULL
-) WITHOUT ROWID;
+, seen_at INTEGER, source TEXT, agent TEXT) WITHOUT ROWID;
 
 CREATE INDEX session_by_end ON session (expires_at);
+
+CREATE INDEX session_by_owner ON session (owner_id, expires_at);
 
 CREATE TABLE signature_memory (
   environment_id INTEGER NOT NULL,
