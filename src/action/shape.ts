@@ -29,6 +29,7 @@ export function catalogNameShape(what: "collection" | "product" | "plan") {
     pattern: CATALOG_NAME.source,
     description: `The name of the ${what}.`,
     expects: `the name of a ${what} (lowercase letters, digits, hyphens and underscores, starting with a letter, at most 63 characters)`,
+    names: what,
   });
 }
 
@@ -37,6 +38,7 @@ export const entitlementShape = Type.String({
   pattern: ENTITLEMENT_NAME.source,
   description: "What is granted or taken: a plan name, a product name, or access:<slug>.",
   expects: "a plan name, a product name, or access:<slug> (lowercase letters, digits, hyphens, underscores)",
+  names: "entitlement",
 });
 
 /** Why, in words the person may read; templated, at most 200 characters as written and as rendered. */

@@ -27,6 +27,7 @@ const words = nameAction("write_record", "Write a record", "Writes a record into
     {
       description: "The record's fields and their values; {{paths}} in strings are filled in.",
       expects: 'an object of field names and values, such as { "order": "{{mapped.order_id}}" }',
+      names: "field",
       expectsName:
         "a field's name: letters, digits, underscores and hyphens, starting with a letter or underscore",
     },

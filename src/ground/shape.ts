@@ -12,7 +12,12 @@ interface ShapeWords {
   expects: string;
   /** Whether {{paths}} are filled in at run time. */
   templated?: boolean;
+  /** Whose name the value is, or of an object whose names its fields have, where those are known. */
+  names?: NameSource;
 }
+
+/** What has names that a definition may use: what the catalog holds, the receiver's own map, the fields of the collection beside it. */
+type NameSource = "collection" | "product" | "plan" | "entitlement" | "mapped" | "field";
 
 /** Words of a union whose members are told apart by one property, a literal in each: `kind`, `type`, `scheme`. */
 interface UnionWords extends ShapeWords {
@@ -31,6 +36,8 @@ interface ObjectWords extends ShapeWords {
 interface RecordWords extends ShapeWords {
   /** What a name must be, completing "the name must be …". */
   expectsName: string;
+  /** Names that mean something here, each with what. */
+  knownNames?: Readonly<Record<string, string>>;
 }
 
 /** A shape as its readers walk it: the part of a TypeBox schema that holds structure, and the words. */

@@ -7,6 +7,7 @@ import { Type } from "typebox";
 import { Refusal } from "../ground/refusal.ts";
 import { explainCode } from "../ground/result-code.ts";
 import { fields, orNull } from "../ground/schema.ts";
+import { makeDefinitionSchema } from "../relay/definition-shape.ts";
 import { VERSION } from "../release/change.ts";
 import { listChanges, writeChanges } from "../release/feed.ts";
 import { makeCatalogSchema } from "../sync/catalog-file.ts";
@@ -111,6 +112,14 @@ export const aboutRoutes = [
     summary: "Shows the JSON Schema of catalog.json: collections, access, products and plans by name.",
     answer: Type.Unknown(),
     handle: () => makeCatalogSchema(),
+  }),
+  openRoute({
+    method: "GET",
+    path: "/docs/definition",
+    summary:
+      "Shows the JSON Schema of a relay's definition: every trigger, scheme and action, with its rule and examples.",
+    answer: Type.Unknown(),
+    handle: () => makeDefinitionSchema(),
   }),
   openRoute({
     method: "GET",

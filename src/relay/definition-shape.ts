@@ -92,12 +92,36 @@ const KEYWORDS = [
   "pattern",
 ] as const;
 
+/** The house's words that an editor completes from, under names that JSON Schema leaves to others. */
+const OWN_WORDS = { names: "x-names", knownNames: "x-known-names", templated: "x-templated" } as const;
+
+/** What each first word of a template path offers, where that is fixed. */
+export const TEMPLATE_NAMES: Readonly<Record<string, readonly string[]>> = {
+  person: ["email", "id"],
+  record: ["data", "id"],
+  tick: ["periodStart"],
+};
+
+function templatePaths(roots: readonly string[]): string[] {
+  return roots.flatMap((root) => TEMPLATE_NAMES[root]?.map((name) => `${root}.${name}`) ?? [root]);
+}
+
 /** Title and examples of each variant, by the literal that tells it apart. */
-const NOTES: ReadonlyMap<string, { title: string; examples: readonly unknown[] }> = new Map([
+const NOTES: ReadonlyMap<string, VariantNotes> = new Map<string, VariantNotes>([
   ...ACTIONS.map(({ type, title, examples }) => [type, { title, examples }] as const),
-  ...TRIGGERS.map(({ kind, title, examples }) => [kind, { title, examples }] as const),
+  ...TRIGGERS.map(
+    ({ kind, title, examples, templateRoots }) =>
+      [kind, { title, examples, "x-template-paths": templatePaths(templateRoots) }] as const,
+  ),
   ...SCHEMES.map(({ name, title, examples }) => [name, { title, examples }] as const),
 ]);
+
+interface VariantNotes {
+  title: string;
+  examples: readonly unknown[];
+  /** Of a trigger: what a template may read. */
+  "x-template-paths"?: readonly string[];
+}
 
 /** A new copy each time. */
 export function makeDefinitionSchema(): JsonObject {
@@ -122,6 +146,9 @@ function translate(shape: Shape): JsonObject {
   for (const keyword of KEYWORDS) {
     const value = shape[keyword];
     if (value !== undefined) schema[keyword] = isShape(value) ? translate(value) : structuredClone(value);
+  }
+  for (const [word, keyword] of Object.entries(OWN_WORDS)) {
+    if (shape[word] !== undefined) schema[keyword] = structuredClone(shape[word]);
   }
   for (const keyword of ["properties", "patternProperties"]) {
     const named = shape[keyword];

@@ -14,7 +14,12 @@ import { checkCallUrl, isCalledLocallyAlone, ownHostOf } from "../outbound/call-
 import { hasTemplate, listTemplateUses } from "../template/template.ts";
 import { canHavePerson, findTrigger, type Trigger } from "../trigger/registry.ts";
 import { checkBounds, type DefinitionParts, readParts } from "./definition-part.ts";
-import { type ActionDefinition, type Definition, definitionShape } from "./definition-shape.ts";
+import {
+  type ActionDefinition,
+  type Definition,
+  definitionShape,
+  TEMPLATE_NAMES,
+} from "./definition-shape.ts";
 import { checkUnsignedRule, unsignedWarning } from "./unsigned-rule.ts";
 
 /** A definition without problems; `checkDefinition` alone makes one. */
@@ -221,13 +226,6 @@ function warnPaths(trigger: Trigger, action: ActionDefinition, field: string): W
   });
 }
 
-/** What each word offers, where that is fixed. */
-const OFFERED: Readonly<Record<string, readonly string[]>> = {
-  person: ["email", "id"],
-  record: ["data", "id"],
-  tick: ["periodStart"],
-};
-
 /** Why the path never names anything on this trigger's events, or null. */
 function findFault(trigger: Trigger, path: string): string | null {
   const [root = "", name] = path.split(".");
@@ -235,7 +233,8 @@ function findFault(trigger: Trigger, path: string): string | null {
   if (!roots.includes(root)) return `a ${trigger.kind} offers ${showNames(roots)}`;
   if (root === "person" && !canHavePerson(trigger)) return "the map names no person";
   if (name === undefined) return null;
-  const known = root === "mapped" && trigger.kind === "receiver" ? Object.keys(trigger.map) : OFFERED[root];
+  const known =
+    root === "mapped" && trigger.kind === "receiver" ? Object.keys(trigger.map) : TEMPLATE_NAMES[root];
   if (known === undefined || known.includes(name)) return null;
   const near = findNearestName(name, known);
   const what =

@@ -25,6 +25,7 @@ const shape = Type.Object(
       pattern: CATALOG_NAME.source,
       description: "The collection whose records are watched.",
       expects: "the name of a collection (lowercase letters, digits, hyphens, underscores)",
+      names: "collection",
     }),
     on: Type.Array(
       Type.Union(
@@ -48,6 +49,7 @@ const shape = Type.Object(
         {
           description: "Only records whose own data fields equal these values exactly count.",
           expects: "an object of field names, each with the exact value to match",
+          names: "field",
           expectsName:
             "the name of a field in the record's data (letters, digits, hyphens, underscores; no path)",
         },

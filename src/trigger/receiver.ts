@@ -53,6 +53,7 @@ const verifyShape = Type.Unsafe<VerifyFields>(
 
 const whenListShape = Type.Array(
   Type.String({
+    description: "A text of which the mapped value must have one.",
     expects: 'a text in quotes (a number or boolean is compared as its text: "4200", "true")',
   }),
   {
@@ -82,6 +83,13 @@ const shape = Type.Object(
           "Names for values in the provider's body; event_id, event_type, person_email, person_id and person_token have a meaning.",
         expects: `an object of at most ${MAX_MAP_NAMES} names, each with a dotted path`,
         expectsName,
+        knownNames: {
+          event_id: "The provider's own id of the event: a second call with the same one does nothing.",
+          event_type: "What happened, in the provider's word, such as order.paid.",
+          person_email: "Whom the event is about, by e-mail address.",
+          person_id: "Whom the event is about, by the person's id here.",
+          person_token: "Whom the event is about, by a token filed for them.",
+        },
       },
     ),
     when: Type.Optional(
@@ -97,6 +105,7 @@ const shape = Type.Object(
           description: "Only events whose mapped values equal these texts exactly are taken.",
           expects:
             "an object of names that stand in map, each with the exact text to match or a list of such texts",
+          names: "mapped",
           expectsName: "a name that stands in map",
         },
       ),

@@ -129,6 +129,7 @@ const WORST: Record<string, Worst> = {
   "GET /changes.json": get("/changes.json"),
   "GET /changes.txt": get("/changes.txt"),
   "GET /docs/catalog": get("/docs/catalog"),
+  "GET /docs/definition": get("/docs/definition"),
   "GET /docs/errors/:code": get("/docs/errors/not_found"),
   "GET /api/session": get("/api/session"),
   "POST /api/session": refused(401, "POST", "/api/session", { email: "x@example.com", password: long }),

@@ -1,4 +1,5 @@
 import { afterAll, expect, test } from "bun:test";
+import { readEditor, writeEditor } from "../kit/browser-editor.ts";
 import { openDashboard } from "../kit/browser.ts";
 import { APP } from "../kit/running-service.ts";
 
@@ -69,8 +70,7 @@ test("who signs in to the app is switched on the keys page, and stays so", async
 
 test("a session lost on the way is asked for in front of the page, and what was written is still there", async () => {
   await page.goto(at("relays/new"));
-  const editor = page.getByLabel("Definition as JSON");
-  await editor.fill('{"name":"kept"}');
+  await writeEditor(page, '{"name":"kept"}');
   await page.context().clearCookies();
   // A refresh may have met the lost session first; the page is then locked already.
   const validate = page.getByRole("button", { name: "Validate" });
@@ -83,7 +83,7 @@ test("a session lost on the way is asked for in front of the page, and what was 
   await page.getByLabel("Password").fill(PASSWORD);
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.getByRole("heading", { name: "Sign in" }).waitFor({ state: "detached" });
-  expect(await editor.inputValue()).toBe('{"name":"kept"}');
+  expect(await readEditor(page)).toBe('{"name":"kept"}');
   await page.getByRole("button", { name: "Validate" }).click();
   await page.getByRole("heading", { name: /problems to mend/ }).waitFor();
 });

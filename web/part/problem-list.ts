@@ -19,7 +19,7 @@ export function ProblemList({
   onGo: (problem: PlacedProblem) => void;
 }): View {
   if (problems.length === 0) return null;
-  return html`<div class="problems" role="alert">
+  return html`<div class="problems" role="group" aria-label="Problems">
     <h3><${Icon} name="attention" />${sayCount(problems.length, "problem")} to mend</h3>
     <ul>
       ${problems.map(

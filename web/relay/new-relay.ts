@@ -1,7 +1,10 @@
 /** Makes a relay from a definition; what the service made for it is shown once, before anything else. */
 
 import { useState } from "preact/hooks";
+import type { Problem } from "../../src/ground/refusal.ts";
 import type { CheckedDefinition } from "../../src/http/relay.ts";
+import { DefinitionEditor } from "../editor/definition-editor.ts";
+import { findJsonProblem } from "../editor/json-problem.ts";
 import type { Page, SavedRelay } from "../ground/answer.ts";
 import { ApiError, call, RawJson, sentenceOf } from "../ground/api.ts";
 import { writeExact } from "../ground/exact-json.ts";
@@ -13,8 +16,6 @@ import { Notice } from "../part/notice.ts";
 import { PageHead } from "../part/page-head.ts";
 import { Sentence } from "../part/sentence.ts";
 import { WarningList } from "../part/warning-list.ts";
-import { DefinitionEditor } from "./definition-editor.ts";
-import { findJsonProblem } from "./definition-text.ts";
 import { EXAMPLES, type RelayExample } from "./relay-example.ts";
 import { RelayMade } from "./relay-made.ts";
 
@@ -23,6 +24,8 @@ interface Offered extends Omit<RelayExample, "hint"> {
   summary: string;
   steps: string[];
 }
+
+const NO_PROBLEMS: readonly Problem[] = [];
 
 export function NewRelayPage({ place }: PageProps): View {
   const offered = useLoad<Page<Offered>>("/api/relay-templates").data?.items ?? [];
@@ -91,7 +94,7 @@ export function NewRelayPage({ place }: PageProps): View {
         chosen.steps !== undefined &&
         html`<ol class="steps quiet">${chosen.steps.map((step) => html`<li key=${step}><span><${Sentence} text=${step} /></span></li>`)}</ol>`
       }
-      <${DefinitionEditor} text=${text} onText=${change} problems=${checked?.problems ?? []} onSave=${create} />
+      <${DefinitionEditor} place=${place} text=${text} onText=${change} refused=${checked?.problems ?? NO_PROBLEMS} onSave=${create} />
       ${
         isReceiver &&
         html`<label class="field"><span>The sender’s secret or public key, if it shows you one</span>

@@ -5,6 +5,8 @@
 
 import { useEffect, useState } from "preact/hooks";
 import type { Problem } from "../../src/ground/refusal.ts";
+import { DefinitionEditor } from "../editor/definition-editor.ts";
+import { findJsonProblem } from "../editor/json-problem.ts";
 import type { Relay, SavedRelay } from "../ground/answer.ts";
 import { ApiError, call, RawJson, sentenceOf } from "../ground/api.ts";
 import { writeExact } from "../ground/exact-json.ts";
@@ -13,8 +15,6 @@ import { apiPath, type Place } from "../ground/place.ts";
 import { Notice } from "../part/notice.ts";
 import { Sentence } from "../part/sentence.ts";
 import { tellDone } from "../part/toast.ts";
-import { DefinitionEditor } from "./definition-editor.ts";
-import { findJsonProblem } from "./definition-text.ts";
 import { RelayConflict } from "./relay-conflict.ts";
 
 interface Draft {
@@ -103,7 +103,7 @@ export function RelayDefinition({
     </div>
     ${isChanged && draft.version !== relay.version && html`<${Notice} kind="warn">Version ${relay.version} was saved since you began to edit; saving shows you both.<//>`}
     ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
-    <${DefinitionEditor} text=${text} problems=${problems} onSave=${() => isChanged && save(draft.version)}
+    <${DefinitionEditor} place=${place} text=${text} refused=${problems} onSave=${() => isChanged && save(draft.version)}
       onText=${(next: string) => keep(next === stored ? null : { text: next, version: draft?.version ?? relay.version })} />
     ${
       conflict !== null &&

@@ -1,0 +1,193 @@
+/**
+ * The editor itself, loaded when it is first shown: CodeMirror in a shadow root, where its styles are adopted sheets that the page's policy
+ * lets pass. It is told the text and what is marked in it; it never asks the service anything.
+ */
+import { closeBrackets, closeBracketsKeymap, completionKeymap } from "@codemirror/autocomplete";
+import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
+import { json } from "@codemirror/lang-json";
+import {
+  bracketMatching,
+  codeFolding,
+  foldGutter,
+  foldKeymap,
+  indentOnInput,
+  indentUnit,
+} from "@codemirror/language";
+import { type Diagnostic, lintGutter, nextDiagnostic, setDiagnostics } from "@codemirror/lint";
+import { highlightSelectionMatches, search, searchKeymap } from "@codemirror/search";
+import { Annotation, EditorState } from "@codemirror/state";
+import {
+  EditorView,
+  highlightActiveLine,
+  highlightActiveLineGutter,
+  hoverTooltip,
+  keymap,
+  lineNumbers,
+  type Tooltip,
+} from "@codemirror/view";
+import { completes } from "./completion.ts";
+import { type JsonSpot, readTree, spotAt } from "./json-tree.ts";
+import { type PlaceWords, sayPlace } from "./place-words.ts";
+import type { Known } from "./schema.ts";
+import { theme } from "./theme.ts";
+
+export interface CodeMark {
+  from: number;
+  to: number;
+  severity: "error" | "warning";
+  message: string;
+}
+
+export interface CodeEditor {
+  setText(text: string): void;
+  setMarks(marks: readonly CodeMark[]): void;
+  select(from: number, to: number): void;
+  destroy(): void;
+}
+
+interface Wanted {
+  shadow: ShadowRoot;
+  text: string;
+  label: string;
+  /** Of the editor's own keys. */
+  hint: string;
+  onText(text: string): void;
+  onSave(): void;
+  /** The rule of the place where the caret is; null: there is none. */
+  onPlace(words: PlaceWords | null): void;
+  know(): Omit<Known, "root"> | null;
+}
+
+/** A change that came from the page: it is not told back. */
+const FROM_PAGE = Annotation.define<true>();
+
+export function mountEditor({
+  shadow,
+  text,
+  label,
+  hint,
+  onText,
+  onSave,
+  onPlace,
+  know,
+}: Wanted): CodeEditor {
+  let read: { text: string; known: Known } | null = null;
+  const knowText = (now: string): Known | null => {
+    const rest = know();
+    if (rest === null) return null;
+    if (read?.text !== now || read.known.schema !== rest.schema || read.known.catalog !== rest.catalog)
+      read = { text: now, known: { ...rest, root: readTree(now) } };
+    return read.known;
+  };
+  const sayAt = (state: EditorState, at: number) => {
+    const now = state.doc.toString();
+    const known = knowText(now);
+    const spot = known === null ? null : spotAt(known.root, at);
+    if (known === null || spot === null) return null;
+    const words = sayPlace(known, spot, nameOf(now, spot));
+    return words === null ? null : { words, spot };
+  };
+  const save = (): boolean => {
+    onSave();
+    return true;
+  };
+  const state = EditorState.create({
+    doc: text,
+    extensions: [
+      lineNumbers(),
+      lintGutter(),
+      foldGutter(),
+      codeFolding(),
+      history(),
+      json(),
+      bracketMatching(),
+      closeBrackets(),
+      indentOnInput(),
+      indentUnit.of("  "),
+      highlightActiveLine(),
+      highlightActiveLineGutter(),
+      highlightSelectionMatches(),
+      search({ top: true }),
+      completes(knowText),
+      hoverTooltip((view, at): Tooltip | null => {
+        const said = sayAt(view.state, at);
+        if (said === null) return null;
+        const { words, spot } = said;
+        return { pos: spot.from, end: spot.to, above: true, create: () => ({ dom: drawWords(words) }) };
+      }),
+      EditorView.lineWrapping,
+      EditorView.contentAttributes.of({
+        "aria-label": label,
+        "aria-description": hint,
+        "data-gramm": "false",
+      }),
+      keymap.of([
+        { key: "Mod-s", preventDefault: true, run: save },
+        { key: "F8", run: nextDiagnostic },
+        ...closeBracketsKeymap,
+        ...completionKeymap,
+        ...searchKeymap,
+        ...foldKeymap,
+        ...historyKeymap,
+        indentWithTab,
+        ...defaultKeymap,
+      ]),
+      theme,
+      EditorView.updateListener.of((update) => {
+        const fromPage = update.transactions.some((one) => one.annotation(FROM_PAGE));
+        if (update.docChanged && !fromPage) onText(update.state.doc.toString());
+        if (update.docChanged || update.selectionSet)
+          onPlace(sayAt(update.state, update.state.selection.main.head)?.words ?? null);
+      }),
+    ],
+  });
+  const view = new EditorView({ state, parent: shadow, root: shadow });
+  return {
+    setText(next) {
+      const { doc } = view.state;
+      if (doc.toString() === next) return;
+      // One step of the history: what was written before comes back with an undo.
+      view.dispatch({ changes: { from: 0, to: doc.length, insert: next }, annotations: FROM_PAGE.of(true) });
+    },
+    setMarks(marks) {
+      const { length } = view.state.doc;
+      const shown = marks.map(
+        ({ from, to, ...rest }): Diagnostic => ({
+          ...rest,
+          from: Math.min(from, length),
+          to: Math.min(to, length),
+        }),
+      );
+      view.dispatch(setDiagnostics(view.state, shown));
+    },
+    select(from, to) {
+      const { length } = view.state.doc;
+      view.dispatch({
+        selection: { anchor: Math.min(from, length), head: Math.min(to, length) },
+        effects: EditorView.scrollIntoView(Math.min(from, length), { y: "center" }),
+      });
+      view.focus();
+    },
+    destroy: () => view.destroy(),
+  };
+}
+
+function nameOf(text: string, { is, from, to }: JsonSpot): string | null {
+  if (is !== "name" || from === to) return null;
+  return text.slice(from, to).replaceAll('"', "");
+}
+
+function drawWords({ field, rule, example }: PlaceWords): HTMLElement {
+  const dom = document.createElement("div");
+  dom.className = "cm-rule";
+  const put = (tag: string, text: string, className = ""): void => {
+    const part = document.createElement(tag);
+    part.textContent = text;
+    part.className = className;
+    dom.append(part);
+  };
+  put("code", field);
+  put("p", rule);
+  if (example !== null) put("code", `For example ${example}`, "cm-example");
+  return dom;
+}

@@ -1,0 +1,176 @@
+/**
+ * A definition being written: the editor with what it offers and what is wrong at its line. A plain text area stands in its place while the
+ * editor is loaded, and where it cannot be.
+ */
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import type { Problem, Warning } from "../../src/ground/refusal.ts";
+import { sayCount } from "../ground/count-words.ts";
+import { html, type View } from "../ground/html.ts";
+import { apiPath, type Place } from "../ground/place.ts";
+import { type PlacedProblem, ProblemList } from "../part/problem-list.ts";
+import { Sentence } from "../part/sentence.ts";
+import type { CodeEditor } from "./code-editor.ts";
+import { findJsonProblem } from "./json-problem.ts";
+import { placeOf, readTree } from "./json-tree.ts";
+import type { PlaceWords } from "./place-words.ts";
+import { useChecked } from "./use-checked.ts";
+import { useKnown } from "./use-known.ts";
+
+const KEYS =
+  "Tab indents; Esc and then Tab leaves the editor. Ctrl Space offers what may stand here, Ctrl F finds, F8 goes to the next problem, Ctrl S saves.";
+
+export function DefinitionEditor({
+  place,
+  text,
+  onText,
+  refused,
+  onSave,
+  label = "Definition as JSON",
+}: {
+  place: Place;
+  text: string;
+  onText: (text: string) => void;
+  /** What a save of this text was refused for, beside what is checked while it is written. */
+  refused: readonly Problem[];
+  onSave: () => void;
+  label?: string;
+}): View {
+  const known = useKnown(place);
+  const jsonProblem = useMemo(() => findJsonProblem(text), [text]);
+  const checked = useChecked(apiPath(place, "relays", "validate"), text, jsonProblem === null);
+  const placed = useMemo(
+    () => placeAll(text, jsonProblem, checked, refused),
+    [text, jsonProblem, checked, refused],
+  );
+  const [words, setWords] = useState<PlaceWords | null>(null);
+  const host = useRef<HTMLDivElement>(null);
+  const area = useRef<HTMLTextAreaElement>(null);
+  // What the editor calls is always of the last drawing.
+  const now = useRef({ text, onText, onSave, known, placed });
+  now.current = { text, onText, onSave, known, placed };
+  const editor = useRef<CodeEditor | null>(null);
+  const [state, setState] = useState<"loading" | "ready" | "failed">("loading");
+
+  useEffect(() => {
+    let gone = false;
+    const start = async (): Promise<void> => {
+      const { mountEditor } = await import("./code-editor.ts");
+      const { current } = host;
+      if (gone || current === null) return;
+      const shadow = current.shadowRoot ?? current.attachShadow({ mode: "open" });
+      const { activeElement } = document;
+      const caret = area.current !== null && activeElement === area.current ? area.current : null;
+      const [from, to] = caret === null ? [0, 0] : [caret.selectionStart, caret.selectionEnd];
+      editor.current = mountEditor({
+        shadow,
+        text: now.current.text,
+        label,
+        hint: KEYS,
+        onText: (next) => now.current.onText(next),
+        onSave: () => now.current.onSave(),
+        onPlace: setWords,
+        know: () => now.current.known,
+      });
+      editor.current.setMarks(now.current.placed);
+      if (caret !== null) editor.current.select(from, to);
+      setState("ready");
+    };
+    start().catch(() => {
+      if (!gone) setState("failed");
+    });
+    return () => {
+      gone = true;
+      editor.current?.destroy();
+      editor.current = null;
+    };
+  }, []);
+  useEffect(() => editor.current?.setText(text), [text]);
+  useEffect(() => editor.current?.setMarks(placed), [placed]);
+
+  const go = (problem: PlacedProblem): void => {
+    const { from = 0, to = 0 } = placed.find((one) => one === problem) ?? {};
+    editor.current?.select(from, to);
+    area.current?.focus();
+    area.current?.setSelectionRange(from, to);
+  };
+  const isReady = state === "ready";
+  const errors = placed.filter(({ severity }) => severity === "error");
+  return html`<div class="editor">
+      <div ref=${host} class="editor-host" hidden=${!isReady} onKeyDown=${keepToEditor}></div>
+      ${
+        !isReady &&
+        html`<textarea ref=${area} aria-label=${label} aria-invalid=${errors.length > 0} rows=${text.split("\n").length} spellcheck=${false}
+        autocomplete="off" autocapitalize="off" wrap="off" value=${text} onInput=${(event: InputEvent) => onText((event.target as HTMLTextAreaElement).value)}
+        onKeyDown=${(event: KeyboardEvent) => {
+          if (!(event.ctrlKey || event.metaKey) || event.key !== "s") return;
+          event.preventDefault();
+          onSave();
+        }}></textarea>`
+      }
+      <div class="editor-foot">
+        <p class="editor-rule">${
+          words === null
+            ? html`<span class="quiet">${state === "failed" ? "The editor could not be loaded; this plain text works as well." : KEYS}</span>`
+            : html`<code>${words.field}</code> ${words.rule}${words.example !== null && html` <span class="quiet">For example <code>${words.example}</code></span>`}`
+        }</p>
+        <p class="editor-state" role="status">${sayState(errors.length, checked.isChecking)}</p>
+      </div>
+    </div>
+    <${ProblemList} problems=${errors} onGo=${go} />
+    ${placed.some(({ severity }) => severity === "warning") && html`<${WarningLines} placed=${placed} onGo=${go} />`}`;
+}
+
+function sayState(errors: number, isChecking: boolean): string {
+  if (errors > 0) return sayCount(errors, "problem");
+  return isChecking ? "Checking…" : "Valid";
+}
+
+/** The page's own keys are letters: what is typed is none of theirs. */
+function keepToEditor(event: KeyboardEvent): void {
+  if (!event.ctrlKey && !event.metaKey) event.stopPropagation();
+}
+
+interface Placed extends PlacedProblem {
+  from: number;
+  to: number;
+  severity: "error" | "warning";
+}
+
+function placeAll(
+  text: string,
+  jsonProblem: { message: string; from: number; to: number } | null,
+  { problems, warnings }: { problems: readonly Problem[]; warnings: readonly Warning[] },
+  refused: readonly Problem[],
+): Placed[] {
+  const lineOf = (at: number): number => text.slice(0, at).split("\n").length;
+  if (jsonProblem !== null)
+    return [{ ...jsonProblem, field: "", line: lineOf(jsonProblem.from), severity: "error" }];
+  const root = readTree(text);
+  const place = (problem: { field: string; message: string }, severity: Placed["severity"]): Placed => {
+    const range = placeOf(root, problem.field);
+    return { ...problem, ...range, line: lineOf(range.from), severity };
+  };
+  const more = refused.filter(({ message }) => !problems.some((one) => one.message === message));
+  return [
+    ...[...problems, ...more].map((problem) => place(problem, "error")),
+    ...warnings.map(({ field = "", message }) => place({ field, message }, "warning")),
+  ];
+}
+
+function WarningLines({
+  placed,
+  onGo,
+}: {
+  placed: readonly Placed[];
+  onGo: (problem: PlacedProblem) => void;
+}): View {
+  return html`<ul class="editor-warnings" aria-label="Warnings">
+    ${placed
+      .filter(({ severity }) => severity === "warning")
+      .map(
+        (one, at) => html`<li key=${at}>
+          <button type="button" class="problem-place" onClick=${() => onGo(one)}><span class="problem-line">line ${one.line}</span></button>
+          <span><${Sentence} text=${one.message} /></span></li>`,
+      )}
+  </ul>`;
+}

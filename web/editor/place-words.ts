@@ -1,0 +1,36 @@
+/** The rule of a place in a definition, in words, with an example: for the pointer, and for whoever moves by keyboard. */
+import type { JsonSpot } from "./json-tree.ts";
+import { allowedAt, choicesAt, type Known } from "./schema.ts";
+
+export interface PlaceWords {
+  /** The field's path, such as `trigger.verify.scheme`. */
+  field: string;
+  rule: string;
+  /** JSON, or null. */
+  example: string | null;
+}
+
+const MAX_EXAMPLE_CHARS = 120;
+
+export function sayPlace(known: Known, spot: JsonSpot, name: string | null): PlaceWords | null {
+  const steps = name === null ? spot.steps : [...spot.steps, name];
+  const allowed = allowedAt(known, steps);
+  if (allowed === null || steps.length === 0) return null;
+  const { schema, example } = allowed;
+  const around = allowedAt(known, steps.slice(0, -1))?.schema;
+  const last = steps.at(-1);
+  const meaning = typeof last === "string" ? around?.["x-known-names"]?.[last] : undefined;
+  const written = spot.is === "value" ? spot.node?.value : undefined;
+  const chosen =
+    written === undefined ? undefined : choicesAt(known, steps).find(({ value }) => value === written);
+  const rule = [chosen?.info, meaning, chosen?.info === schema.description ? undefined : schema.description]
+    .filter((one) => one !== undefined)
+    .join(" ");
+  if (rule === "") return null;
+  const shown = example === undefined ? null : JSON.stringify(example);
+  return {
+    field: steps.join("."),
+    rule,
+    example: shown === null || shown.length > MAX_EXAMPLE_CHARS ? null : shown,
+  };
+}

@@ -1,0 +1,33 @@
+/** What the editor offers from: the schema of definitions and the names in the environment's catalog. */
+import { useMemo } from "preact/hooks";
+import type { CollectionView } from "../../src/records/collection.ts";
+import type { Page } from "../ground/answer.ts";
+import { apiPath, type Place } from "../ground/place.ts";
+import { useLoad } from "../ground/use-load.ts";
+import type { Known, Schema } from "./schema.ts";
+
+/** So many names are offered, the newest. */
+const MOST = "?limit=100";
+
+/** null: the schema is not there yet. */
+export function useKnown(place: Place): Omit<Known, "root"> | null {
+  const schema = useLoad<Schema>("/docs/definition").data;
+  const collections = useNames<CollectionView>(place, "collections");
+  const products = useNames<{ name: string }>(place, "products");
+  const plans = useNames<{ name: string }>(place, "plans");
+  const access = useNames<{ slug: string }>(place, "access");
+  return useMemo(() => {
+    if (schema === undefined) return null;
+    const catalog = {
+      collections: (collections ?? []).map(({ name, fields }) => ({ name, fields: Object.keys(fields) })),
+      products: (products ?? []).map(({ name }) => name),
+      plans: (plans ?? []).map(({ name }) => name),
+      access: (access ?? []).map(({ slug }) => slug),
+    };
+    return { schema, catalog };
+  }, [schema, collections, products, plans, access]);
+}
+
+function useNames<Item>(place: Place, what: string): readonly Item[] | undefined {
+  return useLoad<Page<Item>>(apiPath(place, what) + MOST).data?.items;
+}
