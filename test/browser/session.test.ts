@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from "bun:test";
-import { readEditor, writeEditor } from "../kit/browser-editor.ts";
 import { openDashboard } from "../kit/browser.ts";
+import { readEditor, writeEditor } from "../kit/browser-editor.ts";
 import { APP } from "../kit/running-service.ts";
 
 const dashboard = await openDashboard({

@@ -1,6 +1,6 @@
 /** Where a text stops being JSON, in a sentence that says what to write. The first place only: what follows it is a guess. */
 
-export interface JsonProblem {
+interface JsonProblem {
   message: string;
   from: number;
   to: number;

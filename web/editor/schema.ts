@@ -22,7 +22,7 @@ export interface Schema {
 }
 
 /** The names that a definition may use: what the environment's catalog holds. */
-export interface Catalog {
+interface Catalog {
   collections: readonly { name: string; fields: readonly string[] }[];
   products: readonly string[];
   plans: readonly string[];
@@ -30,7 +30,7 @@ export interface Catalog {
 }
 
 /** What may stand at a place. */
-export interface Allowed {
+interface Allowed {
   schema: Schema;
   /** One that the service itself gives; undefined: it gives none. */
   example: unknown;
@@ -91,7 +91,7 @@ function discriminatorOf({ required }: Schema): string {
 }
 
 /** A value that may be written, with what is said of it. */
-export interface Choice {
+interface Choice {
   value: unknown;
   title: string | undefined;
   info: string | undefined;

@@ -1,0 +1,156 @@
+/** What the dashboard's editor knows of a text while it is typed: where it stops being JSON, where a field stands, what may be written where. */
+import { describe, expect, test } from "bun:test";
+import { makeDefinitionSchema } from "../../src/relay/definition-shape.ts";
+import { findJsonProblem } from "../../web/editor/json-problem.ts";
+import { placeOf, readTree, spotAt } from "../../web/editor/json-tree.ts";
+import { sayPlace } from "../../web/editor/place-words.ts";
+import { allowedAt, choicesAt, type Known, namesFor, type Schema, templateChoices } from "../../web/editor/schema.ts";
+
+describe("a text that is not JSON is told at its place, in a sentence", () => {
+  const rows: [text: string, at: string, words: RegExp][] = [
+    ['{"a":1,}', ",", /comma before this } is one too many/],
+    ['{"a":1\n"b":2}', "1", /A comma is missing/],
+    ['{"a" 1}', '"a"', /A colon is missing behind this name/],
+    ["{a:1}", "a", /stands in double quotes: write "a"/],
+    [`{"a":'x'}`, "'x'", /double quotes only/],
+    ['{"a":"x\n}', '"x', /never closed: write a "/],
+    ['{"a":{"b":1', '{"b', /The { of line 1 is never closed/],
+    ['{"a":[1}', "}", /write ] before this }/],
+    ['{"a":1}}', "}", /closes nothing/],
+    ['{"a":01}', "01", /no number as JSON writes it/],
+    ['{"a":yes}', "yes", /no value/],
+    ['{"a":1,,"b":2}', ",", /two commas/],
+    ['{"a":}', ":", /The value is missing/],
+    ["// why\n{}", "//", /no comments/],
+    ['{"a":"\\q"}', '"\\q"', /backslash/],
+    ["{“a”:1}", "“a”", /curly quotes/],
+    ["{} {}", "{", /has ended before this/],
+    ["", "", /is empty/],
+  ];
+  test.each(rows)("%j", (text, at, words) => {
+    const problem = findJsonProblem(text);
+    expect(problem?.message).toMatch(words);
+    expect(text.slice(problem?.from)).toStartWith(at);
+  });
+
+  test("and what is JSON is told as nothing", () => {
+    for (const text of ['{"a":"\\\\"}', '["\\u0041\\"",1e9,-0.5,true,null]', '"x"', "[]", '{"a":{},"b":[[]]}'])
+      expect(findJsonProblem(text)).toBeNull();
+  });
+
+  test("nesting without end takes no stack", () => {
+    const deep = "[".repeat(100_000);
+    expect(findJsonProblem(deep)?.message).toContain("never closed");
+    expect(readTree(deep)?.kind).toBe("list");
+  });
+});
+
+describe("a field is found in the text, or else what is around it", () => {
+  const text = '{"trigger":{"map":{"a.b":"x"}},"actions":[{"type":"call_url"},{"type":"x"}]}';
+  const rows: [field: string, shown: string][] = [
+    ["trigger.map.a.b", '"a.b":"x"'],
+    ["trigger.map.missing", '"map"'],
+    ["actions.1.type", '"type":"x"'],
+    ["actions.1", "{"],
+    ["actions.7", '"actions"'],
+    ["", "{"],
+  ];
+  test.each(rows)("%s", (field, shown) => {
+    const { from, to } = placeOf(readTree(text), field);
+    expect(text.slice(from, to)).toBe(shown);
+  });
+});
+
+const schema = makeDefinitionSchema() as unknown as Schema;
+const catalog = {
+  collections: [{ name: "orders", fields: ["status", "total"] }],
+  products: ["premium"],
+  plans: ["pro"],
+  access: ["members"],
+};
+
+/** `|` is the caret. */
+function at(marked: string): { known: Known; spot: ReturnType<typeof spotAt> } {
+  const caret = marked.indexOf("|");
+  const text = marked.replace("|", "");
+  const root = readTree(text);
+  return { known: { schema, catalog, root }, spot: spotAt(root, caret) };
+}
+
+describe("what may be written at the caret", () => {
+  const names = (marked: string): string[] => {
+    const { known, spot } = at(marked);
+    expect(spot?.is).toBe("name");
+    return Object.keys(allowedAt(known, spot?.steps ?? [])?.schema.properties ?? {});
+  };
+  const values = (marked: string): unknown[] => {
+    const { known, spot } = at(marked);
+    expect(spot?.is).toBe("value");
+    return choicesAt(known, spot?.steps ?? []).map(({ value }) => value);
+  };
+
+  test("fields follow the trigger's kind, the scheme and the action's type", () => {
+    expect(names('{"|"}')).toEqual(["name", "trigger", "actions"]);
+    expect(names('{"trigger":{"kind":"schedule","|"}}')).toEqual(["kind", "every", "at", "on"]);
+    expect(names('{"trigger":{"|"}}')).toEqual(["kind"]);
+    expect(names('{"trigger":{"kind":"receiver","verify":{"scheme":"signature","|"}}}')).toContain("signedPayload");
+    expect(names('{"actions":[{"|", "type":"grant_access"}]}')).toEqual(["type", "entitlement", "expiresAt", "reason"]);
+  });
+
+  test("values are the schema's, the catalog's and the definition's own", () => {
+    expect(values('{"trigger":{"kind":"|"}}')).toEqual(["receiver", "schedule", "data_change"]);
+    expect(values('{"trigger":{"kind":"schedule","every":|}}')).toContain("15m");
+    expect(values('{"trigger":{"kind":"receiver","trustUnsignedEvents":|}}')).toEqual([true, false]);
+    expect(values('{"trigger":{"kind":"data_change","collection":"|"}}')).toEqual(["orders"]);
+    expect(values('{"actions":[{"type":"grant_access","entitlement":"|"}]}')).toEqual(["pro", "premium", "access:members"]);
+    expect(values('{"actions":[{"type":"write_record","collection":"|"}]}')).toEqual(["orders"]);
+    expect(values('{"actions":[{"type":"fulfil_product","product":"|"}]}')).toEqual(["premium"]);
+    expect(values('{"actions":[|]}')[0]).toMatchObject({ type: "write_record" });
+  });
+
+  test("names of another part are offered where they are meant", () => {
+    const when = at('{"trigger":{"kind":"receiver","map":{"event_type":"type"},"when":{"|"}}}');
+    expect(namesFor(when.known, "mapped", when.spot?.steps ?? [])).toEqual(["event_type"]);
+    const data = at('{"actions":[{"type":"write_record","collection":"orders","data":{"|"}}]}');
+    expect(namesFor(data.known, "field", data.spot?.steps ?? [])).toEqual(["status", "total"]);
+  });
+
+  test("templates read what the trigger offers", () => {
+    const offered = (text: string) => templateChoices(at(text).known).map(({ value }) => value);
+    expect(offered('{"trigger":{"kind":"receiver","map":{"order":"data.id"}}}|')).toEqual([
+      "event.data.id",
+      "mapped.order",
+      "person.email",
+      "person.id",
+    ]);
+    expect(offered('{"trigger":{"kind":"data_change","collection":"orders"}}|')).toContain("record.data.status");
+    expect(offered('{"trigger":{"kind":"schedule"}}|')).toEqual(["tick.periodStart"]);
+  });
+
+  test("the rule of a field is told in words, with an example", () => {
+    const { known, spot } = at('{"trigger":{"kind":"schedule","every":"1|d"}}');
+    expect(spot === null ? null : sayPlace(known, spot, null)).toMatchObject({
+      field: "trigger.every",
+      rule: expect.stringContaining("one of 15m"),
+      example: '"1h"',
+    });
+    const mapped = at('{"trigger":{"kind":"receiver","map":{"event_id|":"id"}}}');
+    expect(mapped.spot === null ? null : sayPlace(mapped.known, mapped.spot, "event_id")?.rule).toContain("own id");
+  });
+});
+
+test("every field that a definition may have says its rule", () => {
+  const silent: string[] = [];
+  const walk = (part: Schema, place: string, isField: boolean): void => {
+    if (isField && part.description === undefined) silent.push(place);
+    for (const [name, field] of Object.entries(part.properties ?? {})) {
+      // The name that tells variants apart says itself in each variant.
+      walk(field, `${place}.${name}`, part.oneOf === undefined);
+    }
+    for (const field of Object.values(part.patternProperties ?? {})) walk(field, `${place}.*`, true);
+    if (part.items !== undefined) walk(part.items, `${place}[]`, part.items.enum === undefined);
+    for (const variant of part.oneOf ?? []) walk(variant, place, false);
+  };
+  walk(schema, "", true);
+  expect(silent).toEqual([]);
+});
