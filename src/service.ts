@@ -36,6 +36,7 @@ import { type EarlyPort, makeReadyCheck, startWithRoom, stopListening } from "./
 import type { Store } from "./store/port.ts";
 import { ApprovalWatch } from "./sync/approval-watch.ts";
 import { SyncCap } from "./sync/sync-cap.ts";
+import { LiveChanges } from "./watch/live-changes.ts";
 import { Teller } from "./watch/teller.ts";
 
 /** Behind the first requests of a start, before the first call is likely. */
@@ -123,7 +124,9 @@ async function startOnce(
 
   let listening: string | null = null;
   const baseUrl = (): string => config.baseUrl ?? listening ?? `http://${config.host}:${config.port}`;
+  let known: Snapshot | null = null;
   const onReload = (snapshot: Snapshot, before: Snapshot | null): void => {
+    known = snapshot;
     for (const relayId of before === null ? [] : snapshot.listReleased(before)) runner.wake(relayId);
     if (!snapshot.hasSchedule) return;
     scheduler.refresh();
@@ -145,6 +148,8 @@ async function startOnce(
   const ownHosts = () => [baseUrl(), listening ?? baseUrl()].map(ownHostOf);
   const caller = createCaller({ ownHosts, allowPrivate, clock });
   started.defer(() => caller.close());
+  const environmentOf = (relayId: string) => known?.findRelay(relayId)?.environmentId ?? null;
+  const liveChanges = new LiveChanges({ store, clock, environmentOf });
   const runner: Runner = new Runner({
     store: own,
     clock,
@@ -154,7 +159,7 @@ async function startOnce(
     limits: config.limits,
     ports: { caller: ports.caller ?? caller, mailer },
     onRun(run) {
-      for (const noted of [metrics, receiver.fruitless]) noted.noteRun(run);
+      for (const noted of [metrics, receiver.fruitless, liveChanges]) noted.noteRun(run);
     },
     printRun: print,
     tellRun: (told) => teller.tellRun(told),
@@ -181,11 +186,7 @@ async function startOnce(
     capture.wake();
     bulkReplays.wake();
   };
-  started.defer(
-    store.watch(({ foreignChange }) => {
-      if (foreignChange) refresh();
-    }),
-  );
+  started.defer(store.watch(({ foreignChange }) => (foreignChange ? refresh() : undefined)));
 
   const alertMail = started.adopt(new AlertMail({ store: own, clock, log, mailer, local, baseUrl }), ending);
 
@@ -212,6 +213,7 @@ async function startOnce(
     receiver,
     relays,
     metrics,
+    liveChanges,
     signinCap: new SigninCap(clock),
     approvals: new ApprovalWatch(clock),
     loginCap: new LoginCap(clock),
@@ -274,6 +276,7 @@ async function startOnce(
   const url = listening;
   // First of all: mail that waits for its server ends at once, so that nothing below waits for it, and the runner takes nothing new.
   started.defer(() => {
+    liveChanges.stop();
     ownMailer.stop();
     void runner.stop();
   });

@@ -126,7 +126,7 @@ export async function saveSettings(
   }
   const sql = "UPDATE environment SET settings = ?2, version = version + 1 WHERE id = ?1";
   await tx.run(sql, environment.id, writeJson(settings));
-  tx.touch("environment");
+  tx.touch("environment", environment.id);
   return { ...environment, settings, version: environment.version + 1 };
 }
 
@@ -144,7 +144,7 @@ export function requireVersion(environment: Pick<Environment, "version">, versio
 export async function setHold(tx: Writer, environmentId: number, heldAt: number | null): Promise<boolean> {
   const sql = `UPDATE environment SET held_at = ?2, version = version + 1
     WHERE id = ?1 AND (held_at IS NULL) <> (?2 IS NULL)`;
-  tx.touch("environment");
+  tx.touch("environment", environmentId);
   return (await tx.run(sql, environmentId, heldAt)) > 0;
 }
 
@@ -170,7 +170,7 @@ export async function setProcessorSecret(
     processor_secret_digest = $digest, processor_secret_set_at = $setAt, version = version + 1 WHERE id = $id`;
   const kept = secret ?? { sealed: null, fingerprint: null, digest: null };
   await tx.run(sql, { ...kept, setAt: secret === null ? null : nowMs, id: environment.id });
-  tx.touch("environment");
+  tx.touch("environment", environment.id);
 }
 
 async function refuseSharedProcessorSecret(

@@ -232,6 +232,11 @@ export const REFUSALS = {
     when: "A person, a network address or all people of the app wrote more records through the client library within a minute, or made more events by that, than the limit.",
     todo: "Wait until resetAt; write less often. The limits can be raised in the server's configuration.",
   },
+  streams_capped: {
+    status: 429,
+    when: "As many streams of changes are open as one session or key, or the environment, may have.",
+    todo: "Close a page or a program that follows the environment, or ask for what you need every few seconds instead.",
+  },
   storage_capped: {
     status: 429,
     when: "A person's records, or all records and files of the environment, would take more room than the limit.",

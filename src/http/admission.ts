@@ -13,7 +13,7 @@ import {
   type PresentedKey,
   touchApiKey,
 } from "../account/api-key.ts";
-import { type Environment, requireEnvironment } from "../account/environment.ts";
+import { type Environment, findEnvironmentById, requireEnvironment } from "../account/environment.ts";
 import {
   findSession,
   type SeenFrom,
@@ -163,6 +163,27 @@ export async function admit(deps: HttpDeps, caller: Caller, appId: string, name:
   const environment = await deps.store.read((tx) => requireEnvironment(tx, appId, name));
   const actor = actorOf(caller);
   return { environment, actor, by: actorWords(actor), origin: actorOrigin(actor) };
+}
+
+/** Of a caller who was let in, for an answer that goes on: who it is, and whether they would be let in again. Notes and prolongs nothing. */
+export function watchAdmission(
+  deps: HttpDeps,
+  request: Request,
+  environmentId: number,
+): { caller: string; holds(): Promise<boolean> } {
+  const caller = callers.get(request);
+  if (caller === undefined) throw new Error("The caller of this request was not identified.");
+  const isKey = caller.kind === "key";
+  const token = (isKey ? readBearer(request) : readSessionCookie(deps, request)) ?? "";
+  return {
+    caller: isKey ? `key:${caller.key.id}` : `session:${caller.session.id}`,
+    holds: () =>
+      deps.store.read(async (tx) => {
+        const nowMs = deps.clock.now();
+        const who = isKey ? await findApiKeyByToken(tx, token, nowMs) : await findSession(tx, token, nowMs);
+        return who !== null && (await findEnvironmentById(tx, environmentId)) !== null;
+      }),
+  };
 }
 
 /** Refuses with `forbidden` a key where only an owner may act: `what` says what that is. */

@@ -16,6 +16,7 @@ import type { Store } from "../store/port.ts";
 import type { ApprovalWatch } from "../sync/approval-watch.ts";
 import type { ProjectFolder } from "../sync/local-sync.ts";
 import type { SyncCap } from "../sync/sync-cap.ts";
+import type { LiveChanges } from "../watch/live-changes.ts";
 import type { BodyRoom } from "./body.ts";
 
 export interface HttpDeps {
@@ -43,6 +44,8 @@ export interface HttpDeps {
   /** DNS, for verifying a sender domain. */
   resolveTxt: TxtResolver;
   metrics: Metrics;
+  /** For who follows what changes. */
+  liveChanges: LiveChanges;
   /** The files that a save of local development is written to; null on a server. */
   projectFolder: ProjectFolder | null;
   /** The public origin without a trailing slash: as configured, else made from the host and port that are listened on. */

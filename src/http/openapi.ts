@@ -179,7 +179,8 @@ function asJson(schema: TSchema): object {
 }
 
 function asText(schema: TSchema): object {
-  return { "text/plain": { schema: plain(schema) } };
+  const { contentMediaType } = schema as { contentMediaType?: string };
+  return { [contentMediaType ?? "text/plain"]: { schema: plain(schema) } };
 }
 
 /** The schema as plain JSON Schema, without the library's own marks. */

@@ -24,6 +24,7 @@ import { sellingRoutes } from "./selling.ts";
 import { sessionRoutes } from "./session.ts";
 import { settingRoutes } from "./setting.ts";
 import { signinRoutes } from "./signin.ts";
+import { streamRoutes } from "./stream.ts";
 import { syncRoutes } from "./sync.ts";
 import { testEventRoutes } from "./test-event.ts";
 import { watchRoutes } from "./watch.ts";
@@ -45,6 +46,7 @@ export const ROUTES: readonly Route[] = [
   ...bulkReplayRoutes,
   ...watchRoutes,
   ...overviewRoutes,
+  ...streamRoutes,
   ...recordRoutes,
   ...personRoutes,
   ...grantRoutes,

@@ -230,8 +230,10 @@ export class CallRing {
       });
       const rows = await store.write("app", async (tx) => {
         const seqs: number[][] = [];
-        for (const { environmentId, calls } of written)
+        for (const { environmentId, calls } of written) {
           seqs.push(await writeRecentCalls(tx, environmentId, calls));
+          tx.touch("call", environmentId);
+        }
         await writeUnknownCalls(tx, found.unknown);
         return seqs;
       });

@@ -24,11 +24,18 @@ export type Topic =
   | "bulk_replay"
   /** A problem that was raised or cleared. */
   | "problem"
+  | "alert"
+  /** Calls of receivers that were noted. */
+  | "call"
+  /** What somebody did, as the audit has it. */
+  | "audit"
   /** What remains of a person, or of an event, is to be removed. */
   | "erasure";
 /** All but an event, whose relay is always named. */
 export type PlainTopic = Exclude<Topic, "event">;
-/** Each topic with the ids that were named with it. */
+/** Stands for an environment where none was named: it may be any. */
+export const ANYWHERE = "";
+/** Each topic with what was named with it: an event's relays by id, else environments by number, or `ANYWHERE`. */
 export type Touched = ReadonlyMap<Topic, ReadonlySet<string>>;
 
 /** A consistent view of the store. */
@@ -54,7 +61,7 @@ export interface Writer extends Reader {
   /** Keys that are each spent once. */
   readonly keys: KeyMemory;
   /** Names what this transaction changes; the store's listeners are told once it is durable, never when it is rolled back. */
-  touch(topic: PlainTopic): void;
+  touch(topic: PlainTopic, environmentId?: number): void;
   touch(topic: "event", relayId: string): void;
 }
 

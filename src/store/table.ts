@@ -166,7 +166,7 @@ class Table<All extends Columns> extends Selection<All> {
 
   /** Adds the row, with a value for every column. `conflict`: what follows, such as `ON CONFLICT DO NOTHING`. Answers how many were added. */
   async insert(tx: Writer, row: NewRowOf<Table<All>>, conflict = ""): Promise<number> {
-    this.#tell(tx);
+    this.#tell(tx, row);
     return await tx.run(
       conflict === "" ? this.#insert : `${this.#insert} ${conflict}`,
       this.#write(row, this.#inserted),
@@ -175,14 +175,14 @@ class Table<All extends Columns> extends Selection<All> {
 
   /** Adds rows one after another, as `insert` does. */
   async insertEach(tx: Writer, rows: readonly NewRowOf<Table<All>>[]): Promise<void> {
-    this.#tell(tx);
+    for (const row of rows) this.#tell(tx, row);
     const written = rows.map((row) => this.#write(row, this.#inserted));
     await tx.runEach(this.#insert, written);
   }
 
   /** As `insert`, and answers the number that the database gave, by its column's name. */
   async insertGiven(tx: Writer, row: NewRowOf<Table<All>>): Promise<Pick<RowOf<Selection<All>>, Given<All>>> {
-    this.#tell(tx);
+    this.#tell(tx, row);
     const added = await tx.get<StoredRow>(this.#insertGiven, this.#write(row, this.#inserted));
     if (added === null) throw new Error(`An inserted row of ${this.name} answered nothing.`);
     return added as Pick<RowOf<Selection<All>>, Given<All>>;
@@ -190,6 +190,7 @@ class Table<All extends Columns> extends Selection<All> {
 
   /** Writes every column of the row over the one with its key. Answers how many there were: 0 or 1. */
   async update(tx: Writer, row: RowOf<Selection<All>>): Promise<number> {
+    this.#tell(tx, row);
     return await this.#set(tx, this.names, this.#write(row, this.names));
   }
 
@@ -199,18 +200,18 @@ class Table<All extends Columns> extends Selection<All> {
     key: Partial<RowOf<Selection<All>>>,
     changes: Partial<RowOf<Selection<All>>>,
   ): Promise<number> {
+    this.#tell(tx, key);
     const names = Object.keys(changes);
     return await this.#set(tx, names, { ...this.#write(changes, names), ...this.#keyOf(key) });
   }
 
   /** Removes the row with this key. Answers how many there were: 0 or 1. */
   async delete(tx: Writer, key: Partial<RowOf<Selection<All>>>): Promise<number> {
-    this.#tell(tx);
+    this.#tell(tx, key);
     return await tx.run(`DELETE FROM ${this.name} WHERE ${whereOf(this.#key)}`, this.#keyOf(key));
   }
 
   async #set(tx: Writer, names: readonly string[], values: SqlNames): Promise<number> {
-    this.#tell(tx);
     const set = names.filter((name) => !this.#key.includes(name));
     const known = set.join();
     let sql = this.#updates.get(known);
@@ -244,8 +245,10 @@ class Table<All extends Columns> extends Selection<All> {
     throw new Error(`Missing parameter "${column}" of ${this.name}.`);
   }
 
-  #tell(tx: Writer): void {
-    if (this.#topic !== null) tx.touch(this.#topic);
+  /** Names the row's environment where the row does. */
+  #tell(tx: Writer, row: { environmentId?: unknown }): void {
+    if (this.#topic === null) return;
+    tx.touch(this.#topic, typeof row.environmentId === "number" ? row.environmentId : undefined);
   }
 }
 

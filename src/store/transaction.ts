@@ -2,7 +2,15 @@
  * An open transaction as a work is given it: nested attempts, what is to happen after the commit, and the watch that it awaits nothing else.
  * It never begins or ends one.
  */
-import type { KeyMemory, SqlArguments, SqlNames, Topic, Touched, Writer } from "./port.ts";
+import {
+  ANYWHERE,
+  type KeyMemory,
+  type SqlArguments,
+  type SqlNames,
+  type Topic,
+  type Touched,
+  type Writer,
+} from "./port.ts";
 import type { SqliteConnection } from "./sqlite-connection.ts";
 
 /** Keys whose keeping is undone with a part of the transaction. */
@@ -15,7 +23,7 @@ interface UndoableKeys extends KeyMemory {
 export class SqliteWriter implements Writer {
   readonly #connection: SqliteConnection;
   readonly committed: (() => void)[] = [];
-  readonly touched: (readonly [topic: Topic, id: string | null])[] = [];
+  readonly touched: (readonly [topic: Topic, id: string])[] = [];
   readonly foreignVersion: number;
   readonly #careful: boolean;
   readonly #keys: UndoableKeys;
@@ -106,9 +114,9 @@ export class SqliteWriter implements Writer {
     this.committed.push(work);
   }
 
-  touch(topic: Topic, id?: string): void {
+  touch(topic: Topic, id?: string | number): void {
     if (!this.#open) throw ended();
-    this.touched.push([topic, id ?? null]);
+    this.touched.push([topic, id === undefined ? ANYWHERE : String(id)]);
   }
 
   /** After this, a work that kept its transaction too long is told so instead of writing into another's. */
@@ -130,7 +138,7 @@ export class Committed {
     this.works.push(...writer.committed);
     for (const [topic, id] of writer.touched) {
       const ids = this.#touched.get(topic) ?? new Set();
-      this.#touched.set(topic, id === null ? ids : ids.add(id));
+      this.#touched.set(topic, ids.add(id));
       if (topic === "record" && captured) this.#touched.set("record_change", new Set());
     }
   }

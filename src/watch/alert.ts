@@ -45,6 +45,7 @@ const BURST_MS = HOUR_MS;
 const ALERT = defineTable({
   name: "alert",
   key: ["id"],
+  topic: "alert",
   columns: {
     id: text(),
     environmentId: integer(),
@@ -202,7 +203,7 @@ export async function resolveAlert(
   const alert = await ALERT.require(tx, { environmentId, id }, sentence);
   if (alert.resolvedAt !== null) return { alert: viewAlert(alert), resolved: false };
   const change = { resolvedAt: nowMs, resolvedBy: by };
-  await ALERT.change(tx, { id }, change);
+  await ALERT.change(tx, alert, change);
   const { code, target } = alert;
   await clearProblem(tx, { environmentId, code, target, nowMs });
   return { alert: viewAlert({ ...alert, ...change }), resolved: true };

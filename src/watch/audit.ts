@@ -82,6 +82,8 @@ export interface AuditFilter {
 /** Writes one row; `before` and `after` are kept as JSON. */
 export async function writeAudit(tx: Writer, entry: Change & AuditEntry): Promise<void> {
   await AUDIT.insert(tx, asRow(entry));
+  if (!entry.eventId)
+    tx.touch("audit", entry.environmentId === WHOLE_SERVER ? undefined : entry.environmentId);
 }
 
 /** As `writeAudit`, one row after another. */

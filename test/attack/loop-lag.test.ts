@@ -8,6 +8,7 @@ import { join } from "node:path";
 import { createInterface, type Interface } from "node:readline";
 import { Readable } from "node:stream";
 import { ROUTES } from "../../src/http/route-list.ts";
+import { readWhole } from "../kit/change-stream.ts";
 import { COLLECTIONS_TO_DELETE, eventId, rowId } from "../kit/lag-service.ts";
 
 const BAR_MS = 25;
@@ -268,6 +269,7 @@ const WORST: Record<string, Worst> = {
   "POST {E}/bulk-replays/:id/stop": refused(404, "POST", `${E}/bulk-replays/rpl_none/stop`, {}),
   "GET {E}/overview": get(`${E}/overview`),
   "GET /api/overview": get("/api/overview"),
+  "GET {E}/stream": get(`${E}/stream`),
   "GET {E}/calls": list("/calls", "relay=nothing"),
   "GET {E}/unknown-calls": list("/unknown-calls"),
   "GET {E}/collections/:name/records": () => [
@@ -522,7 +524,7 @@ async function ask(question: Ask): Promise<{ status: number; text: string }> {
   const written =
     body === undefined ? null : typeof body === "string" ? body : JSON.stringify(body).replace(WIDE_EVENT, eventId(1_003_000, lag.firstMs));
   const response = await fetch(lag.url + path, { method, headers, body: bytes ?? written });
-  return { status: response.status, text: await response.text() };
+  return { status: response.status, text: await readWhole(response) };
 }
 
 beforeAll(async () => {

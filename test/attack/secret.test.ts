@@ -10,6 +10,7 @@ import { join } from "node:path";
 import { createSigninLink } from "../../src/account/session.ts";
 import { createPersonSession } from "../../src/client/person-session.ts";
 import { ROUTES } from "../../src/http/route-list.ts";
+import { readWhole } from "../kit/change-stream.ts";
 import { receiverDefinition } from "../kit/relay-definition.ts";
 import { APP, type RunningService, startRunningService } from "../kit/running-service.ts";
 
@@ -62,7 +63,7 @@ async function ask(method: string, path: string, body?: unknown, shows: string |
     headers,
     ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   });
-  let text = await answer.text();
+  let text = await readWhole(answer);
   const json = text.startsWith("{") ? JSON.parse(text) : text;
   if (shows !== null && typeof json[shows] === "string") {
     planted[`${shows} of ${method} ${path} (${heard.length})`] = json[shows];

@@ -12,6 +12,7 @@ import { createPersonSession } from "../../src/client/person-session.ts";
 import { ROUTES } from "../../src/http/route-list.ts";
 import { intendEmail } from "../../src/mail/email.ts";
 import { raiseAlert } from "../../src/watch/alert.ts";
+import { readWhole } from "../kit/change-stream.ts";
 import { receiverDefinition, signedCall, writeOrder } from "../kit/relay-definition.ts";
 import { APP, type RunningService, startRunningService } from "../kit/running-service.ts";
 
@@ -173,7 +174,7 @@ async function ask(asker: Asker, method: string, path: string, body?: unknown): 
     headers: { ...by, "content-type": "application/json" },
     ...(method === "GET" ? {} : { body: JSON.stringify(body ?? {}) }),
   });
-  return { status: answer.status, text: await answer.text() };
+  return { status: answer.status, text: await readWhole(answer) };
 }
 
 /** Every row of development, in every table that has environments. */

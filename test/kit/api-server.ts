@@ -9,6 +9,7 @@ import { type Json, parseJson } from "../../src/ground/json.ts";
 import type { MailOutcome, OutgoingMail } from "../../src/mail/mailer.ts";
 import type { Store } from "../../src/store/port.ts";
 import { checkAnswer } from "./api-answer.ts";
+import { readWhole } from "./change-stream.ts";
 import { type BareService, startBareService } from "./running-service.ts";
 import { START_MS } from "./virtual-clock.ts";
 
@@ -132,7 +133,7 @@ async function send(base: string, cookie: string, path: string, call: Call): Pro
   const written = typeof call.body === "string" ? call.body : JSON.stringify(call.body);
   const body = call.bytes ?? written ?? null;
   const response = await fetch(base + path, { method, headers, body, redirect: "manual" });
-  const text = await response.text();
+  const text = await readWhole(response);
   const isJson = response.headers.get("content-type")?.startsWith("application/json") ?? false;
   const json = isJson && text !== "" ? (parseJson(text) as Json) : null;
   checkAnswer(method, new URL(base + path).pathname, response.status, json);

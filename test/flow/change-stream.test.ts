@@ -1,0 +1,113 @@
+/** The stream of changes: what it says of what happens, to whom, how often, and when it ends. */
+import { afterAll, describe, expect, test } from "bun:test";
+import { mintApiKey, revokeApiKey } from "../../src/account/api-key.ts";
+import { systemClock } from "../../src/ground/clock.ts";
+import { followChanges } from "../kit/change-stream.ts";
+import { putEvents, WRITE } from "../kit/event-flow.ts";
+import { HOOK_SECRET, receiverDefinition } from "../kit/relay-definition.ts";
+import { APP, startRunningService } from "../kit/running-service.ts";
+
+const running = await startRunningService({ config: { clock: systemClock }, environments: ["development", "production"] });
+afterAll(() => running[Symbol.asyncDispose]());
+
+const follow = (environment: "development" | "production" = "development", key = running.keys[environment]) =>
+  followChanges(`${running.service.url}/api/apps/${APP}/${environment}/stream`, { authorization: `Bearer ${key}` });
+
+const definition = receiverDefinition({ map: { event_id: "id" }, actions: [{ ...WRITE, collection: "invoices" }] });
+await running.api("POST", "/relays", { definition, secret: HOOK_SECRET });
+const fields = { order: { type: "text" } };
+
+describe("says what changed, of", () => {
+  const rows: readonly [what: string, kinds: readonly string[], act: () => Promise<unknown>][] = [
+    ["an event that came and ran", ["event"], () => putEvents(running, ["inv_1"], { nowMs: systemClock.now() })],
+    ["a refused call", ["call"], () => running.hook("orders", { headers: { "x-signature": "wrong" }, body: "{}" })],
+    ["a collection that was made", ["audit"], () => running.api("POST", "/collections", { name: "invoices", kind: "shared", fields })],
+    ["a record that was written", ["record"], () => running.api("POST", "/collections/invoices/records", { data: { order: "1" } })],
+    ["a relay that was paused", ["relay", "audit"], () => running.api("POST", "/relays/orders/pause", {})],
+    [
+      "a setting",
+      ["setting", "audit"],
+      async () => {
+        const { version } = (await running.api("GET", "/settings")).body.settings;
+        return await running.api("PUT", "/settings", { version, held: true });
+      },
+    ],
+  ];
+  for (const [what, kinds, act] of rows) {
+    test(what, async () => {
+      await using stream = await follow();
+      await using beside = await follow("production");
+      await act();
+      for (const kind of kinds) await stream.until(kind);
+      expect(beside.messages.flat().filter((kind) => kinds.includes(kind))).toEqual([]);
+    });
+  }
+});
+
+test("what another process wrote may be anything", async () => {
+  await using stream = await follow();
+  const other = Bun.spawnSync([
+    process.execPath,
+    "-e",
+    `new (require("bun:sqlite").Database)(process.argv[1]).run("UPDATE runner_lease SET probes = probes + 1")`,
+    `${running.dataDir}/relay.db`,
+  ]);
+  expect(other.exitCode).toBe(0);
+  await stream.until("bulk_replay");
+});
+
+test("a flood is told twice a second, whoever reads", async () => {
+  await using stream = await follow();
+  await using other = await follow();
+  const startMs = performance.now();
+  for (let at = 0; performance.now() - startMs < 2_000; at++)
+    await putEvents(
+      running,
+      Array.from({ length: 50 }, (_, nth) => `flood_${at}_${nth}`),
+      { nowMs: systemClock.now() },
+    );
+  const most = 2 + Math.ceil((performance.now() - startMs) / 500);
+  for (const { messages } of [stream, other]) {
+    expect(messages.length).toBeGreaterThan(2);
+    expect(messages.length).toBeLessThanOrEqual(most);
+  }
+});
+
+test("it ends with its key, at the first thing that changes afterwards", async () => {
+  const [{ id } = { id: 0 }] = await running.rows<{ id: number }>("SELECT id FROM environment WHERE name = 'development'");
+  const nowMs = systemClock.now();
+  const minted = await running.service.store.write("app", (tx) =>
+    mintApiKey(tx, { environment: { id, name: "development" }, kind: "secret", name: "follower", nowMs }),
+  );
+  await using stream = await follow("development", minted.token);
+  await running.service.store.write("app", (tx) => revokeApiKey(tx, id, minted.key.id, nowMs));
+  await running.api("POST", "/relays/orders/resume", {});
+  await stream.ended;
+  expect(stream.messages.flat()).not.toContain("relay");
+});
+
+test("a session or key has so many at a time, and room again when one has ended", async () => {
+  const open = await Promise.all(Array.from({ length: 16 }, () => follow("production")));
+  const refused = await fetch(`${running.service.url}/api/apps/${APP}/production/stream`, {
+    headers: { authorization: `Bearer ${running.keys["production"]}` },
+  });
+  expect([refused.status, (await refused.json()).code]).toEqual([429, "streams_capped"]);
+  expect(Number(refused.headers.get("retry-after"))).toBeGreaterThan(0);
+  for (const one of open) await one[Symbol.asyncDispose]();
+  let status = 0;
+  for (const until = performance.now() + 10_000; status !== 200 && performance.now() < until; await Bun.sleep(50)) {
+    await using again = await follow("production");
+    status = again.status;
+  }
+  expect(status).toBe(200);
+});
+
+test("the service's end ends it at once", async () => {
+  await using stream = await follow();
+  const startMs = performance.now();
+  await running.restart();
+  await stream.ended;
+  expect(performance.now() - startMs).toBeLessThan(5_000);
+  await using again = await follow();
+  expect(again.messages.length + again.status).toBeGreaterThanOrEqual(200);
+});
