@@ -46,10 +46,11 @@ export const PAGE_HEADERS: Readonly<Record<string, string>> = {
 type ExtraHeaders = Readonly<Record<string, string>>;
 
 const NO_STORE = { "cache-control": "no-store" };
+const JSON_TYPE = "application/json; charset=utf-8";
 
 /** A JSON answer; bigints are written as their digits. */
 export function answerJson(status: number, value: unknown, extra: ExtraHeaders = {}): Response {
-  return answer(status, writeJson(value), "application/json; charset=utf-8", extra);
+  return answer(status, writeJson(value), JSON_TYPE, extra);
 }
 
 export function answerText(status: number, text: string, extra: ExtraHeaders = {}): Response {
@@ -77,19 +78,57 @@ const UNREAD: readonly RefusalCode[] = ["body_too_large", "body_capped", "body_s
 /** The answer to a thrown error. */
 export function answerError(deps: HttpDeps, request: Request, error: unknown): Response {
   const refusal = error instanceof Refusal ? error : explain(deps, request, error);
-  const { code, status, message, extra } = refusal;
+  const { text, init } = writeRefusal(deps, request, refusal);
+  return new Response(text, init);
+}
+
+interface WrittenRefusal {
+  text: string;
+  init: { status: number; headers: Headers };
+}
+
+function writeRefusal(
+  deps: HttpDeps,
+  request: Request,
+  { code, status, message, extra }: Refusal,
+): WrittenRefusal {
   const body: Record<string, unknown> = { code, message };
-  const headers: Record<string, string> = {};
+  const headers = new Headers({ ...DATA_HEADERS, ...NO_STORE, "content-type": JSON_TYPE });
   if (mayReadDocs(request)) body.docs = `${docsUrl(deps)}/errors/${code}`;
   if (extra.problems !== undefined) body.problems = extra.problems;
   if (extra.resetAtMs !== undefined) {
     body.resetAt = toIso(extra.resetAtMs);
-    headers["retry-after"] = String(Math.max(1, Math.ceil((extra.resetAtMs - deps.clock.now()) / 1000)));
+    headers.set("retry-after", String(secondsUntil(deps, extra.resetAtMs)));
   }
-  if (UNREAD.includes(code)) headers.connection = "close";
-  if (code === "unauthenticated") headers["www-authenticate"] = "Bearer";
-  if (code === "method_not_allowed") headers.allow = String(extra.details?.allow ?? "");
-  return answerJson(status, { ...body, ...extra.details }, headers);
+  if (UNREAD.includes(code)) headers.set("connection", "close");
+  if (code === "unauthenticated") headers.set("www-authenticate", "Bearer");
+  if (code === "method_not_allowed") headers.set("allow", String(extra.details?.allow ?? ""));
+  return { text: writeJson({ ...body, ...extra.details }), init: { status, headers } };
+}
+
+function secondsUntil({ clock }: HttpDeps, resetAtMs: number): number {
+  return Math.max(1, Math.ceil((resetAtMs - clock.now()) / 1000));
+}
+
+/** Answers to receiver calls, which are refused with the same few values again and again: each is written once, and anew where its seconds pass. */
+export class RefusedCalls {
+  readonly #deps: HttpDeps;
+  readonly #written = new WeakMap<Refusal, WrittenRefusal & { seconds: number }>();
+
+  constructor(deps: HttpDeps) {
+    this.#deps = deps;
+  }
+
+  answer(request: Request, refusal: Refusal): Response {
+    const { resetAtMs } = refusal.extra;
+    const seconds = resetAtMs === undefined ? 0 : secondsUntil(this.#deps, resetAtMs);
+    let written = this.#written.get(refusal);
+    if (written === undefined || written.seconds !== seconds) {
+      written = { ...writeRefusal(this.#deps, request, refusal), seconds };
+      this.#written.set(refusal, written);
+    }
+    return new Response(written.text, written.init);
+  }
 }
 
 /** Base of the error pages: as configured, else this service's own. */

@@ -7,12 +7,13 @@ import { Elysia } from "elysia";
 import { MAX_RECEIVER_BODY_BYTES } from "../ground/limit.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { requireOneReading, type SourceReader } from "./address.ts";
-import { answerError } from "./answer.ts";
+import { answerError, type RefusedCalls } from "./answer.ts";
 import { readBytes } from "./body.ts";
 import type { HttpDeps } from "./deps.ts";
 
 type HookDeps = HttpDeps & {
   sources: SourceReader;
+  refused: RefusedCalls;
   /** What listens; the framework would define a property of each call's context for it. */
   server(): Pick<Server<unknown>, "requestIP"> | null;
 };
@@ -32,7 +33,7 @@ export async function answerCall(
   request: Request,
   { appId, name }: { appId: string; name: string },
 ): Promise<Response> {
-  const { receiver, bodies, sources } = deps;
+  const { receiver, bodies, sources, refused } = deps;
   let known: string | null = null;
   const from = (): string => {
     if (known !== null) return known;
@@ -42,8 +43,9 @@ export async function answerCall(
   };
   try {
     requireOneReading(request, { appId, name });
-    const looked = receiver.requireReceiver(appId, name, from);
-    if (looked !== undefined) await looked;
+    const looked = receiver.refuseUnknown(appId, name, from);
+    const unknown = looked instanceof Promise ? await looked : looked;
+    if (unknown !== null) return refused.answer(request, unknown);
     let body: Uint8Array;
     try {
       body = await readBytes(request, MAX_RECEIVER_BODY_BYTES, { room: bodies, source: from });
@@ -58,6 +60,7 @@ export async function answerCall(
       search: appendedTo(`/hooks/${appId}/${name}`, request.url),
       source: from,
     });
+    if (answer instanceof Refusal) return refused.answer(request, answer);
     if (sources.looksAtUnasked) from();
     return Response.json(answer, ANSWERED);
   } catch (error) {

@@ -23,7 +23,7 @@ import {
   SourceReader,
   UNNAMED_PATHS,
 } from "./address.ts";
-import { answerError, answerFault, answerJson, redirect } from "./answer.ts";
+import { answerError, answerFault, answerJson, RefusedCalls, redirect } from "./answer.ts";
 import { answerPreflight } from "./client-route.ts";
 import { dashboardHost, isPagesHost } from "./cookie.ts";
 import { answerDashboard } from "./dashboard.ts";
@@ -56,7 +56,8 @@ export function createHttp(deps: HttpDeps) {
   const sources = new SourceReader(trustedProxies, isLocal ? null : tellUnnamed);
   const { serviceDir } = deps.config;
   const pages = isLocal && serviceDir !== null ? new PublicFolder(serviceDir) : null;
-  const hooks = { ...deps, sources, server: (): Server<unknown> | null => app.server };
+  const refused = new RefusedCalls(deps);
+  const hooks = { ...deps, sources, refused, server: (): Server<unknown> | null => app.server };
   const requireHost = (request: Request, server: Server<unknown> | null): void => {
     if (!isLocal) return;
     try {

@@ -13,6 +13,8 @@ const MAX_FOLD_MS = HOUR_MS;
 const MAX_NETWORKS = 20;
 /** Folds at a time; beyond them calls of one kind are one, whatever their network. */
 const MAX_FOLDS = 2_000;
+/** Causes that are kept read. */
+const MAX_CAUSES = 500;
 
 /** Calls that are one row. */
 interface Fold {
@@ -30,28 +32,54 @@ export interface FoldedCall extends RecentCall {
   fold: Fold | null;
 }
 
+/** Causes without their details: they are few, and a flood has the same one with each call. */
+export class PlainCauses {
+  readonly #plain = new Map<string, string>();
+
+  strip(cause: string): string {
+    const known = this.#plain.get(cause);
+    if (known !== undefined) return known;
+    const plain = withoutDetails(cause);
+    if (this.#plain.size >= MAX_CAUSES) this.#plain.clear();
+    this.#plain.set(cause, plain);
+    return plain;
+  }
+}
+
 export class CallFolds {
+  readonly #causes: PlainCauses;
   readonly #folds = new Map<string, Fold>();
   /** Folds by kind. */
   readonly #networks = new Map<string, number>();
+
+  constructor(causes = new PlainCauses()) {
+    this.#causes = causes;
+  }
 
   /** The call as it has to be written; null: one that waits already stands for it too. `isCapped`: what its address tried is all the same. */
   add(call: RecentCall, isCapped: boolean): FoldedCall | null {
     if (call.outcome === "duplicate") return { ...call, fold: null };
     const { environmentId, relayName, outcome, code, at } = call;
-    const cause = isCapped ? "" : outcome === "ignored" ? call.cause : withoutDetails(call.cause);
+    const cause = isCapped ? "" : outcome === "ignored" ? call.cause : this.#causes.strip(call.cause);
     const kind = `${environmentId} ${relayName} ${code} ${cause}`;
-    const key = this.#keyOf(kind, outcome === "ignored" ? "" : networkOf(call.source));
-    const known = this.#folds.get(key);
+    let key = `${kind} ${outcome === "ignored" ? "" : networkOf(call.source)}`;
+    let known = this.#folds.get(key);
+    if (known === undefined && this.#isFull(kind)) {
+      key = kind;
+      known = this.#folds.get(key);
+    }
     if (known !== undefined && goesOn(known, at)) {
       known.at = at;
-      if (known.waiting !== null) {
-        const { cause, source } = call;
-        Object.assign(known.waiting, { at, cause, source, count: known.waiting.count + call.count });
-        return null;
+      const { waiting } = known;
+      if (waiting === null) {
+        known.waiting = { ...call, firstAt: known.firstAt, fold: known };
+        return known.waiting;
       }
-      known.waiting = { ...call, firstAt: known.firstAt, fold: known };
-      return known.waiting;
+      waiting.at = at;
+      waiting.cause = call.cause;
+      waiting.source = call.source;
+      waiting.count += call.count;
+      return null;
     }
     const fold: Fold = { seq: null, waiting: null, firstAt: at, at, kind };
     fold.waiting = { ...call, fold };
@@ -60,10 +88,8 @@ export class CallFolds {
     return fold.waiting;
   }
 
-  #keyOf(kind: string, network: string): string {
-    const key = `${kind} ${network}`;
-    const isFull = (this.#networks.get(kind) ?? 0) >= MAX_NETWORKS || this.#folds.size >= MAX_FOLDS;
-    return isFull && !this.#folds.has(key) ? kind : key;
+  #isFull(kind: string): boolean {
+    return (this.#networks.get(kind) ?? 0) >= MAX_NETWORKS || this.#folds.size >= MAX_FOLDS;
   }
 
   /** Forgets those that nothing goes on with. */

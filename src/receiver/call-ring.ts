@@ -8,13 +8,13 @@ import { MAX_RECENT_CALLS } from "../ground/limit.ts";
 import type { Log } from "../ground/log.ts";
 import type { Refusal } from "../ground/refusal.ts";
 import type { RefusalCode } from "../ground/refusal-code.ts";
-import { cutToLine, withoutDetails } from "../ground/text.ts";
+import { cutToLine } from "../ground/text.ts";
 import { WriteBehind } from "../ground/write-behind.ts";
 import type { LiveRelay, LiveRelays } from "../relay/live-relay.ts";
 import type { Store } from "../store/port.ts";
 import type { ToldCall, ToldUnknownCall } from "../watch/teller.ts";
 import { type RecentCall, writeRecentCalls } from "./call.ts";
-import { CallFolds, type FoldedCall } from "./call-fold.ts";
+import { CallFolds, type FoldedCall, PlainCauses } from "./call-fold.ts";
 import type { RefusedBy } from "./refusal.ts";
 import { cleanName, findUnknownCalls, type UnknownCall, writeUnknownCalls } from "./unknown-call.ts";
 
@@ -67,7 +67,8 @@ export class CallRing {
   readonly #behind: WriteBehind;
   /** By environment, oldest first. */
   #noted = new Map<number, FoldedCall[]>();
-  readonly #folds = new CallFolds();
+  readonly #causes = new PlainCauses();
+  readonly #folds = new CallFolds(this.#causes);
   /** By app and name. */
   #unknown = new Map<string, UnknownCall>();
   readonly #kinds = new Map<string, Kind>();
@@ -144,19 +145,11 @@ export class CallRing {
 
   #callOf(
     { environmentId, name: relayName }: LiveRelay,
-    { cause, eventId = null, ...noted }: NotedCall,
+    { outcome, code, cause: told, source, eventId = null }: NotedCall,
   ): RecentCall {
     const at = this.#deps.clock.now();
-    return {
-      ...noted,
-      environmentId,
-      relayName,
-      firstAt: at,
-      at,
-      cause: cutToLine(cause, MAX_CAUSE_CHARS),
-      eventId,
-      count: 1,
-    };
+    const cause = cutToLine(told, MAX_CAUSE_CHARS);
+    return { environmentId, relayName, firstAt: at, at, outcome, code, cause, source, eventId, count: 1 };
   }
 
   #add(relay: LiveRelay, call: RecentCall, isCapped = false): void {
@@ -176,12 +169,18 @@ export class CallRing {
   }
 
   #tally(relay: LiveRelay, call: Kind["call"], usual = false): void {
-    const exact = `${relay.id} ${call.code} ${withoutDetails(call.cause)}`;
-    const isKnown = this.#kinds.has(exact) || this.#kinds.size < MAX_TOLD_KINDS;
-    const key = isKnown ? exact : `${relay.id} ${call.code}`;
-    const kind = this.#kinds.get(key);
+    let key = `${relay.id} ${call.code} ${this.#causes.strip(call.cause)}`;
+    let kind = this.#kinds.get(key);
+    if (kind === undefined && this.#kinds.size >= MAX_TOLD_KINDS) {
+      key = `${relay.id} ${call.code}`;
+      kind = this.#kinds.get(key);
+    }
     if (kind === undefined) this.#kinds.set(key, { relay, call, usual, calls: 1 });
-    else Object.assign(kind, { call, usual, calls: kind.calls + 1 });
+    else {
+      kind.call = call;
+      kind.usual = usual;
+      kind.calls += 1;
+    }
     this.#behind.arm();
   }
 

@@ -21,9 +21,9 @@ import { ReceiverHealth } from "./health.ts";
 import {
   explainToCaller,
   explainToOwner,
-  refuseFullSource,
+  FullSources,
   refuseLargeBody,
-  refuseUnknownReceiver,
+  UNKNOWN_RECEIVER,
   type UnverifiedBy,
 } from "./refusal.ts";
 import { SilenceWatch } from "./silence.ts";
@@ -72,6 +72,7 @@ export class Receiver {
   readonly #deps: ReceiverDeps;
   /** Unverified calls by address. */
   readonly #unverified: Limiter;
+  readonly #full: FullSources;
   readonly #ring: CallRing;
   readonly #health: ReceiverHealth;
   readonly #silence: SilenceWatch;
@@ -88,6 +89,7 @@ export class Receiver {
       MAX_SOURCES,
       "lets in",
     );
+    this.#full = new FullSources(unverifiedCallsPerMinute);
     this.#causes = new CauseFinder(deps);
     this.#ring = new CallRing({ ...deps, causesFound: () => this.#causes.settle() });
     this.#health = new ReceiverHealth(deps);
@@ -122,12 +124,20 @@ export class Receiver {
     return this.#ring.flush();
   }
 
-  /** Answers a call whose receiver exists; throws Refusal with a code of the specification's receiver table. */
-  async receive(request: ReceiverRequest): Promise<ReceiverAnswer> {
+  /**
+   * Answers a call whose receiver exists; a refusal has a code of the specification's receiver table. It is a value, as one that is thrown costs
+   * more than the call, and anyone can have calls refused.
+   */
+  async receive(request: ReceiverRequest): Promise<ReceiverAnswer | Refusal> {
     let verified: VerifiedCall | null = null;
     try {
       const snapshot = this.#deps.relays.current();
-      verified = this.#verify(request, snapshot instanceof Snapshot ? snapshot : await snapshot);
+      const looked = this.#verify(request, snapshot instanceof Snapshot ? snapshot : await snapshot);
+      if (looked instanceof Refusal) {
+        this.#deps.onCall(looked.code);
+        return looked;
+      }
+      verified = looked;
       this.#health.accept(verified.relay, verified.call.nowMs);
       this.fruitless.call(verified.relay);
       const answer = await this.#acceptance.accept(verified, request.source);
@@ -140,27 +150,23 @@ export class Receiver {
         this.#ring.noteRefused({ relay: verified.relay, code, cause }, request.source(), refusal);
       }
       this.#deps.onCall(refusal.code);
-      throw refusal;
+      return refusal;
     }
   }
 
-  /** Whether the path names a receiver at all, so that a body is not read for one that does not exist. */
-  requireReceiver(appId: string, name: string, from: () => string): void | Promise<void> {
+  /** The refusal of a path that names no receiver at all, so that a body is not read for one that does not exist; null: there is one. */
+  refuseUnknown(appId: string, name: string, from: () => string): Refusal | null | Promise<Refusal | null> {
     const snapshot = this.#deps.relays.current();
-    const look = (now: Snapshot): void => this.#requireIn(now, { appId, name, from });
+    const look = (now: Snapshot): Refusal | null =>
+      now.receiversOf(appId, name).length > 0 ? null : this.#refuseUnknown(appId, name, from());
     return snapshot instanceof Snapshot ? look(snapshot) : snapshot.then(look);
   }
 
-  #requireIn(
-    snapshot: Snapshot,
-    { appId, name, from }: { appId: string; name: string; from: () => string },
-  ): void {
-    if (snapshot.receiversOf(appId, name).length > 0) return;
-    const source = from();
-    const refusal = this.#countUnverified(source, refuseUnknownReceiver());
+  #refuseUnknown(appId: string, name: string, source: string): Refusal {
+    const refusal = this.#countUnverified(source, UNKNOWN_RECEIVER);
     this.#deps.onCall(refusal.code);
-    if (refusal.code === "unknown_receiver") this.#ring.noteUnknown({ appId, name, source });
-    throw refusal;
+    if (refusal === UNKNOWN_RECEIVER) this.#ring.noteUnknown({ appId, name, source });
+    return refusal;
   }
 
   /** What is told of a call whose body was not read to its end, and noted for the relay's owner; one that broke off is nobody's fault. */
@@ -186,7 +192,7 @@ export class Receiver {
   }
 
   /** Tries every environment's relay of that name; the one whose secret verifies receives. */
-  #verify(request: ReceiverRequest, snapshot: Snapshot): VerifiedCall {
+  #verify(request: ReceiverRequest, snapshot: Snapshot): VerifiedCall | Refusal {
     const nowMs = this.#deps.clock.now();
     const refused: UnverifiedBy[] = [];
     const relays = snapshot.receiversOf(request.appId, request.name);
@@ -223,7 +229,7 @@ export class Receiver {
       }
       this.#noteUnverified(by, request, refusal, nowMs);
     }
-    throw refusal;
+    return refusal;
   }
 
   /** Notes it with its cause, which is looked into behind the answer where there is room for that. */
@@ -251,7 +257,7 @@ export class Receiver {
   #requireRoom(source: string, relays: readonly LiveRelay[]): void {
     const resetAtMs = this.#unverified.fullUntil(source);
     if (resetAtMs === null) return;
-    const refusal = refuseFullSource(this.#unverified.limit, resetAtMs);
+    const refusal = this.#full.refuse(resetAtMs);
     const cause = "the call was too costly to verify after so many bad ones from its address";
     for (const relay of relays)
       this.#ring.noteRefused({ relay, code: "source_capped", cause }, source, refusal);
@@ -261,7 +267,7 @@ export class Receiver {
   /** Counts an unverified call of the address; over the cap it is told that instead of `refusal`. */
   #countUnverified(source: string, refusal: Refusal): Refusal {
     const resetAtMs = this.#unverified.take(source);
-    return resetAtMs === null ? refusal : refuseFullSource(this.#unverified.limit, resetAtMs);
+    return resetAtMs === null ? refusal : this.#full.refuse(resetAtMs);
   }
 
   #asRefusal(error: unknown): Refusal {

@@ -46,33 +46,30 @@ export function explainToOwner(relay: ReceiverRelay, verdict: Refused | null): U
   return { relay, code, cause: CLOSED_CAUSES[closed], open: false, unmatched: false };
 }
 
+/** Refusals that anyone can have told again and again are made once: an error's stack costs as much as the call. */
+const SCHEME_RENAMED = new Refusal(
+  "scheme_renamed",
+  'The relay is stored under the old scheme name hmac_sha256_header; save its definition with "scheme": "signature".',
+);
+const TOO_MANY_SIGNATURES = new Refusal(
+  "too_many_signatures",
+  "The signature header lists more than 8 signatures; send at most 8.",
+);
+const BAD_SIGNATURE = new Refusal(
+  "bad_signature",
+  "The signature did not verify; check that the relay holds the sender's current secret and that its recipe is how the sender signs.",
+);
+export const UNKNOWN_RECEIVER = new Refusal(
+  "unknown_receiver",
+  "No receiver relay with this name exists on this app; compare the URL with the one on the relay's page.",
+);
+
 /** What the caller is told of a call that verified in no environment. */
 export function explainToCaller(refused: readonly RefusedBy[]): Refusal {
-  if (refused.length > 0 && refused.every(({ code }) => code === "scheme_renamed")) {
-    return new Refusal(
-      "scheme_renamed",
-      'The relay is stored under the old scheme name hmac_sha256_header; save its definition with "scheme": "signature".',
-    );
-  }
+  if (refused.length > 0 && refused.every(({ code }) => code === "scheme_renamed")) return SCHEME_RENAMED;
   const told = refused.find(({ code }) => code === "too_many_signatures" || code === "invalid_json");
-  if (told?.code === "too_many_signatures") {
-    return new Refusal(
-      "too_many_signatures",
-      "The signature header lists more than 8 signatures; send at most 8.",
-    );
-  }
-  if (told?.code === "invalid_json") return new Refusal("invalid_json", told.cause);
-  return new Refusal(
-    "bad_signature",
-    "The signature did not verify; check that the relay holds the sender's current secret and that its recipe is how the sender signs.",
-  );
-}
-
-export function refuseUnknownReceiver(): Refusal {
-  return new Refusal(
-    "unknown_receiver",
-    "No receiver relay with this name exists on this app; compare the URL with the one on the relay's page.",
-  );
+  if (told === undefined) return BAD_SIGNATURE;
+  return told.code === "invalid_json" ? new Refusal("invalid_json", told.cause) : TOO_MANY_SIGNATURES;
 }
 
 export function refuseLargeBody(): Refusal {
@@ -90,13 +87,30 @@ export function refuseSecondBody(): Refusal {
   );
 }
 
-/** An address made too many unverified calls. */
-export function refuseFullSource(limit: number, resetAtMs: number): Refusal {
-  return new Refusal(
-    "source_capped",
-    `More than ${limit} unverified calls in a minute came from this address; fix the sender and try again after resetAt.`,
-    { resetAtMs },
-  );
+/** Minutes of addresses that are over the cap at a time; beyond them their refusals are made anew. */
+const MAX_FULL_MINUTES = 1_000;
+
+/** The refusals of addresses that made too many unverified calls, one for each end of a minute. */
+export class FullSources {
+  readonly #limit: number;
+  readonly #refusals = new Map<number, Refusal>();
+
+  constructor(limit: number) {
+    this.#limit = limit;
+  }
+
+  refuse(resetAtMs: number): Refusal {
+    const known = this.#refusals.get(resetAtMs);
+    if (known !== undefined) return known;
+    if (this.#refusals.size >= MAX_FULL_MINUTES) this.#refusals.clear();
+    const refusal = new Refusal(
+      "source_capped",
+      `More than ${this.#limit} unverified calls in a minute came from this address; fix the sender and try again after resetAt.`,
+      { resetAtMs },
+    );
+    this.#refusals.set(resetAtMs, refusal);
+    return refusal;
+  }
 }
 
 /** An event is one too many for its app. */

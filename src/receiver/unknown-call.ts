@@ -77,8 +77,11 @@ interface FoundCalls {
   told: ToldUnknownCall[];
 }
 
+const CLEAN_NAME = /^[\w.~-]{1,63}$/;
+
 /** A name as it may be kept and shown: what could stand in a relay's name or look like it, so no address and no control character. */
 export function cleanName(name: string): string {
+  if (CLEAN_NAME.test(name)) return name;
   return cutToLine(name.slice(0, 4 * MAX_NAME_CHARS), MAX_NAME_CHARS).replace(/[^\w.~-]/g, "?");
 }
 

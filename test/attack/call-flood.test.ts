@@ -5,7 +5,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
 import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
-import type { Refusal } from "../../src/ground/refusal.ts";
+import { Refusal } from "../../src/ground/refusal.ts";
 import { Receiver } from "../../src/receiver/receive.ts";
 import { ReceivedBody, receiveCall } from "../../src/verify/received-call.ts";
 import { signature } from "../../src/verify/signature.ts";
@@ -181,13 +181,7 @@ describe("nothing that costs more than a millisecond is computed before the addr
       onCall: () => undefined,
       handOver: () => undefined,
     });
-    const isRefused = async (source: string) => {
-      try {
-        return await flooded.requireReceiver(APP, "none", () => source);
-      } catch (error) {
-        return (error as Refusal).code;
-      }
-    };
+    const isRefused = async (source: string) => (await flooded.refuseUnknown(APP, "none", () => source))?.code;
     for (let n = 0; n < 60_000; n++) await isRefused(`2001:db8:${n.toString(16)}::/64`);
     expect(await isRefused("2001:db8:ea5f::/64")).toBe("source_capped");
     const { name, headers, body } = CALLS["the fields of a form of 200 KB"](true);
@@ -204,12 +198,8 @@ describe("why a call was refused is looked into behind its answer, and a flood o
     const answers: string[] = [];
     for (let n = from; n < from + count; n++) {
       const call = { appId: APP, name: "orders", headers, body, search: "", source: () => `2001:db8:${n.toString(16)}::/64` };
-      answers.push(
-        await flooded.receive(call).then(
-          () => "taken",
-          ({ code }: Refusal) => code,
-        ),
-      );
+      const answer = await flooded.receive(call);
+      answers.push(answer instanceof Refusal ? answer.code : "taken");
     }
     return answers;
   };

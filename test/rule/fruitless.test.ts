@@ -62,7 +62,7 @@ async function send(type = "paid", headers: Record<string, string> | null = null
   const body = Buffer.from(JSON.stringify({ id: `call-${++serial}`, type }));
   const signed = { [SIGNED]: createHmac("sha256", SECRET).update(body).digest("hex") };
   const call = { appId: "app_test", name: "orders", body, search: "", source: () => "203.0.113.7" };
-  await receiving.receive({ ...call, headers: new Headers({ "content-type": "application/json", ...(headers ?? signed) }) }).catch(() => undefined);
+  await receiving.receive({ ...call, headers: new Headers({ "content-type": "application/json", ...(headers ?? signed) }) });
 }
 
 /** So many calls or ends, the first one now. */

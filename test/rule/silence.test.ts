@@ -5,6 +5,7 @@ import { saveSettings } from "../../src/account/environment.ts";
 import { insertEvent, makeWholePayload } from "../../src/event/insert.ts";
 import { DAY_MS, DEFAULT_LIMITS, HOUR_MS, MINUTE_MS } from "../../src/ground/limit.ts";
 import { createLog } from "../../src/ground/log.ts";
+import { Refusal } from "../../src/ground/refusal.ts";
 import type { ReceiverAnswer } from "../../src/receiver/accept.ts";
 import { Receiver } from "../../src/receiver/receive.ts";
 import { learnRhythm } from "../../src/receiver/silence.ts";
@@ -61,7 +62,7 @@ function send(name = "orders", secret = SECRET): Promise<ReceiverAnswer | string
   const headers = new Headers({ "content-type": "application/json", "x-signature": signature });
   return receiving
     .receive({ appId: "app_test", name, headers, body, search: "", source: () => "203.0.113.7" })
-    .catch((error: { code: string }) => error.code);
+    .then((answer) => (answer instanceof Refusal ? answer.code : answer));
 }
 
 /** One event every `everyMs`, so many, ending now. */

@@ -1,0 +1,131 @@
+/**
+ * The real product for the bench: the service with everything on and its caps raised, relays that write one record each (or none that
+ * run: paused), and a key. Prints one JSON line { port, paths, key, base }, then runs until it is told to stop. With `rows` the store is topped up
+ * to so many events first.
+ *
+ * bun scripts/bench/product.ts <data folder> <relays> <secret> <paused|running|calls> [url|rows]
+ */
+
+import { COMMAND_LINE, mintApiKey } from "../../src/account/api-key.ts";
+import { createApp, findApp } from "../../src/account/app.ts";
+import { findEnvironmentById } from "../../src/account/environment.ts";
+import { systemClock } from "../../src/ground/clock.ts";
+import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
+import { createCollection } from "../../src/records/collection.ts";
+import { parseCollection } from "../../src/records/collection-definition.ts";
+import { createRelay, pauseRelay } from "../../src/relay/relay-save.ts";
+import { startService } from "../../src/service.ts";
+import { type FilledRelay, fillEvents } from "./fill.ts";
+
+const [dataDir = ".bench", count = "1", secret = "bench", kind = "running", more = ""] =
+  process.argv.slice(2);
+const url = kind === "calls" ? more : "";
+const rows = kind === "calls" ? 0 : Number(more);
+const RAISED = 1_000_000_000;
+
+const service = await startService(
+  {
+    mode: kind === "calls" ? "local" : "server",
+    host: "127.0.0.1",
+    port: 0,
+    dataDir,
+    baseUrl: null,
+    serviceDir: null,
+    trustedProxies: [],
+    allowPrivate: [],
+    concurrency: 32,
+    limits: {
+      ...DEFAULT_LIMITS,
+      relaysPerEnvironment: 1_000,
+      verifiedEventsPerMinute: RAISED,
+      eventlessCallsPerMinute: RAISED,
+      unverifiedCallsPerMinute: Number(process.env.UNVERIFIED ?? RAISED),
+    },
+    logFormat: "text",
+    docsUrl: null,
+    backup: null,
+    masterKey: null,
+    clock: systemClock,
+  },
+  { printRun: () => undefined },
+);
+
+const app = kind === "calls" ? "local" : "bench";
+const nowMs = systemClock.now();
+if ((await service.store.read((tx) => findApp(tx, app))) === null) {
+  await service.store.write("app", (tx) =>
+    createApp(tx, { id: app, name: app, environments: ["development"], nowMs }),
+  );
+}
+const [row] = await service.store.read((tx) =>
+  tx.all<{ id: number; name: "development" | "local" }>(
+    "SELECT id, name FROM environment WHERE app_id = ?1",
+    app,
+  ),
+);
+if (row === undefined) throw new Error("no environment");
+const exists = await service.store.read((tx) => tx.get("SELECT 1 FROM relay LIMIT 1"));
+if (exists === null) await seed(row.id);
+const { token } = await service.store.write("app", (tx) =>
+  mintApiKey(tx, { environment: row, kind: "secret", name: "bench", nowMs }),
+);
+service.refresh();
+if (rows > 0) {
+  const listed = `SELECT id, name, environment_id AS environmentId, key AS relayKey, name_key AS nameKey
+    FROM relay JOIN relay_key ON relay_id = id ORDER BY id`;
+  const relays = await service.store.read((tx) => tx.all<FilledRelay>(listed));
+  await fillEvents(service.store, relays, { rows, nowMs });
+}
+console.log(
+  JSON.stringify({
+    port: service.port,
+    paths: Array.from({ length: Number(count) }, (_, index) => `/hooks/${app}/orders-${index}`),
+    base: `${service.url}/api/apps/${app}/${row.name}`,
+    key: token,
+  }),
+);
+process.on("SIGTERM", () => void service[Symbol.asyncDispose]().then(() => process.exit(0)));
+
+async function seed(environmentId: number): Promise<void> {
+  const environment = await service.store.read((tx) => findEnvironmentById(tx, environmentId));
+  if (environment === null) throw new Error("no environment");
+  await service.store.write("app", async (tx) => {
+    const fields = { order: { type: "text" }, amount: { type: "number" } };
+    const { definition } = parseCollection({ name: "orders", kind: "shared", fields });
+    if (definition !== null) await createCollection(tx, environmentId, definition, nowMs);
+  });
+  const write = {
+    type: "write_record",
+    collection: "orders",
+    data: { order: "{{mapped.event_id}}", amount: "{{event.amount}}" },
+  };
+  for (let index = 0; index < Number(count); index++) {
+    const context = {
+      environment,
+      actor: COMMAND_LINE,
+      nowMs,
+      limits: { relaysPerEnvironment: 1_000 },
+      sealer: service.sealer,
+      baseUrl: service.baseUrl,
+    };
+    const definition = {
+      name: `orders-${index}`,
+      trigger: {
+        kind: "receiver",
+        verify: { scheme: "signature", header: "x-signature", signedPayload: "{body}", encoding: "hex" },
+        map: { event_id: "id", event_type: "type" },
+        when: { event_type: "order.paid" },
+      },
+      actions: kind === "calls" ? [{ type: "call_url", url }] : [write],
+    };
+    await service.store.write("app", async (tx) => {
+      await createRelay(tx, context, {
+        definition,
+        secret,
+        signingSecret: null,
+        origin: { kind: "dashboard", synced: false },
+      });
+      if (kind === "paused") await pauseRelay(tx, context, definition.name);
+    });
+  }
+}
