@@ -82,6 +82,7 @@ export const writeRecord: DatabaseAction<WriteRecord> = {
         ownerId: null,
         recipientId,
         by: `relay:${run.relay.name}`,
+        eventId: run.event.id,
         nowMs: run.nowMs,
         rendered: true,
       });

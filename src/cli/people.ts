@@ -1,4 +1,4 @@
-/** `relay people …`: who is here, and one person: what they have, why and since when, and what happened for them last. */
+/** `relay people …`: who is here, and one person: what they have now and why, and their story. */
 
 import { readEvents } from "../event/list.ts";
 import type { EventItem } from "../event/view.ts";
@@ -9,17 +9,19 @@ import { plain } from "../ground/text.ts";
 import { checkAccess, listGrants } from "../people/access-grant.ts";
 import { listCredits } from "../people/credit.ts";
 import {
-  listPersons,
   type PersonStatus,
   type PersonView,
   refuseNobody,
   requirePersonNamed,
   viewPerson,
 } from "../people/person.ts";
+import { addHoldings, listPersons, type PersonItem } from "../people/person-list.ts";
 import { currentPlan } from "../selling/plan-sale.ts";
 import { listPurchases } from "../selling/purchase.ts";
 import type { Reader } from "../store/port.ts";
 import { readPage } from "../store/walk.ts";
+import type { StoryItem } from "../story/item.ts";
+import { readStory } from "../story/story.ts";
 import type { Command } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
 import { ANYWHERE, atPlace } from "./place.ts";
@@ -49,12 +51,21 @@ export const peopleList: Command = {
     };
     const { items } = await atPlace(input, world, {
       here: (store, { id }) =>
-        readPage(store, { limit, after: null }, (tx, part) => listPersons(tx, id, part, filter)),
-      there: (remote) => listRemote<PersonView>(remote, "/persons", filter, limit),
+        readPage(store, { limit, after: null }, async (tx, part) =>
+          addHoldings(tx, await listPersons(tx, id, part, filter), world.clock.now()),
+        ),
+      there: (remote) => listRemote<PersonItem>(remote, "/persons", filter, limit),
     });
     sayList(input, world, items, {
-      headings: ["SINCE", "STATUS", "ADDRESS", "ID"],
-      row: (one) => [one.createdAt, one.status, one.email ?? "", one.id],
+      headings: ["SINCE", "STATUS", "HAS ACCESS", "CREDITS", "ADDRESS", "ID"],
+      row: (one) => [
+        one.createdAt,
+        one.status,
+        one.access.granted ? `until ${one.access.until ?? "revoked"}` : "no",
+        String(one.credits),
+        one.email,
+        one.id,
+      ],
       none: "Nobody matches.",
     });
   },
@@ -62,22 +73,37 @@ export const peopleList: Command = {
 
 export const peopleShow: Command = {
   words: ["people", "show"],
-  summary: "one person: what they have, why and since when, and their last events",
+  summary: "one person: what they have now, why and since when, and their story, newest first",
   arguments: [{ name: "address or id", help: "an e-mail address, or an id as relay people list shows it" }],
-  options: [JSON_OUTPUT, ...ANYWHERE],
+  options: [
+    { name: "limit", value: "<number>", otherwise: String(DEFAULT_LIMIT), help: "how much of the story" },
+    JSON_OUTPUT,
+    ...ANYWHERE,
+  ],
   examples: ["relay people show ada@example.com"],
   async run(input, world) {
     const nowMs = world.clock.now();
-    const story = await atPlace<Story>(input, world, {
+    const limit = input.number("limit", { from: 1, to: MAX_PAGE_SIZE }) ?? DEFAULT_LIMIT;
+    const shown = await atPlace<Shown>(input, world, {
       here: async (store, { id }) => {
         const held = await store.read((tx) => readHeld(tx, id, input.first(), nowMs));
         const person = held.person.id;
         const events = await readEvents(store, id, { person }, LATELY);
-        return { ...held, events: events.items };
+        const at = { environmentId: id, personId: person, nowMs };
+        const story = await readStory(store, at, { limit, after: null });
+        return { ...held, events: events.items, story: story.items };
       },
-      there: (remote) => readStoryThere(remote, input.first()),
+      there: (remote) => readThere(remote, input.first(), limit),
     });
-    world.say(input.on("json") ? writeJson(story, 2) : writeStory(story).join("\n"));
+    if (input.on("json")) return world.say(writeJson(shown, 2));
+    world.say(writePerson(shown).join("\n"));
+    const ill = shown.story.find(
+      ({ kind, look }) => kind === "event" && (look === "failed" || look === "dead"),
+    );
+    if (ill !== undefined)
+      world.tell(
+        `relay events show ${ill.thing.id} tells why; relay events replay ${ill.thing.id} runs it again.`,
+      );
   },
 };
 
@@ -103,12 +129,13 @@ async function readHeld(tx: Reader, environmentId: number, name: string, nowMs: 
 }
 
 type Held = Awaited<ReturnType<typeof readHeld>>;
-type Story = Held & {
+type Shown = Held & {
   events: EventItem[];
+  story: StoryItem[];
 };
 
 /** The same of a server, each part by the route that has it. */
-async function readStoryThere(remote: Remote, name: string): Promise<Story> {
+async function readThere(remote: Remote, name: string, limit: number): Promise<Shown> {
   const { id } = await findPersonThere(remote, name);
   const [of, most] = [`/persons/${encodeURIComponent(id)}`, LATELY.limit];
   const { person, plan } = await askPlace<Pick<Held, "person"> & { plan: string | null }>(
@@ -125,7 +152,8 @@ async function readStoryThere(remote: Remote, name: string): Promise<Story> {
   const ledger = `${of}/credits?limit=${most}`;
   const credits = await askPlace<{ balance: number; items: Held["credits"]["last"] }>(remote, "GET", ledger);
   const purchases = await listRemote<Held["purchases"][number]>(remote, "/purchases", { person: id }, most);
-  const events = await listRemote<Story["events"][number]>(remote, "/events", { person: id }, most);
+  const events = await listRemote<EventItem>(remote, "/events", { person: id }, most);
+  const story = await listRemote<StoryItem>(remote, `${of}/story`, {}, limit);
   return {
     person,
     access: grants,
@@ -134,6 +162,7 @@ async function readStoryThere(remote: Remote, name: string): Promise<Story> {
     credits: { balance: credits.balance, last: credits.items },
     purchases: purchases.items,
     events: events.items,
+    story: story.items,
   };
 }
 
@@ -145,7 +174,7 @@ async function findPersonThere(remote: Remote, name: string): Promise<{ id: stri
   throw refuseNobody(name);
 }
 
-function writeStory({ person, access, ended, plan, credits, purchases, events }: Story): string[] {
+function writePerson({ person, access, plan, credits, story }: Shown): string[] {
   const because = ({ relay, source, sourceRef, eventId, reason }: (typeof access)[number]): string =>
     [
       relay === null ? `by ${source} ${sourceRef ?? ""}` : `by the relay ${relay}`,
@@ -159,23 +188,14 @@ function writeStory({ person, access, ended, plan, credits, purchases, events }:
       : []),
     `  plan      ${plan.name ?? "none"}${plan.since === null ? "" : ` since ${plan.since}`}`,
     `  credits   ${credits.balance}`,
-    ...credits.last.map(
-      (line) => `            ${line.createdAt}  ${line.amount > 0 ? "+" : ""}${line.amount}  ${line.reason}`,
-    ),
     ...(access.length === 0 ? ["  access    none"] : []),
     ...access.map(
       (grant) =>
         `  access    ${grant.entitlement} since ${grant.grantedAt}, until ${grant.expiresAt ?? "revoked"}, ${because(grant)}`,
     ),
-    ...ended.map(
-      (grant) =>
-        `  had       ${grant.entitlement} from ${grant.grantedAt} to ${grant.revokedAt ?? grant.expiresAt ?? "?"}, ${because(grant)}`,
-    ),
-    ...purchases.map((one) => `  ${one.kind.padEnd(9)} ${one.item} at ${one.createdAt}, ref ${one.ref}`),
-    ...(events.length === 0 ? ["  events    none in the last 30 days"] : []),
-    ...events.map(
-      (event) =>
-        `  event     ${event.createdAt}  ${event.state}  ${event.relay.name}  ${event.id}  ${event.reason ?? ""}`,
+    ...story.map(
+      ({ at, kind, look, sentence, detail, thing }) =>
+        `  ${at}  ${(kind === "event" ? look : kind).padEnd(10)}  ${sentence}${detail === null ? "" : ` (${detail})`}${kind === "event" ? `  ${thing.id}` : ""}`,
     ),
   ];
   return lines.map((line) => line.slice(0, 2) + plainLine(line.slice(2)));

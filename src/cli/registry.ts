@@ -2,6 +2,7 @@
 import { adminCreate, adminList, adminRemove, adminReset, adminSignOut } from "./admin.ts";
 import { alertsList, alertsResolve, problemsList } from "./alerts.ts";
 import { appsCreate, appsList } from "./apps.ts";
+import { auditList } from "./audit.ts";
 import { backup, restore } from "./backup.ts";
 import { callsList, callsShow, callsTail } from "./calls.ts";
 import { catalogDelete, catalogList, catalogSet } from "./catalog.ts";
@@ -71,6 +72,7 @@ export const COMMANDS: readonly Command[] = [
   alertsResolve,
   peopleList,
   peopleShow,
+  auditList,
   catalogList,
   catalogSet,
   catalogDelete,

@@ -7,7 +7,7 @@ import { PERSON_KEYS } from "../ground/shape.ts";
 import { cutToLine } from "../ground/text.ts";
 import type { Store } from "../store/port.ts";
 import { turnLoop } from "../store/walk.ts";
-import type { EventItem, ListedEvent } from "./view.ts";
+import type { EventItem } from "./view.ts";
 
 export const MAX_TYPE_CHARS = 100;
 export const MAX_LINE_CHARS = 200;
@@ -21,11 +21,11 @@ const PERSON_NAMES: ReadonlySet<string> = new Set(PERSON_KEYS);
 const NOTHING: Preview = { eventType: null, preview: null };
 
 /** The items of a page with what each is about. */
-export async function addPreviews(
+export async function addPreviews<Item extends { person: unknown }>(
   store: Store,
-  found: readonly { seq: number; bytes: number; item: ListedEvent }[],
-): Promise<EventItem[]> {
-  const items: EventItem[] = [];
+  found: readonly { seq: number; bytes: number; item: Item }[],
+): Promise<(Item & Preview)[]> {
+  const items: (Item & Preview)[] = [];
   while (items.length < found.length) {
     let end = items.length;
     for (let bytes = 0; end < found.length && (bytes === 0 || bytes < STEP_BYTES); end++)

@@ -79,6 +79,6 @@ export function parseNameKey(key: string | null): { createdAt: number | null; na
   throw refuseCursor("belongs to another list: use the next value of this list's page");
 }
 
-function refuseCursor(why: string): Refusal {
+export function refuseCursor(why: string): Refusal {
   return new Refusal("invalid_input", `cursor ${why}.`);
 }

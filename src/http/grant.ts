@@ -1,5 +1,5 @@
 /** What a person holds: checking an entitlement, granting by hand, ending a grant; credits, added or spent by hand under an idempotency key. */
-import { type Static, Type } from "typebox";
+import { Type } from "typebox";
 import { readPageRequest } from "../ground/page.ts";
 import { fields, orNull, pageQuery, readTime, textOrNull } from "../ground/schema.ts";
 import {
@@ -7,22 +7,16 @@ import {
   checkAccess,
   grantByHand,
   grantView,
-  type HeldAccess,
   listGrants,
   listHolders,
   revokeGrant,
+  viewAccessOf,
   viewGrant,
 } from "../people/access-grant.ts";
 import { addCreditsByHand, creditView, listCredits, viewCredit } from "../people/credit.ts";
 import { resolveEntitlementKey } from "../people/entitlement.ts";
-import { type PersonStatus, requirePerson } from "../people/person.ts";
+import { requirePerson } from "../people/person.ts";
 import { environmentRoute, listRoute } from "./route.ts";
-
-/** A suspended person may use nothing, whatever they hold; it is theirs again when they are active. */
-function viewAccessOf(status: PersonStatus, held: HeldAccess): Static<typeof accessView> {
-  if (status !== "suspended") return { suspended: false, ...held };
-  return { suspended: true, granted: false, until: null, grants: held.grants };
-}
 
 export const grantRoutes = [
   environmentRoute({

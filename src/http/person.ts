@@ -4,11 +4,15 @@
  * the way keeps it; the older routes that name one in their path stay.
  */
 import { Type } from "typebox";
+import { toIsoOrNull } from "../ground/clock.ts";
 import type { Json } from "../ground/json.ts";
-import { fields, oneOf, textOrNull } from "../ground/schema.ts";
+import { readPageRequest } from "../ground/page.ts";
+import { fields, oneOf, orNull, pageOf, pageQuery, textOrNull, timeOrNull } from "../ground/schema.ts";
+import { findMailStop } from "../mail/mail-stop.ts";
+import { accessView, checkAccess, viewAccessOf } from "../people/access-grant.ts";
+import { findBalance } from "../people/credit.ts";
 import {
   findPersonByEmail,
-  listPersons,
   personStatus,
   personView,
   requirePerson,
@@ -18,8 +22,12 @@ import {
 import { type EraseCursor, erasePerson, eraseRows } from "../people/person-erase.ts";
 import { invitePerson } from "../people/person-invite.ts";
 import { fileToken, findPersonByToken, listTokens, removeToken, tokenView } from "../people/person-key.ts";
+import { addHoldings, findPersons, listPersons, personItem } from "../people/person-list.ts";
 import { currentPlan } from "../selling/plan-sale.ts";
+import { subscriptionView, viewSubscription } from "../selling/subscription.ts";
 import type { Writer } from "../store/port.ts";
+import { storyItem } from "../story/item.ts";
+import { readStory } from "../story/story.ts";
 import type { HttpDeps } from "./deps.ts";
 import { type EnvironmentCall, environmentRoute, listRoute } from "./route.ts";
 
@@ -61,17 +69,31 @@ async function remove(
 export const personRoutes = [
   listRoute({
     path: "/persons",
-    summary: "Lists people, newest first; q finds by a part of the address.",
+    summary:
+      "Lists people with what they have now, newest first; q finds by a part of the address, find by index whom a text names or begins.",
     filter: {
       q: Type.Optional(Type.String()),
       email: Type.Optional(Type.String({ description: "a whole e-mail address" })),
+      find: Type.Optional(
+        Type.String({ description: "an address or its beginning, an id or a store account token; alone" }),
+      ),
       status: Type.Optional(personStatus),
+      access: Type.Optional(oneOf(["true", "false"])),
     },
-    item: personView,
-    async list(tx, { environmentId }, page, { email, ...filter }) {
-      if (email === undefined) return await listPersons(tx, environmentId, page, filter);
-      const found = await findPersonByEmail(tx, environmentId, email);
-      return { items: found === null ? [] : [viewPerson(found)], next: null };
+    item: personItem,
+    async list(tx, { environmentId, nowMs }, page, { email, find, access, ...rest }) {
+      if (find !== undefined)
+        return await addHoldings(tx, await findPersons(tx, environmentId, page, find), nowMs);
+      if (email !== undefined) {
+        const found = await findPersonByEmail(tx, environmentId, email);
+        const items = found === null ? [] : [viewPerson(found)];
+        return await addHoldings(tx, { items, next: null }, nowMs);
+      }
+      const filter = {
+        ...rest,
+        access: access === undefined ? undefined : { granted: access === "true", nowMs },
+      };
+      return await addHoldings(tx, await listPersons(tx, environmentId, page, filter), nowMs);
     },
   }),
   environmentRoute({
@@ -91,16 +113,45 @@ export const personRoutes = [
   environmentRoute({
     method: "GET",
     path: "/persons/:id",
-    summary: "Shows one person with the plan they are on and their store account tokens.",
+    summary:
+      "Shows one person with what they have now: access with the grants behind it, credits, plan, store account tokens, and whether mail may go.",
     answer: Type.Object({
       person: personView,
+      access: accessView,
+      credits: Type.Integer(),
       plan: textOrNull,
+      /** The active one; null on the default plan. */
+      subscription: orNull(subscriptionView),
       tokens: Type.Array(tokenView),
+      /** Since when they take no event mail. */
+      mailStoppedAt: timeOrNull,
     }),
-    async read(tx, { environmentId, params }) {
-      const row = await requirePerson(tx, environmentId, params.id);
-      const { plan } = await currentPlan(tx, environmentId, params.id);
-      return { person: viewPerson(row), plan, tokens: await listTokens(tx, environmentId, params.id) };
+    async read(tx, { environmentId, params, nowMs }) {
+      const personId = params.id;
+      const row = await requirePerson(tx, environmentId, personId);
+      const held = await checkAccess(tx, { environmentId, personId, entitlement: null, nowMs });
+      const { plan, subscription } = await currentPlan(tx, environmentId, personId);
+      return {
+        person: viewPerson(row),
+        access: viewAccessOf(row.status, held),
+        credits: await findBalance(tx, environmentId, personId),
+        plan,
+        subscription: subscription === null ? null : viewSubscription(subscription),
+        tokens: await listTokens(tx, environmentId, personId),
+        mailStoppedAt: toIsoOrNull(await findMailStop(tx, { environmentId, personId })),
+      };
+    },
+  }),
+  environmentRoute({
+    method: "GET",
+    path: "/persons/:id/story",
+    summary:
+      "Tells what happened for a person, newest first: events with why they failed, access, credits, purchases, plans, mails, records, changes.",
+    query: fields(pageQuery),
+    answer: pageOf(storyItem),
+    async handle({ deps, environmentId, params, query, nowMs }) {
+      const page = readPageRequest(query);
+      return await readStory(deps.store, { environmentId, personId: params.id, nowMs }, page);
     },
   }),
   environmentRoute({

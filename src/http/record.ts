@@ -1,39 +1,37 @@
 /**
- * Collections, the shapes of what the app stores; their records, and the files that they may hold: uploaded as raw bytes, always handed out
- * as a download, never as a page. A key is the app, so its writes fire data_change and say so on the record; an owner edits at the dashboard,
+ * Collections, the shapes of what the app stores, and their records. A key is the app, so its writes fire data_change and say so on the record; an owner edits at the dashboard,
  * which fires too and is audited besides, by field names alone, since an audit row outlives an erasure.
  */
 import { Type } from "typebox";
 import type { Json } from "../ground/json.ts";
-import { MAX_FILE_BYTES } from "../ground/limit.ts";
-import { fields, json, oneOf, orNull, savedFile, warningView } from "../ground/schema.ts";
+import { fields, json, oneOf, orNull, readTime, savedFile, warningView } from "../ground/schema.ts";
 import {
   collectionView,
   createCollection,
   deleteCollection,
   deleteRecordsOf,
   listCollections,
+  listenerView,
+  listListeners,
   requireCollection,
   updateCollection,
   viewCollection,
 } from "../records/collection.ts";
 import { COLLECTION_KINDS, requireCollectionDefinition } from "../records/collection-definition.ts";
-import { deleteFile, fileView, listFiles, readFile, uploadFile, viewFile } from "../records/file.ts";
 import {
   deleteRecord,
   type NewRecord,
-  recordView,
+  recordItem,
   requireRecord,
   updateRecord,
-  viewRecord,
+  viewRecordItem,
   writeRecord,
 } from "../records/record.ts";
-import { type Storer, withinStorage } from "../records/record-budget.ts";
+import { storerOf, withinStorage } from "../records/record-budget.ts";
 import { listRecords } from "../records/record-right.ts";
 import { followCatalogEdit } from "../relay/catalog-edit.ts";
 import type { Writer } from "../store/port.ts";
 import { turnLoop } from "../store/walk.ts";
-import { DATA_HEADERS } from "./answer.ts";
 import type { HttpDeps } from "./deps.ts";
 import { type EnvironmentCall, environmentRoute, listRoute } from "./route.ts";
 
@@ -62,11 +60,6 @@ async function auditRecord(
   });
 }
 
-/** The app itself: the environment's room bounds it, and no person's. */
-function storerOf(environmentId: number): Storer {
-  return { environmentId, personId: null };
-}
-
 type CollectionCall = Pick<EnvironmentCall, "environment" | "origin"> & { deps: HttpDeps };
 
 /** Deletes the records in steps, so that a large collection holds nobody up; cut off in the middle, it has fewer records and stands. */
@@ -83,11 +76,11 @@ export const recordRoutes = [
     path: "/collections/:name/records",
     summary: "Lists a collection's records, newest first.",
     filter: { owner: Type.Optional(Type.String()), to: Type.Optional(Type.String()) },
-    item: recordView,
+    item: recordItem,
     large: true,
     async list(tx, { environmentId, params }, page, filter) {
       const collection = await requireCollection(tx, environmentId, params.name);
-      return await listRecords(tx, environmentId, collection, page, filter);
+      return await listRecords(tx, environmentId, collection, page, viewRecordItem, filter);
     },
   }),
   environmentRoute({
@@ -96,7 +89,7 @@ export const recordRoutes = [
     summary:
       "Writes a record, for an owner or addressed to a person where the collection's kind asks for one.",
     body: fields(written),
-    answer: Type.Object({ record: recordView }),
+    answer: Type.Object({ record: recordItem }),
     status: 201,
     async write(tx, call) {
       const { deps, environmentId, change, params, body } = call;
@@ -106,32 +99,41 @@ export const recordRoutes = [
         writeRecord(tx, { ...change, ...address, data: data as Json }),
       );
       await auditRecord(tx, call, "record.created", row);
-      return { record: viewRecord(row) };
+      return { record: viewRecordItem(row) };
     },
   }),
   environmentRoute({
     method: "GET",
     path: "/collections/:name/records/:id",
     summary: "Shows one record.",
-    answer: Type.Object({ record: recordView }),
+    answer: Type.Object({ record: recordItem }),
     read: async (tx, { environmentId, params }) => ({
-      record: viewRecord(await requireRecord(tx, environmentId, params.name, params.id)),
+      record: viewRecordItem(await requireRecord(tx, environmentId, params.name, params.id)),
     }),
   }),
   environmentRoute({
     method: "PUT",
     path: "/collections/:name/records/:id",
-    summary: "Replaces a record's data; owner and recipient stay unless given.",
-    body: fields(written),
-    answer: Type.Object({ record: recordView }),
+    summary:
+      "Replaces a record's data; owner and recipient stay unless given. With updatedAt it is refused where it was changed since.",
+    body: fields({
+      ...written,
+      updatedAt: Type.Optional(
+        Type.String({
+          description: "the record's updatedAt as you read it; refused where it was changed since",
+        }),
+      ),
+    }),
+    answer: Type.Object({ record: recordItem }),
     async write(tx, call) {
       const { deps, environmentId, change, params, body } = call;
       const address = { collection: params.name, ownerId: body.owner, recipientId: body.to };
+      const readAt = readTime("updatedAt", body.updatedAt);
       const { after } = await withinStorage(tx, storerOf(environmentId), deps.config.limits, () =>
-        updateRecord(tx, { ...change, ...address, recordId: params.id, data: body.data as Json }),
+        updateRecord(tx, { ...change, ...address, recordId: params.id, readAt, data: body.data as Json }),
       );
       await auditRecord(tx, call, "record.changed", after);
-      return { record: viewRecord(after) };
+      return { record: viewRecordItem(after) };
     },
   }),
   environmentRoute({
@@ -144,53 +146,6 @@ export const recordRoutes = [
       const at = { environmentId, collection: params.name, recordId: params.id };
       await auditRecord(tx, call, "record.deleted", await deleteRecord(tx, at));
     },
-  }),
-  listRoute({
-    path: "/files",
-    summary: "Lists files without their bytes, newest first.",
-    item: fileView,
-    list: (tx, { environmentId }, page) => listFiles(tx, environmentId, page),
-  }),
-  environmentRoute({
-    method: "POST",
-    path: "/files",
-    summary: "Keeps the body's bytes as a file; its media type is the content-type header's.",
-    query: fields({ name: Type.String({ description: "the file's name" }) }),
-    rawBytes: MAX_FILE_BYTES,
-    answer: Type.Object({ file: fileView }),
-    status: 201,
-    async write(tx, { deps, environmentId, request, query, bytes: content, nowMs }) {
-      const mediaType = request.headers.get("content-type");
-      const upload = { environmentId, name: query.name, mediaType, content, nowMs };
-      const row = await withinStorage(tx, storerOf(environmentId), deps.config.limits, () =>
-        uploadFile(tx, upload),
-      );
-      return { file: viewFile(row) };
-    },
-  }),
-  environmentRoute({
-    method: "GET",
-    path: "/files/:id",
-    summary: "Downloads a file's bytes.",
-    answer: Type.String(),
-    async handle({ deps, environment, params }) {
-      const found = await deps.store.read((tx) => readFile(tx, environment.id, params.id));
-      return new Response(new Uint8Array(found.content), {
-        headers: {
-          ...DATA_HEADERS,
-          "cache-control": "private, no-store",
-          "content-type": found.mediaType,
-          "content-disposition": `attachment; filename*=UTF-8''${encodeURIComponent(found.name)}`,
-        },
-      });
-    },
-  }),
-  environmentRoute({
-    method: "DELETE",
-    path: "/files/:id",
-    summary: "Deletes a file that no record holds.",
-    answer: null,
-    write: (tx, { environmentId, params }) => deleteFile(tx, environmentId, params.id),
   }),
   listRoute({
     path: "/collections",
@@ -225,10 +180,11 @@ export const recordRoutes = [
   environmentRoute({
     method: "GET",
     path: "/collections/:name",
-    summary: "Shows one collection.",
-    answer: Type.Object({ collection: collectionView }),
+    summary: "Shows one collection, with the relays that hear of changes in it.",
+    answer: Type.Object({ collection: collectionView, listeners: Type.Array(listenerView) }),
     read: async (tx, { environmentId, params }) => ({
       collection: viewCollection(await requireCollection(tx, environmentId, params.name)),
+      listeners: await listListeners(tx, environmentId, params.name),
     }),
   }),
   environmentRoute({

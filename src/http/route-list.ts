@@ -10,6 +10,7 @@ import { bulkReplayRoutes } from "./bulk-replay.ts";
 import { clientRoutes } from "./client.ts";
 import { connectorRoutes } from "./connector.ts";
 import { eventRoutes } from "./event.ts";
+import { fileRoutes } from "./file.ts";
 import { grantRoutes } from "./grant.ts";
 import { loginRoutes } from "./login.ts";
 import { mailRoutes } from "./mail.ts";
@@ -48,6 +49,7 @@ export const ROUTES: readonly Route[] = [
   ...overviewRoutes,
   ...streamRoutes,
   ...recordRoutes,
+  ...fileRoutes,
   ...personRoutes,
   ...grantRoutes,
   ...sellingRoutes,

@@ -14,7 +14,7 @@ import type { Reader, Writer } from "../store/port.ts";
 import { defineTable, integer, orNull, type RowOf, text } from "../store/table.ts";
 import { equals, walkPage } from "../store/walk.ts";
 import { requireEntitlement } from "./entitlement.ts";
-import { requireActingPerson } from "./person.ts";
+import { type PersonStatus, requireActingPerson } from "./person.ts";
 
 export const grantSource = oneOf(["relay", "purchase", "plan", "hand"]);
 export type GrantSource = Static<typeof grantSource>;
@@ -67,7 +67,13 @@ export const accessView = Type.Object({
   until: timeOrNull,
   grants: Type.Array(grantView),
 });
-export type HeldAccess = Omit<Static<typeof accessView>, "suspended">;
+type HeldAccess = Omit<Static<typeof accessView>, "suspended">;
+
+/** A suspended person may use nothing, whatever they hold; it is theirs again when they are active. */
+export function viewAccessOf(status: PersonStatus, held: HeldAccess): Static<typeof accessView> {
+  if (status !== "suspended") return { suspended: false, ...held };
+  return { suspended: true, granted: false, until: null, grants: held.grants };
+}
 
 function isLive(row: GrantRow, nowMs: number): boolean {
   return row.revokedAt === null && (row.expiresAt === null || row.expiresAt > nowMs);

@@ -10,13 +10,11 @@ import {
   MAX_EMAIL_LOCAL_CHARS,
   MAX_JSON_DEPTH,
 } from "../ground/limit.ts";
-import type { Page, PageRequest } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { oneOf, show, time } from "../ground/schema.ts";
 import { breaksPlainText, utf8Bytes } from "../ground/text.ts";
 import type { Reader, Writer } from "../store/port.ts";
 import { defineTable, integer, json, type RowOf, text } from "../store/table.ts";
-import { equals, walkPage } from "../store/walk.ts";
 
 export const personStatus = oneOf(["invited", "active", "suspended"]);
 export type PersonStatus = Static<typeof personStatus>;
@@ -111,34 +109,6 @@ export async function requireActingPerson(
     throw new Refusal("person_suspended", "The person is suspended; make the person active again first.");
   }
   return person;
-}
-
-interface PersonFilter {
-  /** Part of the address, in any case, or the beginning of an id. */
-  q?: string | undefined;
-  status?: PersonStatus | undefined;
-}
-
-/** Newest first. */
-export async function listPersons(
-  tx: Reader,
-  environmentId: number,
-  request: PageRequest,
-  filter: PersonFilter = {},
-): Promise<Page<PersonView>> {
-  const q = toEmailKey(filter.q?.trim() ?? "");
-  const sought = { sql: "(instr(email_key, ?) > 0 OR substr(id, 1, length(?)) = ?)", values: [q, q, q] };
-  const walk = {
-    index: "person_by_environment",
-    key: "id",
-    led: [equals("environment_id", environmentId)],
-    fits: [
-      { sql: "status <> 'erased'", values: [] },
-      q === "" ? undefined : sought,
-      equals("status", filter.status),
-    ],
-  } as const;
-  return await walkPage(tx, PERSON, request, walk, viewPerson);
 }
 
 interface PersonChange {

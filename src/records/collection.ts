@@ -257,3 +257,24 @@ async function holdsRecords(tx: Reader, environmentId: number, name: string): Pr
   );
   return row !== null;
 }
+
+/** A relay that hears of changes in a collection. */
+export const listenerView = Type.Object({
+  relay: Type.String(),
+  on: Type.Array(oneOf(["created", "updated", "deleted"])),
+});
+
+/** By name. */
+export async function listListeners(
+  tx: Reader,
+  environmentId: number,
+  collection: string,
+): Promise<Static<typeof listenerView>[]> {
+  const rows = await tx.all<{ relay: string; change: "created" | "updated" | "deleted" }>(
+    `SELECT relay.name AS relay, change FROM record_watch JOIN relay ON relay.id = relay_id
+     WHERE record_watch.environment_id = $environmentId AND collection = $collection ORDER BY relay.name, change`,
+    { environmentId, collection },
+  );
+  const byRelay = Map.groupBy(rows, ({ relay }) => relay);
+  return [...byRelay].map(([relay, changes]) => ({ relay, on: changes.map(({ change }) => change) }));
+}

@@ -11,10 +11,15 @@ type StoredLimits = Pick<RaisableLimits, "storedPerPersonMb" | "storedPerEnviron
 const MB = 1024 * 1024;
 
 /** Whose room a write takes. */
-export interface Storer {
+interface Storer {
   environmentId: number;
   /** null: nobody's own, as what an owner or a key writes. */
   personId: string | null;
+}
+
+/** The app itself: the environment's room bounds it, and no person's. */
+export function storerOf(environmentId: number): Storer {
+  return { environmentId, personId: null };
 }
 
 /**

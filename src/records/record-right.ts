@@ -15,7 +15,7 @@ import type { Reader } from "../store/port.ts";
 import { equals, type Walk, walkPage } from "../store/walk.ts";
 import type { CollectionRow } from "./collection.ts";
 import type { CollectionKind } from "./collection-definition.ts";
-import { type Address, RECORD, type RecordView, viewRecord } from "./record.ts";
+import { type Address, RECORD, type RecordRow, type RecordView, viewRecord } from "./record.ts";
 
 export function mayRead(kind: CollectionKind, address: Address, personId: string): boolean {
   return kind === "shared" || address.ownerId === personId || address.recipientId === personId;
@@ -45,13 +45,14 @@ interface RecordFilter {
 }
 
 /** Every record of the collection, as the app sees it. */
-export async function listRecords(
+export async function listRecords<Item>(
   tx: Reader,
   environmentId: number,
   collection: CollectionRow,
   request: PageRequest,
+  toItem: (row: RecordRow) => Item,
   filter: RecordFilter = {},
-): Promise<Page<RecordView>> {
+): Promise<Page<Item>> {
   const walk: Walk = {
     ...walkOf(environmentId, collection),
     index: indexOf(filter),
@@ -62,7 +63,7 @@ export async function listRecords(
     ],
     fits: [filter.owner === undefined ? undefined : equals("recipient_id", filter.to)],
   };
-  return await walkPage(tx, RECORD, request, walk, viewRecord);
+  return await walkPage(tx, RECORD, request, walk, toItem);
 }
 
 /** The records of the collection that a signed-in person may read. */
@@ -73,7 +74,7 @@ export async function listRecordsFor(
   personId: string,
   request: PageRequest,
 ): Promise<Page<RecordView>> {
-  if (collection.kind === "shared") return listRecords(tx, environmentId, collection, request);
+  if (collection.kind === "shared") return listRecords(tx, environmentId, collection, request, viewRecord);
   const walk = walkOf(environmentId, collection);
   const rowsOf = (column: "owner_id" | "recipient_id") =>
     walkPage(tx, RECORD, request, walkOfPerson(walk, column, personId), (row) => row);

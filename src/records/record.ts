@@ -3,6 +3,7 @@
  * that field rules, plain-text law, file law and address rules always apply. Whether a change is captured is the transaction's origin.
  */
 import { type Static, Type } from "typebox";
+import { toIso } from "../ground/clock.ts";
 import { newId } from "../ground/id.ts";
 import type { Json, JsonObject } from "../ground/json.ts";
 import { type Problem, Refusal } from "../ground/refusal.ts";
@@ -38,6 +39,8 @@ export const RECORD = defineTable({
     recipientId: orNull(text()),
     /** In words: `relay:<name>`, `key:<id>`, `owner:<email>`, `person:<id>`, `receipt`. */
     writtenBy: text(),
+    /** The event that wrote it last; null: none did, or an earlier version. */
+    eventId: orNull(text()),
     createdAt: integer(),
     updatedAt: integer(),
   },
@@ -48,7 +51,7 @@ export type RecordRow = RowOf<typeof RECORD>;
 export type NewRecord = NewRowOf<typeof RECORD>;
 
 /** A record as the API shows one; `by`: who wrote it last, in words. */
-export const recordView = Type.Object({
+const recordView = Type.Object({
   id: Type.String(),
   collection: Type.String(),
   data: Type.Unsafe<JsonObject>(Type.Unknown()),
@@ -61,9 +64,16 @@ export const recordView = Type.Object({
 
 export type RecordView = Static<typeof recordView>;
 
-export function viewRecord(row: Omit<NewRecord, "environmentId">): RecordView {
+export function viewRecord(row: Omit<NewRecord, "environmentId" | "eventId">): RecordView {
   const renamed = { owner: row.ownerId, recipient: row.recipientId, by: row.writtenBy };
   return show(recordView, { ...row, ...renamed });
+}
+
+/** A record as its app sees it: with the event that wrote it last; null: no event did. */
+export const recordItem = Type.Object({ ...recordView.properties, eventId: nullOr(Type.String()) });
+
+export function viewRecordItem(row: NewRecord): Static<typeof recordItem> {
+  return { ...viewRecord(row), eventId: row.eventId };
 }
 
 export interface RecordWrite {
@@ -75,6 +85,8 @@ export interface RecordWrite {
   recipientId: string | null;
   /** In words: `relay:<name>`, `key:<id>`, `owner:<email>`, `person:<id>`, `receipt`. */
   by: string;
+  /** The event that writes it. */
+  eventId?: string | null;
   nowMs: number;
   /** The strings of `data` went through templates; see record-data.ts. */
   rendered?: boolean;
@@ -107,6 +119,7 @@ export async function writeRecordIn(
     ownerId: write.ownerId,
     recipientId: write.recipientId,
     writtenBy: write.by,
+    eventId: write.eventId ?? null,
     createdAt: write.nowMs,
     updatedAt: write.nowMs,
   };
@@ -120,6 +133,8 @@ interface RecordChange {
   recordId: string;
   /** Replaces the data whole. */
   data: Json;
+  /** As its writer read it, in milliseconds: refused where it was changed since. undefined: whatever stands is replaced. */
+  readAt?: number | undefined;
   /** undefined: as it is. */
   ownerId?: string | null | undefined;
   recipientId?: string | null | undefined;
@@ -127,7 +142,7 @@ interface RecordChange {
   nowMs: number;
 }
 
-/** Writes a record anew, under the fields as they are now. Refuses as `writeRecord`. */
+/** Writes a record anew, under the fields as they are now. Refuses as `writeRecord`, and with `version_conflict`. */
 export async function updateRecord(
   tx: Writer,
   change: RecordChange,
@@ -135,6 +150,12 @@ export async function updateRecord(
   const { environmentId, nowMs, by } = change;
   const collection = await requireCollection(tx, environmentId, change.collection);
   const before = await requireRecord(tx, environmentId, collection.name, change.recordId);
+  if (change.readAt !== undefined && change.readAt !== before.updatedAt) {
+    throw new Refusal(
+      "version_conflict",
+      `The record was changed since, ${toIso(before.updatedAt)} by ${before.writtenBy}: load it again, then make your change.`,
+    );
+  }
   const ownerId = change.ownerId === undefined ? before.ownerId : change.ownerId;
   const recipientId = change.recipientId === undefined ? before.recipientId : change.recipientId;
   const data = await requireData(tx, collection, { environmentId, data: change.data, ownerId, recipientId });
@@ -142,7 +163,7 @@ export async function updateRecord(
     owner: ownerId === before.ownerId ? null : ownerId,
     to: recipientId === before.recipientId ? null : recipientId,
   });
-  const changes = { data, ownerId, recipientId, writtenBy: by, updatedAt: nowMs };
+  const changes = { data, ownerId, recipientId, writtenBy: by, eventId: null, updatedAt: nowMs };
   await RECORD.change(tx, before, changes);
   return { before, after: { ...before, ...changes } };
 }

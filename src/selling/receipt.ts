@@ -189,6 +189,7 @@ async function writeReceiptRecord(tx: Writer, sale: SaleContext, receipt: Purcha
     ownerId: null,
     recipientId: sale.personId,
     by: sale.by,
+    eventId: sale.eventId,
     nowMs: sale.nowMs,
   });
 }

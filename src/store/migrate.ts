@@ -62,6 +62,7 @@ export const MIGRATIONS: readonly Migration[] = [
   { number: 33, name: "bulk-replay", sql: bulkReplay },
   { number: 34, name: "bulk-replay-ended", sql: bulkReplayEnded },
   { number: 35, name: "session-seen", sql: sessionSeen },
+  { number: 36, name: "story", sql: story },
 ];
 
 /** The number of the newest migration this executable knows. */
@@ -188,3 +189,4 @@ import eventUnhappy from "../../migrations/0032-event-unhappy.sql" with { type: 
 import bulkReplay from "../../migrations/0033-bulk-replay.sql" with { type: "text" };
 import bulkReplayEnded from "../../migrations/0034-bulk-replay-ended.sql" with { type: "text" };
 import sessionSeen from "../../migrations/0035-session-seen.sql" with { type: "text" };
+import story from "../../migrations/0036-story.sql" with { type: "text" };

@@ -309,7 +309,17 @@ const WORST: Record<string, Worst> = {
   "POST {E}/files": () => [{ method: "POST", path: `${E}/files?name=a.bin`, bytes: new Uint8Array(5 * MB) }],
   "GET {E}/files/:id": get(`${E}/files/${rowId("fil", 100_001)}`),
   "DELETE {E}/files/:id": (turn) => [{ method: "DELETE", path: `${E}/files/${rowId("fil", 100_001 + turn)}` }],
-  "GET {E}/persons": list("/persons", "q=nobody-has-this", "status=suspended", `q=${long}`, "status=invited&q=p"),
+  "GET {E}/persons": list(
+    "/persons",
+    "q=nobody-has-this",
+    "status=suspended",
+    `q=${long}`,
+    "status=invited&q=p",
+    "access=true",
+    "access=false",
+    "find=p",
+    `find=${long}`,
+  ),
   "POST {E}/persons": refused(
     400,
     "POST",
@@ -319,6 +329,7 @@ const WORST: Record<string, Worst> = {
     { email: "a".repeat(MB - 100) },
   ),
   "GET {E}/persons/:id": get(`${E}/persons/${person}`),
+  "GET {E}/persons/:id/story": list(`/persons/${person}/story`),
   "PATCH {E}/persons/:id": refused(400, "PATCH", `${E}/persons/${person}`, {
     attributes: Object.fromEntries(Array.from({ length: 60_000 }, (_, at) => [`n${at}`, "x"])),
   }),

@@ -138,6 +138,7 @@ const READS: Readonly<Record<string, readonly string[]>> = {
   "replays start": ["--plan", "--plan --relay orders --state failed", "--plan --person nobody@example.com"],
   "people list": ["", "--text ada", "--status invited", "--limit 1"],
   "people show": ["ada@example.com", "{person}", "bob@example.com", "nobody@example.com", "per_nothing"],
+  "audit list": ["", "--target relay:orders", "--action nothing", "--runs --limit 2", "--actor owner:nobody@example.com"],
   "catalog list": ["", "plan", "collection"],
   "settings get": ["", "mail", "limits", "nothing"],
   "domain show": [""],

@@ -14,7 +14,10 @@ CREATE TABLE access_grant (
   expires_at INTEGER,
   revoked_at INTEGER,
   revoked_by TEXT
-);
+, end_at INTEGER
+  GENERATED ALWAYS AS (min(coalesce(revoked_at, expires_at), coalesce(expires_at, revoked_at))) VIRTUAL);
+
+CREATE INDEX access_grant_by_end ON access_grant (person_id, end_at, id) WHERE end_at IS NOT NULL;
 
 CREATE INDEX access_grant_by_entitlement ON access_grant (environment_id, entitlement, id) WHERE revoked_at IS NULL;
 
@@ -697,7 +700,7 @@ CREATE TABLE record (
   written_by TEXT NOT NULL,
   created_at INTEGER NOT NULL,
   updated_at INTEGER NOT NULL
-);
+, event_id TEXT);
 
 CREATE INDEX record_by_collection ON record (environment_id, collection, seq);
 

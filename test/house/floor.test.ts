@@ -16,7 +16,7 @@ const FLOORS: readonly (readonly string[])[] = [
   ["relay"],
   ["event", "sync", "setting"],
   ["receiver", "schedule", "capture", "runner", "backup", "doctor", "metric", "caretaker"],
-  ["explain", "overview"],
+  ["explain", "overview", "story"],
   ["http", "cli"],
   ["startup"],
   ["service.ts"],

@@ -63,7 +63,9 @@ beforeAll(async () => {
 
 describe("relay people", () => {
   test("list shows who is here", async () => {
-    expect((await run("people list")).said).toMatch(/^SINCE +STATUS +ADDRESS +ID\n2030-01-01T00:00:00.000Z {2}invited {2}ada@example.com {2}per_/);
+    expect((await run("people list")).said).toMatch(
+      /^SINCE +STATUS +HAS ACCESS +CREDITS +ADDRESS +ID\n2030-01-01T00:00:00.000Z {2}invited {2}until revoked {2}7 +ada@example.com {2}per_/,
+    );
     expect((await run("people list --text nobody")).told).toBe("Nobody matches.");
   });
 
@@ -76,7 +78,8 @@ describe("relay people", () => {
     expect(lines).toContain("  credits   7");
     expect(said).toContain("  access    access:beta since 2030-01-01T00:00:00.000Z, until revoked, by hand owner:o@example.com");
     expect(said).toContain("early bird");
-    expect(said).toMatch(/ {2}event {5}2030-01-01T00:00:00.000Z {2}done {2}orders {2}evt_/);
+    expect(said).toMatch(/ {2}2030-01-01T00:00:00.000Z {2}done {8}.* at orders: done.* {2}evt_/);
+    expect(said).toMatch(/ {2}2030-01-01T00:00:00.000Z {2}access {6}Access to access:beta, by o@example.com \(early bird\)/);
     const story = JSON.parse((await run("people show ada@example.com --json")).said);
     expect(story).toMatchObject({ person: { id: personId }, credits: { balance: 7 }, plan: { name: "free", since: null } });
   });

@@ -353,7 +353,7 @@ describe("a record", () => {
     expect(await seenBy(cleo.id, "board")).toEqual(["4"]);
     const page = (cursor?: string) =>
       store.read(async (tx) =>
-        listRecords(tx, environmentId, await requireCollection(tx, environmentId, "letters"), readPageRequest({ limit: "1", cursor }), {
+        listRecords(tx, environmentId, await requireCollection(tx, environmentId, "letters"), readPageRequest({ limit: "1", cursor }), viewRecord, {
           owner: ben.id,
         }),
       );

@@ -1,0 +1,131 @@
+/**
+ * Lists of people with what each has now: newest first by a filter, a bounded number of rows looked at a page, or found by index alone: a
+ * whole address or its beginning, an id, a store account token.
+ */
+import { type Static, Type } from "typebox";
+import { toIsoOrNull } from "../ground/clock.ts";
+import { isId } from "../ground/id.ts";
+import { makeCursor, type Page, type PageRequest } from "../ground/page.ts";
+import { timeOrNull } from "../ground/schema.ts";
+import type { Reader } from "../store/port.ts";
+import { equals, walkPage } from "../store/walk.ts";
+import {
+  findPerson,
+  PERSON,
+  type PersonRow,
+  type PersonStatus,
+  type PersonView,
+  personView,
+  toEmailKey,
+  viewPerson,
+} from "./person.ts";
+import { findPersonByToken } from "./person-key.ts";
+
+/** A person as lists show one: with whether they may use anything now, and their credits. */
+export const personItem = Type.Object({
+  ...personView.properties,
+  /** `until`: the last end of what they hold; null where something has none. A suspended person may use nothing. */
+  access: Type.Object({ granted: Type.Boolean(), until: timeOrNull }),
+  credits: Type.Integer(),
+});
+export type PersonItem = Static<typeof personItem>;
+
+interface PersonFilter {
+  /** Part of the address, in any case, or the beginning of an id. */
+  q?: string | undefined;
+  status?: PersonStatus | undefined;
+  /** Whether they may use anything at `nowMs`. */
+  access?: { granted: boolean; nowMs: number } | undefined;
+}
+
+/** Newest first. */
+export async function listPersons(
+  tx: Reader,
+  environmentId: number,
+  request: PageRequest,
+  filter: PersonFilter = {},
+): Promise<Page<PersonView>> {
+  const q = toEmailKey(filter.q?.trim() ?? "");
+  const sought = { sql: "(instr(email_key, ?) > 0 OR substr(id, 1, length(?)) = ?)", values: [q, q, q] };
+  const { access } = filter;
+  const walk = {
+    index: "person_by_environment",
+    key: "id",
+    led: [equals("environment_id", environmentId)],
+    fits: [
+      { sql: "status <> 'erased'", values: [] },
+      q === "" ? undefined : sought,
+      equals("status", filter.status),
+      access === undefined
+        ? undefined
+        : { sql: access.granted ? MAY_USE : `NOT ${MAY_USE}`, values: [access.nowMs] },
+    ],
+  } as const;
+  return await walkPage(tx, PERSON, request, walk, viewPerson);
+}
+
+const MAY_USE = `(status <> 'suspended' AND EXISTS (SELECT 1 FROM access_grant INDEXED BY access_grant_ends
+  WHERE person_id = person.id AND environment_id = person.environment_id AND revoked_at IS NULL
+    AND (expires_at IS NULL OR expires_at > ?)))`;
+
+/** Behind every address that begins alike. */
+const LAST_CHAR = "\u{10ffff}";
+
+/** Who is meant by the text, by index alone: first whom it names whole, then those whose address begins with it, in the order of addresses. */
+export async function findPersons(
+  tx: Reader,
+  environmentId: number,
+  request: PageRequest,
+  text: string,
+): Promise<Page<PersonView>> {
+  const begin = toEmailKey(text.trim());
+  if (begin === "") return { items: [], next: null };
+  const { limit, after } = request;
+  const named = await findNamed(tx, environmentId, text.trim());
+  const room = named === null || after !== null ? limit : limit - 1;
+  const rows = await PERSON.all(
+    tx,
+    `INDEXED BY person_by_email WHERE environment_id = $environmentId AND email_key IS NOT NULL
+       AND email_key >= $from AND email_key < $below AND id <> $named ORDER BY email_key LIMIT $most`,
+    // What is next stands in the cursor.
+    { environmentId, from: after ?? begin, below: begin + LAST_CHAR, named: named?.id ?? "", most: room + 1 },
+  );
+  const shown = rows.slice(0, room);
+  const beyond = rows[room];
+  const found = named !== null && after === null ? [named, ...shown] : shown;
+  return { items: found.map(viewPerson), next: beyond === undefined ? null : makeCursor(beyond.emailKey) };
+}
+
+/** By id or token; a whole address is the first that begins with itself. */
+async function findNamed(tx: Reader, environmentId: number, text: string): Promise<PersonRow | null> {
+  if (isId("per", text)) return await findPerson(tx, environmentId, text);
+  return text.includes("@") ? null : await findPersonByToken(tx, environmentId, text);
+}
+
+/** The same people with what each has now. */
+export async function addHoldings(
+  tx: Reader,
+  page: Page<PersonView>,
+  nowMs: number,
+): Promise<Page<PersonItem>> {
+  const held = await tx.all<{ id: string; endless: number; until: number | null; credits: number }>(
+    HOLDINGS,
+    { ids: JSON.stringify(page.items.map(({ id }) => id)) },
+  );
+  const byId = new Map(held.map((one) => [one.id, one]));
+  const items = page.items.map((person) => {
+    const { endless = 0, until = null, credits = 0 } = byId.get(person.id) ?? {};
+    const isEndless = endless === 1;
+    const granted = person.status !== "suspended" && (isEndless || (until !== null && until > nowMs));
+    const access = { granted, until: toIsoOrNull(granted && !isEndless ? until : null) };
+    return { ...person, access, credits };
+  });
+  return { items, next: page.next };
+}
+
+const ENDS =
+  "FROM access_grant INDEXED BY access_grant_ends WHERE person_id = one.value AND revoked_at IS NULL";
+const HOLDINGS = `SELECT one.value AS id,
+    EXISTS (SELECT 1 ${ENDS} AND expires_at IS NULL) AS endless, (SELECT max(expires_at) ${ENDS}) AS until,
+    coalesce((SELECT balance FROM credit INDEXED BY credit_by_person WHERE person_id = one.value ORDER BY seq DESC LIMIT 1), 0) AS credits
+  FROM json_each($ids) AS one`;

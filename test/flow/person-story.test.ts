@@ -1,0 +1,227 @@
+/**
+ * One person's story: each kind of thing that can happen for somebody stands in it once, in words, with where it came from; its pages are
+ * whole and without doubles while rows arrive; and people are found by what names them.
+ */
+import { afterAll, beforeAll, describe, expect, test } from "bun:test";
+import type { StoryItem } from "../../src/story/item.ts";
+import { receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
+import { type RunningService, startRunningService } from "../kit/running-service.ts";
+
+const MAP = { event_id: "id", event_type: "type", person_email: "email", order: "order" };
+const CAROL = "carol@example.com";
+
+let running: RunningService;
+let carol = "";
+
+beforeAll(async () => {
+  running = await startRunningService({ environments: ["development", "production"] });
+  await stage();
+});
+afterAll(() => running[Symbol.asyncDispose]());
+
+// biome-ignore lint/suspicious/noExplicitAny: a test reads answers by their fields
+async function make(method: string, path: string, body?: unknown): Promise<any> {
+  const answer = await running.api(method, path, body);
+  if (answer.status >= 300) throw new Error(`${method} ${path}: ${JSON.stringify(answer.body)}`);
+  // Each at a moment of its own.
+  await running.clock.advance(1_000);
+  return answer.body;
+}
+
+async function call(relay: string, event: object): Promise<void> {
+  const answer = await running.hook(relay, signedCall(event));
+  expect(answer.status).toBe(200);
+  await running.drain();
+  await running.clock.advance(1_000);
+}
+
+async function stage(): Promise<void> {
+  await make("PUT", "/access", { items: [{ slug: "beta" }] });
+  await make("PUT", "/plans/basic", { title: "Basic" });
+  await make("PUT", "/plans/pro", { title: "Pro" });
+  await make("POST", "/collections", { name: "notices", kind: "addressed", fields: { text: { type: "text" } } });
+  const sale = { type: "fulfil_product", product: "lamp", ref: "{{mapped.order}}" };
+  const notice = { type: "write_record", collection: "notices", to: "person", data: { text: "Thanks" } };
+  await saveRelay(running, receiverDefinition({ name: "shop", map: MAP, actions: [sale, notice] }));
+  await make("PUT", "/products/lamp", { title: "Lamp", credits: 5, soldThrough: { kind: "relay", relay: "shop" } });
+  const missing = { type: "fulfil_product", product: "chair", ref: "{{mapped.order}}" };
+  await saveRelay(running, receiverDefinition({ name: "broken", map: MAP, actions: [missing] }));
+  await call("shop", { id: "a", type: "order.paid", email: CAROL, order: "cs_1" });
+  carol = (await make("GET", `/persons?email=${CAROL}`)).items[0].id;
+  await call("broken", { id: "b", type: "order.paid", email: CAROL, order: "cs_2" });
+  await make("POST", `/persons/${carol}/credits`, { amount: 7, reason: "sorry", key: "k1" });
+  await make("POST", `/persons/${carol}/credits`, { amount: -2, reason: "spent", key: "k2" });
+  const soon = new Date(running.clock.now() + 10_000).toISOString();
+  await make("POST", `/persons/${carol}/grants`, { entitlement: "access:beta", expiresAt: soon, reason: "a trial" });
+  const { grant } = await make("POST", `/persons/${carol}/grants`, { entitlement: "access:beta" });
+  await make("DELETE", `/grants/${grant.id}`);
+  await make("POST", "/receipts", { ref: "sub_1", person: carol, plan: "pro" });
+  const [subscription] = (await make("GET", `/subscriptions?person=${carol}`)).items;
+  await make("POST", `/subscriptions/${subscription.id}/end`);
+  await make("PATCH", `/persons/${carol}`, { status: "suspended" });
+  await make("PATCH", `/persons/${carol}`, { status: "active" });
+  await make("PUT", `/persons/${carol}/tokens`, { token: "store-token-of-carol-1" });
+  await running.clock.advance(20_000);
+}
+
+async function story(query = "?limit=200"): Promise<{ items: StoryItem[]; next: string | null }> {
+  const { status, body } = await running.api("GET", `/persons/${carol}/story${query}`);
+  expect({ status, body }).toEqual({ status: 200, body });
+  return body;
+}
+
+async function readAll(limit: number, between: () => Promise<unknown> = async () => undefined): Promise<StoryItem[]> {
+  const items: StoryItem[] = [];
+  let next: string | null = null;
+  do {
+    const page = await story(`?limit=${limit}${next === null ? "" : `&cursor=${next}`}`);
+    items.push(...page.items);
+    next = page.next;
+    await between();
+  } while (next !== null);
+  return items;
+}
+
+describe("each thing that happened is told once", () => {
+  const TOLD: readonly [what: string, wanted: Partial<Record<keyof StoryItem, unknown>>][] = [
+    ["an event that went well, with what it was about", { kind: "event", look: "done", sentence: "order.paid at shop: done", relay: "shop" }],
+    [
+      "an event that was given up, with the reason in words",
+      { kind: "event", look: "dead", sentence: "order.paid at broken: given up", detail: expect.stringMatching(/^fulfil_product: .*chair/) },
+    ],
+    ["a purchase, linked to its event", { kind: "purchase", sentence: "Bought lamp", detail: "ref cs_1", eventId: expect.stringMatching(/^evt_/) }],
+    ["credits of a purchase", { kind: "credits", sentence: "+5 credits, 5 then", relay: "shop" }],
+    ["credits added by hand", { kind: "credits", sentence: "+7 credits, 12 then", detail: "sorry", relay: null }],
+    ["credits spent", { kind: "credits", sentence: "−2 credits, 10 then" }],
+    ["access by a purchase", { kind: "access", relay: "shop", sentence: expect.stringMatching(/^Access to .*lamp, by the relay shop$/) }],
+    [
+      "access for a time",
+      { kind: "access", detail: "a trial", sentence: expect.stringMatching(/^Access to access:beta until .* UTC, with the key key_/) },
+    ],
+    ["access that ran out", { kind: "access_end", sentence: "Access to access:beta ended: it ran out" }],
+    [
+      "access that was taken back",
+      { kind: "access_end", sentence: expect.stringMatching(/^Access to access:beta ended: taken back with the key key_/) },
+    ],
+    ["a plan that began", { kind: "plan", sentence: "The plan pro began" }],
+    ["a plan that ended", { kind: "plan_end", sentence: "The plan pro ended" }],
+    [
+      "a record written for them, by which event",
+      { kind: "record", sentence: "A record for them in notices, written by the relay shop", eventId: expect.stringMatching(/^evt_/) },
+    ],
+    ["a suspension", { kind: "change", sentence: expect.stringMatching(/^Suspended: may use nothing until they are active again, with the key/) }],
+    ["its end", { kind: "change", sentence: expect.stringMatching(/^Active again, with the key/) }],
+    ["a token, never its value", { kind: "change", sentence: expect.stringMatching(/^A store account token was filed, with the key/) }],
+    ["how they came to be here", { kind: "made", sentence: "Became a person here, made by the relay shop" }],
+  ];
+
+  for (const [what, wanted] of TOLD) {
+    test(what, async () => {
+      const { items } = await story();
+      const fits = items.filter((item) => matches(item, wanted));
+      expect({ wanted, found: fits.length, story: fits.length === 1 ? [] : items }).toEqual({ wanted, found: 1, story: [] });
+    });
+  }
+
+  function matches(item: StoryItem, wanted: object): boolean {
+    try {
+      expect(item).toMatchObject(wanted);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
+  test("newest first, by the moment it happened", async () => {
+    const times = (await story()).items.map(({ at }) => at);
+    expect(times).toEqual([...times].sort().reverse());
+  });
+});
+
+describe("pages", () => {
+  test("small pages are the large one, whole and without doubles", async () => {
+    const whole = (await story()).items;
+    for (const limit of [1, 2, 3, 7]) expect(await readAll(limit)).toEqual(whole);
+  });
+
+  test("what arrives meanwhile moves nothing", async () => {
+    const whole = (await story()).items;
+    let count = 0;
+    const read = await readAll(2, async () => {
+      count += 1;
+      await running.clock.advance(1_000);
+      await make("POST", `/persons/${carol}/credits`, { amount: 1, reason: "meanwhile", key: `m${count}` });
+      const { grant } = await make("POST", `/persons/${carol}/grants`, { entitlement: "access:beta" });
+      await make("DELETE", `/grants/${grant.id}`);
+    });
+    expect(read.map(({ id }) => id)).toEqual(whole.map(({ id }) => id));
+    expect(new Set(read.map(({ id }) => id)).size).toBe(read.length);
+  });
+
+  const CURSORS: readonly [what: string, cursor: string][] = [
+    ["no JSON", Buffer.from("x").toString("base64url")],
+    ["a list that is none of these", Buffer.from('{"other":1}').toString("base64url")],
+    ["a key of another kind", Buffer.from('{"event":"evt_1"}').toString("base64url")],
+    ["a list's own JSON", Buffer.from("[1]").toString("base64url")],
+    ["nothing", ""],
+  ];
+  for (const [what, cursor] of CURSORS) {
+    test(`a cursor of ${what} is refused`, async () => {
+      const { status, body } = await running.api("GET", `/persons/${carol}/story?cursor=${cursor}`);
+      expect({ status, code: body.code }).toEqual({ status: 400, code: "invalid_input" });
+    });
+  }
+
+  test("another environment's person has no story here", async () => {
+    const { status } = await running.api("GET", `/persons/${carol}/story`, undefined, "production");
+    expect(status).toBe(404);
+  });
+});
+
+describe("people are found", () => {
+  const ids = async (query: string): Promise<string[]> => (await make("GET", `/persons?${query}`)).items.map(({ email }: { email: string }) => email);
+
+  beforeAll(async () => {
+    for (const name of ["carola", "dan", "erin"]) await make("POST", "/persons", { email: `${name}@example.com` });
+    const { items } = await make("GET", "/persons?email=erin@example.com");
+    await make("POST", `/persons/${items[0].id}/grants`, { entitlement: "access:beta" });
+    await make("PATCH", `/persons/${items[0].id}`, { status: "suspended" });
+  });
+
+  const FOUND: readonly [what: string, query: () => string, found: string[]][] = [
+    ["by a whole address", () => `find=${CAROL}`, [CAROL]],
+    ["by an address in other letters", () => "find=DAN@Example.com", ["dan@example.com"]],
+    ["by the beginning of an address, in its order", () => "find=caro", [CAROL, "carola@example.com"]],
+    ["by an id", () => `find=${carol}`, [CAROL]],
+    ["by a store account token", () => "find=store-token-of-carol-1", [CAROL]],
+    ["nobody by a part of an address: that is what q is for", () => "find=rol", []],
+    ["nobody by nothing", () => "find=", []],
+    ["by whether they may use anything: the suspended may not", () => "access=true", [CAROL]],
+    ["by whether they may use nothing", () => "access=false&status=suspended", ["erin@example.com"]],
+  ];
+  for (const [what, query, found] of FOUND) test(what, async () => expect(await ids(query())).toEqual(found));
+
+  test("page by page", async () => {
+    const first = await make("GET", "/persons?find=caro&limit=1");
+    const second = await make("GET", `/persons?find=caro&limit=1&cursor=${first.next}`);
+    expect([...first.items, ...second.items].map(({ email }) => email)).toEqual([CAROL, "carola@example.com"]);
+    expect(second.next).toBeNull();
+  });
+
+  test("each with what they have now", async () => {
+    const [found] = (await make("GET", `/persons?find=${carol}`)).items;
+    expect(found).toMatchObject({ access: { granted: true, until: null }, credits: expect.any(Number) });
+  });
+
+  test("one person with everything they have now", async () => {
+    expect(await make("GET", `/persons/${carol}`)).toMatchObject({
+      person: { email: CAROL },
+      access: { granted: true, grants: [{ relay: "shop", eventId: expect.stringMatching(/^evt_/) }] },
+      credits: expect.any(Number),
+      plan: "basic",
+      subscription: null,
+      mailStoppedAt: null,
+      tokens: [{ token: "store-token-of-carol-1" }],
+    });
+  });
+});
