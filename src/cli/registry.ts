@@ -22,6 +22,7 @@ import { peopleList, peopleShow } from "./people.ts";
 import { promote } from "./promote.ts";
 import { pull } from "./pull.ts";
 import {
+  relaysFunnel,
   relaysList,
   relaysPause,
   relaysResume,
@@ -52,6 +53,7 @@ export const COMMANDS: readonly Command[] = [
   status,
   relaysList,
   relaysShow,
+  relaysFunnel,
   relaysPause,
   relaysResume,
   relaysRotateSecret,

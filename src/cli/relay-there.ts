@@ -1,8 +1,10 @@
 /** Relays of a server, as the commands on a data directory have them: the same facts, each by the route that has it. */
 import type { Warning } from "../ground/refusal.ts";
+import type { FunnelView } from "../overview/funnel.ts";
+import type { ListedRelayView } from "../overview/health.ts";
 import type { RecentCallView } from "../receiver/call.ts";
 import { relayTarget } from "../relay/relay.ts";
-import type { RelayItem, RelayView } from "../relay/relay-view.ts";
+import type { RelayView } from "../relay/relay-view.ts";
 import type { ProblemView } from "../watch/problem.ts";
 import { type ListedRelay, MAX_SHOWN_CALLS, type RelayStory } from "./relay-words.ts";
 import { askPlace, listRemote, type Remote } from "./remote.ts";
@@ -20,7 +22,7 @@ export async function listThere(
   remote: Remote,
   limit: number,
 ): Promise<{ held: boolean; items: ListedRelay[]; next: string | null }> {
-  const page = await listRemote<RelayItem>(remote, "/relays", {}, limit);
+  const page = await listRemote<ListedRelayView>(remote, "/relays", {}, limit);
   const problems = (await listRemote<ProblemView>(remote, "/problems")).items.toReversed();
   const items = page.items.map((item) => {
     const own = problems.filter(({ target }) => target === relayTarget(item.name));
@@ -30,11 +32,15 @@ export async function listThere(
 }
 
 export async function readStoryThere(remote: Remote, name: string): Promise<RelayStory> {
-  const { relay } = await askPlace<{ relay: RelayView }>(remote, "GET", pathOf(name));
+  const { relay, health } = await askPlace<Pick<RelayStory, "relay" | "health">>(remote, "GET", pathOf(name));
   const { definition } = relay;
   const judged = await askPlace<{ warnings: Warning[] }>(remote, "POST", "/relays/validate", { definition });
   const calls = await listRemote<RecentCallView>(remote, "/calls", { relay: name }, MAX_SHOWN_CALLS);
-  return { relay, heldAt: await readHeldAt(remote), warnings: judged.warnings, calls: calls.items };
+  return { relay, health, heldAt: await readHeldAt(remote), warnings: judged.warnings, calls: calls.items };
+}
+
+export function readFunnelThere(remote: Remote, name: string): Promise<{ funnel: FunnelView }> {
+  return askPlace(remote, "GET", `${pathOf(name)}/funnel`);
 }
 
 export async function setStateThere(

@@ -3,15 +3,18 @@
 import type { Warning } from "../ground/refusal.ts";
 import { explainCode } from "../ground/result-code.ts";
 import { plain } from "../ground/text.ts";
+import type { FunnelView } from "../overview/funnel.ts";
+import type { HealthView, ListedRelayView } from "../overview/health.ts";
 import type { RecentCallView } from "../receiver/call.ts";
 import type { RelayItem, RelayView } from "../relay/relay-view.ts";
 
 /** As the list has it. */
-export type ListedRelay = RelayItem & Pick<RelayView, "problems">;
+export type ListedRelay = ListedRelayView & Pick<RelayView, "problems">;
 
 /** One in full. `warnings`: of the definition, as the catalog stands now; `calls`: the last that became no event, newest first. */
 export interface RelayStory {
   relay: RelayView;
+  health: HealthView;
   heldAt: string | null;
   warnings: Warning[];
   calls: RecentCallView[];
@@ -20,9 +23,10 @@ export interface RelayStory {
 /** Calls of it that are shown. */
 export const MAX_SHOWN_CALLS = 5;
 
-export function writeStory({ relay, heldAt, warnings, calls }: RelayStory): string[] {
+export function writeStory({ relay, health, heldAt, warnings, calls }: RelayStory): string[] {
   const { name, secret, lastEventAt, receiverUrl } = relay;
   const lines: [string, string][] = [
+    ["health", sayHealth(health)],
     ["trigger", relay.triggerInWords],
     ...entry("receiver", receiverUrl),
     ...entry("next tick", relay.nextTick?.message),
@@ -47,12 +51,49 @@ export function writeStory({ relay, heldAt, warnings, calls }: RelayStory): stri
       : []),
     [
       "more",
-      `relay events list --relay ${name}${calls.length === 0 ? "" : `, relay calls list --relay ${name}`}`,
+      `relay relays funnel ${name}, relay events list --relay ${name}${calls.length === 0 ? "" : `, relay calls list --relay ${name}`}`,
     ],
   ];
   return [
     `${plain(name)}  ${stateOf(relay, heldAt !== null)}  version ${relay.version}, ${relay.origin.kind === "file" ? "from its file" : "saved"} ${relay.origin.at}`,
     ...lines.map(([what, words]) => `  ${what.padEnd(10)}  ${plain(words)}`),
+  ];
+}
+
+/** A word, and where something is wrong the reason and the way out. */
+function sayHealth({ word, message, todo, code }: HealthView): string {
+  if (todo === null) return `${word}: ${message}`;
+  return code === null ? `${word}: ${message} ${todo}` : `${word} (${code}): ${message} ${todo}`;
+}
+
+/** The way of a relay's calls, a line a box, with what stopped there below it. */
+export function writeFunnel({ relay, boxes, done, approximate, callsSince, message }: FunnelView): string[] {
+  const about = approximate ? "about " : "";
+  const lines = boxes.flatMap(({ step, title, came, passed, waits, stops }) => {
+    const least = callsSince !== null && ["calls", "verified", "when", "dedupe"].includes(step);
+    const waiting = waits === 0 ? "" : `, ${waits} waiting`;
+    return [
+      `${String(came).padStart(8)}${least ? "+" : " "} ${plain(title)}: ${passed} passed${waiting}`,
+      ...stops.map(({ code, count, message: why, see }) => {
+        const query = Object.entries(see?.query ?? {}).filter(([name]) => name !== "since");
+        const list =
+          see === null
+            ? ""
+            : ` (relay ${see.room} list${query.map(([name, value]) => ` --${name} ${value}`).join("")})`;
+        return `          - ${about}${count} stopped with ${code}: ${plain(why)}${list}`;
+      }),
+    ];
+  });
+  const kept =
+    callsSince === null
+      ? []
+      : [`Calls that became no event are known since ${callsSince}: there were at least as many.`];
+  return [
+    `${plain(relay)}, last 24 hours`,
+    ...lines,
+    `${String(done).padStart(8)}  done`,
+    plain(message),
+    ...kept,
   ];
 }
 

@@ -5,10 +5,13 @@
  */
 import { COMMAND_LINE } from "../account/api-key.ts";
 import type { Environment } from "../account/environment.ts";
-import { toIsoOrNull } from "../ground/clock.ts";
+import { type Clock, toIsoOrNull } from "../ground/clock.ts";
 import { writeJson } from "../ground/json.ts";
 import { DEFAULT_LIMITS, MAX_SECRET_OVERLAP_SECONDS } from "../ground/limit.ts";
 import { MAX_PAGE_SIZE } from "../ground/page.ts";
+import { showFunnel } from "../overview/funnel.ts";
+import { addHealth } from "../overview/health.ts";
+import type { NeedContext } from "../overview/need.ts";
 import { listRecentCalls } from "../receiver/call.ts";
 import { checkDefinition, warnOwnHost } from "../relay/definition.ts";
 import { relayTarget, requireRelay } from "../relay/relay.ts";
@@ -17,7 +20,7 @@ import { stockOf } from "../relay/relay-reference.ts";
 import { pauseRelay, resumeRelay } from "../relay/relay-save.ts";
 import { listRelays, showRelay } from "../relay/relay-view.ts";
 import { prepareSecret, readSecretSlot, rotateSigningSecret, storeSecret } from "../relay/secret-rotation.ts";
-import type { Reader, Store } from "../store/port.ts";
+import type { Store } from "../store/port.ts";
 import { readPage } from "../store/walk.ts";
 import { standingProblemsOf } from "../watch/problem.ts";
 import { type Command, type Input, UsageError } from "./command.ts";
@@ -26,6 +29,7 @@ import { ANYWHERE, atPlace } from "./place.ts";
 import {
   changeSecretThere,
   listThere,
+  readFunnelThere,
   readStoryThere,
   rotateSigningThere,
   setStateThere,
@@ -36,6 +40,7 @@ import {
   type RelayStory,
   sayCounts,
   stateOf,
+  writeFunnel,
   writeStory,
 } from "./relay-words.ts";
 import { BASE_URL, DEFAULT_PORT, readBaseUrl, readDataDir } from "./service-option.ts";
@@ -51,7 +56,13 @@ const OF_RELAY = [JSON_OUTPUT, BASE_URL, ...ANYWHERE];
 function contextOf(input: Input, world: World, environment: Environment) {
   const url = readBaseUrl(input) ?? readRunningUrl(readDataDir(input, world));
   const baseUrl = url ?? `http://127.0.0.1:${DEFAULT_PORT}`;
-  return { environment, actor: COMMAND_LINE, nowMs: world.clock.now(), baseUrl };
+  const { clock } = world;
+  return { environment, actor: COMMAND_LINE, nowMs: clock.now(), baseUrl, clock };
+}
+
+/** Whether the server has a backup is no relay's. */
+function needsHere(environment: Environment, clock: Clock): NeedContext {
+  return { environment, server: { dataDir: "", backupEveryMs: null, isLocal: true }, clock };
 }
 
 export const relaysList: Command = {
@@ -69,10 +80,11 @@ export const relaysList: Command = {
       there: (remote) => listThere(remote, limit),
     });
     sayList(input, world, items, {
-      headings: ["NAME", "STATE", "TRIGGER", "LAST EVENT", "LAST 24 H", "NEXT TICK", "PROBLEMS"],
+      headings: ["NAME", "STATE", "HEALTH", "TRIGGER", "LAST EVENT", "LAST 24 H", "NEXT TICK", "PROBLEMS"],
       row: (one) => [
         one.name,
         stateOf(one, held),
+        one.health.word,
         one.triggerInWords,
         one.lastEventAt ?? "never",
         sayCounts(one.last24h),
@@ -88,9 +100,10 @@ export const relaysList: Command = {
 async function listHere(store: Store, context: ReturnType<typeof contextOf>, limit: number) {
   const { environment } = context;
   const page = await readPage(store, { limit, after: null }, (tx, part) => listRelays(tx, context, part));
+  const judged = await addHealth(store, needsHere(environment, context.clock), page.items);
   const items = await store.read(async (tx) => {
     const shown: ListedRelay[] = [];
-    for (const item of page.items) {
+    for (const item of judged) {
       const rows = await standingProblemsOf(tx, environment.id, relayTarget(item.name));
       shown.push({ ...item, problems: rows.map(({ code, message }) => ({ code, message })) });
     }
@@ -107,27 +120,51 @@ export const relaysShow: Command = {
   examples: ["relay relays show checkout-completed"],
   async run(input, world) {
     const story = await atPlace<RelayStory>(input, world, {
-      here: (store, environment) =>
-        store.read((tx) => readStory(tx, contextOf(input, world, environment), input.first())),
+      here: (store, environment) => readStory(store, contextOf(input, world, environment), input.first()),
       there: (remote) => readStoryThere(remote, input.first()),
     });
     world.say(input.on("json") ? writeJson(story, 2) : writeStory(story).join("\n"));
   },
 };
 
-async function readStory(tx: Reader, context: ReturnType<typeof contextOf>, name: string) {
-  const { environment, nowMs, baseUrl } = context;
-  const row = await requireRelay(tx, environment.id, name);
-  const relay = await showRelay(tx, context, row);
-  const checked = checkDefinition(row.definition, nowMs);
-  const { items: calls } = await listRecentCalls(tx, environment.id, { relay: name }, LAST_CALLS);
-  const warnings = [
-    ...("problems" in checked ? [] : checked.warnings),
-    ...warnOwnHost(row.definition, baseUrl),
-    ...(await warnOfReferences(stockOf(tx, environment.id), row.definition)),
-  ];
-  return { relay, heldAt: toIsoOrNull(environment.heldAt), warnings, calls };
+async function readStory(store: Store, context: ReturnType<typeof contextOf>, name: string) {
+  const { environment, nowMs, baseUrl, clock } = context;
+  const story = await store.read(async (tx) => {
+    const row = await requireRelay(tx, environment.id, name);
+    const checked = checkDefinition(row.definition, nowMs);
+    const { items: calls } = await listRecentCalls(tx, environment.id, { relay: name }, LAST_CALLS);
+    const warnings = [
+      ...("problems" in checked ? [] : checked.warnings),
+      ...warnOwnHost(row.definition, baseUrl),
+      ...(await warnOfReferences(stockOf(tx, environment.id), row.definition)),
+    ];
+    return { relay: await showRelay(tx, context, row), warnings, calls };
+  });
+  const [judged] = await addHealth(store, needsHere(environment, clock), [story.relay], true);
+  if (judged === undefined) throw new Error("A relay was not judged.");
+  const { relay, warnings, calls } = story;
+  return { relay, health: judged.health, heldAt: toIsoOrNull(environment.heldAt), warnings, calls };
 }
+
+export const relaysFunnel: Command = {
+  words: ["relays", "funnel"],
+  summary: "why nothing happened: how far a relay's calls of 24 hours came, and what stopped the others",
+  arguments: [NAME],
+  options: OF_RELAY,
+  examples: ["relay relays funnel checkout-completed"],
+  async run(input, world) {
+    const name = input.first();
+    const { funnel } = await atPlace(input, world, {
+      here: async (store, environment) => {
+        const relay = await store.read((tx) => requireRelay(tx, environment.id, name));
+        const context = { environmentId: environment.id, clock: world.clock };
+        return { funnel: await showFunnel(store, context, relay) };
+      },
+      there: (remote) => readFunnelThere(remote, name),
+    });
+    world.say(input.on("json") ? writeJson(funnel, 2) : writeFunnel(funnel).join("\n"));
+  },
+};
 
 export const relaysPause: Command = {
   words: ["relays", "pause"],

@@ -1,13 +1,19 @@
 /** An environment at a glance, and of every environment how much needs somebody. */
 import { Type } from "typebox";
+import type { NeedContext } from "../overview/need.ts";
 import { listPlaces, overviewView, placeView, showOverview } from "../overview/overview.ts";
 import { docsOf } from "./answer.ts";
 import type { HttpDeps } from "./deps.ts";
-import { environmentRoute, ownerRoute } from "./route.ts";
+import { type EnvironmentCall, environmentRoute, ownerRoute } from "./route.ts";
 
 function serverOf({ config }: HttpDeps) {
   const { dataDir, backup, mode } = config;
   return { dataDir, backupEveryMs: backup?.everyMs ?? null, isLocal: mode === "local" };
+}
+
+/** Where what needs somebody in the environment is read from. */
+export function needContext(deps: HttpDeps, environment: EnvironmentCall["environment"]): NeedContext {
+  return { environment, server: serverOf(deps), clock: deps.clock };
 }
 
 export const overviewRoutes = [

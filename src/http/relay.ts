@@ -3,8 +3,10 @@ import { type Static, Type } from "typebox";
 import { explainRelay } from "../explain/explain.ts";
 import { explainInput, explanationView } from "../explain/step.ts";
 import { MAX_SECRET_OVERLAP_SECONDS } from "../ground/limit.ts";
-import { makePage, readPageRequest } from "../ground/page.ts";
+import { makePage, type PageRequest, readPageRequest } from "../ground/page.ts";
 import { fields, orNull, pageOf, pageQuery, savedFile, time, warningView } from "../ground/schema.ts";
+import { funnelView, showFunnel } from "../overview/funnel.ts";
+import { addHealth, healthView, listedRelay } from "../overview/health.ts";
 import { checkDefinition, warnOwnHost } from "../relay/definition.ts";
 import { type RelayContext, requireRelay } from "../relay/relay.ts";
 import { warnOfReferences } from "../relay/relay-fit.ts";
@@ -18,10 +20,13 @@ import {
   viewSaved,
 } from "../relay/relay-save.ts";
 import { RELAY_TEMPLATES } from "../relay/relay-template.ts";
-import { listRelays, relayItem, relayView, savedRelay, showRelay } from "../relay/relay-view.ts";
+import { listRelays, relayView, savedRelay, showRelay } from "../relay/relay-view.ts";
 import { prepareSecret, readSecretSlot, rotateSigningSecret, storeSecret } from "../relay/secret-rotation.ts";
+import type { Reader } from "../store/port.ts";
+import { readPage } from "../store/walk.ts";
 import type { HttpDeps } from "./deps.ts";
-import { type EnvironmentCall, environmentRoute, listRoute, openRoute } from "./route.ts";
+import { needContext } from "./overview.ts";
+import { type EnvironmentCall, environmentRoute, openRoute } from "./route.ts";
 
 const definition = Type.Unknown({ description: "a relay definition, a JSON object" });
 
@@ -45,11 +50,19 @@ const checkedView = Type.Object({
 export type CheckedDefinition = Static<typeof checkedView>;
 
 export const relayRoutes = [
-  listRoute({
+  environmentRoute({
+    method: "GET",
     path: "/relays",
-    summary: "Lists relays, newest first, each with how its events of the last 24 hours ended.",
-    item: relayItem,
-    list: (tx, call, page) => listRelays(tx, relayContext(call), page),
+    summary: "Lists relays, newest first, each with how it is and how its events of the last 24 hours ended.",
+    query: fields(pageQuery),
+    answer: pageOf(listedRelay),
+    async handle(call) {
+      const { deps, environment, query } = call;
+      const step = (tx: Reader, part: PageRequest) => listRelays(tx, relayContext(call), part);
+      const { items, next } = await readPage(deps.store, readPageRequest(query), step);
+      await deps.receiver.writeRecentCalls();
+      return { items: await addHealth(deps.store, needContext(deps, environment), items), next };
+    },
   }),
   environmentRoute({
     method: "POST",
@@ -92,11 +105,30 @@ export const relayRoutes = [
   environmentRoute({
     method: "GET",
     path: "/relays/:name",
-    summary: "Shows one relay with its definition, what is known of its secrets, and its problems.",
-    answer: Type.Object({ relay: relayView }),
-    async read(tx, call) {
-      const row = await requireRelay(tx, call.environmentId, call.params.name);
-      return { relay: await showRelay(tx, relayContext(call), row) };
+    summary:
+      "Shows one relay with how it is and why, its definition, what is known of its secrets, and its problems.",
+    answer: Type.Object({ relay: relayView, health: healthView }),
+    async handle(call) {
+      const { deps, environment, environmentId, params } = call;
+      await deps.receiver.writeRecentCalls();
+      const relay = await deps.store.read(async (tx) =>
+        showRelay(tx, relayContext(call), await requireRelay(tx, environmentId, params.name)),
+      );
+      const [judged] = await addHealth(deps.store, needContext(deps, environment), [relay], true);
+      if (judged === undefined) throw new Error("A relay was not judged.");
+      return { relay, health: judged.health };
+    },
+  }),
+  environmentRoute({
+    method: "GET",
+    path: "/relays/:name/funnel",
+    summary:
+      "Tells why nothing happened: how many calls and events of 24 hours came to each step, and where the others stopped and why.",
+    answer: Type.Object({ funnel: funnelView }),
+    async handle({ deps, environmentId, params }) {
+      await deps.receiver.writeRecentCalls();
+      const relay = await deps.store.read((tx) => requireRelay(tx, environmentId, params.name));
+      return { funnel: await showFunnel(deps.store, { environmentId, clock: deps.clock }, relay) };
     },
   }),
   environmentRoute({

@@ -2,14 +2,16 @@
 import { type Static, Type } from "typebox";
 import { listApps } from "../account/app.ts";
 import { ENVIRONMENT_NAMES, type Environment, listEnvironments } from "../account/environment.ts";
-import { toIso } from "../ground/clock.ts";
+import type { EventTrigger } from "../event/event.ts";
+import { toIso, toIsoOrNull } from "../ground/clock.ts";
 import { DAY_MS } from "../ground/limit.ts";
 import { oneOf, orNull, textOrNull, time, timeOrNull } from "../ground/schema.ts";
 import type { LiveRelays } from "../relay/live-relay.ts";
-import { tellNextTick } from "../relay/relay-view.ts";
+import { findLastEventAt, tellNextTick } from "../relay/relay-view.ts";
 import type { Reader, Store } from "../store/port.ts";
 import { turnLoop } from "../store/walk.ts";
 import { countDay, type Day, hourView, outcomeCounts } from "./day.ts";
+import { healthView, judgeHealth, rankOf } from "./health.ts";
 import { countOnce } from "./kept.ts";
 import { listNeeds, type NeedContext, type NeedView, needView } from "./need.ts";
 
@@ -23,6 +25,7 @@ const relayOverview = Type.Object({
   state: relayState,
   /** The codes of what needs somebody. */
   needs: Type.Array(Type.String()),
+  health: healthView,
   last24h: outcomeCounts,
 });
 
@@ -86,7 +89,7 @@ export async function showOverview(store: Store, context: OverviewContext): Prom
     refused,
     ticks: await nextTicks(context, nowMs),
     relayCount: rows.length,
-    relays: orderRelays(rows, needs, day),
+    relays: await orderRelays(store, environment, rows, needs, day),
     start: hasEvents === null ? await store.read((tx) => tellStart(tx, environment, rows)) : null,
   };
 }
@@ -100,12 +103,13 @@ async function needsOf(store: Store, context: NeedContext, relays: number, looks
 interface RelayStand {
   name: string;
   state: "active" | "paused";
+  trigger: EventTrigger;
   secretKind: string;
   hasSecret: number;
   called: number;
 }
 
-const RELAYS = `SELECT name, state, secret_kind AS secretKind, secret_set_at IS NOT NULL AS hasSecret,
+const RELAYS = `SELECT name, state, json_extract(definition, '$.trigger.kind') AS trigger, secret_kind AS secretKind, secret_set_at IS NOT NULL AS hasSecret,
     (accepted_at IS NOT NULL OR refused_at IS NOT NULL) AS called
   FROM relay WHERE environment_id = ?1 ORDER BY created_at DESC, name`;
 const ANY_EVENT = `SELECT 1 FROM relay_name CROSS JOIN event INDEXED BY event_of_relay ON event.name_key = relay_name.key
@@ -137,31 +141,47 @@ function sum(hours: readonly OverviewView["last24h"][]): OverviewView["last24h"]
   return all;
 }
 
-function orderRelays(
+async function orderRelays(
+  store: Store,
+  { id, heldAt }: Environment,
   rows: readonly RelayStand[],
   needs: readonly NeedView[],
   day: Pick<Day, "relays">,
-): OverviewView["relays"] {
+): Promise<OverviewView["relays"]> {
   const nothing = { done: 0, waiting: 0, failed: 0, dead: 0 };
-  const codes = new Map<string, string[]>();
-  for (const { relay, code } of needs)
-    if (relay !== null) codes.set(relay, [...(codes.get(relay) ?? []), code]);
-  const all = rows.map(({ name, state }) => {
+  const own = new Map<string, NeedView[]>();
+  for (const need of needs)
+    if (need.relay !== null) own.set(need.relay, [...(own.get(need.relay) ?? []), need]);
+  const judge = ({ name, state, trigger, called }: RelayStand, lastEventAt: string | null) => {
     const last24h = day.relays.get(name) ?? nothing;
-    return { name, state, needs: codes.get(name) ?? [], last24h };
-  });
-  const weigh = ({ needs, last24h: { dead, failed, waiting, done } }: (typeof all)[number]) => [
-    needs.length,
-    dead + failed,
-    waiting,
-    done,
-  ];
-  const compare = (one: (typeof all)[number], other: (typeof all)[number]): number => {
-    const [a, b] = [weigh(one), weigh(other)];
-    const at = a.findIndex((value, index) => value !== b[index]);
-    return at === -1 ? 0 : (b[at] ?? 0) - (a[at] ?? 0);
+    const facts = {
+      name,
+      state,
+      trigger,
+      lastEventAt,
+      last24h,
+      called: called === 1,
+      heldAt: toIsoOrNull(heldAt),
+    };
+    const of = own.get(name) ?? [];
+    return { name, state, needs: of.map(({ code }) => code), health: judgeHealth(facts, of), last24h };
   };
-  return all.sort(compare).slice(0, MAX_RELAYS);
+  const weigh = (row: RelayStand): number[] => {
+    const { health, last24h } = judge(row, "");
+    return [-rankOf(health), last24h.dead + last24h.failed, last24h.waiting, last24h.done];
+  };
+  const worst = rows
+    .map((row) => ({ row, weight: weigh(row) }))
+    .sort(({ weight: one }, { weight: other }) => {
+      const at = one.findIndex((value, index) => value !== other[index]);
+      return at === -1 ? 0 : (other[at] ?? 0) - (one[at] ?? 0);
+    })
+    .slice(0, MAX_RELAYS);
+  return await store.read(async (tx) => {
+    const shown: OverviewView["relays"] = [];
+    for (const { row } of worst) shown.push(judge(row, toIsoOrNull(await findLastEventAt(tx, id, row.name))));
+    return shown;
+  });
 }
 
 async function countRefused(

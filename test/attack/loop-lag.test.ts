@@ -189,6 +189,7 @@ const WORST: Record<string, Worst> = {
   "POST /api/approvals/:id": refused(409, "POST", `/api/approvals/${APPROVAL}`, { decision: "approve", plan: "pln_other" }),
   "POST /api/approvals/:id/apply": refused(403, "POST", `/api/approvals/${APPROVAL}/apply`, {}),
   "GET {E}/relays/:name": get(`${E}/relays/busy0`),
+  "GET {E}/relays/:name/funnel": get(`${E}/relays/busy/funnel`),
   "PUT {E}/relays/:name": send("PUT", `${E}/relays/busy0`, {
     definition: { ...manyTemplates, name: "busy0" },
     version: 1,
@@ -552,7 +553,7 @@ beforeAll(async () => {
   });
   lag = JSON.parse(await nextLine()) as Lag;
   await Promise.all(
-    Array.from({ length: 18 }, (_, at) => (at < 10 ? `busy${at}` : `gone${at - 10}`)).map((name) =>
+    ["busy", ...Array.from({ length: 18 }, (_, at) => (at < 10 ? `busy${at}` : `gone${at - 10}`))].map((name) =>
       ask({
         method: "POST",
         path: `${E}/relays`,

@@ -114,6 +114,7 @@ const wordsOf = (line: string): string[] =>
 const READS: Readonly<Record<string, readonly string[]>> = {
   "relays list": ["", "--limit 1"],
   "relays show": ["orders", "notify", "broken", "daily", "nobody"],
+  "relays funnel": ["orders", "notify", "broken", "daily", "nobody"],
   "events list": [
     "",
     "--relay orders",

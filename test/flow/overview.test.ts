@@ -236,7 +236,14 @@ test("the hours and the figures tell what became of the events, and relays stand
   expect(last24h).toEqual({ done: 3, waiting: 1, failed: 0, dead: 2 });
   expect(relayCount).toBe(3);
   expect(relays.map(({ name }: { name: string }) => name)).toEqual(["orders", "called", "fine"]);
-  expect(relays[0]).toEqual({ name: "orders", state: "active", needs: ["relay_failed"], last24h: { done: 0, waiting: 0, failed: 0, dead: 2 } });
+  const health = expect.objectContaining({ state: "failing", word: "Failing · 100 % dead", code: "relay_failed" });
+  expect(relays[0]).toEqual({
+    name: "orders",
+    state: "active",
+    needs: ["relay_failed"],
+    health,
+    last24h: { done: 0, waiting: 0, failed: 0, dead: 2 },
+  });
   expect(relays[2].last24h).toEqual({ done: 3, waiting: 0, failed: 0, dead: 0 });
   expect(refused).toEqual({ calls: 0, relays: [] });
   await running.clock.leap(30 * HOUR);

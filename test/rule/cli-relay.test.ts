@@ -44,7 +44,7 @@ beforeAll(async () => {
 
 test("list shows state, trigger, last event, last day, next tick and problems, in columns and as JSON", async () => {
   const { said } = await run("relays list");
-  expect(said).toMatch(/^NAME +STATE +TRIGGER +LAST EVENT +LAST 24 H +NEXT TICK +PROBLEMS\n/);
+  expect(said).toMatch(/^NAME +STATE +HEALTH +TRIGGER +LAST EVENT +LAST 24 H +NEXT TICK +PROBLEMS\n/);
   expect(said).toMatch(/nightly +active +.*09:00.* never +no events +2030-01-0\dT09:00:00\.000Z/);
   expect(said).toMatch(/orders +active +.* never +no events +relay_refusing/);
   const { items } = JSON.parse((await run("relays list --json")).said);
@@ -95,7 +95,7 @@ test("a secret is written to standard output once, and to no other line", async 
 
 const refused: [string, string, number, string][] = [
   ["a relay that is not there", "relays show order", 1, "relay relays list shows the ones there are"],
-  ["a word that is none", "relays stop orders", 2, "list, show, pause, resume"],
+  ["a word that is none", "relays stop orders", 2, "list, show, funnel, pause, resume"],
   ["nothing on standard input", "relays set-secret orders", 2, "which was empty"],
   ["a signing secret where nothing is signed", "relays rotate-secret orders --signing", 1, "no call_url action"],
   ["an overlap of a week and a day", "relays rotate-secret orders --overlap 691200", 2, "from 0 to 604800"],

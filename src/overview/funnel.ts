@@ -1,0 +1,202 @@
+/**
+ * Why nothing happened: the last 24 hours of a relay as the way that a call takes, box by box, with how many came to each, how many stopped
+ * there and by what, and where those are listed. Events are counted through their indexes, a bounded number a step; calls that became no event
+ * are counted from the ring of recent calls, which holds the environment's last thousand, so that of more it says "at least".
+ */
+import { type Static, Type } from "typebox";
+import { bindAction, findAction } from "../action/registry.ts";
+import { findNameKey } from "../event/list.ts";
+import { type Clock, toIso } from "../ground/clock.ts";
+import { DAY_MS, MAX_RECENT_CALLS } from "../ground/limit.ts";
+import { oneOf, orNull, textOrNull, time } from "../ground/schema.ts";
+import type { RelayRow } from "../relay/relay.ts";
+import type { Reader, Store } from "../store/port.ts";
+import { firstSeqAbout } from "../store/time-order.ts";
+import { BEFORE_ACTIONS, countEvents, type EventEnds, type StopCount } from "./funnel-event.ts";
+import { countOnce } from "./kept.ts";
+
+const stopView = Type.Object({
+  /** A refusal's code, a failure's, `when` or `duplicate`. */
+  code: Type.String(),
+  count: Type.Integer(),
+  /** Why, of the newest one. */
+  message: Type.String(),
+  /** Where exactly these are listed: a room of the dashboard, a list of the API, and what to ask it for. */
+  see: orNull(
+    Type.Object({
+      room: oneOf(["calls", "events"]),
+      query: Type.Record(Type.String(), Type.String()),
+    }),
+  ),
+});
+type StopView = Static<typeof stopView>;
+
+const boxView = Type.Object({
+  step: oneOf(["calls", "verified", "when", "dedupe", "event", "person", "action"]),
+  title: Type.String(),
+  /** Of an action: its place in the list. */
+  action: orNull(Type.Integer()),
+  came: Type.Integer(),
+  passed: Type.Integer(),
+  /** Wait here: for their turn, a resume, a release, or the next attempt. */
+  waits: Type.Integer(),
+  stops: Type.Array(stopView),
+});
+type BoxView = Static<typeof boxView>;
+
+export const funnelView = Type.Object({
+  relay: Type.String(),
+  since: time,
+  boxes: Type.Array(boxView),
+  /** Events whose every action is done. */
+  done: Type.Integer(),
+  /** Whether which box stopped an event was read from the newest ones alone, and counted for all. */
+  approximate: Type.Boolean(),
+  /** Since when calls that became no event are known, where that is less than the whole time: there were at least as many. */
+  callsSince: textOrNull,
+  /** The answer in a sentence. */
+  message: Type.String(),
+});
+export type FunnelView = Static<typeof funnelView>;
+
+interface FunnelContext {
+  environmentId: number;
+  clock: Clock;
+}
+
+export async function showFunnel(
+  store: Store,
+  { environmentId, clock }: FunnelContext,
+  relay: RelayRow,
+): Promise<FunnelView> {
+  const sinceMs = clock.now() - DAY_MS;
+  const count = async () => {
+    const from = await store.read((tx) => firstSeqAbout(tx, "event", sinceMs));
+    const nameKey = await store.read((tx) => findNameKey(tx, environmentId, relay.name));
+    const types = relay.definition.actions.map(({ type }) => type);
+    return await countEvents(store, { environmentId, nameKey, relayId: relay.id, from, types });
+  };
+  const events = await countOnce({ store, clock }, `funnel ${relay.id} ${relay.version}`, count);
+  const calls = await store.read((tx) => readCalls(tx, environmentId, relay.name, sinceMs));
+  const isReceiver = relay.definition.trigger.kind === "receiver";
+  const before = isReceiver ? boxesOfCalls(relay, calls, events.all) : [boxOfEvents(relay, events.all)];
+  const boxes = [...before, ...boxesOfEvents(relay, events, toIso(sinceMs))];
+  return {
+    relay: relay.name,
+    since: toIso(sinceMs),
+    boxes,
+    done: events.done,
+    approximate: events.approximate,
+    callsSince: isReceiver ? calls.keptSince : null,
+    message: tell(relay, boxes, events),
+  };
+}
+
+interface CallStop {
+  outcome: "refused" | "ignored" | "duplicate";
+  code: string;
+  count: number;
+  cause: string;
+}
+
+/** What became no event, by what stopped it, and since when such calls are known. */
+async function readCalls(tx: Reader, environmentId: number, relay: string, sinceMs: number) {
+  const stops = await tx.all<CallStop & { at: number }>(CALLS, { environmentId, relay, sinceMs });
+  const ring = await tx.get<{ count: number; first: number | null }>(RING, environmentId);
+  const isFull = ring !== null && ring.count >= MAX_RECENT_CALLS && (ring.first ?? 0) > sinceMs;
+  return { stops, keptSince: isFull ? toIso(ring.first ?? sinceMs) : null };
+}
+
+// The cause is the one of the row with the latest time, as SQLite has it beside max().
+const CALLS = `SELECT outcome, code, sum(count) AS count, cause, max(at) AS at FROM recent_call
+  WHERE environment_id = $environmentId AND relay_name = $relay AND at >= $sinceMs GROUP BY outcome, code ORDER BY count DESC`;
+const RING = "SELECT count(*) AS count, min(at) AS first FROM recent_call WHERE environment_id = ?1";
+
+function boxesOfCalls(relay: RelayRow, { stops }: { stops: readonly CallStop[] }, events: number): BoxView[] {
+  const of = (outcome: CallStop["outcome"]): StopView[] =>
+    stops
+      .filter((one) => one.outcome === outcome)
+      .map(({ code, count, cause }) => ({
+        code,
+        count,
+        message: cause,
+        see: { room: "calls", query: { relay: relay.name, outcome } },
+      }));
+  const boxes: BoxView[] = [];
+  let came = events + stops.reduce((sum, { count }) => sum + count, 0);
+  const add = (step: BoxView["step"], title: string, stopped: StopView[]): void => {
+    const passed = came - sumOf(stopped);
+    boxes.push({ step, title, action: null, came, passed, waits: 0, stops: stopped });
+    came = passed;
+  };
+  add("calls", "Calls", []);
+  add("verified", "Verified", of("refused"));
+  add("when", "Matches when", of("ignored"));
+  add("dedupe", "Not a duplicate", of("duplicate"));
+  return boxes;
+}
+
+/** Of a schedule or a record change only what became an event is known. */
+function boxOfEvents({ definition }: RelayRow, all: number): BoxView {
+  const title = definition.trigger.kind === "schedule" ? "Ticks" : "Changes that match";
+  return { step: "event", title, action: null, came: all, passed: all, waits: 0, stops: [] };
+}
+
+function boxesOfEvents(relay: RelayRow, events: EventEnds, since: string): BoxView[] {
+  const boxes: BoxView[] = [];
+  let came = events.all;
+  const add = (step: BoxView["step"], title: string, action: number | null, at: number, waits: number) => {
+    const stops = events.stops.filter((one) => one.at === at).map((one) => seeEvents(relay.name, since, one));
+    const retries = events.retries.get(at) ?? 0;
+    const passed = Math.max(0, came - sumOf(stops) - waits - retries);
+    boxes.push({ step, title, action, came, passed, waits: waits + retries, stops });
+    came = passed;
+  };
+  const isSchedule = relay.definition.trigger.kind === "schedule";
+  add("person", isSchedule ? "Taken up" : "Person found", null, BEFORE_ACTIONS, events.waiting);
+  for (const [at, action] of relay.definition.actions.entries()) add("action", sayAction(action), at, at, 0);
+  return boxes;
+}
+
+/** "Write a record: orders". */
+function sayAction(action: { type: string }): string {
+  const title = findAction(action.type)?.title ?? action.type;
+  const target = bindAction(action)?.target ?? "";
+  return target === "" ? title : `${title}: ${target}`;
+}
+
+function seeEvents(relay: string, since: string, { code, count, message, state }: StopCount): StopView {
+  return { code, count, message, see: { room: "events", query: { relay, state, since } } };
+}
+
+function sumOf(stops: readonly { count: number }[]): number {
+  return stops.reduce((sum, { count }) => sum + count, 0);
+}
+
+const many = (count: number, noun: string): string =>
+  `${count.toLocaleString("en")} ${noun}${count === 1 ? "" : "s"}`;
+
+/** What most of them stopped at. */
+function tell({ definition: { trigger } }: RelayRow, boxes: readonly BoxView[], { done }: EventEnds): string {
+  const noun = { receiver: "call", schedule: "tick", data_change: "change" }[trigger.kind];
+  const came = boxes[0]?.came ?? 0;
+  if (came === 0) return NOTHING[trigger.kind];
+  const [worst] = boxes
+    .flatMap(({ title, stops }) => stops.map((stop) => ({ title, ...stop })))
+    .toSorted((one, other) => other.count - one.count);
+  const waits = boxes.reduce((sum, box) => sum + box.waits, 0);
+  const ended =
+    done === came ? (came === 1 ? "It was done" : "All were done") : `${many(done, "event")} done`;
+  const waiting = waits === 0 ? "" : `, ${waits.toLocaleString("en")} waiting`;
+  const began = `${many(came, noun)} came in the last 24 hours. ${ended}${waiting}.`;
+  if (worst === undefined) return began;
+  const why = /[.!?]$/.test(worst.message) ? worst.message : `${worst.message}.`;
+  return `${began} Most of what stopped, ${worst.count.toLocaleString("en")}, stopped at “${worst.title}” with ${worst.code}: ${why}`;
+}
+
+const NOTHING = {
+  receiver:
+    "No call came in the last 24 hours: ask the sender whether it sends, and to which URL; relay calls list shows calls to names that no receiver has.",
+  schedule: "No tick was due in the last 24 hours.",
+  data_change: "No record that the relay watches for changed in the last 24 hours.",
+} as const;

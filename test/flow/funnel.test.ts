@@ -1,0 +1,246 @@
+/** The funnel of a relay: each staged stop is counted in its own box, with its cause and where it is listed; and the relay's health says the same. */
+import { afterEach, beforeEach, expect, test } from "bun:test";
+import { CALL, GRANT, putEvents, sendEvent, WRITE } from "../kit/event-flow.ts";
+import { BROKEN, FakeCaller } from "../kit/fake-caller.ts";
+import { makeOrders, receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
+import { type RunningService, startRunningService } from "../kit/running-service.ts";
+
+const HOUR = 3_600_000;
+const PERSON = { event_id: "id", event_type: "type", person_email: "email" };
+const ADA = { email: "ada@example.com" };
+const NOWHERE = { ...WRITE, collection: "nowhere" };
+
+let running: RunningService;
+let caller: FakeCaller;
+beforeEach(async () => {
+  caller = new FakeCaller();
+  running = await startRunningService({ ports: { caller } });
+  await makeOrders(running);
+});
+afterEach(() => running[Symbol.asyncDispose]());
+
+const funnel = async () => {
+  const { status, body } = await running.api("GET", "/relays/orders/funnel");
+  if (status !== 200) throw new Error(JSON.stringify(body));
+  return body.funnel;
+};
+const health = async () => (await running.api("GET", "/relays/orders")).body.health;
+const save = (change: Parameters<typeof receiverDefinition>[0]) => saveRelay(running, receiverDefinition({ map: PERSON, ...change }));
+const refuse = () => running.hook("orders", { headers: { "content-type": "application/json", "x-signature": "00" }, body: "{}" });
+
+interface Row {
+  name: string;
+  stage(): Promise<unknown>;
+  /** `step` or `step index`: came, passed, waits. */
+  boxes: Record<string, [came: number, passed: number, waits: number]>;
+  /** Of the one box that stops. */
+  stops?: object;
+  done: number;
+  message: string | RegExp;
+  health: object;
+}
+
+const ROWS: readonly Row[] = [
+  {
+    name: "nobody called",
+    stage: () => save({ actions: [GRANT] }),
+    boxes: { calls: [0, 0, 0], verified: [0, 0, 0], when: [0, 0, 0], dedupe: [0, 0, 0], person: [0, 0, 0], "action 0": [0, 0, 0] },
+    done: 0,
+    message: /^No call came/,
+    health: { state: "new", word: "No calls yet", todo: null, code: null },
+  },
+  {
+    name: "every call is done",
+    async stage() {
+      await save({ actions: [WRITE, GRANT] });
+      await sendEvent(running, "a", ADA);
+      await sendEvent(running, "b", ADA);
+    },
+    boxes: { calls: [2, 2, 0], dedupe: [2, 2, 0], person: [2, 2, 0], "action 0": [2, 2, 0], "action 1": [2, 2, 0] },
+    done: 2,
+    message: "2 calls came in the last 24 hours. All were done.",
+    health: { state: "ok", word: "OK", todo: null },
+  },
+  {
+    name: "a signature that is wrong",
+    async stage() {
+      await save({ actions: [GRANT] });
+      await sendEvent(running, "a", ADA);
+      await refuse();
+      await refuse();
+    },
+    boxes: { calls: [3, 3, 0], verified: [3, 1, 0], when: [1, 1, 0], person: [1, 1, 0], "action 0": [1, 1, 0] },
+    stops: { code: "bad_signature", count: 2, message: expect.any(String), see: { room: "calls", query: { relay: "orders", outcome: "refused" } } },
+    done: 1,
+    message: /^3 calls came in the last 24 hours\. 1 event done\. Most of what stopped, 2, stopped at “Verified” with bad_signature: /,
+    health: { state: "ok" },
+  },
+  {
+    name: "when ignores",
+    async stage() {
+      await save({ actions: [GRANT], when: { event_type: "order.refunded" } });
+      await running.hook("orders", signedCall({ id: "a", type: "order.paid", ...ADA }));
+    },
+    boxes: { calls: [1, 1, 0], verified: [1, 1, 0], when: [1, 0, 0], dedupe: [0, 0, 0], person: [0, 0, 0] },
+    stops: {
+      code: "when",
+      count: 1,
+      message: expect.stringContaining("when.event_type must be"),
+      see: { room: "calls", query: { relay: "orders", outcome: "ignored" } },
+    },
+    done: 0,
+    message: /stopped at “Matches when” with when: when\.event_type must be/,
+    health: { state: "new", word: "No events yet" },
+  },
+  {
+    name: "a duplicate",
+    async stage() {
+      await save({ actions: [GRANT] });
+      await sendEvent(running, "a", ADA);
+      await running.hook("orders", signedCall({ id: "a", type: "order.paid", amount: 4200, ...ADA }));
+    },
+    boxes: { calls: [2, 2, 0], when: [2, 2, 0], dedupe: [2, 1, 0], person: [1, 1, 0], "action 0": [1, 1, 0] },
+    stops: { code: "duplicate", count: 1, message: expect.any(String), see: { room: "calls", query: { relay: "orders", outcome: "duplicate" } } },
+    done: 1,
+    message: /“Not a duplicate” with duplicate/,
+    health: { state: "ok" },
+  },
+  {
+    name: "nobody is found",
+    async stage() {
+      await save({ actions: [GRANT], map: { event_id: "id", person_id: "who" } });
+      await sendEvent(running, "a", { who: "per_nobody" });
+    },
+    boxes: { dedupe: [1, 1, 0], person: [1, 0, 0], "action 0": [0, 0, 0] },
+    stops: {
+      code: "person_not_found",
+      count: 1,
+      message: expect.any(String),
+      see: { room: "events", query: { relay: "orders", state: "failed", since: expect.any(String) } },
+    },
+    done: 0,
+    message: /“Person found” with person_not_found/,
+    health: { state: "ok" },
+  },
+  {
+    name: "the second action is dead",
+    async stage() {
+      await save({ actions: [GRANT, NOWHERE] });
+      await sendEvent(running, "a", ADA);
+      await sendEvent(running, "b", ADA);
+    },
+    boxes: { person: [2, 2, 0], "action 0": [2, 2, 0], "action 1": [2, 0, 0] },
+    stops: {
+      code: "collection_missing",
+      count: 2,
+      message: expect.stringContaining("nowhere"),
+      see: { room: "events", query: { relay: "orders", state: "dead", since: expect.any(String) } },
+    },
+    done: 0,
+    message: /“Write a record: nowhere” with collection_missing/,
+    health: { state: "failing", word: "Failing · 100 % dead", code: "relay_failed", todo: expect.any(String), since: expect.any(String) },
+  },
+  {
+    name: "a retry waits at its action",
+    async stage() {
+      caller.reply = () => BROKEN;
+      await save({ actions: [WRITE, CALL], map: { event_id: "id" } });
+      await sendEvent(running, "a");
+    },
+    boxes: { person: [1, 1, 0], "action 0": [1, 1, 0], "action 1": [1, 0, 1] },
+    done: 0,
+    message: "1 call came in the last 24 hours. 0 events done, 1 waiting.",
+    health: { state: "ok" },
+  },
+  {
+    name: "a pause keeps what arrives",
+    async stage() {
+      await save({ actions: [GRANT] });
+      await running.api("POST", "/relays/orders/pause", {});
+      await sendEvent(running, "a", ADA);
+    },
+    boxes: { dedupe: [1, 1, 0], person: [1, 0, 1], "action 0": [0, 0, 0] },
+    done: 0,
+    message: "1 call came in the last 24 hours. 0 events done, 1 waiting.",
+    health: { state: "paused", word: "Paused", todo: "Resume it with relay relays resume orders." },
+  },
+  {
+    name: "what is older than a day is not counted",
+    async stage() {
+      await save({ actions: [GRANT] });
+      await sendEvent(running, "a", ADA);
+      await refuse();
+      await running.drain();
+      await running.clock.advance(25 * HOUR);
+    },
+    boxes: { calls: [0, 0, 0], person: [0, 0, 0] },
+    done: 0,
+    message: /^No call came/,
+    health: { state: "ok", message: expect.stringMatching(/No event came in the last 24 hours; the last one came at/) },
+  },
+];
+
+for (const row of ROWS) {
+  test(row.name, async () => {
+    await row.stage();
+    await running.drain();
+    const { boxes, done, message, callsSince, approximate } = await funnel();
+    const said = Object.fromEntries(
+      boxes.map((box: { step: string; action: number | null; came: number; passed: number; waits: number }) => [
+        box.action === null ? box.step : `${box.step} ${box.action}`,
+        [box.came, box.passed, box.waits],
+      ]),
+    );
+    expect(said).toMatchObject(row.boxes);
+    expect(boxes.flatMap(({ stops }: { stops: object[] }) => stops)).toEqual(row.stops === undefined ? [] : [row.stops]);
+    expect({ done, callsSince, approximate }).toEqual({ done: row.done, callsSince: null, approximate: false });
+    if (typeof row.message === "string") expect(message).toBe(row.message);
+    else expect(message).toMatch(row.message);
+    expect(await health()).toMatchObject(row.health);
+    const [listed] = (await running.api("GET", "/relays")).body.items;
+    expect(listed.health.word).toBe((await health()).word);
+  });
+}
+
+test("of more calls than the ring keeps it says since when they are known, and of more stops than are read that it is about", async () => {
+  await save({ actions: [NOWHERE], map: { event_id: "id" } });
+  await putEvents(
+    running,
+    Array.from({ length: 150 }, (_, at) => `e${at}`),
+  );
+  await running.drain();
+  const [{ id } = { id: 0 }] = await running.rows<{ id: number }>("SELECT id FROM environment WHERE name = 'development'");
+  const nowMs = running.clock.now();
+  await running.service.store.write("app", (tx) =>
+    tx.run(
+      `INSERT INTO recent_call (environment_id, slot, seq, at, relay_name, outcome, code, cause, source, count, first_at)
+       WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 1000)
+       SELECT ?1, i - 1, i, ?2 - 1000 + i, 'orders', 'refused', 'bad_signature', 'it differs', '10.0.0.1', 2, ?2 FROM n`,
+      id,
+      nowMs,
+    ),
+  );
+  const { boxes, approximate, callsSince } = await funnel();
+  expect(callsSince).toBe(new Date(nowMs - 999).toISOString());
+  expect(approximate).toBe(true);
+  expect(boxes[1]).toMatchObject({ step: "verified", came: 2150, passed: 150 });
+  expect(boxes.at(-1).stops).toMatchObject([{ code: "collection_missing", count: 150 }]);
+});
+
+test("a schedule begins with its ticks", async () => {
+  const definition = { name: "orders", trigger: { kind: "schedule", every: "1h" }, actions: [{ ...WRITE, data: { order: "tick" } }] };
+  expect((await running.api("POST", "/relays", { definition })).status).toBe(201);
+  expect((await health()).word).toBe("No ticks yet");
+  await running.clock.advance(HOUR + 60_000);
+  await running.drain();
+  const { boxes } = await funnel();
+  expect(boxes.map(({ title, came }: { title: string; came: number }) => `${title} ${came}`)).toEqual([
+    "Ticks 1",
+    "Taken up 1",
+    "Write a record: orders 1",
+  ]);
+});
+
+test("a relay that is not there is refused", async () => {
+  expect((await running.api("GET", "/relays/none/funnel")).status).toBe(404);
+});
