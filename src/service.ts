@@ -16,6 +16,7 @@ import { PersonSignin } from "./client/person-signin.ts";
 import type { ServiceConfig } from "./config.ts";
 import { createLog, foldRepeats, type Log } from "./ground/log.ts";
 import { standardError, standardOutput, tellDroppedLines } from "./ground/output.ts";
+import { Health } from "./health/health.ts";
 import { BodyRoom } from "./http/body.ts";
 import type { HttpDeps } from "./http/deps.ts";
 import { createHttp } from "./http/http.ts";
@@ -150,6 +151,7 @@ async function startOnce(
   started.defer(() => caller.close());
   const environmentOf = (relayId: string) => known?.findRelay(relayId)?.environmentId ?? null;
   const liveChanges = new LiveChanges({ store, clock, environmentOf });
+  const health = new Health({ store, clock, relays, log, limits: config.limits });
   const runner: Runner = new Runner({
     store: own,
     clock,
@@ -158,11 +160,9 @@ async function startOnce(
     concurrency: config.concurrency,
     limits: config.limits,
     ports: { caller: ports.caller ?? caller, mailer },
-    onRun(run) {
-      for (const noted of [metrics, receiver.fruitless, liveChanges]) noted.noteRun(run);
-    },
+    watchers: [metrics, health, liveChanges],
     printRun: print,
-    tellRun: (told) => teller.tellRun(told),
+    teller,
   });
   started.defer(() => runner.stop());
   const scheduler: Scheduler = started.adopt(new Scheduler({ store: own, clock, relays, log }), ending);
@@ -190,7 +190,7 @@ async function startOnce(
 
   const alertMail = started.adopt(new AlertMail({ store: own, clock, log, mailer, local, baseUrl }), ending);
 
-  const receiver: Receiver = new Receiver({
+  const receiver = new Receiver({
     store,
     clock,
     relays,
@@ -199,9 +199,11 @@ async function startOnce(
     limits: config.limits,
     local,
     teller,
-    onCall: (outcome) => metrics.noteCall(outcome),
-    handOver: (stored) => runner.handOver(stored),
+    health,
+    metrics,
+    runner,
   });
+  started.defer(() => health.stop());
   started.defer(() => receiver.stop());
   const http: HttpDeps = {
     projectFolder: null,
@@ -238,7 +240,7 @@ async function startOnce(
     renewed: () => log.warn("runner.lock was removed while the server runs, and was made again"),
   });
   const app = createHttp(http);
-  await receiver.start();
+  await health.start();
   await runner.rescue();
   // Elysia would share the port with whoever listens there; a taken one must be refused.
   app.listen({ port: await early.free(), hostname: config.host, idleTimeout: 30, reusePort: false });

@@ -26,14 +26,13 @@ import {
 import { CAP_WINDOW_MS, type RaisableLimits } from "../ground/limit.ts";
 import { Limiter } from "../ground/limiter.ts";
 import { Refusal } from "../ground/refusal.ts";
+import type { Health } from "../health/health.ts";
 import { matchesWhen, readEventId, readMap } from "../relay/live-receiver.ts";
 import type { LiveRelay, ReceiverRelay } from "../relay/live-relay.ts";
 import type { Store, Writer } from "../store/port.ts";
 import type { ParsedBody, ReceivedCall, Verified } from "../verify/contract.ts";
 import { tellDuplicate, tellIgnored } from "./call.ts";
 import type { CallRing } from "./call-ring.ts";
-import type { FruitlessRuns } from "./fruitless.ts";
-import type { ReceiverHealth } from "./health.ts";
 import { refuseEventless, refuseFullApp, refuseSecondBody } from "./refusal.ts";
 import {
   type EarlierUse,
@@ -56,15 +55,18 @@ export interface VerifiedCall {
   verdict: Verified;
 }
 
+/** Takes each new event, so that it runs. */
+export interface EventRunner {
+  handOver(stored: HandedEvent): void;
+}
+
 interface AcceptDeps {
   store: Store;
-  /** Takes each new event, so that it runs. */
-  handOver(stored: HandedEvent): void;
+  runner: EventRunner;
   clock: Clock;
   limits: Pick<RaisableLimits, "verifiedEventsPerMinute" | "eventlessCallsPerMinute">;
   ring: CallRing;
-  health: ReceiverHealth;
-  fruitless: FruitlessRuns;
+  health: Health;
   /** Counts the call as an unverified one of the address; what that is told. */
   refuseUnverified(source: string, refusal: Refusal): Refusal;
 }
@@ -110,7 +112,7 @@ export class Acceptance {
 
   /** Answers after the event row is durable; throws Refusal where there is none. */
   async accept({ relay, call, verdict }: VerifiedCall, source: () => string): Promise<ReceiverAnswer> {
-    const { store, ring, health, fruitless } = this.#deps;
+    const { store, ring, health } = this.#deps;
     const { receiver } = relay;
     const { body } = call;
     const once =
@@ -130,11 +132,11 @@ export class Acceptance {
       this.#countEventless(relay);
       if (once !== null) await spendIgnored(store, once);
       const cause = tellIgnored(mismatch);
-      const usual = fruitless.ignore(relay, cause);
+      const usual = health.ignore(relay, cause);
       ring.note(relay, { outcome: "ignored", code: "when", cause, source: source(), usual });
       return { received: true, ignored: "when" };
     }
-    fruitless.match(relay);
+    health.match(relay);
     const eventId = readEventId(mapped) ?? verdict.senderEventId;
     const draft = this.#draft({ relay, body, parsed, mapped, eventId, once });
     let stored: Stored;
@@ -145,7 +147,7 @@ export class Acceptance {
       throw error;
     }
     if (stored instanceof Refusal) {
-      fruitless.cap(relay);
+      health.cap(relay);
       throw stored;
     }
     if ("sameBody" in stored) return this.#answerSecondUse(relay, stored, source());
@@ -187,7 +189,7 @@ export class Acceptance {
       dedupe,
       nowMs,
       handOver: (arrived) =>
-        this.#deps.handOver({
+        this.#deps.runner.handOver({
           relayId,
           event: Object.assign(arrived, { relayName }),
           payload: payload.truncated ? null : asStored(parsed.value, mapped),

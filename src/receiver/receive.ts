@@ -3,21 +3,19 @@
  * durable, and lets no unverified byte past verification. A refused call is noted for the owner after its answer is decided. It never runs
  * an action.
  */
-import type { HandedEvent } from "../event/event.ts";
 import type { Clock } from "../ground/clock.ts";
 import { CAP_WINDOW_MS, MAX_UNCOUNTED_US, type RaisableLimits } from "../ground/limit.ts";
 import { Limiter } from "../ground/limiter.ts";
 import type { Log } from "../ground/log.ts";
 import { Refusal } from "../ground/refusal.ts";
+import type { Health } from "../health/health.ts";
 import { type LiveRelay, type LiveRelays, Snapshot } from "../relay/live-relay.ts";
 import type { Sealer } from "../secret/seal.ts";
 import { type Store, StoreUnavailable } from "../store/port.ts";
 import { ReceivedBody, receiveCall } from "../verify/received-call.ts";
-import { Acceptance, type ReceiverAnswer, type VerifiedCall } from "./accept.ts";
+import { Acceptance, type EventRunner, type ReceiverAnswer, type VerifiedCall } from "./accept.ts";
 import { CallRing, type CallTeller } from "./call-ring.ts";
 import { CauseFinder } from "./cause.ts";
-import { FruitlessRuns } from "./fruitless.ts";
-import { ReceiverHealth } from "./health.ts";
 import {
   explainToCaller,
   explainToOwner,
@@ -26,7 +24,6 @@ import {
   UNKNOWN_RECEIVER,
   type UnverifiedBy,
 } from "./refusal.ts";
-import { SilenceWatch } from "./silence.ts";
 
 /** In whatever header a sender's word for who it is may stand. */
 const SIGNING_HEADER = /sign|hmac|digest|token|secret|auth|key|hook/i;
@@ -60,22 +57,18 @@ interface ReceiverDeps {
   local: boolean;
   /** Told of calls that become no event, a moment after their answers. */
   teller: CallTeller;
-  /** Takes each new event, so that it runs. */
-  handOver(stored: HandedEvent): void;
-  /** Told how every call ended, for metrics: `accepted`, `duplicate`, `ignored`, or a refusal's code. */
-  onCall(outcome: string): void;
+  health: Health;
+  runner: EventRunner;
+  /** Told how every call ended: `accepted`, `duplicate`, `ignored`, or a refusal's code. */
+  metrics: { noteCall(outcome: string): void };
 }
 
 export class Receiver {
-  /** Told of every attempt that ended as well. */
-  readonly fruitless: FruitlessRuns;
   readonly #deps: ReceiverDeps;
   /** Unverified calls by address. */
   readonly #unverified: Limiter;
   readonly #full: FullSources;
   readonly #ring: CallRing;
-  readonly #health: ReceiverHealth;
-  readonly #silence: SilenceWatch;
   readonly #acceptance: Acceptance;
   readonly #causes: CauseFinder;
 
@@ -92,31 +85,16 @@ export class Receiver {
     this.#full = new FullSources(unverifiedCallsPerMinute);
     this.#causes = new CauseFinder(deps);
     this.#ring = new CallRing({ ...deps, causesFound: () => this.#causes.settle() });
-    this.#health = new ReceiverHealth(deps);
-    this.fruitless = new FruitlessRuns(deps, this.#health);
-    this.#silence = new SilenceWatch(deps, this.#health, this.fruitless);
     this.#acceptance = new Acceptance({
       ...deps,
       ring: this.#ring,
-      health: this.#health,
-      fruitless: this.fruitless,
       refuseUnverified: (source, refusal) => this.#countUnverified(source, refusal),
     });
   }
 
-  /** Reads how the receivers were doing and begins to watch for those that go silent; calls are received without it too. */
-  async start(): Promise<void> {
-    await this.#health.start();
-    await this.fruitless.start();
-    this.#silence.start();
-  }
-
   /** After the last call: writes what is still only noted. */
-  async stop(): Promise<void> {
-    await this.#silence.stop();
-    await this.fruitless.stop();
-    await this.#health.stop();
-    await this.#ring.stop();
+  stop(): Promise<void> {
+    return this.#ring.stop();
   }
 
   /** Writes the calls noted so far, so that a list of recent calls holds them. */
@@ -134,14 +112,15 @@ export class Receiver {
       const snapshot = this.#deps.relays.current();
       const looked = this.#verify(request, snapshot instanceof Snapshot ? snapshot : await snapshot);
       if (looked instanceof Refusal) {
-        this.#deps.onCall(looked.code);
+        this.#deps.metrics.noteCall(looked.code);
         return looked;
       }
       verified = looked;
-      this.#health.accept(verified.relay, verified.call.nowMs);
-      this.fruitless.call(verified.relay);
+      this.#deps.health.accept(verified.relay, verified.call.nowMs);
       const answer = await this.#acceptance.accept(verified, request.source);
-      this.#deps.onCall("duplicate" in answer ? "duplicate" : "ignored" in answer ? "ignored" : "accepted");
+      this.#deps.metrics.noteCall(
+        "duplicate" in answer ? "duplicate" : "ignored" in answer ? "ignored" : "accepted",
+      );
       return answer;
     } catch (error) {
       const refusal = this.#asRefusal(error);
@@ -149,7 +128,7 @@ export class Receiver {
         const { code, message: cause } = refusal;
         this.#ring.noteRefused({ relay: verified.relay, code, cause }, request.source(), refusal);
       }
-      this.#deps.onCall(refusal.code);
+      this.#deps.metrics.noteCall(refusal.code);
       return refusal;
     }
   }
@@ -164,7 +143,7 @@ export class Receiver {
 
   #refuseUnknown(appId: string, name: string, source: string): Refusal {
     const refusal = this.#countUnverified(source, UNKNOWN_RECEIVER);
-    this.#deps.onCall(refusal.code);
+    this.#deps.metrics.noteCall(refusal.code);
     if (refusal === UNKNOWN_RECEIVER) this.#ring.noteUnknown({ appId, name, source });
     return refusal;
   }
@@ -173,7 +152,7 @@ export class Receiver {
   async refuseUnread(appId: string, name: string, source: string, unread: Refusal): Promise<Refusal> {
     const tooLarge = unread.code === "body_too_large";
     const refusal = tooLarge ? this.#countUnverified(source, refuseLargeBody()) : unread;
-    this.#deps.onCall(refusal.code);
+    this.#deps.metrics.noteCall(refusal.code);
     if (unread.code === "body_incomplete") return refusal;
     const { code, message } = unread;
     const cause = tooLarge ? "the body is larger than 256 KB" : message;
@@ -224,8 +203,7 @@ export class Receiver {
     const refusal = this.#countUnverified(request.source(), explainToCaller(refused));
     for (const by of refused) {
       if (!isStranger(by.relay, request)) {
-        this.#health.refuse(by.relay, by.cause);
-        this.fruitless.call(by.relay);
+        this.#deps.health.refuse(by.relay, by.cause);
       }
       this.#noteUnverified(by, request, refusal, nowMs);
     }
@@ -246,10 +224,10 @@ export class Receiver {
     const headers = new Headers(request.headers);
     const call = receiveCall({ headers, body, kinds, search, receiverUrl, nowMs });
     const tell = (cause: string, names: "difference" | "since" | null): void => {
-      if (names !== null) this.#health.find(by.relay, cause, names === "difference");
+      if (names !== null) this.#deps.health.find(by.relay, cause, names === "difference");
       note(cause);
     };
-    const acceptedAt = this.#health.acceptedAt(by.relay);
+    const acceptedAt = this.#deps.health.acceptedAt(by.relay);
     this.#causes.add({ by, call, headers: [...headers], acceptedAt, tell });
   }
 

@@ -33,9 +33,9 @@ interface RunnerDeps {
   /** Takes the line of every run, without its newline. */
   printRun: (line: string) => void;
   /** Told of every run that failed, after its line. */
-  tellRun: (told: ToldRun) => void;
-  /** Told of every run that ended, after its commit. */
-  onRun: (run: EndedRun) => void;
+  teller: { tellRun(told: ToldRun): void };
+  /** Each is told of every run that ended, after its commit. */
+  watchers: readonly { noteRun(run: EndedRun): void }[];
 }
 
 export class Runner {
@@ -280,7 +280,7 @@ export class Runner {
 
   #onFinished({ line, run, told }: Finished): void {
     this.#deps.printRun(line);
-    if (told !== null) this.#deps.tellRun(told);
-    this.#deps.onRun(run);
+    if (told !== null) this.#deps.teller.tellRun(told);
+    for (const watcher of this.#deps.watchers) watcher.noteRun(run);
   }
 }

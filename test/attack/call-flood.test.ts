@@ -6,13 +6,13 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
 import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
 import { Refusal } from "../../src/ground/refusal.ts";
-import { Receiver } from "../../src/receiver/receive.ts";
+import type { Receiver } from "../../src/receiver/receive.ts";
 import { ReceivedBody, receiveCall } from "../../src/verify/received-call.ts";
 import { signature } from "../../src/verify/signature.ts";
+import { makeBareReceiver } from "../kit/bare-receiver.ts";
 import { HOOK_SECRET, receiverDefinition, saveRelay, signedCall } from "../kit/relay-definition.ts";
 import { type Answer, APP, type RunningService, startRunningService } from "../kit/running-service.ts";
 import { bytes, FORM_TYPE, makeKeys, recipe } from "../kit/sender-call.ts";
-import { SILENT_TELLER } from "../kit/silent-teller.ts";
 import { START_MS } from "../kit/virtual-clock.ts";
 
 const CALL = [{ type: "call_url", url: "https://example.test/" }];
@@ -169,18 +169,7 @@ describe("nothing that costs more than a millisecond is computed before the addr
   test("a good one of another address is taken, from however many addresses bad ones flood", async () => {
     const { store, relays, log, sealer } = running.service;
     const limits = { ...LIMITS, unverifiedCallsPerMinute: 1 };
-    const flooded = new Receiver({
-      store,
-      clock: running.clock,
-      relays,
-      log,
-      sealer,
-      limits,
-      local: false,
-      teller: SILENT_TELLER,
-      onCall: () => undefined,
-      handOver: () => undefined,
-    });
+    const { receiver: flooded } = makeBareReceiver({ store, clock: running.clock, relays, log, sealer, limits });
     const isRefused = async (source: string) => (await flooded.refuseUnknown(APP, "none", () => source))?.code;
     for (let n = 0; n < 60_000; n++) await isRefused(`2001:db8:${n.toString(16)}::/64`);
     expect(await isRefused("2001:db8:ea5f::/64")).toBe("source_capped");
@@ -206,8 +195,7 @@ describe("why a call was refused is looked into behind its answer, and a flood o
   const start = async (): Promise<Receiver> => {
     const { store, relays, log, sealer } = running.service;
     await saveRelay(running, receiverDefinition({ actions: CALL }));
-    const ports = { local: false, teller: SILENT_TELLER, onCall: () => undefined, handOver: () => undefined };
-    return new Receiver({ store, clock: running.clock, relays, log, sealer, limits: LIMITS, ...ports });
+    return makeBareReceiver({ store, clock: running.clock, relays, log, sealer, limits: LIMITS }).receiver;
   };
   const lookedInto = async (): Promise<number> => {
     const rows = await running.rows<{ cause: string }>("SELECT cause FROM recent_call");

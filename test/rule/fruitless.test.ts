@@ -3,13 +3,12 @@ import { beforeEach, describe, expect, test } from "bun:test";
 import { createHmac } from "node:crypto";
 import { DAY_MS, DEFAULT_LIMITS, HOUR_MS, MINUTE_MS } from "../../src/ground/limit.ts";
 import { createLog } from "../../src/ground/log.ts";
-import type { RunEnd } from "../../src/receiver/fruitless.ts";
-import { Receiver } from "../../src/receiver/receive.ts";
+import type { RunEnd } from "../../src/health/health.ts";
 import { LiveRelays } from "../../src/relay/live-relay.ts";
 import { listAlerts, resolveAlert } from "../../src/watch/alert.ts";
+import { type BareReceiver, makeBareReceiver } from "../kit/bare-receiver.ts";
 import { type FreshStore, openFreshStore } from "../kit/fresh-store.ts";
 import { makeRelayKit, type RelayKit, receiver, sealer } from "../kit/relay-kit.ts";
-import { SILENT_TELLER } from "../kit/silent-teller.ts";
 
 const SECRET = "theSecret-of-thirty-Character5";
 const SIGNED = "x-signature";
@@ -17,7 +16,7 @@ const SIGNED = "x-signature";
 let fresh: FreshStore;
 let kit: RelayKit;
 let relays: LiveRelays;
-let receiving: Receiver;
+let receiving: BareReceiver;
 let limits = DEFAULT_LIMITS;
 let serial = 0;
 
@@ -31,19 +30,15 @@ beforeEach(async () => {
 
 async function start(): Promise<void> {
   const log = createLog({ clock: fresh.clock, format: "json", sink: () => undefined });
-  receiving = new Receiver({
+  receiving = makeBareReceiver({
     store: fresh.store,
     clock: fresh.clock,
     relays,
     log,
     limits,
     sealer,
-    local: false,
-    teller: SILENT_TELLER,
-    onCall: () => undefined,
-    handOver: () => undefined,
   });
-  await receiving.start();
+  await receiving.health.start();
 }
 
 async function restart(downMs = 0): Promise<void> {
@@ -62,7 +57,7 @@ async function send(type = "paid", headers: Record<string, string> | null = null
   const body = Buffer.from(JSON.stringify({ id: `call-${++serial}`, type }));
   const signed = { [SIGNED]: createHmac("sha256", SECRET).update(body).digest("hex") };
   const call = { appId: "app_test", name: "orders", body, search: "", source: () => "203.0.113.7" };
-  await receiving.receive({ ...call, headers: new Headers({ "content-type": "application/json", ...(headers ?? signed) }) });
+  await receiving.receiver.receive({ ...call, headers: new Headers({ "content-type": "application/json", ...(headers ?? signed) }) });
 }
 
 /** So many calls or ends, the first one now. */
@@ -76,7 +71,7 @@ async function every(everyMs: number, times: number, one: () => Promise<void>): 
 async function end(outcome: RunEnd["outcome"], code: string | null = null, dead = false): Promise<void> {
   const relay = (await relays.current()).relays[0];
   if (relay === undefined) throw new Error("no relay");
-  receiving.fruitless.noteRun({ relay, outcome, code, why: outcome === "failed" ? "the URL answered 500." : null, dead });
+  receiving.health.noteRun({ relay, outcome, code, why: outcome === "failed" ? "the URL answered 500." : null, dead });
 }
 
 const ignored = () => send("other");

@@ -108,8 +108,8 @@ async function runWith({ beforeCommit, afterCommit, statement, clock = running.c
     concurrency: 32,
     limits: DEFAULT_LIMITS,
     printRun: (line) => lines.push(line),
-    tellRun: () => undefined,
-    onRun: () => undefined,
+    teller: { tellRun: () => undefined },
+    watchers: [],
   });
   await other.start();
   watching = true;

@@ -343,8 +343,8 @@ describe("the relays cannot be read", () => {
       concurrency: 32,
       limits: DEFAULT_LIMITS,
       printRun: () => undefined,
-      tellRun: () => undefined,
-      onRun: () => undefined,
+      teller: { tellRun: () => undefined },
+      watchers: [],
     });
     await running.service.runner.stop();
     const [event] = await putEvents(running, ["a"]);

@@ -6,24 +6,23 @@ import { insertEvent, makeWholePayload } from "../../src/event/insert.ts";
 import { DAY_MS, DEFAULT_LIMITS, HOUR_MS, MINUTE_MS } from "../../src/ground/limit.ts";
 import { createLog } from "../../src/ground/log.ts";
 import { Refusal } from "../../src/ground/refusal.ts";
+import { learnRhythm } from "../../src/health/silence.ts";
 import type { ReceiverAnswer } from "../../src/receiver/accept.ts";
-import { Receiver } from "../../src/receiver/receive.ts";
-import { learnRhythm } from "../../src/receiver/silence.ts";
 import { LiveRelays } from "../../src/relay/live-relay.ts";
 import { requireRelay } from "../../src/relay/relay.ts";
 import { deleteRelay } from "../../src/relay/relay-save.ts";
 import { listAlerts, resolveAlert } from "../../src/watch/alert.ts";
+import { type BareReceiver, makeBareReceiver } from "../kit/bare-receiver.ts";
 import { relayOf } from "../kit/event-sql.ts";
 import { type FreshStore, openFreshStore } from "../kit/fresh-store.ts";
 import { makeRelayKit, OWNER, type RelayKit, receiver, schedule, sealer } from "../kit/relay-kit.ts";
-import { SILENT_TELLER } from "../kit/silent-teller.ts";
 
 const SECRET = "theSecret-of-thirty-Character5";
 
 let fresh: FreshStore;
 let kit: RelayKit;
 let relays: LiveRelays;
-let receiving: Receiver;
+let receiving: BareReceiver;
 let logged: string[];
 let serial = 0;
 
@@ -36,19 +35,15 @@ beforeEach(async () => {
 });
 
 async function startReceiver(): Promise<void> {
-  receiving = new Receiver({
+  receiving = makeBareReceiver({
     store: fresh.store,
     clock: fresh.clock,
     relays,
     sealer,
     log: createLog({ clock: fresh.clock, format: "json", sink: (line) => logged.push(line) }),
     limits: { ...DEFAULT_LIMITS, verifiedEventsPerMinute: 1_000_000, unverifiedCallsPerMinute: 1_000_000 },
-    local: false,
-    teller: SILENT_TELLER,
-    onCall: () => undefined,
-    handOver: () => undefined,
   });
-  await receiving.start();
+  await receiving.health.start();
 }
 
 async function makeRelay(name = "orders", environment: "development" | "local" = "development"): Promise<void> {
@@ -60,7 +55,7 @@ function send(name = "orders", secret = SECRET): Promise<ReceiverAnswer | string
   const body = Buffer.from(JSON.stringify({ id: `call-${++serial}` }));
   const signature = createHmac("sha256", secret).update(body).digest("hex");
   const headers = new Headers({ "content-type": "application/json", "x-signature": signature });
-  return receiving
+  return receiving.receiver
     .receive({ appId: "app_test", name, headers, body, search: "", source: () => "203.0.113.7" })
     .then((answer) => (answer instanceof Refusal ? answer.code : answer));
 }

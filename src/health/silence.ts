@@ -1,25 +1,16 @@
 /**
- * Looks every few minutes whether a receiver went silent against its own rhythm: the longest time it was usually without an event. The rhythm
- * is learned only of a relay that has been without one for hours, and once a silence; gaps shorter than an hour are not told apart, so that
- * learning a relay with millions of events asks for a few hundred rows. Local development is left alone: no provider calls a laptop by a rhythm.
+ * Whether a receiver went silent against its own rhythm: the longest time it was usually without an event. The rhythm is learned only of a relay
+ * that has been without one for hours, and once a silence; gaps shorter than an hour are not told apart, so that learning a relay with millions
+ * of events asks for a few hundred rows. Local development is left alone: no provider calls a laptop by a rhythm.
  */
-import { type Clock, ClockWatch, Loop, toIso } from "../ground/clock.ts";
-import { DAY_MS, HOUR_MS, MINUTE_MS } from "../ground/limit.ts";
-import type { Log } from "../ground/log.ts";
-import type { LiveRelay, LiveRelays } from "../relay/live-relay.ts";
+import { type Clock, toIso } from "../ground/clock.ts";
+import { DAY_MS, HOUR_MS } from "../ground/limit.ts";
+import type { LiveRelay, Snapshot } from "../relay/live-relay.ts";
 import { findLastEventAt } from "../relay/relay-view.ts";
-import { type Reader, type Store, StoreUnavailable } from "../store/port.ts";
+import type { Reader, Store } from "../store/port.ts";
 import { firstSeqSince } from "../store/time-order.ts";
-import type { FruitlessRuns } from "./fruitless.ts";
-import type { HealthCode } from "./fruitless-rule.ts";
-import type { ReceiverHealth } from "./health.ts";
-import { isOver, listOver } from "./over.ts";
+import { isOver, listOver, type Standing } from "./standing.ts";
 
-const LOOK_EVERY_MS = 5 * MINUTE_MS;
-/** After the start nothing counts as silent yet: what was sent while nothing ran is sent again by then. */
-const GRACE_MS = HOUR_MS;
-/** A wall clock that moved by so much more or less than the time that passed since the last look was set. */
-const CLOCK_SET_MS = 10 * MINUTE_MS;
 /** How far back from its last event a rhythm is learned: two weekends. */
 const LEARNED_MS = 14 * DAY_MS;
 /** With fewer events there is no rhythm yet. */
@@ -31,61 +22,22 @@ const MIN_SILENCE_MS = 6 * HOUR_MS;
 const WHOLE_RHYTHM_MS = 7 * DAY_MS;
 const MIN_YOUNG_SILENCE_MS = 3 * DAY_MS;
 
-interface SilenceDeps {
-  store: Store;
-  clock: Clock;
-  log: Log;
-  relays: LiveRelays;
-}
-
 interface Learned {
   lastAtMs: number;
   rhythm: Rhythm | null;
 }
 
 export class SilenceWatch {
-  readonly #deps: SilenceDeps;
-  readonly #health: ReceiverHealth;
-  readonly #fruitless: FruitlessRuns;
-  readonly #clockWatch: ClockWatch;
-  readonly #loop: Loop;
+  readonly #deps: { store: Store; clock: Clock };
+  readonly #standing: Standing;
   #learned = new Map<string, Learned>();
-  /** Monotonic: since when the clock is trusted and calls could arrive. */
-  #trustedSinceMs = 0;
 
-  constructor(deps: SilenceDeps, health: ReceiverHealth, fruitless: FruitlessRuns) {
+  constructor(deps: { store: Store; clock: Clock }, standing: Standing) {
     this.#deps = deps;
-    this.#health = health;
-    this.#fruitless = fruitless;
-    this.#clockWatch = new ClockWatch(deps.clock, CLOCK_SET_MS);
-    this.#loop = new Loop({
-      clock: deps.clock,
-      everyMs: LOOK_EVERY_MS,
-      turn: () => this.#look(),
-      onError: (error) => {
-        if (!(error instanceof StoreUnavailable))
-          deps.log.error("the watch for silent relays failed", { error });
-      },
-    });
+    this.#standing = standing;
   }
 
-  start(): void {
-    this.#clockWatch.look();
-    this.#trustedSinceMs = this.#deps.clock.monotonicMs();
-    void this.#loop.start(LOOK_EVERY_MS);
-  }
-
-  stop(): Promise<void> {
-    return this.#loop.stop();
-  }
-
-  async #look(): Promise<undefined> {
-    const nowMs = this.#deps.clock.monotonicMs();
-    if (this.#clockWatch.look() !== 0) this.#trustedSinceMs = nowMs;
-    const snapshot = await this.#deps.relays.current();
-    for (const { relay, code } of await this.#health.tend(snapshot)) this.#forget(relay, code);
-    await this.#fruitless.look(snapshot, this.#trustedSinceMs);
-    if (nowMs - this.#trustedSinceMs < GRACE_MS) return;
+  async look(snapshot: Snapshot): Promise<void> {
     const learned = new Map<string, Learned>();
     for (const relay of snapshot.relays) {
       if (relay.receiver !== null && !relay.local) await this.#lookAt(relay, learned);
@@ -93,12 +45,10 @@ export class SilenceWatch {
     this.#learned = learned;
   }
 
-  /** Somebody resolved a problem by hand: it comes back only with what happens from now on. */
-  #forget(relay: LiveRelay, code: HealthCode): void {
+  /** Somebody resolved the problem by hand: this silence is not told again. */
+  forget(relay: LiveRelay): void {
     const learned = this.#learned.get(relay.id);
-    if (code === "relay_silent" && learned !== undefined) learned.rhythm = null;
-    else if (code === "relay_refusing") this.#health.forgetRefusals(relay);
-    else this.#fruitless.forget(relay, code);
+    if (learned !== undefined) learned.rhythm = null;
   }
 
   async #lookAt(relay: LiveRelay, learned: Map<string, Learned>): Promise<void> {
@@ -106,7 +56,7 @@ export class SilenceWatch {
     const lastAtMs = await store.read((tx) => findLastEventAt(tx, relay.environmentId, relay.name));
     if (lastAtMs === null) return;
     const silentMs = clock.now() - lastAtMs;
-    if (silentMs < MIN_SILENCE_MS) return this.#health.receive(relay);
+    if (silentMs < MIN_SILENCE_MS) return this.#standing.clear(relay, "relay_silent");
     const before = this.#learned.get(relay.id);
     const now =
       before?.lastAtMs === lastAtMs
@@ -115,7 +65,7 @@ export class SilenceWatch {
     learned.set(relay.id, now);
     const { rhythm } = now;
     if (rhythm === null || silentMs <= rhythm.silentAfterMs) return;
-    this.#health.raise(relay, "relay_silent", tellSilent(relay.name, lastAtMs, silentMs, rhythm));
+    this.#standing.raise(relay, "relay_silent", tellSilent(relay.name, lastAtMs, silentMs, rhythm));
   }
 }
 
@@ -154,8 +104,8 @@ export async function learnRhythm(
   lastAtMs: number,
 ): Promise<Rhythm | null> {
   const relay = { environmentId, name };
-  const made = await tx.get<{ at: number }>("SELECT created_at AS at FROM relay WHERE id = ?1", id);
-  const first = await findEventFrom(tx, relay, Math.max(lastAtMs - LEARNED_MS, made?.at ?? lastAtMs));
+  const madeAt = await findMadeAt(tx, id);
+  const first = await findEventFrom(tx, relay, Math.max(lastAtMs - LEARNED_MS, madeAt ?? lastAtMs));
   if (first === null) return null;
   const enough = `${SELECT_EVENT} AND seq >= $seq ORDER BY seq LIMIT ${MIN_EVENTS}`;
   if ((await tx.all(enough, { ...relay, seq: first.seq })).length < MIN_EVENTS) return null;
@@ -173,6 +123,11 @@ export async function learnRhythm(
   }
   const floorMs = lastAtMs - first.at < WHOLE_RHYTHM_MS ? MIN_YOUNG_SILENCE_MS : MIN_SILENCE_MS;
   return { longestGapMs, silentAfterMs: Math.max(floorMs, SILENT_GAPS * longestGapMs) };
+}
+
+/** When the relay was made; null: it is gone. */
+export async function findMadeAt(tx: Reader, id: string): Promise<number | null> {
+  return (await tx.get<{ at: number }>("SELECT created_at AS at FROM relay WHERE id = ?1", id))?.at ?? null;
 }
 
 interface FoundEvent {

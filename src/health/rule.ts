@@ -1,6 +1,6 @@
 /**
- * The rules of what comes to nothing: how many calls or events one after another, over how long, are a problem, for a relay with three events
- * a week and for one with thousands an hour; and what its owner is told of it. It counts nothing itself.
+ * The rules of health: how many calls or events that come to nothing one after another, over how long, are a problem, for a relay with three
+ * events a week and for one with thousands an hour; and what its owner is told when one begins and when it is over. It counts nothing itself.
  */
 import { toIso } from "../ground/clock.ts";
 import { DAY_MS, HOUR_MS, MINUTE_MS } from "../ground/limit.ts";
@@ -16,10 +16,7 @@ export const RECEIVER_CODES = [
 export const CODES = [...RECEIVER_CODES, "relay_nobody", "relay_failing"] as const;
 export type HealthCode = (typeof CODES)[number];
 
-export type RunCode = Extract<
-  HealthCode,
-  "relay_ignoring" | "relay_nobody" | "relay_failing" | "relay_capped"
->;
+export type RunCode = Exclude<HealthCode, "relay_silent" | "relay_uncalled">;
 
 /** So many, over so long. */
 interface Threshold {
@@ -28,7 +25,8 @@ interface Threshold {
 }
 
 /** What reaches one of them is a problem. A relay whose attempts fail is tried again after 1, 6 and 36 minutes, so one event is three of them. */
-export const THRESHOLDS: Readonly<Record<RunCode, readonly Threshold[]>> = {
+const THRESHOLDS: Readonly<Record<RunCode, readonly Threshold[]>> = {
+  relay_refusing: [{ count: 5, ms: 15 * MINUTE_MS }],
   relay_ignoring: [
     { count: 3, ms: DAY_MS },
     { count: 200, ms: HOUR_MS },
@@ -50,7 +48,7 @@ const FIRST_NOBODY: Threshold = { count: 1, ms: DAY_MS };
 /** Failures that waiting cannot mend; the owner is told of the first one, by an alert of its own. */
 export const HOPELESS: ReadonlySet<string> = new Set(["ref_unresolved", "sender_domain_required"]);
 
-export interface KeptRun {
+interface KeptRun {
   since: number;
   at: number;
   count: number;
@@ -84,16 +82,40 @@ export function isProblem(code: RunCode, { found, matched, usual, runs }: Kept, 
   return asked.some((one) => count >= one.count && lastedMs >= one.ms);
 }
 
+/** Runs of good or bad calls that were refused. They are no version's, and time alone makes them no worse: nothing more was lost. */
+export const REFUSED: ReadonlySet<RunCode> = new Set(["relay_refusing", "relay_capped"]);
+
+/** What is kept of a relay of this version when it begins. */
+export function keepOf(version: number, before?: Kept): Kept {
+  const kept: Kept = { version, matched: false, found: false, usual: 0, uncalledTold: false, runs: {} };
+  if (before === undefined) return kept;
+  for (const code of REFUSED) if (before.runs[code] !== undefined) kept.runs[code] = before.runs[code];
+  return { ...kept, uncalledTold: before.uncalledTold };
+}
+
+/** Whether nothing of it is worth keeping. */
+export function isBlank({ matched, found, usual, uncalledTold, runs }: Kept): boolean {
+  return !matched && !found && usual === 0 && !uncalledTold && Object.keys(runs).length === 0;
+}
+
 export function isRunCode(code: HealthCode): code is RunCode {
   return Object.hasOwn(THRESHOLDS, code);
+}
+
+interface RunWords {
+  /** Why the last one came to nothing. */
+  why: string | null;
+  /** Why one of the refused calls was refused, as it was found by looking into it. */
+  found: { cause: string } | null;
+  /** Events a minute of the app. */
+  limit: number;
 }
 
 export function tellRun(
   name: string,
   code: RunCode,
   { since, count }: KeptRun,
-  why: string | null,
-  limit: number,
+  { why, found, limit }: RunWords,
 ): string {
   const from = `since ${toIso(since)}, ${count} so far`;
   if (code === "relay_ignoring") {
@@ -106,10 +128,26 @@ export function tellRun(
   if (code === "relay_capped") {
     return `${name} has refused good events ${from}, because its app receives more than ${limit} a minute: their senders have to send them again. Raise RELAY_LIMIT_VERIFIED_EVENTS_PER_MINUTE and start the server again, or have the sender send less.`;
   }
+  if (code === "relay_refusing") {
+    const because =
+      found === null ? `the last one because ${why ?? ""}` : `one of them because ${found.cause}`;
+    return `${name} has refused every call ${from}, ${because}: compare the relay's secret and recipe with the sender's, and see its calls with relay calls list --relay ${name}.`;
+  }
   const last = why === null ? "." : `, the last one because: ${why}`;
   return `Every attempt of an event of ${name} has failed ${from}${last} See them with relay events list --relay ${name}, mend the cause, and replay those that are dead.`;
 }
 
-export function tellRefusing(name: string, sinceMs: number, calls: number, why: string): string {
-  return `${name} has refused every call since ${toIso(sinceMs)}, ${calls} so far, ${why}: compare the relay's secret and recipe with the sender's, and see its calls with relay calls list --relay ${name}.`;
+export function tellUncalled(name: string, madeAtMs: number, url: string): string {
+  return `${name} was made at ${toIso(madeAtMs)} and nobody has called it: give its sender the URL ${url}, and see what happens to a call with relay send ${name}.`;
 }
+
+/** What is told when it is over. */
+export const OVER: Readonly<Record<HealthCode, (name: string) => string>> = {
+  relay_refusing: (name) => `${name} accepts calls again: one verified.`,
+  relay_silent: (name) => `${name} receives events again, so its silence is over.`,
+  relay_ignoring: (name) => `${name} acts on calls again: one passed its when.`,
+  relay_capped: (name) => `${name} refused no event over the cap for an hour.`,
+  relay_uncalled: (name) => `${name} was called for the first time.`,
+  relay_nobody: (name) => `${name} acts again: an event found its person.`,
+  relay_failing: (name) => `${name} acts again: every action of an event succeeded.`,
+};

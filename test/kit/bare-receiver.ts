@@ -1,0 +1,29 @@
+/** A receiver and the health that it tells, on a store, with nobody behind them: no runner, no terminal, no metrics. */
+import { Health } from "../../src/health/health.ts";
+import { Receiver } from "../../src/receiver/receive.ts";
+
+type Deps = ConstructorParameters<typeof Receiver>[0];
+
+export interface BareReceiver {
+  receiver: Receiver;
+  health: Health;
+  stop(): Promise<void>;
+}
+
+/** Not begun: what an earlier one knew is read, and looked at now and then, after `health.start()`. */
+export function makeBareReceiver(deps: Omit<Deps, "local" | "teller" | "health" | "runner" | "metrics">): BareReceiver {
+  const health = new Health(deps);
+  const receiver = new Receiver({
+    ...deps,
+    health,
+    local: false,
+    teller: { tellCall: () => undefined, tellUnknownCall: () => undefined },
+    metrics: { noteCall: () => undefined },
+    runner: { handOver: () => undefined },
+  });
+  const stop = async (): Promise<void> => {
+    await health.stop();
+    await receiver.stop();
+  };
+  return { receiver, health, stop };
+}
