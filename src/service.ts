@@ -4,7 +4,8 @@
  */
 import { LoginCap } from "./account/login-cap.ts";
 import { SigninCap } from "./account/signin-cap.ts";
-import { BackupSchedule, backupInChild } from "./backup/schedule.ts";
+import { HandBackup } from "./backup/hand-backup.ts";
+import { BackupSchedule, backupInChild, type StartBackup } from "./backup/schedule.ts";
 import { Capture } from "./capture/capture.ts";
 import { AlertMail } from "./caretaker/alert-mail.ts";
 import { BulkReplays } from "./caretaker/bulk-replays.ts";
@@ -51,6 +52,8 @@ export interface ServicePorts {
   mailer?: Mailer;
   /** Looks TXT records up when a sender domain is verified; default: the system's DNS. */
   resolveTxt?: TxtResolver;
+  /** Starts a backup into a file; default: `relay backup` in a process of its own. */
+  startBackup?: StartBackup;
   /** Takes the line of every run, and in local development of calls that became no event; default: standard output. */
   printRun?: (line: string) => void;
   /** What the program is called where it was started; default: `relay`. */
@@ -205,7 +208,12 @@ async function startOnce(
   });
   started.defer(() => health.stop());
   started.defer(() => receiver.stop());
+  const { dataDir } = config;
+  const onBackup = (made: boolean): void => metrics.noteBackup(made);
+  const backup = { dataDir, clock, log, start: ports.startBackup ?? backupInChild(dataDir), onBackup };
+  const handBackup = started.adopt(new HandBackup(backup), ending);
   const http: HttpDeps = {
+    handBackup,
     projectFolder: null,
     config,
     clock,
@@ -263,16 +271,7 @@ async function startOnce(
   bulkReplays.start();
   alertMail.start();
   if (config.backup !== null) {
-    const made = new BackupSchedule({
-      dataDir: config.dataDir,
-      ...config.backup,
-      clock,
-      log,
-      start: backupInChild(config.dataDir),
-      onBackup: (done) => metrics.noteBackup(done),
-    });
-    started.defer(() => made.stop());
-    backups = made;
+    backups = started.adopt(new BackupSchedule({ ...backup, ...config.backup }), ending);
   }
 
   const url = listening;

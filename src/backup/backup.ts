@@ -76,7 +76,7 @@ function refuseKeyFile(keyFile: string): BackupRefused {
 }
 
 /** What made a copy that nobody asked for by name. */
-type BackupReason = "scheduled" | "before-restore";
+type BackupReason = "scheduled" | "by-hand" | "before-restore";
 
 export interface NamedBackup {
   file: string;
@@ -86,14 +86,14 @@ export interface NamedBackup {
 
 const NAME = /^scheduled-(\d{4})(\d\d)(\d\d)T(\d\d)(\d\d)(\d\d)(\d{3})Z\.db$/;
 const SCHEDULED_PART = /^\.scheduled-.*\.part(-journal)?$/;
-const ANY_PART = /^\.(scheduled|before-restore|before-migration)-.*\.part(-journal)?$/;
+const ANY_PART = /^\.(scheduled|by-hand|before-restore|before-migration)-.*\.part(-journal)?$/;
 const STAGED_PART = /^\.(relay\.db|master\.key)\..*\.part(-journal)?$/;
 
 export function databaseFile(dataDir: string): string {
   return join(dataDir, "relay.db");
 }
 
-function backupFolder(dataDir: string): string {
+export function backupFolder(dataDir: string): string {
   return join(dataDir, "backups");
 }
 
@@ -107,6 +107,26 @@ export function listScheduledBackups(dataDir: string): NamedBackup[] {
   return listMatches(backupFolder(dataDir), NAME)
     .map((file) => ({ file, atMs: readTime(basename(file)) }))
     .filter(({ atMs }) => !Number.isNaN(atMs))
+    .sort((one, other) => other.atMs - one.atMs);
+}
+
+interface BackupFile {
+  name: string;
+  /** When it was written, milliseconds since the epoch. */
+  atMs: number;
+  bytes: number;
+}
+
+const KEPT = /^[\w.-]+\.db$/;
+
+/** Whatever copies there are in backups/, the newest first. */
+export function listBackups(dataDir: string): BackupFile[] {
+  return listMatches(backupFolder(dataDir), KEPT)
+    .filter((file) => !basename(file).startsWith("."))
+    .flatMap((file) => {
+      const stat = statSync(file, { throwIfNoEntry: false });
+      return stat === undefined ? [] : [{ name: basename(file), atMs: stat.mtimeMs, bytes: stat.size }];
+    })
     .sort((one, other) => other.atMs - one.atMs);
 }
 

@@ -112,7 +112,7 @@ function newestFirst(dataDir: string, nowMs: number): NamedBackup[] {
 }
 
 /** A running one. */
-interface BackupProcess {
+export interface BackupProcess {
   /** Resolves when it is made; rejects with what the process said. */
   done: Promise<void>;
   /** Ends it at once. */

@@ -3,6 +3,7 @@ import { isAbsolute, resolve } from "node:path";
 import type { ServiceConfig } from "../config.ts";
 import { readIpRange } from "../ground/ip-range.ts";
 import { DAY_MS, DEFAULT_LIMITS, HOUR_MS, type RaisableLimits } from "../ground/limit.ts";
+import { LIMIT_WORDS } from "../ground/limit-word.ts";
 import { type Input, type Option, UsageError } from "./command.ts";
 import type { World } from "./world.ts";
 
@@ -122,28 +123,6 @@ export const SERVER_OPTIONS: readonly Option[] = [
   },
 ];
 
-/** The variable that raises each limit; there is no flag for them. */
-const LIMIT_VARIABLES: Readonly<Record<keyof RaisableLimits, string>> = {
-  relaysPerEnvironment: "RELAY_LIMIT_RELAYS",
-  verifiedEventsPerMinute: "RELAY_LIMIT_VERIFIED_EVENTS_PER_MINUTE",
-  eventlessCallsPerMinute: "RELAY_LIMIT_EVENTLESS_CALLS_PER_MINUTE",
-  unverifiedCallsPerMinute: "RELAY_LIMIT_UNVERIFIED_CALLS_PER_MINUTE",
-  invitesPerDay: "RELAY_LIMIT_INVITES_PER_DAY",
-  signupsPerDay: "RELAY_LIMIT_SIGNUPS_PER_DAY",
-  codesPerHour: "RELAY_LIMIT_CODES_PER_HOUR",
-  strangerCodesPerHour: "RELAY_LIMIT_STRANGER_CODES_PER_HOUR",
-  emailsPerHour: "RELAY_LIMIT_EMAILS_PER_HOUR",
-  eventEmailsPerPersonPerDay: "RELAY_LIMIT_EVENT_EMAILS_PER_PERSON_PER_DAY",
-  syncChangesPerMinute: "RELAY_LIMIT_SYNC_CHANGES_PER_MINUTE",
-  clientWritesPerPersonPerMinute: "RELAY_LIMIT_CLIENT_WRITES_PER_PERSON_PER_MINUTE",
-  clientWritesPerAddressPerMinute: "RELAY_LIMIT_CLIENT_WRITES_PER_ADDRESS_PER_MINUTE",
-  clientWritesPerAppPerMinute: "RELAY_LIMIT_CLIENT_WRITES_PER_APP_PER_MINUTE",
-  clientEventsPerPersonPerMinute: "RELAY_LIMIT_CLIENT_EVENTS_PER_PERSON_PER_MINUTE",
-  clientEventsPerAppPerMinute: "RELAY_LIMIT_CLIENT_EVENTS_PER_APP_PER_MINUTE",
-  storedPerPersonMb: "RELAY_LIMIT_STORED_PER_PERSON_MB",
-  storedPerEnvironmentMb: "RELAY_LIMIT_STORED_PER_ENVIRONMENT_MB",
-};
-
 /** The configuration of a service in this mode. Throws UsageError. */
 export function readServiceConfig(mode: ServiceConfig["mode"], input: Input, world: World): ServiceConfig {
   return {
@@ -215,16 +194,17 @@ function readOrigin(name: string, text: string | null): string | null {
   );
 }
 
-/** The limits, raised where a variable raises them. Throws UsageError. */
+/** The limits, raised where a variable raises them; there is no flag for them. Throws UsageError. */
 export function readLimits(env: World["env"]): RaisableLimits {
   const limits = { ...DEFAULT_LIMITS };
   for (const name of Object.keys(limits) as (keyof RaisableLimits)[]) {
-    const text = env[LIMIT_VARIABLES[name]];
+    const { variable } = LIMIT_WORDS[name];
+    const text = env[variable];
     if (text === undefined || text === "") continue;
     const value = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN;
     if (!(value >= 1 && value <= MAX_LIMIT)) {
       throw new UsageError(
-        `${LIMIT_VARIABLES[name]} is ${JSON.stringify(text)}: write a whole number from 1 to ${MAX_LIMIT}.`,
+        `${variable} is ${JSON.stringify(text)}: write a whole number from 1 to ${MAX_LIMIT}.`,
       );
     }
     limits[name] = value;

@@ -1,6 +1,7 @@
 /** What the HTTP face is handed: the rooms below it, already wired together by service.ts. It makes nothing of this itself. */
 import type { LoginCap } from "../account/login-cap.ts";
 import type { SigninCap } from "../account/signin-cap.ts";
+import type { HandBackup } from "../backup/hand-backup.ts";
 import type { ClientWrites } from "../client/person-record.ts";
 import type { PersonSignin } from "../client/person-signin.ts";
 import type { ServiceConfig } from "../config.ts";
@@ -48,6 +49,8 @@ export interface HttpDeps {
   liveChanges: LiveChanges;
   /** The files that a save of local development is written to; null on a server. */
   projectFolder: ProjectFolder | null;
+  /** Backups that an owner asks for. */
+  handBackup: HandBackup;
   /** The public origin without a trailing slash: as configured, else made from the host and port that are listened on. */
   baseUrl(): string;
   /** Whether the store takes writes and the runner is alive; `problem` says in one sentence what is not. */

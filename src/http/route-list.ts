@@ -22,6 +22,7 @@ import { recordRoutes } from "./record.ts";
 import { relayRoutes } from "./relay.ts";
 import type { Route } from "./route.ts";
 import { sellingRoutes } from "./selling.ts";
+import { serverRoutes } from "./server.ts";
 import { sessionRoutes } from "./session.ts";
 import { settingRoutes } from "./setting.ts";
 import { signinRoutes } from "./signin.ts";
@@ -35,6 +36,7 @@ export const ROUTES: readonly Route[] = [
   ...signinRoutes,
   ...sessionRoutes,
   ...accountRoutes,
+  ...serverRoutes,
   ...loginRoutes,
   ...appRoutes,
   ...relayRoutes,

@@ -72,8 +72,8 @@ test("the same file again has nothing to import", async () => {
   await page.getByRole("button", { name: "Cancel" }).click();
 });
 
-test("the connector's writing tools are switched off and on among the keys", async () => {
-  await page.goto(at("keys"));
+test("the connector's writing tools are switched off and on in the settings", async () => {
+  await page.goto(at("settings"));
   const box = page.getByRole("checkbox", { name: "Tools that change something" });
   await box.waitFor();
   await shoot("connector-switch");

@@ -79,12 +79,12 @@ test("the profile works, says whose it is, and what it does in production is sai
 }, 60_000);
 
 test("the Keys page has it with its owner and end, and revokes it; the command says what to do then", async () => {
-  await page.goto(at("keys").replace("development", "production"));
+  await page.goto(at("settings?tab=keys").replace("development", "production"));
   await page
     .getByText(`relay login on ${hostname().slice(0, 40)}`)
     .first()
     .waitFor();
-  await page.locator(".keys-list").getByText(EMAIL).waitFor();
+  await page.getByRole("table", { name: "Keys" }).getByText(EMAIL).first().waitFor();
   await page.getByRole("button", { name: /^Revoke relay login on/ }).click();
   await page.getByRole("button", { name: "Revoke key" }).click();
   await page.getByText(/^Revoked relay login/).waitFor();

@@ -34,7 +34,7 @@ test("production is unmistakable, and the environment is a part of every address
 });
 
 test("a key is shown once, listed by its hint, and refused once it is revoked", async () => {
-  await page.goto(at("keys"));
+  await page.goto(at("settings?tab=keys"));
   await page.getByRole("button", { name: "New key" }).click();
   await page.getByLabel("Name").fill("deploy script");
   await page.getByRole("button", { name: "Make key" }).click();
@@ -54,8 +54,8 @@ test("a key is shown once, listed by its hint, and refused once it is revoked", 
   expect(await page.content()).not.toContain(token);
 });
 
-test("who signs in to the app is switched on the keys page, and stays so", async () => {
-  await page.goto(at("keys"));
+test("who signs in to the app is switched in the settings, and stays so", async () => {
+  await page.goto(at("settings"));
   const invitedOnly = page.getByLabel("Invited people only");
   expect(await invitedOnly.isChecked()).toBe(false);
   await invitedOnly.check();

@@ -10,7 +10,6 @@ import { EventPage } from "../event/event-page.ts";
 import type { View } from "../ground/html.ts";
 import type { PageProps } from "../ground/page.ts";
 import { HomePage } from "../home/home-page.ts";
-import { KeyListPage } from "../key/key-list.ts";
 import { MailboxPage } from "../mail/mailbox.ts";
 import type { IconName } from "../part/icon.ts";
 import { CollectionListPage } from "../record/collection-list.ts";
@@ -94,7 +93,16 @@ export const ROOMS: readonly Room[] = [
     letter: "a",
     pages: [["", AttentionPage]],
   },
-  { path: "keys", title: "Keys", icon: "keys", group: "keep", letter: "k", pages: [["", KeyListPage]] },
+  {
+    path: "settings",
+    title: "Settings",
+    icon: "settings",
+    group: "keep",
+    letter: ",",
+    pages: [
+      ["", laterPage("Settings", async () => (await import("../setting/settings-page.ts")).SettingsPage)],
+    ],
+  },
 ];
 
 export interface FoundPage {

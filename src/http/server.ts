@@ -1,0 +1,131 @@
+/** The server itself, to its owners: how it was started and how that is changed, the limits in force, and its backups. */
+import { type Static, Type } from "typebox";
+import { backupFolder, listBackups } from "../backup/backup.ts";
+import { toIso } from "../ground/clock.ts";
+import { DEFAULT_LIMITS, HOUR_MS, type RaisableLimits } from "../ground/limit.ts";
+import { LIMIT_WORDS } from "../ground/limit-word.ts";
+import { oneOf, orNull, time } from "../ground/schema.ts";
+import { VERSION } from "../release/change.ts";
+import { WHOLE_SERVER, writeAudit } from "../watch/audit.ts";
+import type { HttpDeps } from "./deps.ts";
+import { ownerRoute } from "./route.ts";
+
+/** Backups listed; the rest are in the folder. */
+const MAX_LISTED = 50;
+
+const limitView = Type.Object({
+  name: Type.String(),
+  value: Type.Integer(),
+  /** What it is unless raised. */
+  usual: Type.Integer(),
+  /** The variable that raises it at a start. */
+  variable: Type.String(),
+  counts: Type.String(),
+  /** What hitting it looks like. */
+  hit: Type.String(),
+});
+
+const serverView = Type.Object({
+  version: Type.String(),
+  mode: oneOf(["local", "server"]),
+  baseUrl: Type.String(),
+  /** false: made from the address and port that are listened on. */
+  baseUrlGiven: Type.Boolean(),
+  host: Type.String(),
+  trustedProxies: Type.Array(Type.String()),
+  allowPrivate: Type.Array(Type.String()),
+  concurrency: Type.Integer(),
+  dataDir: Type.String(),
+  limits: Type.Array(limitView),
+});
+export type ServerView = Static<typeof serverView>;
+
+function viewServer({ config, baseUrl }: HttpDeps): ServerView {
+  const { mode, host, trustedProxies, allowPrivate, concurrency, dataDir } = config;
+  const names = Object.keys(DEFAULT_LIMITS) as (keyof RaisableLimits)[];
+  return {
+    version: VERSION,
+    mode,
+    baseUrl: baseUrl(),
+    baseUrlGiven: config.baseUrl !== null,
+    host,
+    trustedProxies: [...trustedProxies],
+    allowPrivate: [...allowPrivate],
+    concurrency,
+    dataDir,
+    limits: names.map((name) => ({
+      name,
+      value: config.limits[name],
+      usual: DEFAULT_LIMITS[name],
+      ...LIMIT_WORDS[name],
+    })),
+  };
+}
+
+const askedBackup = Type.Object({ name: Type.String(), startedAt: time });
+
+const backupsView = Type.Object({
+  folder: Type.String(),
+  /** How often the server makes one by itself, in hours, and how many of these it keeps; null: it makes none. */
+  schedule: orNull(Type.Object({ everyHours: Type.Number(), keep: Type.Integer() })),
+  /** The newest fifty files of the folder, the newest first. */
+  files: Type.Array(Type.Object({ name: Type.String(), at: time, bytes: Type.Integer() })),
+  /** The one that an owner asked for and that is being made. */
+  running: orNull(askedBackup),
+  /** Why the last one that an owner asked for was not made; null: it was, or none was asked for since the start. */
+  failed: orNull(Type.Object({ ...askedBackup.properties, message: Type.String() })),
+});
+export type BackupsView = Static<typeof backupsView>;
+
+function viewBackups({ config, handBackup }: HttpDeps): BackupsView {
+  const { dataDir, backup } = config;
+  const { running, failed } = handBackup.state;
+  return {
+    folder: backupFolder(dataDir),
+    schedule: backup === null ? null : { everyHours: backup.everyMs / HOUR_MS, keep: backup.keep },
+    files: listBackups(dataDir)
+      .filter(({ name }) => name !== running?.name)
+      .slice(0, MAX_LISTED)
+      .map(({ name, atMs, bytes }) => ({ name, at: toIso(Math.round(atMs)), bytes })),
+    running: running === null ? null : { ...running, startedAt: toIso(running.startedAt) },
+    failed: failed === null ? null : { ...failed, startedAt: toIso(failed.startedAt) },
+  };
+}
+
+export const serverRoutes = [
+  ownerRoute({
+    method: "GET",
+    path: "/api/server",
+    summary: "Tells how the server was started: its address, proxies and folder, and each limit in words.",
+    answer: Type.Object({ server: serverView }),
+    handle: ({ deps }) => ({ server: viewServer(deps) }),
+  }),
+  ownerRoute({
+    method: "GET",
+    path: "/api/backups",
+    summary: "Lists the server's backups, newest first, how often it makes them, and the one being made.",
+    answer: Type.Object({ backups: backupsView }),
+    handle: ({ deps }) => ({ backups: viewBackups(deps) }),
+  }),
+  ownerRoute({
+    method: "POST",
+    path: "/api/backups",
+    summary: "Begins a checked copy of the database into the backups folder; one at a time.",
+    answer: Type.Object({ backups: backupsView }),
+    status: 202,
+    async handle({ deps, owner, nowMs }) {
+      const { asked, began } = deps.handBackup.start();
+      if (began)
+        await deps.store.write("dashboard", (tx) =>
+          writeAudit(tx, {
+            environmentId: WHOLE_SERVER,
+            nowMs,
+            by: `owner:${owner.email}`,
+            action: "backup.started",
+            target: `backup:${asked.name}`,
+          }),
+        );
+      return { backups: viewBackups(deps) };
+    },
+  }),
+];

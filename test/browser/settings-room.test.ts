@@ -1,0 +1,124 @@
+/** The settings room: each tab has its address; what is set stands as the service answered, what is secret is never shown again. */
+import { afterAll, expect, test } from "bun:test";
+import { createOwner, hashPassword } from "../../src/account/owner.ts";
+import { createSession } from "../../src/account/session.ts";
+import { systemClock } from "../../src/ground/clock.ts";
+import { openDashboard } from "../kit/browser.ts";
+
+const SECRET = "whsec_processor1A2b3C4d5E6f7G8h";
+const backups: (() => void)[] = [];
+const startBackup = () => ({ done: new Promise<void>((resolve) => backups.push(resolve)), stop: () => undefined });
+const dashboard = await openDashboard({
+  environments: ["development", "production"],
+  config: { mode: "server", baseUrl: null },
+  ports: { startBackup },
+});
+const { page, context, running, complaints, at } = dashboard;
+afterAll(() => dashboard[Symbol.asyncDispose]());
+
+const passwordHash = await hashPassword("the old password");
+const token = await running.service.store.write("app", async (tx) => {
+  const nowMs = systemClock.now();
+  const owner = await createOwner(tx, { email: "ann@example.com", passwordHash, nowMs });
+  const agent = "Mozilla/5.0 (X11; Linux x86_64; rv:130.0) Gecko/20100101 Firefox/130.0";
+  await createSession(tx, owner.id, nowMs, { source: "192.0.2.7", agent });
+  return (await createSession(tx, owner.id, nowMs)).token;
+});
+await context.addCookies([{ name: "relay_session", value: token, url: running.service.url }]);
+
+const card = (name: string) => page.getByRole("region", { name });
+const tab = (name: string) => page.getByRole("navigation", { name: "Settings" }).getByRole("link", { name });
+const told = (text: string) => page.getByRole("status").getByText(text).first().waitFor();
+
+test("g and the comma lead there; the app is renamed, everything is held and let go", async () => {
+  await page.goto(at("home"));
+  await page.getByRole("heading", { name: "Home" }).waitFor();
+  await page.keyboard.press("g");
+  await page.keyboard.press(",");
+  await page.getByRole("heading", { name: "Settings" }).waitFor();
+  await card("App").getByLabel("Name").fill("The shop");
+  await card("App").getByRole("button", { name: "Rename" }).click();
+  await told("The app has its new name.");
+  await page.getByRole("button", { name: /^App The shop/ }).waitFor();
+  await card("Hold").getByRole("button", { name: "Hold everything…" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Hold everything" }).click();
+  await page.getByText("This environment has been on hold since").waitFor();
+  await card("Hold").getByRole("button", { name: "Release the hold" }).click();
+  await card("Hold").getByText("Events run as they arrive.").waitFor();
+});
+
+test("the processor's secret is refused with its reason, set, and never shown again", async () => {
+  const own = card("The processor's secret");
+  await own.getByLabel("Signing secret").fill("short");
+  await own.getByRole("button", { name: "Set secret" }).click();
+  await own.getByRole("alert").waitFor();
+  await own.getByLabel("Signing secret").fill(SECRET);
+  await own.getByRole("button", { name: "Set secret" }).click();
+  await own.getByText("It is never shown again.").waitFor();
+  expect(await page.content()).not.toContain(SECRET);
+  expect(await own.getByLabel("New signing secret").inputValue()).toBe("");
+});
+
+test("the limits say where they come from and what hitting them looks like; the server's facts how they are changed", async () => {
+  await tab("Limits").click();
+  await page.waitForURL(/tab=limits/);
+  await page.getByText("The sender is answered 429").first().waitFor();
+  await page.getByText("RELAY_LIMIT_RELAYS", { exact: true }).waitFor();
+  await tab("Server").click();
+  await page.getByText("--trusted-proxy or RELAY_TRUSTED_PROXY").waitFor();
+  await page.getByText("The address is not https").waitFor();
+});
+
+test("a backup is asked for, told while it is made, and how one is put back stands there", async () => {
+  await tab("Backups").click();
+  await page.getByText("There is no backup yet.").waitFor();
+  await page.getByRole("button", { name: "Back up now" }).click();
+  await page.getByText("A backup is being made").waitFor();
+  backups[0]?.();
+  await page.getByRole("button", { name: "Back up now" }).waitFor();
+  await page.getByText("relay restore").first().waitFor();
+});
+
+test("an owner is invited by a link that is shown once, and removed", async () => {
+  await tab("Owners").click();
+  await page.getByRole("button", { name: "Invite an owner" }).click();
+  await page.getByLabel("E-mail address").fill("ann@example.com");
+  await page.getByRole("button", { name: "Make the link" }).click();
+  await page.getByRole("dialog").getByRole("alert").waitFor();
+  await page.getByLabel("E-mail address").fill("bea@example.com");
+  await page.getByRole("button", { name: "Make the link" }).click();
+  const link = (await page.locator("[data-secret=Link]").textContent()) ?? "";
+  expect(new URL(link).pathname).toBe("/reset");
+  await page.getByRole("button", { name: "I have copied it" }).click();
+  await page.getByRole("button", { name: "Remove bea@example.com" }).click();
+  await page.getByRole("button", { name: "Remove owner" }).click();
+  await page.getByRole("button", { name: "Remove bea@example.com" }).waitFor({ state: "detached" });
+  expect(await running.rows("SELECT email FROM owner")).toEqual([{ email: "ann@example.com" }]);
+});
+
+test("the sessions are told apart, the others end at once, and a wrong password sets none", async () => {
+  await tab("Sessions").click();
+  await page.getByText("Firefox on Linux").waitFor();
+  await page.getByText("192.0.2.7").waitFor();
+  await page.getByRole("button", { name: "Sign out everywhere else" }).click();
+  await page.getByText("Firefox on Linux").waitFor({ state: "detached" });
+  expect(await running.rows("SELECT 1 FROM session")).toHaveLength(1);
+  await page.getByLabel("Current password").fill("a wrong password");
+  await page.getByRole("textbox", { name: "New password" }).fill("a new password");
+  await page.getByRole("button", { name: "Set password" }).click();
+  await card("New password").getByRole("alert").waitFor();
+  await page.getByLabel("Current password").fill("the old password");
+  await page.getByRole("button", { name: "Set password" }).click();
+  await told("The new password is set");
+});
+
+test("on a narrow screen no tab is wider than the screen, and nothing broke on the way", async () => {
+  await page.setViewportSize({ width: 360, height: 800 });
+  for (const name of ["", "keys", "limits", "server", "backups", "owners", "sessions"]) {
+    await page.goto(at(`settings?tab=${name}`));
+    await page.locator("main :is(.card, .tab-lead)").first().waitFor();
+    const width = await page.evaluate(() => document.documentElement.scrollWidth);
+    expect([name, width <= 360]).toEqual([name, true]);
+  }
+  expect(complaints).toEqual([]);
+});

@@ -1,0 +1,91 @@
+/** The server to its owners: how it was started, each limit in words, and a backup that is asked for. */
+import { expect, test } from "bun:test";
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { dirname, join } from "node:path";
+import { createOwner } from "../../src/account/owner.ts";
+import { createSession } from "../../src/account/session.ts";
+import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
+import { runScenarios } from "../kit/api-scenario.ts";
+import { startRunningService } from "../kit/running-service.ts";
+
+runScenarios([
+  {
+    name: "an owner is told how the server was started and what each limit does",
+    request: "GET /api/server",
+    call: { session: true },
+    status: 200,
+    answer: { server: { mode: "server", baseUrlGiven: false, trustedProxies: [] } },
+    also: (_api, { json }) => {
+      expect(json.server.limits).toHaveLength(Object.keys(DEFAULT_LIMITS).length);
+      for (const { value, usual, variable, counts, hit } of json.server.limits) {
+        expect([value, variable.startsWith("RELAY_LIMIT_")]).toEqual([usual, true]);
+        for (const sentence of [counts, hit]) expect(sentence).toMatch(/^[A-Z].*\.$/);
+      }
+    },
+  },
+  {
+    name: "without backups the list is empty and says that none are made",
+    request: "GET /api/backups",
+    call: { session: true },
+    status: 200,
+    answer: { backups: { schedule: null, files: [], running: null, failed: null } },
+  },
+]);
+
+/** A server whose backups are made when the test says so. */
+async function startWithBackups() {
+  const made: { file: string; end: (error?: Error) => void }[] = [];
+  const startBackup = (file: string) => {
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    made.push({ file, end: (error) => (error === undefined ? resolve() : reject(error)) });
+    return { done: promise, stop: () => reject(new Error("stopped")) };
+  };
+  const config = { backup: { everyMs: 86_400_000, keep: 7 }, baseUrl: null };
+  const running = await startRunningService({ config, ports: { startBackup } });
+  const token = await running.service.store.write("app", async (tx) => {
+    const nowMs = running.clock.now();
+    const owner = await createOwner(tx, { email: "ann@example.com", passwordHash: null, nowMs });
+    return (await createSession(tx, owner.id, nowMs)).token;
+  });
+  const ask = async (method: string) => {
+    const headers = { cookie: `relay_session=${token}`, origin: running.service.url };
+    const answer = await fetch(`${running.service.url}/api/backups`, { method, headers });
+    // biome-ignore lint/suspicious/noExplicitAny: a test reads answers by their fields
+    return { status: answer.status, backups: ((await answer.json()) as any).backups };
+  };
+  return { running, made, ask };
+}
+
+test("a backup is asked for once however often the button is pressed, audited, and listed when it is made", async () => {
+  const { running, made, ask } = await startWithBackups();
+  await using _ = running;
+  const first = await ask("POST");
+  expect([first.status, first.backups.schedule, first.backups.running.name]).toEqual([
+    202,
+    { everyHours: 24, keep: 7 },
+    "by-hand-20260115T120000000Z.db",
+  ]);
+  await ask("POST");
+  expect(made).toHaveLength(1);
+  const rows = await running.rows<{ action: string; target: string }>("SELECT action, target FROM audit WHERE action = 'backup.started'");
+  expect(rows).toEqual([{ action: "backup.started", target: "backup:by-hand-20260115T120000000Z.db" }]);
+  const file = made[0]?.file ?? "";
+  mkdirSync(dirname(file), { recursive: true });
+  writeFileSync(file, "a copy");
+  made[0]?.end();
+  await Bun.sleep(5);
+  const { backups } = await ask("GET");
+  expect(backups).toMatchObject({ running: null, failed: null, files: [{ name: "by-hand-20260115T120000000Z.db", bytes: 6 }] });
+  expect(backups.folder).toBe(join(running.dataDir, "backups"));
+});
+
+test("why a backup was not made is told until the next one begins", async () => {
+  const { running, made, ask } = await startWithBackups();
+  await using _ = running;
+  await ask("POST");
+  made[0]?.end(new Error("The disk is full."));
+  await Bun.sleep(5);
+  expect((await ask("GET")).backups).toMatchObject({ running: null, failed: { message: "The disk is full." } });
+  expect((await ask("POST")).backups).toMatchObject({ failed: null });
+  expect(existsSync(made[0]?.file ?? "")).toBe(false);
+});

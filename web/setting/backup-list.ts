@@ -1,0 +1,102 @@
+/** Backups: the last one, making one now, and the command that puts one back. */
+import type { BackupsView } from "../../src/http/server.ts";
+import { html, type View } from "../ground/html.ts";
+import { useLoad } from "../ground/use-load.ts";
+import { CopyButton } from "../part/copy-button.ts";
+import { ErrorState, Notice, Skeleton } from "../part/notice.ts";
+import { SafeText } from "../part/safe-text.ts";
+import { Sentence } from "../part/sentence.ts";
+import { type Column, Table } from "../part/table.ts";
+import { Ago } from "../part/time.ts";
+import { useSend } from "../part/use-send.ts";
+
+type BackupFile = BackupsView["files"][number] & { id: string };
+
+const PATH = "/api/backups";
+/** While one is made, and else. */
+const BUSY_MS = 1_000;
+const REST_MS = 60_000;
+
+const KINDS: readonly (readonly [start: string, words: string])[] = [
+  ["scheduled-", "by itself"],
+  ["by-hand-", "asked for here"],
+  ["before-restore-", "before a restore"],
+  ["before-migration-", "before an update"],
+];
+
+const COLUMNS: readonly Column<BackupFile>[] = [
+  {
+    name: "file",
+    title: "File",
+    priority: 1,
+    cell: ({ name }) => html`<span class="clip mono"><${SafeText} text=${name} limit=${80} /></span>`,
+  },
+  {
+    name: "kind",
+    title: "Made",
+    priority: 3,
+    size: "name",
+    cell: ({ name }) => KINDS.find(([start]) => name.startsWith(start))?.[1] ?? "by hand",
+  },
+  { name: "size", title: "Size", priority: 2, size: "short", cell: ({ bytes }) => sayBytes(bytes) },
+  { name: "time", title: "When", priority: 2, size: "short", cell: ({ at }) => html`<${Ago} at=${at} />` },
+];
+
+function sayBytes(bytes: number): string {
+  if (bytes < 1024 ** 2) return `${Math.max(1, Math.round(bytes / 1024))} KiB`;
+  if (bytes < 1024 ** 3) return `${(bytes / 1024 ** 2).toFixed(1)} MiB`;
+  return `${(bytes / 1024 ** 3).toFixed(1)} GiB`;
+}
+
+export function BackupList(): View {
+  const { data, error, reload, put } = useLoad<{ backups: BackupsView }>(PATH, (loaded) =>
+    loaded?.backups.running == null ? REST_MS : BUSY_MS,
+  );
+  const { send, isSending, error: refused } = useSend();
+  if (data === undefined)
+    return error === null ? html`<${Skeleton} />` : html`<${ErrorState} error=${error} onRetry=${reload} />`;
+  const { folder, schedule, files, running, failed } = data.backups;
+  const make = async (): Promise<void> => {
+    const sent = await send<{ backups: BackupsView }>({
+      method: "POST",
+      path: PATH,
+      changes: ["/api/overview"],
+    });
+    if (sent !== null) put(sent.answer);
+  };
+  const newest = files[0];
+  return html`
+    <p class="tab-lead">${
+      newest === undefined
+        ? html`<b>There is no backup yet.</b> A disk that breaks would take everything with it.`
+        : html`The last one was made <b><${Ago} at=${newest.at} /></b>.`
+    } ${
+      schedule === null
+        ? html`The server makes none by itself: start it with <code>--backup-every 1d</code> (RELAY_BACKUP_EVERY) and it does.`
+        : html`The server makes one by itself ${sayHours(schedule.everyHours)} and keeps the newest ${schedule.keep} of these.`
+    }</p>
+    <div class="tab-actions"><button type="button" class="primary" disabled=${isSending || running !== null} onClick=${() => void make()}>
+      ${running === null ? "Back up now" : "Backing up…"}</button></div>
+    <div role="status">${running !== null && html`<${Notice} kind="info">A backup is being made since <${Ago} at=${running.startedAt} />, while the server goes on. You may leave this page.<//>`}</div>
+    ${refused !== null && html`<${Notice} kind="bad"><${Sentence} text=${refused} /><//>`}
+    ${failed !== null && html`<${Notice} kind="bad">The backup that was asked for <${Ago} at=${failed.startedAt} /> was not made: <${SafeText} text=${failed.message} />.<//>`}
+    ${
+      files.length > 0 &&
+      html`<${Table} label="Backups" columns=${COLUMNS} items=${files.map((file) => ({ ...file, id: file.name }))} />`
+    }
+    <section class="block setting-after" aria-label="Where they are and how one is put back"><h2>Where they are, and how one is put back</h2>
+      <p class="quiet">In <code>${folder}</code> on the server’s own disk: copy them to another machine. <code>master.key</code> is in none of them; keep it too, in another place. To put one back, stop the server and run:</p>
+      <${Command} text="relay restore ${newest === undefined ? "<file>" : `${folder}/${newest.name}`}" />
+      <p class="quiet">What was there is kept. A backup to a place of your choice, while the server runs:</p>
+      <${Command} text="relay backup /mnt/backup/relay.db" /></section>`;
+}
+
+function sayHours(hours: number): string {
+  if (hours === 1) return "every hour";
+  if (hours === 24) return "every day";
+  return hours === 168 ? "every week" : `every ${hours} hours`;
+}
+
+function Command({ text }: { text: string }): View {
+  return html`<div class="copy-row"><code>${text}</code><${CopyButton} text=${text} label="Copy the command" /></div>`;
+}
