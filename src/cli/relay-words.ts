@@ -67,13 +67,13 @@ function sayHealth({ word, message, todo, code }: HealthView): string {
 }
 
 /** The way of a relay's calls, a line a box, with what stopped there below it. */
-export function writeFunnel({ relay, boxes, done, approximate, callsSince, message }: FunnelView): string[] {
+export function writeFunnel({ relay, boxes, approximate, callsSince, message }: FunnelView): string[] {
   const about = approximate ? "about " : "";
-  const lines = boxes.flatMap(({ step, title, came, passed, waits, stops }) => {
+  const lines = boxes.flatMap(({ step, title, passed, waits, stops }) => {
     const least = callsSince !== null && ["calls", "verified", "when", "dedupe"].includes(step);
     const waiting = waits === 0 ? "" : `, ${waits} waiting`;
     return [
-      `${String(came).padStart(8)}${least ? "+" : " "} ${plain(title)}: ${passed} passed${waiting}`,
+      `${String(passed).padStart(8)}${least ? "+" : " "} ${plain(title)}${waiting}`,
       ...stops.map(({ code, count, message: why, see }) => {
         const query = Object.entries(see?.query ?? {}).filter(([name]) => name !== "since");
         const list =
@@ -88,13 +88,7 @@ export function writeFunnel({ relay, boxes, done, approximate, callsSince, messa
     callsSince === null
       ? []
       : [`Calls that became no event are known since ${callsSince}: there were at least as many.`];
-  return [
-    `${plain(relay)}, last 24 hours`,
-    ...lines,
-    `${String(done).padStart(8)}  done`,
-    plain(message),
-    ...kept,
-  ];
+  return [`${plain(relay)}, last 24 hours`, ...lines, plain(message), ...kept];
 }
 
 function entry(what: string, words: string | undefined): [string, string][] {

@@ -162,7 +162,7 @@ function boxesOfEvents(relay: RelayRow, events: EventEnds, since: string): BoxVi
 function sayAction(action: { type: string }): string {
   const title = findAction(action.type)?.title ?? action.type;
   const target = bindAction(action)?.target ?? "";
-  return target === "" ? title : `${title}: ${target}`;
+  return target === "" || title.toLowerCase().includes(target) ? title : `${title}: ${target}`;
 }
 
 function seeEvents(relay: string, since: string, { code, count, message, state }: StopCount): StopView {

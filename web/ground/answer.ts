@@ -1,13 +1,15 @@
 /** The shapes of answers that several rooms read, taken from the rooms that make them. Types alone. */
 import type { EventItem, EventView, RunView, ShownResult } from "../../src/event/view.ts";
 import type { Page } from "../../src/ground/page.ts";
+import type { ListedRelayView } from "../../src/overview/health.ts";
 import type { RecentCallView } from "../../src/receiver/call.ts";
 import type { UnknownCallView } from "../../src/receiver/unknown-call.ts";
 import type { Definition } from "../../src/relay/definition-shape.ts";
-import type { RelayItem, RelayView, SavedRelay as Saved } from "../../src/relay/relay-view.ts";
+import type { RelayView, SavedRelay as Saved } from "../../src/relay/relay-view.ts";
 import type { Json } from "./exact-json.ts";
 
-export type { Definition, EventItem, Page, RelayItem };
+export type { Definition, EventItem, Page };
+export type RelayItem = ListedRelayView;
 export type Relay = RelayView;
 export type RecentCall = RecentCallView;
 export type UnknownCall = UnknownCallView;

@@ -3,11 +3,8 @@ import type { OverviewView } from "../../src/overview/overview.ts";
 import { sayNumber } from "../ground/count-words.ts";
 import { html, type View } from "../ground/html.ts";
 import { type Place, pagePath } from "../ground/place.ts";
-import { StateMark } from "../part/state-mark.ts";
 import { RelayBar, totalOf } from "../relay/relay-bar.ts";
-import { sayKind } from "../watch/kind-words.ts";
-
-type Relay = OverviewView["relays"][number];
+import { HealthMark } from "../relay/relay-health.ts";
 
 export function RelaysByTrouble({
   place,
@@ -24,20 +21,7 @@ export function RelaysByTrouble({
       <tbody>${relays.map(
         (relay) => html`<tr key=${relay.name}>
           <td class="cell-main"><a data-row href=${pagePath(place, "relays", relay.name)}>${relay.name}</a></td>
-          <td><${Health} relay=${relay} /></td>
+          <td><span title=${relay.health.message}><${HealthMark} health=${relay.health} /></span></td>
           <td><${RelayBar} counts=${relay.last24h} most=${most} /></td></tr>`,
       )}</tbody></table></section>`;
-}
-
-function Health({ relay: { state, needs, last24h } }: { relay: Relay }): View {
-  const [need] = needs;
-  const total = totalOf(last24h);
-  if (need === "relay_failed" && total > 0) {
-    const share = Math.round((last24h.dead / total) * 100);
-    return html`<${StateMark} state="dead" word=${last24h.dead > 0 ? `Failing, ${Math.max(1, share)} % dead` : "Dead events"} />`;
-  }
-  if (need !== undefined) return html`<${StateMark} state="failed" word=${sayKind(need) ?? need} />`;
-  if (state === "paused") return html`<${StateMark} state="paused" />`;
-  if (total === 0) return html`<${StateMark} state="skipped" word="Quiet" />`;
-  return html`<${StateMark} state="ok" />`;
 }

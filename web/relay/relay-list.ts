@@ -12,9 +12,9 @@ import { EmptyState, ErrorState, Notice, Skeleton } from "../part/notice.ts";
 import { OlderButton } from "../part/older-button.ts";
 import { PageHead } from "../part/page-head.ts";
 import { SearchBox } from "../part/search-box.ts";
-import { StateMark } from "../part/state-mark.ts";
 import { Ago } from "../part/time.ts";
 import { RelayBar, totalOf } from "./relay-bar.ts";
+import { compareHealth, HealthMark } from "./relay-health.ts";
 import { RelayOrigin } from "./relay-origin.ts";
 
 const REFRESH_MS = 5_000;
@@ -24,7 +24,9 @@ export function RelayListPage({ place, query }: PageProps): View {
   const list = useList<RelayItem>(path, REFRESH_MS);
   const { items, error, reload } = list;
   const wanted = (query.get("q") ?? "").toLowerCase();
-  const all = (items ?? []).toSorted((left, right) => (left.name < right.name ? -1 : 1));
+  const all = (items ?? []).toSorted(
+    (left, right) => compareHealth(left.health, right.health) || (left.name < right.name ? -1 : 1),
+  );
   const shown = all.filter((relay) => `${relay.name} ${relay.triggerInWords}`.toLowerCase().includes(wanted));
   const most = Math.max(0, ...all.map(({ last24h }) => totalOf(last24h)));
   return html`<${PageHead} title="Relays" aside=${
@@ -50,7 +52,7 @@ export function RelayListPage({ place, query }: PageProps): View {
             ? html`<${EmptyState} icon="search" title="No relay matches">
               <button type="button" onClick=${() => setQuery({ q: "" })}>Show all</button><//>`
             : html`<table class="list relays">
-              <thead><tr><th scope="col">Relay</th><th scope="col">Runs</th><th scope="col">State</th>
+              <thead><tr><th scope="col">Relay</th><th scope="col">Runs</th><th scope="col">Health</th>
                 <th scope="col">Last 24 hours</th><th scope="col">Last event</th></tr></thead>
               <tbody>${shown.map(
                 (relay) => html`<tr key=${relay.id}>
@@ -58,7 +60,7 @@ export function RelayListPage({ place, query }: PageProps): View {
                     <${RelayOrigin} origin=${relay.origin} /></td>
                   <td class="cell-words"><span class="clip" title=${relay.triggerInWords}>${relay.triggerInWords}</span>
                     <span class="quiet">${sayCount(relay.actions, "action")}</span></td>
-                  <td><${StateMark} state=${relay.state} /></td>
+                  <td class="cell-health"><span class="clip" title=${relay.health.message}><${HealthMark} health=${relay.health} /></span></td>
                   <td><${RelayBar} counts=${relay.last24h} most=${most} /></td>
                   <td class="cell-time"><${Ago} at=${relay.lastEventAt} /></td>
                 </tr>`,

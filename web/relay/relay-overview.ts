@@ -1,39 +1,52 @@
 /** A relay at a glance: what it does, what stands in its way, where it is called, and what arrived lately. */
 
+import type { HealthView } from "../../src/overview/health.ts";
 import { RelayCalls } from "../call/relay-calls.ts";
 import { EventTable } from "../event/event-table.ts";
 import type { EventItem, Relay } from "../ground/answer.ts";
 import { writeQuery } from "../ground/api.ts";
 import { html, type View } from "../ground/html.ts";
 import { apiPath, type Place, pagePath } from "../ground/place.ts";
+import { useNow } from "../ground/time-words.ts";
 import { useList } from "../ground/use-list.ts";
 import { CopyButton } from "../part/copy-button.ts";
 import { Notice, Skeleton } from "../part/notice.ts";
 import { Sentence } from "../part/sentence.ts";
 import { Ago } from "../part/time.ts";
 import { useSend } from "../part/use-send.ts";
-import { RelayBar, sayCounts, totalOf } from "./relay-bar.ts";
+import { isNewRelay, RelayChecklist } from "./relay-checklist.ts";
+import { RelayFunnel } from "./relay-funnel.ts";
+import { HealthReason } from "./relay-health.ts";
 import { RelayOrigin } from "./relay-origin.ts";
 import { sayAction } from "./relay-words.ts";
 
 const EVENTS_MS = 2_000;
 const SHOWN_EVENTS = 8;
 
-export function RelayOverview({ place, relay }: { place: Place; relay: Relay }): View {
+export function RelayOverview({
+  place,
+  relay,
+  health,
+}: {
+  place: Place;
+  relay: Relay;
+  health: HealthView | undefined;
+}): View {
   const { name } = relay;
-  return html`<p class="lead">${sentence(relay.triggerInWords)}:</p>
+  const now = useNow(60_000);
+  return html`${health !== undefined && html`<${HealthReason} place=${place} name=${name} health=${health} />`}
+    <p class="lead">${sentence(relay.triggerInWords)}:</p>
     <ol class="steps">${relay.definition.actions.map((action, at) => html`<li key=${at}>${sayAction(action)}</li>`)}</ol>
-    ${
-      relay.state === "paused" &&
-      html`<${Notice} kind="warn">Paused: ${relay.trigger === "schedule" ? "ticks are not recorded." : "what arrives is recorded and waits until you resume it."}
-      <//>`
-    }
-    ${relay.problems.map(
-      ({ code, message }) => html`<${Notice} key=${code} kind="bad"><b>${code}
+    ${relay.problems
+      .filter(({ code }) => code !== health?.code)
+      .map(
+        ({ code, message }) => html`<${Notice} key=${code} kind="bad"><b>${code}
       </b> <${Sentence} text=${message} /><//>`,
-    )}
+      )}
     <div class="columns">
       <div class="column-main">
+        ${health !== undefined && isNewRelay(relay, health, now) && html`<${RelayChecklist} place=${place} relay=${relay} health=${health} />`}
+        <${RelayFunnel} place=${place} name=${name} />
         <${RelayEvents} place=${place} name=${name} trigger=${relay.trigger} />
         ${relay.trigger === "receiver" && html`<${RelayCalls} place=${place} name=${name} />`}
       </div>
@@ -48,9 +61,6 @@ export function RelayOverview({ place, relay }: { place: Place; relay: Relay }):
           relay.nextTick !== undefined &&
           html`<section class="card" aria-label="Next tick"><h2>Next tick</h2><p><${Sentence} text=${relay.nextTick.message} /></p></section>`
         }
-        <section class="card" aria-label="Last 24 hours"><h2>Last 24 hours</h2>
-          <${RelayBar} counts=${relay.last24h} most=${totalOf(relay.last24h)} /><p class="quiet">
-          ${sayCounts(relay.last24h)}</p></section>
         <section class="card" aria-label="Origin"><h2>Origin</h2><p><${RelayOrigin} origin=${relay.origin} /></p>
           <p class="quiet">created <${Ago} at=${relay.createdAt} /></p></section>
       </div>

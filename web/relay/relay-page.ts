@@ -1,10 +1,12 @@
 /** One relay: its head, and the tab that the address names. Each tab is a file of its own. */
 
 import { useState } from "preact/hooks";
+import type { HealthView } from "../../src/overview/health.ts";
 import { BulkReplayLine } from "../event/bulk-progress.ts";
 import type { Relay, SavedRelay } from "../ground/answer.ts";
 import { call, sentenceOf, writeQuery } from "../ground/api.ts";
 import { html, type View } from "../ground/html.ts";
+import { invalidate } from "../ground/loaded.ts";
 import type { PageProps } from "../ground/page.ts";
 import { apiPath, type Place, pagePath } from "../ground/place.ts";
 import { useLoad } from "../ground/use-load.ts";
@@ -19,6 +21,7 @@ import { tellDone, tellFailed } from "../part/toast.ts";
 import { WarningList } from "../part/warning-list.ts";
 import { RelayDefinition } from "./relay-definition.ts";
 import { RelayDelete } from "./relay-delete.ts";
+import { HealthMark } from "./relay-health.ts";
 import { RelayHistory } from "./relay-history.ts";
 import { secretsOf } from "./relay-made.ts";
 import { RelayOverview } from "./relay-overview.ts";
@@ -34,7 +37,7 @@ function relayTabPath(place: Place, name: string, tab = ""): string {
 export function RelayPage({ place, params, query }: PageProps): View {
   const name = params.name ?? "";
   const path = apiPath(place, "relays", name);
-  const { data, error, reload, put } = useLoad<{ relay: Relay }>(path, REFRESH_MS);
+  const { data, error, reload, put } = useLoad<{ relay: Relay; health?: HealthView }>(path, REFRESH_MS);
   const [isDeleting, setDeleting] = useState(false);
   const [saved, setSaved] = useState<SavedRelay | null>(null);
   const back = { back: "Relays", backTo: pagePath(place, "relays") };
@@ -42,16 +45,21 @@ export function RelayPage({ place, params, query }: PageProps): View {
     return html`<${PageHead} title=${name} ...${back} />
       ${error === null ? html`<${Skeleton} />` : html`<${ErrorState} error=${error} onRetry=${reload} />`}`;
   }
-  const { relay } = data;
+  const { relay, health } = data;
+  // How it is afterwards is asked at once.
+  const change = (answer: { relay: Relay }): void => {
+    put({ relay: answer.relay, ...(health === undefined ? {} : { health }) });
+    invalidate(apiPath(place, "relays"));
+  };
   const take = (answer: SavedRelay): void => {
-    put({ relay: answer.relay });
+    change(answer);
     setSaved(answer);
   };
   const tabs = tabsOf(place, relay);
   const asked = query.get("tab") ?? "";
   const tab = tabs.some(({ name: known }) => known === asked) ? asked : "";
-  return html`<${PageHead} title=${name} ...${back} aside=${html`<${StateMark} state=${relay.state} />`}>
-      <${PauseButton} place=${place} relay=${relay} onMoved=${put} />
+  return html`<${PageHead} title=${name} ...${back} aside=${health === undefined ? html`<${StateMark} state=${relay.state} />` : html`<${HealthMark} health=${health} />`}>
+      <${PauseButton} place=${place} relay=${relay} onMoved=${change} />
       <button type="button" class="quiet-danger" onClick=${() => setDeleting(true)}>
         <${Icon} name="trash" size=${14} />Delete</button>
     <//>
@@ -59,7 +67,7 @@ export function RelayPage({ place, params, query }: PageProps): View {
     <${BulkReplayLine} place=${place} relay=${name} />
     ${error !== null && html`<${Notice} kind="warn">${error} What you see is from before.<//>`}
     <${WarningList} warnings=${saved?.warnings ?? []} />
-    ${tab === "" && html`<${RelayOverview} place=${place} relay=${relay} />`}
+    ${tab === "" && html`<${RelayOverview} place=${place} relay=${relay} health=${health} />`}
     ${tab === "definition" && html`<${RelayDefinition} key=${relay.id} place=${place} relay=${relay} onSaved=${take} />`}
     ${tab === "history" && html`<${RelayHistory} key=${relay.id} place=${place} relay=${relay} onSaved=${take} />`}
     ${tab === "secrets" && html`<${RelaySecrets} place=${place} relay=${relay} onChanged=${reload} />`}

@@ -1,0 +1,85 @@
+/** The way of a relay's calls of 24 hours, box by box: how many passed each, what stopped there and why, and where exactly that is listed. */
+import type { FunnelView } from "../../src/overview/funnel.ts";
+import { writeQuery } from "../ground/api.ts";
+import { sayNumber } from "../ground/count-words.ts";
+import { html, type View } from "../ground/html.ts";
+import { apiPath, type Place, pagePath } from "../ground/place.ts";
+import { sayMoment, sayTimesIn, useNow } from "../ground/time-words.ts";
+import { useLoad } from "../ground/use-load.ts";
+import { Notice, Skeleton } from "../part/notice.ts";
+import { Sentence } from "../part/sentence.ts";
+import { StateMark } from "../part/state-mark.ts";
+
+type Box = FunnelView["boxes"][number];
+type Stop = Box["stops"][number];
+
+const REFRESH_MS = 5_000;
+const CALL_STEPS: readonly string[] = ["calls", "verified", "when", "dedupe"];
+
+export function RelayFunnel({ place, name }: { place: Place; name: string }): View {
+  const { data, error } = useLoad<{ funnel: FunnelView }>(
+    apiPath(place, "relays", name, "funnel"),
+    REFRESH_MS,
+  );
+  return html`<section class="block" aria-label="Last 24 hours"><div class="block-head"><h2>Last 24 hours</h2></div>
+    ${
+      data === undefined
+        ? error === null
+          ? html`<${Skeleton} rows=${5} />`
+          : html`<${Notice} kind="bad">${error}<//>`
+        : html`<${Funnel} place=${place} funnel=${data.funnel} />`
+    }</section>`;
+}
+
+function Funnel({ place, funnel }: { place: Place; funnel: FunnelView }): View {
+  const { boxes, approximate, callsSince, message } = funnel;
+  const now = useNow(60_000);
+  const most = Math.max(1, ...boxes.map(({ came }) => came));
+  return html`<p class="funnel-said"><${Sentence} text=${sayTimesIn(message, now)} /></p>
+    ${(boxes[0]?.came ?? 0) > 0 && html`<ol class="funnel">${boxes.map((box) => html`<${BoxRow} key="${box.step} ${box.action}" place=${place} box=${box} most=${most} funnel=${funnel} />`)}</ol>`}
+    ${callsSince !== null && html`<p class="quiet">Calls that became no event are known since ${sayMoment(callsSince, now)}: there were at least as many as shown.</p>`}
+    ${approximate && html`<p class="quiet">About: where an event stopped was read from the newest ones.</p>`}`;
+}
+
+function BoxRow({
+  place,
+  box,
+  most,
+  funnel: { callsSince, approximate },
+}: {
+  place: Place;
+  box: Box;
+  most: number;
+  funnel: FunnelView;
+}): View {
+  const { step, title, passed, waits, stops } = box;
+  const isLeast = callsSince !== null && CALL_STEPS.includes(step);
+  return html`<li class="funnel-box">
+    <span class="funnel-count" title=${isLeast ? "At least" : ""}>${sayNumber(passed)}${isLeast && "+"}</span>
+    <div><p class="funnel-title">${title}</p><${Bar} count=${passed} most=${most} />
+      ${waits > 0 && html`<p class="funnel-stop"><${StateMark} state="queued" word="${sayNumber(waits)} ${waits === 1 ? "waits" : "wait"} here" /></p>`}
+      ${stops.map((stop) => html`<${StopRow} key=${stop.code} place=${place} stop=${stop} about=${approximate && step !== "calls"} />`)}
+    </div></li>`;
+}
+
+function StopRow({
+  place,
+  stop: { code, count, message, see },
+  about,
+}: {
+  place: Place;
+  stop: Stop;
+  about: boolean;
+}): View {
+  const words = `${about ? "about " : ""}${sayNumber(count)} stopped`;
+  const isUsual = code === "when" || code === "duplicate";
+  return html`<p class="funnel-stop"><${StateMark} state=${isUsual ? "skipped" : "failed"} word=${words} />
+    <span class="funnel-why"><code>${code}</code> <${Sentence} text=${message} /></span>
+    ${see !== null && html`<a href=${pagePath(place, see.room) + writeQuery(see.query)} aria-label="See the ${count} that stopped with ${code}">See them</a>`}</p>`;
+}
+
+function Bar({ count, most }: { count: number; most: number }): View {
+  const width = count === 0 ? 0 : Math.max(0.5, (count / most) * 100);
+  return html`<svg class="funnel-bar" viewBox="0 0 100 1" preserveAspectRatio="none" aria-hidden="true" focusable="false">
+    <rect class="bar-ground" width="100" height="1" /><rect class="funnel-fill" width=${width} height="1" /></svg>`;
+}

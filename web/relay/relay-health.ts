@@ -1,0 +1,93 @@
+/** How a relay is, as the service says it: its word as a mark, and where something is wrong the reason with the ways out. */
+import { useState } from "preact/hooks";
+import type { BulkFilter } from "../../src/event/bulk-choice.ts";
+import type { HealthView } from "../../src/overview/health.ts";
+import { BulkReplay } from "../event/bulk-replay.ts";
+import { writeQuery } from "../ground/api.ts";
+import { html, type View } from "../ground/html.ts";
+import { invalidate } from "../ground/loaded.ts";
+import { apiPath, type Place, pagePath } from "../ground/place.ts";
+import { sayTimesIn, useNow } from "../ground/time-words.ts";
+import { Icon } from "../part/icon.ts";
+import { Sentence } from "../part/sentence.ts";
+import { StateMark } from "../part/state-mark.ts";
+
+/** The worst first. */
+const MARKS: Readonly<Record<HealthView["state"], string>> = {
+  refusing: "dead",
+  failing: "dead",
+  nobody: "failed",
+  ignoring: "failed",
+  broken: "failed",
+  capped: "failed",
+  silent: "failed",
+  attention: "failed",
+  held: "paused",
+  paused: "paused",
+  new: "skipped",
+  ok: "ok",
+};
+
+/** Of more trouble first. */
+export function compareHealth(one: HealthView, other: HealthView): number {
+  const states = Object.keys(MARKS);
+  return states.indexOf(one.state) - states.indexOf(other.state);
+}
+
+export function HealthMark({ health: { state, word } }: { health: HealthView }): View {
+  return html`<${StateMark} state=${MARKS[state]} word=${word} />`;
+}
+
+function isTrouble({ state }: HealthView): boolean {
+  return MARKS[state] === "dead" || MARKS[state] === "failed";
+}
+
+/** Nothing where all is well. */
+export function HealthReason({
+  place,
+  name,
+  health,
+}: {
+  place: Place;
+  name: string;
+  health: HealthView;
+}): View {
+  const now = useNow(60_000);
+  const [chosen, setChosen] = useState<BulkFilter | null>(null);
+  const { state, message, todo } = health;
+  if (state === "ok" || state === "new") return null;
+  const close = (): void => {
+    setChosen(null);
+    invalidate(apiPath(place, "relays"));
+  };
+  return html`<section class="health ${isTrouble(health) ? "health-bad" : ""}" aria-label="Health">
+    <p><b><${HealthMark} health=${health} /></b> <${Sentence} text=${sayTimesIn(message, now)} /></p>
+    ${todo !== null && html`<p class="quiet"><${Sentence} text=${todo} /></p>`}
+    <div class="health-ways">
+      ${
+        health.code === "relay_failed" &&
+        html`<button type="button" onClick=${() => setChosen({ state: "dead", relay: name })}><${Icon} name="replay" size=${14} />Replay its dead events…</button>`
+      }
+      ${wayOf(place, name, health)}
+    </div>
+    ${chosen !== null && html`<${BulkReplay} place=${place} filter=${chosen} onClose=${close} />`}
+  </section>`;
+}
+
+/** Where what is wrong is listed. */
+function wayOf(place: Place, relay: string, { state, code }: HealthView): View {
+  const events = (of: string): string => pagePath(place, "events") + writeQuery({ relay, state: of });
+  const calls = (outcome: string): string => pagePath(place, "calls") + writeQuery({ relay, outcome });
+  const ways: Partial<Record<HealthView["state"], [href: string, words: string]>> = {
+    refusing: [calls("refused"), "See why each call was refused"],
+    ignoring: [calls("ignored"), "See the ignored calls"],
+    capped: [calls("refused"), "See the refused calls"],
+    nobody: [events("failed"), "See its failed events"],
+    paused: [events("queued"), "See what waits"],
+    held: [events("queued"), "See what waits"],
+    failing:
+      code === "relay_failed" ? [events("dead"), "See them all"] : [events("queued"), "See what waits"],
+  };
+  const way = ways[state];
+  return way === undefined ? null : html`<a class="button" href=${way[0]}>${way[1]}</a>`;
+}
