@@ -152,8 +152,6 @@ async function startOnce(
   const ownHosts = () => [baseUrl(), listening ?? baseUrl()].map(ownHostOf);
   const caller = createCaller({ ownHosts, allowPrivate, clock });
   started.defer(() => caller.close());
-  const environmentOf = (relayId: string) => known?.findRelay(relayId)?.environmentId ?? null;
-  const liveChanges = new LiveChanges({ store, clock, environmentOf });
   const health = new Health({ store, clock, relays, log, limits: config.limits });
   const runner: Runner = new Runner({
     store: own,
@@ -163,11 +161,13 @@ async function startOnce(
     concurrency: config.concurrency,
     limits: config.limits,
     ports: { caller: ports.caller ?? caller, mailer },
-    watchers: [metrics, health, liveChanges],
+    watchers: [metrics, health],
     printRun: print,
     teller,
   });
   started.defer(() => runner.stop());
+  const environmentOf = (relayId: string) => known?.findRelay(relayId)?.environmentId ?? null;
+  const liveChanges = new LiveChanges({ store, clock, runs: runner, environmentOf });
   const scheduler: Scheduler = started.adopt(new Scheduler({ store: own, clock, relays, log }), ending);
   const capture = started.adopt(new Capture({ store: own, clock, log }), ending);
   const erasures = started.adopt(new ErasureSweep({ store: own, clock, log, sealer }), ending);

@@ -9,10 +9,10 @@ import { failFinally } from "../ground/outcome.ts";
 import { checkAccess, revokeAccess as endGrants, grantAccess as writeGrant } from "../people/access-grant.ts";
 import { findEntitlement, sayEntitlementUnknown } from "../people/entitlement.ts";
 import type { Reader } from "../store/port.ts";
+import { checkTemplateText } from "../template/template.ts";
 import { type ActionRun, type DatabaseAction, findActingPerson } from "./contract.ts";
 import {
   checkExpiry,
-  checkTemplateText,
   entitlementShape,
   expiresAtShape,
   nameAction,

@@ -23,9 +23,9 @@ import { findMailStop } from "../mail/mail-stop.ts";
 import { listCuts, type MailOutcome, makeSubject, makeText, type OutgoingMail } from "../mail/mailer.ts";
 import { findSenderAddress } from "../mail/sender-domain.ts";
 import type { Writer } from "../store/port.ts";
-import { isVisible } from "../template/template.ts";
+import { checkTemplateText, isVisible } from "../template/template.ts";
 import { type ActionRun, findActingPerson, type SendingAction } from "./contract.ts";
-import { checkTemplateText, nameAction } from "./shape.ts";
+import { nameAction } from "./shape.ts";
 
 const words = nameAction(
   "email_person",

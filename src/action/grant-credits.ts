@@ -6,8 +6,9 @@ import { type Static, Type } from "typebox";
 import { MAX_CREDITS, MIN_CREDITS } from "../ground/limit.ts";
 import { addCredits, findCreditByKey } from "../people/credit.ts";
 import { resolveRef } from "../selling/sale.ts";
+import { checkTemplateText } from "../template/template.ts";
 import { type DatabaseAction, findActingPerson } from "./contract.ts";
-import { checkTemplateText, nameAction, reasonShape, refShape, renderReason } from "./shape.ts";
+import { nameAction, reasonShape, refShape, renderReason } from "./shape.ts";
 
 const words = nameAction(
   "grant_credits",

@@ -9,8 +9,9 @@ import { grantByRelay, revokeByRelay } from "../selling/plan-sale.ts";
 import { fulfilByRelay, refundByRelay } from "../selling/product-sale.ts";
 import { type RelaySale, readRelaySale, resolveRef } from "../selling/sale.ts";
 import type { Writer } from "../store/port.ts";
+import { checkTemplateText } from "../template/template.ts";
 import type { DatabaseAction } from "./contract.ts";
-import { catalogNameShape, checkTemplateText, nameAction, refShape } from "./shape.ts";
+import { catalogNameShape, nameAction, refShape } from "./shape.ts";
 
 /** An action as written: `product` or `plan` by name, and perhaps a ref. */
 type Sale<Name extends string, Item extends "product" | "plan"> = {

@@ -8,7 +8,6 @@ import { DAY_MS, HOUR_MS, MAX_REASON_CHARS, MAX_REF_CHARS } from "../ground/limi
 import type { Problem } from "../ground/refusal.ts";
 import { CATALOG_NAME, ENTITLEMENT_NAME } from "../ground/shape.ts";
 import { cutToLine } from "../ground/text.ts";
-import { parseTemplate } from "../template/template.ts";
 import type { ActionRun } from "./contract.ts";
 
 /** An action's names and shape: its type, these fields and no other. `title`: "Grant access"; `description`: one sentence for editors. */
@@ -108,15 +107,5 @@ function isCalendarDay(year: number, month: number, day: number): boolean {
 export function checkExpiry(field: string, text: string | undefined): Problem[] {
   if (text === undefined || parseExpiry(text, 0) !== null) return [];
   const message = `\`${field}\` is neither a duration nor an ISO date: write "30d", "12h", "2w", or a date such as "2030-01-31" or "2030-01-31T12:00:00Z".`;
-  return [{ field, message }];
-}
-
-/** Problems of a templated text: an opening that is never closed, and anything but a plain path between double braces. */
-export function checkTemplateText(field: string, text: string): Problem[] {
-  const template = parseTemplate(text);
-  if (typeof template === "string")
-    return [{ field, message: `\`${field}\` holds a broken template: ${template}` }];
-  if (text.lastIndexOf("{{") <= text.lastIndexOf("}}")) return [];
-  const message = `\`${field}\` opens a template with {{ and never closes it: write each path as {{mapped.name}}.`;
   return [{ field, message }];
 }

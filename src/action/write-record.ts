@@ -12,8 +12,9 @@ import { FIELD_NAME } from "../ground/shape.ts";
 import { breaksPlainText } from "../ground/text.ts";
 import { recallCollection } from "../records/collection.ts";
 import { writeRecordIn } from "../records/record.ts";
+import { checkTemplateText } from "../template/template.ts";
 import { type DatabaseAction, findActingPerson } from "./contract.ts";
-import { catalogNameShape, checkTemplateText, nameAction } from "./shape.ts";
+import { catalogNameShape, nameAction } from "./shape.ts";
 
 const words = nameAction("write_record", "Write a record", "Writes a record into a collection.", {
   collection: catalogNameShape("collection"),

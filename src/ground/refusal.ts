@@ -22,20 +22,6 @@ export function tellWarnings(warnings: readonly Warning[]): string[] {
   return warnings.map(({ message }) => message);
 }
 
-/**
- * Problems of a part, told from where the part stands: `ref` under `actions.0` becomes `actions.0.ref`, also where the sentence
- * begins with it.
- */
-export function placeProblems(place: string, problems: readonly Problem[]): Problem[] {
-  return problems.map(({ field, message }) => {
-    const placed = field === "" ? place : `${place}.${field}`;
-    const start = [`\`${field}\``, `${field} `].find((text) => field !== "" && message.startsWith(text));
-    if (start === undefined) return { field: placed, message };
-    const rest = message.slice(start.length);
-    return { field: placed, message: `\`${placed}\`${start.endsWith(" ") ? " " : ""}${rest}` };
-  });
-}
-
 interface RefusalExtra {
   /** For `invalid_definition`: every problem, not only the first. */
   problems?: readonly Problem[];

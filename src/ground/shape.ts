@@ -3,6 +3,7 @@
  * `expects` completes the sentence "`field` … : it must be <expects>.", `templated` marks strings that may hold {{paths}}.
  * The definition check, the JSON Schema for editors and the dashboard all read the same shapes. A wrong value is shown only where it is short.
  */
+import type { Problem } from "./refusal.ts";
 import { countChars } from "./text.ts";
 
 interface ShapeWords {
@@ -78,6 +79,20 @@ export type PersonKey = (typeof PERSON_KEYS)[number];
 export const FIELD_NAME = /^[A-Za-z_][A-Za-z0-9_-]{0,62}$/;
 
 const MAX_SHOWN_CHARS = 40;
+
+/**
+ * Problems of a part, told from where the part stands: `ref` under `actions.0` becomes `actions.0.ref`, also where the sentence
+ * begins with it.
+ */
+export function placeProblems(place: string, problems: readonly Problem[]): Problem[] {
+  return problems.map(({ field, message }) => {
+    const placed = field === "" ? place : `${place}.${field}`;
+    const start = [`\`${field}\``, `${field} `].find((text) => field !== "" && message.startsWith(text));
+    if (start === undefined) return { field: placed, message };
+    const rest = message.slice(start.length);
+    return { field: placed, message: `\`${placed}\`${start.endsWith(" ") ? " " : ""}${rest}` };
+  });
+}
 
 /** `trigger` and `map` as `trigger.map`; a name of the writer's own is cut and stripped of control characters. */
 export function joinField(field: string, name: string): string {

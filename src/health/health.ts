@@ -15,14 +15,13 @@ import {
   isProblem,
   isRunCode,
   type Kept,
-  keepOf,
   REFUSED,
   type RunCode,
   tellRun,
   tellUncalled,
 } from "./rule.ts";
 import { findMadeAt, SilenceWatch } from "./silence.ts";
-import { type Known, Standing } from "./standing.ts";
+import { type Known, keepOf, Standing } from "./standing.ts";
 
 const LOOK_EVERY_MS = 5 * MINUTE_MS;
 /** After the start nothing counts as silent or uncalled yet: what was sent while nothing ran is sent again by then. */

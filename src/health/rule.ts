@@ -85,19 +85,6 @@ export function isProblem(code: RunCode, { found, matched, usual, runs }: Kept, 
 /** Runs of good or bad calls that were refused. They are no version's, and time alone makes them no worse: nothing more was lost. */
 export const REFUSED: ReadonlySet<RunCode> = new Set(["relay_refusing", "relay_capped"]);
 
-/** What is kept of a relay of this version when it begins. */
-export function keepOf(version: number, before?: Kept): Kept {
-  const kept: Kept = { version, matched: false, found: false, usual: 0, uncalledTold: false, runs: {} };
-  if (before === undefined) return kept;
-  for (const code of REFUSED) if (before.runs[code] !== undefined) kept.runs[code] = before.runs[code];
-  return { ...kept, uncalledTold: before.uncalledTold };
-}
-
-/** Whether nothing of it is worth keeping. */
-export function isBlank({ matched, found, usual, uncalledTold, runs }: Kept): boolean {
-  return !matched && !found && usual === 0 && !uncalledTold && Object.keys(runs).length === 0;
-}
-
 export function isRunCode(code: HealthCode): code is RunCode {
   return Object.hasOwn(THRESHOLDS, code);
 }

@@ -12,16 +12,7 @@ import type { Reader, Store, Writer } from "../store/port.ts";
 import { defineTable, integer, json, orNull, type RowOf, text } from "../store/table.ts";
 import { raiseAlert } from "../watch/alert.ts";
 import { clearProblem, type ProblemKey, raiseProblem, standingProblems } from "../watch/problem.ts";
-import {
-  CODES,
-  type HealthCode,
-  isBlank,
-  type Kept,
-  keepOf,
-  OVER,
-  RECEIVER_CODES,
-  type RunCode,
-} from "./rule.ts";
+import { CODES, type HealthCode, type Kept, OVER, RECEIVER_CODES, REFUSED, type RunCode } from "./rule.ts";
 
 const WRITE_AFTER_MS = 1_000;
 
@@ -231,6 +222,14 @@ export class Standing {
   }
 }
 
+/** What is kept of a relay of this version when it begins. */
+export function keepOf(version: number, before?: Kept): Kept {
+  const kept: Kept = { version, matched: false, found: false, usual: 0, uncalledTold: false, runs: {} };
+  if (before === undefined) return kept;
+  for (const code of REFUSED) if (before.runs[code] !== undefined) kept.runs[code] = before.runs[code];
+  return { ...kept, uncalledTold: before.uncalledTold };
+}
+
 /** `row` null: of a relay of which nothing is known. */
 function knownOf(row: RowOf<typeof HEALTH> | null): Known {
   const { refusedSince, refusedCount = 0, refusedAt = null, acceptedAt = null, fruitless = null } = row ?? {};
@@ -243,14 +242,13 @@ function knownOf(row: RowOf<typeof HEALTH> | null): Known {
 function rowOf(id: string, { kept, refusedAt, acceptedAt }: Known): RowOf<typeof HEALTH> {
   const { relay_refusing: refusing, ...runs } = kept.runs;
   const { since: refusedSince = null, count: refusedCount = 0 } = refusing ?? {};
-  const fruitless = { ...kept, runs };
   return {
     id,
     refusedSince,
     refusedCount,
     refusedAt,
     acceptedAt,
-    fruitless: isBlank(fruitless) ? null : fruitless,
+    fruitless: kept.version === 0 ? null : { ...kept, runs },
   };
 }
 

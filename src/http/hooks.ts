@@ -14,8 +14,8 @@ import type { HttpDeps } from "./deps.ts";
 type HookDeps = HttpDeps & {
   sources: SourceReader;
   refused: RefusedCalls;
-  /** What listens; the framework would define a property of each call's context for it. */
-  server(): Pick<Server<unknown>, "requestIP"> | null;
+  /** Whose server listens; the framework would define a property of each call's context for it. */
+  app: { server: Pick<Server<unknown>, "requestIP"> | null };
 };
 
 /** `POST /hooks/:appId/:name` */
@@ -37,7 +37,7 @@ export async function answerCall(
   let known: string | null = null;
   const from = (): string => {
     if (known !== null) return known;
-    const peer = deps.server()?.requestIP(request)?.address ?? null;
+    const peer = deps.app.server?.requestIP(request)?.address ?? null;
     known = sources.sourceOf(peer, request.headers.get("x-forwarded-for"));
     return known;
   };

@@ -57,7 +57,6 @@ export function createHttp(deps: HttpDeps) {
   const { serviceDir } = deps.config;
   const pages = isLocal && serviceDir !== null ? new PublicFolder(serviceDir) : null;
   const refused = new RefusedCalls(deps);
-  const hooks = { ...deps, sources, refused, server: (): Server<unknown> | null => app.server };
   const requireHost = (request: Request, server: Server<unknown> | null): void => {
     if (!isLocal) return;
     try {
@@ -112,6 +111,7 @@ export function createHttp(deps: HttpDeps) {
       },
     },
   });
+  const hooks = { ...deps, sources, refused, app };
   if (isLocal) {
     app.onRequest(({ request, server }) => requireHost(request, server));
   }

@@ -5,8 +5,9 @@
 import { type Static, Type } from "typebox";
 import { type Environment, requireEnvironment } from "../account/environment.ts";
 import { isJsonObject, type Json, writeJson } from "../ground/json.ts";
-import { type Problem, placeProblems, Refusal, refuseDefinition, type Warning } from "../ground/refusal.ts";
+import { type Problem, Refusal, refuseDefinition, type Warning } from "../ground/refusal.ts";
 import { fields, orNull } from "../ground/schema.ts";
+import { placeProblems } from "../ground/shape.ts";
 import { utf8Bytes } from "../ground/text.ts";
 import { type Checked, checkDefinition } from "../relay/definition.ts";
 import { turnLoop } from "../store/walk.ts";

@@ -22,6 +22,11 @@ import { type Claimed, claimSending, runSending, Slots } from "./sending.ts";
 /** How long a graceful stop waits for what is out of the house; a call_url takes 10 seconds at most. */
 const STOP_WAIT_MS = 12_000;
 
+/** Told of every run that ended, after its commit. */
+interface RunWatcher {
+  noteRun(run: EndedRun): void;
+}
+
 interface RunnerDeps {
   store: FencedStore;
   clock: Clock;
@@ -34,8 +39,7 @@ interface RunnerDeps {
   printRun: (line: string) => void;
   /** Told of every run that failed, after its line. */
   teller: { tellRun(told: ToldRun): void };
-  /** Each is told of every run that ended, after its commit. */
-  watchers: readonly { noteRun(run: EndedRun): void }[];
+  watchers: readonly RunWatcher[];
 }
 
 export class Runner {
@@ -49,6 +53,7 @@ export class Runner {
   readonly #slots: Slots;
   readonly #poller: Poller;
   readonly #arrivals = new Arrivals();
+  readonly #watchers: Set<RunWatcher>;
   #batching = false;
   #pumping = false;
   /** Somebody asked while a pump was on its way. */
@@ -59,6 +64,7 @@ export class Runner {
 
   constructor(deps: RunnerDeps) {
     this.#deps = deps;
+    this.#watchers = new Set(deps.watchers);
     this.#slots = new Slots(deps.concurrency);
     this.#poller = new Poller(deps, (relayIds) => {
       for (const relayId of relayIds) this.#lookInto(relayId);
@@ -102,6 +108,12 @@ export class Runner {
   readonly hear = (touched: Touched): void => {
     for (const relayId of touched.get("event") ?? []) this.wake(relayId);
   };
+
+  /** Tells the watcher from now on until the answer is called. */
+  watch(watcher: RunWatcher): () => void {
+    this.#watchers.add(watcher);
+    return () => this.#watchers.delete(watcher);
+  }
 
   /** Whether it can reach its store. */
   get alive(): boolean {
@@ -281,6 +293,6 @@ export class Runner {
   #onFinished({ line, run, told }: Finished): void {
     this.#deps.printRun(line);
     if (told !== null) this.#deps.teller.tellRun(told);
-    for (const watcher of this.#deps.watchers) watcher.noteRun(run);
+    for (const watcher of this.#watchers) watcher.noteRun(run);
   }
 }

@@ -7,8 +7,8 @@ import { type TSchema, Type } from "typebox";
 import { checkShape } from "../ground/check-shape.ts";
 import { isJsonObject, type Json, type JsonObject } from "../ground/json.ts";
 import { MAX_CREDIT_LINE, MAX_TITLE_CHARS } from "../ground/limit.ts";
-import { type Problem, placeProblems, Refusal, type Warning } from "../ground/refusal.ts";
-import { CATALOG_NAME, ENTITLEMENT_NAME } from "../ground/shape.ts";
+import { type Problem, Refusal, type Warning } from "../ground/refusal.ts";
+import { CATALOG_NAME, ENTITLEMENT_NAME, placeProblems } from "../ground/shape.ts";
 import {
   type CollectionDefinition,
   makeCollectionSchema,

@@ -2,7 +2,8 @@
 import type { Json, JsonObject } from "../ground/json.ts";
 import { writeCanonicalJson, writeJson } from "../ground/json.ts";
 import { MAX_PAGE_SIZE, type Page, type PageRequest, readCursor } from "../ground/page.ts";
-import { placeProblems, Refusal, refuseDefinition } from "../ground/refusal.ts";
+import { Refusal, refuseDefinition } from "../ground/refusal.ts";
+import { placeProblems } from "../ground/shape.ts";
 import { utf8Bytes } from "../ground/text.ts";
 import { listAccessSlugs } from "../people/entitlement.ts";
 import { listCollections } from "../records/collection.ts";

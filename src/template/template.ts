@@ -6,6 +6,7 @@
  */
 import { isJsonObject, type Json, type JsonObject, scalarText, writeJson } from "../ground/json.ts";
 import { MAX_JSON_DEPTH, MAX_RENDERED_CHARS } from "../ground/limit.ts";
+import type { Problem } from "../ground/refusal.ts";
 import { joinField } from "../ground/shape.ts";
 
 export const MAX_PATH_SEGMENTS = 32;
@@ -220,6 +221,16 @@ export function parseTemplate(text: string): Template | string {
   if (parsed.size >= MAX_CACHED_TEMPLATES) parsed.clear();
   parsed.set(text, template);
   return template;
+}
+
+/** Problems of a templated text: an opening that is never closed, and anything but a plain path between double braces. */
+export function checkTemplateText(field: string, text: string): Problem[] {
+  const template = parseTemplate(text);
+  if (typeof template === "string")
+    return [{ field, message: `\`${field}\` holds a broken template: ${template}` }];
+  if (text.lastIndexOf("{{") <= text.lastIndexOf("}}")) return [];
+  const message = `\`${field}\` opens a template with {{ and never closes it: write each path as {{mapped.name}}.`;
+  return [{ field, message }];
 }
 
 function parseParts(text: string): Template | string {

@@ -5,12 +5,13 @@
  */
 import { type TSchema, Type } from "typebox";
 import { MAX_MAP_NAMES, MAX_WHEN_VALUES } from "../ground/limit.ts";
-import { type Problem, placeProblems } from "../ground/refusal.ts";
+import type { Problem } from "../ground/refusal.ts";
 import {
   FIELD_NAME,
   joinField,
   PERSON_KEYS,
   type PersonKey,
+  placeProblems,
   showMatch,
   showName,
   showWanted,

@@ -55,9 +55,15 @@ interface Followed {
   cancel: (() => void) | null;
 }
 
+interface RunWatcher {
+  noteRun(run: { relay: { environmentId: number } | null }): void;
+}
+
 interface Deps {
   store: Pick<Store, "listen" | "watch">;
   clock: Clock;
+  /** Tells of every run that ended. */
+  runs: { watch(watcher: RunWatcher): () => void };
   /** The environment of a relay; null: it is not known now. */
   environmentOf(relayId: string): number | null;
 }
@@ -88,11 +94,6 @@ export class LiveChanges {
     return () => this.#leave(environmentId, followed, follower);
   }
 
-  /** A run ended. */
-  noteRun({ relay }: { relay: { environmentId: number } | null }): void {
-    if (this.#followed.size > 0) this.#note("event", relay?.environmentId ?? null);
-  }
-
   /** Ends every follower. */
   stop(): void {
     this.#isStopped = true;
@@ -109,8 +110,9 @@ export class LiveChanges {
   }
 
   #listen(): () => void {
-    const { store } = this.#deps;
+    const { store, runs } = this.#deps;
     const stops = [
+      runs.watch({ noteRun: ({ relay }) => this.#note("event", relay?.environmentId ?? null) }),
       store.listen((touched) => this.#noteTouched(touched)),
       // What another process changed is not known: it may be anything.
       store.watch(({ foreignChange }) => {
