@@ -27,7 +27,11 @@ const EVENT_FILTERS: readonly Option[] = [
   { name: "relay", value: "<name>", help: "only this relay's" },
   { name: "state", value: "<state>", help: EVENT_STATES.join(", ") },
   { name: "trigger", value: "<kind>", help: EVENT_TRIGGERS.join(", ") },
-  { name: "person", value: "<address or id>", help: "only this person's; somebody unknown is an error" },
+  {
+    name: "person",
+    value: "<address, id or token>",
+    help: "only this person's; somebody unknown is an error",
+  },
 ];
 
 /** Throws UsageError. */
@@ -38,6 +42,7 @@ function readEventFilter(input: Input): EventFilter {
     trigger: input.choice("trigger", EVENT_TRIGGERS) ?? undefined,
     person: input.text("person") ?? undefined,
     q: input.text("text") ?? undefined,
+    mapped: input.text("mapped") ?? undefined,
     sinceMs: readTime(input, "since"),
     untilMs: readTime(input, "until"),
   };
@@ -76,6 +81,7 @@ export const eventsList: Command = {
     { name: "since", value: "<time>", help: "not before this time" },
     { name: "until", value: "<time>", help: "before this time" },
     { name: "text", value: "<text>", help: "an event id, or text anywhere in the payload" },
+    { name: "mapped", value: "<name:value>", help: "a mapped value that begins so, such as order:cs_live" },
     { name: "limit", value: "<number>", otherwise: String(DEFAULT_LIMIT), help: "how many at most" },
     JSON_OUTPUT,
     ...ANYWHERE,

@@ -5,6 +5,7 @@
 
 import { isId } from "../ground/id.ts";
 import type { Page, PageRequest } from "../ground/page.ts";
+import { Refusal } from "../ground/refusal.ts";
 import type { Reader, Store } from "../store/port.ts";
 import type { RowOf } from "../store/table.ts";
 import { endSeqUntil, firstSeqSince } from "../store/time-order.ts";
@@ -36,6 +37,8 @@ export interface EventFilter {
   untilMs?: number | undefined;
   /** An event id, or text anywhere in the payload, without regard to case in ASCII. */
   q?: string | undefined;
+  /** A mapped name and the beginning of its value, `order:cs_live`, without regard to case in ASCII. */
+  mapped?: string | undefined;
 }
 
 /** What is selected beside the summary. */
@@ -105,8 +108,9 @@ async function findEvents(
       since(filter.sinceMs),
       until(filter.untilMs),
       search(q),
+      searchMapped(filter.mapped),
     ],
-    ...(q === undefined || q === ""
+    ...((q === undefined || q === "") && filter.mapped === undefined
       ? {}
       : { cost: "octet_length(event.payload) + coalesce(octet_length(event.preview), 0)" }),
   };
@@ -189,5 +193,21 @@ function search(q: string | undefined): Condition | undefined {
   return {
     sql: `(${found("event.payload")} OR ${found("event.preview")})`,
     values: [q, q],
+  };
+}
+
+/** Refuses with `invalid_input`. A text that is nowhere in the payload saves reading it. */
+function searchMapped(mapped: string | undefined): Condition | undefined {
+  if (mapped === undefined) return undefined;
+  const [, name = "", value = ""] = /^([A-Za-z0-9_]{1,64}):(.*)$/s.exec(mapped) ?? [];
+  if (name === "" || value === "")
+    throw new Refusal(
+      "invalid_input",
+      "mapped is not valid: write a mapped name and what its value begins with, such as order:cs_live.",
+    );
+  const plain = /^[\w.@:+ -]*$/.test(value) ? value : "";
+  return {
+    sql: "(instr(lower(event.payload), lower(?)) > 0 AND substr(lower(json_extract(event.payload, ?)), 1, ?) = lower(?))",
+    values: [plain, `$.mapped.${name}`, [...value].length, value],
   };
 }

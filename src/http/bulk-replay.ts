@@ -12,8 +12,8 @@ import {
 } from "../event/bulk-replay.ts";
 import { toIso } from "../ground/clock.ts";
 import { fields, readTime } from "../ground/schema.ts";
-import { requirePersonNamed } from "../people/person.ts";
 import type { Store } from "../store/port.ts";
+import { readPerson } from "./event.ts";
 import { environmentRoute, listRoute } from "./route.ts";
 
 /** As it is asked for: a person by address or id, times as the other lists take them. */
@@ -21,7 +21,7 @@ const asked = {
   ...bulkFilter,
   // It is kept as it was asked for.
   relay: Type.Optional(Type.String({ maxLength: 200, description: "a relay's name" })),
-  person: Type.Optional(Type.String({ description: "a person's id or address" })),
+  person: Type.Optional(Type.String({ description: "a person's id, address or token" })),
   since: Type.Optional(Type.String()),
   until: Type.Optional(Type.String()),
 };
@@ -33,13 +33,12 @@ async function readFilter(
   { state, relay, trigger, person, since, until }: Static<typeof askedBody>,
 ): Promise<BulkFilter> {
   const [sinceMs, untilMs] = [readTime("since", since), readTime("until", until)];
-  const found =
-    person === undefined ? null : await store.read((tx) => requirePersonNamed(tx, environmentId, person));
+  const found = await readPerson(store, environmentId, person);
   return {
     state,
     ...(relay === undefined ? {} : { relay }),
     ...(trigger === undefined ? {} : { trigger }),
-    ...(found === null ? {} : { person: found.id }),
+    ...(found === undefined ? {} : { person: found }),
     ...(sinceMs === undefined ? {} : { since: toIso(sinceMs) }),
     ...(untilMs === undefined ? {} : { until: toIso(untilMs) }),
   };

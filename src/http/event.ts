@@ -3,14 +3,16 @@ import { type Static, Type } from "typebox";
 import { countEvents, eventCounts } from "../event/count.ts";
 import { EVENT_STATES, EVENT_TRIGGERS } from "../event/event.ts";
 import { expungeByHand } from "../event/expunge.ts";
+import { BAR_WIDTHS, drawHistogram, histogramView } from "../event/histogram.ts";
 import { readEvents } from "../event/list.ts";
 import { planReplay, replayEvent } from "../event/replay.ts";
 import { replayPlan } from "../event/replay-plan.ts";
 import { type EventView, eventItem, eventView, requireEventView } from "../event/view.ts";
 import { MAX_ACTIONS_PER_RELAY } from "../ground/limit.ts";
 import { readPageRequest } from "../ground/page.ts";
+import { Refusal } from "../ground/refusal.ts";
 import { fields, oneOf, pageOf, pageQuery, readTime } from "../ground/schema.ts";
-import { requirePersonNamed } from "../people/person.ts";
+import { findPersonNamed, refuseNobody } from "../people/person.ts";
 import type { Store } from "../store/port.ts";
 import { docsOf } from "./answer.ts";
 import type { HttpDeps } from "./deps.ts";
@@ -32,10 +34,16 @@ function showEvent({ deps, request }: { deps: HttpDeps; request: Request }, even
 const eventFilter = {
   relay: Type.Optional(Type.String()),
   trigger: Type.Optional(oneOf(EVENT_TRIGGERS)),
-  person: Type.Optional(Type.String({ description: "a person's id or address" })),
+  person: Type.Optional(Type.String({ description: "a person's id, address or token" })),
   since: Type.Optional(Type.String()),
   until: Type.Optional(Type.String()),
   q: Type.Optional(Type.String({ maxLength: 200, description: "text of at most 200 characters" })),
+  mapped: Type.Optional(
+    Type.String({
+      maxLength: 270,
+      description: "a mapped name and what its value begins with, such as order:cs_live",
+    }),
+  ),
 };
 const eventFilterFields = Type.Object(eventFilter);
 
@@ -45,9 +53,19 @@ async function readFilter<Asked extends Static<typeof eventFilterFields>>(
   { since, until, person, ...asked }: Asked,
 ) {
   const between = { sinceMs: readTime("since", since), untilMs: readTime("until", until) };
-  const named =
-    person === undefined ? null : await store.read((tx) => requirePersonNamed(tx, environmentId, person));
-  return { ...asked, ...between, person: named?.id };
+  return { ...asked, ...between, person: await readPerson(store, environmentId, person) };
+}
+
+/** Refuses with `invalid_input`: somebody unknown is a mistake to be told, not nobody's empty list. */
+export async function readPerson(
+  store: Store,
+  environmentId: number,
+  name: string | undefined,
+): Promise<string | undefined> {
+  if (name === undefined) return undefined;
+  const person = await store.read((tx) => findPersonNamed(tx, environmentId, name));
+  if (person !== null) return person.id;
+  throw new Refusal("invalid_input", `person is not valid: ${refuseNobody(name).message}`);
 }
 
 export const eventRoutes = [
@@ -72,6 +90,22 @@ export const eventRoutes = [
     async handle({ deps: { store }, environmentId, query }) {
       const filter = await readFilter(store, environmentId, query);
       return { counts: await countEvents(store, environmentId, filter) };
+    },
+  }),
+  environmentRoute({
+    method: "GET",
+    path: "/events/histogram",
+    summary:
+      "Draws the events that a filter of the list chooses over time, by how they stand now; many at once are counted in samples.",
+    query: fields({
+      ...eventFilter,
+      state: Type.Optional(oneOf(EVENT_STATES)),
+      every: Type.Optional(oneOf(BAR_WIDTHS)),
+    }),
+    answer: Type.Object({ histogram: histogramView }),
+    async handle({ deps: { store }, environmentId, query: { every, ...asked }, nowMs }) {
+      const filter = await readFilter(store, environmentId, asked);
+      return { histogram: await drawHistogram(store, environmentId, { ...filter, every }, nowMs) };
     },
   }),
   environmentRoute({

@@ -78,15 +78,29 @@ export async function requirePerson(tx: Reader, environmentId: number, personId:
   return person;
 }
 
-/** By address or id. Refuses with `not_found`: somebody unknown is a mistake to be told, not nobody's empty list. */
+/** By address, id, or a token that the app filed for them. */
+export async function findPersonNamed(
+  tx: Reader,
+  environmentId: number,
+  name: string,
+): Promise<PersonRow | null> {
+  const person = name.includes("@")
+    ? await findPersonByEmail(tx, environmentId, name)
+    : await findPerson(tx, environmentId, name);
+  if (person !== null) return person;
+  const sql =
+    "SELECT person_id AS id FROM person_token WHERE environment_id = $environmentId AND token = $name";
+  const filed = await tx.get<{ id: string }>(sql, { environmentId, name });
+  return filed === null ? null : await findPerson(tx, environmentId, filed.id);
+}
+
+/** As `findPersonNamed`. Refuses with `not_found`: somebody unknown is a mistake to be told, not nobody's empty list. */
 export async function requirePersonNamed(
   tx: Reader,
   environmentId: number,
   name: string,
 ): Promise<PersonRow> {
-  const person = name.includes("@")
-    ? await findPersonByEmail(tx, environmentId, name)
-    : await findPerson(tx, environmentId, name);
+  const person = await findPersonNamed(tx, environmentId, name);
   if (person !== null) return person;
   throw refuseNobody(name);
 }

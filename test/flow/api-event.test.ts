@@ -84,14 +84,17 @@ runScenarios([
   {
     name: "a person that nobody is is refused, as an address and as an id",
     request: "GET /events?person=nobody@example.com",
-    status: 404,
-    answer: { code: "not_found", message: 'No person "nobody@example.com" exists in this environment: relay people list shows who does.' },
+    status: 400,
+    answer: {
+      code: "invalid_input",
+      message: 'person is not valid: No person "nobody@example.com" exists in this environment: relay people list shows who does.',
+    },
     also: async (api) => {
-      expect((await api.call(`${api.E}/events?person=per_00000000000000000000000000000000`, { key: api.keys.dev })).status).toBe(404);
+      expect((await api.call(`${api.E}/events?person=per_00000000000000000000000000000000`, { key: api.keys.dev })).status).toBe(400);
     },
   },
   {
-    name: "the list filters by person, named by address or id",
+    name: "the list filters by person, named by address, id or token",
     async given(api) {
       await withEvents(api);
       const { id: environmentId } = api.environments.development;
@@ -99,6 +102,11 @@ runScenarios([
         const invite = { environmentId, email: "ada@example.com", createdBy: "test", nowMs: START_MS, invitesPerDay: 9 };
         const { person } = await invitePerson(tx, invite);
         await tx.run("UPDATE event SET person_id = ?2 WHERE seq = ?1", seqOf(DONE), person.id);
+        await tx.run(
+          "INSERT INTO person_token (environment_id, token, person_id, created_at) VALUES (?1, 'store-7', ?2, 1)",
+          environmentId,
+          person.id,
+        );
       });
     },
     request: "GET /events?person=Ada@example.com",
@@ -106,7 +114,7 @@ runScenarios([
     also: async (api, { json }) => {
       expect(ids(json)).toEqual([DONE]);
       const { id } = json.items[0].person;
-      expect(ids((await api.call(`${api.E}/events?person=${id}`, { key: api.keys.dev })).json)).toEqual([DONE]);
+      for (const name of [id, "store-7"]) expect(ids((await api.call(`${api.E}/events?person=${name}`, { key: api.keys.dev })).json)).toEqual([DONE]);
     },
   },
   {

@@ -46,6 +46,7 @@ describe("each count is what the list finds", () => {
     "a person": () => "person=ada@example.com",
     "a person and a relay": () => "person=eve@example.com&relay=others",
     "a text": () => "q=others-1",
+    "a mapped value's beginning": () => "mapped=person_email:Eve@",
     since: async () => `since=${await minuteLater()}`,
     until: async () => `until=${await minuteLater()}`,
   };
@@ -57,6 +58,15 @@ describe("each count is what the list finds", () => {
         const { items } = (await running.api("GET", `/events?${query}&state=${state}&limit=200`)).body;
         expect({ state, ...counts[state] }).toEqual({ state, count: items.length, isMore: false });
       }
+      const { histogram } = (await running.api("GET", `/events/histogram?${query}`)).body;
+      const drawn = (outcome: string): number => histogram.bars.reduce((sum: number, bar: Record<string, number>) => sum + (bar[outcome] ?? 0), 0);
+      expect(["done", "waiting", "failed", "dead"].map(drawn)).toEqual([
+        counts.done.count,
+        counts.queued.count + counts.running.count,
+        counts.failed.count,
+        counts.dead.count,
+      ]);
+      expect(histogram.approximate).toBe(false);
     });
   }
 });
@@ -67,7 +77,7 @@ test("the whole stands as it is", async () => {
 });
 
 test("somebody unknown is refused, and so is a state", async () => {
-  expect((await running.api("GET", "/events/counts?person=nobody@example.com")).status).toBe(404);
+  expect((await running.api("GET", "/events/counts?person=nobody@example.com")).status).toBe(400);
   expect((await running.api("GET", "/events/counts?state=dead")).status).toBe(400);
 });
 
@@ -84,4 +94,45 @@ test("more than ten thousand of a state are not counted, and that is said", asyn
   expect(counts.done).toEqual({ count: 10_000, isMore: true });
   const some = (await running.api("GET", "/events/counts?trigger=schedule")).body.counts;
   expect(some.done).toEqual({ count: 0, isMore: true });
+});
+
+describe("the histogram", () => {
+  const draw = async (query: string) => (await running.api("GET", `/events/histogram?${query}`)).body;
+
+  test("has bars of equal width through the range, as wide as is asked", async () => {
+    const { histogram } = await draw("since=2026-01-01T00:00:00Z&until=2026-01-02T00:00:00Z&every=1h");
+    expect(histogram.bars.length).toBe(24);
+    expect(histogram).toMatchObject({ everyMs: 3_600_000, since: "2026-01-01T00:00:00.000Z", until: "2026-01-02T00:00:00.000Z" });
+    expect((await draw("since=2026-01-01T00:00:00Z&until=2026-01-08T00:00:00Z")).histogram.bars.length).toBe(84);
+  });
+
+  test("draws one state alone where one is asked for", async () => {
+    for (const state of ["failed", "done", "queued"]) {
+      const { items } = (await running.api("GET", `/events?relay=others&state=${state}&limit=200`)).body;
+      const { bars } = (await draw(`relay=others&state=${state}`)).histogram;
+      const drawn = bars.flatMap(({ done, waiting, failed, dead }: Record<string, number>) => [done, waiting, failed, dead]);
+      expect([state, drawn.reduce((sum: number, count: number) => sum + count, 0)]).toEqual([state, items.length]);
+    }
+  });
+
+  test("refuses what would be too many bars, and a range that ends before it begins", async () => {
+    expect(await draw("since=2026-01-01T00:00:00Z&until=2026-02-01T00:00:00Z&every=1m")).toMatchObject({ code: "invalid_input" });
+    expect(await draw("since=2026-01-02T00:00:00Z&until=2026-01-01T00:00:00Z")).toMatchObject({ code: "invalid_input" });
+  });
+
+  test("counts many in samples, close by, and says so; what failed among them is exact", async () => {
+    const [one] = await running.rows<{ at: number }>("SELECT max(created_at) AS at FROM event");
+    const query = `since=${new Date(one?.at ?? 0).toISOString()}&relay=orders`;
+    const before = (await draw(query)).histogram.bars.at(-1);
+    await running.service.store.write("app", (tx) =>
+      tx.run(`INSERT INTO event (environment_id, name_key, relay_key, "trigger", state, attempts, runs, replays, payload, truncated, unsigned, created_at, mapped_again)
+        WITH RECURSIVE number (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM number WHERE n < 40000)
+        SELECT environment_id, name_key, relay_key, "trigger", CASE WHEN n % 4000 = 0 THEN 'dead' ELSE 'done' END, 1, 1, 0, '{}', 0, 0, ${one?.at ?? 0}, 0
+        FROM number, (SELECT * FROM event WHERE name_key = (SELECT key FROM relay_name WHERE name = 'orders') LIMIT 1)`),
+    );
+    const { approximate, bars } = (await draw(query)).histogram;
+    expect(approximate).toBe(true);
+    expect(bars.at(-1).dead).toBe(before.dead + 10);
+    expect(Math.abs(bars.at(-1).done - 39_990)).toBeLessThan(4_000);
+  });
 });

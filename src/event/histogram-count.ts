@@ -1,0 +1,146 @@
+/**
+ * How many events a span of numbers holds, by how they stand now, through the indexes that are led to them. More than a share are not counted
+ * one by one but in slices of the span; what failed or waits is rarer and has indexes of its own, so it is mostly exact.
+ */
+import type { Reader } from "../store/port.ts";
+import type { EventState } from "./event.ts";
+import { OF_ENVIRONMENT } from "./span.ts";
+
+/** Rows that are counted one by one: in their index alone, or looked up. */
+const SHARE = 1_000;
+const DEAR_SHARE = 80;
+const SLICES = 10;
+
+/** `waiting`: queued, running, or waiting for a retry. */
+export type Counts = Record<"done" | "waiting" | "failed" | "dead", number>;
+
+export interface Asked {
+  environmentId: number;
+  nameKey: number | null;
+  trigger: string | null;
+  state: EventState | null;
+}
+
+/** Numbers from `from` to before `to`. */
+interface Span {
+  from: number;
+  to: number;
+}
+
+export function outcomeOf(state: EventState): keyof Counts {
+  return state === "queued" || state === "running" ? "waiting" : state;
+}
+
+/** `exact`: all was counted one by one. */
+export async function countSpan(
+  tx: Reader,
+  asked: Asked,
+  span: Span,
+): Promise<{ counts: Counts; exact: boolean }> {
+  const counts: Counts = { done: 0, waiting: 0, failed: 0, dead: 0 };
+  if (span.from >= span.to) return { counts, exact: true };
+  let exact = true;
+  const count = async (road: Road): Promise<number> => {
+    const counted = await countRoad(tx, asked, road, span);
+    exact &&= counted.exact;
+    return counted.count;
+  };
+  // What was done is what is left of all.
+  const { state } = asked;
+  for (const [one, road] of Object.entries(ROADS))
+    if (state === null || state === "done" || state === one)
+      counts[outcomeOf(one as EventState)] += await count(road);
+  if (state !== null && state !== "done") return { counts, exact };
+  const all = await count(asked.nameKey === null ? ALL : OF_RELAY);
+  const done = Math.max(0, all - counts.waiting - counts.failed - counts.dead);
+  return { counts: state === null ? { ...counts, done } : { done, waiting: 0, failed: 0, dead: 0 }, exact };
+}
+
+/** An index and what it is led by; `holds`: what is asked of a row and stands in the index itself. */
+interface Road {
+  from: string;
+  led: string;
+  holds: readonly "nameKey"[];
+}
+
+const unhappy = (state: "failed" | "dead"): Road => ({
+  from: "event INDEXED BY event_unhappy",
+  led: `environment_id = $environmentId AND state IN ('failed', 'dead') AND state = '${state}'`,
+  holds: ["nameKey"],
+});
+const unfinished = (state: "queued" | "running"): Road => ({
+  from: "event INDEXED BY event_unfinished",
+  led: `environment_id = $environmentId AND state IN ('queued', 'running') AND state = '${state}'`,
+  holds: [],
+});
+const ROADS = {
+  dead: unhappy("dead"),
+  failed: unhappy("failed"),
+  queued: unfinished("queued"),
+  running: unfinished("running"),
+};
+const ALL: Road = {
+  from: "event INDEXED BY event_of_relay",
+  led: OF_ENVIRONMENT.replace("?", "$environmentId"),
+  holds: [],
+};
+const OF_RELAY: Road = {
+  from: "event INDEXED BY event_of_relay",
+  led: "name_key = $nameKey",
+  holds: ["nameKey"],
+};
+
+/** One by one as far as a share; else in slices of the span, wider ones where the first held few. */
+async function countRoad(
+  tx: Reader,
+  { environmentId, nameKey, trigger }: Asked,
+  { from, led, holds }: Road,
+  span: Span,
+): Promise<{ count: number; exact: boolean }> {
+  const fits = [
+    ...(nameKey === null || led.includes("$nameKey") ? [] : ["name_key = $nameKey"]),
+    ...(trigger === null ? [] : ['"trigger" = $trigger']),
+  ];
+  const isDear = trigger !== null || (nameKey !== null && !holds.includes("nameKey"));
+  const share = isDear ? DEAR_SHARE : SHARE;
+  const fit = fits.length === 0 ? "1" : `(${fits.join(" AND ")})`;
+  const given = { environmentId, nameKey, trigger };
+  const sum = `SELECT count(*) AS looked, coalesce(sum(fits), 0) AS found FROM`;
+  const whole = `${sum} (SELECT ${fit} AS fits FROM ${from} WHERE ${led} AND seq >= $from AND seq < $to LIMIT $most)`;
+  const first = await tx.get<Looked>(
+    whole,
+    namesIn(whole, { ...given, from: span.from, to: span.to, most: share + 1 }),
+  );
+  if (first === null || first.looked <= share) return { count: first?.found ?? 0, exact: true };
+  const slice = `${sum} (SELECT ${fit} AS fits FROM json_each($starts) AS slice CROSS JOIN ${from}
+    WHERE ${led} AND seq >= slice.value AND seq < slice.value + $width LIMIT $most)`;
+  const wide = span.to - span.from;
+  let width = Math.max(1, Math.floor(share / SLICES));
+  for (;;) {
+    const step = wide / SLICES;
+    const isWhole = width >= step;
+    const starts = Array.from({ length: SLICES }, (_, at) => Math.floor(span.from + at * step));
+    const each = Math.min(width, Math.floor(step));
+    const some = await tx.get<Looked>(
+      slice,
+      namesIn(slice, { ...given, starts: JSON.stringify(starts), width: each, most: share * 8 }),
+    );
+    const looked = some?.looked ?? 0;
+    if (looked >= share / 2 || isWhole)
+      return { count: Math.round(((some?.found ?? 0) * wide) / (each * SLICES)), exact: false };
+    width = Math.ceil(Math.min(step, width * Math.max(2, share / Math.max(1, looked))));
+  }
+}
+
+interface Looked {
+  looked: number;
+  found: number;
+}
+
+/** A statement is given the values that it names. */
+function namesIn(
+  sql: string,
+  values: Record<string, string | number | null>,
+): Record<string, string | number | null> {
+  return Object.fromEntries(Object.entries(values).filter(([name]) => new RegExp(`\\$${name}\\b`).test(sql)));
+}
