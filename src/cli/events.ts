@@ -65,12 +65,10 @@ function queryOf({ sinceMs, untilMs, ...filter }: EventFilter) {
   return { ...filter, since: toIsoOrNull(sinceMs ?? null), until: toIsoOrNull(untilMs ?? null) };
 }
 
-function eventPath(id: string): string {
-  return `/events/${encodeURIComponent(id)}`;
-}
+const eventPath = (id: string): string => `/events/${encodeURIComponent(id)}`;
 
 const DEFAULT_LIMIT = 20;
-/** "No events match" is said when all were looked at; nobody waits beside a command. */
+/** "No events match" is said when all were looked at. */
 const EVERY_STEP = { steps: Number.POSITIVE_INFINITY };
 
 export const eventsList: Command = {
@@ -81,7 +79,7 @@ export const eventsList: Command = {
     { name: "since", value: "<time>", help: "not before this time" },
     { name: "until", value: "<time>", help: "before this time" },
     { name: "text", value: "<text>", help: "an event id, or text anywhere in the payload" },
-    { name: "mapped", value: "<name:value>", help: "a mapped value that begins so, such as order:cs_live" },
+    { name: "mapped", value: "<name:value>", help: "a mapped value begins so: order:cs_live" },
     { name: "limit", value: "<number>", otherwise: String(DEFAULT_LIMIT), help: "how many at most" },
     JSON_OUTPUT,
     ...ANYWHERE,

@@ -11,7 +11,8 @@ import { type EventView, eventItem, eventView, requireEventView } from "../event
 import { MAX_ACTIONS_PER_RELAY } from "../ground/limit.ts";
 import { readPageRequest } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
-import { fields, oneOf, pageOf, pageQuery, readTime } from "../ground/schema.ts";
+import { fields, oneOf, orNull, pageOf, pageQuery, readTime } from "../ground/schema.ts";
+import { causeView, judgeEvent } from "../overview/dead.ts";
 import { findPersonNamed, refuseNobody } from "../people/person.ts";
 import type { Store } from "../store/port.ts";
 import { docsOf } from "./answer.ts";
@@ -115,6 +116,16 @@ export const eventRoutes = [
     answer: Type.Object({ event: eventView }),
     read: async (tx, call) => ({
       event: showEvent(call, await requireEventView(tx, call.environmentId, call.params.id)),
+    }),
+  }),
+  environmentRoute({
+    method: "GET",
+    path: "/events/:id/cause",
+    summary:
+      "Says whether what a failed or dead event failed with is still so, as far as what ran since tells; null for every other event.",
+    answer: Type.Object({ cause: orNull(causeView) }),
+    read: async (tx, { environmentId, params }) => ({
+      cause: await judgeEvent(tx, environmentId, params.id),
     }),
   }),
   environmentRoute({

@@ -4,7 +4,7 @@
  */
 import { type Static, Type } from "typebox";
 import type { ActionResult } from "../action/contract.ts";
-import { EVENT, eventIdOf } from "../event/event.ts";
+import { EVENT, eventIdOf, findEventSeq, RELAY_NAME, refuseUnknownEvent } from "../event/event.ts";
 import { RUN_RESULTS } from "../event/run.ts";
 import { toIso, toIsoOrNull } from "../ground/clock.ts";
 import { explainCode } from "../ground/result-code.ts";
@@ -65,6 +65,15 @@ const DEAD = `SELECT name_key AS nameKey, (SELECT name FROM relay_name WHERE key
     WHERE environment_id = $environmentId AND state IN ('failed', 'dead') AND state = 'dead' AND seq < $before ORDER BY seq DESC LIMIT $step)
   GROUP BY name_key`;
 
+/** Whether what an event failed with is still so, as far as it is known. */
+export const causeView = Type.Object({
+  stands: oneOf(["yes", "no", "unknown"]),
+  message: Type.String(),
+  /** Since when it is so, where that is known. */
+  since: timeOrNull,
+});
+export type EventCause = Static<typeof causeView>;
+
 export const deadView = Type.Object({
   /** At most `MAX_SHOWN`. */
   events: Type.Integer(),
@@ -75,13 +84,7 @@ export const deadView = Type.Object({
   newestEvent: Type.String(),
   /** What the newest one failed with. `type`: of the action; null: it ended before any ran. */
   failure: Type.Object({ type: orNull(Type.String()), code: Type.String(), message: Type.String() }),
-  /** Whether what it failed with is still so, as far as it is known. */
-  cause: Type.Object({
-    stands: oneOf(["yes", "no", "unknown"]),
-    message: Type.String(),
-    /** Since when it is so, where that is known. */
-    since: timeOrNull,
-  }),
+  cause: causeView,
 });
 export type DeadView = Static<typeof deadView>;
 
@@ -112,6 +115,27 @@ export async function describeDead(
   };
 }
 
+/** Of one event that failed or died; null: it did neither, or never will run again. */
+export async function judgeEvent(tx: Reader, environmentId: number, id: string): Promise<EventCause | null> {
+  const seq = await findEventSeq(tx, environmentId, id);
+  const stored = await tx.get<{ relay: string; expunged: number }>(JUDGED_EVENT, seq);
+  if (seq === null || stored === null) throw refuseUnknownEvent(id);
+  const { state, reason, finishedAt, createdAt, nameKey } = JUDGED.read(stored);
+  const isOver =
+    stored.expunged === 1 || ["missed", "person_erased", "payload_expunged"].includes(reason ?? "");
+  if ((state !== "dead" && state !== "failed") || isOver) return null;
+  const { relay } = stored;
+  const [row, failure] = [
+    await findRelay(tx, environmentId, relay),
+    await findFailure(tx, seq, reason ?? "interrupted"),
+  ];
+  const deadAt = finishedAt ?? createdAt;
+  return await judgeCause(tx, { environmentId, nameKey, relay, row, failure, deadAt, isFailing: false });
+}
+
+const JUDGED = EVENT.pick("state", "reason", "createdAt", "finishedAt", "nameKey");
+const JUDGED_EVENT = `SELECT ${JUDGED.columns}, ${RELAY_NAME.replace("AS relayName", "AS relay")}, payload LIKE '{"expunged":%' AS expunged FROM event WHERE seq = ?1`;
+
 async function findFailure(tx: Reader, seq: number, reason: string): Promise<DeadView["failure"]> {
   const sql = `SELECT results FROM run WHERE event_seq = ?1 AND octet_length(results) <= ${MAX_RESULTS_BYTES} ORDER BY number DESC LIMIT 1`;
   const stored = await tx.get<object>(sql, seq);
@@ -139,9 +163,9 @@ interface Judged {
 }
 
 /** What ran since says most; then whether the thing is there that was missing; then whether the relay was changed. */
-async function judgeCause(tx: Reader, judged: Judged): Promise<DeadView["cause"]> {
+async function judgeCause(tx: Reader, judged: Judged): Promise<EventCause> {
   const { row, failure, deadAt, isFailing, relay } = judged;
-  const say = (stands: DeadView["cause"]["stands"], message: string, sinceMs: number | null = null) => ({
+  const say = (stands: EventCause["stands"], message: string, sinceMs: number | null = null) => ({
     stands,
     message,
     since: toIsoOrNull(sinceMs),
@@ -155,7 +179,8 @@ async function judgeCause(tx: Reader, judged: Judged): Promise<DeadView["cause"]
   const { firstDone } = since;
   if (firstDone !== null) {
     const runs = since.done === 1 ? "its last run was" : `its last ${since.done} runs were`;
-    return say("no", `Since ${toIso(firstDone)} ${runs} done: replaying will probably work.`, firstDone);
+    const what = since.status === null ? `${runs} done` : `the URL answers ${since.status}`;
+    return say("no", `Since ${toIso(firstDone)} ${what}: replaying will probably work.`, firstDone);
   }
   const mended = await findMended(tx, judged);
   if (mended !== null)
@@ -181,8 +206,8 @@ async function findSince(tx: Reader, { nameKey, failure, deadAt }: Judged) {
   const done = ended.filter(({ state }) => state === "done");
   // A relay may have been changed so that the action that failed is none of its own any more; then its runs say nothing of that action.
   const [newest] = done;
-  const did = newest === undefined || (await ranAction(tx, newest.seq, failure.type));
-  const times = did ? done.map(({ finishedAt }) => finishedAt ?? 0) : [];
+  const ran = newest === undefined ? null : await ranAction(tx, newest.seq, failure.type);
+  const times = ran?.did ? done.map(({ finishedAt }) => finishedAt ?? 0) : [];
   const waiting = rows.filter(
     ({ state, attempts, reason }) => state === "queued" && attempts > 0 && reason === failure.code,
   );
@@ -190,15 +215,22 @@ async function findSince(tx: Reader, { nameKey, failure, deadAt }: Judged) {
     done: times.length,
     firstDone: times.length === 0 ? null : Math.min(...times),
     waiting: waiting.length,
+    /** What a called URL answered the newest of them. */
+    status: ran?.status ?? null,
   };
 }
 
 /** Whether its last run did an action of this type; a run that keeps no results, or a failure of none, asks nothing. */
-async function ranAction(tx: Reader, seq: number, type: string | null): Promise<boolean> {
+async function ranAction(
+  tx: Reader,
+  seq: number,
+  type: string | null,
+): Promise<{ did: boolean; status: number | null }> {
   const sql = `SELECT results FROM run WHERE event_seq = ?1 AND octet_length(results) <= ${MAX_RESULTS_BYTES} ORDER BY number DESC LIMIT 1`;
   const stored = await tx.get<object>(sql, seq);
-  if (type === null || type === "person" || stored === null) return true;
-  return RUN_RESULTS.read(stored).results.some((one) => one.type === type && one.outcome !== "failed");
+  if (type === null || type === "person" || stored === null) return { did: true, status: null };
+  const did = RUN_RESULTS.read(stored).results.find((one) => one.type === type && one.outcome !== "failed");
+  return { did: did !== undefined, status: did?.answer?.status ?? null };
 }
 
 /** Whether the thing is there now that was missing; null: that cannot be told. `at` null: it still is not. */

@@ -271,6 +271,7 @@ const WORST: Record<string, Worst> = {
       "every=6h",
     ].map((query) => `${E}/events/histogram?${query}`),
   "GET {E}/events/:id": get(`${E}/events/${WIDE_EVENT}`),
+  "GET {E}/events/:id/cause": get(`${E}/events/${otherEvent(1)}/cause`),
   "GET {E}/events/:id/replay": get(`${E}/events/${WIDE_EVENT}/replay`),
   "POST {E}/events/:id/replay": send("POST", `${E}/events/${WIDE_EVENT}/replay`, {}),
   "POST {E}/events/:id/expunge": (turn) => [{ method: "POST", path: `${E}/events/${otherEvent(turn)}/expunge`, body: {} }],

@@ -140,7 +140,7 @@ const ROWS: readonly Row[] = [
       await putEvents(running, ["b"]);
       await running.drain();
     },
-    needs: [{ code: "relay_failed", dead: { events: 1, cause: { stands: "no", message: expect.stringContaining("its last run was done") } } }],
+    needs: [{ code: "relay_failed", dead: { events: 1, cause: { stands: "no", message: expect.stringContaining("the URL answers 200") } } }],
   },
   {
     name: "dead events of a relay that is deleted",

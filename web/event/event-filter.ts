@@ -1,10 +1,13 @@
-/** The filters of the events, all of them in the address. */
+/** The filters of the events, all of them in the address: what is searched for, chips for what was chosen elsewhere, and choices. */
 import type { BulkFilter } from "../../src/event/bulk-choice.ts";
 import { html, type View } from "../ground/html.ts";
 import type { Place } from "../ground/place.ts";
 import { setQuery } from "../ground/route.ts";
+import { sayMoment, useNow } from "../ground/time-words.ts";
 import { Choice, RelayChoice } from "../part/choice.ts";
-import { SearchBox } from "../part/search-box.ts";
+import { Icon } from "../part/icon.ts";
+import { SafeText } from "../part/safe-text.ts";
+import { EventSearch } from "./event-search.ts";
 
 const TRIGGERS = [
   ["receiver", "Webhooks"],
@@ -19,8 +22,8 @@ const SPANS = [
 ] as const;
 const HOUR_MS = 3_600_000;
 const MINUTE_MS = 60_000;
-/** `since` and `until`: an hour of Home's bars, in place of a span. */
-const NAMES = ["relay", "state", "trigger", "person", "q", "since", "until"] as const;
+/** `since` and `until`: a range of the bars, in place of a span. */
+const NAMES = ["relay", "state", "trigger", "person", "mapped", "q", "since", "until"] as const;
 
 /** The query of the call; a span is counted from the present minute, so that the address of the call rests for as long. */
 export function readFilter(query: URLSearchParams): Record<string, string> {
@@ -39,9 +42,14 @@ export function readFilter(query: URLSearchParams): Record<string, string> {
 
 /** The filter of a bulk replay, whose times stay as they are now; null: only dead or failed events are replayed many at once. */
 export function readBulkFilter(query: URLSearchParams): BulkFilter | null {
-  const { state, q: _, ...rest } = readFilter(query);
+  const { state, q: _, mapped: __, ...rest } = readFilter(query);
   if (state !== "dead" && state !== "failed") return null;
   return { ...rest, state };
+}
+
+/** Whether it is searched for something that does not choose what is replayed. */
+export function isSearched(query: URLSearchParams): boolean {
+  return ["q", "mapped"].some((name) => (query.get(name) ?? "") !== "");
 }
 
 export function hasFilter(query: URLSearchParams): boolean {
@@ -53,11 +61,27 @@ export function clearFilter(): void {
 }
 
 export function EventFilter({ place, query }: { place: Place; query: URLSearchParams }): View {
+  const now = useNow(60_000);
+  const [since, until] = [query.get("since") ?? "", query.get("until") ?? ""];
+  const from = since === "" ? "" : `from ${sayMoment(since, now)}`;
+  const to = until === "" ? "" : `to ${sayMoment(until, now)}`;
   return html`<div class="filters" role="search" aria-label="Filter events">
-    <${SearchBox} value=${query.get("q") ?? ""} label="Find text or an event id" onValue=${(q: string) => setQuery({ q })} />
+    <${EventSearch} query=${query} />
     <${RelayChoice} place=${place} query=${query} />
     <${Choice} name="trigger" label="Trigger" none="Every trigger" query=${query} options=${TRIGGERS} />
-    <${Choice} name="hours" label="Time" none="30 days" query=${query} options=${SPANS} />
+    <${Choice} name="hours" label="Time" none="30 days" query=${query} options=${SPANS} without=${["since", "until"]} />
+    ${["person", "mapped"].map((name) => {
+      const value = query.get(name) ?? "";
+      const words = name === "mapped" ? value.replace(":", " ") : `${name} ${value}`;
+      return value !== "" && html`<${Chip} key=${name} words=${words} names=${[name]} />`;
+    })}
+    ${`${from}${to}` !== "" && html`<${Chip} words=${`${from} ${to}`.trim()} names=${["since", "until"]} />`}
     ${hasFilter(query) && html`<button type="button" class="link" onClick=${clearFilter}>Clear</button>`}
   </div>`;
+}
+
+/** A part of the filter that is taken away by a click. */
+function Chip({ words, names }: { words: string; names: readonly string[] }): View {
+  return html`<button type="button" class="filter-chip" onClick=${() => setQuery(Object.fromEntries(names.map((name) => [name, ""])))}>
+    <span class="off-screen">Without </span><${SafeText} text=${words.slice(0, 80)} /><${Icon} name="cross" size=${12} /></button>`;
 }

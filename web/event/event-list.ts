@@ -1,49 +1,86 @@
-/** The events of an environment, newest first. */
+/** The events of an environment, newest first; where there is room, the one that is looked at stands beside them. */
 
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import type { BulkFilter } from "../../src/event/bulk-choice.ts";
 import type { EventItem } from "../ground/answer.ts";
 import { writeQuery } from "../ground/api.ts";
 import { html, type View } from "../ground/html.ts";
 import type { PageProps } from "../ground/page.ts";
 import { apiPath, pagePath } from "../ground/place.ts";
+import { setQuery } from "../ground/route.ts";
 import { type List, useList } from "../ground/use-list.ts";
+import { useWide } from "../ground/use-wide.ts";
 import { Icon } from "../part/icon.ts";
 import { LiveMark } from "../part/live-mark.ts";
 import { EmptyState, ErrorState, Notice, Skeleton } from "../part/notice.ts";
 import { OlderButton } from "../part/older-button.ts";
 import { PageHead } from "../part/page-head.ts";
 import { useSelection } from "../part/selection.ts";
+import { useKeys } from "../part/use-keys.ts";
 import { BulkReplayLine } from "./bulk-progress.ts";
 import { BulkReplay } from "./bulk-replay.ts";
-import { clearFilter, EventFilter, hasFilter, readBulkFilter, readFilter } from "./event-filter.ts";
+import { ChosenBar } from "./chosen-bar.ts";
+import {
+  clearFilter,
+  EventFilter,
+  hasFilter,
+  isSearched,
+  readBulkFilter,
+  readFilter,
+} from "./event-filter.ts";
+import { EventHistogram } from "./event-histogram.ts";
+import { EventPanel } from "./event-panel.ts";
 import { EventTable } from "./event-table.ts";
+import { ReplayChosen } from "./replay-chosen.ts";
 import { StateTabs } from "./state-tabs.ts";
 
 const REFRESH_MS = 2_000;
+const PANEL_PX = 1_200;
 const NO_ITEMS: readonly EventItem[] = [];
 const SEARCHED_WORDS = "A text does not choose what is replayed: clear the search first.";
 
 export function EventListPage({ place, query }: PageProps): View {
   const filter = readFilter(query);
   const list = useList<EventItem>(apiPath(place, "events") + writeQuery(filter), REFRESH_MS);
-  const [chosen, setChosen] = useState<BulkFilter | null>(null);
-  const selection = useSelection(list.items ?? NO_ITEMS);
+  const [chosenFilter, setChosenFilter] = useState<BulkFilter | null>(null);
+  const [replayed, setReplayed] = useState<readonly string[]>([]);
+  const items = list.items ?? NO_ITEMS;
+  const ids = items.map(({ id }) => id).join();
+  const selection = useSelection(useMemo(() => items, [ids]));
+  const hasRoom = useWide(PANEL_PX);
   const bulk = readBulkFilter(query);
-  const isSearched = (query.get("q") ?? "") !== "";
-  const hasItems = (list.items?.length ?? 0) > 0;
+  const openId = query.get("open") ?? "";
+  const isOpen = hasRoom && openId !== "";
+  const close = (): void => {
+    document.querySelector<HTMLElement>("main tr[aria-current] a[data-row]")?.focus({ preventScroll: true });
+    setQuery({ open: "" });
+  };
+  const replay = (id: string): void => setReplayed(selection.chosen.size > 0 ? [...selection.chosen] : [id]);
+  useKeys({
+    Escape: () => {
+      if (isOpen) close();
+      else if (selection.chosen.size > 0) selection.set([]);
+      else return false;
+    },
+  });
+  const pressOnRow = (key: string, event: EventItem): boolean => {
+    if (key === "r") replay(event.id);
+    return key === "r";
+  };
   return html`<${PageHead} title="Events" aside=${list.items !== undefined && html`<${LiveMark} />`}>
-      ${bulk !== null && hasItems && html`<button type="button" disabled=${isSearched} title=${isSearched ? SEARCHED_WORDS : ""} onClick=${() => setChosen(bulk)}><${Icon} name="replay" size=${14} />Replay these…</button>`}
+      ${bulk !== null && items.length > 0 && html`<button type="button" disabled=${isSearched(query)} title=${isSearched(query) ? SEARCHED_WORDS : ""} onClick=${() => setChosenFilter(bulk)}><${Icon} name="replay" size=${14} />Replay these…</button>`}
     <//>
     <${BulkReplayLine} place=${place} />
     <${StateTabs} place=${place} filter=${filter} />
     <${EventFilter} place=${place} query=${query} />
+    <${EventHistogram} place=${place} filter=${filter} />
     ${
       list.error !== null &&
       list.items !== undefined &&
       html`<${Notice} kind="warn">
       ${list.error} What you see is from before.<//>`
     }
+    <div class=${isOpen ? "events-beside" : "events-alone"}><div>
     ${
       list.items === undefined
         ? list.error === null
@@ -51,10 +88,14 @@ export function EventListPage({ place, query }: PageProps): View {
           : html`<${ErrorState} error=${list.error} onRetry=${list.reload} />`
         : list.items.length === 0
           ? html`<${None} list=${list} isFiltered=${hasFilter(query)} relays=${pagePath(place, "relays")} />`
-          : html`<${EventTable} place=${place} events=${list.items} selection=${selection} />
+          : html`<${EventTable} place=${place} events=${list.items} selection=${selection} openId=${openId}
+              onOpen=${hasRoom ? ({ id }: EventItem) => setQuery({ open: id }) : undefined} onKey=${pressOnRow} />
             <${OlderButton} list=${list} none="These are all; events are kept for 30 days." />`
-    }
-    ${chosen !== null && html`<${BulkReplay} place=${place} filter=${chosen} onClose=${() => setChosen(null)} />`}`;
+    }</div>
+    ${isOpen && html`<${EventPanel} key=${openId} place=${place} id=${openId} onClose=${close} onReplay=${() => setReplayed([openId])} />`}</div>
+    <${ChosenBar} selection=${selection} onReplay=${() => setReplayed([...selection.chosen])} />
+    ${replayed.length > 0 && html`<${ReplayChosen} place=${place} ids=${replayed} onClose=${() => setReplayed([])} />`}
+    ${chosenFilter !== null && html`<${BulkReplay} place=${place} filter=${chosenFilter} onClose=${() => setChosenFilter(null)} />`}`;
 }
 
 /** A page looks at a bounded number of events, so that none found may mean none yet. */

@@ -1,8 +1,8 @@
 /** The payload of an event, exactly as it is stored; a cut one says so and shows what was kept of it. It can be expunged here, for good. */
 
-import { useState } from "preact/hooks";
+import { useMemo, useState } from "preact/hooks";
 import type { Event } from "../ground/answer.ts";
-import { writeExact } from "../ground/exact-json.ts";
+import { isObject, type Json, writeExact } from "../ground/exact-json.ts";
 import { html, type View } from "../ground/html.ts";
 import { apiPath, type Place } from "../ground/place.ts";
 import { CopyButton } from "../part/copy-button.ts";
@@ -12,28 +12,55 @@ import { Notice } from "../part/notice.ts";
 import { SafeText } from "../part/safe-text.ts";
 import { Sentence } from "../part/sentence.ts";
 import { useSend } from "../part/use-send.ts";
+import { mappedOf } from "./event-words.ts";
+import { MappedValues } from "./mapped-values.ts";
+import { PayloadFind } from "./payload-find.ts";
+
+const RAW_CHARS = 20_000;
+const MAX_CURL_CHARS = 100_000;
 
 interface PayloadProps {
   place: Place;
   event: Event;
+  /** Where its relay receives; undefined: it does not. */
+  url?: string | undefined;
   onExpunged: (event: Event) => void;
 }
 
-export function EventPayload({ place, event, onExpunged }: PayloadProps): View {
-  const [isAsking, setAsking] = useState(false);
+export function EventPayload(props: PayloadProps): View {
+  const { event } = props;
   if (event.expunged !== null) {
     const why = event.expunged === "person_erased" ? "its person was erased" : "somebody expunged it";
     return html`<section class="block" aria-label="Payload"><div class="block-head"><h2>Payload</h2></div>
       <p class="none">It is not there any more, because ${why}.</p></section>`;
   }
-  return html`<section class="block" aria-label="Payload">
+  return html`<${Shown} ...${props} />`;
+}
+
+function Shown({ place, event, url, onExpunged }: PayloadProps): View {
+  const [isAsking, setAsking] = useState(false);
+  const [isRaw, setRaw] = useState(false);
+  const mapped = mappedOf(event);
+  const text = useMemo(() => copyOf(event.payload), [event.payload]);
+  const curl = useMemo(() => curlOf(event, url), [event.payload, url]);
+  return html`${
+    mapped !== null &&
+    Object.keys(mapped).length > 0 &&
+    html`<section class="block" aria-label="Mapped values"><div class="block-head"><h2>Mapped values</h2></div>
+      <${MappedValues} mapped=${mapped} /></section>`
+  }<section class="block" aria-label="Payload">
     <div class="block-head"><h2>Payload</h2><div class="page-actions">
-      <${CopyButton} text=${copyOf(event)} label="Copy the payload as JSON" />
+      <div class="tree-or-raw" role="group" aria-label="Shown as">
+        <button type="button" aria-pressed=${String(!isRaw)} onClick=${() => setRaw(false)}>Tree</button>
+        <button type="button" aria-pressed=${String(isRaw)} onClick=${() => setRaw(true)}>Raw</button></div>
+      <${CopyButton} text=${text} label="Copy the payload as JSON" />
+      ${curl !== null && html`<${CopyButton} text=${curl} label="Copy the call as curl, without its signature" words="curl" />`}
       <button type="button" disabled=${event.state === "running"} onClick=${() => setAsking(true)}>Expunge…</button></div></div>
     ${isAsking && html`<${Expunge} place=${place} event=${event} onExpunged=${onExpunged} onClose=${() => setAsking(false)} />`}
     ${event.truncated && html`<${Notice} kind="info">It was larger than 32 KB: its mapped values were kept, up to 32 KB each and 64 KB together, and this is how the rest began.<//>`}
     ${event.mappedAgain && html`<${Notice} kind="info">Its mapped values were made again with version ${event.mapVersion} of the relay; when was not judged again, because the event was accepted.<//>`}
-    <${JsonView} value=${event.payload} label="Payload" />
+    <${PayloadFind} payload=${event.payload} />
+    ${isRaw ? html`<pre class="preview"><${SafeText} text=${text} limit=${RAW_CHARS} /></pre>` : html`<${JsonView} value=${event.payload} label="Payload" />`}
     ${
       event.preview !== null &&
       html`<h3>Beginning of the body</h3><pre class="preview">
@@ -64,11 +91,25 @@ function Expunge({ place, event, onExpunged, onClose }: PayloadProps & { onClose
   <//>`;
 }
 
-function copyOf({ payload }: Event): string {
+function copyOf(payload: Json): string {
   try {
     return writeExact(payload, 2);
   } catch {
     // Nested deeper than can be written with its indents.
     return JSON.stringify(null);
+  }
+}
+
+/** The call again, unsigned: nobody here knows how it was signed. null: there was none, or it was cut. */
+function curlOf({ payload, truncated }: Event, url: string | undefined): string | null {
+  if (url === undefined || truncated || !isObject(payload) || payload.event === undefined) return null;
+  const quote = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
+  try {
+    const body = writeExact(payload.event);
+    if (body.length > MAX_CURL_CHARS) return null;
+    return `# Unsigned: the sender's signature is not kept. relay send signs a call with the relay's own secret.
+curl -X POST ${quote(url)} -H 'content-type: application/json' --data-raw ${quote(body)}`;
+  } catch {
+    return null;
   }
 }

@@ -19,19 +19,17 @@ const ICONS = { run: "play", skip: "skip", again: "replay", edited: "skip", sett
 
 export function EventReplay({
   place,
-  event,
-  relay,
+  id,
   onClose,
   onReplayed,
 }: {
   place: Place;
-  event: Event;
-  /** undefined: it was deleted, or could not be read. */
-  relay: Relay | undefined;
+  /** The event's. */
+  id: string;
   onClose: () => void;
   onReplayed: (event: Event) => void;
 }): View {
-  const path = apiPath(place, "events", event.id, "replay");
+  const path = apiPath(place, "events", id, "replay");
   const plan = useLoad<{ plan: ReplayPlan }>(path);
   const [chosen, setChosen] = useState<readonly number[]>([]);
   const { send, isSending, error } = useSend();
@@ -61,13 +59,19 @@ export function EventReplay({
             (action) =>
               html`<${Planned} key=${action.index} action=${action} isChosen=${chosen.includes(action.index)} onChoose=${choose} />`,
           )}</ul>
-          ${relay?.state === "paused" && html`<${Notice} kind="info">The relay is paused, so it waits until you resume it.<//>`}`
+          ${shown.relay !== null && html`<${Brake} place=${place} relay=${shown.relay.name} />`}`
     }
     ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
     <div class="dialog-actions"><button type="button" onClick=${onClose}>Cancel</button>
       <button type="button" class="primary" disabled=${isSending || shown === undefined} onClick=${replay}>
         ${isSending ? "Replaying…" : "Replay"}</button></div>
   <//>`;
+}
+
+function Brake({ place, relay: name }: { place: Place; relay: string }): View {
+  const relay = useLoad<{ relay: Relay }>(apiPath(place, "relays", name)).data?.relay;
+  if (relay?.state !== "paused") return null;
+  return html`<${Notice} kind="info">The relay is paused, so it waits until you resume it.<//>`;
 }
 
 function Planned({

@@ -24,7 +24,7 @@ export function EventRun({
       ? 0
       : planned - run.results.filter(({ type }) => type !== "person").length;
   return html`<li class="run run-${outcome}"><details open=${isOpen}>
-    <summary><b>Attempt ${run.attempt}</b><${StateMark} state=${outcome} /><span class="quiet">
+    <summary><b>Attempt ${run.attempt}</b><${StateMark} state=${outcome} /><${Steps} run=${run} /><span class="quiet">
       <${Ago} at=${run.startedAt} />${took !== null && ` · took ${took}`}</span></summary>
     ${
       run.results.length === 0
@@ -38,4 +38,17 @@ export function EventRun({
       ${sayCount(missing, "action")} after it did not run.</p>`
     }
   </details></li>`;
+}
+
+const STEP = 14;
+const SHOWN_STEPS = 24;
+
+/** A bar an action, in the order they ran. */
+function Steps({ run }: { run: Run }): View {
+  const shown = run.results.slice(0, SHOWN_STEPS);
+  if (shown.length < 2) return null;
+  return html`<svg class="run-steps" width=${shown.length * STEP} height="8" aria-hidden="true" focusable="false">${shown.map(
+    ({ outcome }, at) =>
+      html`<rect key=${at} class="step-${outcome}" x=${at * STEP} width=${STEP - 2} height="8" rx="1" />`,
+  )}</svg>`;
 }

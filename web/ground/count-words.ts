@@ -7,3 +7,20 @@ export function sayCount(count: number, one: string, many = `${one}s`): string {
 export function sayNumber(count: number): string {
   return count.toLocaleString("en");
 }
+
+/** How events stand, from the ground of a bar up. */
+export const OUTCOMES = ["done", "waiting", "failed", "dead"] as const;
+
+export type OutcomeCounts = Record<(typeof OUTCOMES)[number], number>;
+
+export function totalOf(counts: OutcomeCounts): number {
+  return OUTCOMES.reduce((sum, outcome) => sum + counts[outcome], 0);
+}
+
+/** "12 done, 1 dead"; "no events" where there were none. */
+export function sayOutcomes(counts: OutcomeCounts): string {
+  const told = OUTCOMES.filter((outcome) => counts[outcome] > 0).map(
+    (one) => `${sayNumber(counts[one])} ${one}`,
+  );
+  return told.length === 0 ? "no events" : told.join(", ");
+}

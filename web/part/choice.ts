@@ -11,6 +11,7 @@ export function Choice({
   none,
   query,
   options,
+  without = [],
 }: {
   /** In the address. */
   name: string;
@@ -19,9 +20,13 @@ export function Choice({
   none: string;
   query: URLSearchParams;
   options: readonly (readonly [value: string, words: string])[];
+  /** What stands in the address instead of it, and leaves it with a choice. */
+  without?: readonly string[];
 }): View {
+  const choose = (chosen: string): void =>
+    setQuery({ ...Object.fromEntries(without.map((other) => [other, ""])), [name]: chosen });
   const value = query.get(name) ?? "";
-  return html`<select class=${value === "" ? "" : "chosen"} aria-label=${label} value=${value} onChange=${(event: Event) => setQuery({ [name]: (event.target as HTMLSelectElement).value })}>
+  return html`<select class=${value === "" ? "" : "chosen"} aria-label=${label} value=${value} onChange=${(event: Event) => choose((event.target as HTMLSelectElement).value)}>
     <option value="" selected=${value === ""}>${none}</option>
     ${options.map(
       ([option, words]) => html`<option key=${option} value=${option} selected=${option === value}>

@@ -28,6 +28,7 @@ const PATHS = {
   replay: "M4 12a8 8 0 1 0 2.5-5.8M4 4v4.5h4.5",
   chevron: "m9 6 6 6-6 6",
   down: "m6 9 6 6 6-6",
+  up: "m6 15 6-6 6 6",
   clock: "M12 4a8 8 0 1 0 0 16 8 8 0 0 0 0-16Zm0 4v4l3 2",
   skip: "M5 6v12l8-6-8-6Zm13 0v12",
   menu: "M4 7h16M4 12h16M4 17h16",

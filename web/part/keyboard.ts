@@ -56,7 +56,8 @@ function isWriting(target: HTMLElement): boolean {
 function walk(step: 1 | -1): boolean {
   const rows = [...document.querySelectorAll<HTMLElement>("main [data-row]")];
   if (rows.length === 0) return false;
-  const at = rows.indexOf(document.activeElement as HTMLElement);
+  const active = rows.indexOf(document.activeElement as HTMLElement);
+  const at = active === -1 ? rows.findIndex((row) => row.closest("[aria-current]") !== null) : active;
   const next =
     at === -1 ? (step === 1 ? 0 : rows.length - 1) : Math.min(rows.length - 1, Math.max(0, at + step));
   rows[next]?.focus();

@@ -24,6 +24,11 @@ export function escapeTricky(text: string): View[] {
   return parts;
 }
 
+/** The same as a plain text, for titles. */
+export function sayTricky(text: string): string {
+  return text.replaceAll(TRICKY, escapeOf);
+}
+
 function escapeOf(character: string): string {
   return `\\u${hexOf(character).padStart(4, "0")}`;
 }

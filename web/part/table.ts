@@ -12,7 +12,7 @@ export interface Column<Item> {
   /** Its cells have the class `cell-<name>`. */
   name: string;
   title: string;
-  /** 1: always, on the first line of a narrow row; 2: always, on its second line; 3: where there are 640 px; 4: where there are 960. */
+  /** 1: always, on the first line of a narrow row; 2: always, on its second line; 3: where there are 720 px; 4: where there are 960. */
   priority: 1 | 2 | 3 | 4;
   /** How wide beside the others: as wide as is left, a state or time, a name, a number. */
   size?: "rest" | "short" | "name" | "number";

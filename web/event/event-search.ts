@@ -1,0 +1,58 @@
+/**
+ * The typed search: `person:carol@example.com`, `relay:orders`, `state:dead`, `trigger:schedule` and `mapped.order:cs_live` become part of the
+ * filter with Enter; what is left is text that is found in an id or a payload, once the typing rests.
+ */
+import { useEffect, useRef, useState } from "preact/hooks";
+import { html, type View } from "../ground/html.ts";
+import { setQuery } from "../ground/route.ts";
+import { Icon } from "../part/icon.ts";
+
+const REST_MS = 250;
+const LABEL = "Find text or an event id";
+const TOKEN = /(?:^|\s)(person|relay|state|trigger|mapped\.[A-Za-z0-9_]{1,64}):("[^"]*"|\S+)/g;
+/** Somebody may be about to write one. */
+const MAY_BE_TOKEN = /(?:^|\s)(?:person|relay|state|trigger|mapped\.[A-Za-z0-9_]*):/;
+const ID = "event-search-words";
+
+export function EventSearch({ query }: { query: URLSearchParams }): View {
+  const value = query.get("q") ?? "";
+  const [typed, setTyped] = useState(value);
+  const told = useRef(value);
+  const tell = (changes: Record<string, string>): void => {
+    told.current = changes.q ?? "";
+    setQuery(changes);
+  };
+  useEffect(() => {
+    if (value === told.current) return;
+    told.current = value;
+    setTyped(value);
+  }, [value]);
+  useEffect(() => {
+    if (typed === told.current || MAY_BE_TOKEN.test(typed)) return;
+    const timer = setTimeout(() => tell({ q: typed }), REST_MS);
+    return () => clearTimeout(timer);
+  }, [typed]);
+  const take = (event: KeyboardEvent): void => {
+    if (event.key !== "Enter") return;
+    event.preventDefault();
+    const read = readSearch(typed);
+    setTyped(read.q);
+    tell(read);
+  };
+  return html`<label class="search event-search"><${Icon} name="search" size=${14} />
+    <input type="search" data-search aria-label=${LABEL} placeholder="person:… mapped.order:… or text" aria-describedby=${ID} value=${typed} autocomplete="off" spellcheck=${false}
+      onInput=${(event: InputEvent) => setTyped((event.target as HTMLInputElement).value)} onKeyDown=${take} />
+    <kbd aria-hidden="true">/</kbd><span id=${ID} class="off-screen">Text or an event id. With Enter also person:address, relay:name, state:dead, trigger:schedule, mapped.name:beginning of its value.</span></label>`;
+}
+
+/** What a typed line asks for, as the address has it; what names nothing is text. */
+function readSearch(line: string): Record<string, string> & { q: string } {
+  const found: Record<string, string> = {};
+  const q = line.replaceAll(TOKEN, (_, name: string, given: string) => {
+    const text = given.startsWith('"') ? given.slice(1, -1) : given;
+    if (name.startsWith("mapped.")) found.mapped = `${name.slice("mapped.".length)}:${text}`;
+    else found[name] = text;
+    return "";
+  });
+  return { ...found, q: q.trim() };
+}

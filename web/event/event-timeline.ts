@@ -1,0 +1,50 @@
+/** The way of an event, newest first: what comes next, each attempt with a bar an action, the waits between them, its arrival. */
+import type { Event, Run } from "../ground/answer.ts";
+import { html, type View } from "../ground/html.ts";
+import { sayClock, saySpan, sayWhen } from "../ground/time-words.ts";
+import { Icon } from "../part/icon.ts";
+import { Ago } from "../part/time.ts";
+import { EventRun } from "./event-run.ts";
+
+/** A shorter one says nothing. */
+const LEAST_WAIT_MS = 1_000;
+
+export function EventTimeline({
+  event,
+  planned,
+  now,
+}: {
+  event: Event;
+  /** Actions of the present definition; null: not known. */
+  planned: number | null;
+  now: number;
+}): View {
+  const { runs, createdAt, nextAttemptAt, runsLeftOut } = event;
+  const newest = runs.toReversed();
+  return html`<section class="block" aria-label="Attempts"><div class="block-head"><h2>Attempts</h2></div>
+    <ol class="runs">
+      ${
+        event.state === "queued" &&
+        nextAttemptAt !== null &&
+        html`<li class="run-wait"><${Icon} name="clock" size=${13} />Next attempt ${sayWhen(nextAttemptAt, now)}, at ${sayClock(nextAttemptAt)}</li>`
+      }
+      ${runs.length === 0 && html`<li class="run-wait">It has not run.</li>`}
+      ${newest.map((run, at) => [
+        html`<${EventRun} key=${run.attempt} run=${run} isOpen=${at === 0} planned=${planned} />`,
+        html`<${Wait} key="wait ${run.attempt}" since=${endOf(newest[at + 1]) ?? (runsLeftOut === 0 ? createdAt : null)} until=${run.startedAt} />`,
+      ])}
+      ${runsLeftOut > 0 && html`<li class="run-wait">Its first ${runsLeftOut} attempts are not shown.</li>`}
+      <li class="run-wait"><${Icon} name="calls" size=${13} />Arrived <${Ago} at=${createdAt} /></li>
+    </ol>
+  </section>`;
+}
+
+function endOf(run: Run | undefined): string | null {
+  return run?.finishedAt ?? null;
+}
+
+function Wait({ since, until }: { since: string | null; until: string }): View {
+  const ms = since === null ? 0 : Date.parse(until) - Date.parse(since);
+  if (ms < LEAST_WAIT_MS) return null;
+  return html`<li class="run-wait"><${Icon} name="clock" size=${13} />waited ${saySpan(ms)}</li>`;
+}

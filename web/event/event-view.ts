@@ -1,0 +1,103 @@
+/** An event, wherever it is shown: first why it is where it is and what helps, then every attempt, then what arrived. */
+import type { EventCause } from "../../src/overview/dead.ts";
+import type { Event, Relay } from "../ground/answer.ts";
+import { html, type View } from "../ground/html.ts";
+import { apiPath, type Place, pagePath } from "../ground/place.ts";
+import { sayTimesIn, useNow } from "../ground/time-words.ts";
+import { useLoad } from "../ground/use-load.ts";
+import { CopyButton } from "../part/copy-button.ts";
+import { Icon } from "../part/icon.ts";
+import { Notice } from "../part/notice.ts";
+import { Sentence } from "../part/sentence.ts";
+import { Ago } from "../part/time.ts";
+import { useHeldAt } from "../watch/hold.ts";
+import { EventPayload } from "./event-payload.ts";
+import { PersonName, TRIGGER_WORDS, WAY_WORDS } from "./event-table.ts";
+import { EventTimeline } from "./event-timeline.ts";
+import { explainEvent } from "./reason-words.ts";
+
+/** While it waits or runs, and once it is final. */
+const WAITING_REFRESH_MS = 700;
+const FINAL_REFRESH_MS = 4_000;
+const CAUSE_REFRESH_MS = 10_000;
+const FINAL = new Set(["done", "failed", "dead"]);
+const ICONS = { good: "check", waiting: "clock", bad: "attention", neutral: "help" } as const;
+
+/** The event with this id, kept fresh. */
+export function useEvent(place: Place, id: string) {
+  const loaded = useLoad<{ event: Event }>(apiPath(place, "events", id), refreshMs);
+  return { ...loaded, event: loaded.data?.event };
+}
+
+function refreshMs(data: { event: Event } | undefined): number {
+  return data === undefined || FINAL.has(data.event.state) ? FINAL_REFRESH_MS : WAITING_REFRESH_MS;
+}
+
+/** null: it can be replayed. */
+export function whyNotReplayed(event: Event): string | null {
+  if (FINAL.has(event.state) && event.expunged === null) return null;
+  return "It can be replayed once it is done, failed or dead, while its payload is there.";
+}
+
+export function EventView({
+  place,
+  event,
+  error,
+  onEvent,
+}: {
+  place: Place;
+  event: Event;
+  /** Of the last refresh. */
+  error: string | null;
+  onEvent: (event: Event) => void;
+}): View {
+  const now = useNow(1_000);
+  const isHeld = useHeldAt(place) !== null;
+  // undefined: it was deleted, or is not known yet.
+  const relay = useLoad<{ relay: Relay }>(apiPath(place, "relays", event.relay.name)).data?.relay;
+  const reason = explainEvent(event, { held: isHeld, paused: relay?.state === "paused" }, now);
+  return html`<div class="reason reason-${reason.tone}" role="status"><${Icon} name=${ICONS[reason.tone]} size=${18} /><div><p>
+      <${Sentence} text=${reason.text} /></p>${FINAL.has(event.state) && event.state !== "done" && html`<${Advice} place=${place} event=${event} now=${now} />`}</div></div>
+    ${error !== null && html`<${Notice} kind="warn">${error} What you see is from before.<//>`}
+    ${event.warnings.map((warning, at) => html`<${Notice} key=${at} kind="warn"><${Sentence} text=${warning} /><//>`)}
+    <${Facts} place=${place} event=${event} relay=${relay} />
+    <${EventTimeline} event=${event} planned=${relay?.definition.actions.length ?? null} now=${now} />
+    <${EventPayload} place=${place} event=${event} url=${relay?.receiverUrl} onExpunged=${onEvent} />`;
+}
+
+/** Whether what it failed with is still so; the service says it. */
+function Advice({ place, event, now }: { place: Place; event: Event; now: number }): View {
+  const { data } = useLoad<{ cause: EventCause | null }>(
+    apiPath(place, "events", event.id, "cause"),
+    CAUSE_REFRESH_MS,
+  );
+  if (data === undefined || data.cause === null) return null;
+  const { stands, message } = data.cause;
+  return html`<p class="advice advice-${stands}"><${Sentence} text=${sayTimesIn(message, now)} /></p>`;
+}
+
+function Facts({ place, event, relay }: { place: Place; event: Event; relay: Relay | undefined }): View {
+  const { person } = event;
+  return html`<dl class="facts">
+    <div><dt>Event</dt><dd><code>${event.id}</code>
+      <${CopyButton} text=${event.id} label="Copy the event id" words=${null} /></dd></div>
+    <div><dt>Relay</dt><dd>${
+      relay === undefined
+        ? event.relay.name
+        : html`<a href=${pagePath(place, "relays", event.relay.name)}>${event.relay.name}</a>`
+    }</dd></div>
+    <div><dt>Came as</dt><dd>${
+      event.trigger === "receiver"
+        ? html`<a href="${pagePath(place, "calls")}?relay=${encodeURIComponent(event.relay.name)}">${TRIGGER_WORDS[event.trigger]}</a>`
+        : TRIGGER_WORDS[event.trigger]
+    }${event.unsigned && ", unsigned"}${event.cameBy !== null && `, ${WAY_WORDS[event.cameBy]}`}</dd></div>
+    <div><dt>Person</dt><dd>${
+      person === null
+        ? html`<${PersonName} person=${person} />`
+        : html`<a href=${pagePath(place, "people", person.id)}><${PersonName} person=${person} /></a>`
+    }</dd></div>
+    <div><dt>Arrived</dt><dd><${Ago} at=${event.createdAt} /></dd></div>
+    <div><dt>Finished</dt><dd><${Ago} at=${event.finishedAt} none="not yet" /></dd></div>
+    ${event.replays > 0 && html`<div><dt>Replayed</dt><dd>${event.replays === 1 ? "once" : `${event.replays} times`}</dd></div>`}
+  </dl>`;
+}

@@ -1,0 +1,19 @@
+/** What an event is called: by its mapped type, or by what came. */
+import type { Event } from "../ground/answer.ts";
+import { isObject, type Json } from "../ground/exact-json.ts";
+import { sayTricky } from "../part/safe-text.ts";
+import { TRIGGER_WORDS } from "./event-table.ts";
+
+const MAX_TYPE_CHARS = 100;
+
+/** The mapped values of an event, where it has any. */
+export function mappedOf({ payload }: Pick<Event, "payload">): Readonly<Record<string, Json>> | null {
+  return isObject(payload) && isObject(payload.mapped) ? payload.mapped : null;
+}
+
+export function sayType(event: Pick<Event, "payload" | "trigger">): string {
+  const type = mappedOf(event)?.event_type;
+  return typeof type === "string" && type !== ""
+    ? sayTricky(type.slice(0, MAX_TYPE_CHARS))
+    : TRIGGER_WORDS[event.trigger];
+}

@@ -1,0 +1,27 @@
+/** What the relay's map read from a call: names and values, each to be copied as the path that a template names it by. */
+import { useState } from "preact/hooks";
+import { sayNumber } from "../ground/count-words.ts";
+import { ExactNumber, type Json } from "../ground/exact-json.ts";
+import { html, type View } from "../ground/html.ts";
+import { JsonView } from "../part/json-view.ts";
+import { SafeText } from "../part/safe-text.ts";
+import { copyPath, sayValue } from "./payload-find.ts";
+
+const SHOWN = 30;
+const VALUE_CHARS = 300;
+
+export function MappedValues({ mapped }: { mapped: Readonly<Record<string, Json>> }): View {
+  const [isAll, setAll] = useState(false);
+  const entries = Object.entries(mapped);
+  const shown = isAll ? entries : entries.slice(0, SHOWN);
+  return html`<dl class="mapped">${shown.map(([name, value]) => {
+    const path = `mapped.${name}`;
+    return html`<div key=${name}><dt><button type="button" class="link" title="Copy ${path}" onClick=${() => void copyPath(path)}><${SafeText} text=${name} limit=${80} /></button></dt>
+      <dd>${isPlain(value) ? html`<${SafeText} text=${sayValue(value)} limit=${VALUE_CHARS} />` : html`<${JsonView} value=${value} label=${path} />`}</dd></div>`;
+  })}</dl>
+  ${entries.length > shown.length && html`<button type="button" class="link" onClick=${() => setAll(true)}>Show all ${sayNumber(entries.length)}</button>`}`;
+}
+
+function isPlain(value: Json): boolean {
+  return typeof value !== "object" || value === null || value instanceof ExactNumber;
+}

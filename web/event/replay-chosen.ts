@@ -1,0 +1,138 @@
+/**
+ * Replays the events that were chosen in the list, one after the other, after saying what each plan says; what may not run is left out and
+ * why is told. One alone is asked about in full.
+ */
+import { useEffect, useState } from "preact/hooks";
+import type { ReplayPlan } from "../../src/event/replay-plan.ts";
+import type { Event } from "../ground/answer.ts";
+import { call, sentenceOf } from "../ground/api.ts";
+import { sayCount, sayNumber } from "../ground/count-words.ts";
+import { html, type View } from "../ground/html.ts";
+import { invalidate, put } from "../ground/loaded.ts";
+import { apiPath, type Place } from "../ground/place.ts";
+import { Dialog } from "../part/dialog.ts";
+import { Notice, Skeleton } from "../part/notice.ts";
+import { Sentence } from "../part/sentence.ts";
+import { tellDone } from "../part/toast.ts";
+import { sayActionType } from "../relay/relay-words.ts";
+import { EventReplay } from "./event-replay.ts";
+
+interface Props {
+  place: Place;
+  ids: readonly string[];
+  onClose: () => void;
+}
+
+export function ReplayChosen({ place, ids, onClose }: Props): View {
+  const [only] = ids;
+  if (ids.length !== 1 || only === undefined)
+    return html`<${Several} place=${place} ids=${ids} onClose=${onClose} />`;
+  const done = (event: Event): void => {
+    put(apiPath(place, "events", only), { event });
+    invalidate(apiPath(place, "events"));
+    tellDone("Queued for its replay; what it does appears on its page.");
+    onClose();
+  };
+  return html`<${EventReplay} place=${place} id=${only} onClose=${onClose} onReplayed=${done} />`;
+}
+
+interface Planned {
+  id: string;
+  plan: ReplayPlan;
+}
+
+function Several({ place, ids, onClose }: Props): View {
+  const { plans, refusals: unplanned } = usePlans(place, ids);
+  const [done, setDone] = useState<number | null>(null);
+  const [refusals, setRefusals] = useState<readonly string[]>([]);
+  const [isOver, setOver] = useState(false);
+  const able = plans.filter(({ plan }) => plan.stop === null);
+  const isReading = plans.length + unplanned.length < ids.length;
+  const left = [...unplanned, ...plans.flatMap(({ plan }) => (plan.stop === null ? [] : [plan.stop]))];
+  const begin = async (): Promise<void> => {
+    setDone(0);
+    for (const { id, plan } of able) {
+      const body = plan.relay === null ? {} : { version: plan.relay.version };
+      try {
+        await call("POST", apiPath(place, "events", id, "replay"), body);
+      } catch (thrown) {
+        setRefusals((before) => [...before, sentenceOf(thrown)]);
+      }
+      setDone((before) => (before ?? 0) + 1);
+    }
+    invalidate(apiPath(place, "events"));
+    setOver(true);
+  };
+  return html`<${Dialog} title="Replay ${sayCount(ids.length, "event")}?" onClose=${onClose}>
+    ${
+      isReading
+        ? html`<p class="quiet" role="status">Looking at what each would do: ${sayNumber(plans.length + unplanned.length)} of ${sayNumber(ids.length)}…</p><${Skeleton} rows=${2} />`
+        : html`<p>${sayCount(able.length, "event")} ${able.length === 1 ? "runs" : "run"} once more by ${able.length === 1 ? "its relay’s" : "their relays’"} present definition; what was done before is not done twice.</p>
+          <ul class="plan">${tally(able).map(
+            ([what, count]) => html`<li key=${what}><span><b>${what}</b> ${sayNumber(count)}</span></li>`,
+          )}</ul>`
+    }
+    ${left.length > 0 && html`<${Notice} kind="warn">${sayCount(left.length, "event")} may not run: <${Reasons} sentences=${left} /><//>`}
+    ${
+      done !== null &&
+      html`<progress max=${Math.max(1, able.length)} value=${done} aria-label="Events replayed"></progress>
+      <p role="status">${sayNumber(done - refusals.length)} of ${sayNumber(able.length)} queued.</p>`
+    }
+    ${refusals.length > 0 && html`<${Notice} kind="bad"><${Reasons} sentences=${refusals} /><//>`}
+    <div class="dialog-actions"><button type="button" class=${isOver ? "primary" : ""} onClick=${onClose}>${isOver ? "Close" : done === null ? "Cancel" : "Close; the rest goes on"}</button>
+      ${
+        !isOver &&
+        html`<button type="button" class="primary" disabled=${isReading || able.length === 0 || done !== null} onClick=${() => void begin()}>
+        ${done === null ? `Replay ${sayCount(able.length, "event")}` : "Replaying…"}</button>`
+      }</div>
+  <//>`;
+}
+
+/** Each sentence once. */
+function Reasons({ sentences }: { sentences: readonly string[] }): View {
+  return html`<ul>${[...new Set(sentences)].slice(0, 5).map((text) => html`<li key=${text}><${Sentence} text=${text} /></li>`)}</ul>`;
+}
+
+const WILL_WORDS = {
+  run: "runs",
+  again: "is sent again",
+  skip: "is skipped, its work is done",
+  edited: "is skipped, edited after its work",
+  settle: "is looked at first",
+} as const;
+
+function tally(planned: readonly Planned[]): [what: string, count: number][] {
+  const counts = new Map<string, number>();
+  for (const { plan } of planned)
+    for (const { type, will } of plan.actions) {
+      const what = `${sayActionType(type)} ${WILL_WORDS[will]}:`;
+      counts.set(what, (counts.get(what) ?? 0) + 1);
+    }
+  return [...counts].sort(([, one], [, other]) => other - one);
+}
+
+/** What each would do now, read one after the other. */
+function usePlans(place: Place, ids: readonly string[]): { plans: Planned[]; refusals: string[] } {
+  const [read, setRead] = useState<{ plans: Planned[]; refusals: string[] }>({ plans: [], refusals: [] });
+  useEffect(() => {
+    const own = new AbortController();
+    void (async () => {
+      for (const id of ids) {
+        try {
+          const { plan } = await call<{ plan: ReplayPlan }>(
+            "GET",
+            apiPath(place, "events", id, "replay"),
+            undefined,
+            own.signal,
+          );
+          setRead((before) => ({ ...before, plans: [...before.plans, { id, plan }] }));
+        } catch (thrown) {
+          if (own.signal.aborted) return;
+          setRead((before) => ({ ...before, refusals: [...before.refusals, sentenceOf(thrown)] }));
+        }
+      }
+    })();
+    return () => own.abort();
+  }, []);
+  return read;
+}
