@@ -3,7 +3,7 @@
  * run: paused), and a key. Prints one JSON line { port, paths, key, base }, then runs until it is told to stop. With `rows` the store is topped up
  * to so many events first.
  *
- * bun scripts/bench/product.ts <data folder> <relays> <secret> <paused|running|calls> [url|rows]
+ * bun scripts/bench/product.ts <data folder> <relays> <secret> <paused|running|calls> [url|rows] [unverified calls a minute]
  */
 
 import { COMMAND_LINE, mintApiKey } from "../../src/account/api-key.ts";
@@ -17,7 +17,7 @@ import { createRelay, pauseRelay } from "../../src/relay/relay-save.ts";
 import { startService } from "../../src/service.ts";
 import { type FilledRelay, fillEvents } from "./fill.ts";
 
-const [dataDir = ".bench", count = "1", secret = "bench", kind = "running", more = ""] =
+const [dataDir = ".bench", count = "1", secret = "bench", kind = "running", more = "", unverified = ""] =
   process.argv.slice(2);
 const url = kind === "calls" ? more : "";
 const rows = kind === "calls" ? 0 : Number(more);
@@ -39,7 +39,7 @@ const service = await startService(
       relaysPerEnvironment: 1_000,
       verifiedEventsPerMinute: RAISED,
       eventlessCallsPerMinute: RAISED,
-      unverifiedCallsPerMinute: RAISED,
+      unverifiedCallsPerMinute: unverified === "" ? RAISED : Number(unverified),
     },
     logFormat: "text",
     docsUrl: null,

@@ -4,6 +4,7 @@
  */
 import { createHmac } from "node:crypto";
 import { join } from "node:path";
+import { DEFAULT_LIMITS } from "../../src/ground/limit.ts";
 import type { Figure } from "./figure.ts";
 import { type ProductReady, SECRET, scratch, start } from "./process.ts";
 
@@ -56,12 +57,15 @@ async function flood({ port }: ProductReady, path: string, seconds: number): Pro
 
 export async function measureRefused(seconds: number): Promise<Figure[]> {
   const figures: Figure[] = [];
-  for (const [name, pathOf] of [
-    ["wrong signature", (ready: ProductReady) => ready.paths[0] ?? ""],
-    ["no such receiver", () => "/hooks/bench/ordres-0"],
+  const ofRelay = ({ paths: [path = ""] }: ProductReady): string => path;
+  for (const [name, pathOf, unverified] of [
+    ["wrong signature", ofRelay, ""],
+    ["over the address's cap", ofRelay, String(DEFAULT_LIMITS.unverifiedCallsPerMinute)],
+    ["no such receiver", () => "/hooks/bench/ordres-0", ""],
   ] as const) {
     using folder = scratch();
-    await using product = await start<ProductReady>("product.ts", folder.path, "1", SECRET, "running");
+    const args = [folder.path, "1", SECRET, "running", "", unverified];
+    await using product = await start<ProductReady>("product.ts", ...args);
     const { ready } = product;
     await flood(ready, pathOf(ready), 1);
     const idle = await accept(ready, Bun.sleep(seconds * 1000));
