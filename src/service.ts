@@ -255,8 +255,9 @@ async function startOnce(
   const port = app.server?.port ?? config.port;
   listening = `http://${config.host.includes(":") ? `[${config.host}]` : config.host}:${port}`;
   started.defer(() => stopListening(app.server, clock));
+  const url = listening;
   const warmUp = async (): Promise<void> => {
-    if ((await relays.current()).sendingCount > 0) await caller.warmUp();
+    if ((await relays.current()).sendingCount > 0) await caller.warmUp(new URL(url));
     await ownMailer.warmUp();
   };
   started.defer(clock.after(WARM_UP_AFTER_MS, () => void warmUp().catch(() => undefined)));
@@ -274,7 +275,6 @@ async function startOnce(
     backups = started.adopt(new BackupSchedule({ ...backup, ...config.backup }), ending);
   }
 
-  const url = listening;
   // First of all: mail that waits for its server ends at once, so that nothing below waits for it, and the runner takes nothing new.
   started.defer(() => {
     liveChanges.stop();

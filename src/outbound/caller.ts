@@ -48,8 +48,8 @@ export interface OutboundCaller {
 }
 
 interface KeepingCaller extends OutboundCaller {
-  /** Loads what the first call would wait for. */
-  warmUp(): Promise<void>;
+  /** Loads and compiles what the first call would wait for, by a post to this server itself (`own`: where it listens), whatever that answers. */
+  warmUp(own: URL): Promise<void>;
   /** Closes the connections that wait; from now on none is kept. */
   close(): void;
 }
@@ -105,7 +105,10 @@ export function createCaller(options: CallerOptions): KeepingCaller {
     return judge(call, await post(call, connection));
   }
 
-  async function open({ target, signal }: Call, addresses: readonly string[]): Promise<Connection> {
+  async function open(
+    { target, signal }: Pick<Call, "target" | "signal">,
+    addresses: readonly string[],
+  ): Promise<Connection> {
     const { host, port, url } = target;
     const options = { clock, trust: url.protocol === "https:" ? trust : null, signal };
     const socket = await connectPinned({ host, port }, addresses, options);
@@ -153,13 +156,26 @@ export function createCaller(options: CallerOptions): KeepingCaller {
         cancel();
       }
     },
-    async warmUp() {
-      await Connection.warmUp();
+    async warmUp(own) {
       await trust();
+      const host = EVERY_ADDRESS.get(own.hostname) ?? own.hostname.replace(/^\[|\]$/g, "");
+      const target = { url: own, host, port: Number(own.port), loopback: false };
+      const { signal } = new AbortController();
+      const connection = await open({ target, signal }, await lookup(host));
+      const cancel = clock.after(CALL_TIMEOUT_MS, () => connection.close());
+      await connection.post({ path: "/", body: "{}", signature: "" }, () => undefined);
+      cancel();
+      connection.close();
     },
     close: () => kept.close(),
   };
 }
+
+/** Where a server that listens on every address is reached. */
+const EVERY_ADDRESS: ReadonlyMap<string, string> = new Map([
+  ["0.0.0.0", "127.0.0.1"],
+  ["[::]", "::1"],
+]);
 
 /** The word of a server that closed an idle connection comes within a round trip; one that took longer may have worked on the notice. */
 const CLOSED_IDLE_WITHIN_MS = 1_000;

@@ -2,7 +2,7 @@
  * One open connection to an address that was checked: notices are posted over it one after another. undici speaks HTTP on it; it never opens
  * a connection itself and never sends anything a second time.
  */
-import { Socket } from "node:net";
+import type { Socket } from "node:net";
 import type { TLSSocket } from "node:tls";
 import type { Client } from "undici/index.js";
 import type { Clock } from "../ground/clock.ts";
@@ -78,14 +78,6 @@ export class Connection {
       keepAliveMaxTimeout: IDLE_MS,
       keepAliveTimeoutThreshold: IDLE_MARGIN_MS,
     });
-  }
-
-  /** Loads the client and has it compile its parser, by a post over a socket that leads nowhere. */
-  static async warmUp(): Promise<void> {
-    const options = { origin: "http://localhost", address: "", nowMs: 0 };
-    const connection = new Connection(await loadClient(), new Socket(), options);
-    setImmediate(() => connection.close());
-    await connection.post({ path: "/", body: "{}", signature: "" }, () => {});
   }
 
   /** False once either side has closed it, or an answer said that it is the last one. */

@@ -284,7 +284,7 @@ describe("what waits is bounded", () => {
       const { createCaller } = await import(${JSON.stringify(join(import.meta.dir, "../../src/outbound/caller.ts"))});
       const { systemClock } = await import(${JSON.stringify(join(import.meta.dir, "../../src/ground/clock.ts"))});
       const caller = createCaller({ ownHosts: () => [], allowPrivate: [], clock: systemClock });
-      await caller.warmUp();
+      await caller.warmUp(new URL(${JSON.stringify(url())}));
       const { ok } = await caller.call({ url: ${JSON.stringify(url())}, body: "{}", signingSecret: "secret", local: true });
       console.log(ok, performance.now());
       process.on("exit", () => console.log(performance.now()));`;
