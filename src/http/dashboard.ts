@@ -23,7 +23,8 @@ export async function answerDashboard(request: Request): Promise<Response | null
 
 /** Deep links are the page's own; a missing file or a program's call is not one. */
 function isPageAddress(request: Request, pathname: string): boolean {
-  if (/\.\w+$/.test(pathname)) return false;
+  // Below an app's place a name may hold a dot, as an address does.
+  if (!pathname.startsWith("/apps/") && /\.\w+$/.test(pathname)) return false;
   const accept = request.headers.get("accept") ?? "";
   return pathname === "/" || accept.includes("text/html");
 }

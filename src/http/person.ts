@@ -3,7 +3,7 @@
  * that a store's purchase finds its person. The audit gets a token's fingerprint alone. A token is taken in the body, where no proxy or log on
  * the way keeps it; the older routes that name one in their path stay.
  */
-import { Type } from "typebox";
+import { type Static, Type } from "typebox";
 import { toIsoOrNull } from "../ground/clock.ts";
 import type { Json } from "../ground/json.ts";
 import { readPageRequest } from "../ground/page.ts";
@@ -33,6 +33,20 @@ import { type EnvironmentCall, environmentRoute, listRoute } from "./route.ts";
 
 /** What a person has of their own goes before the answer, up to some thousand rows; the sweep goes on with more. */
 const STEPS_IN_A_REQUEST = 25;
+
+/** A person with what they have now. */
+const personNow = Type.Object({
+  person: personView,
+  access: accessView,
+  credits: Type.Integer(),
+  plan: textOrNull,
+  /** The active one; null on the default plan. */
+  subscription: orNull(subscriptionView),
+  tokens: Type.Array(tokenView),
+  /** Since when they take no event mail. */
+  mailStoppedAt: timeOrNull,
+});
+export type PersonNow = Static<typeof personNow>;
 
 const token = Type.Object({ token: tokenView });
 const body = fields({ token: Type.String({ description: "the token as the store gives it back" }) });
@@ -115,17 +129,7 @@ export const personRoutes = [
     path: "/persons/:id",
     summary:
       "Shows one person with what they have now: access with the grants behind it, credits, plan, store account tokens, and whether mail may go.",
-    answer: Type.Object({
-      person: personView,
-      access: accessView,
-      credits: Type.Integer(),
-      plan: textOrNull,
-      /** The active one; null on the default plan. */
-      subscription: orNull(subscriptionView),
-      tokens: Type.Array(tokenView),
-      /** Since when they take no event mail. */
-      mailStoppedAt: timeOrNull,
-    }),
+    answer: personNow,
     async read(tx, { environmentId, params, nowMs }) {
       const personId = params.id;
       const row = await requirePerson(tx, environmentId, personId);

@@ -106,6 +106,7 @@ const TOLD_ELSEWHERE: ReadonlySet<string> = new Set(["credits.changed", "person.
 
 /** What was done to the person themself, out of the audit. */
 export function changeSource(tx: Reader, at: StoryAt): Source<Told> {
+  const { personId } = at;
   return walkSource<ChangeInStory>(tx, at, {
     name: "change",
     keys: "number",
@@ -121,7 +122,7 @@ export function changeSource(tx: Reader, at: StoryAt): Source<Told> {
         sentence: `${sayChange(action, before, after)}, ${sayBy(actor)}`,
         detail: null,
         look: "none",
-        thing: { kind: "person", id: String(seq), collection: null },
+        thing: { kind: "person", id: personId, collection: null },
         relay: null,
         eventId: null,
       };

@@ -73,6 +73,17 @@ export const ROOMS: readonly Room[] = [
   },
   { path: "calls", title: "Calls", icon: "calls", group: "happen", letter: "l", pages: [["", CallListPage]] },
   {
+    path: "people",
+    title: "People",
+    icon: "person",
+    group: "hold",
+    letter: "p",
+    pages: [
+      ["", laterPage("People", async () => (await import("../person/person-list.ts")).PersonListPage)],
+      [":id", laterPage("Person", async () => (await import("../person/person-page.ts")).PersonPage)],
+    ],
+  },
+  {
     path: "collections",
     title: "Records",
     icon: "records",

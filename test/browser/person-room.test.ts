@@ -1,0 +1,107 @@
+/** The people room: "this customer paid and got nothing" is answered from their address alone; acts by hand are told and taken back. */
+import { afterAll, expect, test } from "bun:test";
+import { openDashboard } from "../kit/browser.ts";
+import { CAROL, stageCarol } from "../kit/staged-person.ts";
+
+const dashboard = await openDashboard();
+const { page, running, at, complaints } = dashboard;
+afterAll(() => dashboard[Symbol.asyncDispose]());
+const toast = page.locator(".toast");
+
+test("before anybody is here it says what makes a person", async () => {
+  await page.goto(at("people"));
+  await page.getByRole("heading", { name: "Nobody is here yet" }).waitFor();
+  await page.getByText("names an address for the first time").waitFor();
+});
+
+test("the customer who paid and got nothing: from an address to the cause and the event to replay, in three steps", async () => {
+  await stageCarol(running);
+  await page.goto(at("home"));
+  await page.getByRole("link", { name: "People" }).waitFor();
+  await page.keyboard.press("g");
+  await page.keyboard.press("p");
+  await page.getByRole("searchbox", { name: "Address, id or store token" }).fill("carol@");
+  await page.getByRole("link", { name: CAROL }).click();
+  await page.getByRole("heading", { name: CAROL }).waitFor();
+  const wrong = page.getByRole("region", { name: "Did not come through" });
+  await wrong.getByText("product unknown").waitFor();
+  await wrong.getByText("person not found").waitFor();
+  const story = page.getByRole("region", { name: "Story" });
+  await story.getByText(/names chair, which is no product here/).waitFor();
+  await story.getByRole("link", { name: "Why, and replay" }).click();
+  await page.getByRole("heading", { name: /event/ }).first().waitFor();
+  await page.getByRole("button", { name: /Replay/ }).waitFor();
+  await page.goBack();
+  await story.waitFor();
+});
+
+test("what they have now says where it came from, and each is a link", async () => {
+  const now = page.getByRole("region", { name: "Has now" });
+  await now.getByText("Has access").waitFor();
+  await now.getByText("380").waitFor();
+  await now.getByRole("link", { name: "shop" }).first().waitFor();
+  await now.getByRole("link", { name: "its event" }).first().waitFor();
+});
+
+test("access granted by hand is told and taken back", async () => {
+  await page.getByRole("button", { name: "Grant access…" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByRole("combobox", { name: "To what" }).selectOption("access:beta");
+  await dialog.getByRole("textbox", { name: "Reason" }).fill("a trial");
+  await dialog.getByRole("button", { name: "Grant" }).click();
+  await toast.getByText("has access to access:beta").waitFor();
+  const now = page.getByRole("region", { name: "Has now" });
+  await now.getByText("access:beta").waitFor();
+  await toast.getByRole("button", { name: "Undo" }).click();
+  await now.getByText("access:beta").waitFor({ state: "detached" });
+  await page
+    .getByRole("region", { name: "Story" })
+    .getByText(/access:beta ended: taken back/)
+    .waitFor();
+});
+
+test("credits that are not there cannot be spent, and the refusal says so where it was asked", async () => {
+  await page.getByRole("button", { name: "Credits…" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByRole("radio", { name: "Spend" }).check();
+  await dialog.getByRole("spinbutton", { name: "How many" }).fill("1000");
+  await dialog.getByRole("textbox", { name: "Reason" }).fill("too much");
+  await dialog.getByRole("button", { name: "Spend" }).click();
+  await dialog.getByText(/has 380 credits, fewer than the 1000/).waitFor();
+  await dialog.getByRole("spinbutton", { name: "How many" }).fill("80");
+  await dialog.getByRole("button", { name: "Spend" }).click();
+  await dialog.waitFor({ state: "detached" });
+  await page.getByRole("region", { name: "Has now" }).getByText("300", { exact: true }).waitFor();
+});
+
+test("somebody suspended is told so on the page, and is active again by Undo", async () => {
+  await page.getByRole("button", { name: "Suspend" }).click();
+  await page.getByText("they may use nothing of what they have").waitFor();
+  await toast.last().getByRole("button", { name: "Undo" }).click();
+  await page.getByText("they may use nothing of what they have").waitFor({ state: "detached" });
+});
+
+test("an address that nobody has says what would make a person of it, and what came for it", async () => {
+  await page.goto(at("people/dave@example.com"));
+  await page.getByRole("heading", { name: "Nobody has this address" }).waitFor();
+  await page.getByText("No event of the last 30 days mentions it").waitFor();
+  await page.getByRole("button", { name: "Add a person…" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Add" }).click();
+  await page.getByRole("heading", { name: "dave@example.com" }).waitFor();
+});
+
+test("erasing asks for the address, and leaves the page", async () => {
+  await page.getByRole("button", { name: "Erase…" }).click();
+  const dialog = page.getByRole("dialog");
+  expect(await dialog.getByRole("button", { name: "Erase for good" }).isDisabled()).toBe(true);
+  await dialog.getByRole("textbox", { name: "Type the address to go on" }).fill("dave@example.com");
+  await dialog.getByRole("button", { name: "Erase for good" }).click();
+  await page.waitForURL(/\/people$/);
+  await toast.getByText("The person is erased.").waitFor();
+  await page.getByRole("link", { name: CAROL }).waitFor();
+  expect(await page.getByRole("link", { name: "dave@example.com" }).count()).toBe(0);
+});
+
+test("nothing of all this was refused by the page's policy or broke in its console", () => {
+  expect(complaints).toEqual([]);
+});

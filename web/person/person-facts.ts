@@ -1,0 +1,50 @@
+/** Who the person is: id, since when and by whom, whether mail may go, store account tokens and attributes. */
+import type { PersonNow } from "../../src/http/person.ts";
+import { call } from "../ground/api.ts";
+import type { Json } from "../ground/exact-json.ts";
+import { html, type View } from "../ground/html.ts";
+import { invalidate } from "../ground/loaded.ts";
+import { apiPath, type Place, pagePath } from "../ground/place.ts";
+import { CopyButton } from "../part/copy-button.ts";
+import { JsonView } from "../part/json-view.ts";
+import { SafeText } from "../part/safe-text.ts";
+import { Ago } from "../part/time.ts";
+import { useSend } from "../part/use-send.ts";
+import { TokenList } from "./token-list.ts";
+
+export function PersonFacts({ place, now }: { place: Place; now: PersonNow }): View {
+  const { person } = now;
+  const target = encodeURIComponent(`person:${person.id}`);
+  const attributes = Object.keys(person.attributes).length;
+  return html`<div class="card"><div class="fact"><h2>Person</h2><code class="wrap">${person.id}</code>
+        <${CopyButton} text=${person.id} label="Copy the person’s id" /></div>
+      <div class="fact"><h2>Here since</h2><span><${Ago} at=${person.createdAt} /></span>
+        <span class="quiet wrap">made by <${SafeText} text=${person.createdBy} limit=${80} /></span></div>
+      <${MailFact} place=${place} now=${now} />
+      <div class="fact"><h2>Elsewhere</h2>
+        <a href=${`${pagePath(place, "events")}?person=${encodeURIComponent(person.id)}`}>Their events</a>
+        <a href=${`${pagePath(place, "audit")}?target=${target}`}>What was done to them</a></div></div>
+    <${TokenList} place=${place} now=${now} />
+    ${
+      attributes > 0 &&
+      html`<div class="card"><h2>Attributes</h2><${JsonView} value=${person.attributes as Json} label="Attributes" /></div>`
+    }`;
+}
+
+function MailFact({ place, now: { person, mailStoppedAt } }: { place: Place; now: PersonNow }): View {
+  const { send, isSending } = useSend();
+  const path = apiPath(place, "persons", person.id, "mail-stop");
+  const stopped = mailStoppedAt !== null;
+  const turn = async (): Promise<void> => {
+    const changes = [apiPath(place, "persons"), apiPath(place, "mail")];
+    const undo = async (): Promise<void> => {
+      await call("PUT", path, { stopped });
+      for (const prefix of changes) invalidate(prefix);
+    };
+    const done = stopped ? "They get event mail again." : "They get no more event mail.";
+    await send({ method: "PUT", path, body: { stopped: !stopped }, changes, done, undo, tellsRefusal: true });
+  };
+  return html`<div class="fact"><h2>Event mail</h2>
+    <span>${stopped ? html`Stopped <${Ago} at=${mailStoppedAt} />` : "Goes to them"}</span>
+    <button type="button" class="small" disabled=${isSending} onClick=${turn}>${stopped ? "Allow again" : "Stop it"}</button></div>`;
+}

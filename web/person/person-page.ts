@@ -1,0 +1,64 @@
+/** One person: what they have now and why, what went wrong for them, and their story. It is the screen that ends a support call. */
+import type { PersonNow } from "../../src/http/person.ts";
+import type { PersonItem } from "../../src/people/person-list.ts";
+import type { Page } from "../ground/answer.ts";
+import { writeQuery } from "../ground/api.ts";
+import { html, type View } from "../ground/html.ts";
+import type { PageProps } from "../ground/page.ts";
+import { apiPath, type Place, pagePath } from "../ground/place.ts";
+import { useLoad } from "../ground/use-load.ts";
+import { ErrorState, Notice, Skeleton } from "../part/notice.ts";
+import { PageHead } from "../part/page-head.ts";
+import { HasNow } from "./has-now.ts";
+import { Nobody } from "./nobody.ts";
+import { PersonActs } from "./person-acts.ts";
+import { PersonFacts } from "./person-facts.ts";
+import { PersonState } from "./person-list.ts";
+import { PersonStory } from "./person-story.ts";
+import { WentWrong } from "./went-wrong.ts";
+
+const REFRESH_MS = 5_000;
+const ID = /^per_[0-9a-z]{1,64}$/;
+
+/** At an id, or at an address or store token, which leads to its person. */
+export function PersonPage({ place, params }: PageProps): View {
+  const name = params.id ?? "";
+  return ID.test(name)
+    ? html`<${Known} key=${name} place=${place} id=${name} />`
+    : html`<${Named} place=${place} name=${name} />`;
+}
+
+function Named({ place, name }: { place: Place; name: string }): View {
+  const path = apiPath(place, "persons") + writeQuery({ find: name, limit: 1 });
+  const { data, error, reload } = useLoad<Page<PersonItem>>(path);
+  const head = html`<${PageHead} title=${name} back="People" backTo=${pagePath(place, "people")} />`;
+  if (data === undefined)
+    return html`${head}${error === null ? html`<${Skeleton} />` : html`<${ErrorState} error=${error} onRetry=${reload} />`}`;
+  const [found] = data.items;
+  const isMeant = found !== undefined && (!name.includes("@") || same(found.email, name));
+  return isMeant
+    ? html`<${Known} key=${found.id} place=${place} id=${found.id} />`
+    : html`${head}<${Nobody} place=${place} name=${name} />`;
+}
+
+function same(left: string, right: string): boolean {
+  return left.normalize("NFC").toLowerCase() === right.trim().normalize("NFC").toLowerCase();
+}
+
+function Known({ place, id }: { place: Place; id: string }): View {
+  const { data, error, reload } = useLoad<PersonNow>(apiPath(place, "persons", id), REFRESH_MS);
+  const back = { back: "People", backTo: pagePath(place, "people") };
+  if (data === undefined) {
+    return html`<${PageHead} title="Person" ...${back} />
+      ${error === null ? html`<${Skeleton} rows=${8} />` : html`<${ErrorState} error=${error} onRetry=${reload} />`}`;
+  }
+  const { person } = data;
+  return html`<${PageHead} title=${person.email} ...${back} aside=${html`<${PersonState} status=${person.status} />`}>
+      <${PersonActs} place=${place} now=${data} /><//>
+    ${error !== null && html`<${Notice} kind="warn">${error} What you see is from before.<//>`}
+    ${person.status === "suspended" && html`<${Notice} kind="warn">Suspended: they may use nothing of what they have, and no relay acts for them.<//>`}
+    <${WentWrong} place=${place} person=${person} />
+    <${HasNow} place=${place} now=${data} />
+    <div class="columns person-columns"><${PersonStory} place=${place} id=${id} />
+      <aside class="column-side" aria-label="About the person"><${PersonFacts} place=${place} now=${data} /></aside></div>`;
+}

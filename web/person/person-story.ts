@@ -1,0 +1,71 @@
+/** A person's story, newest first, in the service's own sentences; each leads to what it tells of. */
+import type { StoryItem } from "../../src/story/item.ts";
+import { html, type View } from "../ground/html.ts";
+import { apiPath, type Place, pagePath } from "../ground/place.ts";
+import { useList } from "../ground/use-list.ts";
+import { Icon, type IconName } from "../part/icon.ts";
+import { ErrorState, Skeleton } from "../part/notice.ts";
+import { OlderButton } from "../part/older-button.ts";
+import { Sentence } from "../part/sentence.ts";
+import { Ago } from "../part/time.ts";
+import { Origin } from "./origin.ts";
+
+const REFRESH_MS = 5_000;
+const ICONS: Readonly<Record<StoryItem["kind"], IconName>> = {
+  event: "events",
+  access: "keys",
+  access_end: "keys",
+  credits: "bolt",
+  purchase: "selling",
+  refund: "selling",
+  plan: "selling",
+  plan_end: "selling",
+  mail: "mail",
+  record: "records",
+  change: "audit",
+  made: "person",
+};
+
+export function PersonStory({ place, id }: { place: Place; id: string }): View {
+  const list = useList<StoryItem>(apiPath(place, "persons", id, "story"), REFRESH_MS);
+  return html`<section class="block" aria-label="Story"><div class="block-head"><h2>Story</h2>
+      <span class="quiet">What came, what they got and what was done, newest first</span></div>
+    ${
+      list.items === undefined
+        ? list.error === null
+          ? html`<${Skeleton} rows=${8} />`
+          : html`<${ErrorState} error=${list.error} onRetry=${list.reload} />`
+        : html`<ol class="story">${list.items.map((item) => html`<${Line} key=${item.id} place=${place} item=${item} />`)}</ol>
+          <${OlderButton} list=${list} none="This is where it begins." />`
+    }</section>`;
+}
+
+function Line({ place, item }: { place: Place; item: StoryItem }): View {
+  const { kind, at, sentence, detail, look, thing, relay, eventId } = item;
+  const href = hrefOf(place, item);
+  const words = html`<${Sentence} text=${sentence} />`;
+  const isEvent = thing.kind === "event";
+  return html`<li class="story-line story-${look}">
+    <span class="story-icon"><${Icon} name=${ICONS[kind]} size=${14} /></span>
+    <span class="story-what"><span>${href === null ? words : html`<a data-row href=${href}>${words}</a>`}</span>
+      ${detail !== null && html`<span class="story-detail"><${Sentence} text=${detail} /></span>`}</span>
+    <span class="story-from">${!isEvent && html`<${Origin} place=${place} relay=${relay} eventId=${eventId} />`}${
+      isEvent && (look === "dead" || look === "failed") && html`<a href=${href}>Why, and replay</a>`
+    }</span>
+    <${Ago} at=${at} /></li>`;
+}
+
+function hrefOf(place: Place, { thing, kind }: StoryItem): string | null {
+  switch (thing.kind) {
+    case "event":
+      return pagePath(place, "events", thing.id);
+    case "record":
+      return pagePath(place, "collections", thing.collection ?? "", thing.id);
+    case "person":
+      return kind === "change"
+        ? `${pagePath(place, "audit")}?target=${encodeURIComponent(`person:${thing.id}`)}`
+        : null;
+    default:
+      return null;
+  }
+}
