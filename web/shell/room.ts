@@ -105,6 +105,14 @@ export const ROOMS: readonly Room[] = [
     pages: [["", AttentionPage]],
   },
   {
+    path: "audit",
+    title: "Audit",
+    icon: "audit",
+    group: "keep",
+    letter: "u",
+    pages: [["", laterPage("Audit", async () => (await import("../audit/audit-page.ts")).AuditPage)]],
+  },
+  {
     path: "settings",
     title: "Settings",
     icon: "settings",

@@ -1,0 +1,71 @@
+/** The audit room: who changed what and what it was before, by keyboard, filtered in the address, linked to what it names; hostile data harmless. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { openDashboard } from "../kit/browser.ts";
+
+const dashboard = await openDashboard();
+const { page, running, at, complaints } = dashboard;
+afterAll(() => dashboard[Symbol.asyncDispose]());
+const HOSTILE = "<img src=x onerror=alert(1)>\u202etxt";
+
+beforeAll(async () => {
+  const make = (method: string, path: string, body?: unknown) => running.api(method, path, body, "local");
+  await make("PUT", "/access", { items: [{ slug: "beta", title: "Beta" }] });
+  await make("PUT", "/products/lamp", { title: "Lamp" });
+  const { version } = (await make("GET", "/products/lamp")).body.product;
+  await make("PUT", "/products/lamp", { title: HOSTILE, credits: 5, version });
+  const { person } = (await make("POST", "/persons", { email: "ada@example.com" })).body;
+  await make("PATCH", `/persons/${person.id}`, { status: "suspended" });
+});
+
+const rows = page.locator(".audit-row");
+
+test("each change stands there, newest first, and opens by keyboard to what it was before and after", async () => {
+  await page.goto(at("home"));
+  await page.getByRole("link", { name: "Audit" }).waitFor();
+  await page.keyboard.press("g");
+  await page.keyboard.press("u");
+  await rows.first().getByText("person changed").waitFor();
+  await page.keyboard.press("j");
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/open=aud_/);
+  const opened = rows.first().locator("table");
+  await opened.getByText("invited", { exact: true }).waitFor();
+  await opened.getByText("suspended", { exact: true }).waitFor();
+  await page.reload();
+  await opened.waitFor();
+  await page.keyboard.press("Escape");
+});
+
+test("filters stand in the address, and what a change was for is a link", async () => {
+  await page.getByRole("searchbox", { name: "A thing, such as relay:orders" }).fill("product:lamp");
+  await page.waitForURL(/target=product%3Alamp/);
+  await page.waitForFunction(() => document.querySelectorAll(".audit-row").length === 2);
+  await rows.first().locator("[data-row]").click();
+  await rows.first().getByText("Lamp", { exact: true }).waitFor();
+  await rows
+    .first()
+    .getByText(/onerror=alert/)
+    .waitFor();
+  expect(await page.locator("img").count()).toBe(0);
+  await page.getByRole("button", { name: "Clear" }).click();
+  await page.getByRole("combobox", { name: "What was done" }).selectOption("person.changed");
+  await page.waitForURL(/action=person.changed/);
+  await rows
+    .first()
+    .getByRole("link", { name: /^person per_/ })
+    .first()
+    .click();
+  await page.getByRole("heading", { name: "ada@example.com" }).waitFor();
+  await page.getByRole("link", { name: "What was done to them" }).click();
+  await page.waitForURL(/\/audit\?target=person/);
+  await rows.getByText("person invited").waitFor();
+});
+
+test("what nobody did says so", async () => {
+  await page.goto(at("audit?target=relay:none"));
+  await page.getByRole("heading", { name: "Nothing matches" }).waitFor();
+});
+
+test("nothing of all this was refused by the page's policy or broke in its console", () => {
+  expect(complaints).toEqual([]);
+});

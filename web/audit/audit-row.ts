@@ -1,0 +1,79 @@
+/** One row of the audit: who did what to what, and opened, what it was before and after. */
+import { html, type View } from "../ground/html.ts";
+import { type Place, pagePath } from "../ground/place.ts";
+import { setQuery } from "../ground/route.ts";
+import { Icon } from "../part/icon.ts";
+import { SafeText } from "../part/safe-text.ts";
+import { Ago } from "../part/time.ts";
+import type { AuditItem } from "./audit-page.ts";
+import { type Difference, listDifferences } from "./differences.ts";
+import { hrefOf, sayAction, sayNamed } from "./words.ts";
+
+const VALUE_CHARS = 400;
+const NAME_CHARS = 80;
+const SHORT_FIELDS = 3;
+
+export function AuditRow({ place, item, isOpen }: { place: Place; item: AuditItem; isOpen: boolean }): View {
+  const { id, at, actor, action, target, before, after } = item;
+  const differences = listDifferences(before, after);
+  const turn = (): void => setQuery({ open: isOpen ? "" : id });
+  return html`<li class=${isOpen ? "audit-row open" : "audit-row"}><div class="audit-head">
+      <button type="button" class="bare audit-turn" data-row aria-expanded=${isOpen} aria-label="${sayAction(action)}, ${sayNamed(target)}" onClick=${turn}>
+        <${Icon} name=${isOpen ? "down" : "chevron"} size=${14} /></button>
+      <span class="audit-what"><b>${sayAction(action)}</b> <${NamedLink} words=${target} href=${hrefOf(place, target, [after, before])} />
+        ${!isOpen && differences.length > 0 && html`<span class="quiet audit-short">${sayShort(differences)}</span>`}</span>
+      <span class="audit-who"><${NamedLink} words=${actor} href=${hrefOf(place, actor)} /></span>
+      <${Ago} at=${at} /></div>
+    ${isOpen && html`<${Opened} place=${place} item=${item} differences=${differences} />`}</li>`;
+}
+
+function NamedLink({ words, href }: { words: string; href: string | null }): View {
+  const shown = html`<${SafeText} text=${sayNamed(words)} limit=${NAME_CHARS} />`;
+  return href === null ? html`<span>${shown}</span>` : html`<a href=${href}>${shown}</a>`;
+}
+
+function sayShort(differences: readonly Difference[]): string {
+  const names = differences.slice(0, SHORT_FIELDS).map(({ field }) => field.slice(0, NAME_CHARS));
+  const more = differences.length - names.length;
+  return `${names.join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
+}
+
+function Opened({
+  place,
+  item,
+  differences,
+}: {
+  place: Place;
+  item: AuditItem;
+  differences: readonly Difference[];
+}): View {
+  const { target, actor, eventId, id } = item;
+  return html`<div class="audit-open">
+    ${
+      differences.length === 0
+        ? html`<p class="quiet">Nothing more was kept of it.</p>`
+        : html`<div class="audit-fields"><table><thead><tr><th scope="col">Field</th><th scope="col">Before</th><th scope="col">After</th></tr></thead>
+          <tbody>${differences.map(
+            ({
+              field,
+              before,
+              after,
+            }) => html`<tr key=${field}><th scope="row"><code><${SafeText} text=${field === "" ? "(all)" : field} limit=${NAME_CHARS} /></code></th>
+              <td><${Value} side="left" text=${before} /></td><td><${Value} side="right" text=${after} /></td></tr>`,
+          )}</tbody></table></div>`
+    }
+    <p class="audit-more"><a href=${`${pagePath(place, "audit")}?target=${encodeURIComponent(target)}`}>All of ${sayNamed(target).slice(0, NAME_CHARS)}</a>
+      <a href=${`${pagePath(place, "audit")}?actor=${encodeURIComponent(actor)}`}>All by ${sayNamed(actor).slice(0, NAME_CHARS)}</a>
+      ${eventId !== null && html`<a href=${pagePath(place, "events", eventId)}>Its event</a>`}
+      <span class="quiet">${id}</span></p></div>`;
+}
+
+function Value({ side, text }: { side: "left" | "right"; text: string | undefined }): View {
+  if (text === undefined) return html`<span class="quiet">–</span>`;
+  const mark = side === "left" ? "del" : "ins";
+  const shown =
+    text === ""
+      ? html`<span class="quiet">empty</span>`
+      : html`<${SafeText} text=${text} limit=${VALUE_CHARS} />`;
+  return html`<${mark} class="diff-${side}">${shown}</${mark}>`;
+}

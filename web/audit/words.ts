@@ -1,0 +1,56 @@
+/** The audit's words as people read them: who, what and to what, each with the page that shows it where there is one. */
+import { isObject, type Json } from "../ground/exact-json.ts";
+import { type Place, pagePath } from "../ground/place.ts";
+
+interface Named {
+  kind: string;
+  name: string;
+}
+
+/** `relay:orders` is the relay `orders`; `command line` is of no kind. */
+function readNamed(words: string): Named {
+  const at = words.indexOf(":");
+  return at < 0 ? { kind: "", name: words } : { kind: words.slice(0, at), name: words.slice(at + 1) };
+}
+
+export function sayNamed(words: string): string {
+  const { kind, name } = readNamed(words);
+  return kind === "" || kind === "owner" ? name : `${kind.replaceAll("_", " ")} ${name}`;
+}
+
+/** `relay.secret_rotated` is "relay secret rotated". */
+export function sayAction(action: string): string {
+  return action.replaceAll(/[._]/g, " ");
+}
+
+/** The page of what a word of the audit names; null: it has none, or is not told. `told`: what the row holds of it. */
+export function hrefOf(place: Place, words: string, told: readonly Json[] = []): string | null {
+  const { kind, name } = readNamed(words);
+  if (name === "") return null;
+  switch (kind) {
+    case "relay":
+      return pagePath(place, "relays", name);
+    case "person":
+      return pagePath(place, "people", name);
+    case "event":
+      return pagePath(place, "events", name);
+    case "collection":
+      return pagePath(place, "collections", name);
+    case "record":
+      return linkTo(told, "collection", (collection) => pagePath(place, "collections", collection, name));
+    case "grant":
+      return linkTo(told, "person", (person) => pagePath(place, "people", person));
+    case "subscription":
+      return linkTo(told, "person", (person) => pagePath(place, "people", person));
+    default:
+      return null;
+  }
+}
+
+function linkTo(told: readonly Json[], field: string, to: (name: string) => string): string | null {
+  for (const value of told) {
+    const name = isObject(value) && Object.hasOwn(value, field) ? value[field] : undefined;
+    if (typeof name === "string" && name !== "") return to(name);
+  }
+  return null;
+}
