@@ -17,7 +17,6 @@ import { MappedValues } from "./mapped-values.ts";
 import { PayloadFind } from "./payload-find.ts";
 
 const RAW_CHARS = 20_000;
-const MAX_CURL_CHARS = 100_000;
 
 interface PayloadProps {
   place: Place;
@@ -41,8 +40,8 @@ function Shown({ place, event, url, onExpunged }: PayloadProps): View {
   const [isAsking, setAsking] = useState(false);
   const [isRaw, setRaw] = useState(false);
   const mapped = mappedOf(event);
-  const text = useMemo(() => copyOf(event.payload), [event.payload]);
-  const curl = useMemo(() => curlOf(event, url), [event.payload, url]);
+  const text = (): string => copyOf(event.payload);
+  const raw = useMemo(() => (isRaw ? text() : ""), [event.payload, isRaw]);
   return html`${
     mapped !== null &&
     Object.keys(mapped).length > 0 &&
@@ -54,13 +53,13 @@ function Shown({ place, event, url, onExpunged }: PayloadProps): View {
         <button type="button" aria-pressed=${String(!isRaw)} onClick=${() => setRaw(false)}>Tree</button>
         <button type="button" aria-pressed=${String(isRaw)} onClick=${() => setRaw(true)}>Raw</button></div>
       <${CopyButton} text=${text} label="Copy the payload as JSON" />
-      ${curl !== null && html`<${CopyButton} text=${curl} label="Copy the call as curl, without its signature" words="curl" />`}
+      ${hasCall(event, url) && html`<${CopyButton} text=${() => curlOf(event, url ?? "")} label="Copy the call as curl, without its signature" words="curl" />`}
       <button type="button" disabled=${event.state === "running"} onClick=${() => setAsking(true)}>Expunge…</button></div></div>
     ${isAsking && html`<${Expunge} place=${place} event=${event} onExpunged=${onExpunged} onClose=${() => setAsking(false)} />`}
     ${event.truncated && html`<${Notice} kind="info">It was larger than 32 KB: its mapped values were kept, up to 32 KB each and 64 KB together, and this is how the rest began.<//>`}
     ${event.mappedAgain && html`<${Notice} kind="info">Its mapped values were made again with version ${event.mapVersion} of the relay; when was not judged again, because the event was accepted.<//>`}
     <${PayloadFind} payload=${event.payload} />
-    ${isRaw ? html`<pre class="preview"><${SafeText} text=${text} limit=${RAW_CHARS} /></pre>` : html`<${JsonView} value=${event.payload} label="Payload" />`}
+    ${isRaw ? html`<pre class="preview"><${SafeText} text=${raw} limit=${RAW_CHARS} /></pre>` : html`<${JsonView} value=${event.payload} label="Payload" />`}
     ${
       event.preview !== null &&
       html`<h3>Beginning of the body</h3><pre class="preview">
@@ -91,25 +90,24 @@ function Expunge({ place, event, onExpunged, onClose }: PayloadProps & { onClose
   <//>`;
 }
 
-function copyOf(payload: Json): string {
+function copyOf(payload: Json, indent = 2): string {
   try {
-    return writeExact(payload, 2);
+    return writeExact(payload, indent);
   } catch {
     // Nested deeper than can be written with its indents.
     return JSON.stringify(null);
   }
 }
 
-/** The call again, unsigned: nobody here knows how it was signed. null: there was none, or it was cut. */
-function curlOf({ payload, truncated }: Event, url: string | undefined): string | null {
-  if (url === undefined || truncated || !isObject(payload) || payload.event === undefined) return null;
+/** Whether there was a call that was kept whole. */
+function hasCall({ payload, truncated }: Event, url: string | undefined): boolean {
+  return url !== undefined && !truncated && isObject(payload) && payload.event !== undefined;
+}
+
+/** The call again, unsigned: nobody here knows how it was signed. */
+function curlOf({ payload }: Event, url: string): string {
   const quote = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
-  try {
-    const body = writeExact(payload.event);
-    if (body.length > MAX_CURL_CHARS) return null;
-    return `# Unsigned: the sender's signature is not kept. relay send signs a call with the relay's own secret.
+  const body = isObject(payload) ? copyOf(payload.event ?? null, 0) : "";
+  return `# Unsigned: the sender's signature is not kept. relay send signs a call with the relay's own secret.
 curl -X POST ${quote(url)} -H 'content-type: application/json' --data-raw ${quote(body)}`;
-  } catch {
-    return null;
-  }
 }

@@ -40,34 +40,45 @@ export async function copyPath(path: string): Promise<void> {
   else tellFailed("The browser refused to copy it: select it and press Ctrl+C.");
 }
 
-interface Place {
+interface Found {
   path: string;
   value: string;
 }
 
+/** A value, with where it stands: its path is made where it is shown, since it may be very deep. */
+interface Spot {
+  value: Json;
+  key: string | null;
+  above: Spot | null;
+}
+
 /** Without recursion, in the order of the text. */
-function find(payload: Json, text: string): { places: Place[]; isMore: boolean } {
-  const places: Place[] = [];
-  const left: { value: Json; path: string; name: string }[] = [{ value: payload, path: "", name: "" }];
-  for (let looked = 0; left.length > 0; looked++) {
+function find(payload: Json, text: string): { places: Found[]; isMore: boolean } {
+  const places: Found[] = [];
+  const left: Spot[] = [{ value: payload, key: null, above: null }];
+  for (let looked = 0; ; looked++) {
+    const spot = left.pop();
+    if (spot === undefined) return { places, isMore: false };
     if (places.length === MAX_FOUND || looked === MAX_LOOKED_AT) return { places, isMore: true };
-    const at = left.pop();
-    if (at === undefined) break;
-    const { value, path, name } = at;
-    const isHolder = Array.isArray(value) || isObject(value);
-    const said = isHolder ? "" : sayValue(value);
-    if (path !== "" && (name.toLowerCase().includes(text) || said.toLowerCase().includes(text)))
-      places.push({ path, value: cutAround(said, text) });
-    if (!isHolder) continue;
-    const inside = Array.isArray(value)
-      ? value.map((item, index) => ({ value: item, path: `${path}.${index}`, name: "" }))
-      : Object.entries(value).map(([key, item]) => ({ value: item, path: `${path}.${key}`, name: key }));
-    for (let last = inside.length - 1; last >= 0; last--) {
-      const one = inside[last];
-      if (one !== undefined) left.push({ ...one, path: one.path.replace(/^\./, "") });
-    }
+    const { value, key } = spot;
+    const isList = Array.isArray(value);
+    const said = isList || isObject(value) ? "" : sayValue(value);
+    const isNamed =
+      key !== null &&
+      spot.above !== null &&
+      !Array.isArray(spot.above.value) &&
+      key.toLowerCase().includes(text);
+    if (isNamed || said.toLowerCase().includes(text))
+      places.push({ path: pathOf(spot), value: cutAround(said, text) });
+    const inside = isList || isObject(value) ? Object.entries(value) : [];
+    for (const [name, item] of inside.reverse()) left.push({ value: item, key: name, above: spot });
   }
-  return { places, isMore: false };
+}
+
+function pathOf(spot: Spot): string {
+  const keys: string[] = [];
+  for (let at: Spot | null = spot; at !== null; at = at.above) if (at.key !== null) keys.push(at.key);
+  return keys.reverse().join(".");
 }
 
 export function sayValue(value: Json): string {

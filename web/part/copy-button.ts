@@ -11,7 +11,8 @@ export function CopyButton({
   label,
   words = "Copy",
 }: {
-  text: string;
+  /** A function: made when it is asked for, since it costs. */
+  text: string | (() => string);
   label: string;
   words?: string | null;
 }): View {
@@ -23,7 +24,7 @@ export function CopyButton({
   }, [outcome]);
   const said = outcome === "copied" ? "Copied" : outcome === "refused" ? "Select it and press Ctrl+C" : words;
   return html`<button type="button" class="copy ${words === null ? "icon-only" : ""}" aria-label=${said === words ? label : said} title=${label}
-    onClick=${async () => setOutcome((await copyText(text)) ? "copied" : "refused")}>
+    onClick=${async () => setOutcome((await copyText(typeof text === "string" ? text : text())) ? "copied" : "refused")}>
     <${Icon} name=${outcome === "copied" ? "check" : "copy"} size=${14} />${said !== null && html`<span>${said}</span>`}
   </button>`;
 }

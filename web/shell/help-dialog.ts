@@ -11,6 +11,9 @@ const KEYS: readonly [keys: readonly string[], does: string][] = [
   [["k", "↑"], "row before"],
   [["Enter"], "open the row"],
   [["Esc"], "back, or close"],
+  [["x", "X"], "select the event, or as far as here"],
+  [["r"], "replay the event, or what is selected"],
+  [["n", "p"], "next event of the filter, previous one"],
   [["Ctrl", "S"], "save the definition"],
   ...ROOMS.map(({ letter, title }): [string[], string] => [["g", letter], title]),
 ];
