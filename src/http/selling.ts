@@ -14,6 +14,7 @@ import {
   putAccessSlugs,
 } from "../people/entitlement.ts";
 import { followCatalogEdit } from "../relay/catalog-edit.ts";
+import { catalogUse, listCatalogUses } from "../relay/catalog-use.ts";
 import { deletePlan, plans, planView, savePlan, viewPlan } from "../selling/plan.ts";
 import { deleteProduct, products, productView, saveProduct, viewProduct } from "../selling/product.ts";
 import { listPurchases, purchaseKind, purchaseView, requirePurchaseView } from "../selling/purchase.ts";
@@ -223,6 +224,16 @@ export const sellingRoutes = [
       );
       await audit(tx, { action: "access.deleted", target: `access:${slug}`, before: { slug, title } });
       return { warnings };
+    },
+  }),
+  environmentRoute({
+    method: "GET",
+    path: "/catalog-uses",
+    summary: "Tells which relays name which product, plan or access slug, and in which action.",
+    answer: Type.Object({ uses: Type.Array(catalogUse) }),
+    async handle({ deps, environmentId }) {
+      const { relays } = await deps.relays.current();
+      return { uses: listCatalogUses(relays.filter((relay) => relay.environmentId === environmentId)) };
     },
   }),
   listRoute({

@@ -50,7 +50,7 @@ export const subscriptionView = Type.Object({
   renewedAt: timeOrNull,
   endedAt: timeOrNull,
 });
-type SubscriptionView = Static<typeof subscriptionView>;
+export type SubscriptionView = Static<typeof subscriptionView>;
 
 export function viewSubscription(row: Subscription): SubscriptionView {
   return show(subscriptionView, { ...row, person: row.personId, relay: row.relayName });

@@ -287,6 +287,7 @@ const WORST: Record<string, Worst> = {
   "GET {E}/bulk-replays": list("/bulk-replays"),
   "GET {E}/bulk-replays/:id": refused(404, "GET", `${E}/bulk-replays/rpl_none`, undefined),
   "POST {E}/bulk-replays/:id/stop": refused(404, "POST", `${E}/bulk-replays/rpl_none/stop`, {}),
+  "GET {E}/catalog-uses": get(`${E}/catalog-uses`),
   "GET {E}/overview": get(`${E}/overview`),
   "GET /api/overview": get("/api/overview"),
   "GET {E}/stream": get(`${E}/stream`),

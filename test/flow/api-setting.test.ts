@@ -203,4 +203,25 @@ runScenarios([
     },
     changes: { sender_domain: 1, audit: 1 },
   },
+  {
+    name: "what names what of the catalog is told by relay and action, and of this environment alone",
+    given: async (api) => {
+      const definition = {
+        name: "paid",
+        trigger: { kind: "receiver", verify: { scheme: "hooks" }, map: { person_email: "email" } },
+        actions: [
+          { type: "grant_access", entitlement: "access:beta" },
+          { type: "grant_access", entitlement: "access:beta", expiresAt: "30d" },
+        ],
+      };
+      const post = (path: string, body: unknown, method = "POST") => api.call(path, { method, session: true, body });
+      for (const E of [api.E, "/api/apps/shop/production"]) {
+        await post(`${E}/access/beta`, {}, "PUT");
+        await post(`${E}/relays`, { definition: { ...definition, name: E === api.E ? "paid" : "live" } });
+      }
+    },
+    request: "GET /catalog-uses",
+    status: 200,
+    also: (_api, { json }) => expect(json.uses).toEqual([{ name: "access:beta", relay: "paid", action: "grant_access" }]),
+  },
 ]);

@@ -95,6 +95,14 @@ export const ROOMS: readonly Room[] = [
       [":collection/:id", RecordPage],
     ],
   },
+  {
+    path: "selling",
+    title: "Selling",
+    icon: "selling",
+    group: "hold",
+    letter: "s",
+    pages: [["", laterPage("Selling", async () => (await import("../selling/selling-page.ts")).SellingPage)]],
+  },
   { path: "mail", title: "Mail", icon: "mail", group: "hold", letter: "m", pages: [["", MailboxPage]] },
   {
     path: "attention",

@@ -1,0 +1,108 @@
+/** The selling room: a product from its first words to one that a relay sells, plans, access slugs, a receipt taken back, a subscription ended. */
+import { afterAll, expect, test } from "bun:test";
+import { openDashboard } from "../kit/browser.ts";
+
+const dashboard = await openDashboard();
+const { page, running, complaints, at } = dashboard;
+afterAll(() => dashboard[Symbol.asyncDispose]());
+
+const api = async (method: string, path: string, body?: unknown) => (await running.api(method, path, body, "local")).body;
+const dialog = page.getByRole("dialog");
+const tab = (name: string) => page.getByRole("navigation", { name: "Selling" }).getByRole("link", { name });
+const gone = () => dialog.waitFor({ state: "detached" });
+
+const SALE = {
+  name: "paid",
+  trigger: { kind: "receiver", verify: { scheme: "hooks" }, map: { event_id: "id", person_email: "email" } },
+  actions: [
+    { type: "fulfil_product", product: "premium" },
+    { type: "grant_access", entitlement: "access:beta" },
+  ],
+};
+
+test("the first words say how a product is sold, and lead to a relay", async () => {
+  await page.goto(at("home"));
+  await page.getByRole("heading", { name: "Home" }).waitFor();
+  await page.keyboard.press("g");
+  await page.keyboard.press("s");
+  await page.getByText("How a product is sold through a relay").waitFor();
+  await page.getByRole("link", { name: "Make a relay" }).click();
+  await page.waitForURL(/relays\/new/);
+  await page.goBack();
+});
+
+test("a product is made, refused at its field, and sold through a relay that is named beside it", async () => {
+  await page.getByRole("button", { name: "New product" }).click();
+  await dialog.getByLabel(/^Name/).fill("premium");
+  await dialog.getByLabel(/^Title/).fill("Premium");
+  await dialog.getByLabel(/^Credits/).fill("many");
+  await dialog.getByRole("button", { name: "Make product" }).click();
+  await dialog.locator(".field-problem").getByText("credits").waitFor();
+  await dialog.getByLabel(/^Credits/).fill("25");
+  await dialog.getByRole("button", { name: "Make product" }).click();
+  await gone();
+  await api("PUT", "/access/beta", { title: "Beta" });
+  await api("POST", "/relays", { definition: SALE });
+  await page.getByRole("link", { name: "premium" }).click();
+  await page.waitForURL(/open=premium/);
+  await dialog.getByLabel(/^Sold through/).selectOption("relay");
+  await dialog.getByLabel(/^Relay/).selectOption("paid");
+  await dialog.getByRole("button", { name: "Save" }).click();
+  await gone();
+  const row = page.getByRole("row", { name: /premium/ });
+  await row.getByText("fulfils it").waitFor();
+  await row.getByText("25 credits").waitFor();
+  expect((await api("GET", "/products/premium")).product.soldThrough).toEqual({ kind: "relay", relay: "paid" });
+});
+
+test("a plan is made the default; an access slug that is held goes only when one says so twice", async () => {
+  await tab("Plans").click();
+  await page.getByText("No plans yet").waitFor();
+  await page.getByRole("button", { name: "New plan" }).click();
+  await dialog.getByLabel(/^Name/).fill("free");
+  await dialog.getByRole("button", { name: "Make plan" }).click();
+  await page.getByRole("row", { name: /free/ }).getByText("default").waitFor();
+  await api("PUT", "/plans/pro", {});
+  const { person } = await api("POST", "/persons", { email: "bo@example.com" });
+  await api("POST", `/persons/${person.id}/grants`, { entitlement: "access:beta" });
+  await tab("Access slugs").click();
+  await page.getByRole("link", { name: "access:beta" }).click();
+  await dialog.getByRole("button", { name: "Delete…" }).click();
+  await dialog.getByText("their events die until it exists again").waitFor();
+  await dialog.getByRole("button", { name: "Delete access slug" }).click();
+  await dialog.getByText("is held by 1 people").waitFor();
+  await dialog.getByRole("button", { name: "Delete, and leave them their grants" }).click();
+  await gone();
+  await page.getByText("No access slugs yet").waitFor();
+  await api("POST", "/receipts", { ref: "pay_1", person: person.id, product: "premium", amountMinor: 9900, currency: "EUR" });
+  await api("POST", "/receipts", { ref: "pay_2", person: person.id, plan: "pro" });
+});
+
+test("a receipt links its person, is found by its ref and taken back; a subscription is ended", async () => {
+  await tab("Receipts").click();
+  await page.getByText("€99.00").waitFor();
+  await page.getByLabel("Find by the whole ref").fill("pay_1");
+  await page.waitForURL(/ref=pay_1/);
+  await page.getByText("pay_2").waitFor({ state: "detached" });
+  await page.getByRole("button", { name: /^Refund… premium/ }).click();
+  await dialog.getByText("No money moves").waitFor();
+  await dialog.getByRole("button", { name: "Record the refund" }).click();
+  await gone();
+  await page.getByText("Refunded").waitFor();
+  await tab("Subscriptions").click();
+  await page.getByRole("button", { name: /^End… pro/ }).click();
+  await dialog.getByRole("button", { name: "End subscription" }).click();
+  await gone();
+  await page.getByRole("row", { name: /pro/ }).getByText("Ended").waitFor();
+});
+
+test("on a narrow screen no tab is wider than the screen, and nothing broke on the way", async () => {
+  await page.setViewportSize({ width: 360, height: 800 });
+  for (const name of ["", "plans", "access", "receipts", "subscriptions"]) {
+    await page.goto(at(`selling?tab=${name}`));
+    await page.locator("main :is(.table, .empty, .first-words)").first().waitFor();
+    const width = await page.evaluate(() => document.documentElement.scrollWidth);
+    expect([name, width <= 360]).toEqual([name, true]);
+  }
+  expect(complaints).toEqual([]);
+});

@@ -1,0 +1,190 @@
+/** One product, plan or access slug: made, changed or deleted in a window over its list. What is refused stands at its field where the service names one. */
+import { useState } from "preact/hooks";
+import type { Problem, Warning } from "../../src/ground/refusal.ts";
+import type { CatalogUse } from "../../src/relay/catalog-use.ts";
+import type { SoldThrough } from "../../src/selling/catalog-item.ts";
+import type { Page, RelayItem } from "../ground/answer.ts";
+import { html, type View } from "../ground/html.ts";
+import { apiPath, type Place, pagePath } from "../ground/place.ts";
+import { useLoad } from "../ground/use-load.ts";
+import { Dialog } from "../part/dialog.ts";
+import { Notice } from "../part/notice.ts";
+import { Sentence } from "../part/sentence.ts";
+import { useSend } from "../part/use-send.ts";
+import { WarningList } from "../part/warning-list.ts";
+import { catalogPaths } from "./catalog.ts";
+
+/** What they have of each other; an access slug has neither version nor a way it is sold. */
+export interface Item {
+  name: string;
+  title: string;
+  version?: number;
+  soldThrough?: SoldThrough | null;
+  key?: string;
+  credits?: number;
+  default?: boolean;
+}
+
+export type Kind = "products" | "plans" | "access";
+
+const WORDS: Readonly<Record<Kind, string>> = { products: "product", plans: "plan", access: "access slug" };
+
+interface Props {
+  place: Place;
+  kind: Kind;
+  /** null: a new one. */
+  item: Item | null;
+  /** What names it. */
+  uses: readonly CatalogUse[];
+  onClose: () => void;
+}
+
+export function ItemForm({ place, kind, item, uses, onClose }: Props): View {
+  const { send, isSending, error, problems } = useSend();
+  const [warnings, setWarnings] = useState<readonly Warning[]>([]);
+  const [isDeleting, setDeleting] = useState(false);
+  const [way, setWay] = useState(item?.soldThrough?.kind ?? "");
+  const word = WORDS[kind];
+  const save = async (event: SubmitEvent): Promise<void> => {
+    event.preventDefault();
+    const data = new FormData(event.target as HTMLFormElement);
+    const name = item?.name ?? String(data.get("name") ?? "").trim();
+    const body = readBody(kind, data, item);
+    const done = item === null ? `The ${word} ${name} is made.` : `The ${word} ${name} is saved.`;
+    const path = apiPath(place, kind, name);
+    const sent = await send<{ warnings: Warning[] }>({
+      method: "PUT",
+      path,
+      body,
+      changes: catalogPaths(place),
+      done,
+    });
+    if (sent === null) return;
+    if (sent.answer.warnings.length === 0) onClose();
+    else setWarnings(sent.answer.warnings);
+  };
+  if (warnings.length > 0)
+    return html`<${Dialog} title="Saved, and to be looked at" onClose=${onClose}><${WarningList} warnings=${warnings} />
+      <div class="dialog-actions"><button type="button" class="primary" onClick=${onClose}>Close</button></div><//>`;
+  if (isDeleting && item !== null)
+    return html`<${DeleteItem} place=${place} kind=${kind} item=${item} uses=${uses} onClose=${onClose} />`;
+  return html`<${Dialog} title=${item === null ? `New ${word}` : `${word[0]?.toUpperCase()}${word.slice(1)} ${item.name}`} onClose=${onClose}>
+    <form class="stack" onSubmit=${save}>
+      ${
+        item === null &&
+        html`<label class="field"><span>${kind === "access" ? "Slug" : "Name"}</span>
+          <input name="name" required autofocus autocomplete="off" spellcheck=${false} maxlength="63" placeholder=${kind === "plans" ? "pro" : "premium"} />
+          <small>Lowercase letters, digits, hyphens and underscores. Relays and grants name it${kind === "access" && html` as <code>access:…</code>`}; it never changes.</small></label>`
+      }
+      <label class="field"><span>Title</span><input name="title" autocomplete="off" maxlength="200" value=${item?.title ?? ""} />
+        <small>What people read.</small><${AtField} problems=${problems} field="title" /></label>
+      ${
+        kind === "products" &&
+        html`<label class="field"><span>What it grants</span><input name="key" autocomplete="off" spellcheck=${false} value=${item?.key ?? ""} placeholder=${item?.name ?? "as its name"} />
+          <small>An entitlement: a product or plan name, or <code>access:slug</code>. Empty: its own name.</small><${AtField} problems=${problems} field="key" /></label>
+        <label class="field"><span>Credits it gives</span><input name="credits" inputmode="numeric" autocomplete="off" value=${String(item?.credits ?? 0)} />
+          <${AtField} problems=${problems} field="credits" /></label>`
+      }
+      ${
+        kind === "plans" &&
+        html`<label class="switch"><input type="checkbox" name="default" checked=${item?.default ?? false} />The default plan: who has no subscription is on it</label>`
+      }
+      ${kind !== "access" && html`<${SoldFields} place=${place} way=${way} sold=${item?.soldThrough ?? null} word=${word} problems=${problems} onWay=${setWay} />`}
+      ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
+      <div class="dialog-actions">
+        ${item !== null && html`<button type="button" class="quiet-danger dialog-first" onClick=${() => setDeleting(true)}>Delete…</button>`}
+        <button type="button" onClick=${onClose}>Cancel</button>
+        <button class="primary" disabled=${isSending}>${isSending ? "Saving…" : item === null ? `Make ${word}` : "Save"}</button></div>
+    </form><//>`;
+}
+
+function AtField({ problems, field }: { problems: readonly Problem[]; field: string }): View {
+  const own = problems.find((problem) => problem.field === field || problem.field.startsWith(`${field}.`));
+  return own === undefined
+    ? null
+    : html`<small class="field-problem"><${Sentence} text=${own.message} /></small>`;
+}
+
+function readBody(kind: Kind, data: FormData, item: Item | null): object {
+  const text = (name: string): string => String(data.get(name) ?? "").trim();
+  const title = text("title") === "" ? {} : { title: text("title") };
+  if (kind === "access") return title;
+  const way = text("way");
+  const soldThrough =
+    way === "relay"
+      ? { kind: way, relay: text("relay") }
+      : way === "payment_link"
+        ? { kind: way, url: text("url") }
+        : null;
+  const version = item?.version === undefined ? {} : { version: item.version };
+  const both = { ...title, ...version, soldThrough };
+  if (kind === "plans") return { ...both, default: data.get("default") !== null };
+  const credits = text("credits");
+  return {
+    ...both,
+    ...(text("key") === "" ? {} : { key: text("key") }),
+    // What is no number is refused by the service, which says what is one.
+    credits: /^-?\d{1,15}$/.test(credits) ? Number(credits) : credits,
+  };
+}
+
+function SoldFields({
+  place,
+  way,
+  sold,
+  word,
+  problems,
+  onWay,
+}: {
+  place: Place;
+  way: string;
+  sold: SoldThrough | null;
+  word: string;
+  problems: readonly Problem[];
+  onWay: (way: SoldThrough["kind"] | "") => void;
+}): View {
+  const relays = useLoad<Page<RelayItem>>(`${apiPath(place, "relays")}?limit=200`);
+  const own = sold?.kind === "relay" ? sold.relay : "";
+  const names = (relays.data?.items ?? []).map(({ name }) => name).sort();
+  const listed = own === "" || names.includes(own) ? names : [own, ...names];
+  return html`<label class="field"><span>Sold through</span>
+      <select name="way" value=${way} onChange=${(event: Event) => onWay((event.target as HTMLSelectElement).value as SoldThrough["kind"] | "")}>
+        <option value="" selected=${way === ""}>Not sold</option>
+        <option value="relay" selected=${way === "relay"}>A relay: a provider’s webhook says that it was paid</option>
+        <option value="payment_link" selected=${way === "payment_link"}>A payment link of your own processor</option></select>
+      <${AtField} problems=${problems} field="soldThrough" /></label>
+    ${
+      way === "relay" &&
+      html`<label class="field"><span>Relay</span><select name="relay" required>
+        ${listed.map((name) => html`<option key=${name} value=${name} selected=${name === own}>${name}</option>`)}</select>
+        <small>${listed.length === 0 ? html`There is no relay yet: <a href=${pagePath(place, "relays", "new")}>make one</a> with the action <code>${word === "plan" ? "grant_plan" : "fulfil_product"}</code> first.` : html`Only this relay may ${word === "plan" ? html`<code>grant_plan</code>` : html`<code>fulfil_product</code>`} it.`}</small></label>`
+    }
+    ${
+      way === "payment_link" &&
+      html`<label class="field"><span>Payment link</span><input name="url" type="url" required autocomplete="off" placeholder="https://" value=${sold?.kind === "payment_link" ? sold.url : ""} />
+        <small>The client library sends buyers there.</small></label>`
+    }`;
+}
+
+function DeleteItem({ place, kind, item, uses, onClose }: Props & { item: Item }): View {
+  const { send, isSending, error, code } = useSend();
+  const word = WORDS[kind];
+  const name = kind === "access" ? `access:${item.name}` : item.name;
+  const own = uses.filter((use) => use.name === name);
+  const remove = async (force: boolean): Promise<void> => {
+    const query = force ? "?force=true" : item.version === undefined ? "" : `?version=${item.version}`;
+    const path = apiPath(place, kind, item.name) + query;
+    const done = `The ${word} ${item.name} is deleted.`;
+    if ((await send({ method: "DELETE", path, changes: catalogPaths(place), done })) !== null) onClose();
+  };
+  const mayForce = kind === "access" && code === "in_use";
+  return html`<${Dialog} title="Delete the ${word} ${item.name}?" onClose=${onClose}>
+    <p>What people hold of it stays theirs.${
+      own.length > 0 &&
+      html` <b>${own.map(({ relay }) => relay).join(", ")}</b> ${own.length === 1 ? "names" : "name"} it: their events die until it exists again.`
+    }</p>
+    ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
+    <div class="dialog-actions"><button type="button" onClick=${onClose}>Cancel</button>
+      <button type="button" class="danger" disabled=${isSending} onClick=${() => void remove(mayForce)}>
+        ${isSending ? "Deleting…" : mayForce ? "Delete, and leave them their grants" : `Delete ${word}`}</button></div><//>`;
+}

@@ -1,0 +1,116 @@
+/** The products, plans or access slugs of the catalog: what each gives, how it is sold, which relays name it. One opens in a window. */
+import type { CatalogUse } from "../../src/relay/catalog-use.ts";
+import { writeQuery } from "../ground/api.ts";
+import { sayNumber } from "../ground/count-words.ts";
+import { html, type View } from "../ground/html.ts";
+import { apiPath, type Place, pagePath } from "../ground/place.ts";
+import { setQuery } from "../ground/route.ts";
+import { useList } from "../ground/use-list.ts";
+import { Icon } from "../part/icon.ts";
+import { EmptyState, ErrorState, Skeleton } from "../part/notice.ts";
+import { OlderButton } from "../part/older-button.ts";
+import { SafeText } from "../part/safe-text.ts";
+import { type Column, Table } from "../part/table.ts";
+import { SoldBy, UsedBy, useCatalogUses } from "./catalog.ts";
+import { type Item, ItemForm, type Kind } from "./item-form.ts";
+
+type Listed = Item & { id: string; slug?: string };
+
+const NEW = "new product";
+const LEADS: Readonly<Record<Kind, string>> = {
+  products: "Something bought once: it grants an entitlement, gives credits, or both.",
+  plans: "What a person is on, one at a time: its name is the entitlement it grants.",
+  access: "Entitlements that are neither product nor plan, to be granted by a relay or by hand.",
+};
+const BUTTONS: Readonly<Record<Kind, string>> = {
+  products: "New product",
+  plans: "New plan",
+  access: "New access slug",
+};
+
+export function ItemList({ place, kind, query }: { place: Place; kind: Kind; query: URLSearchParams }): View {
+  const list = useList<Listed>(`${apiPath(place, kind)}?limit=200`, 30_000);
+  const uses = useCatalogUses(place);
+  const { items: loaded, error, reload } = list;
+  // A slug is its name.
+  const items = loaded?.map((item) => ({
+    ...item,
+    name: item.slug ?? item.name,
+    id: item.slug ?? item.name,
+  }));
+  const open = query.get("open") ?? "";
+  const opened = items?.find(({ name }) => name === open) ?? null;
+  const close = (): void => setQuery({ open: "" });
+  return html`<p class="tab-lead">${LEADS[kind]}</p>
+    <div class="tab-actions"><button type="button" class="primary" onClick=${() => setQuery({ open: NEW })}><${Icon} name="plus" size=${14} />${BUTTONS[kind]}</button></div>
+    ${
+      items === undefined
+        ? error === null
+          ? html`<${Skeleton} />`
+          : html`<${ErrorState} error=${error} onRetry=${reload} />`
+        : items.length === 0
+          ? html`<${FirstWords} place=${place} kind=${kind} />`
+          : html`<${Table} label=${BUTTONS[kind].slice("New ".length)} columns=${columnsOf(place, kind, uses)} items=${items} />
+            ${list.next !== null && html`<${OlderButton} list=${list} none="" />`}`
+    }
+    ${(open === NEW || opened !== null) && html`<${ItemForm} key=${open} place=${place} kind=${kind} item=${opened} uses=${uses} onClose=${close} />`}`;
+}
+
+function columnsOf(place: Place, kind: Kind, uses: readonly CatalogUse[]): Column<Listed>[] {
+  const address = (open: string): string =>
+    pagePath(place, "selling") + writeQuery({ tab: kind === "products" ? "" : kind, open });
+  const named = (item: Item): string => (kind === "access" ? `access:${item.name}` : item.name);
+  const columns: (Column<Listed> | null)[] = [
+    {
+      name: "item",
+      title: kind === "access" ? "Slug" : "Name",
+      priority: 1,
+      cell: (item) => html`<span class="clip"><a data-row href=${address(item.name)}>${named(item)}</a>
+        ${item.title !== item.name && html` <span class="quiet"><${SafeText} text=${item.title} limit=${80} /></span>`}
+        ${item.default === true && html` <span class="chip">default</span>`}</span>`,
+    },
+    kind === "products"
+      ? {
+          name: "gives",
+          title: "Gives",
+          priority: 2,
+          size: "name",
+          cell: ({ key, credits = 0 }) =>
+            html`<span class="clip">${key}${credits > 0 && html` + ${sayNumber(credits)} credits`}</span>`,
+        }
+      : null,
+    kind === "access"
+      ? null
+      : {
+          name: "sold",
+          title: "Sold by",
+          priority: 2,
+          size: "name",
+          cell: ({ soldThrough = null }) => html`<${SoldBy} place=${place} sold=${soldThrough} />`,
+        },
+    {
+      name: "used",
+      title: "Named by",
+      priority: 3,
+      cell: (item) => html`<${UsedBy} place=${place} uses=${uses} name=${named(item)} />`,
+    },
+  ];
+  return columns.filter((column) => column !== null);
+}
+
+/** What the first one is for, and the way to it. */
+function FirstWords({ place, kind }: { place: Place; kind: Kind }): View {
+  if (kind !== "products")
+    return html`<${EmptyState} icon="selling" title=${kind === "plans" ? "No plans yet" : "No access slugs yet"}><p>${
+      kind === "plans"
+        ? html`The first plan is the default that everybody is on. A relay puts a person on another with <code>grant_plan</code>.`
+        : html`An app asks whether a person holds <code>access:beta</code>; a relay grants it with <code>grant_access</code>.`
+    }</p><//>`;
+  return html`<section class="card first-words" aria-label="How a product is sold through a relay"><h2>How a product is sold through a relay</h2>
+    <ol class="steps-words">
+      <li>Make the product: what a buyer gets, an entitlement or credits.</li>
+      <li><a href=${pagePath(place, "relays", "new")}>Make a relay</a> that your provider’s webhook calls when somebody has paid, with the action <code>fulfil_product</code> that names the product and the payment’s id as <code>ref</code>.</li>
+      <li>Let the product be sold through that relay. Each paid event then gives the buyer the product, once per payment, and writes the receipt.</li>
+    </ol>
+    <p class="quiet">A product can also have a payment link of your own processor: then your server tells of each payment (<code>POST …/receipts</code>).</p></section>`;
+}

@@ -1,0 +1,160 @@
+/** What was bought and refunded: for whom, by which relay and event. A payment that the app's server told of can be taken back here. */
+import { useState } from "preact/hooks";
+import type { PurchaseView } from "../../src/selling/purchase.ts";
+import { writeQuery } from "../ground/api.ts";
+import { html, type View } from "../ground/html.ts";
+import { apiPath, type Place, pagePath } from "../ground/place.ts";
+import { setQuery } from "../ground/route.ts";
+import { useList } from "../ground/use-list.ts";
+import { Choice } from "../part/choice.ts";
+import { Dialog } from "../part/dialog.ts";
+import { EmptyState, ErrorState, Notice, Skeleton } from "../part/notice.ts";
+import { OlderButton } from "../part/older-button.ts";
+import { SafeText } from "../part/safe-text.ts";
+import { SearchBox } from "../part/search-box.ts";
+import { Sentence } from "../part/sentence.ts";
+import { StateMark } from "../part/state-mark.ts";
+import { type Column, Table } from "../part/table.ts";
+import { Ago } from "../part/time.ts";
+import { useSend } from "../part/use-send.ts";
+
+export function ReceiptList({ place, query }: { place: Place; query: URLSearchParams }): View {
+  const filter = { kind: query.get("kind"), ref: query.get("ref"), person: query.get("person") };
+  const list = useList<PurchaseView>(apiPath(place, "purchases") + writeQuery(filter), 10_000);
+  const [refunding, setRefunding] = useState<PurchaseView | null>(null);
+  const { items, error, reload } = list;
+  const isFiltered = Object.values(filter).some((value) => value !== null);
+  return html`<div class="filters" role="search" aria-label="Filter receipts">
+      <${SearchBox} value=${filter.ref ?? ""} label="Find by the whole ref" onValue=${(ref: string) => setQuery({ ref: ref.trim() })} />
+      <${Choice} name="kind" label="Kind" none="Purchases and refunds" query=${query} options=${[
+        ["purchase", "Purchases"],
+        ["refund", "Refunds"],
+      ]} />
+      ${filter.person !== null && html`<button type="button" class="chip" onClick=${() => setQuery({ person: "" })}>of one person ×</button>`}
+    </div>
+    ${
+      items === undefined
+        ? error === null
+          ? html`<${Skeleton} />`
+          : html`<${ErrorState} error=${error} onRetry=${reload} />`
+        : items.length === 0
+          ? html`<${EmptyState} icon="selling" title=${isFiltered ? "No such receipt" : "Nothing was bought yet"}>
+            <p>${isFiltered ? "A ref is found whole, as the provider writes it." : "Each product that a relay fulfils and each payment that your server tells of has its receipt here."}</p><//>`
+          : html`<${Table} label="Receipts" columns=${columnsOf(place, setRefunding)} items=${items} />
+            <${OlderButton} list=${list} none="These are all." />`
+    }
+    ${refunding !== null && html`<${Refund} place=${place} purchase=${refunding} onClose=${() => setRefunding(null)} />`}`;
+}
+
+function columnsOf(place: Place, onRefund: (purchase: PurchaseView) => void): Column<PurchaseView>[] {
+  return [
+    {
+      name: "bought",
+      title: "What",
+      priority: 1,
+      cell: ({
+        item,
+        itemKind,
+        ref,
+      }) => html`<span class="clip"><b>${item}</b>${itemKind === "plan" && " (plan)"}
+        <span class="quiet mono"><${SafeText} text=${ref} limit=${60} /></span></span>`,
+    },
+    {
+      name: "state",
+      title: "State",
+      priority: 2,
+      size: "short",
+      cell: ({ kind, refundedBy }) =>
+        kind === "refund"
+          ? html`<${StateMark} state="skipped" word="Refund" />`
+          : refundedBy === null
+            ? html`<${StateMark} state="done" word="Paid" />`
+            : html`<${StateMark} state="skipped" word="Refunded" />`,
+    },
+    {
+      name: "amount",
+      title: "Amount",
+      priority: 3,
+      size: "short",
+      cell: ({ amountMinor, currency }) => sayAmount(amountMinor, currency),
+    },
+    {
+      name: "person",
+      title: "Person",
+      priority: 3,
+      size: "name",
+      cell: ({ person }) =>
+        html`<a class="clip mono" href=${pagePath(place, "people", person)}>${person}</a>`,
+    },
+    {
+      name: "from",
+      title: "From",
+      priority: 2,
+      size: "name",
+      cell: ({ relay, eventId }) =>
+        html`<span class="clip">${relay === null ? "your server" : html`<a href=${pagePath(place, "relays", relay)}>${relay}</a>`}${
+          eventId !== null && html` · <a href=${pagePath(place, "events", eventId)}>event</a>`
+        }</span>`,
+    },
+    {
+      name: "time",
+      title: "When",
+      priority: 2,
+      size: "short",
+      cell: ({ createdAt }) => html`<${Ago} at=${createdAt} />`,
+    },
+    {
+      name: "end",
+      title: "",
+      priority: 4,
+      size: "short",
+      cell: (purchase) =>
+        mayRefund(purchase) &&
+        html`<button type="button" class="quiet-danger" aria-label="Refund… ${purchase.item} ${purchase.ref}" onClick=${() => onRefund(purchase)}>Refund…</button>`,
+    },
+  ];
+}
+
+/** What a relay fulfilled a relay refunds. */
+function mayRefund({ kind, origin, itemKind, refundedBy }: PurchaseView): boolean {
+  return kind === "purchase" && origin === "payment" && itemKind === "product" && refundedBy === null;
+}
+
+/** "99.00 USD"; the smallest unit as it is where the currency has none to be read by. */
+function sayAmount(amountMinor: number | null, currency: string | null): View {
+  if (amountMinor === null) return html`<span class="quiet">–</span>`;
+  if (currency === null) return String(amountMinor);
+  try {
+    const format = new Intl.NumberFormat(undefined, { style: "currency", currency });
+    return format.format(amountMinor / 10 ** (format.resolvedOptions().maximumFractionDigits ?? 2));
+  } catch {
+    return `${amountMinor} ${currency}`;
+  }
+}
+
+function Refund({
+  place,
+  purchase,
+  onClose,
+}: {
+  place: Place;
+  purchase: PurchaseView;
+  onClose: () => void;
+}): View {
+  const { send, isSending, error } = useSend();
+  const { ref, person, item } = purchase;
+  const refund = async (): Promise<void> => {
+    const body = { kind: "refund", ref, person, product: item };
+    const path = apiPath(place, "receipts");
+    const changes = [apiPath(place, "purchases"), apiPath(place, "persons"), apiPath(place, "grants")];
+    if (
+      (await send({ method: "POST", path, body, changes, done: `What ${item} gave is taken back.` })) !== null
+    )
+      onClose();
+  };
+  return html`<${Dialog} title="Take back what ${item} gave?" onClose=${onClose}>
+    <p>The entitlement and the credits of this purchase end, and a refund is written beside its receipt. <b>No money moves:</b> refund the payment at your processor.</p>
+    ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
+    <div class="dialog-actions"><button type="button" onClick=${onClose}>Cancel</button>
+      <button type="button" class="danger" disabled=${isSending} onClick=${() => void refund()}>${isSending ? "Taking back…" : "Record the refund"}</button></div><//>`;
+}

@@ -1,0 +1,35 @@
+/** Selling: the catalog (products, plans, access slugs), and what was sold of it. Each tab is a file of its own, and stands in the address. */
+import { writeQuery } from "../ground/api.ts";
+import { html, type View } from "../ground/html.ts";
+import type { PageProps } from "../ground/page.ts";
+import { pagePath } from "../ground/place.ts";
+import { PageHead } from "../part/page-head.ts";
+import { TabLinks } from "../part/tab-links.ts";
+import { ItemList } from "./item-list.ts";
+import { ReceiptList } from "./receipt-list.ts";
+import { SubscriptionList } from "./subscription-list.ts";
+
+const TABS = [
+  ["", "Products"],
+  ["plans", "Plans"],
+  ["access", "Access slugs"],
+  ["receipts", "Receipts"],
+  ["subscriptions", "Subscriptions"],
+] as const;
+
+export function SellingPage({ place, query }: PageProps): View {
+  const asked = query.get("tab") ?? "";
+  const chosen = TABS.find(([name]) => name === asked)?.[0] ?? "";
+  const path = pagePath(place, "selling");
+  const tabs = TABS.map(([name, title]) => ({ name, title, href: path + writeQuery({ tab: name }) }));
+  const kind = chosen === "" ? "products" : chosen;
+  return html`<${PageHead} title="Selling" />
+    <${TabLinks} label="Selling" tabs=${tabs} chosen=${chosen} />
+    ${
+      kind === "receipts"
+        ? html`<${ReceiptList} place=${place} query=${query} />`
+        : kind === "subscriptions"
+          ? html`<${SubscriptionList} place=${place} query=${query} />`
+          : html`<${ItemList} key=${kind} place=${place} kind=${kind} query=${query} />`
+    }`;
+}

@@ -1,0 +1,118 @@
+/** Who is on which plan, since when and by which relay and event; one can be ended by hand. */
+import { useState } from "preact/hooks";
+import type { SubscriptionView } from "../../src/selling/subscription.ts";
+import { writeQuery } from "../ground/api.ts";
+import { html, type View } from "../ground/html.ts";
+import { apiPath, type Place, pagePath } from "../ground/place.ts";
+import { useList } from "../ground/use-list.ts";
+import { Choice } from "../part/choice.ts";
+import { Dialog } from "../part/dialog.ts";
+import { EmptyState, ErrorState, Notice, Skeleton } from "../part/notice.ts";
+import { OlderButton } from "../part/older-button.ts";
+import { Sentence } from "../part/sentence.ts";
+import { StateMark } from "../part/state-mark.ts";
+import { type Column, Table } from "../part/table.ts";
+import { Ago } from "../part/time.ts";
+import { useSend } from "../part/use-send.ts";
+
+export function SubscriptionList({ place, query }: { place: Place; query: URLSearchParams }): View {
+  const status = query.get("status");
+  const filter = { status, person: query.get("person") };
+  const list = useList<SubscriptionView>(apiPath(place, "subscriptions") + writeQuery(filter), 10_000);
+  const [ending, setEnding] = useState<SubscriptionView | null>(null);
+  const { items, error, reload } = list;
+  return html`<div class="filters" role="search" aria-label="Filter subscriptions">
+      <${Choice} name="status" label="State" none="Active and ended" query=${query} options=${[
+        ["active", "Active"],
+        ["ended", "Ended"],
+      ]} /></div>
+    ${
+      items === undefined
+        ? error === null
+          ? html`<${Skeleton} />`
+          : html`<${ErrorState} error=${error} onRetry=${reload} />`
+        : items.length === 0
+          ? html`<${EmptyState} icon="selling" title=${status === null ? "Nobody subscribes yet" : "No such subscription"}>
+            <p>A relay puts a person on a plan with <code>grant_plan</code>; your server tells of a plan that was paid with a receipt.</p><//>`
+          : html`<${Table} label="Subscriptions" columns=${columnsOf(place, setEnding)} items=${items} />
+            <${OlderButton} list=${list} none="These are all." />`
+    }
+    ${ending !== null && html`<${End} place=${place} of=${ending} onClose=${() => setEnding(null)} />`}`;
+}
+
+function columnsOf(place: Place, onEnd: (one: SubscriptionView) => void): Column<SubscriptionView>[] {
+  return [
+    { name: "bought", title: "Plan", priority: 1, size: "name", cell: ({ plan }) => html`<b>${plan}</b>` },
+    {
+      name: "person",
+      title: "Person",
+      priority: 2,
+      cell: ({ person }) =>
+        html`<a class="clip mono" href=${pagePath(place, "people", person)}>${person}</a>`,
+    },
+    {
+      name: "state",
+      title: "State",
+      priority: 1,
+      size: "short",
+      cell: ({ status }) =>
+        status === "active"
+          ? html`<${StateMark} state="active" />`
+          : html`<${StateMark} state="skipped" word="Ended" />`,
+    },
+    {
+      name: "from",
+      title: "From",
+      priority: 3,
+      size: "name",
+      cell: ({ relay, eventId }) =>
+        html`<span class="clip">${relay === null ? "your server" : html`<a href=${pagePath(place, "relays", relay)}>${relay}</a>`}${
+          eventId !== null && html` · <a href=${pagePath(place, "events", eventId)}>event</a>`
+        }</span>`,
+    },
+    {
+      name: "time",
+      title: "Since",
+      priority: 2,
+      size: "short",
+      cell: ({ startedAt }) => html`<${Ago} at=${startedAt} />`,
+    },
+    {
+      name: "until",
+      title: "Renewed, ended",
+      priority: 4,
+      size: "name",
+      cell: ({ renewedAt, endedAt }) => html`<${Ago} at=${endedAt ?? renewedAt} none="–" />`,
+    },
+    {
+      name: "end",
+      title: "",
+      priority: 3,
+      size: "short",
+      cell: (one) =>
+        one.status === "active" &&
+        html`<button type="button" class="quiet-danger" aria-label="End… ${one.plan} of ${one.person}" onClick=${() => onEnd(one)}>End…</button>`,
+    },
+  ];
+}
+
+function End({ place, of, onClose }: { place: Place; of: SubscriptionView; onClose: () => void }): View {
+  const { send, isSending, error } = useSend();
+  const end = async (): Promise<void> => {
+    const path = apiPath(place, "subscriptions", of.id, "end");
+    const changes = [apiPath(place, "subscriptions"), apiPath(place, "persons"), apiPath(place, "grants")];
+    if (
+      (await send({ method: "POST", path, changes, done: `The subscription on ${of.plan} has ended.` })) !==
+      null
+    )
+      onClose();
+  };
+  return html`<${Dialog} title="End this subscription on ${of.plan}?" onClose=${onClose}>
+    <p>The person lands on the default plan at once, and what the plan granted ends. What was granted by hand or bought stays.${
+      of.billedBy === "processor" &&
+      html` <b>Your processor goes on billing it</b> until it is ended there too.`
+    }</p>
+    ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
+    <div class="dialog-actions"><button type="button" onClick=${onClose}>Cancel</button>
+      <button type="button" class="danger" disabled=${isSending} onClick=${() => void end()}>${isSending ? "Ending…" : "End subscription"}</button></div><//>`;
+}
