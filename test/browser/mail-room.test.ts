@@ -5,7 +5,9 @@ import { setMailStop } from "../../src/mail/mail-stop.ts";
 import { invitePerson } from "../../src/people/person-invite.ts";
 import { openDashboard } from "../kit/browser.ts";
 
-const dashboard = await openDashboard();
+/** What DNS holds. */
+let records: string[] = [];
+const dashboard = await openDashboard({ ports: { resolveTxt: async () => records } });
 const { page, running, complaints, at } = dashboard;
 afterAll(() => dashboard[Symbol.asyncDispose]());
 
@@ -35,6 +37,8 @@ beforeAll(async () => {
   await page.goto(at("mail"));
 });
 
+const tab = (name: string) => page.getByRole("navigation", { name: "Mail" }).getByRole("link", { name });
+
 test("a mail whose end is unknown is found by its state and sent again, once a person has said so", async () => {
   await page.getByRole("combobox", { name: "State" }).selectOption("unknown");
   await page.getByText("Thank you").click();
@@ -54,11 +58,52 @@ test("a test mail is sent with one button, and is in the list", async () => {
 });
 
 test("who stopped event mail is shown, and is allowed it again with one button", async () => {
+  await tab("Stopped").click();
   const stopped = page.getByRole("region", { name: "No event mail" });
-  await stopped.getByText("bea@example.com").waitFor();
+  await stopped.getByRole("link", { name: "bea@example.com" }).waitFor();
   await stopped.getByRole("button", { name: "Allow again" }).click();
   await stopped.waitFor({ state: "detached" });
   expect(await running.rows("SELECT 1 FROM mail_stop")).toEqual([]);
+});
+
+test("a sender domain shows its DNS record to copy, and is verified once it is there", async () => {
+  await tab("Sender domain").click();
+  await page.waitForURL(/tab=domain/);
+  await page.getByRole("textbox", { name: "Domain" }).fill("nonsense");
+  await page.getByRole("button", { name: "Set domain" }).click();
+  await page.getByRole("alert").getByText("is not a domain").waitFor();
+  await page.getByRole("textbox", { name: "Domain" }).fill("shop.example");
+  await page.getByRole("button", { name: "Set domain" }).click();
+  await page.getByText("Not verified yet").waitFor();
+  await page.getByText("_relay-service.shop.example", { exact: true }).waitFor();
+  await page.getByRole("button", { name: "Look again" }).click();
+  await page.getByText("does not hold the expected value yet").waitFor();
+  records = [(await page.getByText(/^relay-service-verification=/).textContent()) ?? ""];
+  await page.getByRole("button", { name: "Look again" }).click();
+  await page.getByText("Verified", { exact: true }).waitFor();
+});
+
+test("a mail server is refused with its reason and saved; its password is never shown again; a test mail says how it ended", async () => {
+  await tab("Mail server").click();
+  const server = page.getByRole("region", { name: "Mail server (SMTP)" });
+  await server.getByLabel("Host").fill("smtp.example.com");
+  await server.getByLabel("User name").fill("me");
+  await server.getByRole("button", { name: "Save mail server" }).click();
+  await server.getByRole("alert").getByText("go together").waitFor();
+  await server.getByLabel("Password").fill("mail-password-77");
+  await server.getByRole("button", { name: "Save mail server" }).click();
+  await server.getByText("A password was set").waitFor();
+  expect(await server.getByLabel("Password").inputValue()).toBe("");
+  expect(await page.content()).not.toContain("mail-password-77");
+  await page.getByRole("checkbox", { name: "Relays send mail" }).click();
+  await page.getByText("Relays send no mail now.").waitFor();
+  const proof = page.getByRole("region", { name: "Test", exact: true });
+  await proof.getByRole("button", { name: "Send me a test mail" }).click();
+  await proof.getByText("The owner's sends switch is off").waitFor();
+  await page.getByRole("checkbox", { name: "Relays send mail" }).click();
+  await page.getByText("Relays send mail again.").waitFor();
+  await proof.getByRole("button", { name: "Send me a test mail" }).click();
+  await proof.getByText("was kept here").waitFor();
 });
 
 test("nothing of all this was refused by the page's policy or broke in its console", () => {

@@ -52,6 +52,7 @@ test("a product is made, refused at its field, and sold through a relay that is 
   const row = page.getByRole("row", { name: /premium/ });
   await row.getByText("fulfils it").waitFor();
   await row.getByText("25 credits").waitFor();
+  await row.getByText("Premium", { exact: true }).waitFor();
   expect((await api("GET", "/products/premium")).product.soldThrough).toEqual({ kind: "relay", relay: "paid" });
 });
 

@@ -1,29 +1,23 @@
-/**
- * Mail that was sent, or in local development kept here instead of being sent; sending again what may not have left, and a test mail. It is
- * shown as text, never as markup.
- */
+/** Mail that was sent, or in local development kept here instead of being sent; sending again what may not have left. It is shown as text, never as markup. */
 import { useState } from "preact/hooks";
 
 import type { EmailView as Email } from "../../src/mail/email.ts";
-import type { MailStopView } from "../../src/mail/mail-stop.ts";
-import type { Page } from "../ground/answer.ts";
 import { writeQuery } from "../ground/api.ts";
 import { html, type View } from "../ground/html.ts";
-import type { PageProps } from "../ground/page.ts";
 import { apiPath, type Place, pagePath } from "../ground/place.ts";
 import { setQuery } from "../ground/route.ts";
 import { useList } from "../ground/use-list.ts";
-import { useLoad } from "../ground/use-load.ts";
+import { Choice } from "../part/choice.ts";
 import { Dialog } from "../part/dialog.ts";
 import { EmptyState, ErrorState, Notice, Skeleton } from "../part/notice.ts";
 import { OlderButton } from "../part/older-button.ts";
-import { PageHead } from "../part/page-head.ts";
 import { SafeText } from "../part/safe-text.ts";
 import { Sentence } from "../part/sentence.ts";
 import { StateMark } from "../part/state-mark.ts";
 import { Ago } from "../part/time.ts";
-import { tellDone, tellFailed } from "../part/toast.ts";
 import { useSend } from "../part/use-send.ts";
+import { useSettings } from "../setting/use-settings.ts";
+import { tellEnd } from "./test-mail.ts";
 
 const STATES: Readonly<Record<Email["state"], readonly [look: string, word: string]>> = {
   intended: ["queued", "Being sent"],
@@ -33,25 +27,29 @@ const STATES: Readonly<Record<Email["state"], readonly [look: string, word: stri
   unknown: ["failed", "Unknown"],
 };
 
-export function MailboxPage({ place, query }: PageProps): View {
-  const chosen = query.get("state") ?? "";
-  const path = apiPath(place, "emails") + writeQuery({ state: chosen });
-  const mails = useList<Email>(path, 5_000);
-  return html`<${PageHead} title="Mail"><${TestMail} place=${place} /><//>
-    <div class="filters" role="search" aria-label="Filter mail"><select aria-label="State" value=${chosen}
-      onChange=${(event: Event) => setQuery({ state: (event.target as HTMLSelectElement).value })}>
-      <option value="">Every state</option>
-      ${Object.entries(STATES).map(
-        ([state, [, word]]) =>
-          html`<option key=${state} value=${state} selected=${state === chosen}>${word}</option>`,
-      )}</select></div>
+const KINDS: Readonly<Record<Email["kind"], string>> = {
+  event: "About events",
+  account: "About accounts",
+  signin: "Sign-in codes",
+  alert: "Alerts to owners",
+};
+
+export function Mailbox({ place, query }: { place: Place; query: URLSearchParams }): View {
+  const filter = { state: query.get("state"), kind: query.get("kind"), person: query.get("person") };
+  const isFiltered = Object.values(filter).some((value) => value !== null);
+  const mails = useList<Email>(apiPath(place, "emails") + writeQuery(filter), 5_000);
+  return html`<${NotLeaving} place=${place} />
+    <div class="filters" role="search" aria-label="Filter mail">
+      <${Choice} name="state" label="State" none="Every state" query=${query} options=${Object.entries(STATES).map(([state, [, word]]) => [state, word])} />
+      <${Choice} name="kind" label="Kind" none="Every kind" query=${query} options=${Object.entries(KINDS)} />
+      ${filter.person !== null && html`<button type="button" class="chip" onClick=${() => setQuery({ person: "" })}>to one person ×</button>`}</div>
     ${
       mails.items === undefined
         ? mails.error === null
           ? html`<${Skeleton} />`
           : html`<${ErrorState} error=${mails.error} onRetry=${mails.reload} />`
-        : mails.items.length === 0 && chosen !== ""
-          ? html`<${EmptyState} icon="mail" title="No such mail"><p>No mail here is in this state.</p><//>`
+        : mails.items.length === 0 && isFiltered
+          ? html`<${EmptyState} icon="mail" title="No such mail"><p>No mail here is as the filter says.</p><//>`
           : mails.items.length === 0
             ? html`<${EmptyState} icon="mail" title="No mail yet">
             <p>What a relay mails with <code>email_person</code> appears here${place.environment === "local" && " instead of being sent"}.</p>
@@ -59,7 +57,22 @@ export function MailboxPage({ place, query }: PageProps): View {
             : html`<ul class="mails">
             ${mails.items.map((email) => html`<${Mail} key=${email.id} place=${place} email=${email} />`)}</ul>
             <${OlderButton} list=${mails} none="These are all." />`
-    }<${MailStops} place=${place} />`;
+    }`;
+}
+
+/** Why no mail leaves, where something is still to be set up. */
+function NotLeaving({ place }: { place: Place }): View {
+  const { settings } = useSettings(place);
+  if (settings === undefined || place.environment === "local") return null;
+  const to = (tab: string): string => pagePath(place, "mail") + writeQuery({ tab });
+  const { mail, senderDomain } = settings;
+  if (!mail.sends)
+    return html`<${Notice} kind="warn">Relays send no mail: the <a href=${to("server")}>switch</a> is off.<//>`;
+  if (mail.smtp === null)
+    return html`<${Notice} kind="warn">No mail leaves yet: set a <a href=${to("server")}>mail server</a>${senderDomain?.verified !== true && html` and a <a href=${to("domain")}>sender domain</a>`}.<//>`;
+  if (senderDomain?.verified !== true)
+    return html`<${Notice} kind="warn">No mail leaves yet: the <a href=${to("domain")}>sender domain</a> is ${senderDomain === null ? "not set" : "not verified"}.<//>`;
+  return null;
 }
 
 function Mail({ place, email }: { place: Place; email: Email }): View {
@@ -76,18 +89,11 @@ function Mail({ place, email }: { place: Place; email: Email }): View {
           email.relay !== null &&
           html` · by relay <a href=${pagePath(place, "relays", email.relay)}>${email.relay}
         </a>`
-        }${email.eventId !== null && html` · <a href=${pagePath(place, "events", email.eventId)}>its event</a>`}
+        }${email.person !== null && html` · to <a href=${pagePath(place, "people", email.person)}>its person</a>`}${email.eventId !== null && html` · <a href=${pagePath(place, "events", email.eventId)}>its event</a>`}
         </p>
       ${email.state === "unknown" && email.relay !== null && html`<${SendAgain} place=${place} email=${email} />`}
       <pre class="mail-text"><${SafeText} text=${email.text} limit=${10_000} /></pre>
     </div></details></li>`;
-}
-
-/** What became of a mail that was just sent by hand, in one sentence. */
-function tellEnd({ state, to, message }: Email): void {
-  if (state === "sent" || state === "mailbox")
-    tellDone(`The mail to ${to} was ${state === "sent" ? "taken by the mail server" : "kept here"}.`);
-  else tellFailed(message ?? "It is not known what became of the mail.");
 }
 
 function SendAgain({ place, email }: { place: Place; email: Email }): View {
@@ -110,45 +116,4 @@ function SendAgain({ place, email }: { place: Place; email: Email }): View {
           <button type="button" class="primary" disabled=${isSending} onClick=${sendAgain}>
             ${isSending ? "Sending…" : "Send again"}</button></div><//>`
     }`;
-}
-
-function TestMail({ place }: { place: Place }): View {
-  const { send, isSending } = useSend();
-  const sendTest = async (): Promise<void> => {
-    const path = apiPath(place, "mail", "test");
-    const sent = await send<{ email: Email }>({
-      method: "POST",
-      path,
-      changes: [apiPath(place, "emails")],
-      tellsRefusal: true,
-    });
-    if (sent !== null) tellEnd(sent.answer.email);
-  };
-  return html`<button type="button" disabled=${isSending} onClick=${sendTest}>
-    ${isSending ? "Sending…" : "Send me a test mail"}</button>`;
-}
-
-/** People who want no event mail; nothing where there are none. */
-function MailStops({ place }: { place: Place }): View {
-  const stops = useLoad<Page<MailStopView>>(`${apiPath(place, "mail", "stops")}?limit=200`);
-  const items = stops.data?.items ?? [];
-  const { send, isSending } = useSend();
-  const allow = (person: string, email: string) =>
-    send({
-      method: "PUT",
-      path: apiPath(place, "persons", person, "mail-stop"),
-      body: { stopped: false },
-      changes: [apiPath(place, "mail", "stops")],
-      done: `${email} gets event mail again.`,
-      tellsRefusal: true,
-    });
-  if (items.length === 0) return null;
-  return html`<section class="block" aria-label="No event mail"><div class="block-head"><h2>No event mail</h2>
-    <span class="quiet">They stopped it with the link that such mail carries.</span></div>
-    <ul class="watch">${items.map(
-      ({ person, email, stoppedAt }) =>
-        html`<li key=${person}><div class="watch-head"><b><${SafeText} text=${email} limit=${80} /></b>
-          <span class="quiet">since <${Ago} at=${stoppedAt} /></span>
-          <button type="button" disabled=${isSending} onClick=${() => allow(person, email)}>Allow again</button></div></li>`,
-    )}</ul></section>`;
 }

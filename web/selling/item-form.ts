@@ -76,18 +76,18 @@ export function ItemForm({ place, kind, item, uses, onClose }: Props): View {
           <input name="name" required autofocus autocomplete="off" spellcheck=${false} maxlength="63" placeholder=${kind === "plans" ? "pro" : "premium"} />
           <small>Lowercase letters, digits, hyphens and underscores. Relays and grants name it${kind === "access" && html` as <code>access:…</code>`}; it never changes.</small></label>`
       }
-      <label class="field"><span>Title</span><input name="title" autocomplete="off" maxlength="200" value=${item?.title ?? ""} />
+      <label class="field"><span>Title</span><input name="title" autocomplete="off" maxlength="200" defaultValue=${item?.title ?? ""} />
         <small>What people read.</small><${AtField} problems=${problems} field="title" /></label>
       ${
         kind === "products" &&
-        html`<label class="field"><span>What it grants</span><input name="key" autocomplete="off" spellcheck=${false} value=${item?.key ?? ""} placeholder=${item?.name ?? "as its name"} />
+        html`<label class="field"><span>What it grants</span><input name="key" autocomplete="off" spellcheck=${false} defaultValue=${item?.key ?? ""} placeholder=${item?.name ?? "as its name"} />
           <small>An entitlement: a product or plan name, or <code>access:slug</code>. Empty: its own name.</small><${AtField} problems=${problems} field="key" /></label>
-        <label class="field"><span>Credits it gives</span><input name="credits" inputmode="numeric" autocomplete="off" value=${String(item?.credits ?? 0)} />
+        <label class="field"><span>Credits it gives</span><input name="credits" inputmode="numeric" autocomplete="off" defaultValue=${String(item?.credits ?? 0)} />
           <${AtField} problems=${problems} field="credits" /></label>`
       }
       ${
         kind === "plans" &&
-        html`<label class="switch"><input type="checkbox" name="default" checked=${item?.default ?? false} />The default plan: who has no subscription is on it</label>`
+        html`<label class="switch"><input type="checkbox" name="default" defaultChecked=${item?.default ?? false} />The default plan: who has no subscription is on it</label>`
       }
       ${kind !== "access" && html`<${SoldFields} place=${place} way=${way} sold=${item?.soldThrough ?? null} word=${word} problems=${problems} onWay=${setWay} />`}
       ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
@@ -161,7 +161,7 @@ function SoldFields({
     }
     ${
       way === "payment_link" &&
-      html`<label class="field"><span>Payment link</span><input name="url" type="url" required autocomplete="off" placeholder="https://" value=${sold?.kind === "payment_link" ? sold.url : ""} />
+      html`<label class="field"><span>Payment link</span><input name="url" type="url" required autocomplete="off" placeholder="https://" defaultValue=${sold?.kind === "payment_link" ? sold.url : ""} />
         <small>The client library sends buyers there.</small></label>`
     }`;
 }

@@ -52,12 +52,8 @@ function columnsOf(place: Place, onRefund: (purchase: PurchaseView) => void): Co
       name: "bought",
       title: "What",
       priority: 1,
-      cell: ({
-        item,
-        itemKind,
-        ref,
-      }) => html`<span class="clip"><b>${item}</b>${itemKind === "plan" && " (plan)"}
-        <span class="quiet mono"><${SafeText} text=${ref} limit=${60} /></span></span>`,
+      cell: ({ item, itemKind, ref }) =>
+        html`<span class="clip"><b>${item}</b>${itemKind === "plan" && " (plan)"}${" "}<span class="quiet mono"><${SafeText} text=${ref} limit=${60} /></span></span>`,
     },
     {
       name: "state",
@@ -106,7 +102,7 @@ function columnsOf(place: Place, onRefund: (purchase: PurchaseView) => void): Co
     {
       name: "end",
       title: "",
-      priority: 4,
+      priority: 1,
       size: "short",
       cell: (purchase) =>
         mayRefund(purchase) &&

@@ -87,7 +87,7 @@ function columnsOf(place: Place, onEnd: (one: SubscriptionView) => void): Column
     {
       name: "end",
       title: "",
-      priority: 3,
+      priority: 1,
       size: "short",
       cell: (one) =>
         one.status === "active" &&

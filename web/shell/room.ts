@@ -10,7 +10,6 @@ import { EventPage } from "../event/event-page.ts";
 import type { View } from "../ground/html.ts";
 import type { PageProps } from "../ground/page.ts";
 import { HomePage } from "../home/home-page.ts";
-import { MailboxPage } from "../mail/mailbox.ts";
 import type { IconName } from "../part/icon.ts";
 import { CollectionListPage } from "../record/collection-list.ts";
 import { RecordListPage } from "../record/record-list.ts";
@@ -103,7 +102,14 @@ export const ROOMS: readonly Room[] = [
     letter: "s",
     pages: [["", laterPage("Selling", async () => (await import("../selling/selling-page.ts")).SellingPage)]],
   },
-  { path: "mail", title: "Mail", icon: "mail", group: "hold", letter: "m", pages: [["", MailboxPage]] },
+  {
+    path: "mail",
+    title: "Mail",
+    icon: "mail",
+    group: "hold",
+    letter: "m",
+    pages: [["", laterPage("Mail", async () => (await import("../mail/mail-page.ts")).MailPage)]],
+  },
   {
     path: "attention",
     title: "Attention",

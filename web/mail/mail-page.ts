@@ -1,0 +1,31 @@
+/** Mail: what was sent or kept, the domain it comes from, the server it leaves by, and who wants none. Each tab stands in the address. */
+import { writeQuery } from "../ground/api.ts";
+import { html, type View } from "../ground/html.ts";
+import type { PageProps } from "../ground/page.ts";
+import { pagePath } from "../ground/place.ts";
+import { PageHead } from "../part/page-head.ts";
+import { TabLinks } from "../part/tab-links.ts";
+import { MailServer } from "./mail-server.ts";
+import { MailStopList } from "./mail-stop-list.ts";
+import { Mailbox } from "./mailbox.ts";
+import { SenderDomain } from "./sender-domain.ts";
+import { TestMail } from "./test-mail.ts";
+
+export function MailPage({ place, query }: PageProps): View {
+  const titles = [
+    ["", place.environment === "local" ? "Mailbox" : "Sent"],
+    ["domain", "Sender domain"],
+    ["server", "Mail server"],
+    ["stops", "Stopped"],
+  ] as const;
+  const asked = query.get("tab") ?? "";
+  const chosen = titles.find(([name]) => name === asked)?.[0] ?? "";
+  const path = pagePath(place, "mail");
+  const tabs = titles.map(([name, title]) => ({ name, title, href: path + writeQuery({ tab: name }) }));
+  return html`<${PageHead} title="Mail">${chosen === "" && html`<${TestMail} place=${place} />`}<//>
+    <${TabLinks} label="Mail" tabs=${tabs} chosen=${chosen} />
+    ${chosen === "" && html`<${Mailbox} place=${place} query=${query} />`}
+    ${chosen === "domain" && html`<${SenderDomain} place=${place} />`}
+    ${chosen === "server" && html`<${MailServer} place=${place} />`}
+    ${chosen === "stops" && html`<${MailStopList} place=${place} />`}`;
+}

@@ -1,0 +1,96 @@
+/** How mail leaves: the switch, the mail server (its password is never shown again), the name it comes from, a test, and its limits. */
+import { useState } from "preact/hooks";
+import type { SettingsView } from "../../src/setting/setting.ts";
+import { writeQuery } from "../ground/api.ts";
+import { sayNumber } from "../ground/count-words.ts";
+import { html, type View } from "../ground/html.ts";
+import { type Place, pagePath } from "../ground/place.ts";
+import { ErrorState, Notice, Skeleton } from "../part/notice.ts";
+import { Ago } from "../part/time.ts";
+import { SettingCard, SettingSwitch } from "../setting/setting-card.ts";
+import { useSettings } from "../setting/use-settings.ts";
+import { TestMail } from "./test-mail.ts";
+
+type Smtp = NonNullable<SettingsView["mail"]["smtp"]>;
+
+const PORTS: Readonly<Record<Smtp["security"], number>> = { starttls: 587, tls: 465, none: 25 };
+
+export function MailServer({ place }: { place: Place }): View {
+  const { settings, loadError, reload } = useSettings(place);
+  if (settings === undefined)
+    return loadError === null
+      ? html`<${Skeleton} />`
+      : html`<${ErrorState} error=${loadError} onRetry=${reload} />`;
+  const { limits } = settings;
+  return html`<div class="settings">
+    ${place.environment === "local" && html`<${Notice} kind="info">In local development nothing is sent: mail stays in the mailbox here, whatever is set.<//>`}
+    <${Sends} place=${place} /><${Server} key=${settings.mail.smtp?.host ?? ""} place=${place} /><${Names} place=${place} />
+    <${SettingCard} title="Test"><p>Mails you a few words by these settings, and says how it ended.</p><${TestMail} place=${place} tellsHere /><//>
+    <${SettingCard} title="Limits"><p>At most ${sayNumber(limits.emailsPerHour ?? 0)} mails that relays send in an hour, of the whole app, and ${sayNumber(limits.eventEmailsPerPersonPerDay ?? 0)} of kind event a person a day. What is over them is tried again later. <a href=${pagePath(place, "settings") + writeQuery({ tab: "limits" })}>All limits</a></p><//>
+  </div>`;
+}
+
+function Sends({ place }: { place: Place }): View {
+  const { settings, error, change } = useSettings(place);
+  const set = (sends: boolean) =>
+    change({ mail: { sends } }, sends ? "Relays send mail again." : "Relays send no mail now.");
+  return html`<${SettingCard} title="Sending" error=${error}>
+    <${SettingSwitch} label="Relays send mail" isOn=${settings?.mail.sends ?? true} onSet=${set} />
+    <p class="quiet">Off, <code>email_person</code> sends nothing and its events go on.</p><//>`;
+}
+
+function Server({ place }: { place: Place }): View {
+  const { settings, isSending, error, change } = useSettings(place);
+  const smtp = settings?.mail.smtp ?? null;
+  const [security, setSecurity] = useState<Smtp["security"]>(smtp?.security ?? "starttls");
+  const save = async (event: SubmitEvent): Promise<void> => {
+    event.preventDefault();
+    const form = event.target as HTMLFormElement;
+    const data = new FormData(form);
+    const text = (name: string): string => String(data.get(name) ?? "").trim();
+    const password = String(data.get("password") ?? "");
+    const port = text("port") === "" ? {} : { port: Number(text("port")) };
+    const secret = password === "" ? {} : { password };
+    const server = { host: text("host"), ...port, security, username: text("username"), ...secret };
+    const done = "The mail server is saved; a test mail shows whether it takes mail.";
+    const field = form.querySelector<HTMLInputElement>("[name=password]");
+    if ((await change({ mail: { smtp: server } }, done)) && field !== null) field.value = "";
+  };
+  return html`<${SettingCard} title="Mail server (SMTP)" error=${error}>
+    ${smtp === null && html`<p><b>None is set:</b> no mail leaves, and alerts are told on the dashboard alone.</p>`}
+    <form class="stack" onSubmit=${save}>
+      <div class="setting-line">
+        <label class="field"><span>Host</span><input name="host" required autocomplete="off" spellcheck=${false} placeholder="smtp.example.com" defaultValue=${smtp?.host ?? ""} /></label>
+        <label class="field port"><span>Port</span><input name="port" inputmode="numeric" pattern="[0-9]{1,5}" autocomplete="off" placeholder=${String(PORTS[security])} defaultValue=${smtp === null ? "" : String(smtp.port)} /></label></div>
+      <label class="field setting-narrow"><span>Security</span><select value=${security} onChange=${(event: Event) => setSecurity((event.target as HTMLSelectElement).value as Smtp["security"])}>
+        <option value="starttls" selected=${security === "starttls"}>STARTTLS, usually port 587</option>
+        <option value="tls" selected=${security === "tls"}>TLS from the first byte, usually port 465</option>
+        <option value="none" selected=${security === "none"}>None: a server on this machine</option></select></label>
+      <div class="setting-line">
+        <label class="field"><span>User name</span><input name="username" autocomplete="off" spellcheck=${false} defaultValue=${smtp?.username ?? ""} /></label>
+        <label class="field"><span>Password</span><input name="password" type="password" autocomplete="off" placeholder=${smtp?.passwordSetAt ? "stays as it is" : ""} /></label></div>
+      ${smtp?.passwordSetAt && html`<p class="quiet">A password was set <${Ago} at=${smtp.passwordSetAt} />. It is never shown again; another host or user name needs it anew.</p>`}
+      <div class="form-actions"><button class=${smtp === null ? "primary" : ""} disabled=${isSending}>${isSending ? "Saving…" : "Save mail server"}</button>
+        ${smtp !== null && html`<button type="button" class="quiet-danger" disabled=${isSending} onClick=${() => void change({ mail: { smtp: null } }, "The mail server is removed: no mail leaves.")}>Remove</button>`}</div>
+    </form><//>`;
+}
+
+function Names({ place }: { place: Place }): View {
+  const { settings, isSending, error, change } = useSettings(place);
+  const mail = settings?.mail;
+  const save = (event: SubmitEvent): void => {
+    event.preventDefault();
+    const data = new FormData(event.target as HTMLFormElement);
+    const text = (name: string): string => String(data.get(name) ?? "").trim();
+    void change(
+      { mail: { fromName: text("fromName"), replyTo: text("replyTo") } },
+      "Mail comes under this name now.",
+    );
+  };
+  return html`<${SettingCard} title="From and answers" error=${error}>
+    <form class="setting-line" onSubmit=${save}>
+      <label class="field"><span>Name beside the address</span><input name="fromName" autocomplete="off" maxlength="100" placeholder="Ada’s Shop" defaultValue=${mail?.fromName ?? ""} /></label>
+      <label class="field"><span>Answers go to</span><input name="replyTo" type="email" autocomplete="off" placeholder="the sender" defaultValue=${mail?.replyTo ?? ""} /></label>
+      <button disabled=${isSending}>${isSending ? "Saving…" : "Save"}</button></form>
+    <p class="quiet">The address itself is of the <a href=${pagePath(place, "mail") + writeQuery({ tab: "domain" })}>sender domain</a>.</p><//>`;
+}

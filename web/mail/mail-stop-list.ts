@@ -1,0 +1,60 @@
+/** People who stopped mail of kind event with the link that such mail carries, and allowing it again. */
+import type { MailStopView } from "../../src/mail/mail-stop.ts";
+import type { Page } from "../ground/answer.ts";
+import { html, type View } from "../ground/html.ts";
+import { apiPath, type Place, pagePath } from "../ground/place.ts";
+import { useLoad } from "../ground/use-load.ts";
+import { EmptyState, ErrorState, Skeleton } from "../part/notice.ts";
+import { SafeText } from "../part/safe-text.ts";
+import { type Column, Table } from "../part/table.ts";
+import { Ago } from "../part/time.ts";
+import { useSend } from "../part/use-send.ts";
+
+type Stop = MailStopView & { id: string };
+
+export function MailStopList({ place }: { place: Place }): View {
+  const path = apiPath(place, "mail", "stops");
+  const { data, error, reload } = useLoad<Page<MailStopView>>(`${path}?limit=200`, 30_000);
+  const { send, isSending } = useSend();
+  if (data === undefined)
+    return error === null
+      ? html`<${Skeleton} rows=${3} />`
+      : html`<${ErrorState} error=${error} onRetry=${reload} />`;
+  if (data.items.length === 0)
+    return html`<${EmptyState} icon="mail" title="Nobody stopped mail"><p>Each mail of kind event carries a link that stops such mail; whoever used it stands here. Mail about accounts goes on.</p><//>`;
+  const allow = ({ person, email }: Stop) =>
+    send({
+      method: "PUT",
+      path: apiPath(place, "persons", person, "mail-stop"),
+      body: { stopped: false },
+      changes: [path],
+      done: `${email} gets event mail again.`,
+      tellsRefusal: true,
+    });
+  const columns: Column<Stop>[] = [
+    {
+      name: "person",
+      title: "Person",
+      priority: 1,
+      cell: ({ person, email }) =>
+        html`<a data-row href=${pagePath(place, "people", person)}><${SafeText} text=${email} limit=${80} /></a>`,
+    },
+    {
+      name: "time",
+      title: "Stopped",
+      priority: 2,
+      size: "short",
+      cell: ({ stoppedAt }) => html`<${Ago} at=${stoppedAt} />`,
+    },
+    {
+      name: "end",
+      title: "",
+      priority: 1,
+      size: "name",
+      cell: (stop) =>
+        html`<button type="button" disabled=${isSending} aria-label="Allow again: ${stop.email}" onClick=${() => void allow(stop)}>Allow again</button>`,
+    },
+  ];
+  return html`<section aria-label="No event mail"><p class="tab-lead">They stopped mail about events with the link that such mail carries; they get none until it is allowed again.</p>
+    <${Table} label="Who stopped mail" columns=${columns} items=${data.items.map((stop) => ({ ...stop, id: stop.person }))} /></section>`;
+}

@@ -1,0 +1,107 @@
+/** The domain mail is sent from: setting it, the DNS record that proves it is yours, and looking again whether it is there. */
+import { useState } from "preact/hooks";
+import type { SettingsView } from "../../src/setting/setting.ts";
+import { html, type View } from "../ground/html.ts";
+import { apiPath, type Place } from "../ground/place.ts";
+import { useLoad } from "../ground/use-load.ts";
+import { CopyButton } from "../part/copy-button.ts";
+import { Dialog } from "../part/dialog.ts";
+import { ErrorState, Notice, Skeleton } from "../part/notice.ts";
+import { Sentence } from "../part/sentence.ts";
+import { StateMark } from "../part/state-mark.ts";
+import { Ago } from "../part/time.ts";
+import { useSend } from "../part/use-send.ts";
+import { SettingCard } from "../setting/setting-card.ts";
+
+type Domain = NonNullable<SettingsView["senderDomain"]>;
+interface Shown {
+  senderDomain: Domain | null;
+}
+
+export function SenderDomain({ place }: { place: Place }): View {
+  const path = apiPath(place, "sender-domain");
+  const { data, error, reload } = useLoad<Shown>(path, 30_000);
+  if (data === undefined)
+    return error === null
+      ? html`<${Skeleton} rows=${3} />`
+      : html`<${ErrorState} error=${error} onRetry=${reload} />`;
+  const domain = data.senderDomain;
+  return html`<div class="settings">
+    ${
+      place.environment === "local" &&
+      html`<${Notice} kind="info">In local development mail stays in the mailbox here and needs no domain.<//>`
+    }
+    ${domain !== null && html`<${Record} place=${place} domain=${domain} />`}
+    <${Form} key=${domain?.domain ?? ""} place=${place} domain=${domain} /></div>`;
+}
+
+/** Out of date once the domain is another, or is verified. */
+function pathsOf(place: Place): string[] {
+  return ["sender-domain", "settings", "overview", "alerts"].map((part) => apiPath(place, part));
+}
+
+function Record({ place, domain }: { place: Place; domain: Domain }): View {
+  const { send, isSending, error } = useSend();
+  const [found, setFound] = useState<string | null>(null);
+  const { record, verified } = domain;
+  const look = async (): Promise<void> => {
+    setFound(null);
+    const path = apiPath(place, "sender-domain", "verify");
+    const sent = await send<{ message: string }>({ method: "POST", path, changes: pathsOf(place) });
+    if (sent !== null) setFound(sent.answer.message);
+  };
+  return html`<${SettingCard} title=${domain.domain} error=${error}>
+    <p>${verified ? html`<${StateMark} state="done" word="Verified" /> <${Ago} at=${domain.verifiedAt} />: mail goes out from it.` : html`<${StateMark} state="queued" word="Not verified yet" />: no mail leaves until the record below is found.`}</p>
+    <dl class="dns">
+      <${Part} name="Type" value=${record.type} /><${Part} name="Name" value=${record.name} /><${Part} name="Value" value=${record.value} /></dl>
+    <div class="form-actions"><button type="button" class=${verified ? "" : "primary"} disabled=${isSending} onClick=${() => void look()}>
+      ${isSending ? "Looking…" : "Look again"}</button>
+      <span class="quiet">${domain.checkedAt === null ? "Not looked for yet." : html`Last looked <${Ago} at=${domain.checkedAt} />.`}</span></div>
+    <div role="status">${found !== null && html`<${Notice} kind=${verified ? "good" : "warn"}><${Sentence} text=${found} /><//>`}</div>
+    ${!verified && html`<p class="quiet">Make this record where the domain’s DNS is kept, then look again. It can take an hour to show.</p>`}
+  <//>`;
+}
+
+function Part({ name, value }: { name: string; value: string }): View {
+  return html`<div><dt>${name}</dt><dd class="copy-row"><code>${value}</code><${CopyButton} text=${value} label="Copy the record’s ${name.toLowerCase()}" /></dd></div>`;
+}
+
+function Form({ place, domain }: { place: Place; domain: Domain | null }): View {
+  const { send, isSending, error } = useSend();
+  const [isRemoving, setRemoving] = useState(false);
+  const path = apiPath(place, "sender-domain");
+  const save = async (event: SubmitEvent): Promise<void> => {
+    event.preventDefault();
+    const data = new FormData(event.target as HTMLFormElement);
+    const text = (name: string): string => String(data.get(name) ?? "").trim();
+    const body = { domain: text("domain"), eventWord: text("eventWord"), accountWord: text("accountWord") };
+    await send({
+      method: "PUT",
+      path,
+      body,
+      changes: pathsOf(place),
+      done: `Mail is sent from ${body.domain} once it is verified.`,
+    });
+  };
+  const remove = async (): Promise<void> => {
+    const done = "The domain is removed: mail stops leaving.";
+    if ((await send({ method: "DELETE", path, changes: pathsOf(place), done })) !== null) setRemoving(false);
+  };
+  return html`<${SettingCard} title=${domain === null ? "Send mail from your domain" : "Change it"} error=${isRemoving ? null : error}>
+    <form class="stack" onSubmit=${save}>
+      <label class="field setting-narrow"><span>Domain</span><input name="domain" required autocomplete="off" spellcheck=${false} placeholder="example.com" defaultValue=${domain?.domain ?? ""} /></label>
+      <div class="setting-line">
+        <label class="field setting-narrow"><span>Before the @ of event mail</span><input name="eventWord" required autocomplete="off" defaultValue=${domain?.eventWord ?? "event"} /></label>
+        <label class="field setting-narrow"><span>Before the @ of account mail</span><input name="accountWord" required autocomplete="off" defaultValue=${domain?.accountWord ?? "account"} /></label></div>
+      <div class="form-actions"><button class=${domain === null ? "primary" : ""} disabled=${isSending}>${isSending ? "Saving…" : domain === null ? "Set domain" : "Save"}</button>
+        ${domain !== null && html`<button type="button" class="quiet-danger" onClick=${() => setRemoving(true)}>Remove…</button>`}</div></form>
+    <p class="quiet">Another domain starts unverified, with a record of its own.</p>
+    ${
+      isRemoving &&
+      html`<${Dialog} title="Remove ${domain?.domain}?" onClose=${() => setRemoving(false)}>
+        <p>Mail stops leaving at once: <code>email_person</code> is refused, and alerts stay on the dashboard.</p>
+        ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
+        <div class="dialog-actions"><button type="button" onClick=${() => setRemoving(false)}>Cancel</button>
+          <button type="button" class="danger" disabled=${isSending} onClick=${() => void remove()}>Remove domain</button></div><//>`
+    }<//>`;
+}

@@ -1,0 +1,45 @@
+/** A test mail to oneself, and what became of it: in passing, and where the settings are made, until the next one. */
+import { useState } from "preact/hooks";
+import type { EmailView as Email } from "../../src/mail/email.ts";
+import { html, type View } from "../ground/html.ts";
+import { apiPath, type Place } from "../ground/place.ts";
+import { Notice } from "../part/notice.ts";
+import { Sentence } from "../part/sentence.ts";
+import { tellDone, tellFailed } from "../part/toast.ts";
+import { useSend } from "../part/use-send.ts";
+
+/** What became of a mail that was just sent by hand, in one sentence; null: it is not known to have gone well. */
+function sayEnd({ state, to }: Email): string | null {
+  if (state !== "sent" && state !== "mailbox") return null;
+  return `The mail to ${to} was ${state === "sent" ? "taken by the mail server" : "kept here"}.`;
+}
+
+const UNKNOWN = "It is not known what became of the mail.";
+
+export function tellEnd(email: Email): void {
+  const well = sayEnd(email);
+  if (well === null) tellFailed(email.message ?? UNKNOWN);
+  else tellDone(well);
+}
+
+export function TestMail({ place, tellsHere = false }: { place: Place; tellsHere?: boolean }): View {
+  const { send, isSending, error } = useSend();
+  const [ended, setEnded] = useState<Email | null>(null);
+  const sendTest = async (): Promise<void> => {
+    setEnded(null);
+    const path = apiPath(place, "mail", "test");
+    const changes = [apiPath(place, "emails")];
+    const sent = await send<{ email: Email }>({ method: "POST", path, changes, tellsRefusal: !tellsHere });
+    if (sent === null) return;
+    if (tellsHere) setEnded(sent.answer.email);
+    else tellEnd(sent.answer.email);
+  };
+  const button = html`<button type="button" disabled=${isSending} onClick=${() => void sendTest()}>
+    ${isSending ? "Sending…" : "Send me a test mail"}</button>`;
+  if (!tellsHere) return button;
+  const well = ended === null ? null : sayEnd(ended);
+  return html`${button}<div role="status">
+    ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
+    ${ended !== null && html`<${Notice} kind=${well === null ? "bad" : "good"}><${Sentence} text=${well ?? ended.message ?? UNKNOWN} /><//>`}
+  </div>`;
+}
