@@ -7,8 +7,8 @@ import { forgetEndedLogins } from "../account/login.ts";
 import { forgetEndedSessions } from "../account/session.ts";
 import { forgetEndedPersonSessions } from "../client/person-session.ts";
 import { alertDropped } from "../event/alert.ts";
-import { forgetRanActions } from "../event/effect.ts";
 import { RELAY_NAME } from "../event/event.ts";
+import { forgetRanActions } from "../event/run.ts";
 import {
   APPROVAL_RETENTION_MS,
   AUDIT_RETENTION_MS,

@@ -8,7 +8,8 @@
 import { isJsonObject, type Json, writeCanonicalJson } from "../ground/json.ts";
 import { cutUtf8 } from "../ground/text.ts";
 import type { LiveAction } from "../relay/live-relay.ts";
-import { type BoundKey, countPlaces, type Memory, makeFreshKeys, type Work } from "./effect.ts";
+import { countPlaces, type Memory, type Work } from "./effect.ts";
+import { type BoundKey, makeFreshKeys } from "./run.ts";
 
 /** What an action does in this attempt. `key`: the work it does or would do if it ran. */
 export type Step =

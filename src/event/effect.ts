@@ -5,11 +5,11 @@
  * not, all of an attempt commits together and its run's row is the memory. What that means for the next attempt is alignment.ts's to decide.
  */
 import { type Json, writeJson } from "../ground/json.ts";
-import { DAY_MS, EVENT_RETENTION_MS } from "../ground/limit.ts";
-import type { LiveAction, LiveRelay } from "../relay/live-relay.ts";
+import type { LiveAction } from "../relay/live-relay.ts";
 import type { Writer } from "../store/port.ts";
 import { defineTable, integer, orNull, text } from "../store/table.ts";
 import type { EventToRun } from "./event.ts";
+import type { BoundKey } from "./run.ts";
 
 export const EFFECT = defineTable({
   name: "effect",
@@ -53,9 +53,6 @@ export interface Slot extends LiveAction {
   over?: string;
 }
 
-/** A key, or the key of work that was chosen to be done anew with the one that stands until then. */
-export type BoundKey = string | readonly [chosen: string, over: string];
-
 /** The work an action stands for, given what was done. */
 export function openKey(bound: BoundKey, works: ReadonlyMap<string, Work>): Pick<Slot, "key" | "over"> {
   if (typeof bound === "string") return { key: bound };
@@ -74,26 +71,8 @@ export interface Memory {
   actions: ReadonlyMap<string, unknown>;
 }
 
-type Keyed = Pick<LiveAction, "type" | "target" | "fingerprint">;
-
-export function makeWorkKey({ type, target, fingerprint }: Keyed, ordinal: number): string {
-  return `${type}\n${target}\n${fingerprint}\n${ordinal}`;
-}
-
-/** The keys of a list of actions in their order where each is its own first work and none is taken. */
-export function makeFreshKeys(actions: readonly Keyed[], taken: Iterable<string> = []): string[] {
-  const used = new Set(taken);
-  return actions.map((action) => {
-    let ordinal = 1;
-    while (used.has(makeWorkKey(action, ordinal))) ordinal += 1;
-    const key = makeWorkKey(action, ordinal);
-    used.add(key);
-    return key;
-  });
-}
-
 /** The place of each action among those of its type and target, from 1: how work was known before fingerprints. */
-export function countPlaces(actions: readonly Keyed[]): number[] {
+export function countPlaces(actions: readonly Pick<LiveAction, "type" | "target">[]): number[] {
   const seen = new Map<string, number>();
   return actions.map(({ type, target }) => {
     const name = `${type}\n${target}`;
@@ -101,32 +80,6 @@ export function countPlaces(actions: readonly Keyed[]): number[] {
     seen.set(name, place);
     return place;
   });
-}
-
-/** When each relay's list was last written down by this process; a reload of the relays forgets it. */
-const keptAt = new WeakMap<LiveRelay, number>();
-
-/** Writes the relay's list of actions down under its fingerprint, unless this process did so within the day. */
-export async function keepActionList(tx: Writer, relay: LiveRelay, nowMs: number): Promise<void> {
-  if (Math.abs(nowMs - (keptAt.get(relay) ?? Number.NEGATIVE_INFINITY)) < DAY_MS) return;
-  const { fingerprint, text } = relay.actionList;
-  await tx.run(
-    `INSERT INTO ran_actions (fingerprint, actions, used_at) VALUES (?1, ?2, ?3)
-     ON CONFLICT (fingerprint) DO UPDATE SET used_at = max(used_at, excluded.used_at)`,
-    fingerprint,
-    text,
-    nowMs,
-  );
-  tx.afterCommit(() => keptAt.set(relay, nowMs));
-}
-
-/** Forgets lists that no attempt of an event still kept can have run: long before the oldest arrived, however long the service stood still. */
-export function forgetRanActions(tx: Writer, nowMs: number): Promise<number> {
-  return tx.run(
-    `DELETE FROM ran_actions WHERE used_at + $kept < $nowMs
-       AND used_at + $kept < coalesce((SELECT created_at FROM event WHERE seq = (SELECT min(seq) FROM event)), $nowMs)`,
-    { nowMs, kept: 2 * EVENT_RETENTION_MS },
-  );
 }
 
 /** Before something leaves the house that must not leave twice. `mark` is the work's `after` until it is settled. */

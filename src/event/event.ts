@@ -1,9 +1,12 @@
-/** The event row and its states. Who stores, runs, shows or ends one has a file of its own. */
+/**
+ * The event row and its states, which are due, and taking them. `queued` with no time is due now; `queued` with a time waits for its retry. Who
+ * stores, runs, shows or ends one has a file of its own.
+ */
 import { numberedId, readNumberedId } from "../ground/id.ts";
 import { isJsonObject, type Json, type JsonObject, scalarText } from "../ground/json.ts";
 import { Refusal } from "../ground/refusal.ts";
 import type { ResultCode } from "../ground/result-code.ts";
-import type { Reader } from "../store/port.ts";
+import type { Reader, Writer } from "../store/port.ts";
 import { bytes, defineTable, flag, integer, json, orNull, type RowOf, text } from "../store/table.ts";
 
 export const EVENT_STATES = ["queued", "running", "done", "failed", "dead"] as const;
@@ -86,7 +89,7 @@ export const EVENT = defineTable({
 });
 
 /** What a run needs of an event. */
-export const EVENT_TO_RUN = EVENT.pick(
+const EVENT_TO_RUN = EVENT.pick(
   "seq",
   "formerId",
   "environmentId",
@@ -164,6 +167,45 @@ export async function findEventToRun(
     seq,
   );
   return stored === null ? null : { ...EVENT_TO_RUN.read(stored), id };
+}
+
+/** Ids of the relays that have an event due now; a hop through the index, however long the queue. */
+export async function listReadyRelays(tx: Reader): Promise<string[]> {
+  const rows = await tx.all<{ relayId: string }>(
+    `WITH RECURSIVE ready (key) AS (
+       SELECT min(relay_key) FROM event INDEXED BY event_ready WHERE state = 'queued' AND next_attempt_at IS NULL
+       UNION ALL
+       SELECT (SELECT min(relay_key) FROM event INDEXED BY event_ready
+               WHERE state = 'queued' AND next_attempt_at IS NULL AND relay_key > ready.key)
+       FROM ready WHERE ready.key IS NOT NULL)
+     SELECT relay_key.relay_id AS relayId FROM ready CROSS JOIN relay_key ON relay_key.key = ready.key`,
+  );
+  return rows.map(({ relayId }) => relayId);
+}
+
+/** The oldest due events of a relay, in arrival order, not taken. */
+export async function listDueEvents(tx: Reader, relayId: string, limit: number): Promise<EventToRun[]> {
+  const rows = await tx.all<Pick<EventToRun, "relayName" | "warnings" | "chosen">>(DUE, { relayId, limit });
+  return rows.map((stored) => {
+    const row = EVENT_TO_RUN.read(stored);
+    return { ...row, id: eventIdOf(row) };
+  });
+}
+
+const DUE = `SELECT ${EVENT_TO_RUN.columns}, ${RELAY_NAME}, warnings, chosen FROM event INDEXED BY event_ready
+  WHERE relay_key = (SELECT key FROM relay_key WHERE relay_id = $relayId) AND state = 'queued' AND next_attempt_at IS NULL ORDER BY seq LIMIT $limit`;
+
+/** The event as it is once its next attempt counts. */
+export function countAttempt(event: EventToRun): EventToRun {
+  return { ...event, attempts: event.attempts + 1, runs: event.runs + 1 };
+}
+
+/** Takes a due event: it is `running` and its attempt counts from here on. */
+export async function claimEvent(tx: Writer, due: EventToRun, nowMs: number): Promise<EventToRun> {
+  const event = countAttempt(due);
+  const { seq, attempts, runs } = event;
+  await EVENT.change(tx, { seq }, { state: "running", attempts, runs, startedAt: nowMs });
+  return event;
 }
 
 /** What every road to an event that is not there is refused with. */

@@ -11,17 +11,8 @@ import type { ActionDefinition } from "../relay/definition-shape.ts";
 import { type LiveAction, openActions } from "../relay/live-relay.ts";
 import type { Reader } from "../store/port.ts";
 import type { RowOf } from "../store/table.ts";
-import {
-  type BoundKey,
-  countPlaces,
-  EFFECT,
-  type Memory,
-  makeFreshKeys,
-  openKey,
-  type Slot,
-  type Work,
-} from "./effect.ts";
-import { RUN, RUN_RESULTS } from "./run.ts";
+import { countPlaces, EFFECT, type Memory, openKey, type Slot, type Work } from "./effect.ts";
+import { type BoundKey, makeFreshKeys, RUN, RUN_RESULTS } from "./run.ts";
 
 /** Everything the event's attempts left behind. */
 export async function readMemory(tx: Reader, eventSeq: number): Promise<Memory> {

@@ -1,16 +1,18 @@
 /**
- * An event's way through the runner, as its row and its runs' rows tell it: which are due and taking them, what a run has done so far, its
- * end with its one audit row, and what becomes of a run that was cut off. `queued` with no time is due now; `queued` with a time waits for
- * its retry. How many run, and when, is the runner's.
+ * A run of an event, as its row tells it: which list of actions it ran and which work each of them stands for, what it has done so far, its end
+ * with its one audit row, and what becomes of one that was cut off. How many run, and when, is the runner's.
  */
 import type { ActionResult } from "../action/contract.ts";
 import { writeJson } from "../ground/json.ts";
-import { MAX_ATTEMPTS } from "../ground/limit.ts";
+import { DAY_MS, EVENT_RETENTION_MS, MAX_ATTEMPTS } from "../ground/limit.ts";
+import type { LiveAction, LiveRelay } from "../relay/live-relay.ts";
 import type { Reader, SqlNames, Writer } from "../store/port.ts";
 import { defineTable, integer, json, orNull, text } from "../store/table.ts";
 import { type AuditEntry, type Change, writeAudit, writeAudits } from "../watch/audit.ts";
-import type { BoundKey } from "./effect.ts";
-import { EVENT, EVENT_TO_RUN, type EventState, type EventToRun, eventIdOf, RELAY_NAME } from "./event.ts";
+import { EVENT, type EventState, type EventToRun, eventIdOf, RELAY_NAME } from "./event.ts";
+
+/** A key, or the key of work that was chosen to be done anew with the one that stands until then. */
+export type BoundKey = string | readonly [chosen: string, over: string];
 
 export const RUN = defineTable({
   name: "run",
@@ -33,43 +35,48 @@ export const RUN = defineTable({
 /** What its actions did, alone. */
 export const RUN_RESULTS = RUN.pick("results");
 
-/** Ids of the relays that have an event due now; a hop through the index, however long the queue. */
-export async function listReadyRelays(tx: Reader): Promise<string[]> {
-  const rows = await tx.all<{ relayId: string }>(
-    `WITH RECURSIVE ready (key) AS (
-       SELECT min(relay_key) FROM event INDEXED BY event_ready WHERE state = 'queued' AND next_attempt_at IS NULL
-       UNION ALL
-       SELECT (SELECT min(relay_key) FROM event INDEXED BY event_ready
-               WHERE state = 'queued' AND next_attempt_at IS NULL AND relay_key > ready.key)
-       FROM ready WHERE ready.key IS NOT NULL)
-     SELECT relay_key.relay_id AS relayId FROM ready CROSS JOIN relay_key ON relay_key.key = ready.key`,
-  );
-  return rows.map(({ relayId }) => relayId);
+type Keyed = Pick<LiveAction, "type" | "target" | "fingerprint">;
+
+export function makeWorkKey({ type, target, fingerprint }: Keyed, ordinal: number): string {
+  return `${type}\n${target}\n${fingerprint}\n${ordinal}`;
 }
 
-/** The oldest due events of a relay, in arrival order, not taken. */
-export async function listDueEvents(tx: Reader, relayId: string, limit: number): Promise<EventToRun[]> {
-  const rows = await tx.all<Pick<EventToRun, "relayName" | "warnings" | "chosen">>(DUE, { relayId, limit });
-  return rows.map((stored) => {
-    const row = EVENT_TO_RUN.read(stored);
-    return { ...row, id: eventIdOf(row) };
+/** The keys of a list of actions in their order where each is its own first work and none is taken. */
+export function makeFreshKeys(actions: readonly Keyed[], taken: Iterable<string> = []): string[] {
+  const used = new Set(taken);
+  return actions.map((action) => {
+    let ordinal = 1;
+    while (used.has(makeWorkKey(action, ordinal))) ordinal += 1;
+    const key = makeWorkKey(action, ordinal);
+    used.add(key);
+    return key;
   });
 }
 
-const DUE = `SELECT ${EVENT_TO_RUN.columns}, ${RELAY_NAME}, warnings, chosen FROM event INDEXED BY event_ready
-  WHERE relay_key = (SELECT key FROM relay_key WHERE relay_id = $relayId) AND state = 'queued' AND next_attempt_at IS NULL ORDER BY seq LIMIT $limit`;
+/** When each relay's list was last written down by this process; a reload of the relays forgets it. */
+const keptAt = new WeakMap<LiveRelay, number>();
 
-/** The event as it is once its next attempt counts. */
-export function countAttempt(event: EventToRun): EventToRun {
-  return { ...event, attempts: event.attempts + 1, runs: event.runs + 1 };
+/** Writes the relay's list of actions down under its fingerprint, unless this process did so within the day. */
+export async function keepActionList(tx: Writer, relay: LiveRelay, nowMs: number): Promise<void> {
+  if (Math.abs(nowMs - (keptAt.get(relay) ?? Number.NEGATIVE_INFINITY)) < DAY_MS) return;
+  const { fingerprint, text } = relay.actionList;
+  await tx.run(
+    `INSERT INTO ran_actions (fingerprint, actions, used_at) VALUES (?1, ?2, ?3)
+     ON CONFLICT (fingerprint) DO UPDATE SET used_at = max(used_at, excluded.used_at)`,
+    fingerprint,
+    text,
+    nowMs,
+  );
+  tx.afterCommit(() => keptAt.set(relay, nowMs));
 }
 
-/** Takes a due event: it is `running` and its attempt counts from here on. */
-export async function claimEvent(tx: Writer, due: EventToRun, nowMs: number): Promise<EventToRun> {
-  const event = countAttempt(due);
-  const { seq, attempts, runs } = event;
-  await EVENT.change(tx, { seq }, { state: "running", attempts, runs, startedAt: nowMs });
-  return event;
+/** Forgets lists that no attempt of an event still kept can have run: long before the oldest arrived, however long the service stood still. */
+export function forgetRanActions(tx: Writer, nowMs: number): Promise<number> {
+  return tx.run(
+    `DELETE FROM ran_actions WHERE used_at + $kept < $nowMs
+       AND used_at + $kept < coalesce((SELECT created_at FROM event WHERE seq = (SELECT min(seq) FROM event)), $nowMs)`,
+    { nowMs, kept: 2 * EVENT_RETENTION_MS },
+  );
 }
 
 /** Which list of actions an attempt ran, and which work each of them stands for. */

@@ -7,6 +7,7 @@ import type { TSchema } from "typebox";
 import { findAction } from "../action/registry.ts";
 import { checkShape, dropStrangers } from "../ground/check-shape.ts";
 import { isJsonObject, type Json, type JsonObject } from "../ground/json.ts";
+import { MAX_JSON_DEPTH } from "../ground/limit.ts";
 import type { Problem } from "../ground/refusal.ts";
 import { joinField } from "../ground/shape.ts";
 import { findTrigger, type Trigger } from "../trigger/registry.ts";
@@ -103,8 +104,6 @@ function propertiesOf(shape: TSchema): Record<string, TSchema> {
   return (shape as { properties?: Record<string, TSchema> }).properties ?? {};
 }
 
-/** Nesting below the definition itself. */
-const MAX_DEFINITION_DEPTH = 32;
 /** Objects, lists and scalars together. */
 const MAX_DEFINITION_VALUES = 2_500;
 /** Characters of all names and texts together: ten of the longest e-mails and as much again. */
@@ -139,8 +138,7 @@ export function checkBounds(root: unknown): Problem[] {
       return [tooLarge(`more than ${MAX_DEFINITION_TEMPLATES.toLocaleString("en")} templates`)];
     }
     if (typeof value === "bigint" && isLong(value)) return [tooLarge("a number of more than 300 digits")];
-    if (depth > MAX_DEFINITION_DEPTH)
-      return [tooLarge(`nested more than ${MAX_DEFINITION_DEPTH} levels deep`)];
+    if (depth > MAX_JSON_DEPTH) return [tooLarge(`nested more than ${MAX_JSON_DEPTH} levels deep`)];
     const names = isJsonObject(value) ? Object.keys(value) : null;
     const size = names?.length ?? (Array.isArray(value) ? value.length : 0);
     if (values + open.length + size > MAX_DEFINITION_VALUES) {

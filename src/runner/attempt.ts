@@ -5,17 +5,10 @@
 import type { ActionOutcome, ActionPerson, ActionResult, ActionRun } from "../action/contract.ts";
 import type { Intended } from "../action/registry.ts";
 import { bindKeys, type Step, tellEdited, tellUnsure } from "../event/alignment.ts";
-import {
-  completeEffect,
-  dropIntent,
-  intendEffect,
-  keepActionList,
-  makeFreshKeys,
-  settleEffect,
-} from "../event/effect.ts";
+import { completeEffect, dropIntent, intendEffect, settleEffect } from "../event/effect.ts";
 import { EVENT, type EventReason, type EventToRun, readExpunged } from "../event/event.ts";
 import { mapAgain } from "../event/insert.ts";
-import type { RanActions } from "../event/run.ts";
+import { keepActionList, makeFreshKeys, type RanActions } from "../event/run.ts";
 import { type Json, type JsonObject, parseJson } from "../ground/json.ts";
 import type { RaisableLimits } from "../ground/limit.ts";
 import type { Log } from "../ground/log.ts";

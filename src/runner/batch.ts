@@ -2,8 +2,8 @@
  * The road of relays that only touch the database: every event runs whole inside the transaction it is taken in, one transaction for events of
  * all such relays, a relay's in the order of their arrival and as many of each as of the others.
  */
-import type { HandedEvent } from "../event/event.ts";
-import { countAttempt, listDueEvents, numberAnew } from "../event/run.ts";
+import { countAttempt, type HandedEvent, listDueEvents } from "../event/event.ts";
+import { numberAnew } from "../event/run.ts";
 import type { Clock } from "../ground/clock.ts";
 import type { LiveRelay } from "../relay/live-relay.ts";
 import { type FencedStore, StoreUnavailable, type Writer } from "../store/port.ts";

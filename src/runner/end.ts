@@ -2,12 +2,10 @@
 import { findEnvironmentById } from "../account/environment.ts";
 import type { ActionResult } from "../action/contract.ts";
 import { alertDead, alertWaiting, WAITING_CODES } from "../event/alert.ts";
-import type { EventToRun, EventTrigger } from "../event/event.ts";
+import { countAttempt, type EventToRun, type EventTrigger, listDueEvents } from "../event/event.ts";
 import {
-  countAttempt,
   type EndedRun as EndedRow,
   finishRuns,
-  listDueEvents,
   numberAnew,
   RUN_RESULTS,
   type Run,

@@ -3,8 +3,9 @@
  * due, rescues attempts this process could not write down, and finds the relays with something to do. It never runs an event.
  */
 import { alertDead } from "../event/alert.ts";
+import { listReadyRelays } from "../event/event.ts";
 import { findNextRetry, promoteDueRetries, type RetryCursor, shortenRetries } from "../event/retry.ts";
-import { type ClaimedRun, listReadyRelays, type Rescued, rescueOrphans, rescueRun } from "../event/run.ts";
+import { type ClaimedRun, type Rescued, rescueOrphans, rescueRun } from "../event/run.ts";
 import { type Clock, ClockWatch, Loop } from "../ground/clock.ts";
 import type { Log } from "../ground/log.ts";
 import type { FencedStore, Writer } from "../store/port.ts";

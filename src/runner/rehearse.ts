@@ -3,8 +3,7 @@
  * action would send, what it would send is shown, and the rest goes on as if it had arrived. Nothing leaves the house.
  */
 import type { ActionResult } from "../action/contract.ts";
-import type { EventToRun } from "../event/event.ts";
-import { countAttempt } from "../event/run.ts";
+import { countAttempt, type EventToRun } from "../event/event.ts";
 import type { Json } from "../ground/json.ts";
 import type { Failure } from "../ground/outcome.ts";
 import type { LiveRelay } from "../relay/live-relay.ts";

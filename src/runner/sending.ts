@@ -4,8 +4,8 @@
  */
 import type { ActionOutcome, ActionPorts } from "../action/contract.ts";
 import type { Intended } from "../action/registry.ts";
-import type { EventToRun } from "../event/event.ts";
-import { claimEvent, keepRunProgress, listDueEvents } from "../event/run.ts";
+import { claimEvent, type EventToRun, listDueEvents } from "../event/event.ts";
+import { keepRunProgress } from "../event/run.ts";
 import type { Clock } from "../ground/clock.ts";
 import type { LiveRelay } from "../relay/live-relay.ts";
 import { type FencedStore, StoreUnavailable, type Writer } from "../store/port.ts";

@@ -2,7 +2,8 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { alignActions, bindKeys, listStrayIntents, type Step, tellDifference } from "../../src/event/alignment.ts";
-import { type Memory, makeWorkKey, openKey, type Slot, type Work } from "../../src/event/effect.ts";
+import { type Memory, openKey, type Slot, type Work } from "../../src/event/effect.ts";
+import { makeWorkKey } from "../../src/event/run.ts";
 import type { Json } from "../../src/ground/json.ts";
 import { type LiveAction, openActions } from "../../src/relay/live-relay.ts";
 import { EditModel, type ModelAction } from "../kit/edit-model.ts";
