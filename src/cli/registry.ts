@@ -21,6 +21,7 @@ import { mcp } from "./mcp.ts";
 import { peopleList, peopleShow } from "./people.ts";
 import { promote } from "./promote.ts";
 import { pull } from "./pull.ts";
+import { relaysHistory, relaysRestore } from "./relay-versions.ts";
 import {
   relaysFunnel,
   relaysList,
@@ -54,6 +55,8 @@ export const COMMANDS: readonly Command[] = [
   relaysList,
   relaysShow,
   relaysFunnel,
+  relaysHistory,
+  relaysRestore,
   relaysPause,
   relaysResume,
   relaysRotateSecret,

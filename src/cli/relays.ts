@@ -286,7 +286,7 @@ async function changeSecret(input: Input, world: World, value: string | null): P
   world.tell(`The new secret of ${name} ${shown}; ${before}.`);
 }
 
-async function sealingContext(input: Input, world: World, store: Store, environment: Environment) {
+export async function sealingContext(input: Input, world: World, store: Store, environment: Environment) {
   const sealer = await openSealerHere(store, input, world);
   return { ...contextOf(input, world, environment), limits: DEFAULT_LIMITS, sealer };
 }

@@ -10,6 +10,7 @@ import { addHealth, healthView, listedRelay } from "../overview/health.ts";
 import { checkDefinition, warnOwnHost } from "../relay/definition.ts";
 import { type RelayContext, requireRelay } from "../relay/relay.ts";
 import { warnOfReferences } from "../relay/relay-fit.ts";
+import { listVersions, readVersion, relayVersion } from "../relay/relay-history.ts";
 import { checkWrites, stockOf } from "../relay/relay-reference.ts";
 import {
   createRelay,
@@ -26,7 +27,7 @@ import type { Reader } from "../store/port.ts";
 import { readPage } from "../store/walk.ts";
 import type { HttpDeps } from "./deps.ts";
 import { needContext } from "./overview.ts";
-import { type EnvironmentCall, environmentRoute, openRoute } from "./route.ts";
+import { type EnvironmentCall, environmentRoute, listRoute, openRoute } from "./route.ts";
 
 const definition = Type.Unknown({ description: "a relay definition, a JSON object" });
 
@@ -142,6 +143,36 @@ export const relayRoutes = [
       const input = { ...call.body, origin: SAVED_HERE };
       const context = relayContext(call);
       return await viewSaved(tx, context, await updateRelay(tx, context, call.params.name, input));
+    },
+  }),
+  listRoute({
+    path: "/relays/:name/versions",
+    summary:
+      "Lists the versions of a relay's definition, newest first: when, by whom, and what differs from the one before.",
+    item: relayVersion,
+    large: true,
+    list: (tx, { environmentId, params }, page) => listVersions(tx, environmentId, params.name, page),
+  }),
+  environmentRoute({
+    method: "POST",
+    path: "/relays/:name/restore",
+    saves: "relay",
+    summary:
+      "Saves the definition of an earlier version again, as a new version; it is checked like any other save.",
+    body: fields({
+      restores: Type.Integer({ description: "the version to save again, an integer" }),
+      version: Type.Integer({ description: "the version you read, an integer" }),
+    }),
+    answer: savedRelay,
+    async handle(call) {
+      const { deps, environmentId, origin, params, body } = call;
+      const { restores, version } = body;
+      const definition = await readVersion(deps.store, environmentId, params.name, restores);
+      const context = relayContext(call);
+      const input = { definition, version, restores, origin: SAVED_HERE };
+      return await deps.store.write(origin, async (tx) =>
+        viewSaved(tx, context, await updateRelay(tx, context, params.name, input)),
+      );
     },
   }),
   environmentRoute({

@@ -131,13 +131,14 @@ export async function createRelay(tx: Writer, context: RelayContext, input: NewR
 
 /**
  * Replaces the definition of a relay that was read at `version`. Refuses with `invalid_definition` (also another name), `not_found`,
- * `version_conflict` (the current version in `details.version`), `trigger_kind_fixed` or `relay_missing`.
+ * `version_conflict` (the current version in `details.version`), `trigger_kind_fixed` or `relay_missing`. `restores`: the version that the
+ * definition is of, for the audit.
  */
 export async function updateRelay(
   tx: Writer,
   context: RelayContext,
   name: string,
-  input: Given & { version: number; origin: SaveOrigin },
+  input: Given & { version: number; origin: SaveOrigin; restores?: number },
 ): Promise<Saved> {
   const { environment, nowMs } = context;
   const before = await requireRelay(tx, environment.id, name);
@@ -164,7 +165,8 @@ export async function updateRelay(
   if (made !== null && before.secret !== null) await forgetSignaturesLater(tx, before, nowMs);
   // The opt-in's warning is told when it is taken and whenever a save widens what it buys, not at every save.
   const quiet = widensUnsigned(before.definition, definition) ? null : "unsigned_events";
-  return await finish(tx, context, { before, after, made, signing }, [
+  const { restores } = input;
+  return await finish(tx, context, { before, after, made, signing, restores }, [
     ...warnings.filter(({ code }) => code !== quiet),
     ...(made?.warnings ?? warnOfSecret(definition, after.secretKind, environment)),
     ...(signing?.warnings ?? []),
@@ -176,12 +178,14 @@ interface Written {
   after: RelayRow;
   made: MadeSecret | null;
   signing: MadeSigningSecret | null;
+  /** The version whose definition it is, where it was taken from there. */
+  restores?: number | undefined;
 }
 
 async function finish(
   tx: Writer,
   context: RelayContext,
-  { before, after, made, signing }: Written,
+  { before, after, made, signing, restores }: Written,
   warnings: readonly Warning[],
 ): Promise<Saved> {
   const { environmentId, definition } = after;
@@ -190,7 +194,8 @@ async function finish(
   if (unfit.length > 0) throw refuseDefinition(unfit);
   await requireSellingRelays(tx, environmentId, definition);
   await settleRelayProblems(tx, after, context.sealer, context.nowMs);
-  await auditRelay(tx, context, before === null ? "relay.created" : "relay.updated", before, after);
+  const change = before === null ? "relay.created" : "relay.updated";
+  await auditRelay(tx, context, change, before, after, restores === undefined ? {} : { restores });
   await settleMisfit(tx, { environmentId, nowMs: context.nowMs }, definition);
   return {
     row: after,

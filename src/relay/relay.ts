@@ -140,6 +140,7 @@ export async function auditRelay(
   change: RelayChange,
   before: RelayRow | null,
   after: RelayRow | null,
+  more: { restores?: number } = {},
 ): Promise<void> {
   const name = (after ?? before)?.name ?? "";
   await writeAudit(tx, {
@@ -149,7 +150,7 @@ export async function auditRelay(
     action: change,
     target: relayTarget(name),
     before: before === null ? null : describe(change, before),
-    after: after === null ? null : describe(change, after),
+    after: after === null ? null : { ...describe(change, after), ...more },
   });
 }
 

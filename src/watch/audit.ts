@@ -127,6 +127,31 @@ export async function listAudit(
   return await walkPage(tx, AUDIT, request, walk, viewAudit);
 }
 
+/** A page of certain changes of one thing since a moment, newest first. */
+export async function listChangesOf<Item>(
+  tx: Reader,
+  environmentId: number,
+  { target, actions, sinceMs }: { target: string; actions: readonly string[]; sinceMs: number },
+  request: PageRequest,
+  toItem: (row: AuditRow & { id: string }) => Item,
+): Promise<Page<Item>> {
+  const walk = {
+    index: "audit_by_target",
+    key: "seq",
+    led: [
+      equals("environment_id", environmentId),
+      equals("target", target),
+      { sql: "event_id IS NULL", values: [] },
+    ],
+    fits: [
+      { sql: `action IN (${actions.map(() => "?").join(", ")})`, values: actions },
+      { sql: "at >= ?", values: [sinceMs] },
+    ],
+    cost: "octet_length(before) + octet_length(after)",
+  } as const;
+  return await walkPage(tx, AUDIT, request, walk, (row) => toItem({ ...row, id: auditId(row.at, row.seq) }));
+}
+
 function viewAudit(row: AuditRow): AuditView {
   return show(auditView, { ...row, id: auditId(row.at, row.seq) });
 }

@@ -197,6 +197,8 @@ const WORST: Record<string, Worst> = {
     definition: { ...manyTemplates, name: "busy0" },
     version: 1,
   }),
+  "GET {E}/relays/:name/versions": list("/relays/busy0/versions"),
+  "POST {E}/relays/:name/restore": refused(404, "POST", `${E}/relays/busy0/restore`, { restores: 999, version: 1 }),
   "DELETE {E}/relays/:name": (turn) => [{ method: "DELETE", path: `${E}/relays/gone${turn}` }],
   "POST {E}/relays/:name/pause": send("POST", `${E}/relays/busy1/pause`, {}),
   "POST {E}/relays/:name/resume": send("POST", `${E}/relays/busy1/resume`, {}),

@@ -140,6 +140,7 @@ const BODIES: Readonly<Record<string, () => unknown>> = {
   "POST /collections/:name/records": () => ({ data: { order: "mine" } }),
   "PUT /collections/:name/records/:id": () => ({ data: { order: "mine" } }),
   "PUT /relays/:name": () => ({ definition: receiverDefinition({ name: MARK }), version: 1 }),
+  "POST /relays/:name/restore": () => ({ restores: 1, version: 1 }),
   "PUT /relays/:name/secret": () => ({ value: "aB3dEfGh1jKlMn0pQrStUvWx" }),
 };
 

@@ -1,5 +1,6 @@
 /** Who is signed in, and what they may open. The session itself is a cookie that no script can read. */
 import type { SessionView } from "../../src/http/session.ts";
+import { dropDrafts } from "../editor/draft.ts";
 import { call } from "../ground/api.ts";
 import { makeCell } from "../ground/cell.ts";
 import { invalidate } from "../ground/loaded.ts";
@@ -30,5 +31,6 @@ export async function enterSession(): Promise<void> {
 /** Leaves nothing of what was seen in the page: it is loaded anew. */
 export async function signOut(): Promise<void> {
   await call("DELETE", "/api/session");
+  dropDrafts();
   location.assign("/");
 }

@@ -58,6 +58,9 @@ interface Wanted {
   know(): Omit<Known, "root"> | null;
 }
 
+/** How long after Escape a Tab leaves the editor. */
+const LEAVE_MS = 3_000;
+
 /** A change that came from the page: it is not told back. */
 const FROM_PAGE = Annotation.define<true>();
 
@@ -116,6 +119,13 @@ export function mountEditor({
         return { pos: spot.from, end: spot.to, above: true, create: () => ({ dom: drawWords(words) }) };
       }),
       EditorView.lineWrapping,
+      EditorView.domEventHandlers({ beforeinput: replaceSelected }),
+      // Whatever else Escape closes: the next Tab leaves.
+      EditorView.domEventObservers({
+        keydown: ({ key }, editor) => {
+          if (key === "Escape") editor.setTabFocusMode(LEAVE_MS);
+        },
+      }),
       EditorView.contentAttributes.of({
         "aria-label": label,
         "aria-description": hint,
@@ -170,6 +180,26 @@ export function mountEditor({
     },
     destroy: () => view.destroy(),
   };
+}
+
+/**
+ * What is typed over a selection is put there by the editor: a browser that does it itself keeps the look of what was there as a style attribute,
+ * which the page's policy refuses and complains of.
+ */
+function replaceSelected(event: InputEvent, view: EditorView): boolean {
+  const { main, ranges } = view.state.selection;
+  const { data } = event;
+  if (event.inputType !== "insertText" || data === null || view.composing || main.empty || ranges.length > 1)
+    return false;
+  event.preventDefault();
+  const text = view.state.toText(data);
+  const transaction = () =>
+    view.state.update(view.state.replaceSelection(text), { userEvent: "input.type", scrollIntoView: true });
+  const isTaken = view.state
+    .facet(EditorView.inputHandler)
+    .some((handle) => handle(view, main.from, main.to, data, transaction));
+  if (!isTaken) view.dispatch(transaction());
+  return true;
 }
 
 function nameOf(text: string, { is, from, to }: JsonSpot): string | null {

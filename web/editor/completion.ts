@@ -57,7 +57,7 @@ function completeName(known: Known, spot: JsonSpot, pos: number, explicit: boole
     .map(
       ({ name, field, info, isRequired }): Completion => ({
         label: name,
-        detail: isRequired ? "required" : "",
+        detail: isRequired ? " required" : "",
         boost: isRequired ? 1 : 0,
         ...(info === undefined ? {} : { info }),
         apply: (view, _completion, from) => putName(view, from, name, field),
@@ -76,7 +76,7 @@ function completeValue(known: Known, spot: JsonSpot, pos: number): CompletionRes
     const isWhole = typeof value === "object" && value !== null;
     return {
       label: isWhole ? (title ?? JSON.stringify(value)) : String(value),
-      ...(isWhole || title === undefined ? {} : { detail: title }),
+      ...(isWhole || title === undefined ? {} : { detail: ` ${title}` }),
       ...(info === undefined ? {} : { info }),
       apply: (view, _completion, from) => putValue(view, from, value),
     };
@@ -90,7 +90,7 @@ function completeTemplate(known: Known, from: number): CompletionResult | null {
   const options = templateChoices(known).map(
     ({ value, title, info }): Completion => ({
       label: String(value),
-      ...(title === undefined ? {} : { detail: title }),
+      ...(title === undefined ? {} : { detail: ` ${title}` }),
       ...(info === undefined ? {} : { info }),
       apply: (view, _completion, start, end) => {
         const isClosed = view.state.sliceDoc(end, end + 2) === "}}";

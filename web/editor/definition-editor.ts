@@ -49,6 +49,7 @@ export function DefinitionEditor({
   const now = useRef({ text, onText, onSave, known, placed });
   now.current = { text, onText, onSave, known, placed };
   const editor = useRef<CodeEditor | null>(null);
+  const told = useRef<string[]>([]);
   const [state, setState] = useState<"loading" | "ready" | "failed">("loading");
 
   useEffect(() => {
@@ -66,7 +67,10 @@ export function DefinitionEditor({
         text: now.current.text,
         label,
         hint: KEYS,
-        onText: (next) => now.current.onText(next),
+        onText: (next) => {
+          told.current.push(next);
+          now.current.onText(next);
+        },
         onSave: () => now.current.onSave(),
         onPlace: setWords,
         know: () => now.current.known,
@@ -84,7 +88,12 @@ export function DefinitionEditor({
       editor.current = null;
     };
   }, []);
-  useEffect(() => editor.current?.setText(text), [text]);
+  useEffect(() => {
+    // A text that the editor told comes back a moment later, when it may be further on already: only the page's own texts are put into it.
+    const at = told.current.indexOf(text);
+    told.current.splice(0, at < 0 ? told.current.length : at + 1);
+    if (at < 0) editor.current?.setText(text);
+  }, [text]);
   useEffect(() => editor.current?.setMarks(placed), [placed]);
 
   const go = (problem: PlacedProblem): void => {

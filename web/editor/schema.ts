@@ -59,7 +59,8 @@ export function allowedAt({ schema, root }: Known, steps: readonly Step[]): Allo
     node = node === null ? null : nodeAt(node, [step]);
   }
   const schemaThere = choose(found, node);
-  return { schema: schemaThere, example: schemaThere.examples?.[0] ?? examples[0] };
+  const shown = schemaThere.examples ?? examples;
+  return { schema: schemaThere, example: shown.find((one) => JSON.stringify(one) !== "{}") ?? shown[0] };
 }
 
 function fieldOf({ properties, patternProperties }: Schema, name: string): Schema | undefined {

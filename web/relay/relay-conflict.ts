@@ -1,12 +1,13 @@
-/** A save met a newer version: both are shown, and the person decides. Nothing is saved until then. */
+/** A save met a newer version: both stand side by side, and the person decides. Nothing is saved until then. */
+import { useEffect, useRef, useState } from "preact/hooks";
+import type { SideBySide } from "../editor/side-by-side.ts";
 import type { Relay } from "../ground/answer.ts";
-import { sayCount } from "../ground/count-words.ts";
 import { html, type View } from "../ground/html.ts";
 import { Dialog } from "../part/dialog.ts";
 import { Ago } from "../part/time.ts";
-import { diffLines, shortenDiff } from "./text-diff.ts";
+import { TextDiff } from "./text-diff-view.ts";
 
-const SIGN = { same: " ", left: "−", right: "+" } as const;
+const NARROW = "(max-width: 760px)";
 
 export function RelayConflict({
   mine,
@@ -14,30 +15,51 @@ export function RelayConflict({
   theirText,
   onMine,
   onTheirs,
+  onEdit,
   onClose,
 }: {
   mine: string;
   theirs: Relay;
   theirText: string;
-  onMine: () => void;
+  /** `text`: mine, with what was changed in it here. */
+  onMine: (text: string) => void;
   onTheirs: () => void;
+  onEdit: (text: string) => void;
   onClose: () => void;
 }): View {
+  const host = useRef<HTMLDivElement>(null);
+  const sides = useRef<SideBySide | null>(null);
+  const [isReady, setReady] = useState(false);
+  useEffect(() => {
+    let gone = false;
+    const start = async (): Promise<void> => {
+      const { mountSideBySide } = await import("../editor/side-by-side.ts");
+      if (gone || host.current === null) return;
+      sides.current = mountSideBySide({
+        shadow: host.current.attachShadow({ mode: "open" }),
+        theirs: { text: theirText, label: `Version ${theirs.version}, as it is stored` },
+        mine: { text: mine, label: "Yours, not saved" },
+        isNarrow: matchMedia(NARROW).matches,
+      });
+      setReady(true);
+    };
+    // Where it cannot be loaded, the differences are read line by line.
+    start().catch(() => undefined);
+    return () => {
+      gone = true;
+      sides.current?.destroy();
+    };
+  }, []);
+  const text = (): string => sides.current?.text() ?? mine;
   return html`<${Dialog} title="The relay changed while you edited it" onClose=${onClose} wide>
     <p>Version ${theirs.version} was ${theirs.origin.kind === "file" ? "synced from a file" : "saved in the dashboard"} <${Ago} at=${theirs.origin.at} />. Nothing of yours was saved.</p>
-    <div class="diff" role="group" aria-label="Differences: minus is the stored version, plus is yours" tabindex="0">
-      ${shortenDiff(diffLines(theirText, mine)).map((line, at) =>
-        line.kind === "gap"
-          ? html`<div key=${at} class="diff-gap">${sayCount(line.lines, "line")} that both have</div>`
-          : html`<div key=${at} class="diff-${line.kind}"><span aria-hidden="true">${SIGN[line.kind]}</span>${line.text}</div>`,
-      )}
-    </div>
-    <p class="quiet">
-      <span class="diff-key diff-left">−</span> only in version ${theirs.version} <span class="diff-key diff-right">+</span> only in yours</p>
+    <div class="conflict-heads" aria-hidden="true" hidden=${!isReady}><span>Version ${theirs.version}, stored</span><span>Yours, not saved: write on it, or take theirs over</span></div>
+    <div ref=${host} class="conflict-sides" hidden=${!isReady}></div>
+    ${!isReady && html`<${TextDiff} left=${theirText} right=${mine} label="Differences: minus is the stored version, plus is yours" />`}
     <div class="dialog-actions">
-      <button type="button" onClick=${onClose}>Go on editing mine</button>
+      <button type="button" onClick=${() => onEdit(text())}>Go on editing mine</button>
       <button type="button" onClick=${onTheirs}>Take version ${theirs.version}, drop mine</button>
-      <button type="button" class="primary" onClick=${onMine}>Save mine over it</button>
+      <button type="button" class="primary" onClick=${() => onMine(text())}>Save mine over it</button>
     </div>
   <//>`;
 }

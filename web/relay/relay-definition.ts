@@ -1,30 +1,25 @@
 /**
- * Edits a relay's definition. What is written stays while one looks elsewhere; a save carries the version it was read at, and a conflict
- * is shown before anything is decided.
+ * Edits a relay's definition. What is written is kept in this browser until it is saved or thrown away; a save carries the version it was
+ * begun from, and a conflict is shown with both sides before anything is decided.
  */
-
 import { useEffect, useState } from "preact/hooks";
 import type { Problem } from "../../src/ground/refusal.ts";
 import { DefinitionEditor } from "../editor/definition-editor.ts";
+import { useDraft } from "../editor/draft.ts";
 import { findJsonProblem } from "../editor/json-problem.ts";
 import type { Relay, SavedRelay } from "../ground/answer.ts";
 import { ApiError, call, RawJson, sentenceOf } from "../ground/api.ts";
 import { writeExact } from "../ground/exact-json.ts";
 import { html, type View } from "../ground/html.ts";
+import { invalidate } from "../ground/loaded.ts";
 import { apiPath, type Place } from "../ground/place.ts";
 import { Notice } from "../part/notice.ts";
 import { Sentence } from "../part/sentence.ts";
+import { Ago } from "../part/time.ts";
 import { tellDone } from "../part/toast.ts";
 import { RelayConflict } from "./relay-conflict.ts";
 
-interface Draft {
-  text: string;
-  /** The version it was begun from. */
-  version: number;
-}
-
-/** Unsaved texts by relay id. */
-const drafts = new Map<string, Draft>();
+const NONE: readonly Problem[] = [];
 
 export function RelayDefinition({
   place,
@@ -36,45 +31,51 @@ export function RelayDefinition({
   onSaved: (saved: SavedRelay) => void;
 }): View {
   const stored = writeExact(relay.definition, 2);
-  const [draft, setDraft] = useState<Draft | null>(() => drafts.get(relay.id) ?? null);
-  const [problems, setProblems] = useState<readonly Problem[]>([]);
+  const { draft, isFound, isKept, keep } = useDraft(relay.id);
+  const [problems, setProblems] = useState(NONE);
   const [error, setError] = useState<string | null>(null);
   const [isSaving, setSaving] = useState(false);
   const [conflict, setConflict] = useState<Relay | null>(null);
+  const [file, setFile] = useState<string | null>(null);
   const text = draft?.text ?? stored;
   const isChanged = draft !== null && draft.text !== stored;
 
-  const keep = (next: Draft | null): void => {
-    if (next === null) drafts.delete(relay.id);
-    else drafts.set(relay.id, next);
-    setDraft(next);
-    setProblems([]);
+  const write = (next: string, version: number): void => {
+    keep(next === stored ? null : { text: next, version });
+    setProblems(NONE);
     setError(null);
   };
+  const throwAway = (): void => {
+    const before = draft;
+    keep(null);
+    setProblems(NONE);
+    setError(null);
+    if (before !== null) tellDone("Threw the draft away.", async () => keep(before));
+  };
   useEffect(() => {
-    if (!isChanged) return;
+    if (!isChanged || isKept) return;
     const warn = (event: BeforeUnloadEvent): void => event.preventDefault();
     addEventListener("beforeunload", warn);
     return () => removeEventListener("beforeunload", warn);
-  }, [isChanged]);
+  }, [isChanged, isKept]);
 
-  const save = async (version: number): Promise<void> => {
-    if (isSaving || findJsonProblem(text) !== null) return;
+  const save = async (version: number, what = text): Promise<void> => {
+    if (isSaving || findJsonProblem(what) !== null) return;
     setSaving(true);
     setError(null);
     setConflict(null);
     const path = apiPath(place, "relays", relay.name);
     try {
-      const saved = await call<SavedRelay>(
-        "PUT",
-        path,
-        new RawJson(`{"definition":${text},"version":${version}}`),
-      );
+      const body = new RawJson(`{"definition":${what},"version":${version}}`);
+      const saved = await call<SavedRelay>("PUT", path, body);
       keep(null);
+      setFile(saved.file ?? null);
+      invalidate(`${path}/versions`);
       onSaved(saved);
       tellDone(`Saved ${relay.name} as version ${saved.relay.version}${sayWritten(saved)}.`);
     } catch (thrown) {
       const problem = thrown instanceof ApiError ? thrown : null;
+      if (what !== text) write(what, draft?.version ?? relay.version);
       if (problem?.code === "version_conflict") await showConflict(path, version, sentenceOf(thrown));
       else if (problem !== null && problem.problems.length > 0) setProblems(problem.problems);
       else setError(sentenceOf(thrown));
@@ -96,22 +97,31 @@ export function RelayDefinition({
     <div class="block-head"><h2>Definition</h2><span class="quiet">version ${relay.version}</span>
       ${isChanged && html`<span class="unsaved">Unsaved changes</span>`}
       <div class="page-actions">
-        ${isChanged && html`<button type="button" onClick=${() => keep(null)}>Revert</button>`}
+        ${isChanged && html`<button type="button" onClick=${throwAway}>Throw away</button>`}
         <button type="button" class="primary" disabled=${!isChanged || isSaving} onClick=${() => save(draft?.version ?? relay.version)}>
           ${isSaving ? "Saving…" : "Save"}</button>
       </div>
     </div>
+    ${isChanged && isFound && html`<${Notice} kind="info">This is your draft of <${Ago} at=${draft.at} />, begun from version ${draft.version}; it is kept in this browser.<//>`}
+    ${isChanged && !isKept && html`<${Notice} kind="warn">This browser keeps no draft: save before you leave the page.<//>`}
     ${isChanged && draft.version !== relay.version && html`<${Notice} kind="warn">Version ${relay.version} was saved since you began to edit; saving shows you both.<//>`}
+    ${!isChanged && file !== null && html`<${Notice} kind="good">The last save wrote <code>${file}</code>, which is in force.<//>`}
     ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
     <${DefinitionEditor} place=${place} text=${text} refused=${problems} onSave=${() => isChanged && save(draft.version)}
-      onText=${(next: string) => keep(next === stored ? null : { text: next, version: draft?.version ?? relay.version })} />
+      onText=${(next: string) => write(next, draft?.version ?? relay.version)} />
     ${
       conflict !== null &&
       html`<${RelayConflict} mine=${text} theirs=${conflict} theirText=${writeExact(conflict.definition, 2)} onClose=${() => setConflict(null)}
-        onMine=${() => save(conflict.version)}
+        onMine=${(mine: string) => save(conflict.version, mine)}
+        onEdit=${(mine: string) => {
+          // Both were seen: what is saved next is meant to stand in the place of theirs.
+          setConflict(null);
+          onSaved({ relay: conflict, warnings: [] });
+          keep({ text: mine, version: conflict.version });
+        }}
         onTheirs=${() => {
           setConflict(null);
-          keep(null);
+          throwAway();
           onSaved({ relay: conflict, warnings: [] });
         }} />`
     }

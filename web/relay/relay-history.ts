@@ -1,9 +1,22 @@
-/** The versions of a relay's definition. */
+/** The versions of a relay's definition, newest first, each with what it changed; an earlier one can be saved again. */
+import { useEffect, useState } from "preact/hooks";
+import type { CheckedDefinition } from "../../src/http/relay.ts";
+import type { RelayVersion } from "../../src/relay/relay-history.ts";
 import type { Relay, SavedRelay } from "../ground/answer.ts";
+import { call, RawJson, sentenceOf } from "../ground/api.ts";
+import { writeExact } from "../ground/exact-json.ts";
 import { html, type View } from "../ground/html.ts";
-import type { Place } from "../ground/place.ts";
+import { apiPath, type Place } from "../ground/place.ts";
+import { setQuery, useRoute } from "../ground/route.ts";
+import { useList } from "../ground/use-list.ts";
+import { Dialog } from "../part/dialog.ts";
+import { Notice, Skeleton } from "../part/notice.ts";
+import { OlderButton } from "../part/older-button.ts";
+import { Sentence } from "../part/sentence.ts";
 import { Ago } from "../part/time.ts";
-import { RelayOrigin } from "./relay-origin.ts";
+import { useSend } from "../part/use-send.ts";
+import { WarningList } from "../part/warning-list.ts";
+import { TextDiff } from "./text-diff-view.ts";
 
 interface Props {
   place: Place;
@@ -11,8 +24,133 @@ interface Props {
   onSaved: (saved: SavedRelay) => void;
 }
 
-export function RelayHistory({ relay }: Props): View {
-  return html`<section class="block" aria-label="History"><div class="block-head"><h2>Version ${relay.version}</h2>
-    <span class="quiet"><${RelayOrigin} origin=${relay.origin} /></span></div>
-    <p class="quiet">The relay was made <${Ago} at=${relay.createdAt} />.</p></section>`;
+export function RelayHistory({ place, relay, onSaved }: Props): View {
+  const path = apiPath(place, "relays", relay.name, "versions");
+  const list = useList<RelayVersion>(path);
+  const { query } = useRoute();
+  const asked = query.get("version");
+  const [restoring, setRestoring] = useState<RelayVersion | null>(null);
+  // A save anywhere makes a version that is not in the list yet.
+  useEffect(() => list.reload(), [relay.version]);
+  const { items, error } = list;
+  if (items === undefined)
+    return error === null ? html`<${Skeleton} rows=${4} />` : html`<${Notice} kind="bad">${error}<//>`;
+  const open = asked ?? String(relay.version);
+  return html`<section class="block" aria-label="History">
+    ${error !== null && html`<${Notice} kind="warn">${error} What you see is from before.<//>`}
+    ${items.length === 0 && html`<p class="none">The audit holds no version of this relay: they appear with the next save.</p>`}
+    <ol class="versions">${items.map(
+      (
+        one,
+      ) => html`<${Version} key=${one.id} version=${one} isNow=${one.version === relay.version} isOpen=${open === String(one.version)}
+        onRestore=${() => setRestoring(one)} />`,
+    )}</ol>
+    <${OlderButton} list=${list} none="These are all its versions." />
+    ${
+      restoring !== null &&
+      html`<${Restore} place=${place} relay=${relay} version=${restoring} onClose=${() => setRestoring(null)}
+      onSaved=${(saved: SavedRelay) => {
+        onSaved(saved);
+        // The new version stands on top; a list that is being read further down rests.
+        scrollTo(0, 0);
+      }} />`
+    }
+  </section>`;
+}
+
+function Version({
+  version: one,
+  isNow,
+  isOpen,
+  onRestore,
+}: {
+  version: RelayVersion;
+  isNow: boolean;
+  isOpen: boolean;
+  onRestore: () => void;
+}): View {
+  const { version, at, actor, origin, restores, definition, before, changed } = one;
+  return html`<li class="version" aria-label="Version ${version}">
+    <div class="version-head">
+      <h2><button type="button" class="version-name" aria-expanded=${isOpen}
+        onClick=${() => setQuery({ version: isOpen ? "none" : String(version) })}>Version ${version}</button></h2>
+      ${isNow && html`<span class="version-now">in force</span>`}
+      <span class="quiet">${sayActor(actor)}${origin === "file" ? ", from a file" : ""} · <${Ago} at=${at} /></span>
+      ${!isNow && html`<button type="button" class="small" aria-label="Restore version ${version}…" onClick=${onRestore}>Restore…</button>`}
+    </div>
+    <p class="version-changed">${sayChanged(restores, before === null, changed)}</p>
+    ${
+      isOpen &&
+      (before === null
+        ? html`<pre class="diff version-text" tabindex="0" aria-label="Definition of version ${version}">${writeExact(definition, 2)}</pre>`
+        : html`<${TextDiff} left=${writeExact(before, 2)} right=${writeExact(definition, 2)} label="What version ${version} changed: minus was before, plus is since" />`)
+    }
+  </li>`;
+}
+
+const SHOWN_FIELDS = 4;
+
+function sayChanged(restores: number | undefined, isFirst: boolean, changed: readonly string[]): View {
+  if (isFirst) return "The relay was made.";
+  const fields = changed.slice(0, SHOWN_FIELDS);
+  const more = changed.length - fields.length;
+  return html`${restores !== undefined && `What version ${restores} said, again. `}${
+    changed.length === 0
+      ? "Nothing differs from the version before."
+      : html`Changed ${fields.map((field, at) => html`${at > 0 && ", "}<code>${field}</code>`)}${more > 0 && ` and ${more} more`}.`
+  }`;
+}
+
+function sayActor(actor: string): string {
+  return actor.replace(/^(owner|key):/, "");
+}
+
+/** What restoring would change now, and whether it would be taken: asked before anything is saved. */
+function Restore({
+  place,
+  relay,
+  version: { version, definition },
+  onClose,
+  onSaved,
+}: Props & { version: RelayVersion; onClose: () => void }): View {
+  const text = writeExact(definition, 2);
+  const now = writeExact(relay.definition, 2);
+  const [checked, setChecked] = useState<CheckedDefinition | { error: string } | null>(null);
+  const { isSending, error, problems, send } = useSend();
+  useEffect(() => {
+    const path = apiPath(place, "relays", "validate");
+    call<CheckedDefinition>("POST", path, new RawJson(`{"definition":${text}}`)).then(setChecked, (thrown) =>
+      setChecked({ error: sentenceOf(thrown) }),
+    );
+  }, []);
+  const restore = async (): Promise<void> => {
+    const path = apiPath(place, "relays", relay.name);
+    const sent = await send<SavedRelay>({
+      method: "POST",
+      path: `${path}/restore`,
+      body: { restores: version, version: relay.version },
+      changes: [`${path}/versions`],
+      done: (saved) =>
+        `Restored version ${version} of ${relay.name} as version ${saved.relay.version}${saved.file === undefined ? "" : `, and wrote ${saved.file}`}.`,
+    });
+    if (sent === null) return;
+    onClose();
+    onSaved(sent.answer);
+  };
+  const found = checked !== null && "problems" in checked ? [...checked.problems, ...problems] : problems;
+  return html`<${Dialog} title="Restore version ${version}" onClose=${onClose} wide>
+    <p>It is saved as version ${relay.version + 1}; nothing of the history is lost.</p>
+    ${
+      text === now
+        ? html`<${Notice} kind="info">It says what version ${relay.version} says: nothing would change.<//>`
+        : html`<${TextDiff} left=${now} right=${text} label="What restoring changes: minus is now, plus is then" />`
+    }
+    ${checked !== null && "error" in checked && html`<${Notice} kind="bad"><${Sentence} text=${checked.error} /><//>`}
+    ${checked !== null && "warnings" in checked && html`<${WarningList} warnings=${checked.warnings} />`}
+    ${found.map(({ message }, at) => html`<${Notice} key=${at} kind="bad"><${Sentence} text=${message} /><//>`)}
+    ${error !== null && problems.length === 0 && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
+    <div class="dialog-actions"><button type="button" onClick=${onClose}>Cancel</button>
+      <button type="button" class="primary" disabled=${isSending || checked === null || found.length > 0 || text === now} onClick=${restore}>
+        ${checked === null ? "Checking…" : isSending ? "Restoring…" : `Restore version ${version}`}</button></div>
+  <//>`;
 }

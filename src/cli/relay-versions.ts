@@ -1,0 +1,100 @@
+/** `relay relays history` and `relay relays restore`: the versions of a relay's definition, and saving an earlier one again. */
+import { writeJson } from "../ground/json.ts";
+import { MAX_PAGE_SIZE, type Page } from "../ground/page.ts";
+import { tellWarnings } from "../ground/refusal.ts";
+import { requireRelay } from "../relay/relay.ts";
+import { listVersions, type RelayVersion, readVersion } from "../relay/relay-history.ts";
+import { updateRelay, viewSaved } from "../relay/relay-save.ts";
+import type { RelayView, SavedRelay } from "../relay/relay-view.ts";
+import { readPage } from "../store/walk.ts";
+import { type Command, UsageError } from "./command.ts";
+import { JSON_OUTPUT } from "./data-directory.ts";
+import { ANYWHERE, atPlace } from "./place.ts";
+import { sealingContext } from "./relays.ts";
+import { askPlace, listRemote } from "./remote.ts";
+import { BASE_URL } from "./service-option.ts";
+import { sayList } from "./terminal.ts";
+
+const DEFAULT_LIMIT = 20;
+const NAME = { name: "name", help: "the relay's name, as relay relays list shows it" };
+
+export const relaysHistory: Command = {
+  words: ["relays", "history"],
+  summary: "the versions of a relay's definition: when, by whom, and what differs from the one before",
+  details: "With --json each version has its whole definition, and the one before it.",
+  arguments: [NAME],
+  options: [
+    { name: "limit", value: "<number>", otherwise: String(DEFAULT_LIMIT), help: "how many at most" },
+    JSON_OUTPUT,
+    ...ANYWHERE,
+  ],
+  examples: ["relay relays history orders"],
+  async run(input, world) {
+    const limit = input.number("limit", { from: 1, to: MAX_PAGE_SIZE }) ?? DEFAULT_LIMIT;
+    const name = input.first();
+    const { items } = await atPlace<Page<RelayVersion>>(input, world, {
+      here: (store, { id }) =>
+        readPage(store, { limit, after: null }, (tx, part) => listVersions(tx, id, name, part)),
+      there: (remote) =>
+        listRemote<RelayVersion>(remote, `/relays/${encodeURIComponent(name)}/versions`, {}, limit),
+    });
+    sayList(input, world, items, {
+      headings: ["VERSION", "AT", "BY", "FROM", "CHANGED"],
+      row: ({ version, at, actor, origin, restores, before, changed }) => [
+        String(version),
+        at,
+        actor,
+        restores === undefined ? origin : `version ${restores}`,
+        before === null ? "made" : changed.join(", "),
+      ],
+      none: "There is no version of it in the audit.",
+    });
+  },
+};
+
+export const relaysRestore: Command = {
+  words: ["relays", "restore"],
+  summary: "save an earlier version of a relay's definition again, as a new version",
+  details: "It is checked like any other save: what it names must exist here.",
+  arguments: [NAME],
+  options: [
+    { name: "to", value: "<version>", help: "the version, as relay relays history lists it" },
+    JSON_OUTPUT,
+    BASE_URL,
+    ...ANYWHERE,
+  ],
+  examples: ["relay relays restore orders --to 3"],
+  async run(input, world) {
+    const name = input.first();
+    const restores = input.number("to", { from: 1, to: Number.MAX_SAFE_INTEGER });
+    if (restores === null)
+      throw new UsageError("Name the version with --to: relay relays history lists them.");
+    const saved = await atPlace<SavedRelay>(input, world, {
+      writes: true,
+      here: async (store, environment) => {
+        const definition = await readVersion(store, environment.id, name, restores);
+        const context = await sealingContext(input, world, store, environment);
+        return await store.write("dashboard", async (tx) => {
+          const { version } = await requireRelay(tx, environment.id, name);
+          const origin = { kind: "dashboard", synced: false } as const;
+          return viewSaved(
+            tx,
+            context,
+            await updateRelay(tx, context, name, { definition, version, restores, origin }),
+          );
+        });
+      },
+      there: async (remote) => {
+        const path = `/relays/${encodeURIComponent(name)}`;
+        const { relay } = await askPlace<{ relay: RelayView }>(remote, "GET", path);
+        return await askPlace<SavedRelay>(remote, "POST", `${path}/restore`, {
+          restores,
+          version: relay.version,
+        });
+      },
+    });
+    if (input.on("json")) world.say(writeJson(saved, 2));
+    world.tell(`${name} is at version ${saved.relay.version} now, which says what version ${restores} said.`);
+    for (const warning of tellWarnings(saved.warnings)) world.tell(`Warning: ${warning}`);
+  },
+};

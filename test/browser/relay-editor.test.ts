@@ -1,0 +1,170 @@
+/** A definition written in the browser: offered, explained, marked where it is wrong, kept as a draft, saved, met by another's save, restored. */
+import { afterAll, expect, test } from "bun:test";
+import { openDashboard } from "../kit/browser.ts";
+import { editorOf, readEditor, writeEditor } from "../kit/browser-editor.ts";
+import { receiverDefinition } from "../kit/relay-definition.ts";
+
+const dashboard = await openDashboard();
+const { page, running, at, complaints } = dashboard;
+afterAll(() => dashboard[Symbol.asyncDispose]());
+
+const api = (method: string, path: string, body?: unknown) => running.api(method, path, body, "local");
+const sold = (amount: number) => receiverDefinition({ name: "sold", actions: [{ type: "grant_credits", amount }] });
+const options = page.locator(".cm-tooltip-autocomplete li");
+
+async function choose(name: string): Promise<void> {
+  const option = options.filter({ hasText: name });
+  await option.waitFor();
+  // The list takes nothing in its first moments, so that nobody chooses what just appeared under their hand.
+  await page.waitForTimeout(120);
+  await option.click();
+  await option.waitFor({ state: "detached" });
+}
+
+/** Puts the caret behind the last of these words. */
+async function caretBehind(words: string): Promise<void> {
+  const text = await readEditor(page);
+  const before = text.slice(0, text.lastIndexOf(words) + words.length).split("\n");
+  await editorOf(page).focus();
+  await page.keyboard.press("ControlOrMeta+Home");
+  for (let line = 1; line < before.length; line++) await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("Home");
+  await page.keyboard.press("Home");
+  for (const _ of before.at(-1) ?? "") await page.keyboard.press("ArrowRight");
+}
+
+test("what may stand at a place is offered: fields of the action, names of the catalog, what a template reads", async () => {
+  await api("POST", "/collections", { name: "orders", kind: "shared", fields: { number: { type: "text" } } });
+  expect((await api("POST", "/relays", { definition: sold(1) })).status).toBe(201);
+  await page.goto(at("relays/sold?tab=definition"));
+  await page.locator(".editor-state", { hasText: "Valid" }).waitFor();
+  await writeEditor(
+    page,
+    '{\n  "name": "sold",\n  "trigger": {"kind": "receiver", "verify": {"scheme": "hooks"}, "map": {"order": "data.id"}},\n  "actions": [\n    {"type": "write_record", }\n  ]\n}',
+  );
+  await caretBehind('"write_record", ');
+  await page.keyboard.type('"');
+  await options.filter({ hasText: "collection" }).waitFor();
+  expect((await options.locator(".cm-completionLabel").allInnerTexts()).sort()).toEqual(["collection", "data", "to"]);
+  await choose("collection");
+  await choose("orders");
+  await page.keyboard.type(', "da');
+  await choose("data");
+  expect(await readEditor(page)).toContain('{"type": "write_record", "collection": "orders", "data": {  }');
+  await page.keyboard.type('"number": "{{');
+  await choose("mapped.order");
+  await page.locator(".editor-state", { hasText: "Valid" }).waitFor();
+  expect(JSON.parse(await readEditor(page)).actions).toEqual([{ type: "write_record", collection: "orders", data: { number: "{{mapped.order}}" } }]);
+});
+
+test("the rule of a field is told to the pointer, and to the caret below the text", async () => {
+  await caretBehind('"scheme": "ho');
+  await page.locator(".editor-rule", { hasText: "trigger.verify.scheme" }).waitFor();
+  await editorOf(page).getByText('"map"').hover();
+  await page.locator(".cm-rule", { hasText: "Names for values in the provider's body" }).waitFor();
+});
+
+test("a problem is marked at its line while it is typed, and gone to from the list below", async () => {
+  const text = await readEditor(page);
+  await writeEditor(page, text.replace('"orders"', '"Orders!"'));
+  await page.getByRole("heading", { name: "1 problem to mend" }).waitFor();
+  await page.locator(".cm-lintRange-error").first().waitFor();
+  await page.locator(".problem-place", { hasText: "actions.0.collection" }).click();
+  await page.locator(".cm-activeLine", { hasText: "Orders!" }).waitFor();
+  await writeEditor(page, text.replace('"orders",', '"orders"'));
+  await page.locator(".problems", { hasText: "A comma is missing" }).waitFor();
+  await writeEditor(page, text);
+  await page.locator(".editor-state", { hasText: "Valid" }).waitFor();
+});
+
+test("the page's own keys are letters in the text, and Escape and Tab leave it", async () => {
+  await editorOf(page).click();
+  await page.keyboard.press("ControlOrMeta+End");
+  await page.keyboard.type("gr?/j");
+  expect(page.url()).toContain("/relays/sold");
+  expect(await readEditor(page)).toEndWith("}gr?/j");
+  for (let times = 0; times < 5; times++) await page.keyboard.press("Backspace");
+  await page.keyboard.press("Escape");
+  await page.keyboard.press("Tab");
+  expect(await page.evaluate(() => document.activeElement?.classList.contains("editor-host"))).toBe(false);
+});
+
+test("a draft outlives the page, says since when, and is thrown away with a way back", async () => {
+  const draft = await readEditor(page);
+  await page.reload();
+  await page.getByText(/This is your draft of/).waitFor();
+  expect(await readEditor(page)).toBe(draft);
+  await page.getByRole("button", { name: "Throw away" }).click();
+  await editorOf(page).getByText('"grant_credits"').waitFor();
+  await page.getByRole("button", { name: "Undo" }).click();
+  await editorOf(page).getByText('"write_record"').waitFor();
+});
+
+test("Ctrl S saves, and the draft is no more", async () => {
+  await editorOf(page).click();
+  await page.keyboard.press("ControlOrMeta+s");
+  await page.getByText("Saved sold as version 2").first().waitFor();
+  await page.getByText("Unsaved changes").waitFor({ state: "detached" });
+  await page.getByRole("button", { name: "I have stored it" }).click();
+  expect(await page.evaluate(() => Object.keys(localStorage).filter((key) => key.startsWith("relay.draft.")))).toEqual([]);
+});
+
+test("another's save is shown beside mine; theirs is taken where I want it, and what I saw is saved", async () => {
+  const text = await readEditor(page);
+  await writeEditor(page, text.replace("data.id", "data.mine"));
+  const theirs = JSON.parse(text.replace('"orders"', '"orders_eu"'));
+  await api("POST", "/collections", { name: "orders_eu", kind: "shared", fields: { number: { type: "text" } } });
+  expect((await api("PUT", "/relays/sold", { definition: theirs, version: 2 })).status).toBe(200);
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  const dialog = page.getByRole("dialog", { name: "The relay changed while you edited it" });
+  await dialog.getByRole("textbox", { name: "Yours, not saved" }).waitFor();
+  const takes = dialog.getByRole("button", { name: "Take theirs here" });
+  expect(await takes.count()).toBe(2);
+  await takes.last().click();
+  await dialog.getByRole("button", { name: "Save mine over it" }).click();
+  await page.getByText("Saved sold as version 4").first().waitFor();
+  const saved = (await api("GET", "/relays/sold")).body.relay.definition;
+  expect(saved.trigger.map.order).toBe("data.mine");
+  expect(saved.actions[0].collection).toBe("orders_eu");
+});
+
+test("the history tells what each version changed, and restores one after it was looked at", async () => {
+  await page.getByRole("link", { name: "History" }).click();
+  await page.getByRole("listitem", { name: "Version 4" }).getByText("in force").waitFor();
+  await page.getByRole("button", { name: "Version 2", exact: true }).click();
+  await page.locator(".diff-right", { hasText: "write_record" }).waitFor();
+  await page.getByRole("button", { name: "Restore version 1…" }).click();
+  const dialog = page.getByRole("dialog", { name: "Restore version 1" });
+  await dialog.locator(".diff-right", { hasText: "grant_credits" }).waitFor();
+  await dialog.getByRole("button", { name: "Restore version 1", exact: true }).click();
+  await page.getByText("Restored version 1 of sold as version 5.").waitFor();
+  await page.getByRole("listitem", { name: "Version 5" }).getByText("What version 1 said, again.").waitFor();
+  expect((await api("GET", "/relays/sold")).body.relay.definition.actions).toEqual([{ type: "grant_credits", amount: 1 }]);
+});
+
+test("on a small screen the same is written, and nothing scrolls sideways", async () => {
+  await page.setViewportSize({ width: 390, height: 800 });
+  await page.getByRole("link", { name: "Definition" }).click();
+  await writeEditor(page, (await readEditor(page)).replace('"amount": 1', '"amount": 0'));
+  await page.getByRole("heading", { name: "1 problem to mend" }).waitFor();
+  expect(await page.evaluate(() => document.documentElement.scrollWidth)).toBeLessThanOrEqual(390);
+  await page.getByRole("button", { name: "Throw away" }).click();
+});
+
+test("where the editor cannot be loaded, a plain text works", async () => {
+  expect(complaints).toEqual([]);
+  // All that is left of it then is what the page's own scripts are.
+  const chunks = await page.evaluate(() => performance.getEntriesByType("resource").map(({ name }) => name));
+  await page.reload();
+  await page.route(/\.js$/, async (route) => {
+    const answer = await route.fetch();
+    return (await answer.text()).includes("cm-content") ? route.abort() : route.fulfill({ response: answer });
+  });
+  expect(chunks.length).toBeGreaterThan(2);
+  await page.reload();
+  await page.getByText("The editor could not be loaded; this plain text works as well.").waitFor();
+  const area = page.getByRole("textbox", { name: "Definition as JSON" });
+  await area.fill((await area.inputValue()).replace('"amount": 1', '"amount": 3'));
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await page.getByText("Saved sold as version 6").first().waitFor();
+});

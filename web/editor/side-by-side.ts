@@ -1,0 +1,76 @@
+/** Two texts beside each other, loaded when two saves meet: theirs as it is stored, mine to be written on, each difference taken over by a click. */
+import { defaultKeymap, history, historyKeymap, indentWithTab } from "@codemirror/commands";
+import { json } from "@codemirror/lang-json";
+import { bracketMatching, indentUnit } from "@codemirror/language";
+import { MergeView, unifiedMergeView } from "@codemirror/merge";
+import { EditorState, type Extension } from "@codemirror/state";
+import { EditorView, keymap, lineNumbers } from "@codemirror/view";
+import { theme } from "./theme.ts";
+
+export interface SideBySide {
+  /** Mine, as it is written now. */
+  text(): string;
+  destroy(): void;
+}
+
+interface Sides {
+  shadow: ShadowRoot;
+  theirs: { text: string; label: string };
+  mine: { text: string; label: string };
+  /** There is no room for two: one text, with what theirs says above each difference. */
+  isNarrow: boolean;
+}
+
+export function mountSideBySide({ shadow, theirs, mine, isNarrow }: Sides): SideBySide {
+  const shared = (label: string): Extension => [
+    lineNumbers(),
+    json(),
+    bracketMatching(),
+    indentUnit.of("  "),
+    EditorView.lineWrapping,
+    EditorView.contentAttributes.of({ "aria-label": label }),
+    theme,
+  ];
+  const written: Extension = [
+    shared(mine.label),
+    history(),
+    keymap.of([...historyKeymap, indentWithTab, ...defaultKeymap]),
+  ];
+  if (isNarrow) {
+    const merging = unifiedMergeView({ original: theirs.text, mergeControls: drawControl });
+    const state = EditorState.create({ doc: mine.text, extensions: [written, merging] });
+    const view = new EditorView({ state, parent: shadow, root: shadow });
+    return { text: () => view.state.doc.toString(), destroy: () => view.destroy() };
+  }
+  const view = new MergeView({
+    a: {
+      doc: theirs.text,
+      extensions: [shared(theirs.label), EditorState.readOnly.of(true), EditorView.editable.of(false)],
+    },
+    b: { doc: mine.text, extensions: written },
+    parent: shadow,
+    root: shadow,
+    revertControls: "a-to-b",
+    renderRevertControl: () => drawButton("→", "Take theirs here"),
+    collapseUnchanged: { margin: 3, minSize: 6 },
+  });
+  return { text: () => view.b.state.doc.toString(), destroy: () => view.destroy() };
+}
+
+function drawControl(type: "reject" | "accept", act: (event: MouseEvent) => void): HTMLElement {
+  const button = type === "accept" ? drawButton("Keep mine", "") : drawButton("Take theirs", "");
+  button.addEventListener("click", act);
+  return button;
+}
+
+function drawButton(text: string, label: string): HTMLElement {
+  const button = document.createElement("button");
+  button.type = "button";
+  button.textContent = text;
+  button.className = "cm-button cm-take";
+  if (label !== "") {
+    button.setAttribute("aria-label", label);
+    button.title = label;
+  }
+  return button;
+}
