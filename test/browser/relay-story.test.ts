@@ -115,8 +115,8 @@ test("a save that meets a newer version shows both sides, and saves only what is
   await page.getByRole("button", { name: "Save", exact: true }).click();
   const dialog = page.getByRole("dialog", { name: "The relay changed while you edited it" });
   await dialog.waitFor();
-  expect(await dialog.locator(".diff-left", { hasText: "99" }).count()).toBe(1);
-  expect(await dialog.locator(".diff-right", { hasText: "25" }).count()).toBe(1);
+  await dialog.locator(".cm-merge-a .cm-changedLine", { hasText: "99" }).waitFor();
+  await dialog.locator(".cm-merge-b .cm-changedLine", { hasText: "25" }).waitFor();
   await dialog.getByRole("button", { name: "Save mine over it" }).click();
   await page.getByText("Saved order-paid as version 3.").waitFor();
   expect(await readEditor(page)).toContain('"amount": 25');

@@ -1,7 +1,7 @@
 /** A text that is not saved yet, kept in this browser so that neither a closed tab nor a crash loses it. Signing out leaves none. */
 import { useState } from "preact/hooks";
 
-export interface Draft {
+interface Draft {
   text: string;
   /** The version it was begun from; 0: nothing is stored yet. */
   version: number;
