@@ -9,6 +9,7 @@ import { type Clock, toIso } from "../ground/clock.ts";
 import { explainCode } from "../ground/result-code.ts";
 import { orNull, textOrNull, time } from "../ground/schema.ts";
 import { relayTarget } from "../relay/relay.ts";
+import { findLastEventAt } from "../relay/relay-view.ts";
 import type { Reader, Store } from "../store/port.ts";
 import { turnLoop } from "../store/walk.ts";
 import { type AlertView, listAlerts, listSeenTo } from "../watch/alert.ts";
@@ -97,11 +98,16 @@ export async function listNeeds(
     await turnLoop();
   }
   const said = new Set(found.dead.map(({ relay }) => relayTarget(relay)));
+  const refusing = new Set(
+    found.problems.filter(({ code }) => code === "relay_refusing").map(({ target }) => target),
+  );
   const isSaid = ({ code, target }: { code: string; target: string }) =>
-    SAID_BY_DEAD.includes(code) && said.has(target);
+    (SAID_BY_DEAD.includes(code) && said.has(target)) || (code === "relay_silent" && refusing.has(target));
   const problems = found.problems.filter((problem) => !isSaid(problem));
-  for (const { code, target, message, raisedAt } of problems)
-    needs.push(makeNeed(code, target, raisedAt, message));
+  for (const { code, target, message, raisedAt } of problems) {
+    const began = await store.read((tx) => findBegin(tx, id, code, relayOf(target)));
+    needs.push(makeNeed(code, target, began === null ? raisedAt : toIso(began), message));
+  }
   const covered = new Set(found.problems.map(keyOf));
   for (const alert of found.alerts) {
     if (isSaid(alert) || covered.has(keyOf(alert)) || alert.code === FAILED) continue;
@@ -111,6 +117,20 @@ export async function listNeeds(
   const backup = needOfBackup(server, environment.name, clock);
   if (backup !== null) needs.push(backup);
   return { needs, more: found.more };
+}
+
+/** When what is told began, which is before it was told; null: that is not kept. */
+async function findBegin(
+  tx: Reader,
+  environmentId: number,
+  code: string,
+  relay: string | null,
+): Promise<number | null> {
+  if (relay === null) return null;
+  if (code === "relay_silent") return findLastEventAt(tx, environmentId, relay);
+  const sql = `SELECT CASE $code WHEN 'relay_refusing' THEN refused_since ELSE fruitless ->> ('$.runs.' || $code || '.since') END AS since
+    FROM relay WHERE environment_id = $environmentId AND name = $relay`;
+  return (await tx.get<{ since: number | null }>(sql, { environmentId, code, relay }))?.since ?? null;
 }
 
 const keyOf = ({ code, target }: { code: string; target: string }): string => `${code} ${target}`;
@@ -181,9 +201,20 @@ function makeNeed(
   message: string,
   alert: string | null = null,
 ): NeedView {
-  const relay = target.startsWith("relay:") ? target.slice("relay:".length) : null;
-  return { code, target, relay, since, message, todo: explain(code).todo, alert, dead: null };
+  return {
+    code,
+    target,
+    relay: relayOf(target),
+    since,
+    message,
+    todo: explain(code).todo,
+    alert,
+    dead: null,
+  };
 }
+
+const relayOf = (target: string): string | null =>
+  target.startsWith("relay:") ? target.slice("relay:".length) : null;
 
 function explain(code: string): { when: string; todo: string } {
   return explainCode(code) ?? { when: `${code}.`, todo: "See it, and mend its cause." };

@@ -174,6 +174,30 @@ const ROWS: readonly Row[] = [
     ],
   },
   {
+    name: "a relay that refuses every call is told since the first of them, and not as silent too",
+    async stage() {
+      await saveRelay(running, define([WRITE]));
+      for (let call = 0; call < 5; call++) {
+        await running.hook("orders", signedCall({ id: "x" }, "another secret that is not the relay's"));
+        await running.clock.advance(5 * 60_000);
+      }
+      const key = { environmentId: await environmentId(), target: "relay:orders", nowMs: running.clock.now() };
+      await running.service.store.write("app", (tx) => raiseProblem(tx, { ...key, code: "relay_silent", message: "It is silent." }));
+    },
+    needs: [{ code: "relay_refusing", since: "2026-01-15T12:00:00.000Z" }],
+  },
+  {
+    name: "a silent relay is told since its last event",
+    async stage() {
+      await saveRelay(running, define([WRITE]));
+      await sendEvent(running, "a");
+      await running.clock.advance(8 * 60_000);
+      const key = { environmentId: await environmentId(), target: "relay:orders", nowMs: running.clock.now() };
+      await running.service.store.write("app", (tx) => raiseProblem(tx, { ...key, code: "relay_silent", message: "It is silent." }));
+    },
+    needs: [{ code: "relay_silent", since: "2026-01-15T12:00:00.000Z" }],
+  },
+  {
     name: "a problem that is over needs nobody",
     async stage() {
       const key = { environmentId: await environmentId(), ...REFUSING, nowMs: running.clock.now() };
