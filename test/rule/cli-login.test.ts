@@ -3,9 +3,15 @@ import { afterAll, beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { systemClock } from "../../src/ground/clock.ts";
+import { type Clock, systemClock } from "../../src/ground/clock.ts";
 import { type CommandResult, runCommand } from "../kit/cli-world.ts";
 
+/** What is waited for passes ten times as fast. */
+const clock: Clock = {
+  now: systemClock.now,
+  monotonicMs: () => systemClock.monotonicMs() * 10,
+  after: (delayMs, work) => systemClock.after(delayMs / 10, work),
+};
 const home = mkdtempSync(join(tmpdir(), "relay-cli-login-"));
 const file = join(home, "relay", "profiles.json");
 
@@ -61,7 +67,7 @@ const fetched = (token: string, environment = "development"): Reply => [
   { token, app: "shop", environment, owner: "ann@example.com", expiresAt: "2030-04-01T00:00:00.000Z", key: { id: "key_1", name: "x" } },
 ];
 const refused = (code: string, message = "No."): Reply => [400, { code, message }];
-const relay = (...line: string[]): Promise<CommandResult> => runCommand(line, { cwd: home, clock: systemClock, env: { XDG_CONFIG_HOME: home } });
+const relay = (...line: string[]): Promise<CommandResult> => runCommand(line, { cwd: home, clock, env: { XDG_CONFIG_HOME: home } });
 const held = (): { default: string | null; profiles: Record<string, { key: string; url: string }> } => JSON.parse(readFileSync(file, "utf8"));
 
 describe("relay login", () => {
@@ -108,16 +114,16 @@ describe("relay login", () => {
 
   test("asks slower where it is told to", async () => {
     tokens = [refused("slow_down"), fetched("sk_dev_two")];
-    const begun = performance.now();
+    const begun = clock.monotonicMs();
     expect((await relay("login", "--url", url)).code).toBe(0);
-    expect(performance.now() - begun).toBeGreaterThan(6_900);
-  }, 15_000);
+    expect(clock.monotonicMs() - begun).toBeGreaterThan(6_900);
+  });
 
   test("waits for a server that is away for a moment, and says so once", async () => {
     tokens = [[502, "x"], [502, "x"], fetched("sk_dev_three")];
     const { code, told } = await relay("login", "--url", url);
     expect([code, told.split("It is asked again").length]).toEqual([0, 2]);
-  }, 15_000);
+  });
 
   test("of a profile that is there takes its server, and revokes the key that it had", async () => {
     await relay("login", "--url", url, "--profile", "mine");
