@@ -2,6 +2,7 @@
 import { render } from "preact";
 import { session } from "./account/session.ts";
 import { html } from "./ground/html.ts";
+import { startLive } from "./ground/live.ts";
 import { pagePath, readPlace } from "./ground/place.ts";
 import { startRouting } from "./ground/route.ts";
 import { startKeyboard } from "./part/keyboard.ts";
@@ -12,6 +13,7 @@ import { applyTheme } from "./shell/theme.ts";
 
 applyTheme();
 startRouting();
+startLive();
 startKeyboard(() => {
   const known = session.get();
   const place = readPlace(location.pathname)?.place ?? (known === undefined ? null : firstPlace(known));

@@ -4,6 +4,7 @@
  * only names the page, which is bundled once, when first asked for. Both ways end in the same list of files.
  */
 import { basename } from "node:path";
+import icon from "../../web/icon.svg" with { type: "text" };
 import page from "../../web/index.html";
 import { addressOf } from "./address.ts";
 import { PAGE_HEADERS } from "./answer.ts";
@@ -18,7 +19,19 @@ export async function answerDashboard(request: Request): Promise<Response | null
   const { index, assets } = await loadPageFiles();
   const asset = assets.get(pathname);
   if (asset !== undefined) return answerFile(request, asset, FOREVER);
+  const count = COUNTED_ICON.exec(pathname)?.[1];
+  if (count !== undefined) return answerFile(request, makeIcon(Number(count)), FOREVER);
   return isPageAddress(request, pathname) ? answerFile(request, index, "no-cache") : null;
+}
+
+const COUNTED_ICON = /^\/icon-([1-9]|10)\.svg$/;
+
+/** The tab's icon with how many things need somebody; ten stands for more than nine. */
+function makeIcon(count: number): PageFile {
+  const words = count > 9 ? "9+" : String(count);
+  const badge = `<circle cx="22" cy="10" r="10" fill="#c4303d"/><text x="22" y="15" font-family="sans-serif" font-size="14" font-weight="700" text-anchor="middle" fill="#fff">${words}</text>`;
+  const bytes = new TextEncoder().encode(icon.replace("</svg>", `${badge}</svg>`));
+  return makeFile({ name: `icon-${count}.svg`, contentType: "image/svg+xml", bytes });
 }
 
 /** Deep links are the page's own; a missing file or a program's call is not one. */
@@ -66,7 +79,7 @@ interface PageFiles {
 interface Bundled {
   name: string;
   contentType: string;
-  isIndex: boolean;
+  isIndex?: boolean;
   bytes: Uint8Array<ArrayBuffer>;
 }
 

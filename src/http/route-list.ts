@@ -11,6 +11,7 @@ import { clientRoutes } from "./client.ts";
 import { connectorRoutes } from "./connector.ts";
 import { eventRoutes } from "./event.ts";
 import { fileRoutes } from "./file.ts";
+import { findRoutes } from "./find.ts";
 import { grantRoutes } from "./grant.ts";
 import { loginRoutes } from "./login.ts";
 import { mailRoutes } from "./mail.ts";
@@ -50,6 +51,7 @@ export const ROUTES: readonly Route[] = [
   ...watchRoutes,
   ...overviewRoutes,
   ...streamRoutes,
+  ...findRoutes,
   ...recordRoutes,
   ...fileRoutes,
   ...personRoutes,

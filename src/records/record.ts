@@ -187,6 +187,15 @@ export function findRecord(
   return RECORD.find(tx, { id: recordId, environmentId, collection });
 }
 
+/** The collection of the environment's record with this id; null where there is none such. */
+export async function findRecordCollection(
+  tx: Reader,
+  environmentId: number,
+  recordId: string,
+): Promise<string | null> {
+  return (await RECORD.find(tx, { id: recordId, environmentId }))?.collection ?? null;
+}
+
 /** Refuses with `not_found`. */
 export function requireRecord(
   tx: Reader,

@@ -293,6 +293,7 @@ const WORST: Record<string, Worst> = {
   "GET {E}/overview": get(`${E}/overview`),
   "GET /api/overview": get("/api/overview"),
   "GET {E}/stream": get(`${E}/stream`),
+  "GET {E}/find": () => [`${E}/find?q=p`, `${E}/find?q=${wideRecord}`],
   "GET {E}/calls": list("/calls", "relay=nothing"),
   "GET {E}/unknown-calls": list("/unknown-calls"),
   "GET {E}/collections/:name/records": () => [

@@ -30,7 +30,7 @@ test("production is unmistakable, and the environment is a part of every address
   await page.getByRole("link", { name: "Production" }).click();
   await page.waitForURL(/\/production\/home$/);
   await page.getByRole("button", { name: /environment Production/ }).waitFor();
-  expect(await band()).toBe("3px");
+  expect(await band()).toBe("4px");
 });
 
 test("a key is shown once, listed by its hint, and refused once it is revoked", async () => {

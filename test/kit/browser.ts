@@ -24,7 +24,7 @@ interface Dashboard extends AsyncDisposable {
  * A service whose clock is the machine's, in local development with the test's app beside it unless told otherwise, and a browser signed
  * in by a one-time link.
  */
-export async function openDashboard(options: RunningOptions = {}): Promise<Dashboard> {
+export async function openDashboard(options: RunningOptions & { timeZone?: string } = {}): Promise<Dashboard> {
   await using stack = new AsyncDisposableStack();
   const running = stack.use(
     await startRunningService({
@@ -33,7 +33,7 @@ export async function openDashboard(options: RunningOptions = {}): Promise<Dashb
       config: { mode: "local", baseUrl: null, clock: systemClock, ...options.config },
     }),
   );
-  const context = await startBrowser(stack);
+  const context = await startBrowser(stack, options.timeZone);
   const page = context.pages()[0] ?? (await context.newPage());
   const complaints = listen(page);
   const link = await running.service.makeSigninLink();
@@ -55,7 +55,7 @@ export async function openDashboard(options: RunningOptions = {}): Promise<Dashb
 }
 
 /** A browser with a profile of its own; the stack ends it. */
-export async function startBrowser(stack: AsyncDisposableStack): Promise<BrowserContext> {
+export async function startBrowser(stack: AsyncDisposableStack, timezoneId = "UTC"): Promise<BrowserContext> {
   const found = await findBrowser();
   if (!found.ok) throw new Error(`There is no browser to test with: ${found.why}.`);
   const profile = await mkdtemp(join(tmpdir(), "relay-browser-"));
@@ -67,7 +67,7 @@ export async function startBrowser(stack: AsyncDisposableStack): Promise<Browser
     env: { ...process.env, ...found.browser.env } as Record<string, string>,
     viewport: { width: 1280, height: 860 },
     locale: "en-GB",
-    timezoneId: "UTC",
+    timezoneId,
   });
   stack.defer(() => context.close());
   context.setDefaultTimeout(15_000);

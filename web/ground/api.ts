@@ -51,15 +51,50 @@ export async function call<Answer>(
   }
   const response = await reach(path, init);
   const text = await response.text();
-  if (response.ok) return (text === "" ? undefined : parseExact(text)) as Answer;
-  throw readError(response.status, text);
+  if (!response.ok) throw readError(response.status, text);
+  const answer = text === "" ? undefined : parseExact(text);
+  if (typeof answer === "object" && answer !== null) texts.set(answer, text);
+  return answer as Answer;
 }
+
+/** What each answer was read from. */
+const texts = new WeakMap<object, string>();
+
+/** Whether two answers say the same. */
+export function isSameAnswer(one: unknown, other: unknown): boolean {
+  if (typeof one !== "object" || typeof other !== "object" || one === null || other === null)
+    return one === other;
+  const text = texts.get(one);
+  return one === other || (text !== undefined && text === texts.get(other));
+}
+
+/** Whether the service answered the last call; a proxy that answers for it says that it is away. */
+export const reached = makeCell(true);
+let heardAt = Date.now();
+
+/** When the service was last heard, on the wall clock. */
+export function lastHeardAt(): number {
+  return heardAt;
+}
+
+/** The service said something. */
+export function hear(): void {
+  heardAt = Date.now();
+  reached.set(true);
+}
+
+/** Statuses by which a proxy says that nobody is behind it. */
+const AWAY = [502, 504];
 
 async function reach(path: string, init: RequestInit): Promise<Response> {
   try {
-    return await fetch(path, init);
+    const response = await fetch(path, init);
+    if (AWAY.includes(response.status)) reached.set(false);
+    else hear();
+    return response;
   } catch (error) {
     if ((error as Error).name === "AbortError") throw error;
+    reached.set(false);
     throw new ApiError(
       0,
       "unreachable",

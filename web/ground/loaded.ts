@@ -3,7 +3,7 @@
  * flashes. One clock refreshes what is shown, at the pace of whoever wants it most often; it rests while the tab is hidden, and a write or
  * the service's stream says at once what is out of date. A failed refresh keeps what is shown and tells its sentence.
  */
-import { call, sentenceOf } from "./api.ts";
+import { call, isSameAnswer, sentenceOf } from "./api.ts";
 
 interface Loaded {
   data: unknown;
@@ -27,13 +27,25 @@ interface Entry extends Loaded {
   loading: AbortController | null;
   /** When the last load ended, in milliseconds of the page's own clock; -Infinity: it must be loaded. */
   loadedAt: number;
+  /** How long it took, in milliseconds. */
+  tookMs: number;
+  /** Something of it changed since the last load was begun. */
+  isOutdated: boolean;
 }
 
 const MAX_KEPT = 60;
+/** What changes all the time is loaded again after so long at the earliest, and after so many times what a load takes. */
+const OUTDATED_MS = 400;
+const OUTDATED_TIMES = 4;
+/** How much slower the clock is for what the service tells of by itself, and how slow it is at most. */
+const TOLD_TIMES = 6;
+const TOLD_MS = 60_000;
 /** What rests while somebody reads is looked at again after so long. */
 const REST_MS = 500;
 const entries = new Map<string, Entry>();
 let timer: ReturnType<typeof setTimeout> | undefined;
+/** Whether the service tells by itself when what is at the address changes. */
+let isTold: (path: string) => boolean = () => false;
 
 /** What is there of the address now, without loading it. */
 export function peek(path: string): Loaded {
@@ -72,6 +84,21 @@ export function invalidate(prefix: string): void {
   plan();
 }
 
+/**
+ * Says that something at these addresses may have changed, as the service tells it, many times a second where much happens: what is shown is
+ * loaded again soon, and what is on its way is waited for.
+ */
+export function outdate(isMeant: (path: string) => boolean): void {
+  for (const entry of entries.values()) if (isMeant(entry.path)) entry.isOutdated = true;
+  plan();
+}
+
+/** What the service tells of by itself from now on; the clock asks seldom for that. */
+export function relyOn(told: (path: string) => boolean): void {
+  isTold = told;
+  plan();
+}
+
 /** `/a/b` covers itself, `/a/b/c` and `/a/b?x`, not `/a/bc`. */
 function covers(prefix: string, path: string): boolean {
   return path.startsWith(prefix) && (prefix.endsWith("/") || /^[/?]?$/.test(path.charAt(prefix.length)));
@@ -85,6 +112,8 @@ function make(path: string): Entry {
     watchers: new Set(),
     loading: null,
     loadedAt: Number.NEGATIVE_INFINITY,
+    tookMs: 0,
+    isOutdated: false,
   };
   entries.set(path, entry);
   for (const old of entries.values()) {
@@ -100,19 +129,23 @@ function stop(entry: Entry): void {
 }
 
 function show(entry: Entry, { data, error }: Loaded): void {
-  entry.data = data;
+  const isSame = error === entry.error && isSameAnswer(data, entry.data);
+  // What is the same stays the same thing, so that nobody takes it for a change.
+  if (!isSame) entry.data = data;
   entry.error = error;
   entry.loadedAt = performance.now();
   // The last shown is the last to be forgotten.
   entries.delete(entry.path);
   entries.set(entry.path, entry);
-  for (const watcher of [...entry.watchers]) watcher.draw();
+  if (!isSame) for (const watcher of [...entry.watchers]) watcher.draw();
   plan();
 }
 
 async function load(entry: Entry): Promise<void> {
   const own = new AbortController();
   entry.loading = own;
+  entry.isOutdated = false;
+  const startedAt = performance.now();
   let shown: Loaded;
   try {
     shown = { data: await call("GET", entry.path, undefined, own.signal), error: null };
@@ -121,18 +154,21 @@ async function load(entry: Entry): Promise<void> {
   }
   if (entry.loading !== own) return;
   entry.loading = null;
+  entry.tookMs = performance.now() - startedAt;
   show(entry, shown);
 }
 
 /** When the entry is to be loaded next, on the page's own clock; Infinity: by no clock. */
 function dueAt(entry: Entry): number {
-  let due = Number.POSITIVE_INFINITY;
+  if (entry.loadedAt === Number.NEGATIVE_INFINITY) return entry.loadedAt;
+  let every = entry.isOutdated
+    ? Math.max(OUTDATED_MS, OUTDATED_TIMES * entry.tookMs)
+    : Number.POSITIVE_INFINITY;
   for (const { pace } of entry.watchers) {
-    const ms = pace(entry.data);
-    if (ms !== null || entry.loadedAt === Number.NEGATIVE_INFINITY)
-      due = Math.min(due, entry.loadedAt + (ms ?? 0));
+    const ms = pace(entry.data) ?? Number.POSITIVE_INFINITY;
+    every = Math.min(every, isTold(entry.path) ? Math.max(ms, Math.min(TOLD_TIMES * ms, TOLD_MS)) : ms);
   }
-  return due;
+  return entry.loadedAt + every;
 }
 
 /** Loads what is due, and wakes again when the next one is. */

@@ -1,5 +1,6 @@
-/** Times in words, as people say them: "5 min ago", "in 4 min", "Monday 14:02:11". The exact time is always given beside, as a title. */
+/** Times in words, as people say them: "5 min ago", "in 4 min", "21 Nov, 14:02". The exact time is always given beside, with its zone, as a title. */
 import { useEffect, useState } from "preact/hooks";
+import { makeCell } from "./cell.ts";
 
 const SECOND = 1000;
 const MINUTE = 60 * SECOND;
@@ -37,25 +38,93 @@ export function saySpan(ms: number): string {
   return days === 1 ? "1 day" : `${days} days`;
 }
 
-/** The whole time, where the reader is: "21 Nov 2026, 08:14:05". */
+type Zone = "local" | "utc";
+
+const KEPT_AS = "relay.zone";
+
+/** In whose time every time is said: this machine's, or UTC's. The choice is this browser's. */
+export const timeZone = makeCell<Zone>(recallZone());
+
+function recallZone(): Zone {
+  try {
+    return localStorage.getItem(KEPT_AS) === "utc" ? "utc" : "local";
+  } catch {
+    return "local";
+  }
+}
+
+export function chooseZone(zone: Zone): void {
+  timeZone.set(zone);
+  try {
+    localStorage.setItem(KEPT_AS, zone);
+  } catch {
+    // It then lasts as long as the page.
+  }
+}
+
+type Shape = "exact" | "clock" | "short" | "short with day" | "day" | "name";
+
+const SHAPES: Record<Shape, Intl.DateTimeFormatOptions> = {
+  exact: { dateStyle: "medium", timeStyle: "medium" },
+  clock: { timeStyle: "medium" },
+  short: { hour: "2-digit", minute: "2-digit" },
+  "short with day": { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" },
+  day: { year: "numeric", month: "2-digit", day: "2-digit" },
+  name: { timeZoneName: "short" },
+};
+const formats = new Map<string, Intl.DateTimeFormat>();
+
+function formatOf(shape: Shape, zone: Zone): Intl.DateTimeFormat {
+  const key = `${zone} ${shape}`;
+  const known = formats.get(key);
+  if (known !== undefined) return known;
+  const made = new Intl.DateTimeFormat(
+    undefined,
+    zone === "utc" ? { ...SHAPES[shape], timeZone: "UTC" } : SHAPES[shape],
+  );
+  formats.set(key, made);
+  return made;
+}
+
+function sayIn(shape: Shape, date: Date, zone = timeZone.get()): string {
+  return formatOf(shape, zone).format(date);
+}
+
+/** "CET", "GMT+1", "UTC": of this moment, as summer has another than winter. */
+export function zoneName(zone: Zone = timeZone.get(), date = new Date()): string {
+  const parts = formatOf("name", zone).formatToParts(date);
+  return parts.find(({ type }) => type === "timeZoneName")?.value ?? "UTC";
+}
+
+/** Whether this machine's time is another than UTC's. */
+export function isAwayFromUtc(): boolean {
+  return !["UTC", "GMT"].includes(zoneName("local"));
+}
+
+/** The whole time with its zone, and beside it in the other: "21 Nov 2026, 08:14:05 CET · 07:14:05 UTC". */
 export function sayExactly(iso: string): string {
   const date = new Date(iso);
-  return Number.isNaN(date.getTime())
-    ? iso
-    : date.toLocaleString(undefined, { dateStyle: "medium", timeStyle: "medium" });
+  if (Number.isNaN(date.getTime())) return iso;
+  const chosen = timeZone.get();
+  const other = chosen === "utc" ? "local" : "utc";
+  const said = `${sayIn("exact", date)} ${isAwayFromUtc() ? zoneName(chosen, date) : "UTC"}`;
+  return isAwayFromUtc() ? `${said} · ${sayIn("clock", date, other)} ${zoneName(other, date)}` : said;
 }
 
 export function sayClock(iso: string): string {
-  return new Date(iso).toLocaleTimeString(undefined, { timeStyle: "medium" });
+  return `${sayIn("clock", new Date(iso))}${zoneBehind()}`;
 }
 
-/** Short, where the reader is: "03:12" of today, "21 Nov, 03:12" before. */
+/** Short: "03:12" of today, "21 Nov, 03:12" before; with its zone where that is not the reader's. */
 export function sayMoment(iso: string, now: number): string {
   const date = new Date(iso);
   if (Number.isNaN(date.getTime())) return iso;
-  const isToday = date.toDateString() === new Date(now).toDateString();
-  const day = isToday ? {} : ({ day: "numeric", month: "short" } as const);
-  return date.toLocaleString(undefined, { ...day, hour: "2-digit", minute: "2-digit" });
+  const isToday = sayIn("day", date) === sayIn("day", new Date(now));
+  return `${sayIn(isToday ? "short" : "short with day", date)}${zoneBehind()}`;
+}
+
+function zoneBehind(): string {
+  return timeZone.get() === "utc" && isAwayFromUtc() ? " UTC" : "";
 }
 
 /** A sentence of the service with its times as the reader says them. */

@@ -27,7 +27,11 @@ export function Dialog({
     return () => {
       isGone.current = true;
       shown?.close();
-      if (before instanceof HTMLElement) before.focus();
+      if (!(before instanceof HTMLElement)) return;
+      // The browser has given the focus back while the page was still inert, and a field would take no letter.
+      before.blur();
+      before.getBoundingClientRect();
+      before.focus();
     };
   }, []);
   // A browser may close it without asking; what must be answered then opens again.

@@ -1,16 +1,18 @@
 /**
  * The keyboard: `/` searches, j and k or the arrows walk a list, Enter opens (the rows are links), Escape goes back, g and a letter goes to
- * a room, `?` tells all this. It leaves every key alone while something is being written.
+ * a room, ⌘K finds anything, `?` tells all this. It leaves every key alone while something is being written.
  */
 import { makeCell } from "../ground/cell.ts";
 import { navigate } from "../ground/route.ts";
 
 export const helpShown = makeCell(false);
+export const paletteShown = makeCell(false);
 
 /** `rooms`: the address of each room by its letter. */
 export function startKeyboard(rooms: () => ReadonlyMap<string, string>): void {
   let goes = false;
   document.addEventListener("keydown", (event) => {
+    if (isFind(event)) return take(event, () => paletteShown.set(!paletteShown.get()));
     if (event.defaultPrevented || event.metaKey || event.ctrlKey || event.altKey) return;
     if (document.querySelector("dialog[open]") !== null) return;
     const target = event.target as HTMLElement;
@@ -41,6 +43,17 @@ export function startKeyboard(rooms: () => ReadonlyMap<string, string>): void {
         return document.querySelector<HTMLAnchorElement>("a[data-back]")?.click();
     }
   });
+}
+
+const isApple = /Mac|iPhone|iPad/.test(navigator.platform);
+/** What finds anything, as this machine's keyboard has it. */
+export const FIND_KEYS = isApple ? ["⌘", "K"] : ["Ctrl", "K"];
+
+/** ⌘K, elsewhere Ctrl K; also while something is written, but not over another dialog. */
+function isFind(event: KeyboardEvent): boolean {
+  const isHeld = isApple ? event.metaKey && !event.ctrlKey : event.ctrlKey && !event.metaKey;
+  const isFree = paletteShown.get() || document.querySelector("dialog[open]") === null;
+  return isHeld && !event.altKey && !event.shiftKey && event.key.toLowerCase() === "k" && isFree;
 }
 
 function take(event: KeyboardEvent, act: () => unknown): void {

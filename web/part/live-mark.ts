@@ -1,6 +1,9 @@
-/** Whether a list goes on by itself, and why it rests. */
+/** Whether what is shown goes on by itself, and if not, why: nothing is called live while the service cannot be reached. */
+import { useCell } from "../ground/cell.ts";
 import { html, type View } from "../ground/html.ts";
+import { liveness } from "../ground/live.ts";
 import { useRests } from "../ground/reading.ts";
+import { sayExactly, sayMoment } from "../ground/time-words.ts";
 
 const REST_WORDS = {
   hidden: "Paused while the tab is hidden",
@@ -8,8 +11,21 @@ const REST_WORDS = {
   selected: "Paused while text is selected",
 } as const;
 
+/** Of a list, which rests while somebody reads; the page's own mark says the rest. */
 export function LiveMark(): View {
   const rests = useRests();
-  return html`<span class=${rests === null ? "live on" : "live"}><span class="dot" aria-hidden="true" />
-    ${rests === null ? "Live" : REST_WORDS[rests]}</span>`;
+  if (rests === null) return null;
+  return html`<span class="live"><span class="dot" aria-hidden="true" />${REST_WORDS[rests]}</span>`;
+}
+
+/** Of the whole page. */
+export function ServiceMark(): View {
+  const now = useCell(liveness);
+  if (now.kind === "away") {
+    const title = `The service cannot be reached since ${sayExactly(now.since)}; it is tried again every few seconds.`;
+    return html`<span class="live away" title=${title}><span class="dot" aria-hidden="true" />From before ${sayMoment(now.since, Date.now())}</span>`;
+  }
+  return now.kind === "live"
+    ? html`<span class="live on" title="The service tells at once what changes."><span class="dot" aria-hidden="true" />Live</span>`
+    : html`<span class="live" title="What is shown is asked for every few seconds."><span class="dot" aria-hidden="true" />Refreshing</span>`;
 }

@@ -2,11 +2,14 @@
 import { useEffect, useErrorBoundary, useState } from "preact/hooks";
 import { type Session, signOut } from "../account/session.ts";
 import { sentenceOf } from "../ground/api.ts";
+import { useCell } from "../ground/cell.ts";
 import { html, type View } from "../ground/html.ts";
+import { follow } from "../ground/live.ts";
 import type { PageProps } from "../ground/page.ts";
 import { needCount } from "../ground/page-title.ts";
-import { pagePath, readPlace, rememberPlace } from "../ground/place.ts";
+import { apiPath, pagePath, readPlace, rememberPlace } from "../ground/place.ts";
 import { navigate, useRoute } from "../ground/route.ts";
+import { timeZone } from "../ground/time-words.ts";
 import { Icon } from "../part/icon.ts";
 import { helpShown } from "../part/keyboard.ts";
 import { EmptyState, ErrorState, Skeleton } from "../part/notice.ts";
@@ -15,9 +18,11 @@ import { HoldBanner } from "../watch/hold.ts";
 import { EnvironmentSwitch } from "./environment-switch.ts";
 import { HelpDialog } from "./help-dialog.ts";
 import { Navigation } from "./navigation.ts";
+import { Palette } from "./palette.ts";
 import { type FoundPage, findPage } from "./room.ts";
 import { firstPlace } from "./start.ts";
 import { ThemeSwitch } from "./theme-switch.ts";
+import { TopBar } from "./top-bar.ts";
 import { usePlaces } from "./use-places.ts";
 
 export function Shell({ session, isLocked }: { session: Session; isLocked: boolean }): View {
@@ -39,6 +44,10 @@ export function Shell({ session, isLocked }: { session: Session; isLocked: boole
     const isTold = places !== undefined || error !== null;
     if ((isStart && isTold) || at?.rest.length === 0) navigate(pagePath(place, "home"), { replace: true });
   }, [route.path, known, places, error]);
+  const followed = place === null || !known || isLocked ? null : apiPath(place);
+  useEffect(() => follow(followed), [followed]);
+  // Every time on the page is said anew.
+  useCell(timeZone);
   useEffect(() => needCount.set((places ?? []).reduce((sum, { needs }) => sum + needs, 0)), [places]);
   if (place === null) return null;
   return html`<div class="shell environment-is-${place.environment}" inert=${isLocked}>
@@ -62,6 +71,7 @@ export function Shell({ session, isLocked }: { session: Session; isLocked: boole
         </div>
       </div>
     </aside>
+    <div class="page"><${TopBar} />
     <main id="content" tabindex="-1">${
       found === null
         ? isStart
@@ -69,8 +79,9 @@ export function Shell({ session, isLocked }: { session: Session; isLocked: boole
           : html`<${Missing} isKnown=${known} home=${pagePath(firstPlace(session) ?? place, "home")} />`
         : html`${found.room.path !== "home" && html`<${HoldBanner} place=${place} />`}
           <${Guarded} key=${route.path} found=${found} place=${place} query=${route.query} />`
-    }</main>
+    }</main></div>
     <${HelpDialog} />
+    <${Palette} session=${session} place=${place} />
   </div>`;
 }
 

@@ -1,0 +1,88 @@
+/** The page is told what changes: at once, through a flood, through the service's end and beginning, and not while nobody looks. */
+import { afterAll, expect, test } from "bun:test";
+import { systemClock } from "../../src/ground/clock.ts";
+import { openDashboard } from "../kit/browser.ts";
+import { putEvents, WRITE } from "../kit/event-flow.ts";
+import { HOOK_SECRET, receiverDefinition } from "../kit/relay-definition.ts";
+
+const held = Bun.serve({ port: 0, fetch: () => new Response() });
+const { port = 0 } = held;
+await held.stop(true);
+const dashboard = await openDashboard({ config: { port }, environments: ["local"] });
+const { page, running, at, complaints } = dashboard;
+afterAll(() => dashboard[Symbol.asyncDispose]());
+
+const definition = receiverDefinition({ map: { event_id: "id" }, actions: [{ ...WRITE, collection: "orders" }] });
+const mark = page.getByRole("banner").getByRole("status");
+const put = (ids: readonly string[]) => putEvents(running, ids, { nowMs: systemClock.now() });
+
+test("what happens is shown a moment later, not at the next look", async () => {
+  expect((await running.api("POST", "/relays", { definition, secret: HOOK_SECRET }, "local")).status).toBe(201);
+  await page.goto(at("events"));
+  await mark.getByText("Live", { exact: true }).waitFor();
+  const startMs = performance.now();
+  await put(["first"]);
+  await page.locator("main [data-row]").first().waitFor();
+  expect(performance.now() - startMs).toBeLessThan(2_500);
+});
+
+test("a flood of events neither freezes the page nor stops it from following", async () => {
+  await page.evaluate(() => {
+    const seen = { longest: 0 };
+    Object.assign(window, { seen });
+    new PerformanceObserver((list) => {
+      for (const { duration } of list.getEntries()) seen.longest = Math.max(seen.longest, duration);
+    }).observe({ type: "longtask" });
+  });
+  let asked = 0;
+  const count = (): void => void asked++;
+  page.on("request", count);
+  const startMs = performance.now();
+  let sent = 0;
+  while (performance.now() - startMs < 3_000) {
+    await put(Array.from({ length: 250 }, () => `flood_${sent++}`));
+  }
+  const tookMs = performance.now() - startMs;
+  await page.keyboard.press("j");
+  await page.waitForFunction(() => document.activeElement?.matches("[data-row]"));
+  await page.waitForFunction(() => document.querySelectorAll("main [data-row]").length > 40);
+  page.off("request", count);
+  const longest = await page.evaluate(() => (window as unknown as { seen: { longest: number } }).seen.longest);
+  expect(longest).toBeLessThan(300);
+  expect(asked / (tookMs / 1000)).toBeLessThan(15);
+});
+
+test("a hidden tab asks for nothing and follows nothing, and comes back with what is new", async () => {
+  await running.drain();
+  await page.goto(at("relays"));
+  await mark.getByText("Live", { exact: true }).waitFor();
+  const hide = (hidden: boolean) =>
+    page.evaluate((is) => {
+      Object.defineProperty(document, "hidden", { configurable: true, value: is });
+      document.dispatchEvent(new Event("visibilitychange"));
+    }, hidden);
+  await hide(true);
+  const asked: string[] = [];
+  const note = (request: { url(): string }): void => void asked.push(new URL(request.url()).pathname);
+  page.on("request", note);
+  await running.api("POST", "/relays", { definition: { ...definition, name: "beside" }, secret: HOOK_SECRET }, "local");
+  await Bun.sleep(1_200);
+  expect(asked).toEqual([]);
+  await hide(false);
+  await page.getByRole("link", { name: "beside" }).waitFor();
+  expect(asked.filter((path) => path.endsWith("/stream")).length).toBe(1);
+  page.off("request", note);
+});
+
+test("while the service is away nothing is called live, and it says since when; then it is live again", async () => {
+  await page.route("**/api/**", (route) => route.abort());
+  await running.restart();
+  await mark.getByText(/^From before \d\d:\d\d$/).waitFor();
+  expect(await page.locator(".live.on").count()).toBe(0);
+  await page.unroute("**/api/**");
+  await mark.getByText("Live", { exact: true }).waitFor();
+});
+
+test("nothing of all this was refused by the page's policy or broke in its console", () => {
+  expect(complaints.filter((said) => !said.includes("net::ERR_"))).toEqual([]);
+});

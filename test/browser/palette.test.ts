@@ -1,0 +1,121 @@
+/** The field that finds anything, the keys beside it, the zone of every time, and the tab's title and icon. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { systemClock } from "../../src/ground/clock.ts";
+import { openDashboard } from "../kit/browser.ts";
+import { putEvents, WRITE } from "../kit/event-flow.ts";
+import { HOOK_SECRET, receiverDefinition } from "../kit/relay-definition.ts";
+import { APP } from "../kit/running-service.ts";
+
+const dashboard = await openDashboard({
+  config: { mode: "server" },
+  environments: ["development", "production"],
+  timeZone: "Europe/Berlin",
+});
+const { page, running, complaints } = dashboard;
+afterAll(() => dashboard[Symbol.asyncDispose]());
+
+const url = (path: string, environment = "production") => `${running.service.url}/apps/${APP}/${environment}/${path}`;
+const definition = receiverDefinition({ map: { event_id: "id", person_email: "email" }, actions: [{ ...WRITE, collection: "invoices" }] });
+const field = page.getByRole("combobox", { name: "Find anything" });
+const chosen = page.getByRole("option", { selected: true });
+let eventId = "";
+let recordId = "";
+
+beforeAll(async () => {
+  await page.getByLabel("E-mail").fill("owner@example.com");
+  await page.getByLabel("Password").fill("a long enough password");
+  await page.getByRole("button", { name: "Create the owner and sign in" }).click();
+  await page.waitForURL(/home$/);
+  const fields = { order: { type: "text" } };
+  await running.api("POST", "/relays", { definition, secret: HOOK_SECRET }, "production");
+  [eventId = ""] = await putEvents(running, ["inv_1"], { nowMs: systemClock.now(), email: "carol@example.com" });
+  await running.drain();
+  await running.api("POST", "/collections", { name: "notes", kind: "shared", fields }, "production");
+  recordId = (await running.api("POST", "/collections/notes/records", { data: { order: "1" } }, "production")).body.record.id;
+  await page.goto(url("home"));
+  await page.getByRole("heading", { name: "Home" }).waitFor();
+});
+
+async function find(text: string): Promise<void> {
+  await page.keyboard.press("Control+k");
+  await field.waitFor();
+  await field.fill(text);
+}
+
+test("a relay, a collection and a room are found by some of their letters; arrows choose, Enter goes", async () => {
+  await find("ord");
+  await chosen.getByText("orders").waitFor();
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/\/relays\/orders$/);
+  await page.waitForFunction(() => document.activeElement?.tagName === "H1");
+  await find("");
+  await page.keyboard.press("ArrowDown");
+  await chosen.getByText("Relays").waitFor();
+  await page.keyboard.press("ArrowUp");
+  await page.keyboard.press("ArrowUp");
+  await chosen.getByText("Sign out").waitFor();
+  await field.fill("notes coll");
+  await chosen.getByText("notes").waitFor();
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/\/collections\/notes$/);
+});
+
+test("an event's id, a record's id and an address lead straight there", async () => {
+  for (const [typed, hint, address] of [
+    [eventId, "Event", new RegExp(`/events/${eventId}$`)],
+    [recordId, "Record of notes", new RegExp(`/collections/notes/${recordId}$`)],
+    ["carol@", "Person", /per_/],
+  ] as const) {
+    await find(typed);
+    await chosen.getByText(hint, { exact: true }).waitFor();
+    await page.keyboard.press("Enter");
+    await page.waitForURL(address);
+  }
+});
+
+test("acts are found by what they do, and what is called nothing is looked for among events", async () => {
+  await find("replay dead");
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/events\?state=dead$/);
+  await find("cs_live_nothing");
+  await chosen.getByText("Events with “cs_live_nothing”").waitFor();
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/events\?q=cs_live_nothing$/);
+  await find("switch dev");
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/\/development\/home$/);
+});
+
+test("Escape closes it and gives the focus back, also to what was being written", async () => {
+  await page.goto(url("events"));
+  const search = page.getByLabel("Find text or an event id");
+  await search.fill("half a wo");
+  await page.keyboard.press("Control+k");
+  await field.waitFor();
+  await page.keyboard.press("Escape");
+  await field.waitFor({ state: "detached" });
+  await page.keyboard.type("rd");
+  expect(await search.inputValue()).toBe("half a word");
+});
+
+test("every time is said in this machine's zone or in UTC, as was chosen, and has both in its tooltip", async () => {
+  await page.goto(url(`events/${eventId}`));
+  const time = page.locator("main time").first();
+  expect(await time.getAttribute("title")).toMatch(/\d\d:\d\d:\d\d (CET|CEST|GMT\+[12]) · \d\d:\d\d:\d\d UTC$/);
+  await page.getByRole("button", { name: /: say times in UTC$/ }).click();
+  await page.waitForFunction(() => /UTC · \d\d:\d\d:\d\d (CET|CEST|GMT)/.test(document.querySelector("main time")?.getAttribute("title") ?? ""));
+  await page.reload();
+  await page.getByRole("button", { name: /^UTC: say times in/ }).click();
+});
+
+test("the tab says in its title and its icon how many things need somebody", async () => {
+  await page.waitForFunction(() => document.title.startsWith("(1) "));
+  const icon = await page.locator('link[rel="icon"]').getAttribute("href");
+  expect(icon).toBe("/icon-1.svg");
+  const answer = await fetch(running.service.url + icon);
+  expect([answer.headers.get("content-type"), (await answer.text()).includes(">1</text>")]).toEqual(["image/svg+xml", true]);
+});
+
+test("nothing of all this was refused by the page's policy or broke in its console", () => {
+  expect(complaints).toEqual([]);
+});

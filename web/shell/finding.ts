@@ -1,0 +1,180 @@
+/** What the palette offers for what was typed: what the page knows by itself at once, what the service finds a moment later. */
+import { useEffect, useState } from "preact/hooks";
+import { type Session, signOut } from "../account/session.ts";
+import type { Page } from "../ground/answer.ts";
+import { call, sentenceOf, writeQuery } from "../ground/api.ts";
+import { apiPath, type Place, pagePath } from "../ground/place.ts";
+import { chooseZone, isAwayFromUtc, timeZone } from "../ground/time-words.ts";
+import { useLoad } from "../ground/use-load.ts";
+import type { IconName } from "../part/icon.ts";
+import { helpShown } from "../part/keyboard.ts";
+import { tellFailed } from "../part/toast.ts";
+import { ROOMS } from "./room.ts";
+import { chooseTheme } from "./theme.ts";
+
+export type Finding = {
+  key: string;
+  icon: IconName;
+  title: string;
+  /** What it is. */
+  hint: string;
+} & ({ to: string; act?: undefined } | { act: () => void; to?: undefined });
+
+/** Below so many letters nobody is looked for at the service. */
+const MIN_ASKED = 3;
+const ASK_AFTER_MS = 150;
+const MAX_ASKED = 200;
+const MAX_SHOWN = 40;
+
+interface Found {
+  kind: "event" | "person" | "record";
+  id: string;
+  name: string;
+  collection?: string;
+}
+
+export function useFindings(
+  session: Session,
+  place: Place,
+  typed: string,
+): { findings: Finding[]; isLooking: boolean } {
+  const names = useNames(place);
+  const { found, isLooking } = useFound(place, typed);
+  const own = [...listRooms(place), ...names, ...listActs(session, place)]
+    .filter((one) => fits(one, typed))
+    .toSorted((one, other) => beginsWith(other, typed) - beginsWith(one, typed));
+  const things = found.flatMap((one) => showFound(place, one));
+  return { findings: [...things, ...own, ...listSearches(place, typed)].slice(0, MAX_SHOWN), isLooking };
+}
+
+/** Each word of what was typed stands somewhere in it. */
+function fits({ title, hint }: Finding, typed: string): boolean {
+  const said = `${title} ${hint}`.toLowerCase();
+  return typed
+    .toLowerCase()
+    .split(/\s+/)
+    .every((word) => said.includes(word));
+}
+
+/** 1 where what was typed begins its title. */
+function beginsWith({ title }: Finding, typed: string): number {
+  return title.toLowerCase().startsWith(typed.toLowerCase()) ? 1 : 0;
+}
+
+/** What the service finds, asked once the typing rests. */
+function useFound(place: Place, typed: string): { found: readonly Found[]; isLooking: boolean } {
+  const [answer, setAnswer] = useState<{ typed: string; found: readonly Found[] }>({ typed: "", found: [] });
+  const isAsked = typed.length >= MIN_ASKED;
+  useEffect(() => {
+    if (!isAsked) return;
+    const own = new AbortController();
+    const path = apiPath(place, "find") + writeQuery({ q: typed.slice(0, MAX_ASKED) });
+    const ask = (): void => {
+      call<{ items: Found[] }>("GET", path, undefined, own.signal)
+        .then(({ items }) => setAnswer({ typed, found: items }))
+        .catch(() => own.signal.aborted || setAnswer({ typed, found: [] }));
+    };
+    const timer = setTimeout(ask, ASK_AFTER_MS);
+    return () => {
+      clearTimeout(timer);
+      own.abort();
+    };
+  }, [typed]);
+  const isAnswered = answer.typed === typed;
+  return { found: isAsked && isAnswered ? answer.found : [], isLooking: isAsked && !isAnswered };
+}
+
+function showFound(place: Place, { kind, id, name, collection = "" }: Found): Finding[] {
+  const key = `${kind} ${id}`;
+  if (kind === "event")
+    return [{ key, icon: "events", title: name, hint: "Event", to: pagePath(place, "events", id) }];
+  if (kind === "record") {
+    const to = pagePath(place, "collections", collection, id);
+    return [{ key, icon: "records", title: name, hint: `Record of ${collection}`, to }];
+  }
+  const room = ROOMS.find(({ title }) => title === "People")?.path;
+  const to =
+    room === undefined ? pagePath(place, "events") + writeQuery({ person: id }) : pagePath(place, room, id);
+  return [{ key, icon: "person", title: name, hint: "Person", to }];
+}
+
+function listRooms(place: Place): Finding[] {
+  return ROOMS.map(({ path, title, icon, letter }) => ({
+    key: `room ${path}`,
+    icon,
+    title,
+    hint: `g ${letter}`,
+    to: pagePath(place, path),
+  }));
+}
+
+/** Relays and collections by name. */
+function useNames(place: Place): Finding[] {
+  const relays = useLoad<Page<{ name: string }>>(`${apiPath(place, "relays")}?limit=200`).data?.items ?? [];
+  const collections =
+    useLoad<Page<{ name: string }>>(`${apiPath(place, "collections")}?limit=200`).data?.items ?? [];
+  return [
+    ...relays.map(({ name }) => named("relay", "relays", "Relay", name, pagePath(place, "relays", name))),
+    ...collections.map(({ name }) =>
+      named("collection", "records", "Collection", name, pagePath(place, "collections", name)),
+    ),
+  ];
+}
+
+function named(kind: string, icon: IconName, hint: string, name: string, to: string): Finding {
+  return { key: `${kind} ${name}`, icon, title: name, hint, to };
+}
+
+function listActs(session: Session, place: Place): Finding[] {
+  const go = (title: string, icon: IconName, to: string): Finding => ({
+    key: title,
+    icon,
+    title,
+    hint: "Go",
+    to,
+  });
+  const act = (title: string, icon: IconName, work: () => void): Finding => ({
+    key: title,
+    icon,
+    title,
+    hint: "Do",
+    act: work,
+  });
+  const switches = session.apps.flatMap(({ id, name, environments }) =>
+    environments
+      .filter((environment) => id !== place.app || environment !== place.environment)
+      .map((environment) => {
+        const app = session.apps.length > 1 ? ` of ${name}` : "";
+        return go(`Switch to ${environment}${app}`, "screen", pagePath({ app: id, environment }, "home"));
+      }),
+  );
+  return [
+    go("New relay", "plus", pagePath(place, "relays", "new")),
+    go("Replay dead events", "replay", `${pagePath(place, "events")}?state=dead`),
+    go("See refused calls", "calls", pagePath(place, "calls")),
+    ...(place.environment === "development"
+      ? [go("Promote to production", "relays", pagePath(place, "relays", "to", "production"))]
+      : []),
+    ...switches,
+    ...(session.mode === "server" ? [go("New app", "plus", "/new-app")] : []),
+    act("Keyboard help", "help", () => helpShown.set(true)),
+    ...(isAwayFromUtc()
+      ? [
+          timeZone.get() === "utc"
+            ? act("Say times in this machine's zone", "clock", () => chooseZone("local"))
+            : act("Say times in UTC", "clock", () => chooseZone("utc")),
+        ]
+      : []),
+    act("Light theme", "sun", () => chooseTheme("light")),
+    act("Dark theme", "moon", () => chooseTheme("dark")),
+    act("Theme as the system", "screen", () => chooseTheme("system")),
+    act("Sign out", "exit", () => signOut().catch((error) => tellFailed(sentenceOf(error)))),
+  ];
+}
+
+/** Rooms that look through more than names. */
+function listSearches(place: Place, typed: string): Finding[] {
+  if (typed === "") return [];
+  const to = pagePath(place, "events") + writeQuery({ q: typed.slice(0, MAX_ASKED) });
+  return [{ key: "search events", icon: "search", title: `Events with “${typed}”`, hint: "Search", to }];
+}

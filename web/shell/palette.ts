@@ -1,0 +1,73 @@
+/** Finds anything by a few letters: rooms, relays, collections, people, what a typed id names, and acts. Arrows choose, Enter goes there. */
+import { useEffect, useId, useRef, useState } from "preact/hooks";
+import type { Session } from "../account/session.ts";
+import { useCell } from "../ground/cell.ts";
+import { html, type View } from "../ground/html.ts";
+import type { Place } from "../ground/place.ts";
+import { navigate } from "../ground/route.ts";
+import { Dialog } from "../part/dialog.ts";
+import { Icon } from "../part/icon.ts";
+import { paletteShown } from "../part/keyboard.ts";
+import { SafeText } from "../part/safe-text.ts";
+import { type Finding, useFindings } from "./finding.ts";
+
+export function Palette({ session, place }: { session: Session; place: Place }): View {
+  return useCell(paletteShown) ? html`<${Open} session=${session} place=${place} />` : null;
+}
+
+function Open({ session, place }: { session: Session; place: Place }): View {
+  const id = useId();
+  const [typed, setTyped] = useState("");
+  const [at, setAt] = useState(0);
+  const list = useRef<HTMLUListElement>(null);
+  const { findings, isLooking } = useFindings(session, place, typed.trim());
+  const chosen = Math.min(at, findings.length - 1);
+  useEffect(() => list.current?.children[chosen]?.scrollIntoView({ block: "nearest" }), [chosen]);
+  const type = (text: string): void => {
+    setTyped(text);
+    setAt(0);
+  };
+  const close = (): void => paletteShown.set(false);
+  const take = (finding: Finding | undefined): void => {
+    if (finding === undefined) return;
+    close();
+    // Behind the dialog's end, which gives the focus back: the page that is gone to takes it.
+    setTimeout(() => {
+      if (finding.act !== undefined) return finding.act();
+      if (document.activeElement instanceof HTMLElement) document.activeElement.blur();
+      navigate(finding.to);
+    });
+  };
+  const press = (event: KeyboardEvent): void => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step !== undefined && findings.length > 0) {
+      event.preventDefault();
+      setAt((chosen + step + findings.length) % findings.length);
+    } else if (event.key === "Enter" && !event.isComposing) {
+      event.preventDefault();
+      take(findings[chosen]);
+    }
+  };
+  return html`<${Dialog} title="Find anything" onClose=${close}>
+    <input class="palette-input" autofocus role="combobox" aria-label="Find anything" aria-expanded="true" aria-autocomplete="list" autocomplete="off" spellcheck=${false}
+      aria-controls="${id}-list" aria-activedescendant=${chosen >= 0 ? `${id}-${chosen}` : null}
+      placeholder="A room, a relay, an id, an address, something to do" value=${typed}
+      onInput=${(event: InputEvent) => type((event.target as HTMLInputElement).value)} onKeyDown=${press} />
+    <ul class="palette-list" id="${id}-list" role="listbox" aria-label="Found" ref=${list}>${findings.map(
+      (
+        finding,
+        index,
+      ) => html`<li key=${finding.key} id="${id}-${index}" role="option" aria-selected=${index === chosen}
+        onMouseMove=${() => setAt(index)} onClick=${() => take(finding)}>
+        <${Icon} name=${finding.icon} /><span class="clip"><${SafeText} text=${finding.title} limit=${120} /></span>
+        <span class="quiet">${finding.hint}</span></li>`,
+    )}</ul>
+    <p class="quiet" role="status">${
+      isLooking
+        ? "Looking…"
+        : findings.length === 0
+          ? "Nothing is called so here."
+          : html`<span class="off-screen">${findings.length} found</span>`
+    }</p>
+  <//>`;
+}

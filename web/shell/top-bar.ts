@@ -1,0 +1,25 @@
+/** Above every page: the way to anything, whether what is shown is of now, and in whose time. */
+import { useCell } from "../ground/cell.ts";
+import { html, type View } from "../ground/html.ts";
+import { chooseZone, isAwayFromUtc, timeZone, zoneName } from "../ground/time-words.ts";
+import { Icon } from "../part/icon.ts";
+import { FIND_KEYS, paletteShown } from "../part/keyboard.ts";
+import { ServiceMark } from "../part/live-mark.ts";
+
+export function TopBar(): View {
+  return html`<header class="top">
+    <button type="button" class="find" aria-keyshortcuts="Control+K Meta+K" onClick=${() => paletteShown.set(true)}>
+      <${Icon} name="search" size=${15} /><span>Find anything</span><kbd aria-hidden="true">${FIND_KEYS.join(" ")}</kbd></button>
+    <div class="top-rest"><span role="status"><${ServiceMark} /></span><${ZoneSwitch} /></div>
+  </header>`;
+}
+
+/** Nothing to choose where this machine's time is UTC. */
+function ZoneSwitch(): View {
+  const zone = useCell(timeZone);
+  if (!isAwayFromUtc())
+    return html`<span class="zone" title="Times are in UTC, as this machine's are.">UTC</span>`;
+  const other = zone === "utc" ? "local" : "utc";
+  return html`<button type="button" class="zone" aria-label="${zoneName()}: say times in ${zoneName(other)}" title="Times are in ${zoneName()}. Click for ${zoneName(other)}." onClick=${() => chooseZone(other)}>
+    ${zoneName()}</button>`;
+}
