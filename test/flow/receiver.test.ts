@@ -250,8 +250,14 @@ describe("caps", () => {
     for (let index = 0; index < 60; index++) expect((await running.hook("orders", bad)).status).toBe(401);
     const capped = await running.hook("orders", bad);
     expect([capped.status, capped.body.code]).toEqual([429, "source_capped"]);
+    const told = (answer: typeof capped) => [answer.body.resetAt, answer.headers.get("retry-after")];
+    const resetAt = new Date(running.clock.now() + 60_000).toISOString();
+    expect(told(capped)).toEqual([resetAt, "60"]);
     expect((await running.hook("orders", order("good"))).status).toBe(200);
-    await running.clock.advance(60_000);
+    await running.clock.advance(20_500);
+    // An answer that was written once is written anew as its seconds pass.
+    for (let again = 0; again < 3; again++) expect(told(await running.hook("orders", bad))).toEqual([resetAt, "40"]);
+    await running.clock.advance(39_500);
     expect((await running.hook("orders", bad)).status).toBe(401);
   });
 
