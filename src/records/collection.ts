@@ -264,12 +264,14 @@ export const listenerView = Type.Object({
   on: Type.Array(oneOf(["created", "updated", "deleted"])),
 });
 
+export type Listener = Static<typeof listenerView>;
+
 /** By name. */
 export async function listListeners(
   tx: Reader,
   environmentId: number,
   collection: string,
-): Promise<Static<typeof listenerView>[]> {
+): Promise<Listener[]> {
   const rows = await tx.all<{ relay: string; change: "created" | "updated" | "deleted" }>(
     `SELECT relay.name AS relay, change FROM record_watch JOIN relay ON relay.id = relay_id
      WHERE record_watch.environment_id = $environmentId AND collection = $collection ORDER BY relay.name, change`,

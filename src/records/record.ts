@@ -72,7 +72,9 @@ export function viewRecord(row: Omit<NewRecord, "environmentId" | "eventId">): R
 /** A record as its app sees it: with the event that wrote it last; null: no event did. */
 export const recordItem = Type.Object({ ...recordView.properties, eventId: nullOr(Type.String()) });
 
-export function viewRecordItem(row: NewRecord): Static<typeof recordItem> {
+export type RecordItem = Static<typeof recordItem>;
+
+export function viewRecordItem(row: NewRecord): RecordItem {
   return { ...viewRecord(row), eventId: row.eventId };
 }
 

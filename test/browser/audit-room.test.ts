@@ -52,7 +52,7 @@ test("filters stand in the address, and what a change was for is a link", async 
   await page.waitForURL(/action=person.changed/);
   await rows
     .first()
-    .getByRole("link", { name: /^person per_/ })
+    .getByRole("link", { name: /^person …/ })
     .first()
     .click();
   await page.getByRole("heading", { name: "ada@example.com" }).waitFor();

@@ -29,7 +29,9 @@ export function AuditRow({ place, item, isOpen }: { place: Place; item: AuditIte
 
 function NamedLink({ words, href }: { words: string; href: string | null }): View {
   const shown = html`<${SafeText} text=${sayNamed(words)} limit=${NAME_CHARS} />`;
-  return href === null ? html`<span>${shown}</span>` : html`<a href=${href}>${shown}</a>`;
+  return href === null
+    ? html`<span title=${words}>${shown}</span>`
+    : html`<a href=${href} title=${words}>${shown}</a>`;
 }
 
 function sayShort(differences: readonly Difference[]): string {

@@ -13,9 +13,14 @@ function readNamed(words: string): Named {
   return at < 0 ? { kind: "", name: words } : { kind: words.slice(0, at), name: words.slice(at + 1) };
 }
 
+const ID = /^[a-z]{3}_[0-9a-f]{32}$/;
+const SHOWN_OF_ID = 8;
+
+/** An id is known by its end. */
 export function sayNamed(words: string): string {
   const { kind, name } = readNamed(words);
-  return kind === "" || kind === "owner" ? name : `${kind.replaceAll("_", " ")} ${name}`;
+  const short = ID.test(name) ? `…${name.slice(-SHOWN_OF_ID)}` : name;
+  return kind === "" || kind === "owner" ? short : `${kind.replaceAll("_", " ")} ${short}`;
 }
 
 /** `relay.secret_rotated` is "relay secret rotated". */

@@ -8,10 +8,10 @@ import { sayNumber } from "../ground/count-words.ts";
 import { html, type View } from "../ground/html.ts";
 import { apiPath, type Place } from "../ground/place.ts";
 import { useLoad } from "../ground/use-load.ts";
+import { EndDialog } from "../part/end-dialog.ts";
 import { SafeText } from "../part/safe-text.ts";
 import { StateMark } from "../part/state-mark.ts";
 import { Ago } from "../part/time.ts";
-import { EndDialog } from "./end-dialog.ts";
 import { Origin } from "./origin.ts";
 
 const SHOWN_GRANTS = 5;

@@ -1,63 +1,103 @@
-/** The records of a collection, newest records. */
-import type { RecordView as Shown } from "../../src/records/record.ts";
+/** The records of a collection, newest first; whose they are can be chosen by address. */
+import { useState } from "preact/hooks";
+import { writeQuery } from "../ground/api.ts";
 import { isObject, type Json, writeExact } from "../ground/exact-json.ts";
 import { html, type View } from "../ground/html.ts";
 import type { PageProps } from "../ground/page.ts";
-import { apiPath, pagePath } from "../ground/place.ts";
+import { apiPath, type Place, pagePath } from "../ground/place.ts";
+import { setQuery } from "../ground/route.ts";
 import { useList } from "../ground/use-list.ts";
 import { useLoad } from "../ground/use-load.ts";
-import { EmptyState, ErrorState, Skeleton } from "../part/notice.ts";
+import { Icon } from "../part/icon.ts";
+import { EmptyState, ErrorState, Notice, Skeleton } from "../part/notice.ts";
 import { OlderButton } from "../part/older-button.ts";
 import { PageHead } from "../part/page-head.ts";
 import { SafeText } from "../part/safe-text.ts";
+import { type Column, Table } from "../part/table.ts";
 import { Ago } from "../part/time.ts";
-import { type Collection, fieldNames } from "./collection-list.ts";
+import { Listeners } from "./listeners.ts";
+import { RecordEditor } from "./record-editor.ts";
+import { emptyData, fieldNames, type Record, type ShownCollection } from "./shape.ts";
+import { Writer } from "./writer.ts";
 
-export type RecordView = Omit<Shown, "data"> & { data: Json };
-
+const REFRESH_MS = 5_000;
 const SHOWN_FIELDS = 4;
 const CELL_CHARS = 60;
 
-export function RecordListPage({ place, params }: PageProps): View {
+export function RecordListPage({ place, params, query }: PageProps): View {
   const name = params.collection ?? "";
-  const collection = useLoad<{ collection: Collection }>(apiPath(place, "collections", name)).data
-    ?.collection;
+  const shown = useLoad<ShownCollection>(apiPath(place, "collections", name)).data;
+  const whose = { owner: query.get("owner"), to: query.get("to") };
   const path = apiPath(place, "collections", name, "records");
-  const records = useList<RecordView>(path, 5_000);
-  const columns = fieldNames(collection?.fields ?? null).slice(0, SHOWN_FIELDS);
+  const records = useList<Record>(path + writeQuery(whose), REFRESH_MS);
+  const [isMaking, setMaking] = useState(false);
+  const person = whose.owner ?? whose.to;
   return html`<${PageHead} title=${name} back="Records" backTo=${pagePath(place, "collections")} aside=${
-    collection !== undefined &&
-    html`<span class="chip">
-    ${collection.kind}</span>`
-  } />
+    shown !== undefined && html`<span class="chip">${shown.collection.kind}</span>`
+  }>${shown !== undefined && html`<button type="button" onClick=${() => setMaking(true)}><${Icon} name="plus" size=${14} />New record…</button>`}<//>
+    ${shown !== undefined && html`<${Listeners} place=${place} listeners=${shown.listeners} />`}
+    ${
+      person !== null &&
+      html`<div class="filters"><span class="chip">${whose.owner !== null ? "of" : "for"} <a href=${pagePath(place, "people", person)}>${person}</a></span>
+        <button type="button" class="link" onClick=${() => setQuery({ owner: "", to: "" })}>Clear</button></div>`
+    }
+    ${records.error !== null && records.items !== undefined && html`<${Notice} kind="warn">${records.error} What you see is from before.<//>`}
     ${
       records.items === undefined
         ? records.error === null
           ? html`<${Skeleton} />`
           : html`<${ErrorState} error=${records.error} onRetry=${records.reload} />`
         : records.items.length === 0
-          ? html`<${EmptyState} icon="records" title="No records yet">
+          ? html`<${EmptyState} icon="records" title=${person === null ? "No records yet" : "None of theirs"}>
             <p>What your app and your relays write to ${name} appears here.</p><//>`
-          : html`<div class="scroll-x"><table class="list records"><thead><tr><th scope="col">Record</th>
-            ${columns.map((column) => html`<th key=${column} scope="col">${column}</th>`)}
-            <th scope="col">Written by</th><th scope="col">Changed</th></tr></thead>
-            <tbody>${records.items.map(
-              (record) => html`<tr key=${record.id}>
-                <td class="cell-id">
-                  <a data-row href=${pagePath(place, "collections", name, record.id)} aria-label="Record ${record.id}">…${record.id.slice(-8)}
-                  </a></td>
-                ${columns.map((column) => html`<td key=${column}><${Cell} data=${record.data} name=${column} /></td>`)}
-                <td><${SafeText} text=${record.by} limit=${80} /></td><td class="cell-time">
-                  <${Ago} at=${record.updatedAt} /></td></tr>`,
-            )}</tbody></table></div>
+          : html`<${Table} label="Records of ${name}" columns=${columnsOf(place, name, fieldNames(shown?.collection.fields ?? null))} items=${records.items} />
             <${OlderButton} list=${records} none="These are all." />`
+    }
+    ${
+      isMaking &&
+      shown !== undefined &&
+      html`<${RecordEditor} place=${place} collection=${shown} data=${emptyData(shown.collection.fields)} onClose=${() => setMaking(false)} />`
     }`;
+}
+
+function columnsOf(place: Place, collection: string, fields: readonly string[]): Column<Record>[] {
+  return [
+    {
+      name: "id",
+      title: "Record",
+      priority: 1,
+      size: "short",
+      cell: ({ id }) =>
+        html`<a data-row href=${pagePath(place, "collections", collection, id)} aria-label="Record ${id}">…${id.slice(-8)}</a>`,
+    },
+    ...fields.slice(0, SHOWN_FIELDS).map(
+      (field, at): Column<Record> => ({
+        name: `field-${at}`,
+        title: field,
+        priority: at === 0 ? 1 : 3,
+        cell: ({ data }) => html`<${Cell} data=${data} name=${field} />`,
+      }),
+    ),
+    {
+      name: "by",
+      title: "Written by",
+      priority: 2,
+      size: "name",
+      cell: (record) => html`<span class="clip"><${Writer} place=${place} record=${record} /></span>`,
+    },
+    {
+      name: "time",
+      title: "Changed",
+      priority: 2,
+      size: "short",
+      cell: ({ updatedAt }) => html`<${Ago} at=${updatedAt} />`,
+    },
+  ];
 }
 
 function Cell({ data, name }: { data: Json; name: string }): View {
   const value = isObject(data) && Object.hasOwn(data, name) ? data[name] : undefined;
   if (value === undefined || value === null) return html`<span class="quiet">–</span>`;
   const text = typeof value === "string" ? value : writeExact(value);
-  return html`<span class="clip">
-    <${SafeText} text=${text.length > CELL_CHARS ? `${text.slice(0, CELL_CHARS)}…` : text} /></span>`;
+  return html`<span class="clip"><${SafeText} text=${text.length > CELL_CHARS ? `${text.slice(0, CELL_CHARS)}…` : text} /></span>`;
 }

@@ -1,37 +1,82 @@
-/** One record as JSON, with whose it is and who wrote it. */
+/** One record: its data as a tree or as text, whose it is, who and which event wrote it, and what a change of it sets off. */
+import { useState } from "preact/hooks";
 import { writeExact } from "../ground/exact-json.ts";
 import { html, type View } from "../ground/html.ts";
 import type { PageProps } from "../ground/page.ts";
-import { apiPath, pagePath } from "../ground/place.ts";
+import { apiPath, type Place, pagePath } from "../ground/place.ts";
+import { navigate } from "../ground/route.ts";
 import { useLoad } from "../ground/use-load.ts";
 import { CopyButton } from "../part/copy-button.ts";
+import { EndDialog } from "../part/end-dialog.ts";
 import { JsonView } from "../part/json-view.ts";
-import { ErrorState, Skeleton } from "../part/notice.ts";
+import { ErrorState, Notice, Skeleton } from "../part/notice.ts";
 import { PageHead } from "../part/page-head.ts";
 import { SafeText } from "../part/safe-text.ts";
+import { type Tab, TabLinks } from "../part/tab-links.ts";
 import { Ago } from "../part/time.ts";
-import type { RecordView } from "./record-list.ts";
+import { Listeners } from "./listeners.ts";
+import { RecordEditor } from "./record-editor.ts";
+import type { Record, ShownCollection } from "./shape.ts";
+import { Writer } from "./writer.ts";
 
-export function RecordPage({ place, params }: PageProps): View {
+const REFRESH_MS = 5_000;
+const RAW_CHARS = 20_000;
+
+export function RecordPage({ place, params, query }: PageProps): View {
   const { collection = "", id = "" } = params;
-  const { data, error, reload } = useLoad<{ record: RecordView }>(
-    apiPath(place, "collections", collection, "records", id),
-  );
-  const head = html`<${PageHead} title="Record of ${collection}" back=${collection} backTo=${pagePath(place, "collections", collection)} />`;
+  const path = apiPath(place, "collections", collection, "records", id);
+  const { data, error, reload } = useLoad<{ record: Record }>(path, REFRESH_MS);
+  const shown = useLoad<ShownCollection>(apiPath(place, "collections", collection)).data;
+  const [open, setOpen] = useState<"edit" | "delete" | null>(null);
+  const list = pagePath(place, "collections", collection);
+  const acts =
+    data !== undefined &&
+    shown !== undefined &&
+    html`<button type="button" onClick=${() => setOpen("edit")}>Change…</button>
+      <button type="button" class="quiet-danger" onClick=${() => setOpen("delete")}>Delete…</button>`;
+  const head = html`<${PageHead} title="Record of ${collection}" back=${collection} backTo=${list}>${acts}<//>`;
   if (data === undefined)
     return html`${head}${error === null ? html`<${Skeleton} />` : html`<${ErrorState} error=${error} onRetry=${reload} />`}`;
   const { record } = data;
+  const leave = (): void => navigate(list, { replace: true });
   return html`${head}
-    <dl class="facts">
+    ${error !== null && html`<${Notice} kind="warn">${error} What you see is from before.<//>`}
+    <${Facts} place=${place} record=${record} />
+    ${shown !== undefined && html`<${Listeners} place=${place} listeners=${shown.listeners} />`}
+    <${Data} here=${pagePath(place, "collections", collection, id)} record=${record} isRaw=${query.get("as") === "text"} />
+    ${open === "edit" && shown !== undefined && html`<${RecordEditor} place=${place} collection=${shown} record=${record} data=${record.data} onClose=${() => setOpen(null)} />`}
+    ${
+      open === "delete" &&
+      html`<${EndDialog} title="Delete this record?" method="DELETE" path=${path} act="Delete" done="The record is deleted."
+        words=${`It cannot be taken back.${(shown?.listeners ?? []).some(({ on }) => on.includes("deleted")) ? " Relays that listen for deleted records hear of it." : ""}`}
+        changes=${[]} onClose=${() => setOpen(null)} onDone=${leave} />`
+    }`;
+}
+
+function Facts({ place, record }: { place: Place; record: Record }): View {
+  return html`<dl class="facts">
       <div><dt>Record</dt><dd><code>${record.id}</code>
         <${CopyButton} text=${record.id} label="Copy the record id" words=${null} /></dd></div>
-      <div><dt>Owner</dt><dd>${record.owner ?? html`<span class="quiet">the app</span>`}</dd></div>
-      ${record.recipient !== null && html`<div><dt>For</dt><dd>${record.recipient}</dd></div>`}
-      <div><dt>Written by</dt><dd><${SafeText} text=${record.by} limit=${80} /></dd></div>
+      <div><dt>Owner</dt><dd>${record.owner === null ? html`<span class="quiet">the app</span>` : html`<${PersonLink} place=${place} id=${record.owner} />`}</dd></div>
+      ${record.recipient !== null && html`<div><dt>For</dt><dd><${PersonLink} place=${place} id=${record.recipient} /></dd></div>`}
+      <div><dt>Written by</dt><dd><span><${Writer} place=${place} record=${record} /></span></dd></div>
       <div><dt>Made</dt><dd><${Ago} at=${record.createdAt} /></dd></div>
       <div><dt>Changed</dt><dd><${Ago} at=${record.updatedAt} /></dd></div>
-    </dl>
-    <section class="block" aria-label="Data"><div class="block-head"><h2>Data</h2><div class="page-actions">
-      <${CopyButton} text=${writeExact(record.data, 2)} label="Copy the data as JSON" /></div></div>
-      <${JsonView} value=${record.data} label="Data" /></section>`;
+    </dl>`;
+}
+
+function PersonLink({ place, id }: { place: Place; id: string }): View {
+  return html`<a class="wrap" href=${pagePath(place, "people", id)}>${id}</a>`;
+}
+
+function Data({ here, record, isRaw }: { here: string; record: Record; isRaw: boolean }): View {
+  const tabs: Tab[] = [
+    { name: "tree", title: "Tree", href: here },
+    { name: "text", title: "Text", href: `${here}?as=text` },
+  ];
+  const text = writeExact(record.data, 2);
+  return html`<section class="block" aria-label="Data"><div class="block-head"><h2>Data</h2>
+      <div class="page-actions"><${CopyButton} text=${text} label="Copy the data as JSON" /></div></div>
+    <${TabLinks} label="How the data is shown" tabs=${tabs} chosen=${isRaw ? "text" : "tree"} />
+    ${isRaw ? html`<pre class="record-text"><${SafeText} text=${text} limit=${RAW_CHARS} /></pre>` : html`<${JsonView} value=${record.data} label="Data" />`}</section>`;
 }

@@ -1,9 +1,9 @@
 /** Asks before something ends that cannot be taken back, and does it. */
 import { html, type View } from "../ground/html.ts";
-import { Dialog } from "../part/dialog.ts";
-import { Notice } from "../part/notice.ts";
-import { Sentence } from "../part/sentence.ts";
-import { useSend } from "../part/use-send.ts";
+import { Dialog } from "./dialog.ts";
+import { Notice } from "./notice.ts";
+import { Sentence } from "./sentence.ts";
+import { useSend } from "./use-send.ts";
 
 export function EndDialog({
   title,

@@ -1,0 +1,86 @@
+/** The records room: what wrote a record, exact numbers, a change that somebody else's is not lost under, and hostile data harmless. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { openDashboard } from "../kit/browser.ts";
+import { stageCarol } from "../kit/staged-person.ts";
+
+const dashboard = await openDashboard();
+const { page, running, at, complaints } = dashboard;
+afterAll(() => dashboard[Symbol.asyncDispose]());
+const HOSTILE = "<img src=x onerror=alert(1)>\u202etxt";
+const BIG = "12345678901234567890";
+
+const make = (method: string, path: string, body?: unknown) => running.api(method, path, body, "local");
+
+beforeAll(async () => {
+  await stageCarol(running);
+  const trigger = { kind: "data_change", collection: "orders", on: ["created", "updated"] };
+  const saved = await make("POST", "/relays", {
+    definition: { name: "on-order", trigger, actions: [{ type: "write_record", collection: "log", data: {} }] },
+  });
+  expect(saved.status).toBe(201);
+});
+
+test("collections lead to records, each with the relay and the event that wrote it", async () => {
+  await page.goto(at("collections"));
+  await page.getByRole("link", { name: "notices" }).click();
+  await page.getByText("Thank you for cs_live_be07").waitFor();
+  await page.getByRole("link", { name: "shop" }).first().waitFor();
+  await page.getByRole("link", { name: "its event" }).first().click();
+  await page.waitForURL(/\/events\/evt_/);
+  await page.goBack();
+  await page.getByRole("link", { name: /^Record rec_/ }).click();
+  await page.getByRole("heading", { name: "Record of notices" }).waitFor();
+  await page.getByRole("link", { name: /^per_/ }).waitFor();
+});
+
+test("a record is made as it is typed, its numbers exact, and what it sets off is said before", async () => {
+  await page.goto(at("collections/orders"));
+  await page.getByRole("button", { name: "New record…" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByRole("link", { name: "on-order" }).waitFor();
+  const data = dialog.getByRole("textbox", { name: "Data" });
+  await data.fill("{ no");
+  await dialog.getByRole("button", { name: "Write the record" }).click();
+  await dialog.getByText("This is not JSON").waitFor();
+  await data.fill('{"amount":"many"}');
+  await dialog.getByRole("button", { name: "Write the record" }).click();
+  await dialog
+    .getByText(/amount/)
+    .last()
+    .waitFor();
+  await data.fill(`{"order":${JSON.stringify(HOSTILE)},"amount":4,"note":{"big":${BIG}}}`);
+  await dialog.getByRole("button", { name: "Write the record" }).click();
+  await page.getByRole("heading", { name: "Record of orders" }).waitFor();
+  await page.getByText(BIG).waitFor();
+  await page.getByText(/onerror=alert/).waitFor();
+  expect(await page.locator("img").count()).toBe(0);
+  await page.getByRole("link", { name: "Text" }).click();
+  await page.waitForURL(/as=text/);
+  await page.locator(".record-text").getByText(BIG).waitFor();
+});
+
+test("what somebody changed meanwhile is shown beside and never written over unseen", async () => {
+  await page.getByRole("button", { name: "Change…" }).click();
+  const dialog = page.getByRole("dialog");
+  const id = new URL(page.url()).pathname.split("/").at(-1) ?? "";
+  await dialog.getByRole("textbox", { name: "Data" }).fill('{"order":"mine"}');
+  expect((await make("PUT", `/collections/orders/records/${id}`, { data: { order: "theirs" } })).status).toBe(200);
+  await dialog.getByRole("button", { name: "Save" }).click();
+  await dialog.getByText(/was changed since/).waitFor();
+  await dialog.getByText('"theirs"').waitFor();
+  await dialog.getByRole("button", { name: "Keep mine, and replace theirs" }).click();
+  await dialog.getByRole("button", { name: "Save" }).click();
+  await dialog.waitFor({ state: "detached" });
+  await page.locator(".record-text").getByText('"mine"').waitFor();
+});
+
+test("a record is deleted after it was asked, and the list stands again", async () => {
+  await page.getByRole("button", { name: "Delete…" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+  await page.waitForURL(/\/collections\/orders$/);
+  await page.getByRole("heading", { name: "No records yet" }).waitFor();
+});
+
+test("nothing of all this was refused by the page's policy or broke in its console", () => {
+  expect(complaints).toEqual([]);
+});

@@ -1,0 +1,23 @@
+/** A collection and its records as the dashboard reads them: with every number as it was written. */
+import type { CollectionView, Listener } from "../../src/records/collection.ts";
+import type { RecordItem } from "../../src/records/record.ts";
+import { isObject, type Json } from "../ground/exact-json.ts";
+
+export type Collection = Omit<CollectionView, "fields"> & { fields: Json };
+export interface ShownCollection {
+  collection: Collection;
+  listeners: Listener[];
+}
+export type Record = Omit<RecordItem, "data"> & { data: Json };
+
+/** The names of a collection's fields, whichever way they are listed. */
+export function fieldNames(fields: Json): string[] {
+  if (Array.isArray(fields))
+    return fields.flatMap((field) => (isObject(field) && typeof field.name === "string" ? [field.name] : []));
+  return isObject(fields) ? Object.keys(fields) : [];
+}
+
+/** What a record begins with: each field with nothing in it. */
+export function emptyData(fields: Json): Json {
+  return Object.fromEntries(fieldNames(fields).map((name) => [name, null]));
+}
