@@ -21,16 +21,9 @@ import { mcp } from "./mcp.ts";
 import { peopleList, peopleShow } from "./people.ts";
 import { promote } from "./promote.ts";
 import { pull } from "./pull.ts";
+import { relaysEndOverlap, relaysRotateSecret, relaysSetSecret } from "./relay-secrets.ts";
 import { relaysHistory, relaysRestore } from "./relay-versions.ts";
-import {
-  relaysFunnel,
-  relaysList,
-  relaysPause,
-  relaysResume,
-  relaysRotateSecret,
-  relaysSetSecret,
-  relaysShow,
-} from "./relays.ts";
+import { relaysFunnel, relaysList, relaysPause, relaysResume, relaysShow } from "./relays.ts";
 import { replaysList, replaysStart, replaysStop } from "./replays.ts";
 import { send } from "./send.ts";
 import { serve } from "./serve.ts";
@@ -61,6 +54,7 @@ export const COMMANDS: readonly Command[] = [
   relaysResume,
   relaysRotateSecret,
   relaysSetSecret,
+  relaysEndOverlap,
   eventsList,
   eventsShow,
   eventsReplay,

@@ -65,3 +65,7 @@ export function changeSecretThere(
 ): Promise<{ receiverSecret?: string; previousUntil?: string }> {
   return askPlace(remote, "PUT", `${pathOf(name)}/secret`, { value, overlapSeconds });
 }
+
+export async function endOverlapThere(remote: Remote, name: string): Promise<void> {
+  await askPlace(remote, "DELETE", `${pathOf(name)}/previous-secret`);
+}

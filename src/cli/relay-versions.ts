@@ -10,7 +10,7 @@ import { readPage } from "../store/walk.ts";
 import { type Command, UsageError } from "./command.ts";
 import { JSON_OUTPUT } from "./data-directory.ts";
 import { ANYWHERE, atPlace } from "./place.ts";
-import { sealingContext } from "./relays.ts";
+import { sealingContext } from "./relay-secrets.ts";
 import { askPlace, listRemote } from "./remote.ts";
 import { BASE_URL } from "./service-option.ts";
 import { sayList } from "./terminal.ts";

@@ -1,13 +1,11 @@
 /**
  * `relay relays …`: how each relay stands, and one of them in full: what it waits for, what its last calls came to and what would keep an
- * event from acting. Pausing and resuming, and its secrets: one that is minted is written to standard output once, one that the sender made is
- * read from standard input alone. A running service takes up by itself what is changed here.
+ * event from acting, and where its calls stopped. Pausing and resuming. A running service takes up by itself what is changed here.
  */
 import { COMMAND_LINE } from "../account/api-key.ts";
 import type { Environment } from "../account/environment.ts";
 import { type Clock, toIsoOrNull } from "../ground/clock.ts";
 import { writeJson } from "../ground/json.ts";
-import { DEFAULT_LIMITS, MAX_SECRET_OVERLAP_SECONDS } from "../ground/limit.ts";
 import { MAX_PAGE_SIZE } from "../ground/page.ts";
 import { showFunnel } from "../overview/funnel.ts";
 import { addHealth } from "../overview/health.ts";
@@ -19,21 +17,13 @@ import { warnOfReferences } from "../relay/relay-fit.ts";
 import { stockOf } from "../relay/relay-reference.ts";
 import { pauseRelay, resumeRelay } from "../relay/relay-save.ts";
 import { listRelays, showRelay } from "../relay/relay-view.ts";
-import { prepareSecret, readSecretSlot, rotateSigningSecret, storeSecret } from "../relay/secret-rotation.ts";
 import type { Store } from "../store/port.ts";
 import { readPage } from "../store/walk.ts";
 import { standingProblemsOf } from "../watch/problem.ts";
-import { type Command, type Input, UsageError } from "./command.ts";
-import { JSON_OUTPUT, openSealerHere, readRunningUrl } from "./data-directory.ts";
+import type { Command, Input } from "./command.ts";
+import { JSON_OUTPUT, readRunningUrl } from "./data-directory.ts";
 import { ANYWHERE, atPlace } from "./place.ts";
-import {
-  changeSecretThere,
-  listThere,
-  readFunnelThere,
-  readStoryThere,
-  rotateSigningThere,
-  setStateThere,
-} from "./relay-there.ts";
+import { listThere, readFunnelThere, readStoryThere, setStateThere } from "./relay-there.ts";
 import {
   type ListedRelay,
   MAX_SHOWN_CALLS,
@@ -50,10 +40,10 @@ import type { World } from "./world.ts";
 const DEFAULT_LIMIT = 50;
 /** Calls that became no event, of one relay that is shown. */
 const LAST_CALLS = { limit: MAX_SHOWN_CALLS, after: null };
-const NAME = { name: "name", help: "the relay's name, as relay relays list shows it" };
-const OF_RELAY = [JSON_OUTPUT, BASE_URL, ...ANYWHERE];
+export const NAME = { name: "name", help: "the relay's name, as relay relays list shows it" };
+export const OF_RELAY = [JSON_OUTPUT, BASE_URL, ...ANYWHERE];
 
-function contextOf(input: Input, world: World, environment: Environment) {
+export function contextOf(input: Input, world: World, environment: Environment) {
   const url = readBaseUrl(input) ?? readRunningUrl(readDataDir(input, world));
   const baseUrl = url ?? `http://127.0.0.1:${DEFAULT_PORT}`;
   const { clock } = world;
@@ -204,89 +194,4 @@ async function setState(input: Input, world: World, to: "paused" | "resumed"): P
           ? "nothing of the last 24 hours waits."
           : `what waits (${waiting} of the last 24 hours) runs now, in order.`;
   world.tell(`${relay.name} is ${to}: ${next}`);
-}
-
-const OVERLAP = {
-  name: "overlap",
-  value: "<seconds>",
-  otherwise: "0",
-  help: `for how long the secret before it verifies too, at most ${MAX_SECRET_OVERLAP_SECONDS}`,
-} as const;
-
-export const relaysRotateSecret: Command = {
-  words: ["relays", "rotate-secret"],
-  summary: "mint a new secret for a relay; it is written to standard output once",
-  details:
-    "The sender gets the new one; the one before it verifies no more, or with --overlap a while longer. A secret that the sender makes is stored with relay relays set-secret.",
-  arguments: [NAME],
-  options: [
-    OVERLAP,
-    { name: "signing", help: "the secret that the relay's own calls are signed with, instead" },
-    ...OF_RELAY,
-  ],
-  examples: [
-    "relay relays rotate-secret orders --overlap 86400",
-    "relay relays rotate-secret orders --signing",
-  ],
-  async run(input, world) {
-    if (!input.on("signing")) return await changeSecret(input, world, null);
-    if (input.given("overlap")) {
-      throw new UsageError("--overlap is of the sender's secret: a call is signed with one secret alone.");
-    }
-    const name = input.first();
-    const { signingSecret } = await atPlace(input, world, {
-      writes: true,
-      here: async (store, environment) => {
-        const context = await sealingContext(input, world, store, environment);
-        return await store.write("dashboard", (tx) => rotateSigningSecret(tx, context, name));
-      },
-      there: (remote) => rotateSigningThere(remote, name),
-    });
-    world.say(input.on("json") ? writeJson({ relay: name, signingSecret }, 2) : signingSecret);
-    world.tell(`The new signing secret of ${name} is shown once; its next call is signed with it.`);
-  },
-};
-
-export const relaysSetSecret: Command = {
-  words: ["relays", "set-secret"],
-  summary: "store the secret or public key that the sender shows, from standard input",
-  arguments: [NAME],
-  options: [OVERLAP, ...OF_RELAY],
-  examples: ["relay relays set-secret orders < secret.txt"],
-  async run(input, world) {
-    const value = (await world.readInput()).trim();
-    if (value !== "") return await changeSecret(input, world, value);
-    throw new UsageError(
-      `The secret is read from standard input, which was empty: relay relays set-secret ${input.first()} < file.`,
-    );
-  },
-};
-
-async function changeSecret(input: Input, world: World, value: string | null): Promise<void> {
-  const name = input.first();
-  const overlap = input.number("overlap", { from: 0, to: MAX_SECRET_OVERLAP_SECONDS }) ?? 0;
-  const done = await atPlace(input, world, {
-    writes: true,
-    here: async (store, environment) => {
-      const context = await sealingContext(input, world, store, environment);
-      const slot = await store.read((tx) => readSecretSlot(tx, environment.id, name));
-      const prepared = prepareSecret(slot, value, context.sealer, context.nowMs);
-      return await store.write("dashboard", (tx) => storeSecret(tx, context, prepared, overlap));
-    },
-    there: (remote) => changeSecretThere(remote, name, value, overlap),
-  });
-  const { receiverSecret, previousUntil } = done;
-  if (input.on("json")) world.say(writeJson({ relay: name, ...done }, 2));
-  else if (receiverSecret !== undefined) world.say(receiverSecret);
-  const shown = receiverSecret === undefined ? "is stored" : "is shown once: give it to the sender";
-  const before =
-    previousUntil === undefined
-      ? "the one before it verifies no more"
-      : `the one before it verifies until ${previousUntil}`;
-  world.tell(`The new secret of ${name} ${shown}; ${before}.`);
-}
-
-export async function sealingContext(input: Input, world: World, store: Store, environment: Environment) {
-  const sealer = await openSealerHere(store, input, world);
-  return { ...contextOf(input, world, environment), limits: DEFAULT_LIMITS, sealer };
 }

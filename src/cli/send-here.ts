@@ -10,20 +10,17 @@ import { FINAL_STATES } from "../event/event.ts";
 import { listEvents } from "../event/list.ts";
 import { findEventView } from "../event/view.ts";
 import { explainRelay } from "../explain/explain.ts";
-import { placePerson, requireSomebody } from "../explain/given-record.ts";
-import { makeSampleRecord } from "../explain/sample.ts";
 import type { Asked, Explanation } from "../explain/step.ts";
 import { writeTestTick } from "../explain/test-event.ts";
+import { writeTestRecord } from "../explain/test-record.ts";
 import { sleep } from "../ground/clock.ts";
 import { isJsonObject, type Json, type JsonObject, parseJson, writeJson } from "../ground/json.ts";
 import { DEFAULT_LIMITS } from "../ground/limit.ts";
 import { createLog } from "../ground/log.ts";
 import { plain } from "../ground/text.ts";
-import { requireCollection } from "../records/collection.ts";
-import { deleteRecord, updateRecord, writeRecordIn } from "../records/record.ts";
 import { type LiveRelay, LiveRelays } from "../relay/live-relay.ts";
-import type { Store, Writer } from "../store/port.ts";
-import type { Change, DataChangeTrigger } from "../trigger/data-change.ts";
+import type { Store } from "../store/port.ts";
+import type { DataChangeTrigger } from "../trigger/data-change.ts";
 import { CommandFailure, type Input } from "./command.ts";
 import { openSealerHere, readRunningUrl, withEnvironment, withStore } from "./data-directory.ts";
 import { readBaseUrl, readDataDir } from "./service-option.ts";
@@ -135,11 +132,10 @@ async function sendRecord(
   world: World,
 ): Promise<string> {
   const nowMs = world.clock.now();
-  const change: Change = trigger.on[0] ?? "created";
   const person = input.text("person");
   const data = given?.body === undefined ? null : readRecord(given.body);
-  const recordId = await store.write("app", (tx) =>
-    writeSample(tx, relay, trigger, { change, person, data, nowMs }),
+  const { recordId, change } = await store.write("app", (tx) =>
+    writeTestRecord(tx, relay, trigger, { person, data, by: BY, nowMs }),
   );
   world.tell(
     change === "deleted"
@@ -147,44 +143,6 @@ async function sendRecord(
       : `Wrote the record ${recordId} in ${trigger.collection}, by ${BY}; it stays there until you delete it.`,
   );
   return await awaitEvent(store, relay, recordId, world);
-}
-
-async function writeSample(
-  tx: Writer,
-  { environmentId }: LiveRelay,
-  { collection: name, where }: DataChangeTrigger,
-  {
-    change,
-    person,
-    data,
-    nowMs,
-  }: { change: Change; person: string | null; data: JsonObject | null; nowMs: number },
-): Promise<string> {
-  const collection = await requireCollection(tx, environmentId, name);
-  const about = await requireSomebody(tx, environmentId, person);
-  const whole = data ?? makeSampleRecord(collection, where);
-  const first = change === "updated" ? makeOther(whole, where) : whole;
-  const of = { environmentId, ...placePerson(collection, about), by: BY, nowMs };
-  const { id: recordId } = await writeRecordIn(tx, collection, { ...of, data: first });
-  const at = { environmentId, collection: name, recordId };
-  if (change === "updated") await updateRecord(tx, { ...at, data: whole, by: BY, nowMs });
-  if (change === "deleted") await deleteRecord(tx, at);
-  return recordId;
-}
-
-/** The record as it was before it was updated: one text or number of it is another, none that `where` asks for. */
-function makeOther(data: JsonObject, where: DataChangeTrigger["where"]): JsonObject {
-  for (const [name, value] of Object.entries(data)) {
-    if (Object.hasOwn(where ?? {}, name)) continue;
-    if (typeof value === "string" && value.startsWith("sample "))
-      return { ...data, [name]: value.replace("sample", "former") };
-    if (typeof value === "number") return { ...data, [name]: value - 1 };
-    if (typeof value === "boolean") return { ...data, [name]: !value };
-  }
-  throw new CommandFailure(
-    "invalid_input",
-    "The record has nothing to change beside what `where` asks for: give one with another text or number by --data.",
-  );
 }
 
 /** The relay's event about the record, once the service has made it. */

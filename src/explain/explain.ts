@@ -44,7 +44,8 @@ export async function explainRelay(
     return { all: later, warnings: await rehearseOccurrence(tx, deps, relay, occurrence, later) };
   });
   const end = all.end("Every action would be done.");
-  return { relay: name, trigger: trigger.kind, from, ...end, steps: all.list, warnings };
+  const example = "write" in occurrence ? (occurrence.example ?? null) : null;
+  return { relay: name, trigger: trigger.kind, from, example, ...end, steps: all.list, warnings };
 }
 
 async function makeOccurrence(

@@ -56,8 +56,11 @@ export async function receiveGiven(
   const mapped = readMap(relay.receiver.map, parsed);
   explainReading(steps, relay, mapped, { accepted: false });
   const eventId = readEventId(mapped) ?? senderEventId;
+  const { body, contentType } = given;
+  const example = asked.body === undefined ? { body: Buffer.from(body).toString("utf8"), contentType } : null;
   const text = parsed.form === null ? new TextDecoder().decode(call.body) : writeJson(parsed.value);
   return {
+    example,
     async write(tx, later) {
       await explainDedupe(tx, later, relay, { eventId, mapped, body: call.body, nowMs });
       return await writeEvent(tx, relay, makeReceiverPayload(text, mapped), nowMs, parsed);

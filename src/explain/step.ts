@@ -10,7 +10,7 @@ import type { Json } from "../ground/json.ts";
 import type { RaisableLimits } from "../ground/limit.ts";
 import { MAX_RECEIVER_BODY_BYTES } from "../ground/limit.ts";
 import type { Log } from "../ground/log.ts";
-import { fields, json, oneOf } from "../ground/schema.ts";
+import { fields, json, oneOf, orNull } from "../ground/schema.ts";
 import type { LiveRelay, LiveRelays } from "../relay/live-relay.ts";
 import type { Sealer } from "../secret/seal.ts";
 import type { Store, Writer } from "../store/port.ts";
@@ -67,6 +67,8 @@ export const explanationView = Type.Object({
   trigger: oneOf(EVENT_TRIGGERS),
   /** What it was explained with. */
   from: oneOf(["body", "event", "sample"]),
+  /** The body that was made up, where none was given; null: none was, or a body is nothing that this relay takes. */
+  example: orNull(Type.Object({ body: Type.String(), contentType: Type.String() })),
   would: oneOf(["run", "fail", "wait", "ignore", "duplicate", "refuse"]),
   message: Type.String(),
   steps: Type.Array(stepView),
@@ -122,7 +124,9 @@ export interface ExplainDeps {
 }
 
 /** A stored event, or how one is written where it is not; answers its id. */
-export type Occurrence = { eventId: string } | { write(tx: Writer, steps: Steps): Promise<string> };
+export type Occurrence =
+  | { eventId: string }
+  | { write(tx: Writer, steps: Steps): Promise<string>; example?: Explanation["example"] };
 
 /** The event's row that stands for the occurrence while it is rehearsed. */
 export async function writeEvent(

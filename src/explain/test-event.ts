@@ -1,11 +1,11 @@
 /**
- * A test event by hand: a receiver gets a call that is signed with its own secret, a schedule one tick. It runs and has every effect that a real one
+ * A test event by hand: a receiver gets a call that is signed with its own secret, a schedule one tick, a collection a record. It runs and has every effect that a real one
  * has, so production takes none; the event is marked, and nothing is said of how the sender is doing.
  */
 import { type Static, Type } from "typebox";
 import { makeWholePayload } from "../event/insert.ts";
 import { toIso } from "../ground/clock.ts";
-import { writeJson } from "../ground/json.ts";
+import { isJsonObject, type Json, writeJson } from "../ground/json.ts";
 import { MAX_RECEIVER_BODY_BYTES } from "../ground/limit.ts";
 import { Refusal } from "../ground/refusal.ts";
 import { fields, oneOf, orNull } from "../ground/schema.ts";
@@ -15,11 +15,13 @@ import { relayTarget } from "../relay/relay.ts";
 import { listSecretsAtHand } from "../relay/secret-at-hand.ts";
 import type { Sealer } from "../secret/seal.ts";
 import type { Origin, Store, Writer } from "../store/port.ts";
+import type { DataChangeTrigger } from "../trigger/data-change.ts";
 import type { ReceiverTrigger } from "../trigger/receiver.ts";
 import { type Change, writeAudit } from "../watch/audit.ts";
 import { makeSampleEvent } from "./sample.ts";
 import { cannotSign, signHere } from "./signature.ts";
 import { writeEvent } from "./step.ts";
+import { writeTestRecord } from "./test-record.ts";
 
 const BY_HAND = "This tick was sent by hand; it is no period of the schedule.";
 
@@ -32,14 +34,23 @@ export const testEventInput = fields({
   ),
   contentType: Type.Optional(Type.String({ maxLength: 200, description: "the body's content type" })),
   person: Type.Optional(
-    Type.String({ maxLength: 254, description: "what the map's person key holds in the example" }),
+    Type.String({
+      maxLength: 254,
+      description: "what the map's person key holds in the example; of a record, whom it is for",
+    }),
+  ),
+  record: Type.Optional(
+    Type.Unknown({ description: "the data of a record to write, a JSON object; absent: an example" }),
   ),
 });
 
 export const testEventView = Type.Object({
   /** `known`: an event with this id is there already. `ignored`: by the relay's `when`. Of both nothing is stored. */
   outcome: oneOf(["new", "known", "ignored"]),
+  /** null as well while a record's change is still to be noticed. */
   eventId: orNull(Type.String()),
+  /** The record that was written, and stays until it is deleted. */
+  recordId: Type.Optional(Type.String()),
   message: orNull(Type.String()),
 });
 
@@ -73,11 +84,8 @@ export async function sendTestEvent(
     const eventId = await deps.store.write(deps.origin, (tx) => writeTestTick(tx, relay, change));
     return { outcome: "new", eventId, message: null };
   }
-  if (trigger.kind !== "receiver" || relay.receiver === null)
-    throw new Refusal(
-      "invalid_input",
-      `The relay ${name} waits for a ${trigger.kind}: write a record in its collection, or explain the relay, which has no effect.`,
-    );
+  if (trigger.kind === "data_change")
+    return await deps.store.write(deps.origin, (tx) => sendTestRecord(tx, relay, trigger, asked, change));
   const line = await signLine(deps, relay as ReceiverRelay, trigger, asked, change.nowMs);
   const batch = { bytes: line, firstLine: 1, file: null, dryRun: false, version: null };
   const { lines } = await importMissed({ ...deps, snapshot }, name, batch, change, "test");
@@ -89,6 +97,33 @@ export async function sendTestEvent(
     throw new Refusal("invalid_input", why, { details: { cause: code } });
   }
   return { outcome, eventId, message };
+}
+
+async function sendTestRecord(
+  tx: Writer,
+  relay: LiveRelay,
+  trigger: DataChangeTrigger,
+  { record = null, person }: Static<typeof testEventInput>,
+  change: Change,
+): Promise<Static<typeof testEventView>> {
+  const data = record as Json;
+  if (data !== null && !isJsonObject(data))
+    throw new Refusal(
+      "invalid_input",
+      'record must be a JSON object: the record\'s fields, such as { "status": "paid" }.',
+    );
+  const { by, nowMs } = change;
+  const made = await writeTestRecord(tx, relay, trigger, { person: person ?? null, data, by, nowMs });
+  const { recordId } = made;
+  await writeAudit(tx, {
+    ...change,
+    action: "event.test_sent",
+    target: relayTarget(relay.name),
+    after: { recordId },
+  });
+  const stays = made.change === "deleted" ? "and deleted it" : "which stays there until it is deleted";
+  const message = `Wrote the record ${recordId} in ${trigger.collection}, ${stays}; the event appears as soon as the change is noticed.`;
+  return { outcome: "new", eventId: null, recordId, message };
 }
 
 /** One tick, of no period. Answers the event's id. */

@@ -2,9 +2,19 @@
 import { type Static, Type } from "typebox";
 import { explainRelay } from "../explain/explain.ts";
 import { explainInput, explanationView } from "../explain/step.ts";
+import { toIsoOrNull } from "../ground/clock.ts";
 import { MAX_SECRET_OVERLAP_SECONDS } from "../ground/limit.ts";
 import { makePage, type PageRequest, readPageRequest } from "../ground/page.ts";
-import { fields, orNull, pageOf, pageQuery, savedFile, time, warningView } from "../ground/schema.ts";
+import {
+  fields,
+  orNull,
+  pageOf,
+  pageQuery,
+  savedFile,
+  time,
+  timeOrNull,
+  warningView,
+} from "../ground/schema.ts";
 import { funnelView, showFunnel } from "../overview/funnel.ts";
 import { addHealth, healthView, listedRelay } from "../overview/health.ts";
 import { checkDefinition, warnOwnHost } from "../relay/definition.ts";
@@ -21,8 +31,14 @@ import {
   viewSaved,
 } from "../relay/relay-save.ts";
 import { RELAY_TEMPLATES } from "../relay/relay-template.ts";
-import { listRelays, relayView, savedRelay, showRelay } from "../relay/relay-view.ts";
-import { prepareSecret, readSecretSlot, rotateSigningSecret, storeSecret } from "../relay/secret-rotation.ts";
+import { listRelays, type RelayView, relayView, savedRelay, showRelay } from "../relay/relay-view.ts";
+import {
+  endOverlap,
+  prepareSecret,
+  readSecretSlot,
+  rotateSigningSecret,
+  storeSecret,
+} from "../relay/secret-rotation.ts";
 import type { Reader } from "../store/port.ts";
 import { readPage } from "../store/walk.ts";
 import type { HttpDeps } from "./deps.ts";
@@ -49,6 +65,16 @@ const checkedView = Type.Object({
   warnings: Type.Array(warningView),
 });
 export type CheckedDefinition = Static<typeof checkedView>;
+
+/** When calls last verified by which of two secrets; null: none did since the server started or the relay was last changed. */
+const secretUseView = Type.Object({ presentAt: timeOrNull, previousAt: timeOrNull });
+
+/** null: one secret alone verifies. */
+async function secretUseOf({ relays }: HttpDeps, { id, secret }: RelayView) {
+  const overlap = (await relays.current()).findRelay(id)?.receiver?.overlap ?? null;
+  if (secret.previousUntil === undefined || overlap === null) return null;
+  return { presentAt: toIsoOrNull(overlap.presentAt), previousAt: toIsoOrNull(overlap.previousAt) };
+}
 
 export const relayRoutes = [
   environmentRoute({
@@ -108,7 +134,7 @@ export const relayRoutes = [
     path: "/relays/:name",
     summary:
       "Shows one relay with how it is and why, its definition, what is known of its secrets, and its problems.",
-    answer: Type.Object({ relay: relayView, health: healthView }),
+    answer: Type.Object({ relay: relayView, health: healthView, secretUse: orNull(secretUseView) }),
     async handle(call) {
       const { deps, environment, environmentId, params } = call;
       await deps.receiver.writeRecentCalls();
@@ -117,7 +143,7 @@ export const relayRoutes = [
       );
       const [judged] = await addHealth(deps.store, needContext(deps, environment), [relay], true);
       if (judged === undefined) throw new Error("A relay was not judged.");
-      return { relay, health: judged.health };
+      return { relay, health: judged.health, secretUse: await secretUseOf(deps, relay) };
     },
   }),
   environmentRoute({
@@ -225,6 +251,14 @@ export const relayRoutes = [
         storeSecret(tx, context, prepared, body.overlapSeconds ?? 0),
       );
     },
+  }),
+  environmentRoute({
+    method: "DELETE",
+    path: "/relays/:name/previous-secret",
+    summary:
+      "Ends a rotation's overlap now: the secret before the present one verifies nothing from here on.",
+    answer: null,
+    write: (tx, call) => endOverlap(tx, relayContext(call), call.params.name),
   }),
   environmentRoute({
     method: "PUT",

@@ -7,7 +7,7 @@ export const testEventRoutes = [
     method: "POST",
     path: "/relays/:name/test-event",
     summary:
-      "Sends a receiver a call that is signed with its own secret, or a schedule one tick; it runs with every effect, is marked, and production takes none.",
+      "Sends a receiver a call signed with its own secret, a schedule one tick, or writes a record; it runs with every effect, and production takes none.",
     body: testEventInput,
     answer: testEventView,
     handle: ({ deps, origin, params, body, change }) =>

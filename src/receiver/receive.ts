@@ -196,6 +196,8 @@ export class Receiver {
       if (verdict.verified) {
         // What it costs from here on is its own.
         looks = false;
+        const { overlap } = relay.receiver;
+        if (overlap !== null) overlap[verdict.byPrevious === true ? "previousAt" : "presentAt"] = nowMs;
         return { relay, call, verdict };
       }
       refused.push(explainToOwner(relay, verdict));

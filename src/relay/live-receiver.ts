@@ -39,6 +39,14 @@ export interface LiveReceiver {
   when: When | null;
   /** Whether the sender does not sign the event itself. */
   unsigned: boolean;
+  /** When calls last verified by which secret, while two do; null: one secret alone verifies. */
+  overlap: SecretUse | null;
+}
+
+/** Milliseconds since the epoch; null: none since the service started or the relay was last changed. */
+interface SecretUse {
+  presentAt: number | null;
+  previousAt: number | null;
 }
 
 type ReceiverRow = Pick<
@@ -70,6 +78,7 @@ export function openReceiver(
     personKey: findPersonKey(trigger.map),
     when: trigger.when ?? null,
     unsigned,
+    overlap: row.previousSecret === null ? null : { presentAt: null, previousAt: null },
   };
 }
 
@@ -100,7 +109,7 @@ function overlapVerifiers(present: Verifier, previous: Verifier, untilMs: number
       const verdict = present.verify(call);
       if (verdict.verified || call.nowMs >= untilMs) return verdict;
       const earlier = previous.verify(call);
-      return earlier.verified ? earlier : verdict;
+      return earlier.verified ? { ...earlier, byPrevious: true } : verdict;
     },
   };
 }

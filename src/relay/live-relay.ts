@@ -264,6 +264,7 @@ function closeRelay(row: LiveRow, deps: LiveRelayDeps): LiveRelay {
       personKey: null,
       when: null,
       unsigned: false,
+      overlap: null,
     },
     signingSecret: null,
   };

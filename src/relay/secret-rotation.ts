@@ -122,6 +122,21 @@ function isSame(one: Uint8Array | null, other: Uint8Array | null): boolean {
   return one !== null && other !== null && Buffer.compare(one, other) === 0;
 }
 
+/** Ends the overlap now: the secret before the present one verifies nothing from here on. Refuses with `not_found`, also where there is none. */
+export async function endOverlap(tx: Writer, context: RelayContext, name: string): Promise<void> {
+  const before = await requireRelay(tx, context.environment.id, name);
+  if (!overlaps(before, context.nowMs))
+    throw new Refusal(
+      "not_found",
+      `The relay ${name} has no secret beside the present one that still verifies: there is nothing to end.`,
+    );
+  const after = { ...before, ...NO_OVERLAP, updatedAt: context.nowMs };
+  await RELAY.update(tx, after);
+  await forgetSignaturesLater(tx, after, context.nowMs);
+  await settleRelayProblems(tx, after, context.sealer, context.nowMs);
+  await auditRelay(tx, context, "relay.secret_changed", before, after);
+}
+
 /** Removes secrets whose overlap is over, so that nothing that verifies no more is kept. Answers how many there were. */
 export function forgetPreviousSecrets(tx: Writer, nowMs: number): Promise<number> {
   const sql = `UPDATE relay SET previous_secret = NULL, previous_secret_digest = NULL, previous_secret_until = NULL

@@ -46,6 +46,8 @@ export type Verdict =
       expiresAtMs: number | null;
       /** The sender's own id from a header (scheme hooks), for dedupe when the map names no event_id. */
       senderEventId: string | null;
+      /** By the secret before the present one, while both verify. */
+      byPrevious?: boolean;
     }
   | {
       verified: false;

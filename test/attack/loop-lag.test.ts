@@ -228,6 +228,7 @@ const WORST: Record<string, Worst> = {
   "PUT {E}/relays/:name/secret": refused(400, "PUT", `${E}/relays/busy1/secret`, {
     value: "x".repeat(MB - 100),
   }),
+  "DELETE {E}/relays/:name/previous-secret": (_turn) => [{ method: "DELETE", path: `${E}/relays/busy1/previous-secret`, status: 404 }],
   "PUT {E}/relays/:name/signing-secret": refused(400, "PUT", `${E}/relays/busy1/signing-secret`, {}),
   "GET /api/relay-templates": get("/api/relay-templates?limit=200"),
   "GET {E}/events": list(

@@ -70,7 +70,31 @@ test("it says nothing of how the sender is doing, and is audited", async () => {
   ]);
 });
 
+for (const [change, count] of [
+  ["created", 1],
+  ["updated", 1],
+  ["deleted", 0],
+] as const)
+  test(`a relay that watches records gets one that is ${change}, audited`, async () => {
+    const notes = { name: "notes", kind: "shared", fields: { text: { type: "text" } } };
+    await api.call(`${api.E}/collections`, { method: "POST", session: true, body: notes });
+    await make(api.E, { kind: "data_change", collection: "notes", on: [change] });
+    const sent = await send();
+    expect([sent.status, sent.json.outcome, sent.json.eventId]).toEqual([200, "new", null]);
+    expect(sent.json.recordId).toMatch(/^rec_/);
+    expect(await api.store.read((tx) => tx.all("SELECT id FROM record"))).toHaveLength(count);
+    const audit = await api.call(`${api.E}/audit?action=event.test_sent`, { session: true });
+    expect(audit.json.items[0].after).toEqual({ recordId: sent.json.recordId });
+  });
+
 describe("refused", () => {
+  test("in production, a record alike", async () => {
+    const live = "/api/apps/shop/production";
+    await make(live, { kind: "data_change", collection: "notes", on: ["created"] });
+    expect((await send({}, live)).json.code).toBe("forbidden");
+    expect(await api.store.read((tx) => tx.all("SELECT id FROM record"))).toEqual([]);
+  });
+
   test("in production, receiver and schedule alike", async () => {
     const live = "/api/apps/shop/production";
     await make(live, receiver({ scheme: "hooks" }), { secret: SECRET });
@@ -96,7 +120,7 @@ describe("refused", () => {
     expect((await api.call(`${api.E}/relays/nobody/test-event`, { method: "POST", session: true, body: {} })).status).toBe(404);
     await api.call(`${api.E}/relays/orders`, { method: "DELETE", session: true });
     await make(api.E, { kind: "data_change", collection: "notes", on: ["created"] });
-    expect((await send()).json.message).toContain("waits for a data_change");
+    expect((await send({ record: ["no object"] })).json.message).toContain("record must be a JSON object");
     await api.call(`${api.E}/relays/orders`, { method: "DELETE", session: true });
     await make(api.E, receiver({ scheme: "hooks" }), { secret: SECRET });
     expect((await send({ body: "{no json" })).status).toBe(400);
