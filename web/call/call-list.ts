@@ -109,6 +109,7 @@ function LineRow({ place, line }: { place: Place; line: Line }): View {
     <p class="call-head"><${StateMark} state="done" word="Accepted" />
       <a data-row href=${pagePath(place, "events", id)} aria-label="Event ${id} of ${relay.name}">${relay.name}</a>
       <span class="quiet">became an event, now ${state}</span>
+      <a class="call-try" href=${pagePath(place, "relays", relay.name) + writeQuery({ tab: "test", event: id })} aria-label="Try it in the Test tab of ${relay.name}">Try it</a>
       <span class="call-time"><${Ago} at=${createdAt} /></span></p>
   </li>`;
 }

@@ -1,5 +1,6 @@
 /** Calls of receivers as rows: what became of each, and why. */
 import type { RecentCall, UnknownCall } from "../ground/answer.ts";
+import { writeQuery } from "../ground/api.ts";
 import { sayCount } from "../ground/count-words.ts";
 import { html, type View } from "../ground/html.ts";
 import { type Place, pagePath } from "../ground/place.ts";
@@ -37,7 +38,8 @@ export function CallRow({
       <span class="call-time"><${Ago} at=${call.at} /></span></p>
     <p class="call-cause"><${Sentence} text=${cause} />${
       eventId !== null && html` <a href=${pagePath(place, "events", eventId)}>the first event</a>`
-    } <span class="quiet">· from ${source}${isLong && html`, the first <${Ago} at=${call.firstAt} />`}</span></p>
+    } <span class="quiet">· from ${source}${isLong && html`, the first <${Ago} at=${call.firstAt} />`}</span>
+      ${withRelay && html` <a class="call-try" href=${pagePath(place, "relays", relay) + writeQuery({ tab: "test", call: call.id })} aria-label="Try it in the Test tab of ${relay}">Try it</a>`}</p>
   </li>`;
 }
 

@@ -26,6 +26,7 @@ import { RelayHistory } from "./relay-history.ts";
 import { secretsOf } from "./relay-made.ts";
 import { RelayOverview } from "./relay-overview.ts";
 import { RelaySecrets } from "./relay-secret.ts";
+import { RelayTest } from "./relay-test.ts";
 
 const REFRESH_MS = 5_000;
 
@@ -69,6 +70,7 @@ export function RelayPage({ place, params, query }: PageProps): View {
     <${WarningList} warnings=${saved?.warnings ?? []} />
     ${tab === "" && html`<${RelayOverview} place=${place} relay=${relay} health=${health} />`}
     ${tab === "definition" && html`<${RelayDefinition} key=${relay.id} place=${place} relay=${relay} onSaved=${take} />`}
+    ${tab === "test" && html`<${RelayTest} key=${relay.id} place=${place} relay=${relay} query=${query} />`}
     ${tab === "history" && html`<${RelayHistory} key=${relay.id} place=${place} relay=${relay} onSaved=${take} />`}
     ${tab === "secrets" && html`<${RelaySecrets} place=${place} relay=${relay} onChanged=${reload} />`}
     ${isDeleting && html`<${RelayDelete} place=${place} relay=${relay} onClose=${() => setDeleting(false)} />`}
@@ -81,6 +83,7 @@ function tabsOf(place: Place, { name, trigger, signingSecret }: Relay): Tab[] {
   const tabs = [
     ["", "Overview"],
     ["definition", "Definition"],
+    ["test", "Test"],
     ["history", "History"],
     ...(hasSecrets ? [["secrets", "Secrets"]] : []),
   ] as const;

@@ -1,0 +1,124 @@
+/** A relay's Test tab: an example, a pasted call and an event that arrived, each step by step with no effect; sent for real in development alone. */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { openDashboard } from "../kit/browser.ts";
+import { sendSigned } from "../kit/browser-sender.ts";
+
+const dashboard = await openDashboard();
+const { page, running, at, complaints } = dashboard;
+afterAll(() => dashboard[Symbol.asyncDispose]());
+
+let secret = "";
+const paid = '{"id":"one","email":"ada@example.com","type":"paid"}';
+const count = async (table: string) => (await running.rows(`SELECT 1 FROM ${table}`)).length;
+
+beforeAll(async () => {
+  const trigger = {
+    kind: "receiver",
+    verify: { scheme: "hooks" },
+    map: { event_id: "id", person_email: "email", event_type: "type" },
+    when: { event_type: "paid" },
+  };
+  const actions = [{ type: "grant_credits", amount: 3, reason: "For {{mapped.event_id}}" }];
+  secret = (await running.api("POST", "/relays", { definition: { name: "orders", trigger, actions } }, "local")).body.receiverSecret;
+  await running.api(
+    "POST",
+    "/relays",
+    { definition: { name: "nightly", trigger: { kind: "schedule", every: "1d" }, actions: [{ type: "call_url", url: "https://example.com/x" }] } },
+    "local",
+  );
+  await running.api("POST", "/collections", { name: "notes", kind: "shared", fields: { text: { type: "text" } } }, "local");
+  const watching = {
+    name: "watching",
+    trigger: { kind: "data_change", collection: "notes", on: ["created"] },
+    actions: [{ type: "write_record", collection: "seen", data: {} }],
+  };
+  await running.api("POST", "/relays", { definition: watching }, "local");
+});
+
+const steps = page.getByRole("region", { name: "Steps" });
+
+test("an example is signed here and explained at once, and leaves nothing", async () => {
+  await page.goto(at("relays/orders"));
+  await page.getByRole("link", { name: "Test", exact: true }).click();
+  await steps.getByText("It would run.").waitFor();
+  const said = await steps.innerText();
+  for (const words of [
+    "Parts of the signature",
+    "The text that is signed",
+    "It verifies, signed here",
+    "when matches",
+    "It is a new event",
+    "would be made, as invited",
+    "Grant credits",
+  ])
+    expect(said).toContain(words);
+  await steps.getByText("With its templates filled in").click();
+  await steps
+    .getByText(/For test_/)
+    .first()
+    .waitFor();
+  expect([await count("event"), await count("person"), await count("credit")]).toEqual([0, 0, 0]);
+});
+
+test("a pasted call is told its verdict, and a body alone what when asks for", async () => {
+  await page.getByRole("button", { name: "A call I paste" }).click();
+  await page.waitForURL(/with=paste/);
+  const box = page.getByLabel(/The call: a curl command/);
+  await box.fill(
+    `curl -X POST https://x.test/hooks -H 'webhook-id: m' -H 'webhook-timestamp: ${Math.floor(Date.now() / 1000)}' -H 'webhook-signature: v1,${"a".repeat(43)}=' -d '${paid}'`,
+  );
+  await box.press("Control+Enter");
+  await steps.getByText("It would be refused.").waitFor();
+  await steps
+    .getByText(/The call is refused with bad_signature/)
+    .first()
+    .waitFor();
+  await box.fill('{"id":"two","email":"ada@example.com","type":"sent"}');
+  await page.getByRole("button", { name: "Look again" }).click();
+  await steps.getByText("It would be ignored.").waitFor();
+  await steps
+    .getByText(/when\.event_type must be/)
+    .first()
+    .waitFor();
+  expect(await count("event")).toBe(0);
+});
+
+test("a call from the Calls room comes with what is kept of it, and an event that arrived is explained by its own payload", async () => {
+  await running.hook("orders", { body: "{}", headers: { "content-type": "application/json" } });
+  await sendSigned(running, "orders", secret, "one", paid);
+  await sendSigned(running, "orders", secret, "one", paid);
+  await page.goto(at("calls?relay=orders&outcome=refused"));
+  await page.getByRole("link", { name: "Try it" }).click();
+  await page.waitForURL(/relays\/orders\?tab=test&call=/);
+  await page.getByText("Its body and headers are not kept").waitFor();
+  await page.goto(at("calls?relay=orders&outcome=duplicate"));
+  await page.getByRole("link", { name: "Try it" }).click();
+  await page.getByRole("button", { name: "Try the event that was first received" }).click();
+  await page.waitForURL(/event=evt_/);
+  await steps.getByText("Every name of map names something.").waitFor();
+  await page.getByRole("button", { name: "An event that arrived" }).click();
+  await page.getByRole("button", { name: /paid/ }).first().click();
+  await steps.getByText("Grant credits", { exact: true }).waitFor();
+});
+
+test("sent for real it has every effect, and its event is one click away", async () => {
+  await page.goto(at("relays/orders?tab=test"));
+  await page.getByRole("button", { name: "Send it for real" }).click();
+  await page.getByRole("link", { name: "See the event" }).click();
+  await page.locator(".reason", { hasText: "Grant credits: done." }).waitFor();
+});
+
+test("a schedule runs one tick, a record change writes a test record", async () => {
+  await page.goto(at("relays/nightly?tab=test"));
+  await steps.getByText("Call a URL").first().waitFor();
+  await page.getByRole("button", { name: "Run one tick now" }).click();
+  await page.getByRole("link", { name: "See the event" }).waitFor();
+  await page.goto(at("relays/watching?tab=test"));
+  await page.getByRole("button", { name: "Write a test record" }).click();
+  await page.getByText(/Wrote the record rec_\w+ in notes/).waitFor();
+  expect(await running.rows("SELECT 1 FROM record WHERE collection = 'notes'")).toHaveLength(1);
+});
+
+test("nothing of all this was refused by the page's policy or broke in its console", () => {
+  expect(complaints).toEqual([]);
+});

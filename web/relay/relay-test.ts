@@ -1,0 +1,201 @@
+/**
+ * Trying a relay with no effect: an example of what starts it, a call somebody pastes, or an event that arrived, explained step by step. What is
+ * sent for real has every effect, and production takes none.
+ */
+import { useEffect, useState } from "preact/hooks";
+import type { Explanation } from "../../src/explain/step.ts";
+import type { Relay } from "../ground/answer.ts";
+import { writeQuery } from "../ground/api.ts";
+import { html, type View } from "../ground/html.ts";
+import { apiPath, type Place, pagePath } from "../ground/place.ts";
+import { setQuery } from "../ground/route.ts";
+import { Notice, Skeleton } from "../part/notice.ts";
+import { Sentence } from "../part/sentence.ts";
+import { useSend } from "../part/use-send.ts";
+import { ExplainedSteps } from "./explained-steps.ts";
+import { readPastedCall } from "./pasted-call.ts";
+import { PickedCall, StoredEvents } from "./test-pick.ts";
+
+type Way = "example" | "paste" | "event";
+
+interface Props {
+  place: Place;
+  relay: Relay;
+  query: URLSearchParams;
+}
+
+const WAYS: readonly (readonly [Way, string])[] = [
+  ["example", "An example"],
+  ["paste", "A call I paste"],
+  ["event", "An event that arrived"],
+];
+
+export function RelayTest({ place, relay, query }: Props): View {
+  const { name, trigger } = relay;
+  const event = query.get("event") ?? "";
+  const call = query.get("call") ?? "";
+  const chosen = (query.get("with") ?? "") as Way | "";
+  const way: Way = event !== "" ? "event" : chosen !== "" ? chosen : call === "" ? "example" : "paste";
+  const [text, setText] = useState("");
+  const [person, setPerson] = useState("");
+  const [shown, setShown] = useState<Explanation | null>(null);
+  const explaining = useSend();
+  const asked = askedOf({ way, text, person, event, trigger });
+  const explain = async (): Promise<void> => {
+    setShown(null);
+    const done = await explaining.send<{ explanation: Explanation }>({
+      method: "POST",
+      path: apiPath(place, "relays", name, "explain"),
+      body: asked,
+    });
+    if (done !== null) setShown(done.answer.explanation);
+  };
+  // What needs nothing typed is explained at once.
+  const isReady = way === "example" || (way === "event" && event !== "");
+  useEffect(() => {
+    explaining.clear();
+    setShown(null);
+    if (isReady) void explain();
+  }, [way, event, name]);
+  const ways =
+    trigger === "receiver" ? WAYS : WAYS.filter(([one]) => one !== "paste" || trigger === "data_change");
+  return html`<div class="test-tab">
+    <p class="lead">What the relay would do, step by step. Nothing is written, mailed or called.</p>
+    <div class="choices" role="group" aria-label="Try it with">${ways.map(
+      ([one, words]) =>
+        html`<button key=${one} type="button" aria-pressed=${String(way === one)} onClick=${() => setQuery({ with: one, event: "", call: one === "paste" ? call : "" })}>${wordsOf(one, words, trigger)}</button>`,
+    )}</div>
+    ${call !== "" && way === "paste" && html`<${PickedCall} place=${place} name=${name} id=${call} />`}
+    ${way === "paste" && html`<${Paste} trigger=${trigger} text=${text} onText=${setText} onExplain=${() => void explain()} />`}
+    ${way === "event" && event === "" && html`<${StoredEvents} place=${place} name=${name} />`}
+    <div class="test-ways">
+      ${
+        way !== "event" &&
+        trigger !== "schedule" &&
+        html`<label class="test-person"><span>About whom (optional)</span><input value=${person} placeholder="ada@example.com" autocomplete="off" spellcheck=${false}
+        onInput=${(one: InputEvent) => setPerson((one.target as HTMLInputElement).value.trim())} /></label>`
+      }
+      ${
+        !(way === "event" && event === "") &&
+        html`<button type="button" class="primary" disabled=${explaining.isSending || (way === "paste" && text.trim() === "")} onClick=${() => void explain()}>
+        ${explaining.isSending ? "Looking…" : shown === null ? "Show the steps" : "Look again"}</button>`
+      }
+      <${SendForReal} place=${place} relay=${relay} way=${way} asked=${asked} />
+    </div>
+    ${explaining.error !== null && html`<${Notice} kind="bad"><${Sentence} text=${explaining.error} /><//>`}
+    ${explaining.isSending && html`<${Skeleton} rows=${5} />`}
+    ${shown !== null && html`<${ExplainedSteps} place=${place} explanation=${shown} />`}
+  </div>`;
+}
+
+function wordsOf(way: Way, words: string, trigger: Relay["trigger"]): string {
+  if (trigger === "schedule") return way === "example" ? "One tick now" : words;
+  if (trigger === "data_change")
+    return { example: "An example record", paste: "A record I write", event: words }[way];
+  return way === "example" ? "A signed example" : words;
+}
+
+function askedOf({
+  way,
+  text,
+  person,
+  event,
+  trigger,
+}: {
+  way: Way;
+  text: string;
+  person: string;
+  event: string;
+  trigger: Relay["trigger"];
+}): Record<string, unknown> {
+  if (way === "event") return { event };
+  const about = person === "" ? {} : { person };
+  if (way === "example") return about;
+  if (trigger === "data_change") return { ...about, record: readJson(text) };
+  const { body, headers, contentType, search } = readPastedCall(text);
+  const given = {
+    body,
+    ...(contentType === null ? {} : { contentType }),
+    ...(search === "" ? {} : { search }),
+  };
+  return headers === null ? { ...about, ...given } : { ...given, headers };
+}
+
+/** What is no JSON goes as text, which the service refuses in its own words. */
+function readJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return text;
+  }
+}
+
+function Paste({
+  trigger,
+  text,
+  onText,
+  onExplain,
+}: {
+  trigger: Relay["trigger"];
+  text: string;
+  onText: (text: string) => void;
+  onExplain: () => void;
+}): View {
+  const isRecord = trigger === "data_change";
+  const press = (event: KeyboardEvent): void => {
+    if (event.key !== "Enter" || !(event.ctrlKey || event.metaKey) || text.trim() === "") return;
+    event.preventDefault();
+    onExplain();
+  };
+  return html`<label class="field"><span>${isRecord ? "The record’s fields, as JSON" : "The call: a curl command, its headers and body, or its body alone"}</span>
+    <textarea class="mono test-paste" rows="9" spellcheck=${false} autocomplete="off" value=${text} onKeyDown=${press}
+      placeholder=${isRecord ? '{ "status": "paid" }' : 'webhook-id: msg_1\nwebhook-timestamp: …\nwebhook-signature: v1,…\n\n{ "type": "order.paid" }'}
+      onInput=${(event: InputEvent) => onText((event.target as HTMLTextAreaElement).value)}></textarea>
+    <span class="quiet">${isRecord ? "" : "With its headers the signature is checked as the sender made it; a body alone is signed here with the relay’s own secret. "}Ctrl + Enter shows the steps.</span></label>`;
+}
+
+/** It runs, so production has no such button and no such route. */
+function SendForReal({
+  place,
+  relay: { name, trigger },
+  way,
+  asked,
+}: {
+  place: Place;
+  relay: Relay;
+  way: Way;
+  asked: Record<string, unknown>;
+}): View {
+  const { isSending, send, error } = useSend();
+  const [sent, setSent] = useState<{ eventId: string | null; message: string | null } | null>(null);
+  if (place.environment === "production")
+    return html`<span class="quiet">Production takes no test events: they would have every effect.</span>`;
+  // A call that came signed is not sent again: its sender does that.
+  if (way === "event" || "headers" in asked) return null;
+  const words = {
+    receiver: "Send it for real",
+    schedule: "Run one tick now",
+    data_change: "Write a test record",
+  }[trigger];
+  const sendOne = async (): Promise<void> => {
+    setSent(null);
+    const { search: _, ...body } = asked;
+    const done = await send<{ eventId: string | null; message: string | null }>({
+      method: "POST",
+      path: apiPath(place, "relays", name, "test-event"),
+      body,
+      changes: [apiPath(place, "events"), apiPath(place, "relays")],
+    });
+    if (done !== null) setSent(done.answer);
+  };
+  return html`<button type="button" disabled=${isSending} title="It has every effect that a real one has" onClick=${() => void sendOne()}>${isSending ? "Sending…" : words}</button>
+    ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
+    ${
+      sent !== null &&
+      html`<p role="status" class="test-sent">${sent.message ?? "Sent; it runs with every effect."} ${
+        sent.eventId === null
+          ? html`<a href=${pagePath(place, "events") + writeQuery({ relay: name })}>See the events of ${name}</a>`
+          : html`<a href=${pagePath(place, "events", sent.eventId)}>See the event</a>`
+      }</p>`
+    }`;
+}

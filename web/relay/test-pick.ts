@@ -1,0 +1,48 @@
+/** What arrived, to try a relay with: its last events to choose one of, and what is kept of a call that became none. */
+
+import { CallRow } from "../call/call-row.ts";
+import type { EventItem, Page, RecentCall } from "../ground/answer.ts";
+import { writeQuery } from "../ground/api.ts";
+import { html, type View } from "../ground/html.ts";
+import { apiPath, type Place } from "../ground/place.ts";
+import { setQuery } from "../ground/route.ts";
+import { useLoad } from "../ground/use-load.ts";
+import { Notice, Skeleton } from "../part/notice.ts";
+import { SafeText } from "../part/safe-text.ts";
+import { StateMark } from "../part/state-mark.ts";
+import { Ago } from "../part/time.ts";
+
+const SHOWN = 10;
+
+export function StoredEvents({ place, name }: { place: Place; name: string }): View {
+  const { data, error } = useLoad<Page<EventItem>>(
+    apiPath(place, "events") + writeQuery({ relay: name, limit: SHOWN }),
+  );
+  if (error !== null && data === undefined) return html`<${Notice} kind="bad">${error}<//>`;
+  if (data === undefined) return html`<${Skeleton} rows=${4} />`;
+  if (data.items.length === 0)
+    return html`<p class="none">No event has arrived yet: try an example, or paste a call.</p>`;
+  return html`<ul class="test-events card-list">${data.items.map(
+    ({ id, state, eventType, preview, createdAt }) => html`<li key=${id}>
+      <button type="button" class="bare test-event" onClick=${() => setQuery({ event: id, with: "" })}><${StateMark} state=${state} />
+        <span class="clip"><b><${SafeText} text=${eventType ?? "event"} limit=${80} /></b> <${SafeText} text=${preview ?? id} limit=${160} /></span>
+        <span class="quiet"><${Ago} at=${createdAt} /></span></button></li>`,
+  )}</ul>`;
+}
+
+/** A body is kept of no call that became no event, so the sender has to say it again. */
+export function PickedCall({ place, name, id }: { place: Place; name: string; id: string }): View {
+  const { data } = useLoad<Page<RecentCall>>(
+    apiPath(place, "calls") + writeQuery({ relay: name, limit: 200 }),
+  );
+  const call = data?.items.find((one) => one.id === id);
+  if (data === undefined) return html`<${Skeleton} rows=${1} />`;
+  if (call === undefined)
+    return html`<${Notice} kind="info">This call is kept no longer: the last 1,000 of the environment are.<//>`;
+  return html`<ul class="calls card-list"><${CallRow} place=${place} call=${call} /></ul>
+    ${
+      call.eventId === null
+        ? html`<p class="quiet">Its body and headers are not kept, because nobody proved who sent them. The sender’s list of deliveries shows both: paste them here, and the first difference is told.</p>`
+        : html`<p><button type="button" onClick=${() => setQuery({ event: call.eventId ?? "", call: "", with: "" })}>Try the event that was first received</button></p>`
+    }`;
+}
