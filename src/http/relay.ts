@@ -1,20 +1,10 @@
-/** Relays: the list, making, saving, pausing, deleting, their secrets, looking at a definition without saving it, and templates to start from. */
+/** Relays: the list, making, saving, pausing, deleting, how each is and where its calls stopped, looking at a definition without saving it, and templates to start from. */
 import { type Static, Type } from "typebox";
 import { explainRelay } from "../explain/explain.ts";
 import { explainInput, explanationView } from "../explain/step.ts";
 import { toIsoOrNull } from "../ground/clock.ts";
-import { MAX_SECRET_OVERLAP_SECONDS } from "../ground/limit.ts";
 import { makePage, type PageRequest, readPageRequest } from "../ground/page.ts";
-import {
-  fields,
-  orNull,
-  pageOf,
-  pageQuery,
-  savedFile,
-  time,
-  timeOrNull,
-  warningView,
-} from "../ground/schema.ts";
+import { fields, orNull, pageOf, pageQuery, savedFile, timeOrNull, warningView } from "../ground/schema.ts";
 import { funnelView, showFunnel } from "../overview/funnel.ts";
 import { addHealth, healthView, listedRelay } from "../overview/health.ts";
 import { checkDefinition, warnOwnHost } from "../relay/definition.ts";
@@ -32,13 +22,6 @@ import {
 } from "../relay/relay-save.ts";
 import { RELAY_TEMPLATES } from "../relay/relay-template.ts";
 import { listRelays, type RelayView, relayView, savedRelay, showRelay } from "../relay/relay-view.ts";
-import {
-  endOverlap,
-  prepareSecret,
-  readSecretSlot,
-  rotateSigningSecret,
-  storeSecret,
-} from "../relay/secret-rotation.ts";
 import type { Reader } from "../store/port.ts";
 import { readPage } from "../store/walk.ts";
 import type { HttpDeps } from "./deps.ts";
@@ -225,47 +208,6 @@ export const relayRoutes = [
     summary: "Resumes a relay: what waited runs in order.",
     answer: Type.Object({ relay: relayView }),
     write: async (tx, call) => ({ relay: await resumeRelay(tx, relayContext(call), call.params.name) }),
-  }),
-  environmentRoute({
-    method: "PUT",
-    path: "/relays/:name/secret",
-    summary:
-      "Stores the sender's secret or public key, or without a value mints a new secret; the old one may verify a while longer.",
-    body: fields({
-      value: Type.Optional(orNull(Type.String({ description: "the value the sender shows" }))),
-      overlapSeconds: Type.Optional(
-        Type.Integer({
-          minimum: 0,
-          maximum: MAX_SECRET_OVERLAP_SECONDS,
-          description: `for how many seconds the old secret verifies too, an integer from 0 to ${MAX_SECRET_OVERLAP_SECONDS} (7 days)`,
-        }),
-      ),
-    }),
-    answer: Type.Object({ receiverSecret: Type.Optional(Type.String()), previousUntil: Type.Optional(time) }),
-    async handle(call) {
-      const { deps, environment, origin, params, body } = call;
-      const context = relayContext(call);
-      const slot = await deps.store.read((tx) => readSecretSlot(tx, environment.id, params.name));
-      const prepared = prepareSecret(slot, body.value ?? null, deps.sealer, context.nowMs);
-      return await deps.store.write(origin, (tx) =>
-        storeSecret(tx, context, prepared, body.overlapSeconds ?? 0),
-      );
-    },
-  }),
-  environmentRoute({
-    method: "DELETE",
-    path: "/relays/:name/previous-secret",
-    summary:
-      "Ends a rotation's overlap now: the secret before the present one verifies nothing from here on.",
-    answer: null,
-    write: (tx, call) => endOverlap(tx, relayContext(call), call.params.name),
-  }),
-  environmentRoute({
-    method: "PUT",
-    path: "/relays/:name/signing-secret",
-    summary: "Mints a new signing secret; the next notice is signed with it.",
-    answer: Type.Object({ signingSecret: Type.String() }),
-    write: (tx, call) => rotateSigningSecret(tx, relayContext(call), call.params.name),
   }),
   environmentRoute({
     method: "POST",

@@ -21,6 +21,7 @@ import { personRoutes } from "./person.ts";
 import { pullRoutes } from "./pull.ts";
 import { recordRoutes } from "./record.ts";
 import { relayRoutes } from "./relay.ts";
+import { relaySecretRoutes } from "./relay-secret.ts";
 import type { Route } from "./route.ts";
 import { sellingRoutes } from "./selling.ts";
 import { serverRoutes } from "./server.ts";
@@ -41,6 +42,7 @@ export const ROUTES: readonly Route[] = [
   ...loginRoutes,
   ...appRoutes,
   ...relayRoutes,
+  ...relaySecretRoutes,
   ...syncRoutes,
   ...pullRoutes,
   ...approvalRoutes,
