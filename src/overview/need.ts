@@ -104,9 +104,11 @@ export async function listNeeds(
   const isSaid = ({ code, target }: { code: string; target: string }) =>
     (SAID_BY_DEAD.includes(code) && said.has(target)) || (code === "relay_silent" && refusing.has(target));
   const problems = found.problems.filter((problem) => !isSaid(problem));
-  for (const { code, target, message, raisedAt } of problems) {
+  for (const problem of problems) {
+    const { code, target, message, raisedAt } = problem;
     const began = await store.read((tx) => findBegin(tx, id, code, relayOf(target)));
-    needs.push(makeNeed(code, target, began === null ? raisedAt : toIso(began), message));
+    const told = found.alerts.find((alert) => keyOf(alert) === keyOf(problem));
+    needs.push(makeNeed(code, target, began === null ? raisedAt : toIso(began), message, told?.id ?? null));
   }
   const covered = new Set(found.problems.map(keyOf));
   for (const alert of found.alerts) {

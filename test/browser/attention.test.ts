@@ -19,14 +19,44 @@ beforeAll(async () => {
   await page.goto(at("attention"));
 });
 
-test("a problem is told in words beside its code, and resolving its alert clears it", async () => {
-  const problems = page.getByRole("region", { name: "Problems" });
-  await problems.getByText("Ignores every call").waitFor();
-  await problems.getByText("compare the relay's when").waitFor();
+const tab = (name: string) => page.getByRole("navigation", { name: "Attention" }).getByRole("link", { name });
+
+test("what needs somebody is told in words beside its code, and the navigation counts the same", async () => {
+  const needs = page.getByRole("region", { name: "Needs you" });
+  await needs.getByText("ignores every call").waitFor();
+  await needs.getByText("compare the relay's when").waitFor();
+  await page.getByRole("navigation", { name: "Rooms" }).getByLabel("1 standing").waitFor();
+});
+
+test("an alert is resolved by a person, who stands beside it; its problem is over, and nothing needs anybody", async () => {
+  await tab("Alerts").click();
   const alerts = page.getByRole("region", { name: "Alerts" });
-  await alerts.getByRole("button", { name: "Resolve" }).click();
-  await alerts.getByText("resolved").waitFor();
-  await problems.waitFor({ state: "detached" });
+  await alerts.getByRole("button", { name: "Resolve: Ignores every call, relay:orders" }).click();
+  await alerts.getByText("by owner@localhost").waitFor();
   expect(await running.rows("SELECT cleared_at IS NULL AS standing FROM problem WHERE code = 'relay_ignoring'")).toEqual([{ standing: 0 }]);
+  await tab("Problems").click();
+  await page.getByText("No problem stands").waitFor();
+  await page.getByRole("combobox", { name: "State" }).selectOption("true");
+  await page.getByRole("region", { name: "Problems" }).getByText("Over").waitFor();
+  await tab("Needs you").click();
+  await page.getByText("Nothing needs you").waitFor();
+  await page.getByRole("navigation", { name: "Rooms" }).getByLabel("1 standing").waitFor({ state: "detached" });
+});
+
+test("what is told, and whether it is mailed, is switched", async () => {
+  await tab("Switches").click();
+  await page.getByRole("checkbox", { name: "Silent relay_silent" }).click();
+  await page.getByText("Off: Silent.").waitFor();
+  await page.getByRole("checkbox", { name: "Mail alerts to the owners" }).click();
+  await page.getByText("Off: alerts by mail.").waitFor();
+  const { settings } = (await running.api("GET", "/settings", undefined, "local")).body;
+  expect([settings.alerts.relay_silent, settings.alerts.mail, settings.alerts.relay_failed]).toEqual([false, false, true]);
+  await page.setViewportSize({ width: 360, height: 800 });
+  for (const name of ["", "alerts", "problems", "switches"]) {
+    await page.goto(at(`attention?tab=${name}`));
+    await page.locator("main :is(.table, .empty, .card)").first().waitFor();
+    const width = await page.evaluate(() => document.documentElement.scrollWidth);
+    expect([name, width <= 360]).toEqual([name, true]);
+  }
   expect(complaints).toEqual([]);
 });

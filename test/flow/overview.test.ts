@@ -170,7 +170,14 @@ const ROWS: readonly Row[] = [
       });
     },
     needs: [
-      { code: "relay_refusing", relay: "orders", message: REFUSING.message, todo: expect.stringContaining("set-secret"), alert: null, dead: null },
+      {
+        code: "relay_refusing",
+        relay: "orders",
+        message: REFUSING.message,
+        todo: expect.stringContaining("set-secret"),
+        alert: expect.stringMatching(/^alt_/),
+        dead: null,
+      },
     ],
   },
   {
