@@ -36,7 +36,7 @@ function Sends({ place }: { place: Place }): View {
     change({ mail: { sends } }, sends ? "Relays send mail again." : "Relays send no mail now.");
   return html`<${SettingCard} title="Sending" error=${error}>
     <${SettingSwitch} label="Relays send mail" isOn=${settings?.mail.sends ?? true} onSet=${set} />
-    <p class="quiet">Off, <code>email_person</code> sends nothing and its events go on.</p><//>`;
+    <p class="quiet">Off, <code>email_person</code> fails with <code>sends_off</code>, and its events are tried again until it is on.</p><//>`;
 }
 
 function Server({ place }: { place: Place }): View {

@@ -1,4 +1,5 @@
 /** The tabs of a page, each a link to its own address; the chosen one says so to ears as well. */
+import { useEffect, useRef } from "preact/hooks";
 import { html, type View } from "../ground/html.ts";
 
 export interface Tab {
@@ -17,7 +18,14 @@ export function TabLinks({
   /** A tab's name. */
   chosen: string;
 }): View {
-  return html`<nav class="tabs" aria-label=${label}>${tabs.map(
+  const row = useRef<HTMLElement>(null);
+  // On a narrow screen the row is longer than it, and the chosen one may be out of sight.
+  useEffect(() => {
+    const link = row.current?.querySelector<HTMLElement>("[aria-current]");
+    if (row.current !== null && link != null)
+      row.current.scrollLeft = link.offsetLeft - row.current.offsetLeft - 24;
+  }, [chosen]);
+  return html`<nav class="tabs" aria-label=${label} ref=${row}>${tabs.map(
     ({ name, title, href }) =>
       html`<a key=${name} class="tab" href=${href} aria-current=${name === chosen ? "page" : null}>${title}</a>`,
   )}</nav>`;

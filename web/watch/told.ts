@@ -65,7 +65,7 @@ export function AlertList({ place, query }: { place: Place; query: URLSearchPara
     {
       name: "acts",
       title: "",
-      priority: 1,
+      priority: 2,
       size: "name",
       cell: (alert) =>
         html`<span class="row-acts"><${Way} place=${place} alert=${alert} />${
@@ -81,7 +81,7 @@ export function AlertList({ place, query }: { place: Place; query: URLSearchPara
 function AlertState({ alert: { resolvedAt, resolvedBy } }: { alert: AlertView }): View {
   if (resolvedAt === null) return html`<${StateMark} state="failed" word="Open" />`;
   const by = resolvedBy === "itself" ? "by itself" : `by ${resolvedBy?.replace(/^owner:/, "")}`;
-  return html`<span class="two-lines"><${StateMark} state="done" word="Resolved" /><span class="quiet clip">${by}, <${Ago} at=${resolvedAt} /></span></span>`;
+  return html`<span class="two-lines"><${StateMark} state="done" word="Resolved" /><span class="quiet">${by}, <${Ago} at=${resolvedAt} /></span></span>`;
 }
 
 /** Where what it tells of is seen. */
