@@ -64,6 +64,8 @@ export function EventListPage({ place, query }: PageProps): View {
     },
   });
   const pressOnRow = (key: string, event: EventItem): boolean => {
+    // Whoever walks on at the end finds what is older.
+    if ((key === "j" || key === "ArrowDown") && event === items.at(-1)) list.loadOlder();
     if (key === "r") replay(event.id);
     return key === "r";
   };

@@ -45,13 +45,16 @@ function columnsOf(place: Place, withRelay: boolean): Column<EventItem>[] {
       priority: 1,
       cell: (event) => html`<${What} place=${place} event=${event} />`,
     },
-    ...(withRelay ? [relayColumn] : []),
+    ...(withRelay ? [relayColumn(place)] : []),
     {
       name: "person",
       title: "Person",
       priority: 2,
       size: "name",
-      cell: ({ person }) => html`<span class="clip"><${PersonName} person=${person} /></span>`,
+      cell: ({ person }) =>
+        person === null
+          ? html`<${PersonName} person=${person} />`
+          : html`<a class="clip" tabindex="-1" href=${pagePath(place, "people", person.id)}><${PersonName} person=${person} /></a>`,
     },
     {
       name: "time",
@@ -63,13 +66,17 @@ function columnsOf(place: Place, withRelay: boolean): Column<EventItem>[] {
   ];
 }
 
-const relayColumn: Column<EventItem> = {
-  name: "relay",
-  title: "Relay",
-  priority: 2,
-  size: "name",
-  cell: ({ relay }) => html`<span class="clip">${relay.name}</span>`,
-};
+/** Its link and the person's are not on the way of the Tab key, which goes from row to row: the event's own page has both. */
+function relayColumn(place: Place): Column<EventItem> {
+  return {
+    name: "relay",
+    title: "Relay",
+    priority: 2,
+    size: "name",
+    cell: ({ relay }) =>
+      html`<a class="clip" tabindex="-1" href=${pagePath(place, "relays", relay.name)}>${relay.name}</a>`,
+  };
+}
 
 function nameOf({ id, eventType, trigger }: EventItem): string {
   return `${eventType ?? TRIGGER_WORDS[trigger]} ${id}`;
