@@ -28,7 +28,7 @@ test("collections lead to records, each with the relay and the event that wrote 
   await page.getByRole("link", { name: "its event" }).first().click();
   await page.waitForURL(/\/events\/evt_/);
   await page.goBack();
-  await page.getByRole("link", { name: /^Record rec_/ }).click();
+  await page.getByRole("link", { name: / record rec_/ }).click();
   await page.getByRole("heading", { name: "Record of notices" }).waitFor();
   await page.getByRole("link", { name: /^per_/ }).waitFor();
 });

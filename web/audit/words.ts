@@ -44,9 +44,18 @@ export function hrefOf(place: Place, words: string, told: readonly Json[] = []):
     case "record":
       return linkTo(told, "collection", (collection) => pagePath(place, "collections", collection, name));
     case "grant":
-      return linkTo(told, "person", (person) => pagePath(place, "people", person));
     case "subscription":
       return linkTo(told, "person", (person) => pagePath(place, "people", person));
+    case "key":
+      return `${pagePath(place, "settings")}?tab=keys`;
+    case "product":
+      return pagePath(place, "selling");
+    case "plan":
+      return `${pagePath(place, "selling")}?tab=plans`;
+    case "access":
+      return `${pagePath(place, "selling")}?tab=access`;
+    case "purchase":
+      return `${pagePath(place, "selling")}?tab=receipts`;
     default:
       return null;
   }

@@ -1,8 +1,10 @@
 /** What one action did in one attempt: its outcome, why, what it changed, and what a called URL answered. */
 
 import type { Result } from "../ground/answer.ts";
-import type { Json } from "../ground/exact-json.ts";
+import { isObject, type Json } from "../ground/exact-json.ts";
 import { html, type View } from "../ground/html.ts";
+import { pagePath, readPlace } from "../ground/place.ts";
+import { useRoute } from "../ground/route.ts";
 import { Code } from "../part/code.ts";
 import { Icon } from "../part/icon.ts";
 import { JsonView } from "../part/json-view.ts";
@@ -14,17 +16,28 @@ import { sayActionType } from "../relay/relay-words.ts";
 const ICONS = { done: "check", skipped: "skip", failed: "cross" } as const;
 
 export function EventResult({ result }: { result: Result }): View {
+  const record = useRecordLink(result.after);
   const { type, outcome, code, docs, message, before, after, answer } = result;
   return html`<li class="result result-${outcome}">
     <span class="result-icon"><${Icon} name=${ICONS[outcome]} size=${13} /></span>
     <div class="result-body">
       <div class="result-head"><b>${sayActionType(type)}</b><code class="quiet">${type}</code>
-        <${StateMark} state=${outcome} />${code !== undefined && html`<${Code} code=${code} docs=${docs} />`}</div>
+        <${StateMark} state=${outcome} />${code !== undefined && html`<${Code} code=${code} docs=${docs} />`}${record !== null && html`<a href=${record}>Its record</a>`}</div>
       ${message !== undefined && html`<p><${Sentence} text=${message} /></p>`}
       ${answer !== undefined && html`<${AnswerView} answer=${answer} />`}
       ${(isSomething(before) || isSomething(after)) && html`<${Change} before=${before ?? null} after=${after ?? null} />`}
     </div>
   </li>`;
+}
+
+/** The page of the record that an action wrote; null: it wrote none. */
+function useRecordLink(after: Json | undefined): string | null {
+  const place = readPlace(useRoute().path)?.place;
+  if (place === undefined || after === undefined || !isObject(after)) return null;
+  const { collection, record } = after;
+  return typeof collection === "string" && typeof record === "string"
+    ? pagePath(place, "collections", collection, record)
+    : null;
 }
 
 function isSomething(value: Json | undefined): boolean {

@@ -1,6 +1,6 @@
 /** Who the person is: id, since when and by whom, whether mail may go, store account tokens and attributes. */
 import type { PersonNow } from "../../src/http/person.ts";
-import { call } from "../ground/api.ts";
+import { call, writeQuery } from "../ground/api.ts";
 import type { Json } from "../ground/exact-json.ts";
 import { html, type View } from "../ground/html.ts";
 import { invalidate } from "../ground/loaded.ts";
@@ -14,7 +14,6 @@ import { TokenList } from "./token-list.ts";
 
 export function PersonFacts({ place, now }: { place: Place; now: PersonNow }): View {
   const { person } = now;
-  const target = encodeURIComponent(`person:${person.id}`);
   const attributes = Object.keys(person.attributes).length;
   return html`<div class="card"><div class="fact"><h2>Person</h2><code class="wrap">${person.id}</code>
         <${CopyButton} text=${person.id} label="Copy the person’s id" /></div>
@@ -22,8 +21,10 @@ export function PersonFacts({ place, now }: { place: Place; now: PersonNow }): V
         <span class="quiet wrap">made by <${SafeText} text=${person.createdBy} limit=${80} /></span></div>
       <${MailFact} place=${place} now=${now} />
       <div class="fact"><h2>Elsewhere</h2>
-        <a href=${`${pagePath(place, "events")}?person=${encodeURIComponent(person.id)}`}>Their events</a>
-        <a href=${`${pagePath(place, "audit")}?target=${target}`}>What was done to them</a></div></div>
+        <a href=${pagePath(place, "events") + writeQuery({ person: person.id })}>Their events</a>
+        <a href=${pagePath(place, "mail") + writeQuery({ person: person.id })}>Their mail</a>
+        <a href=${pagePath(place, "selling") + writeQuery({ tab: "receipts", person: person.id })}>Their receipts</a>
+        <a href=${pagePath(place, "audit") + writeQuery({ target: `person:${person.id}` })}>What was done to them</a></div></div>
     <${TokenList} place=${place} now=${now} />
     ${
       attributes > 0 &&

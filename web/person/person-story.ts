@@ -1,5 +1,6 @@
 /** A person's story, newest first, in the service's own sentences; each leads to what it tells of. */
 import type { StoryItem } from "../../src/story/item.ts";
+import { writeQuery } from "../ground/api.ts";
 import { html, type View } from "../ground/html.ts";
 import { apiPath, type Place, pagePath } from "../ground/place.ts";
 import { useList } from "../ground/use-list.ts";
@@ -35,14 +36,14 @@ export function PersonStory({ place, id }: { place: Place; id: string }): View {
         ? list.error === null
           ? html`<${Skeleton} rows=${8} />`
           : html`<${ErrorState} error=${list.error} onRetry=${list.reload} />`
-        : html`<ol class="story">${list.items.map((item) => html`<${Line} key=${item.id} place=${place} item=${item} />`)}</ol>
+        : html`<ol class="story">${list.items.map((item) => html`<${Line} key=${item.id} place=${place} person=${id} item=${item} />`)}</ol>
           <${OlderButton} list=${list} none="This is where it begins." />`
     }</section>`;
 }
 
-function Line({ place, item }: { place: Place; item: StoryItem }): View {
+function Line({ place, person, item }: { place: Place; person: string; item: StoryItem }): View {
   const { kind, at, sentence, detail, look, thing, relay, eventId } = item;
-  const href = hrefOf(place, item);
+  const href = hrefOf(place, person, item);
   const words = html`<${Sentence} text=${sentence} />`;
   const isEvent = thing.kind === "event";
   return html`<li class="story-line story-${look}">
@@ -55,16 +56,20 @@ function Line({ place, item }: { place: Place; item: StoryItem }): View {
     <${Ago} at=${at} /></li>`;
 }
 
-function hrefOf(place: Place, { thing, kind }: StoryItem): string | null {
+function hrefOf(place: Place, person: string, { thing }: StoryItem): string | null {
   switch (thing.kind) {
     case "event":
       return pagePath(place, "events", thing.id);
     case "record":
       return pagePath(place, "collections", thing.collection ?? "", thing.id);
+    case "email":
+      return pagePath(place, "mail") + writeQuery({ person });
+    case "purchase":
+      return pagePath(place, "selling") + writeQuery({ tab: "receipts", person });
+    case "subscription":
+      return pagePath(place, "selling") + writeQuery({ tab: "subscriptions", person });
     case "person":
-      return kind === "change"
-        ? `${pagePath(place, "audit")}?target=${encodeURIComponent(`person:${thing.id}`)}`
-        : null;
+      return pagePath(place, "audit") + writeQuery({ target: `person:${person}` });
     default:
       return null;
   }

@@ -68,7 +68,7 @@ function columnsOf(place: Place, collection: string, fields: readonly string[]):
       priority: 1,
       size: "short",
       cell: ({ id }) =>
-        html`<a data-row href=${pagePath(place, "collections", collection, id)} aria-label="Record ${id}">…${id.slice(-8)}</a>`,
+        html`<a data-row href=${pagePath(place, "collections", collection, id)} >…${id.slice(-8)}<span class="off-screen"> record ${id}</span></a>`,
     },
     ...fields.slice(0, SHOWN_FIELDS).map(
       (field, at): Column<Record> => ({

@@ -11,9 +11,6 @@ import type { View } from "../ground/html.ts";
 import type { PageProps } from "../ground/page.ts";
 import { HomePage } from "../home/home-page.ts";
 import type { IconName } from "../part/icon.ts";
-import { CollectionListPage } from "../record/collection-list.ts";
-import { RecordListPage } from "../record/record-list.ts";
-import { RecordPage } from "../record/record-page.ts";
 import { NewRelayPage } from "../relay/new-relay.ts";
 import { RelayListPage } from "../relay/relay-list.ts";
 import { RelayPage } from "../relay/relay-page.ts";
@@ -89,9 +86,18 @@ export const ROOMS: readonly Room[] = [
     group: "hold",
     letter: "c",
     pages: [
-      ["", CollectionListPage],
-      [":collection", RecordListPage],
-      [":collection/:id", RecordPage],
+      [
+        "",
+        laterPage("Records", async () => (await import("../record/collection-list.ts")).CollectionListPage),
+      ],
+      [
+        ":collection",
+        laterPage("Records", async () => (await import("../record/record-list.ts")).RecordListPage),
+      ],
+      [
+        ":collection/:id",
+        laterPage("Record", async () => (await import("../record/record-page.ts")).RecordPage),
+      ],
     ],
   },
   {
