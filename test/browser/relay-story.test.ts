@@ -92,6 +92,24 @@ test("rotating shows the new secret once, and the old one is refused", async () 
   await page.getByRole("button", { name: "I have stored it" }).click();
   expect((await sendSigned(running, "order-paid", secret, "msg_3", "{}")).status).toBe(401);
   expect((await sendSigned(running, "order-paid", rotated, "msg_4", "{}")).body.ignored).toBe("when");
+  secret = rotated;
+});
+
+test("with an overlap both verify, it says which one the last call used, and the old one is ended by hand", async () => {
+  await page.getByRole("button", { name: "Rotate or paste…" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("The present one goes on verifying for").selectOption("24 hours");
+  await dialog.getByRole("button", { name: "Make a new secret" }).click();
+  const rotated = await page.locator('[data-secret="Receiver secret"]').innerText();
+  await page.getByRole("button", { name: "I have stored it" }).click();
+  await page.getByText("No call has come since").waitFor();
+  expect((await sendSigned(running, "order-paid", secret, "msg_5", "{}")).status).toBe(200);
+  await page.getByText("The last call still used the old one").waitFor();
+  expect((await sendSigned(running, "order-paid", rotated, "msg_6", "{}")).status).toBe(200);
+  await page.getByText("The last call used the new one").waitFor();
+  await page.getByRole("button", { name: "End the old one now" }).click();
+  await page.getByRole("button", { name: "End the old one now" }).waitFor({ state: "detached" });
+  expect((await sendSigned(running, "order-paid", secret, "msg_7", "{}")).status).toBe(401);
 });
 
 test("a pasted secret that does not fit is refused in the service's own sentence, and nothing is told as done", async () => {

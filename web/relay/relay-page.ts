@@ -25,7 +25,7 @@ import { HealthMark } from "./relay-health.ts";
 import { RelayHistory } from "./relay-history.ts";
 import { secretsOf } from "./relay-made.ts";
 import { RelayOverview } from "./relay-overview.ts";
-import { RelaySecrets } from "./relay-secret.ts";
+import { RelaySecrets, type SecretUse } from "./relay-secret.ts";
 import { RelayTest } from "./relay-test.ts";
 
 const REFRESH_MS = 5_000;
@@ -38,7 +38,11 @@ function relayTabPath(place: Place, name: string, tab = ""): string {
 export function RelayPage({ place, params, query }: PageProps): View {
   const name = params.name ?? "";
   const path = apiPath(place, "relays", name);
-  const { data, error, reload, put } = useLoad<{ relay: Relay; health?: HealthView }>(path, REFRESH_MS);
+  const { data, error, reload, put } = useLoad<{
+    relay: Relay;
+    health?: HealthView;
+    secretUse?: SecretUse | null;
+  }>(path, REFRESH_MS);
   const [isDeleting, setDeleting] = useState(false);
   const [saved, setSaved] = useState<SavedRelay | null>(null);
   const back = { back: "Relays", backTo: pagePath(place, "relays") };
@@ -72,7 +76,7 @@ export function RelayPage({ place, params, query }: PageProps): View {
     ${tab === "definition" && html`<${RelayDefinition} key=${relay.id} place=${place} relay=${relay} onSaved=${take} />`}
     ${tab === "test" && html`<${RelayTest} key=${relay.id} place=${place} relay=${relay} query=${query} />`}
     ${tab === "history" && html`<${RelayHistory} key=${relay.id} place=${place} relay=${relay} onSaved=${take} />`}
-    ${tab === "secrets" && html`<${RelaySecrets} place=${place} relay=${relay} onChanged=${reload} />`}
+    ${tab === "secrets" && html`<${RelaySecrets} place=${place} relay=${relay} use=${data.secretUse ?? null} onChanged=${reload} />`}
     ${isDeleting && html`<${RelayDelete} place=${place} relay=${relay} onClose=${() => setDeleting(false)} />`}
     <${NewSecrets} saved=${saved} onClose=${() => setSaved(null)} />`;
 }

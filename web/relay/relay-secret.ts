@@ -5,12 +5,14 @@ import type { Relay } from "../ground/answer.ts";
 import { call, sentenceOf } from "../ground/api.ts";
 import { html, type View } from "../ground/html.ts";
 import { apiPath, type Place } from "../ground/place.ts";
+import { sayExactly, sayMoment } from "../ground/time-words.ts";
 import { Dialog } from "../part/dialog.ts";
 import { Notice } from "../part/notice.ts";
 import { SecretOnce } from "../part/secret-once.ts";
 import { Sentence } from "../part/sentence.ts";
 import { Ago } from "../part/time.ts";
 import { tellDone } from "../part/toast.ts";
+import { useSend } from "../part/use-send.ts";
 import { secretsOf } from "./relay-made.ts";
 
 const KIND_WORDS = {
@@ -23,19 +25,27 @@ const KIND_WORDS = {
 
 const PUBLIC_KEY_ALGORITHMS = /"(ed25519|ecdsa-p256-sha256)"/;
 
+/** When calls last verified by which of two secrets. */
+export interface SecretUse {
+  presentAt: string | null;
+  previousAt: string | null;
+}
+
 export function RelaySecrets({
   place,
   relay,
+  use,
   onChanged,
 }: {
   place: Place;
   relay: Relay;
+  use: SecretUse | null;
   onChanged: () => void;
 }): View {
   const [open, setOpen] = useState<"receiver" | "signing" | null>(null);
   const { secret, signingSecret } = relay;
   if (relay.trigger !== "receiver" && signingSecret === undefined) return null;
-  return html`<section class="card" aria-label="Secrets"><h2>Secrets</h2>
+  return html`<section class="card secrets" aria-label="Secrets"><h2>Secrets</h2>
     ${
       relay.trigger === "receiver" &&
       html`<div class="fact"><h3>Receiver</h3><p>${KIND_WORDS[secret.kind]}</p>
@@ -44,7 +54,8 @@ export function RelaySecrets({
         ${
           secret.kind === "processor"
             ? html`<p class="quiet">It is the environment’s own: <code>relay settings set processorSecret</code> sets it.</p>`
-            : html`<button type="button" onClick=${() => setOpen("receiver")}>
+            : html`${secret.previousUntil !== undefined && html`<${Overlap} place=${place} relay=${relay} until=${secret.previousUntil} use=${use} onChanged=${onChanged} />`}
+            <button type="button" onClick=${() => setOpen("receiver")}>
               ${secret.kind === "none" || secret.kind === "public_key" ? "Paste…" : "Rotate or paste…"}</button>`
         }</div>`
     }
@@ -59,6 +70,56 @@ export function RelaySecrets({
   </section>`;
 }
 
+/** While two verify: which one the sender uses, and an end to the old one. */
+function Overlap({
+  place,
+  relay: { name },
+  until,
+  use,
+  onChanged,
+}: {
+  place: Place;
+  relay: Relay;
+  until: string;
+  use: SecretUse | null;
+  onChanged: () => void;
+}): View {
+  const { send, isSending } = useSend();
+  const { presentAt = null, previousAt = null } = use ?? {};
+  const isNew = presentAt !== null && (previousAt === null || presentAt >= previousAt);
+  const end = async (): Promise<void> => {
+    await send({
+      method: "DELETE",
+      path: apiPath(place, "relays", name, "previous-secret"),
+      done: `The present secret of ${name} alone verifies from now on.`,
+      tellsRefusal: true,
+    });
+    onChanged();
+  };
+  return html`<${Notice} kind=${isNew ? "good" : "warn"}><p>The secret before it verifies too, until <${At} at=${until} />.</p>
+    <p>${
+      presentAt === null && previousAt === null
+        ? "No call has come since, so it is not known which one the sender uses."
+        : isNew
+          ? html`<b>The last call used the new one</b>, <${Ago} at=${presentAt} />: the old one can go.`
+          : html`<b>The last call still used the old one</b>, <${Ago} at=${previousAt ?? until} />: give the sender the new one first.`
+    }</p>
+    <button type="button" disabled=${isSending} onClick=${() => void end()}>End the old one now</button><//>`;
+}
+
+/** A time to come, in words and exactly. */
+function At({ at }: { at: string }): View {
+  return html`<time datetime=${at} title=${sayExactly(at)}>${sayMoment(at, Date.now())}</time> (<${Ago} at=${at} />)`;
+}
+
+const OVERLAPS = [
+  [0, "no overlap: at once"],
+  [3_600, "1 hour"],
+  [86_400, "24 hours"],
+  [259_200, "3 days"],
+  [604_800, "7 days"],
+] as const;
+
 interface ChangeProps {
   place: Place;
   relay: Relay;
@@ -70,10 +131,13 @@ function ReceiverDialog({ place, relay, onClose, onChanged }: ChangeProps): View
   const onlyPaste =
     relay.secret.kind === "public_key" ||
     PUBLIC_KEY_ALGORITHMS.test(JSON.stringify(relay.definition.trigger));
-  const [way, setWay] = useState<"mint" | "paste">(onlyPaste ? "paste" : "mint");
+  const wasPasted = relay.secret.kind === "pasted" || relay.secret.kind === "none";
+  const [way, setWay] = useState<"mint" | "paste">(onlyPaste || wasPasted ? "paste" : "mint");
   const [value, setValue] = useState("");
+  const hasOne = relay.secret.setAt !== null;
+  const [overlap, setOverlap] = useState(hasOne && place.environment === "production" ? 86_400 : 0);
   const { send, sent, error, isSending } = useChange(onChanged, () => {
-    const body = way === "paste" ? { value } : {};
+    const body = { overlapSeconds: overlap, ...(way === "paste" ? { value } : {}) };
     return call<{ receiverSecret?: string }>("PUT", apiPath(place, "relays", relay.name, "secret"), body);
   });
   if (sent !== null && sent.receiverSecret !== undefined)
@@ -101,7 +165,18 @@ function ReceiverDialog({ place, relay, onClose, onChanged }: ChangeProps): View
         <textarea class="mono" rows=${onlyPaste ? 4 : 2} spellcheck=${false} autocomplete="off" value=${value} onInput=${(event: InputEvent) => setValue((event.target as HTMLTextAreaElement).value)}>
           </textarea></label>`
     }
-    <${Notice} kind="warn">Calls signed with the present secret are refused from that moment on.<//>
+    ${
+      hasOne &&
+      html`<label class="field"><span>The present one goes on verifying for</span>
+        <select value=${String(overlap)} onChange=${(event: Event) => setOverlap(Number((event.target as HTMLSelectElement).value))}>
+          ${OVERLAPS.map(([seconds, words]) => html`<option key=${seconds} value=${seconds} selected=${seconds === overlap}>${words}</option>`)}</select></label>`
+    }
+    ${
+      hasOne && overlap === 0
+        ? html`<${Notice} kind="warn">Calls signed with the present secret are refused from that moment on.<//>`
+        : hasOne &&
+          html`<${Notice} kind="info">Until then calls signed with either are taken; here it says which one the last call used.<//>`
+    }
     ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
     <div class="dialog-actions"><button type="button" onClick=${onClose}>Cancel</button>
       <button type="button" class="primary" disabled=${isSending || (way === "paste" && value.trim() === "")} onClick=${save}>
