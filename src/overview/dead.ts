@@ -71,6 +71,8 @@ export const causeView = Type.Object({
   message: Type.String(),
   /** Since when it is so, where that is known. */
   since: timeOrNull,
+  /** What it names that is still not there, of the kind that can be made. */
+  missing: orNull(Type.Object({ kind: oneOf(["collection", "product", "plan"]), name: Type.String() })),
 });
 export type EventCause = Static<typeof causeView>;
 
@@ -169,6 +171,7 @@ async function judgeCause(tx: Reader, judged: Judged): Promise<EventCause> {
     stands,
     message,
     since: toIsoOrNull(sinceMs),
+    missing: null,
   });
   if (row === null)
     return say(
@@ -183,8 +186,10 @@ async function judgeCause(tx: Reader, judged: Judged): Promise<EventCause> {
     return say("no", `Since ${toIso(firstDone)} ${what}: replaying will probably work.`, firstDone);
   }
   const mended = await findMended(tx, judged);
-  if (mended !== null)
-    return mended.at === null ? say("yes", mended.message) : say("no", mended.message, mended.at);
+  if (mended !== null) {
+    const { at, message, missing = null } = mended;
+    return at === null ? { ...say("yes", message), missing } : say("no", message, at);
+  }
   if (since.waiting > 0) {
     const waits = since.waiting === 1 ? "1 event failed" : `${since.waiting} events failed`;
     return say("yes", `${waits} the same way and will be tried again.`);
@@ -237,8 +242,13 @@ async function ranAction(
 async function findMended(
   tx: Reader,
   { environmentId, row, failure }: Judged,
-): Promise<{ at: number | null; message: string } | null> {
+): Promise<{ at: number | null; message: string; missing?: EventCause["missing"] } | null> {
   if (row === null) return null;
+  const lacks = (kind: "collection" | "product" | "plan", name: string) => ({
+    at: null,
+    message: `There is still no ${kind} ${name}.`,
+    missing: { kind, name },
+  });
   const named = (field: string): string[] =>
     row.definition.actions.flatMap((action) => {
       const value = Object.entries(action).find(([name]) => name === field)?.[1];
@@ -248,7 +258,7 @@ async function findMended(
     const times: number[] = [];
     for (const name of named("collection")) {
       const collection = await findCollection(tx, environmentId, name);
-      if (collection === null) return { at: null, message: `There is still no collection ${name}.` };
+      if (collection === null) return lacks("collection", name);
       times.push(collection.createdAt);
     }
     if (times.length === 0) return null;
@@ -258,9 +268,7 @@ async function findMended(
   if (failure.code === "product_unknown" || failure.code === "plan_unknown") {
     const kind = failure.code === "product_unknown" ? "product" : "plan";
     const stock = stockOf(tx, environmentId);
-    for (const name of named(kind))
-      if ((await stock.findItem(kind, name)) === null)
-        return { at: null, message: `There is still no ${kind} ${name}.` };
+    for (const name of named(kind)) if ((await stock.findItem(kind, name)) === null) return lacks(kind, name);
   }
   if (failure.code === "no_signing_secret") {
     const at = row.signingSecretSetAt;

@@ -14,6 +14,7 @@ import { useHeldAt } from "../watch/hold.ts";
 import { EventPayload } from "./event-payload.ts";
 import { PersonName, TRIGGER_WORDS, WAY_WORDS } from "./event-table.ts";
 import { EventTimeline } from "./event-timeline.ts";
+import { MakeMissing } from "./make-missing.ts";
 import { explainEvent } from "./reason-words.ts";
 
 /** While it waits or runs, and once it is final. */
@@ -73,7 +74,8 @@ function Advice({ place, event, now }: { place: Place; event: Event; now: number
   );
   if (data === undefined || data.cause === null) return null;
   const { stands, message } = data.cause;
-  return html`<p class="advice advice-${stands}"><${Sentence} text=${sayTimesIn(message, now)} /></p>`;
+  return html`<p class="advice advice-${stands}"><${Sentence} text=${sayTimesIn(message, now)} /></p>
+    <${MakeMissing} place=${place} relay=${event.relay.name} cause=${data.cause} />`;
 }
 
 function Facts({ place, event, relay }: { place: Place; event: Event; relay: Relay | undefined }): View {

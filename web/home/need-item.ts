@@ -3,6 +3,7 @@ import type { BulkFilter } from "../../src/event/bulk-choice.ts";
 import type { DeadView } from "../../src/overview/dead.ts";
 import type { NeedView } from "../../src/overview/need.ts";
 import type { SettingsView } from "../../src/setting/setting.ts";
+import { MakeMissing } from "../event/make-missing.ts";
 import { call, writeQuery } from "../ground/api.ts";
 import { sayCount, sayNumber } from "../ground/count-words.ts";
 import { html, type View } from "../ground/html.ts";
@@ -97,6 +98,7 @@ function WaysOut({ place, need, onReplay }: Props): View {
   };
   const events = (state: string): string => pagePath(place, "events") + writeQuery({ relay, state });
   return html`<div class="need-ways">
+    ${dead !== null && relay !== null && html`<${MakeMissing} place=${place} relay=${relay} cause=${dead.cause} />`}
     ${
       code === "relay_failed" &&
       relay !== null &&
@@ -107,6 +109,7 @@ function WaysOut({ place, need, onReplay }: Props): View {
     }
     ${code === "environment_held" && html`<button type="button" class="primary" disabled=${isSending} onClick=${() => void release()}>Release the hold</button>`}
     ${code === "relay_refusing" && html`<a class="button" href=${pagePath(place, "calls") + writeQuery({ relay, outcome: "refused" })}>See why each was refused</a>`}
+    ${code === "relay_refusing" && relay !== null && html`<a class="button" href=${pagePath(place, "relays", relay) + writeQuery({ tab: "secrets" })}>Paste its secret…</a>`}
     ${code === "relay_ignoring" && html`<a class="button" href=${pagePath(place, "calls") + writeQuery({ relay, outcome: "ignored" })}>See the ignored calls</a>`}
     ${code === "relay_nobody" && html`<a class="button" href=${events("failed")}>See its failed events</a>`}
     ${code === "relay_failing" && html`<a class="button" href=${events("queued")}>See what waits</a>`}

@@ -1,31 +1,39 @@
-/** The collections of an environment. */
-import type { Page } from "../ground/answer.ts";
+/** The collections of an environment. A link may ask for one that a relay writes to and that is missing: `?new=invoices&relay=invoices`. */
+import { useState } from "preact/hooks";
+import type { Page, Relay } from "../ground/answer.ts";
 import { sayCount } from "../ground/count-words.ts";
 import { html, type View } from "../ground/html.ts";
 import type { PageProps } from "../ground/page.ts";
 import { apiPath, type Place, pagePath } from "../ground/place.ts";
+import { navigate, setQuery } from "../ground/route.ts";
 import { useLoad } from "../ground/use-load.ts";
+import { Icon } from "../part/icon.ts";
 import { EmptyState, ErrorState, Skeleton } from "../part/notice.ts";
 import { PageHead } from "../part/page-head.ts";
 import { type Column, Table } from "../part/table.ts";
 import { Ago } from "../part/time.ts";
-import { type Collection, fieldNames } from "./shape.ts";
-
-const KIND_WORDS = {
-  shared: "anyone signed in reads",
-  private: "only its owner reads",
-  addressed: "written by the app for one person",
-  direct: "from person to person",
-} as const;
+import { CollectionForm } from "./collection-form.ts";
+import { type Collection, fieldNames, KIND_WORDS } from "./shape.ts";
 
 type Row = Collection & { id: string };
 
-export function CollectionListPage({ place }: PageProps): View {
+export function CollectionListPage({ place, query }: PageProps): View {
   const { data, error, reload } = useLoad<Page<Collection>>(`${apiPath(place, "collections")}?limit=200`);
   const rows = (data?.items ?? [])
     .map((one): Row => ({ ...one, id: one.name }))
     .toSorted((left, right) => (left.name < right.name ? -1 : 1));
-  return html`<${PageHead} title="Records" />
+  const [isMaking, setMaking] = useState(false);
+  const [missing, relay] = [query.get("new"), query.get("relay")];
+  const close = (): void => {
+    setMaking(false);
+    setQuery({ new: "", relay: "" });
+  };
+  // Who came from a relay goes on with what waits for it.
+  const made = (name: string): void =>
+    navigate(relay !== null ? pagePath(place, "home") : pagePath(place, "collections", name));
+  return html`<${PageHead} title="Records"><button type="button" onClick=${() => setMaking(true)}><${Icon} name="plus" size=${14} />New collection…</button><//>
+    ${isMaking && html`<${CollectionForm} place=${place} collection=${null} onClose=${close} onMade=${made} />`}
+    ${missing !== null && relay !== null && html`<${MissingForm} place=${place} relay=${relay} wanted=${missing} onClose=${close} onMade=${made} />`}
     ${
       data === undefined
         ? error === null
@@ -33,10 +41,32 @@ export function CollectionListPage({ place }: PageProps): View {
           : html`<${ErrorState} error=${error} onRetry=${reload} />`
         : rows.length === 0
           ? html`<${EmptyState} icon="records" title="No collections yet">
-            <p>A collection is the shape of records that your app and your relays write. Make one in <code>service/catalog.json</code>, with <code>relay catalog set collection</code>, or with <code>POST …/collections</code>.</p>
+            <p>A collection is the shape of records that your app and your relays write. Make one here, in <code>service/catalog.json</code>, or with <code>relay catalog set collection</code>.</p>
             <//>`
           : html`<${Table} label="Collections" columns=${columnsOf(place)} items=${rows} />`
     }`;
+}
+
+/** The form for what a relay writes to, once the relay is read. */
+function MissingForm({
+  relay,
+  wanted,
+  ...form
+}: {
+  place: Place;
+  relay: string;
+  wanted: string;
+  onClose: () => void;
+  onMade: (name: string) => void;
+}): View {
+  const { data, error } = useLoad<{ relay: Relay }>(apiPath(form.place, "relays", relay));
+  if (data === undefined && error === null) return null;
+  const { actions } = (data?.relay.definition ?? { actions: [] }) as {
+    actions: { collection?: unknown; data?: object }[];
+  };
+  const written = actions.filter(({ collection }) => collection === wanted);
+  const fields = [...new Set(written.flatMap((action) => Object.keys(action.data ?? {})))];
+  return html`<${CollectionForm} ...${form} collection=${null} wanted=${{ name: wanted, fields }} />`;
 }
 
 function columnsOf(place: Place): Column<Row>[] {

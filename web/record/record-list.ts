@@ -15,6 +15,7 @@ import { PageHead } from "../part/page-head.ts";
 import { SafeText } from "../part/safe-text.ts";
 import { type Column, Table } from "../part/table.ts";
 import { Ago } from "../part/time.ts";
+import { CollectionForm } from "./collection-form.ts";
 import { Listeners } from "./listeners.ts";
 import { RecordEditor } from "./record-editor.ts";
 import { emptyData, fieldNames, type Record, type ShownCollection } from "./shape.ts";
@@ -31,10 +32,16 @@ export function RecordListPage({ place, params, query }: PageProps): View {
   const path = apiPath(place, "collections", name, "records");
   const records = useList<Record>(path + writeQuery(whose), REFRESH_MS);
   const [isMaking, setMaking] = useState(false);
+  const [isChanging, setChanging] = useState(false);
   const person = whose.owner ?? whose.to;
   return html`<${PageHead} title=${name} back="Records" backTo=${pagePath(place, "collections")} aside=${
     shown !== undefined && html`<span class="chip">${shown.collection.kind}</span>`
-  }>${shown !== undefined && html`<button type="button" onClick=${() => setMaking(true)}><${Icon} name="plus" size=${14} />New record…</button>`}<//>
+  }>${
+    shown !== undefined &&
+    html`<button type="button" onClick=${() => setMaking(true)}><${Icon} name="plus" size=${14} />New record…</button>
+      <button type="button" onClick=${() => setChanging(true)}>Fields…</button>`
+  }<//>
+    ${isChanging && shown !== undefined && html`<${CollectionForm} place=${place} collection=${shown.collection} onClose=${() => setChanging(false)} />`}
     ${shown !== undefined && html`<${Listeners} place=${place} listeners=${shown.listeners} />`}
     ${
       person !== null &&

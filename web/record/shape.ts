@@ -10,6 +10,14 @@ export interface ShownCollection {
 }
 export type Record = Omit<RecordItem, "data"> & { data: Json };
 
+/** Who reads the records of each kind. */
+export const KIND_WORDS = {
+  shared: "anyone signed in reads",
+  private: "only its owner reads",
+  addressed: "written by the app for one person",
+  direct: "from person to person",
+} as const;
+
 /** The names of a collection's fields, whichever way they are listed. */
 export function fieldNames(fields: Json): string[] {
   if (Array.isArray(fields))
