@@ -139,6 +139,21 @@ describe("owners", () => {
     });
   });
 
+  test("admin list tells the owners, sign-out ends their sessions, and remove takes one away but never the last", async () => {
+    const emails = async (): Promise<string[]> => {
+      const { said } = await run("admin list --json");
+      return JSON.parse(said).items.map(({ email }: { email: string }) => email);
+    };
+    expect(await emails()).toEqual(["ada@example.com", "bob@example.com"]);
+    expect(await run("admin sign-out bob@example.com")).toMatchObject({ code: 0, told: expect.stringContaining("0 sessions have ended") });
+    expect(await run("admin remove eve@example.com")).toMatchObject({ code: 1, told: expect.stringContaining("relay admin list") });
+    expect(await run("admin create --email cleo@example.com")).toMatchObject({ code: 0 });
+    expect(await run("admin remove cleo@example.com")).toMatchObject({ code: 0, told: expect.stringContaining("is no owner any more") });
+    expect(await run("admin remove bob@example.com")).toMatchObject({ code: 0 });
+    expect(await run("admin remove ada@example.com")).toMatchObject({ code: 1, told: expect.stringContaining("is the last owner") });
+    expect(await emails()).toEqual(["ada@example.com"]);
+  });
+
   test("admin reset of nobody is refused", async () => {
     expect(await run("admin reset --email eve@example.com")).toMatchObject({
       code: 1,
