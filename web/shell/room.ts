@@ -14,7 +14,6 @@ import type { IconName } from "../part/icon.ts";
 import { NewRelayPage } from "../relay/new-relay.ts";
 import { RelayListPage } from "../relay/relay-list.ts";
 import { RelayPage } from "../relay/relay-page.ts";
-import { AttentionPage } from "../watch/attention.ts";
 import { laterPage } from "./later-page.ts";
 
 type PageOf = (props: PageProps) => View;
@@ -122,7 +121,7 @@ export const ROOMS: readonly Room[] = [
     icon: "attention",
     group: "keep",
     letter: "a",
-    pages: [["", AttentionPage]],
+    pages: [["", laterPage("Attention", async () => (await import("../watch/attention.ts")).AttentionPage)]],
   },
   {
     path: "audit",
