@@ -29,6 +29,8 @@ interface Entry extends Loaded {
   loadedAt: number;
   /** How long it took, in milliseconds. */
   tookMs: number;
+  /** When the last load began: what changed before the service began to tell, nobody told. */
+  askedAt: number;
   /** Something of it changed since the last load was begun. */
   isOutdated: boolean;
 }
@@ -46,6 +48,7 @@ const entries = new Map<string, Entry>();
 let timer: ReturnType<typeof setTimeout> | undefined;
 /** Whether the service tells by itself when what is at the address changes. */
 let isTold: (path: string) => boolean = () => false;
+let toldSince = 0;
 
 /** What is there of the address now, without loading it. */
 export function peek(path: string): Loaded {
@@ -96,6 +99,7 @@ export function outdate(isMeant: (path: string) => boolean): void {
 /** What the service tells of by itself from now on; the clock asks seldom for that. */
 export function relyOn(told: (path: string) => boolean): void {
   isTold = told;
+  toldSince = performance.now();
   plan();
 }
 
@@ -113,6 +117,7 @@ function make(path: string): Entry {
     loading: null,
     loadedAt: Number.NEGATIVE_INFINITY,
     tookMs: 0,
+    askedAt: Number.NEGATIVE_INFINITY,
     isOutdated: false,
   };
   entries.set(path, entry);
@@ -146,6 +151,7 @@ async function load(entry: Entry): Promise<void> {
   entry.loading = own;
   entry.isOutdated = false;
   const startedAt = performance.now();
+  entry.askedAt = startedAt;
   let shown: Loaded;
   try {
     shown = { data: await call("GET", entry.path, undefined, own.signal), error: null };
@@ -166,7 +172,12 @@ function dueAt(entry: Entry): number {
     : Number.POSITIVE_INFINITY;
   for (const { pace } of entry.watchers) {
     const ms = pace(entry.data) ?? Number.POSITIVE_INFINITY;
-    every = Math.min(every, isTold(entry.path) ? Math.max(ms, Math.min(TOLD_TIMES * ms, TOLD_MS)) : ms);
+    every = Math.min(
+      every,
+      isTold(entry.path) && entry.askedAt >= toldSince
+        ? Math.max(ms, Math.min(TOLD_TIMES * ms, TOLD_MS))
+        : ms,
+    );
   }
   return entry.loadedAt + every;
 }
