@@ -31,7 +31,7 @@ type OutcomeCounts = Static<typeof outcomeCounts>;
 
 /** Events that arrived in the hour that begins at `at`, by how they stand now. */
 export const hourView = Type.Object({ at: time, ...outcomes });
-export type HourView = Static<typeof hourView>;
+type HourView = Static<typeof hourView>;
 
 export interface Day {
   hours: HourView[];

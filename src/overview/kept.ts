@@ -9,6 +9,8 @@ const TIMES = 10;
 /** What took less is counted anew each time. */
 const DEAR_MS = 100;
 const MAX_MS = 20_000;
+/** What is older by no more than that is told while it is counted anew, so that who looks again waits for nothing. */
+const STALE_MS = 60_000;
 
 interface Kept {
   value: Promise<unknown>;
@@ -29,16 +31,18 @@ export function countOnce<Value>(
   const startMs = clock.monotonicMs();
   const found = known.get(key);
   if (found !== undefined && startMs < found.untilMs) return found.value as Promise<Value>;
+  const isDear = found !== undefined && found.untilMs > 0 && startMs < found.untilMs + STALE_MS;
   const value = count();
-  const kept: Kept = { value, untilMs: Number.POSITIVE_INFINITY };
+  const kept: Kept = { value: isDear ? found.value : value, untilMs: Number.POSITIVE_INFINITY };
   known.set(key, kept);
   value.then(
     () => {
       const endMs = clock.monotonicMs();
       const tookMs = endMs - startMs;
+      kept.value = value;
       kept.untilMs = tookMs < DEAR_MS ? 0 : endMs + Math.min(MAX_MS, TIMES * tookMs);
     },
     () => known.delete(key),
   );
-  return value;
+  return kept.value as Promise<Value>;
 }

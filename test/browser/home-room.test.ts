@@ -53,9 +53,10 @@ test("signing in shows where, which relay, since when, why, and that it is still
   expect(said).toContain("No backup");
   await page.waitForFunction(() => document.title === "(1) Home · Relays");
   await page
-    .getByRole("figure", { name: /Events by hour/ })
-    .getByRole("link", { name: /200 dead$/ })
+    .getByRole("region", { name: "Last 24 hours" })
+    .getByText(/: 200 dead$/)
     .waitFor();
+  await page.getByRole("link", { name: "200 Dead" }).waitFor();
 });
 
 test("every environment in trouble is marked in the switch, with a word for ears", async () => {
@@ -81,10 +82,15 @@ test("once the collection is there it says so, and one button replays them all",
   expect(await running.rows("SELECT count(*) AS count FROM record")).toEqual([{ count: 200 }]);
 });
 
-test("a bar leads to the events of its hour, and Home is one key away", async () => {
+test("a range stands in the address, a part of it that is chosen leads to its events, and Home is one key away", async () => {
   await page.goto(url("home"));
-  const bar = page.getByRole("figure", { name: /Events by hour/ }).getByRole("link");
-  await bar.first().click();
+  await page.getByRole("navigation", { name: "Range" }).getByRole("link", { name: "7 days" }).click();
+  await page.waitForURL(/\/home\?range=7d$/);
+  await page.getByRole("region", { name: "Last 7 days" }).waitFor();
+  const bars = page.getByRole("region", { name: "Last 7 days" }).locator(".histogram").getByRole("slider");
+  await bars.focus();
+  await page.keyboard.press("ArrowLeft");
+  await page.keyboard.press("Enter");
   await page.waitForURL(/\/events\?since=.*&until=/);
   await page.locator("[data-row]").first().waitFor();
   await page.keyboard.press("g");

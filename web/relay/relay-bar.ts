@@ -14,7 +14,7 @@ export function totalOf(counts: Counts): number {
 }
 
 /** "12 done, 1 dead"; "no events" where there were none. */
-export function sayCounts(counts: Counts): string {
+function sayCounts(counts: Counts): string {
   const told = PARTS.filter((part) => counts[part] > 0).map((part) => `${sayNumber(counts[part])} ${part}`);
   return told.length === 0 ? "no events" : `${counts.approximate ? "about " : ""}${told.join(", ")}`;
 }

@@ -1,0 +1,110 @@
+/** How it went lately: a range that stands in the address, its events over time by how they stand now, and its figures. */
+import { useRef } from "preact/hooks";
+import type { HistogramView } from "../../src/event/histogram.ts";
+import type { OverviewView } from "../../src/overview/overview.ts";
+import { writeQuery } from "../ground/api.ts";
+import { OUTCOMES, type OutcomeCounts, sayNumber } from "../ground/count-words.ts";
+import { html, type View } from "../ground/html.ts";
+import { apiPath, type Place, pagePath } from "../ground/place.ts";
+import { navigate } from "../ground/route.ts";
+import { sayExactly, useNow } from "../ground/time-words.ts";
+import { useLoad } from "../ground/use-load.ts";
+import { Histogram } from "../part/histogram.ts";
+import { Notice } from "../part/notice.ts";
+import { type Tab, TabLinks } from "../part/tab-links.ts";
+import { Ago } from "../part/time.ts";
+
+const REFRESH_MS = 10_000;
+const MINUTE_MS = 60_000;
+const RANGES = [
+  ["1h", "1 hour", 1],
+  ["", "24 hours", 24],
+  ["7d", "7 days", 168],
+  ["30d", "30 days", 720],
+] as const;
+const STATES = [
+  ["done", "Done", "done"],
+  ["waiting", "Waiting", "queued"],
+  ["failed", "Failed", "failed"],
+  ["dead", "Dead", "dead"],
+] as const;
+
+export function Pulse({
+  place,
+  data,
+  query,
+}: {
+  place: Place;
+  data: OverviewView;
+  query: URLSearchParams;
+}): View {
+  const asked = query.get("range") ?? "";
+  const [name, words, hours] = RANGES.find(([one]) => one === asked) ?? RANGES[1];
+  // The beginning moves by whole steps, and what was drawn stays until the next is there.
+  const stepMs = hours === 1 ? MINUTE_MS : 5 * MINUTE_MS;
+  const since = new Date(
+    Math.floor(useNow(MINUTE_MS) / stepMs) * stepMs - hours * 60 * MINUTE_MS,
+  ).toISOString();
+  const drawn = useLoad<{ histogram: HistogramView }>(
+    apiPath(place, "events", "histogram") + writeQuery({ since }),
+    REFRESH_MS,
+  );
+  const last = useRef<{ name: string; histogram: HistogramView } | null>(null);
+  if (drawn.data !== undefined) last.current = { name, histogram: drawn.data.histogram };
+  const histogram = last.current?.name === name ? last.current.histogram : undefined;
+  const tabs: Tab[] = RANGES.map(([range, title]) => ({
+    name: range,
+    title,
+    href: pagePath(place, "home") + writeQuery({ range }),
+  }));
+  const choose = (since: string, until: string): void =>
+    navigate(pagePath(place, "events") + writeQuery({ since, until }));
+  return html`<section class="block" aria-label="Last ${words}"><div class="block-head"><h2>Last ${words}</h2></div>
+    <${TabLinks} label="Range" tabs=${tabs} chosen=${name} />
+    <${Figures} place=${place} data=${data} hours=${hours} histogram=${histogram} />
+    ${drawn.error !== null && html`<${Notice} kind="warn">${drawn.error}<//>`}
+    ${
+      histogram === undefined
+        ? html`<div class="histogram histogram-room" aria-hidden="true" />`
+        : html`<${Histogram} label="Events over time" bars=${histogram.bars} everyMs=${histogram.everyMs} approximate=${histogram.approximate} onChoose=${choose} />`
+    }</section>`;
+}
+
+function Figures({
+  place,
+  data: { refused, ticks, last24h },
+  hours,
+  histogram,
+}: {
+  place: Place;
+  data: OverviewView;
+  hours: number;
+  histogram: HistogramView | undefined;
+}): View {
+  const counts = histogram === undefined ? null : addUp(histogram.bars);
+  const about = histogram?.approximate === true ? "about " : "";
+  const all = last24h.done + last24h.waiting + last24h.failed + last24h.dead + refused.calls;
+  const share = all === 0 ? 0 : Math.round((refused.calls / all) * 1_000) / 10;
+  return html`<ul class="figures">
+    ${STATES.map(([name, words, state]) => {
+      const href = pagePath(place, "events") + writeQuery({ state, hours });
+      return html`<li key=${name} class="figure figure-${name} ${counts !== null && counts[name] > 0 ? "some" : ""}"><a href=${href}>
+        <b>${counts === null ? "…" : about + sayNumber(counts[name])}</b> <span><i class="swatch swatch-${name}" aria-hidden="true" />${words}</span></a></li>`;
+    })}
+    <li class="figure figure-refused ${refused.calls > 0 ? "some" : ""}"><a href=${pagePath(place, "calls") + writeQuery({ outcome: "refused" })}>
+      <b>${sayNumber(refused.calls)}</b> <span>Refused calls, 24 h${refused.calls > 0 && ` (${share} %)`}</span></a></li>
+    ${ticks.slice(0, 1).map(
+      ({
+        relay,
+        at,
+      }) => html`<li key=${relay} class="figure"><a href=${pagePath(place, "relays", relay)} title=${ticks.map((one) => `${one.relay}: ${sayExactly(one.at)}`).join("\n")}>
+        <b><${Ago} at=${at} /></b> <span>Next tick: ${relay}</span></a></li>`,
+    )}
+  </ul>`;
+}
+
+function addUp(bars: readonly OutcomeCounts[]): OutcomeCounts {
+  const sum = { done: 0, waiting: 0, failed: 0, dead: 0 };
+  for (const bar of bars) for (const outcome of OUTCOMES) sum[outcome] += bar[outcome];
+  return sum;
+}
