@@ -26,6 +26,7 @@ import { addHoldings, findPersons, listPersons, personItem } from "../people/per
 import { currentPlan } from "../selling/plan-sale.ts";
 import { subscriptionView, viewSubscription } from "../selling/subscription.ts";
 import type { Writer } from "../store/port.ts";
+import { turnLoop } from "../store/walk.ts";
 import { storyItem } from "../story/item.ts";
 import { readStory } from "../story/story.ts";
 import type { HttpDeps } from "./deps.ts";
@@ -130,20 +131,27 @@ export const personRoutes = [
     summary:
       "Shows one person with what they have now: access with the grants behind it, credits, plan, store account tokens, and whether mail may go.",
     answer: personNow,
-    async read(tx, { environmentId, params, nowMs }) {
+    // Each part may be long: the loop turns between them.
+    async handle({ deps, environmentId, params, nowMs }) {
       const personId = params.id;
-      const row = await requirePerson(tx, environmentId, personId);
-      const held = await checkAccess(tx, { environmentId, personId, entitlement: null, nowMs });
-      const { plan, subscription } = await currentPlan(tx, environmentId, personId);
-      return {
-        person: viewPerson(row),
-        access: viewAccessOf(row.status, held),
-        credits: await findBalance(tx, environmentId, personId),
-        plan,
-        subscription: subscription === null ? null : viewSubscription(subscription),
-        tokens: await listTokens(tx, environmentId, personId),
-        mailStoppedAt: toIsoOrNull(await findMailStop(tx, { environmentId, personId })),
-      };
+      const held = await deps.store.read(async (tx) => {
+        const row = await requirePerson(tx, environmentId, personId);
+        const access = await checkAccess(tx, { environmentId, personId, entitlement: null, nowMs });
+        return { person: viewPerson(row), access: viewAccessOf(row.status, access) };
+      });
+      await turnLoop();
+      const more = await deps.store.read(async (tx) => {
+        const { plan, subscription } = await currentPlan(tx, environmentId, personId);
+        return {
+          credits: await findBalance(tx, environmentId, personId),
+          plan,
+          subscription: subscription === null ? null : viewSubscription(subscription),
+          tokens: await listTokens(tx, environmentId, personId),
+          mailStoppedAt: toIsoOrNull(await findMailStop(tx, { environmentId, personId })),
+        };
+      });
+      await turnLoop();
+      return { ...held, ...more };
     },
   }),
   environmentRoute({
