@@ -61,7 +61,7 @@ test("signing in shows where, which relay, since when, why, and that it is still
 
 test("every environment in trouble is marked in the switch, with a word for ears", async () => {
   await page.goto(url("home", "development"));
-  await page.getByRole("button", { name: /environment Development, 1 needs you in other environments: change/ }).click();
+  await page.getByRole("button", { name: /Development: app and environment, 1 needs you in other environments, change/ }).click();
   await page.getByRole("link", { name: "Production 1 needs you" }).click();
   await page.waitForURL(/\/production\/home$/);
 });

@@ -61,11 +61,11 @@ test("what is wrong stands there with its reason, and the funnel says where each
 });
 
 test("what stopped at a step is one click away, in the room that lists it, and Back returns", async () => {
-  await funnel.getByRole("link", { name: "See the 1 that stopped with when" }).click();
+  await funnel.getByRole("link", { name: "See them: 1 that stopped with when" }).click();
   await page.waitForURL(/\/calls\?relay=orders&outcome=ignored$/);
   await page.getByText("when.event_type must be").first().waitFor();
   await page.goBack();
-  await funnel.getByRole("link", { name: "See the 1 that stopped with collection_missing" }).click();
+  await funnel.getByRole("link", { name: "See them: 1 that stopped with collection_missing" }).click();
   await page.waitForURL(/\/events\?relay=orders&state=dead&since=/);
   await page.getByRole("link", { name: /paid/ }).first().waitFor();
 });

@@ -14,7 +14,7 @@ test("a one-time link signs in and leaves no token in the address", async () => 
   await page.waitForURL(/\/apps\/[^/]+\/local\/home$/);
   await page.getByRole("heading", { name: "No relays yet" }).waitFor();
   expect(page.url()).not.toContain("#");
-  expect(await page.getByRole("button", { name: /environment Local/ }).isVisible()).toBe(true);
+  expect(await page.getByRole("button", { name: /Local: app and environment/ }).isVisible()).toBe(true);
 });
 
 test("every problem of a definition is told at its field, with its line", async () => {

@@ -26,10 +26,10 @@ test("the first set-up link makes the owner and signs in", async () => {
 test("production is unmistakable, and the environment is a part of every address", async () => {
   const band = (): Promise<string> => page.evaluate(() => getComputedStyle(document.querySelector(".shell") as Element, "::before").height);
   expect(await band()).toBe("auto");
-  await page.getByRole("button", { name: /environment Development/ }).click();
+  await page.getByRole("button", { name: /Development: app and environment/ }).click();
   await page.getByRole("link", { name: "Production" }).click();
   await page.waitForURL(/\/production\/home$/);
-  await page.getByRole("button", { name: /environment Production/ }).waitFor();
+  await page.getByRole("button", { name: /Production: app and environment/ }).waitFor();
   expect(await band()).toBe("4px");
 });
 
@@ -104,11 +104,11 @@ test("signing out leaves nothing, and signing in comes back to the address that 
 });
 
 test("an app is made from the dashboard, and opens in its development environment", async () => {
-  await page.getByRole("button", { name: /environment Development/ }).click();
+  await page.getByRole("button", { name: /Development: app and environment/ }).click();
   await page.getByRole("link", { name: "New app" }).click();
   await page.getByLabel("Name").fill("Shop");
   await page.getByRole("button", { name: "Create the app" }).click();
-  await page.getByRole("button", { name: "App Shop, environment Development: change" }).waitFor();
+  await page.getByRole("button", { name: "Shop Development: app and environment, change" }).waitFor();
 });
 
 test("an unreachable service is told in a sentence, and the page mends itself", async () => {

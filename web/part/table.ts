@@ -46,7 +46,7 @@ export function Table<Item extends { id: string }>(props: TableProps<Item>): Vie
       ${selection !== undefined && html`<th class="cell-choose" scope="col" role="columnheader"><${ChooseAll} items=${items} selection=${selection} /></th>`}
       ${columns.map(
         ({ name, title, priority, size = "rest" }) =>
-          html`<th key=${name} scope="col" role="columnheader" class="priority-${priority} size-${size} head-${name}">${title}</th>`,
+          html`<th key=${name} scope="col" role="columnheader" class="priority-${priority} size-${size} head-${name}">${title === "" ? html`<span class="off-screen">${name}</span>` : title}</th>`,
       )}</tr></thead>
     <tbody role="rowgroup" ref=${body}>${items.map((item) => html`<${Row} key=${item.id} ...${props} item=${item} onReach=${reach} />`)}</tbody>
   </table></div>`;

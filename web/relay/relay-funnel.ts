@@ -75,7 +75,7 @@ function StopRow({
   const isUsual = code === "when" || code === "duplicate";
   return html`<p class="funnel-stop"><${StateMark} state=${isUsual ? "skipped" : "failed"} word=${words} />
     <span class="funnel-why"><code>${code}</code> <${Sentence} text=${message} /></span>
-    ${see !== null && html`<a href=${pagePath(place, see.room) + writeQuery(see.query)} aria-label="See the ${count} that stopped with ${code}">See them</a>`}</p>`;
+    ${see !== null && html`<a href=${pagePath(place, see.room) + writeQuery(see.query)} aria-label="See them: ${count} that stopped with ${code}">See them</a>`}</p>`;
 }
 
 function Bar({ count, most }: { count: number; most: number }): View {

@@ -55,8 +55,8 @@ export function EnvironmentSwitch({
     event.preventDefault();
     setOpen(false);
   }}>
-    <button type="button" class="place-now" aria-expanded=${isOpen} aria-label="App ${app?.name ?? place.app}, environment ${WORDS[place.environment]}${elsewhere > 0 ? `, ${sayNeeds(elsewhere)} in other environments` : ""}: change" onClick=${() => setOpen(!isOpen)}>
-      <span class="place-app">${app?.name ?? place.app}</span>
+    <button type="button" class="place-now" aria-expanded=${isOpen} aria-label="${app?.name ?? place.app} ${WORDS[place.environment]}: app and environment${elsewhere > 0 ? `, ${sayNeeds(elsewhere)} in other environments` : ""}, change" onClick=${() => setOpen(!isOpen)}>
+      <span class="place-app">${app?.name ?? place.app}</span>${" "}
       <span class="environment environment-${place.environment}">${WORDS[place.environment]}</span>
       ${elsewhere > 0 && html`<span class="trouble-mark" title="${sayNeeds(elsewhere)} in other environments"><${Icon} name="attention" size=${14} /></span>`}
       <${Icon} name="down" size=${14} />

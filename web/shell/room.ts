@@ -11,9 +11,7 @@ import type { View } from "../ground/html.ts";
 import type { PageProps } from "../ground/page.ts";
 import { HomePage } from "../home/home-page.ts";
 import type { IconName } from "../part/icon.ts";
-import { NewRelayPage } from "../relay/new-relay.ts";
 import { RelayListPage } from "../relay/relay-list.ts";
-import { RelayPage } from "../relay/relay-page.ts";
 import { laterPage } from "./later-page.ts";
 
 type PageOf = (props: PageProps) => View;
@@ -43,7 +41,7 @@ export const ROOMS: readonly Room[] = [
     letter: "r",
     pages: [
       ["", RelayListPage],
-      ["new", NewRelayPage],
+      ["new", laterPage("New relay", async () => (await import("../relay/new-relay.ts")).NewRelayPage)],
       // Two parts, because a relay may have any name of one.
       [
         "to/production",
@@ -52,7 +50,7 @@ export const ROOMS: readonly Room[] = [
           async () => (await import("../approval/promote-page.ts")).PromotePage,
         ),
       ],
-      [":name", RelayPage],
+      [":name", laterPage("Relay", async () => (await import("../relay/relay-page.ts")).RelayPage)],
     ],
   },
   {

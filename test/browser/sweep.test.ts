@@ -1,0 +1,114 @@
+/**
+ * Every room there is, as the navigation names them, with the first thing that each lists and the tabs of both: without a barrier that axe
+ * finds, in both themes, wide and narrow; not wider than 360 px; nothing moving for who asked for that; the focus in the page that was opened.
+ */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import { systemClock } from "../../src/ground/clock.ts";
+import { findBarriers } from "../kit/axe.ts";
+import { openDashboard } from "../kit/browser.ts";
+import { putEvents, WRITE } from "../kit/event-flow.ts";
+import { HOOK_SECRET, receiverDefinition } from "../kit/relay-definition.ts";
+
+const dashboard = await openDashboard({ environments: ["local"] });
+const { page, running, at, complaints } = dashboard;
+afterAll(() => dashboard[Symbol.asyncDispose]());
+
+/** Below the environment's address. */
+let pages: string[] = [];
+
+async function open(path: string): Promise<void> {
+  await page.goto(at(path));
+  await page.locator("main h1").first().waitFor();
+  // What is loaded stands there, or that there is nothing.
+  await page.waitForFunction(() => document.querySelector("main [aria-busy]") === null);
+}
+
+async function hrefs(selector: string): Promise<string[]> {
+  const found = await page.locator(selector).evaluateAll((links) => links.map((link) => link.getAttribute("href") ?? ""));
+  const { pathname } = new URL(at(""));
+  return found.filter((href) => href.startsWith(pathname)).map((href) => href.slice(pathname.length));
+}
+
+beforeAll(async () => {
+  const api = async (method: string, path: string, body?: object) => {
+    const { status } = await running.api(method, path, body, "local");
+    if (status >= 300) throw new Error(`${method} ${path} answered ${status}`);
+  };
+  const map = { event_id: "id", person_email: "email" };
+  const definition = receiverDefinition({ map, actions: [{ ...WRITE, collection: "invoices" }] });
+  await api("POST", "/relays", { definition, secret: HOOK_SECRET });
+  await putEvents(running, ["one", "two"], { nowMs: systemClock.now(), email: "carol@example.com" });
+  await running.drain();
+  await running.hook("orders", { headers: {}, body: "{}" });
+  await api("POST", "/collections", { name: "invoices", kind: "shared", fields: { order: { type: "text" } } });
+  await api("POST", "/collections/invoices/records", { data: { order: "1" } });
+  await api("PUT", "/access/pro", {});
+  await api("POST", "/persons", { email: "dave@example.com" });
+  await open("home");
+  const rooms = await hrefs("nav[aria-label=Rooms] a");
+  const all = [...rooms, "relays/new"];
+  for (const room of rooms) {
+    await open(room);
+    all.push(...(await hrefs("main [data-row]")).slice(0, 1));
+  }
+  for (const path of [...all]) {
+    await open(path);
+    all.push(...(await hrefs(`main nav a, main a[href*="tab="]`)));
+  }
+  pages = [...new Set(all)];
+}, 60_000);
+
+const SCREENS = [
+  { colorScheme: "light", width: 1280 },
+  { colorScheme: "dark", width: 390 },
+] as const;
+
+test("no page has a barrier in either theme, wide or narrow, is wider than 360 px, or has a button smaller than 24", async () => {
+  const found: string[] = [];
+  for (const path of pages) {
+    await open(path);
+    for (const { colorScheme, width } of SCREENS) {
+      await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+      await page.setViewportSize({ width, height: 860 });
+      for (const barrier of await findBarriers(page)) found.push(`${path} ${colorScheme} ${barrier}`);
+    }
+    await page.setViewportSize({ width: 360, height: 780 });
+    found.push(...(await measure()).map((words) => `${path} ${words}`));
+  }
+  expect(found).toEqual([]);
+}, 120_000);
+
+/** What is too wide or too small on the page. */
+function measure(): Promise<string[]> {
+  return page.evaluate(() => {
+    const { scrollWidth } = document.documentElement;
+    const wide = [...document.querySelectorAll<HTMLElement>("main *")].filter((one) => one.getBoundingClientRect().right > innerWidth + 1);
+    const small = [...document.querySelectorAll<HTMLElement>("button, select, input, summary")].filter((one) => {
+      const { width, height } = (one.closest("label") ?? one).getBoundingClientRect();
+      const isSeen = one.checkVisibility({ visibilityProperty: true, opacityProperty: true }) && !one.matches(".off-screen, .link");
+      return isSeen && width > 0 && Math.min(width, height) < 23.5;
+    });
+    const name = (one: HTMLElement): string => `${one.tagName.toLowerCase()}.${one.className} ${one.textContent?.trim().slice(0, 30)}`;
+    return [
+      ...(scrollWidth > innerWidth ? [`wide: ${scrollWidth} by ${wide.slice(0, 3).map(name).join(", ")}`] : []),
+      ...small.slice(0, 4).map((one) => `small: ${name(one)}`),
+    ];
+  });
+}
+
+test("going from room to room takes the focus along, and nothing moves for who asked for that", async () => {
+  await page.setViewportSize({ width: 1280, height: 860 });
+  await page.emulateMedia({ reducedMotion: "reduce" });
+  await open("relays");
+  const links = page.getByRole("navigation", { name: "Rooms" }).getByRole("link");
+  for (let nth = 0; nth < (await links.count()); nth++) {
+    await links.nth(nth).focus();
+    await page.keyboard.press("Enter");
+    await page.waitForFunction(() => document.activeElement?.closest("main") !== null);
+    expect(await page.evaluate(() => document.getAnimations().length)).toBe(0);
+  }
+});
+
+test("nothing of all this was refused by the page's policy or broke in its console", () => {
+  expect(complaints).toEqual([]);
+});
