@@ -19,6 +19,7 @@ test("a one-time link signs in and leaves no token in the address", async () => 
 
 test("every problem of a definition is told at its field, with its line", async () => {
   await page.getByRole("link", { name: "Start from a working example" }).click();
+  await page.getByRole("button", { name: "Use this template" }).click();
   const example = await readEditor(page);
   await writeEditor(page, example.replace('"amount": 10', '"amount": 0').replace('"event_id": "id"', '"event_id": "a..b"'));
   await page.getByRole("heading", { name: "2 problems to mend" }).waitFor();
@@ -180,8 +181,19 @@ test("a relay's page shows the last calls that became no event, with the cause, 
 test("the store templates are offered to start from, with what is left to do", async () => {
   await page.goto(at("relays/new"));
   await page.getByRole("button", { name: "App-store purchase" }).click();
-  await editorOf(page).getByText('"RENEWAL"').first().waitFor();
-  await page.getByText("Let a service between them and you send plain JSON").waitFor();
+  const preview = page.getByRole("region", { name: "Preview of App-store purchase" });
+  await preview.getByText('"RENEWAL"').waitFor();
+  await preview.getByText("Let a service between them and you send plain JSON").waitFor();
+  await preview.getByRole("button", { name: "Use this template" }).click();
+  await page.getByLabel("Name").fill("my-store");
+  await editorOf(page).getByText('"my-store"').waitFor();
+  // What is written is never lost to a template: it comes back.
+  await page.getByRole("button", { name: "Other templates…" }).click();
+  await page.getByRole("button", { name: "Schedule" }).click();
+  await page.getByRole("button", { name: "Use this template" }).click();
+  await editorOf(page).getByText('"weekly-report"').waitFor();
+  await page.getByRole("button", { name: "Undo" }).click();
+  await editorOf(page).getByText('"my-store"').waitFor();
   await page.goto(at("relays/order-paid"));
 });
 

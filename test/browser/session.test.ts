@@ -70,11 +70,12 @@ test("who signs in to the app is switched in the settings, and stays so", async 
 
 test("a session lost on the way is asked for in front of the page, and what was written is still there", async () => {
   await page.goto(at("relays/new"));
+  await page.getByRole("button", { name: "Use this template" }).click();
   await writeEditor(page, '{"name":"kept"}');
   await page.context().clearCookies();
   // A refresh may have met the lost session first; the page is then locked already.
-  const validate = page.getByRole("button", { name: "Validate" });
-  await validate.click({ timeout: 1_000 }).catch(() => undefined);
+  const create = page.getByRole("button", { name: "Create relay" });
+  await create.click({ timeout: 1_000 }).catch(() => undefined);
   await page.getByRole("heading", { name: "Sign in" }).waitFor();
   await page.getByLabel("E-mail").fill(EMAIL);
   await page.getByLabel("Password").fill("not the password");
@@ -84,7 +85,7 @@ test("a session lost on the way is asked for in front of the page, and what was 
   await page.getByRole("button", { name: "Sign in" }).click();
   await page.getByRole("heading", { name: "Sign in" }).waitFor({ state: "detached" });
   expect(await readEditor(page)).toBe('{"name":"kept"}');
-  await page.getByRole("button", { name: "Validate" }).click();
+  await create.click();
   await page.getByRole("heading", { name: /problems to mend/ }).waitFor();
 });
 

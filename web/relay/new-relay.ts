@@ -1,114 +1,129 @@
-/** Makes a relay from a definition; what the service made for it is shown once, before anything else. */
-
+/**
+ * Makes a relay: a template is looked at and taken, named and written on; what the service made for it is shown once, before anything else. What
+ * is written is kept as a draft, and a template that takes its place gives it back.
+ */
 import { useState } from "preact/hooks";
 import type { Problem } from "../../src/ground/refusal.ts";
-import type { CheckedDefinition } from "../../src/http/relay.ts";
 import { DefinitionEditor } from "../editor/definition-editor.ts";
+import { useDraft } from "../editor/draft.ts";
 import { findJsonProblem } from "../editor/json-problem.ts";
-import type { Page, SavedRelay } from "../ground/answer.ts";
+import { childOf, type JsonNode, readTree } from "../editor/json-tree.ts";
+import type { SavedRelay } from "../ground/answer.ts";
 import { ApiError, call, RawJson, sentenceOf } from "../ground/api.ts";
-import { writeExact } from "../ground/exact-json.ts";
 import { html, type View } from "../ground/html.ts";
+import { invalidate } from "../ground/loaded.ts";
 import type { PageProps } from "../ground/page.ts";
 import { apiPath, pagePath } from "../ground/place.ts";
-import { useLoad } from "../ground/use-load.ts";
+import { setQuery } from "../ground/route.ts";
 import { Notice } from "../part/notice.ts";
 import { PageHead } from "../part/page-head.ts";
 import { Sentence } from "../part/sentence.ts";
-import { WarningList } from "../part/warning-list.ts";
-import { EXAMPLES, type RelayExample } from "./relay-example.ts";
+import { Ago } from "../part/time.ts";
+import { tellDone } from "../part/toast.ts";
 import { RelayMade } from "./relay-made.ts";
+import { TemplateChoice, useTemplates } from "./template-choice.ts";
 
-/** A template as the service offers it: an example with what is left to do. */
-interface Offered extends Omit<RelayExample, "hint"> {
-  summary: string;
-  steps: string[];
-}
+const NONE: readonly Problem[] = [];
 
-const NO_PROBLEMS: readonly Problem[] = [];
-
-export function NewRelayPage({ place }: PageProps): View {
-  const offered = useLoad<Page<Offered>>("/api/relay-templates").data?.items ?? [];
-  const starts: readonly (RelayExample & { steps?: string[] })[] = [
-    ...EXAMPLES,
-    ...offered.map(({ summary, ...one }) => ({ ...one, hint: summary })),
-  ];
-  const [chosen, setChosen] = useState<(typeof starts)[number]>(EXAMPLES[0]);
-  const [text, setText] = useState(() => writeExact(EXAMPLES[0].definition, 2));
+export function NewRelayPage({ place, query }: PageProps): View {
+  const templates = useTemplates();
+  const { draft, isFound, keep } = useDraft(`new:${place.app}:${place.environment}`);
   const [secret, setSecret] = useState("");
-  const [checked, setChecked] = useState<CheckedDefinition | null>(null);
+  const [problems, setProblems] = useState(NONE);
   const [error, setError] = useState<string | null>(null);
-  const [busy, setBusy] = useState<"validate" | "create" | null>(null);
+  const [isSaving, setSaving] = useState(false);
   const [saved, setSaved] = useState<SavedRelay | null>(null);
+  const from = query.get("from") ?? "";
+  const template = templates.find(({ name }) => name === from);
+  const text = draft?.text ?? "";
 
-  const change = (next: string): void => {
-    setText(next);
-    setChecked(null);
+  const write = (next: string): void => {
+    keep(next === "" ? null : { text: next, version: 0 });
+    setProblems(NONE);
     setError(null);
   };
-  const act = async (what: "validate" | "create", work: () => Promise<void>): Promise<void> => {
-    if (busy !== null || findJsonProblem(text) !== null) return;
-    setBusy(what);
+  const take = (next: string): void => {
+    const before = draft?.text;
+    write(next);
+    setQuery({ step: "write" });
+    if (before !== undefined && before !== next)
+      tellDone("Put the template in the place of what you had written.", async () => write(before));
+  };
+  const create = async (): Promise<void> => {
+    if (isSaving || findJsonProblem(text) !== null) return;
+    setSaving(true);
     setError(null);
+    const pasted = secret === "" ? "" : `,"secret":${JSON.stringify(secret)}`;
     try {
-      await work();
+      const path = apiPath(place, "relays");
+      const made = await call<SavedRelay>("POST", path, new RawJson(`{"definition":${text}${pasted}}`));
+      keep(null);
+      invalidate(path);
+      setSaved(made);
     } catch (thrown) {
-      const problems = thrown instanceof ApiError ? [...thrown.problems] : [];
-      if (problems.length > 0) setChecked({ problems, warnings: [] });
-      else setError(sentenceOf(thrown));
+      const found = thrown instanceof ApiError ? thrown.problems : NONE;
+      setProblems(found);
+      if (found.length === 0) setError(sentenceOf(thrown));
     }
-    setBusy(null);
+    setSaving(false);
   };
-  const validate = (): Promise<void> =>
-    act("validate", async () => {
-      const body = new RawJson(`{"definition":${text}}`);
-      setChecked(await call<CheckedDefinition>("POST", apiPath(place, "relays", "validate"), body));
-    });
-  const create = (): Promise<void> =>
-    act("create", async () => {
-      const pasted = secret === "" ? "" : `,"secret":${JSON.stringify(secret)}`;
-      setSaved(
-        await call<SavedRelay>(
-          "POST",
-          apiPath(place, "relays"),
-          new RawJson(`{"definition":${text}${pasted}}`),
-        ),
-      );
-    });
-  const isReceiver = /"kind"\s*:\s*"receiver"/.test(text);
 
-  if (saved !== null) return html`<${RelayMade} place=${place} saved=${saved} />`;
-  return html`<${PageHead} title="New relay" back="Relays" backTo=${pagePath(place, "relays")} />
+  if (saved !== null)
+    return html`<${RelayMade} place=${place} saved=${saved} steps=${template?.steps ?? []} />`;
+  const head = html`<${PageHead} title="New relay" back="Relays" backTo=${pagePath(place, "relays")} />`;
+  if (draft === null || query.get("step") === "template")
+    return html`${head}
+      ${draft !== null && html`<${Notice} kind="info">You have written on a relay <${Ago} at=${draft.at} />. <button type="button" class="link" onClick=${() => setQuery({ step: "write" })}>Go on with it</button><//>`}
+      <${TemplateChoice} templates=${templates} chosen=${template} onChoose=${(name: string) => setQuery({ from: name })} onTake=${take} />`;
+  const root = readTree(text);
+  return html`${head}
     <div class="stack narrow-page">
-      <div class="choices" role="group" aria-label="Start from">
-        ${starts.map(
-          (example) =>
-            html`<button key=${example.title} type="button" aria-pressed=${chosen.title === example.title} onClick=${() => {
-              setChosen(example);
-              change(writeExact(example.definition, 2));
-            }}>${example.title}</button>`,
-        )}
-      </div>
-      <p class="quiet">${chosen.hint}</p>
+      ${isFound && html`<${Notice} kind="info">This is your draft of <${Ago} at=${draft.at} />, kept in this browser. <button type="button" class="link" onClick=${() => throwAway()}>Throw it away</button><//>`}
+      <div class="new-relay-name"><label class="field"><span>Name</span>
+        <input class="mono" value=${nameIn(root)} disabled=${root?.kind !== "object"} spellcheck=${false} autocomplete="off" maxlength="63"
+          onInput=${(event: InputEvent) => write(putName(text, (event.target as HTMLInputElement).value))} />
+        <small>The last part of its receiver URL and its file’s name: lowercase letters, digits and hyphens. It stays.</small></label>
+        <button type="button" onClick=${() => setQuery({ step: "template" })}>Other templates…</button></div>
       ${
-        chosen.steps !== undefined &&
-        html`<ol class="steps quiet">${chosen.steps.map((step) => html`<li key=${step}><span><${Sentence} text=${step} /></span></li>`)}</ol>`
+        template !== undefined &&
+        template.steps.length > 0 &&
+        html`<details class="card"><summary>What this template leaves to you</summary>
+          <ol class="steps quiet">${template.steps.map((step) => html`<li key=${step}><span><${Sentence} text=${step} /></span></li>`)}</ol></details>`
       }
-      <${DefinitionEditor} place=${place} text=${text} onText=${change} refused=${checked?.problems ?? NO_PROBLEMS} onSave=${create} />
+      <${DefinitionEditor} place=${place} text=${text} onText=${write} refused=${problems} onSave=${create} />
       ${
-        isReceiver &&
+        /"kind"\s*:\s*"receiver"/.test(text) &&
         html`<label class="field"><span>The sender’s secret or public key, if it shows you one</span>
           <textarea class="mono" rows="1" spellcheck=${false} autocomplete="off" value=${secret} placeholder="Leave empty and a new secret is made for you"
             onInput=${(event: InputEvent) => setSecret((event.target as HTMLTextAreaElement).value)}></textarea></label>`
       }
       ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
-      <${WarningList} warnings=${checked?.warnings ?? []} />
-      ${checked !== null && checked.problems.length === 0 && html`<${Notice} kind="good">The definition is valid.<//>`}
       <div class="form-actions">
-        <button type="button" class="primary" disabled=${busy !== null} onClick=${create}>
-          ${busy === "create" ? "Creating…" : "Create relay"}</button>
-        <button type="button" disabled=${busy !== null} onClick=${validate}>
-          ${busy === "validate" ? "Checking…" : "Validate"}</button>
+        <button type="button" class="primary" disabled=${isSaving} onClick=${create}>
+          ${isSaving ? "Creating…" : "Create relay"}</button>
       </div>
     </div>`;
+
+  function throwAway(): void {
+    const before = text;
+    keep(null);
+    setQuery({ step: "" });
+    tellDone("Threw the draft away.", async () => write(before));
+  }
+}
+
+function nameIn(root: JsonNode | null): string {
+  const name = root === null ? null : childOf(root, "name");
+  return name?.kind === "text" ? name.value : "";
+}
+
+/** The text with another name, where it says it or as its first field. */
+function putName(text: string, name: string): string {
+  const root = readTree(text);
+  if (root?.kind !== "object") return text;
+  const written = childOf(root, "name");
+  const quoted = JSON.stringify(name);
+  if (written !== null) return text.slice(0, written.from) + quoted + text.slice(written.to);
+  const comma = root.members.length === 0 ? "\n" : ",";
+  return `${text.slice(0, root.from + 1)}\n  "name": ${quoted}${comma}${text.slice(root.from + 1)}`;
 }

@@ -7,6 +7,7 @@ import { CopyButton } from "../part/copy-button.ts";
 import { Notice } from "../part/notice.ts";
 import { PageHead } from "../part/page-head.ts";
 import { type OnceSecret, SecretOnce } from "../part/secret-once.ts";
+import { Sentence } from "../part/sentence.ts";
 import { WarningList } from "../part/warning-list.ts";
 
 /** The secrets that a save's answer holds, as they are shown. */
@@ -35,21 +36,48 @@ export function secretsOf({
   return secrets;
 }
 
-export function RelayMade({ place, saved }: { place: Place; saved: SavedRelay }): View {
+export function RelayMade({
+  place,
+  saved,
+  steps,
+}: {
+  place: Place;
+  saved: SavedRelay;
+  /** What the template that it was made from leaves to its owner. */
+  steps: readonly string[];
+}): View {
   const secrets = secretsOf(saved);
-  return html`<${PageHead} title="${saved.relay.name} is ready" back="Relays" backTo=${pagePath(place, "relays")} />
+  const { relay, receiverUrl, file } = saved;
+  const path = pagePath(place, "relays", relay.name);
+  return html`<${PageHead} title="${relay.name} is ready" back="Relays" backTo=${pagePath(place, "relays")} />
     <div class="stack narrow-page">
       <${WarningList} warnings=${saved.warnings} />
-      ${saved.file !== undefined && html`<${Notice} kind="good">Written to <code>${saved.file}</code>, which is in force.<//>`}
+      ${file !== undefined && html`<${Notice} kind="good">Written to <code>${file}</code>, which is in force.<//>`}
       ${
-        saved.receiverUrl !== undefined &&
+        receiverUrl !== undefined &&
         html`<section class="card"><h2>Receiver URL</h2>
           <p class="quiet">The address the provider sends its webhooks to, exactly as it stands.</p>
-          <div class="copy-row"><code>${saved.receiverUrl}</code>
-            <${CopyButton} text=${saved.receiverUrl} label="Copy receiver URL" /></div></section>`
+          <div class="copy-row"><code>${receiverUrl}</code>
+            <${CopyButton} text=${receiverUrl} label="Copy receiver URL" /></div></section>`
       }
       ${secrets.length > 0 && html`<section class="card"><${SecretOnce} secrets=${secrets} /></section>`}
-      <div class="form-actions"><a class="button primary" href=${pagePath(place, "relays", saved.relay.name)}>
+      <section class="card"><h2>What to do next</h2><ol class="steps quiet">
+        ${nextSteps(saved, place).map((step) => html`<li key=${step}><span>${step}</span></li>`)}
+        ${steps.map((step) => html`<li key=${step}><span><${Sentence} text=${step} /></span></li>`)}</ol></section>
+      <div class="form-actions"><a class="button primary" href=${path}>
         ${secrets.length > 0 ? "I have stored it: go to the relay" : "Go to the relay"}</a></div>
     </div>`;
+}
+
+function nextSteps({ relay, receiverSecret }: SavedRelay, { environment }: Place): string[] {
+  const { trigger, nextTick } = relay;
+  if (trigger === "schedule") return nextTick === undefined ? [] : [nextTick.message];
+  if (trigger === "data_change")
+    return ["Write a record that it waits for: its event appears on the relay’s page."];
+  return [
+    `At the provider, add a webhook with the receiver URL${receiverSecret === undefined ? "" : " and store the secret there"}.`,
+    environment === "production"
+      ? "Let the provider send a first call: its event appears on the relay’s page, and what is refused says why."
+      : "Send a test event from the relay’s page, and see what each action does.",
+  ];
 }

@@ -1,0 +1,77 @@
+/** The first step of a new relay: what others begin with, each looked at before it is taken. */
+import type { Page } from "../ground/answer.ts";
+import { writeExact } from "../ground/exact-json.ts";
+import { html, type View } from "../ground/html.ts";
+import { useLoad } from "../ground/use-load.ts";
+import { Sentence } from "../part/sentence.ts";
+import { EXAMPLES } from "./relay-example.ts";
+import { sayAction } from "./relay-words.ts";
+
+export interface Template {
+  name: string;
+  title: string;
+  summary: string;
+  definition: Readonly<Record<string, unknown>>;
+  /** What is left to do after it is taken. */
+  steps: readonly string[];
+}
+
+const HERE: readonly Template[] = EXAMPLES.map(({ title, hint, definition }) => ({
+  name: String(definition.name),
+  title,
+  summary: hint,
+  definition,
+  steps: [],
+}));
+
+const EMPTY = '{\n  "name": "",\n  "trigger": {},\n  "actions": []\n}';
+
+/** The dashboard's own, and those that the service offers. */
+export function useTemplates(): readonly Template[] {
+  const offered = useLoad<Page<Template>>("/api/relay-templates").data?.items ?? [];
+  return [...HERE, ...offered];
+}
+
+export function TemplateChoice({
+  templates,
+  chosen,
+  onChoose,
+  onTake,
+}: {
+  templates: readonly Template[];
+  chosen: Template | undefined;
+  onChoose: (name: string) => void;
+  onTake: (text: string) => void;
+}): View {
+  const shown = chosen ?? templates[0];
+  return html`<div class="templates">
+    <div class="template-list" role="group" aria-label="Start from">
+      ${templates.map(
+        ({ name, title, summary }) =>
+          html`<button key=${name} type="button" class="template" aria-pressed=${shown?.name === name} onClick=${() => onChoose(name)}>
+            <b>${title}</b><span>${summary}</span></button>`,
+      )}
+      <button type="button" class="template" onClick=${() => onTake(EMPTY)}><b>Nothing</b><span>An empty definition; the editor offers what may stand in it.</span></button>
+    </div>
+    ${shown !== undefined && html`<${Preview} template=${shown} onTake=${onTake} />`}
+  </div>`;
+}
+
+function Preview({
+  template: { title, summary, definition, steps },
+  onTake,
+}: {
+  template: Template;
+  onTake: (text: string) => void;
+}): View {
+  const text = writeExact(definition, 2);
+  const actions = Array.isArray(definition.actions) ? definition.actions : [];
+  return html`<section class="card template-preview" aria-label="Preview of ${title}">
+    <div class="block-head"><h2>${title}</h2>
+      <button type="button" class="primary" onClick=${() => onTake(text)}>Use this template</button></div>
+    <p>${summary}</p>
+    <ol class="steps">${actions.map((action, at) => html`<li key=${at}>${sayAction(action)}</li>`)}</ol>
+    <pre class="diff version-text" tabindex="0" aria-label="Definition">${text}</pre>
+    ${steps.length > 0 && html`<h3>What it leaves to you</h3><ol class="steps quiet">${steps.map((step) => html`<li key=${step}><span><${Sentence} text=${step} /></span></li>`)}</ol>`}
+  </section>`;
+}
