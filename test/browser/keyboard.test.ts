@@ -129,7 +129,7 @@ test("on a narrow screen nothing is wider than the screen", async () => {
   await page.setViewportSize({ width: 390, height: 844 });
   for (const path of ["relays", "relays/alpha", "events", `events/${ids[0]}`, "settings?tab=keys", "relays/new"]) {
     await page.goto(at(path));
-    await page.locator("main :is(table, .editor, .facts, .empty)").first().waitFor();
+    await page.locator("main :is(table, .editor, .facts, .empty, .templates)").first().waitFor();
     const width = await page.evaluate(() => document.documentElement.scrollWidth);
     expect([path, width <= 390]).toEqual([path, true]);
   }

@@ -2,10 +2,11 @@
 import { useEffect, useState } from "preact/hooks";
 import type { CheckedDefinition } from "../../src/http/relay.ts";
 import type { RelayVersion } from "../../src/relay/relay-history.ts";
-import type { Relay, SavedRelay } from "../ground/answer.ts";
+import type { Page, Relay, SavedRelay } from "../ground/answer.ts";
 import { call, RawJson, sentenceOf } from "../ground/api.ts";
 import { writeExact } from "../ground/exact-json.ts";
 import { html, type View } from "../ground/html.ts";
+import { put } from "../ground/loaded.ts";
 import { apiPath, type Place } from "../ground/place.ts";
 import { setQuery, useRoute } from "../ground/route.ts";
 import { useList } from "../ground/use-list.ts";
@@ -30,8 +31,15 @@ export function RelayHistory({ place, relay, onSaved }: Props): View {
   const { query } = useRoute();
   const asked = query.get("version");
   const [restoring, setRestoring] = useState<RelayVersion | null>(null);
-  // A save anywhere makes a version that is not in the list yet.
-  useEffect(() => list.reload(), [relay.version]);
+  const newest = list.items?.[0]?.version;
+  useEffect(() => {
+    // A save makes a version that is not in the list yet; it is shown also while somebody reads, as it is what they look for.
+    if (newest === undefined || newest >= relay.version) return;
+    call<Page<RelayVersion>>("GET", path).then(
+      (page) => put(path, page),
+      () => undefined,
+    );
+  }, [relay.version, newest]);
   const { items, error } = list;
   if (items === undefined)
     return error === null ? html`<${Skeleton} rows=${4} />` : html`<${Notice} kind="bad">${error}<//>`;
@@ -49,11 +57,7 @@ export function RelayHistory({ place, relay, onSaved }: Props): View {
     ${
       restoring !== null &&
       html`<${Restore} place=${place} relay=${relay} version=${restoring} onClose=${() => setRestoring(null)}
-      onSaved=${(saved: SavedRelay) => {
-        onSaved(saved);
-        // The new version stands on top; a list that is being read further down rests.
-        scrollTo(0, 0);
-      }} />`
+      onSaved=${onSaved} />`
     }
   </section>`;
 }
@@ -129,7 +133,6 @@ function Restore({
       method: "POST",
       path: `${path}/restore`,
       body: { restores: version, version: relay.version },
-      changes: [`${path}/versions`],
       done: (saved) =>
         `Restored version ${version} of ${relay.name} as version ${saved.relay.version}${saved.file === undefined ? "" : `, and wrote ${saved.file}`}.`,
     });
