@@ -1,6 +1,6 @@
 /** Definitions to start from. Each is valid as it stands and runs without anything else being made first, except where its hint says so. */
 
-export interface RelayExample {
+interface RelayExample {
   title: string;
   hint: string;
   definition: Readonly<Record<string, unknown>>;

@@ -7,7 +7,7 @@ import { Sentence } from "../part/sentence.ts";
 import { EXAMPLES } from "./relay-example.ts";
 import { sayAction } from "./relay-words.ts";
 
-export interface Template {
+interface Template {
   name: string;
   title: string;
   summary: string;
