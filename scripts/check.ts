@@ -1,5 +1,5 @@
 /**
- * The one gate, locally and in CI: format and lint, types, tests, compile, and a smoke of the executable in an empty folder. It stops at
+ * The one gate, locally and in CI: format and lint, types, tests, compile, a smoke of the executable in an empty folder, and what the dashboard loads. It stops at
  * the first step that fails and says which.
  */
 import { runStep, toolCommand } from "./step.ts";
@@ -13,6 +13,7 @@ const STEPS: readonly { name: string; command: readonly string[] }[] = [
   { name: "tests", command: [process.execPath, "scripts/test.ts"] },
   { name: "compile", command: [process.execPath, "scripts/build.ts"] },
   { name: "smoke", command: [process.execPath, "scripts/smoke.ts"] },
+  { name: "what the dashboard loads", command: [process.execPath, "scripts/page-size.ts"] },
   { name: "files an act opens", command: [process.execPath, "scripts/act/act-files.ts"] },
 ];
 

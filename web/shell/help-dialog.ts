@@ -2,7 +2,7 @@
 import { useCell } from "../ground/cell.ts";
 import { html, type View } from "../ground/html.ts";
 import { Dialog } from "../part/dialog.ts";
-import { helpShown } from "../part/keyboard.ts";
+import { FIND_KEYS, helpShown } from "../part/keyboard.ts";
 import { ROOMS } from "./room.ts";
 
 const KEYS: readonly [keys: readonly string[], does: string][] = [
@@ -15,6 +15,7 @@ const KEYS: readonly [keys: readonly string[], does: string][] = [
   [["r"], "replay the event, or what is selected"],
   [["n", "p"], "next event of the filter, previous one"],
   [["Ctrl", "S"], "save the definition"],
+  [FIND_KEYS, "find anything"],
   ...ROOMS.map(({ letter, title }): [string[], string] => [["g", letter], title]),
 ];
 
