@@ -186,10 +186,8 @@ async function judgeCause(tx: Reader, judged: Judged): Promise<EventCause> {
     return say("no", `Since ${toIso(firstDone)} ${what}: replaying will probably work.`, firstDone);
   }
   const mended = await findMended(tx, judged);
-  if (mended !== null) {
-    const { at, message, missing = null } = mended;
-    return at === null ? { ...say("yes", message), missing } : say("no", message, at);
-  }
+  if (mended !== null)
+    return { ...say(mended.stands, mended.message, mended.at ?? null), missing: mended.missing ?? null };
   if (since.waiting > 0) {
     const waits = since.waiting === 1 ? "1 event failed" : `${since.waiting} events failed`;
     return say("yes", `${waits} the same way and will be tried again.`);
@@ -238,14 +236,20 @@ async function ranAction(
   return { did: did !== undefined, status: did?.answer?.status ?? null };
 }
 
-/** Whether the thing is there now that was missing; null: that cannot be told. `at` null: it still is not. */
-async function findMended(
-  tx: Reader,
-  { environmentId, row, failure }: Judged,
-): Promise<{ at: number | null; message: string; missing?: EventCause["missing"] } | null> {
+interface Mended {
+  /** Whether it is still not there. */
+  stands: "yes" | "no";
+  message: string;
+  /** Since when it is there, where that is known. */
+  at?: number;
+  missing?: EventCause["missing"];
+}
+
+/** Whether the thing is there now that was missing; null: that cannot be told. */
+async function findMended(tx: Reader, { environmentId, row, failure }: Judged): Promise<Mended | null> {
   if (row === null) return null;
-  const lacks = (kind: "collection" | "product" | "plan", name: string) => ({
-    at: null,
+  const lacks = (kind: "collection" | "product" | "plan", name: string): Mended => ({
+    stands: "yes",
     message: `There is still no ${kind} ${name}.`,
     missing: { kind, name },
   });
@@ -263,17 +267,26 @@ async function findMended(
     }
     if (times.length === 0) return null;
     const at = Math.max(...times, row.updatedAt);
-    return { at, message: `The collection is there since ${toIso(at)}: replaying will probably work.` };
+    return {
+      stands: "no",
+      at,
+      message: `The collection is there since ${toIso(at)}: replaying will probably work.`,
+    };
   }
   if (failure.code === "product_unknown" || failure.code === "plan_unknown") {
     const kind = failure.code === "product_unknown" ? "product" : "plan";
     const stock = stockOf(tx, environmentId);
     for (const name of named(kind)) if ((await stock.findItem(kind, name)) === null) return lacks(kind, name);
+    return { stands: "no", message: `The ${kind} is there now: replaying will probably work.` };
   }
   if (failure.code === "no_signing_secret") {
     const at = row.signingSecretSetAt;
-    if (at === null) return { at, message: "The relay still has no signing secret." };
-    return { at, message: `It has a signing secret since ${toIso(at)}: replaying will probably work.` };
+    if (at === null) return { stands: "yes", message: "The relay still has no signing secret." };
+    return {
+      stands: "no",
+      at,
+      message: `It has a signing secret since ${toIso(at)}: replaying will probably work.`,
+    };
   }
   return null;
 }

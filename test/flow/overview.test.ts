@@ -80,7 +80,7 @@ const ROWS: readonly Row[] = [
           newestDeadAt: expect.any(String),
           newestEvent: expect.stringMatching(/^evt_/),
           failure: { type: "write_record", code: "collection_missing", message: expect.stringContaining("nowhere") },
-          cause: { stands: "yes", message: "There is still no collection nowhere.", since: null },
+          cause: { stands: "yes", message: "There is still no collection nowhere.", since: null, missing: { kind: "collection", name: "nowhere" } },
         },
       },
     ],
@@ -98,6 +98,19 @@ const ROWS: readonly Row[] = [
         dead: { cause: { stands: "no", message: expect.stringMatching(/^The collection is there since .*: replaying will probably work\.$/) } },
       },
     ],
+  },
+  {
+    name: "the product is made since",
+    async stage() {
+      const product = { type: "fulfil_product", product: "course", ref: "{{mapped.event_id}}" };
+      const map = { event_id: "id", person_email: "email" };
+      await saveRelay(running, receiverDefinition({ map, actions: [product] }));
+      await sendEvent(running, "a", { email: "carol@example.com" });
+      await running.drain();
+      expect((await overview()).needs).toMatchObject([{ dead: { cause: { stands: "yes", missing: { kind: "product", name: "course" } } } }]);
+      await running.api("PUT", "/products/course", { soldThrough: { kind: "relay", relay: "orders" } });
+    },
+    needs: [{ dead: { cause: { stands: "no", message: "The product is there now: replaying will probably work.", missing: null } } }],
   },
   {
     name: "events of the same relay were done since",

@@ -122,7 +122,7 @@ function FieldInputs({
     <select aria-label="Type of ${named}" value=${row.type} onChange=${(event: Event) => onChange({ type: read(event) as FieldType })}>
       ${TYPES.map((type) => html`<option key=${type} value=${type} selected=${type === row.type}>${type}</option>`)}</select>
     <label class="switch"><input type="checkbox" checked=${row.required} onChange=${() => onChange({ required: !row.required })} />Required</label>
-    <button type="button" class="icon-button" aria-label="Remove ${named}" title="Remove" onClick=${onRemove}><${Icon} name="close" size=${14} /></button>
+    <button type="button" class="icon-button" aria-label="Remove ${named}" title="Remove" onClick=${onRemove}><${Icon} name="cross" size=${14} /></button>
   </div>`;
 }
 

@@ -74,7 +74,7 @@ function Version({
   onRestore: () => void;
 }): View {
   const { version, at, actor, origin, restores, definition, before, changed } = one;
-  return html`<li class="version" aria-label="Version ${version}">
+  return html`<li class="relay-version" aria-label="Version ${version}">
     <div class="version-head">
       <h2><button type="button" class="version-name" aria-expanded=${isOpen}
         onClick=${() => setQuery({ version: isOpen ? "none" : String(version) })}>Version ${version}</button></h2>
