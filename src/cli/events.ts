@@ -14,7 +14,7 @@ import { writeJson } from "../ground/json.ts";
 import { MAX_ACTIONS_PER_RELAY } from "../ground/limit.ts";
 import { MAX_PAGE_SIZE, type Page } from "../ground/page.ts";
 import { cutToLine, plain } from "../ground/text.ts";
-import { requirePersonNamed } from "../people/person.ts";
+import { readPersonFilter } from "../people/person.ts";
 import type { Store } from "../store/port.ts";
 import { type Command, type Input, type Option, UsageError } from "./command.ts";
 import { JSON_OUTPUT, readTime } from "./data-directory.ts";
@@ -48,16 +48,14 @@ function readEventFilter(input: Input): EventFilter {
   };
 }
 
-/** The filter with the person's id, who was named by address or id. Refuses with `not_found`. */
+/** The filter with the person's id, who was named by address, token or id. */
 export async function findFilteredPerson<Filter extends { person?: string | undefined }>(
   store: Store,
   environmentId: number,
   filter: Filter,
 ): Promise<Filter> {
-  const { person } = filter;
-  if (person === undefined) return filter;
-  const { id } = await store.read((tx) => requirePersonNamed(tx, environmentId, person));
-  return { ...filter, person: id };
+  const person = await readPersonFilter(store, environmentId, filter.person);
+  return person === undefined ? filter : { ...filter, person };
 }
 
 /** The filter as the API takes it. */

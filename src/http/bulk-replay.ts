@@ -12,8 +12,8 @@ import {
 } from "../event/bulk-replay.ts";
 import { toIso } from "../ground/clock.ts";
 import { fields, readTime } from "../ground/schema.ts";
+import { readPersonFilter } from "../people/person.ts";
 import type { Store } from "../store/port.ts";
-import { readPerson } from "./event.ts";
 import { environmentRoute, listRoute } from "./route.ts";
 
 /** As it is asked for: a person by address or id, times as the other lists take them. */
@@ -33,7 +33,7 @@ async function readFilter(
   { state, relay, trigger, person, since, until }: Static<typeof askedBody>,
 ): Promise<BulkFilter> {
   const [sinceMs, untilMs] = [readTime("since", since), readTime("until", until)];
-  const found = await readPerson(store, environmentId, person);
+  const found = await readPersonFilter(store, environmentId, person);
   return {
     state,
     ...(relay === undefined ? {} : { relay }),

@@ -10,10 +10,9 @@ import { replayPlan } from "../event/replay-plan.ts";
 import { type EventView, eventItem, eventView, requireEventView } from "../event/view.ts";
 import { MAX_ACTIONS_PER_RELAY } from "../ground/limit.ts";
 import { readPageRequest } from "../ground/page.ts";
-import { Refusal } from "../ground/refusal.ts";
 import { fields, oneOf, orNull, pageOf, pageQuery, readTime } from "../ground/schema.ts";
 import { causeView, judgeEvent } from "../overview/dead.ts";
-import { findPersonNamed, refuseNobody } from "../people/person.ts";
+import { readPersonFilter } from "../people/person.ts";
 import type { Store } from "../store/port.ts";
 import { docsOf } from "./answer.ts";
 import type { HttpDeps } from "./deps.ts";
@@ -54,19 +53,7 @@ async function readFilter<Asked extends Static<typeof eventFilterFields>>(
   { since, until, person, ...asked }: Asked,
 ) {
   const between = { sinceMs: readTime("since", since), untilMs: readTime("until", until) };
-  return { ...asked, ...between, person: await readPerson(store, environmentId, person) };
-}
-
-/** Refuses with `invalid_input`: somebody unknown is a mistake to be told, not nobody's empty list. */
-export async function readPerson(
-  store: Store,
-  environmentId: number,
-  name: string | undefined,
-): Promise<string | undefined> {
-  if (name === undefined) return undefined;
-  const person = await store.read((tx) => findPersonNamed(tx, environmentId, name));
-  if (person !== null) return person.id;
-  throw new Refusal("invalid_input", `person is not valid: ${refuseNobody(name).message}`);
+  return { ...asked, ...between, person: await readPersonFilter(store, environmentId, person) };
 }
 
 export const eventRoutes = [

@@ -13,7 +13,7 @@ import {
 import { Refusal } from "../ground/refusal.ts";
 import { oneOf, show, time } from "../ground/schema.ts";
 import { breaksPlainText, utf8Bytes } from "../ground/text.ts";
-import type { Reader, Writer } from "../store/port.ts";
+import type { Reader, Store, Writer } from "../store/port.ts";
 import { defineTable, integer, json, type RowOf, text } from "../store/table.ts";
 
 export const personStatus = oneOf(["invited", "active", "suspended"]);
@@ -94,7 +94,7 @@ export async function findPersonNamed(
   return filed === null ? null : await findPerson(tx, environmentId, filed.id);
 }
 
-/** As `findPersonNamed`. Refuses with `not_found`: somebody unknown is a mistake to be told, not nobody's empty list. */
+/** As `findPersonNamed`. Refuses with `not_found`. */
 export async function requirePersonNamed(
   tx: Reader,
   environmentId: number,
@@ -103,6 +103,21 @@ export async function requirePersonNamed(
   const person = await findPersonNamed(tx, environmentId, name);
   if (person !== null) return person;
   throw refuseNobody(name);
+}
+
+/**
+ * The id of the person that a filter names, if it names one. Refuses with `invalid_input`: somebody unknown is a mistake to be told, not
+ * nobody's empty list.
+ */
+export async function readPersonFilter(
+  store: Store,
+  environmentId: number,
+  name: string | undefined,
+): Promise<string | undefined> {
+  if (name === undefined) return undefined;
+  const person = await store.read((tx) => findPersonNamed(tx, environmentId, name));
+  if (person !== null) return person.id;
+  throw new Refusal("invalid_input", `person is not valid: ${refuseNobody(name).message}`);
 }
 
 export function refuseNobody(name: string): Refusal {

@@ -165,6 +165,9 @@ function fill(below: string): string {
   return [list, ...filled].join("/");
 }
 
+/** What GET /find finds one of. */
+const found = (): string[] => [held["/events"] ?? "", recordId, held["/persons"] ?? "", `${MARK}@example.com`, MARK];
+
 async function ask(asker: Asker, method: string, path: string, body?: unknown): Promise<{ status: number; text: string }> {
   const by =
     method === "DELETE" && path.startsWith("/keys/")
@@ -195,8 +198,9 @@ test("each of development's things is found in development, so that the rest mea
   const own = { at: `/api/apps/${APP}/development`, key: running.keys["development"] ?? "" };
   for (const { method, below } of routes) {
     if (method !== "GET" || below === "/sender-domain") continue;
-    expect(`${below} ${(await ask(own, "GET", fill(below))).status}`).toBe(`${below} 200`);
+    expect(`${below} ${(await ask(own, "GET", `${fill(below)}${below === "/find" ? `?q=${MARK}` : ""}`)).status}`).toBe(`${below} 200`);
   }
+  for (const name of found()) expect(JSON.parse((await ask(own, "GET", `/find?q=${encodeURIComponent(name)}`)).text).items).toHaveLength(1);
 });
 
 describe.each(["another environment", "another app"])("from %s", (who) => {
@@ -230,6 +234,14 @@ describe.each(["another environment", "another app"])("from %s", (who) => {
         if (status === 404 && below === "/sender-domain") continue;
         expect(`${below}${search} ${status < 500} ${text.includes(MARK)}`).toBe(`${below}${search} true false`);
       }
+    }
+  });
+
+  test("nothing of it is found by its id, its address or its token", async () => {
+    const asker = askers[who] as Asker;
+    for (const name of found()) {
+      const { status, text } = await ask(asker, "GET", `/find?q=${encodeURIComponent(name)}`);
+      expect({ name, status, items: JSON.parse(text).items }).toEqual({ name, status: 200, items: [] });
     }
   });
 

@@ -217,7 +217,12 @@ describe("the filter", () => {
   }
 
   test("refuses a person whom nobody is", async () => {
-    expect((await begin({ person: "eve@example.com" })).status).toBe(404);
+    for (const path of ["/bulk-replays", "/bulk-replays/plan"]) {
+      const { status, body } = await running.api("POST", path, { state: "dead", person: "eve@example.com" });
+      expect({ status, code: body.code }).toEqual({ status: 400, code: "invalid_input" });
+      expect(body.message).toContain('No person "eve@example.com" exists in this environment');
+    }
+    expect((await running.api("GET", "/bulk-replays")).body.items).toEqual([]);
   });
 });
 
