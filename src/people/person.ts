@@ -79,11 +79,7 @@ export async function requirePerson(tx: Reader, environmentId: number, personId:
 }
 
 /** By address, id, or a token that the app filed for them. */
-export async function findPersonNamed(
-  tx: Reader,
-  environmentId: number,
-  name: string,
-): Promise<PersonRow | null> {
+async function findPersonNamed(tx: Reader, environmentId: number, name: string): Promise<PersonRow | null> {
   const person = name.includes("@")
     ? await findPersonByEmail(tx, environmentId, name)
     : await findPerson(tx, environmentId, name);
