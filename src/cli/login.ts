@@ -47,7 +47,7 @@ export const login: Command = {
   words: ["login"],
   summary: "sign in to a server through its dashboard, and keep the key in a profile",
   details:
-    "It shows an address and a code: open the address, type the code, and choose the app and environment that the key is for. The key is yours, ends by itself, and stands on the dashboard's Keys page, where it is revoked too. Commands use it with --profile, or by themselves where no data directory is and the profile is the default. What wins: the flags, RELAY_URL with RELAY_KEY, RELAY_PROFILE, the data directory here, the default profile. A change in production always needs it to be named.",
+    "It shows an address and a code: open the address, type the code, and choose the app and environment that the key is for. The key is yours, ends by itself, and stands in the dashboard's Settings, under Keys, where it is revoked too. Commands use it with --profile, or by themselves where no data directory is and the profile is the default. What wins: the flags, RELAY_URL with RELAY_KEY, RELAY_PROFILE, the data directory here, the default profile. A change in production always needs it to be named.",
   options: [
     { ...SERVER_URL, otherwise: "that of the profile", help: "the server's address" },
     {
@@ -175,7 +175,7 @@ export const logout: Command = {
   words: ["logout"],
   summary: "revoke a profile's key at its server, and take the profile away",
   details:
-    "Where the server does not answer the profile goes all the same, and the key lives on until it ends or is revoked on the dashboard's Keys page; the exit code is then 1.",
+    "Where the server does not answer the profile goes all the same, and the key lives on until it ends or is revoked in the dashboard's Settings, under Keys; the exit code is then 1.",
   options: [
     { ...PROFILE, otherwise: "the default one" },
     { name: "all", help: "every profile" },
@@ -194,7 +194,7 @@ export const logout: Command = {
         world.tell(
           isGone
             ? `Signed out of ${where}: its key worked no more.`
-            : `The profile ${profile.name} is taken away, and its key could not be revoked (${describeError(error).message}) Revoke ${hintOf(profile.key)} on the Keys page of ${profile.app}/${profile.environment}.`,
+            : `The profile ${profile.name} is taken away, and its key could not be revoked (${describeError(error).message}) Revoke ${hintOf(profile.key)} in Settings, under Keys, of ${profile.app}/${profile.environment}.`,
         );
       }
       removeProfile(world, profile.name);

@@ -66,7 +66,7 @@ export function checkProfileName(name: string): string {
   );
 }
 
-/** What may be shown of a key, as the Keys page shows it. */
+/** What may be shown of a key, as the dashboard shows it. */
 export function hintOf(key: string): string {
   return `${/^[a-z]+_[a-z]+_/.exec(key)?.[0] ?? ""}…${key.slice(-4)}`;
 }
@@ -196,6 +196,6 @@ function parse(text: string, path: string): Profiles {
 function unusable(path: string, why: string): CommandFailure {
   return new CommandFailure(
     "file_unusable",
-    `${path} cannot be used (${why}): remove it and run relay login; its keys are revoked on the dashboard's Keys page.`,
+    `${path} cannot be used (${why}): remove it and run relay login; its keys are revoked in the dashboard's Settings, under Keys.`,
   );
 }

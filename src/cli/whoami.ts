@@ -51,7 +51,7 @@ export const whoami: Command = {
 };
 
 interface Look {
-  /** Its hint, as the Keys page shows it. */
+  /** Its hint, as the dashboard shows it. */
   key: string;
   owner: string | null;
   endsAt: string | null;

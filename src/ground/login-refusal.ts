@@ -5,7 +5,7 @@ export const LOGIN_REFUSALS = {
   login_capped: {
     status: 429,
     when: "More logins of the command line were begun from an address, or more wrong codes were typed, than the limit.",
-    todo: "Wait until resetAt; or use a key of the dashboard's Keys page with RELAY_URL and RELAY_KEY.",
+    todo: "Wait until resetAt; or use a key of the dashboard's Settings with RELAY_URL and RELAY_KEY.",
   },
   login_used: {
     status: 409,

@@ -142,7 +142,7 @@ export const appRoutes = [
       if (owner === null)
         throw new Refusal(
           "forbidden",
-          "This key was made by no login: an owner revokes it on the dashboard's Keys page, or relay keys revoke does on the server.",
+          "This key was made by no login: an owner revokes it in the dashboard's Settings, under Keys, or relay keys revoke does on the server.",
         );
       await deps.store.write("app", async (tx) => {
         const revoked = await revokeApiKey(tx, environmentId, id, nowMs);

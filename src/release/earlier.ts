@@ -1,4 +1,4 @@
-/** The releases before the newest one, newest first. They are never edited. */
+/** The releases before the recent ones, newest first. They are never edited. */
 import { FIRST } from "./first.ts";
 import type { Release } from "./release.ts";
 
