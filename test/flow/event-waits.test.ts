@@ -142,7 +142,7 @@ describe("a schedule says when it ticks next", () => {
       message:
         "The next tick is at 2026-01-16T09:00:00.000Z: the period that began at 2026-01-15T09:00:00.000Z has none, because the schedule was made, changed or resumed after that, at 2026-01-15T12:00:00.000Z.",
     });
-    await running.clock.advance(22 * HOUR_MS);
+    await running.clock.leap(22 * HOUR_MS);
     await running.drain();
     expect(await next()).toEqual({ at: "2026-01-17T09:00:00.000Z", message: "The next tick is at 2026-01-17T09:00:00.000Z." });
     expect((await running.api("GET", "/relays")).body.items[0].nextTick).toEqual(await next());

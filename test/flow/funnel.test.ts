@@ -171,7 +171,7 @@ const ROWS: readonly Row[] = [
       await sendEvent(running, "a", ADA);
       await refuse();
       await running.drain();
-      await running.clock.advance(25 * HOUR);
+      await running.clock.leap(25 * HOUR);
     },
     boxes: { calls: [0, 0, 0], person: [0, 0, 0] },
     done: 0,
