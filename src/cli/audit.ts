@@ -3,15 +3,23 @@ import { type Json, writeJson } from "../ground/json.ts";
 import { listDifferences } from "../ground/json-diff.ts";
 import { MAX_PAGE_SIZE } from "../ground/page.ts";
 import { readPage } from "../store/walk.ts";
-import { type AuditView, listAudit } from "../watch/audit.ts";
-import type { Command } from "./command.ts";
-import { JSON_OUTPUT } from "./data-directory.ts";
+import { type AuditView, listAudit, WHOLE_SERVER } from "../watch/audit.ts";
+import type { Command, Input, Option } from "./command.ts";
+import { JSON_OUTPUT, withStore } from "./data-directory.ts";
 import { ANYWHERE, atPlace } from "./place.ts";
 import { listRemote } from "./remote.ts";
+import { DATA_DIR } from "./service-option.ts";
 import { sayList } from "./terminal.ts";
+import type { World } from "./world.ts";
 
 const DEFAULT_LIMIT = 20;
 const MAX_SHOWN_CHARS = 100;
+const LIMIT: Option = {
+  name: "limit",
+  value: "<number>",
+  otherwise: String(DEFAULT_LIMIT),
+  help: "how many at most",
+};
 
 export const auditList: Command = {
   words: ["audit", "list"],
@@ -21,7 +29,7 @@ export const auditList: Command = {
     { name: "action", value: "<what>", help: "such as relay.changed" },
     { name: "target", value: "<thing>", help: "such as relay:<name>, person:<id>" },
     { name: "runs", help: "runs of relays, instead of changes by people and keys" },
-    { name: "limit", value: "<number>", otherwise: String(DEFAULT_LIMIT), help: "how many at most" },
+    LIMIT,
     JSON_OUTPUT,
     ...ANYWHERE,
   ],
@@ -39,13 +47,31 @@ export const auditList: Command = {
         readPage(store, { limit, after: null }, (tx, part) => listAudit(tx, id, filter, part)),
       there: (remote) => listRemote<AuditView>(remote, "/audit", filter, limit),
     });
-    sayList(input, world, items, {
-      headings: ["AT", "WHO", "DID", "TO", "WHAT CHANGED"],
-      row: (one) => [one.at, one.actor, one.action, one.target, sayChanged(one)],
-      none: "Nothing that matches was changed here.",
-    });
+    sayAudit(input, world, items);
   },
 };
+
+/** What belongs to no environment: owners, their sessions, apps, logins, backups. */
+export const adminAudit: Command = {
+  words: ["admin", "audit"],
+  summary: "who changed what of the whole server: owners, sessions, apps, backups",
+  options: [LIMIT, JSON_OUTPUT, DATA_DIR],
+  async run(input, world) {
+    const limit = input.number("limit", { from: 1, to: MAX_PAGE_SIZE }) ?? DEFAULT_LIMIT;
+    const { items } = await withStore(input, world, (store) =>
+      readPage(store, { limit, after: null }, (tx, part) => listAudit(tx, WHOLE_SERVER, {}, part)),
+    );
+    sayAudit(input, world, items);
+  },
+};
+
+function sayAudit(input: Input, world: World, items: readonly AuditView[]): void {
+  sayList(input, world, items, {
+    headings: ["AT", "WHO", "DID", "TO", "WHAT CHANGED"],
+    row: (one) => [one.at, one.actor, one.action, one.target, sayChanged(one)],
+    none: "Nothing that matches was changed here.",
+  });
+}
 
 /** The fields that differ with both values, in a line. */
 function sayChanged({ before, after }: AuditView): string {

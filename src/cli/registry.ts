@@ -2,7 +2,7 @@
 import { adminCreate, adminList, adminRemove, adminReset, adminSignOut } from "./admin.ts";
 import { alertsList, alertsResolve, problemsList } from "./alerts.ts";
 import { appsCreate, appsList } from "./apps.ts";
-import { auditList } from "./audit.ts";
+import { adminAudit, auditList } from "./audit.ts";
 import { backup, restore } from "./backup.ts";
 import { callsList, callsShow, callsTail } from "./calls.ts";
 import { catalogDelete, catalogList, catalogSet } from "./catalog.ts";
@@ -91,6 +91,7 @@ export const COMMANDS: readonly Command[] = [
   adminCreate,
   adminReset,
   adminList,
+  adminAudit,
   adminSignOut,
   adminRemove,
   backup,

@@ -4,9 +4,11 @@ import { backupFolder, listBackups } from "../backup/backup.ts";
 import { toIso } from "../ground/clock.ts";
 import { DEFAULT_LIMITS, HOUR_MS, type RaisableLimits } from "../ground/limit.ts";
 import { LIMIT_WORDS } from "../ground/limit-word.ts";
-import { oneOf, orNull, time } from "../ground/schema.ts";
+import { readPageRequest } from "../ground/page.ts";
+import { fields, oneOf, orNull, pageOf, pageQuery, time } from "../ground/schema.ts";
 import { VERSION } from "../release/change.ts";
-import { WHOLE_SERVER, writeAudit } from "../watch/audit.ts";
+import { readPage } from "../store/walk.ts";
+import { auditFilter, auditView, listAudit, WHOLE_SERVER, writeAudit } from "../watch/audit.ts";
 import type { HttpDeps } from "./deps.ts";
 import { ownerRoute } from "./route.ts";
 
@@ -99,6 +101,20 @@ export const serverRoutes = [
     summary: "Tells how the server was started: its address, proxies and folder, and each limit in words.",
     answer: Type.Object({ server: serverView }),
     handle: ({ deps }) => ({ server: viewServer(deps) }),
+  }),
+  ownerRoute({
+    method: "GET",
+    path: "/api/audit",
+    summary:
+      "Lists what was changed of the whole server, newest first: owners, sessions, apps, logins and backups.",
+    query: fields({ ...pageQuery, ...auditFilter }),
+    answer: pageOf(auditView),
+    handle({ deps, query: { limit, cursor, ...filter } }) {
+      const page = readPageRequest({ limit, cursor });
+      return readPage(deps.store, page, (tx, part) => listAudit(tx, WHOLE_SERVER, filter, part), {
+        large: true,
+      });
+    },
   }),
   ownerRoute({
     method: "GET",

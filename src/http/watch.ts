@@ -5,7 +5,7 @@ import { fields, oneOf, pageOf, pageQuery, readTime } from "../ground/schema.ts"
 import { CALL_OUTCOMES, listRecentCalls, recentCallView } from "../receiver/call.ts";
 import { listUnknownCalls, unknownCallView } from "../receiver/unknown-call.ts";
 import { alertView, listAlerts, resolveAlert } from "../watch/alert.ts";
-import { auditView, listAudit } from "../watch/audit.ts";
+import { auditFilter, auditView, listAudit } from "../watch/audit.ts";
 import { listProblems, problemView } from "../watch/problem.ts";
 import { docsOf } from "./answer.ts";
 import type { HttpDeps } from "./deps.ts";
@@ -27,12 +27,7 @@ export const watchRoutes = [
   listRoute({
     path: "/audit",
     summary: "Lists management changes and runs, newest first, each with its actor, before and after.",
-    filter: {
-      kind: Type.Optional(oneOf(["change", "run"])),
-      target: Type.Optional(Type.String()),
-      actor: Type.Optional(Type.String()),
-      action: Type.Optional(Type.String()),
-    },
+    filter: { kind: Type.Optional(oneOf(["change", "run"])), ...auditFilter },
     item: auditView,
     large: true,
     list: (tx, { environmentId }, page, filter) => listAudit(tx, environmentId, filter, page),

@@ -71,13 +71,16 @@ export const auditView = Type.Object({
 });
 export type AuditView = Static<typeof auditView>;
 
-/** `target`, `actor` and `action` look at management changes alone, so that they stay quick beside millions of runs. */
-export interface AuditFilter {
+/** They look at management changes alone, so that they stay quick beside millions of runs. */
+export const auditFilter = {
+  target: Type.Optional(Type.String()),
+  actor: Type.Optional(Type.String()),
+  action: Type.Optional(Type.String()),
+};
+
+export type AuditFilter = { readonly [Name in keyof typeof auditFilter]?: string | undefined } & {
   kind?: "change" | "run" | undefined;
-  target?: string | undefined;
-  actor?: string | undefined;
-  action?: string | undefined;
-}
+};
 
 /** Writes one row; `before` and `after` are kept as JSON. */
 export async function writeAudit(tx: Writer, entry: Change & AuditEntry): Promise<void> {

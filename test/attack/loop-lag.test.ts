@@ -149,6 +149,7 @@ const WORST: Record<string, Worst> = {
   "DELETE /api/sessions": send("DELETE", "/api/sessions?others=true", undefined),
   "GET /api/server": get("/api/server"),
   "GET /api/backups": get("/api/backups"),
+  "GET /api/audit": () => ["/api/audit?limit=200", "/api/audit?action=nothing", "/api/audit?target=nothing"],
   "POST /api/backups": refused(400, "POST", "/api/backups", { file: long }),
   "GET /api/owners": get("/api/owners"),
   "POST /api/owners": refused(400, "POST", "/api/owners", { email: "x".repeat(MB - 100) }, { email: `${"a.".repeat(120)}@@` }),

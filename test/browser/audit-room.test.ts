@@ -1,5 +1,6 @@
 /** The audit room: who changed what and what it was before, by keyboard, filtered in the address, linked to what it names; hostile data harmless. */
 import { afterAll, beforeAll, expect, test } from "bun:test";
+import { WHOLE_SERVER, writeAudit } from "../../src/watch/audit.ts";
 import { openDashboard } from "../kit/browser.ts";
 
 const dashboard = await openDashboard();
@@ -15,6 +16,8 @@ beforeAll(async () => {
   await make("PUT", "/products/lamp", { title: HOSTILE, credits: 5, version });
   const { person } = (await make("POST", "/persons", { email: "ada@example.com" })).body;
   await make("PATCH", `/persons/${person.id}`, { status: "suspended" });
+  const row = { environmentId: WHOLE_SERVER, nowMs: Date.now(), by: "command line", action: "owner.removed" };
+  await running.service.store.write("dashboard", (tx) => writeAudit(tx, { ...row, target: "owner:former@example.com" }));
 });
 
 const rows = page.locator(".audit-row");
@@ -59,6 +62,19 @@ test("filters stand in the address, and what a change was for is a link", async 
   await page.getByRole("link", { name: "What was done to them" }).click();
   await page.waitForURL(/\/audit\?target=person/);
   await rows.getByText("person invited").waitFor();
+});
+
+test("what was changed of the whole server has a list of its own, and its owner is a link", async () => {
+  await page.getByRole("link", { name: "Whole server" }).click();
+  await page.waitForURL(/\/audit\?of=server$/);
+  await rows.getByText("owner removed").waitFor();
+  await rows.first().locator("[data-row]").click();
+  await rows
+    .first()
+    .getByRole("link", { name: /^All of/ })
+    .click();
+  await page.waitForURL(/of=server&target=/);
+  await rows.first().waitFor();
 });
 
 test("what nobody did says so", async () => {

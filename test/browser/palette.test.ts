@@ -31,6 +31,7 @@ beforeAll(async () => {
   [eventId = ""] = await putEvents(running, ["inv_1"], { nowMs: systemClock.now(), email: "carol@example.com" });
   await running.drain();
   await running.api("POST", "/collections", { name: "notes", kind: "shared", fields }, "production");
+  await running.api("PUT", "/products/lamp", { title: "A lamp that is bought once" }, "production");
   recordId = (await running.api("POST", "/collections/notes/records", { data: { order: "1" } }, "production")).body.record.id;
   await page.goto(url("home"));
   await page.getByRole("heading", { name: "Home" }).waitFor();
@@ -58,6 +59,18 @@ test("a relay, a collection and a room are found by some of their letters; arrow
   await chosen.getByText("notes").waitFor();
   await page.keyboard.press("Enter");
   await page.waitForURL(/\/collections\/notes$/);
+});
+
+test("what is sold is found by its name or title, and what stands of alerts by its words", async () => {
+  await find("bought once");
+  await chosen.getByText(/^Product · A lamp/).waitFor();
+  await page.keyboard.press("Enter");
+  await page.getByRole("dialog").getByText("lamp").first().waitFor();
+  await page.keyboard.press("Escape");
+  await find("alert invoices");
+  await chosen.getByText(/^Alert · /).waitFor();
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/\/attention\?tab=alerts$/);
 });
 
 test("an event's id, a record's id and an address lead straight there", async () => {

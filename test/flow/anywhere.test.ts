@@ -31,6 +31,7 @@ const HERE_ALONE: Readonly<Record<string, string>> = {
   "admin list": "a key is of one environment, and owners are of the whole server",
   "admin sign-out": "a key is of one environment, and owners are of the whole server",
   "admin remove": "a key is of one environment, and owners are of the whole server",
+  "admin audit": "a key is of one environment, and owners are of the whole server",
   backup: "a backup is a file of the server",
   restore: "a backup is a file of the server",
   doctor: "it looks at the files",

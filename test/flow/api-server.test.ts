@@ -24,6 +24,26 @@ runScenarios([
     },
   },
   {
+    name: "an owner sees what was changed of the whole server, and nothing of an environment's",
+    given: async (api) => {
+      const made = await api.call("/api/owners", { method: "POST", session: true, body: { email: "cleo@example.com" } });
+      await api.call(`/api/owners/${made.json.owner.id}`, { method: "DELETE", session: true });
+      await api.call(`${api.E}/access/beta`, { method: "PUT", session: true, body: { title: "Beta" } });
+    },
+    request: "GET /api/audit?target=owner:cleo@example.com",
+    call: { session: true },
+    status: 200,
+    also: async (api, { json }) => {
+      expect(json.items.map(({ action, actor }: { action: string; actor: string }) => `${action} ${actor}`)).toEqual([
+        "owner.removed owner:ann@example.com",
+        "owner.created owner:ann@example.com",
+      ]);
+      const all = await api.call("/api/audit?limit=200", { session: true });
+      expect(all.text).not.toContain("access");
+    },
+  },
+  { name: "a key sees nothing of the whole server's", request: "GET /api/audit", status: 403, answer: { code: "forbidden" } },
+  {
     name: "without backups the list is empty and says that none are made",
     request: "GET /api/backups",
     call: { session: true },

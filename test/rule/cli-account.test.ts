@@ -146,6 +146,7 @@ describe("owners", () => {
     };
     expect(await emails()).toEqual(["ada@example.com", "bob@example.com"]);
     expect(await run("admin sign-out bob@example.com")).toMatchObject({ code: 0, told: expect.stringContaining("0 sessions have ended") });
+    expect((await run("admin audit --limit 1")).said).toMatch(/command line +owner\.signed_out_everywhere +owner:bob@example\.com/);
     expect(await run("admin remove eve@example.com")).toMatchObject({ code: 1, told: expect.stringContaining("relay admin list") });
     expect(await run("admin create --email cleo@example.com")).toMatchObject({ code: 0 });
     expect(await run("admin remove cleo@example.com")).toMatchObject({ code: 0, told: expect.stringContaining("is no owner any more") });

@@ -1,10 +1,13 @@
-/** The audit: who changed what, when, and what it was before. Filters and the opened row stand in the address. */
+/**
+ * The audit: who changed what, when, and what it was before, of this environment or of the whole server. Filters and the opened row stand
+ * in the address.
+ */
 import type { AuditView } from "../../src/watch/audit.ts";
 import { writeQuery } from "../ground/api.ts";
 import type { Json } from "../ground/exact-json.ts";
 import { html, type View } from "../ground/html.ts";
 import type { PageProps } from "../ground/page.ts";
-import { apiPath, type Place } from "../ground/place.ts";
+import { apiPath, type Place, pagePath } from "../ground/place.ts";
 import { setQuery } from "../ground/route.ts";
 import { type List, useList } from "../ground/use-list.ts";
 import { Choice } from "../part/choice.ts";
@@ -12,11 +15,17 @@ import { EmptyState, ErrorState, Notice, Skeleton } from "../part/notice.ts";
 import { OlderButton } from "../part/older-button.ts";
 import { PageHead } from "../part/page-head.ts";
 import { SearchBox } from "../part/search-box.ts";
+import { TabLinks } from "../part/tab-links.ts";
 import { AuditRow } from "./audit-row.ts";
 import { sayAction, sayNamed } from "./words.ts";
 
 const REFRESH_MS = 10_000;
 const NAMES = ["target", "actor", "action", "kind"] as const;
+const SERVER = "server";
+const SCOPES = [
+  ["", "This environment"],
+  [SERVER, "Whole server"],
+] as const;
 const KINDS = [["run", "Runs of relays"]] as const;
 
 /** As the dashboard reads it: with every number as it was written. */
@@ -24,19 +33,25 @@ export type AuditItem = Omit<AuditView, "before" | "after"> & { before: Json; af
 
 export function AuditPage({ place, query }: PageProps): View {
   const chosen = Object.fromEntries(NAMES.map((name) => [name, query.get(name) ?? ""]));
-  const filter = { ...chosen, kind: chosen.kind === "run" ? "run" : "change" };
-  const list = useList<AuditItem>(apiPath(place, "audit") + writeQuery(filter), REFRESH_MS);
+  const scope = query.get("of") === SERVER ? SERVER : "";
+  const isServer = scope === SERVER;
+  const { target, actor, action } = chosen;
+  const path = isServer ? "/api/audit" : apiPath(place, "audit");
+  const kind = isServer ? "" : chosen.kind === "run" ? "run" : "change";
+  const list = useList<AuditItem>(path + writeQuery({ target, actor, action, kind }), REFRESH_MS);
   const isFiltered = NAMES.some((name) => chosen[name] !== "");
-  const isRuns = chosen.kind === "run";
+  const isRuns = kind === "run";
   return html`<${PageHead} title="Audit" />
+    <${TabLinks} label="Of what" chosen=${scope} tabs=${SCOPES.map(([name, title]) => ({ name, title, href: pagePath(place, "audit") + writeQuery({ of: name }) }))} />
+    ${isServer && html`<p class="tab-lead">What belongs to no environment: owners and their sessions, apps, logins of the command line, backups.</p>`}
     <div class="filters" role="search" aria-label="Filter the audit">
-      <${SearchBox} value=${chosen.target ?? ""} label="A thing, such as relay:orders" onValue=${(target: string) => setQuery({ target: target.trim() })} />
+      <${SearchBox} value=${chosen.target ?? ""} label="A thing, such as ${isServer ? "owner:ann@example.com" : "relay:orders"}" onValue=${(target: string) => setQuery({ target: target.trim() })} />
       ${
         !isRuns &&
         html`<${Choice} name="actor" label="Who" none="Everybody" query=${query} options=${namesOf(list, "actor", chosen.actor, sayNamed)} />
       <${Choice} name="action" label="What was done" none="Everything" query=${query} options=${namesOf(list, "action", chosen.action, sayAction)} />`
       }
-      <${Choice} name="kind" label="Kind" none="Changes" query=${query} options=${KINDS} />
+      ${!isServer && html`<${Choice} name="kind" label="Kind" none="Changes" query=${query} options=${KINDS} />`}
       ${isFiltered && html`<button type="button" class="link" onClick=${showAll}>Clear</button>`}
     </div>
     ${list.error !== null && list.items !== undefined && html`<${Notice} kind="warn">${list.error} What you see is from before.<//>`}
@@ -47,22 +62,25 @@ export function AuditPage({ place, query }: PageProps): View {
           : html`<${ErrorState} error=${list.error} onRetry=${list.reload} />`
         : list.items.length === 0
           ? html`<${None} list=${list} isFiltered=${isFiltered} />`
-          : html`<${Rows} place=${place} items=${list.items} open=${query.get("open")} />
+          : html`<${Rows} place=${place} scope=${scope} items=${list.items} open=${query.get("open")} />
             <${OlderButton} list=${list} none="This is where it begins." />`
     }`;
 }
 
 function Rows({
   place,
+  scope,
   items,
   open,
 }: {
   place: Place;
+  scope: string;
   items: readonly AuditItem[];
   open: string | null;
 }): View {
   return html`<ol class="audit" aria-label="Audit">${items.map(
-    (item) => html`<${AuditRow} key=${item.id} place=${place} item=${item} isOpen=${item.id === open} />`,
+    (item) =>
+      html`<${AuditRow} key=${item.id} place=${place} scope=${scope} item=${item} isOpen=${item.id === open} />`,
   )}</ol>`;
 }
 
@@ -91,7 +109,7 @@ function None({ list, isFiltered }: { list: List<AuditItem>; isFiltered: boolean
   }
   if (!isFiltered) {
     return html`<${EmptyState} icon="audit" title="Nothing was changed yet">
-      <p>Each change that an owner, a key or a command makes here is kept, with what it was before.</p><//>`;
+      <p>Each change that an owner, a key or a command makes is kept, with what it was before.</p><//>`;
   }
   return html`<${EmptyState} icon="search" title="Nothing matches"><p>A thing is written as the audit has it, such as <code>relay:orders</code> or <code>person:per_…</code>.</p>
     <button type="button" onClick=${showAll}>Show all</button><//>`;

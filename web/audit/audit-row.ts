@@ -1,4 +1,5 @@
 /** One row of the audit: who did what to what, and opened, what it was before and after. */
+import { writeQuery } from "../ground/api.ts";
 import { html, type View } from "../ground/html.ts";
 import { type Place, pagePath } from "../ground/place.ts";
 import { setQuery } from "../ground/route.ts";
@@ -13,7 +14,15 @@ const VALUE_CHARS = 400;
 const NAME_CHARS = 80;
 const SHORT_FIELDS = 3;
 
-export function AuditRow({ place, item, isOpen }: { place: Place; item: AuditItem; isOpen: boolean }): View {
+interface Props {
+  place: Place;
+  /** Of which audit it is, as the address says it. */
+  scope: string;
+  item: AuditItem;
+}
+
+export function AuditRow({ isOpen, ...props }: Props & { isOpen: boolean }): View {
+  const { place, item } = props;
   const { id, at, actor, action, target, before, after } = item;
   const differences = listDifferences(before, after);
   const turn = (): void => setQuery({ open: isOpen ? "" : id });
@@ -24,7 +33,7 @@ export function AuditRow({ place, item, isOpen }: { place: Place; item: AuditIte
         ${!isOpen && differences.length > 0 && html`<span class="quiet audit-short">${sayShort(differences)}</span>`}</span>
       <span class="audit-who"><${NamedLink} words=${actor} href=${hrefOf(place, actor)} /></span>
       <${Ago} at=${at} /></div>
-    ${isOpen && html`<${Opened} place=${place} item=${item} differences=${differences} />`}</li>`;
+    ${isOpen && html`<${Opened} ...${props} differences=${differences} />`}</li>`;
 }
 
 function NamedLink({ words, href }: { words: string; href: string | null }): View {
@@ -40,16 +49,10 @@ function sayShort(differences: readonly Difference[]): string {
   return `${names.join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
 }
 
-function Opened({
-  place,
-  item,
-  differences,
-}: {
-  place: Place;
-  item: AuditItem;
-  differences: readonly Difference[];
-}): View {
+function Opened({ place, scope, item, differences }: Props & { differences: readonly Difference[] }): View {
   const { target, actor, eventId, id } = item;
+  const of = (filter: { target: string } | { actor: string }): string =>
+    pagePath(place, "audit") + writeQuery({ of: scope, ...filter });
   return html`<div class="audit-open">
     ${
       differences.length === 0
@@ -64,8 +67,8 @@ function Opened({
               <td><${Value} side="left" text=${before} /></td><td><${Value} side="right" text=${after} /></td></tr>`,
           )}</tbody></table></div>`
     }
-    <p class="audit-more"><a href=${`${pagePath(place, "audit")}?target=${encodeURIComponent(target)}`}>All of ${sayNamed(target).slice(0, NAME_CHARS)}</a>
-      <a href=${`${pagePath(place, "audit")}?actor=${encodeURIComponent(actor)}`}>All by ${sayNamed(actor).slice(0, NAME_CHARS)}</a>
+    <p class="audit-more"><a href=${of({ target })}>All of ${sayNamed(target).slice(0, NAME_CHARS)}</a>
+      <a href=${of({ actor })}>All by ${sayNamed(actor).slice(0, NAME_CHARS)}</a>
       ${eventId !== null && html`<a href=${pagePath(place, "events", eventId)}>Its event</a>`}
       <span class="quiet">${id}</span></p></div>`;
 }

@@ -46,6 +46,12 @@ export function hrefOf(place: Place, words: string, told: readonly Json[] = []):
     case "grant":
     case "subscription":
       return linkTo(told, "person", (person) => pagePath(place, "people", person));
+    case "owner":
+      return `${pagePath(place, "settings")}?tab=owners`;
+    case "session":
+      return `${pagePath(place, "settings")}?tab=sessions`;
+    case "backup":
+      return `${pagePath(place, "settings")}?tab=backups`;
     case "key":
       return `${pagePath(place, "settings")}?tab=keys`;
     case "product":

@@ -1,5 +1,6 @@
 /** What the palette offers for what was typed: what the page knows by itself at once, what the service finds a moment later. */
 import { useEffect, useState } from "preact/hooks";
+import type { AlertView } from "../../src/watch/alert.ts";
 import { type Session, signOut } from "../account/session.ts";
 import type { Page } from "../ground/answer.ts";
 import { call, sentenceOf, writeQuery } from "../ground/api.ts";
@@ -9,6 +10,7 @@ import { useLoad } from "../ground/use-load.ts";
 import type { IconName } from "../part/icon.ts";
 import { helpShown } from "../part/keyboard.ts";
 import { tellFailed } from "../part/toast.ts";
+import { sayKind } from "../watch/kind-words.ts";
 import { ROOMS } from "./room.ts";
 import { chooseTheme } from "./theme.ts";
 
@@ -25,6 +27,7 @@ const MIN_ASKED = 3;
 const ASK_AFTER_MS = 150;
 const MAX_ASKED = 200;
 const MAX_SHOWN = 40;
+const MAX_NAMES = 200;
 
 interface Found {
   kind: "event" | "person" | "record";
@@ -108,21 +111,60 @@ function listRooms(place: Place): Finding[] {
   }));
 }
 
-/** Relays and collections by name. */
+/** What has a name: relays, collections, what is sold; and what stands of alerts. */
 function useNames(place: Place): Finding[] {
-  const relays = useLoad<Page<{ name: string }>>(`${apiPath(place, "relays")}?limit=200`).data?.items ?? [];
-  const collections =
-    useLoad<Page<{ name: string }>>(`${apiPath(place, "collections")}?limit=200`).data?.items ?? [];
+  const selling = pagePath(place, "selling");
   return [
-    ...relays.map(({ name }) => named("relay", "relays", "Relay", name, pagePath(place, "relays", name))),
-    ...collections.map(({ name }) =>
-      named("collection", "records", "Collection", name, pagePath(place, "collections", name)),
+    ...useNamed(place, "relays", "Relay", "relays", (name) => pagePath(place, "relays", name)),
+    ...useNamed(place, "collections", "Collection", "records", (name) =>
+      pagePath(place, "collections", name),
     ),
+    ...useNamed(place, "products", "Product", "selling", (open) => selling + writeQuery({ open })),
+    ...useNamed(place, "plans", "Plan", "selling", (open) => selling + writeQuery({ tab: "plans", open })),
+    ...useNamed(
+      place,
+      "access",
+      "Access",
+      "selling",
+      (open) => selling + writeQuery({ tab: "access", open }),
+    ),
+    ...useAlerts(place),
   ];
 }
 
-function named(kind: string, icon: IconName, hint: string, name: string, to: string): Finding {
-  return { key: `${kind} ${name}`, icon, title: name, hint, to };
+interface Named {
+  name: string;
+  /** An access slug's name. */
+  slug?: string;
+  /** Of what is sold, in words. */
+  title?: string;
+}
+
+function useNamed(
+  place: Place,
+  list: string,
+  hint: string,
+  icon: IconName,
+  to: (name: string) => string,
+): Finding[] {
+  const path = apiPath(place, list) + writeQuery({ limit: MAX_NAMES });
+  return (useLoad<Page<Named>>(path).data?.items ?? []).map((one) => {
+    const name = one.slug ?? one.name;
+    const words = one.title === undefined || one.title === name ? hint : `${hint} · ${one.title}`;
+    return { key: `${list} ${name}`, icon, title: name, hint: words, to: to(name) };
+  });
+}
+
+function useAlerts(place: Place): Finding[] {
+  const path = apiPath(place, "alerts") + writeQuery({ open: "true", limit: MAX_NAMES });
+  const to = pagePath(place, "attention") + writeQuery({ tab: "alerts" });
+  return (useLoad<Page<AlertView>>(path).data?.items ?? []).map(({ id, code, message }) => ({
+    key: id,
+    icon: "attention",
+    title: message,
+    hint: `Alert · ${sayKind(code) ?? code}`,
+    to,
+  }));
 }
 
 function listActs(session: Session, place: Place): Finding[] {
