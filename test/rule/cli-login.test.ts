@@ -207,7 +207,7 @@ describe("relay logout", () => {
     await relay("login", "--url", url);
     away = true;
     const { code, told } = await relay("logout");
-    expect([code, told.includes("could not be revoked"), told.includes("Revoke sk_dev_…_one on the Keys page of shop/development")]).toEqual([
+    expect([code, told.includes("could not be revoked"), told.includes("Revoke sk_dev_…_one in Settings, under Keys, of shop/development")]).toEqual([
       1,
       true,
       true,
