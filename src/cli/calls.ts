@@ -24,9 +24,13 @@ const LOOK_THERE_EVERY_MS = 2_000;
 /** One page of the API. */
 const LOOK_THERE_AT = MAX_PAGE_SIZE;
 
+/** What a call to a name that no receiver has is refused for. */
+const UNKNOWN = "unknown_receiver";
+
 const CALL_FILTERS: readonly Option[] = [
   { name: "relay", value: "<name>", help: "only calls to this name" },
   { name: "outcome", value: "<outcome>", help: CALL_OUTCOMES.join(", ") },
+  { name: "code", value: "<code>", help: "what they were refused for, such as bad_signature" },
   { name: "since", value: "<time>", help: "not before this time" },
 ];
 
@@ -35,6 +39,7 @@ function readCallFilter(input: Input): CallFilter {
   return {
     relay: input.text("relay") ?? undefined,
     outcome: input.choice("outcome", CALL_OUTCOMES) ?? undefined,
+    code: input.text("code") ?? undefined,
     sinceMs: readTime(input, "since"),
   };
 }
@@ -146,16 +151,16 @@ async function listCalls(
 
 /** The same of a server. */
 async function listThere(remote: Remote, filter: CallFilter, limit: number): Promise<RecentCallView[]> {
-  const { relay, outcome, sinceMs = null } = filter;
-  const query = { relay, outcome, since: toIsoOrNull(sinceMs) };
+  const { relay, outcome, code, sinceMs = null } = filter;
+  const query = { relay, outcome, code, since: toIsoOrNull(sinceMs) };
   const { items } = await listRemote<RecentCallView>(remote, "/calls", query, limit);
   if (!takesUnknown(filter)) return items;
   const unknown = await listRemote<UnknownCallView>(remote, "/unknown-calls", {}, MAX_UNKNOWN_NAMES);
   return mix(items, unknown.items, filter, limit);
 }
 
-function takesUnknown({ outcome }: CallFilter): boolean {
-  return outcome === undefined || outcome === "refused";
+function takesUnknown({ outcome, code }: CallFilter): boolean {
+  return (outcome ?? "refused") === "refused" && (code ?? UNKNOWN) === UNKNOWN;
 }
 
 function mix(
@@ -167,7 +172,7 @@ function mix(
   const unknown = names
     .filter(({ name, at }) => (relay === undefined || relay === name) && Date.parse(at) >= sinceMs)
     .map(({ id, name, at, firstAt, cause, source, count }): RecentCallView => {
-      const why = { outcome: "refused", code: "unknown_receiver", cause } as const;
+      const why = { outcome: "refused", code: UNKNOWN, cause } as const;
       return { id, at, firstAt, relay: name, ...why, source, eventId: null, count };
     });
   return [...items, ...unknown]

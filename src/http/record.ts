@@ -44,6 +44,8 @@ const written = {
 /** What the change broke of the relays. */
 const followed = { warnings: Type.Array(warningView), ...savedFile };
 
+const MAX_SOUGHT_CHARS = 200;
+
 type AuditCall = Pick<EnvironmentCall, "actor" | "audit">;
 
 async function auditRecord(
@@ -74,8 +76,18 @@ async function emptyCollection({ deps, environment, origin }: CollectionCall, na
 export const recordRoutes = [
   listRoute({
     path: "/collections/:name/records",
-    summary: "Lists a collection's records, newest first.",
-    filter: { owner: Type.Optional(Type.String()), to: Type.Optional(Type.String()) },
+    summary: "Lists a collection's records, newest first; those of an owner, to a person, or with a text.",
+    filter: {
+      owner: Type.Optional(Type.String()),
+      to: Type.Optional(Type.String()),
+      q: Type.Optional(
+        Type.String({
+          minLength: 1,
+          maxLength: MAX_SOUGHT_CHARS,
+          description: "text of at most 200 characters anywhere in the data, in small or capital letters",
+        }),
+      ),
+    },
     item: recordItem,
     large: true,
     async list(tx, { environmentId, params }, page, filter) {

@@ -2,7 +2,13 @@
 import { Type } from "typebox";
 import { type Page, readPageRequest } from "../ground/page.ts";
 import { fields, oneOf, pageOf, pageQuery, readTime } from "../ground/schema.ts";
-import { CALL_OUTCOMES, listRecentCalls, recentCallView } from "../receiver/call.ts";
+import {
+  CALL_OUTCOMES,
+  callCountsView,
+  countRecentCalls,
+  listRecentCalls,
+  recentCallView,
+} from "../receiver/call.ts";
 import { listUnknownCalls, unknownCallView } from "../receiver/unknown-call.ts";
 import { alertView, listAlerts, resolveAlert } from "../watch/alert.ts";
 import { auditFilter, auditView, listAudit } from "../watch/audit.ts";
@@ -72,6 +78,7 @@ export const watchRoutes = [
       ...pageQuery,
       relay: Type.Optional(Type.String()),
       outcome: Type.Optional(oneOf(CALL_OUTCOMES)),
+      code: Type.Optional(Type.String({ description: "what they were refused for, such as bad_signature" })),
       since: Type.Optional(Type.String()),
     }),
     answer: pageOf(recentCallView),
@@ -81,6 +88,19 @@ export const watchRoutes = [
       const filter = { ...asked, sinceMs: readTime("since", since) };
       await deps.receiver.writeRecentCalls();
       return await deps.store.read((tx) => listRecentCalls(tx, environment.id, filter, page));
+    },
+  }),
+  environmentRoute({
+    method: "GET",
+    path: "/calls/counts",
+    summary:
+      "Counts the receiver calls that became no event since a time, by outcome and cause, as far as the last 1,000 tell.",
+    query: fields({ relay: Type.Optional(Type.String()), since: Type.Optional(Type.String()) }),
+    answer: Type.Object({ counts: callCountsView }),
+    async handle({ deps, environmentId, query: { relay, since } }) {
+      const filter = { relay, sinceMs: readTime("since", since) };
+      await deps.receiver.writeRecentCalls();
+      return { counts: await deps.store.read((tx) => countRecentCalls(tx, environmentId, filter)) };
     },
   }),
   environmentRoute({

@@ -6,9 +6,10 @@
 import { type Static, Type } from "typebox";
 import { bindAction, findAction } from "../action/registry.ts";
 import { findNameKey } from "../event/list.ts";
-import { type Clock, toIso } from "../ground/clock.ts";
-import { DAY_MS, MAX_RECENT_CALLS } from "../ground/limit.ts";
+import { type Clock, toIso, toIsoOrNull } from "../ground/clock.ts";
+import { DAY_MS } from "../ground/limit.ts";
 import { oneOf, orNull, textOrNull, time } from "../ground/schema.ts";
+import { findKnownSince } from "../receiver/call.ts";
 import type { RelayRow } from "../relay/relay.ts";
 import type { Reader, Store } from "../store/port.ts";
 import { firstSeqAbout } from "../store/time-order.ts";
@@ -102,15 +103,12 @@ interface CallStop {
 /** What became no event, by what stopped it, and since when such calls are known. */
 async function readCalls(tx: Reader, environmentId: number, relay: string, sinceMs: number) {
   const stops = await tx.all<CallStop & { at: number }>(CALLS, { environmentId, relay, sinceMs });
-  const ring = await tx.get<{ count: number; first: number | null }>(RING, environmentId);
-  const isFull = ring !== null && ring.count >= MAX_RECENT_CALLS && (ring.first ?? 0) > sinceMs;
-  return { stops, keptSince: isFull ? toIso(ring.first ?? sinceMs) : null };
+  return { stops, keptSince: toIsoOrNull(await findKnownSince(tx, environmentId, sinceMs)) };
 }
 
 // The cause is the one of the row with the latest time, as SQLite has it beside max().
 const CALLS = `SELECT outcome, code, sum(count) AS count, cause, max(at) AS at FROM recent_call
   WHERE environment_id = $environmentId AND relay_name = $relay AND at >= $sinceMs GROUP BY outcome, code ORDER BY count DESC`;
-const RING = "SELECT count(*) AS count, min(at) AS first FROM recent_call WHERE environment_id = ?1";
 
 function boxesOfCalls(relay: RelayRow, { stops }: { stops: readonly CallStop[] }, events: number): BoxView[] {
   const of = (outcome: CallStop["outcome"]): StopView[] =>

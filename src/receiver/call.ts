@@ -4,7 +4,7 @@
  * secret is ever kept here, and nothing that an unverified call says.
  */
 import { type Static, Type } from "typebox";
-import { toIso } from "../ground/clock.ts";
+import { toIso, toIsoOrNull } from "../ground/clock.ts";
 import { MAX_RECENT_CALLS } from "../ground/limit.ts";
 import { makePage, type Page, type PageRequest } from "../ground/page.ts";
 import { oneOf, orNull as shownOrNull, time } from "../ground/schema.ts";
@@ -126,6 +126,8 @@ export interface CallFilter {
   /** Relay name. */
   relay?: string | undefined;
   outcome?: CallOutcome | undefined;
+  /** A refusal's, `when`, or `duplicate`. */
+  code?: string | undefined;
   /** Milliseconds since the epoch, inclusive. */
   sinceMs?: number | undefined;
 }
@@ -134,17 +136,18 @@ export interface CallFilter {
 export async function listRecentCalls(
   tx: Reader,
   environmentId: number,
-  { relay, outcome, sinceMs }: CallFilter,
+  { relay, outcome, code, sinceMs }: CallFilter,
   request: PageRequest,
 ): Promise<Page<RecentCallView>> {
   const rest = `WHERE environment_id = $environmentId AND ($after IS NULL OR (at, seq) < (SELECT at, seq FROM recent_call WHERE environment_id = $environmentId AND seq = $after))
-      AND ($relay IS NULL OR relay_name = $relay) AND ($outcome IS NULL OR outcome = $outcome) AND ($since IS NULL OR at >= $since)
+      AND ($relay IS NULL OR relay_name = $relay) AND ($outcome IS NULL OR outcome = $outcome) AND ($code IS NULL OR code = $code) AND ($since IS NULL OR at >= $since)
     ORDER BY at DESC, seq DESC LIMIT $limit`;
   const rows = await RECENT_CALL.all(tx, rest, {
     environmentId,
     after: request.after === null ? null : Number(request.after),
     relay: relay ?? null,
     outcome: outcome ?? null,
+    code: code ?? null,
     since: sinceMs ?? null,
     limit: request.limit + 1,
   });
@@ -154,6 +157,51 @@ export async function listRecentCalls(
 function viewCall(row: CallRow): RecentCallView {
   const { environmentId: _, slot: __, seq, at, firstAt, relayName, ...call } = row;
   return { id: String(seq), at: toIso(at), firstAt: toIso(firstAt), relay: relayName, ...call };
+}
+
+export const callCountsView = Type.Object({
+  refused: Type.Integer(),
+  ignored: Type.Integer(),
+  duplicate: Type.Integer(),
+  /** By what they were refused for, the most first. */
+  codes: Type.Array(Type.Object({ code: Type.String(), calls: Type.Integer() })),
+  /** Since when calls are known, where that is less than was asked for: there were at least as many. */
+  knownSince: shownOrNull(time),
+});
+export type CallCountsView = Static<typeof callCountsView>;
+
+/** How many calls became no event, as far as the ring holds them. */
+export async function countRecentCalls(
+  tx: Reader,
+  environmentId: number,
+  { relay, sinceMs = 0 }: Pick<CallFilter, "relay" | "sinceMs">,
+): Promise<CallCountsView> {
+  const rows = await tx.all<{ outcome: CallOutcome; code: string; calls: number }>(
+    `SELECT outcome, code, sum(count) AS calls FROM recent_call
+     WHERE environment_id = $environmentId AND ($relay IS NULL OR relay_name = $relay) AND at >= $sinceMs GROUP BY outcome, code ORDER BY calls DESC, code`,
+    { environmentId, relay: relay ?? null, sinceMs },
+  );
+  const of = (one: CallOutcome): number =>
+    rows.reduce((sum, { outcome, calls }) => sum + (outcome === one ? calls : 0), 0);
+  return {
+    refused: of("refused"),
+    ignored: of("ignored"),
+    duplicate: of("duplicate"),
+    codes: rows.filter(({ outcome }) => outcome === "refused").map(({ code, calls }) => ({ code, calls })),
+    knownSince: toIsoOrNull(await findKnownSince(tx, environmentId, sinceMs)),
+  };
+}
+
+/** Where the ring is full and begins later: when it begins. */
+export async function findKnownSince(
+  tx: Reader,
+  environmentId: number,
+  sinceMs: number,
+): Promise<number | null> {
+  const sql = "SELECT count(*) AS count, min(at) AS first FROM recent_call WHERE environment_id = ?1";
+  const ring = await tx.get<{ count: number; first: number | null }>(sql, environmentId);
+  const first = ring?.first ?? sinceMs;
+  return ring !== null && ring.count >= MAX_RECENT_CALLS && first > sinceMs ? first : null;
 }
 
 const INSTEAD: Readonly<Record<NonNullable<WhenMismatch["instead"]>, string>> = {

@@ -9,6 +9,7 @@
  * | addressed | none: app-owned                         | required  | recipient               | never               |
  * | direct    | a person; none: from the app            | required  | owner, recipient        | the owner           |
  */
+import { writeJson } from "../ground/json.ts";
 import { makeCursor, makePage, type Page, type PageRequest, readCursor, readSeq } from "../ground/page.ts";
 import { Refusal } from "../ground/refusal.ts";
 import type { Reader } from "../store/port.ts";
@@ -42,6 +43,8 @@ interface RecordFilter {
   owner?: string | undefined;
   /** Only records addressed to this person. */
   to?: string | undefined;
+  /** Text anywhere in the data, without regard to case in ASCII. */
+  q?: string | undefined;
 }
 
 /** Every record of the collection, as the app sees it. */
@@ -61,7 +64,12 @@ export async function listRecords<Item>(
       equals("owner_id", filter.owner),
       filter.owner === undefined ? equals("recipient_id", filter.to) : undefined,
     ],
-    fits: [filter.owner === undefined ? undefined : equals("recipient_id", filter.to)],
+    fits: [
+      filter.owner === undefined ? undefined : equals("recipient_id", filter.to),
+      filter.q === undefined
+        ? undefined
+        : { sql: "instr(lower(data), lower(?)) > 0", values: [writeJson(filter.q).slice(1, -1)] },
+    ],
   };
   return await walkPage(tx, RECORD, request, walk, toItem);
 }

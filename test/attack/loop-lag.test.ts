@@ -297,10 +297,13 @@ const WORST: Record<string, Worst> = {
   "GET {E}/stream": get(`${E}/stream`),
   "GET {E}/find": () => [`${E}/find?q=p`, `${E}/find?q=${wideRecord}`],
   "GET {E}/calls": list("/calls", "relay=nothing"),
+  "GET {E}/calls/counts": () => [`${E}/calls/counts`, `${E}/calls/counts?relay=nothing`],
   "GET {E}/unknown-calls": list("/unknown-calls"),
   "GET {E}/collections/:name/records": () => [
     `${wide}?limit=200`,
     `${notes}?limit=200&to=${person}`,
+    `${notes}?limit=200&q=nothing`,
+    `${wide}?limit=200&q=nothing`,
     `${notes}?limit=200&owner=${rowId("per", 2)}`,
     `${notes}?limit=200&owner=${rowId("per", 2)}&to=${rowId("per", 3)}`,
     `${wide}?limit=200&owner=${person}`,

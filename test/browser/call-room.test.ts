@@ -49,6 +49,15 @@ test("filters stand in the address, and choose by relay and by outcome", async (
   await page.getByRole("heading", { name: "orders event" }).waitFor();
 });
 
+test("what calls were refused for is chosen in words, with how many", async () => {
+  await page.goto(at("calls"));
+  await page.getByRole("combobox", { name: "Refused for" }).selectOption("bad_signature");
+  await page.waitForURL(/code=bad_signature/);
+  await page.waitForFunction(() => document.querySelectorAll(".calls > li").length === 1);
+  await page.getByRole("option", { name: "Signature missing or wrong · 1" }).waitFor({ state: "attached" });
+  await page.getByRole("button", { name: "Clear" }).click();
+});
+
 test("a relay's page leads to its calls, and g l goes to all of them", async () => {
   await page.goto(at("relays/quiet"));
   await page.getByRole("link", { name: "All calls" }).click();

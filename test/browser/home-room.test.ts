@@ -83,7 +83,9 @@ test("once the collection is there it says so, and one button replays them all",
 });
 
 test("a range stands in the address, a part of it that is chosen leads to its events, and Home is one key away", async () => {
+  await running.hook("orders", { body: "{}", headers: { "content-type": "application/json" } });
   await page.goto(url("home"));
+  await page.getByRole("link", { name: "1 Refused calls (0.5 %)" }).waitFor();
   await page.getByRole("navigation", { name: "Range" }).getByRole("link", { name: "7 days" }).click();
   await page.waitForURL(/\/home\?range=7d$/);
   await page.getByRole("region", { name: "Last 7 days" }).waitFor();

@@ -59,6 +59,16 @@ test("a record is made as it is typed, its numbers exact, and what it sets off i
   await page.locator(".record-text").getByText(BIG).waitFor();
 });
 
+test("a record is found by a text in it", async () => {
+  const address = page.url();
+  await page.goto(at("collections/orders?q=nothing-such"));
+  await page.getByRole("heading", { name: "No record matches" }).waitFor();
+  await page.getByRole("searchbox", { name: "Text in a record" }).fill("ONERROR");
+  await page.waitForURL(/q=ONERROR/);
+  await page.getByRole("link", { name: / record rec_/ }).waitFor();
+  await page.goto(address);
+});
+
 test("what somebody changed meanwhile is shown beside and never written over unseen", async () => {
   await page.getByRole("button", { name: "Change…" }).click();
   const dialog = page.getByRole("dialog");

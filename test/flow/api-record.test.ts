@@ -90,6 +90,23 @@ runScenarios([
     answer: { code: "data_invalid" },
   },
   {
+    name: "records are found by a text anywhere in their data, whatever its case, and a sign of JSON is no pattern",
+    given: async (api) => {
+      await withNotes(api);
+      for (const text of ["A red Lamp", 'says "50 %"', "a blue one"])
+        await api.call(`${api.E}/collections/notes/records`, { method: "POST", key: api.keys.dev, body: { data: { text } } });
+    },
+    request: "GET /collections/notes/records?q=red lamp",
+    status: 200,
+    also: async (api, { json }) => {
+      const texts = (items: { data: { text: string } }[]) => items.map(({ data }) => data.text);
+      expect(texts(json.items)).toEqual(["A red Lamp"]);
+      const ask = async (q: string) =>
+        texts((await api.call(`${api.E}/collections/notes/records?q=${encodeURIComponent(q)}`, { key: api.keys.dev })).json.items);
+      expect([await ask('"50 %"'), await ask("%"), await ask("green")]).toEqual([['says "50 %"'], ['says "50 %"'], []]);
+    },
+  },
+  {
     name: "a record that does not exist is not_found",
     given: withNotes,
     request: "DELETE /collections/notes/records/rec_nobody",

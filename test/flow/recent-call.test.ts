@@ -308,6 +308,23 @@ describe("the ring", () => {
     expect(rest.body.items.map(({ id }: { id: string }) => id)).toEqual(["1"]);
     expect(rest.body.next).toBeNull();
     expect((await running.api("GET", "/calls?outcome=fine")).status).toBe(400);
+    expect((await calls("?code=bad_signature")).map(({ id }) => id)).toEqual(["3", "2", "1"]);
+    expect(await calls("?code=bad_content_type")).toEqual([]);
+  });
+
+  test("is counted by outcome and cause, since a time and of a relay", async () => {
+    await saveRelay(running, receiverDefinition({}));
+    await saveRelay(running, receiverDefinition({ name: "lost", when: { event_type: "none" } }), OTHER_SECRET);
+    await running.hook("orders", BARE);
+    await running.clock.advance(3_600_000);
+    const since = new Date(running.clock.now()).toISOString();
+    await running.hook("orders", BARE);
+    await running.hook("lost", signedCall({ id: "a" }, OTHER_SECRET));
+    const counted = async (query: string) => (await running.api("GET", `/calls/counts${query}`)).body.counts;
+    const codes = [{ code: "bad_signature", calls: 2 }];
+    expect(await counted("")).toEqual({ refused: 2, ignored: 1, duplicate: 0, codes, knownSince: null });
+    expect(await counted(`?since=${since}`)).toMatchObject({ refused: 1, ignored: 1, codes: [{ code: "bad_signature", calls: 1 }] });
+    expect(await counted("?relay=lost")).toMatchObject({ refused: 0, ignored: 1, codes: [] });
   });
 
   test("is written a second later, and outlives a restart", async () => {

@@ -2,8 +2,10 @@
  * The calls of an environment's receivers, newest first: "the provider says it sent it" is answered here. Those that became no event come
  * with their cause; those that became one stand between them and lead to it.
  */
+import type { CallCountsView } from "../../src/receiver/call.ts";
 import type { EventItem, Page, RecentCall, UnknownCall } from "../ground/answer.ts";
 import { writeQuery } from "../ground/api.ts";
+import { sayNumber } from "../ground/count-words.ts";
 import { html, type View } from "../ground/html.ts";
 import type { PageProps } from "../ground/page.ts";
 import { apiPath, type Place, pagePath } from "../ground/place.ts";
@@ -18,9 +20,11 @@ import { PageHead } from "../part/page-head.ts";
 import { StateMark } from "../part/state-mark.ts";
 import { Ago } from "../part/time.ts";
 import { CallRow, UnknownCallNotice } from "./call-row.ts";
+import { sayRefusal } from "./refusal-words.ts";
 
 const REFRESH_MS = 2_000;
-const NAMES = ["relay", "outcome"] as const;
+const COUNTS_MS = 10_000;
+const NAMES = ["relay", "outcome", "code"] as const;
 const OUTCOMES = [
   ["refused", "Refused"],
   ["ignored", "Ignored"],
@@ -34,9 +38,10 @@ type Line = { at: string } & ({ call: RecentCall } | { event: EventItem });
 export function CallListPage({ place, query }: PageProps): View {
   const relay = query.get("relay") ?? "";
   const outcome = query.get("outcome") ?? "";
+  const code = query.get("code") ?? "";
   const refused = outcome === "accepted" ? "" : outcome;
   const calls = useList<RecentCall>(
-    apiPath(place, "calls") + writeQuery({ relay, outcome: refused }),
+    apiPath(place, "calls") + writeQuery({ relay, outcome: refused, code }),
     REFRESH_MS,
   );
   const accepted = useList<EventItem>(
@@ -45,13 +50,11 @@ export function CallListPage({ place, query }: PageProps): View {
   );
   const unknown = useLoad<Page<UnknownCall>>(`${apiPath(place, "unknown-calls")}?limit=200`, REFRESH_MS);
   const lists: List<unknown>[] =
-    outcome === "" ? [calls, accepted] : [outcome === "accepted" ? accepted : calls];
+    code !== "" ? [calls] : outcome === "" ? [calls, accepted] : [outcome === "accepted" ? accepted : calls];
+  const isFiltered = NAMES.some((name) => (query.get(name) ?? "") !== "");
   const error = lists.find((list) => list.error !== null)?.error ?? null;
   const isKnown = lists.every(({ items }) => items !== undefined);
-  const lines = merge(
-    outcome === "accepted" ? null : calls,
-    outcome === "" || outcome === "accepted" ? accepted : null,
-  );
+  const lines = merge(lists.includes(calls) ? calls : null, lists.includes(accepted) ? accepted : null);
   const retry = (): void => {
     for (const list of lists) list.reload();
   };
@@ -59,11 +62,13 @@ export function CallListPage({ place, query }: PageProps): View {
   return html`<${PageHead} title="Calls" aside=${isKnown && html`<${LiveMark} />`} />
     <div class="filters" role="search" aria-label="Filter calls">
       <${RelayChoice} place=${place} query=${query} />
-      <${Choice} name="outcome" label="Outcome" none="Every outcome" query=${query} options=${OUTCOMES} />
-      ${(relay !== "" || outcome !== "") && html`<button type="button" class="link" onClick=${showAll}>Clear</button>`}
+      <${Choice} name="outcome" label="Outcome" none="Every outcome" query=${query} options=${OUTCOMES} without=${["code"]} />
+      ${outcome !== "accepted" && html`<${CauseChoice} place=${place} query=${query} />`}
+      ${isFiltered && html`<button type="button" class="link" onClick=${showAll}>Clear</button>`}
     </div>
     ${
       outcome === "" &&
+      code === "" &&
       (unknown.data?.items ?? [])
         .filter(({ nearest }) => relay === "" || nearest === relay)
         .map((call) => html`<${UnknownCallNotice} key=${call.id} place=${place} call=${call} />`)
@@ -75,10 +80,25 @@ export function CallListPage({ place, query }: PageProps): View {
           ? html`<${Skeleton} rows=${8} />`
           : html`<${ErrorState} error=${error} onRetry=${retry} />`
         : lines.length === 0 && further === undefined
-          ? html`<${None} place=${place} isFiltered=${relay !== "" || outcome !== ""} />`
+          ? html`<${None} place=${place} isFiltered=${isFiltered} />`
           : html`<ul class="calls card-list">${lines.map((line) => html`<${LineRow} key=${"call" in line ? line.call.id : line.event.id} place=${place} line=${line} />`)}</ul>
             <${OlderButton} list=${further ?? lists[0]} none="These are all: the last 1,000 that became no event, and events of 30 days." />`
     }`;
+}
+
+/** What calls were refused for, each with how many. */
+function CauseChoice({ place, query }: { place: Place; query: URLSearchParams }): View {
+  const relay = query.get("relay") ?? "";
+  const path = apiPath(place, "calls", "counts") + writeQuery({ relay });
+  const { codes = [] } = useLoad<{ counts: CallCountsView }>(path, COUNTS_MS).data?.counts ?? {};
+  const options: [code: string, words: string][] = codes.map(({ code, calls }) => [
+    code,
+    `${sayRefusal(code)} · ${sayNumber(calls)}`,
+  ]);
+  const chosen = query.get("code") ?? "";
+  if (chosen !== "" && !codes.some(({ code }) => code === chosen)) options.push([chosen, sayRefusal(chosen)]);
+  if (options.length === 0) return null;
+  return html`<${Choice} name="code" label="Refused for" none="Every cause" query=${query} options=${options} without=${["outcome"]} />`;
 }
 
 function showAll(): void {

@@ -2,6 +2,7 @@
 import { useRef } from "preact/hooks";
 import type { HistogramView } from "../../src/event/histogram.ts";
 import type { OverviewView } from "../../src/overview/overview.ts";
+import type { CallCountsView } from "../../src/receiver/call.ts";
 import { writeQuery } from "../ground/api.ts";
 import { OUTCOMES, type OutcomeCounts, sayNumber } from "../ground/count-words.ts";
 import { html, type View } from "../ground/html.ts";
@@ -49,6 +50,12 @@ export function Pulse({
     apiPath(place, "events", "histogram") + writeQuery({ since }),
     REFRESH_MS,
   );
+  const counted = useLoad<{ counts: CallCountsView }>(
+    apiPath(place, "calls", "counts") + writeQuery({ since }),
+    REFRESH_MS,
+  );
+  const calls = useRef<{ name: string; counts: CallCountsView } | null>(null);
+  if (counted.data !== undefined) calls.current = { name, counts: counted.data.counts };
   const last = useRef<{ name: string; histogram: HistogramView } | null>(null);
   if (drawn.data !== undefined) last.current = { name, histogram: drawn.data.histogram };
   const histogram = last.current?.name === name ? last.current.histogram : undefined;
@@ -61,7 +68,7 @@ export function Pulse({
     navigate(pagePath(place, "events") + writeQuery({ since, until }));
   return html`<section class="block" aria-label="Last ${words}"><div class="block-head"><h2>Last ${words}</h2></div>
     <${TabLinks} label="Range" tabs=${tabs} chosen=${name} />
-    <${Figures} place=${place} data=${data} hours=${hours} histogram=${histogram} />
+    <${Figures} place=${place} data=${data} hours=${hours} histogram=${histogram} calls=${calls.current?.name === name ? calls.current.counts : undefined} />
     ${drawn.error !== null && html`<${Notice} kind="warn">${drawn.error}<//>`}
     ${
       histogram === undefined
@@ -72,27 +79,26 @@ export function Pulse({
 
 function Figures({
   place,
-  data: { refused, ticks, last24h },
+  data: { ticks },
   hours,
   histogram,
+  calls,
 }: {
   place: Place;
   data: OverviewView;
   hours: number;
   histogram: HistogramView | undefined;
+  calls: CallCountsView | undefined;
 }): View {
   const counts = histogram === undefined ? null : addUp(histogram.bars);
   const about = histogram?.approximate === true ? "about " : "";
-  const all = last24h.done + last24h.waiting + last24h.failed + last24h.dead + refused.calls;
-  const share = all === 0 ? 0 : Math.round((refused.calls / all) * 1_000) / 10;
   return html`<ul class="figures">
     ${STATES.map(([name, words, state]) => {
       const href = pagePath(place, "events") + writeQuery({ state, hours });
       return html`<li key=${name} class="figure figure-${name} ${counts !== null && counts[name] > 0 ? "some" : ""}"><a href=${href}>
         <b>${counts === null ? "…" : about + sayNumber(counts[name])}</b> <span><i class="swatch swatch-${name}" aria-hidden="true" />${words}</span></a></li>`;
     })}
-    <li class="figure figure-refused ${refused.calls > 0 ? "some" : ""}"><a href=${pagePath(place, "calls") + writeQuery({ outcome: "refused" })}>
-      <b>${sayNumber(refused.calls)}</b> <span>Refused calls, 24 h${refused.calls > 0 && ` (${share} %)`}</span></a></li>
+    <${Refused} place=${place} calls=${calls} counts=${counts} />
     ${ticks.slice(0, 1).map(
       ({
         relay,
@@ -100,7 +106,28 @@ function Figures({
       }) => html`<li key=${relay} class="figure"><a href=${pagePath(place, "relays", relay)} title=${ticks.map((one) => `${one.relay}: ${sayExactly(one.at)}`).join("\n")}>
         <b><${Ago} at=${at} /></b> <span>Next tick: ${relay}</span></a></li>`,
     )}
-  </ul>`;
+  </ul>
+  ${ticks.length > 1 && html`<p class="quiet">Then ${ticks.slice(1).map(({ relay, at }, index) => html`${index > 0 && ", "}<a href=${pagePath(place, "relays", relay)}>${relay}</a> <${Ago} at=${at} />`)}.</p>`}`;
+}
+
+/** Of what came: how many calls were refused, and which share that is. */
+function Refused({
+  place,
+  calls,
+  counts,
+}: {
+  place: Place;
+  calls: CallCountsView | undefined;
+  counts: OutcomeCounts | null;
+}): View {
+  const refused = calls?.refused ?? 0;
+  const came = counts === null ? 0 : refused + OUTCOMES.reduce((sum, outcome) => sum + counts[outcome], 0);
+  const share = came === 0 ? 0 : Math.round((refused / came) * 1_000) / 10;
+  const isLess = calls !== undefined && calls.knownSince !== null;
+  const words = `Refused calls${refused > 0 && came > 0 ? ` (${share} %)` : ""}`;
+  return html`<li class="figure figure-refused ${refused > 0 ? "some" : ""}"><a href=${pagePath(place, "calls") + writeQuery({ outcome: "refused" })}
+      title=${isLess && calls !== undefined ? `The last 1,000 calls that became no event are kept: these since ${sayExactly(calls.knownSince ?? "")}` : null}>
+      <b>${calls === undefined ? "…" : (isLess ? "at least " : "") + sayNumber(refused)}</b> <span>${words}</span></a></li>`;
 }
 
 function addUp(bars: readonly OutcomeCounts[]): OutcomeCounts {

@@ -1,4 +1,4 @@
-/** The records of a collection, newest first; whose they are can be chosen by address. */
+/** The records of a collection, newest first; whose they are, and a text in them, stand in the address. */
 import { useState } from "preact/hooks";
 import { writeQuery } from "../ground/api.ts";
 import { isObject, type Json, writeExact } from "../ground/exact-json.ts";
@@ -6,13 +6,14 @@ import { html, type View } from "../ground/html.ts";
 import type { PageProps } from "../ground/page.ts";
 import { apiPath, type Place, pagePath } from "../ground/place.ts";
 import { setQuery } from "../ground/route.ts";
-import { useList } from "../ground/use-list.ts";
+import { type List, useList } from "../ground/use-list.ts";
 import { useLoad } from "../ground/use-load.ts";
 import { Icon } from "../part/icon.ts";
 import { EmptyState, ErrorState, Notice, Skeleton } from "../part/notice.ts";
 import { OlderButton } from "../part/older-button.ts";
 import { PageHead } from "../part/page-head.ts";
 import { SafeText } from "../part/safe-text.ts";
+import { SearchBox } from "../part/search-box.ts";
 import { type Column, Table } from "../part/table.ts";
 import { Ago } from "../part/time.ts";
 import { CollectionForm } from "./collection-form.ts";
@@ -30,7 +31,8 @@ export function RecordListPage({ place, params, query }: PageProps): View {
   const shown = useLoad<ShownCollection>(apiPath(place, "collections", name)).data;
   const whose = { owner: query.get("owner"), to: query.get("to") };
   const path = apiPath(place, "collections", name, "records");
-  const records = useList<Record>(path + writeQuery(whose), REFRESH_MS);
+  const q = query.get("q") ?? "";
+  const records = useList<Record>(path + writeQuery({ ...whose, q }), REFRESH_MS);
   const [isMaking, setMaking] = useState(false);
   const [isChanging, setChanging] = useState(false);
   const person = whose.owner ?? whose.to;
@@ -43,11 +45,10 @@ export function RecordListPage({ place, params, query }: PageProps): View {
   }<//>
     ${isChanging && shown !== undefined && html`<${CollectionForm} place=${place} collection=${shown.collection} onClose=${() => setChanging(false)} />`}
     ${shown !== undefined && html`<${Listeners} place=${place} listeners=${shown.listeners} />`}
-    ${
-      person !== null &&
-      html`<div class="filters"><span class="chip">${whose.owner !== null ? "of" : "for"} <a href=${pagePath(place, "people", person)}>${person}</a></span>
-        <button type="button" class="link" onClick=${() => setQuery({ owner: "", to: "" })}>Clear</button></div>`
-    }
+    <div class="filters" role="search" aria-label="Filter records">
+      <${SearchBox} value=${q} label="Text in a record" onValue=${(typed: string) => setQuery({ q: typed.trim() })} />
+      ${person !== null && html`<span class="chip">${whose.owner !== null ? "of" : "for"} <a href=${pagePath(place, "people", person)}>${person}</a></span>`}
+      ${(person !== null || q !== "") && html`<button type="button" class="link" onClick=${showAll}>Clear</button>`}</div>
     ${records.error !== null && records.items !== undefined && html`<${Notice} kind="warn">${records.error} What you see is from before.<//>`}
     ${
       records.items === undefined
@@ -55,8 +56,7 @@ export function RecordListPage({ place, params, query }: PageProps): View {
           ? html`<${Skeleton} />`
           : html`<${ErrorState} error=${records.error} onRetry=${records.reload} />`
         : records.items.length === 0
-          ? html`<${EmptyState} icon="records" title=${person === null ? "No records yet" : "None of theirs"}>
-            <p>What your app and your relays write to ${name} appears here.</p><//>`
+          ? html`<${None} list=${records} name=${name} isFiltered=${person !== null || q !== ""} />`
           : html`<${Table} label="Records of ${name}" columns=${columnsOf(place, name, fieldNames(shown?.collection.fields ?? null))} items=${records.items} />
             <${OlderButton} list=${records} none="These are all." />`
     }
@@ -65,6 +65,23 @@ export function RecordListPage({ place, params, query }: PageProps): View {
       shown !== undefined &&
       html`<${RecordEditor} place=${place} collection=${shown} data=${emptyData(shown.collection.fields)} onClose=${() => setMaking(false)} />`
     }`;
+}
+
+function showAll(): void {
+  setQuery({ owner: "", to: "", q: "" });
+}
+
+/** A page looks at a bounded number of records, so that none found may mean none yet. */
+function None({ list, name, isFiltered }: { list: List<Record>; name: string; isFiltered: boolean }): View {
+  if (list.next !== null) {
+    return html`<${EmptyState} icon="search" title="None among the newest"><p>Older ones were not looked at yet.</p>
+      <button type="button" class="primary" disabled=${list.isLoadingOlder} onClick=${list.loadOlder}>
+        ${list.isLoadingOlder ? "Looking…" : "Look further back"}</button><//>`;
+  }
+  if (isFiltered)
+    return html`<${EmptyState} icon="search" title="No record matches"><button type="button" onClick=${showAll}>Show all</button><//>`;
+  return html`<${EmptyState} icon="records" title="No records yet">
+    <p>What your app and your relays write to ${name} appears here.</p><//>`;
 }
 
 function columnsOf(place: Place, collection: string, fields: readonly string[]): Column<Record>[] {

@@ -1,0 +1,15 @@
+/** What a call is refused for, in words for a filter; how each is mended stands beside the call itself. */
+const WORDS: Readonly<Record<string, string>> = {
+  bad_signature: "Signature missing or wrong",
+  too_many_signatures: "Too many signatures",
+  invalid_json: "Body is not JSON",
+  unsupported_media_type: "Content type is not JSON",
+  body_too_large: "Body too large",
+  unknown_receiver: "Name that no receiver has",
+  receiver_capped: "Relay over its cap",
+  source_capped: "Sender over its cap",
+};
+
+export function sayRefusal(code: string): string {
+  return WORDS[code] ?? code.replaceAll("_", " ");
+}
