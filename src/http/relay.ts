@@ -11,7 +11,7 @@ import { checkDefinition, warnOwnHost } from "../relay/definition.ts";
 import { type RelayContext, requireRelay } from "../relay/relay.ts";
 import { warnOfReferences } from "../relay/relay-fit.ts";
 import { listVersions, readVersion, relayVersion } from "../relay/relay-history.ts";
-import { checkWrites, stockOf } from "../relay/relay-reference.ts";
+import { checkWrites, listMissing, missingThing, stockOf } from "../relay/relay-reference.ts";
 import {
   createRelay,
   deleteRelay,
@@ -116,17 +116,24 @@ export const relayRoutes = [
     method: "GET",
     path: "/relays/:name",
     summary:
-      "Shows one relay with how it is and why, its definition, what is known of its secrets, and its problems.",
-    answer: Type.Object({ relay: relayView, health: healthView, secretUse: orNull(secretUseView) }),
+      "Shows one relay with how it is and why, its definition, what is known of its secrets, its problems, and what it names and is missing.",
+    answer: Type.Object({
+      relay: relayView,
+      health: healthView,
+      secretUse: orNull(secretUseView),
+      missing: Type.Array(missingThing),
+    }),
     async handle(call) {
       const { deps, environment, environmentId, params } = call;
       await deps.receiver.writeRecentCalls();
-      const relay = await deps.store.read(async (tx) =>
-        showRelay(tx, relayContext(call), await requireRelay(tx, environmentId, params.name)),
-      );
+      const { relay, missing } = await deps.store.read(async (tx) => {
+        const row = await requireRelay(tx, environmentId, params.name);
+        const missing = await listMissing(stockOf(tx, environmentId), row.definition);
+        return { relay: await showRelay(tx, relayContext(call), row), missing };
+      });
       const [judged] = await addHealth(deps.store, needContext(deps, environment), [relay], true);
       if (judged === undefined) throw new Error("A relay was not judged.");
-      return { relay, health: judged.health, secretUse: await secretUseOf(deps, relay) };
+      return { relay, health: judged.health, secretUse: await secretUseOf(deps, relay), missing };
     },
   }),
   environmentRoute({

@@ -194,7 +194,7 @@ function tell({ definition: { trigger } }: RelayRow, boxes: readonly BoxView[], 
 
 const NOTHING = {
   receiver:
-    "No call came in the last 24 hours: ask the sender whether it sends, and to which URL; relay calls list shows calls to names that no receiver has.",
+    "No call came in the last 24 hours: ask the sender whether it sends, and to which URL; the Calls room and relay calls list show calls to names that no receiver has.",
   schedule: "No tick was due in the last 24 hours.",
   data_change: "No record that the relay watches for changed in the last 24 hours.",
 } as const;

@@ -36,6 +36,8 @@ const startView = Type.Object({
   /** Whether it needs no secret, or has one. */
   secret: Type.Boolean(),
   called: Type.Boolean(),
+  /** Whether an app or a server has a key. */
+  key: Type.Boolean(),
 });
 
 export const overviewView = Type.Object({
@@ -114,6 +116,7 @@ const RELAYS = `SELECT name, state, json_extract(definition, '$.trigger.kind') A
   FROM relay WHERE environment_id = ?1 ORDER BY created_at DESC, name`;
 const ANY_EVENT = `SELECT 1 FROM relay_name CROSS JOIN event INDEXED BY event_of_relay ON event.name_key = relay_name.key
   WHERE relay_name.environment_id = ?1 LIMIT 1`;
+const ANY_KEY = "SELECT 1 FROM api_key WHERE environment_id = ?1 AND revoked_at IS NULL LIMIT 1";
 
 async function tellStart(
   tx: Reader,
@@ -121,12 +124,14 @@ async function tellStart(
   rows: readonly RelayStand[],
 ): Promise<OverviewView["start"]> {
   const call = await tx.get<object>("SELECT 1 FROM recent_call WHERE environment_id = ?1 LIMIT 1", id);
+  const key = await tx.get<object>(ANY_KEY, id);
   const isSet = ({ secretKind, hasSecret }: RelayStand) =>
     secretKind === "none" || hasSecret === 1 || (secretKind === "processor" && processorSecretSetAt !== null);
   return {
     relay: rows[0]?.name ?? null,
     secret: rows.some(isSet),
     called: call !== null || rows.some(({ called }) => called === 1),
+    key: key !== null,
   };
 }
 

@@ -61,7 +61,7 @@ export async function requireEntitlement(
 }
 
 export function sayEntitlementUnknown(name: string): string {
-  return `\`entitlement\` names ${name}, which is no access slug, product or plan here: create it with relay catalog set, or name one that exists.`;
+  return `\`entitlement\` names ${name}, which is no access slug, product or plan here: create it in the dashboard or with relay catalog set, or name one that exists.`;
 }
 
 /** What a grant of `name` is held under; a name that is not in the catalog (any more) stands for itself. */

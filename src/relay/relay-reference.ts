@@ -4,10 +4,12 @@
  * plan, and one that is not sold through this relay, is a warning, which never refuses a save; the same thing missing when an event runs makes
  * the event dead. A sale bound to a relay that does not exist is refused, because nothing can fulfil it.
  */
+import { type Static, Type } from "typebox";
 import type { Reference } from "../action/contract.ts";
 import { findAction } from "../action/registry.ts";
 import { isJsonObject } from "../ground/json.ts";
 import { type Problem, Refusal, type Warning } from "../ground/refusal.ts";
+import { oneOf } from "../ground/schema.ts";
 import { joinField } from "../ground/shape.ts";
 import { findNearestName } from "../ground/text.ts";
 import { findEntitlement } from "../people/entitlement.ts";
@@ -70,7 +72,7 @@ export function stockOf(tx: Reader, environmentId: number): Stock {
   const items = { product: findItem("product"), plan: findItem("plan") };
   return {
     place: "in this environment",
-    make: "create it with relay catalog set",
+    make: "create it in the dashboard or with relay catalog set",
     findCollection: once(async (name) => {
       const row = await findCollection(tx, environmentId, name);
       return row === null ? null : { name, kind: row.kind, fields: listFields(row) };
@@ -91,6 +93,32 @@ function once<Found>(find: (name: string) => Promise<Found>): (name: string) => 
     known.set(name, found);
     return found;
   };
+}
+
+/** What a relay names and cannot work with as the stock stands. */
+export const missingThing = Type.Object({
+  /** `access`: a slug. An entitlement that is none is told as a product. */
+  kind: oneOf(["collection", "product", "plan", "access"]),
+  name: Type.String(),
+  /** Whether it is there and only not sold through this relay. */
+  there: Type.Boolean(),
+});
+export type MissingThing = Static<typeof missingThing>;
+
+/** Each once, in the order of the actions. */
+export async function listMissing(stock: Stock, definition: Definition): Promise<MissingThing[]> {
+  const missing = new Map<string, MissingThing>();
+  for (const reference of listReferences(definition)) {
+    const there = await isThere(stock, reference);
+    if (there && (!reference.sells || (await findSeller(stock, reference)) === definition.name)) continue;
+    const { kind, name } = reference;
+    const isSlug = kind === "entitlement" && name.startsWith(ACCESS);
+    const thing: MissingThing = isSlug
+      ? { kind: "access", name: name.slice(ACCESS.length), there }
+      : { kind: kind === "entitlement" ? "product" : kind, name, there };
+    missing.set(`${thing.kind} ${thing.name}`, thing);
+  }
+  return [...missing.values()];
 }
 
 /** One warning for each name that is missing, or sold elsewhere, now. */

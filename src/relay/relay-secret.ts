@@ -91,7 +91,7 @@ export function makeNextSecret(making: SecretMaking, value: string | null): Made
   if (need === "processor") {
     throw new Refusal(
       "invalid_input",
-      "secret is not for this relay: the scheme processor always uses the environment's own processor secret, which relay settings set processorSecret sets.",
+      "secret is not for this relay: the scheme processor always uses the environment's own processor secret, which the dashboard's settings and relay settings set processorSecret set.",
     );
   }
   if (value !== null) return { kept: keepPasted(making, verify, value), minted: null };
@@ -199,7 +199,7 @@ export function warnOfSecret(
   }
   if (kind === "processor" && environment.processorSecret === null) {
     return warn(
-      "The scheme processor uses the environment's own processor secret and none is stored: set it with relay settings set processorSecret, or every call answers 401 bad_signature.",
+      "The scheme processor uses the environment's own processor secret and none is stored: set it in the dashboard's settings or with relay settings set processorSecret, or every call answers 401 bad_signature.",
     );
   }
   return [];

@@ -33,6 +33,8 @@ const STORE_MAP = {
   person_token: "event.app_user_id",
   transaction: "event.transaction_id",
 };
+/** The second one is of payments that arrive days after, such as by bank transfer. A checkout of a subscription has no payment of its own: its invoices have. */
+const PAID_CHECKOUTS = ["checkout.session.completed", "checkout.session.async_payment_succeeded"];
 const FILE_TOKEN =
   "File the account token that your app gives the store for each person: PUT …/persons/{id}/tokens/{token}.";
 const PASTE_TOKEN =
@@ -43,6 +45,46 @@ const ONE_ENVIRONMENT =
   "Let the sender's sandbox purchases go to your development environment alone: they cost nothing.";
 
 export const RELAY_TEMPLATES: readonly RelayTemplate[] = [
+  {
+    name: "checkout",
+    title: "Paid checkout",
+    summary:
+      "A checkout that was paid at your payment processor fulfils a product for the buyer, once per payment, and mails them.",
+    definition: {
+      name: "checkout",
+      trigger: {
+        kind: "receiver",
+        verify: { scheme: "processor" },
+        map: {
+          event_id: "id",
+          event_type: "type",
+          person_email: "data.object.customer_details.email",
+          payment: "data.object.payment_intent",
+          mode: "data.object.mode",
+          paid: "data.object.payment_status",
+        },
+        when: { event_type: PAID_CHECKOUTS, mode: "payment", paid: "paid" },
+      },
+      actions: [
+        { type: "fulfil_product", product: "premium", ref: "{{mapped.payment}}" },
+        {
+          type: "email_person",
+          subject: "Thank you for your order",
+          text: "Hello,\n\nyour payment has arrived, and what you bought is yours now.\n\nYour payment: {{mapped.payment}}",
+        },
+      ],
+    },
+    catalog: {
+      products: { premium: { title: "Premium", soldThrough: { kind: "relay", relay: "checkout" } } },
+    },
+    steps: [
+      "The types and fields are Stripe's: at another processor, put its own into `map` and `when`.",
+      "Store the processor's signing secret in this environment's settings: every relay of the scheme `processor` verifies by it.",
+      "Make the product and let its soldThrough name this relay.",
+      "Set a sender domain and a mail server for the mail, or remove email_person.",
+      'For refunds make another relay with "payment": "data.object.payment_intent" in its map, "when": { "event_type": "charge.refunded" } and refund_product under the same ref.',
+    ],
+  },
   {
     name: "store-purchase",
     title: "App-store purchase",

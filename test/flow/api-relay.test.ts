@@ -43,6 +43,41 @@ runScenarios([
     },
   },
   {
+    name: "a relay tells what it names and is missing, and what is there and not sold through it, until it is",
+    request: "POST /relays",
+    call: {
+      body: {
+        definition: {
+          ...receiver,
+          actions: [
+            { type: "fulfil_product", product: "book" },
+            { type: "grant_access", entitlement: "access:forum" },
+            { type: "grant_access", entitlement: "access:forum", expiresAt: "1d" },
+            { type: "write_record", collection: "orders", data: {} },
+          ],
+        },
+      },
+    },
+    status: 201,
+    changes: { relay: 1, relay_key: 1, relay_name: 1, audit: 1 },
+    async also(api) {
+      const call = (method: string, path: string, body?: object) => api.call(`${api.E}${path}`, { method, key: api.keys.dev, body });
+      const missing = async () => (await call("GET", "/relays/shop-orders")).json.missing;
+      const [book, forum, orders] = [
+        { kind: "product", name: "book", there: false },
+        { kind: "access", name: "forum", there: false },
+        { kind: "collection", name: "orders", there: false },
+      ];
+      expect(await missing()).toEqual([book, forum, orders]);
+      await call("PUT", "/access/forum", {});
+      const { product } = (await call("PUT", "/products/book", {})).json;
+      await call("POST", "/collections", { name: "orders", kind: "shared", fields: {} });
+      expect(await missing()).toEqual([{ ...book, there: true }]);
+      await call("PUT", "/products/book", { version: product.version, soldThrough: { kind: "relay", relay: "shop-orders" } });
+      expect(await missing()).toEqual([]);
+    },
+  },
+  {
     name: "making a relay that breaks rules names every problem and writes nothing",
     request: "POST /relays",
     call: { body: { definition: { ...receiver, color: "red", actions: [] } } },

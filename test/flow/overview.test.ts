@@ -295,12 +295,12 @@ test("the hours and the figures tell what became of the events, and relays stand
 });
 
 test("before the first event it says what is done and what is still to do", async () => {
-  expect((await overview()).start).toEqual({ relay: null, secret: false, called: false });
+  expect((await overview()).start).toEqual({ relay: null, secret: false, called: false, key: true });
   await saveRelay(running, define([WRITE]));
-  expect((await overview()).start).toEqual({ relay: "orders", secret: true, called: false });
+  expect((await overview()).start).toEqual({ relay: "orders", secret: true, called: false, key: true });
   await running.hook("orders", signedCall({ id: "x" }, "another secret that is not the relay's"));
   const seen = await overview();
-  expect(seen.start).toEqual({ relay: "orders", secret: true, called: true });
+  expect(seen.start).toEqual({ relay: "orders", secret: true, called: true, key: true });
   expect(seen.refused).toMatchObject({ calls: 1, relays: [{ relay: "orders", calls: 1 }] });
   await sendEvent(running, "first");
   expect((await overview()).start).toBeNull();

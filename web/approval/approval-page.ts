@@ -80,6 +80,7 @@ function Asked({
       )}</section>`
     }
     ${state === "done" && secrets.length === 0 && html`<${MadeSecrets} approval=${approval} />`}
+    ${state === "done" && html`<${GoOn} approval=${approval} />`}
     <${Facts} approval=${approval} />
     ${
       entries.length > 0 &&
@@ -109,6 +110,28 @@ function Asked({
       html`<div class="live-actions"><span class="quiet">${sayLeft(approval.secondsLeft)} left</span>
         <button type="button" class="danger" disabled=${isSending} onClick=${apply}>Change production now</button></div>`
     }`;
+}
+
+const MAX_LINKED = 5;
+
+/** What production still needs of each relay stands on its page there. */
+function GoOn({ approval }: { approval: ApprovalView }): View {
+  const { app, shown, replaceEdited } = approval;
+  const place = { app, environment: "production" } as const;
+  const carried = (shown?.entries ?? []).filter(
+    (entry) => entry.kind === "relay" && entry.state !== "deleted" && isCarried(entry, replaceEdited),
+  );
+  if (carried.length === 0) return null;
+  return html`<section class="card"><h2>Next in production</h2>
+    <p>Secrets, the sender’s webhook and mail are set in production for itself. Each relay’s page there has its URL and says what it still needs.</p>
+    <div class="form-actions">${
+      carried.length > MAX_LINKED
+        ? html`<a class="button" href=${pagePath(place, "relays")}>Relays of production</a>`
+        : carried.map(
+            ({ name }) =>
+              html`<a key=${name} class="button" href=${pagePath(place, "relays", name)}>Open ${name} in production</a>`,
+          )
+    }</div></section>`;
 }
 
 const TITLES: Readonly<Record<ApprovalView["state"], (app: string) => string>> = {

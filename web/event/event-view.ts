@@ -7,6 +7,7 @@ import { sayTimesIn, useNow } from "../ground/time-words.ts";
 import { useLoad } from "../ground/use-load.ts";
 import { CopyButton } from "../part/copy-button.ts";
 import { Icon } from "../part/icon.ts";
+import { MakeThing } from "../part/make-thing.ts";
 import { Notice } from "../part/notice.ts";
 import { Sentence } from "../part/sentence.ts";
 import { Ago } from "../part/time.ts";
@@ -14,7 +15,6 @@ import { useHeldAt } from "../watch/hold.ts";
 import { EventPayload } from "./event-payload.ts";
 import { PersonName, TRIGGER_WORDS, WAY_WORDS } from "./event-table.ts";
 import { EventTimeline } from "./event-timeline.ts";
-import { MakeMissing } from "./make-missing.ts";
 import { explainEvent } from "./reason-words.ts";
 
 /** While it waits or runs, and once it is final. */
@@ -75,7 +75,7 @@ function Advice({ place, event, now }: { place: Place; event: Event; now: number
   if (data === undefined || data.cause === null) return null;
   const { stands, message } = data.cause;
   return html`<p class="advice advice-${stands}"><${Sentence} text=${sayTimesIn(message, now)} /></p>
-    <${MakeMissing} place=${place} relay=${event.relay.name} cause=${data.cause} />`;
+    ${data.cause.missing !== null && html`<${MakeThing} place=${place} thing=${data.cause.missing} relay=${event.relay.name} back="home" />`}`;
 }
 
 function Facts({ place, event, relay }: { place: Place; event: Event; relay: Relay | undefined }): View {

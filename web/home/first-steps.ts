@@ -1,48 +1,62 @@
 /** What is to do before the first event arrives; each step ticks itself, as soon as the service has seen it. */
 import type { OverviewView } from "../../src/overview/overview.ts";
+import type { Page, RelayItem } from "../ground/answer.ts";
+import { writeQuery } from "../ground/api.ts";
 import { html, type View } from "../ground/html.ts";
-import { type Place, pagePath } from "../ground/place.ts";
+import { apiPath, type Place, pagePath } from "../ground/place.ts";
+import { useLoad } from "../ground/use-load.ts";
 import { Icon } from "../part/icon.ts";
+
+interface Step {
+  done: boolean;
+  title: string;
+  words: string;
+  to: string;
+  /** What leads to it; null: nothing does yet. */
+  link: string | null;
+}
 
 export function FirstSteps({
   place,
-  start: { relay, secret, called },
+  start,
 }: {
   place: Place;
   start: NonNullable<OverviewView["start"]>;
 }): View {
+  const { relay, secret, called, key } = start;
   const own = relay === null ? pagePath(place, "relays", "new") : pagePath(place, "relays", relay);
-  const steps = [
-    {
-      done: relay !== null,
-      title: "Make a relay",
-      words:
-        "A rule: when something happens — a provider’s signed webhook, a time of day, a changed record — run up to ten actions, each exactly once.",
-      to: pagePath(place, "relays", "new"),
-      link: "Start from a working example",
-    },
+  const isLive = place.environment === "production";
+  const steps: Step[] = [
+    useFirstRelay(place, relay !== null),
     {
       done: secret,
       title: "Give its URL and secret to the sender",
       words:
-        "Both stand on the relay’s page. A provider that makes its own secret gives you that one to store instead.",
+        "Both stand on the relay’s page, with what else it needs. A provider that makes its own secret gives you that one to store instead.",
       to: own,
       link: relay === null ? null : `Open ${relay}`,
     },
     {
       done: called,
       title: "Let the sender call it",
-      words:
-        "The first call is seen here at once, right or wrong, with why. A test event from the relay’s page does as well.",
-      to: called ? pagePath(place, "calls") : own,
-      link: called ? "See the calls" : relay === null ? null : "Send a test event",
+      words: `The first call is seen here at once, right or wrong, with why.${isLive ? "" : " A test event from the relay’s page does as well."}`,
+      to: own,
+      link: relay === null ? null : isLive ? `Open ${relay}` : "Send a test event",
     },
     {
       done: false,
       title: "See the first event",
       words: "Every call that verifies becomes an event, with what each action did.",
-      to: pagePath(place, "events"),
+      to: pagePath(place, "calls"),
       link: called ? "Why did it become no event?" : null,
+    },
+    {
+      done: key,
+      title: "Let your app and server in",
+      words:
+        "With a key they ask what a person has, and follow what happens. A relay that a provider calls works without one.",
+      to: pagePath(place, "settings") + writeQuery({ tab: "keys" }),
+      link: "Make a key",
     },
   ];
   const next = steps.findIndex(({ done }) => !done);
@@ -58,10 +72,38 @@ export function FirstSteps({
           ${!done && html`<p>${words}</p>`}
           ${
             link !== null &&
-            (at === next || (at === 3 && called)) &&
-            html`<a class=${at === next && at < 2 ? "button primary" : "button"} href=${at === 3 ? pagePath(place, "calls") : to}>${link}</a>`
+            !done &&
+            (at === next || at === 4) &&
+            html`<a class=${at === next && at < 2 ? "button primary" : "button"} href=${to}>${link}</a>`
           }</div>
       </li>`,
     )}</ol>
   </section>`;
+}
+
+/** A relay of production is tried in development first, and carried. */
+function useFirstRelay(place: Place, done: boolean): Step {
+  const isLive = place.environment === "production";
+  const tried: Place = isLive ? { app: place.app, environment: "development" } : place;
+  const { data } = useLoad<Page<RelayItem>>(`${apiPath(tried, "relays")}?limit=1`);
+  const rule =
+    "A rule: when something happens — a provider’s signed webhook, a time of day, a changed record — run up to ten actions, each exactly once.";
+  if (!isLive)
+    return {
+      done,
+      title: "Make a relay",
+      words: rule,
+      to: pagePath(place, "relays", "new"),
+      link: "Start from a working example",
+    };
+  const hasTried = data !== undefined && data.items.length > 0;
+  return {
+    done,
+    title: "Carry a relay here from development",
+    words: hasTried
+      ? "What was tried there is shown as it would change production, and carried once you approve it."
+      : `${rule} Make it in development, where a test event shows what it does, and carry it here.`,
+    to: pagePath(tried, "relays", ...(hasTried ? ["to", "production"] : ["new"])),
+    link: data === undefined ? null : hasTried ? "Promote to production…" : "Make a relay in development",
+  };
 }

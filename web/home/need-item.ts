@@ -3,7 +3,6 @@ import type { BulkFilter } from "../../src/event/bulk-choice.ts";
 import type { DeadView } from "../../src/overview/dead.ts";
 import type { NeedView } from "../../src/overview/need.ts";
 import type { SettingsView } from "../../src/setting/setting.ts";
-import { MakeMissing } from "../event/make-missing.ts";
 import { call, writeQuery } from "../ground/api.ts";
 import { sayCount, sayNumber } from "../ground/count-words.ts";
 import { html, type View } from "../ground/html.ts";
@@ -11,6 +10,7 @@ import { apiPath, type Place, pagePath } from "../ground/place.ts";
 import { sayExactly, sayMoment, sayTimesIn, useNow } from "../ground/time-words.ts";
 import { Code } from "../part/code.ts";
 import { Icon } from "../part/icon.ts";
+import { MakeThing } from "../part/make-thing.ts";
 import { Sentence } from "../part/sentence.ts";
 import { Ago } from "../part/time.ts";
 import { useSend } from "../part/use-send.ts";
@@ -98,7 +98,7 @@ function WaysOut({ place, need, onReplay }: Props): View {
   };
   const events = (state: string): string => pagePath(place, "events") + writeQuery({ relay, state });
   return html`<div class="need-ways">
-    ${dead !== null && relay !== null && html`<${MakeMissing} place=${place} relay=${relay} cause=${dead.cause} />`}
+    ${dead !== null && dead.cause.missing !== null && relay !== null && html`<${MakeThing} place=${place} thing=${dead.cause.missing} relay=${relay} back="home" />`}
     ${
       code === "relay_failed" &&
       relay !== null &&

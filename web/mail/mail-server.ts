@@ -42,6 +42,7 @@ function Sends({ place }: { place: Place }): View {
 function Server({ place }: { place: Place }): View {
   const { settings, isSending, error, change } = useSettings(place);
   const smtp = settings?.mail.smtp ?? null;
+  const domain = settings?.senderDomain ?? null;
   const [security, setSecurity] = useState<Smtp["security"]>(smtp?.security ?? "starttls");
   const save = async (event: SubmitEvent): Promise<void> => {
     event.preventDefault();
@@ -58,6 +59,7 @@ function Server({ place }: { place: Place }): View {
   };
   return html`<${SettingCard} title="Mail server (SMTP)" error=${error}>
     ${smtp === null && html`<p><b>None is set:</b> no mail leaves, and alerts are told on the dashboard alone.</p>`}
+    ${smtp !== null && domain?.verified !== true && place.environment !== "local" && html`<p><b>Next:</b> no mail leaves before the <a href=${pagePath(place, "mail") + writeQuery({ tab: "domain" })}>sender domain</a> is ${domain === null ? "set and " : ""}verified.</p>`}
     <form class="stack" onSubmit=${save}>
       <div class="setting-line">
         <label class="field"><span>Host</span><input name="host" required autocomplete="off" spellcheck=${false} placeholder="smtp.example.com" defaultValue=${smtp?.host ?? ""} /></label>

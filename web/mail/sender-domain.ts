@@ -1,8 +1,9 @@
 /** The domain mail is sent from: setting it, the DNS record that proves it is yours, and looking again whether it is there. */
 import { useState } from "preact/hooks";
 import type { SettingsView } from "../../src/setting/setting.ts";
+import { writeQuery } from "../ground/api.ts";
 import { html, type View } from "../ground/html.ts";
-import { apiPath, type Place } from "../ground/place.ts";
+import { apiPath, type Place, pagePath } from "../ground/place.ts";
 import { useLoad } from "../ground/use-load.ts";
 import { CopyButton } from "../part/copy-button.ts";
 import { Dialog } from "../part/dialog.ts";
@@ -12,6 +13,7 @@ import { StateMark } from "../part/state-mark.ts";
 import { Ago } from "../part/time.ts";
 import { useSend } from "../part/use-send.ts";
 import { SettingCard } from "../setting/setting-card.ts";
+import { useSettings } from "../setting/use-settings.ts";
 
 type Domain = NonNullable<SettingsView["senderDomain"]>;
 interface Shown {
@@ -43,6 +45,8 @@ function pathsOf(place: Place): string[] {
 function Record({ place, domain }: { place: Place; domain: Domain }): View {
   const { send, isSending, error } = useSend();
   const [found, setFound] = useState<string | null>(null);
+  const { settings } = useSettings(place);
+  const isWithoutServer = settings?.mail.smtp === null && place.environment !== "local";
   const { record, verified } = domain;
   const look = async (): Promise<void> => {
     setFound(null);
@@ -51,13 +55,14 @@ function Record({ place, domain }: { place: Place; domain: Domain }): View {
     if (sent !== null) setFound(sent.answer.message);
   };
   return html`<${SettingCard} title=${domain.domain} error=${error}>
-    <p>${verified ? html`<${StateMark} state="done" word="Verified" /> <${Ago} at=${domain.verifiedAt} />: mail goes out from it.` : html`<${StateMark} state="queued" word="Not verified yet" />: no mail leaves until the record below is found.`}</p>
+    <p>${verified ? html`<${StateMark} state="done" word="Verified" /> <${Ago} at=${domain.verifiedAt} />: mail comes from it.` : html`<${StateMark} state="queued" word="Not verified yet" />: no mail leaves until the record below is found.`}</p>
     <dl class="dns">
       <${Part} name="Type" value=${record.type} /><${Part} name="Name" value=${record.name} /><${Part} name="Value" value=${record.value} /></dl>
     <div class="form-actions"><button type="button" class=${verified ? "" : "primary"} disabled=${isSending} onClick=${() => void look()}>
       ${isSending ? "Looking…" : "Look again"}</button>
       <span class="quiet">${domain.checkedAt === null ? "Not looked for yet." : html`Last looked <${Ago} at=${domain.checkedAt} />.`}</span></div>
     <div role="status">${found !== null && html`<${Notice} kind=${verified ? "good" : "warn"}><${Sentence} text=${found} /><//>`}</div>
+    ${verified && isWithoutServer && html`<p><b>Next:</b> <a href=${pagePath(place, "mail") + writeQuery({ tab: "server" })}>set the mail server</a> that it leaves by.</p>`}
     ${!verified && html`<p class="quiet">Make this record where the domain’s DNS is kept, then look again. It can take an hour to show.</p>`}
   <//>`;
 }

@@ -8,6 +8,7 @@ import { apiPath, type Place, pagePath } from "../ground/place.ts";
 import { navigate, setQuery } from "../ground/route.ts";
 import { useLoad } from "../ground/use-load.ts";
 import { Icon } from "../part/icon.ts";
+import { afterMaking } from "../part/make-thing.ts";
 import { EmptyState, ErrorState, Skeleton } from "../part/notice.ts";
 import { PageHead } from "../part/page-head.ts";
 import { type Column, Table } from "../part/table.ts";
@@ -26,11 +27,11 @@ export function CollectionListPage({ place, query }: PageProps): View {
   const [missing, relay] = [query.get("new"), query.get("relay")];
   const close = (): void => {
     setMaking(false);
-    setQuery({ new: "", relay: "" });
+    setQuery({ new: "", relay: "", back: "" });
   };
   // Who came from a relay goes on with what waits for it.
   const made = (name: string): void =>
-    navigate(relay !== null ? pagePath(place, "home") : pagePath(place, "collections", name));
+    navigate(afterMaking(place, query) ?? pagePath(place, "collections", name));
   return html`<${PageHead} title="Records"><button type="button" onClick=${() => setMaking(true)}><${Icon} name="plus" size=${14} />New collection…</button><//>
     ${isMaking && html`<${CollectionForm} place=${place} collection=${null} onClose=${close} onMade=${made} />`}
     ${missing !== null && relay !== null && html`<${MissingForm} place=${place} relay=${relay} wanted=${missing} onClose=${close} onMade=${made} />`}

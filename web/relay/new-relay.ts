@@ -92,7 +92,12 @@ export function NewRelayPage({ place, query }: PageProps): View {
       }
       <${DefinitionEditor} place=${place} text=${text} onText=${write} refused=${problems} onSave=${create} />
       ${
+        /"scheme"\s*:\s*"processor"/.test(text) &&
+        html`<p class="quiet">Its calls are verified by the processor’s secret of this environment, which the <a href=${pagePath(place, "settings")}>settings</a> hold.</p>`
+      }
+      ${
         /"kind"\s*:\s*"receiver"/.test(text) &&
+        !/"scheme"\s*:\s*"processor"/.test(text) &&
         html`<label class="field"><span>The sender’s secret or public key, if it shows you one</span>
           <textarea class="mono" rows="1" spellcheck=${false} autocomplete="off" value=${secret} placeholder="Leave empty and a new secret is made for you"
             onInput=${(event: InputEvent) => setSecret((event.target as HTMLTextAreaElement).value)}></textarea></label>`

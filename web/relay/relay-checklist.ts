@@ -1,12 +1,19 @@
-/** What is left to do while a relay is new; each step ticks itself. It goes once an event was done. */
+/**
+ * What is left to do while a relay is new, and where each thing is done; each step ticks itself. It goes once an event was done, in development
+ * once production has the relay too.
+ */
 import type { HealthView } from "../../src/overview/health.ts";
-import type { Relay } from "../ground/answer.ts";
+import type { MissingThing } from "../../src/relay/relay-reference.ts";
+import type { Page, Relay, RelayItem } from "../ground/answer.ts";
 import { writeQuery } from "../ground/api.ts";
 import { html, type View } from "../ground/html.ts";
-import { type Place, pagePath } from "../ground/place.ts";
+import { apiPath, type Place, pagePath } from "../ground/place.ts";
 import { sayTimesIn, useNow } from "../ground/time-words.ts";
+import { useLoad } from "../ground/use-load.ts";
 import { CopyButton } from "../part/copy-button.ts";
 import { Icon } from "../part/icon.ts";
+import { MakeThing } from "../part/make-thing.ts";
+import { useSettings } from "../setting/use-settings.ts";
 
 interface Step {
   title: string;
@@ -18,22 +25,25 @@ interface Step {
 const DAY_MS = 86_400_000;
 const NEW_DAYS = 3;
 
-/** Nothing of it was ever done, as far as its last days tell. */
-export function isNewRelay({ createdAt, last24h }: Relay, { state }: HealthView, now: number): boolean {
-  return state === "new" || (last24h.done === 0 && now - Date.parse(createdAt) < NEW_DAYS * DAY_MS);
-}
-
-export function RelayChecklist({
-  place,
-  relay,
-  health,
-}: {
+interface Props {
   place: Place;
   relay: Relay;
   health: HealthView;
-}): View {
+  /** What it names and is not there. */
+  missing: readonly MissingThing[];
+}
+
+export function RelayChecklist({ place, relay, health, missing }: Props): View {
   const now = useNow(60_000);
-  const steps = relay.trigger === "receiver" ? stepsOfReceiver(place, relay, health) : stepsOf(relay, now);
+  const mail = useMailStep(place, relay);
+  const production = useProductionStep(place, relay);
+  // Nothing of it was ever done, as far as its last days tell.
+  const isYoung = now - Date.parse(relay.createdAt) < NEW_DAYS * DAY_MS;
+  const isNew = health.state === "new" || (relay.last24h.done === 0 && isYoung);
+  const isToCarry = isYoung && production.some(({ done }) => !done);
+  if (!isNew && !isToCarry && missing.length === 0) return null;
+  const own = relay.trigger === "receiver" ? stepsOfReceiver(place, relay, health) : stepsOf(relay, now);
+  const steps = [...stepsOfMissing(place, relay, missing), ...mail, ...own, ...production];
   const next = steps.findIndex(({ done }) => !done);
   return html`<section class="block card checklist" aria-label="Set it up"><h2>Set it up</h2>
     <ol class="first-steps">${steps.map(
@@ -42,6 +52,59 @@ export function RelayChecklist({
         <span class="first-mark" aria-hidden="true">${done ? html`<${Icon} name="check" size=${14} />` : at + 1}</span>
         <div><h3>${title}${done && html`<span class="ears"> (done)</span>`}</h3>${!done && how}</div></li>`,
     )}</ol></section>`;
+}
+
+/** One step for all that its actions name, where they name anything. */
+function stepsOfMissing(place: Place, { name, definition }: Relay, missing: readonly MissingThing[]): Step[] {
+  const names = definition.actions.some((action) =>
+    ["collection", "product", "plan", "entitlement"].some((field) => field in action),
+  );
+  if (!names) return [];
+  return [
+    {
+      title: "Have what it names",
+      done: missing.length === 0,
+      how: html`<p>Without ${missing.length === 1 ? "it" : "these"} its events end dead.</p>
+        <div class="step-ways">${missing.map((thing) => html`<${MakeThing} key="${thing.kind} ${thing.name}" place=${place} thing=${thing} relay=${name} back="relay" />`)}</div>`,
+    },
+  ];
+}
+
+/** Where it mails and mail leaves this service: what has to stand for that. */
+function useMailStep(place: Place, { definition }: Relay): Step[] {
+  const { settings } = useSettings(place);
+  const mails = definition.actions.some(({ type }) => type === "email_person");
+  if (!mails || place.environment === "local" || settings === undefined) return [];
+  const { mail, senderDomain } = settings;
+  const to = (tab: string): string => pagePath(place, "mail") + writeQuery({ tab });
+  const hasDomain = senderDomain?.verified === true;
+  return [
+    {
+      title: "Let its mail leave",
+      done: hasDomain && mail.smtp !== null,
+      how: html`<p>It needs a domain that is yours and a mail server; until then its mail fails and is tried again.</p>
+        <div class="step-ways">
+          ${!hasDomain && html`<a class="button" href=${to("domain")}>${senderDomain === null ? "Set a sender domain" : "Verify the sender domain"}</a>`}
+          ${mail.smtp === null && html`<a class="button" href=${to("server")}>Set a mail server</a>`}</div>`,
+    },
+  ];
+}
+
+/** Development alone has somewhere to carry it. */
+function useProductionStep(place: Place, { name, last24h }: Relay): Step[] {
+  const isTried = place.environment === "development";
+  const live: Place = isTried ? { app: place.app, environment: "production" } : place;
+  const { data } = useLoad<Page<RelayItem>>(`${apiPath(live, "relays")}?limit=200`);
+  if (!isTried || data === undefined) return [];
+  const to = pagePath(place, "relays", "to", "production");
+  return [
+    {
+      title: "Carry it to production",
+      done: data.items.some((one) => one.name === name),
+      how: html`<p>What would change there is shown first, and nothing happens before you approve it.</p>
+        ${last24h.done > 0 && html`<a class="button primary" href=${to}>Promote to production…</a>`}`,
+    },
+  ];
 }
 
 function stepsOfReceiver(place: Place, relay: Relay, health: HealthView): Step[] {
@@ -59,13 +122,16 @@ function stepsOfReceiver(place: Place, relay: Relay, health: HealthView): Step[]
     {
       title: "Have both know the secret",
       done: secret.setAt !== null,
-      how: html`<p>Without it every call is refused.</p><a class="button" href="${own}?tab=secrets">Store the sender’s secret</a>`,
+      how:
+        secret.kind === "processor"
+          ? html`<p>The processor shows one where its webhook is set up. Without it every call is refused.</p><a class="button" href=${pagePath(place, "settings")}>Set the processor’s secret</a>`
+          : html`<p>Without it every call is refused.</p><a class="button" href="${own}?tab=secrets">Store the sender’s secret</a>`,
     },
     {
       title: "The first call arrives",
       done: isCalled,
       how: html`<p>It appears here by itself, with the reason where it is refused.</p>
-        <a class="button" href="${own}?tab=test">Try it without the sender</a>`,
+        <a class="button" href="${own}?tab=test">${place.environment === "production" ? "See what a call would do" : "Try it without the sender"}</a>`,
     },
     {
       title: "The first event is done",

@@ -1,20 +1,20 @@
 /** A relay at a glance: what it does, what stands in its way, where it is called, and what arrived lately. */
 
 import type { HealthView } from "../../src/overview/health.ts";
+import type { MissingThing } from "../../src/relay/relay-reference.ts";
 import { RelayCalls } from "../call/relay-calls.ts";
 import { EventTable } from "../event/event-table.ts";
-import type { EventItem, Relay } from "../ground/answer.ts";
+import type { EventItem, Page, Relay } from "../ground/answer.ts";
 import { writeQuery } from "../ground/api.ts";
 import { html, type View } from "../ground/html.ts";
 import { apiPath, type Place, pagePath } from "../ground/place.ts";
-import { useNow } from "../ground/time-words.ts";
-import { useList } from "../ground/use-list.ts";
+import { useLoad } from "../ground/use-load.ts";
 import { CopyButton } from "../part/copy-button.ts";
 import { Notice, Skeleton } from "../part/notice.ts";
 import { Sentence } from "../part/sentence.ts";
 import { Ago } from "../part/time.ts";
 import { useSend } from "../part/use-send.ts";
-import { isNewRelay, RelayChecklist } from "./relay-checklist.ts";
+import { RelayChecklist } from "./relay-checklist.ts";
 import { RelayFunnel } from "./relay-funnel.ts";
 import { HealthReason } from "./relay-health.ts";
 import { RelayOrigin } from "./relay-origin.ts";
@@ -27,13 +27,15 @@ export function RelayOverview({
   place,
   relay,
   health,
+  missing,
 }: {
   place: Place;
   relay: Relay;
   health: HealthView | undefined;
+  /** What it names and is not there. */
+  missing: readonly MissingThing[];
 }): View {
   const { name } = relay;
-  const now = useNow(60_000);
   return html`${health !== undefined && html`<${HealthReason} place=${place} name=${name} health=${health} />`}
     <p class="lead">${sentence(relay.triggerInWords)}:</p>
     <ol class="steps">${relay.definition.actions.map((action, at) => html`<li key=${at}>${sayAction(action)}</li>`)}</ol>
@@ -45,7 +47,7 @@ export function RelayOverview({
       )}
     <div class="columns">
       <div class="column-main">
-        ${health !== undefined && isNewRelay(relay, health, now) && html`<${RelayChecklist} place=${place} relay=${relay} health=${health} />`}
+        ${health !== undefined && html`<${RelayChecklist} place=${place} relay=${relay} health=${health} missing=${missing} />`}
         <${RelayFunnel} place=${place} name=${name} />
         <${RelayEvents} place=${place} name=${name} trigger=${relay.trigger} />
         ${relay.trigger === "receiver" && html`<${RelayCalls} place=${place} name=${name} />`}
@@ -77,22 +79,24 @@ function RelayEvents({
   trigger: Relay["trigger"];
 }): View {
   const query = writeQuery({ relay: name });
-  const events = useList<EventItem>(
+  // It stands below the fold, where a list rests: what was just sent from here appears all the same.
+  const events = useLoad<Page<EventItem>>(
     apiPath(place, "events") + writeQuery({ relay: name, limit: SHOWN_EVENTS }),
     EVENTS_MS,
   );
+  const items = events.data?.items;
   return html`<section class="block" aria-label="Events">
     <div class="block-head"><h2>Events</h2><div class="page-actions">
       ${trigger !== "data_change" && place.environment !== "production" && html`<${TestEvent} place=${place} name=${name} />`}
       <a class="button" href="${pagePath(place, "events")}${query}">All events</a></div></div>
     ${
-      events.items === undefined
+      items === undefined
         ? events.error === null
           ? html`<${Skeleton} rows=${3} />`
           : html`<${Notice} kind="bad">${events.error}<//>`
-        : events.items.length === 0
+        : items.length === 0
           ? html`<p class="none">Nothing has arrived yet.</p>`
-          : html`<${EventTable} place=${place} events=${events.items.slice(0, SHOWN_EVENTS)} withRelay=${false} />`
+          : html`<${EventTable} place=${place} events=${items} withRelay=${false} />`
     }
   </section>`;
 }

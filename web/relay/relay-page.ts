@@ -2,6 +2,7 @@
 
 import { useState } from "preact/hooks";
 import type { HealthView } from "../../src/overview/health.ts";
+import type { MissingThing } from "../../src/relay/relay-reference.ts";
 import { BulkReplayLine } from "../event/bulk-progress.ts";
 import type { Relay, SavedRelay } from "../ground/answer.ts";
 import { call, sentenceOf, writeQuery } from "../ground/api.ts";
@@ -42,6 +43,7 @@ export function RelayPage({ place, params, query }: PageProps): View {
     relay: Relay;
     health?: HealthView;
     secretUse?: SecretUse | null;
+    missing?: readonly MissingThing[];
   }>(path, REFRESH_MS);
   const [isDeleting, setDeleting] = useState(false);
   const [saved, setSaved] = useState<SavedRelay | null>(null);
@@ -72,7 +74,7 @@ export function RelayPage({ place, params, query }: PageProps): View {
     <${BulkReplayLine} place=${place} relay=${name} />
     ${error !== null && html`<${Notice} kind="warn">${error} What you see is from before.<//>`}
     <${WarningList} warnings=${saved?.warnings ?? []} />
-    ${tab === "" && html`<${RelayOverview} place=${place} relay=${relay} health=${health} />`}
+    ${tab === "" && html`<${RelayOverview} place=${place} relay=${relay} health=${health} missing=${data.missing ?? []} />`}
     ${tab === "definition" && html`<${RelayDefinition} key=${relay.id} place=${place} relay=${relay} onSaved=${take} />`}
     ${tab === "test" && html`<${RelayTest} key=${relay.id} place=${place} relay=${relay} query=${query} />`}
     ${tab === "history" && html`<${RelayHistory} key=${relay.id} place=${place} relay=${relay} onSaved=${take} />`}

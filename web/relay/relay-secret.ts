@@ -4,7 +4,7 @@ import { useState } from "preact/hooks";
 import type { Relay } from "../ground/answer.ts";
 import { call, sentenceOf } from "../ground/api.ts";
 import { html, type View } from "../ground/html.ts";
-import { apiPath, type Place } from "../ground/place.ts";
+import { apiPath, type Place, pagePath } from "../ground/place.ts";
 import { sayExactly, sayMoment } from "../ground/time-words.ts";
 import { Dialog } from "../part/dialog.ts";
 import { Notice } from "../part/notice.ts";
@@ -53,7 +53,7 @@ export function RelaySecrets({
         ${secret.setAt !== null && html`<p class="quiet">set <${Ago} at=${secret.setAt} /></p>`}
         ${
           secret.kind === "processor"
-            ? html`<p class="quiet">It is the environment’s own: <code>relay settings set processorSecret</code> sets it.</p>`
+            ? html`<p class="quiet">One for every relay of the processor in this environment.</p><a class="button" href=${pagePath(place, "settings")}>${secret.setAt === null ? "Set it in the settings" : "Replace it in the settings"}</a>`
             : html`${secret.previousUntil !== undefined && html`<${Overlap} place=${place} relay=${relay} until=${secret.previousUntil} use=${use} onChanged=${onChanged} />`}
             <button type="button" onClick=${() => setOpen("receiver")}>
               ${secret.kind === "none" || secret.kind === "public_key" ? "Paste…" : "Rotate or paste…"}</button>`

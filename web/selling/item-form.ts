@@ -39,11 +39,19 @@ interface Props {
   onClose: () => void;
 }
 
-export function ItemForm({ place, kind, item, uses, onClose }: Props): View {
+interface FormProps extends Props {
+  /** What a relay names: it shall be sold through that one, unless it is sold already; null: none asked for it. */
+  wanted: { name: string; relay: string | null };
+  onSaved: () => void;
+}
+
+export function ItemForm({ place, kind, item, wanted, uses, onClose, onSaved }: FormProps): View {
   const { send, isSending, error, problems } = useSend();
   const [warnings, setWarnings] = useState<readonly Warning[]>([]);
   const [isDeleting, setDeleting] = useState(false);
-  const [way, setWay] = useState(item?.soldThrough?.kind ?? "");
+  const seller: SoldThrough | null = wanted.relay === null ? null : { kind: "relay", relay: wanted.relay };
+  const sold = item?.soldThrough ?? seller;
+  const [way, setWay] = useState(sold?.kind ?? "");
   const word = WORDS[kind];
   const save = async (event: SubmitEvent): Promise<void> => {
     event.preventDefault();
@@ -60,12 +68,12 @@ export function ItemForm({ place, kind, item, uses, onClose }: Props): View {
       done,
     });
     if (sent === null) return;
-    if (sent.answer.warnings.length === 0) onClose();
+    if (sent.answer.warnings.length === 0) onSaved();
     else setWarnings(sent.answer.warnings);
   };
   if (warnings.length > 0)
-    return html`<${Dialog} title="Saved, and to be looked at" onClose=${onClose}><${WarningList} warnings=${warnings} />
-      <div class="dialog-actions"><button type="button" class="primary" onClick=${onClose}>Close</button></div><//>`;
+    return html`<${Dialog} title="Saved, and to be looked at" onClose=${onSaved}><${WarningList} warnings=${warnings} />
+      <div class="dialog-actions"><button type="button" class="primary" onClick=${onSaved}>Close</button></div><//>`;
   if (isDeleting && item !== null)
     return html`<${DeleteItem} place=${place} kind=${kind} item=${item} uses=${uses} onClose=${onClose} />`;
   return html`<${Dialog} title=${item === null ? `New ${word}` : `${word[0]?.toUpperCase()}${word.slice(1)} ${item.name}`} onClose=${onClose}>
@@ -73,7 +81,7 @@ export function ItemForm({ place, kind, item, uses, onClose }: Props): View {
       ${
         item === null &&
         html`<label class="field"><span>${kind === "access" ? "Slug" : "Name"}</span>
-          <input name="name" required autofocus autocomplete="off" spellcheck=${false} maxlength="63" placeholder=${kind === "plans" ? "pro" : "premium"} />
+          <input name="name" required autofocus autocomplete="off" spellcheck=${false} maxlength="63" defaultValue=${wanted.name} placeholder=${kind === "plans" ? "pro" : "premium"} />
           <small>Lowercase letters, digits, hyphens and underscores. Relays and grants name it${kind === "access" && html` as <code>access:…</code>`}; it never changes.</small></label>`
       }
       <label class="field"><span>Title</span><input name="title" autocomplete="off" maxlength="200" defaultValue=${item?.title ?? ""} />
@@ -89,7 +97,7 @@ export function ItemForm({ place, kind, item, uses, onClose }: Props): View {
         kind === "plans" &&
         html`<label class="switch"><input type="checkbox" name="default" defaultChecked=${item?.default ?? false} />The default plan: who has no subscription is on it</label>`
       }
-      ${kind !== "access" && html`<${SoldFields} place=${place} way=${way} sold=${item?.soldThrough ?? null} word=${word} problems=${problems} onWay=${setWay} />`}
+      ${kind !== "access" && html`<${SoldFields} place=${place} way=${way} sold=${sold} word=${word} problems=${problems} onWay=${setWay} />`}
       ${error !== null && html`<${Notice} kind="bad"><${Sentence} text=${error} /><//>`}
       <div class="dialog-actions">
         ${item !== null && html`<button type="button" class="quiet-danger dialog-first" onClick=${() => setDeleting(true)}>Delete…</button>`}

@@ -1,12 +1,17 @@
-/** The products, plans or access slugs of the catalog: what each gives, how it is sold, which relays name it. One opens in a window. */
+/**
+ * The products, plans or access slugs of the catalog: what each gives, how it is sold, which relays name it. One opens in a window. A link may
+ * ask for one that a relay names and that is missing or not sold through it: `?new=premium&relay=checkout`, `?open=premium&relay=checkout`.
+ */
+import { useState } from "preact/hooks";
 import type { CatalogUse } from "../../src/relay/catalog-use.ts";
 import { writeQuery } from "../ground/api.ts";
 import { sayNumber } from "../ground/count-words.ts";
 import { html, type View } from "../ground/html.ts";
 import { apiPath, type Place, pagePath } from "../ground/place.ts";
-import { setQuery } from "../ground/route.ts";
+import { navigate, setQuery } from "../ground/route.ts";
 import { useList } from "../ground/use-list.ts";
 import { Icon } from "../part/icon.ts";
+import { afterMaking } from "../part/make-thing.ts";
 import { EmptyState, ErrorState, Skeleton } from "../part/notice.ts";
 import { OlderButton } from "../part/older-button.ts";
 import { SafeText } from "../part/safe-text.ts";
@@ -16,7 +21,6 @@ import { type Item, ItemForm, type Kind } from "./item-form.ts";
 
 type Listed = Item & { id: string; slug?: string };
 
-const NEW = "new product";
 /** The template of a relay that sells. */
 const PAID = "checkout";
 const LEADS: Readonly<Record<Kind, string>> = {
@@ -42,9 +46,22 @@ export function ItemList({ place, kind, query }: { place: Place; kind: Kind; que
   }));
   const open = query.get("open") ?? "";
   const opened = items?.find(({ name }) => name === open) ?? null;
-  const close = (): void => setQuery({ open: "" });
+  const relay = query.get("relay");
+  // Who asked for it by a relay that is there already has the whole list to look at.
+  const wanted = items?.every(({ name }) => name !== query.get("new")) === true ? query.get("new") : null;
+  const [isMaking, setMaking] = useState(false);
+  const close = (): void => {
+    setMaking(false);
+    setQuery({ open: "", new: "", relay: "", back: "" });
+  };
+  // Who came from a relay goes on with what waits for it.
+  const saved = (): void => {
+    const next = afterMaking(place, query);
+    if (next === null) close();
+    else navigate(next);
+  };
   return html`<p class="tab-lead">${LEADS[kind]}</p>
-    <div class="tab-actions"><button type="button" class="primary" onClick=${() => setQuery({ open: NEW })}><${Icon} name="plus" size=${14} />${BUTTONS[kind]}</button></div>
+    <div class="tab-actions"><button type="button" class="primary" onClick=${() => setMaking(true)}><${Icon} name="plus" size=${14} />${BUTTONS[kind]}</button></div>
     ${
       items === undefined
         ? error === null
@@ -55,7 +72,7 @@ export function ItemList({ place, kind, query }: { place: Place; kind: Kind; que
           : html`<${Table} label=${BUTTONS[kind].slice("New ".length)} columns=${columnsOf(place, kind, uses)} items=${items} />
             ${list.next !== null && html`<${OlderButton} list=${list} none="" />`}`
     }
-    ${(open === NEW || opened !== null) && html`<${ItemForm} key=${open} place=${place} kind=${kind} item=${opened} uses=${uses} onClose=${close} />`}`;
+    ${(isMaking || wanted !== null || opened !== null) && html`<${ItemForm} key=${open} place=${place} kind=${kind} item=${opened} wanted=${{ name: wanted ?? "", relay }} uses=${uses} onClose=${close} onSaved=${saved} />`}`;
 }
 
 function columnsOf(place: Place, kind: Kind, uses: readonly CatalogUse[]): Column<Listed>[] {

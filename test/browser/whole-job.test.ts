@@ -1,0 +1,217 @@
+/**
+ * The whole job without curl: from an empty server to a paid relay that works in production, by what the dashboard shows and leads to. Each
+ * step is found by its words on the screen; the one call from outside is the provider's.
+ */
+import { afterAll, beforeAll, expect, test } from "bun:test";
+import type { Locator, Page } from "playwright-core";
+import Stripe from "stripe";
+import { systemClock } from "../../src/ground/clock.ts";
+import { listen, startBrowser } from "../kit/browser.ts";
+import { makeAuthority } from "../kit/certificate.ts";
+import { startMailServer } from "../kit/mail-server.ts";
+import { type BareService, startBareService } from "../kit/running-service.ts";
+
+const stack = new AsyncDisposableStack();
+const SECRETS = { development: "whsec_dev4cVqGZKd2TtW0nY8mRjXsLb6H", production: "whsec_live9pQmXw3RkTz7NbYc5VdHs2J" };
+const BUYER = "bea@buyer.example";
+/** What the domain's DNS holds. */
+const dns: string[] = [];
+const mails = await startMailServer({ security: "none", authority: makeAuthority("Nobody") });
+
+let running: BareService;
+let page: Page;
+let complaints: string[] = [];
+let clicks = 0;
+
+beforeAll(async () => {
+  const config = { mode: "server", baseUrl: null, clock: systemClock, allowPrivate: ["127.0.0.1"] } as const;
+  running = stack.use(await startBareService({ config, ports: { resolveTxt: async () => dns } }));
+  const context = await startBrowser(stack);
+  page = context.pages()[0] ?? (await context.newPage());
+  complaints = listen(page);
+}, 60_000);
+afterAll(() => stack.disposeAsync());
+
+type Role = "link" | "button";
+async function click(role: Role, name: string | RegExp, within: Page | Locator = page): Promise<void> {
+  clicks += 1;
+  await within
+    .getByRole(role, { name, exact: typeof name === "string" })
+    .first()
+    .click();
+}
+const room = (name: string) => click("link", name, page.getByRole("navigation", { name: "Rooms" }));
+const heading = (name: string | RegExp) => page.getByRole("heading", { name }).first().waitFor();
+const ticked = (step: string) => heading(`${step} (done)`);
+const told = (text: string | RegExp) => page.getByText(text).first().waitFor();
+
+/** Domain, its record at the DNS, mail server and a test mail, as the relay's page leads there. */
+async function letMailLeave(): Promise<void> {
+  await click("link", "Set a sender domain");
+  await page.getByRole("textbox", { name: "Domain" }).fill("shop.example");
+  await click("button", "Set domain");
+  await told("Not verified yet");
+  await told("_relay-service.shop.example");
+  dns.splice(0, 1, (await page.getByText(/^relay-service-verification=/).textContent()) ?? "");
+  await click("button", "Look again");
+  await page.getByText("Verified", { exact: true }).waitFor();
+  await click("link", "set the mail server");
+  await page.getByLabel("Host").fill("127.0.0.1");
+  await page.getByRole("textbox", { name: "Port" }).fill(String(mails.port));
+  await page.getByLabel("Security").selectOption("none");
+  await click("button", "Save mail server");
+  await told("The mail server is saved");
+  await click("button", "Send me a test mail");
+  await told("was taken by the mail server");
+  await room("Relays");
+  await click("link", "checkout", page.locator("main"));
+  await ticked("Let its mail leave");
+}
+
+async function setProcessorSecret(secret: string): Promise<void> {
+  await click("link", "Set the processor’s secret");
+  await page.getByLabel("Signing secret").fill(secret);
+  await click("button", "Set secret");
+  await told("It is never shown again.");
+  await room("Relays");
+  await click("link", "checkout", page.locator("main"));
+  await ticked("Have both know the secret");
+}
+
+test("the one-time link makes the owner, and the server asks for its first app", async () => {
+  const link = (await running.service.makeSigninLink()) ?? "";
+  await page.goto(new URL("/", link).href);
+  await told("Open the set-up link that relay serve printed");
+  await page.goto(link);
+  await page.getByLabel("E-mail").fill("ann@example.com");
+  await page.getByLabel("Password").fill("correct horse battery");
+  await click("button", "Create the owner and sign in");
+  await heading("Name your first app");
+  await page.getByLabel("Name").fill("Shop");
+  await click("button", "Create the app");
+  await page.waitForURL(/\/apps\/shop\/development\/home$/);
+});
+
+test("a key is made for the app's server and shown once", async () => {
+  await click("link", "Make a key");
+  await click("button", "New key");
+  await page.getByLabel("Name").fill("shop server");
+  await click("button", "Make key");
+  const key = await page.locator("[data-secret=Key]").innerText();
+  expect(key).toStartWith("sk_dev_");
+  await told("it will not be shown again");
+  await click("button", "I have stored it");
+  await page.getByRole("table", { name: "Keys" }).getByText("shop server").waitFor();
+  expect(await page.content()).not.toContain(key);
+  await room("Home");
+  await ticked("Let your app and server in");
+});
+
+test("a relay begins with the template of a paid checkout", async () => {
+  await click("link", "Start from a working example");
+  await click("button", /^Paid checkout/);
+  await click("button", "Use this template");
+  await page.locator(".editor-state", { hasText: "Valid" }).waitFor();
+  await click("button", "Create relay");
+  await heading("checkout is ready");
+  await click("link", "Go to the relay");
+  await heading("Set it up");
+});
+
+test("what it names is made from its page: the access slug, and the product that it sells", async () => {
+  await room("Selling");
+  await click("link", "Access slugs");
+  await click("button", "New access slug");
+  await page.getByRole("dialog").getByLabel(/^Slug/).fill("members");
+  await click("button", "Make access slug");
+  await page.getByRole("link", { name: "access:members" }).waitFor();
+  await room("Relays");
+  await click("link", "checkout", page.locator("main"));
+  await click("link", "Make the product premium…");
+  const form = page.getByRole("dialog", { name: "New product" });
+  await form.getByLabel(/^What it grants/).fill("access:members");
+  await form.getByLabel(/^Credits/).fill("25");
+  expect(await form.getByLabel(/^Name/).inputValue()).toBe("premium");
+  expect(await form.getByLabel(/^Relay/).inputValue()).toBe("checkout");
+  await click("button", "Make product");
+  await page.waitForURL(/\/relays\/checkout$/);
+  await ticked("Have what it names");
+});
+
+test("its mail may leave once the domain is verified and a mail server takes it", async () => {
+  await letMailLeave();
+  expect(mails.taken.map(({ to }) => to)).toEqual([["ann@example.com"]]);
+}, 30_000);
+
+test("a signed test event is sent and done", async () => {
+  await setProcessorSecret(SECRETS.development);
+  await click("button", "Send a test event");
+  await ticked("The first event is done");
+  await page.getByRole("region", { name: "Events" }).getByText("Done", { exact: true }).waitFor();
+});
+
+test("it is carried to production: what changes is shown, and approved on a page of its own", async () => {
+  await click("link", "Promote to production…");
+  await told("This is a dry run");
+  await click("button", "Go on to approve 3 changes…");
+  await heading("Change production of shop?");
+  await click("button", "Approve and change production");
+  await heading("Production of shop was changed");
+  await click("link", "Open checkout in production");
+  await page.waitForURL(/\/apps\/shop\/production\/relays\/checkout$/);
+  await ticked("Have what it names");
+});
+
+test("production is set up for itself: its mail, and the processor's secret", async () => {
+  await letMailLeave();
+  await setProcessorSecret(SECRETS.production);
+  await room("Home");
+  await told("Let the sender call it");
+  await click("link", "Open checkout");
+  await heading("The first call arrives");
+}, 30_000);
+
+test("the provider's first call becomes an event that is done", async () => {
+  const url = await page.getByRole("region", { name: "Receiver URL" }).locator("code").innerText();
+  const object = {
+    object: "checkout.session",
+    mode: "payment",
+    payment_status: "paid",
+    payment_intent: "pi_first",
+    customer_details: { email: BUYER },
+  };
+  const payload = JSON.stringify({ id: "evt_first", object: "event", type: "checkout.session.completed", data: { object } });
+  const signature = await Stripe.webhooks.generateTestHeaderStringAsync({ payload, secret: SECRETS.production });
+  const headers = { "content-type": "application/json", "stripe-signature": signature };
+  expect((await fetch(url.trim(), { method: "POST", headers, body: payload })).status).toBe(200);
+  await page.getByText("checkout.session.completed").last().waitFor();
+  await page.getByRole("region", { name: "Events" }).getByText("Done", { exact: true }).waitFor();
+  await room("Home");
+  await page.getByRole("link", { name: /^1 Done/ }).waitFor();
+});
+
+test("the buyer has it now: access, the purchase, the credits, and the story says where from", async () => {
+  await room("People");
+  await click("link", BUYER);
+  const now = page.getByRole("region", { name: "Has now" });
+  await now.getByText("Has access", { exact: true }).waitFor();
+  await now.getByText("access:members").waitFor();
+  await now.getByText("25", { exact: true }).waitFor();
+  await now.getByText("premium").first().waitFor();
+  const story = page.getByRole("region", { name: "Story" });
+  for (const words of ["checkout", "pi_first"]) await story.getByText(words).first().waitFor();
+});
+
+test("the mail left, and stands in the mail room", async () => {
+  await room("Mail");
+  await page.getByText("Thank you for your order").click();
+  await told("Your payment: pi_first");
+  await told("Sent");
+  const mail = mails.taken.find(({ to }) => to.includes(BUYER));
+  expect(mail?.from).toBe("event@shop.example");
+});
+
+test("it took few clicks, and nothing was refused by the page's policy or broke in its console", () => {
+  expect(clicks).toBeLessThan(70);
+  expect(complaints).toEqual([]);
+});
