@@ -39,7 +39,7 @@ test("g and the comma lead there; the app is renamed, everything is held and let
   await card("App").getByLabel("Name").fill("The shop");
   await card("App").getByRole("button", { name: "Rename" }).click();
   await told("The app has its new name.");
-  await page.getByRole("button", { name: /^App The shop/ }).waitFor();
+  await page.getByRole("button", { name: /^The shop Development: / }).waitFor();
   await card("Hold").getByRole("button", { name: "Hold everything…" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Hold everything" }).click();
   await page.getByText("This environment has been on hold since").waitFor();

@@ -15,7 +15,7 @@ test("the rooms stand in groups, and each has its letter", async () => {
 
 test("a page whose code cannot be loaded says so, and loads again", async () => {
   await page.goto(at("relays"));
-  await page.getByRole("heading", { name: "Relays" }).waitFor();
+  await page.getByRole("heading", { name: "Relays", exact: true }).waitFor();
   await page.route(/\.js$/, (route) => route.abort());
   await page.evaluate(() => {
     const link = document.body.appendChild(document.createElement("a"));

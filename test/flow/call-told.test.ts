@@ -45,8 +45,7 @@ async function makeCollection(): Promise<void> {
 /** Everything that waits to be told is told. */
 async function tell(): Promise<void> {
   await running.clock.advance(1_000);
-  // On hold nothing comes to rest.
-  await running.drain().catch(() => undefined);
+  await running.drain();
   await settle();
 }
 

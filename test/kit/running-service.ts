@@ -35,7 +35,7 @@ export interface RunningService extends BareService {
   api(method: string, path: string, body?: unknown, environment?: EnvironmentName): Promise<Answer>;
   /** A call to a receiver's path; `at` defaults to `/hooks/app_test/<name>`. */
   hook(name: string, init: { headers: Record<string, string>; body: string | Uint8Array; search?: string }): Promise<Answer>;
-  /** Waits until no event is queued now or running. */
+  /** Waits until no event that may run now is queued or running. */
   drain(): Promise<void>;
 }
 
@@ -140,7 +140,7 @@ export async function startRunningService(options: RunningOptions = {}): Promise
         if (turn > BUSY_TURNS) await Bun.sleep(1);
         await settle();
         const [waiting] = await bare.rows<{ count: number }>(
-          "SELECT count(*) AS count FROM event WHERE state = 'running' OR (state = 'queued' AND next_attempt_at IS NULL AND relay_key IN (SELECT key FROM relay_key JOIN relay ON relay.id = relay_id WHERE state = 'active'))",
+          "SELECT count(*) AS count FROM event WHERE state = 'running' OR (state = 'queued' AND next_attempt_at IS NULL AND relay_key IN (SELECT key FROM relay_key JOIN relay ON relay.id = relay_id JOIN environment ON environment.id = relay.environment_id WHERE state = 'active' AND held_at IS NULL))",
         );
         if (waiting?.count === 0) return;
       }

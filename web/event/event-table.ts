@@ -89,7 +89,7 @@ function What({ place, event }: { place: Place; event: EventItem }): View {
       <a data-row href=${pagePath(place, "events", id)} title=${id}><bdi class="event-type">${escapeTricky(eventType ?? TRIGGER_WORDS[trigger])}</bdi><span
         class="off-screen"> event ${id} of ${relay.name}, ${state}</span></a>
       ${preview !== null && html`<bdi class="event-preview quiet">${escapeTricky(preview)}</bdi>`}
-      ${cameBy !== null && html`<span class="chip">${WAY_WORDS[cameBy]}</span>`}
+      ${cameBy !== null && html`<span class="chip event-way">${WAY_WORDS[cameBy]}</span>`}
       ${warnings > 0 && html`<span class="chip">${sayCount(warnings, "warning")}</span>`}
       ${attempts > 1 && html`<span class="chip">attempt ${attempts}</span>`}
     </div>
